@@ -1,0 +1,18 @@
+/* base: what every folder of kiln may use, and the only header of it that others include. */
+#ifndef KILN_BASE_H
+#define KILN_BASE_H
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/file.h"
+#include "base/half.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#endif

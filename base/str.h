@@ -1,0 +1,62 @@
+/* Strings: views into somebody's bytes, and a builder in an arena. */
+#ifndef KILN_BASE_STR_H
+#define KILN_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/attr.h"
+
+/* A view: not terminated, may hold any byte, borrowed from whoever owns the bytes. */
+typedef struct kiln_str {
+    const char *p;
+    size_t n;
+} kiln_str;
+
+/* For "%.*s": the count is cut at INT_MAX. */
+#define KILN_STR_ARG(s) kiln_str_int_len(s), (s).p == NULL ? "" : (s).p
+#define KILN_STR_LIT(lit) ((kiln_str){(lit), sizeof(lit) - 1})
+
+int kiln_str_int_len(kiln_str s);
+kiln_str kiln_str_from(const char *z); /* NULL gives the empty view */
+bool kiln_str_eq(kiln_str a, kiln_str b);
+bool kiln_str_is(kiln_str a, const char *z);
+bool kiln_str_starts(kiln_str a, const char *prefix);
+bool kiln_str_ends(kiln_str a, const char *suffix);
+/* memcmp order, shorter first on a tie. */
+int kiln_str_cmp(kiln_str a, kiln_str b);
+/* Cuts `*rest` at the first `sep`; false (and *head empty) once *rest is used up. */
+bool kiln_str_cut(kiln_str *rest, char sep, kiln_str *head);
+kiln_str kiln_str_trim(kiln_str s);
+
+/* Terminated copies in the arena. */
+char *kiln_str_dup(kiln_arena *a, const char *z);
+char *kiln_str_dupv(kiln_arena *a, kiln_str s);
+char *kiln_format(kiln_arena *a, const char *fmt, ...) KILN_PRINTF(2, 3);
+
+/* Whole text or nothing: "12x" is not a number. No locale, no leading blanks. */
+bool kiln_parse_i64(kiln_str s, int64_t *out);
+bool kiln_parse_f64(kiln_str s, double *out); /* decimal, %a, inf, nan */
+
+/* True when the bytes are valid UTF-8 (RFC 3629). */
+bool kiln_utf8_valid(kiln_str s);
+/* A printable copy: bytes outside printable ASCII become \xNN; cut at max_bytes with "...".
+ * For names from untrusted files that go into messages. */
+char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes);
+
+/* Growing text in an arena. `p` is always terminated once anything was added; NULL before. */
+typedef struct kiln_buf {
+    kiln_arena *arena; /* borrowed */
+    char *p;
+    size_t n, cap;
+} kiln_buf;
+
+void kiln_buf_init(kiln_buf *b, kiln_arena *a);
+void kiln_buf_add(kiln_buf *b, const void *bytes, size_t n);
+void kiln_buf_puts(kiln_buf *b, const char *z);
+void kiln_buf_printf(kiln_buf *b, const char *fmt, ...) KILN_PRINTF(2, 3);
+kiln_str kiln_buf_str(const kiln_buf *b);
+
+#endif

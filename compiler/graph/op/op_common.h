@@ -1,0 +1,78 @@
+/* Shared by the operators' files: inference and evaluation of whole families, bounds, index walking. */
+#ifndef KILN_COMPILER_GRAPH_OP_OP_COMMON_H
+#define KILN_COMPILER_GRAPH_OP_OP_COMMON_H
+
+#include "compiler/graph/graph.h"
+
+#define KILN_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- element-wise families (elementwise.c) --------------------------------------------------------
+ * unary    out = f(in), same type; f1 for floats, i1 for integers and bool
+ * predicate out bool = f(in): f1 for floats, i1 for integers, result != 0
+ * binary   numpy broadcasting, both inputs of one dtype; f2 / i2; out has that dtype
+ * compare  as binary, out is bool; f2 / i2 give 0 or 1 (u64 is ordered as unsigned by i2: see dtype) */
+kiln_status kiln_infer_unary(const kiln_node *n, kiln_type *out, kiln_err *err);
+kiln_status kiln_infer_predicate(const kiln_node *n, kiln_type *out, kiln_err *err);
+kiln_status kiln_infer_binary(const kiln_node *n, kiln_type *out, kiln_err *err);
+kiln_status kiln_infer_compare(const kiln_node *n, kiln_type *out, kiln_err *err);
+kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx); /* predicates too */
+kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx); /* comparisons too */
+
+/* ---- reductions (reduction.c): attributes axes (ints; empty: all), keepdims (bool) in this order -- */
+enum { KILN_REDUCE_AXES, KILN_REDUCE_KEEPDIMS, KILN_REDUCE_N_ATTR };
+extern const kiln_attr_def kiln_reduce_attrs[KILN_REDUCE_N_ATTR];
+kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err);
+/* How a reduction is computed: fold over the elements from `init`, then finish with the count. */
+typedef struct kiln_reduce_fn {
+    double (*map)(double x, double shift);       /* NULL: x; shift is 0 unless needs_max */
+    double (*fold)(double acc, double x);        /* NULL: addition */
+    double (*finish)(double acc, double shift, int64_t count); /* NULL: acc */
+    double init;
+    bool needs_max;     /* shift = largest element of the group (0 when it is not finite) */
+    int64_t (*fold_i)(int64_t acc, int64_t x, kiln_dtype dtype); /* integers; NULL: not for integers */
+    int64_t (*finish_i)(int64_t acc, int64_t count);
+    int64_t init_i;
+} kiln_reduce_fn;
+kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx, const kiln_reduce_fn *fn);
+void kiln_cost_reduce(const kiln_node *n, kiln_cost *c); /* one flop per input element */
+kiln_bound kiln_bound_reduce(const kiln_node *n);        /* DOT, k = elements per group */
+
+/* ---- checks -------------------------------------------------------------------------------------- */
+
+/* "input 'w' must be f32 or f64, is i8" */
+kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err *err);
+/* "input 'w' must have rank 4, is f32[3]" */
+kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err);
+kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b, kiln_err *err);
+/* The input's name in the row, or "input 3". */
+const char *kiln_in_name(const kiln_node *n, int in);
+bool kiln_has_in(const kiln_node *n, int in); /* given and not absent */
+
+/* ---- bounds -------------------------------------------------------------------------------------- */
+kiln_bound kiln_bound_exact(const kiln_node *n);
+kiln_bound kiln_bound_ulp_1(const kiln_node *n);
+kiln_bound kiln_bound_ulp_4(const kiln_node *n);
+kiln_bound kiln_bound_ulp_16(const kiln_node *n); /* compositions of transcendental functions */
+
+/* ---- walking ------------------------------------------------------------------------------------- */
+
+/* Row-major index to coordinates and back. */
+void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord);
+/* Steps coordinates to the next in row-major order; false after the last. */
+bool kiln_next_coord(int rank, const int64_t *dim, int64_t *coord);
+
+/* Copies one element (double or int64_t, whichever both have). */
+static inline void kiln_copy_elem(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s)
+{
+    if (dst->f != NULL)
+        dst->f[d] = src->f[s];
+    else
+        dst->i[d] = src->i[s];
+}
+
+/* Data movement where out[i] = in[index(i)]: walks all outputs with strides into the input
+ * (stride 0: broadcast), starting at offset. Strides are in elements, one per output axis. */
+void kiln_copy_strided(kiln_wide *dst, const kiln_wide *src, int64_t offset,
+                       const int64_t *stride);
+
+#endif

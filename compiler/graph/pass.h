@@ -1,0 +1,54 @@
+/* Passes: rewriting a graph. The pipeline is one readable list of rows (passes.def). */
+#ifndef KILN_COMPILER_GRAPH_PASS_H
+#define KILN_COMPILER_GRAPH_PASS_H
+
+#include "compiler/graph/ir.h"
+
+/* Facts about a graph that passes need, make and keep. "Must run after X" is a fact. */
+enum {
+    KILN_TYPED = 1u << 0,          /* every value has a checked type: the builder's work */
+    KILN_SHAPES_FOLDED = 1u << 1,  /* no node computes a shape */
+    KILN_CONSTS_FOLDED = 1u << 2,  /* no node has only constant inputs (but for those past the limit) */
+    KILN_INFERENCE_ONLY = 1u << 3, /* no batch norm behind a convolution, no dropout, no identity */
+    KILN_NO_DEAD_CODE = 1u << 4,
+    KILN_NO_DUPLICATES = 1u << 5,
+};
+
+typedef struct kiln_pass_cx {
+    kiln_arena *scratch; /* reset after each pass */
+    kiln_err *err;
+    bool changed;        /* set by a pass that rewrote anything */
+} kiln_pass_cx;
+
+typedef struct kiln_pass {
+    const char *name; /* --print-after=NAME, log tag, folder in golden/ */
+    const char *doc;
+    unsigned needs, makes, keeps;
+    kiln_status (*run)(kiln_graph *g, kiln_pass_cx *cx);
+} kiln_pass;
+
+#define KILN_PASS(name) extern const kiln_pass kiln_pass_##name;
+#include "compiler/graph/passes.def"
+#undef KILN_PASS
+
+const kiln_pass *kiln_pass_at(int i); /* in order of passes.def; NULL past the end */
+const kiln_pass *kiln_pass_find(kiln_str name);
+
+typedef struct kiln_pass_options {
+    const char *print_after; /* pass name, or "all"; NULL: none */
+    /* Receives the text of print_after (cli/ prints it). */
+    void (*print)(void *user, const char *pass_name, const kiln_graph *g);
+    void *user;
+    bool check;              /* --check-passes: reference before and after on a random input */
+    uint64_t check_seed;
+    bool verify;             /* kiln_graph_verify after each pass; always on in debug builds */
+} kiln_pass_options;
+
+/* Runs passes in the order of passes.def; the driver checks needs, drops every fact that is not in
+ * keeps when the graph changed, adds makes. A failure names the pass. */
+kiln_status kiln_graph_optimize(kiln_graph *g, const kiln_pass_options *o, kiln_err *err);
+/* Runs one pass by itself, with the same checks. */
+kiln_status kiln_pass_run(const kiln_pass *p, kiln_graph *g, const kiln_pass_options *o,
+                          kiln_err *err);
+
+#endif
