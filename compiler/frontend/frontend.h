@@ -50,6 +50,19 @@ typedef struct kiln_import_report {
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 
+/* A graph input as the file declares it, before any binding. */
+typedef struct kiln_declared_input {
+    const char *name;
+    bool has_type; /* false: not a tensor, or no element type that kiln knows */
+    kiln_dtype dtype;
+    int rank;                    /* -1: the file gives no shape */
+    int64_t dim[KILN_MAX_RANK];  /* -1: dynamic */
+} kiln_declared_input;
+
+/* Lists the inputs that a caller must supply, in the file's order, so that shapes can be bound by name. */
+kiln_status kiln_import_inputs(kiln_arena *a, const char *path, kiln_declared_input **out,
+                               size_t *n, kiln_err *err);
+
 /* The same from bytes in memory, which must outlive `a`; `dir` is where external data is looked for
  * (NULL: none is allowed). */
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
