@@ -18,22 +18,76 @@ kiln_status kiln_infer_compare(const kiln_node *n, kiln_type *out, kiln_err *err
 kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx); /* predicates too */
 kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx); /* comparisons too */
 
+/* What the rows of a family share; a row adds name, doc, dtypes, error_bound and f1, i1, f2 or i2. */
+extern const char *const kiln_names_x[];  /* "x", NULL */
+extern const char *const kiln_names_xy[]; /* "x", "y", NULL */
+#define KILN_ROW_ELEMENTWISE                                                             \
+    .fuse = KILN_FUSE_INJECTIVE, .layout = KILN_LAYOUT_OBLIVIOUS, .can_pick = true
+#define KILN_ROW_UNARY                                                                   \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, KILN_ROW_ELEMENTWISE,        \
+    .infer = kiln_infer_unary, .eval_ref = kiln_eval_unary
+#define KILN_ROW_PREDICATE                                                               \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, KILN_ROW_ELEMENTWISE,        \
+    .infer = kiln_infer_predicate, .eval_ref = kiln_eval_unary
+#define KILN_ROW_BINARY                                                                  \
+    .n_in_min = 2, .n_in_max = 2, .in_names = kiln_names_xy, KILN_ROW_ELEMENTWISE,       \
+    .infer = kiln_infer_binary, .eval_ref = kiln_eval_binary
+#define KILN_ROW_COMPARE                                                                 \
+    .n_in_min = 2, .n_in_max = 2, .in_names = kiln_names_xy, KILN_ROW_ELEMENTWISE,       \
+    .infer = kiln_infer_compare, .eval_ref = kiln_eval_binary
+
+/* Type of an element-wise operator's output: numpy broadcasting of all inputs, their one place and
+ * layout (an input that is not stretched may bring a layout that is not row-major). facts is 0. */
+kiln_status kiln_infer_broadcast(const kiln_node *n, kiln_dtype dtype, kiln_type *out,
+                                 kiln_err *err);
+
+/* Up to three inputs walked over one output shape: axes of size 1 dropped, neighbours that all
+ * inputs cross evenly merged, so that the last axis is as long as it can be. */
+enum { KILN_BCAST_MAX_IN = 3 };
+typedef struct kiln_bcast {
+    int rank; /* >= 1 */
+    int n_in;
+    int64_t dim[KILN_MAX_RANK];
+    int64_t stride[KILN_BCAST_MAX_IN][KILN_MAX_RANK]; /* 0 where an input is stretched */
+} kiln_bcast;
+void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in, int n_in);
+/* Input element of each input for the output element at row-major index `flat`. */
+void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at);
+
+/* u64 is held as the same 64 bits: order, division and conversion ask for the dtype. */
+static inline bool kiln_less_i(int64_t x, int64_t y, kiln_dtype dtype)
+{
+    return dtype == KILN_U64 ? (uint64_t)x < (uint64_t)y : x < y;
+}
+static inline double kiln_f64_from_i(int64_t x, kiln_dtype dtype)
+{
+    return dtype == KILN_U64 ? (double)(uint64_t)x : (double)x;
+}
+/* Towards zero, saturating at the dtype's range; NaN is 0. */
+int64_t kiln_i_from_f64(double x, kiln_dtype dtype);
+
 /* ---- reductions (reduction.c): attributes axes (ints; empty: all), keepdims (bool) in this order -- */
 enum { KILN_REDUCE_AXES, KILN_REDUCE_KEEPDIMS, KILN_REDUCE_N_ATTR };
 extern const kiln_attr_def kiln_reduce_attrs[KILN_REDUCE_N_ATTR];
 kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err);
-/* How a reduction is computed: fold over the elements from `init`, then finish with the count. */
+/* How a reduction is computed: fold over the elements from `init`, then finish with the count. Integers
+ * go through fold_i; without one they are folded as double and cut towards zero. */
 typedef struct kiln_reduce_fn {
     double (*map)(double x, double shift);       /* NULL: x; shift is 0 unless needs_max */
     double (*fold)(double acc, double x);        /* NULL: addition */
     double (*finish)(double acc, double shift, int64_t count); /* NULL: acc */
     double init;
     bool needs_max;     /* shift = largest element of the group (0 when it is not finite) */
-    int64_t (*fold_i)(int64_t acc, int64_t x, kiln_dtype dtype); /* integers; NULL: not for integers */
-    int64_t (*finish_i)(int64_t acc, int64_t count);
+    int64_t (*fold_i)(int64_t acc, int64_t x, kiln_dtype dtype); 
+    int64_t (*finish_i)(int64_t acc, int64_t count, kiln_dtype dtype);
     int64_t init_i;
 } kiln_reduce_fn;
 kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx, const kiln_reduce_fn *fn);
+#define KILN_ROW_REDUCE                                                                  \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, .attr = kiln_reduce_attrs,   \
+    .n_attr = KILN_REDUCE_N_ATTR, .fuse = KILN_FUSE_REDUCTION,                           \
+    .layout = KILN_LAYOUT_DEPENDENT, .can_pick = true, .infer = kiln_infer_reduce,       \
+    .cost = kiln_cost_reduce
 void kiln_cost_reduce(const kiln_node *n, kiln_cost *c); /* one flop per input element */
 kiln_bound kiln_bound_reduce(const kiln_node *n);        /* DOT, k = elements per group */
 
@@ -48,6 +102,9 @@ kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b, kiln_e
 const char *kiln_in_name(const kiln_node *n, int in);
 bool kiln_has_in(const kiln_node *n, int in); /* given and not absent */
 
+/* Attribute `attr` as an axis of input 0, which must have one: "axis 4 is outside [-4, 4)". */
+kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *err);
+
 /* ---- bounds -------------------------------------------------------------------------------------- */
 kiln_bound kiln_bound_exact(const kiln_node *n);
 kiln_bound kiln_bound_ulp_1(const kiln_node *n);
@@ -56,7 +113,13 @@ kiln_bound kiln_bound_ulp_16(const kiln_node *n); /* compositions of transcenden
 
 /* ---- walking ------------------------------------------------------------------------------------- */
 
-/* Row-major index to coordinates and back. */
+/* Shape as [outer, n, inner] around one axis in [0, rank). */
+typedef struct kiln_lanes {
+    int64_t outer, n, inner;
+} kiln_lanes;
+kiln_lanes kiln_lanes_at(const kiln_type *t, int axis);
+
+/* Row-major index to coordinates. */
 void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord);
 /* Steps coordinates to the next in row-major order; false after the last. */
 bool kiln_next_coord(int rank, const int64_t *dim, int64_t *coord);

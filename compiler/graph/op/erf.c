@@ -1,0 +1,20 @@
+/* Error function (ONNX Erf 13).
+ * 4 ulp: piecewise polynomials reach 1 to 2. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return erf(x);
+}
+
+const kiln_op_def kiln_op_erf = {
+    KILN_ROW_UNARY,
+    .name = "erf",
+    .doc = "2 / sqrt(pi) * integral of e^-t^2 from 0 to x",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

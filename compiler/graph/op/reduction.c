@@ -1,0 +1,179 @@
+/* Reductions over a set of axes: inference and evaluation (ONNX ReduceSum and its
+ * family).
+ *
+ * Every output folds its group of inputs in row-major order. The fold of an empty group
+ * is the operator's identity, as ONNX asks since opset 20. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+const kiln_attr_def kiln_reduce_attrs[KILN_REDUCE_N_ATTR] = {
+    [KILN_REDUCE_AXES] = {.name = "axes",
+                          .kind = KILN_ATTR_INTS,
+                          .doc = "axes to reduce, negative from the last; empty: all"},
+    [KILN_REDUCE_KEEPDIMS] = {.name = "keepdims",
+                              .kind = KILN_ATTR_BOOL,
+                              .doc = "keep reduced axes, with extent 1",
+                              .default_i = 1},
+};
+
+static kiln_status find_axes(const kiln_node *n, bool *is_reduced, kiln_err *err)
+{
+    const kiln_attr *axes = &n->attr[KILN_REDUCE_AXES];
+    const int rank = n->in[0]->type.rank;
+    for (int i = 0; i < KILN_MAX_RANK; i++)
+        is_reduced[i] = axes->n == 0;
+    for (size_t i = 0; i < axes->n; i++) {
+        int axis = 0;
+        KILN_TRY(kiln_axis_normalize(axes->ints[i], rank, &axis, err));
+        if (is_reduced[axis])
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "axes must differ, axis %d comes twice", axis);
+        is_reduced[axis] = true;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err)
+{
+    KILN_TRY(kiln_check_dtype(n, 0, n->op->dtypes, err));
+    const kiln_type *x = &n->in[0]->type;
+    bool is_reduced[KILN_MAX_RANK];
+    KILN_TRY(find_axes(n, is_reduced, err));
+    int64_t dim[KILN_MAX_RANK] = {0};
+    int rank = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (!is_reduced[i])
+            dim[rank++] = x->dim[i];
+        else if (n->attr[KILN_REDUCE_KEEPDIMS].i)
+            dim[rank++] = 1;
+    }
+    *out = kiln_type_make(x->dtype, rank, dim);
+    out->place = x->place;
+    return KILN_OK;
+}
+
+/* Where the groups start (kept axes) and what one holds (reduced axes), as strides into
+ * the input. */
+typedef struct walk {
+    int rank;
+    int64_t dim[KILN_MAX_RANK], stride[KILN_MAX_RANK], n_elems;
+} walk;
+
+static void walk_add(walk *w, int64_t dim, int64_t stride)
+{
+    w->n_elems *= dim;
+    if (dim == 1)
+        return;
+    if (w->rank > 0 && w->stride[w->rank - 1] == stride * dim) {
+        w->dim[w->rank - 1] *= dim;
+        w->stride[w->rank - 1] = stride;
+        return;
+    }
+    w->dim[w->rank] = dim;
+    w->stride[w->rank++] = stride;
+}
+
+static int64_t walk_at(const walk *w, int64_t flat)
+{
+    int64_t at = 0;
+    for (int i = w->rank - 1; i >= 0; i--) {
+        at += flat % w->dim[i] * w->stride[i];
+        flat /= w->dim[i];
+    }
+    return at;
+}
+
+static void find_walks(const kiln_node *n, walk *kept, walk *group)
+{
+    const kiln_type *x = &n->in[0]->type;
+    bool is_reduced[KILN_MAX_RANK];
+    const kiln_status st = find_axes(n, is_reduced, NULL);
+    KILN_ASSERT(st == KILN_OK, "axes were checked by infer");
+    int64_t stride[KILN_MAX_RANK];
+    kiln_strides(x->rank, x->dim, stride);
+    *kept = *group = (walk){.n_elems = 1};
+    for (int i = 0; i < x->rank; i++)
+        walk_add(is_reduced[i] ? group : kept, x->dim[i], stride[i]);
+}
+
+static double get(const kiln_wide *x, int64_t at)
+{
+    return x->f != NULL ? x->f[at] : kiln_f64_from_i(x->i[at], x->type.dtype);
+}
+
+static double group_max(const kiln_wide *x, const walk *group, int64_t base)
+{
+    double max = -HUGE_VAL;
+    for (int64_t k = 0; k < group->n_elems; k++)
+        max = fmax(max, get(x, base + walk_at(group, k)));
+    return isfinite(max) ? max : 0;
+}
+
+/* `acc` after one evenly spaced run of the group. */
+static double fold_row(const kiln_wide *x, int64_t at, int64_t stride, int64_t n_elems,
+                       const kiln_reduce_fn *fn, double shift, double acc)
+{
+    for (int64_t k = 0; k < n_elems; k++, at += stride) {
+        double v = get(x, at);
+        if (fn->map != NULL)
+            v = fn->map(v, shift);
+        acc = fn->fold != NULL ? fn->fold(acc, v) : acc + v;
+    }
+    return acc;
+}
+
+static double fold_group(const kiln_wide *x, const walk *group, int64_t base,
+                         const kiln_reduce_fn *fn)
+{
+    const double shift = fn->needs_max ? group_max(x, group, base) : 0;
+    const int64_t row = group->rank == 0 ? 1 : group->dim[group->rank - 1];
+    const int64_t stride = group->rank == 0 ? 0 : group->stride[group->rank - 1];
+    double acc = fn->init;
+    for (int64_t k = 0; k < group->n_elems; k += row)
+        acc = fold_row(x, base + walk_at(group, k), stride, row, fn, shift, acc);
+    return fn->finish != NULL ? fn->finish(acc, shift, group->n_elems) : acc;
+}
+
+static int64_t fold_group_i(const kiln_wide *x, const walk *group, int64_t base,
+                            const kiln_reduce_fn *fn)
+{
+    const kiln_dtype dtype = x->type.dtype;
+    int64_t acc = fn->init_i;
+    for (int64_t k = 0; k < group->n_elems; k++)
+        acc = fn->fold_i(acc, x->i[base + walk_at(group, k)], dtype);
+    return fn->finish_i != NULL ? fn->finish_i(acc, group->n_elems, dtype) : acc;
+}
+
+kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx,
+                             const kiln_reduce_fn *fn)
+{
+    const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
+    walk kept, group;
+    find_walks(n, &kept, &group);
+    const int64_t n_out = cx->pick != NULL ? cx->n_pick : kiln_type_elems(&y->type);
+    for (int64_t k = 0; k < n_out; k++) {
+        const int64_t base = walk_at(&kept, cx->pick != NULL ? cx->pick[k] : k);
+        if (y->f != NULL)
+            y->f[k] = fold_group(x, &group, base, fn);
+        else if (fn->fold_i != NULL)
+            y->i[k] = fold_group_i(x, &group, base, fn);
+        else
+            y->i[k] = kiln_i_from_f64(fold_group(x, &group, base, fn), y->type.dtype);
+    }
+    return KILN_OK;
+}
+
+void kiln_cost_reduce(const kiln_node *n, kiln_cost *c)
+{
+    c->muladds = 0;
+    c->flops = kiln_type_elems(&n->in[0]->type);
+}
+
+kiln_bound kiln_bound_reduce(const kiln_node *n)
+{
+    const int64_t n_in = kiln_type_elems(&n->in[0]->type);
+    const int64_t n_out = kiln_type_elems(&n->out[0]->type);
+    return (kiln_bound){
+        .kind = KILN_BOUND_DOT, .c = 1, .k = n_out > 0 ? n_in / n_out : 0};
+}

@@ -1,0 +1,28 @@
+/* Rectified linear unit (ONNX Relu 14). NaN stays NaN, -0 becomes 0.
+ * Exact: a selection. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return x > 0 || isnan(x) ? x : 0;
+}
+
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
+{
+    (void)attr;
+    (void)dtype;
+    return x > 0 ? x : 0;
+}
+
+const kiln_op_def kiln_op_relu = {
+    KILN_ROW_UNARY,
+    .name = "relu",
+    .doc = "max(x, 0)",
+    .dtypes = KILN_DT_FLOAT | KILN_DT_SIGNED,
+    .error_bound = kiln_bound_exact,
+    .f1 = f1,
+    .i1 = i1,
+};
