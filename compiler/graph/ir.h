@@ -21,6 +21,11 @@ struct kiln_value {
      * `count` elements (a scalar i64 value). NULL: not bounded. Made by operators such as NMS. */
     kiln_value *count;
     int bounded_axis;
+    /* Memo of kiln_ref_constant: the bytes that a node's output must have, as it depends on constants
+     * only; NULL: not asked for yet. With known_by_given they also depend on values that the asker
+     * supplied for graph inputs, and say nothing to others. Never copied or printed. */
+    const void *known;
+    bool known_by_given;
 };
 
 /* Attributes are positional: node->attr[i] belongs to node->op->attr[i], so that an operator's file

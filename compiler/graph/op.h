@@ -86,6 +86,8 @@ struct kiln_op_def {
     kiln_fuse_kind fuse;
     kiln_layout_kind layout;
     bool can_pick;    /* eval_ref honours kiln_eval_cx.pick */
+    bool types_only;  /* the outputs follow from the inputs' types (shape, size): eval_ref reads no
+                         element, and gets inputs without storage (f and i NULL, type set) */
 
     /* Types of the outputs from n->in[...]->type and n->attr. Writes n->n_out types. The message says
      * what must hold and what is; the caller adds operator and node. */

@@ -28,8 +28,10 @@ kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n, const kiln_te
                           kiln_err *err);
 
 /* The constant that a value would have if it depends on constants only: computes what is needed, at most
- * max_bytes per value; KILN_ERR_ARG names the graph input it depends on. The result is in g's arena. For
- * frontends, where an operand decides a shape. `given` (may be NULL) supplies values for graph inputs. */
+ * max_bytes per value (else KILN_ERR_LIMIT); KILN_ERR_ARG names the graph input it depends on. The result is in
+ * g's arena and remembered in the values (kiln_value.known), so all demands together cost one evaluation of the
+ * graph. For frontends, where an operand decides a shape. `given` (may be NULL) supplies values for graph
+ * inputs, borrowed as long as g's arena; one graph is asked with one `given` only. */
 typedef bool (*kiln_ref_given_fn)(void *user, const kiln_value *input, kiln_tensor *out);
 kiln_status kiln_ref_constant(kiln_graph *g, const kiln_value *v, int64_t max_bytes,
                               kiln_ref_given_fn given, void *user, kiln_tensor *out,
