@@ -1,0 +1,158 @@
+/* Options of a verb, by its table: long names only, `--name value` and `--name=value`; `--` ends them. */
+#include "cli/cli.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { MAX_WORD = 64 };
+
+int kiln_edit_distance(const char *a, const char *b)
+{
+    int row[MAX_WORD + 1];
+    const int n = (int)strnlen(b, MAX_WORD);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != '\0' && i <= MAX_WORD; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int above = row[j];
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+static int find_option(const kiln_verb *v, kiln_str name)
+{
+    for (size_t i = 0; i < v->n_options; i++)
+        if (kiln_str_is(name, v->option[i].name))
+            return (int)i;
+    return -1;
+}
+
+static kiln_status unknown_option(kiln_arena *a, const kiln_verb *v, kiln_str name,
+                                  kiln_err *err)
+{
+    const char *word = kiln_str_printable(a, name, MAX_WORD);
+    const char *near = NULL;
+    int near_distance = 4; /* farther words are no typing errors */
+    for (size_t i = 0; i < v->n_options; i++) {
+        const int d = kiln_edit_distance(word, v->option[i].name);
+        if (d < near_distance) {
+            near_distance = d;
+            near = v->option[i].name;
+        }
+    }
+    if (near != NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln %s has no option '%s'; did you mean '%s'?", v->name, word,
+                         near);
+    return kiln_fail(err, KILN_ERR_ARG, "kiln %s has no option '%s'; see kiln %s --help",
+                     v->name, word, v->name);
+}
+
+static kiln_status check_positional(const kiln_verb *v, size_t n, kiln_err *err)
+{
+    if (n >= v->n_pos_min && n <= v->n_pos_max)
+        return KILN_OK;
+    const bool few = n < v->n_pos_min;
+    const size_t limit = few ? v->n_pos_min : v->n_pos_max;
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "kiln %s takes at %s %zu argument%s, %zu given; usage: kiln %s %s",
+                     v->name, few ? "least" : "most", limit, limit == 1 ? "" : "s", n,
+                     v->name, v->usage);
+}
+
+/* One option at argv[*i]; steps over its value. */
+static kiln_status take_option(const kiln_verb *v, int argc, const char *const *argv,
+                               int *i, kiln_args *out, kiln_err *err)
+{
+    kiln_str rest = kiln_str_from(argv[*i]), name;
+    const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
+    const int o = find_option(v, name);
+    if (o < 0)
+        return unknown_option(out->arena, v, name, err);
+    const kiln_option *opt = &v->option[o];
+    const char *value = "";
+    if (opt->metavar == NULL && has_value)
+        return kiln_fail(err, KILN_ERR_ARG, "option '%s' takes no value", opt->name);
+    if (opt->metavar != NULL) {
+        if (has_value)
+            value = argv[*i] + name.n + 1;
+        else if (*i + 1 < argc)
+            value = argv[++*i];
+        else
+            return kiln_fail(err, KILN_ERR_ARG, "option '%s' needs a value: %s %s",
+                             opt->name, opt->name, opt->metavar);
+    }
+    if (out->n_value[o] > 0 && !opt->repeats)
+        return kiln_fail(err, KILN_ERR_ARG, "option '%s' is given twice", opt->name);
+    out->value[o][out->n_value[o]++] = value;
+    return KILN_OK;
+}
+
+kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
+                            const char *const *argv, kiln_args *out, bool *wants_help,
+                            kiln_err *err)
+{
+    const size_t n_args = argc > 0 ? (size_t)argc : 0;
+    const char **pos = kiln_array(a, const char *, n_args + 1);
+    *out = (kiln_args){.arena = a, .pos = pos};
+    out->value = kiln_array(a, const char **, v->n_options + 1);
+    out->n_value = kiln_array(a, size_t, v->n_options + 1);
+    for (size_t o = 0; o < v->n_options; o++)
+        out->value[o] = kiln_array(a, const char *, n_args + 1);
+    *wants_help = false;
+
+    bool options_ended = false;
+    for (int i = 0; i < argc; i++) {
+        const bool is_option =
+            !options_ended && argv[i][0] == '-' && argv[i][1] != '\0';
+        if (is_option && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+            *wants_help = true;
+            return KILN_OK;
+        }
+        if (is_option && strcmp(argv[i], "--") == 0)
+            options_ended = true;
+        else if (is_option)
+            KILN_TRY(take_option(v, argc, argv, &i, out, err));
+        else
+            pos[out->n_pos++] = argv[i];
+    }
+    return check_positional(v, out->n_pos, err);
+}
+
+bool kiln_args_has(const kiln_args *args, int option)
+{
+    return args->n_value[option] > 0;
+}
+
+const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise)
+{
+    const size_t n = args->n_value[option];
+    return n > 0 ? args->value[option][n - 1] : otherwise;
+}
+
+void kiln_verb_help(const kiln_verb *v, kiln_buf *out)
+{
+    kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary, v->name,
+                    v->usage);
+    if (v->n_options > 0)
+        kiln_buf_puts(out, "\noptions:\n");
+    for (size_t i = 0; i < v->n_options; i++) {
+        const kiln_option *o = &v->option[i];
+        const char *left = kiln_format(out->arena, "%s%s%s", o->name,
+                                       o->metavar != NULL ? " " : "",
+                                       o->metavar != NULL ? o->metavar : "");
+        kiln_buf_printf(out, "  %-26s %s%s\n", left, o->doc,
+                        o->repeats ? " (may be repeated)" : "");
+    }
+    kiln_buf_printf(out, "\nexample:\n%s", v->example);
+}

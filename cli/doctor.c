@@ -1,0 +1,202 @@
+/* kiln doctor: is this machine fit to run kiln, and what would kiln see of it? */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { OPT_JSON, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
+                  false},
+};
+
+typedef enum level { GOOD, NOTE, BAD } level;
+static const char *const level_word[] = {[GOOD] = "ok", [NOTE] = "note", [BAD] = "bad"};
+
+typedef struct finding {
+    const char *name;
+    level level;
+    const char *text;   /* what was found */
+    const char *remedy; /* NULL when there is nothing to do */
+} finding;
+
+typedef struct findings {
+    kiln_arena *arena;
+    KILN_VEC(finding) list;
+} findings;
+
+static void add(findings *f, const char *name, level l, const char *text,
+                const char *remedy)
+{
+    const finding item = {name, l, text, remedy};
+    kiln_vec_push(f->arena, &f->list, item);
+}
+
+/* The value of the first "key : value" line of a /proc file, or NULL. */
+static const char *proc_value(kiln_arena *a, const char *path, const char *key)
+{
+    FILE *in = fopen(path, "r"); /* /proc files cannot be mapped */
+    if (in == NULL)
+        return NULL;
+    char line[8192];
+    const char *found = NULL;
+    while (found == NULL && fgets(line, sizeof line, in) != NULL) {
+        kiln_str rest = kiln_str_from(line), left;
+        if (kiln_str_cut(&rest, ':', &left) && kiln_str_is(kiln_str_trim(left), key))
+            found = kiln_str_dupv(a, kiln_str_trim(rest));
+    }
+    fclose(in);
+    return found;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    kiln_str rest = kiln_str_from(list), w;
+    while (kiln_str_cut(&rest, ' ', &w))
+        if (kiln_str_is(w, word))
+            return true;
+    return false;
+}
+
+static void check_cpu(findings *f)
+{
+    struct utsname u;
+    if (uname(&u) != 0)
+        memset(&u, 0, sizeof u);
+    const char *model = proc_value(f->arena, "/proc/cpuinfo", "model name");
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    add(f, "cpu", GOOD,
+        kiln_format(f->arena, "%s, %s, %ld cores online",
+                    u.machine[0] != '\0' ? u.machine : "unknown architecture",
+                    model != NULL ? model : "model unknown", cores),
+        NULL);
+    if (strcmp(u.machine, "x86_64") != 0)
+        return;
+    const char *flags = proc_value(f->arena, "/proc/cpuinfo", "flags");
+    static const char *const wanted[] = {"avx2", "fma", "avx512f", "avx512_vnni",
+                                         "avx512_bf16"};
+    kiln_buf text;
+    kiln_buf_init(&text, f->arena);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        kiln_buf_printf(&text, "%s%s%s", i > 0 ? " " : "",
+                        flags != NULL && has_word(flags, wanted[i]) ? "+" : "-",
+                        wanted[i]);
+    add(f, "vector extensions", GOOD, text.p, NULL);
+}
+
+static void check_memory(findings *f)
+{
+    const char *total = proc_value(f->arena, "/proc/meminfo", "MemTotal");
+    const char *available = proc_value(f->arena, "/proc/meminfo", "MemAvailable");
+    kiln_str number = kiln_str_from(available), head;
+    int64_t kib = 0;
+    const bool known = available != NULL && kiln_str_cut(&number, ' ', &head) &&
+                       kiln_parse_i64(head, &kib);
+    const bool low = known && kib < 1024 * 1024;
+    add(f, "memory", low ? NOTE : GOOD,
+        kiln_format(f->arena, "%s in all, %s available", total != NULL ? total : "unknown",
+                    available != NULL ? available : "unknown"),
+        low ? "large models need more than 1 GiB: close other programs" : NULL);
+}
+
+static void check_disk(findings *f)
+{
+    struct statvfs v;
+    if (statvfs(".", &v) != 0) {
+        add(f, "disk", BAD, "the working folder cannot be looked at",
+            "run kiln in a folder that you may read");
+        return;
+    }
+    const uint64_t mib = (uint64_t)v.f_bavail * v.f_frsize / (1024 * 1024);
+    const bool writable = access(".", W_OK) == 0;
+    add(f, "disk", !writable || mib < 256 ? NOTE : GOOD,
+        kiln_format(f->arena, "%llu MiB free here, folder is %swritable",
+                    (unsigned long long)mib, writable ? "" : "not "),
+        !writable   ? "reports need -o or --json with a path that can be written"
+        : mib < 256 ? "free some space: packages and reports go to disk"
+                    : NULL);
+}
+
+static void check_clock(findings *f)
+{
+    const int64_t begin = kiln_now_ns();
+    int64_t step = 0;
+    while (step == 0)
+        step = kiln_now_ns() - begin;
+    add(f, "clock", step < 10000 ? GOOD : NOTE,
+        kiln_format(f->arena, "monotonic, steps of %lld ns or less", (long long)step),
+        step < 10000 ? NULL : "short kernels are measured in longer batches");
+}
+
+static void check_operators(findings *f)
+{
+    add(f, "operators", GOOD,
+        kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
+}
+
+static void write_json(const findings *f, bool good, kiln_buf *out)
+{
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_member_bool(&w, "ok", good);
+    kiln_json_name(&w, "findings");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < f->list.n; i++) {
+        const finding *x = &f->list.v[i];
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "name", x->name);
+        kiln_json_member_str(&w, "level", level_word[x->level]);
+        kiln_json_member_str(&w, "text", x->text);
+        kiln_json_member_str(&w, "remedy", x->remedy);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}
+
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
+{
+    findings f = {.arena = args->arena};
+    check_cpu(&f);
+    check_memory(&f);
+    check_disk(&f);
+    check_clock(&f);
+    check_operators(&f);
+
+    bool good = true;
+    kiln_buf text;
+    kiln_buf_init(&text, args->arena);
+    for (size_t i = 0; i < f.list.n; i++) {
+        const finding *x = &f.list.v[i];
+        good = good && x->level != BAD;
+        kiln_buf_printf(&text, "%-4s  %s: %s\n", level_word[x->level], x->name, x->text);
+        if (x->remedy != NULL)
+            kiln_buf_printf(&text, "      %s\n", x->remedy);
+    }
+    const char *path = kiln_args_get(args, OPT_JSON, NULL);
+    kiln_buf json;
+    kiln_buf_init(&json, args->arena);
+    write_json(&f, good, &json);
+    if (path != NULL)
+        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
+    if (path == NULL || strcmp(path, "-") != 0)
+        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    *exit_code = good ? KILN_EXIT_OK : KILN_EXIT_ENVIRONMENT;
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_doctor = {
+    .name = "doctor",
+    .summary = "check this machine: processor, memory, disk, clock",
+    .usage = "[options]",
+    .example = "  kiln doctor\n  kiln doctor --json -\n",
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,295 @@
+/* kiln inspect: what is in a model, what it costs, and what kiln cannot do with it. */
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    OPT_GRAPH,
+    OPT_DATA,
+    OPT_NO_PASSES,
+    OPT_PRINT_AFTER,
+    OPT_CHECK_PASSES,
+    OPT_SHAPE,
+    OPT_BIND,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_GRAPH] = {"--graph", NULL, "print the graph as text too", false},
+    [OPT_DATA] = {"--data", NULL, "with --graph: all constants in full", false},
+    [OPT_NO_PASSES] = {"--no-passes", NULL, "the graph as imported", false},
+    [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the graph after a pass, or 'all'",
+                         false},
+    [OPT_CHECK_PASSES] = {"--check-passes", NULL,
+                          "compare each graph pass with the reference", false},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
+                  true},
+    [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
+                  false},
+};
+
+static const kiln_print_options for_people = {.elide_data = true, .elide_above = 16};
+
+typedef struct parameters {
+    int64_t elems, bytes;
+} parameters;
+
+/* Floating-point constants that the graph uses, each once: what papers count as parameters. */
+static parameters count_parameters(kiln_arena *a, const kiln_graph *g)
+{
+    parameters p = {0, 0};
+    const int *uses = kiln_graph_count_uses(g, a);
+    for (size_t i = 0; i < g->values.n; i++) {
+        const kiln_value *v = g->values.v[i];
+        if (!kiln_value_is_const(v) || uses[v->id] == 0)
+            continue;
+        p.bytes += kiln_type_bytes(&v->type);
+        if (kiln_dtype_is_float(v->type.dtype))
+            p.elems += kiln_type_elems(&v->type);
+    }
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        for (size_t k = 0; k < n->op->n_attr; k++) {
+            if (n->op->attr[k].kind != KILN_ATTR_GRAPH || n->attr[k].graph == NULL)
+                continue;
+            const parameters inner = count_parameters(a, n->attr[k].graph);
+            p.elems += inner.elems;
+            p.bytes += inner.bytes;
+        }
+    }
+    return p;
+}
+
+/* Nodes per operator, in order of the table; regions included. */
+static void count_ops(const kiln_graph *g, int64_t count[KILN_N_OPS])
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        for (int k = 0; k < KILN_N_OPS; k++)
+            count[k] += kiln_op_at(k) == n->op;
+        for (size_t k = 0; k < n->op->n_attr; k++)
+            if (n->op->attr[k].kind == KILN_ATTR_GRAPH && n->attr[k].graph != NULL)
+                count_ops(n->attr[k].graph, count);
+    }
+}
+
+static int64_t activation_bytes(const kiln_graph *g)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.v[i]->n_out; k++)
+            bytes += kiln_type_bytes(&g->nodes.v[i]->out[k]->type);
+    return bytes;
+}
+
+typedef struct findings {
+    const char *path;
+    const kiln_import_report *report;
+    const kiln_graph *graph; /* NULL when operators are missing */
+    parameters parameters;
+    kiln_cost cost;
+    int64_t activations; /* bytes that all nodes write */
+    int64_t op_count[KILN_N_OPS];
+} findings;
+
+static void text_values(kiln_buf *out, const char *what, const kiln_graph *g, bool inputs)
+{
+    const size_t n = inputs ? g->inputs.n : g->outputs.n;
+    for (size_t i = 0; i < n; i++) {
+        const kiln_value *v = inputs ? g->inputs.v[i] : g->outputs.v[i];
+        kiln_buf_printf(out, "%-16s %s: %s\n", i == 0 ? what : "",
+                        inputs ? v->name : g->output_names.v[i],
+                        kiln_type_text(out->arena, &v->type));
+    }
+}
+
+static void write_text(const findings *f, kiln_buf *out)
+{
+    kiln_buf_printf(out, "%-16s %s (%s, opset %" PRId64 "%s%s)\n", "model", f->path,
+                    f->report->format, f->report->opset,
+                    f->report->producer[0] != '\0' ? ", by " : "", f->report->producer);
+    for (size_t i = 0; i < f->report->unsupported.n; i++) {
+        const kiln_unsupported *u = &f->report->unsupported.v[i];
+        kiln_buf_printf(out, "%-16s %s: %" PRId64 " nodes, first '%s'\n",
+                        i == 0 ? "unsupported" : "", u->op, u->count, u->first_node);
+    }
+    if (f->graph == NULL)
+        return;
+    text_values(out, "inputs", f->graph, true);
+    text_values(out, "outputs", f->graph, false);
+    kiln_buf_printf(out, "%-16s %zu\n", "nodes", f->graph->nodes.n);
+    for (int i = 0, first = 1; i < KILN_N_OPS; i++) {
+        if (f->op_count[i] == 0)
+            continue;
+        kiln_buf_printf(out, "%-16s %-20s %" PRId64 "\n", first ? "operators" : "",
+                        kiln_op_at(i)->name, f->op_count[i]);
+        first = 0;
+    }
+    kiln_buf_printf(out, "%-16s %" PRId64 " (%" PRId64 " bytes of constants)\n",
+                    "parameters", f->parameters.elems, f->parameters.bytes);
+    kiln_buf_printf(out, "%-16s %" PRId64 "\n", "multiply-adds", f->cost.muladds);
+    kiln_buf_printf(out, "%-16s %" PRId64 "\n", "flops", f->cost.flops);
+    kiln_buf_printf(out, "%-16s %" PRId64 " read and written, %" PRId64 " of activations\n",
+                    "bytes", f->cost.bytes, f->activations);
+}
+
+static void json_values(kiln_json_writer *w, const char *key, const kiln_graph *g,
+                        bool inputs)
+{
+    kiln_json_name(w, key);
+    kiln_json_begin_array(w);
+    const size_t n = inputs ? g->inputs.n : g->outputs.n;
+    for (size_t i = 0; i < n; i++) {
+        const kiln_value *v = inputs ? g->inputs.v[i] : g->outputs.v[i];
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "name", inputs ? v->name : g->output_names.v[i]);
+        kiln_json_member_str(w, "dtype", kiln_dtype_name(v->type.dtype));
+        kiln_json_name(w, "shape");
+        kiln_json_begin_row(w);
+        for (int k = 0; k < v->type.rank; k++)
+            kiln_json_put_i64(w, v->type.dim[k]);
+        kiln_json_end_array(w);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
+static void json_graph(kiln_json_writer *w, const findings *f)
+{
+    json_values(w, "inputs", f->graph, true);
+    json_values(w, "outputs", f->graph, false);
+    kiln_json_member_i64(w, "nodes", (int64_t)f->graph->nodes.n);
+    kiln_json_name(w, "operators");
+    kiln_json_begin_object(w);
+    for (int i = 0; i < KILN_N_OPS; i++)
+        if (f->op_count[i] > 0)
+            kiln_json_member_i64(w, kiln_op_at(i)->name, f->op_count[i]);
+    kiln_json_end_object(w);
+    kiln_json_member_i64(w, "parameters", f->parameters.elems);
+    kiln_json_member_i64(w, "constant_bytes", f->parameters.bytes);
+    kiln_json_member_i64(w, "multiply_adds", f->cost.muladds);
+    kiln_json_member_i64(w, "flops", f->cost.flops);
+    kiln_json_member_i64(w, "bytes", f->cost.bytes);
+    kiln_json_member_i64(w, "activation_bytes", f->activations);
+}
+
+static void write_json(const findings *f, kiln_buf *out)
+{
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "model", f->path);
+    kiln_json_member_str(&w, "format", f->report->format);
+    kiln_json_member_str(&w, "producer", f->report->producer);
+    kiln_json_member_i64(&w, "opset", f->report->opset);
+    kiln_json_name(&w, "unsupported");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < f->report->unsupported.n; i++) {
+        const kiln_unsupported *u = &f->report->unsupported.v[i];
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "op", u->op);
+        kiln_json_member_i64(&w, "count", u->count);
+        kiln_json_member_str(&w, "first_node", u->first_node);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    if (f->graph != NULL)
+        json_graph(&w, f);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}
+
+/* Where kiln_graph_optimize sends --print-after. */
+static void print_after(void *user, const char *pass_name, const kiln_graph *g)
+{
+    kiln_buf *out = user;
+    kiln_buf_printf(out, "# after %s\n", pass_name);
+    kiln_graph_print(out, g, &for_people);
+}
+
+static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text,
+                            kiln_err *err)
+{
+    const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
+    if (after != NULL && strcmp(after, "all") != 0 &&
+        kiln_pass_find(kiln_str_from(after)) == NULL) {
+        kiln_buf names;
+        kiln_buf_init(&names, args->arena);
+        for (int i = 0; kiln_pass_at(i) != NULL; i++)
+            kiln_buf_printf(&names, " %s", kiln_pass_at(i)->name);
+        return kiln_fail(err, KILN_ERR_ARG, "--print-after: no pass '%s'; passes: all%s",
+                         after, names.p != NULL ? names.p : "");
+    }
+    const kiln_pass_options o = {.print_after = after,
+                                 .print = print_after,
+                                 .user = text,
+                                 .verify = true,
+                                 .check = kiln_args_has(args, OPT_CHECK_PASSES),
+                                 .check_seed = 1};
+    return kiln_graph_optimize(g, &o, err);
+}
+
+static kiln_status print(const kiln_args *args, const findings *f, kiln_buf *text,
+                         kiln_err *err)
+{
+    const char *path = kiln_args_get(args, OPT_JSON, NULL);
+    if (path != NULL) {
+        kiln_buf json;
+        kiln_buf_init(&json, args->arena);
+        write_json(f, &json);
+        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
+        if (strcmp(path, "-") == 0)
+            return KILN_OK;
+    }
+    write_text(f, text);
+    if (f->graph != NULL && kiln_args_has(args, OPT_GRAPH))
+        kiln_graph_print(text, f->graph,
+                         kiln_args_has(args, OPT_DATA) ? NULL : &for_people);
+    return kiln_cli_output(NULL, kiln_buf_str(text), err);
+}
+
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
+{
+    (void)exit_code;
+    const char *model = args->pos[0];
+    kiln_import_options o;
+    KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &o, err));
+    kiln_import_report report = {0};
+    kiln_graph *g = NULL;
+    kiln_buf text;
+    kiln_buf_init(&text, args->arena);
+    const kiln_status st = kiln_import(args->arena, model, &o, &g, &report, err);
+    findings *f = kiln_new(args->arena, findings);
+    f->path = model;
+    f->report = &report;
+    if (st != KILN_OK) {
+        if (report.unsupported.n > 0) /* the list is the finding; the error still follows */
+            KILN_TRY(print(args, f, &text, err));
+        return st;
+    }
+    if (!kiln_args_has(args, OPT_NO_PASSES))
+        KILN_TRY(optimize(args, g, &text, err));
+    f->graph = g;
+    f->parameters = count_parameters(args->arena, g);
+    f->activations = activation_bytes(g);
+    kiln_graph_cost(g, &f->cost);
+    count_ops(g, f->op_count);
+    return print(args, f, &text, err);
+}
+
+const kiln_verb kiln_verb_inspect = {
+    .name = "inspect",
+    .summary = "show a model: types, operators, parameters, multiply-adds, unsupported",
+    .usage = "MODEL [options]",
+    .example = "  kiln inspect model.onnx --shape x:1x3x224x224\n"
+               "  kiln inspect model.onnx --graph --print-after simplify_inference\n"
+               "  kiln inspect model.onnx --json -\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

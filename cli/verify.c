@@ -1,0 +1,150 @@
+/* kiln verify: does kiln compute what others computed?
+ *
+ *   kiln verify --onnx-tests DIR --reference      a folder of ONNX conformance tests
+ *   kiln verify MODEL --golden DIR --reference    a model against golden outputs
+ */
+#include "cli/cli.h"
+#include "pipeline/pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPT_ONNX_TESTS,
+    OPT_GOLDEN,
+    OPT_REFERENCE,
+    OPT_FILTER,
+    OPT_NO_PASSES,
+    OPT_CHECK_PASSES,
+    OPT_SHAPE,
+    OPT_BIND,
+    OPT_JSON,
+    OPT_QUIET,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_ONNX_TESTS] = {"--onnx-tests", "DIR", "run the ONNX conformance tests below DIR",
+                        false},
+    [OPT_GOLDEN] = {"--golden", "DIR", "compare MODEL with DIR/golden.json", false},
+    [OPT_REFERENCE] = {"--reference", NULL, "run by the reference interpreter", false},
+    [OPT_FILTER] = {"--filter", "TEXT", "only conformance tests whose name contains TEXT",
+                    false},
+    [OPT_NO_PASSES] = {"--no-passes", NULL, "run the graph as imported", false},
+    [OPT_CHECK_PASSES] = {"--check-passes", NULL,
+                          "compare each graph pass with the reference", false},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
+                  true},
+    [OPT_JSON] = {"--json", "FILE", "write all results as JSON ('-': standard output)",
+                  false},
+    [OPT_QUIET] = {"--quiet", NULL, "print the counts only", false},
+};
+
+/* Progress goes to stderr, and only where somebody watches. */
+static void show_progress(void *user, const kiln_check *c, size_t done, size_t total)
+{
+    const bool is_terminal = *(const bool *)user;
+    if (is_terminal)
+        fprintf(stderr, "\r%zu of %zu  %-60.60s%s", done, total, c->name,
+                done == total ? "\n" : "");
+}
+
+static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too)
+{
+    for (size_t i = 0; i < c->list.n; i++) {
+        const kiln_check *x = &c->list.v[i];
+        if (x->outcome == KILN_PASSED && !passed_too)
+            continue;
+        kiln_buf_printf(out, "%-11s %s", kiln_outcome_name(x->outcome), x->name);
+        if (x->outcome != KILN_PASSED)
+            kiln_buf_printf(out, ": %s", x->reason);
+        else
+            kiln_buf_printf(out, ": largest error %.3g, rms error %.3g of rms %.3g, %lld ms",
+                            x->max_abs, x->rms_error, x->rms_want, (long long)x->time_ms);
+        kiln_buf_puts(out, "\n");
+    }
+}
+
+static kiln_status print(const kiln_args *args, const kiln_checks *c, bool passed_too,
+                         kiln_err *err)
+{
+    const char *path = kiln_args_get(args, OPT_JSON, NULL);
+    if (path != NULL) {
+        kiln_buf json;
+        kiln_buf_init(&json, args->arena);
+        kiln_checks_json(&json, c);
+        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
+        if (strcmp(path, "-") == 0)
+            return KILN_OK;
+    }
+    kiln_buf text;
+    kiln_buf_init(&text, args->arena);
+    if (!kiln_args_has(args, OPT_QUIET))
+        add_lines(&text, c, passed_too);
+    kiln_buf_printf(&text, "%zu passed, %zu failed, %zu unsupported\n", c->n_passed,
+                    c->n_failed, c->n_unsupported);
+    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+}
+
+static kiln_status run_conformance(const kiln_args *args, kiln_checks *out, kiln_err *err)
+{
+    bool is_terminal = isatty(STDERR_FILENO) == 1;
+    const kiln_conformance_options o = {
+        .filter = kiln_args_get(args, OPT_FILTER, NULL),
+        .optimize = !kiln_args_has(args, OPT_NO_PASSES),
+        .check_passes = kiln_args_has(args, OPT_CHECK_PASSES),
+        .progress = show_progress,
+        .user = &is_terminal};
+    return kiln_verify_conformance(args->arena,
+                                   kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);
+}
+
+static kiln_status run_golden(const kiln_args *args, kiln_checks *out, kiln_err *err)
+{
+    kiln_import_options o;
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &o, err));
+    const kiln_pass_options passes = {.verify = true,
+                                      .check = kiln_args_has(args, OPT_CHECK_PASSES),
+                                      .check_seed = 1};
+    return kiln_verify_golden(args->arena, args->pos[0],
+                              kiln_args_get(args, OPT_GOLDEN, NULL), &o,
+                              kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, out,
+                              err);
+}
+
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
+{
+    const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);
+    const bool golden = kiln_args_has(args, OPT_GOLDEN);
+    if (conformance == golden || golden != (args->n_pos == 1))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR; "
+                         "see kiln verify --help");
+    if (!kiln_args_has(args, OPT_REFERENCE))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "only the reference interpreter runs models today: add "
+                         "--reference");
+    kiln_checks checks = {0};
+    KILN_TRY(conformance ? run_conformance(args, &checks, err)
+                         : run_golden(args, &checks, err));
+    KILN_TRY(print(args, &checks, golden, err));
+    /* What is unsupported was refused with a reason: the folder holds more than kiln promises. A golden
+     * model that cannot be run has failed above. */
+    *exit_code = checks.n_failed == 0 && checks.n_passed > 0 ? KILN_EXIT_OK
+                                                             : KILN_EXIT_CHECK;
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_verify = {
+    .name = "verify",
+    .summary = "compare with golden outputs or ONNX conformance data",
+    .usage = "MODEL --golden DIR --reference | --onnx-tests DIR --reference",
+    .example = "  kiln verify model.onnx --golden golden/model --reference\n"
+               "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,130 @@
+/* Lists of checks: counting and JSON. */
+#include "pipeline/pipeline.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *kiln_outcome_name(kiln_outcome o)
+{
+    static const char *const name[] = {"passed", "failed", "unsupported"};
+    return name[o];
+}
+
+void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check)
+{
+    kiln_vec_push(a, &c->list, *check);
+    switch (check->outcome) {
+    case KILN_PASSED:
+        c->n_passed++;
+        break;
+    case KILN_FAILED:
+        c->n_failed++;
+        break;
+    case KILN_UNSUPPORTED:
+        c->n_unsupported++;
+        break;
+    }
+}
+
+kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
+                               const kiln_tensor *got, const kiln_tensor *want,
+                               double rtol, double atol, kiln_err *err)
+{
+    const kiln_type *gt = &got->type, *wt = &want->type;
+    const char *reason = "";
+    kiln_diff diff = {.ok = false};
+    if (gt->dtype != wt->dtype || !kiln_type_same_shape(gt, wt)) {
+        reason = kiln_format(a, "output '%s' must be %s, is %s", output,
+                             kiln_type_text(a, wt), kiln_type_text(a, gt));
+    } else {
+        KILN_TRY(kiln_ref_compare(got, want, rtol, atol, &diff, err));
+        if (!diff.ok)
+            reason = kiln_format(
+                a,
+                "output '%s': %" PRId64 " of %" PRId64 " elements differ; element %" PRId64
+                " must be %.9g, is %.9g",
+                output, diff.n_bad, kiln_type_elems(wt), diff.worst_index, diff.worst_want,
+                diff.worst_got);
+    }
+    if (diff.max_abs > check->max_abs)
+        check->max_abs = diff.max_abs;
+    if (diff.max_rel > check->max_rel)
+        check->max_rel = diff.max_rel;
+    if (diff.rms_error >= check->rms_error) {
+        check->rms_error = diff.rms_error;
+        check->rms_want = diff.rms_want;
+    }
+    if (!diff.ok && check->outcome == KILN_PASSED) {
+        check->outcome = KILN_FAILED;
+        check->reason = reason;
+    }
+    return KILN_OK;
+}
+
+static void write_counts(kiln_json_writer *w, const size_t count[3])
+{
+    kiln_json_begin_object(w);
+    kiln_json_member_i64(w, "passed", (int64_t)count[KILN_PASSED]);
+    kiln_json_member_i64(w, "failed", (int64_t)count[KILN_FAILED]);
+    kiln_json_member_i64(w, "unsupported", (int64_t)count[KILN_UNSUPPORTED]);
+    kiln_json_end_object(w);
+}
+
+/* Few groups and many checks: one pass over the list per group, in order of first appearance. */
+static void write_groups(kiln_json_writer *w, const kiln_checks *c)
+{
+    kiln_json_name(w, "groups");
+    kiln_json_begin_object(w);
+    for (size_t i = 0; i < c->list.n; i++) {
+        const char *group = c->list.v[i].group;
+        bool is_first = group[0] != '\0';
+        for (size_t j = 0; j < i && is_first; j++)
+            is_first = strcmp(group, c->list.v[j].group) != 0;
+        if (!is_first)
+            continue;
+        size_t count[3] = {0};
+        for (size_t j = i; j < c->list.n; j++)
+            if (strcmp(group, c->list.v[j].group) == 0)
+                count[c->list.v[j].outcome]++;
+        kiln_json_name(w, group);
+        write_counts(w, count);
+    }
+    kiln_json_end_object(w);
+}
+
+static void write_check(kiln_json_writer *w, const kiln_check *x)
+{
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "name", x->name);
+    if (x->group[0] != '\0')
+        kiln_json_member_str(w, "group", x->group);
+    kiln_json_member_str(w, "outcome", kiln_outcome_name(x->outcome));
+    if (x->outcome != KILN_PASSED)
+        kiln_json_member_str(w, "reason", x->reason);
+    kiln_json_member_f64(w, "max_abs_error", x->max_abs);
+    kiln_json_member_f64(w, "max_rel_error", x->max_rel);
+    kiln_json_member_f64(w, "rms_error", x->rms_error);
+    kiln_json_member_f64(w, "rms_expected", x->rms_want);
+    kiln_json_member_i64(w, "time_ms", x->time_ms);
+    kiln_json_end_object(w);
+}
+
+void kiln_checks_json(kiln_buf *out, const kiln_checks *c)
+{
+    const size_t count[3] = {[KILN_PASSED] = c->n_passed,
+                             [KILN_FAILED] = c->n_failed,
+                             [KILN_UNSUPPORTED] = c->n_unsupported};
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_name(&w, "counts");
+    write_counts(&w, count);
+    write_groups(&w, c);
+    kiln_json_name(&w, "checks");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < c->list.n; i++)
+        write_check(&w, &c->list.v[i]);
+    kiln_json_end_array(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}

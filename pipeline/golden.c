@@ -1,0 +1,254 @@
+/* A model against golden.json: every case's inputs are made or read and checked by their SHA-256, the model is
+ * imported for their shapes, run by the reference, and compared with the outputs that another runtime made.
+ */
+#include "pipeline/golden.h"
+
+#include <math.h>
+#include <string.h>
+
+/* See kiln_verify_golden in pipeline.h for the reasons. */
+static const double golden_rtol = 1e-3, golden_atol_of_rms = 1e-4;
+
+static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err)
+{
+    /* golden.json spells dtypes as numpy does. */
+    static const struct {
+        const char *name;
+        kiln_dtype dtype;
+    } spelling[] = {{"float32", KILN_F32}, {"float16", KILN_F16}, {"float64", KILN_F64},
+                    {"int8", KILN_I8},     {"uint8", KILN_U8},    {"int16", KILN_I16},
+                    {"uint16", KILN_U16},  {"int32", KILN_I32},   {"uint32", KILN_U32},
+                    {"int64", KILN_I64},   {"uint64", KILN_U64},  {"bool", KILN_BOOL}};
+    const char *name = kiln_json_string(kiln_json_get(j, "dtype"), "");
+    size_t k = 0;
+    while (k < sizeof spelling / sizeof spelling[0] && strcmp(name, spelling[k].name) != 0)
+        k++;
+    if (k == sizeof spelling / sizeof spelling[0])
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "dtype '%s' is not known", name);
+    int64_t dim[KILN_MAX_RANK] = {0};
+    int rank = 0;
+    const kiln_json *shape = kiln_json_get(j, "shape");
+    for (const kiln_json *d = kiln_json_first(shape); d != NULL; d = kiln_json_next(d)) {
+        if (rank == KILN_MAX_RANK)
+            return kiln_fail(err, KILN_ERR_LIMIT, "'shape' has more than %d dimensions",
+                             KILN_MAX_RANK);
+        if (!kiln_json_i64(d, &dim[rank++]))
+            return kiln_fail(err, KILN_ERR_PARSE, "'shape' must hold integers");
+    }
+    *out = kiln_type_make(spelling[k].dtype, rank, dim);
+    return kiln_type_check(out, err);
+}
+
+static kiln_status check_sha256(const kiln_json *j, const kiln_tensor *t, kiln_err *err)
+{
+    char hex[KILN_SHA256_HEX];
+    kiln_sha256_of(t->data, (size_t)kiln_type_bytes(&t->type), hex);
+    const char *want = kiln_json_string(kiln_json_get(j, "sha256"), hex);
+    if (strcmp(hex, want) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "its SHA-256 must be %s, is %s", want, hex);
+    return KILN_OK;
+}
+
+static kiln_status read_input(kiln_arena *a, const char *dir, const kiln_json *j,
+                              kiln_tensor *out, kiln_err *err)
+{
+    kiln_type t;
+    KILN_TRY(read_type(j, &t, err));
+    const char *npy = kiln_json_string(kiln_json_get(j, "npy"), NULL);
+    if (npy != NULL) {
+        if (!kiln_path_is_contained(kiln_str_from(npy)))
+            return kiln_fail(err, KILN_ERR_PARSE, "'%s' leads out of '%s'", npy, dir);
+        KILN_TRY(kiln_tensor_read_npy(a, kiln_path_join(a, dir, npy), out, err));
+        if (out->type.dtype != t.dtype || !kiln_type_same_shape(&out->type, &t))
+            return kiln_fail(err, KILN_ERR_SHAPE, "'%s' must hold %s, holds %s", npy,
+                             kiln_type_text(a, &t), kiln_type_text(a, &out->type));
+    } else {
+        KILN_TRY(kiln_golden_generate(a, kiln_json_get(j, "gen"), &t, out, err));
+    }
+    return check_sha256(j, out, err);
+}
+
+/* The expected output and what of ours it stands for: all of it, or every stride-th element. */
+static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *j,
+                               const kiln_tensor *got, kiln_tensor *want,
+                               kiln_tensor *part, kiln_err *err)
+{
+    kiln_type t;
+    KILN_TRY(read_type(j, &t, err));
+    *part = *got;
+    const char *npy = kiln_json_string(kiln_json_get(j, "npy"), NULL);
+    const char *sample = kiln_json_string(kiln_json_get(j, "sample_npy"), NULL);
+    const char *file = npy != NULL ? npy : sample;
+    if (file == NULL || !kiln_path_is_contained(kiln_str_from(file)))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "output needs 'npy' or 'sample_npy', a file in '%s'", dir);
+    KILN_TRY(kiln_tensor_read_npy(a, kiln_path_join(a, dir, file), want, err));
+    if (npy != NULL)
+        return KILN_OK;
+    int64_t stride = 0;
+    if (!kiln_json_i64(kiln_json_get(j, "sample_stride"), &stride) || stride < 1)
+        return kiln_fail(err, KILN_ERR_PARSE, "'sample_stride' must be a positive integer");
+    if (got->type.dtype != t.dtype || !kiln_type_same_shape(&got->type, &t)) {
+        want->type = t; /* the comparison will say how they differ */
+        return KILN_OK;
+    }
+    const int64_t n = (kiln_type_elems(&t) + stride - 1) / stride;
+    const kiln_type sampled = kiln_type_make(t.dtype, 1, &n);
+    const size_t size = kiln_dtype_bytes(t.dtype);
+    *part = kiln_tensor_new(a, &sampled);
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)part->data + (size_t)i * size,
+               (const char *)got->data + (size_t)(i * stride) * size, size);
+    /* Samples are a flat list, however the file shapes them. */
+    want->type = kiln_type_make(want->type.dtype, 1,
+                                (const int64_t[]){kiln_type_elems(&want->type)});
+    return KILN_OK;
+}
+
+static double rms_of(kiln_arena *a, const kiln_tensor *t)
+{
+    kiln_wide w = kiln_wide_new(a, &t->type);
+    kiln_widen(&t->type, t->data, &w);
+    const int64_t n = kiln_type_elems(&t->type);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double v = w.f != NULL ? w.f[i] : (double)w.i[i];
+        if (isfinite(v))
+            sum += v * v;
+    }
+    return n > 0 ? sqrt(sum / (double)n) : 0;
+}
+
+static int find_output(const kiln_graph *g, const char *name, size_t position)
+{
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (name != NULL && strcmp(g->output_names.v[i], name) == 0)
+            return (int)i;
+    return name == NULL && position < g->outputs.n ? (int)position : -1;
+}
+
+/* Inputs by name where golden.json gives one, else by position. */
+static kiln_status read_inputs(kiln_arena *a, const char *model, const char *dir,
+                               const kiln_json *list, kiln_value_binding **out, size_t *n,
+                               kiln_err *err)
+{
+    kiln_declared_input *in = NULL;
+    size_t n_in = 0;
+    KILN_TRY(kiln_import_inputs(a, model, &in, &n_in, err));
+    *n = kiln_json_size(list);
+    if (*n > n_in)
+        return kiln_fail(err, KILN_ERR_SHAPE, "%zu inputs for a model of %zu", *n, n_in);
+    *out = kiln_array(a, kiln_value_binding, *n);
+    const kiln_json *j = kiln_json_first(list);
+    for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
+        kiln_value_binding *b = &(*out)[i];
+        b->name = kiln_json_string(kiln_json_get(j, "name"), in[i].name);
+        const kiln_status st = read_input(a, dir, j, &b->value, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "making input '%s'", b->name);
+            return st;
+        }
+    }
+    return KILN_OK;
+}
+
+static kiln_status import_case(kiln_arena *a, const char *model,
+                               const kiln_import_options *o, const kiln_value_binding *in,
+                               size_t n_in, kiln_graph **out, kiln_err *err)
+{
+    kiln_import_options with = o != NULL ? *o : (kiln_import_options){0};
+    kiln_shape_binding *shapes =
+        kiln_array(a, kiln_shape_binding, with.n_shapes + n_in);
+    for (size_t i = 0; i < with.n_shapes; i++)
+        shapes[i] = with.shapes[i];
+    for (size_t i = 0; i < n_in; i++) {
+        kiln_shape_binding *s = &shapes[with.n_shapes++];
+        *s = (kiln_shape_binding){.name = in[i].name, .rank = in[i].value.type.rank};
+        memcpy(s->dim, in[i].value.type.dim, sizeof s->dim);
+    }
+    with.shapes = shapes;
+    if (with.n_hints == 0) {
+        with.hints = in;
+        with.n_hints = n_in;
+    }
+    kiln_import_report report = {0};
+    return kiln_import(a, model, &with, out, &report, err);
+}
+
+/* The graph may have fewer inputs than the case (fixed ones): matched by name. */
+static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
+                             const kiln_value_binding *in, size_t n_in, kiln_tensor **out,
+                             kiln_err *err)
+{
+    kiln_tensor *given = kiln_array(a, kiln_tensor, g->inputs.n);
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        size_t k = 0;
+        while (k < n_in && strcmp(in[k].name, g->inputs.v[i]->name) != 0)
+            k++;
+        if (k == n_in)
+            return kiln_fail(err, KILN_ERR_SHAPE, "the case has no input '%s'",
+                             g->inputs.v[i]->name);
+        given[i] = in[k].value;
+    }
+    *out = kiln_array(a, kiln_tensor, g->outputs.n);
+    return kiln_ref_run(a, g, given, g->inputs.n, *out, err);
+}
+
+static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
+                            const kiln_import_options *o, const kiln_pass_options *passes,
+                            const kiln_json *j, kiln_check *check, kiln_err *err)
+{
+    kiln_value_binding *in = NULL;
+    size_t n_in = 0;
+    kiln_graph *g = NULL;
+    kiln_tensor *got = NULL;
+    KILN_TRY(read_inputs(a, model, dir, kiln_json_get(j, "inputs"), &in, &n_in, err));
+    KILN_TRY(import_case(a, model, o, in, n_in, &g, err));
+    if (passes != NULL)
+        KILN_TRY(kiln_graph_optimize(g, passes, err));
+    KILN_TRY(run_graph(a, g, in, n_in, &got, err));
+    const kiln_json *list = kiln_json_get(j, "outputs");
+    size_t position = 0;
+    for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
+        const char *name = kiln_json_string(kiln_json_get(k, "name"), NULL);
+        const int i = find_output(g, name, position++);
+        if (i < 0)
+            return kiln_fail(err, KILN_ERR_SHAPE, "the graph has no output '%s'",
+                             name != NULL ? name : "?");
+        kiln_tensor want, part;
+        KILN_TRY(read_output(a, dir, k, &got[i], &want, &part, err));
+        KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &part, &want,
+                                    golden_rtol, golden_atol_of_rms * rms_of(a, &want),
+                                    err));
+    }
+    if (position == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");
+    return KILN_OK;
+}
+
+kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
+                               const kiln_import_options *o,
+                               const kiln_pass_options *passes, kiln_checks *out,
+                               kiln_err *err)
+{
+    const char *path = kiln_path_join(a, dir, "golden.json");
+    const kiln_json *doc = NULL;
+    KILN_TRY(kiln_json_read(a, path, &doc, err));
+    const kiln_json *cases = kiln_json_get(doc, "cases");
+    if (kiln_json_size(cases) == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' lists no cases", path);
+    int index = 0;
+    for (const kiln_json *j = kiln_json_first(cases); j != NULL; j = kiln_json_next(j)) {
+        kiln_check c = {.name = kiln_format(a, "case %d", index), .group = "", .reason = ""};
+        const int64_t begin = kiln_now_ns();
+        const kiln_status st = run_case(a, model, dir, o, passes, j, &c, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "verifying case %d of '%s'", index, path);
+            return st;
+        }
+        c.time_ms = (kiln_now_ns() - begin) / 1000000;
+        kiln_checks_add(a, out, &c);
+        index++;
+    }
+    return KILN_OK;
+}
