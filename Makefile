@@ -1,0 +1,53 @@
+# kiln's build. `make help` lists the targets; tests/README.md says how tests are found and run.
+#
+#   CC=gcc|clang            compiler; fuzz targets always use clang
+#   V=debug|release|asan|tsan|cov
+#   WERROR=1                warnings are errors (make check sets it)
+#   JOBS=N                  parallel jobs; all cores unless said otherwise
+#   TEST=PART               make quick, e2e: only test programs whose path contains PART
+#
+# Sources are discovered: a new .c file in a folder below needs no line here.
+
+.DEFAULT_GOAL := all
+MAKEFLAGS += -rR --no-print-directory
+.SUFFIXES:
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+export LC_ALL := C
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(JOBS)
+endif
+
+include mk/build.mk
+include mk/test.mk
+include mk/lint.mk
+
+.PHONY: all lib deps demo format docs clean help FORCE
+
+all: $(LIB) $(KILN) ## build/<compiler>-<V>/kiln (the default target)
+
+lib: $(LIB) ## the static archive of everything but cli/
+
+deps: ## install what is missing, by Debian package name
+	@mk/deps.sh mk/packages.txt
+
+demo: ## set-up and the main job: inspect and verify a small network
+	@$(MAKE) deps
+	@$(MAKE) all
+	$(KILN) inspect demo/samplenet/samplenet.onnx
+	$(KILN) verify demo/samplenet/samplenet.onnx --golden demo/samplenet/golden --reference
+
+format: ## rewrite every C file in the house format
+	@$(call find_c,$(FORMAT_DIRS)) | xargs -r clang-format -i
+
+docs: ## check the Markdown: links resolve, each folder has its README
+	@tools/docs.sh
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@echo "usage: make [target] [CC=gcc|clang] [V=debug|release|asan|tsan|cov] [WERROR=1]"
+	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20

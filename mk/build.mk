@@ -1,0 +1,104 @@
+# How objects, the archive and the kiln program are made.
+# Everything of one variant lives in build/<compiler>-<V>/, mirrored, so variants never mix.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+AR := ar
+V ?= debug
+WERROR ?= 0
+B := build/$(notdir $(CC))-$(V)
+
+LIB_DIRS := base compiler runtime zoo packager reports tuning_db pipeline
+find_c = find $(wildcard $(1)) -type f \( -name '*.c' -o -name '*.h' \) | sort
+find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(2)' | sort))
+
+LIB_SRC := $(call find_src,$(LIB_DIRS),*.c)
+CLI_SRC := $(call find_src,cli,*.c)
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
+LIB := $(B)/libkiln.a
+KILN := $(if $(CLI_SRC),$(B)/kiln)
+
+# --- flags: the house style, section 1 ---------------------------------------------------
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wundef \
+	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla -Wwrite-strings \
+	-Wcast-qual -Wpointer-arith -Wformat=2 -Wimplicit-fallthrough
+ifeq ($(findstring clang,$(CC)),)
+WARN += -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference
+endif
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+
+# float-cast-overflow is not in GCC's "undefined", and a cast of NaN to an integer is exactly
+# the mistake that an operator table for neural networks can make.
+SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+FLAGS_debug := -O1 -g
+FLAGS_release := -O2 -DNDEBUG
+FLAGS_asan := -O1 -g $(SANITIZE)
+FLAGS_tsan := -O1 -g -fsanitize=thread
+FLAGS_cov := -O0 -g --coverage
+# Only make's own fuzz rules ask for this one.
+FLAGS_fuzz := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
+VARIANT := $(FLAGS_$(V))
+ifeq ($(VARIANT),)
+$(error V=$(V) is not a variant; use debug, release, asan, tsan or cov)
+endif
+# Sanitizers make GCC report uninitialised and null paths that only its own checks introduce
+# (GCC manual, -fsanitize); the same code is held to these warnings in the plain variants.
+ifeq ($(findstring clang,$(CC)),)
+ifneq ($(findstring -fsanitize,$(VARIANT)),)
+WARN += -Wno-maybe-uninitialized -Wno-null-dereference
+endif
+endif
+
+# Library headers come in as system headers: their warnings are not ours.
+PKGS := libsodium libcjson
+pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
+PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)))
+LDLIBS := $(call pkg,--libs,$(PKGS),-lsodium -lcjson) -lm -lpthread
+
+CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
+CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)
+LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
+
+# What depends on the path of the source file.
+# In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
+flags_for = $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
+	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
+
+# --- rules ---------------------------------------------------------------------------------
+# A changed flag must rebuild and a deleted source must leave the archive. So the flags and the
+# list of members are files, rewritten only when their text changes, and things depend on them.
+define keep_text
+@mkdir -p $(@D)
+@printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
+endef
+
+$(B)/flags.txt: FORCE
+	$(call keep_text,$(CC) $(CPPFLAGS) $(CFLAGS))
+$(B)/link.txt: FORCE
+	$(call keep_text,$(CC) $(LDFLAGS) $(LDLIBS))
+$(B)/libkiln.txt: FORCE
+	$(call keep_text,$(LIB_OBJ))
+$(B)/kiln.txt: FORCE
+	$(call keep_text,$(CLI_OBJ))
+FORCE:
+
+$(B)/%.o: %.c $(B)/flags.txt
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(call flags_for,$<) -MMD -MP -c $< -o $@
+
+$(LIB): $(LIB_OBJ) $(B)/libkiln.txt
+	@echo "  AR   $@"
+	@rm -f $@
+	@$(AR) rcs $@ $(LIB_OBJ)
+
+$(B)/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)

@@ -1,0 +1,108 @@
+# How test programs are found, built and run. tests/README.md explains it for people.
+
+TEST_ALL := $(call find_src,tests,test_*.c)
+E2E_SRC := $(filter tests/e2e/%,$(TEST_ALL))
+UNIT_SRC := $(filter-out $(E2E_SRC) tests/support/%,$(TEST_ALL))
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SRC := $(call find_src,tests,bench_*.c)
+SUPPORT_SRC := $(call find_src,tests/support,*.c)
+
+SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(B)/%.o)
+SUPPORT := $(B)/libsupport.a
+UNIT := $(UNIT_SRC:%.c=$(B)/%)
+E2E := $(E2E_SRC:%.c=$(B)/%)
+BENCH := $(BENCH_SRC:%.c=$(B)/%)
+REPLAY := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/fuzz/replay_%)
+TEST_LIBS = $(call pkg,--libs,cmocka,-lcmocka)
+
+# Of one program; a hang is a failure. Sanitized and instrumented programs are several times slower.
+TEST_SECONDS ?= $(if $(filter asan tsan cov,$(V)),300,120)
+E2E_SECONDS ?= 600
+TEST_JOBS ?= $(JOBS)
+RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
+RESULTS := build/results
+pick = $(if $(TEST),$(foreach t,$(1),$(if $(findstring $(TEST),$(t)),$(t))),$(1))
+
+# cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.
+export ASAN_OPTIONS ?= handle_segv=2:handle_sigbus=2:handle_sigfpe=2:handle_sigill=2:detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+
+$(B)/libsupport.txt: FORCE
+	$(call keep_text,$(SUPPORT_OBJ))
+$(SUPPORT): $(SUPPORT_OBJ) $(B)/libsupport.txt
+	@rm -f $@
+	@$(AR) rcs $@ $(SUPPORT_OBJ)
+
+LINK_TEST = $(CC) $(LDFLAGS) $(filter %.o,$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
+
+$(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(LINK_TEST)
+
+# The saved corpus of a fuzz target, run without a fuzzer.
+$(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o \
+		$(SUPPORT) $(LIB) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(LINK_TEST)
+
+-include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
+	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
+.SECONDARY:
+
+.PHONY: tests quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench soak
+
+tests: $(LIB) $(KILN) $(UNIT) $(E2E) $(REPLAY) ## build every test program of the variant
+
+quick: layers $(KILN) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
+	@KILN=$(KILN) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
+		$(call pick,$(UNIT) $(REPLAY))
+ifeq ($(V),cov)
+	@tools/coverage.sh $(B)
+endif
+
+e2e: $(KILN) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
+	@KILN=$(KILN) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
+
+check: ## set-up and every test, as CI runs it
+	+@MAKE='$(MAKE)' tests/check.sh
+
+golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
+	@KILN=$(KILN) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
+	@git status --short -- '*/golden/*' || true
+
+bench: ## measure: builds V=release, runs every tests/**/bench_*.c
+	@$(MAKE) V=release run-bench
+run-bench: $(KILN) $(BENCH)
+	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
+	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(KILN) $$b || exit 1; done
+
+# --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 30
+FUZZ ?=
+FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
+FUZZ_PICK = $(if $(FUZZ),$(FUZZ),$(FUZZ_NAMES))
+
+FUZZ_PROGRAMS := $(FUZZ_SRC:%.c=$(B)/%)
+$(FUZZ_PROGRAMS): %: %.o $(SUPPORT) $(LIB) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer $< $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
+fuzz-programs: $(if $(filter fuzz,$(V)),$(FUZZ_PROGRAMS))
+
+fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (30), two at a time
+	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
+	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-fuzz \
+		-r $(RESULTS)/fuzz.txt $(FUZZ_PICK)
+
+fuzz: fuzz-smoke ## longer: make fuzz FUZZ=onnx FUZZ_SECONDS=600
+
+fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new code
+	@test -n "$(FUZZ)" || { echo "fuzz-merge: say which target: FUZZ=<one of: $(FUZZ_NAMES)>"; exit 2; }
+	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
+	@tests/fuzz/run.sh -m -b build/$(notdir $(FUZZ_CC))-fuzz $(FUZZ)
+
+soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, fuzzing for 10 minutes a target
+	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
+	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
+soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E)
+	@KILN=$(KILN) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

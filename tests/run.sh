@@ -1,0 +1,94 @@
+#!/bin/bash
+# Runs cmocka test programs and adds up what they report.
+#
+#   tests/run.sh [-j JOBS] [-t SECONDS] [-l LOG_FOLDER] [-r RESULT_FILE] PROGRAM...
+#   tests/run.sh -s RESULT_FILE...       print the sum of earlier results
+#
+# A program that hangs past the time limit, crashes, reports fewer tests than it announced, or
+# announces none, is a failure: silence must never look like success. Exit code 0 only when
+# something ran and nothing failed.
+set -u
+here=$(dirname "$0")
+
+# Result files hold lines "NAME PASSED FAILED SKIPPED [REASON]", one a program.
+summary() {
+    awk '
+    { passed += $2; failed += $3; skipped += $4; n++ }
+    $3 > 0 {
+        line = $1
+        if (NF > 4) { $1 = $2 = $3 = $4 = ""; sub(/^ +/, ""); line = line ": " $0 }
+        bad[++n_bad] = line
+    }
+    END {
+        if (n == 0) { failed = 1; bad[++n_bad] = "nothing was run" }
+        for (i = 1; i <= n_bad; i++) printf "%s  failed: %s\n", i == 1 ? "\n" : "", bad[i]
+        printf "\n[==========] %d test(s) run.\n", passed + failed + skipped
+        printf "[  PASSED  ] %d test(s).\n", passed
+        if (skipped) printf "[  SKIPPED ] %d test(s).\n", skipped
+        if (failed) printf "[  FAILED  ] %d test(s).\n", failed
+        printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+        exit failed > 0
+    }' "$@"
+}
+
+# One program: log, verdict and result line. Called again by this script, in parallel.
+one() {
+    local limit=$1 logs=$2 results=$3 program=$4
+    local log=$logs/$(echo "${program#build/}" | tr / _).log
+    local start=$SECONDS rc pid
+    # Job control gives the program a process group of its own with default signals, so that
+    # Ctrl-C here can end it and all it started, and tests of signals see what a user would.
+    set -m
+    timeout --kill-after=10 "$limit" "$program" >"$log" 2>&1 </dev/null &
+    pid=$!
+    trap 'kill -TERM -- -$pid 2>/dev/null; exit 130' INT TERM HUP
+    wait "$pid" 2>/dev/null
+    rc=$?
+    set +m
+    local line
+    line=$(awk -v rc=$rc -v limit="$limit" -f "$here/cmocka.awk" "$log")
+    {
+        flock 9
+        echo "== $program ($((SECONDS - start)) s)"
+        cat "$log"
+        [ "${line#* * * }" = "$line" ] || echo "== $program: ${line#* * * }"
+        echo "$program $line" >>"$results"
+    } 9>>"$results.lock"
+}
+
+if [ "${1:-}" = --one ]; then
+    shift
+    one "$@"
+    exit 0
+fi
+
+jobs=2 limit=120 logs=build/logs results=
+while getopts j:t:l:r:s option; do
+    case $option in
+    j) jobs=$OPTARG ;;
+    t) limit=$OPTARG ;;
+    l) logs=$OPTARG ;;
+    r) results=$OPTARG ;;
+    s)
+        shift $((OPTIND - 1))
+        summary "$@"
+        exit
+        ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+mkdir -p "$logs"
+results=${results:-$logs/results.txt}
+mkdir -p "$(dirname "$results")"
+: >"$results"
+if [ $# -gt 0 ]; then
+    printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" "$0" --one "$limit" "$logs" "$results"
+fi
+rm -f "$results.lock"
+# A worker that was itself killed wrote no line.
+for program in "$@"; do
+    grep -qF -- "$program " "$results" || echo "$program 0 1 0 the runner was interrupted" >>"$results"
+done
+sort -o "$results" "$results"
+summary "$results"
