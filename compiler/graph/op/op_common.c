@@ -96,6 +96,12 @@ kiln_bound kiln_bound_ulp_16(const kiln_node *n)
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16};
 }
 
+kiln_bound kiln_bound_composed(const kiln_node *n)
+{
+    (void)n;
+    return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = 4};
+}
+
 /* ---- walking ---- */
 
 kiln_lanes kiln_lanes_at(const kiln_type *t, int axis)

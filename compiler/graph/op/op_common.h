@@ -110,6 +110,11 @@ kiln_bound kiln_bound_exact(const kiln_node *n);
 kiln_bound kiln_bound_ulp_1(const kiln_node *n);
 kiln_bound kiln_bound_ulp_4(const kiln_node *n);
 kiln_bound kiln_bound_ulp_16(const kiln_node *n); /* compositions of transcendental functions */
+/* 16 ulp or 4 unit roundoffs: compositions that cancel where the result is small. */
+kiln_bound kiln_bound_composed(const kiln_node *n);
+/* 16 ulp or as many unit roundoffs as input 0 has elements to each of output 0 (at least 4): the
+ * logarithm of a sum. */
+kiln_bound kiln_bound_log_sum(const kiln_node *n);
 
 /* ---- walking ------------------------------------------------------------------------------------- */
 

@@ -170,10 +170,19 @@ void kiln_cost_reduce(const kiln_node *n, kiln_cost *c)
     c->flops = kiln_type_elems(&n->in[0]->type);
 }
 
+static int64_t elems_per_group(const kiln_node *n)
+{
+    const int64_t n_out = kiln_type_elems(&n->out[0]->type);
+    return n_out > 0 ? kiln_type_elems(&n->in[0]->type) / n_out : 0;
+}
+
 kiln_bound kiln_bound_reduce(const kiln_node *n)
 {
-    const int64_t n_in = kiln_type_elems(&n->in[0]->type);
-    const int64_t n_out = kiln_type_elems(&n->out[0]->type);
-    return (kiln_bound){
-        .kind = KILN_BOUND_DOT, .c = 1, .k = n_out > 0 ? n_in / n_out : 0};
+    return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1, .k = elems_per_group(n)};
+}
+
+kiln_bound kiln_bound_log_sum(const kiln_node *n)
+{
+    const double k = (double)elems_per_group(n);
+    return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = k > 4 ? k : 4};
 }

@@ -1,0 +1,20 @@
+/* Arc cosine (ONNX Acos 22): NaN outside [-1, 1].
+ * 4 ulp: piecewise polynomials. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return acos(x);
+}
+
+const kiln_op_def kiln_op_acos = {
+    KILN_ROW_UNARY,
+    .name = "acos",
+    .doc = "acos(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

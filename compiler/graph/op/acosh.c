@@ -1,0 +1,20 @@
+/* Inverse hyperbolic cosine (ONNX Acosh 22): NaN below 1.
+ * 16 ulp, or 4 roundoffs: logarithms of sums. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return acosh(x);
+}
+
+const kiln_op_def kiln_op_acosh = {
+    KILN_ROW_UNARY,
+    .name = "acosh",
+    .doc = "acosh(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_composed,
+    .f1 = f1,
+};

@@ -1,0 +1,20 @@
+/* Inverse hyperbolic tangent (ONNX Atanh 22): NaN outside [-1, 1].
+ * 16 ulp, or 4 roundoffs: logarithms of sums. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return atanh(x);
+}
+
+const kiln_op_def kiln_op_atanh = {
+    KILN_ROW_UNARY,
+    .name = "atanh",
+    .doc = "atanh(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_composed,
+    .f1 = f1,
+};

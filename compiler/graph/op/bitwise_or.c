@@ -1,0 +1,18 @@
+/* Logic on bits (ONNX BitwiseOr 18). Exact: integers. */
+#include "compiler/graph/op/op_common.h"
+
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
+{
+    (void)attr;
+    (void)dtype;
+    return x | y;
+}
+
+const kiln_op_def kiln_op_bitwise_or = {
+    KILN_ROW_BINARY,
+    .name = "bitwise_or",
+    .doc = "x | y",
+    .dtypes = KILN_DT_INT,
+    .error_bound = kiln_bound_exact,
+    .i2 = i2,
+};

@@ -1,0 +1,20 @@
+/* Hyperbolic cosine (ONNX Cosh 22).
+ * 4 ulp: a polynomial near zero, exponentials beyond. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return cosh(x);
+}
+
+const kiln_op_def kiln_op_cosh = {
+    KILN_ROW_UNARY,
+    .name = "cosh",
+    .doc = "cosh(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

@@ -1,0 +1,19 @@
+/* Rounding (ONNX Floor 13). Exact: the result has no more bits than x. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return floor(x);
+}
+
+const kiln_op_def kiln_op_floor = {
+    KILN_ROW_UNARY,
+    .name = "floor",
+    .doc = "largest integer <= x",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_exact,
+    .f1 = f1,
+};

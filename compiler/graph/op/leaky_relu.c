@@ -1,0 +1,30 @@
+/* Leaky rectified linear unit (Maas et al., 2013; ONNX LeakyRelu 16).
+ * 1 ulp: one product, with a slope rounded to the dtype. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+enum { ALPHA };
+
+static const kiln_attr_def attrs[] = {
+    [ALPHA] = {.name = "alpha",
+               .kind = KILN_ATTR_FLOAT,
+               .doc = "slope below 0",
+               .default_f = 0.01},
+};
+
+static double f1(double x, const kiln_attr *attr)
+{
+    return x < 0 ? attr[ALPHA].f * x : x;
+}
+
+const kiln_op_def kiln_op_leaky_relu = {
+    KILN_ROW_UNARY,
+    .name = "leaky_relu",
+    .doc = "x; alpha * x below 0",
+    .attr = attrs,
+    .n_attr = KILN_COUNT(attrs),
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_1,
+    .f1 = f1,
+};

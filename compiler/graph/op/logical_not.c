@@ -1,0 +1,14 @@
+/* Logical negation (ONNX Not 1). Exact: a predicate. */
+#include "compiler/graph/op/op_common.h"
+
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
+{
+    (void)attr;
+    (void)dtype;
+    return !x;
+}
+
+const kiln_op_def kiln_op_logical_not = {
+    KILN_ROW_UNARY,         .name = "logical_not",           .doc = "not x",
+    .dtypes = KILN_DT_BOOL, .error_bound = kiln_bound_exact, .i1 = i1,
+};

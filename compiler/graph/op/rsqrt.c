@@ -1,0 +1,20 @@
+/* Reciprocal square root. 4 ulp: an estimate and two Newton steps, or a square root and
+ * a division. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return 1 / sqrt(x);
+}
+
+const kiln_op_def kiln_op_rsqrt = {
+    KILN_ROW_UNARY,
+    .name = "rsqrt",
+    .doc = "1 / sqrt(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

@@ -1,0 +1,27 @@
+/* Sign (ONNX Sign 13): -1, 0 or 1; zeros and NaN stay themselves. Exact: a selection.
+ */
+#include "compiler/graph/op/op_common.h"
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
+{
+    (void)attr;
+    if (x == 0 || dtype == KILN_U64)
+        return x != 0;
+    return x > 0 ? 1 : -1;
+}
+
+const kiln_op_def kiln_op_sign = {
+    KILN_ROW_UNARY,
+    .name = "sign",
+    .doc = "-1, 0 or 1; NaN stays",
+    .dtypes = KILN_DT_NUMBER,
+    .error_bound = kiln_bound_exact,
+    .f1 = f1,
+    .i1 = i1,
+};

@@ -1,0 +1,20 @@
+/* Hyperbolic sine (ONNX Sinh 22).
+ * 4 ulp: a polynomial near zero, exponentials beyond. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return sinh(x);
+}
+
+const kiln_op_def kiln_op_sinh = {
+    KILN_ROW_UNARY,
+    .name = "sinh",
+    .doc = "sinh(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

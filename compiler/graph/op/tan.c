@@ -1,0 +1,21 @@
+/* Tangent (ONNX Tan 22), x in radians.
+ * 4 ulp: polynomials after a range reduction that keeps the whole argument (Payne,
+ * Hanek, 1983). */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return tan(x);
+}
+
+const kiln_op_def kiln_op_tan = {
+    KILN_ROW_UNARY,
+    .name = "tan",
+    .doc = "tan(x)",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_ulp_4,
+    .f1 = f1,
+};

@@ -1,0 +1,19 @@
+/* Rounding towards zero (C17 trunc). Exact: the result has no more bits than x. */
+#include "compiler/graph/op/op_common.h"
+
+#include <math.h>
+
+static double f1(double x, const kiln_attr *attr)
+{
+    (void)attr;
+    return trunc(x);
+}
+
+const kiln_op_def kiln_op_trunc = {
+    KILN_ROW_UNARY,
+    .name = "trunc",
+    .doc = "integer part of x",
+    .dtypes = KILN_DT_FLOAT,
+    .error_bound = kiln_bound_exact,
+    .f1 = f1,
+};
