@@ -1,8 +1,8 @@
 /* The reference interpreter: what a graph means.
  *
- * Each operator is evaluated by its row's eval_ref in double or 64-bit integers and its outputs are rounded
- * once to their dtype. Slow but sure; convolution and matrix products are blocked well enough for whole
- * networks.
+ * Each operator is evaluated by its row's eval_ref in double or 64-bit integers and its
+ * outputs are rounded once to their dtype. Slow but sure; convolution and matrix
+ * products are blocked well enough for whole networks.
  */
 #ifndef KILN_COMPILER_REFERENCE_REFERENCE_H
 #define KILN_COMPILER_REFERENCE_REFERENCE_H
@@ -10,47 +10,53 @@
 #include "compiler/graph/graph.h"
 
 /* Runs a whole graph.
- *   in   one tensor per graph input, of exactly its type (KILN_ERR_SHAPE names the input)
- *   out  one tensor per graph output, made in `a`
- * Intermediate values are released after their last use, so the peak is that of a live set. */
+ *   in   one tensor per graph input, of exactly its type (KILN_ERR_SHAPE names the
+ * input) out  one tensor per graph output, made in `a` Intermediate values are released
+ * after their last use, so the peak is that of a live set. */
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
-/* Evaluates one node on native tensors (in[i].data NULL: absent); out is made in `a`. */
+/* Evaluates one node on native tensors (in[i].data NULL: absent); out is made in `a`.
+ */
 kiln_status kiln_ref_eval_node(kiln_arena *a, const kiln_node *n, const kiln_tensor *in,
                                kiln_tensor *out, kiln_err *err);
 
-/* Chosen elements of output 0 of a node, unrounded: out[j] (double, integers converted) receives the
- * element at row-major index pick[j]. With `bound` not NULL also the absolute error that generated code
- * may have there (the row's error_bound). Costs only the chosen elements where the row says can_pick. */
-kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n, const kiln_tensor *in,
-                          const int64_t *pick, int64_t n_pick, double *out, double *bound,
-                          kiln_err *err);
+/* Chosen elements of output 0 of a node, unrounded: out[j] (double, integers converted)
+ * receives the element at row-major index pick[j]. With `bound` not NULL also the
+ * absolute error that generated code may have there (the row's error_bound). Costs only
+ * the chosen elements where the row says can_pick. */
+kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n,
+                          const kiln_tensor *in, const int64_t *pick, int64_t n_pick,
+                          double *out, double *bound, kiln_err *err);
 
-/* The constant that a value would have if it depends on constants only: computes what is needed, at most
- * max_bytes per value (else KILN_ERR_LIMIT); KILN_ERR_ARG names the graph input it depends on. The result is in
- * g's arena and remembered in the values (kiln_value.known), so all demands together cost one evaluation of the
- * graph. For frontends, where an operand decides a shape. `given` (may be NULL) supplies values for graph
- * inputs, borrowed as long as g's arena; one graph is asked with one `given` only. */
-typedef bool (*kiln_ref_given_fn)(void *user, const kiln_value *input, kiln_tensor *out);
+/* The constant that a value would have if it depends on constants only: computes what
+ * is needed, at most max_bytes per value (else KILN_ERR_LIMIT); KILN_ERR_ARG names the
+ * graph input it depends on. The result is in g's arena and remembered in the values
+ * (kiln_value.known), so all demands together cost one evaluation of the graph. For
+ * frontends, where an operand decides a shape. `given` (may be NULL) supplies values
+ * for graph inputs, borrowed as long as g's arena; one graph is asked with one `given`
+ * only. */
+typedef bool (*kiln_ref_given_fn)(void *user, const kiln_value *input,
+                                  kiln_tensor *out);
 kiln_status kiln_ref_constant(kiln_graph *g, const kiln_value *v, int64_t max_bytes,
                               kiln_ref_given_fn given, void *user, kiln_tensor *out,
                               kiln_err *err);
 
-/* How two tensors of one type differ, against |got - want| <= atol + rtol * |want|; NaN equals NaN,
- * infinities must be equal. */
+/* How two tensors of one type differ, against |got - want| <= atol + rtol * |want|; NaN
+ * equals NaN, infinities must be equal. */
 typedef struct kiln_diff {
     bool ok;
-    int64_t n_bad;          /* elements outside the tolerance */
-    int64_t worst_index;    /* row-major; -1 when all are equal */
+    int64_t n_bad;       /* elements outside the tolerance */
+    int64_t worst_index; /* row-major; -1 when all are equal */
     double worst_got, worst_want;
     double max_abs, max_rel; /* over finite elements; rel against max(|want|, tiny) */
     double rms_error, rms_want;
 } kiln_diff;
-kiln_status kiln_ref_compare(const kiln_tensor *got, const kiln_tensor *want, double rtol,
-                             double atol, kiln_diff *out, kiln_err *err);
+kiln_status kiln_ref_compare(const kiln_tensor *got, const kiln_tensor *want,
+                             double rtol, double atol, kiln_diff *out, kiln_err *err);
 
-/* A seeded random tensor for checks: floats uniform in [-1, 1), integers small, bool fair. */
+/* A seeded random tensor for checks: floats uniform in [-1, 1), integers small, bool
+ * fair. */
 kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed);
 
 #endif

@@ -1,0 +1,143 @@
+/* Chosen elements of a node's output, and how far generated code may be from them.
+ *
+ * Bounds follow the operator row's error_bound (op.h, kiln_bound_kind). They are around
+ * the unrounded value, so each includes the distance to the element that the dtype can
+ * hold: EXACT  |round(v) - v| ULP    |round(v) - v| + c * ulp(v) DOT    c * k * u * m,
+ * u the unit roundoff of the accumulation and m the same element computed from absolute
+ *          inputs (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+ * ed., 3.1); f16 and bf16 outputs have half an ulp of their own more An element that is
+ * NaN or infinite has bound 0: it must be met as it is.
+ */
+#include "compiler/reference/reference_internal.h"
+
+#include <math.h>
+
+/* Distance between neighbours of `dtype` at v (the spacing of the binade that holds
+ * |v|). */
+static double ulp_of(kiln_dtype dtype, double v) {
+    const int bits = kiln_dtype_get(dtype)->mantissa_bits;
+    int min_exponent = 0; /* of the smallest normal number, as frexp counts */
+    switch (dtype) {
+    case KILN_F32:
+    case KILN_BF16:
+        min_exponent = -125;
+        break;
+    case KILN_F16:
+        min_exponent = -13;
+        break;
+    case KILN_F64:
+        min_exponent = -1021;
+        break;
+    case KILN_I8:
+    case KILN_U8:
+    case KILN_I16:
+    case KILN_U16:
+    case KILN_I32:
+    case KILN_U32:
+    case KILN_I64:
+    case KILN_U64:
+    case KILN_BOOL:
+    case KILN_N_DTYPES:
+        return 1;
+    }
+    int exponent = min_exponent;
+    if (v != 0)
+        (void)frexp(v, &exponent);
+    return ldexp(1.0, (exponent > min_exponent ? exponent : min_exponent) - bits);
+}
+
+static double unit_roundoff(kiln_dtype dtype) {
+    return ldexp(1.0, dtype == KILN_F64 ? -53 : -24);
+}
+
+static double rounding_distance(kiln_dtype dtype, double v) {
+    if (!kiln_dtype_is_float(dtype))
+        return 0;
+    const double r = kiln_round_f64(dtype, v);
+    /* Overflow: generated code gives infinity, which no finite distance describes. */
+    return isfinite(r) ? fabs(r - v) : HUGE_VAL;
+}
+
+static double bound_of(const kiln_bound *b, kiln_dtype dtype, double v,
+                       double magnitude) {
+    if (!isfinite(v))
+        return 0;
+    switch (b->kind) {
+    case KILN_BOUND_EXACT:
+        return rounding_distance(dtype, v);
+    case KILN_BOUND_ULP:
+        return rounding_distance(dtype, v) + b->c * ulp_of(dtype, v);
+    case KILN_BOUND_DOT: {
+        const bool is_half = dtype == KILN_F16 || dtype == KILN_BF16;
+        const double own = is_half ? 0.5 * ulp_of(dtype, v) : 0;
+        return b->c * (double)b->k * unit_roundoff(dtype) * magnitude + own;
+    }
+    }
+    return 0;
+}
+
+static double element(const kiln_wide *w, int64_t i) {
+    if (w->f != NULL)
+        return w->f[i];
+    return w->type.dtype == KILN_U64 ? (double)(uint64_t)w->i[i] : (double)w->i[i];
+}
+
+/* The chosen elements of output 0, through the row's own picking where it has one. */
+static kiln_status eval_picked(kiln_arena *scratch, const kiln_node *n,
+                               const kiln_wide *in, const int64_t *pick, int64_t n_pick,
+                               double *out, kiln_err *err) {
+    const bool direct = n->op->can_pick;
+    kiln_ref_eval e = {.scratch = scratch,
+                       .in = in,
+                       .out = kiln_array(scratch, kiln_wide, n->n_out),
+                       .pick = direct ? pick : NULL,
+                       .n_pick = direct ? n_pick : 0};
+    KILN_TRY(kiln_ref_eval_wide(n, &e, err));
+    for (int64_t j = 0; j < n_pick; j++)
+        out[j] = element(&e.out[0], direct ? j : pick[j]);
+    return KILN_OK;
+}
+
+static void make_absolute(const kiln_node *n, kiln_wide *in) {
+    for (int k = 0; k < n->n_in; k++) {
+        const int64_t n_elems = in[k].f != NULL ? kiln_type_elems(&in[k].type) : 0;
+        for (int64_t j = 0; j < n_elems; j++)
+            in[k].f[j] = fabs(in[k].f[j]);
+    }
+}
+
+static kiln_status pick_bounds(kiln_arena *scratch, const kiln_node *n, kiln_wide *in,
+                               const int64_t *pick, int64_t n_pick, const double *value,
+                               double *bound, kiln_err *err) {
+    const kiln_bound b = n->op->error_bound(n);
+    double *magnitude = kiln_array(scratch, double, n_pick);
+    if (b.kind == KILN_BOUND_DOT) {
+        make_absolute(n, in);
+        KILN_TRY(eval_picked(scratch, n, in, pick, n_pick, magnitude, err));
+    }
+    for (int64_t j = 0; j < n_pick; j++)
+        bound[j] = bound_of(&b, n->out[0]->type.dtype, value[j], magnitude[j]);
+    return KILN_OK;
+}
+
+kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n,
+                          const kiln_tensor *in, const int64_t *pick, int64_t n_pick,
+                          double *out, double *bound, kiln_err *err) {
+    const int64_t n_elems = kiln_type_elems(&n->out[0]->type);
+    for (int64_t j = 0; j < n_pick; j++)
+        KILN_ASSERT(pick[j] >= 0 && pick[j] < n_elems,
+                    "element %lld of '%s' has no place", (long long)pick[j],
+                    n->out[0]->name);
+    const kiln_arena_mark mark = kiln_arena_save(scratch);
+    kiln_wide *wide_in = NULL;
+    kiln_status st = kiln_ref_widen_inputs(scratch, n, in, &wide_in, err);
+    double *value = kiln_array(scratch, double, n_pick);
+    if (st == KILN_OK)
+        st = eval_picked(scratch, n, wide_in, pick, n_pick, value, err);
+    if (st == KILN_OK && bound != NULL)
+        st = pick_bounds(scratch, n, wide_in, pick, n_pick, value, bound, err);
+    for (int64_t j = 0; st == KILN_OK && j < n_pick; j++)
+        out[j] = value[j];
+    kiln_arena_rewind(scratch, mark);
+    return st;
+}

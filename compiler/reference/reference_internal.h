@@ -1,0 +1,43 @@
+/* Shared inside compiler/reference: evaluating one node on wide tensors, and checks. */
+#ifndef KILN_COMPILER_REFERENCE_REFERENCE_INTERNAL_H
+#define KILN_COMPILER_REFERENCE_REFERENCE_INTERNAL_H
+
+#include "compiler/reference/reference.h"
+
+enum { KILN_REF_MAX_DEPTH = 32 }; /* regions inside regions: bounds the C stack */
+
+/* Largest value that is evaluated, in elements: 16 GiB in wide form. */
+#define KILN_REF_MAX_ELEMS ((int64_t)1 << 31)
+
+/* KILN_ERR_UNSUPPORTED for a blocked or permuted layout, KILN_ERR_LIMIT for a value
+ * that is too large; the message starts with `what` 'name'. */
+kiln_status kiln_ref_check_type(const kiln_type *t, const char *what, const char *name,
+                                kiln_err *err);
+/* KILN_ERR_SHAPE unless `got` has the dtype, shape and layout of `want`. */
+kiln_status kiln_ref_check_same(const kiln_type *want, const kiln_type *got,
+                                const char *what, const char *name, kiln_err *err);
+
+/* One evaluation of a node. */
+typedef struct kiln_ref_eval {
+    kiln_arena *scratch; /* outputs and all that eval_ref needs; the caller resets it */
+    const kiln_wide *in; /* n->n_in; absent: f and i NULL */
+    kiln_wide *out;      /* n->n_out, made here; not rounded yet */
+    const int64_t *pick; /* as in kiln_eval_cx */
+    int64_t n_pick;
+    int depth; /* of the graph that holds the node: 0 outside of regions */
+} kiln_ref_eval;
+
+kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *err);
+
+/* Wide copies of a node's native inputs, in `a`: n->n_in entries of *out. An input with
+ * data == NULL is absent, unless the operator reads types only. */
+kiln_status kiln_ref_widen_inputs(kiln_arena *a, const kiln_node *n,
+                                  const kiln_tensor *in, kiln_wide **out,
+                                  kiln_err *err);
+
+/* Runs a region on wide inputs; the outputs are made in `a`. */
+kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
+                                const kiln_wide *in, kiln_wide *out, int depth,
+                                kiln_err *err);
+
+#endif
