@@ -104,16 +104,6 @@ kiln_bound kiln_bound_composed(const kiln_node *n)
 
 /* ---- walking ---- */
 
-kiln_lanes kiln_lanes_at(const kiln_type *t, int axis)
-{
-    kiln_lanes l = {.outer = 1, .n = t->dim[axis], .inner = 1};
-    for (int i = 0; i < axis; i++)
-        l.outer *= t->dim[i];
-    for (int i = axis + 1; i < t->rank; i++)
-        l.inner *= t->dim[i];
-    return l;
-}
-
 void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord)
 {
     for (int i = rank - 1; i >= 0; i--) {

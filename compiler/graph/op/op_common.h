@@ -91,6 +91,49 @@ kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx, const kiln_re
 void kiln_cost_reduce(const kiln_node *n, kiln_cost *c); /* one flop per input element */
 kiln_bound kiln_bound_reduce(const kiln_node *n);        /* DOT, k = elements per group */
 
+/* ---- lanes along one axis (lanes.c): attribute axis (int, default -1) comes first --------------------
+ * softmax and its kin: floats, the output has the type of the input. */
+enum { KILN_LANES_AXIS, KILN_LANES_N_ATTR };
+extern const kiln_attr_def kiln_lanes_attrs[KILN_LANES_N_ATTR];
+/* Shape as [outer, n, inner] around one axis in [0, rank). */
+typedef struct kiln_lanes {
+    int64_t outer, n, inner;
+} kiln_lanes;
+kiln_lanes kiln_lanes_at(const kiln_type *t, int axis);
+int64_t kiln_lane_elems(const kiln_node *n); /* n of input 0's lanes */
+kiln_status kiln_infer_lanes(const kiln_node *n, kiln_type *out, kiln_err *err);
+/* One lane of n >= 1 elements, `inner` apart in x and in y; y does not overlap x. */
+typedef void (*kiln_lane_fn)(const double *x, double *y, const kiln_lanes *l);
+kiln_status kiln_eval_lanes(const kiln_node *n, kiln_eval_cx *cx, kiln_lane_fn lane);
+void kiln_cost_softmax(const kiln_node *n, kiln_cost *c); /* max, subtract, exp, sum, divide */
+kiln_bound kiln_bound_lane_sum(const kiln_node *n); /* 16 ulp, or as many roundoffs as elements */
+#define KILN_ROW_LANES                                                                   \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, .attr = kiln_lanes_attrs,    \
+    .n_attr = KILN_LANES_N_ATTR, .dtypes = KILN_DT_FLOAT, .fuse = KILN_FUSE_OPAQUE,      \
+    .layout = KILN_LAYOUT_DEPENDENT, .can_pick = true, .infer = kiln_infer_lanes
+
+/* Running sums and products: attributes axis, exclusive, reverse in this order. */
+enum { KILN_SCAN_AXIS, KILN_SCAN_EXCLUSIVE, KILN_SCAN_REVERSE, KILN_SCAN_N_ATTR };
+extern const kiln_attr_def kiln_scan_attrs[KILN_SCAN_N_ATTR];
+/* Folds with the row's f2 or i2, starting from `init`. */
+kiln_status kiln_eval_scan(const kiln_node *n, kiln_eval_cx *cx, int64_t init);
+#define KILN_ROW_SCAN                                                                    \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, .attr = kiln_scan_attrs,     \
+    .n_attr = KILN_SCAN_N_ATTR, .dtypes = KILN_DT_NUMBER, .fuse = KILN_FUSE_OPAQUE,      \
+    .layout = KILN_LAYOUT_DEPENDENT, .infer = kiln_infer_lanes
+
+/* Where the extreme element is: attributes axis, keepdims, select_last_index in this order. */
+enum { KILN_ARG_AXIS, KILN_ARG_KEEPDIMS, KILN_ARG_SELECT_LAST, KILN_ARG_N_ATTR };
+extern const kiln_attr_def kiln_arg_attrs[KILN_ARG_N_ATTR];
+kiln_status kiln_infer_arg(const kiln_node *n, kiln_type *out, kiln_err *err);
+/* A NaN is more extreme than any number. */
+kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max);
+#define KILN_ROW_ARG                                                                     \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, .attr = kiln_arg_attrs,      \
+    .n_attr = KILN_ARG_N_ATTR, .dtypes = KILN_DT_NUMBER, .fuse = KILN_FUSE_REDUCTION,    \
+    .layout = KILN_LAYOUT_DEPENDENT, .can_pick = true, .infer = kiln_infer_arg,          \
+    .cost = kiln_cost_reduce
+
 /* ---- checks -------------------------------------------------------------------------------------- */
 
 /* "input 'w' must be f32 or f64, is i8" */
@@ -117,12 +160,6 @@ kiln_bound kiln_bound_composed(const kiln_node *n);
 kiln_bound kiln_bound_log_sum(const kiln_node *n);
 
 /* ---- walking ------------------------------------------------------------------------------------- */
-
-/* Shape as [outer, n, inner] around one axis in [0, rank). */
-typedef struct kiln_lanes {
-    int64_t outer, n, inner;
-} kiln_lanes;
-kiln_lanes kiln_lanes_at(const kiln_type *t, int axis);
 
 /* Row-major index to coordinates. */
 void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord);

@@ -1,0 +1,83 @@
+/* Conversion of the elements to another dtype (ONNX Cast 13). To a float: nearest, ties
+ * to even. Float to integer: towards zero; outside the range, which ONNX leaves open,
+ * the nearest end, and 0 for NaN (as LLVM's llvm.fptosi.sat and llvm.fptoui.sat).
+ * Integer to integer: modulo 2^bits. To bool: x != 0, so NaN is true. Exact: one
+ * rounding. */
+#include "compiler/graph/op/op_common.h"
+
+enum { TO };
+
+static const kiln_attr_def attrs[] = {
+    [TO] = {.name = "to",
+            .kind = KILN_ATTR_DTYPE,
+            .doc = "dtype of the output",
+            .is_required = true},
+};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
+{
+    KILN_TRY(kiln_infer_broadcast(n, (kiln_dtype)n->attr[TO].i, out, err));
+    out->facts = n->in[0]->type.facts; /* zero stays zero */
+    return KILN_OK;
+}
+
+/* Integers of more than 53 bits on their way to a narrower float: the last bit kept
+ * tells whether bits were lost (rounding to odd; Boldo, Melquiond, 2008), so that the
+ * driver's rounding is the only one. */
+static double widen_to_odd(int64_t x, kiln_dtype dtype)
+{
+    const bool is_negative = dtype != KILN_U64 && x < 0;
+    uint64_t m = is_negative ? 0 - (uint64_t)x : (uint64_t)x;
+    int shift = 0;
+    while (m >> shift >= UINT64_C(1) << 53)
+        shift++;
+    const uint64_t lost = m & ((UINT64_C(1) << shift) - 1);
+    if (lost != 0)
+        m = (m - lost) | UINT64_C(1) << shift;
+    return is_negative ? -(double)m : (double)m;
+}
+
+static double to_float(const kiln_wide *x, int64_t at, kiln_dtype to)
+{
+    if (x->f != NULL)
+        return x->f[at];
+    return to == KILN_F64 ? kiln_f64_from_i(x->i[at], x->type.dtype)
+                          : widen_to_odd(x->i[at], x->type.dtype);
+}
+
+static int64_t to_int(const kiln_wide *x, int64_t at, kiln_dtype to)
+{
+    if (to == KILN_BOOL)
+        return x->f != NULL ? x->f[at] != 0 : x->i[at] != 0;
+    return x->f != NULL ? kiln_i_from_f64(x->f[at], to) : x->i[at];
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
+{
+    const kiln_dtype to = (kiln_dtype)n->attr[TO].i;
+    const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
+    const int64_t n_elems = cx->pick != NULL ? cx->n_pick : kiln_type_elems(&x->type);
+    for (int64_t k = 0; k < n_elems; k++) {
+        const int64_t at = cx->pick != NULL ? cx->pick[k] : k;
+        if (y->f != NULL)
+            y->f[k] = to_float(x, at, to);
+        else
+            y->i[k] = to_int(x, at, to);
+    }
+    return KILN_OK;
+}
+
+const kiln_op_def kiln_op_cast = {
+    KILN_ROW_ELEMENTWISE,
+    .name = "cast",
+    .doc = "x as another dtype",
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .in_names = kiln_names_x,
+    .attr = attrs,
+    .n_attr = KILN_COUNT(attrs),
+    .dtypes = KILN_DT_ANY,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .error_bound = kiln_bound_exact,
+};
