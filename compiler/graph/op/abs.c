@@ -4,14 +4,12 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return fabs(x);
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     if (kiln_dtype_is_in(dtype, KILN_DT_SIGNED) && x < 0)
         return (int64_t)(0 - (uint64_t)x);

@@ -3,14 +3,12 @@
  * When is double rounding innocuous?, 1995). */
 #include "compiler/graph/op/op_common.h"
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
     return x + y;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return (int64_t)((uint64_t)x + (uint64_t)y);

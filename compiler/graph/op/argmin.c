@@ -2,8 +2,7 @@
  * number, as in numpy.argmin. Exact: a selection. */
 #include "compiler/graph/op/op_common.h"
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_arg(n, cx, false);
 }
 

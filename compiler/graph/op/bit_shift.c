@@ -14,8 +14,7 @@ static const kiln_attr_def attrs[] = {
                    .choices = words},
 };
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     const uint64_t ux = (uint64_t)x, uy = (uint64_t)y;
     if (uy >= 8 * kiln_dtype_bytes(dtype))
         return 0;

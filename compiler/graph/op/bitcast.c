@@ -11,8 +11,7 @@ static const kiln_attr_def attrs[] = {
             .is_required = true},
 };
 
-static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_dtype from = n->in[0]->type.dtype, to = (kiln_dtype)n->attr[TO].i;
     if (kiln_dtype_bytes(from) != kiln_dtype_bytes(to))
         return kiln_fail(
@@ -24,8 +23,7 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
     return KILN_OK;
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     (void)n;
     /* Plain types: the wide form is row-major whatever the layout. */
     const kiln_wide *x = &cx->in[0];

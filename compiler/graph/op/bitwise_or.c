@@ -1,8 +1,7 @@
 /* Logic on bits (ONNX BitwiseOr 18). Exact: integers. */
 #include "compiler/graph/op/op_common.h"
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return x | y;

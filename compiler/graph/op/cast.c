@@ -14,8 +14,7 @@ static const kiln_attr_def attrs[] = {
             .is_required = true},
 };
 
-static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_infer_broadcast(n, (kiln_dtype)n->attr[TO].i, out, err));
     out->facts = n->in[0]->type.facts; /* zero stays zero */
     return KILN_OK;
@@ -24,8 +23,7 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
 /* Integers of more than 53 bits on their way to a narrower float: the last bit kept
  * tells whether bits were lost (rounding to odd; Boldo, Melquiond, 2008), so that the
  * driver's rounding is the only one. */
-static double widen_to_odd(int64_t x, kiln_dtype dtype)
-{
+static double widen_to_odd(int64_t x, kiln_dtype dtype) {
     const bool is_negative = dtype != KILN_U64 && x < 0;
     uint64_t m = is_negative ? 0 - (uint64_t)x : (uint64_t)x;
     int shift = 0;
@@ -37,23 +35,20 @@ static double widen_to_odd(int64_t x, kiln_dtype dtype)
     return is_negative ? -(double)m : (double)m;
 }
 
-static double to_float(const kiln_wide *x, int64_t at, kiln_dtype to)
-{
+static double to_float(const kiln_wide *x, int64_t at, kiln_dtype to) {
     if (x->f != NULL)
         return x->f[at];
     return to == KILN_F64 ? kiln_f64_from_i(x->i[at], x->type.dtype)
                           : widen_to_odd(x->i[at], x->type.dtype);
 }
 
-static int64_t to_int(const kiln_wide *x, int64_t at, kiln_dtype to)
-{
+static int64_t to_int(const kiln_wide *x, int64_t at, kiln_dtype to) {
     if (to == KILN_BOOL)
         return x->f != NULL ? x->f[at] != 0 : x->i[at] != 0;
     return x->f != NULL ? kiln_i_from_f64(x->f[at], to) : x->i[at];
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_dtype to = (kiln_dtype)n->attr[TO].i;
     const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
     const int64_t n_elems = cx->pick != NULL ? cx->n_pick : kiln_type_elems(&x->type);

@@ -13,8 +13,7 @@ static const kiln_attr_def attrs[] = {
                .default_f = 1},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     return x < 0 ? attr[ALPHA].f * expm1(x / attr[ALPHA].f) : x;
 }
 

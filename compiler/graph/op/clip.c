@@ -18,14 +18,12 @@ static const kiln_attr_def attrs[] = {
              .default_f = HUGE_VAL},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     const double y = x < attr[MIN].f ? attr[MIN].f : x;
     return y > attr[MAX].f ? attr[MAX].f : y;
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     const int64_t min = kiln_i_from_f64(ceil(attr[MIN].f), dtype);
     const int64_t max = kiln_i_from_f64(floor(attr[MAX].f), dtype);
     const int64_t y = kiln_less_i(x, min, dtype) ? min : x;

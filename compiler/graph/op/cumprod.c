@@ -2,26 +2,22 @@
  * factors: each product rounds once. */
 #include "compiler/graph/op/op_common.h"
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
     return x * y;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return (int64_t)((uint64_t)x * (uint64_t)y);
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_scan(n, cx, 1);
 }
 
-static kiln_bound error_bound(const kiln_node *n)
-{
+static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = (double)kiln_lane_elems(n)};
 }
 

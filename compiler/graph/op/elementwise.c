@@ -9,8 +9,7 @@ const char *const kiln_names_xy[] = {"x", "y", NULL};
 
 /* ---- inference ---- */
 
-static kiln_status check_place(const kiln_node *n, kiln_err *err)
-{
+static kiln_status check_place(const kiln_node *n, kiln_err *err) {
     const kiln_place a = n->in[0]->type.place;
     for (int i = 1; i < n->n_in; i++) {
         const kiln_place b = n->in[i]->type.place;
@@ -26,8 +25,7 @@ static kiln_status check_place(const kiln_node *n, kiln_err *err)
 
 /* The layout of the inputs that are not stretched; a stretched one must be row-major or
  * have it. */
-static kiln_status join_layouts(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+static kiln_status join_layouts(const kiln_node *n, kiln_type *out, kiln_err *err) {
     bool is_set = false;
     for (int i = 0; i < n->n_in; i++) {
         const kiln_type *t = &n->in[i]->type;
@@ -54,8 +52,7 @@ static kiln_status join_layouts(const kiln_node *n, kiln_type *out, kiln_err *er
 }
 
 kiln_status kiln_infer_broadcast(const kiln_node *n, kiln_dtype dtype, kiln_type *out,
-                                 kiln_err *err)
-{
+                                 kiln_err *err) {
     KILN_TRY(check_place(n, err));
     kiln_type t = kiln_type_make(dtype, n->in[0]->type.rank, n->in[0]->type.dim);
     for (int i = 1; i < n->n_in; i++)
@@ -68,8 +65,7 @@ kiln_status kiln_infer_broadcast(const kiln_node *n, kiln_dtype dtype, kiln_type
 }
 
 /* Tail lanes stay zero when the operator maps zeros to zero. */
-static unsigned kept_facts(const kiln_node *n)
-{
+static unsigned kept_facts(const kiln_node *n) {
     unsigned facts = n->in[0]->type.facts;
     for (int i = 1; i < n->n_in; i++)
         facts &= n->in[i]->type.facts;
@@ -86,8 +82,7 @@ static unsigned kept_facts(const kiln_node *n)
 }
 
 static kiln_status infer(const kiln_node *n, bool to_bool, kiln_type *out,
-                         kiln_err *err)
-{
+                         kiln_err *err) {
     KILN_TRY(kiln_check_dtype(n, 0, n->op->dtypes, err));
     for (int i = 1; i < n->n_in; i++)
         KILN_TRY(kiln_check_same_dtype(n, 0, i, err));
@@ -97,30 +92,26 @@ static kiln_status infer(const kiln_node *n, bool to_bool, kiln_type *out,
     return KILN_OK;
 }
 
-kiln_status kiln_infer_unary(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_unary(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return infer(n, false, out, err);
 }
 
-kiln_status kiln_infer_predicate(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_predicate(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return infer(n, true, out, err);
 }
 
-kiln_status kiln_infer_binary(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_binary(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return infer(n, false, out, err);
 }
 
-kiln_status kiln_infer_compare(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_compare(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return infer(n, true, out, err);
 }
 
 /* ---- walking ---- */
 
-void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in, int n_in)
-{
+void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in,
+                     int n_in) {
     KILN_ASSERT(n_in <= KILN_BCAST_MAX_IN, "%d inputs", n_in);
     int64_t stride[KILN_BCAST_MAX_IN][KILN_MAX_RANK] = {{0}};
     for (int k = 0; k < n_in; k++) {
@@ -148,8 +139,7 @@ void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in, i
         b->dim[b->rank++] = 1;
 }
 
-void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at)
-{
+void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at) {
     int64_t coord[KILN_MAX_RANK];
     kiln_unravel(flat, b->rank, b->dim, coord);
     for (int k = 0; k < b->n_in; k++) {
@@ -161,8 +151,7 @@ void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at)
 
 /* ---- evaluation ---- */
 
-kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx)
-{
+kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_op_def *op = n->op;
     const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
     const int64_t *pick = cx->pick;
@@ -182,8 +171,7 @@ kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx)
 /* n_elems outputs from d on; inputs from a and b on with their strides. */
 static void binary_row(const kiln_node *n, const kiln_eval_cx *cx, int64_t d,
                        int64_t n_elems, const int64_t at[2], int64_t stride_x,
-                       int64_t stride_y)
-{
+                       int64_t stride_y) {
     const kiln_op_def *op = n->op;
     const kiln_wide *x = &cx->in[0], *y = &cx->in[1], *out = &cx->out[0];
     const kiln_dtype dtype = x->type.dtype;
@@ -198,8 +186,7 @@ static void binary_row(const kiln_node *n, const kiln_eval_cx *cx, int64_t d,
     }
 }
 
-kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx)
-{
+kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_type *out = &cx->out[0].type;
     kiln_bcast b;
     int64_t at[KILN_BCAST_MAX_IN];
@@ -220,8 +207,7 @@ kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx)
     return KILN_OK;
 }
 
-int64_t kiln_i_from_f64(double x, kiln_dtype dtype)
-{
+int64_t kiln_i_from_f64(double x, kiln_dtype dtype) {
     const kiln_dtype_info *info = kiln_dtype_get(dtype);
     if (isnan(x))
         return 0;

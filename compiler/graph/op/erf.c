@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return erf(x);
 }

@@ -18,8 +18,7 @@ static const kiln_attr_def attrs[] = {
 static const double sqrt_half = 0x1.6a09e667f3bcdp-1;      /* sqrt(1/2) */
 static const double sqrt_2_over_pi = 0x1.9884533d43651p-1; /* sqrt(2/pi) */
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     if (attr[APPROXIMATE].i == NONE)
         return 0.5 * x * erfc(-x * sqrt_half);
     return 0.5 * x * (1 + tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x)));

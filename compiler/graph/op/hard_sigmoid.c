@@ -17,8 +17,7 @@ static const kiln_attr_def attrs[] = {
               .default_f = 0.5},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     const double y = attr[ALPHA].f * x + attr[BETA].f;
     return y < 0 ? 0 : y > 1 ? 1 : y;
 }

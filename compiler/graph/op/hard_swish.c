@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     const double y = x / 6 + 0.5;
     return x * (y < 0 ? 0 : y > 1 ? 1 : y);

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static void lane(const double *x, double *y, const kiln_lanes *l)
-{
+static void lane(const double *x, double *y, const kiln_lanes *l) {
     int64_t best = 0;
     for (int64_t k = 0; k < l->n; k++) {
         const double v = x[k * l->inner], top = x[best * l->inner];
@@ -16,8 +15,7 @@ static void lane(const double *x, double *y, const kiln_lanes *l)
     y[best * l->inner] = 1;
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_lanes(n, cx, lane);
 }
 

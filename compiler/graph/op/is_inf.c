@@ -16,8 +16,7 @@ static const kiln_attr_def attrs[] = {
                          .default_i = 1},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     return isinf(x) && attr[x > 0 ? DETECT_POSITIVE : DETECT_NEGATIVE].i;
 }
 

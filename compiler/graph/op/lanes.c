@@ -11,8 +11,7 @@ const kiln_attr_def kiln_lanes_attrs[KILN_LANES_N_ATTR] = {
                          .default_i = -1},
 };
 
-kiln_lanes kiln_lanes_at(const kiln_type *t, int axis)
-{
+kiln_lanes kiln_lanes_at(const kiln_type *t, int axis) {
     kiln_lanes l = {.outer = 1, .n = t->dim[axis], .inner = 1};
     for (int i = 0; i < axis; i++)
         l.outer *= t->dim[i];
@@ -21,8 +20,7 @@ kiln_lanes kiln_lanes_at(const kiln_type *t, int axis)
     return l;
 }
 
-kiln_status kiln_infer_lanes(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_lanes(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_dtype(n, 0, n->op->dtypes, err));
     int axis = 0;
     KILN_TRY(kiln_check_axis(n, KILN_LANES_AXIS, &axis, err));
@@ -63,8 +61,7 @@ const kiln_attr_def kiln_arg_attrs[KILN_ARG_N_ATTR] = {
 _Static_assert(KILN_LANES_AXIS == 0 && KILN_SCAN_AXIS == 0 && KILN_ARG_AXIS == 0,
                "lanes_of reads attribute 0");
 
-static kiln_lanes lanes_of(const kiln_node *n)
-{
+static kiln_lanes lanes_of(const kiln_node *n) {
     int axis = 0;
     const kiln_status st = kiln_check_axis(n, KILN_LANES_AXIS, &axis, NULL);
     KILN_ASSERT(st == KILN_OK, "the axis was checked by infer");
@@ -74,8 +71,7 @@ static kiln_lanes lanes_of(const kiln_node *n)
 int64_t kiln_lane_elems(const kiln_node *n) { return lanes_of(n).n; }
 
 /* A whole lane for each element: the picked one is all that is kept. */
-static void eval_picked(kiln_eval_cx *cx, const kiln_lanes *l, kiln_lane_fn lane)
-{
+static void eval_picked(kiln_eval_cx *cx, const kiln_lanes *l, kiln_lane_fn lane) {
     const int64_t last = (l->n - 1) * l->inner;
     double *y = kiln_array(cx->scratch, double, last + 1);
     for (int64_t k = 0; k < cx->n_pick; k++) {
@@ -86,8 +82,7 @@ static void eval_picked(kiln_eval_cx *cx, const kiln_lanes *l, kiln_lane_fn lane
     }
 }
 
-kiln_status kiln_eval_lanes(const kiln_node *n, kiln_eval_cx *cx, kiln_lane_fn lane)
-{
+kiln_status kiln_eval_lanes(const kiln_node *n, kiln_eval_cx *cx, kiln_lane_fn lane) {
     const kiln_lanes l = lanes_of(n);
     if (l.n == 0)
         return KILN_OK;
@@ -103,14 +98,12 @@ kiln_status kiln_eval_lanes(const kiln_node *n, kiln_eval_cx *cx, kiln_lane_fn l
     return KILN_OK;
 }
 
-void kiln_cost_softmax(const kiln_node *n, kiln_cost *c)
-{
+void kiln_cost_softmax(const kiln_node *n, kiln_cost *c) {
     c->muladds = 0;
     c->flops = 5 * kiln_type_elems(&n->in[0]->type);
 }
 
-kiln_bound kiln_bound_lane_sum(const kiln_node *n)
-{
+kiln_bound kiln_bound_lane_sum(const kiln_node *n) {
     const double k = (double)lanes_of(n).n;
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = k > 4 ? k : 4};
 }
@@ -118,8 +111,7 @@ kiln_bound kiln_bound_lane_sum(const kiln_node *n)
 /* ---- running folds ---- */
 
 static void scan_lane(const kiln_node *n, kiln_eval_cx *cx, const kiln_lanes *l,
-                      int64_t start, int64_t init)
-{
+                      int64_t start, int64_t init) {
     const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
     const bool is_exclusive = n->attr[KILN_SCAN_EXCLUSIVE].i;
     const bool is_reverse = n->attr[KILN_SCAN_REVERSE].i;
@@ -139,8 +131,7 @@ static void scan_lane(const kiln_node *n, kiln_eval_cx *cx, const kiln_lanes *l,
     }
 }
 
-kiln_status kiln_eval_scan(const kiln_node *n, kiln_eval_cx *cx, int64_t init)
-{
+kiln_status kiln_eval_scan(const kiln_node *n, kiln_eval_cx *cx, int64_t init) {
     const kiln_lanes l = lanes_of(n);
     for (int64_t o = 0; o < l.outer; o++)
         for (int64_t i = 0; i < l.inner; i++)
@@ -150,8 +141,7 @@ kiln_status kiln_eval_scan(const kiln_node *n, kiln_eval_cx *cx, int64_t init)
 
 /* ---- where the extreme is ---- */
 
-kiln_status kiln_infer_arg(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_arg(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_dtype(n, 0, n->op->dtypes, err));
     int axis = 0;
     KILN_TRY(kiln_check_axis(n, KILN_ARG_AXIS, &axis, err));
@@ -173,8 +163,7 @@ kiln_status kiln_infer_arg(const kiln_node *n, kiln_type *out, kiln_err *err)
 }
 
 /* Does element i beat element j? */
-static bool beats(const kiln_wide *x, int64_t i, int64_t j, bool want_max)
-{
+static bool beats(const kiln_wide *x, int64_t i, int64_t j, bool want_max) {
     if (x->f == NULL)
         return want_max ? kiln_less_i(x->i[j], x->i[i], x->type.dtype)
                         : kiln_less_i(x->i[i], x->i[j], x->type.dtype);
@@ -184,8 +173,7 @@ static bool beats(const kiln_wide *x, int64_t i, int64_t j, bool want_max)
 }
 
 static int64_t find_extreme(const kiln_wide *x, const kiln_lanes *l, int64_t start,
-                            bool want_max, bool want_last)
-{
+                            bool want_max, bool want_last) {
     int64_t best = 0;
     for (int64_t k = 1; k < l->n; k++) {
         const int64_t at = start + k * l->inner, top = start + best * l->inner;
@@ -195,8 +183,7 @@ static int64_t find_extreme(const kiln_wide *x, const kiln_lanes *l, int64_t sta
     return best;
 }
 
-kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max)
-{
+kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max) {
     const kiln_lanes l = lanes_of(n);
     const bool want_last = n->attr[KILN_ARG_SELECT_LAST].i;
     const int64_t n_out = cx->pick != NULL ? cx->n_pick : l.outer * l.inner;

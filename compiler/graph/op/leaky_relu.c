@@ -13,8 +13,7 @@ static const kiln_attr_def attrs[] = {
                .default_f = 0.01},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     return x < 0 ? attr[ALPHA].f * x : x;
 }
 

@@ -1,14 +1,12 @@
 /* Comparison (ONNX Less 13): false where an operand is NaN. Exact: a predicate. */
 #include "compiler/graph/op/op_common.h"
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
     return x < y;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     return kiln_less_i(x, y, dtype);
 }

@@ -1,8 +1,7 @@
 /* Logical negation (ONNX Not 1). Exact: a predicate. */
 #include "compiler/graph/op/op_common.h"
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return !x;

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
     if (isnan(x) || isnan(y))
         return x + y;
@@ -14,8 +13,7 @@ static double f2(double x, double y, const kiln_attr *attr)
     return x < y ? x : y;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     return kiln_less_i(y, x, dtype) ? y : x;
 }

@@ -13,8 +13,7 @@ static const kiln_attr_def attrs[] = {
               .doc = "take the sign of x, not of y"},
 };
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     const double r = fmod(x, y);
     if (attr[FMOD].i || isnan(r))
         return r;
@@ -23,8 +22,7 @@ static double f2(double x, double y, const kiln_attr *attr)
     return (r < 0) != (y < 0) ? r + y : r;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     if (y == 0)
         return 0;
     if (dtype == KILN_U64)

@@ -2,14 +2,12 @@
  * does. Exact: only the sign bit changes. */
 #include "compiler/graph/op/op_common.h"
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return -x;
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return (int64_t)(0 - (uint64_t)x);

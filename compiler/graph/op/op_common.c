@@ -6,13 +6,11 @@
 
 /* ---- checks ---- */
 
-bool kiln_has_in(const kiln_node *n, int in)
-{
+bool kiln_has_in(const kiln_node *n, int in) {
     return in < n->n_in && n->in[in] != NULL;
 }
 
-const char *kiln_in_name(const kiln_node *n, int in)
-{
+const char *kiln_in_name(const kiln_node *n, int in) {
     static const char *const numbered[] = {
         "0", "1", "2", "3", "4", "5", "6", "7",
     };
@@ -23,8 +21,7 @@ const char *kiln_in_name(const kiln_node *n, int in)
     return in >= 0 && (size_t)in < KILN_COUNT(numbered) ? numbered[in] : "of the list";
 }
 
-kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err *err)
-{
+kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err *err) {
     const kiln_dtype dtype = n->in[in]->type.dtype;
     if (kiln_dtype_is_in(dtype, set))
         return KILN_OK;
@@ -36,8 +33,7 @@ kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err 
     return st;
 }
 
-kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err)
-{
+kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err) {
     const kiln_type *t = &n->in[in]->type;
     if (t->rank == rank)
         return KILN_OK;
@@ -49,8 +45,8 @@ kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err)
     return st;
 }
 
-kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b, kiln_err *err)
-{
+kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b,
+                                  kiln_err *err) {
     const kiln_dtype a = n->in[in_a]->type.dtype, b = n->in[in_b]->type.dtype;
     if (a == b)
         return KILN_OK;
@@ -60,8 +56,7 @@ kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b, kiln_e
                      kiln_dtype_name(b));
 }
 
-kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *err)
-{
+kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *err) {
     const int rank = n->in[0]->type.rank;
     if (rank == 0)
         return kiln_fail(err, KILN_ERR_SHAPE,
@@ -72,48 +67,41 @@ kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *e
 
 /* ---- bounds ---- */
 
-kiln_bound kiln_bound_exact(const kiln_node *n)
-{
+kiln_bound kiln_bound_exact(const kiln_node *n) {
     (void)n;
     return (kiln_bound){.kind = KILN_BOUND_EXACT};
 }
 
-kiln_bound kiln_bound_ulp_1(const kiln_node *n)
-{
+kiln_bound kiln_bound_ulp_1(const kiln_node *n) {
     (void)n;
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 1};
 }
 
-kiln_bound kiln_bound_ulp_4(const kiln_node *n)
-{
+kiln_bound kiln_bound_ulp_4(const kiln_node *n) {
     (void)n;
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 4};
 }
 
-kiln_bound kiln_bound_ulp_16(const kiln_node *n)
-{
+kiln_bound kiln_bound_ulp_16(const kiln_node *n) {
     (void)n;
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16};
 }
 
-kiln_bound kiln_bound_composed(const kiln_node *n)
-{
+kiln_bound kiln_bound_composed(const kiln_node *n) {
     (void)n;
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = 4};
 }
 
 /* ---- walking ---- */
 
-void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord)
-{
+void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord) {
     for (int i = rank - 1; i >= 0; i--) {
         coord[i] = index % dim[i];
         index /= dim[i];
     }
 }
 
-bool kiln_next_coord(int rank, const int64_t *dim, int64_t *coord)
-{
+bool kiln_next_coord(int rank, const int64_t *dim, int64_t *coord) {
     for (int i = rank - 1; i >= 0; i--) {
         if (++coord[i] < dim[i])
             return true;
@@ -124,8 +112,7 @@ bool kiln_next_coord(int rank, const int64_t *dim, int64_t *coord)
 
 /* One row of `n` elements with a fixed stride in the source. */
 static void copy_row(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
-                     int64_t stride, int64_t n)
-{
+                     int64_t stride, int64_t n) {
     _Static_assert(sizeof(double) == sizeof(int64_t), "wide elements have one size");
     if (stride == 1 && dst->f != NULL)
         memcpy(dst->f + d, src->f + s, (size_t)n * sizeof *dst->f);
@@ -137,8 +124,7 @@ static void copy_row(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
 }
 
 void kiln_copy_strided(kiln_wide *dst, const kiln_wide *src, int64_t offset,
-                       const int64_t *stride)
-{
+                       const int64_t *stride) {
     /* Neighbouring axes that the source crosses evenly are one axis: rows get longer.
      */
     int64_t dim[KILN_MAX_RANK] = {1}, step[KILN_MAX_RANK] = {0};

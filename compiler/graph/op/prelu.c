@@ -5,8 +5,7 @@
 
 static const char *const in_names[] = {"x", "slope", NULL};
 
-static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     kiln_type t;
     KILN_TRY(kiln_infer_binary(n, &t, err));
     if (!kiln_type_same_shape(&t, &n->in[0]->type)) {
@@ -24,14 +23,12 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
     return KILN_OK;
 }
 
-static double f2(double x, double y, const kiln_attr *attr)
-{
+static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
     return x < 0 ? x * y : x;
 }
 
-static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     return kiln_less_i(x, 0, dtype) ? (int64_t)((uint64_t)x * (uint64_t)y) : x;
 }

@@ -4,22 +4,19 @@
 
 #include <math.h>
 
-static double map(double x, double shift)
-{
+static double map(double x, double shift) {
     (void)shift;
     return fabs(x);
 }
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     const uint64_t size = kiln_less_i(x, 0, dtype) ? 0 - (uint64_t)x : (uint64_t)x;
     return (int64_t)((uint64_t)acc + size);
 }
 
 static const kiln_reduce_fn fn = {.map = map, .fold_i = fold_i};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

@@ -5,21 +5,18 @@
 
 #include <math.h>
 
-static double map(double x, double shift)
-{
+static double map(double x, double shift) {
     (void)shift;
     return x * x;
 }
 
-static double finish(double acc, double shift, int64_t count)
-{
+static double finish(double acc, double shift, int64_t count) {
     (void)shift;
     (void)count;
     return sqrt(acc);
 }
 
-static kiln_bound error_bound(const kiln_node *n)
-{
+static kiln_bound error_bound(const kiln_node *n) {
     kiln_bound b = kiln_bound_reduce(n);
     b.k += 2;
     return b;
@@ -27,8 +24,7 @@ static kiln_bound error_bound(const kiln_node *n)
 
 static const kiln_reduce_fn fn = {.map = map, .finish = finish};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

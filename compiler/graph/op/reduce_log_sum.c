@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-static double finish(double acc, double shift, int64_t count)
-{
+static double finish(double acc, double shift, int64_t count) {
     (void)shift;
     (void)count;
     return log(acc);
@@ -15,8 +14,7 @@ static double finish(double acc, double shift, int64_t count)
 
 static const kiln_reduce_fn fn = {.finish = finish};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

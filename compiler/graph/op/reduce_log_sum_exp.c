@@ -7,16 +7,14 @@
 
 static double map(double x, double shift) { return exp(x - shift); }
 
-static double finish(double acc, double shift, int64_t count)
-{
+static double finish(double acc, double shift, int64_t count) {
     (void)count;
     return shift + log(acc);
 }
 
 static const kiln_reduce_fn fn = {.map = map, .finish = finish, .needs_max = true};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

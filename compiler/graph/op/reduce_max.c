@@ -6,13 +6,11 @@
 
 static double fold(double acc, double x) { return isnan(x) || x > acc ? x : acc; }
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     return kiln_less_i(acc, x, dtype) ? x : acc;
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_dtype dtype = cx->in[0].type.dtype;
     const kiln_reduce_fn fn = {
         .fold = fold,

@@ -2,20 +2,17 @@
  * 64 bits, divided towards zero, 0 for an empty group. Bound: see reduce_sum. */
 #include "compiler/graph/op/op_common.h"
 
-static double finish(double acc, double shift, int64_t count)
-{
+static double finish(double acc, double shift, int64_t count) {
     (void)shift;
     return acc / (double)count;
 }
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     (void)dtype;
     return (int64_t)((uint64_t)acc + (uint64_t)x);
 }
 
-static int64_t finish_i(int64_t acc, int64_t count, kiln_dtype dtype)
-{
+static int64_t finish_i(int64_t acc, int64_t count, kiln_dtype dtype) {
     if (count == 0)
         return 0;
     if (dtype == KILN_U64)
@@ -26,8 +23,7 @@ static int64_t finish_i(int64_t acc, int64_t count, kiln_dtype dtype)
 static const kiln_reduce_fn fn = {
     .finish = finish, .fold_i = fold_i, .finish_i = finish_i};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

@@ -4,22 +4,19 @@
 
 static double fold(double acc, double x) { return acc * x; }
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     (void)dtype;
     return (int64_t)((uint64_t)acc * (uint64_t)x);
 }
 
-static kiln_bound error_bound(const kiln_node *n)
-{
+static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = (double)kiln_bound_reduce(n).k};
 }
 
 static const kiln_reduce_fn fn = {
     .fold = fold, .init = 1, .fold_i = fold_i, .init_i = 1};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

@@ -3,16 +3,14 @@
  * Accuracy and Stability, 2nd ed., 4.2). */
 #include "compiler/graph/op/op_common.h"
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     (void)dtype;
     return (int64_t)((uint64_t)acc + (uint64_t)x);
 }
 
 static const kiln_reduce_fn fn = {.fold_i = fold_i};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

@@ -3,20 +3,17 @@
  * result (Higham, Accuracy and Stability, 2nd ed., 4.2). */
 #include "compiler/graph/op/op_common.h"
 
-static double map(double x, double shift)
-{
+static double map(double x, double shift) {
     (void)shift;
     return x * x;
 }
 
-static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype)
-{
+static int64_t fold_i(int64_t acc, int64_t x, kiln_dtype dtype) {
     (void)dtype;
     return (int64_t)((uint64_t)acc + (uint64_t)x * (uint64_t)x);
 }
 
-static kiln_bound error_bound(const kiln_node *n)
-{
+static kiln_bound error_bound(const kiln_node *n) {
     kiln_bound b = kiln_bound_reduce(n);
     b.k++;
     return b;
@@ -24,8 +21,7 @@ static kiln_bound error_bound(const kiln_node *n)
 
 static const kiln_reduce_fn fn = {.map = map, .fold_i = fold_i};
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 

@@ -17,8 +17,7 @@ const kiln_attr_def kiln_reduce_attrs[KILN_REDUCE_N_ATTR] = {
                               .default_i = 1},
 };
 
-static kiln_status find_axes(const kiln_node *n, bool *is_reduced, kiln_err *err)
-{
+static kiln_status find_axes(const kiln_node *n, bool *is_reduced, kiln_err *err) {
     const kiln_attr *axes = &n->attr[KILN_REDUCE_AXES];
     const int rank = n->in[0]->type.rank;
     for (int i = 0; i < KILN_MAX_RANK; i++)
@@ -34,8 +33,7 @@ static kiln_status find_axes(const kiln_node *n, bool *is_reduced, kiln_err *err
     return KILN_OK;
 }
 
-kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_dtype(n, 0, n->op->dtypes, err));
     const kiln_type *x = &n->in[0]->type;
     bool is_reduced[KILN_MAX_RANK];
@@ -60,8 +58,7 @@ typedef struct walk {
     int64_t dim[KILN_MAX_RANK], stride[KILN_MAX_RANK], n_elems;
 } walk;
 
-static void walk_add(walk *w, int64_t dim, int64_t stride)
-{
+static void walk_add(walk *w, int64_t dim, int64_t stride) {
     w->n_elems *= dim;
     if (dim == 1)
         return;
@@ -74,8 +71,7 @@ static void walk_add(walk *w, int64_t dim, int64_t stride)
     w->stride[w->rank++] = stride;
 }
 
-static int64_t walk_at(const walk *w, int64_t flat)
-{
+static int64_t walk_at(const walk *w, int64_t flat) {
     int64_t at = 0;
     for (int i = w->rank - 1; i >= 0; i--) {
         at += flat % w->dim[i] * w->stride[i];
@@ -84,8 +80,7 @@ static int64_t walk_at(const walk *w, int64_t flat)
     return at;
 }
 
-static void find_walks(const kiln_node *n, walk *kept, walk *group)
-{
+static void find_walks(const kiln_node *n, walk *kept, walk *group) {
     const kiln_type *x = &n->in[0]->type;
     bool is_reduced[KILN_MAX_RANK];
     const kiln_status st = find_axes(n, is_reduced, NULL);
@@ -97,13 +92,11 @@ static void find_walks(const kiln_node *n, walk *kept, walk *group)
         walk_add(is_reduced[i] ? group : kept, x->dim[i], stride[i]);
 }
 
-static double get(const kiln_wide *x, int64_t at)
-{
+static double get(const kiln_wide *x, int64_t at) {
     return x->f != NULL ? x->f[at] : kiln_f64_from_i(x->i[at], x->type.dtype);
 }
 
-static double group_max(const kiln_wide *x, const walk *group, int64_t base)
-{
+static double group_max(const kiln_wide *x, const walk *group, int64_t base) {
     double max = -HUGE_VAL;
     for (int64_t k = 0; k < group->n_elems; k++)
         max = fmax(max, get(x, base + walk_at(group, k)));
@@ -112,8 +105,7 @@ static double group_max(const kiln_wide *x, const walk *group, int64_t base)
 
 /* `acc` after one evenly spaced run of the group. */
 static double fold_row(const kiln_wide *x, int64_t at, int64_t stride, int64_t n_elems,
-                       const kiln_reduce_fn *fn, double shift, double acc)
-{
+                       const kiln_reduce_fn *fn, double shift, double acc) {
     for (int64_t k = 0; k < n_elems; k++, at += stride) {
         double v = get(x, at);
         if (fn->map != NULL)
@@ -124,8 +116,7 @@ static double fold_row(const kiln_wide *x, int64_t at, int64_t stride, int64_t n
 }
 
 static double fold_group(const kiln_wide *x, const walk *group, int64_t base,
-                         const kiln_reduce_fn *fn)
-{
+                         const kiln_reduce_fn *fn) {
     const double shift = fn->needs_max ? group_max(x, group, base) : 0;
     const int64_t row = group->rank == 0 ? 1 : group->dim[group->rank - 1];
     const int64_t stride = group->rank == 0 ? 0 : group->stride[group->rank - 1];
@@ -136,8 +127,7 @@ static double fold_group(const kiln_wide *x, const walk *group, int64_t base,
 }
 
 static int64_t fold_group_i(const kiln_wide *x, const walk *group, int64_t base,
-                            const kiln_reduce_fn *fn)
-{
+                            const kiln_reduce_fn *fn) {
     const kiln_dtype dtype = x->type.dtype;
     int64_t acc = fn->init_i;
     for (int64_t k = 0; k < group->n_elems; k++)
@@ -146,8 +136,7 @@ static int64_t fold_group_i(const kiln_wide *x, const walk *group, int64_t base,
 }
 
 kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx,
-                             const kiln_reduce_fn *fn)
-{
+                             const kiln_reduce_fn *fn) {
     const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
     walk kept, group;
     find_walks(n, &kept, &group);
@@ -164,25 +153,21 @@ kiln_status kiln_eval_reduce(const kiln_node *n, kiln_eval_cx *cx,
     return KILN_OK;
 }
 
-void kiln_cost_reduce(const kiln_node *n, kiln_cost *c)
-{
+void kiln_cost_reduce(const kiln_node *n, kiln_cost *c) {
     c->muladds = 0;
     c->flops = kiln_type_elems(&n->in[0]->type);
 }
 
-static int64_t elems_per_group(const kiln_node *n)
-{
+static int64_t elems_per_group(const kiln_node *n) {
     const int64_t n_out = kiln_type_elems(&n->out[0]->type);
     return n_out > 0 ? kiln_type_elems(&n->in[0]->type) / n_out : 0;
 }
 
-kiln_bound kiln_bound_reduce(const kiln_node *n)
-{
+kiln_bound kiln_bound_reduce(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1, .k = elems_per_group(n)};
 }
 
-kiln_bound kiln_bound_log_sum(const kiln_node *n)
-{
+kiln_bound kiln_bound_log_sum(const kiln_node *n) {
     const double k = (double)elems_per_group(n);
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = k > 4 ? k : 4};
 }

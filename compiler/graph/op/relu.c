@@ -4,14 +4,12 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return x > 0 || isnan(x) ? x : 0;
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     (void)dtype;
     return x > 0 ? x : 0;

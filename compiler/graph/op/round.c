@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     const double r = floor(x), rest = x - r;
     if (!(rest >= 0.5)) /* infinities and NaN have a rest of NaN, and are integers */

@@ -17,8 +17,7 @@ static const kiln_attr_def attrs[] = {
                .default_f = 1.05070102214813232421875},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     return attr[GAMMA].f * (x < 0 ? attr[ALPHA].f * expm1(x) : x);
 }
 

@@ -15,15 +15,13 @@ static const kiln_attr_def attrs[] = {
               .default_f = 0},
 };
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     if (x < -attr[LAMBD].f)
         return x + attr[BIAS].f;
     return x > attr[LAMBD].f ? x - attr[BIAS].f : 0;
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     return kiln_i_from_f64(f1(kiln_f64_from_i(x, dtype), attr), dtype);
 }
 

@@ -2,14 +2,12 @@
  */
 #include "compiler/graph/op/op_common.h"
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
-static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype)
-{
+static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     (void)attr;
     if (x == 0 || dtype == KILN_U64)
         return x != 0;

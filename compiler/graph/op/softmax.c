@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-static void lane(const double *x, double *y, const kiln_lanes *l)
-{
+static void lane(const double *x, double *y, const kiln_lanes *l) {
     double max = -HUGE_VAL, sum = 0;
     for (int64_t k = 0; k < l->n; k++)
         max = fmax(max, x[k * l->inner]);
@@ -16,8 +15,7 @@ static void lane(const double *x, double *y, const kiln_lanes *l)
         y[k * l->inner] /= sum;
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_lanes(n, cx, lane);
 }
 

@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-static double f1(double x, const kiln_attr *attr)
-{
+static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return sqrt(x);
 }

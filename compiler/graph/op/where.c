@@ -6,21 +6,18 @@ enum { COND, X, Y, N_IN };
 
 static const char *const in_names[] = {"cond", "x", "y", NULL};
 
-static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err)
-{
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_dtype(n, COND, KILN_DT_BOOL, err));
     KILN_TRY(kiln_check_same_dtype(n, X, Y, err));
     return kiln_infer_broadcast(n, n->in[X]->type.dtype, out, err);
 }
 
-static void copy_one(kiln_eval_cx *cx, int64_t d, const int64_t *at)
-{
+static void copy_one(kiln_eval_cx *cx, int64_t d, const int64_t *at) {
     const int which = cx->in[COND].i[at[COND]] ? X : Y;
     kiln_copy_elem(&cx->out[0], d, &cx->in[which], at[which]);
 }
 
-static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx)
-{
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     (void)n;
     const kiln_type *out = &cx->out[0].type;
     kiln_bcast b;
