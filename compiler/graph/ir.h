@@ -71,7 +71,9 @@ struct kiln_graph {
     KILN_VEC(kiln_value *) outputs; /* a value may be listed twice, or be an input or constant */
     KILN_VEC(const char *) output_names; /* as the model spells them; parallel to outputs */
     KILN_VEC(kiln_node *) nodes;    /* topological order */
-    kiln_map value_names, node_names; /* name -> kiln_value / kiln_node */
+    /* name -> kiln_value / kiln_node; what a pass dropped stays listed, so a name is never reused */
+    kiln_map value_names, node_names;
+    kiln_map value_suffix, node_suffix; /* wanted name -> last suffix given: keeps fresh names O(1) */
     unsigned facts;                 /* what passes established: KILN_TYPED, ... (pass.h) */
 };
 
@@ -83,7 +85,7 @@ kiln_graph *kiln_graph_new(kiln_arena *a, const char *name);
 const char *kiln_graph_fresh_value_name(kiln_graph *g, const char *want);
 const char *kiln_graph_fresh_node_name(kiln_graph *g, const char *want);
 
-/* `name` is made fresh. */
+/* `name` is made fresh (NULL or empty: "value"); `t` has passed kiln_type_check. */
 kiln_value *kiln_graph_add_input(kiln_graph *g, const char *name, const kiln_type *t);
 /* `data` is borrowed: it must live as long as the graph's arena. */
 kiln_value *kiln_graph_add_const(kiln_graph *g, const char *name, const kiln_type *t,
@@ -102,16 +104,19 @@ typedef struct kiln_attr_arg {
     const char *name;
     kiln_attr_kind kind;
     kiln_attr value;
-    const char *word; /* KILN_ATTR_WORD, by spelling */
+    const char *word; /* KILN_ATTR_WORD, by spelling; NULL: by index, in value.i */
+    const char *const *words; /* KILN_ATTR_WORDS: value.n spellings; NULL: by index, in value.ints */
 } kiln_attr_arg;
 
 kiln_attr_arg kiln_arg_int(const char *name, int64_t v);
 kiln_attr_arg kiln_arg_bool(const char *name, bool v);
 kiln_attr_arg kiln_arg_float(const char *name, double v);
 kiln_attr_arg kiln_arg_word(const char *name, const char *word);
+kiln_attr_arg kiln_arg_words(const char *name, const char *const *words, size_t n);
 kiln_attr_arg kiln_arg_dtype(const char *name, kiln_dtype v);
-kiln_attr_arg kiln_arg_ints(const char *name, const int64_t *v, size_t n);   /* copied */
-kiln_attr_arg kiln_arg_floats(const char *name, const double *v, size_t n); /* copied */
+/* Lists are borrowed until kiln_graph_add_node has copied them. */
+kiln_attr_arg kiln_arg_ints(const char *name, const int64_t *v, size_t n);
+kiln_attr_arg kiln_arg_floats(const char *name, const double *v, size_t n);
 kiln_attr_arg kiln_arg_graph(const char *name, kiln_graph *region);
 
 typedef struct kiln_node_spec {

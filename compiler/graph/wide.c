@@ -1,0 +1,103 @@
+/* Native elements to the wide form (double, int64_t) and back. Each conversion rounds
+ * once, to nearest even (IEEE 754-2008, 4.3.1); integers wrap modulo 2^bits as a native
+ * cast does.
+ *
+ * u64 lives in int64_t as the same 64 bits: 2^63 and more look negative there, so
+ * whoever compares, divides, shifts or converts such elements must ask the dtype and
+ * work on (uint64_t).
+ *
+ * Native bytes may come from a mapped file at any address: all access goes through
+ * memcpy, which the compilers turn into plain (vector) loads and stores. */
+#include <string.h>
+
+#include "compiler/graph/type.h"
+
+/* One row per dtype: native type, wide field and its type, native e to wide, wide v to
+ * native. */
+#define FOR_EACH_DTYPE(X)                                                              \
+    X(KILN_F32, float, f, double, (double)e, (float)v)                                 \
+    X(KILN_F64, double, f, double, e, v)                                               \
+    X(KILN_F16, uint16_t, f, double, kiln_f16_to_f64(e), kiln_f16_from_f64(v))         \
+    X(KILN_BF16, uint16_t, f, double, kiln_bf16_to_f64(e), kiln_bf16_from_f64(v))      \
+    X(KILN_I8, int8_t, i, int64_t, e, (int8_t)v)                                       \
+    X(KILN_U8, uint8_t, i, int64_t, e, (uint8_t)v)                                     \
+    X(KILN_I16, int16_t, i, int64_t, e, (int16_t)v)                                    \
+    X(KILN_U16, uint16_t, i, int64_t, e, (uint16_t)v)                                  \
+    X(KILN_I32, int32_t, i, int64_t, e, (int32_t)v)                                    \
+    X(KILN_U32, uint32_t, i, int64_t, e, (uint32_t)v)                                  \
+    X(KILN_I64, int64_t, i, int64_t, e, v)                                             \
+    X(KILN_U64, uint64_t, i, int64_t, (int64_t)e, (uint64_t)v)                         \
+    X(KILN_BOOL, uint8_t, i, int64_t, e != 0, (uint8_t)(v != 0))
+
+void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
+    KILN_ASSERT(kiln_layout_is_plain(&t->layout), "only row-major bytes are widened");
+    const unsigned char *const p = data;
+    const size_t n = (size_t)kiln_type_elems(t);
+    switch (t->dtype) {
+#define WIDEN(dtype, T, field, W, to_wide, to_native)                                  \
+    case dtype:                                                                        \
+        for (size_t k = 0; k < n; k++) {                                               \
+            T e;                                                                       \
+            memcpy(&e, p + k * sizeof e, sizeof e);                                    \
+            out->field[k] = to_wide;                                                   \
+        }                                                                              \
+        break;
+        FOR_EACH_DTYPE(WIDEN)
+#undef WIDEN
+    case KILN_N_DTYPES:
+        break;
+    }
+}
+
+void kiln_narrow(const kiln_wide *w, void *data) {
+    KILN_ASSERT(kiln_layout_is_plain(&w->type.layout), "only row-major bytes are made");
+    unsigned char *const p = data;
+    const size_t n = (size_t)kiln_type_elems(&w->type);
+    switch (w->type.dtype) {
+#define NARROW(dtype, T, field, W, to_wide, to_native)                                 \
+    case dtype:                                                                        \
+        for (size_t k = 0; k < n; k++) {                                               \
+            const W v = w->field[k];                                                   \
+            const T e = to_native;                                                     \
+            memcpy(p + k * sizeof e, &e, sizeof e);                                    \
+        }                                                                              \
+        break;
+        FOR_EACH_DTYPE(NARROW)
+#undef NARROW
+    case KILN_N_DTYPES:
+        break;
+    }
+}
+
+void kiln_wide_round(kiln_wide *w) {
+    const size_t n = (size_t)kiln_type_elems(&w->type);
+    switch (w->type.dtype) {
+#define ROUND(dtype, T, field, W, to_wide, to_native)                                  \
+    case dtype:                                                                        \
+        for (size_t k = 0; k < n; k++) {                                               \
+            const W v = w->field[k];                                                   \
+            const T e = to_native;                                                     \
+            w->field[k] = to_wide;                                                     \
+        }                                                                              \
+        break;
+        FOR_EACH_DTYPE(ROUND)
+#undef ROUND
+    case KILN_N_DTYPES:
+        break;
+    }
+}
+
+int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v) {
+    KILN_ASSERT(!kiln_dtype_is_float(dtype), "%s is no integer",
+                kiln_dtype_name(dtype));
+    kiln_wide w = {.type = kiln_type_scalar(dtype), .i = &v};
+    kiln_wide_round(&w);
+    return v;
+}
+
+double kiln_round_f64(kiln_dtype dtype, double v) {
+    KILN_ASSERT(kiln_dtype_is_float(dtype), "%s is no float", kiln_dtype_name(dtype));
+    kiln_wide w = {.type = kiln_type_scalar(dtype), .f = &v};
+    kiln_wide_round(&w);
+    return v;
+}
