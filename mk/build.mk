@@ -66,7 +66,8 @@ LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
-flags_for = $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
+# Files named *_f64.c hold the reference's loops that whole networks run through: fast in every variant.
+flags_for = $(if $(filter %_f64.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
 
 # --- rules ---------------------------------------------------------------------------------

@@ -1,0 +1,180 @@
+/* conv: convolution over 1 to 6 spatial axes, grouped, dilated, strided, padded with
+ * zeros.
+ *
+ * y[b,o,p] = bias[o] + sum over c, t of x[b, g(o) * C/G + c, p * stride + t * dilation
+ * - pads] * w[o,c,t] Source: ONNX Conv-22 (auto_pad is resolved by the importer); LeCun
+ * et al., Proc. IEEE 86 (1998). Integers wrap in the dtype of x, so that quantised
+ * forms compose out of casts and subtractions.
+ */
+#include <inttypes.h>
+
+#include "compiler/graph/op/conv_f64.h"
+#include "compiler/graph/op/op_common.h"
+
+enum { X, W, BIAS };
+enum { GROUPS = KILN_WINDOW_N_ATTR, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    KILN_WINDOW_ATTRS,
+    {.name = "groups",
+     .kind = KILN_ATTR_INT,
+     .doc = "the channels are cut into this many groups, each with its own filters",
+     .default_i = 1},
+};
+
+static kiln_status check_channels(const kiln_node *n, kiln_err *err) {
+    const kiln_type *x = &n->in[X]->type, *w = &n->in[W]->type;
+    const int64_t groups = n->attr[GROUPS].i;
+    if (groups < 1 || w->dim[0] % groups != 0)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "groups must be >= 1 and divide the %" PRId64
+                         " output channels, is %" PRId64,
+                         w->dim[0], groups);
+    if (x->dim[1] % groups != 0 || x->dim[1] / groups != w->dim[1])
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "input 'w' must have %" PRId64 "/%" PRId64
+                         " input channels (those of 'x' by groups), has %" PRId64,
+                         x->dim[1], groups, w->dim[1]);
+    if (!kiln_has_in(n, BIAS))
+        return KILN_OK;
+    KILN_TRY(kiln_check_same_dtype(n, X, BIAS, err));
+    KILN_TRY(kiln_check_rank(n, BIAS, 1, err));
+    if (n->in[BIAS]->type.dim[0] != w->dim[0])
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "input 'bias' must have %" PRId64 " elements, has %" PRId64,
+                         w->dim[0], n->in[BIAS]->type.dim[0]);
+    return KILN_OK;
+}
+
+static kiln_status read_window(const kiln_node *n, kiln_window *w, kiln_err *err) {
+    const kiln_type *x = &n->in[X]->type;
+    KILN_TRY(kiln_window_read(w, x->rank - 2, x->dim + 2, n->in[W]->type.dim + 2,
+                              n->attr, false, err));
+    return kiln_window_slide(w, false, err);
+}
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[X]->type;
+    kiln_window w;
+    KILN_TRY(kiln_check_same_dtype(n, X, W, err));
+    if (x->rank < 3)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "input 'x' must have shape [N, C, spatial...], has rank %d",
+                         x->rank);
+    KILN_TRY(kiln_check_rank(n, W, x->rank, err));
+    KILN_TRY(check_channels(n, err));
+    KILN_TRY(read_window(n, &w, err));
+    int64_t dim[KILN_MAX_RANK] = {x->dim[0], n->in[W]->type.dim[0]};
+    for (int i = 0; i < w.n; i++)
+        dim[2 + i] = w.out[i];
+    out[0] = kiln_type_make(x->dtype, x->rank, dim);
+    return KILN_OK;
+}
+
+static kiln_status plan(const kiln_node *n, kiln_conv *cv, kiln_err *err) {
+    const kiln_type *x = &n->in[X]->type, *w = &n->in[W]->type;
+    *cv = (kiln_conv){.n_batch = x->dim[0],
+                      .n_groups = n->attr[GROUPS].i,
+                      .c = w->dim[1],
+                      .o = w->dim[0] / n->attr[GROUPS].i};
+    KILN_TRY(read_window(n, &cv->window, err));
+    cv->taps = kiln_window_taps(&cv->window);
+    cv->ins = kiln_window_ins(&cv->window);
+    cv->outs = kiln_window_outs(&cv->window);
+    return KILN_OK;
+}
+
+static void eval_f(const kiln_conv *cv, kiln_eval_cx *cx) {
+    double *y = cx->out[0].f;
+    const double *bias = cx->in[BIAS].f;
+    const int64_t channels = cv->n_groups * cv->o;
+    const int64_t n = kiln_pick_count(cx, cv->n_batch * channels * cv->outs);
+    if (cx->pick == NULL) {
+        kiln_conv_f64_run(cv, cx->scratch);
+    } else {
+        const bool is_direct = kiln_conv_f64_is_direct(cv);
+        for (int64_t j = 0; j < n; j++)
+            y[j] = kiln_conv_f64_at(cv, cx->pick[j], is_direct);
+    }
+    for (int64_t j = 0; bias != NULL && j < n; j++)
+        y[j] += bias[kiln_pick_at(cx, j) / cv->outs % channels];
+}
+
+static void eval_i(const kiln_conv *cv, kiln_eval_cx *cx) {
+    int64_t *y = cx->out[0].i;
+    const int64_t *bias = cx->in[BIAS].i;
+    const int64_t channels = cv->n_groups * cv->o;
+    const int64_t n = kiln_pick_count(cx, cv->n_batch * channels * cv->outs);
+    if (cx->pick == NULL) {
+        kiln_conv_i64_run(cv);
+    } else {
+        for (int64_t j = 0; j < n; j++)
+            y[j] = kiln_conv_i64_at(cv, cx->pick[j]);
+    }
+    for (int64_t j = 0; bias != NULL && j < n; j++) {
+        const int64_t channel = kiln_pick_at(cx, j) / cv->outs % channels;
+        y[j] = (int64_t)((uint64_t)y[j] + (uint64_t)bias[channel]);
+    }
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    kiln_wide bias = {0};
+    kiln_conv cv;
+    KILN_TRY(plan(n, &cv, cx->err));
+    cv.x = cx->in[X].f;
+    cv.w = cx->in[W].f;
+    cv.y = cx->out[0].f;
+    cv.xi = cx->in[X].i;
+    cv.wi = cx->in[W].i;
+    cv.yi = cx->out[0].i;
+    const kiln_wide in[] = {cx->in[X], cx->in[W],
+                            kiln_has_in(n, BIAS) ? cx->in[BIAS] : bias};
+    kiln_eval_cx with_bias = *cx;
+    with_bias.in = in;
+    if (kiln_dtype_is_float(n->in[X]->type.dtype))
+        eval_f(&cv, &with_bias);
+    else
+        eval_i(&cv, &with_bias);
+    return KILN_OK;
+}
+
+/* Terms summed into one element, without the bias. */
+static int64_t n_terms(const kiln_node *n) {
+    const kiln_type *w = &n->in[W]->type;
+    int64_t k = w->dim[1];
+    for (int i = 2; i < w->rank; i++)
+        k = kiln_mul_sat(k, w->dim[i]);
+    return k;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    c->muladds = kiln_mul_sat(kiln_type_elems(&n->out[0]->type), n_terms(n));
+    c->flops = kiln_mul_sat(c->muladds, 2);
+}
+
+static kiln_bound error_bound(const kiln_node *n) {
+    if (!kiln_dtype_is_float(n->in[X]->type.dtype))
+        return kiln_bound_exact(n);
+    /* Higham 3.1: k terms in any order; the bias is one more, the final rounding
+     * another. */
+    return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = n_terms(n) + 2};
+}
+
+const kiln_op_def kiln_op_conv = {
+    .name = "conv",
+    .doc = "Convolution: y[b,o,p] = bias[o] + sum over c and t of "
+           "x[b,c,p*stride+t*dilation-pads] * w[o,c,t].",
+    .n_in_min = 2,
+    .n_in_max = 3,
+    .in_names = (const char *const[]){"x", "w", "bias", NULL},
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_NUMBER,
+    .fuse = KILN_FUSE_OUT_FUSABLE,
+    .layout = KILN_LAYOUT_TOLERANT,
+    .can_pick = true,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = cost,
+    .error_bound = error_bound,
+};
