@@ -1,4 +1,5 @@
-/* base: what every folder of kiln may use, and the only header of it that others include. */
+/* base: what every folder of kiln may use, and the only header of it that others
+ * include. */
 #ifndef KILN_BASE_H
 #define KILN_BASE_H
 

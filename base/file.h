@@ -1,4 +1,5 @@
-/* Files: mapped reading, atomic writing, folders. Messages name the path and the system's reason. */
+/* Files: mapped reading, atomic writing, folders. Messages name the path and the
+ * system's reason. */
 #ifndef KILN_BASE_FILE_H
 #define KILN_BASE_FILE_H
 
@@ -10,18 +11,22 @@
 #include "base/status.h"
 #include "base/str.h"
 
-/* Maps a regular file read-only; the mapping is released with the arena. An empty file gives n == 0
- * and a valid pointer. KILN_ERR_LIMIT above max_bytes (0: no limit), KILN_ERR_IO otherwise. */
+/* Maps a regular file read-only; the mapping is released with the arena. An empty file
+ * gives n == 0 and a valid pointer. KILN_ERR_LIMIT above max_bytes (0: no limit),
+ * KILN_ERR_IO otherwise. */
 kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
                           kiln_str *out, kiln_err *err);
 
-/* Writes the whole file or leaves what was there: a temporary file in the same folder, fsync,
- * rename. The folder must exist. */
-kiln_status kiln_file_write(const char *path, const void *p, size_t bytes, kiln_err *err);
+/* Writes the whole file or leaves what was there: a temporary file in the same folder,
+ * fsync, rename. The folder must exist. */
+kiln_status kiln_file_write(const char *path, const void *p, size_t bytes,
+                            kiln_err *err);
 
-/* The pieces of the same for what is written bit by bit: write to *out, then commit or abort. */
+/* The pieces of the same for what is written bit by bit: write to *out, then commit or
+ * abort. */
 typedef struct kiln_file_writer kiln_file_writer;
-kiln_status kiln_file_writer_open(kiln_file_writer **out, const char *path, kiln_err *err);
+kiln_status kiln_file_writer_open(kiln_file_writer **out, const char *path,
+                                  kiln_err *err);
 kiln_status kiln_file_writer_add(kiln_file_writer *w, const void *p, size_t bytes,
                                  kiln_err *err);
 /* Renames into place and closes, also on failure (then nothing is left behind). */
@@ -32,10 +37,10 @@ bool kiln_file_exists(const char *path);
 bool kiln_dir_exists(const char *path);
 /* All missing parents too; an existing folder is fine. */
 kiln_status kiln_dir_make(const char *path, kiln_err *err);
-/* Names in the folder without . and .., sorted by byte value, so that the order is the same on every
- * machine. */
-kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names, size_t *n_names,
-                          kiln_err *err);
+/* Names in the folder without . and .., sorted by byte value, so that the order is the
+ * same on every machine. */
+kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names,
+                          size_t *n_names, kiln_err *err);
 /* A file or a whole tree; links are removed, not followed; a missing path is fine. */
 kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 
@@ -43,8 +48,9 @@ kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 char *kiln_path_join(kiln_arena *a, const char *dir, const char *name);
 char *kiln_path_dir(kiln_arena *a, const char *path); /* "." when there is no slash */
 const char *kiln_path_base(const char *path);         /* view into `path` */
-/* True for a relative path without empty, "." or ".." parts, backslashes or control characters: a
- * path from an untrusted file that stays below the folder it is joined to. */
+/* True for a relative path without empty, "." or ".." parts, backslashes or control
+ * characters: a path from an untrusted file that stays below the folder it is joined
+ * to. */
 bool kiln_path_is_contained(kiln_str path);
 
 #endif

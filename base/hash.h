@@ -8,7 +8,8 @@
 enum { KILN_SHA256_BYTES = 32, KILN_SHA256_HEX = 65 };
 
 typedef struct kiln_sha256 {
-    _Alignas(16) unsigned char opaque[128]; /* libsodium's state; size asserted in hash.c */
+    _Alignas(
+        16) unsigned char opaque[128]; /* libsodium's state; size asserted in hash.c */
 } kiln_sha256;
 
 void kiln_sha256_init(kiln_sha256 *h);

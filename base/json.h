@@ -1,5 +1,5 @@
-/* JSON (RFC 8259): reading through cJSON, writing by a small writer of our own so that equal data
- * gives equal bytes.
+/* JSON (RFC 8259): reading through cJSON, writing by a small writer of our own so that
+ * equal data gives equal bytes.
  *
  * cJSON keeps numbers as double: 64-bit identifiers travel as strings.
  */
@@ -14,11 +14,19 @@
 #include "base/status.h"
 #include "base/str.h"
 
-/* A value of a parsed document; borrowed, lives as long as the arena it was parsed into. */
+/* A value of a parsed document; borrowed, lives as long as the arena it was parsed
+ * into. */
 typedef struct cJSON kiln_json;
 
-/* Parses a whole document. The message names `name` (a path, for people), line and column. Refused:
- * nesting beyond 100, bytes after the document, duplicate keys in an object. */
+/* Also the bound for what a document costs in memory: about 40 bytes each byte of text,
+ * at worst. */
+enum { KILN_JSON_MAX_BYTES = 64 * 1024 * 1024, KILN_JSON_MAX_DEPTH = 100 };
+
+/* Parses a whole document. The message starts with "name:line:column: " (`name` is a
+ * path, for people; a column is a byte). Refused beyond what RFC 8259 refuses: deeper
+ * nesting and larger documents than above (KILN_ERR_LIMIT), duplicate keys in an
+ * object, \u0000 in a string, numbers that a double cannot hold or that have 64
+ * characters or more. */
 kiln_status kiln_json_parse(kiln_arena *a, kiln_str text, const char *name,
                             const kiln_json **out, kiln_err *err);
 kiln_status kiln_json_read(kiln_arena *a, const char *path, const kiln_json **out,
@@ -41,8 +49,9 @@ bool kiln_json_bool(const kiln_json *v, bool otherwise);
 /* False unless the value is a number with an integer value of at most 2^53. */
 bool kiln_json_i64(const kiln_json *v, int64_t *out);
 
-/* Writer: two blanks of indent, keys in the order given, shortest text that reads back as the same
- * double; NaN and infinities become null. Misuse (a value without a key in an object) asserts. */
+/* One document. Two blanks of indent, keys in the order given, shortest text that reads
+ * back as the same double; NaN and infinities become null. No newline at the end.
+ * Misuse (a value without a key in an object, two documents) asserts. */
 typedef struct kiln_json_writer {
     kiln_buf *out; /* borrowed */
     int depth;
@@ -60,13 +69,15 @@ void kiln_json_begin_array(kiln_json_writer *w);
 void kiln_json_begin_row(kiln_json_writer *w);
 void kiln_json_end_array(kiln_json_writer *w);
 void kiln_json_name(kiln_json_writer *w, const char *key);
-void kiln_json_put_string(kiln_json_writer *w, kiln_str s); /* invalid UTF-8 is escaped as \u00NN */
+void kiln_json_put_string(kiln_json_writer *w,
+                          kiln_str s); /* invalid UTF-8 is escaped as \u00NN */
 void kiln_json_put_i64(kiln_json_writer *w, int64_t v);
 void kiln_json_put_f64(kiln_json_writer *w, double v);
 void kiln_json_put_bool(kiln_json_writer *w, bool v);
 void kiln_json_put_null(kiln_json_writer *w);
 /* "key": value in one call. */
-void kiln_json_member_str(kiln_json_writer *w, const char *key, const char *z); /* NULL: null */
+void kiln_json_member_str(kiln_json_writer *w, const char *key,
+                          const char *z); /* NULL: null */
 void kiln_json_member_i64(kiln_json_writer *w, const char *key, int64_t v);
 void kiln_json_member_f64(kiln_json_writer *w, const char *key, double v);
 void kiln_json_member_bool(kiln_json_writer *w, const char *key, bool v);

@@ -11,14 +11,17 @@
 #include "base/str.h"
 
 typedef struct kiln_process_options {
-    const char *const *argv;  /* NULL-terminated; argv[0] is looked up in PATH */
-    const char *dir;          /* working folder; NULL: ours */
-    const char *const *env;   /* NULL-terminated NAME=value added to ours; NULL: none */
-    kiln_str input;           /* standard input; empty: closed */
-    int64_t time_limit_ms;    /* wall clock, then SIGKILL to the whole group; 0: none */
-    int64_t cpu_limit_s;      /* RLIMIT_CPU; 0: none */
-    uint64_t data_limit_bytes; /* RLIMIT_DATA (not address space: sanitizers map terabytes); 0: none */
-    size_t output_limit_bytes; /* kept per stream; the rest is read and dropped; 0: 1 MiB */
+    const char *const
+        *argv;       /* NULL-terminated; argv[0] without a slash is looked up in PATH */
+    const char *dir; /* working folder; NULL: ours. A relative argv[0] starts there */
+    const char *const *env; /* NULL-terminated NAME=value added to ours; NULL: none */
+    kiln_str input;         /* standard input; empty: end of file at once */
+    int64_t time_limit_ms;  /* wall clock, then SIGKILL to the whole group; 0: none */
+    int64_t cpu_limit_s;    /* RLIMIT_CPU: SIGXCPU, a second later SIGKILL; 0: none */
+    uint64_t data_limit_bytes; /* RLIMIT_DATA (not address space: sanitizers map
+                                  terabytes); 0: none */
+    size_t output_limit_bytes; /* kept per stream; the rest is read and dropped; 0: 1
+                                  MiB */
 } kiln_process_options;
 
 typedef enum kiln_process_end {
@@ -30,14 +33,19 @@ typedef enum kiln_process_end {
 typedef struct kiln_process_result {
     kiln_process_end end;
     int code;
-    kiln_str out, err;      /* in the arena, terminated */
-    bool out_cut, err_cut;  /* the limit was reached */
+    kiln_str out, err;     /* in the arena, terminated; may hold any byte */
+    bool out_cut, err_cut; /* the limit was reached */
     int64_t wall_ms;
-    int64_t peak_rss_bytes; /* of the child */
+    /* Of the child, and at least our own at its start: Linux counts from the fork. A
+     * small child of a large parent that must know reads VmHWM in /proc/self/status
+     * itself. */
+    int64_t peak_rss_bytes;
 } kiln_process_result;
 
-/* Runs to the end. Fails (KILN_ERR_IO) only when the child could not be started; how it ended is in
- * the result. The child is in its own process group and gets no descriptor but 0, 1, 2. */
+/* Runs to the end. Fails (KILN_ERR_IO) only when the child could not be started; how it
+ * ended is in the result. The child is in its own process group, gets no descriptor but
+ * 0, 1, 2, default signal handling and no core dumps. What it leaves running in its
+ * group is killed when it ends. */
 kiln_status kiln_process_run(kiln_arena *a, const kiln_process_options *o,
                              kiln_process_result *out, kiln_err *err);
 

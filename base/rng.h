@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). Any seed
- * is good. */
+/* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+ * 2014). Any seed is good. */
 typedef struct kiln_rng {
     uint64_t state;
 } kiln_rng;
@@ -17,9 +17,10 @@ int64_t kiln_rng_range(kiln_rng *r, int64_t lo, int64_t hi);
 /* Uniform in [0, 1). */
 double kiln_rng_unit(kiln_rng *r);
 
-/* Counter-based: element i of stream `seed`, uniform in [0, 1) with 24 bits. The MurmurHash3 finaliser
- * (Appleby, public domain) of i * 0x9E3779B1 + seed * 0x85EBCA77, as 32-bit arithmetic: the generator
- * that golden inputs name, so they can be made again in any language. */
+/* Counter-based: element i of stream `seed`, uniform in [0, 1) with 24 bits. The
+ * MurmurHash3 finaliser (Appleby, public domain) of i * 0x9E3779B1 + seed * 0x85EBCA77,
+ * as 32-bit arithmetic: the generator that golden inputs name, so they can be made
+ * again in any language. */
 double kiln_counter_unit(uint32_t i, uint32_t seed);
 
 #endif

@@ -27,7 +27,8 @@ bool kiln_str_starts(kiln_str a, const char *prefix);
 bool kiln_str_ends(kiln_str a, const char *suffix);
 /* memcmp order, shorter first on a tie. */
 int kiln_str_cmp(kiln_str a, kiln_str b);
-/* Cuts `*rest` at the first `sep`; false (and *head empty) once *rest is used up. */
+/* Cuts `*rest` at the first `sep`; false (and *head empty) once *rest is used up. "a,"
+ * has two parts, the second empty; "" has one, the view {NULL, 0} none. */
 bool kiln_str_cut(kiln_str *rest, char sep, kiln_str *head);
 kiln_str kiln_str_trim(kiln_str s);
 
@@ -36,17 +37,27 @@ char *kiln_str_dup(kiln_arena *a, const char *z);
 char *kiln_str_dupv(kiln_arena *a, kiln_str s);
 char *kiln_format(kiln_arena *a, const char *fmt, ...) KILN_PRINTF(2, 3);
 
-/* Whole text or nothing: "12x" is not a number. No locale, no leading blanks. */
+/* Whole text or nothing: "12x" is not a number. No locale, no blanks; a sign may lead.
+ */
 bool kiln_parse_i64(kiln_str s, int64_t *out);
-bool kiln_parse_f64(kiln_str s, double *out); /* decimal, %a, inf, nan */
+/* Decimal, hexadecimal (%a), inf, nan; correctly rounded. Refused: a finite spelling
+ * that is too large for a double, and texts of KILN_F64_TEXT bytes or more. */
+enum {
+    KILN_F64_TEXT = 1280
+}; /* the exact value of any double has at most 1079 characters */
+bool kiln_parse_f64(kiln_str s, double *out);
 
 /* True when the bytes are valid UTF-8 (RFC 3629). */
 bool kiln_utf8_valid(kiln_str s);
-/* A printable copy: bytes outside printable ASCII become \xNN; cut at max_bytes with "...".
- * For names from untrusted files that go into messages. */
+/* Bytes of the sequence that starts s; 0 when it is not valid UTF-8, or s is empty. */
+size_t kiln_utf8_len(kiln_str s);
+/* A printable copy of at most max_bytes: bytes outside printable ASCII become \xNN,
+ * what is too long ends in "...". For names from untrusted files that go into messages.
+ */
 char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes);
 
-/* Growing text in an arena. `p` is always terminated once anything was added; NULL before. */
+/* Growing text in an arena. `p` is always terminated once anything was added; NULL
+ * before. */
 typedef struct kiln_buf {
     kiln_arena *arena; /* borrowed */
     char *p;

@@ -4,7 +4,8 @@
  *     kiln_vec_push(arena, &dims, 3);
  *     for (size_t i = 0; i < dims.n; i++) use(dims.v[i]);
  *
- * Growth leaves the old storage in the arena: at most as much again as the array itself.
+ * Growth leaves the old storage in the arena: at most as much again as the array
+ * itself.
  */
 #ifndef KILN_BASE_VEC_H
 #define KILN_BASE_VEC_H
@@ -16,21 +17,22 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-#define KILN_VEC(T)                                                                      \
-    struct {                                                                             \
-        T *v;                                                                            \
-        size_t n, cap;                                                                   \
+#define KILN_VEC(T)                                                                    \
+    struct {                                                                           \
+        T *v;                                                                          \
+        size_t n, cap;                                                                 \
     }
 
-#define kiln_vec_push(a, vec, x)                                                         \
-    ((vec)->v = kiln_vec_room((a), (vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v),   \
+#define kiln_vec_push(a, vec, x)                                                       \
+    ((vec)->v = kiln_vec_room((a), (vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), \
      (vec)->v[(vec)->n++] = (x))
 
 /* Storage with room for n + 1 elements of `size` bytes: v itself, or a larger copy. */
 void *kiln_vec_room(kiln_arena *a, void *v, size_t n, size_t *cap, size_t size);
 
-/* Map from strings to pointers; iteration is in order of insertion, so output never depends on
- * hashes. A zeroed struct is an empty map. Keys are copied into the arena. */
+/* Map from strings to pointers; iteration is in order of insertion, so output never
+ * depends on hashes. A zeroed struct is an empty map. Keys are copied into the arena.
+ */
 typedef struct kiln_map_entry {
     kiln_str key; /* terminated copy */
     void *value;  /* borrowed */

@@ -1,0 +1,229 @@
+/* Reading and writing files: see file.h. Folders and paths are in dir.c. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct mapping {
+    void *p;
+    size_t n;
+} mapping;
+
+static void unmap(void *p) {
+    const mapping *m = p;
+    munmap(m->p, m->n);
+}
+
+static kiln_status map_open_file(kiln_arena *a, int fd, const char *path,
+                                 uint64_t max_bytes, kiln_str *out, kiln_err *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot read '%s': %s", path,
+                         strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return kiln_fail(err, KILN_ERR_IO, "cannot read '%s': not a regular file",
+                         path);
+    const uint64_t bytes = (uint64_t)st.st_size;
+    if ((max_bytes != 0 && bytes > max_bytes) || bytes > SIZE_MAX / 2)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "'%s' has %" PRIu64 " bytes; at most %" PRIu64 " are read",
+                         path, bytes,
+                         max_bytes != 0 ? max_bytes : (uint64_t)(SIZE_MAX / 2));
+    if (bytes == 0) {
+        *out = (kiln_str){"", 0};
+        return KILN_OK;
+    }
+    void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return kiln_fail(err, KILN_ERR_IO, "cannot map '%s': %s", path,
+                         strerror(errno));
+    mapping *m = kiln_new(a, mapping);
+    *m = (mapping){p, (size_t)bytes};
+    kiln_arena_defer(a, unmap, m);
+    *out = (kiln_str){p, (size_t)bytes};
+    return KILN_OK;
+}
+
+kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
+                          kiln_str *out, kiln_err *err) {
+    /* O_NONBLOCK: opening a FIFO that nobody writes would wait for ever. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot open '%s': %s", path,
+                         strerror(errno));
+    const kiln_status st = map_open_file(a, fd, path, max_bytes, out, err);
+    close(fd); /* the mapping stays */
+    return st;
+}
+
+enum { WRITER_BUFFER_BYTES = 64 * 1024 };
+
+struct kiln_file_writer {
+    int fd;
+    int error;    /* errno of the first write that failed, else 0 */
+    char *path;   /* owned */
+    char *folder; /* owned; ends in a slash, or empty for the current one */
+    char *temp;   /* owned; in the same folder, so that renaming does not copy */
+    size_t n;     /* bytes waiting in buffer */
+    unsigned char buffer[WRITER_BUFFER_BYTES];
+};
+
+static void *must_malloc(size_t bytes) {
+    void *p = malloc(bytes);
+    if (p == NULL)
+        kiln_out_of_memory(bytes);
+    return p;
+}
+
+/* A copy of the first n bytes of p, terminated, with room for `extra` more. */
+static char *copy_with_room(const char *p, size_t n, size_t extra) {
+    char *copy = must_malloc(n + extra + 1);
+    memcpy(copy, p, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+static void writer_free(kiln_file_writer *w) {
+    free(w->path);
+    free(w->folder);
+    free(w->temp);
+    free(w);
+}
+
+/* Creates the temporary file. Its name does not hold the target's, which may be as long
+ * as a name can be; process and counter make it ours, and O_EXCL passes over what a
+ * crash left behind. */
+static int create_temp(kiln_file_writer *w, size_t folder_len, size_t room) {
+    static atomic_uint counter;
+    enum { TRIES = 100 };
+    int fd = -1;
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(w->temp + folder_len, room, ".kiln-%ld-%u.tmp", (long)getpid(),
+                 atomic_fetch_add(&counter, 1));
+        fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+kiln_status kiln_file_writer_open(kiln_file_writer **out, const char *path,
+                                  kiln_err *err) {
+    enum { TEMP_NAME_BYTES = 64 };
+    const char *slash = strrchr(path, '/');
+    const size_t folder_len = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+
+    kiln_file_writer *w = must_malloc(sizeof *w);
+    w->error = 0;
+    w->n = 0;
+    w->path = copy_with_room(path, strlen(path), 0);
+    w->folder = copy_with_room(path, folder_len, 0);
+    w->temp = copy_with_room(path, folder_len, TEMP_NAME_BYTES);
+    w->fd = create_temp(w, folder_len, TEMP_NAME_BYTES);
+    if (w->fd < 0) {
+        const int error = errno;
+        writer_free(w);
+        return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", path,
+                         strerror(error));
+    }
+    *out = w;
+    return KILN_OK;
+}
+
+/* Writes all, or sets w->error. */
+static void write_out(kiln_file_writer *w, const unsigned char *p, size_t n) {
+    /* Linux writes at most 2 GiB - 4 KiB at once; other systems fail above INT_MAX. */
+    const size_t most = (size_t)1 << 30;
+    while (n > 0 && w->error == 0) {
+        const ssize_t done = write(w->fd, p, n < most ? n : most);
+        if (done < 0) {
+            if (errno != EINTR)
+                w->error = errno;
+            continue;
+        }
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+static void flush(kiln_file_writer *w) {
+    write_out(w, w->buffer, w->n);
+    w->n = 0;
+}
+
+static kiln_status write_failed(const kiln_file_writer *w, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", w->path,
+                     strerror(w->error));
+}
+
+kiln_status kiln_file_writer_add(kiln_file_writer *w, const void *p, size_t bytes,
+                                 kiln_err *err) {
+    if (bytes > WRITER_BUFFER_BYTES - w->n)
+        flush(w);
+    if (bytes > WRITER_BUFFER_BYTES) {
+        write_out(w, p, bytes);
+    } else if (bytes > 0) {
+        memcpy(w->buffer + w->n, p, bytes);
+        w->n += bytes;
+    }
+    return w->error == 0 ? KILN_OK : write_failed(w, err);
+}
+
+/* The rename is on disk only once the folder is. Some file systems cannot sync folders
+ * (EINVAL). */
+static int sync_folder(const char *folder) {
+    const int fd =
+        open(folder[0] == '\0' ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0
+                               : errno; /* a folder may be writable, but not readable */
+    const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+kiln_status kiln_file_writer_commit(kiln_file_writer *w, kiln_err *err) {
+    flush(w);
+    if (w->error == 0 && fsync(w->fd) != 0)
+        w->error = errno;
+    if (close(w->fd) != 0 && w->error == 0)
+        w->error = errno;
+    const bool is_complete = w->error == 0;
+    if (is_complete && rename(w->temp, w->path) != 0)
+        w->error = errno;
+    if (w->error != 0)
+        unlink(w->temp);
+    else
+        w->error = sync_folder(w->folder);
+    const kiln_status st = w->error == 0 ? KILN_OK : write_failed(w, err);
+    writer_free(w);
+    return st;
+}
+
+void kiln_file_writer_close(kiln_file_writer *w) {
+    if (w == NULL)
+        return;
+    close(w->fd);
+    unlink(w->temp);
+    writer_free(w);
+}
+
+kiln_status kiln_file_write(const char *path, const void *p, size_t bytes,
+                            kiln_err *err) {
+    kiln_file_writer *w = NULL;
+    KILN_TRY(kiln_file_writer_open(&w, path, err));
+    const kiln_status st = kiln_file_writer_add(w, p, bytes, err);
+    if (st != KILN_OK) {
+        kiln_file_writer_close(w);
+        return st;
+    }
+    return kiln_file_writer_commit(w, err);
+}
