@@ -1,0 +1,224 @@
+/* The kiln program from outside: exit codes, messages, JSON. KILN names the program. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MAX_ARGS = 10 };
+
+typedef struct row {
+    const char *name;
+    const char *arg[MAX_ARGS]; /* behind the program; "@x" is a file that prepare() makes */
+    int code;
+    const char *out, *err; /* parts of the streams; NULL: nothing is asked */
+} row;
+
+#define DEMO "demo/samplenet/samplenet.onnx"
+#define GOLDEN "demo/samplenet/golden"
+
+static row rows[] = {
+    {"says_how_to_use_it_when_called_without_a_verb", {NULL}, 2, NULL, "usage: kiln VERB"},
+    {"prints_help_to_stdout", {"--help"}, 0, "exit codes: 0 good", NULL},
+    {"prints_its_version", {"--version"}, 0, "kiln ", NULL},
+    {"guesses_a_misspelt_verb", {"inspct"}, 2, NULL, "did you mean 'inspect'?"},
+    {"refuses_an_unknown_verb", {"frobnicate"}, 2, NULL, "kiln has no verb 'frobnicate'"},
+    {"every_verb_has_an_example_inspect", {"inspect", "--help"}, 0, "example:\n", NULL},
+    {"every_verb_has_an_example_verify", {"verify", "--help"}, 0, "example:\n", NULL},
+    {"every_verb_has_an_example_doctor", {"doctor", "--help"}, 0, "example:\n", NULL},
+    {"guesses_a_misspelt_option",
+     {"inspect", DEMO, "--jsn", "-"},
+     2,
+     NULL,
+     "did you mean '--json'?"},
+    {"refuses_an_option_without_its_value",
+     {"inspect", DEMO, "--json"},
+     2,
+     NULL,
+     "option '--json' needs a value: --json FILE"},
+    {"refuses_a_flag_with_a_value",
+     {"inspect", DEMO, "--graph=yes"},
+     2,
+     NULL,
+     "option '--graph' takes no value"},
+    {"refuses_an_option_given_twice",
+     {"inspect", DEMO, "--json", "-", "--json", "-"},
+     2,
+     NULL,
+     "option '--json' is given twice"},
+    {"refuses_a_missing_argument",
+     {"inspect"},
+     2,
+     NULL,
+     "takes at least 1 argument, 0 given"},
+    {"refuses_an_argument_too_many",
+     {"inspect", DEMO, DEMO},
+     2,
+     NULL,
+     "takes at most 1 argument, 2 given"},
+    {"names_a_file_that_is_not_there",
+     {"inspect", "no/such.onnx"},
+     4,
+     NULL,
+     "no/such.onnx"},
+    {"refuses_a_file_that_is_no_model", {"inspect", "README.md"}, 3, NULL, "README.md"},
+    {"refuses_a_shape_that_is_none",
+     {"inspect", DEMO, "--shape", "data:1xax3"},
+     2,
+     NULL,
+     "'a' is not a dimension"},
+    {"refuses_a_binding_without_a_name",
+     {"inspect", DEMO, "--bind", "7"},
+     2,
+     NULL,
+     "--bind must be NAME=VALUE or NAME=FILE, is '7'"},
+    {"refuses_a_shape_that_contradicts_the_model",
+     {"inspect", DEMO, "--shape", "data:1x3x31x32"},
+     3,
+     NULL,
+     "'data'"},
+    {"refuses_an_unknown_pass",
+     {"inspect", DEMO, "--print-after", "magic"},
+     2,
+     NULL,
+     "no pass 'magic'; passes: all"},
+    {"inspects_parameters_and_multiply_adds",
+     {"inspect", DEMO},
+     0,
+     "parameters       62006 ",
+     NULL},
+    {"prints_the_graph", {"inspect", DEMO, "--graph"}, 0, "graph \"", NULL},
+    {"prints_json_and_nothing_else",
+     {"inspect", DEMO, "--json", "-"},
+     0,
+     "\"parameters\": 62006",
+     NULL},
+    {"verifies_the_demo",
+     {"verify", DEMO, "--golden", GOLDEN, "--reference"},
+     0,
+     "2 passed, 0 failed, 0 unsupported",
+     NULL},
+    {"verifies_the_demo_with_checked_passes",
+     {"verify", DEMO, "--golden", GOLDEN, "--reference", "--check-passes"},
+     0,
+     "2 passed",
+     NULL},
+    {"verifies_the_demo_as_imported",
+     {"verify", DEMO, "--golden", GOLDEN, "--reference", "--no-passes"},
+     0,
+     "2 passed",
+     NULL},
+    {"ends_with_1_when_an_output_differs",
+     {"verify", DEMO, "--golden", "@wrong", "--reference"},
+     1,
+     "elements differ",
+     NULL},
+    {"asks_for_one_thing_to_verify",
+     {"verify", DEMO, "--reference"},
+     2,
+     NULL,
+     "either --onnx-tests DIR, or MODEL --golden DIR"},
+    {"says_that_an_empty_folder_holds_no_test",
+     {"verify", "--onnx-tests", "docs", "--reference"},
+     2,
+     NULL,
+     "holds no conformance test"},
+    {"looks_at_the_machine", {"doctor"}, 0, "cpu: ", NULL},
+    {"writes_what_it_found_as_json", {"doctor", "--json", "-"}, 0, "\"ok\": true", NULL},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+typedef struct fixture {
+    kiln_arena arena;
+    const char *dir; /* scratch folder */
+} fixture;
+
+/* A copy of the demo's golden folder with the outputs of its two cases exchanged: they cannot match. */
+static void make_wrong_golden(kiln_arena *a, const char *dir)
+{
+    static const char *const copy[][2] = {
+        {"golden.json", "golden.json"}, {"c0_in0.npy", "c0_in0.npy"},
+        {"c1_in0.npy", "c1_in0.npy"},   {"c0_out0.npy", "c1_out0.npy"},
+        {"c1_out0.npy", "c0_out0.npy"},
+    };
+    kiln_err err = {0};
+    assert_int_equal(kiln_dir_make(dir, &err), KILN_OK);
+    for (size_t i = 0; i < sizeof copy / sizeof copy[0]; i++) {
+        kiln_str bytes;
+        assert_int_equal(kiln_file_map(a, kiln_path_join(a, GOLDEN, copy[i][0]), 0, &bytes,
+                                       &err),
+                         KILN_OK);
+        assert_int_equal(kiln_file_write(kiln_path_join(a, dir, copy[i][1]), bytes.p,
+                                         bytes.n, &err),
+                         KILN_OK);
+    }
+}
+
+static fixture shared;
+
+static int prepare(void **state)
+{
+    (void)state;
+    fixture *f = &shared;
+    kiln_arena_init(&f->arena);
+    const char *base = getenv("TMPDIR");
+    f->dir = kiln_format(&f->arena, "%s/kiln-e2e-%lld", base != NULL ? base : "/tmp",
+                         (long long)kiln_now_ns());
+    make_wrong_golden(&f->arena, kiln_path_join(&f->arena, f->dir, "wrong"));
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    kiln_err err = {0};
+    const kiln_status st = kiln_remove_tree(shared.dir, &err);
+    kiln_arena_fini(&shared.arena);
+    return st == KILN_OK ? 0 : -1;
+}
+
+static void check_program(void **state)
+{
+    const row *r = *state;
+    fixture *f = &shared;
+    const char *program = getenv("KILN");
+    if (program == NULL) {
+        print_message("skipped: KILN does not name the program\n");
+        skip();
+    }
+    const char *argv[MAX_ARGS + 2] = {program};
+    for (int i = 0; i < MAX_ARGS && r->arg[i] != NULL; i++)
+        argv[i + 1] = r->arg[i][0] == '@'
+                          ? kiln_path_join(&f->arena, f->dir, r->arg[i] + 1)
+                          : r->arg[i];
+    kiln_err err = {0};
+    kiln_process_result result;
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
+    assert_int_equal(kiln_process_run(&f->arena, &o, &result, &err), KILN_OK);
+    assert_int_equal(result.end, KILN_PROCESS_EXITED);
+    if (result.code != r->code)
+        print_error("stdout: %.*s\nstderr: %.*s\n", KILN_STR_ARG(result.out),
+                    KILN_STR_ARG(result.err));
+    assert_int_equal(result.code, r->code);
+    if (r->out != NULL && strstr(result.out.p, r->out) == NULL)
+        fail_msg("stdout must hold '%s', is: %s", r->out, result.out.p);
+    if (r->err != NULL && strstr(result.err.p, r->err) == NULL)
+        fail_msg("stderr must hold '%s', is: %s", r->err, result.err.p);
+    if (r->out != NULL && r->out[0] == '"') {
+        const kiln_json *doc = NULL;
+        assert_int_equal(
+            kiln_json_parse(&f->arena, result.out, "standard output", &doc, &err), KILN_OK);
+    }
+}
+
+int main(void)
+{
+    static struct CMUnitTest tests[N_ROWS];
+    for (size_t i = 0; i < N_ROWS; i++)
+        tests[i] = (struct CMUnitTest){rows[i].name, check_program, NULL, NULL, &rows[i]};
+    return cmocka_run_group_tests(tests, prepare, clean_up);
+}

@@ -1,0 +1,105 @@
+/* ../shared/onnx-node-tests by the reference interpreter: how many pass, and that every other test ends in a
+ * named reason. The floor rises with what kiln supports; it never falls. */
+#include "base/base.h"
+#include "pipeline/pipeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DIR "../shared/onnx-node-tests"
+
+enum {
+    FLOOR_CORE = 900, /* of the 1567 tests of class a core */
+};
+
+static kiln_arena arena;
+static kiln_checks checks;
+
+static int run_all(void **state)
+{
+    (void)state;
+    kiln_arena_init(&arena);
+    if (!kiln_dir_exists(DIR))
+        return 0;
+    kiln_err err = {0};
+    const kiln_conformance_options o = {.optimize = true};
+    const kiln_status st = kiln_verify_conformance(&arena, DIR, &o, &checks, &err);
+    if (st != KILN_OK)
+        print_error("%s\n", err.text);
+    return st == KILN_OK ? 0 : -1;
+}
+
+static int free_all(void **state)
+{
+    (void)state;
+    kiln_arena_fini(&arena);
+    return 0;
+}
+
+static void need_data(void)
+{
+    if (checks.list.n > 0)
+        return;
+    print_message("skipped: " DIR " is not here\n");
+    skip();
+}
+
+static void enough_core_tests_pass(void **state)
+{
+    (void)state;
+    need_data();
+    size_t passed = 0, total = 0;
+    for (size_t i = 0; i < checks.list.n; i++) {
+        if (strcmp(checks.list.v[i].group, "class a core") != 0)
+            continue;
+        total++;
+        passed += checks.list.v[i].outcome == KILN_PASSED;
+    }
+    print_message("class a core: %zu of %zu pass; all: %zu passed, %zu failed, %zu "
+                  "unsupported\n",
+                  passed, total, checks.n_passed, checks.n_failed, checks.n_unsupported);
+    assert_true(passed >= FLOOR_CORE);
+}
+
+static void every_other_test_names_its_reason(void **state)
+{
+    (void)state;
+    need_data();
+    for (size_t i = 0; i < checks.list.n; i++) {
+        const kiln_check *c = &checks.list.v[i];
+        if (c->outcome != KILN_PASSED && strlen(c->reason) < 10)
+            fail_msg("%s: %s without a reason", c->name, kiln_outcome_name(c->outcome));
+    }
+}
+
+static void nothing_is_wrong_without_saying_so(void **state)
+{
+    (void)state;
+    need_data();
+    for (size_t i = 0; i < checks.list.n; i++) {
+        const kiln_check *c = &checks.list.v[i];
+        if (c->outcome == KILN_FAILED)
+            print_message("failed: %s: %s\n", c->name, c->reason);
+    }
+    /* A computed result that differs is worse than a refusal. */
+    size_t wrong = 0;
+    for (size_t i = 0; i < checks.list.n; i++)
+        wrong += checks.list.v[i].outcome == KILN_FAILED &&
+                 strstr(checks.list.v[i].reason, "elements differ") != NULL;
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(enough_core_tests_pass),
+        cmocka_unit_test(every_other_test_names_its_reason),
+        cmocka_unit_test(nothing_is_wrong_without_saying_so),
+    };
+    return cmocka_run_group_tests(tests, run_all, free_all);
+}

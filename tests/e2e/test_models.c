@@ -1,0 +1,91 @@
+/* The trained float ONNX models of ../shared/models against golden outputs of another runtime, by the
+ * reference interpreter: as imported, and after every graph pass (each compared with the reference too). */
+#include "base/base.h"
+#include "pipeline/pipeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MODELS "../shared/models"
+
+typedef struct row {
+    const char *name; /* folder below files/ and golden/ */
+    const char *file;
+} row;
+
+static row rows[] = {
+    {"samplenet_onnx", "samplenet.onnx"},
+    {"oww_embedding_onnx", "embedding_model.onnx"},
+    {"oww_alexa_onnx", "alexa_v0.1.onnx"},
+    {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx"},
+    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx"},
+    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx"},
+    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx"},
+    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx"},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static void check_golden(const row *r, const kiln_pass_options *passes)
+{
+    kiln_arena a;
+    kiln_arena_init(&a);
+    const char *model = kiln_format(&a, MODELS "/files/%s/%s", r->name, r->file);
+    const char *golden = kiln_format(&a, MODELS "/golden/%s", r->name);
+    if (!kiln_file_exists(model)) {
+        print_message("skipped: %s is not here\n", model);
+        kiln_arena_fini(&a);
+        skip();
+    }
+    kiln_err err = {0};
+    kiln_checks checks = {0};
+    const kiln_status st = kiln_verify_golden(&a, model, golden, NULL, passes, &checks, &err);
+    for (size_t i = 0; i < checks.list.n; i++) {
+        const kiln_check *c = &checks.list.v[i];
+        print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name, c->name,
+                      kiln_outcome_name(c->outcome), c->reason, c->rms_error, c->rms_want,
+                      (long long)c->time_ms);
+    }
+    if (st != KILN_OK)
+        print_error("%s\n", err.text);
+    const size_t n_passed = checks.n_passed, n = checks.list.n;
+    kiln_arena_fini(&a);
+    assert_int_equal(st, KILN_OK);
+    assert_true(n > 0);
+    assert_int_equal(n_passed, n);
+}
+
+static void matches_as_imported(void **state)
+{
+    check_golden(*state, NULL);
+}
+
+static void matches_after_checked_passes(void **state)
+{
+    const kiln_pass_options passes = {.verify = true, .check = true, .check_seed = 7};
+    check_golden(*state, &passes);
+}
+
+int main(void)
+{
+    static struct CMUnitTest tests[2 * N_ROWS];
+    static char names[2 * N_ROWS][64];
+    for (size_t i = 0; i < N_ROWS; i++) {
+        kiln_arena a;
+        kiln_arena_init(&a);
+        strncpy(names[2 * i], kiln_format(&a, "%s_as_imported", rows[i].name), 63);
+        strncpy(names[2 * i + 1], kiln_format(&a, "%s_after_checked_passes", rows[i].name),
+                63);
+        kiln_arena_fini(&a);
+        tests[2 * i] =
+            (struct CMUnitTest){names[2 * i], matches_as_imported, NULL, NULL, &rows[i]};
+        tests[2 * i + 1] = (struct CMUnitTest){names[2 * i + 1],
+                                               matches_after_checked_passes, NULL, NULL,
+                                               &rows[i]};
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
