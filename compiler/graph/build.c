@@ -124,9 +124,7 @@ void kiln_graph_add_output(kiln_graph *g, kiln_value *v, const char *name) {
                   kiln_str_dup(g->arena, name == NULL ? v->name : name));
 }
 
-bool kiln_value_is_const(const kiln_value *v) {
-    return v->data != NULL;
-}
+bool kiln_value_is_const(const kiln_value *v) { return v->data != NULL; }
 
 /* ---- nodes
  * -------------------------------------------------------------------------------------

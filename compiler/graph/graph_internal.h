@@ -38,4 +38,7 @@ kiln_status kiln_node_check_counts(const kiln_op_def *op, kiln_value *const *in,
  * operator. */
 kiln_status kiln_node_infer_types(const kiln_node *n, kiln_type *out, kiln_err *err);
 
+/* Whether g->nodes lists n at n->index. */
+bool kiln_node_is_listed(const kiln_graph *g, const kiln_node *n);
+
 #endif

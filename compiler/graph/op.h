@@ -124,7 +124,8 @@ typedef enum kiln_op {
 const kiln_op_def *kiln_op_at(int i);           /* 0 <= i < KILN_N_OPS, in order of ops.def */
 const kiln_op_def *kiln_op_find(kiln_str name); /* NULL when there is none */
 
-/* Of one node, bytes included; of a whole graph, regions counted once (the larger of If's two). */
+/* Of one node, bytes and its largest region included (so a row's cost leaves regions out); of a whole
+ * graph. Sums stop at INT64_MAX. */
 void kiln_node_cost(const kiln_node *n, kiln_cost *c);
 void kiln_graph_cost(const kiln_graph *g, kiln_cost *c);
 

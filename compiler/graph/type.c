@@ -31,17 +31,11 @@ const kiln_dtype_info *kiln_dtype_get(kiln_dtype dtype) {
     return &dtype_info[dtype];
 }
 
-const char *kiln_dtype_name(kiln_dtype dtype) {
-    return kiln_dtype_get(dtype)->name;
-}
+const char *kiln_dtype_name(kiln_dtype dtype) { return kiln_dtype_get(dtype)->name; }
 
-size_t kiln_dtype_bytes(kiln_dtype dtype) {
-    return kiln_dtype_get(dtype)->bytes;
-}
+size_t kiln_dtype_bytes(kiln_dtype dtype) { return kiln_dtype_get(dtype)->bytes; }
 
-bool kiln_dtype_is_float(kiln_dtype dtype) {
-    return kiln_dtype_get(dtype)->is_float;
-}
+bool kiln_dtype_is_float(kiln_dtype dtype) { return kiln_dtype_get(dtype)->is_float; }
 
 bool kiln_dtype_is_in(kiln_dtype dtype, unsigned set) {
     return (set & KILN_DT(dtype)) != 0;
@@ -151,9 +145,7 @@ kiln_type kiln_type_make(kiln_dtype dtype, int rank, const int64_t *dim) {
     return t;
 }
 
-kiln_type kiln_type_scalar(kiln_dtype dtype) {
-    return kiln_type_make(dtype, 0, NULL);
-}
+kiln_type kiln_type_scalar(kiln_dtype dtype) { return kiln_type_make(dtype, 0, NULL); }
 
 bool kiln_type_same_shape(const kiln_type *a, const kiln_type *b) {
     if (a->rank != b->rank)
@@ -204,9 +196,7 @@ static int64_t stored_capped(const kiln_type *t, bool empty_as_one) {
     return n;
 }
 
-int64_t kiln_type_stored_elems(const kiln_type *t) {
-    return stored_capped(t, false);
-}
+int64_t kiln_type_stored_elems(const kiln_type *t) { return stored_capped(t, false); }
 
 int64_t kiln_type_bytes(const kiln_type *t) {
     return kiln_type_stored_elems(t) * (int64_t)kiln_dtype_bytes(t->dtype);

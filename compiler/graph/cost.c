@@ -1,0 +1,62 @@
+/* What nodes and graphs cost: multiply-adds, operations, bytes. Sums stop at INT64_MAX,
+ * as a model may ask for any size. */
+#include "compiler/graph/graph.h"
+
+static int64_t add_capped(int64_t a, int64_t b) {
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static void add_cost(kiln_cost *sum, const kiln_cost *c) {
+    sum->muladds = add_capped(sum->muladds, c->muladds);
+    sum->flops = add_capped(sum->flops, c->flops);
+    sum->bytes = add_capped(sum->bytes, c->bytes);
+}
+
+static bool is_larger(const kiln_cost *a, const kiln_cost *b) {
+    return a->flops != b->flops ? a->flops > b->flops : a->bytes > b->bytes;
+}
+
+/* The largest region; false when the node has none. */
+static bool region_cost(const kiln_node *n, kiln_cost *c) {
+    bool has_region = false;
+    *c = (kiln_cost){0};
+    for (size_t i = 0; i < n->op->n_attr; i++) {
+        if (n->op->attr[i].kind != KILN_ATTR_GRAPH || n->attr[i].graph == NULL)
+            continue;
+        has_region = true;
+        kiln_cost one;
+        kiln_graph_cost(n->attr[i].graph, &one);
+        if (is_larger(&one, c))
+            *c = one;
+    }
+    return has_region;
+}
+
+void kiln_node_cost(const kiln_node *n, kiln_cost *c) {
+    kiln_cost region;
+    const bool has_region = region_cost(n, &region);
+    *c = (kiln_cost){0};
+    if (n->op->cost != NULL)
+        n->op->cost(n, c);
+    else if (!has_region) {
+        for (int i = 0; i < n->n_out; i++)
+            c->flops = add_capped(c->flops, kiln_type_elems(&n->out[i]->type));
+    }
+    c->bytes = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] != NULL)
+            c->bytes = add_capped(c->bytes, kiln_type_bytes(&n->in[i]->type));
+    }
+    for (int i = 0; i < n->n_out; i++)
+        c->bytes = add_capped(c->bytes, kiln_type_bytes(&n->out[i]->type));
+    add_cost(c, &region);
+}
+
+void kiln_graph_cost(const kiln_graph *g, kiln_cost *c) {
+    *c = (kiln_cost){0};
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        kiln_cost one;
+        kiln_node_cost(g->nodes.v[i], &one);
+        add_cost(c, &one);
+    }
+}
