@@ -1,0 +1,57 @@
+/* Slices of x along an axis, chosen by an index tensor (ONNX Gather 13):
+ * out[a.., i.., b..] = x[a.., indices[i..], b..]. */
+#include "compiler/graph/op/op_move.h"
+
+enum { AXIS, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of x that is indexed"},
+};
+
+static const char *const names[] = {"x", "indices", NULL};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type, *index = &n->in[1]->type;
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, err));
+    KILN_TRY(kiln_check_index(n, 1, &x->dim[axis], 1, err));
+    int64_t dim[2 * KILN_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < axis; i++)
+        dim[rank++] = x->dim[i];
+    for (int i = 0; i < index->rank; i++)
+        dim[rank++] = index->dim[i];
+    for (int i = axis + 1; i < x->rank; i++)
+        dim[rank++] = x->dim[i];
+    return kiln_move_type(n, x->dtype, rank, dim, out, err);
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    const kiln_lanes lanes = kiln_lanes_at(&cx->in[0].type, axis);
+    const int64_t n_index = kiln_type_elems(&cx->in[1].type);
+    for (int64_t k = 0; k < n_index; k++) {
+        int64_t at;
+        KILN_TRY(kiln_index_resolve(n, 1, cx->in[1].i[k], lanes.n, &at, cx->err));
+        for (int64_t o = 0; o < lanes.outer; o++)
+            kiln_copy_run(&cx->out[0], (o * n_index + k) * lanes.inner, &cx->in[0],
+                          (o * lanes.n + at) * lanes.inner, lanes.inner);
+    }
+    return KILN_OK;
+}
+
+const kiln_op_def kiln_op_gather = {
+    KILN_ROW_MOVE,
+    .name = "gather",
+    .doc = "slices of x along an axis, chosen by indices (negative: from the end)",
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .in_names = names,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_INJECTIVE,
+    .infer = infer,
+    .eval_ref = eval_ref,
+};

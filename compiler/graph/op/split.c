@@ -1,0 +1,78 @@
+/* Parts of one axis, one output each (ONNX Split 18 with the sizes resolved). */
+#include "compiler/graph/op/op_move.h"
+
+#include <inttypes.h>
+
+enum { AXIS, SIZES, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "axis",
+     .kind = KILN_ATTR_INT,
+     .doc = "axis that is cut",
+     .is_required = true},
+    {.name = "sizes",
+     .kind = KILN_ATTR_INTS,
+     .doc = "elements of the axis for each output",
+     .is_required = true},
+};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type;
+    const kiln_attr *sizes = &n->attr[SIZES];
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, err));
+    if (sizes->n != (size_t)n->n_out)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "'sizes' must have one entry per output (%d), has %zu",
+                         n->n_out, sizes->n);
+    int64_t left = x->dim[axis];
+    for (int k = 0; k < n->n_out; k++) {
+        if (sizes->ints[k] < 0 || sizes->ints[k] > left)
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "size %d must be in [0, %" PRId64 "], is %" PRId64, k,
+                             left, sizes->ints[k]);
+        left -= sizes->ints[k];
+    }
+    if (left != 0)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "'sizes' must add up to %" PRId64 ", add up to %" PRId64,
+                         x->dim[axis], x->dim[axis] - left);
+    for (int k = 0; k < n->n_out; k++) {
+        out[k] = kiln_type_make(x->dtype, x->rank, x->dim);
+        out[k].place = x->place;
+        out[k].dim[axis] = sizes->ints[k];
+    }
+    return KILN_OK;
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    const kiln_lanes whole = kiln_lanes_at(&cx->in[0].type, axis);
+    int64_t at = 0;
+    for (int k = 0; k < n->n_out; k++) {
+        const int64_t run = n->attr[SIZES].ints[k] * whole.inner;
+        for (int64_t o = 0; o < whole.outer; o++)
+            kiln_copy_run(&cx->out[k], o * run, &cx->in[0],
+                          o * whole.n * whole.inner + at, run);
+        at += run;
+    }
+    return KILN_OK;
+}
+
+const kiln_op_def kiln_op_split = {
+    KILN_ROW_MOVE,
+    .name = "split",
+    .doc = "x cut along an axis, one output per part",
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 1,
+    .n_out_max = KILN_VARIADIC,
+    .in_names = kiln_names_x,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_INJECTIVE,
+    .infer = infer,
+    .eval_ref = eval_ref,
+};

@@ -1,0 +1,57 @@
+/* Permuted axes: output axis i is input axis perm[i] (ONNX Transpose 13). */
+#include "compiler/graph/op/op_move.h"
+
+#include <inttypes.h>
+
+enum { PERM, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "perm",
+     .kind = KILN_ATTR_INTS,
+     .doc = "for each output axis, the input axis it is",
+     .is_required = true},
+};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type;
+    const int64_t *perm = n->attr[PERM].ints;
+    KILN_TRY(kiln_check_per_axis(n, PERM, err));
+    bool seen[KILN_MAX_RANK] = {false};
+    int64_t dim[KILN_MAX_RANK];
+    for (int i = 0; i < x->rank; i++) {
+        if (perm[i] < 0 || perm[i] >= x->rank || seen[perm[i]])
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "'perm' must name each of the %d axes once, entry %d is "
+                             "%" PRId64,
+                             x->rank, i, perm[i]);
+        seen[perm[i]] = true;
+        dim[i] = x->dim[perm[i]];
+    }
+    return kiln_move_type(n, x->dtype, x->rank, dim, out, err);
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    const kiln_type *x = &cx->in[0].type;
+    int64_t source[KILN_MAX_RANK], stride[KILN_MAX_RANK];
+    kiln_strides(x->rank, x->dim, source);
+    for (int i = 0; i < x->rank; i++)
+        stride[i] = source[n->attr[PERM].ints[i]];
+    kiln_move_strided(cx, 0, stride);
+    return KILN_OK;
+}
+
+const kiln_op_def kiln_op_transpose = {
+    KILN_ROW_MOVE,
+    .name = "transpose",
+    .doc = "x with its axes permuted: output axis i is input axis perm[i]",
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .in_names = kiln_names_x,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_INJECTIVE,
+    .can_pick = true,
+    .infer = infer,
+    .eval_ref = eval_ref,
+};
