@@ -1,5 +1,57 @@
-# Placeholder until lint lands.
+# Checks of the text itself. Each prints file:line and what to do instead.
+
 FORMAT_DIRS := $(LIB_DIRS) cli tests tools
-.PHONY: layers lint check-format
-layers:
-	@true
+C_FILES := $(call find_src,$(FORMAT_DIRS),*.[ch])
+TIDY_STAMPS := $(patsubst %.c,build/lint/%.tidy,$(filter %.c,$(C_FILES)))
+LINT_CHECKS := layers check-format check-words check-lengths check-headers check-cppcheck check-tidy
+
+.PHONY: layers lint check-format check-words check-lengths check-headers check-cppcheck check-tidy
+
+# Every check runs whatever the others say; the results add up like tests.
+lint: ## clang-tidy, cppcheck, format, banned words, lengths, headers
+	@mkdir -p $(RESULTS); : > $(RESULTS)/lint.txt; \
+	for c in $(LINT_CHECKS); do \
+		echo "== $$c"; \
+		verdict="1 0 0"; \
+		$(MAKE) -k CC=clang V=debug $$c || verdict="0 1 0 see '== $$c' above"; \
+		echo "$$c $$verdict" >> $(RESULTS)/lint.txt; \
+	done; \
+	tests/run.sh -s $(RESULTS)/lint.txt
+
+layers: ## every #include against layers.txt
+	@tools/layers.sh
+
+check-format: ## is everything as make format would write it?
+	@echo '$(C_FILES)' | xargs -r clang-format --dry-run --Werror --ferror-limit=1 || \
+		{ echo "check-format: run 'make format'"; exit 1; }
+
+check-words:
+	@awk -f tools/words.awk tools/words.txt $(C_FILES)
+
+check-lengths:
+	@awk -f tools/lengths.awk $(C_FILES)
+
+check-headers:
+	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS)' tools/headers.sh $(filter %.h,$(C_FILES))
+
+# __GNUC__ makes the house's attribute macros real: cppcheck then knows what never returns.
+check-cppcheck:
+	@mkdir -p build/cppcheck
+	@cppcheck -q -j $(JOBS) --cppcheck-build-dir=build/cppcheck --std=c11 --library=posix \
+		--enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		--suppressions-list=tools/cppcheck-suppressions.txt \
+		--template='{file}:{line}: {severity}: {message} [{id}]' \
+		-D__GNUC__=12 -D_POSIX_C_SOURCE=200809L -I. $(wildcard $(LIB_DIRS) cli tests) 2>&1 && \
+		echo "cppcheck: clean"
+
+# One stamp a file, hung on the object of the same variant, which knows the headers: only what
+# changed is read again.
+check-tidy: $(TIDY_STAMPS)
+	@echo "clang-tidy: $(words $(TIDY_STAMPS)) files are clean"
+
+build/lint/%.tidy: $(B)/%.o .clang-tidy tools/analyzer.h
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $*.c -- -std=c17 $(CPPFLAGS) $(call flags_for,$*.c) \
+		$(if $(filter base/status.c,$*.c),,-include tools/analyzer.h) > $@.log 2>&1 || \
+		{ grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?generated' $@.log; exit 1; }
+	@touch $@

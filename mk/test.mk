@@ -49,9 +49,12 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 .SECONDARY:
 
-.PHONY: tests quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench soak
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
+	soak-tests
 
-tests: $(LIB) $(KILN) $(UNIT) $(E2E) $(REPLAY) ## build every test program of the variant
+e2e-programs: $(KILN) $(E2E)
+tests: quick-programs e2e-programs ## build every test program of the variant
+quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY)
 
 quick: layers $(KILN) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
 	@KILN=$(KILN) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \

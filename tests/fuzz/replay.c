@@ -1,10 +1,12 @@
-/* Runs the saved corpus of a fuzz target without a fuzzer: each crash once found stays a test.
+/* Runs the saved corpus of a fuzz target without a fuzzer: each crash once found stays
+ * a test.
  *
  *   replay_<x> [FILE or FOLDER]...      default: tests/fuzz/corpus/<x>
  *
- * Inputs run in a child that tells the parent, before each one, which is next. So a crash or a
- * hang is reported with the name of its input, and the inputs after it still run. The output
- * has cmocka's shape, one test per program: tests/run.sh counts it like the others.
+ * Inputs run in a child that tells the parent, before each one, which is next. So a
+ * crash or a hang is reported with the name of its input, and the inputs after it still
+ * run. The output has cmocka's shape, one test per program: tests/run.sh counts it like
+ * the others.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -19,7 +21,8 @@
 #include <unistd.h>
 
 enum {
-    SECONDS_PER_INPUT = 20, /* sanitized and on a busy machine; a fuzzer's limit is 10 */
+    SECONDS_PER_INPUT =
+        20, /* sanitized and on a busy machine; a fuzzer's limit is 10 */
 };
 
 typedef struct {
@@ -78,7 +81,8 @@ static void run_one(const char *path) {
     free(data);
 }
 
-/* Runs inputs from `first` on. Returns how many were begun; *status is the child's end. */
+/* Runs inputs from `first` on. Returns how many were begun; *status is the child's end.
+ */
 static size_t run_from(const list *l, size_t first, int *status) {
     int fd[2];
     fflush(stdout);

@@ -1,0 +1,56 @@
+#!/bin/bash
+# `make check`: everything CI runs, in phases. A phase that fails does not stop the others, so one
+# run tells all; the closing lines add up every test, fuzz target and lint check in cmocka's words.
+set -u
+make=${MAKE:-make}
+results=build/results
+rm -rf "$results"
+mkdir -p "$results"
+times=
+
+# phase NAME RESULT_FILE|- COMMAND...: returns the command's exit code.
+phase() {
+    local name=$1 result=$2 start=$SECONDS rc
+    shift 2
+    echo
+    echo "=== $name"
+    "$@"
+    rc=$?
+    times="$times$(printf '%5d s  %-22s %s' $((SECONDS - start)) "$name" "$([ $rc -eq 0 ] && echo ok || echo FAILED)")"$'\n'
+    # A phase that failed before anything reported (it did not build, say) must count as well.
+    if [ $rc -ne 0 ] && { [ "$result" = - ] || ! awk '$3 > 0 { bad = 1 } END { exit !bad }' "$result" 2>/dev/null; }; then
+        echo "${name// /-} 0 1 0 the phase failed" >>"$results/phases.txt"
+    fi
+    return $rc
+}
+
+# variant NAME ARGUMENTS...: build, then test.
+variant() {
+    local name=$1 build=$2
+    shift 2
+    phase "build $name" - $make -k "$@" quick-programs &&
+        phase "test $name" "$results/quick-$build.txt" $make "$@" quick
+}
+
+e2e() {
+    local name=$1 build=$2
+    shift 2
+    phase "build e2e $name" - $make -k "$@" e2e-programs &&
+        phase "e2e $name" "$results/e2e-$build.txt" $make "$@" e2e
+}
+
+phase "deps" - $make deps
+variant "gcc" gcc-debug WERROR=1 CC=gcc V=debug
+variant "clang" clang-debug WERROR=1 CC=clang V=debug
+variant "clang asan" clang-asan WERROR=1 CC=clang V=asan
+# End to end as users run it, and once more under the sanitizers.
+e2e "gcc release" gcc-release WERROR=1 CC=gcc V=release
+e2e "clang asan" clang-asan WERROR=1 CC=clang V=asan
+phase "build fuzz" - $make -k WERROR=1 CC=clang V=fuzz fuzz-programs &&
+    phase "fuzz" "$results/fuzz.txt" $make WERROR=1 fuzz-smoke
+phase "lint" "$results/lint.txt" $make WERROR=1 lint
+
+echo
+echo "=== times"
+printf '%s%5d s  in all\n' "$times" $SECONDS
+tests/run.sh -s "$results"/*.txt
