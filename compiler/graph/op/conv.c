@@ -49,7 +49,7 @@ static kiln_status check_channels(const kiln_node *n, kiln_err *err) {
 static kiln_status read_window(const kiln_node *n, kiln_window *w, kiln_err *err) {
     const kiln_type *x = &n->in[X]->type;
     KILN_TRY(kiln_window_read(w, x->rank - 2, x->dim + 2, n->in[W]->type.dim + 2,
-                              n->attr, false, err));
+                              n->attr, err));
     return kiln_window_slide(w, false, err);
 }
 

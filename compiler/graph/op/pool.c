@@ -19,7 +19,7 @@ kiln_status kiln_pool_read(const kiln_node *n, kiln_pool *p, kiln_err *err) {
             "%zu",
             x->rank - 2, kernel->n);
     KILN_TRY(kiln_window_read(&p->window, x->rank - 2, x->dim + 2, kernel->ints,
-                              n->attr, false, err));
+                              n->attr, err));
     KILN_TRY(kiln_window_slide(&p->window, n->attr[KILN_POOL_CEIL_MODE].i != 0, err));
     p->planes = x->dim[0] * x->dim[1];
     p->ins = kiln_window_ins(&p->window);

@@ -34,7 +34,7 @@ static kiln_status read_list(const char *what, const kiln_attr *attr, int n,
 
 kiln_status kiln_window_read(kiln_window *w, int n, const int64_t *in,
                              const int64_t *kernel, const kiln_attr *attr,
-                             bool negative_pads, kiln_err *err) {
+                             kiln_err *err) {
     *w = (kiln_window){.n = n};
     if (n < 1 || n > KILN_MAX_SPATIAL)
         return kiln_fail(
@@ -50,8 +50,7 @@ kiln_status kiln_window_read(kiln_window *w, int n, const int64_t *in,
     KILN_TRY(read_list("dilations", &attr[KILN_WINDOW_DILATIONS], n, 1, 1, w->dilation,
                        err));
     int64_t pads[2 * KILN_MAX_SPATIAL];
-    KILN_TRY(read_list("pads", &attr[KILN_WINDOW_PADS], 2 * n,
-                       negative_pads ? -INT32_MAX : 0, 0, pads, err));
+    KILN_TRY(read_list("pads", &attr[KILN_WINDOW_PADS], 2 * n, 0, 0, pads, err));
     for (int i = 0; i < n; i++) {
         w->pad_begin[i] = pads[i];
         w->pad_end[i] = pads[n + i];

@@ -38,11 +38,11 @@ enum {
 
 /* Reads n, in and kernel (n values each) and the three attributes that begin at `attr`;
  * `out` is left to the functions below. KILN_ERR_SHAPE: list lengths, strides,
- * dilations or kernel below 1; pads below 0 but with `negative_pads`; KILN_ERR_LIMIT:
- * values above 2^31 - 1, more than KILN_MAX_SPATIAL axes. */
+ * dilations or kernel below 1, pads below 0, not 1 to KILN_MAX_SPATIAL axes;
+ * KILN_ERR_LIMIT: values above 2^31 - 1. */
 kiln_status kiln_window_read(kiln_window *w, int n, const int64_t *in,
                              const int64_t *kernel, const kiln_attr *attr,
-                             bool negative_pads, kiln_err *err);
+                             kiln_err *err);
 
 /* Taps' extent along an axis: (kernel - 1) * dilation + 1. */
 int64_t kiln_window_extent(const kiln_window *w, int axis);
