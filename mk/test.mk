@@ -56,7 +56,7 @@ e2e-programs: $(KILN) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
 quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY)
 
-quick: layers $(KILN) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
+quick: layers $(if $(TEST),,$(KILN)) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
 	@KILN=$(KILN) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)

@@ -15,7 +15,7 @@ END {
     if (rc == 124 || rc == 137) reason = "killed: ran longer than " limit " s"
     else if (rc >= 128) reason = "ended by signal " (rc - 128)
     else if (announced == 0) reason = rc ? "exit code " rc " before any test" : "ran no tests"
-    else if (missing > 0) reason = missing " of " announced " tests never ran, exit code " rc
+    else if (missing > 0) reason = missing " of " announced " announced tests never ran, exit code " rc
     else if (rc != 0 && failed == 0) reason = "exit code " rc " though every test passed"
     if (missing > 0) failed += missing
     if (reason != "" && failed == 0) failed = 1

@@ -6,4 +6,4 @@ cd "${1:-.}" || exit 2
 [ -f layers.txt ] || { echo "layers: there is no layers.txt in '$PWD'"; exit 2; }
 find . \( -name build -o -name out -o -name '.?*' \) -prune -o -type f \
     \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -print | sed 's|^\./||' | sort |
-    xargs -r awk -f "$here/layers.awk" layers.txt
+    xargs awk -f "$here/layers.awk" layers.txt

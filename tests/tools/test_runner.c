@@ -1,0 +1,88 @@
+/* tests/run.sh on made-up test programs: silence, crashes and hangs never look like
+ * success. */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "tests/support/kiln_test.h"
+
+#define ANNOUNCE(n) "echo '[==========] Running " #n " test(s).'\n"
+#define RUN(t) "echo '[ RUN      ] " #t "'\n"
+#define OK(t) RUN(t) "echo '[       OK ] " #t "'\n"
+#define FAILED(t) RUN(t) "echo '[  FAILED  ] " #t "'\n"
+#define SKIPPED(t)                                                                     \
+    RUN(t)                                                                             \
+    "echo '[  SKIPPED ] " #t "'\n"                                                     \
+    "echo '[  SKIPPED ] 1 test(s), listed below:'\n"                                   \
+    "echo '[  SKIPPED ] " #t "'\n"
+
+typedef struct {
+    const char *name;
+    const char *script; /* the test program; NULL: none is given */
+    const char *want;   /* in what the runner prints */
+    const char *sum;    /* its last line */
+    int want_code;
+} row;
+
+static row rows[] = {
+    {"counts_what_passed", ANNOUNCE(2) OK(a) OK(b), "[  PASSED  ] 2 test(s).",
+     "2 passed, 0 failed, 0 skipped", 0},
+    {"adds_up_several_groups", ANNOUNCE(1) OK(a) ANNOUNCE(1) OK(b), "",
+     "2 passed, 0 failed, 0 skipped", 0},
+    {"counts_what_was_skipped", ANNOUNCE(2) OK(a) SKIPPED(b), "[  SKIPPED ] 1 test(s).",
+     "1 passed, 0 failed, 1 skipped", 0},
+    {"counts_what_failed", ANNOUNCE(3) OK(a) FAILED(b) FAILED(c) "exit 2\n",
+     "[  FAILED  ] 2 test(s).", "1 passed, 2 failed, 0 skipped", 1},
+    {"counts_a_failure_that_the_exit_code_hides", ANNOUNCE(1) FAILED(a), "",
+     "0 passed, 1 failed, 0 skipped", 1},
+    {"counts_a_failed_setup", ANNOUNCE(2) OK(a) RUN(b) "exit 1\n", "",
+     "1 passed, 1 failed, 0 skipped", 1},
+    {"counts_tests_that_a_crash_left_out", ANNOUNCE(3) OK(a) RUN(b) "kill -SEGV $$\n",
+     "ended by signal 11", "1 passed, 2 failed, 0 skipped", 1},
+    {"rejects_an_early_exit", ANNOUNCE(2) OK(a) "exit 0\n",
+     "1 of 2 announced tests never ran, exit code 0", "1 passed, 1 failed, 0 skipped",
+     1},
+    {"rejects_a_bad_exit_code_alone", ANNOUNCE(1) OK(a) "exit 3\n",
+     "exit code 3 though every test passed", "1 passed, 1 failed, 0 skipped", 1},
+    {"rejects_silence", "exit 0\n", "ran no tests", "0 passed, 1 failed, 0 skipped", 1},
+    {"rejects_a_program_that_cannot_start", "exit 127\n",
+     "exit code 127 before any test", "0 passed, 1 failed, 0 skipped", 1},
+    {"ends_a_hang", ANNOUNCE(2) OK(a) RUN(b) "sleep 60\n",
+     "killed: ran longer than 1 s", "1 passed, 1 failed, 0 skipped", 1},
+    {"rejects_nothing_to_run", NULL, "nothing was run", "0 passed, 1 failed, 0 skipped",
+     1},
+};
+
+static void check_run(void **state) {
+    const row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    const char *dir = kiln_test_dir();
+    const char *program = NULL;
+    if (r->script != NULL) {
+        program = kiln_path_join(a, dir, "test_made_up");
+        const char *text = kiln_format(a, "#!/bin/sh\n%s", r->script);
+        kiln_assert_status_ok(kiln_file_write(program, text, strlen(text), &err), &err);
+        assert_int_equal(chmod(program, 0700), 0);
+    }
+    const char *argv[] = {
+        "tests/run.sh", "-j", "1", "-t", "1", "-l", kiln_path_join(a, dir, "logs"),
+        program,        NULL};
+    kiln_process_result got;
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = 30000};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    if (strstr(got.out.p, r->want) == NULL)
+        fail_msg("wanted '%s', got '%s'", r->want, got.out.p);
+    const char *last = kiln_format(a, "\n%s\n", r->sum);
+    const size_t n = strlen(last);
+    if (got.out.n < n || memcmp(got.out.p + got.out.n - n, last, n) != 0)
+        fail_msg("wanted '%s' last, got '%s'", r->sum, got.out.p);
+    assert_int_equal(got.end, KILN_PROCESS_EXITED);
+    assert_int_equal(got.code, r->want_code);
+}
+
+int main(void) {
+    kiln_test_add_rows(check_run, rows);
+    return kiln_test_run("runner");
+}
