@@ -1,0 +1,62 @@
+/* rms_norm: y = x / sqrt(mean(x^2) + epsilon) * scale over the last axes.
+ *
+ * Source: ONNX RMSNormalization-23; Zhang and Sennrich (arXiv:1910.07467).
+ */
+#include <math.h>
+
+#include "compiler/graph/op/norm.h"
+
+enum { X, SCALE };
+
+static const kiln_attr_def attrs[KILN_NORM_N_ATTR] = {KILN_NORM_ATTRS};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[X]->type;
+    kiln_norm_rows r;
+    KILN_TRY(kiln_norm_read(n, &r, err));
+    KILN_TRY(kiln_norm_check_factor(n, SCALE, err));
+    out[0] = kiln_type_make(x->dtype, x->rank, x->dim);
+    return KILN_OK;
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    kiln_norm_rows r;
+    kiln_norm_affine affine;
+    KILN_TRY(kiln_norm_read(n, &r, cx->err));
+    kiln_norm_affine_init(&affine, n, cx);
+    for (int64_t row = 0; row < r.rows; row++) {
+        const double *x = cx->in[X].f + row * r.n;
+        double *y = cx->out[0].f + row * r.n;
+        double squares = 0.0;
+        for (int64_t i = 0; i < r.n; i++)
+            squares += x[i] * x[i];
+        const double inv =
+            1.0 / sqrt(squares / (double)r.n + n->attr[KILN_NORM_EPSILON].f);
+        for (int64_t i = 0; i < r.n; i++)
+            y[i] = kiln_norm_affine_at(&affine, row * r.n + i, x[i] * inv);
+    }
+    return KILN_OK;
+}
+
+static kiln_bound error_bound(const kiln_node *n) {
+    kiln_norm_rows r;
+    return kiln_bound_norm(kiln_norm_read(n, &r, NULL) == KILN_OK ? r.n : 0);
+}
+
+const kiln_op_def kiln_op_rms_norm = {
+    .name = "rms_norm",
+    .doc =
+        "x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.",
+    .n_in_min = 1,
+    .n_in_max = 2,
+    .in_names = (const char *const[]){"x", "scale", NULL},
+    .attr = attrs,
+    .n_attr = KILN_NORM_N_ATTR,
+    .dtypes = KILN_DT_FLOAT,
+    .fuse = KILN_FUSE_OPAQUE,
+    .layout = KILN_LAYOUT_DEPENDENT,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = kiln_cost_norm,
+    .error_bound = error_bound,
+};
