@@ -204,12 +204,20 @@ static kiln_status infer_checked(const kiln_node *n, kiln_type *out, kiln_err *e
     return KILN_OK;
 }
 
+/* Names come from models and may hold any byte. */
+static void note_node(kiln_err *err, const char *doing, const kiln_node *n) {
+    kiln_arena scratch = {0};
+    kiln_note(err, "%s node '%s' (%s)", doing,
+              kiln_str_printable(&scratch, kiln_str_from(n->name), 200), n->op->name);
+    kiln_arena_fini(&scratch);
+}
+
 kiln_status kiln_node_infer_types(const kiln_node *n, kiln_type *out, kiln_err *err) {
     for (int i = 0; i < n->n_out; i++)
         out[i] = (kiln_type){0};
     const kiln_status st = infer_checked(n, out, err);
     if (st != KILN_OK)
-        kiln_note(err, "inferring the type of node '%s' (%s)", n->name, n->op->name);
+        note_node(err, "inferring the type of", n);
     return st;
 }
 
@@ -274,7 +282,7 @@ kiln_status kiln_graph_add_node(kiln_graph *g, const kiln_node_spec *spec,
     kiln_type *types;
     const kiln_status st = prepare(g, spec, n, &types, err);
     if (st != KILN_OK) {
-        kiln_note(err, "adding node '%s' (%s)", n->name, n->op->name);
+        note_node(err, "adding", n);
         return st;
     }
     KILN_TRY(kiln_node_infer_types(n, types, err));

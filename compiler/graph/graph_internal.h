@@ -41,4 +41,16 @@ kiln_status kiln_node_infer_types(const kiln_node *n, kiln_type *out, kiln_err *
 /* Whether g->nodes lists n at n->index. */
 bool kiln_node_is_listed(const kiln_graph *g, const kiln_node *n);
 
+/* Bytes that a value's name may have without quotes in graph text: letters, digits and
+ * _ . / - */
+bool kiln_text_is_bare(char c);
+
+/* Names of KILN_TYPED and the rest, by bit; NULL where no fact has that bit. */
+enum { KILN_N_GRAPH_FACTS = 32 };
+extern const char *const kiln_graph_fact_names[KILN_N_GRAPH_FACTS];
+
+/* A NaN without payload prints as `nan`, any other as `nan:0x...` with the element's
+ * bits. */
+uint64_t kiln_text_plain_nan(kiln_dtype dtype);
+
 #endif

@@ -142,7 +142,8 @@ kiln_status kiln_node_infer(kiln_node *n, kiln_err *err);
 
 /* Every use of `from` (inputs of nodes, outputs of the graph) becomes a use of `to`. */
 void kiln_graph_replace_uses(kiln_graph *g, kiln_value *from, kiln_value *to);
-/* Number of uses by value id (graph outputs count), n = g->values.n entries in the arena given. */
+/* Number of uses by value id, n = g->values.n entries in the arena given: as input of a node, as output
+ * of the graph, as count of a bounded value. */
 int *kiln_graph_count_uses(const kiln_graph *g, kiln_arena *a);
 /* Drops nodes marked by keep[index] == false, and renumbers. */
 void kiln_graph_keep_nodes(kiln_graph *g, const bool *keep);

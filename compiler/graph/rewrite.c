@@ -26,11 +26,8 @@ void kiln_graph_replace_uses(kiln_graph *g, kiln_value *from, kiln_value *to) {
     }
 }
 
-/* One use of v, and through it of the value that bounds it. */
-static void count_use(int *uses, const kiln_value *v) {
-    if (v == NULL)
-        return;
-    uses[v->id]++;
+/* A bounded value uses the value that counts it. */
+static void count_bound(int *uses, const kiln_value *v) {
     if (v->count != NULL)
         uses[v->count->id]++;
 }
@@ -39,11 +36,22 @@ int *kiln_graph_count_uses(const kiln_graph *g, kiln_arena *a) {
     int *const uses = kiln_array(a, int, g->values.n);
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *const n = g->nodes.v[i];
-        for (int k = 0; k < n->n_in; k++)
-            count_use(uses, n->in[k]);
+        for (int k = 0; k < n->n_in; k++) {
+            if (n->in[k] != NULL)
+                uses[n->in[k]->id]++;
+        }
+        for (int k = 0; k < n->n_out; k++)
+            count_bound(uses, n->out[k]);
     }
     for (size_t i = 0; i < g->outputs.n; i++)
-        count_use(uses, g->outputs.v[i]);
+        uses[g->outputs.v[i]->id]++;
+    for (size_t i = 0; i < g->inputs.n; i++)
+        count_bound(uses, g->inputs.v[i]);
+    for (size_t i = 0; i < g->values.n; i++) {
+        const kiln_value *const v = g->values.v[i];
+        if (v->data != NULL && uses[v->id] > 0)
+            count_bound(uses, v);
+    }
     return uses;
 }
 
