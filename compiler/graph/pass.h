@@ -24,6 +24,9 @@ typedef struct kiln_pass {
     const char *name; /* --print-after=NAME, log tag, folder in golden/ */
     const char *doc;
     unsigned needs, makes, keeps;
+    bool is_exact; /* outputs keep their bits; else they may move as far as pass/check.c says */
+    /* Rewrites one graph; the driver runs it on the regions inside first. Never changes the number or types
+     * of inputs and outputs. After a failure the graph is of no further use. */
     kiln_status (*run)(kiln_graph *g, kiln_pass_cx *cx);
 } kiln_pass;
 
@@ -47,7 +50,7 @@ typedef struct kiln_pass_options {
 /* Runs passes in the order of passes.def; the driver checks needs, drops every fact that is not in
  * keeps when the graph changed, adds makes. A failure names the pass. */
 kiln_status kiln_graph_optimize(kiln_graph *g, const kiln_pass_options *o, kiln_err *err);
-/* Runs one pass by itself, with the same checks. */
+/* Runs one pass by itself, with the same checks. `o` may be NULL in both. */
 kiln_status kiln_pass_run(const kiln_pass *p, kiln_graph *g, const kiln_pass_options *o,
                           kiln_err *err);
 

@@ -99,9 +99,11 @@ static kiln_status widen_value(frame *f, const kiln_value *v, kiln_wide *out,
 }
 
 static void drop_use(frame *f, const kiln_value *v) {
-    slot *s = slot_of(f, v);
-    if (--s->n_uses == 0)
-        value_release(f, s);
+    for (; v != NULL; v = v->count) { /* a use of a bounded value is one of its count */
+        slot *s = slot_of(f, v);
+        if (--s->n_uses == 0)
+            value_release(f, s);
+    }
 }
 
 /* Where output v lives from now on; an output of the graph is made where the caller

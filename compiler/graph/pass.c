@@ -1,0 +1,134 @@
+/* The pass driver: facts, regions, verification, printing, checking of meaning. */
+#include "compiler/graph/pass/pass_internal.h"
+
+enum {
+    MAX_REGION_DEPTH = 32
+}; /* as deep as the reference interpreter goes: bounds the C stack */
+
+static const kiln_pass *const passes[] = {
+#define KILN_PASS(name) &kiln_pass_##name,
+#include "compiler/graph/passes.def"
+#undef KILN_PASS
+};
+enum { N_PASSES = sizeof passes / sizeof passes[0] };
+
+const kiln_pass *kiln_pass_at(int i) {
+    return i >= 0 && i < N_PASSES ? passes[i] : NULL;
+}
+
+const kiln_pass *kiln_pass_find(kiln_str name) {
+    for (int i = 0; i < N_PASSES; i++)
+        if (kiln_str_is(name, passes[i]->name))
+            return passes[i];
+    return NULL;
+}
+
+static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth, bool *changed,
+                          kiln_err *err);
+
+static kiln_status run_on_regions(const kiln_pass *p, kiln_graph *g, int depth,
+                                  bool *changed, kiln_err *err) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        for (size_t k = 0; k < n->op->n_attr; k++)
+            if (n->op->attr[k].kind == KILN_ATTR_GRAPH && n->attr[k].graph != NULL)
+                KILN_TRY(run_on(p, n->attr[k].graph, depth + 1, changed, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth, bool *changed,
+                          kiln_err *err) {
+    if (depth >= MAX_REGION_DEPTH)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "region '%s' is nested deeper than the limit of %d", g->name,
+                         (int)MAX_REGION_DEPTH);
+    bool inside = false;
+    KILN_TRY(run_on_regions(p, g, depth, &inside, err));
+    kiln_arena scratch = {0};
+    kiln_pass_cx cx = {.scratch = &scratch, .err = err};
+    const kiln_status st = p->run(g, &cx);
+    kiln_arena_fini(&scratch);
+    if (st != KILN_OK)
+        return st;
+    if (cx.changed || inside) {
+        g->facts &= p->keeps;
+        *changed = true;
+    }
+    g->facts |= p->makes;
+    return KILN_OK;
+}
+
+static bool must_verify(const kiln_pass_options *o) {
+#ifdef NDEBUG
+    return o->verify;
+#else
+    (void)o;
+    return true;
+#endif
+}
+
+static kiln_status run_one(const kiln_pass *p, kiln_graph *g,
+                           const kiln_pass_options *o, kiln_err *err) {
+    if ((p->needs & g->facts) != p->needs)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "pass '%s' needs facts 0x%x, graph '%s' has 0x%x; run the passes "
+            "before it",
+            p->name, p->needs, g->name, g->facts);
+    bool changed = false;
+    const size_t before = g->nodes.n;
+    kiln_status st = run_on(p, g, 0, &changed, err);
+    if (st == KILN_OK && changed && must_verify(o))
+        st = kiln_graph_verify(g, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "running pass '%s' on graph '%s'", p->name, g->name);
+        return st;
+    }
+    KILN_LOG(DEBUG, p->name, "graph '%s': %zu nodes, were %zu%s", g->name, g->nodes.n,
+             before, changed ? "" : "; nothing to do");
+    const bool wanted =
+        o->print_after != NULL && (kiln_str_is(kiln_str_from(o->print_after), "all") ||
+                                   kiln_str_is(kiln_str_from(o->print_after), p->name));
+    if (wanted && o->print != NULL)
+        o->print(o->user, p->name, g);
+    return KILN_OK;
+}
+
+static kiln_status run_checked(const kiln_pass *p, kiln_graph *g,
+                               const kiln_pass_options *o, kiln_meaning *before,
+                               kiln_err *err) {
+    KILN_TRY(run_one(p, g, o, err));
+    if (!o->check)
+        return KILN_OK;
+    kiln_meaning after = {0};
+    kiln_meaning_of(g, o->check_seed, &after);
+    const kiln_status st = kiln_meaning_compare(p, g, before, &after, err);
+    kiln_meaning_fini(before);
+    *before = after;
+    return st;
+}
+
+static kiln_status run_list(const kiln_pass *const *list, int n, kiln_graph *g,
+                            const kiln_pass_options *o, kiln_err *err) {
+    const kiln_pass_options none = {0};
+    o = o == NULL ? &none : o;
+    kiln_meaning meaning = {0};
+    kiln_status st = KILN_OK;
+    if (o->check)
+        kiln_meaning_of(g, o->check_seed, &meaning);
+    for (int i = 0; st == KILN_OK && i < n; i++)
+        st = run_checked(list[i], g, o, &meaning, err);
+    kiln_meaning_fini(&meaning);
+    return st;
+}
+
+kiln_status kiln_graph_optimize(kiln_graph *g, const kiln_pass_options *o,
+                                kiln_err *err) {
+    return run_list(passes, N_PASSES, g, o, err);
+}
+
+kiln_status kiln_pass_run(const kiln_pass *p, kiln_graph *g, const kiln_pass_options *o,
+                          kiln_err *err) {
+    return run_list(&p, 1, g, o, err);
+}

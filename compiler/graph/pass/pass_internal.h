@@ -1,0 +1,91 @@
+/* Shared by the passes: forwarding of replaced values, folding a node, splicing a
+ * region, checking. */
+#ifndef KILN_COMPILER_GRAPH_PASS_PASS_INTERNAL_H
+#define KILN_COMPILER_GRAPH_PASS_PASS_INTERNAL_H
+
+#include "compiler/graph/graph.h"
+
+/* ---- rewriting in one sweep (rewrite.c)
+ * ---------------------------------------------------------
+ *
+ *     kiln_sweep s;
+ *     for (kiln_sweep_begin(&s, g, cx); (n = kiln_sweep_next(&s)) != NULL;)
+ *         ...             nodes made here come before n; then kiln_sweep_keep(&s, n),
+ * or kiln_sweep_replace for each output of n that is used, which drops n
+ *     kiln_sweep_end(&s);
+ *
+ * Each node is seen once, in topological order, with the inputs that earlier
+ * replacements gave it, so any number of replacements costs one walk over the graph. */
+typedef struct kiln_sweep {
+    kiln_graph *g;
+    kiln_pass_cx *cx;
+    kiln_node **old; /* the nodes as they were */
+    size_t n_old, at;
+    KILN_VEC(kiln_value *) to; /* by value id: what replaces it; NULL: itself */
+    KILN_VEC(int)
+    uses; /* by value id: uses by nodes not dropped and by graph outputs */
+} kiln_sweep;
+
+void kiln_sweep_begin(kiln_sweep *s, kiln_graph *g, kiln_pass_cx *cx);
+kiln_node *kiln_sweep_next(kiln_sweep *s); /* NULL at the end */
+void kiln_sweep_keep(kiln_sweep *s, kiln_node *n);
+/* Uses of `from` after this node become uses of `to`, which is made before it. */
+void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to);
+/* n is neither kept nor used: what it used is used once less. */
+void kiln_sweep_drop(kiln_sweep *s, const kiln_node *n);
+int kiln_sweep_uses(const kiln_sweep *s, const kiln_value *v);
+/* Gives a node that is not from s->old the inputs that replacements made, or counts
+ * what it uses. */
+void kiln_sweep_resolve(const kiln_sweep *s, kiln_node *n);
+void kiln_sweep_count(kiln_sweep *s, const kiln_node *n);
+/* Appends a node before the one at hand; `like` gives its name and that of its output.
+ */
+kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node *like,
+                           kiln_value *const *in, int n_in, const kiln_attr_arg *args,
+                           size_t n_args, kiln_value **out);
+void kiln_sweep_end(kiln_sweep *s);
+
+/* ---- folding (fold.c)
+ * --------------------------------------------------------------------------- */
+
+/* What folding has added to the model so far. */
+typedef struct kiln_fold_budget {
+    int64_t grown_bytes;
+} kiln_fold_budget;
+
+/* Are all inputs constants (or read for their types only)? */
+bool kiln_fold_is_ready(const kiln_node *n);
+/* Makes the outputs of a ready node constants, in place: they keep id and name, and the
+ * node is no longer theirs. *done is false where the limits say no, or where the node
+ * fails on these constants: it stays, and fails when it is run, if it ever is. */
+void kiln_fold_node(kiln_graph *g, const kiln_node *n, kiln_fold_budget *budget,
+                    bool *done);
+
+/* ---- regions (splice.c)
+ * ------------------------------------------------------------------------- */
+
+/* A copy of a region's values and nodes becomes part of s->g, its inputs replaced by
+ * `in`; out receives the values that stand for its outputs. *nodes lists the copies in
+ * order, for the caller to keep or to rewrite. */
+void kiln_splice_region(kiln_sweep *s, const kiln_graph *region, kiln_value *const *in,
+                        kiln_value **out, kiln_node ***nodes, size_t *n_nodes);
+
+/* ---- --check-passes (check.c)
+ * ------------------------------------------------------------------- */
+
+/* A graph's outputs on seeded random inputs. */
+typedef struct kiln_meaning {
+    kiln_arena arena;
+    kiln_tensor *out;
+    size_t n_out;
+    bool is_known; /* false: the graph cannot be run on these inputs (an index out of
+                      range, say) */
+} kiln_meaning;
+
+void kiln_meaning_of(const kiln_graph *g, uint64_t seed, kiln_meaning *out);
+kiln_status kiln_meaning_compare(const kiln_pass *p, const kiln_graph *g,
+                                 const kiln_meaning *before, const kiln_meaning *after,
+                                 kiln_err *err);
+void kiln_meaning_fini(kiln_meaning *m); /* accepts a zeroed struct */
+
+#endif

@@ -1,0 +1,105 @@
+/* One sweep over a graph's nodes with forwarding of replaced values: linear in the
+ * graph. */
+#include "compiler/graph/pass/pass_internal.h"
+
+/* Entries for values made since the last call. */
+static void make_room(kiln_sweep *s) {
+    while (s->to.n < s->g->values.n) {
+        kiln_vec_push(s->cx->scratch, &s->to, NULL);
+        kiln_vec_push(s->cx->scratch, &s->uses, 0);
+    }
+}
+
+static kiln_value *resolve(const kiln_sweep *s, kiln_value *v) {
+    while (v != NULL && (size_t)v->id < s->to.n && s->to.v[v->id] != NULL)
+        v = s->to.v[v->id];
+    return v;
+}
+
+/* A use of a bounded value is one of its count too. */
+static void add_uses(kiln_sweep *s, const kiln_value *v, int n) {
+    for (; v != NULL; v = v->count)
+        s->uses.v[v->id] += n;
+}
+
+void kiln_sweep_begin(kiln_sweep *s, kiln_graph *g, kiln_pass_cx *cx) {
+    *s = (kiln_sweep){.g = g, .cx = cx, .n_old = g->nodes.n};
+    const int *uses = kiln_graph_count_uses(g, cx->scratch);
+    make_room(s);
+    for (size_t i = 0; i < g->values.n; i++)
+        s->uses.v[i] = uses[i];
+    s->old = kiln_array(cx->scratch, kiln_node *, s->n_old);
+    for (size_t i = 0; i < s->n_old; i++)
+        s->old[i] = g->nodes.v[i];
+    g->nodes.n = 0; /* filled again in order, so that new nodes need no sorting */
+}
+
+void kiln_sweep_resolve(const kiln_sweep *s, kiln_node *n) {
+    for (int k = 0; k < n->n_in; k++)
+        n->in[k] = resolve(s, n->in[k]);
+}
+
+kiln_node *kiln_sweep_next(kiln_sweep *s) {
+    if (s->at == s->n_old)
+        return NULL;
+    kiln_node *n = s->old[s->at++];
+    kiln_sweep_resolve(s, n);
+    return n;
+}
+
+void kiln_sweep_keep(kiln_sweep *s, kiln_node *n) {
+    kiln_vec_push(s->g->arena, &s->g->nodes, n);
+}
+
+void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to) {
+    make_room(s);
+    KILN_ASSERT(from != to, "value '%s' would replace itself", from->name);
+    s->to.v[from->id] = to;
+    add_uses(s, to, s->uses.v[from->id]);
+    s->uses.v[from->id] = 0;
+    s->cx->changed = true;
+}
+
+void kiln_sweep_drop(kiln_sweep *s, const kiln_node *n) {
+    for (int k = 0; k < n->n_in; k++)
+        add_uses(s, n->in[k], -1);
+    s->cx->changed = true;
+}
+
+void kiln_sweep_count(kiln_sweep *s, const kiln_node *n) {
+    make_room(s);
+    for (int k = 0; k < n->n_in; k++)
+        add_uses(s, n->in[k], 1);
+}
+
+int kiln_sweep_uses(const kiln_sweep *s, const kiln_value *v) {
+    return (size_t)v->id < s->uses.n ? s->uses.v[v->id] : 0;
+}
+
+kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node *like,
+                           kiln_value *const *in, int n_in, const kiln_attr_arg *args,
+                           size_t n_args, kiln_value **out) {
+    const char *out_name = like->out[0]->name;
+    const kiln_node_spec spec = {.op = op,
+                                 .name = like->name,
+                                 .in = in,
+                                 .n_in = n_in,
+                                 .out_names = &out_name,
+                                 .args = args,
+                                 .n_args = n_args};
+    kiln_node *n = NULL;
+    KILN_TRY(kiln_graph_add_node(s->g, &spec, &n, s->cx->err));
+    kiln_sweep_count(s, n);
+    s->cx->changed = true;
+    *out = n->out[0];
+    return KILN_OK;
+}
+
+void kiln_sweep_end(kiln_sweep *s) {
+    kiln_graph *g = s->g;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        g->outputs.v[i] = resolve(s, g->outputs.v[i]);
+    for (size_t i = 0; i < g->values.n; i++)
+        g->values.v[i]->count = resolve(s, g->values.v[i]->count);
+    kiln_graph_renumber(g);
+}
