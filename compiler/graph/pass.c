@@ -1,5 +1,5 @@
 /* The pass driver: facts, regions, verification, printing, checking of meaning. */
-#include "compiler/graph/pass/pass_internal.h"
+#include "compiler/graph/pass/pass.h"
 
 enum {
     MAX_REGION_DEPTH = 32

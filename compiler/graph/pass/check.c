@@ -8,7 +8,7 @@
  * random inputs in [-1, 1) met with room in every network tried, and 1000 times below
  * what a wrong rewriting gives. Integers and bools may differ in one of 100 elements,
  * as ties of a rounding or an argmax can turn. */
-#include "compiler/graph/pass/pass_internal.h"
+#include "compiler/graph/pass/pass.h"
 #include "compiler/reference/reference.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_GRAPH_PASS_PASS_INTERNAL_H
 #define KILN_COMPILER_GRAPH_PASS_PASS_INTERNAL_H
 
-#include "compiler/graph/graph.h"
+#include "compiler/graph/pass/pass.h"
 
 /* ---- rewriting in one sweep (rewrite.c)
  * ---------------------------------------------------------
@@ -69,23 +69,5 @@ void kiln_fold_node(kiln_graph *g, const kiln_node *n, kiln_fold_budget *budget,
  * order, for the caller to keep or to rewrite. */
 void kiln_splice_region(kiln_sweep *s, const kiln_graph *region, kiln_value *const *in,
                         kiln_value **out, kiln_node ***nodes, size_t *n_nodes);
-
-/* ---- --check-passes (check.c)
- * ------------------------------------------------------------------- */
-
-/* A graph's outputs on seeded random inputs. */
-typedef struct kiln_meaning {
-    kiln_arena arena;
-    kiln_tensor *out;
-    size_t n_out;
-    bool is_known; /* false: the graph cannot be run on these inputs (an index out of
-                      range, say) */
-} kiln_meaning;
-
-void kiln_meaning_of(const kiln_graph *g, uint64_t seed, kiln_meaning *out);
-kiln_status kiln_meaning_compare(const kiln_pass *p, const kiln_graph *g,
-                                 const kiln_meaning *before, const kiln_meaning *after,
-                                 kiln_err *err);
-void kiln_meaning_fini(kiln_meaning *m); /* accepts a zeroed struct */
 
 #endif
