@@ -1,4 +1,5 @@
-/* Frontends: a model file becomes a Graph. One row per format in frontends.def, one file or folder each. */
+/* Frontends: a model file becomes a Graph. One row per format in frontends.def, one
+ * file or folder each. */
 #ifndef KILN_COMPILER_FRONTEND_FRONTEND_H
 #define KILN_COMPILER_FRONTEND_FRONTEND_H
 
@@ -18,13 +19,15 @@ typedef struct kiln_value_binding {
 } kiln_value_binding;
 
 typedef struct kiln_import_options {
-    const kiln_shape_binding *shapes; /* for dynamic dimensions; must agree with the static ones */
+    const kiln_shape_binding
+        *shapes; /* for dynamic dimensions; must agree with the static ones */
     size_t n_shapes;
     const kiln_value_binding *values; /* fixed inputs, always */
     size_t n_values;
-    /* Values that may be used where an operand must be constant (it decides a shape) and leads back to a
-     * graph input: then the import reads the value, and the graph is right for this value only. The input
-     * stays an input. A name's absence is an error that names the input. */
+    /* Values that may be used where an operand must be constant (it decides a shape)
+     * and leads back to a graph input: then the import reads the value, and the graph
+     * is right for this value only. The input stays an input. A name's absence is an
+     * error that names the input. */
     const kiln_value_binding *hints;
     size_t n_hints;
 } kiln_import_options;
@@ -40,13 +43,15 @@ typedef struct kiln_import_report {
     const char *format;   /* "onnx" */
     const char *producer; /* as the file says, printable; "" when it does not */
     int64_t opset;        /* of the default domain; 0 when the format has none */
-    KILN_VEC(kiln_unsupported) unsupported; /* filled also when the import fails for them */
+    KILN_VEC(kiln_unsupported)
+    unsupported; /* filled also when the import fails for them */
 } kiln_import_report;
 
-/* Reads a model by its format (found from content, then from the name). Everything is made in `a`, and
- * constant data is a view into the mapped file, which `a` also owns. On failure *report still lists all
- * unsupported operators (KILN_ERR_UNSUPPORTED names each with its count and first node). Messages name file,
- * node and remedy. `o` may be NULL. */
+/* Reads a model by its format (found from content, then from the name). Everything is
+ * made in `a`, and constant data is a view into the mapped file, which `a` also owns.
+ * On failure *report still lists all unsupported operators (KILN_ERR_UNSUPPORTED names
+ * each with its count and first node). Messages name file, node and remedy. `o` may be
+ * NULL. */
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 
@@ -55,26 +60,32 @@ typedef struct kiln_declared_input {
     const char *name;
     bool has_type; /* false: not a tensor, or no element type that kiln knows */
     kiln_dtype dtype;
-    int rank;                    /* -1: the file gives no shape */
-    int64_t dim[KILN_MAX_RANK];  /* -1: dynamic */
+    int rank;                   /* -1: the file gives no shape */
+    int64_t dim[KILN_MAX_RANK]; /* -1: dynamic */
 } kiln_declared_input;
 
-/* Lists the inputs that a caller must supply, in the file's order, so that shapes can be bound by name. */
-kiln_status kiln_import_inputs(kiln_arena *a, const char *path, kiln_declared_input **out,
-                               size_t *n, kiln_err *err);
+/* Lists the inputs that a caller must supply, in the file's order, so that shapes can
+ * be bound by name. */
+kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
+                               kiln_declared_input **out, size_t *n, kiln_err *err);
 
-/* The same from bytes in memory, which must outlive `a`; `dir` is where external data is looked for
- * (NULL: none is allowed). */
+/* The same from bytes in memory, which must outlive `a`; `dir` is where external data
+ * is looked for (NULL: none is allowed). */
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
                                    const char *dir, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,
                                    kiln_err *err);
 
-/* Reads a tensor file: ONNX TensorProto (.pb) or numpy (.npy, versions 1 to 3, C or Fortran order). */
+/* Reads a tensor file: ONNX TensorProto (.pb) or numpy (.npy, versions 1 to 3, C or
+ * Fortran order). */
 kiln_status kiln_tensor_read_onnx(kiln_arena *a, const char *path, kiln_tensor *out,
                                   kiln_err *err);
 kiln_status kiln_tensor_read_npy(kiln_arena *a, const char *path, kiln_tensor *out,
                                  kiln_err *err);
-kiln_status kiln_tensor_write_npy(const char *path, const kiln_tensor *t, kiln_err *err);
+/* The same from bytes in memory; the tensor is a copy. */
+kiln_status kiln_tensor_decode_npy(kiln_arena *a, kiln_str file, kiln_tensor *out,
+                                   kiln_err *err);
+kiln_status kiln_tensor_write_npy(const char *path, const kiln_tensor *t,
+                                  kiln_err *err);
 
 #endif

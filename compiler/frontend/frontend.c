@@ -1,0 +1,71 @@
+/* Finds a model file's format and hands it to the frontend of that format. */
+#include "compiler/frontend/frontend_internal.h"
+
+static const kiln_frontend *const rows[] = {
+#define KILN_FRONTEND(name) &kiln_frontend_##name,
+#include "compiler/frontend/frontends.def"
+#undef KILN_FRONTEND
+};
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static bool has_extension(const kiln_frontend *f, const char *path) {
+    for (const char *const *e = f->extensions; *e != NULL; e++)
+        if (kiln_str_ends(kiln_str_from(path), *e))
+            return true;
+    return false;
+}
+
+static const kiln_frontend *find(kiln_str bytes, const char *path) {
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (rows[i]->sniff(bytes))
+            return rows[i];
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (has_extension(rows[i], path))
+            return rows[i];
+    return NULL;
+}
+
+static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
+                              const kiln_frontend **f, kiln_err *err) {
+    KILN_TRY(kiln_file_map(a, path, 0, bytes, err));
+    if (bytes->n == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' is empty; fetch the model again",
+                         path);
+    if (kiln_str_starts(*bytes, "version https://git-lfs."))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s' is a Git LFS pointer, not the model; run 'git lfs pull'",
+                         path);
+    *f = find(*bytes, path);
+    if (*f != NULL)
+        return KILN_OK;
+    kiln_buf known;
+    kiln_buf_init(&known, a);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_buf_printf(&known, "%s%s (%s)", i == 0 ? "" : ", ", rows[i]->name,
+                        rows[i]->extensions[0]);
+    return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                     "'%s' is of no format that kiln reads: %s", path,
+                     kiln_buf_str(&known).p);
+}
+
+kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
+                        kiln_graph **out, kiln_import_report *report, kiln_err *err) {
+    kiln_str bytes;
+    const kiln_frontend *f;
+    if (report != NULL)
+        *report = (kiln_import_report){.format = "", .producer = ""};
+    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
+}
+
+kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
+                               kiln_declared_input **out, size_t *n, kiln_err *err) {
+    kiln_str bytes;
+    const kiln_frontend *f;
+    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    const kiln_status st = f->list_inputs(a, bytes, out, n, err);
+    if (st != KILN_OK)
+        kiln_note(err, "reading the inputs of '%s'", path);
+    return st;
+}

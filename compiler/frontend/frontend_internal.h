@@ -1,0 +1,25 @@
+/* Inside the frontends: one row per model format. */
+#ifndef KILN_COMPILER_FRONTEND_FRONTEND_INTERNAL_H
+#define KILN_COMPILER_FRONTEND_FRONTEND_INTERNAL_H
+
+#include "compiler/frontend/frontend.h"
+
+typedef struct kiln_frontend {
+    const char *name;              /* kiln_import_report.format */
+    const char *doc;               /* one sentence */
+    const char *const *extensions; /* ".onnx", ..., NULL */
+    /* Does the content look like this format? Must not touch bulk data. */
+    bool (*sniff)(kiln_str bytes);
+    /* As kiln_import_onnx_bytes: `name` is the path, `dir` its folder. */
+    kiln_status (*import)(kiln_arena *a, kiln_str bytes, const char *name,
+                          const char *dir, const kiln_import_options *o,
+                          kiln_graph **out, kiln_import_report *report, kiln_err *err);
+    kiln_status (*list_inputs)(kiln_arena *a, kiln_str bytes, kiln_declared_input **out,
+                               size_t *n, kiln_err *err);
+} kiln_frontend;
+
+#define KILN_FRONTEND(name) extern const kiln_frontend kiln_frontend_##name;
+#include "compiler/frontend/frontends.def"
+#undef KILN_FRONTEND
+
+#endif

@@ -1,0 +1,182 @@
+/* Operands that must be constant at import because they decide a shape: what they lead
+ * back to, and their value. */
+#include "compiler/frontend/onnx/import_core.h"
+
+#include "compiler/reference/reference.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    MAX_CONST_BYTES = 16 << 20, /* of one value on the way */
+    MAX_CONST_NODES = 100000,
+};
+/* Work for one operand; a Resize's sizes take a dozen operations. */
+static const int64_t max_const_flops = (int64_t)1 << 28;
+
+/* The scope that owns the graph which values of `s` live in. */
+static kiln_onnx_scope *owner(kiln_onnx_scope *s) {
+    while (!s->is_region && s->parent != NULL)
+        s = s->parent;
+    return s;
+}
+
+static const kiln_tensor *hint_of(const kiln_onnx_cx *cx, const kiln_value *input) {
+    for (size_t i = 0; i < cx->hinted.n; i++)
+        if (cx->hinted.v[i] == input)
+            return cx->hints.v[i];
+    return NULL;
+}
+
+/* Walks back from a value to graph inputs. */
+typedef struct cone {
+    kiln_onnx_cx *cx;
+    kiln_onnx_scope *scope; /* an owner */
+    bool *is_seen;          /* by value id */
+    KILN_VEC(const kiln_value *) todo;
+    int64_t flops, nodes;
+} cone;
+
+static void add_value(cone *c, const kiln_value *v) {
+    if (v == NULL || v->data != NULL || v->known != NULL || c->is_seen[v->id])
+        return;
+    c->is_seen[v->id] = true;
+    kiln_vec_push(&c->cx->scratch, &c->todo, v);
+}
+
+static kiln_status check_cone(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_value *v,
+                              const char *what);
+
+static kiln_status check_input(cone *c, const kiln_value *input, const char *what) {
+    kiln_onnx_scope *const s = c->scope;
+    for (size_t i = 0; i < s->inner.n; i++)
+        if (s->inner.v[i] == input)
+            return check_cone(c->cx, owner(s->parent), s->outer.v[i], what);
+    if (s->parent != NULL)
+        return kiln_onnx_fail(c->cx, KILN_ERR_UNSUPPORTED,
+                              "input '%s' must be a constant, it depends on input '%s' "
+                              "of a subgraph",
+                              what, kiln_onnx_show(c->cx, kiln_str_from(input->name)));
+    if (hint_of(c->cx, input) != NULL)
+        return KILN_OK;
+    const char *const name = kiln_onnx_show(c->cx, kiln_str_from(input->name));
+    return kiln_onnx_fail(
+        c->cx, KILN_ERR_UNSUPPORTED,
+        "input '%s' must be a constant, it depends on graph input '%s'; "
+        "fix its value with --bind %s=...",
+        what, name, name);
+}
+
+static kiln_status check_cone(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_value *v,
+                              const char *what) {
+    cone c = {.cx = cx, .scope = s};
+    c.is_seen = kiln_array(&cx->scratch, bool, s->g->values.n);
+    add_value(&c, v);
+    while (c.todo.n > 0) {
+        const kiln_value *const next = c.todo.v[--c.todo.n];
+        const kiln_node *const n = next->def;
+        if (n == NULL) {
+            KILN_TRY(check_input(&c, next, what));
+            continue;
+        }
+        kiln_cost cost = {0};
+        kiln_node_cost(n, &cost);
+        c.flops += cost.flops < max_const_flops ? cost.flops : max_const_flops;
+        c.nodes++;
+        if (c.flops >= max_const_flops || c.nodes > MAX_CONST_NODES ||
+            kiln_type_bytes(&next->type) > MAX_CONST_BYTES)
+            return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                                  "input '%s' must be a constant, but computing it at "
+                                  "import takes too much work (at node '%s'); export "
+                                  "the model with constant folding",
+                                  what, kiln_onnx_show(cx, kiln_str_from(n->name)));
+        for (int i = 0; i < n->n_in && !n->op->types_only; i++)
+            add_value(&c, n->in[i]);
+    }
+    return KILN_OK;
+}
+
+/* Who asks: kiln_ref_constant gives this back for graph inputs. */
+typedef struct asker {
+    kiln_onnx_cx *cx;
+    kiln_onnx_scope *scope;
+} asker;
+
+static kiln_status evaluate(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_value *v,
+                            kiln_tensor *out);
+
+static bool given(void *user, const kiln_value *input, kiln_tensor *out) {
+    const asker *const a = user;
+    for (size_t i = 0; i < a->scope->inner.n; i++)
+        if (a->scope->inner.v[i] == input)
+            return evaluate(a->cx, owner(a->scope->parent), a->scope->outer.v[i],
+                            out) == KILN_OK;
+    const kiln_tensor *const hint = hint_of(a->cx, input);
+    if (hint != NULL)
+        *out = *hint;
+    return hint != NULL;
+}
+
+static kiln_status evaluate(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_value *v,
+                            kiln_tensor *out) {
+    asker a = {cx, s};
+    return kiln_ref_constant(s->g, v, MAX_CONST_BYTES, given, &a, out, cx->err);
+}
+
+kiln_status kiln_onnx_const(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                            kiln_tensor *out) {
+    if (kiln_value_is_const(v)) {
+        *out = (kiln_tensor){v->type, (void *)(uintptr_t)v->data};
+        return KILN_OK;
+    }
+    kiln_onnx_scope *const s = owner(cx->scope);
+    const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
+    const kiln_status st = check_cone(cx, s, v, what);
+    kiln_arena_rewind(&cx->scratch, mark);
+    KILN_TRY(st);
+    return evaluate(cx, s, v, out);
+}
+
+static kiln_status widen(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                         kiln_wide *out) {
+    kiln_tensor t;
+    KILN_TRY(kiln_onnx_const(cx, v, what, &t));
+    if (kiln_type_bytes(&t.type) > MAX_CONST_BYTES)
+        return kiln_onnx_fail(
+            cx, KILN_ERR_LIMIT,
+            "input '%s' decides a shape or structure and must have at "
+            "most %d bytes, has %" PRId64,
+            what, (int)MAX_CONST_BYTES, kiln_type_bytes(&t.type));
+    *out = kiln_wide_new(cx->arena, &t.type);
+    kiln_widen(&t.type, t.data, out);
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_const_ints(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                                 const int64_t **out, size_t *n) {
+    if (kiln_dtype_is_float(v->type.dtype))
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "input '%s' must hold integers, is %s", what,
+                              kiln_type_text(&cx->scratch, &v->type));
+    kiln_wide w;
+    KILN_TRY(widen(cx, v, what, &w));
+    *out = w.i;
+    *n = (size_t)kiln_type_elems(&w.type);
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_const_floats(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                                   const double **out, size_t *n) {
+    kiln_wide w;
+    KILN_TRY(widen(cx, v, what, &w));
+    const size_t n_elems = (size_t)kiln_type_elems(&w.type);
+    if (w.f == NULL) {
+        w.f = kiln_array(cx->arena, double, n_elems);
+        for (size_t i = 0; i < n_elems; i++)
+            w.f[i] =
+                v->type.dtype == KILN_U64 ? (double)(uint64_t)w.i[i] : (double)w.i[i];
+    }
+    *out = w.f;
+    *n = n_elems;
+    return KILN_OK;
+}

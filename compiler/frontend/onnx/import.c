@@ -1,0 +1,352 @@
+/* Import of an ONNX model: versions, inputs, nodes in topological order, outputs.
+ * Source: the ONNX IR specification, IR versions 3 to 13. */
+#include "compiler/frontend/onnx/import_core.h"
+
+#include "compiler/frontend/frontend_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    SHOWN_BYTES = 120, /* of a name in a message */
+    EXTRA_NODES =
+        100000, /* imported beyond 16 per node of the file: functions are inlined */
+    EAGER_BYTES = 16 << 20,
+    MAX_OPSET = 1000,
+};
+static const int64_t eager_flops = (int64_t)1 << 28;
+
+/* ---- what an importer asks
+ * ------------------------------------------------------------------ */
+
+kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) {
+    return cx->arena;
+}
+kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) {
+    return cx->err;
+}
+kiln_graph *kiln_onnx_target(kiln_onnx_cx *cx) {
+    return cx->scope->g;
+}
+int64_t kiln_onnx_version(const kiln_onnx_cx *cx) {
+    return cx->version;
+}
+const kiln_onnx_op *kiln_onnx_row(const kiln_onnx_cx *cx) {
+    return cx->row;
+}
+int kiln_onnx_n_in(const kiln_onnx_node *n) {
+    return (int)n->n_input;
+}
+int kiln_onnx_n_out(const kiln_onnx_node *n) {
+    return (int)n->n_output;
+}
+
+bool kiln_onnx_wants(const kiln_onnx_node *n, int i) {
+    return i >= 0 && (size_t)i < n->n_output && n->output[i].n > 0;
+}
+
+const char *kiln_onnx_show(kiln_onnx_cx *cx, kiln_str name) {
+    return kiln_str_printable(&cx->scratch, name, SHOWN_BYTES);
+}
+
+const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    const char *const type = kiln_onnx_show(cx, n->op_type);
+    if (n->name.n == 0)
+        return kiln_format(&cx->scratch, "#%" PRId64 " (%s)", n->index, type);
+    return kiln_format(&cx->scratch, "'%s' (%s)", kiln_onnx_show(cx, n->name), type);
+}
+
+kiln_value *kiln_onnx_in(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
+    if (i < 0 || (size_t)i >= n->n_input || n->input[i].n == 0)
+        return NULL;
+    /* All inputs were looked up before the importer was called: this one is found. */
+    kiln_value *const v = kiln_map_get(&cx->scope->values, n->input[i]);
+    return v == &kiln_onnx_absent ? NULL : v;
+}
+
+kiln_status kiln_onnx_need(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
+                           const char *name, kiln_value **out) {
+    *out = kiln_onnx_in(cx, n, i);
+    if (*out == NULL)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "input %d ('%s') is missing", i,
+                              name);
+    return KILN_OK;
+}
+
+/* ---- binding results
+ * ------------------------------------------------------------------------- */
+
+static bool is_wanted_name(const kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                           const char *name) {
+    const size_t skip = strlen(cx->scope->prefix);
+    for (size_t i = 0; i < n->n_output; i++)
+        if (strncmp(name, cx->scope->prefix, skip) == 0 &&
+            kiln_str_is(n->output[i], name + skip) && n->output[i].n > 0)
+            return true;
+    return false;
+}
+
+/* A result that the node made itself takes the ONNX name; an intermediate value that
+ * had taken it gets the other's. */
+static void take_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v) {
+    kiln_graph *const g = cx->scope->g;
+    const char *const want = kiln_onnx_out_name(cx, n, i);
+    const bool is_own = (size_t)v->id >= cx->first_value;
+    if (!is_own || strcmp(v->name, want) == 0)
+        return;
+    kiln_value *const holder = kiln_map_get(&g->value_names, kiln_str_from(want));
+    if (holder == NULL || (size_t)holder->id < cx->first_value ||
+        is_wanted_name(cx, n, v->name))
+        return;
+    const char *const old = v->name;
+    v->name = holder->name;
+    holder->name = old;
+    kiln_map_set(g->arena, &g->value_names, kiln_str_from(v->name), v);
+    kiln_map_set(g->arena, &g->value_names, kiln_str_from(old), holder);
+}
+
+void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v) {
+    if (!kiln_onnx_wants(n, i) || v == NULL)
+        return;
+    take_name(cx, n, i, v);
+    kiln_map_set(&cx->scratch, &cx->scope->values, n->output[i], v);
+}
+
+/* ---- nodes
+ * -----------------------------------------------------------------------------------
+ */
+
+int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
+                           kiln_str domain) {
+    const kiln_onnx_opset *list = cx->model->opset_import;
+    size_t n = cx->model->n_opset_import;
+    for (int round = frame == NULL; round < 2; round++) {
+        const kiln_onnx_opset *const o = round == 0 ? frame->fn->opset_import : list;
+        const size_t n_o = round == 0 ? frame->fn->n_opset_import : n;
+        for (size_t i = 0; i < n_o; i++)
+            if (kiln_str_eq(o[i].domain, domain) ||
+                (kiln_onnx_is_default_domain(o[i].domain) &&
+                 kiln_onnx_is_default_domain(domain)))
+                return o[i].version;
+    }
+    return 0;
+}
+
+static kiln_status check_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    for (size_t i = 0; i < n->n_input; i++) {
+        kiln_value *v;
+        if (n->input[i].n == 0)
+            continue;
+        KILN_TRY(kiln_onnx_lookup(cx, cx->scope, n->input[i], &v));
+        if (v == NULL)
+            return kiln_onnx_fail(
+                cx, KILN_ERR_PARSE,
+                "input %zu ('%s') is not defined: no node, graph input "
+                "or initializer has this name; was the model saved "
+                "without its weights?",
+                i, kiln_onnx_show(cx, n->input[i]));
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_results(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    for (size_t i = 0; i < n->n_output; i++)
+        if (n->output[i].n > 0 && !kiln_map_has(&cx->scope->values, n->output[i]))
+            return kiln_onnx_fail(
+                cx, KILN_ERR_UNSUPPORTED,
+                "output %zu ('%s') of this operator is not computed by "
+                "kiln",
+                i, kiln_onnx_show(cx, n->output[i]));
+    return KILN_OK;
+}
+
+static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    const kiln_onnx_function *const fn = kiln_onnx_find_function(cx, n);
+    cx->version = kiln_onnx_opset_in(cx, cx->scope->frame, n->domain);
+    if (cx->nodes_left-- <= 0)
+        return kiln_onnx_fail(
+            cx, KILN_ERR_LIMIT,
+            "inlining its functions makes the model more than 16 times "
+            "as large as the file");
+    KILN_TRY(kiln_onnx_resolve_attrs(cx, n, &n));
+    cx->node = n;
+    KILN_TRY(check_inputs(cx, n));
+    cx->first_value = cx->scope->g->values.n;
+    if (fn != NULL)
+        return kiln_onnx_call(cx, n, fn);
+    cx->row = kiln_onnx_find(n->domain, n->op_type, cx->version);
+    KILN_ASSERT(cx->row != NULL, "kiln_onnx_check_support let an operator pass");
+    const kiln_status st = cx->row->import(cx, n);
+    if (cx->attr_err.status != KILN_OK) {
+        *cx->err = cx->attr_err; /* the cause of what came after */
+        return cx->attr_err.status;
+    }
+    KILN_TRY(st);
+    return check_results(cx, n);
+}
+
+static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    /* Importers of regions come back here: what belongs to the outer node is kept. */
+    const kiln_onnx_op *const row = cx->row;
+    const kiln_onnx_node *const node = cx->node;
+    const int64_t version = cx->version;
+    const size_t first = cx->first_value;
+    const kiln_status st = run_importer(cx, n);
+    if (st != KILN_OK)
+        kiln_note(cx->err, "importing node %s, opset %" PRId64,
+                  kiln_onnx_show_node(cx, n), cx->version);
+    cx->row = row;
+    cx->node = node;
+    cx->version = version;
+    cx->first_value = first;
+    return st;
+}
+
+kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
+                                   size_t n) {
+    const size_t *order;
+    KILN_TRY(kiln_onnx_order(cx, node, n, &order));
+    for (size_t i = 0; i < n; i++)
+        KILN_TRY(import_node(cx, &node[order[i]]));
+    return KILN_OK;
+}
+
+/* ---- the model
+ * ------------------------------------------------------------------------------- */
+
+static kiln_status check_versions(kiln_onnx_cx *cx) {
+    const kiln_onnx_model *const m = cx->model;
+    if (m->ir_version < KILN_ONNX_MIN_IR || m->ir_version > KILN_ONNX_MAX_IR)
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "ir_version must be %d to %d, is %" PRId64
+                              "; convert the model with onnx.version_converter",
+                              KILN_ONNX_MIN_IR, KILN_ONNX_MAX_IR, m->ir_version);
+    kiln_map seen = {0};
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const kiln_onnx_opset *const o = &m->opset_import[i];
+        const bool is_default = kiln_onnx_is_default_domain(o->domain);
+        const char *const domain =
+            is_default ? "ai.onnx" : kiln_onnx_show(cx, o->domain);
+        if (o->version < 1 || o->version > MAX_OPSET)
+            return kiln_onnx_fail(
+                cx, KILN_ERR_PARSE,
+                "opset_import: the version of '%s' must be 1 to %d, is "
+                "%" PRId64,
+                domain, (int)MAX_OPSET, o->version);
+        if (!kiln_map_set(&cx->scratch, &seen, kiln_str_from(domain), NULL))
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "opset_import: domain '%s' is given twice", domain);
+        if (is_default)
+            cx->report->opset = o->version;
+    }
+    if (m->n_opset_import == 0)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "opset_import must name the operator set, and is empty; "
+                              "is this an ONNX model?");
+    return KILN_OK;
+}
+
+static void fill_report(kiln_onnx_cx *cx) {
+    const kiln_onnx_model *const m = cx->model;
+    const char *const name =
+        kiln_str_printable(cx->arena, m->producer_name, SHOWN_BYTES);
+    cx->report->format = "onnx";
+    cx->report->producer =
+        m->producer_version.n == 0
+            ? name
+            : kiln_format(
+                  cx->arena, "%s %s", name,
+                  kiln_str_printable(cx->arena, m->producer_version, SHOWN_BYTES));
+}
+
+static kiln_status add_outputs(kiln_onnx_cx *cx) {
+    const kiln_onnx_graph *const g = cx->model->graph;
+    if (g->n_output == 0)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "the graph must have outputs");
+    for (size_t i = 0; i < g->n_output; i++) {
+        const kiln_onnx_value_info *const vi = &g->output[i];
+        kiln_value *v;
+        KILN_TRY(kiln_onnx_lookup(cx, cx->scope, vi->name, &v));
+        if (v == NULL)
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "graph output '%s' is not defined by any node, graph "
+                                  "input or initializer",
+                                  kiln_onnx_show(cx, vi->name));
+        const kiln_status st = kiln_onnx_check_output(cx, vi, v);
+        if (st != KILN_OK) {
+            kiln_note(cx->err, "checking graph output '%s'",
+                      kiln_onnx_show(cx, vi->name));
+            return st;
+        }
+        kiln_graph_add_output(cx->scope->g, v, kiln_str_dupv(cx->arena, vi->name));
+    }
+    return KILN_OK;
+}
+
+/* Weights that nothing uses are checked all the same: a damaged file is named as one.
+ */
+static kiln_status check_tensors(kiln_onnx_cx *cx) {
+    const kiln_onnx_graph *const g = cx->model->graph;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        kiln_type type;
+        KILN_TRY(kiln_onnx_tensor_type(&g->initializer[i], &type, cx->err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
+    const kiln_onnx_graph *const g = cx->model->graph;
+    fill_report(cx);
+    KILN_TRY(check_versions(cx));
+    KILN_TRY(kiln_onnx_check_support(cx));
+    KILN_TRY(check_tensors(cx));
+    cx->scope = kiln_onnx_scope_new(
+        cx, NULL, kiln_graph_new(cx->arena, kiln_str_dupv(cx->arena, g->name)));
+    cx->nodes_left = EXTRA_NODES + 16 * (int64_t)g->n_node;
+    KILN_TRY(kiln_onnx_add_initializers(cx, cx->scope, g));
+    KILN_TRY(kiln_onnx_bind_inputs(cx));
+    KILN_TRY(kiln_onnx_import_nodes(cx, g->node, g->n_node));
+    KILN_TRY(add_outputs(cx));
+    cx->scope->g->facts |= KILN_TYPED;
+    *out = cx->scope->g;
+    return KILN_OK;
+}
+
+kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
+                                   const char *dir, const kiln_import_options *o,
+                                   kiln_graph **out, kiln_import_report *report,
+                                   kiln_err *err) {
+    const kiln_import_options none = {0};
+    kiln_import_report unused = {0};
+    kiln_err own = {0};
+    kiln_onnx_model model;
+    kiln_onnx_cx cx = {
+        .arena = a,
+        .err = err == NULL ? &own : err,
+        .model = &model,
+        .options = o == NULL ? &none : o,
+        .report = report == NULL ? &unused : report,
+        .files = {.dir = dir},
+        .eager_bytes = EAGER_BYTES,
+        .eager_flops = eager_flops,
+    };
+    *cx.report = (kiln_import_report){.format = "onnx", .producer = ""};
+    kiln_status st = kiln_onnx_decode_model(a, bytes, &model, cx.err);
+    if (st == KILN_OK)
+        st = import_model(&cx, out);
+    if (st != KILN_OK)
+        kiln_note(cx.err, "importing '%s'", name);
+    kiln_arena_fini(&cx.scratch);
+    return st;
+}
+
+static const char *const extensions[] = {".onnx", NULL};
+
+const kiln_frontend kiln_frontend_onnx = {
+    .name = "onnx",
+    .doc = "ONNX ModelProto, IR versions 3 to 13, with external data",
+    .extensions = extensions,
+    .sniff = kiln_onnx_sniff,
+    .import = kiln_import_onnx_bytes,
+    .list_inputs = kiln_onnx_list_inputs,
+};

@@ -1,0 +1,137 @@
+/* The importer's own parts, below what the operators' importers see (onnx_internal.h).
+ *
+ *   import.c    the model: versions, graph inputs and outputs, nodes
+ *   support.c   which operators the model needs, and which of them are not known
+ *   order.c     topological order, names defined twice, cycles
+ *   bindings.c  shapes and values that the caller gives for graph inputs
+ *   scope.c     names: subgraphs, captured values, functions
+ *   attrs.c     attributes of a node
+ *   emit.c      making nodes; small constant nodes are evaluated at once
+ *   consts.c    operands that must be constant
+ */
+#ifndef KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
+#define KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
+
+#include "compiler/frontend/onnx/onnx_internal.h"
+#include "compiler/frontend/onnx/onnx_tensor.h"
+
+enum {
+    KILN_ONNX_MIN_IR = 3,
+    KILN_ONNX_MAX_IR = 13,
+    KILN_ONNX_MAX_CALL_DEPTH =
+        32, /* functions inside functions, subgraphs inside subgraphs */
+};
+
+/* A call of a model-local function, while its body is being imported. */
+typedef struct kiln_onnx_frame {
+    const struct kiln_onnx_frame *up;
+    const kiln_onnx_function *fn;
+    const kiln_onnx_node *call; /* attribute references are looked up here */
+} kiln_onnx_frame;
+
+/* Names of one ONNX graph or function body while it is being imported. */
+typedef struct kiln_onnx_scope {
+    struct kiln_onnx_scope *parent; /* NULL: the model's graph */
+    bool sees_parent;               /* a subgraph; false: a function body */
+    bool is_region; /* builds a graph of its own: outer values are captured */
+    kiln_graph *g;
+    const kiln_onnx_frame *frame; /* the innermost function call; NULL: none */
+    const char *prefix;           /* of names made in the graph */
+    int depth;
+    kiln_map values;              /* ONNX name -> kiln_value, or &kiln_onnx_absent */
+    kiln_map tensors;             /* initializers not used so far: name -> tensor */
+    KILN_VEC(kiln_value *) outer; /* captured: in the parent's graph */
+    KILN_VEC(kiln_value *) inner; /* parallel: the region's inputs for them */
+} kiln_onnx_scope;
+
+/* Stands in a scope for an optional input that a function call leaves out. */
+extern kiln_value kiln_onnx_absent;
+
+struct kiln_onnx_cx {
+    kiln_arena *arena;  /* model lifetime; borrowed */
+    kiln_arena scratch; /* released with the import */
+    kiln_err *err;      /* never NULL */
+    const kiln_onnx_model *model;
+    const kiln_import_options *options;
+    kiln_import_report *report;
+    kiln_onnx_files files;
+    kiln_onnx_scope *scope;
+
+    /* The node being imported. */
+    const kiln_onnx_op *row;
+    const kiln_onnx_node *node;
+    int64_t version;
+    size_t first_value; /* values of the target graph from here on are the node's own */
+    kiln_err attr_err;  /* the first attribute of a wrong kind */
+
+    kiln_map dim_params;                 /* symbolic dimension -> kiln_onnx_bound_dim */
+    KILN_VEC(const kiln_value *) hinted; /* graph inputs with a hint */
+    KILN_VEC(const kiln_tensor *) hints; /* parallel */
+
+    /* What an import may still cost: a small file must not ask for gigabytes or
+     * minutes. */
+    int64_t nodes_left;  /* imported nodes, each inlined copy counted */
+    int64_t eager_bytes; /* outputs of nodes evaluated at once */
+    int64_t eager_flops;
+};
+
+/* Printable, cut to a length that messages can hold; in scratch. */
+const char *kiln_onnx_show(kiln_onnx_cx *cx, kiln_str name);
+/* "'conv1' (Conv)" or "#12 (Conv)"; in scratch. */
+const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n);
+
+/* ---- import.c ---- */
+kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
+                                   size_t n);
+/* Opset of a domain in force inside `frame`; 0: not imported there. */
+int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
+                           kiln_str domain);
+
+/* ---- support.c ---- */
+/* Lists every operator that has neither a row nor a function: fills the report,
+ * KILN_ERR_UNSUPPORTED. */
+kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx);
+const kiln_onnx_function *kiln_onnx_find_function(const kiln_onnx_cx *cx,
+                                                  const kiln_onnx_node *n);
+/* True for "" and "ai.onnx". */
+bool kiln_onnx_is_default_domain(kiln_str domain);
+
+/* ---- order.c ---- */
+/* Indexes of the nodes in topological order (scratch): the file's own wherever it is
+ * one. */
+kiln_status kiln_onnx_order(kiln_onnx_cx *cx, const kiln_onnx_node *node, size_t n,
+                            const size_t **order);
+
+/* ---- bindings.c ---- */
+/* Makes the model's graph inputs, or constants for those whose value is given. */
+kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx);
+/* Holds the inferred type of a graph output against the declared one. */
+kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
+                                   const kiln_value *v);
+kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
+                                  kiln_declared_input **out, size_t *n, kiln_err *err);
+
+/* ---- scope.c ---- */
+kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
+                                     kiln_graph *g);
+/* Registers initializers; checks them, but makes constants only at their first use. */
+kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
+                                       const kiln_onnx_graph *g);
+/* *out is NULL when no such name is visible. */
+kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name,
+                             kiln_value **out);
+/* Imports the body of a function in place of the node that calls it. */
+kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                           const kiln_onnx_function *fn);
+
+/* ---- attrs.c ---- */
+const kiln_onnx_attr *kiln_onnx_find_attr(const kiln_onnx_node *n, const char *name);
+/* A copy of the node whose attribute references are replaced by what the call gives. */
+kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                    const kiln_onnx_node **out);
+
+/* ---- emit.c ---- */
+/* The smallest name for output i of the node, unique or not, in scratch. */
+const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i);
+
+#endif

@@ -1,0 +1,232 @@
+/* Names: which value of the Graph an ONNX name means. A subgraph sees the names around
+ * it; where it is imported as a region, what it uses from outside is captured as an
+ * input of the region. A function body sees its own names only. Source: ONNX IR, "Names
+ * Within a Graph" and "Functions". */
+#include "compiler/frontend/onnx/import_core.h"
+
+#include <string.h>
+
+kiln_value kiln_onnx_absent = {.name = "absent"};
+
+kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
+                                     kiln_graph *g) {
+    kiln_onnx_scope *const s = kiln_new(&cx->scratch, kiln_onnx_scope);
+    s->parent = parent;
+    s->g = g;
+    s->prefix = parent == NULL ? "" : parent->prefix;
+    s->frame = parent == NULL ? NULL : parent->frame;
+    s->depth = parent == NULL ? 0 : parent->depth + 1;
+    return s;
+}
+
+static const char *prefixed(kiln_onnx_cx *cx, const kiln_onnx_scope *s, kiln_str name) {
+    return kiln_format(&cx->scratch, "%s%.*s", s->prefix, KILN_STR_ARG(name));
+}
+
+kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
+                                       const kiln_onnx_graph *g) {
+    if (g->n_sparse_initializer > 0)
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "graph '%s' has %zu sparse initializers, which are not "
+                              "read; export them dense",
+                              kiln_onnx_show(cx, g->name), g->n_sparse_initializer);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const kiln_onnx_tensor *const t = &g->initializer[i];
+        if (t->name.n == 0)
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "initializer #%zu of graph '%s' must have a name", i,
+                                  kiln_onnx_show(cx, g->name));
+        if (kiln_map_has(&s->tensors, t->name))
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "initializer '%s' is given twice; give one of them "
+                                  "another name",
+                                  kiln_onnx_show(cx, t->name));
+        kiln_map_set(&cx->scratch, &s->tensors, t->name, (void *)(uintptr_t)t);
+    }
+    return KILN_OK;
+}
+
+static kiln_status make_const(kiln_onnx_cx *cx, kiln_onnx_scope *s,
+                              const kiln_onnx_tensor *t, kiln_value **out) {
+    kiln_tensor data;
+    KILN_TRY(kiln_onnx_tensor_read(cx->arena, t, &cx->files, &data, cx->err));
+    *out = kiln_graph_add_const(s->g, prefixed(cx, s, t->name), &data.type, data.data);
+    kiln_map_set(&cx->scratch, &s->values, t->name, *out);
+    return KILN_OK;
+}
+
+/* An outer value inside a region: constants are shared, all else becomes an input. */
+static kiln_value *capture(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_value *outer) {
+    if (kiln_value_is_const(outer))
+        return kiln_graph_add_const(s->g, outer->name, &outer->type, outer->data);
+    for (size_t i = 0; i < s->outer.n; i++)
+        if (s->outer.v[i] == outer)
+            return s->inner.v[i];
+    kiln_value *const inner = kiln_graph_add_input(s->g, outer->name, &outer->type);
+    kiln_vec_push(&cx->scratch, &s->outer, outer);
+    kiln_vec_push(&cx->scratch, &s->inner, inner);
+    return inner;
+}
+
+kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name,
+                             kiln_value **out) {
+    kiln_value *v = kiln_map_get(&s->values, name);
+    if (v == NULL) {
+        const kiln_onnx_tensor *const t = kiln_map_get(&s->tensors, name);
+        if (t != NULL)
+            return make_const(cx, s, t, out);
+        if (s->sees_parent)
+            KILN_TRY(kiln_onnx_lookup(cx, s->parent, name, &v));
+        if (v != NULL && v != &kiln_onnx_absent && s->is_region)
+            v = capture(cx, s, v);
+        if (v != NULL)
+            kiln_map_set(&cx->scratch, &s->values, name, v);
+    }
+    *out = v;
+    return KILN_OK;
+}
+
+static kiln_status enter(kiln_onnx_cx *cx, kiln_onnx_scope *s) {
+    if (s->depth > KILN_ONNX_MAX_CALL_DEPTH)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "functions and subgraphs must not be nested more than %d "
+                              "deep; does a function call itself?",
+                              KILN_ONNX_MAX_CALL_DEPTH);
+    cx->scope = s;
+    return KILN_OK;
+}
+
+static const char *node_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    const kiln_str name = n->name.n > 0 ? n->name : n->op_type;
+    return kiln_format(&cx->scratch, "%s%.*s/", cx->scope->prefix, KILN_STR_ARG(name));
+}
+
+/* Nodes and results of a subgraph whose scope is set up. */
+static kiln_status import_body(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
+                               kiln_value **outs) {
+    KILN_TRY(kiln_onnx_add_initializers(cx, cx->scope, sub));
+    KILN_TRY(kiln_onnx_import_nodes(cx, sub->node, sub->n_node));
+    for (size_t i = 0; i < sub->n_output; i++) {
+        const kiln_str name = sub->output[i].name;
+        KILN_TRY(kiln_onnx_lookup(cx, cx->scope, name, &outs[i]));
+        if (outs[i] == NULL || outs[i] == &kiln_onnx_absent)
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "output '%s' of subgraph '%s' is not defined by any "
+                                  "node, input or initializer",
+                                  kiln_onnx_show(cx, name),
+                                  kiln_onnx_show(cx, sub->name));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                             const kiln_onnx_graph *sub, kiln_value **outs) {
+    kiln_onnx_scope *const outer = cx->scope;
+    kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, outer->g);
+    s->sees_parent = true;
+    s->prefix = node_prefix(cx, n);
+    KILN_TRY(enter(cx, s));
+    if (sub->n_input > 0)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "subgraph '%s' must have no inputs",
+                              kiln_onnx_show(cx, sub->name));
+    const kiln_status st = import_body(cx, sub, outs);
+    cx->scope = outer;
+    return st;
+}
+
+static kiln_status add_formals(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
+                               const kiln_type *formal, size_t n_formal) {
+    kiln_onnx_scope *const s = cx->scope;
+    if (sub->n_input != n_formal)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "subgraph '%s' must have %zu inputs, has %zu",
+                              kiln_onnx_show(cx, sub->name), n_formal, sub->n_input);
+    for (size_t i = 0; i < n_formal; i++) {
+        const kiln_str name = sub->input[i].name;
+        if (kiln_map_has(&s->values, name))
+            return kiln_onnx_fail(
+                cx, KILN_ERR_PARSE, "input '%s' of subgraph '%s' is given twice",
+                kiln_onnx_show(cx, name), kiln_onnx_show(cx, sub->name));
+        kiln_value *const v =
+            kiln_graph_add_input(s->g, prefixed(cx, s, name), &formal[i]);
+        kiln_map_set(&cx->scratch, &s->values, name, v);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                             const kiln_onnx_graph *sub, const kiln_type *formal,
+                             size_t n_formal, kiln_graph **region,
+                             kiln_value ***captured, size_t *n_captured) {
+    (void)n; /* names inside a region are its own: no prefix */
+    kiln_onnx_scope *const outer = cx->scope;
+    kiln_graph *const g =
+        kiln_graph_new(cx->arena, kiln_str_dupv(cx->arena, sub->name));
+    kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, g);
+    s->sees_parent = true;
+    s->is_region = true;
+    s->prefix = "";
+    KILN_TRY(enter(cx, s));
+    KILN_TRY(add_formals(cx, sub, formal, n_formal));
+    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, sub->n_output);
+    const kiln_status st = import_body(cx, sub, outs);
+    cx->scope = outer;
+    if (st != KILN_OK)
+        return st;
+    for (size_t i = 0; i < sub->n_output; i++)
+        kiln_graph_add_output(g, outs[i],
+                              kiln_str_dupv(cx->arena, sub->output[i].name));
+    *region = g;
+    *captured = s->outer.v;
+    *n_captured = s->outer.n;
+    return KILN_OK;
+}
+
+/* ---- functions
+ * ------------------------------------------------------------------------------- */
+
+static kiln_status bind_actuals(kiln_onnx_cx *cx, kiln_onnx_scope *s,
+                                const kiln_onnx_node *n, const kiln_onnx_function *fn) {
+    if (n->n_input > fn->n_input || n->n_output > fn->n_output)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "function '%s' has %zu inputs and %zu outputs, the node "
+                              "gives %zu and %zu",
+                              kiln_onnx_show(cx, fn->name), fn->n_input, fn->n_output,
+                              n->n_input, n->n_output);
+    for (size_t i = 0; i < fn->n_input; i++) {
+        kiln_value *v = kiln_onnx_in(cx, n, (int)i);
+        if (v == NULL)
+            v = &kiln_onnx_absent;
+        kiln_map_set(&cx->scratch, &s->values, fn->input[i], v);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                           const kiln_onnx_function *fn) {
+    kiln_onnx_scope *const outer = cx->scope;
+    kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, outer->g);
+    kiln_onnx_frame *const frame = kiln_new(&cx->scratch, kiln_onnx_frame);
+    *frame = (kiln_onnx_frame){.up = outer->frame, .fn = fn, .call = n};
+    s->frame = frame;
+    s->prefix = node_prefix(cx, n);
+    KILN_TRY(bind_actuals(cx, s, n, fn));
+    KILN_TRY(enter(cx, s));
+    KILN_TRY(kiln_onnx_import_nodes(cx, fn->node, fn->n_node));
+    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, n->n_output);
+    for (size_t i = 0; i < n->n_output; i++) {
+        KILN_TRY(kiln_onnx_lookup(cx, s, fn->output[i], &outs[i]));
+        if (outs[i] == &kiln_onnx_absent)
+            outs[i] = NULL;
+        if (outs[i] == NULL && kiln_onnx_wants(n, (int)i))
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "output '%s' of function '%s' is not defined by any "
+                                  "of its nodes",
+                                  kiln_onnx_show(cx, fn->output[i]),
+                                  kiln_onnx_show(cx, fn->name));
+    }
+    cx->scope = outer;
+    for (size_t i = 0; i < n->n_output; i++)
+        kiln_onnx_set(cx, n, (int)i, outs[i]);
+    return KILN_OK;
+}

@@ -1,0 +1,169 @@
+/* Which operators a model needs: rows of onnx_ops.def, model-local functions, and what
+ * is neither. */
+#include "compiler/frontend/onnx/import_core.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const kiln_onnx_op rows[] = {
+#define KILN_ONNX(domain, name, since, until, importer, op)                            \
+    {domain, name, since, until, kiln_onnx_import_##importer, op},
+#include "compiler/frontend/onnx/onnx_ops.def"
+#undef KILN_ONNX
+};
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+bool kiln_onnx_is_default_domain(kiln_str domain) {
+    return domain.n == 0 || kiln_str_is(domain, "ai.onnx");
+}
+
+static bool same_domain(kiln_str a, kiln_str b) {
+    return kiln_str_eq(a, b) ||
+           (kiln_onnx_is_default_domain(a) && kiln_onnx_is_default_domain(b));
+}
+
+const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset) {
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (kiln_str_is(name, rows[i].name) &&
+            same_domain(domain, kiln_str_from(rows[i].domain)) &&
+            opset >= rows[i].since && (rows[i].until == 0 || opset <= rows[i].until))
+            return &rows[i];
+    return NULL;
+}
+
+const kiln_onnx_function *kiln_onnx_find_function(const kiln_onnx_cx *cx,
+                                                  const kiln_onnx_node *n) {
+    for (size_t i = 0; i < cx->model->n_function; i++) {
+        const kiln_onnx_function *const f = &cx->model->function[i];
+        if (kiln_str_eq(f->name, n->op_type) && same_domain(f->domain, n->domain) &&
+            kiln_str_eq(f->overload, n->overload))
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- listing
+ * ------------------------------------------------------------------------------- */
+
+typedef struct listing {
+    kiln_onnx_cx *cx;
+    kiln_map seen;   /* unsupported: name with version -> index + 1 in the report */
+    bool *is_walked; /* per function */
+} listing;
+
+/* "kiln reads opsets 7 to 12", or NULL when no row has the name. */
+static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    int lo = 0, hi = 0;
+    bool is_open = false;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (!kiln_str_is(n->op_type, rows[i].name) ||
+            !same_domain(n->domain, kiln_str_from(rows[i].domain)))
+            continue;
+        lo = lo == 0 || rows[i].since < lo ? rows[i].since : lo;
+        hi = rows[i].until > hi ? rows[i].until : hi;
+        is_open = is_open || rows[i].until == 0;
+    }
+    if (lo == 0)
+        return NULL;
+    return is_open ? kiln_format(&cx->scratch, "read from opset %d on", lo)
+                   : kiln_format(&cx->scratch, "read at opsets %d to %d", lo, hi);
+}
+
+static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) {
+    kiln_onnx_cx *const cx = l->cx;
+    const bool is_default = kiln_onnx_is_default_domain(n->domain);
+    const char *const type = kiln_onnx_show(cx, n->op_type);
+    const char *const name =
+        is_default ? kiln_format(cx->arena, "%s-%" PRId64, type, opset)
+                   : kiln_format(cx->arena, "%s.%s-%" PRId64,
+                                 kiln_onnx_show(cx, n->domain), type, opset);
+    kiln_unsupported *known = NULL;
+    const uintptr_t at = (uintptr_t)kiln_map_get(&l->seen, kiln_str_from(name));
+    if (at != 0)
+        known = &cx->report->unsupported.v[at - 1];
+    if (known != NULL) {
+        known->count++;
+        return;
+    }
+    const char *const first = n->name.n > 0
+                                  ? kiln_str_printable(cx->arena, n->name, 200)
+                                  : kiln_format(cx->arena, "#%" PRId64, n->index);
+    const kiln_unsupported u = {.op = name, .first_node = first, .count = 1};
+    kiln_vec_push(cx->arena, &cx->report->unsupported, u);
+    kiln_map_set(&cx->scratch, &l->seen, kiln_str_from(name),
+                 (void *)(uintptr_t)cx->report->unsupported.n);
+}
+
+static void walk_nodes(listing *l, const kiln_onnx_node *node, size_t n,
+                       const kiln_onnx_frame *frame, int depth);
+
+static void walk_function(listing *l, const kiln_onnx_function *f, int depth) {
+    const size_t i = (size_t)(f - l->cx->model->function);
+    if (l->is_walked[i])
+        return;
+    l->is_walked[i] = true;
+    const kiln_onnx_frame frame = {.fn = f};
+    walk_nodes(l, f->node, f->n_node, &frame, depth + 1);
+}
+
+static void walk_nodes(listing *l, const kiln_onnx_node *node, size_t n,
+                       const kiln_onnx_frame *frame, int depth) {
+    /* Deeper calls are refused where they are imported. */
+    if (depth > 2 * KILN_ONNX_MAX_CALL_DEPTH)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t opset = kiln_onnx_opset_in(l->cx, frame, node[i].domain);
+        const kiln_onnx_function *const f = kiln_onnx_find_function(l->cx, &node[i]);
+        if (f != NULL)
+            walk_function(l, f, depth);
+        else if (kiln_onnx_find(node[i].domain, node[i].op_type, opset) == NULL)
+            add_unsupported(l, &node[i], opset);
+        for (size_t k = 0; k < node[i].n_attribute; k++) {
+            const kiln_onnx_graph *const g = node[i].attribute[k].g;
+            if (g != NULL)
+                walk_nodes(l, g->node, g->n_node, frame, depth + 1);
+        }
+    }
+}
+
+/* The versions that are read, for an entry of the report: found again by its first
+ * node's name. */
+static const char *versions_of(kiln_onnx_cx *cx, const kiln_unsupported *u) {
+    kiln_onnx_node probe = {.op_type = kiln_str_from(u->op)};
+    for (size_t i = probe.op_type.n; i > 0; i--)
+        if (u->op[i - 1] == '-') {
+            probe.op_type.n = i - 1;
+            break;
+        }
+    for (size_t i = probe.op_type.n; i > 0; i--)
+        if (u->op[i - 1] == '.') {
+            probe.domain = (kiln_str){u->op, i - 1};
+            probe.op_type = (kiln_str){u->op + i, probe.op_type.n - i};
+            break;
+        }
+    return known_versions(cx, &probe);
+}
+
+kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx) {
+    listing l = {.cx = cx};
+    l.is_walked = kiln_array(&cx->scratch, bool, cx->model->n_function);
+    walk_nodes(&l, cx->model->graph->node, cx->model->graph->n_node, NULL, 0);
+    const size_t n = cx->report->unsupported.n;
+    if (n == 0)
+        return KILN_OK;
+    kiln_buf text;
+    kiln_buf_init(&text, &cx->scratch);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_unsupported *const u = &cx->report->unsupported.v[i];
+        const char *const versions = versions_of(cx, u);
+        kiln_buf_printf(&text, "%s %s (%" PRId64 " time%s, first in node '%s'%s%s)",
+                        i == 0 ? "" : ",", u->op, u->count, u->count == 1 ? "" : "s",
+                        u->first_node, versions == NULL ? "" : "; ",
+                        versions == NULL ? "" : versions);
+    }
+    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                          "%zu operator%s not read:%s; export with another opset, or "
+                          "without these operators",
+                          n, n == 1 ? " is" : "s are", kiln_buf_str(&text).p);
+}
