@@ -32,9 +32,7 @@ static const kiln_shape_binding *find_shape(const kiln_import_options *o,
     return NULL;
 }
 
-static bool is_static(const kiln_onnx_dim *d) {
-    return d->has_value && d->value >= 0;
-}
+static bool is_static(const kiln_onnx_dim *d) { return d->has_value && d->value >= 0; }
 
 /* "[batch,3,?,?]": the declared shape, for messages; in scratch. */
 static const char *declared_text(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi) {

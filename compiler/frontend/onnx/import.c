@@ -19,27 +19,13 @@ static const int64_t eager_flops = (int64_t)1 << 28;
 /* ---- what an importer asks
  * ------------------------------------------------------------------ */
 
-kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) {
-    return cx->arena;
-}
-kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) {
-    return cx->err;
-}
-kiln_graph *kiln_onnx_target(kiln_onnx_cx *cx) {
-    return cx->scope->g;
-}
-int64_t kiln_onnx_version(const kiln_onnx_cx *cx) {
-    return cx->version;
-}
-const kiln_onnx_op *kiln_onnx_row(const kiln_onnx_cx *cx) {
-    return cx->row;
-}
-int kiln_onnx_n_in(const kiln_onnx_node *n) {
-    return (int)n->n_input;
-}
-int kiln_onnx_n_out(const kiln_onnx_node *n) {
-    return (int)n->n_output;
-}
+kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) { return cx->arena; }
+kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) { return cx->err; }
+kiln_graph *kiln_onnx_target(kiln_onnx_cx *cx) { return cx->scope->g; }
+int64_t kiln_onnx_version(const kiln_onnx_cx *cx) { return cx->version; }
+const kiln_onnx_op *kiln_onnx_row(const kiln_onnx_cx *cx) { return cx->row; }
+int kiln_onnx_n_in(const kiln_onnx_node *n) { return (int)n->n_input; }
+int kiln_onnx_n_out(const kiln_onnx_node *n) { return (int)n->n_output; }
 
 bool kiln_onnx_wants(const kiln_onnx_node *n, int i) {
     return i >= 0 && (size_t)i < n->n_output && n->output[i].n > 0;
