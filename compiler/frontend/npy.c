@@ -221,7 +221,7 @@ static void fix_bools(kiln_tensor *t) {
 
 kiln_status kiln_tensor_decode_npy(kiln_arena *a, kiln_str file, kiln_tensor *out,
                                    kiln_err *err) {
-    kiln_str text, data;
+    kiln_str text = {0}, data = {0};
     header h = {0};
     KILN_TRY(split(file, &text, &data, err));
     KILN_TRY(read_header(text, &h, err));

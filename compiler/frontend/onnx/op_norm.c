@@ -2,8 +2,7 @@
  *
  *   BatchNormalization 6, 7, 9, 14, 15 (inference)   InstanceNormalization 6, 22 (a
  * group per channel) GroupNormalization 18 (factors per group), 21 LayerNormalization
- * 17, RMSNormalization 23 LRN 1, 13      LpNormalization 1, 22
- * MeanVarianceNormalization 9, 13
+ * 17, RMSNormalization 23 LRN 1, 13
  */
 #include <inttypes.h>
 
@@ -137,51 +136,6 @@ kiln_status kiln_onnx_import_lrn(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
         kiln_arg_float("bias", kiln_onnx_attr_f(cx, n, "bias", 1.0)),
     };
     KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_lrn, x, args, 4, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
-}
-
-/* x / norm(x) along one axis. */
-kiln_status kiln_onnx_import_lp_norm(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *x, *norm, *y;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
-    const int64_t axis = kiln_onnx_attr_i(cx, n, "axis", -1);
-    const int64_t p = kiln_onnx_attr_i(cx, n, "p", 2);
-    if (p != 1 && p != 2)
-        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
-                              "attribute 'p' must be 1 or 2, is %" PRId64, p);
-    const kiln_attr_arg args[] = {kiln_arg_ints("axes", &axis, 1),
-                                  kiln_arg_bool("keepdims", true)};
-    KILN_TRY(kiln_onnx_emit1(cx, n, p == 1 ? &kiln_op_reduce_l1 : &kiln_op_reduce_l2, x,
-                             args, 2, &norm));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_div, x, norm, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
-}
-
-/* (x - mean) / (sqrt(var) + 1e-9): the function body of MeanVarianceNormalization-13,
- * with the variance as the mean of squared differences, which does not cancel. */
-kiln_status kiln_onnx_import_mean_variance_norm(kiln_onnx_cx *cx,
-                                                const kiln_onnx_node *n) {
-    static const int64_t usual[] = {0, 2, 3};
-    kiln_value *x, *mean, *diff, *squares, *var, *spread, *y;
-    const int64_t *axes;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
-    size_t n_axes = kiln_onnx_attr_ints(cx, n, "axes", &axes);
-    if (axes == NULL) {
-        axes = usual;
-        n_axes = 3;
-    }
-    const kiln_attr_arg args[] = {kiln_arg_ints("axes", axes, n_axes),
-                                  kiln_arg_bool("keepdims", true)};
-    kiln_value *tiny = kiln_onnx_scalar(cx, x->type.dtype, 1e-9);
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_reduce_mean, x, args, 2, &mean));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_sub, x, mean, &diff));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_mul, diff, diff, &squares));
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_reduce_mean, squares, args, 2, &var));
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_sqrt, var, NULL, 0, &spread));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_add, spread, tiny, &spread));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_div, diff, spread, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
