@@ -41,7 +41,7 @@ typedef struct kiln_attr_def {
  *          the size of the element, where that is more: for results that cancel
  *   DOT    c * k * 2^-24 * m, where m is eval_ref on the absolute values of the inputs (the sum of
  *          |a*b|); 2^-24 is replaced by the unit roundoff of the accumulation type (f64: 2^-53); outputs
- *          in f16 or bf16 are allowed half an ulp of their own more. */
+ *          in f16 or bf16 are allowed half an ulp of their own more; integers are exact. */
 typedef enum kiln_bound_kind { KILN_BOUND_EXACT, KILN_BOUND_ULP, KILN_BOUND_DOT } kiln_bound_kind;
 
 typedef struct kiln_bound {

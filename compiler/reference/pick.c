@@ -2,11 +2,14 @@
  *
  * Bounds follow the operator row's error_bound (op.h, kiln_bound_kind). They are around
  * the unrounded value, so each includes the distance to the element that the dtype can
- * hold: EXACT  |round(v) - v| ULP    |round(v) - v| + c * ulp(v) DOT    c * k * u * m,
- * u the unit roundoff of the accumulation and m the same element computed from absolute
- *          inputs (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
- * ed., 3.1); f16 and bf16 outputs have half an ulp of their own more An element that is
- * NaN or infinite has bound 0: it must be met as it is.
+ * hold:
+ *   EXACT  |round(v) - v|
+ *   ULP    |round(v) - v| + max(c * ulp(v), floor * u)
+ *   DOT    c * k * u * m, m the same element computed from absolute inputs (Higham,
+ *          Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); f16 and bf16
+ *          outputs have half an ulp of their own more, integers are exact
+ * u is the unit roundoff of the accumulation. An element that is NaN or infinite has
+ * bound 0: it must be met as it is.
  */
 #include "compiler/reference/reference_internal.h"
 
@@ -66,8 +69,11 @@ static double bound_of(const kiln_bound *b, kiln_dtype dtype, double v,
     case KILN_BOUND_EXACT:
         return rounding_distance(dtype, v);
     case KILN_BOUND_ULP:
-        return rounding_distance(dtype, v) + b->c * ulp_of(dtype, v);
+        return rounding_distance(dtype, v) +
+               fmax(b->c * ulp_of(dtype, v), b->floor * unit_roundoff(dtype));
     case KILN_BOUND_DOT: {
+        if (!kiln_dtype_is_float(dtype))
+            return 0;
         const bool is_half = dtype == KILN_F16 || dtype == KILN_BF16;
         const double own = is_half ? 0.5 * ulp_of(dtype, v) : 0;
         return b->c * (double)b->k * unit_roundoff(dtype) * magnitude + own;
