@@ -1,0 +1,46 @@
+/* rnn: h = f(w * x + r * h + biases), step by step. Source: ONNX RNN-22; Elman
+ * (Cognitive Science 14, 1990). */
+#include <math.h>
+
+#include "compiler/graph/op/recurrent.h"
+
+static const kiln_attr_def attrs[KILN_RNN_N_ATTR] = {KILN_RNN_ATTRS};
+
+static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c) {
+    (void)c;
+    for (int64_t i = 0; i < run->hidden; i++)
+        run->gates[i] = kiln_rnn_activate(run, 0, kiln_rnn_gate(run, xw, h, i));
+    for (int64_t i = 0; i < run->hidden; i++)
+        h[i] = run->gates[i];
+}
+
+static const kiln_rnn_cell cell = {
+    .gates = 1, .n_activations = 1, .usual = {KILN_RNN_TANH}, .step = step};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    return kiln_infer_recurrent(n, &cell, out, err);
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    return kiln_eval_recurrent(n, cx, &cell);
+}
+
+const kiln_op_def kiln_op_rnn = {
+    .name = "rnn",
+    .doc = "Simple recurrent network: h = f(w * x + r * h + biases).",
+    .n_in_min = 3,
+    .n_in_max = 6,
+    .n_out_min = 1,
+    .n_out_max = 2,
+    .in_names =
+        (const char *const[]){"x", "w", "r", "bias", "lengths", "initial_h", NULL},
+    .attr = attrs,
+    .n_attr = KILN_RNN_N_ATTR,
+    .dtypes = KILN_DT_FLOAT,
+    .fuse = KILN_FUSE_OPAQUE,
+    .layout = KILN_LAYOUT_DEPENDENT,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = kiln_cost_recurrent,
+    .error_bound = kiln_bound_recurrent,
+};
