@@ -1,4 +1,5 @@
-/* Options of a verb, by its table: long names only, `--name value` and `--name=value`; `--` ends them. */
+/* Options of a verb, by its table: long names only, `--name value` and `--name=value`;
+ * `--` ends them. */
 #include "cli/cli.h"
 
 #include <limits.h>
@@ -6,8 +7,7 @@
 
 enum { MAX_WORD = 64 };
 
-int kiln_edit_distance(const char *a, const char *b)
-{
+int kiln_edit_distance(const char *a, const char *b) {
     int row[MAX_WORD + 1];
     const int n = (int)strnlen(b, MAX_WORD);
     for (int j = 0; j <= n; j++)
@@ -29,8 +29,7 @@ int kiln_edit_distance(const char *a, const char *b)
     return row[n];
 }
 
-static int find_option(const kiln_verb *v, kiln_str name)
-{
+static int find_option(const kiln_verb *v, kiln_str name) {
     for (size_t i = 0; i < v->n_options; i++)
         if (kiln_str_is(name, v->option[i].name))
             return (int)i;
@@ -38,8 +37,7 @@ static int find_option(const kiln_verb *v, kiln_str name)
 }
 
 static kiln_status unknown_option(kiln_arena *a, const kiln_verb *v, kiln_str name,
-                                  kiln_err *err)
-{
+                                  kiln_err *err) {
     const char *word = kiln_str_printable(a, name, MAX_WORD);
     const char *near = NULL;
     int near_distance = 4; /* farther words are no typing errors */
@@ -52,14 +50,14 @@ static kiln_status unknown_option(kiln_arena *a, const kiln_verb *v, kiln_str na
     }
     if (near != NULL)
         return kiln_fail(err, KILN_ERR_ARG,
-                         "kiln %s has no option '%s'; did you mean '%s'?", v->name, word,
-                         near);
-    return kiln_fail(err, KILN_ERR_ARG, "kiln %s has no option '%s'; see kiln %s --help",
-                     v->name, word, v->name);
+                         "kiln %s has no option '%s'; did you mean '%s'?", v->name,
+                         word, near);
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "kiln %s has no option '%s'; see kiln %s --help", v->name, word,
+                     v->name);
 }
 
-static kiln_status check_positional(const kiln_verb *v, size_t n, kiln_err *err)
-{
+static kiln_status check_positional(const kiln_verb *v, size_t n, kiln_err *err) {
     if (n >= v->n_pos_min && n <= v->n_pos_max)
         return KILN_OK;
     const bool few = n < v->n_pos_min;
@@ -72,8 +70,7 @@ static kiln_status check_positional(const kiln_verb *v, size_t n, kiln_err *err)
 
 /* One option at argv[*i]; steps over its value. */
 static kiln_status take_option(const kiln_verb *v, int argc, const char *const *argv,
-                               int *i, kiln_args *out, kiln_err *err)
-{
+                               int *i, kiln_args *out, kiln_err *err) {
     kiln_str rest = kiln_str_from(argv[*i]), name;
     const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
     const int o = find_option(v, name);
@@ -100,8 +97,7 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
 
 kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
                             const char *const *argv, kiln_args *out, bool *wants_help,
-                            kiln_err *err)
-{
+                            kiln_err *err) {
     const size_t n_args = argc > 0 ? (size_t)argc : 0;
     const char **pos = kiln_array(a, const char *, n_args + 1);
     *out = (kiln_args){.arena = a, .pos = pos};
@@ -115,7 +111,8 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
     for (int i = 0; i < argc; i++) {
         const bool is_option =
             !options_ended && argv[i][0] == '-' && argv[i][1] != '\0';
-        if (is_option && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+        if (is_option &&
+            (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
             *wants_help = true;
             return KILN_OK;
         }
@@ -129,28 +126,25 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
     return check_positional(v, out->n_pos, err);
 }
 
-bool kiln_args_has(const kiln_args *args, int option)
-{
+bool kiln_args_has(const kiln_args *args, int option) {
     return args->n_value[option] > 0;
 }
 
-const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise)
-{
+const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise) {
     const size_t n = args->n_value[option];
     return n > 0 ? args->value[option][n - 1] : otherwise;
 }
 
-void kiln_verb_help(const kiln_verb *v, kiln_buf *out)
-{
-    kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary, v->name,
-                    v->usage);
+void kiln_verb_help(const kiln_verb *v, kiln_buf *out) {
+    kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
+                    v->name, v->usage);
     if (v->n_options > 0)
         kiln_buf_puts(out, "\noptions:\n");
     for (size_t i = 0; i < v->n_options; i++) {
         const kiln_option *o = &v->option[i];
-        const char *left = kiln_format(out->arena, "%s%s%s", o->name,
-                                       o->metavar != NULL ? " " : "",
-                                       o->metavar != NULL ? o->metavar : "");
+        const char *left =
+            kiln_format(out->arena, "%s%s%s", o->name, o->metavar != NULL ? " " : "",
+                        o->metavar != NULL ? o->metavar : "");
         kiln_buf_printf(out, "  %-26s %s%s\n", left, o->doc,
                         o->repeats ? " (may be repeated)" : "");
     }

@@ -1,7 +1,9 @@
-/* cli: one file per verb (verbs.def): parse arguments, call the folder that does the work, print.
+/* cli: one file per verb (verbs.def): parse arguments, call the folder that does the
+ * work, print.
  *
- * stdout carries data only; messages go to stderr; only main.c prints an error chain. Exit codes: 0 good,
- * 1 a check or gate failed, 2 wrong usage, 3 bad input, 4 environment or device, 5 a bug in kiln.
+ * stdout carries data only; messages go to stderr; only main.c prints an error chain.
+ * Exit codes: 0 good, 1 a check or gate failed, 2 wrong usage, 3 bad input, 4
+ * environment or device, 5 a bug in kiln.
  */
 #ifndef KILN_CLI_CLI_H
 #define KILN_CLI_CLI_H
@@ -23,15 +25,15 @@ typedef struct kiln_option {
     const char *name;    /* "--shape" */
     const char *metavar; /* "NAME:DIMS"; NULL: a flag */
     const char *doc;
-    bool repeats;        /* may be given more than once */
+    bool repeats; /* may be given more than once */
 } kiln_option;
 
 /* What the user gave, by the option's index in the verb's table. */
 typedef struct kiln_args {
-    kiln_arena *arena;       /* lives as long as the verb runs */
-    const char *const *pos;  /* positional arguments */
+    kiln_arena *arena;      /* lives as long as the verb runs */
+    const char *const *pos; /* positional arguments */
     size_t n_pos;
-    const char ***value;     /* per option: its values in order; a flag's value is "" */
+    const char ***value; /* per option: its values in order; a flag's value is "" */
     size_t *n_value;
 } kiln_args;
 
@@ -43,7 +45,8 @@ typedef struct kiln_verb {
     size_t n_pos_min, n_pos_max;
     const kiln_option *option;
     size_t n_options;
-    /* Returns KILN_OK and sets *exit_code, or fails (main prints the chain and maps the status). */
+    /* Returns KILN_OK and sets *exit_code, or fails (main prints the chain and maps the
+     * status). */
     kiln_status (*run)(const kiln_args *args, int *exit_code, kiln_err *err);
 } kiln_verb;
 
@@ -51,8 +54,9 @@ typedef struct kiln_verb {
 #include "cli/verbs.def"
 #undef KILN_VERB
 
-/* Parses argv behind the verb. KILN_ERR_ARG names the option and, where one is close, the option that may
- * have been meant. *wants_help is set by --help (then nothing else is checked). */
+/* Parses argv behind the verb. KILN_ERR_ARG names the option and, where one is close,
+ * the option that may have been meant. *wants_help is set by --help (then nothing else
+ * is checked). */
 kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
                             const char *const *argv, kiln_args *out, bool *wants_help,
                             kiln_err *err);
@@ -60,21 +64,24 @@ bool kiln_args_has(const kiln_args *args, int option);
 /* The last value given, or `otherwise`. */
 const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise);
 void kiln_verb_help(const kiln_verb *v, kiln_buf *out);
-/* Of two words, insertions, deletions and exchanges counted one each; cut at 64 letters. */
+/* Of two words, insertions, deletions and exchanges counted one each; cut at 64
+ * letters. */
 int kiln_edit_distance(const char *a, const char *b);
 
 int kiln_exit_code(kiln_status status);
 
 /* "x:1x3x224x224" (the last colon separates) and "sr=16000", "x=file.npy". */
-kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text, kiln_shape_binding *out,
-                                   kiln_err *err);
+kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text,
+                                   kiln_shape_binding *out, kiln_err *err);
 kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
                                    kiln_value_binding *out, kiln_err *err);
 /* Both lists from the options at those indexes of `args`. */
-kiln_status kiln_cli_import_options(const kiln_args *args, const char *model, int opt_shape,
-                                    int opt_bind, kiln_import_options *out, kiln_err *err);
+kiln_status kiln_cli_import_options(const kiln_args *args, const char *model,
+                                    int opt_shape, int opt_bind,
+                                    kiln_import_options *out, kiln_err *err);
 
-/* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-". */
+/* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
+ */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
 
 #endif

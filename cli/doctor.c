@@ -30,15 +30,13 @@ typedef struct findings {
 } findings;
 
 static void add(findings *f, const char *name, level l, const char *text,
-                const char *remedy)
-{
+                const char *remedy) {
     const finding item = {name, l, text, remedy};
     kiln_vec_push(f->arena, &f->list, item);
 }
 
 /* The value of the first "key : value" line of a /proc file, or NULL. */
-static const char *proc_value(kiln_arena *a, const char *path, const char *key)
-{
+static const char *proc_value(kiln_arena *a, const char *path, const char *key) {
     FILE *in = fopen(path, "r"); /* /proc files cannot be mapped */
     if (in == NULL)
         return NULL;
@@ -53,8 +51,7 @@ static const char *proc_value(kiln_arena *a, const char *path, const char *key)
     return found;
 }
 
-static bool has_word(const char *list, const char *word)
-{
+static bool has_word(const char *list, const char *word) {
     kiln_str rest = kiln_str_from(list), w;
     while (kiln_str_cut(&rest, ' ', &w))
         if (kiln_str_is(w, word))
@@ -62,8 +59,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-static void check_cpu(findings *f)
-{
+static void check_cpu(findings *f) {
     struct utsname u;
     if (uname(&u) != 0)
         memset(&u, 0, sizeof u);
@@ -88,8 +84,7 @@ static void check_cpu(findings *f)
     add(f, "vector extensions", GOOD, text.p, NULL);
 }
 
-static void check_memory(findings *f)
-{
+static void check_memory(findings *f) {
     const char *total = proc_value(f->arena, "/proc/meminfo", "MemTotal");
     const char *available = proc_value(f->arena, "/proc/meminfo", "MemAvailable");
     kiln_str number = kiln_str_from(available), head;
@@ -98,13 +93,13 @@ static void check_memory(findings *f)
                        kiln_parse_i64(head, &kib);
     const bool low = known && kib < 1024 * 1024;
     add(f, "memory", low ? NOTE : GOOD,
-        kiln_format(f->arena, "%s in all, %s available", total != NULL ? total : "unknown",
+        kiln_format(f->arena, "%s in all, %s available",
+                    total != NULL ? total : "unknown",
                     available != NULL ? available : "unknown"),
         low ? "large models need more than 1 GiB: close other programs" : NULL);
 }
 
-static void check_disk(findings *f)
-{
+static void check_disk(findings *f) {
     struct statvfs v;
     if (statvfs(".", &v) != 0) {
         add(f, "disk", BAD, "the working folder cannot be looked at",
@@ -121,8 +116,7 @@ static void check_disk(findings *f)
                     : NULL);
 }
 
-static void check_clock(findings *f)
-{
+static void check_clock(findings *f) {
     const int64_t begin = kiln_now_ns();
     int64_t step = 0;
     while (step == 0)
@@ -132,14 +126,12 @@ static void check_clock(findings *f)
         step < 10000 ? NULL : "short kernels are measured in longer batches");
 }
 
-static void check_operators(findings *f)
-{
+static void check_operators(findings *f) {
     add(f, "operators", GOOD,
         kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
 }
 
-static void write_json(const findings *f, bool good, kiln_buf *out)
-{
+static void write_json(const findings *f, bool good, kiln_buf *out) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
@@ -160,8 +152,7 @@ static void write_json(const findings *f, bool good, kiln_buf *out)
     kiln_buf_puts(out, "\n");
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
-{
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
     findings f = {.arena = args->arena};
     check_cpu(&f);
     check_memory(&f);
@@ -175,7 +166,8 @@ static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
     for (size_t i = 0; i < f.list.n; i++) {
         const finding *x = &f.list.v[i];
         good = good && x->level != BAD;
-        kiln_buf_printf(&text, "%-4s  %s: %s\n", level_word[x->level], x->name, x->text);
+        kiln_buf_printf(&text, "%-4s  %s: %s\n", level_word[x->level], x->name,
+                        x->text);
         if (x->remedy != NULL)
             kiln_buf_printf(&text, "      %s\n", x->remedy);
     }

@@ -1,4 +1,5 @@
-/* --shape and --bind: what the user says about a model's inputs. Output to stdout or a file. */
+/* --shape and --bind: what the user says about a model's inputs. Output to stdout or a
+ * file. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -6,8 +7,7 @@
 #include <string.h>
 
 /* Names may hold colons ("input:0"), so the last separator counts. */
-static bool split_last(kiln_str text, char separator, kiln_str *name, kiln_str *value)
-{
+static bool split_last(kiln_str text, char separator, kiln_str *name, kiln_str *value) {
     for (size_t i = text.n; i-- > 0;) {
         if (text.p[i] != separator)
             continue;
@@ -18,13 +18,13 @@ static bool split_last(kiln_str text, char separator, kiln_str *name, kiln_str *
     return false;
 }
 
-kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text, kiln_shape_binding *out,
-                                   kiln_err *err)
-{
+kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text,
+                                   kiln_shape_binding *out, kiln_err *err) {
     kiln_str name, dims, word;
     if (!split_last(kiln_str_from(text), ':', &name, &dims))
         return kiln_fail(err, KILN_ERR_ARG,
-                         "--shape must be NAME:DIMS such as x:1x3x224x224, is '%s'", text);
+                         "--shape must be NAME:DIMS such as x:1x3x224x224, is '%s'",
+                         text);
     kiln_shape_binding b = {.name = kiln_str_dupv(a, name)};
     while (kiln_str_cut(&dims, 'x', &word)) {
         int64_t d = 0;
@@ -43,32 +43,32 @@ kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text, kiln_shape_b
 }
 
 static const kiln_declared_input *find_input(const kiln_declared_input *in, size_t n,
-                                             const char *name)
-{
+                                             const char *name) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(in[i].name, name) == 0)
             return &in[i];
     return NULL;
 }
 
-/* Scalar text takes the dtype that the model declares, and the shape where all of it is static. */
+/* Scalar text takes the dtype that the model declares, and the shape where all of it is
+ * static. */
 static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *name,
-                                  kiln_str value, kiln_tensor *out, kiln_err *err)
-{
+                                  kiln_str value, kiln_tensor *out, kiln_err *err) {
     kiln_declared_input *in = NULL;
     size_t n = 0;
     KILN_TRY(kiln_import_inputs(a, model, &in, &n, err));
     const kiln_declared_input *d = find_input(in, n, name);
     if (d == NULL || !d->has_type)
-        return kiln_fail(err, KILN_ERR_ARG, "--bind %s: the model has no tensor input '%s'",
-                         name, name);
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--bind %s: the model has no tensor input '%s'", name, name);
     int rank = d->rank < 0 ? 0 : d->rank;
     for (int i = 0; i < rank; i++)
         if (d->dim[i] < 0)
-            return kiln_fail(err, KILN_ERR_ARG,
-                             "--bind %s: axis %d of the input is dynamic; give a tensor "
-                             "file (%s=FILE.npy)",
-                             name, i, name);
+            return kiln_fail(
+                err, KILN_ERR_ARG,
+                "--bind %s: axis %d of the input is dynamic; give a tensor "
+                "file (%s=FILE.npy)",
+                name, i, name);
     const kiln_type t = kiln_type_make(d->dtype, rank, d->dim);
     KILN_TRY(kiln_type_check(&t, err));
     kiln_wide w = kiln_wide_new(a, &t);
@@ -76,9 +76,9 @@ static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *
     int64_t v = 0;
     const bool is_int = kiln_parse_i64(value, &v);
     if (!is_int && !(w.f != NULL && kiln_parse_f64(value, &f)))
-        return kiln_fail(err, KILN_ERR_ARG, "--bind %s: '%.*s' is neither %s nor a file",
-                         name, KILN_STR_ARG(value),
-                         w.f != NULL ? "a number" : "an integer");
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--bind %s: '%.*s' is neither %s nor a file", name,
+                         KILN_STR_ARG(value), w.f != NULL ? "a number" : "an integer");
     for (int64_t i = 0; i < kiln_type_elems(&t); i++) {
         if (w.f != NULL)
             w.f[i] = is_int ? (double)v : f;
@@ -91,8 +91,7 @@ static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *
 }
 
 kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
-                                   kiln_value_binding *out, kiln_err *err)
-{
+                                   kiln_value_binding *out, kiln_err *err) {
     kiln_str name, value;
     if (!split_last(kiln_str_from(text), '=', &name, &value))
         return kiln_fail(err, KILN_ERR_ARG,
@@ -109,25 +108,25 @@ kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char 
     return KILN_OK;
 }
 
-kiln_status kiln_cli_import_options(const kiln_args *args, const char *model, int opt_shape,
-                                    int opt_bind, kiln_import_options *out, kiln_err *err)
-{
+kiln_status kiln_cli_import_options(const kiln_args *args, const char *model,
+                                    int opt_shape, int opt_bind,
+                                    kiln_import_options *out, kiln_err *err) {
     kiln_arena *a = args->arena;
-    const size_t n_shapes = args->n_value[opt_shape], n_values = args->n_value[opt_bind];
+    const size_t n_shapes = args->n_value[opt_shape],
+                 n_values = args->n_value[opt_bind];
     kiln_shape_binding *shapes = kiln_array(a, kiln_shape_binding, n_shapes);
     kiln_value_binding *values = kiln_array(a, kiln_value_binding, n_values);
     for (size_t i = 0; i < n_shapes; i++)
         KILN_TRY(kiln_cli_shape_binding(a, args->value[opt_shape][i], &shapes[i], err));
     for (size_t i = 0; i < n_values; i++)
-        KILN_TRY(
-            kiln_cli_value_binding(a, model, args->value[opt_bind][i], &values[i], err));
+        KILN_TRY(kiln_cli_value_binding(a, model, args->value[opt_bind][i], &values[i],
+                                        err));
     *out = (kiln_import_options){
         .shapes = shapes, .n_shapes = n_shapes, .values = values, .n_values = n_values};
     return KILN_OK;
 }
 
-kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err)
-{
+kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err) {
     if (path != NULL && strcmp(path, "-") != 0)
         return kiln_file_write(path, text.p, text.n, err);
     if (fwrite(text.p, 1, text.n, stdout) != text.n || fflush(stdout) != 0)

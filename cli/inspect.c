@@ -20,8 +20,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_GRAPH] = {"--graph", NULL, "print the graph as text too", false},
     [OPT_DATA] = {"--data", NULL, "with --graph: all constants in full", false},
     [OPT_NO_PASSES] = {"--no-passes", NULL, "the graph as imported", false},
-    [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the graph after a pass, or 'all'",
-                         false},
+    [OPT_PRINT_AFTER] = {"--print-after", "PASS",
+                         "print the graph after a pass, or 'all'", false},
     [OPT_CHECK_PASSES] = {"--check-passes", NULL,
                           "compare each graph pass with the reference", false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
@@ -37,9 +37,9 @@ typedef struct parameters {
     int64_t elems, bytes;
 } parameters;
 
-/* Floating-point constants that the graph uses, each once: what papers count as parameters. */
-static parameters count_parameters(kiln_arena *a, const kiln_graph *g)
-{
+/* Floating-point constants that the graph uses, each once: what papers count as
+ * parameters. */
+static parameters count_parameters(kiln_arena *a, const kiln_graph *g) {
     parameters p = {0, 0};
     const int *uses = kiln_graph_count_uses(g, a);
     for (size_t i = 0; i < g->values.n; i++) {
@@ -64,8 +64,7 @@ static parameters count_parameters(kiln_arena *a, const kiln_graph *g)
 }
 
 /* Nodes per operator, in order of the table; regions included. */
-static void count_ops(const kiln_graph *g, int64_t count[KILN_N_OPS])
-{
+static void count_ops(const kiln_graph *g, int64_t count[KILN_N_OPS]) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
         for (int k = 0; k < KILN_N_OPS; k++)
@@ -76,8 +75,7 @@ static void count_ops(const kiln_graph *g, int64_t count[KILN_N_OPS])
     }
 }
 
-static int64_t activation_bytes(const kiln_graph *g)
-{
+static int64_t activation_bytes(const kiln_graph *g) {
     int64_t bytes = 0;
     for (size_t i = 0; i < g->nodes.n; i++)
         for (int k = 0; k < g->nodes.v[i]->n_out; k++)
@@ -95,8 +93,8 @@ typedef struct findings {
     int64_t op_count[KILN_N_OPS];
 } findings;
 
-static void text_values(kiln_buf *out, const char *what, const kiln_graph *g, bool inputs)
-{
+static void text_values(kiln_buf *out, const char *what, const kiln_graph *g,
+                        bool inputs) {
     const size_t n = inputs ? g->inputs.n : g->outputs.n;
     for (size_t i = 0; i < n; i++) {
         const kiln_value *v = inputs ? g->inputs.v[i] : g->outputs.v[i];
@@ -106,8 +104,7 @@ static void text_values(kiln_buf *out, const char *what, const kiln_graph *g, bo
     }
 }
 
-static void write_text(const findings *f, kiln_buf *out)
-{
+static void write_text(const findings *f, kiln_buf *out) {
     kiln_buf_printf(out, "%-16s %s (%s, opset %" PRId64 "%s%s)\n", "model", f->path,
                     f->report->format, f->report->opset,
                     f->report->producer[0] != '\0' ? ", by " : "", f->report->producer);
@@ -132,13 +129,13 @@ static void write_text(const findings *f, kiln_buf *out)
                     "parameters", f->parameters.elems, f->parameters.bytes);
     kiln_buf_printf(out, "%-16s %" PRId64 "\n", "multiply-adds", f->cost.muladds);
     kiln_buf_printf(out, "%-16s %" PRId64 "\n", "flops", f->cost.flops);
-    kiln_buf_printf(out, "%-16s %" PRId64 " read and written, %" PRId64 " of activations\n",
+    kiln_buf_printf(out,
+                    "%-16s %" PRId64 " read and written, %" PRId64 " of activations\n",
                     "bytes", f->cost.bytes, f->activations);
 }
 
 static void json_values(kiln_json_writer *w, const char *key, const kiln_graph *g,
-                        bool inputs)
-{
+                        bool inputs) {
     kiln_json_name(w, key);
     kiln_json_begin_array(w);
     const size_t n = inputs ? g->inputs.n : g->outputs.n;
@@ -157,8 +154,7 @@ static void json_values(kiln_json_writer *w, const char *key, const kiln_graph *
     kiln_json_end_array(w);
 }
 
-static void json_graph(kiln_json_writer *w, const findings *f)
-{
+static void json_graph(kiln_json_writer *w, const findings *f) {
     json_values(w, "inputs", f->graph, true);
     json_values(w, "outputs", f->graph, false);
     kiln_json_member_i64(w, "nodes", (int64_t)f->graph->nodes.n);
@@ -176,8 +172,7 @@ static void json_graph(kiln_json_writer *w, const findings *f)
     kiln_json_member_i64(w, "activation_bytes", f->activations);
 }
 
-static void write_json(const findings *f, kiln_buf *out)
-{
+static void write_json(const findings *f, kiln_buf *out) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
@@ -203,16 +198,14 @@ static void write_json(const findings *f, kiln_buf *out)
 }
 
 /* Where kiln_graph_optimize sends --print-after. */
-static void print_after(void *user, const char *pass_name, const kiln_graph *g)
-{
+static void print_after(void *user, const char *pass_name, const kiln_graph *g) {
     kiln_buf *out = user;
     kiln_buf_printf(out, "# after %s\n", pass_name);
     kiln_graph_print(out, g, &for_people);
 }
 
 static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text,
-                            kiln_err *err)
-{
+                            kiln_err *err) {
     const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
     if (after != NULL && strcmp(after, "all") != 0 &&
         kiln_pass_find(kiln_str_from(after)) == NULL) {
@@ -220,8 +213,9 @@ static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text
         kiln_buf_init(&names, args->arena);
         for (int i = 0; kiln_pass_at(i) != NULL; i++)
             kiln_buf_printf(&names, " %s", kiln_pass_at(i)->name);
-        return kiln_fail(err, KILN_ERR_ARG, "--print-after: no pass '%s'; passes: all%s",
-                         after, names.p != NULL ? names.p : "");
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--print-after: no pass '%s'; passes: all%s", after,
+                         names.p != NULL ? names.p : "");
     }
     const kiln_pass_options o = {.print_after = after,
                                  .print = print_after,
@@ -233,8 +227,7 @@ static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text
 }
 
 static kiln_status print(const kiln_args *args, const findings *f, kiln_buf *text,
-                         kiln_err *err)
-{
+                         kiln_err *err) {
     const char *path = kiln_args_get(args, OPT_JSON, NULL);
     if (path != NULL) {
         kiln_buf json;
@@ -251,8 +244,7 @@ static kiln_status print(const kiln_args *args, const findings *f, kiln_buf *tex
     return kiln_cli_output(NULL, kiln_buf_str(text), err);
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
-{
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
     (void)exit_code;
     const char *model = args->pos[0];
     kiln_import_options o;
@@ -266,7 +258,8 @@ static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
     f->path = model;
     f->report = &report;
     if (st != KILN_OK) {
-        if (report.unsupported.n > 0) /* the list is the finding; the error still follows */
+        if (report.unsupported.n >
+            0) /* the list is the finding; the error still follows */
             KILN_TRY(print(args, f, &text, err));
         return st;
     }

@@ -1,4 +1,5 @@
-/* The program: finds the verb, parses its arguments, runs it, prints the error chain, maps the code. */
+/* The program: finds the verb, parses its arguments, runs it, prints the error chain,
+ * maps the code. */
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -18,8 +19,7 @@ static const kiln_verb *const verbs[] = {
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 /* What the caller can do about a status decides the code: the one table. */
-int kiln_exit_code(kiln_status status)
-{
+int kiln_exit_code(kiln_status status) {
     switch (status) {
     case KILN_OK:
         return KILN_EXIT_OK;
@@ -38,29 +38,30 @@ int kiln_exit_code(kiln_status status)
     return KILN_EXIT_BUG;
 }
 
-/* KILN_ASSERT has printed its text and aborts: the exit code says that kiln is at fault. */
-static void on_abort(int signal_number)
-{
+/* KILN_ASSERT has printed its text and aborts: the exit code says that kiln is at
+ * fault. */
+static void on_abort(int signal_number) {
     (void)signal_number;
-    static const char text[] = "this is a bug in kiln: please report it with the command\n";
+    static const char text[] =
+        "this is a bug in kiln: please report it with the command\n";
     const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
     _exit(KILN_EXIT_BUG);
 }
 
-static void print_help(FILE *out)
-{
+static void print_help(FILE *out) {
     fprintf(out, "kiln: compiles, tunes, measures and packs neural networks\n\n"
                  "usage: kiln VERB [arguments]\n\nverbs:\n");
     for (int i = 0; i < N_VERBS; i++)
         fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fprintf(out, "\n'kiln VERB --help' explains one verb; 'kiln --version' tells the version.\n"
-                 "exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 bad input,\n"
-                 "            4 environment or device, 5 a bug in kiln\n");
+    fprintf(
+        out,
+        "\n'kiln VERB --help' explains one verb; 'kiln --version' tells the version.\n"
+        "exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 bad input,\n"
+        "            4 environment or device, 5 a bug in kiln\n");
 }
 
-static int unknown_verb(const char *name)
-{
+static int unknown_verb(const char *name) {
     const kiln_verb *near = NULL;
     int near_distance = 3;
     for (int i = 0; i < N_VERBS; i++) {
@@ -78,8 +79,8 @@ static int unknown_verb(const char *name)
     return KILN_EXIT_USAGE;
 }
 
-static int run_verb(kiln_arena *a, const kiln_verb *v, int argc, const char *const *argv)
-{
+static int run_verb(kiln_arena *a, const kiln_verb *v, int argc,
+                    const char *const *argv) {
     kiln_err err = {0};
     kiln_args args;
     bool wants_help = false;
@@ -100,8 +101,7 @@ static int run_verb(kiln_arena *a, const kiln_verb *v, int argc, const char *con
     return code;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     signal(SIGABRT, on_abort);
     if (argc < 2) {
         print_help(stderr);
@@ -122,8 +122,8 @@ int main(int argc, char **argv)
             continue;
         kiln_arena arena;
         kiln_arena_init(&arena);
-        const int code = run_verb(&arena, verbs[i], argc - 2,
-                                  (const char *const *)(argv + 2));
+        const int code =
+            run_verb(&arena, verbs[i], argc - 2, (const char *const *)(argv + 2));
         kiln_arena_fini(&arena);
         return code;
     }

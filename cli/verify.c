@@ -25,12 +25,12 @@ enum {
 };
 
 static const kiln_option options[N_OPTIONS] = {
-    [OPT_ONNX_TESTS] = {"--onnx-tests", "DIR", "run the ONNX conformance tests below DIR",
-                        false},
+    [OPT_ONNX_TESTS] = {"--onnx-tests", "DIR",
+                        "run the ONNX conformance tests below DIR", false},
     [OPT_GOLDEN] = {"--golden", "DIR", "compare MODEL with DIR/golden.json", false},
     [OPT_REFERENCE] = {"--reference", NULL, "run by the reference interpreter", false},
-    [OPT_FILTER] = {"--filter", "TEXT", "only conformance tests whose name contains TEXT",
-                    false},
+    [OPT_FILTER] = {"--filter", "TEXT",
+                    "only conformance tests whose name contains TEXT", false},
     [OPT_NO_PASSES] = {"--no-passes", NULL, "run the graph as imported", false},
     [OPT_CHECK_PASSES] = {"--check-passes", NULL,
                           "compare each graph pass with the reference", false},
@@ -43,16 +43,14 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 /* Progress goes to stderr, and only where somebody watches. */
-static void show_progress(void *user, const kiln_check *c, size_t done, size_t total)
-{
+static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
     const bool is_terminal = *(const bool *)user;
     if (is_terminal)
         fprintf(stderr, "\r%zu of %zu  %-60.60s%s", done, total, c->name,
                 done == total ? "\n" : "");
 }
 
-static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too)
-{
+static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
     for (size_t i = 0; i < c->list.n; i++) {
         const kiln_check *x = &c->list.v[i];
         if (x->outcome == KILN_PASSED && !passed_too)
@@ -61,15 +59,15 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too)
         if (x->outcome != KILN_PASSED)
             kiln_buf_printf(out, ": %s", x->reason);
         else
-            kiln_buf_printf(out, ": largest error %.3g, rms error %.3g of rms %.3g, %lld ms",
-                            x->max_abs, x->rms_error, x->rms_want, (long long)x->time_ms);
+            kiln_buf_printf(
+                out, ": largest error %.3g, rms error %.3g of rms %.3g, %lld ms",
+                x->max_abs, x->rms_error, x->rms_want, (long long)x->time_ms);
         kiln_buf_puts(out, "\n");
     }
 }
 
 static kiln_status print(const kiln_args *args, const kiln_checks *c, bool passed_too,
-                         kiln_err *err)
-{
+                         kiln_err *err) {
     const char *path = kiln_args_get(args, OPT_JSON, NULL);
     if (path != NULL) {
         kiln_buf json;
@@ -88,40 +86,38 @@ static kiln_status print(const kiln_args *args, const kiln_checks *c, bool passe
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
-static kiln_status run_conformance(const kiln_args *args, kiln_checks *out, kiln_err *err)
-{
+static kiln_status run_conformance(const kiln_args *args, kiln_checks *out,
+                                   kiln_err *err) {
     bool is_terminal = isatty(STDERR_FILENO) == 1;
-    const kiln_conformance_options o = {
-        .filter = kiln_args_get(args, OPT_FILTER, NULL),
-        .optimize = !kiln_args_has(args, OPT_NO_PASSES),
-        .check_passes = kiln_args_has(args, OPT_CHECK_PASSES),
-        .progress = show_progress,
-        .user = &is_terminal};
-    return kiln_verify_conformance(args->arena,
-                                   kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);
+    const kiln_conformance_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
+                                        .optimize = !kiln_args_has(args, OPT_NO_PASSES),
+                                        .check_passes =
+                                            kiln_args_has(args, OPT_CHECK_PASSES),
+                                        .progress = show_progress,
+                                        .user = &is_terminal};
+    return kiln_verify_conformance(
+        args->arena, kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);
 }
 
-static kiln_status run_golden(const kiln_args *args, kiln_checks *out, kiln_err *err)
-{
+static kiln_status run_golden(const kiln_args *args, kiln_checks *out, kiln_err *err) {
     kiln_import_options o;
     KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &o, err));
     const kiln_pass_options passes = {.verify = true,
                                       .check = kiln_args_has(args, OPT_CHECK_PASSES),
                                       .check_seed = 1};
-    return kiln_verify_golden(args->arena, args->pos[0],
-                              kiln_args_get(args, OPT_GOLDEN, NULL), &o,
-                              kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, out,
-                              err);
+    return kiln_verify_golden(
+        args->arena, args->pos[0], kiln_args_get(args, OPT_GOLDEN, NULL), &o,
+        kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, out, err);
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
-{
+static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
     const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);
     const bool golden = kiln_args_has(args, OPT_GOLDEN);
     if (conformance == golden || golden != (args->n_pos == 1))
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR; "
-                         "see kiln verify --help");
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR; "
+            "see kiln verify --help");
     if (!kiln_args_has(args, OPT_REFERENCE))
         return kiln_fail(err, KILN_ERR_ARG,
                          "only the reference interpreter runs models today: add "
@@ -130,10 +126,10 @@ static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(conformance ? run_conformance(args, &checks, err)
                          : run_golden(args, &checks, err));
     KILN_TRY(print(args, &checks, golden, err));
-    /* What is unsupported was refused with a reason: the folder holds more than kiln promises. A golden
-     * model that cannot be run has failed above. */
-    *exit_code = checks.n_failed == 0 && checks.n_passed > 0 ? KILN_EXIT_OK
-                                                             : KILN_EXIT_CHECK;
+    /* What is unsupported was refused with a reason: the folder holds more than kiln
+     * promises. A golden model that cannot be run has failed above. */
+    *exit_code =
+        checks.n_failed == 0 && checks.n_passed > 0 ? KILN_EXIT_OK : KILN_EXIT_CHECK;
     return KILN_OK;
 }
 
@@ -141,8 +137,9 @@ const kiln_verb kiln_verb_verify = {
     .name = "verify",
     .summary = "compare with golden outputs or ONNX conformance data",
     .usage = "MODEL --golden DIR --reference | --onnx-tests DIR --reference",
-    .example = "  kiln verify model.onnx --golden golden/model --reference\n"
-               "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
+    .example =
+        "  kiln verify model.onnx --golden golden/model --reference\n"
+        "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
     .n_pos_max = 1,
     .option = options,
     .n_options = N_OPTIONS,

@@ -4,14 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *kiln_outcome_name(kiln_outcome o)
-{
+const char *kiln_outcome_name(kiln_outcome o) {
     static const char *const name[] = {"passed", "failed", "unsupported"};
     return name[o];
 }
 
-void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check)
-{
+void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check) {
     kiln_vec_push(a, &c->list, *check);
     switch (check->outcome) {
     case KILN_PASSED:
@@ -28,8 +26,7 @@ void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check)
 
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
-                               double rtol, double atol, kiln_err *err)
-{
+                               double rtol, double atol, kiln_err *err) {
     const kiln_type *gt = &got->type, *wt = &want->type;
     const char *reason = "";
     kiln_diff diff = {.ok = false};
@@ -39,12 +36,12 @@ kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *out
     } else {
         KILN_TRY(kiln_ref_compare(got, want, rtol, atol, &diff, err));
         if (!diff.ok)
-            reason = kiln_format(
-                a,
-                "output '%s': %" PRId64 " of %" PRId64 " elements differ; element %" PRId64
-                " must be %.9g, is %.9g",
-                output, diff.n_bad, kiln_type_elems(wt), diff.worst_index, diff.worst_want,
-                diff.worst_got);
+            reason = kiln_format(a,
+                                 "output '%s': %" PRId64 " of %" PRId64
+                                 " elements differ; element %" PRId64
+                                 " must be %.9g, is %.9g",
+                                 output, diff.n_bad, kiln_type_elems(wt),
+                                 diff.worst_index, diff.worst_want, diff.worst_got);
     }
     if (diff.max_abs > check->max_abs)
         check->max_abs = diff.max_abs;
@@ -61,8 +58,7 @@ kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *out
     return KILN_OK;
 }
 
-static void write_counts(kiln_json_writer *w, const size_t count[3])
-{
+static void write_counts(kiln_json_writer *w, const size_t count[3]) {
     kiln_json_begin_object(w);
     kiln_json_member_i64(w, "passed", (int64_t)count[KILN_PASSED]);
     kiln_json_member_i64(w, "failed", (int64_t)count[KILN_FAILED]);
@@ -70,9 +66,9 @@ static void write_counts(kiln_json_writer *w, const size_t count[3])
     kiln_json_end_object(w);
 }
 
-/* Few groups and many checks: one pass over the list per group, in order of first appearance. */
-static void write_groups(kiln_json_writer *w, const kiln_checks *c)
-{
+/* Few groups and many checks: one pass over the list per group, in order of first
+ * appearance. */
+static void write_groups(kiln_json_writer *w, const kiln_checks *c) {
     kiln_json_name(w, "groups");
     kiln_json_begin_object(w);
     for (size_t i = 0; i < c->list.n; i++) {
@@ -92,8 +88,7 @@ static void write_groups(kiln_json_writer *w, const kiln_checks *c)
     kiln_json_end_object(w);
 }
 
-static void write_check(kiln_json_writer *w, const kiln_check *x)
-{
+static void write_check(kiln_json_writer *w, const kiln_check *x) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "name", x->name);
     if (x->group[0] != '\0')
@@ -109,8 +104,7 @@ static void write_check(kiln_json_writer *w, const kiln_check *x)
     kiln_json_end_object(w);
 }
 
-void kiln_checks_json(kiln_buf *out, const kiln_checks *c)
-{
+void kiln_checks_json(kiln_buf *out, const kiln_checks *c) {
     const size_t count[3] = {[KILN_PASSED] = c->n_passed,
                              [KILN_FAILED] = c->n_failed,
                              [KILN_UNSUPPORTED] = c->n_unsupported};

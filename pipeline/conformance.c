@@ -1,15 +1,16 @@
-/* ONNX conformance folders: every model.onnx below a folder, run on its test data sets by the reference.
+/* ONNX conformance folders: every model.onnx below a folder, run on its test data sets
+ * by the reference.
  *
- * Layout: the ONNX project's backend test data. Inputs that decide a shape are graph inputs there, so every
- * input's value is given to the importer as a hint.
+ * Layout: the ONNX project's backend test data. Inputs that decide a shape are graph
+ * inputs there, so every input's value is given to the importer as a hint.
  */
 #include "pipeline/pipeline.h"
 
 #include <string.h>
 
 enum {
-    MAX_DEPTH = 6,     /* folders below the one given */
-    MAX_FILES = 64,    /* inputs or outputs of one test */
+    MAX_DEPTH = 6,  /* folders below the one given */
+    MAX_FILES = 64, /* inputs or outputs of one test */
     MAX_DATA_SETS = 16
 };
 
@@ -25,9 +26,8 @@ typedef struct test {
 
 typedef KILN_VEC(test) test_list;
 
-static kiln_status find_tests(kiln_arena *a, const char *dir, const char *name, int depth,
-                              test_list *out, kiln_err *err)
-{
+static kiln_status find_tests(kiln_arena *a, const char *dir, const char *name,
+                              int depth, test_list *out, kiln_err *err) {
     if (kiln_file_exists(kiln_path_join(a, dir, "model.onnx"))) {
         const test t = {.name = name[0] != '\0' ? name : kiln_path_base(dir),
                         .path = dir,
@@ -55,8 +55,7 @@ static kiln_status find_tests(kiln_arena *a, const char *dir, const char *name, 
 
 /* index.json: class, tier and tolerances by test name. */
 static kiln_status read_index(kiln_arena *a, const char *dir, test_list *tests,
-                              kiln_err *err)
-{
+                              kiln_err *err) {
     const char *path = kiln_path_join(a, dir, "index.json");
     if (!kiln_file_exists(path))
         return KILN_OK;
@@ -90,8 +89,7 @@ static kiln_status read_index(kiln_arena *a, const char *dir, test_list *tests,
 
 /* input_0.pb, input_1.pb, ... until one is missing. */
 static kiln_status read_tensors(kiln_arena *a, const char *dir, const char *prefix,
-                                kiln_tensor *out, size_t *n, kiln_err *err)
-{
+                                kiln_tensor *out, size_t *n, kiln_err *err) {
     for (*n = 0; *n < MAX_FILES; ++*n) {
         const char *path =
             kiln_path_join(a, dir, kiln_format(a, "%s_%zu.pb", prefix, *n));
@@ -108,10 +106,10 @@ typedef struct data_set {
     size_t n_in, n_want;
 } data_set;
 
-/* Imports the model for this data set: the shapes of the inputs are bound, their values are hints. */
+/* Imports the model for this data set: the shapes of the inputs are bound, their values
+ * are hints. */
 static kiln_status import_for(kiln_arena *a, const char *model, const data_set *d,
-                              kiln_graph **out, kiln_err *err)
-{
+                              kiln_graph **out, kiln_err *err) {
     kiln_declared_input *in = NULL;
     size_t n = 0;
     KILN_TRY(kiln_import_inputs(a, model, &in, &n, err));
@@ -134,13 +132,13 @@ static kiln_status import_for(kiln_arena *a, const char *model, const data_set *
 
 static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
                                 const kiln_conformance_options *o, kiln_check *check,
-                                kiln_err *err)
-{
+                                kiln_err *err) {
     data_set *d = kiln_new(a, data_set);
     const char *model = kiln_path_join(a, t->path, "model.onnx");
     kiln_declared_input *in = NULL;
     size_t n = 0;
-    /* The model first: what it asks for names the reason better than an unreadable tensor. */
+    /* The model first: what it asks for names the reason better than an unreadable
+     * tensor. */
     KILN_TRY(kiln_import_inputs(a, model, &in, &n, err));
     for (size_t i = 0; i < n; i++)
         if (!in[i].has_type)
@@ -152,9 +150,10 @@ static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
     KILN_TRY(import_for(a, model, d, &g, err));
     KILN_TRY(read_tensors(a, dir, "output", d->want, &d->n_want, err));
     if (g->inputs.n != d->n_in || g->outputs.n != d->n_want || d->n_want == 0)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "the graph has %zu inputs and %zu outputs, the data %zu and %zu",
-                         g->inputs.n, g->outputs.n, d->n_in, d->n_want);
+        return kiln_fail(
+            err, KILN_ERR_PARSE,
+            "the graph has %zu inputs and %zu outputs, the data %zu and %zu",
+            g->inputs.n, g->outputs.n, d->n_in, d->n_want);
     const kiln_pass_options passes = {
         .verify = true, .check = o->check_passes, .check_seed = 1};
     if (o->optimize)
@@ -162,19 +161,18 @@ static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
     kiln_tensor *got = kiln_array(a, kiln_tensor, g->outputs.n);
     KILN_TRY(kiln_ref_run(a, g, d->in, d->n_in, got, err));
     for (size_t i = 0; i < d->n_want; i++)
-        KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &got[i], &d->want[i],
-                                    t->rtol, t->atol, err));
+        KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &got[i],
+                                    &d->want[i], t->rtol, t->atol, err));
     return KILN_OK;
 }
 
 static kiln_status run_test(kiln_arena *a, const test *t,
                             const kiln_conformance_options *o, kiln_check *check,
-                            kiln_err *err)
-{
+                            kiln_err *err) {
     int n_sets = 0;
     for (; n_sets < MAX_DATA_SETS; n_sets++) {
-        const char *dir = kiln_path_join(
-            a, t->path, kiln_format(a, "test_data_set_%d", n_sets));
+        const char *dir =
+            kiln_path_join(a, t->path, kiln_format(a, "test_data_set_%d", n_sets));
         if (!kiln_dir_exists(dir))
             break;
         KILN_TRY(run_data_set(a, t, dir, o, check, err));
@@ -185,8 +183,7 @@ static kiln_status run_test(kiln_arena *a, const test *t,
 }
 
 /* The chain on one line: reasons are table cells. */
-static const char *one_line(kiln_arena *a, const char *text)
-{
+static const char *one_line(kiln_arena *a, const char *text) {
     char *line = kiln_str_dup(a, text);
     for (char *p = line; *p != '\0'; p++)
         if (*p == '\n')
@@ -196,8 +193,7 @@ static const char *one_line(kiln_arena *a, const char *text)
 
 kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     const kiln_conformance_options *o, kiln_checks *out,
-                                    kiln_err *err)
-{
+                                    kiln_err *err) {
     test_list tests = {0}, chosen = {0};
     KILN_TRY(find_tests(a, dir, "", 0, &tests, err));
     KILN_TRY(read_index(a, dir, &tests, err));

@@ -1,5 +1,6 @@
-/* A model against golden.json: every case's inputs are made or read and checked by their SHA-256, the model is
- * imported for their shapes, run by the reference, and compared with the outputs that another runtime made.
+/* A model against golden.json: every case's inputs are made or read and checked by
+ * their SHA-256, the model is imported for their shapes, run by the reference, and
+ * compared with the outputs that another runtime made.
  */
 #include "pipeline/golden.h"
 
@@ -9,8 +10,7 @@
 /* See kiln_verify_golden in pipeline.h for the reasons. */
 static const double golden_rtol = 1e-3, golden_atol_of_rms = 1e-4;
 
-static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err)
-{
+static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err) {
     /* golden.json spells dtypes as numpy does. */
     static const struct {
         const char *name;
@@ -21,14 +21,16 @@ static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err)
                     {"int64", KILN_I64},   {"uint64", KILN_U64},  {"bool", KILN_BOOL}};
     const char *name = kiln_json_string(kiln_json_get(j, "dtype"), "");
     size_t k = 0;
-    while (k < sizeof spelling / sizeof spelling[0] && strcmp(name, spelling[k].name) != 0)
+    while (k < sizeof spelling / sizeof spelling[0] &&
+           strcmp(name, spelling[k].name) != 0)
         k++;
     if (k == sizeof spelling / sizeof spelling[0])
         return kiln_fail(err, KILN_ERR_UNSUPPORTED, "dtype '%s' is not known", name);
     int64_t dim[KILN_MAX_RANK] = {0};
     int rank = 0;
     const kiln_json *shape = kiln_json_get(j, "shape");
-    for (const kiln_json *d = kiln_json_first(shape); d != NULL; d = kiln_json_next(d)) {
+    for (const kiln_json *d = kiln_json_first(shape); d != NULL;
+         d = kiln_json_next(d)) {
         if (rank == KILN_MAX_RANK)
             return kiln_fail(err, KILN_ERR_LIMIT, "'shape' has more than %d dimensions",
                              KILN_MAX_RANK);
@@ -39,19 +41,19 @@ static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err)
     return kiln_type_check(out, err);
 }
 
-static kiln_status check_sha256(const kiln_json *j, const kiln_tensor *t, kiln_err *err)
-{
+static kiln_status check_sha256(const kiln_json *j, const kiln_tensor *t,
+                                kiln_err *err) {
     char hex[KILN_SHA256_HEX];
     kiln_sha256_of(t->data, (size_t)kiln_type_bytes(&t->type), hex);
     const char *want = kiln_json_string(kiln_json_get(j, "sha256"), hex);
     if (strcmp(hex, want) != 0)
-        return kiln_fail(err, KILN_ERR_PARSE, "its SHA-256 must be %s, is %s", want, hex);
+        return kiln_fail(err, KILN_ERR_PARSE, "its SHA-256 must be %s, is %s", want,
+                         hex);
     return KILN_OK;
 }
 
 static kiln_status read_input(kiln_arena *a, const char *dir, const kiln_json *j,
-                              kiln_tensor *out, kiln_err *err)
-{
+                              kiln_tensor *out, kiln_err *err) {
     kiln_type t;
     KILN_TRY(read_type(j, &t, err));
     const char *npy = kiln_json_string(kiln_json_get(j, "npy"), NULL);
@@ -68,11 +70,11 @@ static kiln_status read_input(kiln_arena *a, const char *dir, const kiln_json *j
     return check_sha256(j, out, err);
 }
 
-/* The expected output and what of ours it stands for: all of it, or every stride-th element. */
+/* The expected output and what of ours it stands for: all of it, or every stride-th
+ * element. */
 static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *j,
                                const kiln_tensor *got, kiln_tensor *want,
-                               kiln_tensor *part, kiln_err *err)
-{
+                               kiln_tensor *part, kiln_err *err) {
     kiln_type t;
     KILN_TRY(read_type(j, &t, err));
     *part = *got;
@@ -87,7 +89,8 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
         return KILN_OK;
     int64_t stride = 0;
     if (!kiln_json_i64(kiln_json_get(j, "sample_stride"), &stride) || stride < 1)
-        return kiln_fail(err, KILN_ERR_PARSE, "'sample_stride' must be a positive integer");
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'sample_stride' must be a positive integer");
     if (got->type.dtype != t.dtype || !kiln_type_same_shape(&got->type, &t)) {
         want->type = t; /* the comparison will say how they differ */
         return KILN_OK;
@@ -105,8 +108,7 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
     return KILN_OK;
 }
 
-static double rms_of(kiln_arena *a, const kiln_tensor *t)
-{
+static double rms_of(kiln_arena *a, const kiln_tensor *t) {
     kiln_wide w = kiln_wide_new(a, &t->type);
     kiln_widen(&t->type, t->data, &w);
     const int64_t n = kiln_type_elems(&t->type);
@@ -119,8 +121,7 @@ static double rms_of(kiln_arena *a, const kiln_tensor *t)
     return n > 0 ? sqrt(sum / (double)n) : 0;
 }
 
-static int find_output(const kiln_graph *g, const char *name, size_t position)
-{
+static int find_output(const kiln_graph *g, const char *name, size_t position) {
     for (size_t i = 0; i < g->outputs.n; i++)
         if (name != NULL && strcmp(g->output_names.v[i], name) == 0)
             return (int)i;
@@ -129,15 +130,15 @@ static int find_output(const kiln_graph *g, const char *name, size_t position)
 
 /* Inputs by name where golden.json gives one, else by position. */
 static kiln_status read_inputs(kiln_arena *a, const char *model, const char *dir,
-                               const kiln_json *list, kiln_value_binding **out, size_t *n,
-                               kiln_err *err)
-{
+                               const kiln_json *list, kiln_value_binding **out,
+                               size_t *n, kiln_err *err) {
     kiln_declared_input *in = NULL;
     size_t n_in = 0;
     KILN_TRY(kiln_import_inputs(a, model, &in, &n_in, err));
     *n = kiln_json_size(list);
     if (*n > n_in)
-        return kiln_fail(err, KILN_ERR_SHAPE, "%zu inputs for a model of %zu", *n, n_in);
+        return kiln_fail(err, KILN_ERR_SHAPE, "%zu inputs for a model of %zu", *n,
+                         n_in);
     *out = kiln_array(a, kiln_value_binding, *n);
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
@@ -153,9 +154,9 @@ static kiln_status read_inputs(kiln_arena *a, const char *model, const char *dir
 }
 
 static kiln_status import_case(kiln_arena *a, const char *model,
-                               const kiln_import_options *o, const kiln_value_binding *in,
-                               size_t n_in, kiln_graph **out, kiln_err *err)
-{
+                               const kiln_import_options *o,
+                               const kiln_value_binding *in, size_t n_in,
+                               kiln_graph **out, kiln_err *err) {
     kiln_import_options with = o != NULL ? *o : (kiln_import_options){0};
     kiln_shape_binding *shapes =
         kiln_array(a, kiln_shape_binding, with.n_shapes + n_in);
@@ -177,9 +178,8 @@ static kiln_status import_case(kiln_arena *a, const char *model,
 
 /* The graph may have fewer inputs than the case (fixed ones): matched by name. */
 static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
-                             const kiln_value_binding *in, size_t n_in, kiln_tensor **out,
-                             kiln_err *err)
-{
+                             const kiln_value_binding *in, size_t n_in,
+                             kiln_tensor **out, kiln_err *err) {
     kiln_tensor *given = kiln_array(a, kiln_tensor, g->inputs.n);
     for (size_t i = 0; i < g->inputs.n; i++) {
         size_t k = 0;
@@ -195,9 +195,9 @@ static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
 }
 
 static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
-                            const kiln_import_options *o, const kiln_pass_options *passes,
-                            const kiln_json *j, kiln_check *check, kiln_err *err)
-{
+                            const kiln_import_options *o,
+                            const kiln_pass_options *passes, const kiln_json *j,
+                            kiln_check *check, kiln_err *err) {
     kiln_value_binding *in = NULL;
     size_t n_in = 0;
     kiln_graph *g = NULL;
@@ -229,8 +229,7 @@ static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
 kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
                                const kiln_import_options *o,
                                const kiln_pass_options *passes, kiln_checks *out,
-                               kiln_err *err)
-{
+                               kiln_err *err) {
     const char *path = kiln_path_join(a, dir, "golden.json");
     const kiln_json *doc = NULL;
     KILN_TRY(kiln_json_read(a, path, &doc, err));
@@ -238,8 +237,10 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
     if (kiln_json_size(cases) == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' lists no cases", path);
     int index = 0;
-    for (const kiln_json *j = kiln_json_first(cases); j != NULL; j = kiln_json_next(j)) {
-        kiln_check c = {.name = kiln_format(a, "case %d", index), .group = "", .reason = ""};
+    for (const kiln_json *j = kiln_json_first(cases); j != NULL;
+         j = kiln_json_next(j)) {
+        kiln_check c = {
+            .name = kiln_format(a, "case %d", index), .group = "", .reason = ""};
         const int64_t begin = kiln_now_ns();
         const kiln_status st = run_case(a, model, dir, o, passes, j, &c, err);
         if (st != KILN_OK) {

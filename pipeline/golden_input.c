@@ -1,8 +1,9 @@
-/* Golden inputs from a generator: counter-based, so that they can be made again in any language.
+/* Golden inputs from a generator: counter-based, so that they can be made again in any
+ * language.
  *
- * u(i, s) is kiln_counter_unit. uniform: lo + u * (hi - lo) in double, rounded once to the dtype; int:
- * lo + floor(u * (hi - lo + 1)); blocks (image-like): u mixes a coarse 16x16 block pattern per channel
- * with fine noise; const: one value.
+ * u(i, s) is kiln_counter_unit. uniform: lo + u * (hi - lo) in double, rounded once to
+ * the dtype; int: lo + floor(u * (hi - lo + 1)); blocks (image-like): u mixes a coarse
+ * 16x16 block pattern per channel with fine noise; const: one value.
  */
 #include "pipeline/golden.h"
 
@@ -18,18 +19,18 @@ typedef struct generator {
     bool is_nhwc;
 } generator;
 
-static kiln_status read_generator(const kiln_json *gen, generator *out, kiln_err *err)
-{
+static kiln_status read_generator(const kiln_json *gen, generator *out, kiln_err *err) {
     static const char *const word[] = {"uniform", "int", "blocks", "const"};
     const char *name = kiln_json_string(kiln_json_get(gen, "kind"), "");
     int k = 0;
     while (k < 4 && strcmp(name, word[k]) != 0)
         k++;
     if (k == 4)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "input generator '%s' is not known; known: uniform, int, blocks, "
-                         "const",
-                         name);
+        return kiln_fail(
+            err, KILN_ERR_UNSUPPORTED,
+            "input generator '%s' is not known; known: uniform, int, blocks, "
+            "const",
+            name);
     const char *layout = kiln_json_string(kiln_json_get(gen, "layout"), "NCHW");
     *out = (generator){
         .kind = (kind)k,
@@ -42,12 +43,12 @@ static kiln_status read_generator(const kiln_json *gen, generator *out, kiln_err
     return KILN_OK;
 }
 
-static double unit(const generator *g, const kiln_type *t, int64_t i)
-{
+static double unit(const generator *g, const kiln_type *t, int64_t i) {
     const double fine = kiln_counter_unit((uint32_t)i, g->seed);
     if (g->kind != BLOCKS)
         return fine;
-    /* x, y, c from the last three axes; an axis that is not there counts as one element. */
+    /* x, y, c from the last three axes; an axis that is not there counts as one
+     * element. */
     int64_t dim[3] = {1, 1, 1};
     for (int k = 0; k < 3 && k < t->rank; k++)
         dim[2 - k] = t->dim[t->rank - 1 - k];
@@ -59,10 +60,9 @@ static double unit(const generator *g, const kiln_type *t, int64_t i)
     return 0.75 * kiln_counter_unit((uint32_t)block, g->seed + 1) + 0.25 * fine;
 }
 
-kiln_status kiln_golden_generate(kiln_arena *a, const kiln_json *gen, const kiln_type *t,
-                                 kiln_tensor *out, kiln_err *err)
-{
-    generator g;
+kiln_status kiln_golden_generate(kiln_arena *a, const kiln_json *gen,
+                                 const kiln_type *t, kiln_tensor *out, kiln_err *err) {
+    generator g = {.kind = CONST};
     KILN_TRY(read_generator(gen, &g, err));
     kiln_wide w = kiln_wide_new(a, t);
     const int64_t n = kiln_type_elems(t);

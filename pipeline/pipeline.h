@@ -1,5 +1,5 @@
-/* pipeline: the batch. Today its first stage: verification of imported models by the reference interpreter
- * against data that nobody here made.
+/* pipeline: the batch. Today its first stage: verification of imported models by the
+ * reference interpreter against data that nobody here made.
  */
 #ifndef KILN_PIPELINE_PIPELINE_H
 #define KILN_PIPELINE_PIPELINE_H
@@ -19,10 +19,12 @@ const char *kiln_outcome_name(kiln_outcome o); /* "passed", "failed", "unsupport
 /* One conformance test, or one golden case. */
 typedef struct kiln_check {
     const char *name;
-    const char *group;  /* conformance: "class a core", ...; "" when the folder has no index */
+    const char
+        *group; /* conformance: "class a core", ...; "" when the folder has no index */
     kiln_outcome outcome;
     const char *reason; /* one line; "" when passed */
-    /* Passed and failed comparisons: the output that was farthest from its expectation. */
+    /* Passed and failed comparisons: the output that was farthest from its expectation.
+     */
     double max_abs, max_rel;
     double rms_error, rms_want;
     int64_t time_ms;
@@ -33,10 +35,11 @@ typedef struct kiln_checks {
     size_t n_passed, n_failed, n_unsupported;
 } kiln_checks;
 
-/* One folder of ONNX conformance tests (model.onnx and test_data_set_*, at any depth; index.json where there
- * is one names class and tier), in order of name. Every test ends in an outcome; the call fails only when the
- * folder cannot be read or holds no test. Comparison rule of the ONNX backend test runner: shape and dtype
- * equal, |got - want| <= 1e-7 + 1e-3 * |want|, or as index.json says. */
+/* One folder of ONNX conformance tests (model.onnx and test_data_set_*, at any depth;
+ * index.json where there is one names class and tier), in order of name. Every test
+ * ends in an outcome; the call fails only when the folder cannot be read or holds no
+ * test. Comparison rule of the ONNX backend test runner: shape and dtype equal, |got -
+ * want| <= 1e-7 + 1e-3 * |want|, or as index.json says. */
 typedef struct kiln_conformance_options {
     const char *filter; /* only tests whose name contains this; NULL: all */
     bool optimize;      /* run the graph passes before the reference */
@@ -48,18 +51,20 @@ kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     const kiln_conformance_options *o, kiln_checks *out,
                                     kiln_err *err);
 
-/* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or sampled), every case.
+/* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or
+ * sampled), every case.
  *
- * Tolerance: rtol 1e-3 plus atol 1e-4 of the output's root mean square. The expected values were computed in
- * float32 by another runtime, whose rounding errors grow with depth: about sqrt(layers) * 2^-24 * sqrt(k) of
- * the typical magnitude (1e-5 for the deepest model here), while the reference rounds each operator once. */
+ * Tolerance: rtol 1e-3 plus atol 1e-4 of the output's root mean square. The expected
+ * values were computed in float32 by another runtime, whose rounding errors grow with
+ * depth: about sqrt(layers) * 2^-24 * sqrt(k) of the typical magnitude (1e-5 for the
+ * deepest model here), while the reference rounds each operator once. */
 kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
                                const kiln_import_options *o,
                                const kiln_pass_options *passes, kiln_checks *out,
                                kiln_err *err);
 
-/* Compares one output and marks the check failed, with a reason in `a`, where dtype, shape or a value
- * differs; keeps the largest errors seen. */
+/* Compares one output and marks the check failed, with a reason in `a`, where dtype,
+ * shape or a value differs; keeps the largest errors seen. */
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
                                double rtol, double atol, kiln_err *err);

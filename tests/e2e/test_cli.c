@@ -13,7 +13,8 @@ enum { MAX_ARGS = 10 };
 
 typedef struct row {
     const char *name;
-    const char *arg[MAX_ARGS]; /* behind the program; "@x" is a file that prepare() makes */
+    const char
+        *arg[MAX_ARGS]; /* behind the program; "@x" is a file that prepare() makes */
     int code;
     const char *out, *err; /* parts of the streams; NULL: nothing is asked */
 } row;
@@ -22,11 +23,19 @@ typedef struct row {
 #define GOLDEN "demo/samplenet/golden"
 
 static row rows[] = {
-    {"says_how_to_use_it_when_called_without_a_verb", {NULL}, 2, NULL, "usage: kiln VERB"},
+    {"says_how_to_use_it_when_called_without_a_verb",
+     {NULL},
+     2,
+     NULL,
+     "usage: kiln VERB"},
     {"prints_help_to_stdout", {"--help"}, 0, "exit codes: 0 good", NULL},
     {"prints_its_version", {"--version"}, 0, "kiln ", NULL},
     {"guesses_a_misspelt_verb", {"inspct"}, 2, NULL, "did you mean 'inspect'?"},
-    {"refuses_an_unknown_verb", {"frobnicate"}, 2, NULL, "kiln has no verb 'frobnicate'"},
+    {"refuses_an_unknown_verb",
+     {"frobnicate"},
+     2,
+     NULL,
+     "kiln has no verb 'frobnicate'"},
     {"every_verb_has_an_example_inspect", {"inspect", "--help"}, 0, "example:\n", NULL},
     {"every_verb_has_an_example_verify", {"verify", "--help"}, 0, "example:\n", NULL},
     {"every_verb_has_an_example_doctor", {"doctor", "--help"}, 0, "example:\n", NULL},
@@ -128,7 +137,11 @@ static row rows[] = {
      NULL,
      "holds no conformance test"},
     {"looks_at_the_machine", {"doctor"}, 0, "cpu: ", NULL},
-    {"writes_what_it_found_as_json", {"doctor", "--json", "-"}, 0, "\"ok\": true", NULL},
+    {"writes_what_it_found_as_json",
+     {"doctor", "--json", "-"},
+     0,
+     "\"ok\": true",
+     NULL},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -137,9 +150,9 @@ typedef struct fixture {
     const char *dir; /* scratch folder */
 } fixture;
 
-/* A copy of the demo's golden folder with the outputs of its two cases exchanged: they cannot match. */
-static void make_wrong_golden(kiln_arena *a, const char *dir)
-{
+/* A copy of the demo's golden folder with the outputs of its two cases exchanged: they
+ * cannot match. */
+static void make_wrong_golden(kiln_arena *a, const char *dir) {
     static const char *const copy[][2] = {
         {"golden.json", "golden.json"}, {"c0_in0.npy", "c0_in0.npy"},
         {"c1_in0.npy", "c1_in0.npy"},   {"c0_out0.npy", "c1_out0.npy"},
@@ -149,19 +162,18 @@ static void make_wrong_golden(kiln_arena *a, const char *dir)
     assert_int_equal(kiln_dir_make(dir, &err), KILN_OK);
     for (size_t i = 0; i < sizeof copy / sizeof copy[0]; i++) {
         kiln_str bytes;
-        assert_int_equal(kiln_file_map(a, kiln_path_join(a, GOLDEN, copy[i][0]), 0, &bytes,
-                                       &err),
-                         KILN_OK);
-        assert_int_equal(kiln_file_write(kiln_path_join(a, dir, copy[i][1]), bytes.p,
-                                         bytes.n, &err),
-                         KILN_OK);
+        assert_int_equal(
+            kiln_file_map(a, kiln_path_join(a, GOLDEN, copy[i][0]), 0, &bytes, &err),
+            KILN_OK);
+        assert_int_equal(
+            kiln_file_write(kiln_path_join(a, dir, copy[i][1]), bytes.p, bytes.n, &err),
+            KILN_OK);
     }
 }
 
 static fixture shared;
 
-static int prepare(void **state)
-{
+static int prepare(void **state) {
     (void)state;
     fixture *f = &shared;
     kiln_arena_init(&f->arena);
@@ -172,8 +184,7 @@ static int prepare(void **state)
     return 0;
 }
 
-static int clean_up(void **state)
-{
+static int clean_up(void **state) {
     (void)state;
     kiln_err err = {0};
     const kiln_status st = kiln_remove_tree(shared.dir, &err);
@@ -181,8 +192,7 @@ static int clean_up(void **state)
     return st == KILN_OK ? 0 : -1;
 }
 
-static void check_program(void **state)
-{
+static void check_program(void **state) {
     const row *r = *state;
     fixture *f = &shared;
     const char *program = getenv("KILN");
@@ -211,14 +221,15 @@ static void check_program(void **state)
     if (r->out != NULL && r->out[0] == '"') {
         const kiln_json *doc = NULL;
         assert_int_equal(
-            kiln_json_parse(&f->arena, result.out, "standard output", &doc, &err), KILN_OK);
+            kiln_json_parse(&f->arena, result.out, "standard output", &doc, &err),
+            KILN_OK);
     }
 }
 
-int main(void)
-{
+int main(void) {
     static struct CMUnitTest tests[N_ROWS];
     for (size_t i = 0; i < N_ROWS; i++)
-        tests[i] = (struct CMUnitTest){rows[i].name, check_program, NULL, NULL, &rows[i]};
+        tests[i] =
+            (struct CMUnitTest){rows[i].name, check_program, NULL, NULL, &rows[i]};
     return cmocka_run_group_tests(tests, prepare, clean_up);
 }

@@ -1,5 +1,6 @@
-/* ../shared/onnx-node-tests by the reference interpreter: how many pass, and that every other test ends in a
- * named reason. The floor rises with what kiln supports; it never falls. */
+/* ../shared/onnx-node-tests by the reference interpreter: how many pass, and that every
+ * other test ends in a named reason. The floor rises with what kiln supports; it never
+ * falls. */
 #include "base/base.h"
 #include "pipeline/pipeline.h"
 
@@ -20,8 +21,7 @@ enum {
 static kiln_arena arena;
 static kiln_checks checks;
 
-static int run_all(void **state)
-{
+static int run_all(void **state) {
     (void)state;
     kiln_arena_init(&arena);
     if (!kiln_dir_exists(DIR))
@@ -34,23 +34,20 @@ static int run_all(void **state)
     return st == KILN_OK ? 0 : -1;
 }
 
-static int free_all(void **state)
-{
+static int free_all(void **state) {
     (void)state;
     kiln_arena_fini(&arena);
     return 0;
 }
 
-static void need_data(void)
-{
+static void need_data(void) {
     if (checks.list.n > 0)
         return;
     print_message("skipped: " DIR " is not here\n");
     skip();
 }
 
-static void enough_core_tests_pass(void **state)
-{
+static void enough_core_tests_pass(void **state) {
     (void)state;
     need_data();
     size_t passed = 0, total = 0;
@@ -62,12 +59,12 @@ static void enough_core_tests_pass(void **state)
     }
     print_message("class a core: %zu of %zu pass; all: %zu passed, %zu failed, %zu "
                   "unsupported\n",
-                  passed, total, checks.n_passed, checks.n_failed, checks.n_unsupported);
+                  passed, total, checks.n_passed, checks.n_failed,
+                  checks.n_unsupported);
     assert_true(passed >= FLOOR_CORE);
 }
 
-static void every_other_test_names_its_reason(void **state)
-{
+static void every_other_test_names_its_reason(void **state) {
     (void)state;
     need_data();
     for (size_t i = 0; i < checks.list.n; i++) {
@@ -77,8 +74,7 @@ static void every_other_test_names_its_reason(void **state)
     }
 }
 
-static void nothing_is_wrong_without_saying_so(void **state)
-{
+static void nothing_is_wrong_without_saying_so(void **state) {
     (void)state;
     need_data();
     for (size_t i = 0; i < checks.list.n; i++) {
@@ -94,8 +90,7 @@ static void nothing_is_wrong_without_saying_so(void **state)
     assert_int_equal(wrong, 0);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enough_core_tests_pass),
         cmocka_unit_test(every_other_test_names_its_reason),

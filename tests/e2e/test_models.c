@@ -1,5 +1,6 @@
-/* The trained float ONNX models of ../shared/models against golden outputs of another runtime, by the
- * reference interpreter: as imported, and after every graph pass (each compared with the reference too). */
+/* The trained float ONNX models of ../shared/models against golden outputs of another
+ * runtime, by the reference interpreter: as imported, and after every graph pass (each
+ * compared with the reference too). */
 #include "base/base.h"
 #include "pipeline/pipeline.h"
 
@@ -30,8 +31,7 @@ static row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-static void check_golden(const row *r, const kiln_pass_options *passes)
-{
+static void check_golden(const row *r, const kiln_pass_options *passes) {
     kiln_arena a;
     kiln_arena_init(&a);
     const char *model = kiln_format(&a, MODELS "/files/%s/%s", r->name, r->file);
@@ -43,12 +43,13 @@ static void check_golden(const row *r, const kiln_pass_options *passes)
     }
     kiln_err err = {0};
     kiln_checks checks = {0};
-    const kiln_status st = kiln_verify_golden(&a, model, golden, NULL, passes, &checks, &err);
+    const kiln_status st =
+        kiln_verify_golden(&a, model, golden, NULL, passes, &checks, &err);
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *c = &checks.list.v[i];
-        print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name, c->name,
-                      kiln_outcome_name(c->outcome), c->reason, c->rms_error, c->rms_want,
-                      (long long)c->time_ms);
+        print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name,
+                      c->name, kiln_outcome_name(c->outcome), c->reason, c->rms_error,
+                      c->rms_want, (long long)c->time_ms);
     }
     if (st != KILN_OK)
         print_error("%s\n", err.text);
@@ -59,33 +60,27 @@ static void check_golden(const row *r, const kiln_pass_options *passes)
     assert_int_equal(n_passed, n);
 }
 
-static void matches_as_imported(void **state)
-{
-    check_golden(*state, NULL);
-}
+static void matches_as_imported(void **state) { check_golden(*state, NULL); }
 
-static void matches_after_checked_passes(void **state)
-{
+static void matches_after_checked_passes(void **state) {
     const kiln_pass_options passes = {.verify = true, .check = true, .check_seed = 7};
     check_golden(*state, &passes);
 }
 
-int main(void)
-{
+int main(void) {
     static struct CMUnitTest tests[2 * N_ROWS];
     static char names[2 * N_ROWS][64];
     for (size_t i = 0; i < N_ROWS; i++) {
         kiln_arena a;
         kiln_arena_init(&a);
         strncpy(names[2 * i], kiln_format(&a, "%s_as_imported", rows[i].name), 63);
-        strncpy(names[2 * i + 1], kiln_format(&a, "%s_after_checked_passes", rows[i].name),
-                63);
+        strncpy(names[2 * i + 1],
+                kiln_format(&a, "%s_after_checked_passes", rows[i].name), 63);
         kiln_arena_fini(&a);
-        tests[2 * i] =
-            (struct CMUnitTest){names[2 * i], matches_as_imported, NULL, NULL, &rows[i]};
-        tests[2 * i + 1] = (struct CMUnitTest){names[2 * i + 1],
-                                               matches_after_checked_passes, NULL, NULL,
-                                               &rows[i]};
+        tests[2 * i] = (struct CMUnitTest){names[2 * i], matches_as_imported, NULL,
+                                           NULL, &rows[i]};
+        tests[2 * i + 1] = (struct CMUnitTest){
+            names[2 * i + 1], matches_after_checked_passes, NULL, NULL, &rows[i]};
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
