@@ -38,6 +38,8 @@ int kiln_sweep_uses(const kiln_sweep *s, const kiln_value *v);
  * what it uses. */
 void kiln_sweep_resolve(const kiln_sweep *s, kiln_node *n);
 void kiln_sweep_count(kiln_sweep *s, const kiln_node *n);
+/* Input k of a kept node becomes v; k == n->n_in appends one. */
+void kiln_sweep_set_in(kiln_sweep *s, kiln_node *n, int k, kiln_value *v);
 /* Appends a node before the one at hand; `like` gives its name and that of its output.
  */
 kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node *like,

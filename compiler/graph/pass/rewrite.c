@@ -51,6 +51,28 @@ void kiln_sweep_keep(kiln_sweep *s, kiln_node *n) {
     kiln_vec_push(s->g->arena, &s->g->nodes, n);
 }
 
+static bool is_unused(const kiln_sweep *s, const kiln_node *n) {
+    for (int k = 0; k < n->n_out; k++)
+        if (s->uses.v[n->out[k]->id] > 0)
+            return false;
+    return true;
+}
+
+void kiln_sweep_set_in(kiln_sweep *s, kiln_node *n, int k, kiln_value *v) {
+    make_room(s);
+    if (k == n->n_in) {
+        kiln_value **in = kiln_array(s->g->arena, kiln_value *, k + 1);
+        for (int i = 0; i < k; i++)
+            in[i] = n->in[i];
+        n->in = in;
+        n->n_in = k + 1;
+    }
+    add_uses(s, n->in[k], -1);
+    n->in[k] = v;
+    add_uses(s, v, 1);
+    s->cx->changed = true;
+}
+
 void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to) {
     make_room(s);
     KILN_ASSERT(from != to, "value '%s' would replace itself", from->name);
@@ -60,9 +82,22 @@ void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to) {
     s->cx->changed = true;
 }
 
+/* A node before that nothing uses any more is dead: what it used is used once less too,
+ * so that "the only use" means what it says. eliminate_dead drops it. */
 void kiln_sweep_drop(kiln_sweep *s, const kiln_node *n) {
-    for (int k = 0; k < n->n_in; k++)
-        add_uses(s, n->in[k], -1);
+    make_room(s);
+    KILN_VEC(const kiln_node *) dead = {0};
+    kiln_vec_push(s->cx->scratch, &dead, n);
+    while (dead.n > 0) {
+        const kiln_node *d = dead.v[--dead.n];
+        for (int k = 0; k < d->n_in; k++) {
+            for (const kiln_value *v = d->in[k]; v != NULL; v = v->count) {
+                s->uses.v[v->id]--;
+                if (v->def != NULL && is_unused(s, v->def))
+                    kiln_vec_push(s->cx->scratch, &dead, v->def);
+            }
+        }
+    }
     s->cx->changed = true;
 }
 

@@ -1,0 +1,158 @@
+/* Data movement that moves nothing, and two movements that are one. */
+#include "compiler/graph/pass/simplify.h"
+
+/* The node that makes v, if it is of this operator. */
+static const kiln_node *maker(const kiln_value *v, const kiln_op_def *op) {
+    return v->def != NULL && v->def->op == op ? v->def : NULL;
+}
+
+static bool keeps_type(const kiln_node *n) {
+    return kiln_type_eq(&n->in[0]->type, &n->out[0]->type);
+}
+
+/* For operators that give their input back when its type stays. */
+kiln_status kiln_simplify_same_type(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    (void)s;
+    if (keeps_type(n))
+        *same = n->in[0];
+    return KILN_OK;
+}
+
+/* ---- cast
+ * --------------------------------------------------------------------------------------
+ */
+
+/* Has every value of `from` an equal one in `to`? Subnormals included; a NaN stays a
+ * NaN. */
+static bool holds_all(kiln_dtype to, kiln_dtype from) {
+    const kiln_dtype_info *t = kiln_dtype_get(to), *f = kiln_dtype_get(from);
+    if (to == from)
+        return true;
+    if (to == KILN_BOOL)
+        return false;
+    if (f->is_float)
+        return to == KILN_F64 || (to == KILN_F32 && from != KILN_F64);
+    if (t->is_float) { /* |min| is a power of two, so the largest value decides */
+        const bool is_wide = f->bytes == 8; /* u64 has more than max_i says */
+        return !is_wide && f->max_i < (int64_t)1 << t->mantissa_bits;
+    }
+    if (from == KILN_U64)
+        return false;
+    return f->min_i >= t->min_i && f->max_i <= t->max_i;
+}
+
+/* cast to C of cast to B of an A: the middle step can go where B holds all of A, and C
+ * reads the value as before. Floats and integers are cut down by different rules, so A
+ * and B must be of one kind, or C be A again. */
+kiln_status kiln_simplify_cast(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    if (keeps_type(n)) {
+        *same = n->in[0];
+        return KILN_OK;
+    }
+    const kiln_node *first = maker(n->in[0], &kiln_op_cast);
+    if (first == NULL)
+        return KILN_OK;
+    kiln_value *x = first->in[0];
+    const kiln_dtype a = x->type.dtype, b = n->in[0]->type.dtype,
+                     c = n->out[0]->type.dtype;
+    if (!holds_all(b, a))
+        return KILN_OK;
+    if (a == c) {
+        *same = x;
+        return KILN_OK;
+    }
+    if (kiln_dtype_is_float(a) != kiln_dtype_is_float(b))
+        return KILN_OK;
+    const kiln_attr_arg to = kiln_arg_dtype("to", c);
+    return kiln_sweep_add(s, &kiln_op_cast, n, &x, 1, &to, 1, same);
+}
+
+/* ---- shape and order
+ * --------------------------------------------------------------------------- */
+
+kiln_status kiln_simplify_reshape(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    if (keeps_type(n)) {
+        *same = n->in[0];
+        return KILN_OK;
+    }
+    const kiln_node *first = maker(n->in[0], &kiln_op_reshape);
+    if (first == NULL)
+        return KILN_OK;
+    kiln_value *x = first->in[0];
+    const kiln_type *to = &n->out[0]->type;
+    if (kiln_type_eq(&x->type, to)) {
+        *same = x;
+        return KILN_OK;
+    }
+    const kiln_attr_arg shape = kiln_arg_ints("shape", to->dim, (size_t)to->rank);
+    return kiln_sweep_add(s, &kiln_op_reshape, n, &x, 1, &shape, 1, same);
+}
+
+static bool is_identity(const int64_t *perm, int rank) {
+    for (int i = 0; i < rank; i++)
+        if (perm[i] != i)
+            return false;
+    return true;
+}
+
+/* transpose(transpose(x, p), q)[i] is axis p[q[i]] of x. */
+kiln_status kiln_simplify_transpose(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    const int rank = n->out[0]->type.rank;
+    const int64_t *outer = kiln_node_attr(n, "perm")->ints;
+    if (is_identity(outer, rank)) {
+        *same = n->in[0];
+        return KILN_OK;
+    }
+    const kiln_node *first = maker(n->in[0], &kiln_op_transpose);
+    if (first == NULL)
+        return KILN_OK;
+    kiln_value *x = first->in[0];
+    const int64_t *inner = kiln_node_attr(first, "perm")->ints;
+    int64_t both[KILN_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        both[i] = inner[outer[i]];
+    if (is_identity(both, rank)) {
+        *same = x;
+        return KILN_OK;
+    }
+    const kiln_attr_arg perm = kiln_arg_ints("perm", both, (size_t)rank);
+    return kiln_sweep_add(s, &kiln_op_transpose, n, &x, 1, &perm, 1, same);
+}
+
+/* ---- parts
+ * -------------------------------------------------------------------------------------
+ */
+
+kiln_status kiln_simplify_pad(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    (void)s;
+    const kiln_attr *pads = kiln_node_attr(n, "pads");
+    for (size_t i = 0; i < pads->n; i++)
+        if (pads->ints[i] != 0)
+            return KILN_OK;
+    *same = n->in[0];
+    return KILN_OK;
+}
+
+/* All elements of an axis are taken forwards, or there is but one. */
+kiln_status kiln_simplify_slice(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    (void)s;
+    const kiln_attr *steps = kiln_node_attr(n, "steps");
+    if (!keeps_type(n))
+        return KILN_OK;
+    for (int i = 0; i < n->out[0]->type.rank; i++)
+        if (n->out[0]->type.dim[i] > 1 && steps->ints[i] < 0)
+            return KILN_OK;
+    *same = n->in[0];
+    return KILN_OK;
+}
+
+/* One part that is the whole, the others being empty. */
+kiln_status kiln_simplify_concat(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    (void)s;
+    for (int k = 0; k < n->n_in; k++)
+        if (kiln_type_eq(&n->in[k]->type, &n->out[0]->type)) {
+            *same = n->in[k];
+            return KILN_OK;
+        }
+    return KILN_OK;
+}
