@@ -8,25 +8,25 @@
 
 enum { N_POOL_ARGS = KILN_ONNX_SPATIAL_ARGS + 2 };
 
-/* With ceil_mode, SAME pads still come from out = ceil(in / stride), which then divides
- * evenly. */
+/* `s` holds what args point to. With ceil_mode, SAME pads still come from out = ceil(in
+ * / stride), which then divides evenly. */
 static kiln_status pool_args(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value **x,
-                             kiln_attr_arg *args) {
-    kiln_onnx_spatial s;
+                             kiln_onnx_spatial *s, kiln_attr_arg *args) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", x));
-    KILN_TRY(kiln_onnx_read_spatial(cx, n, *x, NULL, &s));
-    if (s.is_same)
-        kiln_onnx_same_pads(&s);
-    args[0] = kiln_arg_ints("kernel", s.kernel, (size_t)s.n);
+    KILN_TRY(kiln_onnx_read_spatial(cx, n, *x, NULL, s));
+    if (s->is_same)
+        kiln_onnx_same_pads(s);
+    args[0] = kiln_arg_ints("kernel", s->kernel, (size_t)s->n);
     args[1] = kiln_arg_bool("ceil_mode", kiln_onnx_attr_i(cx, n, "ceil_mode", 0) != 0);
-    kiln_onnx_spatial_args(&s, args + 2);
+    kiln_onnx_spatial_args(s, args + 2);
     return KILN_OK;
 }
 
 kiln_status kiln_onnx_import_max_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *y[2];
+    kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, args));
+    KILN_TRY(pool_args(cx, n, &x, &s, args));
     args[N_POOL_ARGS] =
         kiln_arg_bool("column_major", kiln_onnx_attr_i(cx, n, "storage_order", 0) != 0);
     const int n_out = kiln_onnx_wants(n, 1) ? 2 : 1;
@@ -39,8 +39,9 @@ kiln_status kiln_onnx_import_max_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 
 kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *y;
+    kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, args));
+    KILN_TRY(pool_args(cx, n, &x, &s, args));
     args[N_POOL_ARGS] = kiln_arg_bool(
         "count_include_pad", kiln_onnx_attr_i(cx, n, "count_include_pad", 0) != 0);
     KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_avg_pool, x, args, N_POOL_ARGS + 1, &y));
@@ -50,8 +51,9 @@ kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 
 kiln_status kiln_onnx_import_lp_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *y;
+    kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, args));
+    KILN_TRY(pool_args(cx, n, &x, &s, args));
     args[N_POOL_ARGS] = kiln_arg_int("p", kiln_onnx_attr_i(cx, n, "p", 2));
     KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_lp_pool, x, args, N_POOL_ARGS + 1, &y));
     kiln_onnx_set(cx, n, 0, y);

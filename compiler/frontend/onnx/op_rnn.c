@@ -46,19 +46,12 @@ static bool same_word(kiln_str a, const char *b) {
     return i == a.n && b[i] == '\0';
 }
 
-static kiln_status find_activation(kiln_onnx_cx *cx, kiln_str name,
-                                   const activation **out) {
+static const activation *find_activation(kiln_str name) {
     for (size_t i = 0; i < N_ACTIVATIONS; i++) {
-        if (same_word(name, activations[i].onnx)) {
-            *out = &activations[i];
-            return KILN_OK;
-        }
+        if (same_word(name, activations[i].onnx))
+            return &activations[i];
     }
-    return kiln_onnx_fail(
-        cx, KILN_ERR_PARSE,
-        "attribute 'activations' must name activations of RNN-22, has "
-        "'%s'",
-        kiln_str_printable(kiln_onnx_arena(cx), name, 40));
+    return NULL;
 }
 
 typedef struct chosen {
@@ -83,8 +76,12 @@ static kiln_status read_activations(kiln_onnx_cx *cx, const kiln_onnx_node *n,
             "attribute 'activations' must have at most %d names, has %zu",
             (int)MAX_ACTIVATIONS, n_names);
     for (size_t i = 0; i < n_names; i++) {
-        const activation *a;
-        KILN_TRY(find_activation(cx, names[i], &a));
+        const activation *a = find_activation(names[i]);
+        if (a == NULL)
+            return kiln_onnx_fail(
+                cx, KILN_ERR_PARSE,
+                "attribute 'activations' must name activations of RNN-22, has '%s'",
+                kiln_str_printable(kiln_onnx_arena(cx), names[i], 40));
         c->words[i] = a->word;
         c->alpha[i] =
             a->has_alpha && next_alpha < n_alpha ? alpha[next_alpha++] : a->alpha;
@@ -158,7 +155,7 @@ kiln_status kiln_onnx_import_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n
     const kiln_op_def *op = kiln_onnx_row(cx)->op;
     kiln_value *in[MAX_IN] = {NULL}, *out[MAX_OUT];
     chosen c;
-    const char *direction;
+    const char *direction = NULL;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
     KILN_TRY(kiln_onnx_need(cx, n, 2, "R", &in[2]));
