@@ -189,7 +189,7 @@ static void binary_row(const kiln_node *n, const kiln_eval_cx *cx, int64_t d,
 kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_type *out = &cx->out[0].type;
     kiln_bcast b;
-    int64_t at[KILN_BCAST_MAX_IN];
+    int64_t at[KILN_BCAST_MAX_IN] = {0};
     kiln_bcast_init(&b, out, cx->in, 2);
     if (cx->pick != NULL) {
         for (int64_t k = 0; k < cx->n_pick; k++) {

@@ -84,8 +84,8 @@ static void eval_picked(kiln_eval_cx *cx, const kiln_lanes *l, kiln_lane_fn lane
 
 kiln_status kiln_eval_lanes(const kiln_node *n, kiln_eval_cx *cx, kiln_lane_fn lane) {
     const kiln_lanes l = lanes_of(n);
-    if (l.n == 0)
-        return KILN_OK;
+    if (kiln_type_elems(&n->in[0]->type) == 0)
+        return KILN_OK; /* the axes that are not empty may be long */
     if (cx->pick != NULL) {
         eval_picked(cx, &l, lane);
         return KILN_OK;
@@ -133,6 +133,8 @@ static void scan_lane(const kiln_node *n, kiln_eval_cx *cx, const kiln_lanes *l,
 
 kiln_status kiln_eval_scan(const kiln_node *n, kiln_eval_cx *cx, int64_t init) {
     const kiln_lanes l = lanes_of(n);
+    if (kiln_type_elems(&n->in[0]->type) == 0)
+        return KILN_OK; /* the axes that are not empty may be long */
     for (int64_t o = 0; o < l.outer; o++)
         for (int64_t i = 0; i < l.inner; i++)
             scan_lane(n, cx, &l, o * l.n * l.inner + i, init);
