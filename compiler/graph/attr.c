@@ -179,9 +179,9 @@ static kiln_status copy_words(kiln_arena *a, const kiln_attr_def *def,
 static kiln_status set_attr(kiln_arena *a, const kiln_attr_def *def,
                             const kiln_attr_arg *arg, kiln_attr *out, kiln_err *err) {
     if (arg->kind != def->kind)
-        return kiln_fail(err, KILN_ERR_ARG, "attribute '%s' must be a %s, is a %s",
-                         def->name, kiln_attr_kind_name(def->kind),
-                         kiln_attr_kind_name(arg->kind));
+        return kiln_fail(
+            err, KILN_ERR_ARG, "attribute '%s' must be of kind %s, is of kind %s",
+            def->name, kiln_attr_kind_name(def->kind), kiln_attr_kind_name(arg->kind));
     kiln_attr v = arg->value;
     if (def->kind == KILN_ATTR_WORD && arg->word != NULL) {
         v.i = kiln_attr_choice(def, kiln_str_from(arg->word));
