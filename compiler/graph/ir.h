@@ -16,30 +16,34 @@ struct kiln_value {
     kiln_type type;
     kiln_node *def;   /* who makes it; NULL for inputs and constants */
     int def_index;    /* which of def's outputs */
-    const void *data; /* constants: kiln_type_bytes bytes, in the arena or a mapped file; else NULL */
-    /* A bounded value: type holds the largest shape, and axis `bounded_axis` has only the first
-     * `count` elements (a scalar i64 value). NULL: not bounded. Made by operators such as NMS. */
+    const void *data; /* constants: kiln_type_bytes bytes, in the arena or a mapped
+                         file; else NULL */
+    /* A bounded value: type holds the largest shape, and axis `bounded_axis` has only
+     * the first `count` elements (a scalar i64 value). NULL: not bounded. Made by
+     * operators such as NMS. */
     kiln_value *count;
     int bounded_axis;
-    /* Memo of kiln_ref_constant: the bytes that a node's output must have, as it depends on constants
-     * only; NULL: not asked for yet. With known_by_given they also depend on values that the asker
-     * supplied for graph inputs, and say nothing to others. Never copied or printed. */
+    /* Memo of kiln_ref_constant: the bytes that a node's output must have, as it
+     * depends on constants only; NULL: not asked for yet. With known_by_given they also
+     * depend on values that the asker supplied for graph inputs, and say nothing to
+     * others. Never copied or printed. */
     const void *known;
     bool known_by_given;
 };
 
-/* Attributes are positional: node->attr[i] belongs to node->op->attr[i], so that an operator's file
- * names them by an enum and every attribute has a value. */
+/* Attributes are positional: node->attr[i] belongs to node->op->attr[i], so that an
+ * operator's file names them by an enum and every attribute has a value. */
 typedef enum kiln_attr_kind {
     KILN_ATTR_INT,
-    KILN_ATTR_BOOL,   /* in .i */
+    KILN_ATTR_BOOL, /* in .i */
     KILN_ATTR_FLOAT,
-    KILN_ATTR_WORD,   /* one of the row's choices; .i is the index of the word */
-    KILN_ATTR_DTYPE,  /* in .i */
+    KILN_ATTR_WORD,  /* one of the row's choices; .i is the index of the word */
+    KILN_ATTR_DTYPE, /* in .i */
     KILN_ATTR_INTS,
     KILN_ATTR_FLOATS,
-    KILN_ATTR_WORDS,  /* list of choices, as indexes in .ints */
-    KILN_ATTR_GRAPH   /* a region: closed; captured values are inputs of the node and the region */
+    KILN_ATTR_WORDS, /* list of choices, as indexes in .ints */
+    KILN_ATTR_GRAPH  /* a region: closed; captured values are inputs of the node and the
+                        region */
 } kiln_attr_kind;
 
 typedef struct kiln_attr {
@@ -53,10 +57,10 @@ typedef struct kiln_attr {
 
 struct kiln_node {
     const kiln_op_def *op;
-    const char *name;  /* unique in its graph */
-    kiln_value **in;   /* n_in entries; NULL is an absent optional input */
-    int n_in;          /* >= op->n_in_min; trailing absent inputs are dropped */
-    kiln_value **out;  /* n_out values, all present */
+    const char *name; /* unique in its graph */
+    kiln_value **in;  /* n_in entries; NULL is an absent optional input */
+    int n_in;         /* >= op->n_in_min; trailing absent inputs are dropped */
+    kiln_value **out; /* n_out values, all present */
     int n_out;
     kiln_attr *attr;   /* op->n_attr entries */
     kiln_graph *graph; /* back link */
@@ -68,16 +72,21 @@ struct kiln_graph {
     const char *name;
     KILN_VEC(kiln_value *) values; /* all ever made, by id; may hold dead ones */
     KILN_VEC(kiln_value *) inputs;
-    KILN_VEC(kiln_value *) outputs; /* a value may be listed twice, or be an input or constant */
-    KILN_VEC(const char *) output_names; /* as the model spells them; parallel to outputs */
-    KILN_VEC(kiln_node *) nodes;    /* topological order */
-    /* name -> kiln_value / kiln_node; what a pass dropped stays listed, so a name is never reused */
+    KILN_VEC(kiln_value *)
+    outputs; /* a value may be listed twice, or be an input or constant */
+    KILN_VEC(const char *)
+    output_names;                /* as the model spells them; parallel to outputs */
+    KILN_VEC(kiln_node *) nodes; /* topological order */
+    /* name -> kiln_value / kiln_node; what a pass dropped stays listed, so a name is
+     * never reused */
     kiln_map value_names, node_names;
-    kiln_map value_suffix, node_suffix; /* wanted name -> last suffix given: keeps fresh names O(1) */
-    unsigned facts;                 /* what passes established: KILN_TYPED, ... (pass.h) */
+    kiln_map value_suffix,
+        node_suffix; /* wanted name -> last suffix given: keeps fresh names O(1) */
+    unsigned facts;  /* what passes established: KILN_TYPED, ... (pass.h) */
 };
 
-/* ---- building ---------------------------------------------------------------------------- */
+/* ---- building
+ * ---------------------------------------------------------------------------- */
 
 kiln_graph *kiln_graph_new(kiln_arena *a, const char *name);
 
@@ -91,7 +100,8 @@ kiln_value *kiln_graph_add_input(kiln_graph *g, const char *name, const kiln_typ
 kiln_value *kiln_graph_add_const(kiln_graph *g, const char *name, const kiln_type *t,
                                  const void *data);
 /* Copies into the arena. */
-kiln_value *kiln_graph_const_i64(kiln_graph *g, const char *name, int64_t v); /* scalar */
+kiln_value *kiln_graph_const_i64(kiln_graph *g, const char *name,
+                                 int64_t v); /* scalar */
 kiln_value *kiln_graph_const_i64s(kiln_graph *g, const char *name, const int64_t *v,
                                   int64_t n); /* 1-D */
 /* Scalar of any dtype, rounded to it. */
@@ -99,13 +109,15 @@ kiln_value *kiln_graph_const_scalar(kiln_graph *g, const char *name, kiln_dtype 
                                     double v);
 void kiln_graph_add_output(kiln_graph *g, kiln_value *v, const char *name);
 
-/* One attribute given by name, for building a node. Those not given take the row's default. */
+/* One attribute given by name, for building a node. Those not given take the row's
+ * default. */
 typedef struct kiln_attr_arg {
     const char *name;
     kiln_attr_kind kind;
     kiln_attr value;
     const char *word; /* KILN_ATTR_WORD, by spelling; NULL: by index, in value.i */
-    const char *const *words; /* KILN_ATTR_WORDS: value.n spellings; NULL: by index, in value.ints */
+    const char *const
+        *words; /* KILN_ATTR_WORDS: value.n spellings; NULL: by index, in value.ints */
 } kiln_attr_arg;
 
 kiln_attr_arg kiln_arg_int(const char *name, int64_t v);
@@ -121,61 +133,67 @@ kiln_attr_arg kiln_arg_graph(const char *name, kiln_graph *region);
 
 typedef struct kiln_node_spec {
     const kiln_op_def *op;
-    const char *name;           /* made fresh; NULL: the operator's name */
-    kiln_value *const *in;      /* NULL entries are absent */
+    const char *name;      /* made fresh; NULL: the operator's name */
+    kiln_value *const *in; /* NULL entries are absent */
     int n_in;
-    int n_out;                  /* 0: the row's smallest number */
+    int n_out;                    /* 0: the row's smallest number */
     const char *const *out_names; /* made fresh; NULL: from the node's name */
     const kiln_attr_arg *args;
     size_t n_args;
 } kiln_node_spec;
 
-/* Checks counts, attribute names and kinds, infers the output types and appends the node. Refuses with
- * KILN_ERR_ARG (counts, attributes) or what the operator's infer says, naming the node. */
-kiln_status kiln_graph_add_node(kiln_graph *g, const kiln_node_spec *spec, kiln_node **out,
-                                kiln_err *err);
+/* Checks counts, attribute names and kinds, infers the output types and appends the
+ * node. Refuses with KILN_ERR_ARG (counts, attributes) or what the operator's infer
+ * says, naming the node. */
+kiln_status kiln_graph_add_node(kiln_graph *g, const kiln_node_spec *spec,
+                                kiln_node **out, kiln_err *err);
 
 /* Infers types of one node again (inputs or attributes changed). */
 kiln_status kiln_node_infer(kiln_node *n, kiln_err *err);
 
-/* ---- rewriting --------------------------------------------------------------------------- */
+/* ---- rewriting
+ * --------------------------------------------------------------------------- */
 
 /* Every use of `from` (inputs of nodes, outputs of the graph) becomes a use of `to`. */
 void kiln_graph_replace_uses(kiln_graph *g, kiln_value *from, kiln_value *to);
-/* Number of uses by value id, n = g->values.n entries in the arena given: as input of a node, as output
- * of the graph, as count of a bounded value. */
+/* Number of uses by value id, n = g->values.n entries in the arena given: as input of a
+ * node, as output of the graph, as count of a bounded value. */
 int *kiln_graph_count_uses(const kiln_graph *g, kiln_arena *a);
 /* Drops nodes marked by keep[index] == false, and renumbers. */
 void kiln_graph_keep_nodes(kiln_graph *g, const bool *keep);
-/* Moves nodes added behind their users into topological order (stable), and renumbers. KILN_ERR_PARSE
- * names the nodes of a cycle. */
+/* Moves nodes added behind their users into topological order (stable), and renumbers.
+ * KILN_ERR_PARSE names the nodes of a cycle. */
 kiln_status kiln_graph_sort(kiln_graph *g, kiln_err *err);
 void kiln_graph_renumber(kiln_graph *g);
 bool kiln_value_is_const(const kiln_value *v);
 /* A deep copy (regions too) into another arena; constant data is shared. */
 kiln_graph *kiln_graph_clone(kiln_arena *a, const kiln_graph *g);
 
-/* Positional attribute access for those who know a name but not the row's enum (frontends, tests);
- * asserts that the operator has it. */
+/* Positional attribute access for those who know a name but not the row's enum
+ * (frontends, tests); asserts that the operator has it. */
 const kiln_attr *kiln_node_attr(const kiln_node *n, const char *name);
 
-/* ---- text -------------------------------------------------------------------------------- */
+/* ---- text
+ * -------------------------------------------------------------------------------- */
 
 typedef struct kiln_print_options {
-    bool elide_data;      /* constants of more than elide_above elements print as {...}: for people;
-                             such text is refused by the parser */
+    bool elide_data; /* constants of more than elide_above elements print as {...}: for
+                        people; such text is refused by the parser */
     int64_t elide_above;
 } kiln_print_options;
 
-/* Complete and stable: print(parse(print(g))) == print(g). Grammar: docs/graph-text.md. */
+/* Complete and stable: print(parse(print(g))) == print(g). Grammar: docs/graph-text.md.
+ */
 void kiln_graph_print(kiln_buf *out, const kiln_graph *g, const kiln_print_options *o);
 kiln_status kiln_graph_parse(kiln_arena *a, kiln_str text, const char *file,
                              kiln_graph **out, kiln_err *err);
 
-/* ---- verifier ---------------------------------------------------------------------------- */
+/* ---- verifier
+ * ---------------------------------------------------------------------------- */
 
-/* Reports every broken node by name (as many as fit the message): order, def links, counts, attribute
- * values, types equal to what infer says, names unique, regions closed and matching. */
+/* Reports every broken node by name (as many as fit the message): order, def links,
+ * counts, attribute values, types equal to what infer says, names unique, regions
+ * closed and matching. */
 kiln_status kiln_graph_verify(const kiln_graph *g, kiln_err *err);
 
 #endif

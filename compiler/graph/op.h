@@ -1,7 +1,8 @@
-/* The operator table: one row in ops.def, one file in op/ that ends with the value the row names.
+/* The operator table: one row in ops.def, one file in op/ that ends with the value the
+ * row names.
  *
- * A row says everything the compiler knows of an operator; a switch on the operator outside its own
- * file is a review stop: add a field.
+ * A row says everything the compiler knows of an operator; a switch on the operator
+ * outside its own file is a review stop: add a field.
  */
 #ifndef KILN_COMPILER_GRAPH_OP_H
 #define KILN_COMPILER_GRAPH_OP_H
@@ -12,7 +13,8 @@
 typedef enum kiln_fuse_kind {
     KILN_FUSE_INJECTIVE,   /* one-to-one map: fuses with anything around it */
     KILN_FUSE_REDUCTION,   /* input side may absorb injective operators */
-    KILN_FUSE_OUT_FUSABLE, /* complex; element-wise maps may be fused to its output (conv2d) */
+    KILN_FUSE_OUT_FUSABLE, /* complex; element-wise maps may be fused to its output
+                              (conv2d) */
     KILN_FUSE_OPAQUE       /* stands alone */
 } kiln_fuse_kind;
 
@@ -37,42 +39,49 @@ typedef struct kiln_attr_def {
 
 /* How far generated code may be from eval_ref, per element (DESIGN, section 4):
  *   EXACT  equal bits (NaN equals NaN)
- *   ULP    c units in the last place of the output's dtype, or `floor` unit roundoffs (as in DOT) whatever
- *          the size of the element, where that is more: for results that cancel
- *   DOT    c * k * 2^-24 * m, where m is eval_ref on the absolute values of the inputs (the sum of
- *          |a*b|); 2^-24 is replaced by the unit roundoff of the accumulation type (f64: 2^-53); outputs
- *          in f16 or bf16 are allowed half an ulp of their own more; integers are exact. */
-typedef enum kiln_bound_kind { KILN_BOUND_EXACT, KILN_BOUND_ULP, KILN_BOUND_DOT } kiln_bound_kind;
+ *   ULP    c units in the last place of the output's dtype, or `floor` unit roundoffs
+ * (as in DOT) whatever the size of the element, where that is more: for results that
+ * cancel DOT    c * k * 2^-24 * m, where m is eval_ref on the absolute values of the
+ * inputs (the sum of |a*b|); 2^-24 is replaced by the unit roundoff of the accumulation
+ * type (f64: 2^-53); outputs in f16 or bf16 are allowed half an ulp of their own more;
+ * integers are exact. */
+typedef enum kiln_bound_kind {
+    KILN_BOUND_EXACT,
+    KILN_BOUND_ULP,
+    KILN_BOUND_DOT
+} kiln_bound_kind;
 
 typedef struct kiln_bound {
     kiln_bound_kind kind;
     double c;
-    int64_t k; /* DOT: number of terms summed into one element */
+    int64_t k;    /* DOT: number of terms summed into one element */
     double floor; /* ULP: absolute, in unit roundoffs */
 } kiln_bound;
 
 typedef struct kiln_cost {
     int64_t muladds; /* multiply-adds, as published model sizes count them */
-    int64_t flops;   /* 2 * muladds for contractions, else one per elementary operation */
-    int64_t bytes;   /* inputs read once and outputs written once */
+    int64_t flops; /* 2 * muladds for contractions, else one per elementary operation */
+    int64_t bytes; /* inputs read once and outputs written once */
 } kiln_cost;
 
-/* What eval_ref works with. Inputs and outputs are wide and row-major; outputs have storage and are not
- * initialised. Nothing in scratch outlives the call. */
+/* What eval_ref works with. Inputs and outputs are wide and row-major; outputs have
+ * storage and are not initialised. Nothing in scratch outlives the call. */
 typedef struct kiln_eval_cx kiln_eval_cx;
 struct kiln_eval_cx {
     kiln_arena *scratch;
-    const kiln_wide *in;  /* n->n_in entries; an absent input has f == NULL and i == NULL */
-    kiln_wide *out;       /* n->n_out entries */
-    /* Chosen elements: when pick is not NULL (only for rows with can_pick), out[0] has room for n_pick
-     * elements, and element j receives the output at row-major index pick[j]; out[0].type stays whole. */
+    const kiln_wide
+        *in;        /* n->n_in entries; an absent input has f == NULL and i == NULL */
+    kiln_wide *out; /* n->n_out entries */
+    /* Chosen elements: when pick is not NULL (only for rows with can_pick), out[0] has
+     * room for n_pick elements, and element j receives the output at row-major index
+     * pick[j]; out[0].type stays whole. */
     const int64_t *pick;
     int64_t n_pick;
-    /* Runs a region (for If, Loop, Scan): `in` and `out` hold the region's inputs and outputs; out's
-     * storage is made here. */
+    /* Runs a region (for If, Loop, Scan): `in` and `out` hold the region's inputs and
+     * outputs; out's storage is made here. */
     kiln_status (*eval_region)(kiln_eval_cx *cx, const kiln_graph *region,
                                const kiln_wide *in, kiln_wide *out, kiln_err *err);
-    void *user;           /* the interpreter's */
+    void *user; /* the interpreter's */
     kiln_err *err;
 };
 
@@ -81,28 +90,32 @@ struct kiln_op_def {
     const char *doc;  /* one sentence; formula where there is one */
     int n_in_min, n_in_max;
     int n_out_min, n_out_max; /* 0, 0 means exactly one */
-    const char *const *in_names; /* NULL-terminated, for messages and docs; may be NULL */
+    const char *const
+        *in_names; /* NULL-terminated, for messages and docs; may be NULL */
     const kiln_attr_def *attr;
     size_t n_attr;
-    unsigned dtypes;  /* what input 0 may be (KILN_DT_...); other inputs by infer */
+    unsigned dtypes; /* what input 0 may be (KILN_DT_...); other inputs by infer */
     kiln_fuse_kind fuse;
     kiln_layout_kind layout;
-    bool can_pick;    /* eval_ref honours kiln_eval_cx.pick */
-    bool types_only;  /* the outputs follow from the inputs' types (shape, size): eval_ref reads no
-                         element, and gets inputs without storage (f and i NULL, type set) */
+    bool can_pick;   /* eval_ref honours kiln_eval_cx.pick */
+    bool types_only; /* the outputs follow from the inputs' types (shape, size):
+                        eval_ref reads no element, and gets inputs without storage (f
+                        and i NULL, type set) */
 
-    /* Types of the outputs from n->in[...]->type and n->attr. Writes n->n_out types. The message says
-     * what must hold and what is; the caller adds operator and node. */
+    /* Types of the outputs from n->in[...]->type and n->attr. Writes n->n_out types.
+     * The message says what must hold and what is; the caller adds operator and node.
+     */
     kiln_status (*infer)(const kiln_node *n, kiln_type *out, kiln_err *err);
-    /* Slow, obvious, in double or int64_t: the meaning of the operator. The caller rounds the outputs to
-     * their dtype (kiln_wide_round). */
+    /* Slow, obvious, in double or int64_t: the meaning of the operator. The caller
+     * rounds the outputs to their dtype (kiln_wide_round). */
     kiln_status (*eval_ref)(const kiln_node *n, kiln_eval_cx *cx);
     /* muladds and flops; bytes are the caller's. NULL: one flop per output element. */
     void (*cost)(const kiln_node *n, kiln_cost *c);
     kiln_bound (*error_bound)(const kiln_node *n);
 
-    /* Scalar meaning of element-wise operators, used by the shared infer and eval of op_common.h. `attr`
-     * is the node's. An operator has those that make sense for its dtypes. */
+    /* Scalar meaning of element-wise operators, used by the shared infer and eval of
+     * op_common.h. `attr` is the node's. An operator has those that make sense for its
+     * dtypes. */
     double (*f1)(double x, const kiln_attr *attr);
     int64_t (*i1)(int64_t x, const kiln_attr *attr, kiln_dtype dtype);
     double (*f2)(double x, double y, const kiln_attr *attr);
@@ -121,11 +134,11 @@ typedef enum kiln_op {
 #include "compiler/graph/ops.def"
 #undef KILN_OP
 
-const kiln_op_def *kiln_op_at(int i);           /* 0 <= i < KILN_N_OPS, in order of ops.def */
+const kiln_op_def *kiln_op_at(int i); /* 0 <= i < KILN_N_OPS, in order of ops.def */
 const kiln_op_def *kiln_op_find(kiln_str name); /* NULL when there is none */
 
-/* Of one node, bytes and its largest region included (so a row's cost leaves regions out); of a whole
- * graph. Sums stop at INT64_MAX. */
+/* Of one node, bytes and its largest region included (so a row's cost leaves regions
+ * out); of a whole graph. Sums stop at INT64_MAX. */
 void kiln_node_cost(const kiln_node *n, kiln_cost *c);
 void kiln_graph_cost(const kiln_graph *g, kiln_cost *c);
 

@@ -6,10 +6,12 @@
 
 /* Facts about a graph that passes need, make and keep. "Must run after X" is a fact. */
 enum {
-    KILN_TYPED = 1u << 0,          /* every value has a checked type: the builder's work */
-    KILN_SHAPES_FOLDED = 1u << 1,  /* no node computes a shape */
-    KILN_CONSTS_FOLDED = 1u << 2,  /* no node has only constant inputs (but for those past the limit) */
-    KILN_INFERENCE_ONLY = 1u << 3, /* no batch norm behind a convolution, no dropout, no identity */
+    KILN_TYPED = 1u << 0, /* every value has a checked type: the builder's work */
+    KILN_SHAPES_FOLDED = 1u << 1, /* no node computes a shape */
+    KILN_CONSTS_FOLDED =
+        1u << 2, /* no node has only constant inputs (but for those past the limit) */
+    KILN_INFERENCE_ONLY =
+        1u << 3, /* no batch norm behind a convolution, no dropout, no identity */
     KILN_NO_DEAD_CODE = 1u << 4,
     KILN_NO_DUPLICATES = 1u << 5,
 };
@@ -17,16 +19,18 @@ enum {
 typedef struct kiln_pass_cx {
     kiln_arena *scratch; /* reset after each pass */
     kiln_err *err;
-    bool changed;        /* set by a pass that rewrote anything */
+    bool changed; /* set by a pass that rewrote anything */
 } kiln_pass_cx;
 
 typedef struct kiln_pass {
     const char *name; /* --print-after=NAME, log tag, folder in golden/ */
     const char *doc;
     unsigned needs, makes, keeps;
-    bool is_exact; /* outputs keep their bits; else they may move as far as pass/check.c says */
-    /* Rewrites one graph; the driver runs it on the regions inside first. Never changes the number or types
-     * of inputs and outputs. After a failure the graph is of no further use. */
+    bool is_exact; /* outputs keep their bits; else they may move as far as pass/check.c
+                      says */
+    /* Rewrites one graph; the driver runs it on the regions inside first. Never changes
+     * the number or types of inputs and outputs. After a failure the graph is of no
+     * further use. */
     kiln_status (*run)(kiln_graph *g, kiln_pass_cx *cx);
 } kiln_pass;
 
@@ -42,14 +46,15 @@ typedef struct kiln_pass_options {
     /* Receives the text of print_after (cli/ prints it). */
     void (*print)(void *user, const char *pass_name, const kiln_graph *g);
     void *user;
-    bool check;              /* --check-passes: reference before and after on a random input */
+    bool check; /* --check-passes: reference before and after on a random input */
     uint64_t check_seed;
-    bool verify;             /* kiln_graph_verify after each pass; always on in debug builds */
+    bool verify; /* kiln_graph_verify after each pass; always on in debug builds */
 } kiln_pass_options;
 
-/* Runs passes in the order of passes.def; the driver checks needs, drops every fact that is not in
- * keeps when the graph changed, adds makes. A failure names the pass. */
-kiln_status kiln_graph_optimize(kiln_graph *g, const kiln_pass_options *o, kiln_err *err);
+/* Runs passes in the order of passes.def; the driver checks needs, drops every fact
+ * that is not in keeps when the graph changed, adds makes. A failure names the pass. */
+kiln_status kiln_graph_optimize(kiln_graph *g, const kiln_pass_options *o,
+                                kiln_err *err);
 /* Runs one pass by itself, with the same checks. `o` may be NULL in both. */
 kiln_status kiln_pass_run(const kiln_pass *p, kiln_graph *g, const kiln_pass_options *o,
                           kiln_err *err);

@@ -1,7 +1,8 @@
-/* Types: element type, static shape, layout, place, facts; and tensors, which are a type and bytes.
+/* Types: element type, static shape, layout, place, facts; and tensors, which are a
+ * type and bytes.
  *
- * Text form: `f32[1,3,224,224]`, with whatever differs from the default behind it in this order:
- *   f32[1,64,56,56]{order=0231}          NHWC in memory
+ * Text form: `f32[1,3,224,224]`, with whatever differs from the default behind it in
+ * this order: f32[1,64,56,56]{order=0231}          NHWC in memory
  *   f32[1,64,56,56]{block=1x16}          NCHW16c: axis 1 in blocks of 16, innermost
  *   f32[64,64,3,3]{block=1x16,0x16}      OIHW16i16o
  *   f32[8]{device=1,space=2}  f32[1,20,7,7]{block=1x16,facts=tail_zero}
@@ -12,12 +13,13 @@
 #include "base/base.h"
 
 enum {
-    KILN_MAX_RANK = 8,   /* axes of a value; the deepest conformance test has 7 */
-    KILN_MAX_BLOCKS = 4, /* blocked axes of a layout; packed weights need 2, tensor units 4 */
+    KILN_MAX_RANK = 8, /* axes of a value; the deepest conformance test has 7 */
+    KILN_MAX_BLOCKS =
+        4, /* blocked axes of a layout; packed weights need 2, tensor units 4 */
 };
 
-/* Largest number of elements of one value: 2^40. Keeps every product of a shape with an element size
- * far inside int64_t. */
+/* Largest number of elements of one value: 2^40. Keeps every product of a shape with an
+ * element size far inside int64_t. */
 #define KILN_MAX_ELEMS ((int64_t)1 << 40)
 
 typedef enum kiln_dtype {
@@ -40,8 +42,8 @@ typedef enum kiln_dtype {
 /* Sets of dtypes, as bit masks: 1u << dtype. */
 #define KILN_DT(dtype) (1u << (dtype))
 enum {
-    KILN_DT_FLOAT = KILN_DT(KILN_F32) | KILN_DT(KILN_F16) | KILN_DT(KILN_BF16) |
-                    KILN_DT(KILN_F64),
+    KILN_DT_FLOAT =
+        KILN_DT(KILN_F32) | KILN_DT(KILN_F16) | KILN_DT(KILN_BF16) | KILN_DT(KILN_F64),
     KILN_DT_SIGNED =
         KILN_DT(KILN_I8) | KILN_DT(KILN_I16) | KILN_DT(KILN_I32) | KILN_DT(KILN_I64),
     KILN_DT_UNSIGNED =
@@ -53,13 +55,14 @@ enum {
 };
 
 typedef struct kiln_dtype_info {
-    const char *name;     /* "f32": spelling in graph text and messages */
-    const char *numpy;    /* .npy descriptor, "<f4"; NULL when numpy has none */
-    size_t bytes;         /* of one element */
+    const char *name;  /* "f32": spelling in graph text and messages */
+    const char *numpy; /* .npy descriptor, "<f4"; NULL when numpy has none */
+    size_t bytes;      /* of one element */
     bool is_float;
-    bool is_signed;       /* floats and signed integers */
-    int mantissa_bits;    /* floats: with the hidden bit (f32 24); else 0 */
-    int64_t min_i, max_i; /* integers and bool: range (u64: max_i is INT64_MAX, see wide.h) */
+    bool is_signed;    /* floats and signed integers */
+    int mantissa_bits; /* floats: with the hidden bit (f32 24); else 0 */
+    int64_t min_i,
+        max_i; /* integers and bool: range (u64: max_i is INT64_MAX, see wide.h) */
 } kiln_dtype_info;
 
 const kiln_dtype_info *kiln_dtype_get(kiln_dtype dtype);
@@ -71,10 +74,11 @@ bool kiln_dtype_parse(kiln_str name, kiln_dtype *out);
 /* "f32, f16 or i8": for messages. */
 char *kiln_dtype_set_text(kiln_arena *a, unsigned set);
 
-/* Where the elements of a logical shape lie. Zeroed: row-major. `order` names the logical axes from
- * slowest to fastest; each block then adds an inner axis of `size` elements, fastest last, and the
- * blocked axis's outer extent is ceil(dim / product of its blocks): lanes past the end are tail lanes.
- * After NeoCPU (ATC'19, section 3.1): NCHW[x]c and OIHW[x]i[y]o. */
+/* Where the elements of a logical shape lie. Zeroed: row-major. `order` names the
+ * logical axes from slowest to fastest; each block then adds an inner axis of `size`
+ * elements, fastest last, and the blocked axis's outer extent is ceil(dim / product of
+ * its blocks): lanes past the end are tail lanes. After NeoCPU (ATC'19, section 3.1):
+ * NCHW[x]c and OIHW[x]i[y]o. */
 typedef struct kiln_block {
     uint8_t axis;
     int32_t size;
@@ -121,7 +125,8 @@ int64_t kiln_type_elems(const kiln_type *t);
 /* Elements in memory, tail lanes included; and bytes. */
 int64_t kiln_type_stored_elems(const kiln_type *t);
 int64_t kiln_type_bytes(const kiln_type *t);
-/* KILN_ERR_SHAPE / KILN_ERR_LIMIT with a reason: negative dims, rank, elements, layout axes. */
+/* KILN_ERR_SHAPE / KILN_ERR_LIMIT with a reason: negative dims, rank, elements, layout
+ * axes. */
 kiln_status kiln_type_check(const kiln_type *t, kiln_err *err);
 /* Text form, in the arena. */
 char *kiln_type_text(kiln_arena *a, const kiln_type *t);
@@ -132,10 +137,10 @@ kiln_status kiln_type_parse(kiln_str *rest, kiln_type *out, kiln_err *err);
 
 /* Row-major strides in elements of a shape. */
 void kiln_strides(int rank, const int64_t *dim, int64_t *stride);
-/* Numpy broadcasting (aligned at the last axis; 1 stretches). Writes rank and dims; KILN_ERR_SHAPE
- * names both shapes. */
-kiln_status kiln_broadcast(const kiln_type *a, const kiln_type *b, int *rank, int64_t *dim,
-                           kiln_err *err);
+/* Numpy broadcasting (aligned at the last axis; 1 stretches). Writes rank and dims;
+ * KILN_ERR_SHAPE names both shapes. */
+kiln_status kiln_broadcast(const kiln_type *a, const kiln_type *b, int *rank,
+                           int64_t *dim, kiln_err *err);
 /* axis in [-rank, rank) to [0, rank); KILN_ERR_SHAPE: "axis 4 is outside [-4, 4)". */
 kiln_status kiln_axis_normalize(int64_t axis, int rank, int *out, kiln_err *err);
 
@@ -147,9 +152,9 @@ typedef struct kiln_tensor {
 
 kiln_tensor kiln_tensor_new(kiln_arena *a, const kiln_type *t); /* zeroed */
 
-/* Wide form: every row-major element as double (floats) or int64_t (integers and bool; u64 as the same
- * 64 bits). This is what the reference computes in: each operator is written once for double and, where
- * it makes sense, once for int64_t. */
+/* Wide form: every row-major element as double (floats) or int64_t (integers and bool;
+ * u64 as the same 64 bits). This is what the reference computes in: each operator is
+ * written once for double and, where it makes sense, once for int64_t. */
 typedef struct kiln_wide {
     kiln_type type;
     double *f;  /* set when the dtype is a float, else NULL */
@@ -160,7 +165,8 @@ typedef struct kiln_wide {
 kiln_wide kiln_wide_new(kiln_arena *a, const kiln_type *t);
 /* Native bytes (plain layout) to wide. */
 void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out);
-/* Wide to native bytes: rounds to nearest even once, wraps integers modulo 2^bits, bool is != 0. */
+/* Wide to native bytes: rounds to nearest even once, wraps integers modulo 2^bits, bool
+ * is != 0. */
 void kiln_narrow(const kiln_wide *w, void *data);
 /* Rounds in place to what the dtype can hold: the same as narrow and widen. */
 void kiln_wide_round(kiln_wide *w);
