@@ -1,4 +1,5 @@
 /* The pass driver: facts, regions, verification, printing, checking of meaning. */
+#include "compiler/graph/graph_internal.h"
 #include "compiler/graph/pass/pass.h"
 
 enum {
@@ -68,14 +69,29 @@ static bool must_verify(const kiln_pass_options *o) {
 #endif
 }
 
+static kiln_status check_needs(const kiln_pass *p, const kiln_graph *g, kiln_err *err) {
+    const unsigned missing = p->needs & ~g->facts;
+    if (missing == 0)
+        return KILN_OK;
+    kiln_arena a = {0};
+    kiln_buf names;
+    kiln_buf_init(&names, &a);
+    for (int i = 0; i < KILN_N_GRAPH_FACTS; i++)
+        if ((missing >> i & 1u) != 0 && kiln_graph_fact_names[i] != NULL)
+            kiln_buf_printf(&names, "%s%s", names.n > 0 ? ", " : "",
+                            kiln_graph_fact_names[i]);
+    kiln_fail(
+        err, KILN_ERR_ARG,
+        "pass '%s' needs facts %s, which graph '%s' has not; run the passes before "
+        "it",
+        p->name, names.p, g->name);
+    kiln_arena_fini(&a);
+    return KILN_ERR_ARG;
+}
+
 static kiln_status run_one(const kiln_pass *p, kiln_graph *g,
                            const kiln_pass_options *o, kiln_err *err) {
-    if ((p->needs & g->facts) != p->needs)
-        return kiln_fail(
-            err, KILN_ERR_ARG,
-            "pass '%s' needs facts 0x%x, graph '%s' has 0x%x; run the passes "
-            "before it",
-            p->name, p->needs, g->name, g->facts);
+    KILN_TRY(check_needs(p, g, err));
     bool changed = false;
     const size_t before = g->nodes.n;
     kiln_status st = run_on(p, g, 0, &changed, err);
