@@ -24,7 +24,7 @@ if [ -z "$missing" ]; then
     exit 0
 fi
 
-echo "deps: installing:$missing"
+echo "deps: missing:$missing"
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then

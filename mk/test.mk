@@ -47,7 +47,6 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
-.SECONDARY:
 
 .PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
 	soak-tests
@@ -57,27 +56,27 @@ tests: quick-programs e2e-programs ## build every test program of the variant
 quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY)
 
 quick: layers $(if $(TEST),,$(KILN)) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
-	@KILN=$(KILN) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
+	@KILN=$(abspath $(KILN)) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
 	@tools/coverage.sh $(B)
 endif
 
 e2e: $(KILN) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
-	@KILN=$(KILN) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
+	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
 
 check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
-	@KILN=$(KILN) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
+	@KILN=$(abspath $(KILN)) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
 	@git status --short -- '*/golden/*' || true
 
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
 	@$(MAKE) V=release run-bench
 run-bench: $(KILN) $(BENCH)
 	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
-	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(KILN) $$b || exit 1; done
+	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(abspath $(KILN)) $$b || exit 1; done
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
 FUZZ_CC ?= clang
@@ -108,4 +107,4 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
 soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E)
-	@KILN=$(KILN) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)
+	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)
