@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-enum {
-    CHUNK = 4096
-}; /* elements widened at a time: the comparison needs no memory of its own */
+/* Elements widened at a time: the comparison needs no memory that grows. */
+enum { CHUNK = 4096 };
 
 typedef struct sums {
     double worst; /* size of the worst difference so far; -1: none */
@@ -29,10 +28,14 @@ static double int_value(int64_t v, bool is_u64) {
     return is_u64 ? (double)(uint64_t)v : (double)v;
 }
 
+/* One element. `distance` is NaN for equal infinities and where a NaN takes part;
+ * integers that are apart have one even where they are equal as doubles. */
 static void add_element(kiln_diff *d, sums *s, int64_t index, double got, double want,
                         double distance, double limit) {
     const bool is_finite = isfinite(got) && isfinite(want);
-    const bool is_equal = got == want || (isnan(got) && isnan(want));
+    const bool is_equal =
+        distance == 0 ||
+        (isnan(distance) && (got == want || (isnan(got) && isnan(want))));
     if (is_finite) {
         const double tiny = 1e-30;
         d->max_abs = fmax(d->max_abs, distance);
@@ -67,8 +70,6 @@ static void compare_chunk(const kiln_wide *got, const kiln_wide *want, int64_t f
             g = int_value(got->i[j], is_u64);
             w = int_value(want->i[j], is_u64);
             distance = int_distance(got->i[j], want->i[j], is_u64);
-            if (distance != 0 && g == w) /* apart, though equal as doubles */
-                g = w + distance;
         }
         add_element(d, s, first + j, g, w, distance, atol + rtol * fabs(w));
     }

@@ -1,0 +1,141 @@
+/* kiln_ref_pick: chosen elements equal those of a whole run, and the bound is what the
+ * row's kind says. */
+#include "compiler/reference/reference.h"
+
+#include <math.h>
+
+#include "tests/support/kiln_test.h"
+
+typedef struct row {
+    const char *name;
+    const char *node; /* makes %y from %x f32[1,2,4,4] and the constants */
+    bool is_whole;    /* the row cannot pick, so all is computed */
+} row;
+
+static row rows[] = {
+    {"element_wise", "%y = sigmoid(%x)", false},
+    {"broadcast", "%y = add(%x, %b)", false},
+    {"convolution", "%y = conv(%x, %w, %c)", false},
+    {"pooling", "%y = max_pool(%x) {kernel=[2, 2]}", false},
+    {"transposition", "%y = transpose(%x) {perm=[3, 1, 0, 2]}", false},
+    {"reduction", "%y = reduce_sum(%x) {axes=[1, 2]}", false},
+    {"type_only", "%y = shape(%x)", true},
+};
+
+static kiln_graph *make(const row *r) {
+    const char *text = kiln_format(
+        kiln_test_arena(),
+        "graph \"g\" { input %%x : f32[1,2,4,4] const %%b : f32[4] = {1, 2, 3, 4} "
+        "const %%w : f32[3,2,2,2] = {0.5 x 24} const %%c : f32[3] = {1, 2, 3} %s "
+        "output "
+        "%%y }",
+        r->node);
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(
+        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "test", &g, &err),
+        &err);
+    return g;
+}
+
+/* Native inputs of the only node: %x random, the rest constants. */
+static kiln_tensor *inputs(const kiln_graph *g) {
+    const kiln_node *n = g->nodes.v[0];
+    kiln_arena *a = kiln_test_arena();
+    kiln_tensor *in = kiln_array(a, kiln_tensor, n->n_in);
+    for (int k = 0; k < n->n_in; k++) {
+        const kiln_type *t = &n->in[k]->type;
+        in[k] = kiln_ref_random(a, t, kiln_test_seed());
+        if (kiln_value_is_const(n->in[k]))
+            in[k].data = kiln_arena_dup(a, n->in[k]->data, (size_t)kiln_type_bytes(t));
+    }
+    return in;
+}
+
+static void check_same_as_whole(void **state) {
+    const row *r = *state;
+    kiln_graph *g = make(r);
+    const kiln_node *n = g->nodes.v[0];
+    kiln_tensor *in = inputs(g), whole;
+    kiln_err err = {0};
+    kiln_arena *a = kiln_test_arena();
+    kiln_assert_status_ok(kiln_ref_eval_node(a, n, in, &whole, &err), &err);
+    const int64_t n_elems = kiln_type_elems(&whole.type);
+    const int64_t pick[] = {n_elems - 1, 0, n_elems / 2, 0};
+    double got[4], bound[4];
+    assert_int_equal(n->op->can_pick, !r->is_whole);
+    kiln_assert_status_ok(kiln_ref_pick(a, n, in, pick, 4, got, bound, &err), &err);
+    kiln_wide want = kiln_wide_new(a, &whole.type);
+    kiln_widen(&whole.type, whole.data, &want);
+    for (int j = 0; j < 4; j++) {
+        const double w = want.f != NULL ? want.f[pick[j]] : (double)want.i[pick[j]];
+        assert_true(fabs(got[j] - w) <= bound[j]);
+        assert_true(bound[j] >= 0 && bound[j] < 1e-4);
+    }
+}
+
+static double bound_at(const char *text, kiln_tensor *in, double *value) {
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(
+        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "test", &g, &err),
+        &err);
+    const int64_t pick = 0;
+    double bound = -1;
+    kiln_assert_status_ok(kiln_ref_pick(kiln_test_arena(), g->nodes.v[0], in, &pick, 1,
+                                        value, &bound, &err),
+                          &err);
+    return bound;
+}
+
+/* DOT: the magnitude is the sum of |a * b|, though the sum itself cancels. */
+static void check_dot(void **state) {
+    (void)state;
+    const int64_t dim[] = {1, 2}, dim_b[] = {2, 1};
+    float a[] = {1, -1}, b[] = {3, 3};
+    kiln_tensor in[] = {{kiln_type_make(KILN_F32, 2, dim), a},
+                        {kiln_type_make(KILN_F32, 2, dim_b), b}};
+    double v;
+    const double bound =
+        bound_at("graph \"g\" { input %a : f32[1,2] input %b : f32[2,1] "
+                 "%y = matmul(%a, %b) output %y }",
+                 in, &v);
+    assert_true(v == 0);
+    assert_true(a[1] == -1); /* the caller's data is not made absolute */
+    /* at least k * 2^-24 * 6, at most a few times that */
+    assert_true(bound >= 2 * 6 * ldexp(1, -24) && bound < 40 * ldexp(1, -24));
+}
+
+/* EXACT: a selection of f32 elements is met to the bit. */
+static void check_exact(void **state) {
+    (void)state;
+    const int64_t n = 1;
+    float a[] = {1}, b[] = {0x1p-24F};
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    kiln_tensor in[] = {{t, a}, {t, b}};
+    double v;
+    const double bound = bound_at("graph \"g\" { input %a : f32[1] input %b : f32[1] "
+                                  "%y = max(%a, %b) output %y }",
+                                  in, &v);
+    assert_true(v == 1 && bound == 0);
+}
+
+static void check_special(void **state) {
+    (void)state;
+    const int64_t n = 1;
+    float a[] = {NAN};
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    kiln_tensor in[] = {{t, a}};
+    double v;
+    const double bound =
+        bound_at("graph \"g\" { input %a : f32[1] %y = exp(%a) output %y }", in, &v);
+    assert_true(isnan(v) && bound == 0);
+}
+
+int main(void) {
+    kiln_test_add_rows(check_same_as_whole, rows);
+    kiln_test_add("dot_bound_takes_absolute_values", check_dot, NULL);
+    kiln_test_add("exact_bound_is_nothing", check_exact, NULL);
+    kiln_test_add("special_values_have_no_bound", check_special, NULL);
+    return kiln_test_run("reference_pick");
+}
