@@ -1,7 +1,8 @@
 # How objects, the archive and the kiln program are made.
 # Everything of one variant lives in build/<compiler>-<V>/, mirrored, so variants never mix.
 
-ifeq ($(origin CC),default)
+# "undefined" in a make below this one, which inherits -R.
+ifneq ($(filter default undefined,$(origin CC)),)
 CC := gcc
 endif
 AR := ar

@@ -73,9 +73,9 @@ golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@git status --short -- '*/golden/*' || true
 
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
+	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
 	@$(MAKE) V=release run-bench
 run-bench: $(KILN) $(BENCH)
-	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
 	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(abspath $(KILN)) $$b || exit 1; done
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
