@@ -1,0 +1,98 @@
+/* If (1, 11, 13 to 25) of ai.onnx: a constant condition picks its branch at import;
+ * else both branches become regions. */
+#include "compiler/frontend/onnx/import_core.h"
+
+#include <string.h>
+
+static kiln_status read_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                               const char *name, const kiln_onnx_graph **out) {
+    *out = kiln_onnx_attr_graph(cx, n, name);
+    if (*out == NULL)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "attribute '%s' is missing", name);
+    if ((*out)->n_output < n->n_output || (*out)->n_output == 0)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "%s must have %zu outputs as the node does, has %zu",
+                              name, n->n_output, (*out)->n_output);
+    return KILN_OK;
+}
+
+static kiln_status take_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                               const kiln_onnx_graph *branch) {
+    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, branch->n_output);
+    KILN_TRY(kiln_onnx_inline(cx, n, branch, outs));
+    for (size_t i = 0; i < n->n_output; i++)
+        kiln_onnx_set(cx, n, (int)i, outs[i]);
+    return KILN_OK;
+}
+
+/* ONNX allows a condition of any shape with one element. */
+static kiln_status read_condition(kiln_onnx_cx *cx, kiln_value *cond, bool *out) {
+    const int64_t *v = NULL;
+    size_t count = 0;
+    KILN_TRY(kiln_onnx_const_ints(cx, cond, "cond", &v, &count));
+    *out = v[0] != 0;
+    return KILN_OK;
+}
+
+typedef struct branch {
+    kiln_graph *region;
+    kiln_value **captured;
+    size_t n_captured;
+} branch;
+
+static bool same_results(const branch *a, const branch *b) {
+    bool same = a->region->outputs.n == b->region->outputs.n;
+    for (size_t i = 0; same && i < a->region->outputs.n; i++)
+        same = kiln_type_eq(&a->region->outputs.v[i]->type,
+                            &b->region->outputs.v[i]->type);
+    return same;
+}
+
+static kiln_status emit_if(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *cond,
+                           const branch *yes, const branch *no) {
+    const size_t n_in = 1 + yes->n_captured + no->n_captured;
+    const size_t n_out = yes->region->outputs.n;
+    kiln_value **const in = kiln_array(&cx->scratch, kiln_value *, n_in);
+    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, n_out);
+    in[0] = cond;
+    for (size_t i = 0; i < yes->n_captured; i++)
+        in[1 + i] = yes->captured[i];
+    for (size_t i = 0; i < no->n_captured; i++)
+        in[1 + yes->n_captured + i] = no->captured[i];
+    const kiln_attr_arg args[] = {kiln_arg_graph("then_branch", yes->region),
+                                  kiln_arg_graph("else_branch", no->region)};
+    KILN_TRY(
+        kiln_onnx_emit(cx, n, &kiln_op_if, in, (int)n_in, args, 2, (int)n_out, outs));
+    for (size_t i = 0; i < n->n_output; i++)
+        kiln_onnx_set(cx, n, (int)i, outs[i]);
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_import_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    const kiln_onnx_graph *then_graph, *else_graph;
+    kiln_value *cond;
+    bool is_true;
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "cond", &cond));
+    KILN_TRY(read_branch(cx, n, "then_branch", &then_graph));
+    KILN_TRY(read_branch(cx, n, "else_branch", &else_graph));
+    if (cond->type.dtype != KILN_BOOL || kiln_type_elems(&cond->type) != 1)
+        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                              "input 'cond' must be one bool, is %s",
+                              kiln_type_text(&cx->scratch, &cond->type));
+    if (kiln_value_is_const(cond)) {
+        KILN_TRY(read_condition(cx, cond, &is_true));
+        return take_branch(cx, n, is_true ? then_graph : else_graph);
+    }
+    branch yes = {0}, no = {0};
+    KILN_TRY(kiln_onnx_region(cx, n, then_graph, NULL, 0, &yes.region, &yes.captured,
+                              &yes.n_captured));
+    KILN_TRY(kiln_onnx_region(cx, n, else_graph, NULL, 0, &no.region, &no.captured,
+                              &no.n_captured));
+    if (same_results(&yes, &no)) {
+        KILN_TRY(kiln_onnx_reshape(cx, n, cond, 0, NULL, &cond));
+        return emit_if(cx, n, cond, &yes, &no);
+    }
+    /* Shapes that differ can't be one value: the condition must then be known now. */
+    KILN_TRY(read_condition(cx, cond, &is_true));
+    return take_branch(cx, n, is_true ? then_graph : else_graph);
+}
