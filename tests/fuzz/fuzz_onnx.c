@@ -1,4 +1,5 @@
-/* The ONNX importer on any bytes: it must refuse or import, and what it imports must verify. */
+/* The ONNX importer on any bytes: it must refuse or import, and what it imports must
+ * verify. */
 #include "tests/fuzz/fuzz.h"
 
 #include "compiler/frontend/frontend.h"

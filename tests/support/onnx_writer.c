@@ -6,7 +6,8 @@
 
 enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 
-/* ---- protobuf ------------------------------------------------------------------------------- */
+/* ---- protobuf
+ * ------------------------------------------------------------------------------- */
 
 void kiln_pb_put_varint(kiln_buf *b, uint64_t v) {
     for (; v >= 0x80; v >>= 7) {
@@ -42,7 +43,8 @@ void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v) {
     kiln_pb_put_bytes(b, field, kiln_str_from(v));
 }
 
-/* ---- graphs --------------------------------------------------------------------------------- */
+/* ---- graphs
+ * --------------------------------------------------------------------------------- */
 
 void kiln_onnx_writer_init(kiln_onnx_writer *w, kiln_arena *a, const char *graph_name) {
     *w = (kiln_onnx_writer){.arena = a};
@@ -52,7 +54,8 @@ void kiln_onnx_writer_init(kiln_onnx_writer *w, kiln_arena *a, const char *graph
     kiln_pb_put_text(&w->graph, 2, graph_name);
 }
 
-/* Attributes come after the node's own fields, so a node is complete when the next thing begins. */
+/* Attributes come after the node's own fields, so a node is complete when the next
+ * thing begins. */
 static void end_node(kiln_onnx_writer *w) {
     if (w->node.n == 0)
         return;
@@ -62,7 +65,7 @@ static void end_node(kiln_onnx_writer *w) {
 
 static void put_dims(kiln_buf *shape, kiln_arena *a, const char *text) {
     kiln_str rest = kiln_str_from(text), part;
-    while (kiln_str_cut(&rest, ',', &part)) {
+    while (rest.n > 0 && kiln_str_cut(&rest, ',', &part)) {
         kiln_buf dim;
         kiln_buf_init(&dim, a);
         int64_t v;
@@ -229,7 +232,8 @@ static void copy_nodes(kiln_buf *fn, kiln_str graph) {
 
 void kiln_onnx_put_function(kiln_onnx_writer *w, kiln_onnx_writer *body,
                             const char *domain, const char *name, const char *inputs,
-                            const char *outputs, const char *attributes, int64_t opset) {
+                            const char *outputs, const char *attributes,
+                            int64_t opset) {
     kiln_buf fn;
     kiln_buf_init(&fn, w->arena);
     kiln_pb_put_text(&fn, 1, name);
@@ -246,7 +250,8 @@ void kiln_onnx_put_opset(kiln_onnx_writer *w, const char *domain, int64_t versio
     put_opset(&w->model, 8, w->arena, domain, version);
 }
 
-kiln_str kiln_onnx_finish_model(kiln_onnx_writer *w, int64_t ir_version, int64_t opset) {
+kiln_str kiln_onnx_finish_model(kiln_onnx_writer *w, int64_t ir_version,
+                                int64_t opset) {
     kiln_buf b;
     kiln_buf_init(&b, w->arena);
     kiln_pb_put_int(&b, 1, ir_version);
@@ -259,13 +264,14 @@ kiln_str kiln_onnx_finish_model(kiln_onnx_writer *w, int64_t ir_version, int64_t
     return kiln_buf_str(&b);
 }
 
-/* ---- tensors -------------------------------------------------------------------------------- */
+/* ---- tensors
+ * -------------------------------------------------------------------------------- */
 
 static void begin_tensor(kiln_buf *b, kiln_arena *a, const char *name, int type,
                          const char *shape) {
     kiln_str rest = kiln_str_from(shape), part;
     kiln_buf_init(b, a);
-    while (kiln_str_cut(&rest, ',', &part)) {
+    while (rest.n > 0 && kiln_str_cut(&rest, ',', &part)) {
         int64_t v = 0;
         kiln_parse_i64(part, &v);
         kiln_pb_put_int(b, 1, v);

@@ -7,9 +7,9 @@
  *     kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "N,3");
  *     const kiln_str bytes = kiln_onnx_finish_model(&m, 8, 13);
  *
- * Nothing is checked: broken models are what it is for. Lists of names are separated by commas ("x,,b" leaves
- * the middle one out); shapes too: numbers, symbolic names, "?" for an unknown dimension, "" for a scalar,
- * NULL for no shape at all.
+ * Nothing is checked: broken models are what it is for. Lists of names are separated by
+ * commas ("x,,b" leaves the middle one out); shapes too: numbers, symbolic names, "?"
+ * for an unknown dimension, "" for a scalar, NULL for no shape at all.
  */
 #ifndef KILN_TESTS_SUPPORT_ONNX_WRITER_H
 #define KILN_TESTS_SUPPORT_ONNX_WRITER_H
@@ -17,16 +17,17 @@
 #include "base/base.h"
 
 enum { /* TensorProto.DataType */
-    KILN_ONNX_FLOAT = 1,
-    KILN_ONNX_INT32 = 6,
-    KILN_ONNX_INT64 = 7,
-    KILN_ONNX_STRING = 8,
-    KILN_ONNX_BOOL = 9,
-    KILN_ONNX_FLOAT16 = 10,
-    KILN_ONNX_DOUBLE = 11
+       KILN_ONNX_FLOAT = 1,
+       KILN_ONNX_INT32 = 6,
+       KILN_ONNX_INT64 = 7,
+       KILN_ONNX_STRING = 8,
+       KILN_ONNX_BOOL = 9,
+       KILN_ONNX_FLOAT16 = 10,
+       KILN_ONNX_DOUBLE = 11
 };
 
-/* ---- protobuf ------------------------------------------------------------------------------- */
+/* ---- protobuf
+ * ------------------------------------------------------------------------------- */
 
 void kiln_pb_put_varint(kiln_buf *b, uint64_t v); /* without a tag */
 void kiln_pb_put_int(kiln_buf *b, uint32_t field, int64_t v);
@@ -34,13 +35,14 @@ void kiln_pb_put_float(kiln_buf *b, uint32_t field, float v);
 void kiln_pb_put_bytes(kiln_buf *b, uint32_t field, kiln_str v);
 void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v);
 
-/* ---- graphs --------------------------------------------------------------------------------- */
+/* ---- graphs
+ * --------------------------------------------------------------------------------- */
 
 typedef struct kiln_onnx_writer {
     kiln_arena *arena; /* borrowed */
     kiln_buf graph;    /* GraphProto */
     kiln_buf node;     /* NodeProto being written; empty: none */
-    kiln_buf model;    /* fields of the ModelProto beside the graph: functions, opsets */
+    kiln_buf model; /* fields of the ModelProto beside the graph: functions, opsets */
 } kiln_onnx_writer;
 
 void kiln_onnx_writer_init(kiln_onnx_writer *w, kiln_arena *a, const char *graph_name);
@@ -65,7 +67,8 @@ void kiln_onnx_put_attr_ref(kiln_onnx_writer *w, const char *name, const char *o
 void kiln_onnx_put_initializer(kiln_onnx_writer *w, kiln_str tensor);
 /* The GraphProto so far: for attributes. */
 kiln_str kiln_onnx_finish_graph(kiln_onnx_writer *w);
-/* A FunctionProto out of the nodes of `body` (whose inputs and outputs are named here). */
+/* A FunctionProto out of the nodes of `body` (whose inputs and outputs are named here).
+ */
 void kiln_onnx_put_function(kiln_onnx_writer *w, kiln_onnx_writer *body,
                             const char *domain, const char *name, const char *inputs,
                             const char *outputs, const char *attributes, int64_t opset);
@@ -73,7 +76,8 @@ void kiln_onnx_put_opset(kiln_onnx_writer *w, const char *domain, int64_t versio
 /* The ModelProto; opset 0: none for the default domain. */
 kiln_str kiln_onnx_finish_model(kiln_onnx_writer *w, int64_t ir_version, int64_t opset);
 
-/* ---- tensors -------------------------------------------------------------------------------- */
+/* ---- tensors
+ * -------------------------------------------------------------------------------- */
 
 /* TensorProto with raw_data. */
 kiln_str kiln_onnx_raw_tensor(kiln_arena *a, const char *name, int type,

@@ -72,23 +72,25 @@ static bool is_wanted_name(const kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return false;
 }
 
+static void rename_value(kiln_graph *g, kiln_value *v, const char *name) {
+    v->name = name;
+    kiln_map_set(g->arena, &g->value_names, kiln_str_from(name), v);
+}
+
 /* A result that the node made itself takes the ONNX name; an intermediate value that
  * had taken it gets the other's. */
 static void take_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v) {
     kiln_graph *const g = cx->scope->g;
     const char *const want = kiln_onnx_out_name(cx, n, i);
-    const bool is_own = (size_t)v->id >= cx->first_value;
-    if (!is_own || strcmp(v->name, want) == 0)
-        return;
     kiln_value *const holder = kiln_map_get(&g->value_names, kiln_str_from(want));
-    if (holder == NULL || (size_t)holder->id < cx->first_value ||
-        is_wanted_name(cx, n, v->name))
+    const bool is_own = (size_t)v->id >= cx->first_value;
+    const bool is_free = holder == NULL || (size_t)holder->id >= cx->first_value;
+    if (!is_own || !is_free || holder == v || is_wanted_name(cx, n, v->name))
         return;
     const char *const old = v->name;
-    v->name = holder->name;
-    holder->name = old;
-    kiln_map_set(g->arena, &g->value_names, kiln_str_from(v->name), v);
-    kiln_map_set(g->arena, &g->value_names, kiln_str_from(old), holder);
+    rename_value(g, v, holder == NULL ? kiln_str_dup(g->arena, want) : holder->name);
+    if (holder != NULL)
+        rename_value(g, holder, old);
 }
 
 void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v) {
@@ -298,6 +300,16 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     return KILN_OK;
 }
 
+/* Names inside the Graph are the file's own bytes, and messages of its parts carry
+ * them. */
+static void make_printable(kiln_err *err) {
+    for (size_t i = 0; i < err->len; i++) {
+        const unsigned char c = (unsigned char)err->text[i];
+        if ((c < ' ' && c != '\n') || c == 0x7f)
+            err->text[i] = '?';
+    }
+}
+
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
                                    const char *dir, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,
@@ -322,6 +334,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
         st = import_model(&cx, out);
     if (st != KILN_OK)
         kiln_note(cx.err, "importing '%s'", name);
+    make_printable(cx.err);
     kiln_arena_fini(&cx.scratch);
     return st;
 }

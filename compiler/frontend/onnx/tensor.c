@@ -69,9 +69,14 @@ kiln_status kiln_onnx_dtype(int64_t onnx_type, kiln_dtype *out, kiln_err *err) {
     return KILN_OK;
 }
 
+enum { SHOWN_BYTES = 120 }; /* of a name in a message */
+
 static void note_name(const kiln_onnx_tensor *t, kiln_err *err) {
+    kiln_arena scratch = {0};
     if (t->name.n > 0)
-        kiln_note(err, "reading tensor '%.*s'", KILN_STR_ARG(t->name));
+        kiln_note(err, "reading tensor '%s'",
+                  kiln_str_printable(&scratch, t->name, SHOWN_BYTES));
+    kiln_arena_fini(&scratch);
 }
 
 static kiln_status read_type(const kiln_onnx_tensor *t, kiln_type *out, kiln_err *err) {
@@ -136,12 +141,12 @@ static kiln_status read_raw(kiln_arena *a, const kiln_type *type, kiln_str bytes
 /* ---- external data
  * ------------------------------------------------------------------------- */
 
-static kiln_status read_number(kiln_str text, const char *key, int64_t *out,
-                               kiln_err *err) {
+static kiln_status read_number(kiln_arena *a, kiln_str text, const char *key,
+                               int64_t *out, kiln_err *err) {
     if (!kiln_parse_i64(text, out) || *out < 0)
         return kiln_fail(err, KILN_ERR_PARSE,
-                         "external data: %s must be a number of bytes, is '%.*s'", key,
-                         KILN_STR_ARG(text));
+                         "external data: %s must be a number of bytes, is '%s'", key,
+                         kiln_str_printable(a, text, SHOWN_BYTES));
     return KILN_OK;
 }
 
@@ -170,9 +175,9 @@ static kiln_status read_external(kiln_arena *a, const kiln_onnx_tensor *t,
         if (kiln_str_is(e->key, "location"))
             location = e->value;
         else if (kiln_str_is(e->key, "offset"))
-            KILN_TRY(read_number(e->value, "offset", &offset, err));
+            KILN_TRY(read_number(a, e->value, "offset", &offset, err));
         else if (kiln_str_is(e->key, "length"))
-            KILN_TRY(read_number(e->value, "length", &length, err));
+            KILN_TRY(read_number(a, e->value, "length", &length, err));
     }
     if (files == NULL || files->dir == NULL)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
