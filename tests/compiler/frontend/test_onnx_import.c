@@ -1,14 +1,8 @@
 /* Import of well-formed models: what graph they become, and what the bindings do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "compiler/frontend/frontend.h"
+#include "tests/support/kiln_test.h"
 #include "tests/support/onnx_writer.h"
 
 typedef struct row {
@@ -188,7 +182,7 @@ static kiln_str constants(kiln_arena *a) {
 
 static const kiln_shape_binding bind_x[] = {{"x", 2, {4, 3}}};
 
-static const row rows[] = {
+static row rows[] = {
     {"names_and_types_come_from_the_file", relu,
      .want = {"graph \"g\"", "input %x : f32[2,3]", "%y = relu(%x) : f32[2,3] \"r\"",
               "output %y \"y\""}},
@@ -355,9 +349,7 @@ static void lists_declared_inputs(void **state) {
     kiln_err err = {0};
     kiln_declared_input *in = NULL;
     size_t n = 0;
-    char path[] = "/tmp/kiln_inputs_XXXXXX";
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
+    const char *const path = kiln_path_join(&a, kiln_test_dir(), "dynamic.onnx");
     const kiln_str bytes = dynamic(&a);
     if (kiln_file_write(path, bytes.p, bytes.n, &err) != KILN_OK ||
         kiln_import_inputs(&a, path, &in, &n, &err) != KILN_OK)
@@ -368,20 +360,13 @@ static void lists_declared_inputs(void **state) {
     assert_int_equal(in[0].rank, 2);
     assert_int_equal(in[0].dim[0], -1);
     assert_int_equal(in[0].dim[1], 3);
-    kiln_remove_tree(path, NULL);
     kiln_arena_fini(&a);
 }
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
-
 int main(void) {
-    static struct CMUnitTest tests[N_ROWS + 3];
-    for (size_t i = 0; i < N_ROWS; i++)
-        tests[i] = (struct CMUnitTest){rows[i].name, check_import, NULL, NULL,
-                                       (void *)(uintptr_t)&rows[i]};
-    tests[N_ROWS] = (struct CMUnitTest)cmocka_unit_test(lists_unknown_operators);
-    tests[N_ROWS + 1] =
-        (struct CMUnitTest)cmocka_unit_test(reads_tensors_of_every_kind);
-    tests[N_ROWS + 2] = (struct CMUnitTest)cmocka_unit_test(lists_declared_inputs);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    kiln_test_add_rows(check_import, rows);
+    kiln_test_add("lists_unknown_operators", lists_unknown_operators, NULL);
+    kiln_test_add("reads_tensors_of_every_kind", reads_tensors_of_every_kind, NULL);
+    kiln_test_add("lists_declared_inputs", lists_declared_inputs, NULL);
+    return kiln_test_run("onnx_import");
 }

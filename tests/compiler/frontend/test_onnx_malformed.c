@@ -1,14 +1,9 @@
 /* Models that are not well formed: each is refused with a message that names file, node
  * and remedy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "compiler/frontend/frontend.h"
+#include "tests/support/kiln_test.h"
 #include "tests/support/onnx_writer.h"
 
 typedef struct row {
@@ -352,7 +347,7 @@ static kiln_str exploding_functions(kiln_arena *a) {
     return end(&m);
 }
 
-static const row rows[] = {
+static row rows[] = {
     {"empty_file", empty, KILN_ERR_PARSE, {"ModelProto has no graph", "ONNX model?"}},
     {"truncated",
      truncated,
@@ -547,14 +542,9 @@ static void messages_are_printable(void **state) {
     kiln_arena_fini(&a);
 }
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
-
 int main(void) {
-    static struct CMUnitTest tests[N_ROWS + 2];
-    for (size_t i = 0; i < N_ROWS; i++)
-        tests[i] = (struct CMUnitTest){rows[i].name, check_refused, NULL, NULL,
-                                       (void *)(uintptr_t)&rows[i]};
-    tests[N_ROWS] = (struct CMUnitTest)cmocka_unit_test(survives_cuts_and_flips);
-    tests[N_ROWS + 1] = (struct CMUnitTest)cmocka_unit_test(messages_are_printable);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    kiln_test_add_rows(check_refused, rows);
+    kiln_test_add("survives_cuts_and_flips", survives_cuts_and_flips, NULL);
+    kiln_test_add("messages_are_printable", messages_are_printable, NULL);
+    return kiln_test_run("onnx_malformed");
 }
