@@ -4,6 +4,8 @@
 
 #include "compiler/graph/type.h"
 
+enum { KILN_MAX_REGION_DEPTH = 32 }; /* graphs inside graphs, the outermost included */
+
 typedef struct kiln_value kiln_value;
 typedef struct kiln_node kiln_node;
 typedef struct kiln_graph kiln_graph;

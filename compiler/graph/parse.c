@@ -344,9 +344,9 @@ static kiln_status read_statement(reader *r) {
 
 kiln_status kiln_parser_graph(kiln_parser *p, kiln_graph **out) {
     const char *const at = kiln_parser_here(p);
-    if (p->depth == KILN_TEXT_MAX_DEPTH)
+    if (p->depth == KILN_MAX_REGION_DEPTH)
         return kiln_parser_fail(p, at, KILN_ERR_LIMIT, "graphs may nest %d deep",
-                                KILN_TEXT_MAX_DEPTH);
+                                KILN_MAX_REGION_DEPTH);
     const char *name;
     KILN_TRY(kiln_parser_expect(p, "graph"));
     KILN_TRY(kiln_parser_quoted(p, &name));

@@ -6,7 +6,6 @@
 #include "compiler/graph/graph_internal.h"
 
 enum {
-    KILN_TEXT_MAX_DEPTH = 16, /* regions inside regions */
     /* Bytes of constants written as `{v x n}`: all else is bounded by the length of the
        text. */
     KILN_TEXT_MAX_SPLAT = 256 << 20,

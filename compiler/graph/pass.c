@@ -2,10 +2,6 @@
 #include "compiler/graph/graph_internal.h"
 #include "compiler/graph/pass/pass.h"
 
-enum {
-    MAX_REGION_DEPTH = 32
-}; /* as deep as the reference interpreter goes: bounds the C stack */
-
 static const kiln_pass *const passes[] = {
 #define KILN_PASS(name) &kiln_pass_##name,
 #include "compiler/graph/passes.def"
@@ -40,10 +36,10 @@ static kiln_status run_on_regions(const kiln_pass *p, kiln_graph *g, int depth,
 
 static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth, bool *changed,
                           kiln_err *err) {
-    if (depth >= MAX_REGION_DEPTH)
+    if (depth >= KILN_MAX_REGION_DEPTH)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "region '%s' is nested deeper than the limit of %d", g->name,
-                         (int)MAX_REGION_DEPTH);
+                         KILN_MAX_REGION_DEPTH);
     bool inside = false;
     KILN_TRY(run_on_regions(p, g, depth, &inside, err));
     kiln_arena scratch = {0};

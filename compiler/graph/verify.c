@@ -6,8 +6,6 @@
 
 #include "compiler/graph/graph_internal.h"
 
-enum { MAX_REGION_DEPTH = 64 };
-
 /* What one verification has found so far, regions included. */
 typedef struct faults {
     kiln_arena *scratch;
@@ -22,6 +20,7 @@ typedef struct verifier {
     const kiln_graph *g;
     const char *where; /* "" or "region 'then' of node 'x': " */
     bool *is_defined;  /* by value id: at this point of the order */
+    bool *is_broken;   /* by value id: its type must not be read */
     kiln_map names;    /* of values seen */
     kiln_map nodes;    /* of nodes seen */
     int depth;
@@ -95,7 +94,7 @@ static void check_bound(verifier *v, const kiln_value *x) {
         return;
     const char *const user =
         kiln_format(v->found->scratch, "bounded value '%s'", shown(v, x->name));
-    if (!check_use(v, user, x->count))
+    if (!check_use(v, user, x->count) || v->is_broken[x->count->id])
         return;
     if (x->count->type.dtype != KILN_I64 || x->count->type.rank != 0)
         fault(v, KILN_ERR_SHAPE, "%s must have a count of type i64[], has %s", user,
@@ -105,19 +104,19 @@ static void check_bound(verifier *v, const kiln_value *x) {
               user, x->type.rank, x->bounded_axis);
 }
 
-/* Name and type, for what an input, a constant or a node's output is. */
-static void check_value(verifier *v, const kiln_value *x) {
-    if (x->name == NULL || x->name[0] == '\0') {
+/* Name and type, for what an input, a constant or a node's output is; false when its
+ * type is none. */
+static bool check_value(verifier *v, const kiln_value *x) {
+    if (x->name == NULL || x->name[0] == '\0')
         fault(v, KILN_ERR_ARG, "value %d has no name", x->id);
-        return;
-    }
-    if (!kiln_map_set(v->found->scratch, &v->names, kiln_str_from(x->name), v))
+    else if (!kiln_map_set(v->found->scratch, &v->names, kiln_str_from(x->name), v))
         fault(v, KILN_ERR_ARG, "the name '%s' must be one value's, is another's too",
               shown(v, x->name));
     kiln_err err = {0};
     const kiln_status st = kiln_type_check(&x->type, &err);
     if (st != KILN_OK)
         fault_from(v, "value", x->name, st, &err);
+    return st == KILN_OK;
 }
 
 static void check_inputs(verifier *v) {
@@ -132,7 +131,7 @@ static void check_inputs(verifier *v) {
             fault(v, KILN_ERR_ARG, "input '%s' must be listed once, is listed again",
                   shown(v, x->name));
         else
-            check_value(v, x);
+            (void)check_value(v, x);
         if (x->def != NULL || x->data != NULL)
             fault(v, KILN_ERR_ARG, "input '%s' must not be %s too", shown(v, x->name),
                   x->def != NULL ? "made by a node" : "a constant");
@@ -172,9 +171,9 @@ static void check_constants(verifier *v, const int *uses) {
         if (x->def != NULL)
             fault(v, KILN_ERR_ARG, "constant '%s' must not be made by a node too",
                   shown(v, x->name));
-        check_value(v, x);
         check_bound(v, x);
-        check_bools(v, x);
+        if (check_value(v, x))
+            check_bools(v, x);
     }
 }
 
@@ -187,7 +186,9 @@ static bool check_node_inputs(verifier *v, const kiln_node *n) {
         kiln_format(v->found->scratch, "node '%s'", shown(v, n->name));
     bool ok = true;
     for (int i = 0; i < n->n_in; i++)
-        ok = (n->in[i] == NULL || check_use(v, user, n->in[i])) && ok;
+        ok = (n->in[i] == NULL ||
+              (check_use(v, user, n->in[i]) && !v->is_broken[n->in[i]->id])) &&
+             ok;
     if (n->n_in > 0 && n->in[n->n_in - 1] == NULL) {
         fault(v, KILN_ERR_ARG, "%s must not list an absent input last", user);
         ok = false;
@@ -284,10 +285,11 @@ static void check_node(verifier *v, size_t index) {
     if (!ok)
         return;
     for (int i = 0; i < n->n_out; i++) {
-        check_value(v, n->out[i]);
+        ok = check_value(v, n->out[i]) && ok;
         check_bound(v, n->out[i]);
     }
-    check_node_types(v, n);
+    if (ok)
+        check_node_types(v, n);
 }
 
 /* ---- graphs
@@ -324,11 +326,14 @@ static int *used_constants(verifier *v) {
 }
 
 static void verify_graph(verifier *v) {
-    if (v->depth > MAX_REGION_DEPTH) {
-        fault(v, KILN_ERR_LIMIT, "regions may nest %d deep", MAX_REGION_DEPTH);
+    if (v->depth >= KILN_MAX_REGION_DEPTH) {
+        fault(v, KILN_ERR_LIMIT, "regions may nest %d deep", KILN_MAX_REGION_DEPTH);
         return;
     }
     v->is_defined = kiln_array(v->found->scratch, bool, v->g->values.n);
+    v->is_broken = kiln_array(v->found->scratch, bool, v->g->values.n);
+    for (size_t i = 0; i < v->g->values.n; i++)
+        v->is_broken[i] = kiln_type_check(&v->g->values.v[i]->type, NULL) != KILN_OK;
     check_inputs(v);
     check_constants(v, used_constants(v));
     for (size_t i = 0; i < v->g->nodes.n; i++)

@@ -277,7 +277,7 @@ static void check_depth(void **state) {
     kiln_graph *g;
     kiln_assert_fails(
         kiln_graph_parse(kiln_test_arena(), kiln_buf_str(&b), "t", &g, &err),
-        KILN_ERR_LIMIT, &err, "graphs may nest 16 deep");
+        KILN_ERR_LIMIT, &err, "graphs may nest 32 deep");
 }
 
 /* Each way to cut a text off, and each way to break one byte of it, ends in a graph or
