@@ -6,6 +6,10 @@ static int64_t add_capped(int64_t a, int64_t b) {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
+static int64_t mul_capped(int64_t a, int64_t b) {
+    return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
 static void add_cost(kiln_cost *sum, const kiln_cost *c) {
     sum->muladds = add_capped(sum->muladds, c->muladds);
     sum->flops = add_capped(sum->flops, c->flops);
@@ -16,7 +20,7 @@ static bool is_larger(const kiln_cost *a, const kiln_cost *b) {
     return a->flops != b->flops ? a->flops > b->flops : a->bytes > b->bytes;
 }
 
-/* The largest region; false when the node has none. */
+/* The largest region, as often as it runs; false when the node has none. */
 static bool region_cost(const kiln_node *n, kiln_cost *c) {
     bool has_region = false;
     *c = (kiln_cost){0};
@@ -28,6 +32,12 @@ static bool region_cost(const kiln_node *n, kiln_cost *c) {
         kiln_graph_cost(n->attr[i].graph, &one);
         if (is_larger(&one, c))
             *c = one;
+    }
+    if (has_region && n->op->region_runs != NULL) {
+        const int64_t runs = n->op->region_runs(n);
+        *c = (kiln_cost){.muladds = mul_capped(c->muladds, runs),
+                         .flops = mul_capped(c->flops, runs),
+                         .bytes = mul_capped(c->bytes, runs)};
     }
     return has_region;
 }

@@ -103,14 +103,6 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
-/* The dearer branch. */
-static void cost(const kiln_node *n, kiln_cost *c) {
-    kiln_cost t, e;
-    kiln_graph_cost(n->attr[THEN_BRANCH].graph, &t);
-    kiln_graph_cost(n->attr[ELSE_BRANCH].graph, &e);
-    *c = t.flops >= e.flops ? t : e;
-}
-
 static const char *const in_names[] = {"cond", NULL};
 
 const kiln_op_def kiln_op_if = {
@@ -128,6 +120,5 @@ const kiln_op_def kiln_op_if = {
     .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = cost,
     .error_bound = kiln_bound_exact,
 };
