@@ -2,7 +2,6 @@
 #include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- Clip ---- */
 
@@ -122,12 +121,11 @@ static kiln_status keep_all(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     kiln_onnx_set(cx, n, 0, x);
     if (!kiln_onnx_wants(n, 1))
         return KILN_OK;
-    const kiln_type t = kiln_type_make(KILN_BOOL, x->type.rank, x->type.dim);
-    const size_t n_bytes = (size_t)kiln_type_bytes(&t);
-    void *ones = kiln_arena_alloc_raw(kiln_onnx_arena(cx), n_bytes);
-    memset(ones, 1, n_bytes);
-    kiln_value *y = kiln_graph_add_const(kiln_onnx_target(cx), "mask", &t, ones);
-    KILN_TRY(kiln_onnx_cast(cx, n, y, mask, &y));
+    const kiln_attr_arg shape =
+        kiln_arg_ints("shape", x->type.dim, (size_t)x->type.rank);
+    kiln_value *y = NULL;
+    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_expand, kiln_onnx_scalar(cx, mask, 1),
+                             &shape, 1, &y));
     kiln_onnx_set(cx, n, 1, y);
     return KILN_OK;
 }
