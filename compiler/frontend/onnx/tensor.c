@@ -197,8 +197,9 @@ static kiln_status read_external(kiln_arena *a, const kiln_onnx_tensor *t,
     if ((uint64_t)offset > file.n || (uint64_t)need > file.n - (uint64_t)offset)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "external data: '%.*s' has %zu bytes, but bytes %" PRId64
-                         " to %" PRId64 " are asked for; is the file complete?",
-                         KILN_STR_ARG(location), file.n, offset, offset + need);
+                         " to %" PRIu64 " are asked for; is the file complete?",
+                         KILN_STR_ARG(location), file.n, offset,
+                         (uint64_t)offset + (uint64_t)need);
     const kiln_str bytes = {file.p + offset, (size_t)need};
     return read_raw(a, type, bytes, "external data", out, err);
 }
