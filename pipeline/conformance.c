@@ -143,8 +143,8 @@ static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
     for (size_t i = 0; i < n; i++)
         if (!in[i].has_type)
             return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                             "input '%s' is no tensor of a type that kiln knows",
-                             in[i].name);
+                             "input '%s' must be a tensor of numbers or bool, is %s",
+                             in[i].name, in[i].what);
     KILN_TRY(read_tensors(a, dir, "input", d->in, &d->n_in, err));
     kiln_graph *g = NULL;
     KILN_TRY(import_for(a, model, d, &g, err));

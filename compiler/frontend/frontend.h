@@ -58,7 +58,8 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
 /* A graph input as the file declares it, before any binding. */
 typedef struct kiln_declared_input {
     const char *name;
-    bool has_type; /* false: not a tensor, or no element type that kiln knows */
+    bool has_type;    /* false: not a tensor, or no element type that kiln knows */
+    const char *what; /* then: "a sequence", "a tensor of STRING", ...; else NULL */
     kiln_dtype dtype;
     int rank;                   /* -1: the file gives no shape */
     int64_t dim[KILN_MAX_RANK]; /* -1: dynamic */

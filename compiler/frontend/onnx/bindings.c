@@ -154,27 +154,40 @@ static bool resolve(const kiln_onnx_cx *cx, const kiln_onnx_value_info *vi, int 
     return true;
 }
 
-/* "--shape x:1x3x224x224" with plausible numbers where the file says nothing. */
-static void add_remedy(kiln_onnx_cx *cx, kiln_buf *b, const kiln_onnx_value_info *vi) {
-    kiln_buf_printf(b, " --shape %s:", kiln_onnx_show(cx, vi->name));
-    const size_t rank = vi->has_shape ? vi->n_dims : 1;
-    for (size_t i = 0; i < rank; i++) {
-        const int64_t guess = i == 0 ? 1 : rank == 4 ? 224 : 16;
-        const bool is_known = vi->has_shape && is_static(&vi->dims[i]);
-        kiln_buf_printf(b, "%s%" PRId64, i == 0 ? "" : "x",
-                        is_known ? vi->dims[i].value : guess);
-    }
-}
-
 typedef struct unbound {
     kiln_buf names, remedy;
+    kiln_map guesses; /* symbolic dimension -> plausible size */
     size_t n;
 } unbound;
+
+/* A plausible size where the file says none: the same for the same symbolic name. */
+static int64_t guess_dim(kiln_onnx_cx *cx, unbound *u, const kiln_onnx_dim *d,
+                         size_t axis, size_t rank) {
+    const uintptr_t guess = axis == 0 ? 1 : rank == 4 ? 224 : 16;
+    if (is_static(d))
+        return d->value;
+    const uintptr_t known = (uintptr_t)kiln_map_get(&u->guesses, d->param);
+    if (known != 0)
+        return (int64_t)known;
+    if (d->param.n > 0)
+        kiln_map_set(&cx->scratch, &u->guesses, d->param, (void *)guess);
+    return (int64_t)guess;
+}
+
+/* "--shape x:1x3x224x224" */
+static void add_remedy(kiln_onnx_cx *cx, unbound *u, const kiln_onnx_value_info *vi) {
+    kiln_buf *const b = &u->remedy;
+    kiln_buf_printf(b, " --shape %s:%s", kiln_onnx_show(cx, vi->name),
+                    vi->has_shape ? "" : "1");
+    for (size_t i = 0; vi->has_shape && i < vi->n_dims; i++)
+        kiln_buf_printf(b, "%s%" PRId64, i == 0 ? "" : "x",
+                        guess_dim(cx, u, &vi->dims[i], i, vi->n_dims));
+}
 
 static void add_unbound(kiln_onnx_cx *cx, unbound *u, const kiln_onnx_value_info *vi) {
     kiln_buf_printf(&u->names, "%s '%s' %s", u->n == 0 ? "" : ",",
                     kiln_onnx_show(cx, vi->name), declared_text(cx, vi));
-    add_remedy(cx, &u->remedy, vi);
+    add_remedy(cx, u, vi);
     u->n++;
 }
 
@@ -332,6 +345,12 @@ static void declare(kiln_arena *a, const kiln_onnx_value_info *vi,
     *d = (kiln_declared_input){.name = kiln_str_dupv(a, vi->name), .rank = -1};
     d->has_type = vi->has_tensor_type &&
                   kiln_onnx_dtype(vi->elem_type, &d->dtype, NULL) == KILN_OK;
+    char buf[32];
+    if (!vi->has_tensor_type)
+        d->what = kind_of(vi);
+    else if (!d->has_type)
+        d->what =
+            kiln_format(a, "a tensor of %s", kiln_onnx_type_name(vi->elem_type, buf));
     if (!vi->has_shape || vi->n_dims > KILN_MAX_RANK)
         return;
     d->rank = (int)vi->n_dims;

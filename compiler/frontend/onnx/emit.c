@@ -21,14 +21,13 @@ const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i)
         name = n->output[k];
     if (name.n == 0)
         name = n->op_type;
-    return kiln_format(&cx->scratch, "%s%.*s", cx->scope->prefix, KILN_STR_ARG(name));
+    return kiln_onnx_prefixed(cx, cx->scope->prefix, name);
 }
 
 static const char *node_name(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     if (n->name.n == 0)
         return kiln_onnx_out_name(cx, n, 0);
-    return kiln_format(&cx->scratch, "%s%.*s", cx->scope->prefix,
-                       KILN_STR_ARG(n->name));
+    return kiln_onnx_prefixed(cx, cx->scope->prefix, n->name);
 }
 
 static bool has_region(const kiln_op_def *op) {
@@ -148,15 +147,6 @@ kiln_status kiln_onnx_emit2(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return kiln_onnx_emit(cx, n, op, in, 2, NULL, 0, 1, out);
 }
 
-/* The three operators that importers of every family need. */
-static kiln_status emit_named(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                              const char *name, kiln_value *x, kiln_attr_arg arg,
-                              kiln_value **out) {
-    const kiln_op_def *const op = kiln_op_find(kiln_str_from(name));
-    KILN_ASSERT(op != NULL, "operator '%s' is not in the table", name);
-    return kiln_onnx_emit1(cx, n, op, x, &arg, 1, out);
-}
-
 kiln_status kiln_onnx_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                               int rank, const int64_t *dim, kiln_value **out) {
     if (x->type.rank == rank &&
@@ -165,7 +155,7 @@ kiln_status kiln_onnx_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_va
         return KILN_OK;
     }
     const kiln_attr_arg shape = kiln_arg_ints("shape", dim, (size_t)rank);
-    return emit_named(cx, n, "reshape", x, shape, out);
+    return kiln_onnx_emit1(cx, n, &kiln_op_reshape, x, &shape, 1, out);
 }
 
 kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
@@ -174,7 +164,8 @@ kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
         *out = x;
         return KILN_OK;
     }
-    return emit_named(cx, n, "cast", x, kiln_arg_dtype("to", dtype), out);
+    const kiln_attr_arg to = kiln_arg_dtype("to", dtype);
+    return kiln_onnx_emit1(cx, n, &kiln_op_cast, x, &to, 1, out);
 }
 
 kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,
@@ -187,7 +178,7 @@ kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         return KILN_OK;
     }
     const kiln_attr_arg arg = kiln_arg_ints("perm", perm, (size_t)x->type.rank);
-    return emit_named(cx, n, "transpose", x, arg, out);
+    return kiln_onnx_emit1(cx, n, &kiln_op_transpose, x, &arg, 1, out);
 }
 
 kiln_value *kiln_onnx_scalar(kiln_onnx_cx *cx, kiln_dtype dtype, double v) {
@@ -197,7 +188,7 @@ kiln_value *kiln_onnx_scalar(kiln_onnx_cx *cx, kiln_dtype dtype, double v) {
 kiln_status kiln_onnx_make_const(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
                                  kiln_value **out) {
     kiln_tensor data;
-    KILN_TRY(kiln_onnx_tensor_read(cx->arena, t, &cx->files, &data, cx->err));
+    KILN_TRY(kiln_onnx_read_once(cx, t, &data));
     const char *const name =
         cx->node == NULL ? "const" : kiln_onnx_out_name(cx, cx->node, 0);
     *out = kiln_graph_add_const(cx->scope->g, name, &data.type, data.data);

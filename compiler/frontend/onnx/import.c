@@ -151,7 +151,8 @@ static kiln_status check_results(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const kiln_onnx_function *const fn = kiln_onnx_find_function(cx, n);
     cx->version = kiln_onnx_opset_in(cx, cx->scope->frame, n->domain);
-    if (cx->nodes_left-- <= 0)
+    cx->nodes_left -= 1 + (int64_t)(n->n_input + n->n_output + n->n_attribute) / 8;
+    if (cx->nodes_left < 0)
         return kiln_onnx_fail(
             cx, KILN_ERR_LIMIT,
             "inlining its functions makes the model more than 16 times "
@@ -282,6 +283,14 @@ static kiln_status check_tensors(kiln_onnx_cx *cx) {
     return KILN_OK;
 }
 
+/* Nodes of the file, those with many operands counted for what they cost. */
+static int64_t count_cost(const kiln_onnx_graph *g) {
+    int64_t n = 0;
+    for (size_t i = 0; i < g->n_node; i++)
+        n += 1 + (int64_t)(g->node[i].n_input + g->node[i].n_output) / 8;
+    return n;
+}
+
 static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     const kiln_onnx_graph *const g = cx->model->graph;
     fill_report(cx);
@@ -290,7 +299,7 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     KILN_TRY(check_tensors(cx));
     cx->scope = kiln_onnx_scope_new(
         cx, NULL, kiln_graph_new(cx->arena, kiln_str_dupv(cx->arena, g->name)));
-    cx->nodes_left = EXTRA_NODES + 16 * (int64_t)g->n_node;
+    cx->nodes_left = EXTRA_NODES + 16 * count_cost(g);
     KILN_TRY(kiln_onnx_add_initializers(cx, cx->scope, g));
     KILN_TRY(kiln_onnx_bind_inputs(cx));
     KILN_TRY(kiln_onnx_import_nodes(cx, g->node, g->n_node));

@@ -55,6 +55,7 @@ struct kiln_onnx_cx {
     const kiln_import_options *options;
     kiln_import_report *report;
     kiln_onnx_files files;
+    kiln_map tensors_read; /* pointer to a kiln_onnx_tensor -> kiln_tensor */
     kiln_onnx_scope *scope;
 
     /* The node being imported. */
@@ -120,9 +121,22 @@ kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
 /* *out is NULL when no such name is visible. */
 kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name,
                              kiln_value **out);
+/* The elements of a tensor, read once however often its graph is inlined. */
+kiln_status kiln_onnx_read_once(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
+                                kiln_tensor *out);
+/* Prefix and name; cut where inlining might multiply a long name. In scratch. */
+const char *kiln_onnx_prefixed(kiln_onnx_cx *cx, const char *prefix, kiln_str name);
 /* Imports the body of a function in place of the node that calls it. */
 kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                            const kiln_onnx_function *fn);
+
+/* "outer/conv1/": before the names of what is made for a node's subgraph; in scratch.
+ */
+const char *kiln_onnx_node_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n);
+/* As kiln_onnx_inline, for a subgraph with inputs, whose values are given. */
+kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
+                                  const kiln_onnx_graph *sub, kiln_value *const *actual,
+                                  size_t n_actual, kiln_value **outs);
 
 /* ---- attrs.c ---- */
 const kiln_onnx_attr *kiln_onnx_find_attr(const kiln_onnx_node *n, const char *name);

@@ -14,17 +14,16 @@ kiln_status kiln_onnx_import_identity(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 /* ---- Constant
  * ------------------------------------------------------------------------------- */
 
+/* `data` lives as long as the graph: decoded arrays and attributes do. */
 static kiln_status set_data(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_dtype dtype,
                             int rank, size_t count, const void *data) {
     const int64_t dim[1] = {(int64_t)count};
     const kiln_type type = kiln_type_make(dtype, rank, dim);
-    const size_t bytes = (size_t)kiln_type_bytes(&type);
-    void *const copy = kiln_arena_alloc(cx->arena, bytes);
-    if (bytes > 0)
-        memcpy(copy, data, bytes);
+    if (count == 0)
+        data = kiln_arena_alloc(cx->arena, 0);
     kiln_onnx_set(
         cx, n, 0,
-        kiln_graph_add_const(cx->scope->g, kiln_onnx_out_name(cx, n, 0), &type, copy));
+        kiln_graph_add_const(cx->scope->g, kiln_onnx_out_name(cx, n, 0), &type, data));
     return KILN_OK;
 }
 
@@ -62,7 +61,8 @@ kiln_status kiln_onnx_import_constant(kiln_onnx_cx *cx, const kiln_onnx_node *n)
  * at run time. */
 static kiln_status set_ints(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,
                             const int64_t *v, size_t count) {
-    return set_data(cx, n, KILN_I64, rank, count, v);
+    return set_data(cx, n, KILN_I64, rank, count,
+                    kiln_arena_dup(cx->arena, v, count * sizeof *v));
 }
 
 static kiln_status refuse_bounded(kiln_onnx_cx *cx, const kiln_value *x) {

@@ -19,8 +19,20 @@ kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
     return s;
 }
 
+/* What is inlined often must not multiply long names: they are cut, and made unique by
+ * the Graph. */
+enum { MAX_INLINED_NAME = 256 };
+
+const char *kiln_onnx_prefixed(kiln_onnx_cx *cx, const char *prefix, kiln_str name) {
+    const int room = MAX_INLINED_NAME - (int)strlen(prefix);
+    const int n = kiln_str_int_len(name);
+    const bool is_inlined = *prefix != '\0';
+    return kiln_format(&cx->scratch, "%s%.*s", prefix,
+                       is_inlined && n > room ? room : n, name.p == NULL ? "" : name.p);
+}
+
 static const char *prefixed(kiln_onnx_cx *cx, const kiln_onnx_scope *s, kiln_str name) {
-    return kiln_format(&cx->scratch, "%s%.*s", s->prefix, KILN_STR_ARG(name));
+    return kiln_onnx_prefixed(cx, s->prefix, name);
 }
 
 kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
@@ -46,10 +58,25 @@ kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
     return KILN_OK;
 }
 
+kiln_status kiln_onnx_read_once(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
+                                kiln_tensor *out) {
+    const kiln_str key = {(const char *)&t, sizeof t};
+    kiln_tensor *known = kiln_map_get(&cx->tensors_read, key);
+    if (known == NULL) {
+        kiln_tensor data;
+        KILN_TRY(kiln_onnx_tensor_read(cx->arena, t, &cx->files, &data, cx->err));
+        known = kiln_new(&cx->scratch, kiln_tensor);
+        *known = data;
+        kiln_map_set(&cx->scratch, &cx->tensors_read, key, known);
+    }
+    *out = *known;
+    return KILN_OK;
+}
+
 static kiln_status make_const(kiln_onnx_cx *cx, kiln_onnx_scope *s,
                               const kiln_onnx_tensor *t, kiln_value **out) {
     kiln_tensor data;
-    KILN_TRY(kiln_onnx_tensor_read(cx->arena, t, &cx->files, &data, cx->err));
+    KILN_TRY(kiln_onnx_read_once(cx, t, &data));
     *out = kiln_graph_add_const(s->g, prefixed(cx, s, t->name), &data.type, data.data);
     kiln_map_set(&cx->scratch, &s->values, t->name, *out);
     return KILN_OK;
@@ -96,14 +123,19 @@ static kiln_status enter(kiln_onnx_cx *cx, kiln_onnx_scope *s) {
     return KILN_OK;
 }
 
-static const char *node_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+const char *kiln_onnx_node_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    enum { MAX_PREFIX = 128 };
     const kiln_str name = n->name.n > 0 ? n->name : n->op_type;
-    return kiln_format(&cx->scratch, "%s%.*s/", cx->scope->prefix, KILN_STR_ARG(name));
+    const char *const full = kiln_onnx_prefixed(cx, cx->scope->prefix, name);
+    const size_t len = strlen(full);
+    return kiln_format(&cx->scratch, "%.*s/",
+                       (int)(len < MAX_PREFIX ? len : MAX_PREFIX), full);
 }
 
 /* Nodes and results of a subgraph whose scope is set up. */
 static kiln_status import_body(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
                                kiln_value **outs) {
+    cx->nodes_left -= (int64_t)(sub->n_initializer + sub->n_output) / 8;
     KILN_TRY(kiln_onnx_add_initializers(cx, cx->scope, sub));
     KILN_TRY(kiln_onnx_import_nodes(cx, sub->node, sub->n_node));
     for (size_t i = 0; i < sub->n_output; i++) {
@@ -119,19 +151,28 @@ static kiln_status import_body(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
     return KILN_OK;
 }
 
-kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                             const kiln_onnx_graph *sub, kiln_value **outs) {
+kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
+                                  const kiln_onnx_graph *sub, kiln_value *const *actual,
+                                  size_t n_actual, kiln_value **outs) {
     kiln_onnx_scope *const outer = cx->scope;
     kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, outer->g);
     s->sees_parent = true;
-    s->prefix = node_prefix(cx, n);
+    s->prefix = prefix;
+    if (sub->n_input != n_actual)
+        return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                              "subgraph '%s' must have %zu inputs, has %zu",
+                              kiln_onnx_show(cx, sub->name), n_actual, sub->n_input);
+    for (size_t i = 0; i < n_actual; i++)
+        kiln_map_set(&cx->scratch, &s->values, sub->input[i].name, actual[i]);
     KILN_TRY(enter(cx, s));
-    if (sub->n_input > 0)
-        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "subgraph '%s' must have no inputs",
-                              kiln_onnx_show(cx, sub->name));
-    const kiln_status st = import_body(cx, sub, outs);
+    KILN_TRY(import_body(cx, sub, outs));
     cx->scope = outer;
-    return st;
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                             const kiln_onnx_graph *sub, kiln_value **outs) {
+    return kiln_onnx_inline_with(cx, kiln_onnx_node_prefix(cx, n), sub, NULL, 0, outs);
 }
 
 static kiln_status add_formals(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
@@ -209,7 +250,7 @@ kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     kiln_onnx_frame *const frame = kiln_new(&cx->scratch, kiln_onnx_frame);
     *frame = (kiln_onnx_frame){.up = outer->frame, .fn = fn, .call = n};
     s->frame = frame;
-    s->prefix = node_prefix(cx, n);
+    s->prefix = kiln_onnx_node_prefix(cx, n);
     KILN_TRY(bind_actuals(cx, s, n, fn));
     KILN_TRY(enter(cx, s));
     KILN_TRY(kiln_onnx_import_nodes(cx, fn->node, fn->n_node));

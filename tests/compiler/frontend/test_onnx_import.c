@@ -180,6 +180,48 @@ static kiln_str constants(kiln_arena *a) {
     return kiln_onnx_finish_model(&m, 8, 13);
 }
 
+/* Running sums of the rows of x. */
+static kiln_str scan(kiln_arena *a) {
+    kiln_onnx_writer m, body;
+    kiln_onnx_writer_init(&body, a, "body");
+    kiln_onnx_put_input(&body, "sum", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_put_input(&body, "row", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_put_node(&body, "Add", "add", "sum,row", "next");
+    kiln_onnx_put_node(&body, "Identity", "id", "next", "out");
+    kiln_onnx_put_output(&body, "next", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_put_output(&body, "out", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_put_input(&m, "start", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "3,2");
+    kiln_onnx_put_node(&m, "Scan", "scan", "start,x", "last,sums");
+    kiln_onnx_put_attr_int(&m, "num_scan_inputs", 1);
+    kiln_onnx_put_attr_graph(&m, "body", kiln_onnx_finish_graph(&body));
+    kiln_onnx_put_output(&m, "last", KILN_ONNX_FLOAT, "2");
+    kiln_onnx_put_output(&m, "sums", KILN_ONNX_FLOAT, "3,2");
+    return kiln_onnx_finish_model(&m, 8, 13);
+}
+
+/* Twice x + step, as the trip count says. */
+static kiln_str loop(kiln_arena *a) {
+    static const int64_t two[] = {2};
+    kiln_onnx_writer m, body;
+    kiln_onnx_writer_init(&body, a, "body");
+    kiln_onnx_put_input(&body, "i", KILN_ONNX_INT64, "");
+    kiln_onnx_put_input(&body, "go", KILN_ONNX_BOOL, "");
+    kiln_onnx_put_input(&body, "v", KILN_ONNX_INT64, "2");
+    kiln_onnx_put_node(&body, "Add", "add", "v,i", "w");
+    kiln_onnx_put_node(&body, "Identity", "id", "go", "still");
+    kiln_onnx_put_output(&body, "still", KILN_ONNX_BOOL, "");
+    kiln_onnx_put_output(&body, "w", KILN_ONNX_INT64, "2");
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_INT64, "2");
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "n", "", two, 1));
+    kiln_onnx_put_node(&m, "Loop", "loop", "n,,x", "y");
+    kiln_onnx_put_attr_graph(&m, "body", kiln_onnx_finish_graph(&body));
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_INT64, "2");
+    return kiln_onnx_finish_model(&m, 8, 13);
+}
+
 static const kiln_shape_binding bind_x[] = {{"x", 2, {4, 3}}};
 
 static row rows[] = {
@@ -211,6 +253,12 @@ static row rows[] = {
     {"functions_are_inlined_with_their_attributes", functions,
      .want = {"leaky_relu(%x) {alpha=0x1p-2} : f32[2] \"call/first/leak\"",
               "\"call/second/leak\"", "\"call/second/sum\"", "output %y \"y\""}},
+    {"scan_is_unrolled", scan,
+     .want = {"add(%start, ", "\"scan/0/add\"", "\"scan/2/add\"", ": f32[3,2]"},
+     .lacks = {"scan/3/"}},
+    {"loop_is_unrolled", loop,
+     .want = {"\"loop/0/add\"", "\"loop/1/add\"", "output %y \"y\""},
+     .lacks = {"loop/2/"}},
     {"constants_have_all_forms", constants,
      .want = {"%y = mul(%x, %f)", "output %i \"k\""}},
 };
