@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* ---- storage of live values
- * -------------------------------------------------------------------- Small values
- * come from free lists by size, since a graph may hold 100k scalars; large ones have an
- * arena each, so that their memory goes back to the system. */
+/* ---- storage of live values ----
+ *
+ * Small values come from free lists by size, since a graph may hold 100k scalars; large
+ * ones have an arena each, so that their memory goes back to the system. */
 enum { MIN_CLASS = 6, MAX_CLASS = 16 }; /* 64 bytes to 64 KiB, in powers of two */
 
 typedef struct cell {
@@ -69,8 +69,7 @@ static void value_release(frame *f, slot *s) {
     s->native = NULL;
 }
 
-/* ---- one node
- * ---------------------------------------------------------------------------------- */
+/* ---- one node ---- */
 
 static slot *slot_of(frame *f, const kiln_value *v) {
     KILN_ASSERT(v->id >= 0 && (size_t)v->id < f->g->values.n &&
@@ -144,9 +143,7 @@ static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
     return KILN_OK;
 }
 
-/* ---- a graph
- * -----------------------------------------------------------------------------------
- */
+/* ---- a graph ---- */
 
 static void frame_init(frame *f, const kiln_graph *g, kiln_arena *out, int depth) {
     *f = (frame){.g = g, .out = out, .depth = depth};

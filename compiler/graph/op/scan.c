@@ -1,10 +1,10 @@
 /* A region run once for each element along axis 0 of its sequences (ONNX Scan 9 to 25;
  * an importer transposes other axes and reverses directions, before and behind).
  *
- *   inputs   n_state states, n_scan sequences [T, ...], then the values that the body
- * captures body     inputs: the states, one element [...] of each sequence, the
- * captured values; outputs: the next states, then what is stacked outputs  the last
- * states, then for each stacked output [T, ...]
+ *   inputs   n_state states, n_scan sequences [T, ...], then what the body captures
+ *   body     takes the states, one element [...] of each sequence, what it captures;
+ *            gives the next states, then what is stacked
+ *   outputs  the last states, then for each stacked output [T, ...]
  *
  * T is static. Exact: it adds no error to that of the operators inside. */
 #include "compiler/graph/op/op_common.h"
@@ -33,8 +33,7 @@ static int64_t n_steps(const kiln_node *n) {
     return n->in[n->attr[N_STATE].i]->type.dim[0];
 }
 
-/* ---- inference
- * --------------------------------------------------------------------------------- */
+/* ---- inference ---- */
 
 static kiln_status check_counts(const kiln_node *n, kiln_err *err) {
     const kiln_graph *body = n->attr[BODY].graph;
@@ -116,8 +115,7 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- evaluation
- * -------------------------------------------------------------------------------- */
+/* ---- evaluation ---- */
 
 static void copy(kiln_wide *dst, int64_t d, const kiln_wide *src) {
     const size_t n = (size_t)kiln_type_elems(&src->type);

@@ -3,11 +3,11 @@
  * Exact passes keep every bit (NaN equals NaN). The others move roundings: a batch norm
  * in the weights of a convolution rounds each product differently, by a few units in
  * the last place of the parameters' dtype, and layers behind add up. Floats may then
- * differ by 2^13 u (|want| + rms(want)), for f16 2^6 u, for bf16 2^5 u with u the unit
- * roundoff of the output's dtype: about 1000 times the error of one operator, which
- * random inputs in [-1, 1) met with room in every network tried, and 1000 times below
- * what a wrong rewriting gives. Integers and bools may differ in one of 100 elements,
- * as ties of a rounding or an argmax can turn. */
+ * differ by c * u * (|want| + rms(want)), with u the unit roundoff of the output's
+ * dtype and c = 2^13 for f32 and f64, 2^6 for f16, 2^5 for bf16: room for the roundings
+ * of a hundred layers that cancel to some digits, and far below what a wrong rewriting
+ * gives. Integers and bools may differ in one of 100 elements, as ties of a rounding or
+ * an argmax can turn. */
 #include "compiler/graph/pass/pass.h"
 #include "compiler/reference/reference.h"
 

@@ -23,8 +23,7 @@ typedef struct merger {
 
 static void key_add_i64(merger *m, int64_t v) { kiln_buf_add(&m->key, &v, sizeof v); }
 
-/* ---- constants
- * --------------------------------------------------------------------------------- */
+/* ---- constants ---- */
 
 static void key_start_type(merger *m, const kiln_type *t) {
     m->key.n = 0;
@@ -91,9 +90,7 @@ static void merge_constants(merger *m, kiln_value **stands_for, size_t n_values,
     }
 }
 
-/* ---- nodes
- * -------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 static void key_add_attr(merger *m, const kiln_attr_def *def, const kiln_attr *a) {
     switch (def->kind) {

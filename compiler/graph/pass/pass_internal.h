@@ -5,25 +5,25 @@
 
 #include "compiler/graph/pass/pass.h"
 
-/* ---- rewriting in one sweep (rewrite.c)
- * ---------------------------------------------------------
+/* ---- rewriting in one sweep (rewrite.c) ----
  *
  *     kiln_sweep s;
  *     for (kiln_sweep_begin(&s, g, cx); (n = kiln_sweep_next(&s)) != NULL;)
- *         ...             nodes made here come before n; then kiln_sweep_keep(&s, n),
- * or kiln_sweep_replace for each output of n that is used, which drops n
+ *         ...
  *     kiln_sweep_end(&s);
  *
- * Each node is seen once, in topological order, with the inputs that earlier
- * replacements gave it, so any number of replacements costs one walk over the graph. */
+ * Nodes made inside the loop come before n. Then n is kept (kiln_sweep_keep), or its
+ * outputs are replaced and it is dropped (kiln_sweep_replace, kiln_sweep_drop). Each
+ * node is seen once, in topological order, with the inputs that earlier replacements
+ * gave it, so any number of replacements costs one walk over the graph. */
 typedef struct kiln_sweep {
     kiln_graph *g;
     kiln_pass_cx *cx;
     kiln_node **old; /* the nodes as they were */
     size_t n_old, at;
     KILN_VEC(kiln_value *) to; /* by value id: what replaces it; NULL: itself */
-    KILN_VEC(int)
-    uses; /* by value id: uses by nodes not dropped and by graph outputs */
+    /* By value id: uses by nodes not dropped and by graph outputs. */
+    KILN_VEC(int) uses;
 } kiln_sweep;
 
 void kiln_sweep_begin(kiln_sweep *s, kiln_graph *g, kiln_pass_cx *cx);
@@ -47,8 +47,7 @@ kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node
                            size_t n_args, kiln_value **out);
 void kiln_sweep_end(kiln_sweep *s);
 
-/* ---- folding (fold.c)
- * --------------------------------------------------------------------------- */
+/* ---- folding (fold.c) ---- */
 
 /* What folding has added to the model so far. */
 typedef struct kiln_fold_budget {
@@ -63,8 +62,7 @@ bool kiln_fold_is_ready(const kiln_node *n);
 void kiln_fold_node(kiln_graph *g, const kiln_node *n, kiln_fold_budget *budget,
                     bool *done);
 
-/* ---- regions (splice.c)
- * ------------------------------------------------------------------------- */
+/* ---- regions (splice.c) ---- */
 
 /* A copy of a region's values and nodes becomes part of s->g, its inputs replaced by
  * `in`; out receives the values that stand for its outputs. *nodes lists the copies in

@@ -1,11 +1,17 @@
 /* Batch norm with constant moments is y = x * s[c] + t[c] per channel, s = scale /
  * sqrt(var + epsilon) and t = bias - mean * s, computed in double.
  *
- *   behind conv, conv_transpose, gemm (b constant, c constant or absent) whose result
- * nothing else uses: into weights and bias, w'[c] = w[c] * s[c], bias'[c] = bias[c] *
- * s[c] + t[c]; no operation is left behind matmul by a constant, likewise: into the
- * weights, and an add of t else, f32 and f64: a multiply and an add else it stays: in
- * f16 and bf16 the product would be rounded to a few digits before t cancels it
+ *   behind conv, conv_transpose, gemm (b constant, c constant or absent)
+ *       w'[c] = w[c] * s[c], bias'[c] = bias[c] * s[c] + t[c]; no operation is left
+ *   behind matmul by a constant
+ *       into the weights likewise, and an add of t
+ *   else, in f32 and f64
+ *       a multiply and an add
+ *   else
+ *       it stays: in f16 and bf16 the product would be rounded to a few digits before
+ *       t cancels it
+ *
+ * Weights are changed only where nothing else uses the result.
  *
  * Not exact: each parameter is rounded once more, and sums that overflow on their way
  * to the batch norm may no longer do so. Parameters that are not finite, before or
@@ -67,8 +73,7 @@ static kiln_value *make_const(kiln_sweep *s, const char *name, const kiln_type *
     return kiln_graph_add_const(s->g, name, t, data.data);
 }
 
-/* ---- into the weights of what is before
- * -------------------------------------------------------- */
+/* ---- into the weights of what is before ---- */
 
 /* How a producer's weights lie around the output channels: element (b, i) of [n_blocks,
  * inner] belongs to output channel (b / per_group) * n_channels_of_group + b %
@@ -79,21 +84,25 @@ typedef struct weights {
     bool has_bias; /* the operator takes a bias as input 2 */
 } weights;
 
+static bool is_matrix_product(const kiln_node *p) {
+    return p->op == &kiln_op_matmul && p->in[1]->type.rank == 2 &&
+           p->out[0]->type.rank == 2;
+}
+
 static bool describe(const kiln_node *p, int64_t n_channels, weights *w) {
     const kiln_type *t = &p->in[1]->type;
     const int64_t n = kiln_type_elems(t);
     *w = (weights){.n_of_group = n_channels, .has_bias = p->op != &kiln_op_matmul};
-    if (p->op == &kiln_op_conv) {
-        w->n_blocks = t->dim[0]; /* [O, I/G, taps] */
+    const bool is_gemm = p->op == &kiln_op_gemm;
+    const bool is_gemm_by_rows = is_gemm && kiln_node_attr(p, "trans_b")->i != 0;
+    if (p->op == &kiln_op_conv || is_gemm_by_rows) {
+        w->n_blocks = t->dim[0]; /* [O, I/G, taps], [n, k] */
     } else if (p->op == &kiln_op_conv_transpose) {
         const int64_t groups = kiln_node_attr(p, "groups")->i;
         w->n_of_group = t->dim[1]; /* [I, O/G, taps] */
         w->n_blocks = t->dim[0] * t->dim[1];
         w->per_group = t->dim[0] / groups * t->dim[1];
-    } else if (p->op == &kiln_op_gemm && kiln_node_attr(p, "trans_b")->i != 0) {
-        w->n_blocks = t->dim[0]; /* [n, k] */
-    } else if (p->op == &kiln_op_gemm || (p->op == &kiln_op_matmul && t->rank == 2 &&
-                                          p->out[0]->type.rank == 2)) {
+    } else if (is_gemm || is_matrix_product(p)) {
         w->n_blocks = n; /* [k, n] */
     } else {
         return false;
@@ -185,9 +194,7 @@ static kiln_status into_producer(kiln_sweep *s, kiln_arena *a, const kiln_node *
     return KILN_OK;
 }
 
-/* ---- alone
- * -------------------------------------------------------------------------------------
- */
+/* ---- alone ---- */
 
 static kiln_status as_multiply_add(kiln_sweep *s, const kiln_node *n, affine *f,
                                    kiln_value **same) {

@@ -18,9 +18,7 @@ kiln_status kiln_simplify_same_type(kiln_sweep *s, kiln_node *n, kiln_value **sa
     return KILN_OK;
 }
 
-/* ---- cast
- * --------------------------------------------------------------------------------------
- */
+/* ---- cast ---- */
 
 /* Has every value of `from` an equal one in `to`? Subnormals included; a NaN stays a
  * NaN. */
@@ -67,8 +65,7 @@ kiln_status kiln_simplify_cast(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     return kiln_sweep_add(s, &kiln_op_cast, n, &x, 1, &to, 1, same);
 }
 
-/* ---- shape and order
- * --------------------------------------------------------------------------- */
+/* ---- shape and order ---- */
 
 kiln_status kiln_simplify_reshape(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     if (keeps_type(n)) {
@@ -119,9 +116,7 @@ kiln_status kiln_simplify_transpose(kiln_sweep *s, kiln_node *n, kiln_value **sa
     return kiln_sweep_add(s, &kiln_op_transpose, n, &x, 1, &perm, 1, same);
 }
 
-/* ---- parts
- * -------------------------------------------------------------------------------------
- */
+/* ---- parts ---- */
 
 kiln_status kiln_simplify_pad(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     (void)s;

@@ -44,8 +44,7 @@ static void check_golden(void **state) {
     kiln_test_golden_check(&golden, kiln_buf_str(&text));
 }
 
-/* ---- the table
- * --------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static void check_rows(void **state) {
     (void)state;
@@ -64,8 +63,7 @@ static void check_rows(void **state) {
     assert_null(kiln_pass_find(KILN_STR_LIT("no_such_pass")));
 }
 
-/* ---- the driver
- * -------------------------------------------------------------------------------- */
+/* ---- the driver ---- */
 
 static void check_needs(void **state) {
     (void)state;
@@ -137,9 +135,7 @@ static void check_meaning(void **state) {
                       "pass 'wrong' must keep output 'y', ");
 }
 
-/* ---- size
- * --------------------------------------------------------------------------------------
- */
+/* ---- size ---- */
 
 /* 100k nodes, most of which a pass removes: would take hours if a pass were quadratic.
  */

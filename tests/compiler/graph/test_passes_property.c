@@ -1,7 +1,7 @@
 /* Seeded random graphs keep their meaning, and stay valid, under the whole pipeline. */
 #include "compiler/graph/graph.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 
 #include "tests/support/kiln_test.h"
 
@@ -46,9 +46,7 @@ static kiln_value *constant(maker *m, int rank, const int64_t *dim) {
     return kiln_graph_add_const(m->g, "c", &t, x.data);
 }
 
-/* ---- steps
- * -------------------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 static void step_unary(maker *m) {
     const kiln_op_def *const ops[] = {&kiln_op_relu,     &kiln_op_neg,
@@ -229,8 +227,8 @@ static void check_random(void **state) {
             .check = true, .check_seed = seed + i, .verify = true};
         const kiln_status st = kiln_graph_optimize(g, &o, &err);
         if (st != KILN_OK)
-            print_error("graph %u: KILN_SEED=%llu makes it the first\n", (unsigned)i,
-                        (unsigned long long)(seed + i));
+            print_error("graph %" PRIu64 ": KILN_SEED=%" PRIu64 " makes it the first\n",
+                        i, seed + i);
         kiln_assert_status_ok(st, &err);
         n_after += g->nodes.n;
         kiln_arena_fini(&a);

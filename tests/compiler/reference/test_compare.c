@@ -8,6 +8,7 @@
 #include "tests/support/kiln_test.h"
 
 #define INF ((double)HUGE_VAL)
+#define QNAN ((double)NAN)
 
 typedef struct row {
     const char *name;
@@ -23,9 +24,9 @@ static row rows[] = {
     {"outside_relative", {1, 2, 102}, {1, 2, 100}, 0.01, 0, 1, 2},
     {"inside_absolute", {1.25, 2, 3}, {1, 2, 3}, 0, 0.25, 0, 0},
     {"outside_absolute", {1.5, 2, 3.25}, {1, 2, 3}, 0, 0.125, 2, 0},
-    {"nan_equals_nan", {NAN, 2, 3}, {NAN, 2, 3}, 0, 0, 0, -1},
-    {"nan_differs_from_number", {1, NAN, 3}, {1, 2, 3}, 1e9, 1e9, 1, 1},
-    {"number_differs_from_nan", {9, 2, 3}, {8, NAN, 3}, 1e9, 1e9, 1, 1},
+    {"nan_equals_nan", {QNAN, 2, 3}, {QNAN, 2, 3}, 0, 0, 0, -1},
+    {"nan_differs_from_number", {1, QNAN, 3}, {1, 2, 3}, 1e9, 1e9, 1, 1},
+    {"number_differs_from_nan", {9, 2, 3}, {8, QNAN, 3}, 1e9, 1e9, 1, 1},
     {"infinity_equals_itself", {INF, -INF, 3}, {INF, -INF, 3}, 0, 0, 0, -1},
     {"infinity_differs_in_sign", {INF, 2, 3}, {-INF, 2, 3}, 1, 1, 1, 0},
     {"infinity_differs_from_number", {1, 2, 3}, {1, 2, INF}, 1, 1, 1, 2},
@@ -49,7 +50,7 @@ static void check_numbers(void **state) {
     (void)state;
     const int64_t n = 4;
     const kiln_type t = kiln_type_make(KILN_F64, 1, &n);
-    double g[] = {1, 4, NAN, 0}, w[] = {1, 2, NAN, 0};
+    double g[] = {1, 4, QNAN, 0}, w[] = {1, 2, QNAN, 0};
     const kiln_tensor got = {t, g}, want = {t, w};
     kiln_diff d;
     assert_int_equal(kiln_ref_compare(&got, &want, 0, 0, &d, NULL), KILN_OK);
