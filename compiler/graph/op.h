@@ -111,7 +111,8 @@ struct kiln_op_def {
     kiln_status (*eval_ref)(const kiln_node *n, kiln_eval_cx *cx);
     /* muladds and flops; bytes are the caller's. NULL: one flop per output element. */
     void (*cost)(const kiln_node *n, kiln_cost *c);
-    /* How often the largest region runs, at most: its cost counts so often. NULL: once. */
+    /* How often the largest region runs, at most: its cost counts so often. NULL: once.
+     */
     int64_t (*region_runs)(const kiln_node *n);
     kiln_bound (*error_bound)(const kiln_node *n);
 

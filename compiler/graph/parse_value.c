@@ -32,7 +32,7 @@ static bool parse_nan_bits(kiln_str digits, kiln_dtype dtype, uint64_t *bits) {
         v = v << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
     }
     const kiln_type t = kiln_type_scalar(dtype);
-    double x;
+    double x = 0;
     kiln_wide w = {.type = t, .f = &x};
     kiln_widen(&t, &v, &w);
     *bits = v;

@@ -85,7 +85,7 @@ uint64_t kiln_text_plain_nan(kiln_dtype dtype) {
 /* One float of a dtype from its bits, in the low bytes. */
 static void put_float(printer *p, kiln_dtype dtype, uint64_t bits) {
     const kiln_type t = kiln_type_scalar(dtype);
-    double v;
+    double v = 0;
     kiln_wide w = {.type = t, .f = &v};
     kiln_widen(&t, &bits, &w);
     if (!isnan(v))
@@ -111,7 +111,7 @@ static void put_element(printer *p, kiln_dtype dtype, const unsigned char *at) {
         kiln_buf_printf(p->out, "%" PRIu64, bits);
     } else {
         const kiln_type t = kiln_type_scalar(dtype);
-        int64_t v;
+        int64_t v = 0;
         kiln_wide w = {.type = t, .i = &v};
         kiln_widen(&t, &bits, &w);
         kiln_buf_printf(p->out, "%" PRId64, v);
