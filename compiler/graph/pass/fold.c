@@ -14,8 +14,8 @@ enum {
     TIMES_INPUTS = 2, /* larger ones may have this many times the inputs' bytes */
     MAX_GROWN_BYTES = 256 << 20, /* of one graph, all folded nodes together */
 };
-#define MAX_FLOPS                                                                      \
-    ((int64_t)20 * 1000 * 1000 * 1000) /* about ten seconds of the reference */
+/* Operations of all folded nodes of one graph together: about ten seconds. */
+#define MAX_FLOPS ((int64_t)20 * 1000 * 1000 * 1000)
 
 bool kiln_fold_is_ready(const kiln_node *n) {
     if (n->op->types_only)
@@ -43,8 +43,9 @@ static bool is_within_limits(const kiln_node *n, kiln_fold_budget *budget) {
         return false;
     kiln_cost cost;
     kiln_node_cost(n, &cost);
-    if (cost.flops > MAX_FLOPS)
+    if (cost.flops > MAX_FLOPS - budget->flops)
         return false;
+    budget->flops += cost.flops;
     budget->grown_bytes += grown;
     return true;
 }

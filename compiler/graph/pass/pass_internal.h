@@ -49,9 +49,10 @@ void kiln_sweep_end(kiln_sweep *s);
 
 /* ---- folding (fold.c) ---- */
 
-/* What folding has added to the model so far. */
+/* What folding has added to the model, and has cost, so far. */
 typedef struct kiln_fold_budget {
     int64_t grown_bytes;
+    int64_t flops;
 } kiln_fold_budget;
 
 /* Are all inputs constants (or read for their types only)? */

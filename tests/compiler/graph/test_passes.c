@@ -162,12 +162,42 @@ static void check_large(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Large constants that begin and end alike are told apart by what is between. */
+static void check_large_constants(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    static float data[4][N];
+    data[1][N / 2] = data[2][N / 2] = 1;
+    data[3][N / 2 + 1] = 1;
+    kiln_arena *a = kiln_test_arena();
+    kiln_graph *g = kiln_graph_new(a, "constants");
+    const int64_t n = N;
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    kiln_value *v = kiln_graph_add_input(g, "x", &t);
+    kiln_err err = {0};
+    for (int i = 0; i < 4; i++) {
+        kiln_value *const in[] = {v, kiln_graph_add_const(g, "c", &t, data[i])};
+        const kiln_node_spec spec = {.op = &kiln_op_add, .in = in, .n_in = 2};
+        kiln_node *node = NULL;
+        kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &node, &err), &err);
+        v = node->out[0];
+    }
+    kiln_graph_add_output(g, v, "y");
+    const kiln_pass *p = kiln_pass_find(KILN_STR_LIT("merge_common"));
+    kiln_assert_status_ok(kiln_pass_run(p, g, NULL, &err), &err);
+    assert_int_equal(g->nodes.n, 4);
+    const void *const want[] = {data[0], data[1], data[1], data[3]};
+    for (size_t i = 0; i < 4; i++)
+        assert_ptr_equal(g->nodes.v[i]->in[1]->data, want[i]);
+}
+
 int main(void) {
     kiln_test_add("rows_are_complete_and_in_order", check_rows, NULL);
     kiln_test_add("rejects_missing_facts", check_needs, NULL);
     kiln_test_add("prints_after_passes", check_print_after, NULL);
     kiln_test_add("makes_facts_and_is_stable", check_facts, NULL);
     kiln_test_add("check_finds_a_wrong_pass", check_meaning, NULL);
+    kiln_test_add("tells_large_constants_apart", check_large_constants, NULL);
     kiln_test_add("is_linear_in_nodes", check_large, NULL);
     for (int i = 0; kiln_pass_at(i) != NULL; i++)
         kiln_test_add_golden(
