@@ -1,6 +1,6 @@
-/* What training or exporting left behind: identities, casts, reshapes and transposes
- * that move nothing, arithmetic with neutral constants, and batch norms, which go into
- * the weights before them.
+/* What training or exporting left behind: identities; casts, reshapes, transposes and
+ * slices that move nothing, or are two where one will do; arithmetic with neutral
+ * constants; and batch norms, which go into the weights before them.
  *
  * Every rule but batch norm's keeps all bits, -0, NaN and infinities included:
  *   x + c   only for c = -0 (floats) or 0 (integers): x + (+0) makes -0 a +0

@@ -129,16 +129,49 @@ kiln_status kiln_simplify_pad(kiln_sweep *s, kiln_node *n, kiln_value **same) {
 }
 
 /* All elements of an axis are taken forwards, or there is but one. */
+static bool takes_all(const kiln_type *from, const kiln_type *to,
+                      const int64_t *steps) {
+    if (!kiln_type_eq(from, to))
+        return false;
+    for (int i = 0; i < to->rank; i++)
+        if (to->dim[i] > 1 && steps[i] < 0)
+            return false;
+    return true;
+}
+
+/* Element i of slice(slice(x, start a, step b), start c, step d) is element
+ * a + (c + i * d) * b of x. A step between fewer than two elements means nothing, and
+ * may be any number: it becomes 1. */
 kiln_status kiln_simplify_slice(kiln_sweep *s, kiln_node *n, kiln_value **same) {
-    (void)s;
-    const kiln_attr *steps = kiln_node_attr(n, "steps");
-    if (!keeps_type(n))
+    const kiln_type *middle = &n->in[0]->type, *to = &n->out[0]->type;
+    const int64_t *d = kiln_node_attr(n, "steps")->ints;
+    if (takes_all(middle, to, d)) {
+        *same = n->in[0];
         return KILN_OK;
-    for (int i = 0; i < n->out[0]->type.rank; i++)
-        if (n->out[0]->type.dim[i] > 1 && steps->ints[i] < 0)
-            return KILN_OK;
-    *same = n->in[0];
-    return KILN_OK;
+    }
+    const kiln_node *first = maker(n->in[0], &kiln_op_slice);
+    if (first == NULL)
+        return KILN_OK;
+    const int64_t *a = kiln_node_attr(first, "starts")->ints;
+    const int64_t *b = kiln_node_attr(first, "steps")->ints;
+    const int64_t *c = kiln_node_attr(n, "starts")->ints;
+    const size_t rank = (size_t)to->rank;
+    int64_t starts[KILN_MAX_RANK] = {0}, steps[KILN_MAX_RANK];
+    for (size_t i = 0; i < rank; i++) {
+        const int64_t inner = middle->dim[i] > 1 ? b[i] : 1;
+        steps[i] = to->dim[i] > 1 ? inner * d[i] : 1;
+        if (to->dim[i] > 0)
+            starts[i] = a[i] + c[i] * inner;
+    }
+    kiln_value *x = first->in[0];
+    if (takes_all(&x->type, to, steps)) {
+        *same = x;
+        return KILN_OK;
+    }
+    const kiln_attr_arg args[] = {kiln_arg_ints("starts", starts, rank),
+                                  kiln_arg_ints("steps", steps, rank),
+                                  kiln_arg_ints("sizes", to->dim, rank)};
+    return kiln_sweep_add(s, &kiln_op_slice, n, &x, 1, args, 3, same);
 }
 
 /* One part that is the whole, the others being empty. */

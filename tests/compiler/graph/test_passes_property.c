@@ -127,14 +127,21 @@ static void step_slice_concat(maker *m) {
         steps[i] = 1;
         sizes[i] = x->type.dim[i];
     }
-    if (roll(m, 2) == 0)
-        sizes[0] = roll(m, sizes[0] + 1);
+    const int64_t n = sizes[0];
+    if (n > 0 && roll(m, 2) == 0) {
+        sizes[0] = roll(m, n + 1);
+        starts[0] = sizes[0] < n ? roll(m, n - sizes[0]) : 0;
+    } else if (n > 0 && roll(m, 2) == 0) {
+        starts[0] = n - 1;
+        steps[0] = -1;
+    }
     const size_t rank = (size_t)x->type.rank;
     const kiln_attr_arg args[] = {kiln_arg_ints("starts", starts, rank),
                                   kiln_arg_ints("steps", steps, rank),
                                   kiln_arg_ints("sizes", sizes, rank)};
     kiln_value *in[] = {x, add(m, &kiln_op_slice, &x, 1, args, 3)};
     const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    keep(m, in[1]);
     if (in[1] != NULL)
         keep(m, add(m, &kiln_op_concat, in, 2, &axis, 1));
 }
