@@ -18,8 +18,10 @@ typedef struct kiln_process_options {
     kiln_str input;         /* standard input; empty: end of file at once */
     int64_t time_limit_ms;  /* wall clock, then SIGKILL to the whole group; 0: none */
     int64_t cpu_limit_s;    /* RLIMIT_CPU: SIGXCPU, a second later SIGKILL; 0: none */
-    uint64_t data_limit_bytes; /* RLIMIT_DATA (not address space: sanitizers map
-                                  terabytes); 0: none */
+    /* RLIMIT_DATA: private writable memory, not address space; 0: none. A program under
+     * AddressSanitizer or ThreadSanitizer does not start under it: their shadow counts.
+     */
+    uint64_t data_limit_bytes;
     size_t output_limit_bytes; /* kept per stream; the rest is read and dropped; 0: 1
                                   MiB */
 } kiln_process_options;

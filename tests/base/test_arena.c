@@ -10,9 +10,13 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HAS_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
 #endif
 #endif
 #ifdef HAS_ASAN
@@ -176,8 +180,8 @@ static size_t resident_bytes(void) {
 
 static void a_big_object_is_not_touched(void **state) {
     (void)state;
-#ifdef HAS_ASAN
-    kiln_test_skip("AddressSanitizer writes shadow memory for a big object");
+#if defined(HAS_ASAN) || defined(HAS_TSAN)
+    kiln_test_skip("a sanitizer writes shadow memory for a big object");
 #endif
     const size_t gib = (size_t)1 << 30;
     if (resident_bytes() == 0)

@@ -145,7 +145,7 @@ static void numbers_read_back_as_they_were(void **state) {
         kiln_assert_status_ok(
             kiln_json_parse(&a, kiln_str_from(number_text(&a, x)), "doc", &v, &err),
             &err);
-        assert_true(kiln_json_number(v, NAN) == x);
+        assert_true(kiln_json_number(v, (double)NAN) == x);
         kiln_arena_reset(&a);
     }
     kiln_arena_fini(&a);

@@ -119,10 +119,12 @@ void kiln_test_check_close_f64(const double *got, const double *want, size_t n,
 }
 
 void kiln_test_check_text(kiln_str got, kiln_str want, const char *file, int line) {
-    kiln_str got_line, want_line;
-    for (size_t i = 1; !kiln_str_eq(got, want); i++) {
-        const bool has_got = kiln_str_cut(&got, '\n', &got_line);
-        const bool has_want = kiln_str_cut(&want, '\n', &want_line);
+    if (kiln_str_eq(got, want))
+        return;
+    for (size_t i = 1; got.n > 0 || want.n > 0; i++) {
+        kiln_str got_line = {NULL, 0}, want_line = {NULL, 0};
+        const bool has_got = got.n > 0 && kiln_str_cut(&got, '\n', &got_line);
+        const bool has_want = want.n > 0 && kiln_str_cut(&want, '\n', &want_line);
         if (has_got == has_want && kiln_str_eq(got_line, want_line))
             continue;
         print_error("line %zu differs\n  expected: %.*s\n  got:      %.*s\n", i,
@@ -132,4 +134,6 @@ void kiln_test_check_text(kiln_str got, kiln_str want, const char *file, int lin
                         has_want ? "got" : "expected");
         _fail(file, line);
     }
+    print_error("only the newline at the end differs\n");
+    _fail(file, line);
 }
