@@ -195,7 +195,7 @@ static kiln_status make_input(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
                               const kiln_type *type) {
     const kiln_import_options *const o = cx->options;
     kiln_onnx_scope *const s = cx->scope;
-    const char *const name = kiln_str_dupv(cx->arena, vi->name);
+    const char *const name = kiln_onnx_prefixed(cx, "", vi->name);
     const kiln_tensor *const fixed = find_value(o->values, o->n_values, vi->name);
     const kiln_tensor *const hint = find_value(o->hints, o->n_hints, vi->name);
     const kiln_tensor *const value = fixed != NULL ? fixed : hint;

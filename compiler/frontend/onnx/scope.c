@@ -27,8 +27,10 @@ const char *kiln_onnx_prefixed(kiln_onnx_cx *cx, const char *prefix, kiln_str na
     const int room = MAX_INLINED_NAME - (int)strlen(prefix);
     const int n = kiln_str_int_len(name);
     const bool is_inlined = *prefix != '\0';
-    return kiln_format(&cx->scratch, "%s%.*s", prefix,
-                       is_inlined && n > room ? room : n, name.p == NULL ? "" : name.p);
+    const char *const full =
+        kiln_format(&cx->scratch, "%s%.*s", prefix, is_inlined && n > room ? room : n,
+                    name.p == NULL ? "" : name.p);
+    return *full == '\0' ? "v" : full; /* the file's name begins with a zero byte */
 }
 
 static const char *prefixed(kiln_onnx_cx *cx, const kiln_onnx_scope *s, kiln_str name) {
