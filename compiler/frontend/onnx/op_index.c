@@ -225,3 +225,53 @@ static kiln_status pass_on(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 kiln_status kiln_onnx_import_gather(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     return pass_on(cx, n, &kiln_op_gather, 2, 0, NULL);
 }
+
+kiln_status kiln_onnx_import_gather_elements(kiln_onnx_cx *cx,
+                                             const kiln_onnx_node *n) {
+    return pass_on(cx, n, &kiln_op_gather_elements, 2, 0, NULL);
+}
+
+/* The attribute of opset 16 on, or none. */
+static kiln_status reduction_arg(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                 kiln_attr_arg *out) {
+    static const char *const words[] = {"none", "add", "mul", "min", "max"};
+    const kiln_str given = kiln_onnx_attr_s(cx, n, "reduction", "none");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (kiln_str_is(given, words[i])) {
+            *out = kiln_arg_word("reduction", words[i]);
+            return KILN_OK;
+        }
+    return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                          "reduction must be none, add, mul, min or max, is '%s'",
+                          kiln_str_printable(kiln_onnx_arena(cx), given, 32));
+}
+
+kiln_status kiln_onnx_import_scatter_elements(kiln_onnx_cx *cx,
+                                              const kiln_onnx_node *n) {
+    kiln_attr_arg reduction;
+    KILN_TRY(reduction_arg(cx, n, &reduction));
+    return pass_on(cx, n, &kiln_op_scatter_elements, 3, 0, &reduction);
+}
+
+kiln_status kiln_onnx_import_gather_nd(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_value *in[2], *y;
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &in[0]));
+    KILN_TRY(kiln_onnx_need(cx, n, 1, "indices", &in[1]));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("batch_dims", kiln_onnx_attr_i(cx, n, "batch_dims", 0))};
+    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_gather_nd, in, 2, args, 1, 1, &y));
+    kiln_onnx_set(cx, n, 0, y);
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_import_scatter_nd(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_value *in[3], *y;
+    kiln_attr_arg reduction;
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &in[0]));
+    KILN_TRY(kiln_onnx_need(cx, n, 1, "indices", &in[1]));
+    KILN_TRY(kiln_onnx_need(cx, n, 2, "updates", &in[2]));
+    KILN_TRY(reduction_arg(cx, n, &reduction));
+    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_scatter_nd, in, 3, &reduction, 1, 1, &y));
+    kiln_onnx_set(cx, n, 0, y);
+    return KILN_OK;
+}

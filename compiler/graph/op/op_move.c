@@ -83,6 +83,46 @@ kiln_status kiln_check_index(const kiln_node *n, int in, const int64_t *limit,
     return KILN_OK;
 }
 
+kiln_status kiln_check_elements(const kiln_node *n, int in, int axis, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type, *index = &n->in[in]->type;
+    KILN_TRY(kiln_check_rank(n, in, x->rank, err));
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis && index->dim[i] > x->dim[i])
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "axis %d of '%s' must have at most %" PRId64
+                             " elements, as '%s' has, has %" PRId64,
+                             i, kiln_in_name(n, in), x->dim[i], kiln_in_name(n, 0),
+                             index->dim[i]);
+    return kiln_check_index(n, in, &x->dim[axis], 1, err);
+}
+
+kiln_status kiln_check_coords(const kiln_node *n, int in, int first, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type, *index = &n->in[in]->type;
+    const int64_t depth = index->dim[index->rank - 1];
+    if (depth < 1 || depth > x->rank - first)
+        return kiln_fail(
+            err, KILN_ERR_SHAPE,
+            "the last axis of '%s' must have 1 to %d elements, has %" PRId64,
+            kiln_in_name(n, in), x->rank - first, depth);
+    return kiln_check_index(n, in, &x->dim[first], depth, err);
+}
+
+kiln_status kiln_coords_resolve(const kiln_node *n, kiln_eval_cx *cx, int first,
+                                int64_t row, int64_t *out) {
+    const kiln_type *x = &cx->in[0].type, *index = &cx->in[1].type;
+    const int64_t depth = index->dim[index->rank - 1];
+    int64_t at = 0;
+    for (int64_t j = 0; j < depth; j++) {
+        const int64_t dim = x->dim[first + j];
+        int64_t c;
+        KILN_TRY(
+            kiln_index_resolve(n, 1, cx->in[1].i[row * depth + j], dim, &c, cx->err));
+        at = at * dim + c;
+    }
+    *out = at;
+    return KILN_OK;
+}
+
 void kiln_move_strided(kiln_eval_cx *cx, int64_t offset, const int64_t *stride) {
     const kiln_type *y = &cx->out[0].type;
     if (cx->pick == NULL) {

@@ -32,6 +32,17 @@ kiln_status kiln_index_resolve(const kiln_node *n, int in, int64_t v, int64_t di
 kiln_status kiln_check_index(const kiln_node *n, int in, const int64_t *limit,
                              int64_t period, kiln_err *err);
 
+/* For gather_elements and scatter_elements: input `in` indexes `axis` of input 0, has
+ * its rank, and is on no other axis longer. */
+kiln_status kiln_check_elements(const kiln_node *n, int in, int axis, kiln_err *err);
+/* For gather_nd and scatter_nd: the last axis of input `in` holds coordinates on the
+ * axes of input 0 from `first` on, at least one and not more than there are. */
+kiln_status kiln_check_coords(const kiln_node *n, int in, int first, kiln_err *err);
+/* Row `row` of those coordinates (input 1) as a row-major index into the axes that they
+ * cover. */
+kiln_status kiln_coords_resolve(const kiln_node *n, kiln_eval_cx *cx, int first,
+                                int64_t row, int64_t *out);
+
 /* kiln_copy_strided from input 0 to output 0, or of the picked elements only. */
 void kiln_move_strided(kiln_eval_cx *cx, int64_t offset, const int64_t *stride);
 /* Copies `count` elements in a row. */

@@ -1,0 +1,67 @@
+/* Integers to real numbers (ONNX DequantizeLinear 21): y = (x - zero) * scale. 2 ulp:
+ * for 32-bit integers the difference is rounded to float before the product is. */
+#include "compiler/graph/op/op_quantize.h"
+
+enum { AXIS, BLOCK, DTYPE, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of scales", .default_i = 1},
+    {.name = "block",
+     .kind = KILN_ATTR_INT,
+     .doc = "elements per scale; 0: not blocked"},
+    {.name = "dtype", .kind = KILN_ATTR_DTYPE, .doc = "of y", .is_required = true},
+};
+
+static const char *const names[] = {"x", "scale", "zero", NULL};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type;
+    const kiln_dtype dtype = (kiln_dtype)n->attr[DTYPE].i;
+    if (!kiln_dtype_is_float(dtype))
+        return kiln_fail(err, KILN_ERR_SHAPE, "dtype must be a float dtype, is %s",
+                         kiln_dtype_name(dtype));
+    KILN_TRY(kiln_check_scale(n, n->attr[AXIS].i, n->attr[BLOCK].i, x->dtype, err));
+    *out = kiln_type_make(dtype, x->rank, x->dim);
+    out->place = x->place;
+    return KILN_OK;
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    const kiln_wide *x = &cx->in[0], *scale = &cx->in[1], *zero = &cx->in[2];
+    kiln_scale_map map;
+    kiln_scale_map_init(&map, n, n->attr[AXIS].i, n->attr[BLOCK].i);
+    const int64_t count = kiln_type_elems(&x->type);
+    for (int64_t e = 0; e < count; e++) {
+        const int64_t s = kiln_scale_at(&map, e);
+        const int64_t z = kiln_has_in(n, 2) ? zero->i[s] : 0;
+        cx->out[0].f[e] = (double)(x->i[e] - z) * scale->f[s];
+    }
+    return KILN_OK;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    c->muladds = 0;
+    c->flops = 2 * kiln_type_elems(&n->in[0]->type);
+}
+
+static kiln_bound error_bound(const kiln_node *n) {
+    (void)n;
+    return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 2};
+}
+
+const kiln_op_def kiln_op_dequantize_linear = {
+    .name = "dequantize_linear",
+    .doc = "(x - zero) * scale",
+    .n_in_min = 2,
+    .n_in_max = 3,
+    .in_names = names,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_QUANTIZED | KILN_DT(KILN_I32),
+    .fuse = KILN_FUSE_INJECTIVE,
+    .layout = KILN_LAYOUT_DEPENDENT,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = cost,
+    .error_bound = error_bound,
+};

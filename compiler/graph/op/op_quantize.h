@@ -1,0 +1,32 @@
+/* Shared by quantize_linear and dequantize_linear: which scale belongs to which
+ * element. per tensor  scale is a scalar or has one element per axis    scale is [dim
+ * of axis] blocked     block > 0: scale has the rank of x, and ceil(dim / block)
+ * elements on the axis */
+#ifndef KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
+#define KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
+
+#include "compiler/graph/op/op_common.h"
+
+enum {
+    KILN_DT_QUANTIZED =
+        KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16)
+};
+
+/* Inputs: x, scale, zero point (may be absent). Checks scale's shape and dtype, and
+ * that the zero point has its shape and dtype `zero`. */
+kiln_status kiln_check_scale(const kiln_node *n, int64_t axis, int64_t block,
+                             kiln_dtype zero, kiln_err *err);
+
+/* Index of the scale of each element: e / inner % dim / block, and for blocked scales
+ * the rest. */
+typedef struct kiln_scale_map {
+    int64_t dim, inner; /* of x at the axis and behind it */
+    int64_t block;      /* elements per scale along the axis */
+    int64_t n_scale;    /* scales along the axis */
+    bool is_single, is_blocked;
+} kiln_scale_map;
+void kiln_scale_map_init(kiln_scale_map *m, const kiln_node *n, int64_t axis,
+                         int64_t block);
+int64_t kiln_scale_at(const kiln_scale_map *m, int64_t e);
+
+#endif

@@ -1,0 +1,87 @@
+/* x with single elements replaced or combined (ONNX ScatterElements 18), for axis 1 of
+ * three: out[i, indices[i,j,k], k] = reduce(out[...], updates[i,j,k]), in row-major
+ * order of the updates. */
+#include "compiler/graph/op/op_move.h"
+
+enum { AXIS, REDUCTION, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of x that is indexed"},
+    {.name = "reduction",
+     .kind = KILN_ATTR_WORD,
+     .doc = "how an update and the element meet; none: the last update wins",
+     .default_i = KILN_SCATTER_NONE,
+     .choices = kiln_scatter_words},
+};
+
+static const char *const names[] = {"x", "indices", "updates", NULL};
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type;
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, err));
+    KILN_TRY(kiln_check_elements(n, 1, axis, err));
+    KILN_TRY(kiln_check_same_dtype(n, 0, 2, err));
+    if (n->attr[REDUCTION].i != KILN_SCATTER_NONE)
+        KILN_TRY(kiln_check_dtype(n, 0, KILN_DT_NUMBER, err));
+    if (!kiln_type_same_shape(&n->in[1]->type, &n->in[2]->type)) {
+        kiln_arena scratch = {0};
+        const kiln_status st = kiln_fail(
+            err, KILN_ERR_SHAPE,
+            "inputs 'indices' and 'updates' must have one shape, are %s and %s",
+            kiln_type_text(&scratch, &n->in[1]->type),
+            kiln_type_text(&scratch, &n->in[2]->type));
+        kiln_arena_fini(&scratch);
+        return st;
+    }
+    return kiln_move_type(n, x->dtype, x->rank, x->dim, out, err);
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    const kiln_type *x = &cx->in[0].type, *u = &cx->in[2].type;
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    kiln_copy_run(&cx->out[0], 0, &cx->in[0], 0, kiln_type_elems(x));
+    int64_t stride[KILN_MAX_RANK], coord[KILN_MAX_RANK] = {0};
+    kiln_strides(x->rank, x->dim, stride);
+    const int64_t count = kiln_type_elems(u);
+    for (int64_t e = 0; e < count; e++) {
+        int64_t at;
+        KILN_TRY(kiln_index_resolve(n, 1, cx->in[1].i[e], x->dim[axis], &at, cx->err));
+        at *= stride[axis];
+        for (int i = 0; i < x->rank; i++)
+            at += i == axis ? 0 : coord[i] * stride[i];
+        kiln_scatter_elem(&cx->out[0], at, &cx->in[2], e,
+                          (kiln_scatter_fn)n->attr[REDUCTION].i);
+        kiln_next_coord(u->rank, u->dim, coord);
+    }
+    return KILN_OK;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    c->muladds = 0;
+    c->flops = n->attr[REDUCTION].i == KILN_SCATTER_NONE
+                   ? 0
+                   : kiln_type_elems(&n->in[2]->type);
+}
+
+static kiln_bound error_bound(const kiln_node *n) {
+    return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
+}
+
+const kiln_op_def kiln_op_scatter_elements = {
+    .name = "scatter_elements",
+    .doc = "x with elements along one axis replaced by, or combined with, updates",
+    .n_in_min = 3,
+    .n_in_max = 3,
+    .in_names = names,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_OPAQUE,
+    .layout = KILN_LAYOUT_DEPENDENT,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = cost,
+    .error_bound = error_bound,
+};

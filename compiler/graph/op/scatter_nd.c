@@ -1,0 +1,97 @@
+/* x with slices replaced or combined (ONNX ScatterND 18): the last axis of `indices`
+ * holds coordinates on the leading axes of x, and `updates` one slice for each; in
+ * row-major order of the updates. */
+#include "compiler/graph/op/op_move.h"
+
+#include <inttypes.h>
+
+enum { REDUCTION, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "reduction",
+     .kind = KILN_ATTR_WORD,
+     .doc = "how an update and the element meet; none: the last update wins",
+     .default_i = KILN_SCATTER_NONE,
+     .choices = kiln_scatter_words},
+};
+
+static const char *const names[] = {"x", "indices", "updates", NULL};
+
+static kiln_status check_updates(const kiln_node *n, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type, *index = &n->in[1]->type;
+    int64_t dim[2 * KILN_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < index->rank - 1; i++)
+        dim[rank++] = index->dim[i];
+    for (int i = (int)index->dim[index->rank - 1]; i < x->rank; i++)
+        dim[rank++] = x->dim[i];
+    kiln_type want;
+    KILN_TRY(kiln_move_type(n, x->dtype, rank, dim, &want, err));
+    if (kiln_type_same_shape(&want, &n->in[2]->type))
+        return KILN_OK;
+    kiln_arena scratch = {0};
+    const kiln_status st =
+        kiln_fail(err, KILN_ERR_SHAPE, "input 'updates' must have shape %s, is %s",
+                  kiln_shape_text(&scratch, rank, dim),
+                  kiln_type_text(&scratch, &n->in[2]->type));
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type, *index = &n->in[1]->type;
+    if (x->rank < 1 || index->rank < 1)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "inputs 'x' and 'indices' must have rank >= 1, have %d and %d",
+                         x->rank, index->rank);
+    KILN_TRY(kiln_check_same_dtype(n, 0, 2, err));
+    if (n->attr[REDUCTION].i != KILN_SCATTER_NONE)
+        KILN_TRY(kiln_check_dtype(n, 0, KILN_DT_NUMBER, err));
+    KILN_TRY(kiln_check_coords(n, 1, 0, err));
+    KILN_TRY(check_updates(n, err));
+    return kiln_move_type(n, x->dtype, x->rank, x->dim, out, err);
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    const kiln_type *x = &cx->in[0].type, *index = &cx->in[1].type;
+    const int64_t depth = index->dim[index->rank - 1];
+    const int64_t n_slices = kiln_dim_product(index->dim, 0, index->rank - 1);
+    const int64_t run = kiln_dim_product(x->dim, (int)depth, x->rank);
+    const kiln_scatter_fn fn = (kiln_scatter_fn)n->attr[REDUCTION].i;
+    kiln_copy_run(&cx->out[0], 0, &cx->in[0], 0, kiln_type_elems(x));
+    for (int64_t s = 0; s < n_slices; s++) {
+        int64_t at;
+        KILN_TRY(kiln_coords_resolve(n, cx, 0, s, &at));
+        for (int64_t k = 0; k < run; k++)
+            kiln_scatter_elem(&cx->out[0], at * run + k, &cx->in[2], s * run + k, fn);
+    }
+    return KILN_OK;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    c->muladds = 0;
+    c->flops = n->attr[REDUCTION].i == KILN_SCATTER_NONE
+                   ? 0
+                   : kiln_type_elems(&n->in[2]->type);
+}
+
+static kiln_bound error_bound(const kiln_node *n) {
+    return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
+}
+
+const kiln_op_def kiln_op_scatter_nd = {
+    .name = "scatter_nd",
+    .doc = "x with slices at coordinates replaced by, or combined with, updates",
+    .n_in_min = 3,
+    .n_in_max = 3,
+    .in_names = names,
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_OPAQUE,
+    .layout = KILN_LAYOUT_DEPENDENT,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = cost,
+    .error_bound = error_bound,
+};
