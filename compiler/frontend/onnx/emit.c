@@ -14,10 +14,11 @@ enum {
 static const int64_t max_eager_flops = (int64_t)1 << 22; /* of one node */
 
 const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
+    enum { MAX_UNNAMED = 8 }; /* looked past: a node may have 10^5 outputs */
     kiln_str name = {0};
     if (kiln_onnx_wants(n, i))
         name = n->output[i];
-    for (size_t k = 0; k < n->n_output && name.n == 0; k++)
+    for (size_t k = 0; k < n->n_output && k < MAX_UNNAMED && name.n == 0; k++)
         name = n->output[k];
     if (name.n == 0)
         name = n->op_type;

@@ -62,14 +62,11 @@ kiln_status kiln_onnx_need(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
 /* ---- binding results
  * ------------------------------------------------------------------------- */
 
-static bool is_wanted_name(const kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                           const char *name) {
+/* Does the value bear the ONNX name that it is bound to? */
+static bool is_bound_name(const kiln_onnx_cx *cx, const kiln_value *v) {
     const size_t skip = strlen(cx->scope->prefix);
-    for (size_t i = 0; i < n->n_output; i++)
-        if (strncmp(name, cx->scope->prefix, skip) == 0 &&
-            kiln_str_is(n->output[i], name + skip) && n->output[i].n > 0)
-            return true;
-    return false;
+    return strncmp(v->name, cx->scope->prefix, skip) == 0 &&
+           kiln_map_get(&cx->scope->values, kiln_str_from(v->name + skip)) == v;
 }
 
 static void rename_value(kiln_graph *g, kiln_value *v, const char *name) {
@@ -85,7 +82,7 @@ static void take_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_val
     kiln_value *const holder = kiln_map_get(&g->value_names, kiln_str_from(want));
     const bool is_own = (size_t)v->id >= cx->first_value;
     const bool is_free = holder == NULL || (size_t)holder->id >= cx->first_value;
-    if (!is_own || !is_free || holder == v || is_wanted_name(cx, n, v->name))
+    if (!is_own || !is_free || holder == v || is_bound_name(cx, v))
         return;
     const char *const old = v->name;
     rename_value(g, v, holder == NULL ? kiln_str_dup(g->arena, want) : holder->name);
@@ -157,6 +154,10 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
             cx, KILN_ERR_LIMIT,
             "inlining its functions makes the model more than 16 times "
             "as large as the file");
+    if (n->n_attribute > KILN_ONNX_MAX_ATTRS)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "a node may have at most %d attributes, has %zu",
+                              KILN_ONNX_MAX_ATTRS, n->n_attribute);
     KILN_TRY(kiln_onnx_resolve_attrs(cx, n, &n));
     cx->node = n;
     KILN_TRY(check_inputs(cx, n));
@@ -211,6 +212,10 @@ static kiln_status check_versions(kiln_onnx_cx *cx) {
                               "; convert the model with onnx.version_converter",
                               KILN_ONNX_MIN_IR, KILN_ONNX_MAX_IR, m->ir_version);
     kiln_map seen = {0};
+    if (m->n_opset_import > KILN_ONNX_MAX_DOMAINS)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "opset_import may name at most %d domains, names %zu",
+                              KILN_ONNX_MAX_DOMAINS, m->n_opset_import);
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const kiln_onnx_opset *const o = &m->opset_import[i];
         const bool is_default = kiln_onnx_is_default_domain(o->domain);
@@ -295,6 +300,7 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     const kiln_onnx_graph *const g = cx->model->graph;
     fill_report(cx);
     KILN_TRY(check_versions(cx));
+    KILN_TRY(kiln_onnx_add_functions(cx));
     KILN_TRY(kiln_onnx_check_support(cx));
     KILN_TRY(check_tensors(cx));
     cx->scope = kiln_onnx_scope_new(

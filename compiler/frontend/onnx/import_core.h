@@ -18,6 +18,8 @@
 enum {
     KILN_ONNX_MIN_IR = 3,
     KILN_ONNX_MAX_IR = 13,
+    KILN_ONNX_MAX_DOMAINS = 64, /* of opset_import */
+    KILN_ONNX_MAX_ATTRS = 256,  /* of one node: they are found by going through them */
     KILN_ONNX_MAX_CALL_DEPTH =
         32, /* functions inside functions, subgraphs inside subgraphs */
 };
@@ -65,6 +67,7 @@ struct kiln_onnx_cx {
     size_t first_value; /* values of the target graph from here on are the node's own */
     kiln_err attr_err;  /* the first attribute of a wrong kind */
 
+    kiln_map functions;                  /* by domain, name and overload */
     kiln_map dim_params;                 /* symbolic dimension -> kiln_onnx_bound_dim */
     KILN_VEC(const kiln_value *) hinted; /* graph inputs with a hint */
     KILN_VEC(const kiln_tensor *) hints; /* parallel */
@@ -92,7 +95,10 @@ int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
 /* Lists every operator that has neither a row nor a function: fills the report,
  * KILN_ERR_UNSUPPORTED. */
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx);
-const kiln_onnx_function *kiln_onnx_find_function(const kiln_onnx_cx *cx,
+/* Makes the model's functions known; refuses two of one name. */
+kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx);
+/* NULL: the node is no call. */
+const kiln_onnx_function *kiln_onnx_find_function(kiln_onnx_cx *cx,
                                                   const kiln_onnx_node *n);
 /* True for "" and "ai.onnx". */
 bool kiln_onnx_is_default_domain(kiln_str domain);

@@ -32,15 +32,53 @@ const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset
     return NULL;
 }
 
-const kiln_onnx_function *kiln_onnx_find_function(const kiln_onnx_cx *cx,
+/* Domain, name and overload with their lengths between: no two functions share one. */
+static kiln_str function_key(kiln_onnx_cx *cx, kiln_str domain, kiln_str name,
+                             kiln_str overload) {
+    kiln_buf b;
+    kiln_buf_init(&b, &cx->scratch);
+    if (kiln_onnx_is_default_domain(domain))
+        domain = KILN_STR_LIT("ai.onnx");
+    kiln_buf_printf(&b, "%zu:%zu:", domain.n, name.n);
+    kiln_buf_add(&b, domain.p, domain.n);
+    if (name.n > 0)
+        kiln_buf_add(&b, name.p, name.n);
+    if (overload.n > 0)
+        kiln_buf_add(&b, overload.p, overload.n);
+    return kiln_buf_str(&b);
+}
+
+const kiln_onnx_function *kiln_onnx_find_function(kiln_onnx_cx *cx,
                                                   const kiln_onnx_node *n) {
+    if (cx->model->n_function == 0)
+        return NULL;
+    const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
+    const kiln_onnx_function *const f = kiln_map_get(
+        &cx->functions, function_key(cx, n->domain, n->op_type, n->overload));
+    kiln_arena_rewind(&cx->scratch, mark);
+    return f;
+}
+
+kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
     for (size_t i = 0; i < cx->model->n_function; i++) {
         const kiln_onnx_function *const f = &cx->model->function[i];
-        if (kiln_str_eq(f->name, n->op_type) && same_domain(f->domain, n->domain) &&
-            kiln_str_eq(f->overload, n->overload))
-            return f;
+        const char *const name = kiln_onnx_show(cx, f->name);
+        if (f->n_opset_import > KILN_ONNX_MAX_DOMAINS ||
+            f->n_attribute_default > KILN_ONNX_MAX_ATTRS)
+            return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                                  "function '%s' may have at most %d domains and %d "
+                                  "default attributes, has %zu and %zu",
+                                  name, KILN_ONNX_MAX_DOMAINS, KILN_ONNX_MAX_ATTRS,
+                                  f->n_opset_import, f->n_attribute_default);
+        if (!kiln_map_set(&cx->scratch, &cx->functions,
+                          function_key(cx, f->domain, f->name, f->overload),
+                          (void *)(uintptr_t)f))
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "function '%s' is given twice; give one of them "
+                                  "another name or overload",
+                                  name);
     }
-    return NULL;
+    return KILN_OK;
 }
 
 /* ---- listing

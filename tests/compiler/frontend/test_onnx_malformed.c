@@ -1,5 +1,6 @@
 /* Models that are not well formed: each is refused with a message that names file, node
  * and remedy. */
+#include <stdio.h>
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
@@ -347,6 +348,42 @@ static kiln_str exploding_functions(kiln_arena *a) {
     return end(&m);
 }
 
+static kiln_str twin_functions(kiln_arena *a) {
+    kiln_onnx_writer m = begin(a), body;
+    for (int i = 0; i < 2; i++) {
+        kiln_onnx_writer_init(&body, a, "");
+        kiln_onnx_put_node(&body, "Relu", "", "u", "v");
+        kiln_onnx_put_function(&m, &body, "my", "F", "u", "v", "", 13);
+    }
+    kiln_onnx_put_node(&m, "Relu", "r", "x", "y");
+    return end(&m);
+}
+
+/* 10^5 functions and as many nodes, none of which is one of them: their product would
+ * take hours. */
+static kiln_str many_functions(kiln_arena *a) {
+    enum { N = 100000 };
+    kiln_onnx_writer m = begin(a);
+    char name[32];
+    for (int i = 0; i < N; i++) {
+        kiln_buf fn;
+        kiln_buf_init(&fn, a);
+        snprintf(name, sizeof name, "F%d", i);
+        kiln_pb_put_text(&fn, 1, name);
+        kiln_pb_put_bytes(&m.model, 25, kiln_buf_str(&fn));
+        kiln_onnx_put_node(&m, "Nothing", NULL, "", "");
+    }
+    return end(&m);
+}
+
+static kiln_str many_attributes(kiln_arena *a) {
+    kiln_onnx_writer m = begin(a);
+    kiln_onnx_put_node(&m, "Relu", "r", "x", "y");
+    for (int i = 0; i < 1000; i++)
+        kiln_onnx_put_attr_int(&m, "a", i);
+    return end(&m);
+}
+
 static row rows[] = {
     {"empty_file", empty, KILN_ERR_PARSE, {"ModelProto has no graph", "ONNX model?"}},
     {"truncated",
@@ -475,6 +512,18 @@ static row rows[] = {
      recursive_function,
      KILN_ERR_LIMIT,
      {"does a function call itself?"}},
+    {"function_given_twice",
+     twin_functions,
+     KILN_ERR_PARSE,
+     {"function 'F' is given twice", "another name"}},
+    {"many_functions",
+     many_functions,
+     KILN_ERR_UNSUPPORTED,
+     {"Nothing-13 (100000 times"}},
+    {"many_attributes",
+     many_attributes,
+     KILN_ERR_LIMIT,
+     {"at most 256 attributes, has 1000", "node 'r' (Relu)"}},
     {"functions_explode",
      exploding_functions,
      KILN_ERR_LIMIT,
