@@ -1,0 +1,248 @@
+/* Scalar and vector expressions: what tensor expressions and loop programs are made of.
+ *
+ * Immutable trees in an arena; sharing is allowed, identity means nothing (compare with
+ * kiln_expr_eq). Builders fold constants and drop neutral elements where that is exact
+ * for every value (x + 0 for integers, never for floats), so straightforward code gives
+ * tidy expressions; kiln_simplify (loop/) knows ranges and does more.
+ *
+ * Builders are called kiln_x_*. Integer arithmetic wraps in its dtype. Indexes are i64.
+ * Float arithmetic is IEEE in its dtype, each operation rounded, except that a multiply
+ * feeding an add may be contracted to a fused multiply-add by code generators.
+ */
+#ifndef KILN_COMPILER_TENSOR_EXPR_H
+#define KILN_COMPILER_TENSOR_EXPR_H
+
+#include "compiler/graph/graph.h"
+
+typedef struct kiln_expr kiln_expr;
+typedef struct kiln_te kiln_te;         /* tensor.h */
+typedef struct kiln_buffer kiln_buffer; /* loop/loop.h */
+
+typedef enum kiln_expr_kind {
+    KILN_EXPR_INT,   /* .i: integers and bool */
+    KILN_EXPR_FLOAT, /* .f: already rounded to the dtype */
+    KILN_EXPR_VAR,   /* .var */
+
+    /* Binary, operands of one dtype and lanes. */
+    KILN_EXPR_ADD,
+    KILN_EXPR_SUB,
+    KILN_EXPR_MUL,
+    KILN_EXPR_DIV, /* floats: true division; integers: truncating, division by zero is
+                      the caller's fault */
+    KILN_EXPR_FLOORDIV, /* integers */
+    KILN_EXPR_FLOORMOD, /* integers: has the sign of the divisor */
+    KILN_EXPR_MIN,      /* floats: NaN when either is (as numpy and ONNX) */
+    KILN_EXPR_MAX,
+    KILN_EXPR_EQ, /* comparisons: dtype bool; ordered: false with NaN, but NE */
+    KILN_EXPR_NE,
+    KILN_EXPR_LT,
+    KILN_EXPR_LE,
+    KILN_EXPR_AND, /* bool, both evaluated; integers: bitwise */
+    KILN_EXPR_OR,
+    KILN_EXPR_XOR,
+    KILN_EXPR_SHL, /* integers; counts outside [0, bits) are the caller's fault */
+    KILN_EXPR_SHR, /* arithmetic for signed, logical for unsigned */
+
+    KILN_EXPR_NOT,     /* bool, or bitwise */
+    KILN_EXPR_CAST,    /* value conversion, as the graph's cast */
+    KILN_EXPR_BITCAST, /* same number of bits */
+    KILN_EXPR_SELECT,  /* arg: cond, then, else. Only the chosen side is evaluated: a
+                          guard for reads */
+    KILN_EXPR_CALL,    /* .intrin with its args */
+
+    KILN_EXPR_READ,   /* tensor expressions: arg[...] are the indexes into .te's output
+                         .out */
+    KILN_EXPR_REDUCE, /* tensor expressions, whole body only: .reduce */
+
+    KILN_EXPR_LOAD, /* loop programs: .buffer, arg: indexes; .mask (may be NULL): lanes
+                       off give 0 */
+    KILN_EXPR_RAMP, /* lanes: arg[0] + arg[1] * lane */
+    KILN_EXPR_BROADCAST, /* arg[0] in every lane */
+    KILN_EXPR_SHUFFLE, /* arg: vectors of one dtype, concatenated; .lane picks lanes of
+                          the result */
+} kiln_expr_kind;
+
+typedef struct kiln_var {
+    const char *name; /* for people; identity is the pointer */
+    kiln_dtype dtype;
+} kiln_var;
+
+/* Intrinsics: one row each in intrinsics.def: scalar functions of the same dtype,
+ * evaluated lane by lane. */
+typedef enum kiln_intrin {
+#define KILN_INTRIN(name, n_args, is_pure) KILN_INTRIN_##name,
+#include "compiler/tensor/intrinsics.def"
+#undef KILN_INTRIN
+    KILN_N_INTRINS
+} kiln_intrin;
+
+typedef struct kiln_intrin_info {
+    const char *name;
+    int n_args;
+    bool is_pure;
+} kiln_intrin_info;
+const kiln_intrin_info *kiln_intrin_get(kiln_intrin i);
+bool kiln_intrin_find(kiln_str name, kiln_intrin *out);
+/* Its meaning in double (the interpreter rounds to the dtype). */
+double kiln_intrin_eval(kiln_intrin i, const double *arg);
+
+/* A reduction axis or a compute axis of a tensor expression: [0, extent). */
+typedef struct kiln_axis {
+    const char *name;
+    const kiln_expr *extent; /* i64; a constant today */
+    const kiln_var *var;     /* i64 */
+    bool is_reduce;
+} kiln_axis;
+
+/* An associative, commutative combination of tuples: (lhs..., rhs...) -> result...,
+ * with identity. sum, prod, min, max have one element; argmax two. Floating-point sums
+ * may be reassociated by schedules that say so (rfactor, vectorize, unroll of a
+ * reduction axis), never by a pass. */
+typedef struct kiln_reducer {
+    const char
+        *name; /* "sum", "max", "argmax", ...: printed, and matched by tensorize */
+    int n;
+    const kiln_var **lhs, **rhs;
+    const kiln_expr **result;
+    const kiln_expr **identity;
+} kiln_reducer;
+
+typedef struct kiln_reduction {
+    const kiln_reducer *reducer;
+    const kiln_expr **source; /* reducer->n expressions */
+    const kiln_axis **axis;
+    int n_axes;
+    const kiln_expr
+        *cond; /* bool; NULL: always. Where false, the identity takes part */
+    int index; /* which of the tuple's results this expression is */
+} kiln_reduction;
+
+enum { KILN_MAX_LANES = 1024 };
+
+struct kiln_expr {
+    kiln_expr_kind kind;
+    kiln_dtype dtype;
+    int lanes; /* 1: scalar */
+    int n_arg;
+    const kiln_expr **arg;
+    union {
+        int64_t i;
+        double f;
+        const kiln_var *var;
+        kiln_intrin intrin;
+        struct {
+            const kiln_te *te;
+            int out;
+        } read;
+        const kiln_reduction *reduce;
+        struct {
+            const kiln_buffer *buffer;
+            const kiln_expr *mask;
+        } load;
+        const int *lane;
+    } u;
+};
+
+/* ---- building
+ * ------------------------------------------------------------------------------------
+ */
+
+kiln_var *kiln_var_new(kiln_arena *a, const char *name, kiln_dtype dtype);
+const kiln_expr *kiln_x_int(kiln_arena *a, kiln_dtype dtype, int64_t v);
+const kiln_expr *kiln_x_index(kiln_arena *a, int64_t v); /* i64 */
+const kiln_expr *kiln_x_float(kiln_arena *a, kiln_dtype dtype, double v);
+/* Zero, one: of any dtype. */
+const kiln_expr *kiln_x_number(kiln_arena *a, kiln_dtype dtype, double v);
+const kiln_expr *kiln_x_ref(kiln_arena *a, const kiln_var *v);
+/* Binary operators; a scalar operand is broadcast to the other's lanes. Asserts equal
+ * dtypes. */
+const kiln_expr *kiln_x_binary(kiln_arena *a, kiln_expr_kind kind, const kiln_expr *x,
+                               const kiln_expr *y);
+const kiln_expr *kiln_x_not(kiln_arena *a, const kiln_expr *x);
+const kiln_expr *kiln_x_cast(kiln_arena *a, kiln_dtype dtype, const kiln_expr *x);
+const kiln_expr *kiln_x_bitcast(kiln_arena *a, kiln_dtype dtype, const kiln_expr *x);
+const kiln_expr *kiln_x_select(kiln_arena *a, const kiln_expr *cond,
+                               const kiln_expr *then, const kiln_expr *otherwise);
+const kiln_expr *kiln_x_call(kiln_arena *a, kiln_intrin i, const kiln_expr *const *arg);
+const kiln_expr *kiln_x_read(kiln_arena *a, const kiln_te *te, int out,
+                             const kiln_expr *const *index, int n);
+const kiln_expr *kiln_x_load(kiln_arena *a, const kiln_buffer *b,
+                             const kiln_expr *const *index, int n,
+                             const kiln_expr *mask);
+const kiln_expr *kiln_x_ramp(kiln_arena *a, const kiln_expr *base,
+                             const kiln_expr *stride, int lanes);
+const kiln_expr *kiln_x_broadcast(kiln_arena *a, const kiln_expr *x, int lanes);
+const kiln_expr *kiln_x_shuffle(kiln_arena *a, const kiln_expr *const *arg, int n,
+                                const int *lane, int lanes);
+
+/* Reducers of a dtype. argmax: (index i64, value), ties to the lower index. */
+const kiln_reducer *kiln_reducer_sum(kiln_arena *a, kiln_dtype dtype);
+const kiln_reducer *kiln_reducer_prod(kiln_arena *a, kiln_dtype dtype);
+const kiln_reducer *kiln_reducer_max(kiln_arena *a, kiln_dtype dtype);
+const kiln_reducer *kiln_reducer_min(kiln_arena *a, kiln_dtype dtype);
+const kiln_reducer *kiln_reducer_argmax(kiln_arena *a, kiln_dtype dtype);
+const kiln_reducer *kiln_reducer_argmin(kiln_arena *a, kiln_dtype dtype);
+const kiln_expr *kiln_x_reduce(kiln_arena *a, const kiln_reducer *r,
+                               const kiln_expr *const *source,
+                               const kiln_axis *const *axis, int n_axes,
+                               const kiln_expr *cond, int index);
+
+/* Short forms for the operators' compute functions. */
+static inline const kiln_expr *kiln_x_add(kiln_arena *a, const kiln_expr *x,
+                                          const kiln_expr *y) {
+    return kiln_x_binary(a, KILN_EXPR_ADD, x, y);
+}
+static inline const kiln_expr *kiln_x_sub(kiln_arena *a, const kiln_expr *x,
+                                          const kiln_expr *y) {
+    return kiln_x_binary(a, KILN_EXPR_SUB, x, y);
+}
+static inline const kiln_expr *kiln_x_mul(kiln_arena *a, const kiln_expr *x,
+                                          const kiln_expr *y) {
+    return kiln_x_binary(a, KILN_EXPR_MUL, x, y);
+}
+
+/* ---- looking at them
+ * ----------------------------------------------------------------------------- */
+
+bool kiln_x_is_int(const kiln_expr *e,
+                   int64_t *v); /* an integer constant (or its broadcast) */
+bool kiln_expr_eq(const kiln_expr *x, const kiln_expr *y);
+uint64_t kiln_expr_hash(const kiln_expr *e);
+bool kiln_expr_uses(const kiln_expr *e, const kiln_var *v);
+
+/* What a binary operator means for two constants: used by the builders and by
+ * interpreters, so that there is one meaning. False where there is no result (division
+ * by zero, a shift count out of range). Integers wrap to the dtype; floats are the
+ * double result, which the caller rounds; *is_bool: a comparison. */
+bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y,
+                     int64_t *out);
+bool kiln_x_fold_float(kiln_expr_kind kind, double x, double y, double *out,
+                       bool *is_bool);
+
+/* Rewrites bottom up: fn gets an expression whose arguments are done and returns its
+ * replacement (or the same). Unchanged trees are returned as they are. */
+typedef const kiln_expr *(*kiln_expr_fn)(void *user, kiln_arena *a, const kiln_expr *e);
+const kiln_expr *kiln_expr_rewrite(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
+                                   void *user);
+/* Calls fn on every node, arguments first. */
+void kiln_expr_visit(const kiln_expr *e, void (*fn)(void *user, const kiln_expr *e),
+                     void *user);
+
+/* Variables to expressions. Few entries: linear. */
+typedef struct kiln_subst {
+    const kiln_var *var;
+    const kiln_expr *value;
+} kiln_subst;
+const kiln_expr *kiln_expr_substitute(kiln_arena *a, const kiln_expr *e,
+                                      const kiln_subst *s, size_t n);
+
+/* C-like text with the fewest parentheses: "(i*16 + j) % 7", "select(i < n, A[i],
+ * 0.0)", "ramp(i, 1, 16)". Names of variables are made unique by the caller (printers
+ * of whole programs do). */
+void kiln_expr_print(kiln_buf *out, const kiln_expr *e);
+/* With the names that the caller gives variables. */
+typedef const char *(*kiln_var_name_fn)(void *user, const kiln_var *v);
+void kiln_expr_print_named(kiln_buf *out, const kiln_expr *e, kiln_var_name_fn name,
+                           void *user);
+
+#endif

@@ -1,0 +1,68 @@
+/* Scalar functions that expressions may call: names and meaning in double. */
+#include "compiler/tensor/expr.h"
+
+#include <math.h>
+
+static const kiln_intrin_info info[KILN_N_INTRINS] = {
+#define KILN_INTRIN(name, n_args, is_pure) {#name, n_args, is_pure},
+#include "compiler/tensor/intrinsics.def"
+#undef KILN_INTRIN
+};
+
+const kiln_intrin_info *kiln_intrin_get(kiln_intrin i) { return &info[i]; }
+
+bool kiln_intrin_find(kiln_str name, kiln_intrin *out) {
+    for (int i = 0; i < KILN_N_INTRINS; i++) {
+        if (!kiln_str_is(name, info[i].name))
+            continue;
+        *out = (kiln_intrin)i;
+        return true;
+    }
+    return false;
+}
+
+double kiln_intrin_eval(kiln_intrin i, const double *arg) {
+    const double x = arg[0];
+    switch (i) {
+    case KILN_INTRIN_abs:
+        return fabs(x);
+    case KILN_INTRIN_ceil:
+        return ceil(x);
+    case KILN_INTRIN_cos:
+        return cos(x);
+    case KILN_INTRIN_erf:
+        return erf(x);
+    case KILN_INTRIN_exp:
+        return exp(x);
+    case KILN_INTRIN_floor:
+        return floor(x);
+    case KILN_INTRIN_fma:
+        return fma(x, arg[1], arg[2]);
+    case KILN_INTRIN_isnan:
+        return isnan(x);
+    case KILN_INTRIN_log:
+        return log(x);
+    case KILN_INTRIN_pow:
+        return pow(x, arg[1]);
+    case KILN_INTRIN_prefetch:
+        return 0;
+    case KILN_INTRIN_round:
+        return nearbyint(x); /* the rounding mode is never changed: to nearest even */
+    case KILN_INTRIN_rsqrt:
+        return 1 / sqrt(x);
+    case KILN_INTRIN_sigmoid:
+        return 1 / (1 + exp(-x));
+    case KILN_INTRIN_sin:
+        return sin(x);
+    case KILN_INTRIN_sqrt:
+        return sqrt(x);
+    case KILN_INTRIN_tanh:
+        return tanh(x);
+    case KILN_INTRIN_trunc:
+        return trunc(x);
+    case KILN_N_INTRINS:
+        break;
+    }
+    KILN_ASSERT(false, "intrinsic %d is not in the table", (int)i);
+    return 0;
+}
