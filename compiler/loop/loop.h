@@ -1,0 +1,215 @@
+/* Loop programs: loops, buffers, loads and stores, in an order that somebody chose.
+ *
+ * A program is one kernel. It starts as what lowering makes of a schedule (buffers with
+ * their full rank, guards, annotated loops), passes rewrite it (loop_passes.def), and
+ * either the interpreter runs it or a code generator takes it. Every stage of it prints
+ * as pseudo-code, and the interpreter runs every stage: a lowering step is checked with
+ * no LLVM in the way.
+ *
+ * Statements are immutable trees like expressions; programs are small structs that
+ * point to one.
+ */
+#ifndef KILN_COMPILER_LOOP_LOOP_H
+#define KILN_COMPILER_LOOP_LOOP_H
+
+#include "compiler/tensor/tensor.h"
+
+typedef enum kiln_loop_kind {
+    KILN_LOOP_SERIAL,
+    KILN_LOOP_PARALLEL,   /* iterations are independent: may run on several threads */
+    KILN_LOOP_VECTORIZED, /* constant extent; becomes vector operations */
+    KILN_LOOP_UNROLLED,   /* constant extent; becomes copies of the body */
+    KILN_LOOP_THREAD,     /* bound to a hardware axis: .tag */
+    KILN_LOOP_VTHREAD     /* virtual thread: interleaved copies (latency hiding, TVM
+                             section 4.4) */
+} kiln_loop_kind;
+
+typedef enum kiln_stmt_kind {
+    KILN_STMT_FOR,
+    KILN_STMT_SEQ,
+    KILN_STMT_IF,
+    KILN_STMT_LET,
+    KILN_STMT_ALLOC,
+    KILN_STMT_STORE,
+    KILN_STMT_EVAL, /* an intrinsic call for its effect: prefetch, a tensor intrinsic's
+                       micro-kernel */
+    KILN_STMT_ATTR  /* says something about its body */
+} kiln_stmt_kind;
+
+/* What an attribute node says. One word each; the value's meaning is the word's. */
+typedef enum kiln_attr_key {
+    KILN_STMT_ATTR_PRAGMA,           /* .text: free word for the code generator */
+    KILN_STMT_ATTR_THREAD_EXTENT,    /* .text: "blockIdx.x"; value: extent */
+    KILN_STMT_ATTR_COPROC_SCOPE,     /* value: queue of an accelerator */
+    KILN_STMT_ATTR_DOUBLE_BUFFER,    /* .buffer */
+    KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
+    KILN_STMT_ATTR_STAGE /* .text: the stage that this nest computes; for explain and
+                            features */
+} kiln_attr_key;
+
+struct kiln_stmt {
+    kiln_stmt_kind kind;
+    union {
+        struct {
+            const kiln_var *var;
+            const kiln_expr *min, *extent;
+            kiln_loop_kind kind;
+            const char *tag; /* THREAD: "threadIdx.x"; else NULL */
+            const kiln_stmt *body;
+        } loop;
+        struct {
+            const kiln_stmt **stmt;
+            int n;
+        } seq;
+        struct {
+            const kiln_expr *cond;
+            const kiln_stmt *then, *otherwise; /* otherwise may be NULL */
+        } branch;
+        struct {
+            const kiln_var *var;
+            const kiln_expr *value;
+            const kiln_stmt *body;
+        } let;
+        struct {
+            const kiln_buffer *buffer;
+            const kiln_stmt *body;
+        } alloc;
+        struct {
+            const kiln_buffer *buffer;
+            const kiln_expr **index; /* buffer->rank indexes */
+            const kiln_expr *value;
+            const kiln_expr *mask; /* vector stores: lanes to write; NULL: all */
+        } store;
+        const kiln_expr *eval;
+        struct {
+            kiln_attr_key key;
+            const char *text;
+            const kiln_buffer *buffer;
+            const kiln_expr *value;
+            const kiln_stmt *body;
+        } attr;
+    } u;
+};
+
+typedef struct kiln_program {
+    const char *name;
+    kiln_arena *arena;       /* borrowed */
+    const kiln_buffer **arg; /* inputs, then outputs, in the order of the call */
+    int n_args, n_inputs;
+    const kiln_stmt *body;
+    bool is_flat; /* after storage flattening */
+} kiln_program;
+
+/* ---- building (builders drop empty sequences, flatten nested ones, take branches of
+ * constant conditions) ---- */
+const kiln_stmt *kiln_s_for(kiln_arena *a, const kiln_var *v, const kiln_expr *min,
+                            const kiln_expr *extent, kiln_loop_kind kind,
+                            const char *tag, const kiln_stmt *body);
+const kiln_stmt *kiln_s_seq(kiln_arena *a, const kiln_stmt *const *stmt, int n);
+const kiln_stmt *kiln_s_if(kiln_arena *a, const kiln_expr *cond, const kiln_stmt *then,
+                           const kiln_stmt *otherwise);
+const kiln_stmt *kiln_s_let(kiln_arena *a, const kiln_var *v, const kiln_expr *value,
+                            const kiln_stmt *body);
+const kiln_stmt *kiln_s_alloc(kiln_arena *a, const kiln_buffer *b,
+                              const kiln_stmt *body);
+const kiln_stmt *kiln_s_store(kiln_arena *a, const kiln_buffer *b,
+                              const kiln_expr *const *index, const kiln_expr *value,
+                              const kiln_expr *mask);
+const kiln_stmt *kiln_s_eval(kiln_arena *a, const kiln_expr *e);
+const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
+                             const kiln_buffer *b, const kiln_expr *value,
+                             const kiln_stmt *body);
+const kiln_stmt *kiln_s_nothing(kiln_arena *a); /* the empty sequence */
+
+/* Rewrites bottom up, expressions first; either function may be NULL. */
+typedef struct kiln_stmt_rewrite {
+    const kiln_stmt *(*stmt)(void *user, kiln_arena *a, const kiln_stmt *s);
+    const kiln_expr *(*expr)(void *user, kiln_arena *a, const kiln_expr *e);
+    void *user;
+} kiln_stmt_rewrite;
+const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
+                                     const kiln_stmt_rewrite *r);
+const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
+                                      const kiln_subst *m, size_t n);
+
+/* ---- text: readable pseudo-code, complete, print(parse(print(p))) == print(p)
+ * ------------------------- */
+void kiln_program_print(kiln_buf *out, const kiln_program *p);
+kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
+                               kiln_program **out, kiln_err *err);
+
+/* ---- ranges (interval.c, simplify.c)
+ * ------------------------------------------------------------------ */
+
+/* Inclusive bounds of an integer expression; INT64_MIN / INT64_MAX: not bounded. */
+typedef struct kiln_interval {
+    int64_t min, max;
+} kiln_interval;
+typedef struct kiln_range {
+    const kiln_var *var;
+    kiln_interval interval;
+} kiln_range;
+/* What is known while walking a program: a stack of ranges. */
+typedef struct kiln_ranges {
+    kiln_arena *arena;
+    KILN_VEC(kiln_range) stack;
+} kiln_ranges;
+void kiln_ranges_push(kiln_ranges *r, const kiln_var *v, int64_t min, int64_t max);
+void kiln_ranges_pop(kiln_ranges *r);
+kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e);
+/* Simplifies with what is known: linear forms collected and ordered, floor division and
+ * modulo of linear forms split by divisibility, comparisons and min/max decided by
+ * intervals. Never changes a float's value. */
+const kiln_expr *kiln_simplify_expr(const kiln_ranges *r, kiln_arena *a,
+                                    const kiln_expr *e);
+
+/* ---- passes
+ * -------------------------------------------------------------------------------------------
+ */
+typedef struct kiln_loop_options {
+    int max_vector_lanes; /* vectorised loops may be at most this wide; 0:
+                             KILN_MAX_LANES */
+    int max_unroll;   /* statements one unrolled loop nest may become; 0: 4096. Beyond:
+                         KILN_ERR_LIMIT */
+    bool keep_guards; /* do not partition loops (tests compare both) */
+} kiln_loop_options;
+
+typedef struct kiln_loop_pass {
+    const char *name;
+    const char *doc;
+    kiln_status (*run)(kiln_program *p, const kiln_loop_options *o, kiln_err *err);
+} kiln_loop_pass;
+#define KILN_LOOP_PASS(name) extern const kiln_loop_pass kiln_loop_pass_##name;
+#include "compiler/loop/loop_passes.def"
+#undef KILN_LOOP_PASS
+const kiln_loop_pass *kiln_loop_pass_at(int i); /* NULL past the end */
+const kiln_loop_pass *kiln_loop_pass_find(kiln_str name);
+/* All of them in order. A failure names the pass. */
+kiln_status kiln_program_optimize(kiln_program *p, const kiln_loop_options *o,
+                                  kiln_err *err);
+
+/* Every access inside its buffer (by intervals, guards and masks considered), every
+ * read of an allocated buffer after a write, variables bound once, dtypes and lanes
+ * consistent, parallel loops without conflicting stores where that can be decided.
+ * Reports what is wrong with the loop nest around it. */
+kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err);
+
+/* ---- interpreter
+ * --------------------------------------------------------------------------------------
+ */
+
+/* Runs a program at any stage of lowering on native tensors (row-major bytes of each
+ * argument's buffer). Every access is checked; allocated memory starts as NaN or 0xA5
+ * bytes. Arithmetic rounds to the dtype after each operation (f16 and bf16 too). fma
+ * contracts nothing by itself. KILN_ERR_SHAPE: an access outside its buffer, with loop
+ * variables' values; KILN_ERR_LIMIT past max_steps (0: no limit). */
+typedef struct kiln_loop_run_options {
+    int64_t max_steps;
+    bool reverse_parallel; /* runs parallel loops backwards: a cheap check of
+                              independence */
+} kiln_loop_run_options;
+kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
+                             void *const *arg, const kiln_loop_run_options *o,
+                             kiln_err *err);
+
+#endif

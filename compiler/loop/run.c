@@ -1,0 +1,217 @@
+/* The loop interpreter's statements. Memory that a program allocates starts as NaN
+ * (floats) or 0xA5 bytes: what reads before it writes shows. */
+#include "compiler/loop/interpret.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void exec(kiln_interp *in, const kiln_stmt *s);
+
+static kiln_interp_memory describe(const kiln_buffer *b, unsigned char *data) {
+    kiln_interp_memory m = {.buffer = b, .data = data};
+    kiln_buffer_strides(b, m.stride);
+    for (int i = 0; i < b->rank; i++)
+        m.dim[i] = kiln_buffer_dim(b, i);
+    return m;
+}
+
+static void poison(kiln_interp_memory *m, int64_t elems) {
+    const double nan = (double)NAN;
+    const int64_t pattern = (int64_t)0xA5A5A5A5A5A5A5A5u;
+    const bool is_float = kiln_dtype_is_float(m->buffer->dtype);
+    for (int64_t i = 0; i < elems; i++)
+        kiln_interp_store(m, i, is_float ? &nan : NULL, is_float ? NULL : &pattern);
+}
+
+static int64_t scalar(kiln_interp *in, const kiln_expr *e) {
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    const kiln_lanes v = kiln_interp_eval(in, e, NULL);
+    const int64_t x = v.i != NULL ? v.i[0] : 0;
+    kiln_arena_rewind(in->arena, mark);
+    return x;
+}
+
+static void exec_for(kiln_interp *in, const kiln_stmt *s) {
+    const int64_t min = scalar(in, s->u.loop.min), n = scalar(in, s->u.loop.extent);
+    const bool backwards = s->u.loop.kind == KILN_LOOP_PARALLEL &&
+                           in->options != NULL && in->options->reverse_parallel;
+    kiln_interp_bind(in, s->u.loop.var, 0, 0);
+    const size_t slot = in->vars.n - 1;
+    for (int64_t k = 0; k < n && in->status == KILN_OK; k++) {
+        in->vars.v[slot].i = min + (backwards ? n - 1 - k : k);
+        exec(in, s->u.loop.body);
+    }
+    in->vars.n--;
+}
+
+static void exec_let(kiln_interp *in, const kiln_stmt *s) {
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    const kiln_lanes v = kiln_interp_eval(in, s->u.let.value, NULL);
+    if (in->status == KILN_OK && v.n != 1)
+        in->status =
+            kiln_fail(in->err, KILN_ERR_ARG, "variable '%s' is bound to a vector",
+                      s->u.let.var->name);
+    const double f = v.f != NULL ? v.f[0] : 0;
+    const int64_t i = v.i != NULL ? v.i[0] : 0;
+    kiln_arena_rewind(in->arena, mark);
+    kiln_interp_bind(in, s->u.let.var, f, i);
+    exec(in, s->u.let.body);
+    in->vars.n--;
+}
+
+static void exec_alloc(kiln_interp *in, const kiln_stmt *s) {
+    const kiln_buffer *b = s->u.alloc.buffer;
+    const int64_t elems = kiln_buffer_elems(b);
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    if (elems > KILN_MAX_ELEMS) {
+        in->status = kiln_fail(in->err, KILN_ERR_LIMIT,
+                               "buffer '%s' has %" PRId64 " elements", b->name, elems);
+        return;
+    }
+    kiln_interp_memory m = describe(b, NULL);
+    m.data = kiln_arena_array(in->arena, (size_t)elems, kiln_dtype_bytes(b->dtype));
+    poison(&m, elems);
+    /* The list may move when it grows, and its old storage must not be rewound: room is
+     * made before the mark in kiln_program_run. */
+    kiln_vec_push(in->arena, &in->memory, m);
+    exec(in, s->u.alloc.body);
+    in->memory.n--;
+    kiln_arena_rewind(in->arena, mark);
+}
+
+static void exec_store(kiln_interp *in, const kiln_stmt *s) {
+    kiln_interp_memory *m = kiln_interp_find(in, s->u.store.buffer);
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    kiln_lanes index[KILN_MAX_AXES];
+    const int lanes = s->u.store.value->lanes;
+    const bool *on = NULL;
+    if (m == NULL) {
+        in->status = kiln_fail(in->err, KILN_ERR_ARG,
+                               "buffer '%s' is written where it does not exist",
+                               s->u.store.buffer->name);
+        return;
+    }
+    if (s->u.store.mask != NULL) {
+        const kiln_lanes mask = kiln_interp_eval(in, s->u.store.mask, NULL);
+        bool *lane = kiln_array(in->arena, bool, lanes);
+        for (int k = 0; k < lanes; k++)
+            lane[k] = mask.i[k] != 0;
+        on = lane;
+    }
+    const kiln_lanes v = kiln_interp_eval(in, s->u.store.value, on);
+    for (int i = 0; i < s->u.store.buffer->rank; i++)
+        index[i] = kiln_interp_eval(in, s->u.store.index[i], on);
+    for (int k = 0; k < lanes && in->status == KILN_OK; k++) {
+        if (on != NULL && !on[k])
+            continue;
+        const int64_t at = kiln_interp_offset(in, m, index, k);
+        if (at >= 0)
+            kiln_interp_store(m, at, v.f != NULL ? &v.f[k] : NULL,
+                              v.f != NULL ? NULL : &v.i[k]);
+    }
+    kiln_arena_rewind(in->arena, mark);
+}
+
+static void exec_eval(kiln_interp *in, const kiln_stmt *s) {
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    kiln_interp_eval(in, s->u.eval, NULL);
+    kiln_arena_rewind(in->arena, mark);
+}
+
+static void exec(kiln_interp *in, const kiln_stmt *s) {
+    if (in->status != KILN_OK)
+        return;
+    if (in->options != NULL && in->options->max_steps > 0 &&
+        ++in->steps > in->options->max_steps) {
+        in->status = kiln_fail(in->err, KILN_ERR_LIMIT,
+                               "the program takes more than %" PRId64 " steps",
+                               in->options->max_steps);
+        return;
+    }
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        exec_for(in, s);
+        break;
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            exec(in, s->u.seq.stmt[i]);
+        break;
+    case KILN_STMT_IF:
+        if (scalar(in, s->u.branch.cond) != 0)
+            exec(in, s->u.branch.then);
+        else if (s->u.branch.otherwise != NULL)
+            exec(in, s->u.branch.otherwise);
+        break;
+    case KILN_STMT_LET:
+        exec_let(in, s);
+        break;
+    case KILN_STMT_ALLOC:
+        exec_alloc(in, s);
+        break;
+    case KILN_STMT_STORE:
+        exec_store(in, s);
+        break;
+    case KILN_STMT_EVAL:
+        exec_eval(in, s);
+        break;
+    case KILN_STMT_ATTR:
+        exec(in, s->u.attr.body);
+        break;
+    }
+}
+
+/* Statements nest at most this deep in variables and allocations; the lists are given
+ * room for it, so that they never move while the arena is rewound under them. */
+enum { MAX_NESTING = 256 };
+
+static int nesting(const kiln_stmt *s) {
+    int deepest = 0;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return 1 + nesting(s->u.loop.body);
+    case KILN_STMT_LET:
+        return 1 + nesting(s->u.let.body);
+    case KILN_STMT_ALLOC:
+        return 1 + nesting(s->u.alloc.body);
+    case KILN_STMT_ATTR:
+        return nesting(s->u.attr.body);
+    case KILN_STMT_IF:
+        deepest = nesting(s->u.branch.then);
+        if (s->u.branch.otherwise != NULL && nesting(s->u.branch.otherwise) > deepest)
+            deepest = nesting(s->u.branch.otherwise);
+        return deepest;
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++) {
+            const int n = nesting(s->u.seq.stmt[i]);
+            deepest = n > deepest ? n : deepest;
+        }
+        return deepest;
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        break;
+    }
+    return 0;
+}
+
+kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
+                             void *const *arg, const kiln_loop_run_options *o,
+                             kiln_err *err) {
+    const kiln_arena_mark mark = kiln_arena_save(scratch);
+    kiln_interp in = {.arena = scratch, .options = o, .err = err};
+    const int depth = nesting(p->body);
+    if (depth > MAX_NESTING)
+        return kiln_fail(err, KILN_ERR_LIMIT, "program '%s' nests %d deep, at most %d",
+                         p->name, depth, MAX_NESTING);
+    in.vars.v = kiln_array(scratch, kiln_interp_var, depth + 1);
+    in.vars.cap = (size_t)depth + 1;
+    in.memory.v = kiln_array(scratch, kiln_interp_memory, p->n_args + depth + 1);
+    in.memory.cap = (size_t)(p->n_args + depth + 1);
+    for (int i = 0; i < p->n_args; i++)
+        in.memory.v[in.memory.n++] = describe(p->arg[i], arg[i]);
+    exec(&in, p->body);
+    if (in.status != KILN_OK)
+        kiln_note(err, "interpreting '%s'", p->name);
+    kiln_arena_rewind(scratch, mark);
+    return in.status;
+}

@@ -1,0 +1,253 @@
+/* Statements: building and rewriting. */
+#include "compiler/loop/loop.h"
+
+/* ---- statements ---------------------------------------------------------------- */
+
+static kiln_stmt *make(kiln_arena *a, kiln_stmt_kind kind) {
+    kiln_stmt *s = kiln_new(a, kiln_stmt);
+    s->kind = kind;
+    return s;
+}
+
+static bool is_nothing(const kiln_stmt *s) {
+    return s->kind == KILN_STMT_SEQ && s->u.seq.n == 0;
+}
+
+const kiln_stmt *kiln_s_nothing(kiln_arena *a) { return make(a, KILN_STMT_SEQ); }
+
+const kiln_stmt *kiln_s_for(kiln_arena *a, const kiln_var *v, const kiln_expr *min,
+                            const kiln_expr *extent, kiln_loop_kind kind,
+                            const char *tag, const kiln_stmt *body) {
+    int64_t n = 0;
+    if (is_nothing(body) || (kiln_x_is_int(extent, &n) && n <= 0))
+        return kiln_s_nothing(a);
+    kiln_stmt *s = make(a, KILN_STMT_FOR);
+    s->u.loop.var = v;
+    s->u.loop.min = min;
+    s->u.loop.extent = extent;
+    s->u.loop.kind = kind;
+    s->u.loop.tag = tag;
+    s->u.loop.body = body;
+    return s;
+}
+
+const kiln_stmt *kiln_s_seq(kiln_arena *a, const kiln_stmt *const *stmt, int n) {
+    int total = 0;
+    for (int i = 0; i < n; i++)
+        total += stmt[i]->kind == KILN_STMT_SEQ ? stmt[i]->u.seq.n : 1;
+    const kiln_stmt **flat = kiln_array(a, const kiln_stmt *, total);
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        if (stmt[i]->kind != KILN_STMT_SEQ) {
+            flat[k++] = stmt[i];
+            continue;
+        }
+        for (int j = 0; j < stmt[i]->u.seq.n; j++)
+            flat[k++] = stmt[i]->u.seq.stmt[j];
+    }
+    if (total == 1)
+        return flat[0];
+    kiln_stmt *s = make(a, KILN_STMT_SEQ);
+    s->u.seq.stmt = flat;
+    s->u.seq.n = total;
+    return s;
+}
+
+const kiln_stmt *kiln_s_if(kiln_arena *a, const kiln_expr *cond, const kiln_stmt *then,
+                           const kiln_stmt *otherwise) {
+    int64_t v = 0;
+    if (kiln_x_is_int(cond, &v))
+        return v != 0 ? then : (otherwise != NULL ? otherwise : kiln_s_nothing(a));
+    if (otherwise != NULL && is_nothing(otherwise))
+        otherwise = NULL;
+    if (is_nothing(then) && otherwise == NULL)
+        return then;
+    kiln_stmt *s = make(a, KILN_STMT_IF);
+    s->u.branch.cond = cond;
+    s->u.branch.then = then;
+    s->u.branch.otherwise = otherwise;
+    return s;
+}
+
+const kiln_stmt *kiln_s_let(kiln_arena *a, const kiln_var *v, const kiln_expr *value,
+                            const kiln_stmt *body) {
+    if (is_nothing(body))
+        return body;
+    kiln_stmt *s = make(a, KILN_STMT_LET);
+    s->u.let.var = v;
+    s->u.let.value = value;
+    s->u.let.body = body;
+    return s;
+}
+
+const kiln_stmt *kiln_s_alloc(kiln_arena *a, const kiln_buffer *b,
+                              const kiln_stmt *body) {
+    if (is_nothing(body))
+        return body;
+    kiln_stmt *s = make(a, KILN_STMT_ALLOC);
+    s->u.alloc.buffer = b;
+    s->u.alloc.body = body;
+    return s;
+}
+
+const kiln_stmt *kiln_s_store(kiln_arena *a, const kiln_buffer *b,
+                              const kiln_expr *const *index, const kiln_expr *value,
+                              const kiln_expr *mask) {
+    KILN_ASSERT(value->dtype == b->dtype, "buffer '%s' of %s stores %s", b->name,
+                kiln_dtype_name(b->dtype), kiln_dtype_name(value->dtype));
+    kiln_stmt *s = make(a, KILN_STMT_STORE);
+    int lanes = value->lanes;
+    for (int i = 0; i < b->rank; i++)
+        lanes = index[i]->lanes > lanes ? index[i]->lanes : lanes;
+    s->u.store.buffer = b;
+    s->u.store.index = kiln_array(a, const kiln_expr *, b->rank);
+    for (int i = 0; i < b->rank; i++)
+        s->u.store.index[i] = kiln_x_broadcast(a, index[i], lanes);
+    s->u.store.value = kiln_x_broadcast(a, value, lanes);
+    s->u.store.mask = mask != NULL ? kiln_x_broadcast(a, mask, lanes) : NULL;
+    return s;
+}
+
+const kiln_stmt *kiln_s_eval(kiln_arena *a, const kiln_expr *e) {
+    kiln_stmt *s = make(a, KILN_STMT_EVAL);
+    s->u.eval = e;
+    return s;
+}
+
+const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
+                             const kiln_buffer *b, const kiln_expr *value,
+                             const kiln_stmt *body) {
+    if (is_nothing(body))
+        return body;
+    kiln_stmt *s = make(a, KILN_STMT_ATTR);
+    s->u.attr.key = key;
+    s->u.attr.text = text;
+    s->u.attr.buffer = b;
+    s->u.attr.value = value;
+    s->u.attr.body = body;
+    return s;
+}
+
+/* ---- rewriting ----------------------------------------------------------------- */
+
+static const kiln_expr *expr(kiln_arena *a, const kiln_expr *e,
+                             const kiln_stmt_rewrite *r) {
+    return e == NULL || r->expr == NULL ? e : kiln_expr_rewrite(a, e, r->expr, r->user);
+}
+
+static const kiln_stmt *rewrite_store(kiln_arena *a, const kiln_stmt *s,
+                                      const kiln_stmt_rewrite *r) {
+    const kiln_expr *index[KILN_MAX_AXES];
+    const kiln_buffer *b = s->u.store.buffer;
+    bool changed = false;
+    for (int i = 0; i < b->rank; i++) {
+        index[i] = expr(a, s->u.store.index[i], r);
+        changed = changed || index[i] != s->u.store.index[i];
+    }
+    const kiln_expr *value = expr(a, s->u.store.value, r),
+                    *mask = expr(a, s->u.store.mask, r);
+    if (!changed && value == s->u.store.value && mask == s->u.store.mask)
+        return s;
+    return kiln_s_store(a, b, index, value, mask);
+}
+
+static const kiln_stmt *rewrite_seq(kiln_arena *a, const kiln_stmt *s,
+                                    const kiln_stmt_rewrite *r) {
+    const int n = s->u.seq.n;
+    const kiln_stmt **part = kiln_array(a, const kiln_stmt *, n);
+    bool changed = false;
+    for (int i = 0; i < n; i++) {
+        part[i] = kiln_stmt_rewritten(a, s->u.seq.stmt[i], r);
+        changed = changed || part[i] != s->u.seq.stmt[i];
+    }
+    return changed ? kiln_s_seq(a, part, n) : s;
+}
+
+static const kiln_stmt *rewrite_for(kiln_arena *a, const kiln_stmt *s,
+                                    const kiln_stmt_rewrite *r) {
+    const kiln_expr *min = expr(a, s->u.loop.min, r),
+                    *extent = expr(a, s->u.loop.extent, r);
+    const kiln_stmt *body = kiln_stmt_rewritten(a, s->u.loop.body, r);
+    if (min == s->u.loop.min && extent == s->u.loop.extent && body == s->u.loop.body)
+        return s;
+    return kiln_s_for(a, s->u.loop.var, min, extent, s->u.loop.kind, s->u.loop.tag,
+                      body);
+}
+
+static const kiln_stmt *rewrite_if(kiln_arena *a, const kiln_stmt *s,
+                                   const kiln_stmt_rewrite *r) {
+    const kiln_expr *cond = expr(a, s->u.branch.cond, r);
+    const kiln_stmt *then = kiln_stmt_rewritten(a, s->u.branch.then, r);
+    const kiln_stmt *otherwise = s->u.branch.otherwise != NULL
+                                     ? kiln_stmt_rewritten(a, s->u.branch.otherwise, r)
+                                     : NULL;
+    if (cond == s->u.branch.cond && then == s->u.branch.then &&
+        otherwise == s->u.branch.otherwise)
+        return s;
+    return kiln_s_if(a, cond, then, otherwise);
+}
+
+static const kiln_stmt *rewrite_parts(kiln_arena *a, const kiln_stmt *s,
+                                      const kiln_stmt_rewrite *r) {
+    const kiln_expr *e = NULL;
+    const kiln_stmt *body = NULL;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return rewrite_for(a, s, r);
+    case KILN_STMT_SEQ:
+        return rewrite_seq(a, s, r);
+    case KILN_STMT_IF:
+        return rewrite_if(a, s, r);
+    case KILN_STMT_STORE:
+        return rewrite_store(a, s, r);
+    case KILN_STMT_LET:
+        e = expr(a, s->u.let.value, r);
+        body = kiln_stmt_rewritten(a, s->u.let.body, r);
+        return e == s->u.let.value && body == s->u.let.body
+                   ? s
+                   : kiln_s_let(a, s->u.let.var, e, body);
+    case KILN_STMT_ALLOC:
+        body = kiln_stmt_rewritten(a, s->u.alloc.body, r);
+        return body == s->u.alloc.body ? s : kiln_s_alloc(a, s->u.alloc.buffer, body);
+    case KILN_STMT_EVAL:
+        e = expr(a, s->u.eval, r);
+        return e == s->u.eval ? s : kiln_s_eval(a, e);
+    case KILN_STMT_ATTR:
+        e = expr(a, s->u.attr.value, r);
+        body = kiln_stmt_rewritten(a, s->u.attr.body, r);
+        return e == s->u.attr.value && body == s->u.attr.body
+                   ? s
+                   : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
+                                 body);
+    }
+    return s;
+}
+
+const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
+                                     const kiln_stmt_rewrite *r) {
+    s = rewrite_parts(a, s, r);
+    return r->stmt != NULL ? r->stmt(r->user, a, s) : s;
+}
+
+typedef struct substitution {
+    const kiln_subst *map;
+    size_t n;
+} substitution;
+
+static const kiln_expr *substitute(void *user, kiln_arena *a, const kiln_expr *e) {
+    (void)a;
+    const substitution *m = user;
+    if (e->kind != KILN_EXPR_VAR)
+        return e;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->map[i].var == e->u.var)
+            return m->map[i].value;
+    return e;
+}
+
+const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
+                                      const kiln_subst *m, size_t n) {
+    substitution sub = {m, n};
+    return kiln_stmt_rewritten(a, s,
+                               &(kiln_stmt_rewrite){.expr = substitute, .user = &sub});
+}
