@@ -1,0 +1,147 @@
+/* Schedules: in what order, where and how a tensor expression is computed (TVM,
+ * OSDI'18, section 4; thesis chapter 4).
+ *
+ * A schedule has one stage per compute. Primitives reshape a stage's loops, say where
+ * it is computed and in which memory; none changes the result. One that would, or that
+ * the stage cannot take, is refused with KILN_ERR_ARG and a message that names stage
+ * and axis; the schedule is then as it was. kiln_lower makes the loop program.
+ *
+ * Loop order after reorder, outermost first, is the order of stage->leaf.
+ */
+#ifndef KILN_COMPILER_SCHEDULE_SCHEDULE_H
+#define KILN_COMPILER_SCHEDULE_SCHEDULE_H
+
+#include "compiler/loop/loop.h"
+
+typedef struct kiln_schedule kiln_schedule;
+typedef struct kiln_stage kiln_stage;
+typedef struct kiln_iter kiln_iter;
+
+typedef enum kiln_iter_kind { KILN_ITER_SPATIAL, KILN_ITER_REDUCE } kiln_iter_kind;
+
+/* One loop of a stage: an axis of the compute, or made by split or fuse. */
+struct kiln_iter {
+    const char *name; /* "oc", "oc.outer", "oc.inner", "n.oc.fused" */
+    kiln_iter_kind kind;
+    int64_t extent; /* of a split's outer: ceil(extent / factor) */
+    const kiln_var *var;
+    kiln_loop_kind
+        loop; /* annotation: serial, parallel, vectorized, unrolled, thread, vthread */
+    const char *tag; /* THREAD */
+    const char *pragma;
+    /* How it came to be. Roots have neither. */
+    kiln_iter *split_parent;
+    kiln_iter *split_outer, *split_inner; /* set on the parent */
+    int64_t split_factor;
+    kiln_iter *fused_into;
+    kiln_iter *fused_outer, *fused_inner; /* set on the fused loop */
+};
+
+typedef enum kiln_attach {
+    KILN_ATTACH_ROOT,
+    KILN_ATTACH_INLINE,
+    KILN_ATTACH_AT
+} kiln_attach;
+
+struct kiln_stage {
+    kiln_schedule *schedule;
+    const kiln_te *te;          /* replaced by cache_write, rfactor, inlining */
+    const kiln_te *origin;      /* as the user built it: the key for looking up */
+    KILN_VEC(kiln_iter *) root; /* spatial axes, then reduction axes */
+    KILN_VEC(kiln_iter *) leaf; /* loop order, outermost first */
+    kiln_attach attach;
+    kiln_stage *at_stage; /* KILN_ATTACH_AT */
+    kiln_iter *at_iter;
+    kiln_scope scope;
+    kiln_dim_align align[KILN_MAX_AXES];
+    bool double_buffer;
+    bool is_output;
+    KILN_VEC(struct kiln_prefetch {
+        const kiln_te *te;
+        kiln_iter *iter;
+        int64_t offset;
+    })
+    prefetch;
+};
+
+struct kiln_schedule {
+    kiln_arena *arena;
+    KILN_VEC(kiln_stage *)
+    stage; /* producers before consumers; placeholders have none */
+    const kiln_te **out;
+    size_t n_out;
+};
+
+kiln_schedule *kiln_schedule_new(kiln_arena *a, const kiln_te *const *out,
+                                 size_t n_out);
+kiln_stage *kiln_schedule_stage(kiln_schedule *s,
+                                const kiln_te *te); /* asserts that there is one */
+kiln_stage *kiln_schedule_find(kiln_schedule *s, const char *name); /* NULL: none */
+kiln_iter *kiln_stage_axis(kiln_stage *st, int i);                  /* spatial axis i */
+kiln_iter *kiln_stage_reduce(kiln_stage *st, int i); /* reduction axis i */
+
+/* ---- loops. Iterators must be leaves of the stage.
+ * ------------------------------------------------------ */
+/* inner has `factor` iterations; a factor that does not divide leaves a guarded tail
+ * (partitioned later). */
+kiln_status kiln_split(kiln_stage *st, kiln_iter *x, int64_t factor, kiln_iter **outer,
+                       kiln_iter **inner, kiln_err *err);
+kiln_status kiln_split_parts(kiln_stage *st, kiln_iter *x, int64_t n_parts,
+                             kiln_iter **outer, kiln_iter **inner, kiln_err *err);
+kiln_status kiln_tile(kiln_stage *st, kiln_iter *x, kiln_iter *y, int64_t fx,
+                      int64_t fy, kiln_iter *out[4],
+                      kiln_err *err); /* x.outer y.outer x.inner y.inner */
+/* Adjacent leaves of one kind. */
+kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
+                      kiln_iter **fused, kiln_err *err);
+/* The given leaves take their places among themselves in this order; others stay. */
+kiln_status kiln_reorder(kiln_stage *st, kiln_iter *const *order, size_t n,
+                         kiln_err *err);
+kiln_status kiln_vectorize(kiln_stage *st, kiln_iter *x, kiln_err *err);
+kiln_status kiln_unroll(kiln_stage *st, kiln_iter *x, kiln_err *err);
+kiln_status kiln_parallel(kiln_stage *st, kiln_iter *x,
+                          kiln_err *err); /* spatial only */
+kiln_status kiln_bind(kiln_stage *st, kiln_iter *x, const char *tag, kiln_err *err);
+kiln_status kiln_vthread(kiln_stage *st, kiln_iter *x, kiln_err *err);
+kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err *err);
+kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
+                          int64_t offset, kiln_err *err);
+
+/* ---- where
+ * -----------------------------------------------------------------------------------------------
+ */
+kiln_status kiln_compute_at(kiln_stage *st, kiln_stage *consumer, kiln_iter *x,
+                            kiln_err *err);
+kiln_status kiln_compute_inline(kiln_stage *st,
+                                kiln_err *err); /* injective, not an output */
+kiln_status kiln_compute_root(kiln_stage *st, kiln_err *err);
+/* A copy of `te` in `scope`, read by `readers` instead (n 0: all). */
+kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scope,
+                            kiln_stage *const *readers, size_t n, kiln_stage **out,
+                            kiln_err *err);
+/* Computes into `scope` first; the stage becomes a copy out of it. The stage's loops
+ * must be untouched. */
+kiln_status kiln_cache_write(kiln_stage *st, kiln_scope scope, kiln_stage **out,
+                             kiln_err *err);
+kiln_status kiln_set_scope(kiln_stage *st, kiln_scope scope, kiln_err *err);
+kiln_status kiln_storage_align(kiln_stage *st, int axis, int32_t factor, int32_t offset,
+                               kiln_err *err);
+kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err);
+/* Splits a reduction: a new stage reduces everything but `x` (a reduction leaf), which
+ * becomes its first spatial axis; this stage then reduces over it. */
+kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_err *err);
+
+/* ---- lowering
+ * --------------------------------------------------------------------------------------------
+ */
+
+/* Bound inference, loop nests, guards: the program before any loop pass. args:
+ * placeholders and outputs, inputs first. */
+kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
+                       const kiln_te *const *args, size_t n_args, size_t n_inputs,
+                       const char *name, kiln_program **out, kiln_err *err);
+
+/* Text of a schedule as the list of primitives that made it: for explain. */
+void kiln_schedule_print(kiln_buf *out, const kiln_schedule *s);
+
+#endif
