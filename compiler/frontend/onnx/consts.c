@@ -14,6 +14,15 @@ enum {
 /* Work for one operand; a Resize's sizes take a dozen operations. */
 static const int64_t max_const_flops = (int64_t)1 << 28;
 
+kiln_status kiln_onnx_spend(kiln_onnx_cx *cx, int64_t bytes) {
+    if (bytes > cx->bytes_left)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "the constants that import computes may have 512 MiB in "
+                              "all; export the model with constant folding");
+    cx->bytes_left -= bytes;
+    return KILN_OK;
+}
+
 /* The scope that owns the graph which values of `s` live in. */
 static kiln_onnx_scope *owner(kiln_onnx_scope *s) {
     while (!s->is_region && s->parent != NULL)
@@ -90,6 +99,7 @@ static kiln_status check_cone(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_v
                                   "import takes too much work (at node '%s'); export "
                                   "the model with constant folding",
                                   what, kiln_onnx_show(cx, kiln_str_from(n->name)));
+        KILN_TRY(kiln_onnx_spend(cx, kiln_type_bytes(&next->type)));
         for (int i = 0; i < n->n_in && !n->op->types_only; i++)
             add_value(&c, n->in[i]);
     }
@@ -147,6 +157,7 @@ static kiln_status widen(kiln_onnx_cx *cx, kiln_value *v, const char *what,
             "input '%s' decides a shape or structure and must have at "
             "most %d bytes, has %" PRId64,
             what, (int)MAX_CONST_BYTES, kiln_type_bytes(&t.type));
+    KILN_TRY(kiln_onnx_spend(cx, 8 * kiln_type_elems(&t.type)));
     *out = kiln_wide_new(cx->arena, &t.type);
     kiln_widen(&t.type, t.data, out);
     return KILN_OK;

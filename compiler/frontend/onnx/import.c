@@ -13,6 +13,7 @@ enum {
         100000, /* imported beyond 16 per node of the file: functions are inlined */
     EAGER_BYTES = 16 << 20,
     MAX_OPSET = 1000,
+    MAX_COMPUTED_BYTES = 512 << 20,
 };
 static const int64_t eager_flops = (int64_t)1 << 28;
 
@@ -342,6 +343,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
         .files = {.dir = dir},
         .eager_bytes = EAGER_BYTES,
         .eager_flops = eager_flops,
+        .bytes_left = MAX_COMPUTED_BYTES,
     };
     *cx.report = (kiln_import_report){.format = "onnx", .producer = ""};
     kiln_status st = kiln_onnx_decode_model(a, bytes, &model, cx.err);

@@ -77,6 +77,7 @@ struct kiln_onnx_cx {
     int64_t nodes_left;  /* imported nodes, each inlined copy counted */
     int64_t eager_bytes; /* outputs of nodes evaluated at once */
     int64_t eager_flops;
+    int64_t bytes_left; /* kiln_onnx_spend */
 };
 
 /* Printable, cut to a length that messages can hold; in scratch. */

@@ -116,6 +116,11 @@ kiln_status kiln_onnx_make_const(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
  * asked for). */
 void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v);
 
+/* Charges bytes that the import itself computes (not those it maps): past 512 MiB in
+ * all, KILN_ERR_LIMIT. For an importer that makes a constant whose size the file
+ * chooses. */
+kiln_status kiln_onnx_spend(kiln_onnx_cx *cx, int64_t bytes);
+
 /* A region: imports a subgraph as a closed graph whose inputs are the values captured
  * from outside, in order of first use; `captured` are those values in the graph being
  * built. `formal` (n_formal values' types and the subgraph's own input names) come

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Elements of a constant that the importer writes itself: 2^26. */
-static const int64_t MAX_ELEMS = (int64_t)1 << 26;
+/* Elements of a constant that the importer writes itself: 2^24. */
+static const int64_t MAX_ELEMS = (int64_t)1 << 24;
 
 /* The only integer of a constant operand. */
 static kiln_status one_int(kiln_onnx_cx *cx, kiln_value *v, const char *name,
@@ -82,6 +82,7 @@ static kiln_status new_const(kiln_onnx_cx *cx, kiln_dtype dtype, int rank,
                               "the result must have at most %" PRId64
                               " elements, has %" PRId64,
                               MAX_ELEMS, kiln_type_elems(&t));
+    KILN_TRY(kiln_onnx_spend(cx, 8 * kiln_type_elems(&t) + kiln_type_bytes(&t)));
     *out = kiln_wide_new(kiln_onnx_arena(cx), &t);
     for (int64_t i = 0; i < kiln_type_elems(&t); i++)
         if (out->f != NULL)
@@ -212,26 +213,37 @@ static kiln_status positions(kiln_onnx_cx *cx, kiln_dtype dtype, int64_t depth,
     return KILN_OK;
 }
 
+/* 'depth' may be of any number type. */
+static kiln_status read_depth(kiln_onnx_cx *cx, kiln_value *v, int64_t *out) {
+    const double *list;
+    size_t count;
+    KILN_TRY(kiln_onnx_const_floats(cx, v, "depth", &list, &count));
+    if (count != 1 || !(list[0] >= 1 && list[0] <= (double)MAX_ELEMS))
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "'depth' must be one number in [1, %" PRId64 "]",
+                              MAX_ELEMS);
+    *out = (int64_t)list[0];
+    return KILN_OK;
+}
+
 /* where(wrap(index) == position, on, off), which is all off for an index outside
  * [-depth, depth). */
 kiln_status kiln_onnx_import_one_hot(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *index, *v, *values, *at, *hit, *off_on[2], *y;
-    int64_t depth;
+    int64_t depth = 0;
     int axis;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "indices", &index));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "depth", &v));
-    KILN_TRY(one_int(cx, v, "depth", &depth));
+    KILN_TRY(read_depth(cx, v, &depth));
     KILN_TRY(kiln_onnx_need(cx, n, 2, "values", &values));
     const int rank = index->type.rank + 1;
-    if (rank > KILN_MAX_RANK || depth < 1 || depth > MAX_ELEMS)
-        return kiln_onnx_fail(
-            cx, KILN_ERR_LIMIT,
-            "'indices' must have rank < %d, has %d, and 'depth' must be "
-            "in [1, 2^26], is %" PRId64,
-            KILN_MAX_RANK, rank - 1, depth);
+    if (rank > KILN_MAX_RANK)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "'indices' must have rank < %d, has %d", KILN_MAX_RANK,
+                              rank - 1);
     KILN_TRY(kiln_axis_normalize(kiln_onnx_attr_i(cx, n, "axis", -1), rank, &axis,
                                  kiln_onnx_err(cx)));
-    /* 32-bit indices and depths up to 2^26 are exact in f64 and in i64. */
+    /* 32-bit indices and depths up to 2^24 are exact in f64 and in i64. */
     const kiln_dtype dtype =
         kiln_dtype_is_float(index->type.dtype) ? KILN_F64 : KILN_I64;
     int64_t dim[KILN_MAX_RANK];

@@ -384,6 +384,19 @@ static kiln_str many_attributes(kiln_arena *a) {
     return end(&m);
 }
 
+/* A few numbers in the file, a gigabyte of constants in memory. */
+static kiln_str computed_constants(kiln_arena *a) {
+    static const int64_t v[] = {0, 10000000, 1};
+    kiln_onnx_writer m = begin(a);
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "from", "", v, 1));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "to", "", v + 1, 1));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "by", "", v + 2, 1));
+    for (int i = 0; i < 10; i++)
+        kiln_onnx_put_node(&m, "Range", "", "from,to,by", kiln_format(a, "r%d", i));
+    kiln_onnx_put_node(&m, "Relu", "r", "x", "y");
+    return end(&m);
+}
+
 static row rows[] = {
     {"empty_file", empty, KILN_ERR_PARSE, {"ModelProto has no graph", "ONNX model?"}},
     {"truncated",
@@ -524,6 +537,10 @@ static row rows[] = {
      many_attributes,
      KILN_ERR_LIMIT,
      {"at most 256 attributes, has 1000", "node 'r' (Relu)"}},
+    {"computed_constants",
+     computed_constants,
+     KILN_ERR_LIMIT,
+     {"may have 512 MiB in all", "(Range)"}},
     {"functions_explode",
      exploding_functions,
      KILN_ERR_LIMIT,
