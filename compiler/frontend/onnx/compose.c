@@ -1,0 +1,170 @@
+/* Short forms for importers that build an ONNX operator out of several nodes. */
+#include "compiler/frontend/onnx/compose.h"
+
+#include <string.h>
+
+void kiln_compose_fail(kiln_compose *c, kiln_status status) {
+    if (c->status == KILN_OK)
+        c->status = status;
+}
+
+/* y where it was made, x otherwise. */
+static kiln_value *made(kiln_compose *c, kiln_status st, kiln_value *y, kiln_value *x) {
+    kiln_compose_fail(c, st);
+    return c->status == KILN_OK ? y : x;
+}
+
+kiln_value *kiln_compose_op(kiln_compose *c, const kiln_op_def *op,
+                            kiln_value *const *in, int n_in, const kiln_attr_arg *args,
+                            size_t n_args) {
+    kiln_value *y = NULL;
+    if (c->status != KILN_OK)
+        return in[0];
+    const kiln_status st =
+        kiln_onnx_emit(c->cx, c->n, op, in, n_in, args, n_args, 1, &y);
+    return made(c, st, y, in[0]);
+}
+
+kiln_value *kiln_compose_1(kiln_compose *c, const kiln_op_def *op, kiln_value *x) {
+    return kiln_compose_op(c, op, &x, 1, NULL, 0);
+}
+
+kiln_value *kiln_compose_2(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                           kiln_value *y) {
+    kiln_value *const in[] = {x, y};
+    return kiln_compose_op(c, op, in, 2, NULL, 0);
+}
+
+kiln_value *kiln_compose_scalar(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                                double v) {
+    return kiln_compose_2(c, op, x, kiln_onnx_scalar(c->cx, x->type.dtype, v));
+}
+
+kiln_value *kiln_compose_where(kiln_compose *c, kiln_value *cond, kiln_value *x,
+                               kiln_value *y) {
+    kiln_value *const in[] = {cond, x, y};
+    return kiln_compose_op(c, &kiln_op_where, in, 3, NULL, 0);
+}
+
+kiln_value *kiln_compose_reduce(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                                const int64_t *axes, size_t n_axes, bool keepdims) {
+    const kiln_attr_arg args[] = {kiln_arg_ints("axes", axes, n_axes),
+                                  kiln_arg_bool("keepdims", keepdims)};
+    return kiln_compose_op(c, op, &x, 1, args, 2);
+}
+
+kiln_value *kiln_compose_axis(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                              kiln_value *y, int axis) {
+    kiln_value *const in[] = {x, y};
+    const kiln_attr_arg arg = kiln_arg_int("axis", axis);
+    return kiln_compose_op(c, op, in, y != NULL ? 2 : 1, &arg, 1);
+}
+
+kiln_value *kiln_compose_cast(kiln_compose *c, kiln_value *x, kiln_dtype dtype) {
+    kiln_value *y = NULL;
+    if (c->status != KILN_OK)
+        return x;
+    const kiln_status st = kiln_onnx_cast(c->cx, c->n, x, dtype, &y);
+    return made(c, st, y, x);
+}
+
+kiln_value *kiln_compose_reshape(kiln_compose *c, kiln_value *x, int rank,
+                                 const int64_t *dim) {
+    kiln_value *y = NULL;
+    if (c->status != KILN_OK)
+        return x;
+    const kiln_status st = kiln_onnx_reshape(c->cx, c->n, x, rank, dim, &y);
+    return made(c, st, y, x);
+}
+
+kiln_value *kiln_compose_expand(kiln_compose *c, kiln_value *x, int rank,
+                                const int64_t *dim) {
+    const kiln_attr_arg shape = kiln_arg_ints("shape", dim, (size_t)rank);
+    if (x->type.rank == rank &&
+        (rank == 0 || memcmp(x->type.dim, dim, (size_t)rank * sizeof *dim) == 0))
+        return x;
+    return kiln_compose_op(c, &kiln_op_expand, &x, 1, &shape, 1);
+}
+
+kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x,
+                                   const int64_t *perm) {
+    kiln_value *y = NULL;
+    if (c->status != KILN_OK)
+        return x;
+    const kiln_status st = kiln_onnx_transpose(c->cx, c->n, x, perm, &y);
+    return made(c, st, y, x);
+}
+
+kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
+                               int64_t step, int64_t size) {
+    int64_t starts[KILN_MAX_RANK] = {0}, steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
+    const size_t rank = (size_t)x->type.rank;
+    if (c->status != KILN_OK || (start == 0 && step == 1 && size == x->type.dim[axis]))
+        return x;
+    for (size_t i = 0; i < rank; i++) {
+        steps[i] = 1;
+        sizes[i] = x->type.dim[i];
+    }
+    starts[axis] = start;
+    steps[axis] = step;
+    sizes[axis] = size;
+    const kiln_attr_arg args[] = {kiln_arg_ints("starts", starts, rank),
+                                  kiln_arg_ints("steps", steps, rank),
+                                  kiln_arg_ints("sizes", sizes, rank)};
+    return kiln_compose_op(c, &kiln_op_slice, &x, 1, args, 3);
+}
+
+kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads,
+                             double value) {
+    bool is_none = true;
+    if (c->status != KILN_OK)
+        return x;
+    for (int i = 0; i < 2 * x->type.rank; i++)
+        is_none = is_none && pads[i] == 0;
+    if (is_none)
+        return x;
+    kiln_value *const in[] = {x, kiln_onnx_scalar(c->cx, x->type.dtype, value)};
+    const kiln_attr_arg args[] = {
+        kiln_arg_word("mode", "constant"),
+        kiln_arg_ints("pads", pads, 2 * (size_t)x->type.rank)};
+    return kiln_compose_op(c, &kiln_op_pad, in, 2, args, 2);
+}
+
+/* Wide storage for a constant, or false. */
+static bool new_const(kiln_compose *c, kiln_dtype dtype, int rank, const int64_t *dim,
+                      kiln_wide *w) {
+    const kiln_type t = kiln_type_make(dtype, rank, dim);
+    if (c->status == KILN_OK)
+        kiln_compose_fail(c, kiln_type_check(&t, kiln_onnx_err(c->cx)));
+    if (c->status == KILN_OK)
+        kiln_compose_fail(c, kiln_onnx_spend(c->cx, 2 * 8 * kiln_type_elems(&t)));
+    if (c->status == KILN_OK)
+        *w = kiln_wide_new(kiln_onnx_arena(c->cx), &t);
+    return c->status == KILN_OK;
+}
+
+static kiln_value *add_const(kiln_compose *c, const kiln_wide *w) {
+    const kiln_tensor t = kiln_tensor_new(kiln_onnx_arena(c->cx), &w->type);
+    kiln_narrow(w, t.data);
+    return kiln_graph_add_const(kiln_onnx_target(c->cx), "c", &t.type, t.data);
+}
+
+kiln_value *kiln_compose_iota(kiln_compose *c, int64_t n) {
+    kiln_wide w;
+    if (!new_const(c, KILN_I64, 1, &n, &w))
+        return kiln_onnx_scalar(c->cx, KILN_I64, 0);
+    for (int64_t i = 0; i < n; i++)
+        w.i[i] = i;
+    return add_const(c, &w);
+}
+
+kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
+                                const int64_t *dim, const double *v) {
+    kiln_wide w;
+    if (!new_const(c, dtype, rank, dim, &w))
+        return kiln_onnx_scalar(c->cx, dtype, 0);
+    const int64_t count = kiln_type_elems(&w.type);
+    for (int64_t i = 0; i < count; i++)
+        w.f[i] = v[i];
+    return add_const(c, &w);
+}

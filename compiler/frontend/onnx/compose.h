@@ -1,0 +1,54 @@
+/* Short forms for importers that build an ONNX operator out of several nodes: each
+ * gives the value it makes, and after a failure does nothing. The first failure is kept
+ * in `status`, so an importer looks once, at its end. */
+#ifndef KILN_COMPILER_FRONTEND_ONNX_COMPOSE_H
+#define KILN_COMPILER_FRONTEND_ONNX_COMPOSE_H
+
+#include "compiler/frontend/onnx/onnx_internal.h"
+
+typedef struct kiln_compose {
+    kiln_onnx_cx *cx;
+    const kiln_onnx_node *n;
+    kiln_status status; /* KILN_OK, or of the first failure */
+} kiln_compose;
+
+/* One node with one output. After a failure every function here gives `in[0]` (or its
+ * own x) back, whose type may be looked at. */
+kiln_value *kiln_compose_op(kiln_compose *c, const kiln_op_def *op,
+                            kiln_value *const *in, int n_in, const kiln_attr_arg *args,
+                            size_t n_args);
+kiln_value *kiln_compose_1(kiln_compose *c, const kiln_op_def *op, kiln_value *x);
+kiln_value *kiln_compose_2(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                           kiln_value *y);
+/* x op v, where v becomes a scalar of x's dtype. */
+kiln_value *kiln_compose_scalar(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                                double v);
+kiln_value *kiln_compose_where(kiln_compose *c, kiln_value *cond, kiln_value *x,
+                               kiln_value *y);
+/* n_axes 0: all of them. */
+kiln_value *kiln_compose_reduce(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                                const int64_t *axes, size_t n_axes, bool keepdims);
+/* Operators with one attribute 'axis' and one or two inputs (y may be NULL). */
+kiln_value *kiln_compose_axis(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                              kiln_value *y, int axis);
+kiln_value *kiln_compose_cast(kiln_compose *c, kiln_value *x, kiln_dtype dtype);
+kiln_value *kiln_compose_reshape(kiln_compose *c, kiln_value *x, int rank,
+                                 const int64_t *dim);
+kiln_value *kiln_compose_expand(kiln_compose *c, kiln_value *x, int rank,
+                                const int64_t *dim);
+kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x, const int64_t *perm);
+/* Elements [start, start + size * step) of one axis, step apart. */
+kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
+                               int64_t step, int64_t size);
+/* Margins of a constant value; pads: rank beginnings, then rank ends. */
+kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads,
+                             double value);
+/* 0, 1, ... n - 1 as a list of int64; charged to the import's budget. */
+kiln_value *kiln_compose_iota(kiln_compose *c, int64_t n);
+/* A float constant: v holds its elements, rounded to dtype; charged likewise. */
+kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
+                                const int64_t *dim, const double *v);
+/* Records a failure that kiln_onnx_fail has described. */
+void kiln_compose_fail(kiln_compose *c, kiln_status status);
+
+#endif
