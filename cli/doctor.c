@@ -84,6 +84,10 @@ static void check_cpu(findings *f) {
     add(f, "vector extensions", GOOD, text.p, NULL);
 }
 
+/* Below these a note appears: large models need about this much. */
+static const int64_t low_memory_kib = INT64_C(1024) * 1024;
+static const uint64_t low_disk_mib = 256, bytes_per_mib = UINT64_C(1) << 20;
+
 static void check_memory(findings *f) {
     const char *total = proc_value(f->arena, "/proc/meminfo", "MemTotal");
     const char *available = proc_value(f->arena, "/proc/meminfo", "MemAvailable");
@@ -91,7 +95,7 @@ static void check_memory(findings *f) {
     int64_t kib = 0;
     const bool known = available != NULL && kiln_str_cut(&number, ' ', &head) &&
                        kiln_parse_i64(head, &kib);
-    const bool low = known && kib < 1024 * 1024;
+    const bool low = known && kib < low_memory_kib;
     add(f, "memory", low ? NOTE : GOOD,
         kiln_format(f->arena, "%s in all, %s available",
                     total != NULL ? total : "unknown",
@@ -106,14 +110,14 @@ static void check_disk(findings *f) {
             "run kiln in a folder that you may read");
         return;
     }
-    const uint64_t mib = (uint64_t)v.f_bavail * v.f_frsize / (1024 * 1024);
+    const uint64_t mib = (uint64_t)v.f_bavail * v.f_frsize / bytes_per_mib;
     const bool writable = access(".", W_OK) == 0;
-    add(f, "disk", !writable || mib < 256 ? NOTE : GOOD,
+    add(f, "disk", !writable || mib < low_disk_mib ? NOTE : GOOD,
         kiln_format(f->arena, "%llu MiB free here, folder is %swritable",
                     (unsigned long long)mib, writable ? "" : "not "),
-        !writable   ? "reports need -o or --json with a path that can be written"
-        : mib < 256 ? "free some space: packages and reports go to disk"
-                    : NULL);
+        !writable ? "reports need -o or --json with a path that can be written"
+        : mib < low_disk_mib ? "free some space: packages and reports go to disk"
+                             : NULL);
 }
 
 static void check_clock(findings *f) {

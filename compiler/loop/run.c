@@ -206,7 +206,7 @@ kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
     in.vars.v = kiln_array(scratch, kiln_interp_var, depth + 1);
     in.vars.cap = (size_t)depth + 1;
     in.memory.v = kiln_array(scratch, kiln_interp_memory, p->n_args + depth + 1);
-    in.memory.cap = (size_t)(p->n_args + depth + 1);
+    in.memory.cap = (size_t)p->n_args + (size_t)depth + 1;
     for (int i = 0; i < p->n_args; i++)
         in.memory.v[in.memory.n++] = describe(p->arg[i], arg[i]);
     exec(&in, p->body);

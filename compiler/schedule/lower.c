@@ -224,6 +224,7 @@ static const kiln_stmt *update_body(kiln_nest *n) {
     const kiln_expr *index[KILN_MAX_AXES];
     const kiln_expr *value[KILN_MAX_TE_OUTS];
     kiln_subst map[2 * KILN_MAX_TE_OUTS];
+    size_t n_map = 0;
     store_index(n, index);
     for (int i = 0; i < r->n; i++) {
         int out = 0; /* the output that keeps this element of the tuple */
@@ -231,15 +232,15 @@ static const kiln_stmt *update_body(kiln_nest *n) {
             out++;
         KILN_ASSERT(out < te->n_out, "stage '%s' keeps no element %d of its tuple",
                     te->name, i);
-        map[2 * i] = (kiln_subst){
+        map[n_map++] = (kiln_subst){
             r->lhs[i], kiln_x_load(a, n->l->buffer[out], index, te->rank, NULL)};
-        map[2 * i + 1] = (kiln_subst){r->rhs[i], kiln_nest_value(n, red->source[i])};
+        map[n_map++] = (kiln_subst){r->rhs[i], kiln_nest_value(n, red->source[i])};
     }
     kiln_var *bound[KILN_MAX_TE_OUTS];
     const kiln_expr *result[KILN_MAX_TE_OUTS];
     for (int i = 0; i < te->n_out; i++) {
         const int k = te->body[i]->u.reduce->index;
-        result[i] = kiln_expr_substitute(a, r->result[k], map, 2 * (size_t)r->n);
+        result[i] = kiln_expr_substitute(a, r->result[k], map, n_map);
         bound[i] = kiln_var_new(a, "acc", te->dtype[i]);
         value[i] = te->n_out == 1 ? result[i] : kiln_x_ref(a, bound[i]);
     }

@@ -5,12 +5,18 @@
 
 /* ---- equality and hashing ------------------------------------------------------ */
 
+static uint64_t float_bits(double v) {
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
 static bool same_payload(const kiln_expr *x, const kiln_expr *y) {
     switch (x->kind) {
     case KILN_EXPR_INT:
         return x->u.i == y->u.i;
     case KILN_EXPR_FLOAT: /* bits: NaN equals itself, -0 differs from 0 */
-        return memcmp(&x->u.f, &y->u.f, sizeof x->u.f) == 0;
+        return float_bits(x->u.f) == float_bits(y->u.f);
     case KILN_EXPR_VAR:
         return x->u.var == y->u.var;
     case KILN_EXPR_CALL:
@@ -48,13 +54,11 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 static uint64_t payload_hash(const kiln_expr *e) {
-    uint64_t bits = 0;
     switch (e->kind) {
     case KILN_EXPR_INT:
         return (uint64_t)e->u.i;
     case KILN_EXPR_FLOAT:
-        memcpy(&bits, &e->u.f, sizeof bits);
-        return bits;
+        return float_bits(e->u.f);
     case KILN_EXPR_VAR:
         return (uint64_t)(uintptr_t)e->u.var;
     case KILN_EXPR_CALL:

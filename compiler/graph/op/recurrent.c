@@ -105,7 +105,7 @@ static kiln_status check_shape(const kiln_node *n, int in, int rank,
 
 static kiln_status check_activations(const kiln_node *n, const kiln_rnn_cell *cell,
                                      kiln_err *err) {
-    const size_t want = (size_t)(cell->n_activations * n_directions(n));
+    const size_t want = (size_t)cell->n_activations * (size_t)n_directions(n);
     for (int i = KILN_RNN_ACTIVATIONS; i <= KILN_RNN_BETA; i++) {
         if (n->attr[i].n != 0 && n->attr[i].n != want)
             return kiln_fail(err, KILN_ERR_SHAPE,
@@ -173,13 +173,13 @@ static kiln_rnn_run start(const kiln_node *n, const kiln_eval_cx *cx,
     const kiln_attr *attr = n->attr;
     kiln_rnn_run run = {.hidden = h,
                         .r = cx->in[KILN_RNN_R].f + d * gh * h,
-                        .w_bias = part(n, cx, KILN_RNN_BIAS, d * 2 * gh),
-                        .r_bias = part(n, cx, KILN_RNN_BIAS, d * 2 * gh + gh),
+                        .w_bias = part(n, cx, KILN_RNN_BIAS, 2 * gh * d),
+                        .r_bias = part(n, cx, KILN_RNN_BIAS, 2 * gh * d + gh),
                         .gates = kiln_array(cx->scratch, double, gh),
                         .attr = attr,
                         .clip = attr[KILN_RNN_CLIP].f};
     if (cell->has_c)
-        run.peepholes = part(n, cx, KILN_RNN_PEEPHOLES, d * 3 * h);
+        run.peepholes = part(n, cx, KILN_RNN_PEEPHOLES, 3 * h * d);
     for (int i = 0; i < cell->n_activations; i++) {
         const int at = d * cell->n_activations + i;
         const int which = attr[KILN_RNN_ACTIVATIONS].n != 0
