@@ -306,8 +306,9 @@ static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e) {
     const kiln_interp_var *slot = slot_of(in, e->u.var);
     if (slot != NULL)
         return scalar(in, e->dtype, slot->f, slot->i);
-    in->status = kiln_fail(in->err, KILN_ERR_ARG,
-                           "variable '%s' is used where it has no value", e->u.var->name);
+    in->status =
+        kiln_fail(in->err, KILN_ERR_ARG, "variable '%s' is used where it has no value",
+                  e->u.var->name);
     return scalar(in, e->dtype, 0, 0);
 }
 

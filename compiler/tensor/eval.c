@@ -78,7 +78,9 @@ static scalar eval_read(evaluation *v, const kiln_expr *e) {
             return (scalar){0, 0};
         at = at * w->type.dim[i] + x;
     }
-    return w->f != NULL ? (scalar){.f = w->f[at]} : (scalar){.i = w->i[at]};
+    const scalar f = {.f = w->f != NULL ? w->f[at] : 0};
+    const scalar i = {.i = w->i != NULL ? w->i[at] : 0};
+    return w->f != NULL ? f : i;
 }
 
 static scalar eval_binary(evaluation *v, const kiln_expr *e) {
@@ -113,7 +115,7 @@ static scalar eval_cast(evaluation *v, const kiln_expr *e) {
     const scalar x = eval(v, e->arg[0]);
     scalar out = {0, 0};
     if (is_float(e->arg[0]))
-        out = is_float(e) ? (scalar){.f = x.f} : (scalar){.i = to_int(e->dtype, x.f)};
+        out = (scalar){.f = x.f, .i = is_float(e) ? 0 : to_int(e->dtype, x.f)};
     else if (is_float(e))
         out.f = e->arg[0]->dtype == KILN_U64 ? (double)(uint64_t)x.i : (double)x.i;
     else
@@ -130,7 +132,8 @@ static scalar eval_call(evaluation *v, const kiln_expr *e) {
         x[i] = is_float(e->arg[i]) ? s.f : (double)s.i;
     }
     const double f = kiln_intrin_eval(e->u.intrin, x);
-    return rounded(v, e, is_float(e) ? (scalar){.f = f} : (scalar){.i = (int64_t)f});
+    const scalar out = {.f = f, .i = is_float(e) ? 0 : (int64_t)f};
+    return rounded(v, e, out);
 }
 
 static scalar eval(evaluation *v, const kiln_expr *e) {

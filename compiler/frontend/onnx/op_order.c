@@ -130,14 +130,13 @@ kiln_status kiln_onnx_import_eye_like(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 /* Numbers from first (included) to last (excluded) in steps of by != 0, in 64-bit
  * arithmetic that cannot overflow. */
 static uint64_t count_ints(int64_t first, int64_t last, int64_t by) {
-    if (by > 0)
-        return first >= last
-                   ? 0
-                   : ((uint64_t)last - (uint64_t)first - 1) / (uint64_t)by + 1;
-    return first <= last
-               ? 0
-               : ((uint64_t)first - (uint64_t)last - 1) / ((uint64_t)0 - (uint64_t)by) +
-                     1;
+    const bool up = by > 0;
+    if (up ? first >= last : first <= last)
+        return 0;
+    const uint64_t span =
+        up ? (uint64_t)last - (uint64_t)first : (uint64_t)first - (uint64_t)last;
+    const uint64_t step = up ? (uint64_t)by : (uint64_t)0 - (uint64_t)by;
+    return step == 0 ? 0 : (span - 1) / step + 1;
 }
 
 static kiln_status range_ints(kiln_onnx_cx *cx, const kiln_onnx_node *n,
