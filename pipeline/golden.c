@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* See kiln_verify_golden in pipeline.h for the reasons. */
-static const double golden_rtol = 1e-3, golden_atol_of_rms = 1e-4;
+static const double golden_rtol = 1e-4, golden_atol_of_rms = 1e-4;
+static const double golden_atol = 0x1p-21;
 
 static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err) {
     /* golden.json spells dtypes as numpy does. */
@@ -217,9 +218,9 @@ static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
                              name != NULL ? name : "?");
         kiln_tensor want, part;
         KILN_TRY(read_output(a, dir, k, &got[i], &want, &part, err));
-        KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &part, &want,
-                                    golden_rtol, golden_atol_of_rms * rms_of(a, &want),
-                                    err));
+        KILN_TRY(kiln_check_compare(
+            a, check, g->output_names.v[i], &part, &want, golden_rtol,
+            golden_atol_of_rms * rms_of(a, &want) + golden_atol, err));
     }
     if (position == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");

@@ -1,0 +1,242 @@
+/* resize: interpolation along any axes: nearest, linear, cubic.
+ *
+ * y[o] = sum over taps of x[at] * product of the axes' weights; coordinates and
+ * weights: resize_axis.h. Source: ONNX Resize-19 (sizes and scales are resolved by the
+ * importer).
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/resize_axis.h"
+#include "compiler/graph/op/window.h"
+
+enum {
+    SIZES,
+    SCALES,
+    MODE,
+    COORDINATES,
+    ROUNDING,
+    CUBIC_A,
+    ANTIALIAS,
+    EXCLUDE_OUTSIDE,
+    EXTRAPOLATION,
+    ROI,
+    N_ATTR
+};
+
+static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+static const char *const coordinates[] = {
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+    "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil",
+                                        "floor", "ceil", NULL};
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "sizes",
+     .kind = KILN_ATTR_INTS,
+     .doc = "shape of the output",
+     .is_required = true},
+    {.name = "scales",
+     .kind = KILN_ATTR_FLOATS,
+     .doc = "output over input, one per axis, before it was cut to whole sizes",
+     .is_required = true},
+    {.name = "mode", .kind = KILN_ATTR_WORD, .doc = "the filter", .choices = modes},
+    {.name = "coordinates",
+     .kind = KILN_ATTR_WORD,
+     .doc = "how positions of the output are mapped to the input",
+     .choices = coordinates},
+    {.name = "rounding",
+     .kind = KILN_ATTR_WORD,
+     .doc = "nearest: which neighbour a position belongs to",
+     .choices = roundings},
+    {.name = "cubic_a",
+     .kind = KILN_ATTR_FLOAT,
+     .doc = "cubic: slope of the filter at distance 1",
+     .default_f = -0.75},
+    {.name = "antialias",
+     .kind = KILN_ATTR_BOOL,
+     .doc = "the filter is widened by 1 / scale where that shrinks"},
+    {.name = "exclude_outside",
+     .kind = KILN_ATTR_BOOL,
+     .doc =
+         "weights outside of the input count 0, the others are scaled to a sum of 1"},
+    {.name = "extrapolation",
+     .kind = KILN_ATTR_FLOAT,
+     .doc = "tf_crop_and_resize: value of positions outside of the input"},
+    {.name = "roi",
+     .kind = KILN_ATTR_FLOATS,
+     .doc =
+         "tf_crop_and_resize: begin of the region for each axis, then its end; empty: "
+         "0 and 1"},
+};
+
+static kiln_status check_axis(const kiln_node *n, int axis, kiln_err *err) {
+    const int64_t in = n->in[0]->type.dim[axis], out = n->attr[SIZES].ints[axis];
+    const double scale = n->attr[SCALES].floats[axis];
+    if (out < 0 || (out > 0 && in == 0))
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "an axis of %" PRId64 " cannot be resized to %" PRId64, in,
+                         out);
+    /* A size is the product cut or rounded to a whole number, 0.5 at least becoming 1.
+     */
+    const double length = scale * (double)in;
+    if (in > 0 && !(scale > 0 && fabs(length - (double)out) <= 1.0 + 1e-6 * length &&
+                    (out == 0 || length > 0.49)))
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "axis %d of %" PRId64 " with scale %g does not make %" PRId64,
+                         axis, in, scale, out);
+    return KILN_OK;
+}
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *x = &n->in[0]->type;
+    const size_t rank = (size_t)x->rank, n_roi = n->attr[ROI].n;
+    if (n->attr[SIZES].n != rank || n->attr[SCALES].n != rank ||
+        (n_roi != 0 && n_roi != 2 * rank))
+        return kiln_fail(
+            err, KILN_ERR_SHAPE,
+            "attributes 'sizes' and 'scales' must have %d values and 'roi' "
+            "none or %d, have %zu, %zu and %zu",
+            x->rank, 2 * x->rank, n->attr[SIZES].n, n->attr[SCALES].n, n_roi);
+    for (int i = 0; i < x->rank; i++)
+        KILN_TRY(check_axis(n, i, err));
+    if (n->attr[MODE].i != KILN_RESIZE_NEAREST)
+        KILN_TRY(kiln_check_dtype(n, 0, KILN_DT_FLOAT, err));
+    out[0] = kiln_type_make(x->dtype, x->rank, n->attr[SIZES].ints);
+    return KILN_OK;
+}
+
+typedef struct plan {
+    int rank;
+    int64_t stride[KILN_MAX_RANK], n_taps[KILN_MAX_RANK];
+    kiln_resize_axis axis[KILN_MAX_RANK];
+} plan;
+
+/* The output has elements, so that no axis is empty. */
+static plan make_plan(const kiln_node *n, kiln_arena *a) {
+    const kiln_type *x = &n->in[0]->type;
+    const kiln_attr *attr = n->attr;
+    plan p = {.rank = x->rank};
+    kiln_strides(x->rank, x->dim, p.stride);
+    for (int i = 0; i < x->rank; i++) {
+        const bool has_roi = attr[ROI].n != 0;
+        const kiln_resize_axis_spec spec = {
+            .in = x->dim[i],
+            .out = attr[SIZES].ints[i],
+            .scale = attr[SCALES].floats[i],
+            .roi_begin = has_roi ? attr[ROI].floats[i] : 0.0,
+            .roi_end = has_roi ? attr[ROI].floats[x->rank + i] : 1.0,
+            .mode = (kiln_resize_mode)attr[MODE].i,
+            .coordinates = (kiln_resize_coordinates)attr[COORDINATES].i,
+            .rounding = (kiln_resize_rounding)attr[ROUNDING].i,
+            .cubic_a = attr[CUBIC_A].f,
+            .antialias = attr[ANTIALIAS].i != 0,
+            .exclude_outside = attr[EXCLUDE_OUTSIDE].i != 0,
+        };
+        p.axis[i] = kiln_resize_axis_new(a, &spec);
+        p.n_taps[i] = p.axis[i].n_taps;
+    }
+    return p;
+}
+
+/* One tap of each axis: its weight and the element it reads. */
+static double weight_at(const plan *p, const int64_t *out, const int64_t *tap,
+                        int64_t *at) {
+    double weight = 1.0;
+    *at = 0;
+    for (int i = 0; i < p->rank; i++) {
+        const int64_t j = out[i] * p->n_taps[i] + tap[i];
+        weight *= p->axis[i].weight[j];
+        *at += p->axis[i].at[j] * p->stride[i];
+    }
+    return weight;
+}
+
+static void element(const kiln_node *n, kiln_eval_cx *cx, const plan *p, int64_t index,
+                    int64_t j) {
+    const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
+    int64_t out[KILN_MAX_RANK], tap[KILN_MAX_RANK] = {0}, at;
+    bool outside = false;
+    kiln_unravel(index, p->rank, n->attr[SIZES].ints, out);
+    for (int i = 0; i < p->rank; i++)
+        outside = outside || p->axis[i].is_outside[out[i]];
+    if (outside) {
+        const double v = n->attr[EXTRAPOLATION].f;
+        if (y->f != NULL)
+            y->f[j] = v;
+        else
+            y->i[j] = kiln_i_from_f64(v, y->type.dtype);
+        return;
+    }
+    if (n->attr[MODE].i == KILN_RESIZE_NEAREST) {
+        (void)weight_at(p, out, tap, &at);
+        kiln_wide to = *y;
+        kiln_copy_elem(&to, j, x, at);
+        return;
+    }
+    double sum = 0.0;
+    do {
+        const double weight = weight_at(p, out, tap, &at);
+        if (weight != 0)
+            sum += weight * x->f[at];
+    } while (kiln_next_coord(p->rank, p->n_taps, tap));
+    y->f[j] = sum;
+}
+
+static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
+    const int64_t elems = kiln_type_elems(&cx->out[0].type);
+    if (elems == 0)
+        return KILN_OK;
+    const plan p = make_plan(n, cx->scratch);
+    const int64_t count = kiln_pick_count(cx, elems);
+    for (int64_t j = 0; j < count; j++)
+        element(n, cx, &p, kiln_pick_at(cx, j), j);
+    return KILN_OK;
+}
+
+/* Multiplications of an element whose axes are taken one after another. */
+static int64_t flops_per_element(const kiln_node *n) {
+    static const int64_t taps[] = {1, 2, 4};
+    int64_t flops = 1;
+    for (int i = 0; i < n->in[0]->type.rank; i++) {
+        if (n->in[0]->type.dim[i] != n->attr[SIZES].ints[i])
+            flops *= taps[n->attr[MODE].i];
+    }
+    return flops;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    c->flops =
+        kiln_mul_sat(kiln_type_elems(&n->out[0]->type), 2 * flops_per_element(n) - 1);
+}
+
+/* Nearest copies. Else the weights carry an error of a few roundings of the coordinate,
+ * which a large axis makes larger: up to in * 2^-24 of a step between neighbours. */
+static kiln_bound error_bound(const kiln_node *n) {
+    if (n->attr[MODE].i == KILN_RESIZE_NEAREST)
+        return kiln_bound_exact(n);
+    int64_t longest = 1;
+    for (int i = 0; i < n->in[0]->type.rank; i++)
+        longest = n->in[0]->type.dim[i] > longest ? n->in[0]->type.dim[i] : longest;
+    return (kiln_bound){
+        .kind = KILN_BOUND_DOT, .c = 4.0, .k = 8 * flops_per_element(n) + longest};
+}
+
+const kiln_op_def kiln_op_resize = {
+    .name = "resize",
+    .doc = "Interpolation to other sizes: nearest element, linear or cubic filter.",
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .in_names = (const char *const[]){"x", NULL},
+    .attr = attrs,
+    .n_attr = N_ATTR,
+    .dtypes = KILN_DT_ANY,
+    .fuse = KILN_FUSE_INJECTIVE,
+    .layout = KILN_LAYOUT_TOLERANT,
+    .can_pick = true,
+    .infer = infer,
+    .eval_ref = eval_ref,
+    .cost = cost,
+    .error_bound = error_bound,
+};
