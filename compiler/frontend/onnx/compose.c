@@ -95,6 +95,22 @@ kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x,
     return made(c, st, y, x);
 }
 
+static const int64_t swap_heads[] = {0, 2, 1, 3};
+
+kiln_value *kiln_compose_split_heads(kiln_compose *c, kiln_value *x, int64_t heads) {
+    const int64_t *d = x->type.dim;
+    const int64_t split[] = {d[0], d[1], heads, d[2] / heads};
+    x = kiln_compose_reshape(c, x, 4, split);
+    return kiln_compose_transpose(c, x, swap_heads);
+}
+
+kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x) {
+    const int64_t *d = x->type.dim;
+    const int64_t joined[] = {d[0], d[2], d[1] * d[3]};
+    x = kiln_compose_transpose(c, x, swap_heads);
+    return kiln_compose_reshape(c, x, 3, joined);
+}
+
 kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
                                int64_t step, int64_t size) {
     int64_t starts[KILN_MAX_RANK] = {0}, steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];

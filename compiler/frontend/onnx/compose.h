@@ -37,6 +37,9 @@ kiln_value *kiln_compose_reshape(kiln_compose *c, kiln_value *x, int rank,
 kiln_value *kiln_compose_expand(kiln_compose *c, kiln_value *x, int rank,
                                 const int64_t *dim);
 kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x, const int64_t *perm);
+/* [B, length, heads * size] to [B, heads, length, size], and back. */
+kiln_value *kiln_compose_split_heads(kiln_compose *c, kiln_value *x, int64_t heads);
+kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x);
 /* Elements [start, start + size * step) of one axis, step apart. */
 kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
                                int64_t step, int64_t size);

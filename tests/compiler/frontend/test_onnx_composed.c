@@ -62,6 +62,65 @@ static row loss[] = {
      .text = "the weights must be a list of one for each of the 5 classes"},
 };
 
+static row attention[] = {
+    {"heads_of_keys_are_repeated", "Attention", 23, "q,k,v", "y",
+     .inputs = {F32("q", "2,4,5,8"), F32("k", "2,2,6,8"), F32("v", "2,2,6,3")},
+     .want = {"f32[2,2,2,6,8]", "softmax(", ": f32[2,4,5,3]"}},
+    {"a_mask_may_leave_no_key", "Attention", 23, "q,k,v,m", "y",
+     .inputs = {F32("q", "2,4,5,8"), F32("k", "2,4,6,8"), F32("v", "2,4,6,8"),
+                F32("m", "5,6")},
+     .want = {", %m)", "reduce_max(", "where("}},
+    {"rejects_heads_that_do_not_divide", "Attention", 23, "q,k,v", "y",
+     .inputs = {F32("q", "2,3,5,8"), F32("k", "2,2,6,8"), F32("v", "2,2,6,8")},
+     .fails = KILN_ERR_SHAPE,
+     .text = "the heads of 'K' and 'V' must be as many and divide those of 'Q'"},
+    {"rejects_rank_3_without_heads", "Attention", 23, "q,k,v", "y",
+     .inputs = {F32("q", "2,5,8"), F32("k", "2,6,8"), F32("v", "2,6,8")},
+     .fails = KILN_ERR_SHAPE, .text = "attribute 'q_num_heads' must be >= 1"},
+    {"rejects_mixed_ranks", "Attention", 23, "q,k,v", "y",
+     .inputs = {F32("q", "2,1,5,8"), F32("k", "2,6,8"), F32("v", "2,6,8")},
+     .fails = KILN_ERR_SHAPE, .text = "must all have rank 3 or all have rank 4"},
+    {"rejects_half_a_past", "Attention", 23, "q,k,v,,p", "y",
+     .inputs = {F32("q", "2,2,5,8"), F32("k", "2,2,6,8"), F32("v", "2,2,6,8"),
+                F32("p", "2,2,4,8")},
+     .fails = KILN_ERR_PARSE, .text = "must be given together"},
+    {"rejects_an_unknown_mode", "Attention", 23, "q,k,v", "y",
+     .inputs = {F32("q", "2,2,5,8"), F32("k", "2,2,6,8"), F32("v", "2,2,6,8")},
+     .attrs = {{"qk_matmul_output_mode", 4}}, .fails = KILN_ERR_PARSE,
+     .text = "must be in [0, 3], is 4"},
+    {"rotation_leaves_the_rest", "RotaryEmbedding", 23, "x,c,s", "y",
+     .inputs = {F32("x", "2,3,4,8"), F32("c", "2,4,3"), F32("s", "2,4,3")},
+     .attrs = {{"rotary_embedding_dim", 6}}, .want = {"f32[2,3,4,2]", "concat("}},
+    {"rejects_a_cache_of_another_size", "RotaryEmbedding", 23, "x,c,s", "y",
+     .inputs = {F32("x", "2,3,4,8"), F32("c", "2,4,3"), F32("s", "2,4,4")},
+     .fails = KILN_ERR_SHAPE,
+     .text = "input 'cos_cache' must hold 4 numbers for each of 2 x 4 positions"},
+    {"rejects_an_odd_rotation", "RotaryEmbedding", 23, "x,c,s", "y",
+     .inputs = {F32("x", "2,3,4,8"), F32("c", "2,4,3"), F32("s", "2,4,4")},
+     .attrs = {{"rotary_embedding_dim", 5}}, .fails = KILN_ERR_SHAPE,
+     .text = "must be even and at most the size of a head 8, is 5"},
+    {"rejects_an_unknown_rule", "LinearAttention", 27, "q,k,v", "y,z",
+     .inputs = {F32("q", "2,3,4"), F32("k", "2,3,4"), F32("v", "2,3,4")},
+     .attrs = {{"q_num_heads", 2}, {"kv_num_heads", 2}, {"update_rule", .text = "x"}},
+     .fails = KILN_ERR_PARSE, .text = "must be linear, gated, delta or gated_delta"},
+    {"rejects_a_rule_without_its_input", "LinearAttention", 27, "q,k,v", "y,z",
+     .inputs = {F32("q", "2,3,4"), F32("k", "2,3,4"), F32("v", "2,3,4")},
+     .attrs = {{"q_num_heads", 2},
+               {"kv_num_heads", 2},
+               {"update_rule", .text = "gated"}},
+     .fails = KILN_ERR_PARSE,
+     .text = "the rule 'gated' needs input 'decay' and forbids input 'beta'"},
+    {"rejects_too_many_steps", "LinearAttention", 27, "q,k,v", "y,z",
+     .inputs = {F32("q", "1,5000,2"), F32("k", "1,5000,2"), F32("v", "1,5000,2")},
+     .attrs = {{"q_num_heads", 2},
+               {"kv_num_heads", 2},
+               {"update_rule", .text = "linear"}},
+     .fails = KILN_ERR_LIMIT, .text = "must have 1 to 4096 steps, has 5000"},
+    {"rejects_a_state_of_another_length", "CausalConvWithState", 27, "x,w,,p", "y,z",
+     .inputs = {F32("x", "2,3,4"), F32("w", "3,1,3"), F32("p", "2,3,3")},
+     .fails = KILN_ERR_SHAPE, .text = "'past_state' must have shape [B, C, 2]"},
+};
+
 static kiln_str build(kiln_arena *a, const row *r) {
     kiln_onnx_writer m;
     kiln_onnx_writer_init(&m, a, "g");
@@ -105,5 +164,6 @@ static void check(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check, loss);
+    kiln_test_add_rows(check, attention);
     return kiln_test_run("onnx_composed");
 }
