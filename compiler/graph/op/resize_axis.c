@@ -77,13 +77,19 @@ static void fill(const kiln_resize_axis_spec *s, double x, int64_t first, double
         weight[t] /= sum;
 }
 
+/* An axis that is not resized stays as it is, whatever the coordinates would make of
+ * it. */
+static bool is_kept(const kiln_resize_axis_spec *s) {
+    return s->in == s->out && s->scale == 1.0 &&
+           s->coordinates != KILN_RESIZE_TF_CROP_AND_RESIZE;
+}
+
 kiln_resize_axis kiln_resize_axis_new(kiln_arena *a, const kiln_resize_axis_spec *s) {
+    const bool is_copy = s->mode == KILN_RESIZE_NEAREST || is_kept(s);
     const double shrink = s->antialias && s->scale < 1.0 ? s->scale : 1.0;
     const double reach = s->mode == KILN_RESIZE_CUBIC ? 2.0 : 1.0;
-    const int64_t first =
-        s->mode == KILN_RESIZE_NEAREST ? 0 : (int64_t)floor(-reach / shrink) + 1;
-    kiln_resize_axis axis = {.n_taps =
-                                 s->mode == KILN_RESIZE_NEAREST ? 1 : 2 - 2 * first};
+    const int64_t first = is_copy ? 0 : (int64_t)floor(-reach / shrink) + 1;
+    kiln_resize_axis axis = {.n_taps = is_copy ? 1 : 2 - 2 * first};
     axis.at = kiln_array(a, int64_t, s->out * axis.n_taps);
     axis.weight = kiln_array(a, double, s->out *axis.n_taps);
     axis.is_outside = kiln_array(a, bool, s->out);
@@ -91,8 +97,8 @@ kiln_resize_axis kiln_resize_axis_new(kiln_arena *a, const kiln_resize_axis_spec
         const double x = source(s, o);
         axis.is_outside[o] = s->coordinates == KILN_RESIZE_TF_CROP_AND_RESIZE &&
                              !(x >= 0 && x <= (double)(s->in - 1));
-        if (s->mode == KILN_RESIZE_NEAREST) {
-            axis.at[o] = clamp(nearest(s->rounding, x), s->in);
+        if (is_copy) {
+            axis.at[o] = is_kept(s) ? o : clamp(nearest(s->rounding, x), s->in);
             axis.weight[o] = 1.0;
         } else {
             fill(s, x, first, shrink, &axis, o);
