@@ -169,9 +169,10 @@ const kiln_expr *kiln_simplify_expr(const kiln_ranges *r, kiln_arena *a,
 typedef struct kiln_loop_options {
     int max_vector_lanes; /* vectorised loops may be at most this wide; 0:
                              KILN_MAX_LANES */
-    int max_unroll;   /* statements one unrolled loop nest may become; 0: 4096. Beyond:
-                         KILN_ERR_LIMIT */
-    bool keep_guards; /* do not partition loops (tests compare both) */
+    int max_unroll; /* statements one unrolled loop nest may become; 0: 4096. Beyond:
+                       KILN_ERR_LIMIT */
+    bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
+    bool keep_guards;      /* do not partition loops (tests compare both) */
 } kiln_loop_options;
 
 typedef struct kiln_loop_pass {

@@ -112,10 +112,20 @@ static const kiln_expr *simplify_extreme(simplifier *s, const kiln_expr *e) {
     return e;
 }
 
+/* A variable of one value: loops of one iteration, copies of unrolled loops. */
+static const kiln_expr *simplify_var(simplifier *s, const kiln_expr *e) {
+    if (e->dtype != KILN_I64)
+        return e;
+    const kiln_interval in = kiln_interval_of(s->ranges, e);
+    return in.min == in.max ? kiln_x_index(s->arena, in.min) : e;
+}
+
 static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) {
     (void)a;
     simplifier *s = user;
     switch ((int)e->kind) {
+    case KILN_EXPR_VAR:
+        return simplify_var(s, e);
     case KILN_EXPR_ADD:
     case KILN_EXPR_SUB:
     case KILN_EXPR_MUL:

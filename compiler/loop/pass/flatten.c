@@ -1,0 +1,101 @@
+/* flatten: buffers become one-dimensional, an access sum(index * stride). A ramp along
+ * the last axis stays a ramp of stride 1. */
+#include "compiler/loop/walk.h"
+
+typedef struct flat_buffer {
+    const kiln_buffer *old;
+    kiln_buffer *flat;
+    int64_t stride[KILN_MAX_AXES];
+} flat_buffer;
+
+typedef struct flatten {
+    kiln_arena *arena;
+    kiln_ranges ranges; /* none known: indexes are brought to normal form only */
+    KILN_VEC(flat_buffer) buffer;
+} flatten;
+
+static const flat_buffer *flat_of(flatten *f, const kiln_buffer *b) {
+    for (size_t i = f->buffer.n; i-- > 0;)
+        if (f->buffer.v[i].old == b)
+            return &f->buffer.v[i];
+    flat_buffer x = {.old = b};
+    const int64_t elems = kiln_buffer_elems(b);
+    kiln_buffer_strides(b, x.stride);
+    x.flat = kiln_buffer_new(f->arena, b->name, b->dtype, 1, &elems, b->scope);
+    x.flat->align_bytes = b->align_bytes;
+    x.flat->arg = b->arg;
+    x.flat->is_written = b->is_written;
+    x.flat->double_buffer = b->double_buffer;
+    kiln_vec_push(f->arena, &f->buffer, x);
+    return &f->buffer.v[f->buffer.n - 1];
+}
+
+static const kiln_expr *flat_index(flatten *f, const flat_buffer *b,
+                                   const kiln_expr *const *index) {
+    kiln_arena *a = f->arena;
+    const kiln_expr *sum = kiln_x_index(a, 0);
+    for (int i = 0; i < b->old->rank; i++) {
+        const kiln_expr *by = kiln_x_index(a, b->stride[i]);
+        const bool is_vector = index[i]->lanes > 1;
+        const kiln_expr *part =
+            is_vector ? kiln_vector_binary(&f->ranges, a, KILN_EXPR_MUL, index[i], by)
+                      : kiln_x_mul(a, index[i], by);
+        sum = is_vector || sum->lanes > 1
+                  ? kiln_vector_binary(&f->ranges, a, KILN_EXPR_ADD, sum, part)
+                  : kiln_x_add(a, sum, part);
+    }
+    return sum->lanes > 1 ? sum : kiln_simplify_expr(&f->ranges, a, sum);
+}
+
+static const kiln_expr *flat_expr(void *user, kiln_arena *a, const kiln_expr *e) {
+    flatten *f = user;
+    if (e->kind != KILN_EXPR_LOAD)
+        return e;
+    const flat_buffer *b = flat_of(f, e->u.load.buffer);
+    const kiln_expr *index = flat_index(f, b, e->arg);
+    return kiln_x_load(a, b->flat, &index, 1, e->u.load.mask);
+}
+
+static const kiln_stmt *flat_stmt(void *user, kiln_arena *a, const kiln_stmt *s) {
+    flatten *f = user;
+    switch ((int)s->kind) {
+    case KILN_STMT_STORE: {
+        const flat_buffer *b = flat_of(f, s->u.store.buffer);
+        const kiln_expr *index = flat_index(f, b, s->u.store.index);
+        return kiln_s_store(a, b->flat, &index, s->u.store.value, s->u.store.mask);
+    }
+    case KILN_STMT_ALLOC:
+        return kiln_s_alloc(a, flat_of(f, s->u.alloc.buffer)->flat, s->u.alloc.body);
+    case KILN_STMT_ATTR:
+        return s->u.attr.buffer == NULL
+                   ? s
+                   : kiln_s_attr(a, s->u.attr.key, s->u.attr.text,
+                                 flat_of(f, s->u.attr.buffer)->flat, s->u.attr.value,
+                                 s->u.attr.body);
+    default:
+        return s;
+    }
+}
+
+static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
+    (void)o;
+    (void)err;
+    if (p->is_flat)
+        return KILN_OK;
+    flatten f = {.arena = p->arena, .ranges = {.arena = p->arena}};
+    const kiln_buffer **arg = kiln_array(p->arena, const kiln_buffer *, p->n_args);
+    for (int i = 0; i < p->n_args; i++)
+        arg[i] = flat_of(&f, p->arg[i])->flat;
+    p->body = kiln_stmt_rewritten(
+        p->arena, p->body,
+        &(kiln_stmt_rewrite){.stmt = flat_stmt, .expr = flat_expr, .user = &f});
+    p->arg = arg;
+    p->is_flat = true;
+    return KILN_OK;
+}
+
+const kiln_loop_pass kiln_loop_pass_flatten = {
+    .name = "flatten",
+    .doc = "gives buffers one dimension",
+    .run = run,
+};

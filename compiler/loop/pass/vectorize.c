@@ -1,0 +1,363 @@
+/* vectorize: loops marked so become vector expressions.
+ *
+ * The variable becomes a ramp, and what depends on it a vector. A condition that
+ * depends on the lane becomes the mask of the stores that it guards, and of those loads
+ * that are not inside their buffer in every lane. A loop stays serial when its body
+ * stores to one place from several lanes, allocates, binds a variable to a vector that
+ * loads, holds vectors already, or decides by data what several statements do. */
+#include "compiler/loop/walk.h"
+
+#include <inttypes.h>
+
+typedef struct lanes {
+    kiln_walk *w;
+    kiln_arena *arena;
+    const kiln_var *var;
+    const kiln_expr *first, *ramp; /* the variable's value in lane 0, and in all */
+    int n;
+    bool failed; /* the loop stays serial; what is returned means nothing */
+} lanes;
+
+static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask);
+static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask);
+
+static const kiln_expr *fail_expr(lanes *c, const kiln_expr *e) {
+    c->failed = true;
+    return e;
+}
+
+static const kiln_stmt *fail_stmt(lanes *c, const kiln_stmt *s) {
+    c->failed = true;
+    return s;
+}
+
+static const kiln_expr *and_mask(lanes *c, const kiln_expr *mask,
+                                 const kiln_expr *cond) {
+    return mask == NULL
+               ? cond
+               : kiln_vector_binary(&c->w->ranges, c->arena, KILN_EXPR_AND, mask, cond);
+}
+
+/* ---- expressions --------------------------------------------------------------- */
+
+static bool is_inside(lanes *c, const kiln_buffer *b, const kiln_expr *const *index) {
+    for (int i = 0; i < b->rank; i++) {
+        const kiln_interval in = kiln_interval_of(&c->w->ranges, index[i]);
+        if (in.min < 0 || in.max >= kiln_buffer_dim(b, i))
+            return false;
+    }
+    return true;
+}
+
+static const kiln_expr *load(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_buffer *b = e->u.load.buffer;
+    const kiln_expr *index[KILN_MAX_AXES];
+    bool changed = false;
+    if (e->u.load.mask != NULL)
+        return fail_expr(c, e);
+    for (int i = 0; i < e->n_arg; i++) {
+        index[i] = expr(c, e->arg[i], mask);
+        changed = changed || index[i] != e->arg[i];
+    }
+    if (c->failed)
+        return e;
+    if (mask != NULL && is_inside(c, b, index))
+        mask = NULL;
+    return changed || mask != NULL ? kiln_x_load(c->arena, b, index, e->n_arg, mask)
+                                   : e;
+}
+
+static const kiln_expr *select(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_expr *cond = expr(c, e->arg[0], mask), *then = mask, *otherwise = mask;
+    if (cond->lanes > 1) {
+        then = and_mask(c, mask, cond);
+        otherwise = and_mask(c, mask, kiln_x_not(c->arena, cond));
+    }
+    then = expr(c, e->arg[1], then);
+    otherwise = expr(c, e->arg[2], otherwise);
+    if (cond == e->arg[0] && then == e->arg[1] && otherwise == e->arg[2])
+        return e;
+    return kiln_x_select(c->arena, cond, then, otherwise);
+}
+
+static bool divides(const kiln_expr *e) {
+    return (e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
+            e->kind == KILN_EXPR_FLOORMOD) &&
+           !kiln_dtype_is_float(e->dtype);
+}
+
+static const kiln_expr *binary(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_expr *x = expr(c, e->arg[0], mask), *y = expr(c, e->arg[1], mask);
+    int64_t v = 0;
+    if (c->failed || (x == e->arg[0] && y == e->arg[1]))
+        return e;
+    /* Lanes that are off must not divide by whatever is there. */
+    if (divides(e) && mask != NULL && !kiln_x_is_int(y, &v))
+        y = kiln_x_select(c->arena, mask, y, kiln_x_number(c->arena, y->dtype, 1));
+    return x->lanes == 1 && y->lanes == 1
+               ? kiln_x_binary(c->arena, e->kind, x, y)
+               : kiln_vector_binary(&c->w->ranges, c->arena, e->kind, x, y);
+}
+
+static const kiln_expr *unary(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_expr *x = expr(c, e->arg[0], mask);
+    if (x == e->arg[0])
+        return e;
+    switch ((int)e->kind) {
+    case KILN_EXPR_NOT:
+        return kiln_x_not(c->arena, x);
+    case KILN_EXPR_CAST:
+        return kiln_x_cast(c->arena, e->dtype, x);
+    default:
+        return kiln_x_bitcast(c->arena, e->dtype, x);
+    }
+}
+
+static const kiln_expr *call(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_expr *arg[4];
+    bool changed = false;
+    if (!kiln_intrin_get(e->u.intrin)->is_pure || e->n_arg > 4)
+        return fail_expr(c, e);
+    for (int i = 0; i < e->n_arg; i++) {
+        arg[i] = expr(c, e->arg[i], mask);
+        changed = changed || arg[i] != e->arg[i];
+    }
+    return changed && !c->failed ? kiln_x_call(c->arena, e->u.intrin, arg) : e;
+}
+
+static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    if (c->failed || e->lanes > 1)
+        return fail_expr(c, e);
+    switch ((int)e->kind) {
+    case KILN_EXPR_INT:
+    case KILN_EXPR_FLOAT:
+        return e;
+    case KILN_EXPR_VAR:
+        return e->u.var == c->var ? c->ramp : e;
+    case KILN_EXPR_NOT:
+    case KILN_EXPR_CAST:
+    case KILN_EXPR_BITCAST:
+        return unary(c, e, mask);
+    case KILN_EXPR_SELECT:
+        return select(c, e, mask);
+    case KILN_EXPR_CALL:
+        return call(c, e, mask);
+    case KILN_EXPR_LOAD:
+        return load(c, e, mask);
+    case KILN_EXPR_READ:
+    case KILN_EXPR_REDUCE:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_BROADCAST:
+    case KILN_EXPR_SHUFFLE:
+        return fail_expr(c, e);
+    default:
+        return binary(c, e, mask);
+    }
+}
+
+/* ---- statements ---------------------------------------------------------------- */
+
+static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
+    const kiln_buffer *b = s->u.store.buffer;
+    const kiln_expr *index[KILN_MAX_AXES];
+    bool is_spread = false;
+    for (int i = 0; i < b->rank; i++) {
+        index[i] = expr(c, s->u.store.index[i], mask);
+        is_spread = is_spread || index[i]->lanes > 1;
+    }
+    if (!is_spread || s->u.store.mask != NULL)
+        return fail_stmt(c, s);
+    const kiln_expr *value = expr(c, s->u.store.value, mask);
+    return c->failed ? s : kiln_s_store(c->arena, b, index, value, mask);
+}
+
+typedef struct lane_guard {
+    lanes *c;
+    const kiln_expr *mask;            /* of the statements around */
+    const kiln_expr *uniform, *lanes; /* NULL: none */
+} lane_guard;
+
+static void sort_guard(void *user, const kiln_expr *e) {
+    lane_guard *g = user;
+    const kiln_expr *x = expr(g->c, e, g->mask);
+    if (g->c->failed)
+        return;
+    if (x->lanes == 1)
+        g->uniform = kiln_conjunction(g->c->arena, g->uniform, x);
+    else
+        g->lanes = and_mask(g->c, g->lanes, x);
+}
+
+static const kiln_stmt *branch(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
+    const kiln_stmt *then = s->u.branch.then, *otherwise = s->u.branch.otherwise;
+    lane_guard g = {.c = c, .mask = mask};
+    kiln_conjuncts(s->u.branch.cond, sort_guard, &g);
+    if (c->failed)
+        return s;
+    if (g.lanes != NULL && (otherwise != NULL || then->kind != KILN_STMT_STORE) &&
+        kiln_expr_has_load(g.lanes))
+        return fail_stmt(c, s); /* what decides may change before all has used it */
+    if (g.lanes != NULL && g.uniform != NULL && otherwise != NULL)
+        return fail_stmt(c, s);
+    const kiln_walk_mark mark = kiln_walk_save(c->w);
+    if (g.uniform != NULL)
+        kiln_walk_assume(c->w, g.uniform, true);
+    then = stmt(c, then, g.lanes != NULL ? and_mask(c, mask, g.lanes) : mask);
+    kiln_walk_restore(c->w, mark);
+    if (otherwise != NULL)
+        otherwise = stmt(
+            c, otherwise,
+            g.lanes != NULL ? and_mask(c, mask, kiln_x_not(c->arena, g.lanes)) : mask);
+    if (c->failed)
+        return s;
+    if (g.lanes == NULL)
+        return kiln_s_if(c->arena, g.uniform, then, otherwise);
+    if (otherwise != NULL) {
+        const kiln_stmt *both[] = {then, otherwise};
+        return kiln_s_seq(c->arena, both, 2);
+    }
+    return g.uniform != NULL ? kiln_s_if(c->arena, g.uniform, then, NULL) : then;
+}
+
+static const kiln_stmt *loop(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
+    const kiln_expr *min = expr(c, s->u.loop.min, mask),
+                    *extent = expr(c, s->u.loop.extent, mask);
+    if (c->failed || min->lanes > 1 || extent->lanes > 1 ||
+        s->u.loop.kind == KILN_LOOP_VECTORIZED || s->u.loop.kind == KILN_LOOP_THREAD)
+        return fail_stmt(c, s); /* of nested ones, the innermost becomes vectors */
+    const kiln_walk_mark mark = kiln_walk_save(c->w);
+    kiln_walk_enter(c->w, s->u.loop.var, min, extent);
+    const kiln_stmt *body = stmt(c, s->u.loop.body, mask);
+    kiln_walk_restore(c->w, mark);
+    return kiln_s_for(c->arena, s->u.loop.var, min, extent, s->u.loop.kind,
+                      s->u.loop.tag, body);
+}
+
+static const kiln_stmt *let(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
+    const kiln_expr *value = expr(c, s->u.let.value, mask);
+    if (c->failed)
+        return s;
+    if (value->lanes == 1)
+        return kiln_s_let(c->arena, s->u.let.var, value, stmt(c, s->u.let.body, mask));
+    if (kiln_expr_has_load(s->u.let.value))
+        return fail_stmt(c, s);
+    const kiln_subst map = {s->u.let.var, s->u.let.value};
+    return stmt(c, kiln_stmt_substitute(c->arena, s->u.let.body, &map, 1), mask);
+}
+
+static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
+    const kiln_subst first = {c->var, c->first};
+    const kiln_stmt **part = NULL;
+    const kiln_expr *e = NULL;
+    if (c->failed)
+        return s;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return loop(c, s, mask);
+    case KILN_STMT_SEQ:
+        part = kiln_array(c->arena, const kiln_stmt *, s->u.seq.n);
+        for (int i = 0; i < s->u.seq.n; i++)
+            part[i] = stmt(c, s->u.seq.stmt[i], mask);
+        return kiln_s_seq(c->arena, part, s->u.seq.n);
+    case KILN_STMT_IF:
+        return branch(c, s, mask);
+    case KILN_STMT_LET:
+        return let(c, s, mask);
+    case KILN_STMT_ALLOC:
+        return fail_stmt(c, s);
+    case KILN_STMT_STORE:
+        return store(c, s, mask);
+    case KILN_STMT_EVAL: /* prefetches: lanes lie in one cache line or nearly so */
+        if (s->u.eval->kind != KILN_EXPR_CALL ||
+            s->u.eval->u.intrin != KILN_INTRIN_prefetch)
+            return fail_stmt(c, s);
+        return kiln_s_eval(c->arena,
+                           kiln_expr_substitute(c->arena, s->u.eval, &first, 1));
+    case KILN_STMT_ATTR:
+        e = s->u.attr.value != NULL ? expr(c, s->u.attr.value, mask) : NULL;
+        if (e != NULL && e->lanes > 1)
+            return fail_stmt(c, s);
+        return kiln_s_attr(c->arena, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
+                           stmt(c, s->u.attr.body, mask));
+    }
+    return s;
+}
+
+/* ---- loops --------------------------------------------------------------------- */
+
+/* `n` iterations from `first` on as vectors; NULL: not possible. */
+static const kiln_stmt *as_vectors(kiln_walk *w, const kiln_stmt *s,
+                                   const kiln_expr *first, int n) {
+    lanes c = {.w = w, .arena = w->arena, .var = s->u.loop.var, .first = first, .n = n};
+    c.ramp = kiln_x_ramp(w->arena, first, kiln_x_index(w->arena, 1), n);
+    const kiln_stmt *done = stmt(&c, s->u.loop.body, NULL);
+    return c.failed ? NULL : done;
+}
+
+/* Loops wider than `most`: whole vectors in a loop, and the rest. */
+static const kiln_stmt *in_chunks(kiln_walk *w, const kiln_stmt *s,
+                                  const kiln_expr *min, int64_t n, int most) {
+    kiln_arena *a = w->arena;
+    const int64_t chunks = n / most, rest = n % most;
+    const kiln_stmt *both[2] = {kiln_s_nothing(a), kiln_s_nothing(a)};
+    if (chunks > 0) {
+        const kiln_expr *lo = kiln_x_index(a, 0), *count = kiln_x_index(a, chunks);
+        const kiln_expr *first = min;
+        kiln_var *v = NULL;
+        const kiln_walk_mark mark = kiln_walk_save(w);
+        if (chunks > 1) {
+            v = kiln_var_new(a, s->u.loop.var->name, KILN_I64);
+            kiln_walk_enter(w, v, lo, count);
+            first = kiln_x_add(a, min,
+                               kiln_x_mul(a, kiln_x_ref(a, v), kiln_x_index(a, most)));
+        }
+        const kiln_stmt *body = as_vectors(w, s, first, most);
+        kiln_walk_restore(w, mark);
+        if (body == NULL)
+            return NULL;
+        both[0] = v == NULL ? body
+                            : kiln_s_for(a, v, lo, count, KILN_LOOP_SERIAL, NULL, body);
+    }
+    if (rest > 0) {
+        both[1] =
+            as_vectors(w, s, kiln_x_add(a, min, kiln_x_index(a, n - rest)), (int)rest);
+        if (both[1] == NULL)
+            return NULL;
+    }
+    return kiln_s_seq(a, both, 2);
+}
+
+static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
+    const kiln_loop_options *o = w->user;
+    int most =
+        o != NULL && o->max_vector_lanes > 0 ? o->max_vector_lanes : KILN_MAX_LANES;
+    most = most > KILN_MAX_LANES ? KILN_MAX_LANES : most;
+    int64_t n = 0;
+    if (s->u.loop.kind != KILN_LOOP_VECTORIZED)
+        return kiln_walk_loop(w, s);
+    const kiln_expr *min = kiln_walk_expr(w, s->u.loop.min);
+    const kiln_expr *extent = kiln_walk_expr(w, s->u.loop.extent);
+    if (kiln_x_is_int(extent, &n) && n > 1) {
+        const kiln_stmt *done = in_chunks(w, s, min, n, most);
+        if (done != NULL)
+            return done;
+    }
+    const kiln_stmt *serial = kiln_s_for(w->arena, s->u.loop.var, min, extent,
+                                         KILN_LOOP_SERIAL, NULL, s->u.loop.body);
+    return serial->kind == KILN_STMT_FOR ? kiln_walk_loop(w, serial) : serial;
+}
+
+static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
+    kiln_loop_options options = {0};
+    if (o != NULL)
+        options = *o;
+    kiln_walk w = kiln_walk_make(p->arena, loop_hook, &options, err);
+    p->body = kiln_walk_stmt(&w, p->body);
+    return w.status;
+}
+
+const kiln_loop_pass kiln_loop_pass_vectorize = {
+    .name = "vectorize",
+    .doc = "turns vectorized loops into vector expressions, guards into masks",
+    .run = run,
+};
