@@ -43,6 +43,12 @@ kiln_status kiln_compute_at(kiln_stage *st, kiln_stage *consumer, kiln_iter *x,
                             kiln_err *err) {
     size_t at = 0;
     KILN_TRY(check_not_output(st, "compute_at", err));
+    if (st->te->kind == KILN_TE_EXTERN)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "compute_at: extern stage '%s' computes all of itself at once; "
+            "leave it at root",
+            st->te->name);
     KILN_TRY(kiln_check_leaf(consumer, x, "compute_at", &at, err));
     if (kiln_stage_position(consumer) <= kiln_stage_position(st))
         return kiln_fail(err, KILN_ERR_ARG, "compute_at: '%s' does not come after '%s'",
