@@ -53,10 +53,10 @@ static void append_format(kiln_err *err, const char *fmt, va_list args) {
     append(err, s, (size_t)n < sizeof s ? (size_t)n : sizeof s - 1);
 }
 
-kiln_status kiln_fail(kiln_err *err, kiln_status status, const char *fmt, ...) {
+void kiln_fail_text(kiln_err *err, kiln_status status, const char *fmt, ...) {
     KILN_ASSERT(status != KILN_OK, "a failure needs a code: %s", fmt);
     if (err == NULL)
-        return status;
+        return;
     kiln_err fresh = {.status = status};
     va_list args;
     va_start(args, fmt);
@@ -65,7 +65,6 @@ kiln_status kiln_fail(kiln_err *err, kiln_status status, const char *fmt, ...) {
     err->status = fresh.status;
     err->len = fresh.len;
     memcpy(err->text, fresh.text, fresh.len + 1);
-    return status;
 }
 
 void kiln_note(kiln_err *err, const char *fmt, ...) {

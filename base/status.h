@@ -38,9 +38,14 @@ typedef struct kiln_err {
 
 /* Starts a chain: sets the root cause and returns `status`, so that `return
  * kiln_fail(...)` works. `err` may be NULL: then the text is lost and the code alone is
- * returned. */
-kiln_status kiln_fail(kiln_err *err, kiln_status status, const char *fmt, ...)
+ * returned. A macro, so that compilers see which status comes back: a function with a
+ * variable number of arguments is never inlined, and every caller's output would look
+ * as if it might be used after KILN_OK. */
+#define kiln_fail(err, status, ...)                                                    \
+    (kiln_fail_text((err), (status), __VA_ARGS__), kiln_fail_status(status))
+void kiln_fail_text(kiln_err *err, kiln_status status, const char *fmt, ...)
     KILN_PRINTF(3, 4);
+static inline kiln_status kiln_fail_status(kiln_status status) { return status; }
 
 /* Adds "while <text>" to a chain that has a root cause; called only by a caller that
  * knows a name the callee did not. */

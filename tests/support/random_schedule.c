@@ -38,7 +38,7 @@ static kiln_status do_fuse(draw *d, kiln_stage *st, kiln_iter *x) {
 }
 
 static kiln_status do_reorder(draw *d, kiln_stage *st, kiln_iter *x) {
-    kiln_iter *other = any_leaf(d, st);
+    kiln_iter *other = st->leaf.v[pick(d, st->leaf.n)];
     kiln_iter *const order[] = {x, other};
     kiln_buf_printf(d->log, "reorder %s %s %s\n", st->te->name, x->name, other->name);
     return kiln_reorder(st, order, 2, &d->err);

@@ -48,7 +48,7 @@ static row loss[] = {
      .want = {"gather(%w, %t)", "reduce_sum(", "div("}},
     {"ignored_labels_cost_nothing", "SoftmaxCrossEntropyLoss", 13, "x,t", "y",
      .inputs = {F32("x", "4,5,2"), I64("t", "4,2")},
-     .attrs = {{"ignore_index", -1}, {"reduction", .text = "none"}},
+     .attrs = {{"ignore_index", .i = -1}, {"reduction", .text = "none"}},
      .want = {"log_softmax(%x) {axis=1}", "equal(%t,", "where("}},
     {"rejects_an_unknown_reduction", "NegativeLogLikelihoodLoss", 13, "x,t", "y",
      .inputs = {F32("x", "4,5"), I64("t", "4")},
