@@ -15,7 +15,7 @@
 #define DIR "../shared/onnx-node-tests"
 
 enum {
-    FLOOR_CORE = 900, /* of the 1567 tests of class a core */
+    FLOOR_CORE = 1400, /* of the 1567 tests of class a core; 1447 pass today */
 };
 
 static kiln_arena arena;

@@ -153,7 +153,7 @@ static bool new_const(kiln_compose *c, kiln_dtype dtype, int rank, const int64_t
     if (c->status == KILN_OK)
         kiln_compose_fail(c, kiln_type_check(&t, kiln_onnx_err(c->cx)));
     if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_onnx_spend(c->cx, 2 * 8 * kiln_type_elems(&t)));
+        kiln_compose_fail(c, kiln_onnx_spend(c->cx, INT64_C(16) * kiln_type_elems(&t)));
     if (c->status == KILN_OK)
         *w = kiln_wide_new(kiln_onnx_arena(c->cx), &t);
     return c->status == KILN_OK;

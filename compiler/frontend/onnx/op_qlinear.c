@@ -105,11 +105,10 @@ static kiln_status requantize(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 /* Two operands, each with scale and zero point behind it. */
 static kiln_status read_scaled(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                const char *const *names, operand *o) {
-    for (int k = 0; k < 2; k++) {
-        KILN_TRY(kiln_onnx_need(cx, n, 3 * k, names[3 * k], &o[k].x));
-        KILN_TRY(kiln_onnx_need(cx, n, 3 * k + 1, names[3 * k + 1], &o[k].scale));
-        KILN_TRY(kiln_onnx_need(cx, n, 3 * k + 2, names[3 * k + 2], &o[k].zero));
-    }
+    kiln_value **const part[] = {&o[0].x, &o[0].scale, &o[0].zero,
+                                 &o[1].x, &o[1].scale, &o[1].zero};
+    for (int i = 0; i < 6; i++)
+        KILN_TRY(kiln_onnx_need(cx, n, i, names[i], part[i]));
     return KILN_OK;
 }
 
