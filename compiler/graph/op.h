@@ -77,6 +77,9 @@ struct kiln_eval_cx {
      * pick[j]; out[0].type stays whole. */
     const int64_t *pick;
     int64_t n_pick;
+    /* The magnitude of a DOT bound is asked for: the inputs are absolute values, and
+     * weights that come from attributes count by their absolute value as well. */
+    bool is_magnitude;
     /* Runs a region (for If, Loop, Scan): `in` and `out` hold the region's inputs and
      * outputs; out's storage is made here. */
     kiln_status (*eval_region)(kiln_eval_cx *cx, const kiln_graph *region,

@@ -66,6 +66,7 @@ kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *e
                        .out = e->out,
                        .pick = e->pick,
                        .n_pick = e->n_pick,
+                       .is_magnitude = e->is_magnitude,
                        .eval_region = eval_region,
                        .user = &depth,
                        .err = err};

@@ -5,8 +5,8 @@
  * hold:
  *   EXACT  |round(v) - v|
  *   ULP    |round(v) - v| + max(c * ulp(v), floor * u)
- *   DOT    c * k * u * m, m the same element computed from absolute inputs (Higham,
- *          Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); f16 and bf16
+ *   DOT    c * k * u * m, m the same element computed from absolute inputs and weights
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); f16 and bf16
  *          outputs have half an ulp of their own more, integers are exact
  * u is the unit roundoff of the accumulation. An element that is NaN or infinite has
  * bound 0: it must be met as it is.
@@ -91,13 +91,14 @@ static double element(const kiln_wide *w, int64_t i) {
 /* The chosen elements of output 0, through the row's own picking where it has one. */
 static kiln_status eval_picked(kiln_arena *scratch, const kiln_node *n,
                                const kiln_wide *in, const int64_t *pick, int64_t n_pick,
-                               double *out, kiln_err *err) {
+                               bool is_magnitude, double *out, kiln_err *err) {
     const bool direct = n->op->can_pick;
     kiln_ref_eval e = {.scratch = scratch,
                        .in = in,
                        .out = kiln_array(scratch, kiln_wide, n->n_out),
                        .pick = direct ? pick : NULL,
-                       .n_pick = direct ? n_pick : 0};
+                       .n_pick = direct ? n_pick : 0,
+                       .is_magnitude = is_magnitude};
     KILN_TRY(kiln_ref_eval_wide(n, &e, err));
     for (int64_t j = 0; j < n_pick; j++)
         out[j] = element(&e.out[0], direct ? j : pick[j]);
@@ -119,7 +120,7 @@ static kiln_status pick_bounds(kiln_arena *scratch, const kiln_node *n, kiln_wid
     double *magnitude = kiln_array(scratch, double, n_pick);
     if (b.kind == KILN_BOUND_DOT) {
         make_absolute(n, in);
-        KILN_TRY(eval_picked(scratch, n, in, pick, n_pick, magnitude, err));
+        KILN_TRY(eval_picked(scratch, n, in, pick, n_pick, true, magnitude, err));
     }
     for (int64_t j = 0; j < n_pick; j++)
         bound[j] = bound_of(&b, n->out[0]->type.dtype, value[j], magnitude[j]);
@@ -139,7 +140,7 @@ kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n,
     kiln_status st = kiln_ref_widen_inputs(scratch, n, in, &wide_in, err);
     double *value = kiln_array(scratch, double, n_pick);
     if (st == KILN_OK)
-        st = eval_picked(scratch, n, wide_in, pick, n_pick, value, err);
+        st = eval_picked(scratch, n, wide_in, pick, n_pick, false, value, err);
     if (st == KILN_OK && bound != NULL)
         st = pick_bounds(scratch, n, wide_in, pick, n_pick, value, bound, err);
     for (int64_t j = 0; st == KILN_OK && j < n_pick; j++)

@@ -24,7 +24,8 @@ typedef struct kiln_ref_eval {
     kiln_wide *out;      /* n->n_out, made here; not rounded yet */
     const int64_t *pick; /* as in kiln_eval_cx */
     int64_t n_pick;
-    int depth; /* of the graph that holds the node: 0 outside of regions */
+    bool is_magnitude; /* as in kiln_eval_cx */
+    int depth;         /* of the graph that holds the node: 0 outside of regions */
 } kiln_ref_eval;
 
 kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *err);

@@ -109,11 +109,12 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
 
 static double finish_f(const kiln_node *n, const kiln_eval_cx *cx, const plan *p,
                        double sum, int64_t index) {
-    const double y = n->attr[ALPHA].f * sum;
+    const double alpha = n->attr[ALPHA].f, beta = n->attr[BETA].f;
+    const double y = (cx->is_magnitude ? fabs(alpha) : alpha) * sum;
     if (!kiln_has_in(n, C))
         return y;
     const int64_t at = index / p->n * p->c_row + index % p->n * p->c_col;
-    return y + n->attr[BETA].f * cx->in[C].f[at];
+    return y + (cx->is_magnitude ? fabs(beta) : beta) * cx->in[C].f[at];
 }
 
 static void eval_f(const kiln_node *n, kiln_eval_cx *cx, const plan *p) {

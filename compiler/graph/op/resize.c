@@ -164,7 +164,7 @@ static void element(const kiln_node *n, kiln_eval_cx *cx, const plan *p, int64_t
     if (outside) {
         const double v = n->attr[EXTRAPOLATION].f;
         if (y->f != NULL)
-            y->f[j] = v;
+            y->f[j] = cx->is_magnitude ? fabs(v) : v;
         else
             y->i[j] = kiln_i_from_f64(v, y->type.dtype);
         return;
@@ -179,7 +179,7 @@ static void element(const kiln_node *n, kiln_eval_cx *cx, const plan *p, int64_t
     do {
         const double weight = weight_at(p, out, tap, &at);
         if (weight != 0)
-            sum += weight * x->f[at];
+            sum += (cx->is_magnitude ? fabs(weight) : weight) * x->f[at];
     } while (kiln_next_coord(p->rank, p->n_taps, tap));
     y->f[j] = sum;
 }
