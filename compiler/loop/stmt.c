@@ -229,25 +229,9 @@ const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
     return r->stmt != NULL ? r->stmt(r->user, a, s) : s;
 }
 
-typedef struct substitution {
-    const kiln_subst *map;
-    size_t n;
-} substitution;
-
-static const kiln_expr *substitute(void *user, kiln_arena *a, const kiln_expr *e) {
-    (void)a;
-    const substitution *m = user;
-    if (e->kind != KILN_EXPR_VAR)
-        return e;
-    for (size_t i = 0; i < m->n; i++)
-        if (m->map[i].var == e->u.var)
-            return m->map[i].value;
-    return e;
-}
-
 const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
                                       const kiln_subst *m, size_t n) {
-    substitution sub = {m, n};
-    return kiln_stmt_rewritten(a, s,
-                               &(kiln_stmt_rewrite){.expr = substitute, .user = &sub});
+    kiln_subst_list list = {m, n};
+    return kiln_stmt_rewritten(
+        a, s, &(kiln_stmt_rewrite){.expr = kiln_subst_var, .user = &list});
 }

@@ -141,7 +141,4 @@ kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
                        const kiln_te *const *args, size_t n_args, size_t n_inputs,
                        const char *name, kiln_program **out, kiln_err *err);
 
-/* Text of a schedule as the list of primitives that made it: for explain. */
-void kiln_schedule_print(kiln_buf *out, const kiln_schedule *s);
-
 #endif

@@ -235,6 +235,12 @@ typedef struct kiln_subst {
 } kiln_subst;
 const kiln_expr *kiln_expr_substitute(kiln_arena *a, const kiln_expr *e,
                                       const kiln_subst *s, size_t n);
+/* The same as a kiln_expr_fn, for walks over something larger. */
+typedef struct kiln_subst_list {
+    const kiln_subst *s;
+    size_t n;
+} kiln_subst_list;
+const kiln_expr *kiln_subst_var(void *list, kiln_arena *a, const kiln_expr *e);
 
 /* C-like text with the fewest parentheses: "(i*16 + j) % 7", "select(i < n, A[i],
  * 0.0)", "ramp(i, 1, 16)". Names of variables are made unique by the caller (printers

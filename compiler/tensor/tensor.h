@@ -64,8 +64,7 @@ kiln_te *kiln_te_placeholder(kiln_arena *a, const char *name, kiln_dtype dtype,
 
 /* A compute in three steps: begin makes the axes, bodies are built from their
  * variables, end checks and seals. end refuses (KILN_ERR_SHAPE, naming stage and axis)
- * reads of the wrong rank, a reduction inside an expression, free variables; reads
- * whose index range leaves the tensor are found by kiln_te_check. */
+ * reads of the wrong rank, a reduction inside an expression, free variables. */
 kiln_te *kiln_te_begin(kiln_arena *a, const char *name, int rank, const int64_t *dim);
 const kiln_axis *kiln_te_reduce_axis(kiln_te *te, const char *name, int64_t extent);
 kiln_status kiln_te_end(kiln_te *te, int n_out, const kiln_expr *const *body,
@@ -88,15 +87,9 @@ bool kiln_te_is_injective(const kiln_te *te); /* compute without reduction */
 const kiln_te **kiln_te_topo(kiln_arena *a, const kiln_te *const *out, size_t n_out,
                              size_t *n);
 
-/* Interval analysis: every read stays inside its tensor, or is guarded by a select.
- * KILN_ERR_SHAPE names stage, read and axis. */
-kiln_status kiln_te_check(const kiln_te *te, kiln_err *err);
-
-/* Text: `c[i:64, j:32] = sum(r:128) x[i, r] * w[r, j]`, one line a stage, in order;
- * complete and parseable. */
+/* Text, one line a stage, in order:
+ * `c[i0: 64, i1: 32] : f32 = sum(r: 128) x[i0, r]*w[r, i1]`. */
 void kiln_te_print(kiln_buf *out, const kiln_te *const *outs, size_t n_outs);
-kiln_status kiln_te_parse(kiln_arena *a, kiln_str text, const char *file,
-                          const kiln_te ***outs, size_t *n_outs, kiln_err *err);
 
 /* Evaluates stages without any schedule: placeholders take `in` (in the order of
  * kiln_te_topo), outputs are wide tensors. The second witness for lowering: it never
@@ -105,14 +98,5 @@ kiln_status kiln_te_parse(kiln_arena *a, kiln_str text, const char *file,
 kiln_status kiln_te_eval(kiln_arena *a, const kiln_te *const *outs, size_t n_outs,
                          const kiln_wide *in, size_t n_in, kiln_wide *out,
                          kiln_err *err);
-
-/* ---- from the Graph
- * -------------------------------------------------------------------------------- */
-
-/* The expression of one node over given input stages (NULL: absent), through its row's
- * `compute`. KILN_ERR_UNSUPPORTED when the operator has none. Extern stages come back
- * the same way. */
-kiln_status kiln_te_of_node(kiln_arena *a, const kiln_node *n, const kiln_te *const *in,
-                            const kiln_te **out, kiln_err *err);
 
 #endif

@@ -199,14 +199,9 @@ const kiln_expr *kiln_expr_rewrite(kiln_arena *a, const kiln_expr *e, kiln_expr_
     return fn(user, a, e);
 }
 
-typedef struct substitution {
-    const kiln_subst *s;
-    size_t n;
-} substitution;
-
-static const kiln_expr *substitute(void *user, kiln_arena *a, const kiln_expr *e) {
+const kiln_expr *kiln_subst_var(void *list, kiln_arena *a, const kiln_expr *e) {
     (void)a;
-    const substitution *m = user;
+    const kiln_subst_list *m = list;
     if (e->kind != KILN_EXPR_VAR)
         return e;
     for (size_t i = 0; i < m->n; i++)
@@ -217,5 +212,6 @@ static const kiln_expr *substitute(void *user, kiln_arena *a, const kiln_expr *e
 
 const kiln_expr *kiln_expr_substitute(kiln_arena *a, const kiln_expr *e,
                                       const kiln_subst *s, size_t n) {
-    return n == 0 ? e : kiln_expr_rewrite(a, e, substitute, &(substitution){s, n});
+    return n == 0 ? e
+                  : kiln_expr_rewrite(a, e, kiln_subst_var, &(kiln_subst_list){s, n});
 }
