@@ -105,18 +105,20 @@ static kiln_interval of_cast(const kiln_ranges *r, const kiln_expr *e) {
     return fits ? x : (kiln_interval){to->min_i, to->max_i};
 }
 
-/* Sums are bounded term by term, after equal terms have cancelled. */
-static kiln_interval of_sum(const kiln_ranges *r, const kiln_expr *e) {
-    kiln_linear l;
-    if (!kiln_linear_of(e, &l))
-        return everything;
-    kiln_interval sum = {l.constant, l.constant};
-    for (int i = 0; i < l.n; i++) {
+kiln_interval kiln_linear_interval(const kiln_ranges *r, const kiln_linear *l) {
+    kiln_interval sum = {l->constant, l->constant};
+    for (int i = 0; i < l->n; i++) {
         const kiln_interval t =
-            scaled(kiln_interval_of(r, l.term[i].expr), l.term[i].factor);
+            scaled(kiln_interval_of(r, l->term[i].expr), l->term[i].factor);
         sum = (kiln_interval){sat_add(sum.min, t.min), sat_add(sum.max, t.max)};
     }
     return sum;
+}
+
+/* Sums are bounded term by term, after equal terms have cancelled. */
+static kiln_interval of_sum(const kiln_ranges *r, const kiln_expr *e) {
+    kiln_linear l;
+    return kiln_linear_of(e, &l) ? kiln_linear_interval(r, &l) : everything;
 }
 
 kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e) {

@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_LOOP_LINEAR_H
 #define KILN_COMPILER_LOOP_LINEAR_H
 
-#include "compiler/tensor/tensor.h"
+#include "compiler/loop/loop.h"
 
 enum { KILN_LINEAR_MAX = 24 }; /* terms; more than any index here has */
 
@@ -21,6 +21,7 @@ typedef struct kiln_linear {
 bool kiln_linear_of(const kiln_expr *e, kiln_linear *out);
 /* x += factor * y; false as above. */
 bool kiln_linear_add(kiln_linear *x, const kiln_linear *y, int64_t factor);
+kiln_interval kiln_linear_interval(const kiln_ranges *r, const kiln_linear *l);
 /* The expression again, terms in order of first appearance, subtractions written as
  * such. */
 const kiln_expr *kiln_linear_expr(kiln_arena *a, const kiln_linear *l);

@@ -7,7 +7,7 @@
  */
 #include "compiler/loop/loop.h"
 
-#include "compiler/loop/linear.h"
+#include "compiler/loop/walk.h"
 
 typedef struct simplifier {
     const kiln_ranges *ranges;
@@ -50,7 +50,7 @@ static const kiln_expr *simplify_division(simplifier *s, const kiln_expr *e) {
         return e;
     const kiln_expr *r = kiln_linear_expr(a, &rest),
                     *q = kiln_linear_expr(a, &quotient);
-    const kiln_interval in = kiln_interval_of(s->ranges, r);
+    const kiln_interval in = kiln_linear_interval(s->ranges, &rest);
     const bool is_bounded = in.min != INT64_MIN && in.max != INT64_MAX;
     const int64_t lo = is_bounded ? in.min / c - (in.min % c < 0) : 0;
     if (is_bounded &&
@@ -71,7 +71,7 @@ static kiln_interval difference(simplifier *s, const kiln_expr *x, const kiln_ex
     if (!kiln_linear_of(x, &lx) || !kiln_linear_of(y, &ly) ||
         !kiln_linear_add(&lx, &ly, -1))
         return (kiln_interval){INT64_MIN, INT64_MAX};
-    return kiln_interval_of(s->ranges, kiln_linear_expr(s->arena, &lx));
+    return kiln_linear_interval(s->ranges, &lx);
 }
 
 static const kiln_expr *truth(simplifier *s, bool v) {
@@ -120,19 +120,102 @@ static const kiln_expr *simplify_var(simplifier *s, const kiln_expr *e) {
     return in.min == in.max ? kiln_x_index(s->arena, in.min) : e;
 }
 
+/* A mask that is the same in all lanes. */
+static const kiln_expr *simplify_load(simplifier *s, const kiln_expr *e) {
+    int64_t v = 0;
+    if (e->u.load.mask == NULL || !kiln_x_is_int(e->u.load.mask, &v))
+        return e;
+    const kiln_expr *to =
+        v != 0 ? kiln_x_load(s->arena, e->u.load.buffer, e->arg, e->n_arg, NULL)
+               : kiln_x_number(s->arena, e->dtype, 0);
+    return kiln_x_broadcast(s->arena, to, e->lanes);
+}
+
+static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e);
+
+/* factor * x * y, where one of them has become a constant or not. */
+static bool gather_product(simplifier *s, const kiln_expr *e, int64_t factor,
+                           kiln_linear *l) {
+    const kiln_expr *arg[2];
+    kiln_linear part;
+    for (int i = 0; i < 2; i++)
+        arg[i] = simplify(s, s->arena, e->arg[i]);
+    return kiln_linear_of(arg[0] == e->arg[0] && arg[1] == e->arg[1]
+                              ? e
+                              : kiln_x_mul(s->arena, arg[0], arg[1]),
+                          &part) &&
+           kiln_linear_add(l, &part, factor);
+}
+
+/* l += factor * e, simplified: one pass over a sum, whatever its shape. */
+static bool gather(simplifier *s, const kiln_expr *e, int64_t factor, kiln_linear *l) {
+    const int64_t small = (int64_t)1 << 31;
+    kiln_linear part;
+    switch ((int)e->kind) {
+    case KILN_EXPR_ADD:
+        return gather(s, e->arg[0], factor, l) && gather(s, e->arg[1], factor, l);
+    case KILN_EXPR_SUB:
+        return gather(s, e->arg[0], factor, l) && gather(s, e->arg[1], -factor, l);
+    case KILN_EXPR_MUL:
+        for (int i = 0; i < 2; i++) {
+            const kiln_expr *c = e->arg[i];
+            if (c->kind == KILN_EXPR_INT && c->u.i != 0 && c->u.i < small &&
+                c->u.i > -small && factor < small && factor > -small)
+                return gather(s, e->arg[1 - i], factor * c->u.i, l);
+        }
+        return gather_product(s, e, factor, l);
+    default:
+        return kiln_linear_of(simplify(s, s->arena, e), &part) &&
+               kiln_linear_add(l, &part, factor);
+    }
+}
+
+static const kiln_expr *simplify_sum(simplifier *s, const kiln_expr *e) {
+    kiln_linear l;
+    l.n = 0;
+    l.constant = 0;
+    if (!gather(s, e, 1, &l))
+        return kiln_expr_map(s->arena, e, simplify, s);
+    const kiln_expr *sum = kiln_linear_expr(s->arena, &l);
+    return kiln_expr_eq(sum, e) ? e : sum;
+}
+
+static bool is_index(const kiln_expr *e) {
+    return e->dtype == KILN_I64 && e->lanes == 1;
+}
+
+static const kiln_expr *simplify_vector(simplifier *s, const kiln_expr *e) {
+    if (e->n_arg != 2 || e->arg[0]->dtype != KILN_I64)
+        return e;
+    const kiln_expr *x =
+        kiln_vector_binary(s->ranges, s->arena, e->kind, e->arg[0], e->arg[1]);
+    if (x->lanes == 1)
+        return kiln_x_broadcast(s->arena, x, e->lanes);
+    return kiln_expr_eq(x, e) ? e : x;
+}
+
 static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) {
-    (void)a;
     simplifier *s = user;
+    const bool is_arithmetic = e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_SUB ||
+                               e->kind == KILN_EXPR_MUL;
+    if (is_arithmetic && is_index(e))
+        return simplify_sum(s, e);
+    e = e->n_arg > 0 || e->kind == KILN_EXPR_REDUCE ? kiln_expr_map(a, e, simplify, s)
+                                                    : e;
     switch ((int)e->kind) {
     case KILN_EXPR_VAR:
         return simplify_var(s, e);
+    case KILN_EXPR_LOAD:
+        return simplify_load(s, e);
     case KILN_EXPR_ADD:
     case KILN_EXPR_SUB:
     case KILN_EXPR_MUL:
-        return normal(s, e);
+        return e->lanes > 1 ? simplify_vector(s, e) : e;
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
-        return e->dtype == KILN_I64 && e->lanes == 1 ? simplify_division(s, e) : e;
+        if (e->lanes > 1)
+            return simplify_vector(s, e);
+        return is_index(e) ? simplify_division(s, e) : e;
     case KILN_EXPR_MIN:
     case KILN_EXPR_MAX:
         return simplify_extreme(s, e);
@@ -140,7 +223,7 @@ static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) 
     case KILN_EXPR_NE:
     case KILN_EXPR_LT:
     case KILN_EXPR_LE:
-        return simplify_comparison(s, e);
+        return e->lanes > 1 ? simplify_vector(s, e) : simplify_comparison(s, e);
     default:
         return e;
     }
@@ -149,5 +232,5 @@ static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) 
 const kiln_expr *kiln_simplify_expr(const kiln_ranges *r, kiln_arena *a,
                                     const kiln_expr *e) {
     simplifier s = {r, a};
-    return kiln_expr_rewrite(a, e, simplify, &s);
+    return simplify(&s, a, e);
 }

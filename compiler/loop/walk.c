@@ -60,9 +60,8 @@ const kiln_expr *kiln_conjunction(kiln_arena *a, const kiln_expr *x,
     return kiln_x_binary(a, KILN_EXPR_AND, x, y);
 }
 
-/* The interval of a linear form, without making an expression of it. */
 static kiln_interval bounds(const kiln_walk *w, const kiln_linear *l) {
-    return kiln_interval_of(&w->ranges, kiln_linear_expr(w->arena, l));
+    return kiln_linear_interval(&w->ranges, l);
 }
 
 bool kiln_walk_proves(const kiln_walk *w, const kiln_linear *l) {

@@ -224,6 +224,9 @@ bool kiln_x_fold_float(kiln_expr_kind kind, double x, double y, double *out,
 typedef const kiln_expr *(*kiln_expr_fn)(void *user, kiln_arena *a, const kiln_expr *e);
 const kiln_expr *kiln_expr_rewrite(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
                                    void *user);
+/* The node over what fn makes of its arguments; fn decides how far down it goes. */
+const kiln_expr *kiln_expr_map(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
+                               void *user);
 /* Calls fn on every node, arguments first. */
 void kiln_expr_visit(const kiln_expr *e, void (*fn)(void *user, const kiln_expr *e),
                      void *user);

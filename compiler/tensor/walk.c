@@ -152,51 +152,63 @@ static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
     }
 }
 
-static const kiln_expr *rewrite_reduction(kiln_arena *a, const kiln_expr *e,
-                                          kiln_expr_fn fn, void *user) {
+static const kiln_expr *map_reduction(kiln_arena *a, const kiln_expr *e,
+                                      kiln_expr_fn fn, void *user) {
     const kiln_reduction *r = e->u.reduce;
     const kiln_expr **source = kiln_array(a, const kiln_expr *, r->reducer->n);
     bool changed = false;
     for (int i = 0; i < r->reducer->n; i++) {
-        source[i] = kiln_expr_rewrite(a, r->source[i], fn, user);
+        source[i] = fn(user, a, r->source[i]);
         changed = changed || source[i] != r->source[i];
     }
-    const kiln_expr *cond =
-        r->cond != NULL ? kiln_expr_rewrite(a, r->cond, fn, user) : NULL;
+    const kiln_expr *cond = r->cond != NULL ? fn(user, a, r->cond) : NULL;
     if (!changed && cond == r->cond)
         return e;
     return kiln_x_reduce(a, r->reducer, source, r->axis, r->n_axes, cond, r->index);
 }
 
-/* Children first, into `arg`; true when one of them is new. */
-static bool rewrite_args(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn, void *user,
-                         const kiln_expr **arg, const kiln_expr **mask) {
+/* fn of the children into `arg`; true when one of them is new. */
+static bool map_args(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn, void *user,
+                     const kiln_expr **arg, const kiln_expr **mask) {
     bool changed = false;
     for (int i = 0; i < e->n_arg; i++) {
-        arg[i] = kiln_expr_rewrite(a, e->arg[i], fn, user);
+        arg[i] = fn(user, a, e->arg[i]);
         changed = changed || arg[i] != e->arg[i];
     }
     *mask = NULL;
     if (e->kind == KILN_EXPR_LOAD && e->u.load.mask != NULL) {
-        *mask = kiln_expr_rewrite(a, e->u.load.mask, fn, user);
+        *mask = fn(user, a, e->u.load.mask);
         changed = changed || *mask != e->u.load.mask;
     }
     return changed;
 }
 
-const kiln_expr *kiln_expr_rewrite(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
-                                   void *user) {
+const kiln_expr *kiln_expr_map(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
+                               void *user) {
     enum {
         ON_STACK = 16
     }; /* more arguments than any index has; shuffles may have more */
     const kiln_expr *few[ON_STACK], **arg = few, *mask = NULL;
     if (e->kind == KILN_EXPR_REDUCE)
-        return fn(user, a, rewrite_reduction(a, e, fn, user));
+        return map_reduction(a, e, fn, user);
     if (e->n_arg > ON_STACK)
         arg = kiln_array(a, const kiln_expr *, e->n_arg);
-    if (rewrite_args(a, e, fn, user, arg, &mask))
-        e = rebuild(a, e, arg, mask);
-    return fn(user, a, e);
+    return map_args(a, e, fn, user, arg, &mask) ? rebuild(a, e, arg, mask) : e;
+}
+
+typedef struct bottom_up {
+    kiln_expr_fn fn;
+    void *user;
+} bottom_up;
+
+static const kiln_expr *rewrite(void *user, kiln_arena *a, const kiln_expr *e) {
+    const bottom_up *b = user;
+    return b->fn(b->user, a, kiln_expr_map(a, e, rewrite, user));
+}
+
+const kiln_expr *kiln_expr_rewrite(kiln_arena *a, const kiln_expr *e, kiln_expr_fn fn,
+                                   void *user) {
+    return rewrite(&(bottom_up){fn, user}, a, e);
 }
 
 const kiln_expr *kiln_subst_var(void *list, kiln_arena *a, const kiln_expr *e) {

@@ -30,21 +30,48 @@ static const flat_buffer *flat_of(flatten *f, const kiln_buffer *b) {
     return &f->buffer.v[f->buffer.n - 1];
 }
 
+/* sum += index * by, as base and stride of the lanes; false: the index is no ramp. */
+static bool add_index(const kiln_expr *index, int64_t by, kiln_linear *base,
+                      int64_t *stride) {
+    int64_t step = 0;
+    kiln_linear part;
+    if (index->kind == KILN_EXPR_RAMP) {
+        if (!kiln_x_is_int(index->arg[1], &step) || step > INT32_MAX ||
+            step < -INT32_MAX || by > INT32_MAX)
+            return false;
+        *stride += step * by;
+        index = index->arg[0];
+    }
+    if (index->kind == KILN_EXPR_BROADCAST)
+        index = index->arg[0];
+    return kiln_linear_of(index, &part) && kiln_linear_add(base, &part, by);
+}
+
+static const kiln_expr *general_index(flatten *f, const flat_buffer *b,
+                                      const kiln_expr *const *index) {
+    kiln_arena *a = f->arena;
+    const kiln_expr *sum = kiln_x_index(a, 0);
+    for (int i = 0; i < b->old->rank; i++)
+        sum = kiln_vector_binary(&f->ranges, a, KILN_EXPR_ADD, sum,
+                                 kiln_vector_binary(&f->ranges, a, KILN_EXPR_MUL,
+                                                    index[i],
+                                                    kiln_x_index(a, b->stride[i])));
+    return sum;
+}
+
 static const kiln_expr *flat_index(flatten *f, const flat_buffer *b,
                                    const kiln_expr *const *index) {
     kiln_arena *a = f->arena;
-    const kiln_expr *sum = kiln_x_index(a, 0);
-    for (int i = 0; i < b->old->rank; i++) {
-        const kiln_expr *by = kiln_x_index(a, b->stride[i]);
-        const bool is_vector = index[i]->lanes > 1;
-        const kiln_expr *part =
-            is_vector ? kiln_vector_binary(&f->ranges, a, KILN_EXPR_MUL, index[i], by)
-                      : kiln_x_mul(a, index[i], by);
-        sum = is_vector || sum->lanes > 1
-                  ? kiln_vector_binary(&f->ranges, a, KILN_EXPR_ADD, sum, part)
-                  : kiln_x_add(a, sum, part);
-    }
-    return sum->lanes > 1 ? sum : kiln_simplify_expr(&f->ranges, a, sum);
+    kiln_linear base;
+    base.n = 0;
+    base.constant = 0;
+    int64_t stride = 0;
+    for (int i = 0; i < b->old->rank; i++)
+        if (!add_index(index[i], b->stride[i], &base, &stride))
+            return general_index(f, b, index);
+    const kiln_expr *first = kiln_linear_expr(a, &base);
+    const int lanes = b->old->rank > 0 ? index[0]->lanes : 1;
+    return lanes == 1 ? first : kiln_x_ramp(a, first, kiln_x_index(a, stride), lanes);
 }
 
 static const kiln_expr *flat_expr(void *user, kiln_arena *a, const kiln_expr *e) {

@@ -57,8 +57,7 @@ static void cut(collector *c, const kiln_linear *l, int at) {
     kiln_linear rest = *l;
     const int64_t f = l->term[at].factor;
     rest.term[at] = rest.term[--rest.n];
-    const int64_t least =
-        kiln_interval_of(&c->w->ranges, kiln_linear_expr(c->w->arena, &rest)).min;
+    const int64_t least = kiln_linear_interval(&c->w->ranges, &rest).min;
     kiln_interval in = c->hold;
     if (least < -INT64_MAX / 2 || least > INT64_MAX / 2)
         return;
@@ -86,8 +85,7 @@ static void relax(collector *c, const kiln_linear *l) {
         kiln_linear *to = uses_inner(c, l->term[i].expr) ? &inner : &outer;
         to->term[to->n++] = l->term[i];
     }
-    const int64_t least =
-        kiln_interval_of(&c->w->ranges, kiln_linear_expr(a, &inner)).min;
+    const int64_t least = kiln_linear_interval(&c->w->ranges, &inner).min;
     if (least < -INT64_MAX / 2 || least > INT64_MAX / 2 || c->n_cond == MAX_CONDITIONS)
         return;
     const kiln_expr *x = kiln_linear_expr(a, &outer);
@@ -222,8 +220,7 @@ static void clip_by(void *user, const kiln_expr *e) {
     const int64_t f = l.term[at].factor;
     kiln_linear rest = l;
     rest.term[at] = rest.term[--rest.n];
-    const int64_t most =
-        kiln_interval_of(&c->w->ranges, kiln_linear_expr(c->w->arena, &rest)).max;
+    const int64_t most = kiln_linear_interval(&c->w->ranges, &rest).max;
     if (most < -INT64_MAX / 2 || most > INT64_MAX / 2)
         return;
     if (f > 0 && -floor_div(most, f) > c->in.min)

@@ -7,7 +7,7 @@
  * loads, holds vectors already, or decides by data what several statements do. */
 #include "compiler/loop/walk.h"
 
-#include <inttypes.h>
+#include <math.h>
 
 typedef struct lanes {
     kiln_walk *w;
@@ -67,16 +67,28 @@ static const kiln_expr *load(lanes *c, const kiln_expr *e, const kiln_expr *mask
                                    : e;
 }
 
+static bool is_zero(const kiln_expr *e) {
+    int64_t v = 0;
+    if (e->kind == KILN_EXPR_BROADCAST)
+        e = e->arg[0];
+    return e->kind == KILN_EXPR_FLOAT ? e->u.f == 0 && !signbit(e->u.f)
+                                      : kiln_x_is_int(e, &v) && v == 0;
+}
+
 static const kiln_expr *select(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
-    const kiln_expr *cond = expr(c, e->arg[0], mask), *then = mask, *otherwise = mask;
+    const kiln_expr *cond = expr(c, e->arg[0], mask), *on = mask, *off = mask;
     if (cond->lanes > 1) {
-        then = and_mask(c, mask, cond);
-        otherwise = and_mask(c, mask, kiln_x_not(c->arena, cond));
+        on = and_mask(c, mask, cond);
+        off = and_mask(c, mask, kiln_x_not(c->arena, cond));
     }
-    then = expr(c, e->arg[1], then);
-    otherwise = expr(c, e->arg[2], otherwise);
-    if (cond == e->arg[0] && then == e->arg[1] && otherwise == e->arg[2])
+    const kiln_expr *then = expr(c, e->arg[1], on),
+                    *otherwise = expr(c, e->arg[2], off);
+    if (c->failed || (cond == e->arg[0] && then == e->arg[1] && otherwise == e->arg[2]))
         return e;
+    /* Lanes that are off load 0 already. */
+    if (on != NULL && on != mask && then->kind == KILN_EXPR_LOAD &&
+        then->u.load.mask == on && is_zero(otherwise))
+        return then;
     return kiln_x_select(c->arena, cond, then, otherwise);
 }
 

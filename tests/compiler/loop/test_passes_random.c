@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { SCHEDULES_EACH = 6, PRIMITIVES = 14 };
+enum { SCHEDULES_EACH = 8, PRIMITIVES = 14 };
 
 typedef struct trial {
     kiln_arena *a;
