@@ -59,7 +59,11 @@ endif
 PKGS := libsodium libcjson
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
 PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)))
-LDLIBS := $(call pkg,--libs,$(PKGS),-lsodium -lcjson) -lm -lpthread
+# LLVM has its own program for the same; its headers are compiler/codegen/llvm_cpu's only.
+llvm = $(shell llvm-config-19 $(1) 2>/dev/null || echo $(2))
+PKG_CPPFLAGS += -isystem $(call llvm,--includedir,/usr/lib/llvm-19/include)
+LDLIBS := $(call pkg,--libs,$(PKGS),-lsodium -lcjson) \
+	-L$(call llvm,--libdir,/usr/lib/llvm-19/lib) $(call llvm,--libs,-lLLVM-19) -lm -lpthread
 
 CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
 CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)

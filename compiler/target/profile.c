@@ -1,0 +1,191 @@
+/* Profiles: the table of those that ship, JSON, and what may run where. */
+#include "compiler/target/target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const kiln_profile shipped[] = {
+#define KILN_PROFILE(name, arch, triple, cpu, features, cores, vector_bytes,           \
+                     registers, l1d, l2, l3, fma, vnni, dotprod, bf16, f16)            \
+    {name,                                                                             \
+     arch,                                                                             \
+     triple,                                                                           \
+     cpu,                                                                              \
+     features,                                                                         \
+     cores,                                                                            \
+     vector_bytes,                                                                     \
+     registers,                                                                        \
+     (int64_t)(l1d)*1024,                                                              \
+     (int64_t)(l2)*1024,                                                               \
+     (int64_t)(l3)*1024,                                                               \
+     fma,                                                                              \
+     vnni,                                                                             \
+     dotprod,                                                                          \
+     bf16,                                                                             \
+     f16,                                                                              \
+     KILN_NUMERICS_FAST},
+#include "compiler/target/profiles.def"
+#undef KILN_PROFILE
+};
+
+const kiln_profile *kiln_profile_at(int i) {
+    const int n = (int)(sizeof shipped / sizeof shipped[0]);
+    return i >= 0 && i < n ? &shipped[i] : NULL;
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static const char *const arch_name[] = {"x86_64", "aarch64"};
+static const char *const numerics_name[] = {"fast", "strict"};
+
+void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "name", p->name);
+    kiln_json_member_str(&w, "arch", arch_name[p->arch]);
+    kiln_json_member_str(&w, "triple", p->triple);
+    kiln_json_member_str(&w, "cpu", p->cpu);
+    kiln_json_member_str(&w, "features", p->features);
+    kiln_json_member_i64(&w, "cores", p->cores);
+    kiln_json_member_i64(&w, "vector_bytes", p->vector_bytes);
+    kiln_json_member_i64(&w, "vector_registers", p->vector_registers);
+    kiln_json_member_i64(&w, "l1d_bytes", p->l1d_bytes);
+    kiln_json_member_i64(&w, "l2_bytes", p->l2_bytes);
+    kiln_json_member_i64(&w, "l3_bytes", p->l3_bytes);
+    kiln_json_member_bool(&w, "has_fma", p->has_fma);
+    kiln_json_member_bool(&w, "has_vnni", p->has_vnni);
+    kiln_json_member_bool(&w, "has_dotprod", p->has_dotprod);
+    kiln_json_member_bool(&w, "has_bf16", p->has_bf16);
+    kiln_json_member_bool(&w, "has_f16", p->has_f16);
+    kiln_json_member_str(&w, "numerics", numerics_name[p->numerics]);
+    kiln_json_end_object(&w);
+}
+
+typedef struct reader {
+    kiln_arena *arena;
+    const kiln_json *root;
+    const char *path;
+    kiln_err *err;
+    kiln_status status; /* of the first failure */
+} reader;
+
+static void need(reader *r, bool ok, const char *key, const char *what) {
+    if (!ok && r->status == KILN_OK)
+        r->status = kiln_fail(r->err, KILN_ERR_PARSE, "%s: '%s' must be %s", r->path,
+                              key, what);
+}
+
+static const char *text_of(reader *r, const char *key) {
+    const char *s = kiln_json_string(kiln_json_get(r->root, key), NULL);
+    need(r, s != NULL, key, "a string");
+    return s != NULL ? kiln_str_dup(r->arena, s) : "";
+}
+
+static int64_t count_of(reader *r, const char *key, int64_t min, int64_t max) {
+    int64_t v = 0;
+    const bool ok =
+        kiln_json_i64(kiln_json_get(r->root, key), &v) && v >= min && v <= max;
+    if (!ok && r->status == KILN_OK)
+        r->status =
+            kiln_fail(r->err, KILN_ERR_PARSE,
+                      "%s: '%s' must be a whole number from %" PRId64 " to %" PRId64,
+                      r->path, key, min, max);
+    return ok ? v : min;
+}
+
+static int word_of(reader *r, const char *key, const char *const *words, int n,
+                   const char *what) {
+    const char *s = text_of(r, key);
+    for (int i = 0; i < n; i++)
+        if (strcmp(s, words[i]) == 0)
+            return i;
+    need(r, false, key, what);
+    return 0;
+}
+
+/* Texts go to LLVM, which ends the process on some that it does not know. */
+static bool is_plain(const char *s) {
+    return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                     "_-+,.") == strlen(s);
+}
+
+static void read_all(reader *r, kiln_profile *p) {
+    const int64_t bytes = (int64_t)1 << 40;
+    p->name = text_of(r, "name");
+    p->arch = (kiln_arch)word_of(r, "arch", arch_name, 2, "'x86_64' or 'aarch64'");
+    p->triple = text_of(r, "triple");
+    p->cpu = text_of(r, "cpu");
+    p->features = text_of(r, "features");
+    need(r, is_plain(p->triple), "triple", "letters, digits and '_-+,.'");
+    need(r, is_plain(p->cpu), "cpu", "letters, digits and '_-+,.'");
+    need(r, is_plain(p->features), "features", "letters, digits and '_-+,.'");
+    p->cores = (int)count_of(r, "cores", 1, 4096);
+    p->vector_bytes = (int)count_of(r, "vector_bytes", 16, 64);
+    need(r, (p->vector_bytes & (p->vector_bytes - 1)) == 0, "vector_bytes",
+         "16, 32 or 64");
+    p->vector_registers = (int)count_of(r, "vector_registers", 8, 64);
+    p->l1d_bytes = count_of(r, "l1d_bytes", 0, bytes);
+    p->l2_bytes = count_of(r, "l2_bytes", 0, bytes);
+    p->l3_bytes = count_of(r, "l3_bytes", 0, bytes);
+    p->has_fma = kiln_json_bool(kiln_json_get(r->root, "has_fma"), false);
+    p->has_vnni = kiln_json_bool(kiln_json_get(r->root, "has_vnni"), false);
+    p->has_dotprod = kiln_json_bool(kiln_json_get(r->root, "has_dotprod"), false);
+    p->has_bf16 = kiln_json_bool(kiln_json_get(r->root, "has_bf16"), false);
+    p->has_f16 = kiln_json_bool(kiln_json_get(r->root, "has_f16"), false);
+    p->numerics =
+        (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
+}
+
+kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
+                              kiln_profile *out, kiln_err *err) {
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        if (strcmp(kiln_profile_at(i)->name, name_or_path) == 0) {
+            *out = *kiln_profile_at(i);
+            return KILN_OK;
+        }
+    }
+    if (strcmp(name_or_path, "native") == 0)
+        return kiln_profile_detect(a, out, err);
+    if (!kiln_file_exists(name_or_path))
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "'%s' is no profile and no file; profiles: native, x86-avx512, "
+            "x86-avx2, x86-baseline, aarch64",
+            name_or_path);
+    reader r = {.arena = a, .path = name_or_path, .err = err};
+    kiln_profile p = {.name = NULL};
+    KILN_TRY(kiln_json_read(a, name_or_path, &r.root, err));
+    read_all(&r, &p);
+    if (r.status == KILN_OK)
+        *out = p;
+    return r.status;
+}
+
+/* ---- where it runs --------------------------------------------------------------- */
+
+bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
+                          char missing[128]) {
+    const char *what = NULL;
+    missing[0] = '\0';
+    if (p->arch != machine->arch)
+        what = arch_name[p->arch];
+    else if (p->vector_bytes > machine->vector_bytes)
+        what = "wider vectors";
+    else if (p->has_fma && !machine->has_fma)
+        what = "fma";
+    else if (p->has_vnni && !machine->has_vnni)
+        what = "vnni";
+    else if (p->has_dotprod && !machine->has_dotprod)
+        what = "dotprod";
+    else if (p->has_bf16 && !machine->has_bf16)
+        what = "bf16";
+    else if (p->has_f16 && !machine->has_f16)
+        what = "f16";
+    if (what == NULL)
+        return true;
+    snprintf(missing, 128, "'%s' needs %s, which '%s' has not", p->name, what,
+             machine->name);
+    return false;
+}

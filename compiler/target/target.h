@@ -1,0 +1,46 @@
+/* Hardware profiles: what code is made for.
+ *
+ * A profile is JSON (docs/profile.md): triple, CPU, features, cores, vector width,
+ * caches, memory scopes, numerics. profiles.def lists those that ship;
+ * kiln_profile_detect describes this machine.
+ */
+#ifndef KILN_COMPILER_TARGET_TARGET_H
+#define KILN_COMPILER_TARGET_TARGET_H
+
+#include "base/base.h"
+
+typedef enum kiln_numerics {
+    KILN_NUMERICS_FAST,  /* default: Winograd within its bound */
+    KILN_NUMERICS_STRICT /* no Winograd; NaN and infinities as the reference */
+} kiln_numerics;
+
+typedef enum kiln_arch { KILN_ARCH_X86_64, KILN_ARCH_AARCH64 } kiln_arch;
+
+typedef struct kiln_profile {
+    const char *name; /* "x86-avx512" */
+    kiln_arch arch;
+    const char *triple;   /* LLVM: "x86_64-unknown-linux-gnu" */
+    const char *cpu;      /* LLVM: "znver4", "generic" */
+    const char *features; /* LLVM: "+avx512f,+fma,..." */
+    int cores;
+    int vector_bytes;     /* widest register that code should use: 64, 32, 16 */
+    int vector_registers; /* 32, 16 */
+    int64_t l1d_bytes, l2_bytes,
+        l3_bytes; /* per core, per core, shared; 0: none or not known */
+    bool has_fma, has_vnni, has_dotprod, has_bf16, has_f16;
+    kiln_numerics numerics;
+} kiln_profile;
+
+/* This machine: the profile is named after what it can do. */
+kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err);
+/* A shipped profile by name, or a JSON file by path. */
+kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
+                              kiln_profile *out, kiln_err *err);
+const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
+void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
+/* Can code for `p` run on a machine that detect described as `machine`? The text says
+ * what is missing. */
+bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
+                          char missing[128]);
+
+#endif
