@@ -1,0 +1,105 @@
+/* Memory for code: written first, then made read-only and executable. */
+#include "runtime/elf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+enum { MACHINE = KILN_ELF_X86_64 };
+#elif defined(__aarch64__)
+enum { MACHINE = KILN_ELF_AARCH64 };
+#else
+enum { MACHINE = 0 };
+#endif
+
+struct kiln_code {
+    kiln_elf elf;        /* its file is our copy */
+    unsigned char *file; /* owned */
+    unsigned char *image;
+    size_t image_bytes;
+    char text[KILN_LOAD_TEXT];
+};
+
+static int protect(const kiln_code *c, kiln_elf_part part, int how) {
+    const uint64_t from = c->elf.part[part], to = c->elf.part[part + 1];
+    return from == to ? 0 : mprotect(c->image + from, to - from, how);
+}
+
+static kiln_load_status load(kiln_code *c, size_t bytes) {
+    kiln_load_status st = kiln_elf_open(&c->elf, c->file, bytes, MACHINE, c->text);
+    if (st != KILN_LOAD_OK)
+        return st;
+    c->image_bytes = c->elf.part[KILN_ELF_PARTS];
+    if (c->image_bytes == 0) {
+        snprintf(c->text, KILN_LOAD_TEXT, "the object holds no code");
+        return KILN_LOAD_FORMAT;
+    }
+    void *p = mmap(NULL, c->image_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        snprintf(c->text, KILN_LOAD_TEXT, "no memory for code");
+        return KILN_LOAD_MEMORY;
+    }
+    c->image = p;
+    st = kiln_elf_link(&c->elf, c->image);
+    if (st != KILN_LOAD_OK)
+        return st;
+#if defined(__aarch64__)
+    __builtin___clear_cache((char *)c->image, (char *)c->image + c->image_bytes);
+#endif
+    if (protect(c, KILN_ELF_CODE, PROT_READ | PROT_EXEC) != 0 ||
+        protect(c, KILN_ELF_CONST, PROT_READ) != 0) {
+        snprintf(c->text, KILN_LOAD_TEXT, "the system does not let code be executed");
+        return KILN_LOAD_MEMORY;
+    }
+    return KILN_LOAD_OK;
+}
+
+kiln_load_status kiln_code_open(const void *object, size_t bytes, kiln_code **out,
+                                char text[KILN_LOAD_TEXT]) {
+    if (bytes > KILN_LOAD_MAX_BYTES) {
+        snprintf(text, KILN_LOAD_TEXT, "the object is larger than 256 MiB");
+        return KILN_LOAD_FORMAT;
+    }
+    kiln_code *c = calloc(1, sizeof *c);
+    if (c != NULL)
+        c->file = malloc(bytes > 0 ? bytes : 1);
+    if (c == NULL || c->file == NULL) {
+        snprintf(text, KILN_LOAD_TEXT, "out of memory");
+        kiln_code_close(c);
+        return KILN_LOAD_MEMORY;
+    }
+    if (bytes > 0)
+        memcpy(c->file, object, bytes);
+    const kiln_load_status st = load(c, bytes);
+    if (st != KILN_LOAD_OK) {
+        memcpy(text, c->text, KILN_LOAD_TEXT);
+        kiln_code_close(c);
+        return st;
+    }
+    *out = c;
+    return KILN_LOAD_OK;
+}
+
+kiln_kernel_fn *kiln_code_kernel(const kiln_code *c, const char *name) {
+    const int64_t at = kiln_elf_find(&c->elf, name);
+    kiln_kernel_fn *fn = NULL;
+    if (at < 0)
+        return NULL;
+    /* ISO C has no cast from data to code; POSIX says that the bytes are the same. */
+    const void *p = c->image + at;
+    memcpy(&fn, &p, sizeof fn);
+    return fn;
+}
+
+void kiln_code_close(kiln_code *c) {
+    if (c == NULL)
+        return;
+    if (c->image != NULL)
+        munmap(c->image, c->image_bytes);
+    kiln_elf_fini(&c->elf);
+    free(c->file);
+    free(c);
+}
