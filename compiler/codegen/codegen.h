@@ -1,0 +1,45 @@
+/* Code generators: a loop program becomes an object file. One folder per target family.
+ *
+ * Objects are freestanding: no libc, no libm, no TLS, no import of any kind;
+ * kiln_object_check says so. The kernel's interface is runtime/kernel.h.
+ */
+#ifndef KILN_COMPILER_CODEGEN_CODEGEN_H
+#define KILN_COMPILER_CODEGEN_CODEGEN_H
+
+#include "compiler/loop/loop.h"
+#include "compiler/target/target.h"
+
+typedef struct kiln_object {
+    kiln_str bytes;         /* ELF relocatable, in the caller's arena */
+    size_t workspace_bytes; /* one buffer shared by all threads */
+    size_t scratch_bytes;   /* per thread */
+} kiln_object;
+
+typedef struct kiln_codegen_options {
+    bool want_assembly; /* text of the whole object as assembly too */
+    bool want_ir;       /* LLVM IR after the pipeline */
+} kiln_codegen_options;
+
+typedef struct kiln_codegen_text {
+    kiln_str assembly, ir;
+} kiln_codegen_text;
+
+/* Compiles one flattened program to one function of its name. */
+kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
+                              const kiln_profile *profile,
+                              const kiln_codegen_options *o, kiln_object *out,
+                              kiln_codegen_text *text, kiln_err *err);
+/* KILN_ERR_LIB names an undefined symbol. */
+kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
+
+/* What the hottest loops of an assembly text hold: for explain, and for tests that
+ * spills are absent. */
+typedef struct kiln_asm_loop {
+    int line_begin, line_end;
+    int instructions, vector_fma, vector_loads, vector_stores,
+        spills; /* spills: accesses to the stack */
+} kiln_asm_loop;
+kiln_status kiln_asm_innermost_loops(kiln_arena *a, kiln_str assembly, kiln_arch arch,
+                                     kiln_asm_loop **out, size_t *n, kiln_err *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* The state of one translation of a loop program into LLVM IR.
+ *
+ * Values: f32, f16 and bf16 are `float` (the halves rounded after each operation), f64
+ * is `double`, integers are iN, bool is i1; several lanes are vectors. In memory f16
+ * and bf16 are i16, bool is i8.
+ *
+ * The first failure is kept in `status`; emission goes on with poison values, and the
+ * entry looks at the status at the end. So emitters return values, not codes.
+ */
+#ifndef KILN_COMPILER_CODEGEN_LLVM_CPU_EMIT_H
+#define KILN_COMPILER_CODEGEN_LLVM_CPU_EMIT_H
+
+#include <llvm-c/Core.h>
+
+#include "compiler/codegen/codegen.h"
+
+typedef struct kiln_cg_var {
+    const kiln_var *var;
+    LLVMValueRef value;
+    bool is_captured; /* by the parallel loop that is being outlined */
+} kiln_cg_var;
+
+/* Where a buffer's memory comes from. */
+typedef enum kiln_cg_place {
+    KILN_CG_ARG,       /* args->tensor[i] */
+    KILN_CG_WORKSPACE, /* args->workspace + offset */
+    KILN_CG_SCRATCH,   /* the thread's scratch + offset */
+    KILN_CG_STACK      /* a local variable of the function: becomes registers */
+} kiln_cg_place;
+
+typedef struct kiln_cg_mem {
+    const kiln_buffer *buffer;
+    kiln_cg_place place;
+    size_t offset;
+    LLVMValueRef base;        /* pointer, in the function that is being emitted */
+    LLVMValueRef alias_scope; /* accesses to two buffers never overlap */
+    LLVMValueRef no_alias;
+    bool is_captured;
+} kiln_cg_mem;
+
+/* The function that is being emitted: the kernel, or the body of a parallel loop. */
+typedef struct kiln_cg_fn {
+    LLVMValueRef fn, args, ctx, scratch;
+    LLVMBasicBlockRef entry; /* local variables are made here, whatever the nesting */
+    bool is_parallel_body;
+} kiln_cg_fn;
+
+typedef struct kiln_cg {
+    kiln_arena *arena;
+    const kiln_program *p;
+    const kiln_profile *profile;
+    kiln_status status;
+    kiln_err *err;
+    LLVMContextRef cx;
+    LLVMModuleRef module;
+    LLVMBuilderRef b;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
+    unsigned md_alias_scope, md_no_alias;
+    kiln_cg_fn now;
+    KILN_VEC(kiln_cg_var) vars;
+    KILN_VEC(kiln_cg_mem) mem;
+    LLVMMetadataRef *scope_of; /* per buffer of the program, in order of appearance */
+    const kiln_buffer **scope_buffer;
+    size_t n_scopes;
+    size_t workspace, max_workspace, scratch, max_scratch, stack;
+    int n_parallel;
+} kiln_cg;
+
+/* Keeps the first failure. */
+void kiln_cg_fail(kiln_cg *g, kiln_status st, const char *fmt, ...) KILN_PRINTF(3, 4);
+
+/* ---- types and small values (emit_value.c) ------------------------------------- */
+LLVMTypeRef kiln_cg_vector(LLVMTypeRef t, int lanes); /* t itself for one lane */
+LLVMTypeRef kiln_cg_value_type(const kiln_cg *g, kiln_dtype dtype);
+LLVMTypeRef kiln_cg_memory_type(const kiln_cg *g, kiln_dtype dtype);
+LLVMValueRef kiln_cg_splat(const kiln_cg *g, LLVMValueRef scalar, int lanes);
+LLVMValueRef kiln_cg_int(const kiln_cg *g, LLVMTypeRef t, int64_t v, int lanes);
+LLVMValueRef kiln_cg_real(const kiln_cg *g, LLVMTypeRef t, double v, int lanes);
+/* Calls llvm.<name>, overloaded on the type of its first argument (n_types 1) or not
+ * (0). */
+LLVMValueRef kiln_cg_intrinsic(const kiln_cg *g, const char *name, LLVMTypeRef *types,
+                               size_t n_types, LLVMValueRef *arg, unsigned n);
+LLVMValueRef kiln_cg_unary(const kiln_cg *g, const char *name, LLVMValueRef x);
+LLVMBasicBlockRef kiln_cg_block(const kiln_cg *g);
+/* Marks a multiply or add as free to contract. */
+LLVMValueRef kiln_cg_contract(LLVMValueRef v);
+LLVMValueRef kiln_cg_local(const kiln_cg *g, LLVMTypeRef t, unsigned align);
+
+/* ---- 16-bit floats (emit_half.c) ----------------------------------------------- */
+LLVMValueRef kiln_cg_half_bits(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef x,
+                               int lanes); /* float to i16 */
+LLVMValueRef kiln_cg_half_value(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef bits,
+                                int lanes); /* i16 to float */
+/* Rounds a float to what f16 or bf16 can hold; others come back as they are. */
+LLVMValueRef kiln_cg_round(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef x,
+                           int lanes);
+/* double to float such that a second rounding to 16 bits is the only one. */
+LLVMValueRef kiln_cg_round_to_odd(const kiln_cg *g, LLVMValueRef x, int lanes);
+
+/* ---- expressions (emit_expr.c), memory (emit_memory.c), functions (emit_math.c) - */
+
+/* Lanes that mask (i1 per lane; NULL: all on) turns off may hold anything; memory
+ * there is not touched. */
+LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
+/* Must not be evaluated where it is not chosen: it touches memory or divides. */
+bool kiln_cg_is_unsafe(const kiln_expr *e);
+LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
+void kiln_cg_store(kiln_cg *g, const kiln_stmt *s);
+void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load);
+LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);
+const kiln_cg_mem *kiln_cg_memory_of(kiln_cg *g, const kiln_buffer *b);
+
+/* ---- statements (emit_stmt.c, emit_parallel.c) --------------------------------- */
+void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s);
+void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop);
+/* CPU, features, vector width; no calls of library routines, no unwinding. */
+void kiln_cg_function_attributes(kiln_cg *g, LLVMValueRef fn);
+/* Gives every buffer of the program its alias scope; arguments their pointers. */
+void kiln_cg_collect_scopes(kiln_cg *g);
+void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m);
+void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value);
+LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg);
+LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset);
+
+#endif

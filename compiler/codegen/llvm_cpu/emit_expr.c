@@ -1,0 +1,453 @@
+/* Expressions. */
+#include "compiler/codegen/llvm_cpu/emit.h"
+
+static bool is_float(kiln_dtype d) { return kiln_dtype_is_float(d); }
+static bool is_signed(kiln_dtype d) { return kiln_dtype_get(d)->is_signed; }
+static bool is_half(kiln_dtype d) { return d == KILN_F16 || d == KILN_BF16; }
+
+LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y) {
+    if (x == NULL || y == NULL)
+        return x == NULL ? y : x;
+    return LLVMBuildAnd(g->b, x, y, "");
+}
+
+bool kiln_cg_is_unsafe(const kiln_expr *e) {
+    int64_t v = 0;
+    if (e->kind == KILN_EXPR_LOAD)
+        return true;
+    if ((e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
+         e->kind == KILN_EXPR_FLOORMOD) &&
+        !is_float(e->dtype) && !kiln_x_is_int(e->arg[1], &v))
+        return true;
+    for (int i = 0; i < e->n_arg; i++)
+        if (kiln_cg_is_unsafe(e->arg[i]))
+            return true;
+    return false;
+}
+
+static LLVMTypeRef type_of(const kiln_cg *g, const kiln_expr *e) {
+    return kiln_cg_vector(kiln_cg_value_type(g, e->dtype), e->lanes);
+}
+
+/* ---- branches inside expressions ------------------------------------------------- */
+
+static LLVMValueRef join_of(kiln_cg *g, LLVMTypeRef t, LLVMValueRef *v,
+                            LLVMBasicBlockRef *from, LLVMBasicBlockRef join) {
+    LLVMPositionBuilderAtEnd(g->b, join);
+    const LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
+    LLVMAddIncoming(phi, v, from, 2);
+    return phi;
+}
+
+/* e where cond holds, else zero. */
+static LLVMValueRef only_if(kiln_cg *g, LLVMValueRef cond, const kiln_expr *e,
+                            LLVMValueRef (*emit)(kiln_cg *, const kiln_expr *)) {
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
+    const LLVMBasicBlockRef then = kiln_cg_block(g), join = kiln_cg_block(g);
+    LLVMBuildCondBr(g->b, cond, then, join);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    LLVMValueRef v[2] = {LLVMConstNull(type_of(g, e)), emit(g, e)};
+    from[1] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, join);
+    return join_of(g, type_of(g, e), v, from, join);
+}
+
+static LLVMValueRef any_lane(kiln_cg *g, LLVMValueRef mask) {
+    if (LLVMGetTypeKind(LLVMTypeOf(mask)) != LLVMVectorTypeKind)
+        return mask;
+    return kiln_cg_unary(g, "llvm.vector.reduce.or", mask);
+}
+
+static LLVMValueRef branched_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef cond,
+                                    LLVMValueRef mask) {
+    const LLVMBasicBlockRef side[2] = {kiln_cg_block(g), kiln_cg_block(g)};
+    const LLVMBasicBlockRef join = kiln_cg_block(g);
+    LLVMValueRef v[2];
+    LLVMBasicBlockRef from[2];
+    LLVMBuildCondBr(g->b, cond, side[0], side[1]);
+    for (int i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(g->b, side[i]);
+        v[i] = kiln_cg_expr(g, e->arg[i + 1], mask);
+        from[i] = LLVMGetInsertBlock(g->b);
+        LLVMBuildBr(g->b, join);
+    }
+    return join_of(g, type_of(g, e), v, from, join);
+}
+
+static LLVMValueRef emit_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    const kiln_expr *cond = e->arg[0];
+    const bool unsafe = kiln_cg_is_unsafe(e->arg[1]) || kiln_cg_is_unsafe(e->arg[2]);
+    if (unsafe && cond->kind == KILN_EXPR_BROADCAST && !kiln_cg_is_unsafe(cond))
+        return branched_select(g, e, kiln_cg_expr(g, cond->arg[0], NULL), mask);
+    const LLVMValueRef c = kiln_cg_expr(g, cond, mask);
+    if (unsafe && e->lanes == 1)
+        return branched_select(g, e, c, mask);
+    LLVMValueRef v[2];
+    for (int i = 0; i < 2; i++) {
+        LLVMValueRef on = mask;
+        if (kiln_cg_is_unsafe(e->arg[i + 1]))
+            on = kiln_cg_and_mask(g, mask, i == 0 ? c : LLVMBuildNot(g->b, c, ""));
+        v[i] = kiln_cg_expr(g, e->arg[i + 1], on);
+    }
+    return LLVMBuildSelect(g->b, c, v[0], v[1], "");
+}
+
+/* ---- arithmetic ------------------------------------------------------------------ */
+
+static LLVMValueRef muladd(kiln_cg *g, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z) {
+    LLVMTypeRef t = LLVMTypeOf(x);
+    LLVMValueRef arg[3] = {x, y, z};
+    return kiln_cg_contract(kiln_cg_intrinsic(g, "llvm.fmuladd", &t, 1, arg, 3));
+}
+
+/* An add or subtraction that a multiply feeds: one operation where the machine has it.
+ * NULL when it is no such thing. */
+static LLVMValueRef fused(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    const kiln_expr *x = e->arg[0], *y = e->arg[1];
+    if (is_half(e->dtype) || (x->kind != KILN_EXPR_MUL && y->kind != KILN_EXPR_MUL))
+        return NULL;
+    const bool right = y->kind == KILN_EXPR_MUL;
+    const kiln_expr *mul = right ? y : x;
+    LLVMValueRef p = kiln_cg_expr(g, mul->arg[0], mask);
+    const LLVMValueRef q = kiln_cg_expr(g, mul->arg[1], mask);
+    LLVMValueRef z = kiln_cg_expr(g, right ? x : y, mask);
+    if (e->kind == KILN_EXPR_SUB && right)
+        p = LLVMBuildFNeg(g->b, p, "");
+    else if (e->kind == KILN_EXPR_SUB)
+        z = LLVMBuildFNeg(g->b, z, "");
+    return muladd(g, p, q, z);
+}
+
+/* NaN when either is, as numpy's. A constant operand is never NaN: then one machine
+ * instruction does it. */
+static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
+                                  LLVMValueRef y) {
+    const bool is_max = e->kind == KILN_EXPR_MAX;
+    if (g->profile->arch == KILN_ARCH_AARCH64) {
+        LLVMTypeRef t = LLVMTypeOf(x);
+        LLVMValueRef arg[2] = {x, y};
+        return kiln_cg_intrinsic(g, is_max ? "llvm.maximum" : "llvm.minimum", &t, 1,
+                                 arg, 2);
+    }
+    const kiln_expr *right = e->arg[1];
+    while (right->kind == KILN_EXPR_BROADCAST)
+        right = right->arg[0];
+    const LLVMRealPredicate better = is_max ? LLVMRealOGT : LLVMRealOLT;
+    if (right->kind == KILN_EXPR_FLOAT && right->u.f == right->u.f)
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, better, y, x, ""), y, x, "");
+    const LLVMValueRef pick =
+        LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, better, x, y, ""), x, y, "");
+    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, ""), x, pick,
+                           "");
+}
+
+static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
+                                 LLVMValueRef y) {
+    switch ((int)e->kind) {
+    case KILN_EXPR_ADD:
+        return kiln_cg_contract(LLVMBuildFAdd(g->b, x, y, ""));
+    case KILN_EXPR_SUB:
+        return kiln_cg_contract(LLVMBuildFSub(g->b, x, y, ""));
+    case KILN_EXPR_MUL:
+        return kiln_cg_contract(LLVMBuildFMul(g->b, x, y, ""));
+    case KILN_EXPR_DIV:
+        return LLVMBuildFDiv(g->b, x, y, "");
+    case KILN_EXPR_MIN:
+    case KILN_EXPR_MAX:
+        return float_min_max(g, e, x, y);
+    case KILN_EXPR_EQ:
+        return LLVMBuildFCmp(g->b, LLVMRealOEQ, x, y, "");
+    case KILN_EXPR_NE:
+        return LLVMBuildFCmp(g->b, LLVMRealUNE, x, y, "");
+    case KILN_EXPR_LT:
+        return LLVMBuildFCmp(g->b, LLVMRealOLT, x, y, "");
+    case KILN_EXPR_LE:
+        return LLVMBuildFCmp(g->b, LLVMRealOLE, x, y, "");
+    }
+    kiln_cg_fail(g, KILN_ERR_ARG, "operator %d is not for floats", (int)e->kind);
+    return LLVMGetPoison(type_of(g, e));
+}
+
+/* Truncating division corrected where it rounded up. */
+static LLVMValueRef floor_div(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
+                              LLVMValueRef y) {
+    const bool is_mod = e->kind == KILN_EXPR_FLOORMOD;
+    const LLVMTypeRef t = LLVMTypeOf(x);
+    int64_t d = 0;
+    const bool is_const = kiln_x_is_int(e->arg[1], &d);
+    if (!is_signed(e->dtype))
+        return is_mod ? LLVMBuildURem(g->b, x, y, "") : LLVMBuildUDiv(g->b, x, y, "");
+    if (is_const && d > 0 && (d & (d - 1)) == 0) {
+        int shift = 0;
+        while (((int64_t)1 << shift) < d)
+            shift++;
+        const LLVMTypeRef st = kiln_cg_value_type(g, e->dtype);
+        return is_mod ? LLVMBuildAnd(g->b, x, kiln_cg_int(g, st, d - 1, e->lanes), "")
+                      : LLVMBuildAShr(g->b, x, kiln_cg_int(g, st, shift, e->lanes), "");
+    }
+    const LLVMValueRef zero = LLVMConstNull(t);
+    const LLVMValueRef r = LLVMBuildSRem(g->b, x, y, "");
+    const LLVMValueRef differ =
+        LLVMBuildICmp(g->b, LLVMIntSLT, LLVMBuildXor(g->b, r, y, ""), zero, "");
+    const LLVMValueRef up =
+        LLVMBuildAnd(g->b, LLVMBuildICmp(g->b, LLVMIntNE, r, zero, ""), differ, "");
+    if (is_mod)
+        return LLVMBuildSelect(g->b, up, LLVMBuildAdd(g->b, r, y, ""), r, "");
+    return LLVMBuildAdd(g->b, LLVMBuildSDiv(g->b, x, y, ""),
+                        LLVMBuildSExt(g->b, up, t, ""), "");
+}
+
+static LLVMValueRef int_compare(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
+                                LLVMValueRef y) {
+    const bool sign = is_signed(e->arg[0]->dtype);
+    LLVMIntPredicate how = LLVMIntEQ;
+    if (e->kind == KILN_EXPR_NE)
+        how = LLVMIntNE;
+    else if (e->kind == KILN_EXPR_LT || e->kind == KILN_EXPR_MIN)
+        how = sign ? LLVMIntSLT : LLVMIntULT;
+    else if (e->kind == KILN_EXPR_MAX)
+        how = sign ? LLVMIntSGT : LLVMIntUGT;
+    else if (e->kind == KILN_EXPR_LE)
+        how = sign ? LLVMIntSLE : LLVMIntULE;
+    return LLVMBuildICmp(g->b, how, x, y, "");
+}
+
+static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
+                               LLVMValueRef y) {
+    const bool sign = is_signed(e->dtype);
+    switch ((int)e->kind) {
+    case KILN_EXPR_ADD:
+        return LLVMBuildAdd(g->b, x, y, "");
+    case KILN_EXPR_SUB:
+        return LLVMBuildSub(g->b, x, y, "");
+    case KILN_EXPR_MUL:
+        return LLVMBuildMul(g->b, x, y, "");
+    case KILN_EXPR_DIV:
+        return sign ? LLVMBuildSDiv(g->b, x, y, "") : LLVMBuildUDiv(g->b, x, y, "");
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+        return floor_div(g, e, x, y);
+    case KILN_EXPR_MIN:
+    case KILN_EXPR_MAX:
+        return LLVMBuildSelect(g->b, int_compare(g, e, x, y), x, y, "");
+    case KILN_EXPR_AND:
+        return LLVMBuildAnd(g->b, x, y, "");
+    case KILN_EXPR_OR:
+        return LLVMBuildOr(g->b, x, y, "");
+    case KILN_EXPR_XOR:
+        return LLVMBuildXor(g->b, x, y, "");
+    case KILN_EXPR_SHL:
+        return LLVMBuildShl(g->b, x, y, "");
+    case KILN_EXPR_SHR:
+        return sign ? LLVMBuildAShr(g->b, x, y, "") : LLVMBuildLShr(g->b, x, y, "");
+    }
+    return int_compare(g, e, x, y);
+}
+
+static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    const kiln_dtype d = e->arg[0]->dtype;
+    if (is_float(d)) {
+        if (e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_SUB) {
+            const LLVMValueRef v = fused(g, e, mask);
+            if (v != NULL)
+                return v;
+        }
+        const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
+        const LLVMValueRef v = float_binary(g, e, x, kiln_cg_expr(g, e->arg[1], mask));
+        return is_float(e->dtype) ? kiln_cg_round(g, e->dtype, v, e->lanes) : v;
+    }
+    const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
+    LLVMValueRef y = kiln_cg_expr(g, e->arg[1], mask);
+    int64_t v = 0;
+    /* A lane that is off may hold zero, and the machine traps. */
+    if (mask != NULL && e->lanes > 1 && !kiln_x_is_int(e->arg[1], &v) &&
+        (e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
+         e->kind == KILN_EXPR_FLOORMOD))
+        y = LLVMBuildSelect(
+            g->b, mask, y, kiln_cg_int(g, kiln_cg_value_type(g, e->dtype), 1, e->lanes),
+            "");
+    return int_binary(g, e, x, y);
+}
+
+/* ---- conversion ------------------------------------------------------------------ */
+
+static LLVMValueRef int_to_float(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
+    const bool sign = is_signed(e->arg[0]->dtype);
+    const LLVMTypeRef t = kiln_cg_vector(
+        is_half(e->dtype) ? g->f64 : kiln_cg_value_type(g, e->dtype), e->lanes);
+    const LLVMValueRef v =
+        sign ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
+    if (!is_half(e->dtype))
+        return v;
+    return kiln_cg_round(g, e->dtype, kiln_cg_round_to_odd(g, v, e->lanes), e->lanes);
+}
+
+static LLVMValueRef float_to_float(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
+    const kiln_dtype from = e->arg[0]->dtype;
+    if (e->dtype == KILN_F64)
+        return from == KILN_F64 ? x : LLVMBuildFPExt(g->b, x, type_of(g, e), "");
+    if (from == KILN_F64)
+        x = is_half(e->dtype) ? kiln_cg_round_to_odd(g, x, e->lanes)
+                              : LLVMBuildFPTrunc(g->b, x, type_of(g, e), "");
+    return kiln_cg_round(g, e->dtype, x, e->lanes);
+}
+
+/* Truncates; saturates; NaN becomes 0. */
+static LLVMValueRef float_to_int(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
+    LLVMTypeRef types[2] = {type_of(g, e), LLVMTypeOf(x)};
+    if (e->dtype == KILN_BOOL)
+        return LLVMBuildFCmp(g->b, LLVMRealUNE, x, LLVMConstNull(types[1]), "");
+    return kiln_cg_intrinsic(
+        g, is_signed(e->dtype) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &x,
+        1);
+}
+
+static LLVMValueRef emit_cast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
+    const kiln_dtype from = e->arg[0]->dtype;
+    if (from == e->dtype)
+        return x;
+    if (is_float(from))
+        return is_float(e->dtype) ? float_to_float(g, e, x) : float_to_int(g, e, x);
+    if (is_float(e->dtype))
+        return int_to_float(g, e, x);
+    if (e->dtype == KILN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    return LLVMBuildIntCast2(g->b, x, type_of(g, e), is_signed(from), "");
+}
+
+static LLVMValueRef emit_bitcast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
+    const kiln_dtype from = e->arg[0]->dtype;
+    if (is_half(from))
+        x = kiln_cg_half_bits(g, from, x, e->lanes);
+    else if (from == KILN_BOOL)
+        x = LLVMBuildZExt(g->b, x, kiln_cg_vector(g->i8, e->lanes), "");
+    x = LLVMBuildBitCast(
+        g->b, x, kiln_cg_vector(kiln_cg_memory_type(g, e->dtype), e->lanes), "");
+    if (is_half(e->dtype))
+        return kiln_cg_half_value(g, e->dtype, x, e->lanes);
+    if (e->dtype == KILN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    return x;
+}
+
+/* ---- vectors --------------------------------------------------------------------- */
+
+static LLVMValueRef emit_ramp(kiln_cg *g, const kiln_expr *e) {
+    const LLVMTypeRef t = kiln_cg_value_type(g, e->dtype);
+    LLVMValueRef *lane = kiln_array(g->arena, LLVMValueRef, e->lanes);
+    for (int i = 0; i < e->lanes; i++)
+        lane[i] = LLVMConstInt(t, (unsigned long long)i, false);
+    const LLVMValueRef base = kiln_cg_expr(g, e->arg[0], NULL);
+    const LLVMValueRef step = kiln_cg_expr(g, e->arg[1], NULL);
+    const LLVMValueRef steps =
+        LLVMBuildMul(g->b, LLVMConstVector(lane, (unsigned)e->lanes),
+                     kiln_cg_splat(g, step, e->lanes), "");
+    return LLVMBuildAdd(g->b, kiln_cg_splat(g, base, e->lanes), steps, "");
+}
+
+static LLVMValueRef emit_broadcast(kiln_cg *g, const kiln_expr *e) {
+    return kiln_cg_splat(g, kiln_cg_expr(g, e->arg[0], NULL), e->lanes);
+}
+
+/* Lane by lane for several sources: instcombine makes shuffles of it. */
+static LLVMValueRef emit_shuffle(kiln_cg *g, const kiln_expr *e) {
+    LLVMValueRef *lane = kiln_array(g->arena, LLVMValueRef, e->lanes);
+    LLVMValueRef out = LLVMGetPoison(type_of(g, e));
+    int begin = 0;
+    for (int i = 0; i < e->n_arg; i++) {
+        const kiln_expr *a = e->arg[i];
+        const LLVMValueRef v = kiln_cg_expr(g, a, NULL);
+        for (int k = 0; k < e->lanes; k++) {
+            const int at = e->u.lane[k] - begin;
+            if (at < 0 || at >= a->lanes)
+                continue;
+            lane[k] = a->lanes == 1
+                          ? v
+                          : LLVMBuildExtractElement(
+                                g->b, v, LLVMConstInt(g->i32, (unsigned)at, false), "");
+        }
+        begin += a->lanes;
+    }
+    for (int k = 0; k < e->lanes; k++) {
+        if (lane[k] == NULL) {
+            kiln_cg_fail(g, KILN_ERR_ARG, "a shuffle takes lane %d of %d", e->u.lane[k],
+                         begin);
+            return LLVMGetPoison(type_of(g, e));
+        }
+        out =
+            e->lanes == 1
+                ? lane[k]
+                : LLVMBuildInsertElement(g->b, out, lane[k],
+                                         LLVMConstInt(g->i32, (unsigned)k, false), "");
+    }
+    return out;
+}
+
+/* ---- the rest -------------------------------------------------------------------- */
+
+static LLVMValueRef emit_var(kiln_cg *g, const kiln_expr *e) {
+    for (size_t i = g->vars.n; i-- > 0;)
+        if (g->vars.v[i].var == e->u.var)
+            return g->vars.v[i].value;
+    kiln_cg_fail(g, KILN_ERR_ARG, "variable '%s' is used where it has no value",
+                 e->u.var->name);
+    return LLVMGetPoison(type_of(g, e));
+}
+
+static LLVMValueRef emit_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    LLVMValueRef arg[3] = {NULL, NULL, NULL};
+    if (e->u.intrin == KILN_INTRIN_prefetch) {
+        kiln_cg_fail(g, KILN_ERR_ARG, "prefetch has no value");
+        return LLVMGetPoison(type_of(g, e));
+    }
+    for (int i = 0; i < e->n_arg; i++)
+        arg[i] = kiln_cg_expr(g, e->arg[i], mask);
+    return kiln_cg_call(g, e, arg);
+}
+
+static LLVMValueRef emit_whole(kiln_cg *g, const kiln_expr *e) {
+    if (e->kind == KILN_EXPR_RAMP)
+        return emit_ramp(g, e);
+    return e->kind == KILN_EXPR_BROADCAST ? emit_broadcast(g, e) : emit_shuffle(g, e);
+}
+
+LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    switch (e->kind) {
+    case KILN_EXPR_INT:
+        return LLVMConstInt(kiln_cg_value_type(g, e->dtype), (unsigned long long)e->u.i,
+                            true);
+    case KILN_EXPR_FLOAT:
+        return LLVMConstReal(kiln_cg_value_type(g, e->dtype), e->u.f);
+    case KILN_EXPR_VAR:
+        return emit_var(g, e);
+    case KILN_EXPR_NOT:
+        return LLVMBuildNot(g->b, kiln_cg_expr(g, e->arg[0], mask), "");
+    case KILN_EXPR_CAST:
+        return emit_cast(g, e, mask);
+    case KILN_EXPR_BITCAST:
+        return emit_bitcast(g, e, mask);
+    case KILN_EXPR_SELECT:
+        return emit_select(g, e, mask);
+    case KILN_EXPR_CALL:
+        return emit_call(g, e, mask);
+    case KILN_EXPR_LOAD:
+        return kiln_cg_load(g, e, mask);
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_BROADCAST:
+    case KILN_EXPR_SHUFFLE:
+        /* Their parts have other lanes than the mask: all or nothing. */
+        return mask != NULL && kiln_cg_is_unsafe(e)
+                   ? only_if(g, any_lane(g, mask), e, emit_whole)
+                   : emit_whole(g, e);
+    case KILN_EXPR_READ:
+    case KILN_EXPR_REDUCE:
+        kiln_cg_fail(g, KILN_ERR_ARG,
+                     "a loop program must not hold reads or reductions of tensor "
+                     "expressions; lower it first");
+        return LLVMGetPoison(type_of(g, e));
+    default:
+        return emit_binary(g, e, mask);
+    }
+}

@@ -1,0 +1,368 @@
+/* Loads and stores. A vector of indexes that rises by one per lane becomes a vector
+ * access, by zero a broadcast, by minus one a reversed vector access; any other goes
+ * lane by lane. */
+#include "compiler/codegen/llvm_cpu/emit.h"
+
+#include <inttypes.h>
+
+const kiln_cg_mem *kiln_cg_memory_of(kiln_cg *g, const kiln_buffer *b) {
+    for (size_t i = g->mem.n; i-- > 0;)
+        if (g->mem.v[i].buffer == b)
+            return &g->mem.v[i];
+    kiln_cg_fail(g, KILN_ERR_ARG, "buffer '%s' is used where it does not exist",
+                 b->name);
+    return NULL;
+}
+
+/* ---- the shape of an index ------------------------------------------------------- */
+
+/* Lane k is lane 0 plus k * *step? */
+static bool is_linear(const kiln_expr *e, int64_t *step) {
+    int64_t x = 0, y = 0, c = 0;
+    *step = 0;
+    if (e->lanes == 1 || e->kind == KILN_EXPR_BROADCAST)
+        return true;
+    switch ((int)e->kind) {
+    case KILN_EXPR_RAMP:
+        return kiln_x_is_int(e->arg[1], step);
+    case KILN_EXPR_ADD:
+    case KILN_EXPR_SUB:
+        if (!is_linear(e->arg[0], &x) || !is_linear(e->arg[1], &y))
+            return false;
+        *step = e->kind == KILN_EXPR_ADD ? x + y : x - y;
+        return true;
+    case KILN_EXPR_MUL:
+        if (kiln_x_is_int(e->arg[1], &c) && is_linear(e->arg[0], &x)) {
+            *step = x * c;
+            return true;
+        }
+        if (kiln_x_is_int(e->arg[0], &c) && is_linear(e->arg[1], &y)) {
+            *step = y * c;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lane 0 of a linear index. */
+static LLVMValueRef first_lane(kiln_cg *g, const kiln_expr *e) {
+    if (e->lanes == 1)
+        return kiln_cg_expr(g, e, NULL);
+    if (e->kind == KILN_EXPR_RAMP || e->kind == KILN_EXPR_BROADCAST)
+        return first_lane(g, e->arg[0]);
+    const LLVMValueRef x = first_lane(g, e->arg[0]), y = first_lane(g, e->arg[1]);
+    if (e->kind == KILN_EXPR_ADD)
+        return LLVMBuildAdd(g->b, x, y, "");
+    return e->kind == KILN_EXPR_SUB ? LLVMBuildSub(g->b, x, y, "")
+                                    : LLVMBuildMul(g->b, x, y, "");
+}
+
+/* A power of two, up to 64, that divides lane 0 whatever the variables are. */
+static int64_t divisor(const kiln_expr *e) {
+    int64_t v = 0, x = 0, y = 0;
+    if (kiln_x_is_int(e, &v)) {
+        for (x = 1; x < 64 && v % (x * 2) == 0; x *= 2)
+            ;
+        return x;
+    }
+    switch ((int)e->kind) {
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_BROADCAST:
+        return divisor(e->arg[0]);
+    case KILN_EXPR_ADD:
+    case KILN_EXPR_SUB:
+        x = divisor(e->arg[0]);
+        y = divisor(e->arg[1]);
+        return x < y ? x : y;
+    case KILN_EXPR_MUL:
+        x = divisor(e->arg[0]) * divisor(e->arg[1]);
+        return x < 64 ? x : 64;
+    }
+    return 1;
+}
+
+typedef struct place {
+    const kiln_cg_mem *mem;
+    LLVMTypeRef type; /* of one element in memory */
+    bool is_linear;
+    int64_t step; /* elements per lane, when linear */
+    unsigned align;
+    LLVMValueRef index; /* linear: of lane 0; else a vector */
+} place;
+
+/* Row-major address of all the indexes; flat buffers have one. */
+static bool locate(kiln_cg *g, const kiln_buffer *b, const kiln_expr *const *index,
+                   LLVMValueRef mask, place *out) {
+    int64_t stride[KILN_MAX_AXES], step = 0, div = 64;
+    int lanes = 1;
+    *out = (place){.mem = kiln_cg_memory_of(g, b), .is_linear = true};
+    if (out->mem == NULL)
+        return false;
+    out->type = kiln_cg_memory_type(g, b->dtype);
+    kiln_buffer_strides(b, stride);
+    for (int i = 0; i < b->rank; i++) {
+        out->is_linear = out->is_linear && is_linear(index[i], &step) &&
+                         (mask == NULL || !kiln_cg_is_unsafe(index[i]));
+        out->step += step * stride[i];
+        lanes = index[i]->lanes > lanes ? index[i]->lanes : lanes;
+        const kiln_expr s = {.kind = KILN_EXPR_INT,
+                             .dtype = KILN_I64,
+                             .lanes = 1,
+                             .u = {.i = stride[i]}};
+        const int64_t d = divisor(index[i]) * divisor(&s);
+        div = d < div ? d : div;
+    }
+    const int64_t bytes = div * (int64_t)kiln_dtype_bytes(b->dtype);
+    out->align = (unsigned)(bytes < 64 ? bytes : 64);
+    if (!out->is_linear)
+        out->align = (unsigned)kiln_dtype_bytes(b->dtype);
+    const int n = out->is_linear ? 1 : lanes;
+    out->index = kiln_cg_int(g, g->i64, 0, n);
+    for (int i = 0; i < b->rank; i++) {
+        LLVMValueRef v =
+            out->is_linear ? first_lane(g, index[i]) : kiln_cg_expr(g, index[i], mask);
+        if (!out->is_linear && index[i]->lanes == 1)
+            v = kiln_cg_splat(g, v, lanes);
+        if (stride[i] != 1)
+            v = LLVMBuildMul(g->b, v, kiln_cg_int(g, g->i64, stride[i], n), "");
+        out->index = LLVMBuildAdd(g->b, out->index, v, "");
+    }
+    return true;
+}
+
+static LLVMValueRef address(kiln_cg *g, const place *at, LLVMValueRef index) {
+    return LLVMBuildGEP2(g->b, at->type, at->mem->base, &index, 1, "");
+}
+
+/* Linear: the address of lane k; else lane k of the vector of indexes. */
+static LLVMValueRef lane_address(kiln_cg *g, const place *at, int k) {
+    LLVMValueRef index = at->index;
+    if (!at->is_linear)
+        index = LLVMBuildExtractElement(g->b, index,
+                                        LLVMConstInt(g->i32, (unsigned)k, false), "");
+    else if (k != 0)
+        index = LLVMBuildAdd(g->b, index, kiln_cg_int(g, g->i64, at->step * k, 1), "");
+    return address(g, at, index);
+}
+
+static LLVMValueRef lane_addresses(kiln_cg *g, const place *at, int lanes) {
+    LLVMValueRef index = at->index;
+    if (at->is_linear) {
+        LLVMValueRef *k = kiln_array(g->arena, LLVMValueRef, lanes);
+        for (int i = 0; i < lanes; i++)
+            k[i] = kiln_cg_int(g, g->i64, at->step * i, 1);
+        index = LLVMBuildAdd(g->b, kiln_cg_splat(g, index, lanes),
+                             LLVMConstVector(k, (unsigned)lanes), "");
+    }
+    return address(g, at, index);
+}
+
+/* The address of the lowest element of a contiguous access. */
+static LLVMValueRef lowest(kiln_cg *g, const place *at, int lanes) {
+    return lane_address(g, at, at->step < 0 ? lanes - 1 : 0);
+}
+
+static LLVMValueRef tagged(kiln_cg *g, const kiln_cg_mem *m, LLVMValueRef access) {
+    LLVMSetMetadata(access, g->md_alias_scope, m->alias_scope);
+    if (m->no_alias != NULL)
+        LLVMSetMetadata(access, g->md_no_alias, m->no_alias);
+    return access;
+}
+
+static LLVMValueRef reversed(kiln_cg *g, LLVMValueRef v, int lanes) {
+    LLVMValueRef *k = kiln_array(g->arena, LLVMValueRef, lanes);
+    for (int i = 0; i < lanes; i++)
+        k[i] = LLVMConstInt(g->i32, (unsigned)(lanes - 1 - i), false);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(k, (unsigned)lanes), "");
+}
+
+static bool is_contiguous(const place *at) {
+    return at->is_linear && (at->step == 1 || at->step == -1);
+}
+
+/* ---- loads ----------------------------------------------------------------------- */
+
+static LLVMValueRef plain_load(kiln_cg *g, const place *at, LLVMTypeRef t,
+                               LLVMValueRef p, unsigned align) {
+    const LLVMValueRef v = tagged(g, at->mem, LLVMBuildLoad2(g->b, t, p, ""));
+    LLVMSetAlignment(v, align);
+    return v;
+}
+
+static unsigned elem_bytes(const place *at) {
+    return (unsigned)kiln_dtype_bytes(at->mem->buffer->dtype);
+}
+
+static LLVMValueRef masked_load(kiln_cg *g, const place *at, int lanes,
+                                LLVMValueRef mask) {
+    const LLVMTypeRef v = LLVMVectorType(at->type, (unsigned)lanes);
+    const bool whole = is_contiguous(at), back = whole && at->step < 0;
+    const LLVMValueRef p = whole ? lowest(g, at, lanes) : lane_addresses(g, at, lanes);
+    LLVMTypeRef types[2] = {v, LLVMTypeOf(p)};
+    LLVMValueRef arg[4] = {p, LLVMConstInt(g->i32, elem_bytes(at), false),
+                           back ? reversed(g, mask, lanes) : mask, LLVMConstNull(v)};
+    const LLVMValueRef r = kiln_cg_intrinsic(
+        g, whole ? "llvm.masked.load" : "llvm.masked.gather", types, 2, arg, 4);
+    tagged(g, at->mem, r);
+    return back ? reversed(g, r, lanes) : r;
+}
+
+static LLVMValueRef vector_load(kiln_cg *g, const place *at, int lanes) {
+    const LLVMTypeRef v = LLVMVectorType(at->type, (unsigned)lanes);
+    if (is_contiguous(at)) {
+        const bool back = at->step < 0;
+        const LLVMValueRef r = plain_load(g, at, v, lowest(g, at, lanes),
+                                          back ? elem_bytes(at) : at->align);
+        return back ? reversed(g, r, lanes) : r;
+    }
+    if (at->is_linear && at->step == 0)
+        return kiln_cg_splat(
+            g, plain_load(g, at, at->type, address(g, at, at->index), elem_bytes(at)),
+            lanes);
+    LLVMValueRef out = LLVMGetPoison(v);
+    for (int k = 0; k < lanes; k++)
+        out = LLVMBuildInsertElement(
+            g->b, out,
+            plain_load(g, at, at->type, lane_address(g, at, k), elem_bytes(at)),
+            LLVMConstInt(g->i32, (unsigned)k, false), "");
+    return out;
+}
+
+static LLVMValueRef from_memory(kiln_cg *g, kiln_dtype dtype, LLVMValueRef v,
+                                int lanes) {
+    if (dtype == KILN_F16 || dtype == KILN_BF16)
+        return kiln_cg_half_value(g, dtype, v, lanes);
+    if (dtype == KILN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    return v;
+}
+
+static LLVMValueRef scalar_load(kiln_cg *g, const kiln_expr *e) {
+    place at;
+    if (!locate(g, e->u.load.buffer, e->arg, NULL, &at))
+        return LLVMGetPoison(kiln_cg_value_type(g, e->dtype));
+    const LLVMValueRef v =
+        plain_load(g, &at, at.type, address(g, &at, at.index), elem_bytes(&at));
+    return from_memory(g, e->dtype, v, 1);
+}
+
+/* One lane behind a branch; off gives 0. */
+static LLVMValueRef guarded_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef cond) {
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
+    const LLVMBasicBlockRef then = kiln_cg_block(g), join = kiln_cg_block(g);
+    const LLVMTypeRef t = kiln_cg_value_type(g, e->dtype);
+    LLVMBuildCondBr(g->b, cond, then, join);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    LLVMValueRef v[2] = {LLVMConstNull(t), scalar_load(g, e)};
+    from[1] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, join);
+    LLVMPositionBuilderAtEnd(g->b, join);
+    const LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
+    LLVMAddIncoming(phi, v, from, 2);
+    return phi;
+}
+
+LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    place at;
+    if (e->u.load.mask != NULL)
+        mask = kiln_cg_and_mask(g, mask, kiln_cg_expr(g, e->u.load.mask, mask));
+    if (e->lanes == 1)
+        return mask == NULL ? scalar_load(g, e) : guarded_load(g, e, mask);
+    if (!locate(g, e->u.load.buffer, e->arg, mask, &at))
+        return LLVMGetPoison(kiln_cg_vector(kiln_cg_value_type(g, e->dtype), e->lanes));
+    const LLVMValueRef v = mask == NULL ? vector_load(g, &at, e->lanes)
+                                        : masked_load(g, &at, e->lanes, mask);
+    return from_memory(g, e->dtype, v, e->lanes);
+}
+
+void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load) {
+    place at;
+    if (load->kind != KILN_EXPR_LOAD || load->lanes != 1) {
+        kiln_cg_fail(g, KILN_ERR_ARG, "prefetch takes a load of one element");
+        return;
+    }
+    if (!locate(g, load->u.load.buffer, load->arg, NULL, &at))
+        return;
+    LLVMValueRef arg[4] = {address(g, &at, at.index), LLVMConstInt(g->i32, 0, false),
+                           LLVMConstInt(g->i32, 3, false), /* into every cache */
+                           LLVMConstInt(g->i32, 1, false)};
+    LLVMTypeRef t = g->ptr;
+    kiln_cg_intrinsic(g, "llvm.prefetch", &t, 1, arg, 4);
+}
+
+/* ---- stores ---------------------------------------------------------------------- */
+
+static void plain_store(kiln_cg *g, const place *at, LLVMValueRef v, LLVMValueRef p,
+                        unsigned align) {
+    LLVMSetAlignment(tagged(g, at->mem, LLVMBuildStore(g->b, v, p)), align);
+}
+
+static void vector_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes) {
+    if (is_contiguous(at)) {
+        const bool back = at->step < 0;
+        plain_store(g, at, back ? reversed(g, v, lanes) : v, lowest(g, at, lanes),
+                    back ? elem_bytes(at) : at->align);
+        return;
+    }
+    for (int k = 0; k < lanes; k++)
+        plain_store(g, at,
+                    LLVMBuildExtractElement(
+                        g->b, v, LLVMConstInt(g->i32, (unsigned)k, false), ""),
+                    lane_address(g, at, k), elem_bytes(at));
+}
+
+static void masked_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes,
+                         LLVMValueRef mask) {
+    const bool whole = is_contiguous(at), back = whole && at->step < 0;
+    const LLVMValueRef p = whole ? lowest(g, at, lanes) : lane_addresses(g, at, lanes);
+    LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(p)};
+    LLVMValueRef arg[4] = {back ? reversed(g, v, lanes) : v, p,
+                           LLVMConstInt(g->i32, elem_bytes(at), false),
+                           back ? reversed(g, mask, lanes) : mask};
+    tagged(g, at->mem,
+           kiln_cg_intrinsic(g, whole ? "llvm.masked.store" : "llvm.masked.scatter",
+                             types, 2, arg, 4));
+}
+
+static LLVMValueRef to_memory(kiln_cg *g, kiln_dtype dtype, LLVMValueRef v, int lanes) {
+    if (dtype == KILN_F16 || dtype == KILN_BF16)
+        return kiln_cg_half_bits(g, dtype, v, lanes);
+    if (dtype == KILN_BOOL)
+        return LLVMBuildZExt(g->b, v, kiln_cg_vector(g->i8, lanes), "");
+    return v;
+}
+
+static void store_where(kiln_cg *g, const kiln_stmt *s, LLVMValueRef mask) {
+    const int lanes = s->u.store.value->lanes;
+    const kiln_dtype dtype = s->u.store.buffer->dtype;
+    place at;
+    const LLVMValueRef v =
+        to_memory(g, dtype, kiln_cg_expr(g, s->u.store.value, mask), lanes);
+    if (!locate(g, s->u.store.buffer, s->u.store.index, mask, &at))
+        return;
+    if (lanes == 1)
+        plain_store(g, &at, v, address(g, &at, at.index), elem_bytes(&at));
+    else if (mask == NULL)
+        vector_store(g, &at, v, lanes);
+    else
+        masked_store(g, &at, v, lanes, mask);
+}
+
+void kiln_cg_store(kiln_cg *g, const kiln_stmt *s) {
+    if (s->u.store.mask == NULL) {
+        store_where(g, s, NULL);
+        return;
+    }
+    const LLVMValueRef mask = kiln_cg_expr(g, s->u.store.mask, NULL);
+    if (s->u.store.value->lanes > 1) {
+        store_where(g, s, mask);
+        return;
+    }
+    const LLVMBasicBlockRef then = kiln_cg_block(g), join = kiln_cg_block(g);
+    LLVMBuildCondBr(g->b, mask, then, join);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    store_where(g, s, NULL);
+    LLVMBuildBr(g->b, join);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}

@@ -1,0 +1,265 @@
+/* Statements. Thread-bound and virtual-thread loops are plain loops on a CPU; what
+ * passes left marked as vectorised or unrolled is a plain loop too. */
+#include "compiler/codegen/llvm_cpu/emit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Local buffers up to this size live on the stack, and no more than this together: a
+ * thread's stack is not ours to fill. Register tiles are smaller than 32 registers of
+ * 64 bytes; what is larger would be spilled anyhow. */
+enum { MAX_STACK_BUFFER = 4096, MAX_STACK = 32768, ALIGN = 64 };
+/* Of a kernel's workspace or a thread's scratch. */
+static const int64_t max_memory = (int64_t)1 << 40;
+
+void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value) {
+    const kiln_cg_var x = {v, value, false};
+    kiln_vec_push(g->arena, &g->vars, x);
+}
+
+LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset) {
+    LLVMValueRef at = kiln_cg_int(g, g->i64, offset, 1);
+    return LLVMBuildInBoundsGEP2(g->b, g->i8, base, &at, 1, "");
+}
+
+static LLVMValueRef pointer_at(kiln_cg *g, LLVMValueRef base, int64_t offset) {
+    return LLVMBuildLoad2(g->b, g->ptr, kiln_cg_field(g, base, offset), "");
+}
+
+LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg) {
+    const LLVMValueRef tensors = pointer_at(g, g->now.args, 0);
+    return pointer_at(g, tensors, (int64_t)arg * 8);
+}
+
+/* ---- alias scopes ---------------------------------------------------------------- */
+
+static void collect(kiln_cg *g, const kiln_stmt *s, const kiln_buffer **list,
+                    size_t *n) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        collect(g, s->u.loop.body, list, n);
+        break;
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            collect(g, s->u.seq.stmt[i], list, n);
+        break;
+    case KILN_STMT_IF:
+        collect(g, s->u.branch.then, list, n);
+        if (s->u.branch.otherwise != NULL)
+            collect(g, s->u.branch.otherwise, list, n);
+        break;
+    case KILN_STMT_LET:
+        collect(g, s->u.let.body, list, n);
+        break;
+    case KILN_STMT_ALLOC:
+        if (list != NULL)
+            list[*n] = s->u.alloc.buffer;
+        ++*n;
+        collect(g, s->u.alloc.body, list, n);
+        break;
+    case KILN_STMT_ATTR:
+        collect(g, s->u.attr.body, list, n);
+        break;
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        break;
+    }
+}
+
+/* Scopes are named by number: a string makes a metadata node its own. */
+void kiln_cg_collect_scopes(kiln_cg *g) {
+    size_t n = 0;
+    collect(g, g->p->body, NULL, &n);
+    n += (size_t)g->p->n_args;
+    g->scope_buffer = kiln_array(g->arena, const kiln_buffer *, n);
+    g->scope_of = kiln_array(g->arena, LLVMMetadataRef, n);
+    for (int i = 0; i < g->p->n_args; i++)
+        g->scope_buffer[g->n_scopes++] = g->p->arg[i];
+    collect(g, g->p->body, g->scope_buffer, &g->n_scopes);
+    LLVMMetadataRef name = LLVMMDStringInContext2(g->cx, "kernel", 6);
+    const LLVMMetadataRef domain = LLVMMDNodeInContext2(g->cx, &name, 1);
+    for (size_t i = 0; i < n; i++) {
+        char text[24];
+        const int len = snprintf(text, sizeof text, "%zu", i);
+        LLVMMetadataRef part[2] = {LLVMMDStringInContext2(g->cx, text, (size_t)len),
+                                   domain};
+        g->scope_of[i] = LLVMMDNodeInContext2(g->cx, part, 2);
+    }
+}
+
+/* With very many buffers the lists would be quadratic; nothing then says that they do
+ * not overlap. */
+enum { MAX_ALIAS_BUFFERS = 256 };
+
+void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m) {
+    LLVMMetadataRef others[MAX_ALIAS_BUFFERS], own = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_scopes && g->n_scopes <= MAX_ALIAS_BUFFERS; i++) {
+        if (g->scope_buffer[i] == m.buffer)
+            own = g->scope_of[i];
+        else
+            others[n++] = g->scope_of[i];
+    }
+    if (own != NULL) {
+        m.alias_scope =
+            LLVMMetadataAsValue(g->cx, LLVMMDNodeInContext2(g->cx, &own, 1));
+        if (n > 0)
+            m.no_alias =
+                LLVMMetadataAsValue(g->cx, LLVMMDNodeInContext2(g->cx, others, n));
+    }
+    kiln_vec_push(g->arena, &g->mem, m);
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+static void allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m) {
+    const bool small = bytes <= MAX_STACK_BUFFER && g->stack + bytes <= MAX_STACK;
+    const size_t room = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    *m = (kiln_cg_mem){.buffer = b};
+    if (small && (b->scope == KILN_SCOPE_REGISTER || b->scope == KILN_SCOPE_LOCAL)) {
+        const LLVMTypeRef t =
+            LLVMArrayType2(kiln_cg_memory_type(g, b->dtype),
+                           (uint64_t)(bytes / kiln_dtype_bytes(b->dtype)));
+        m->place = KILN_CG_STACK;
+        m->base = kiln_cg_local(g, t, ALIGN);
+        g->stack += bytes;
+    } else if (b->scope == KILN_SCOPE_GLOBAL && !g->now.is_parallel_body) {
+        m->place = KILN_CG_WORKSPACE;
+        m->offset = g->workspace;
+        m->base = kiln_cg_field(g, pointer_at(g, g->now.args, 8), (int64_t)m->offset);
+        g->workspace += room;
+    } else { /* each thread has its own */
+        m->place = KILN_CG_SCRATCH;
+        m->offset = g->scratch;
+        m->base = kiln_cg_field(g, g->now.scratch, (int64_t)m->offset);
+        g->scratch += room;
+    }
+    if (g->workspace > g->max_workspace)
+        g->max_workspace = g->workspace;
+    if (g->scratch > g->max_scratch)
+        g->max_scratch = g->scratch;
+}
+
+static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
+    const kiln_buffer *b = s->u.alloc.buffer;
+    const size_t workspace = g->workspace, scratch = g->scratch;
+    const int64_t elems = kiln_buffer_elems(b);
+    kiln_cg_mem m;
+    if (elems < 0 || elems > max_memory / 8) {
+        kiln_cg_fail(g, KILN_ERR_LIMIT,
+                     "buffer '%s' must have at most %" PRId64 " elements, has %" PRId64,
+                     b->name, max_memory / 8, elems);
+        return;
+    }
+    allocate(g, b, (size_t)elems * kiln_dtype_bytes(b->dtype), &m);
+    if (g->workspace > (size_t)max_memory || g->scratch > (size_t)max_memory)
+        kiln_cg_fail(g, KILN_ERR_LIMIT, "the memory of '%s' must stay below %" PRId64,
+                     g->p->name, max_memory);
+    kiln_cg_push_memory(g, m);
+    kiln_cg_stmt(g, s->u.alloc.body);
+    g->mem.n--;
+    g->workspace = workspace;
+    g->scratch = scratch;
+}
+
+/* ---- control --------------------------------------------------------------------- */
+
+static void emit_for(kiln_cg *g, const kiln_stmt *s) {
+    const kiln_expr *extent = s->u.loop.extent;
+    const LLVMTypeRef t = kiln_cg_value_type(g, s->u.loop.var->dtype);
+    int64_t n = 0;
+    const bool is_const = kiln_x_is_int(extent, &n);
+    if (is_const && n <= 0)
+        return;
+    const LLVMValueRef min = kiln_cg_expr(g, s->u.loop.min, NULL);
+    if (is_const && n == 1) {
+        kiln_cg_bind(g, s->u.loop.var, min);
+        kiln_cg_stmt(g, s->u.loop.body);
+        g->vars.n--;
+        return;
+    }
+    const LLVMValueRef count = kiln_cg_expr(g, extent, NULL);
+    const LLVMValueRef end = LLVMBuildAdd(g->b, min, count, "");
+    const LLVMBasicBlockRef body = kiln_cg_block(g), done = kiln_cg_block(g);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    if (is_const)
+        LLVMBuildBr(g->b, body);
+    else
+        LLVMBuildCondBr(g->b,
+                        LLVMBuildICmp(g->b, LLVMIntSGT, count, LLVMConstNull(t), ""),
+                        body, done);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    const LLVMValueRef i = LLVMBuildPhi(g->b, t, "");
+    LLVMValueRef start = min;
+    LLVMAddIncoming(i, &start, &from, 1);
+    kiln_cg_bind(g, s->u.loop.var, i);
+    kiln_cg_stmt(g, s->u.loop.body);
+    g->vars.n--;
+    LLVMValueRef next = LLVMBuildNSWAdd(g->b, i, LLVMConstInt(t, 1, false), "");
+    from = LLVMGetInsertBlock(g->b);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, next, end, ""), body, done);
+    LLVMAddIncoming(i, &next, &from, 1);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+static void emit_if(kiln_cg *g, const kiln_stmt *s) {
+    const LLVMValueRef cond = kiln_cg_expr(g, s->u.branch.cond, NULL);
+    const bool has_else = s->u.branch.otherwise != NULL;
+    const LLVMBasicBlockRef then = kiln_cg_block(g);
+    const LLVMBasicBlockRef other = has_else ? kiln_cg_block(g) : NULL;
+    const LLVMBasicBlockRef join = kiln_cg_block(g);
+    LLVMBuildCondBr(g->b, cond, then, has_else ? other : join);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    kiln_cg_stmt(g, s->u.branch.then);
+    LLVMBuildBr(g->b, join);
+    if (has_else) {
+        LLVMPositionBuilderAtEnd(g->b, other);
+        kiln_cg_stmt(g, s->u.branch.otherwise);
+        LLVMBuildBr(g->b, join);
+    }
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
+static void emit_eval(kiln_cg *g, const kiln_expr *e) {
+    if (e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_prefetch)
+        kiln_cg_prefetch(g, e->arg[0]);
+    /* Everything else has no effect. */
+}
+
+void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
+    if (g->status != KILN_OK)
+        return;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        /* A parallel loop inside another is a plain one. */
+        if (s->u.loop.kind == KILN_LOOP_PARALLEL && !g->now.is_parallel_body)
+            kiln_cg_parallel(g, s);
+        else
+            emit_for(g, s);
+        break;
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            kiln_cg_stmt(g, s->u.seq.stmt[i]);
+        break;
+    case KILN_STMT_IF:
+        emit_if(g, s);
+        break;
+    case KILN_STMT_LET:
+        kiln_cg_bind(g, s->u.let.var, kiln_cg_expr(g, s->u.let.value, NULL));
+        kiln_cg_stmt(g, s->u.let.body);
+        g->vars.n--;
+        break;
+    case KILN_STMT_ALLOC:
+        emit_alloc(g, s);
+        break;
+    case KILN_STMT_STORE:
+        kiln_cg_store(g, s);
+        break;
+    case KILN_STMT_EVAL:
+        emit_eval(g, s->u.eval);
+        break;
+    case KILN_STMT_ATTR:
+        kiln_cg_stmt(g, s->u.attr.body);
+        break;
+    }
+}

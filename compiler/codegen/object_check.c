@@ -1,0 +1,63 @@
+/* Is an object freestanding? Reads ELF64 (System V ABI, chapter 4; little-endian) with
+ * every offset held against the file. */
+#include "compiler/codegen/codegen.h"
+
+#include <string.h>
+
+enum { EHDR = 64, SHDR = 64, SYM = 24, ET_REL = 1, SHT_SYMTAB = 2, SHN_UNDEF = 0 };
+enum { SHN_COMMON = 0xFFF2 };
+
+static uint64_t number(const char *p, int bytes) {
+    uint64_t v = 0;
+    for (int i = bytes; i-- > 0;)
+        v = v << 8 | (unsigned char)p[i];
+    return v;
+}
+
+static bool is_inside(kiln_str bytes, uint64_t at, uint64_t n) {
+    return at <= bytes.n && n <= bytes.n - at;
+}
+
+static kiln_status broken(kiln_err *err, const char *what) {
+    return kiln_fail(err, KILN_ERR_PARSE, "object: %s leaves the file", what);
+}
+
+static kiln_status check_symbols(kiln_str bytes, const char *section,
+                                 const char *strings, kiln_err *err) {
+    const uint64_t at = number(section + 24, 8), size = number(section + 32, 8);
+    const uint64_t names = number(strings + 24, 8), n_names = number(strings + 32, 8);
+    if (!is_inside(bytes, at, size) || !is_inside(bytes, names, n_names))
+        return broken(err, "a symbol table");
+    for (uint64_t i = 1; i < size / SYM; i++) {
+        const char *s = bytes.p + at + i * SYM;
+        const uint64_t name = number(s, 4), shndx = number(s + 6, 2);
+        if (shndx != SHN_UNDEF && shndx != SHN_COMMON)
+            continue;
+        if (name >= n_names ||
+            memchr(bytes.p + names + name, '\0', n_names - name) == NULL)
+            return broken(err, "a symbol's name");
+        return kiln_fail(err, KILN_ERR_LIB, "object: the symbol '%s' is not defined",
+                         bytes.p + names + name);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_object_check(kiln_str bytes, kiln_err *err) {
+    if (bytes.n < EHDR || memcmp(bytes.p, "\177ELF\002\001\001", 7) != 0 ||
+        number(bytes.p + 16, 2) != ET_REL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "object: this is no relocatable ELF64 file");
+    const uint64_t at = number(bytes.p + 40, 8), n = number(bytes.p + 60, 2);
+    if (number(bytes.p + 58, 2) != SHDR || !is_inside(bytes, at, n * SHDR))
+        return broken(err, "the section table");
+    for (uint64_t i = 0; i < n; i++) {
+        const char *s = bytes.p + at + i * SHDR;
+        const uint64_t link = number(s + 40, 4);
+        if (number(s + 4, 4) != SHT_SYMTAB)
+            continue;
+        if (link >= n)
+            return broken(err, "a link between sections");
+        KILN_TRY(check_symbols(bytes, s, bytes.p + at + link * SHDR, err));
+    }
+    return KILN_OK;
+}
