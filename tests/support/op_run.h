@@ -10,6 +10,7 @@ enum {
     KILN_TEST_ELEMS = 24,
     KILN_TEST_RANK = 5,
     KILN_TEST_INS = 3,
+    KILN_TEST_OUTS = 3,
     KILN_TEST_ARGS = 4
 };
 
@@ -64,15 +65,17 @@ typedef struct kiln_test_op_row {
     const kiln_op_def *op;
     kiln_test_tensor in[KILN_TEST_INS];
     kiln_attr_arg args[KILN_TEST_ARGS]; /* those with a name */
-    kiln_test_tensor want;              /* output 0 */
+    int n_out;                          /* 0: one */
+    kiln_test_tensor want, also;        /* outputs 0 and 1, the second where given */
     double rel;                         /* 0: equal bits, NaN equal to NaN */
     kiln_status fails;                  /* with this status ... */
-    const char *text;                   /* ... and this text */
+    bool is_late;     /* ... when it is evaluated, not when it is built ... */
+    const char *text; /* ... and this text */
 } kiln_test_op_row;
 
-/* A test function: *state is a kiln_test_op_row. Checks type and elements of output 0,
- * and, where the operator's row says can_pick, that each element comes out the same by
- * itself. */
+/* A test function: *state is a kiln_test_op_row. Checks type and elements of the
+ * outputs, and, where the operator's row says can_pick, that each element comes out the
+ * same by itself. */
 void kiln_test_check_op(void **state);
 
 #endif
