@@ -58,7 +58,7 @@ static void add_bias(kiln_compose *c, attention *a, kiln_value *bias) {
 static kiln_value *bias_of(kiln_compose *c, const attention *a, kiln_value *allowed) {
     const kiln_dtype dtype = a->q->type.dtype;
     return kiln_compose_where(c, allowed, kiln_onnx_scalar(c->cx, dtype, 0),
-                              kiln_onnx_scalar(c->cx, dtype, -INFINITY));
+                              kiln_onnx_scalar(c->cx, dtype, -(double)INFINITY));
 }
 
 /* The mask may end before the keys do since version 24. */
@@ -70,7 +70,7 @@ static void bias_by_mask(kiln_compose *c, attention *a, kiln_value *mask) {
     if (kiln_onnx_version(c->cx) >= 24 && last >= 0 && mask->type.dim[last] < length) {
         int64_t pads[2 * KILN_MAX_RANK] = {0};
         pads[2 * last + 1] = length - mask->type.dim[last];
-        mask = kiln_compose_pad(c, mask, pads, -INFINITY);
+        mask = kiln_compose_pad(c, mask, pads, -(double)INFINITY);
     }
     add_bias(c, a, mask);
     a->may_mask_rows = true;
@@ -134,7 +134,7 @@ static kiln_value *softmax(kiln_compose *c, const attention *a, kiln_value *scor
         return y;
     kiln_value *top =
         kiln_compose_reduce(c, &kiln_op_reduce_max, scores, &last, 1, true);
-    top = kiln_compose_scalar(c, &kiln_op_equal, top, -INFINITY);
+    top = kiln_compose_scalar(c, &kiln_op_equal, top, -(double)INFINITY);
     return kiln_compose_where(c, top, kiln_onnx_scalar(c->cx, y->type.dtype, 0), y);
 }
 
