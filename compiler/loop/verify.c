@@ -122,9 +122,10 @@ static void load(verifier *v, const kiln_expr *e) {
         expr(v, mask);
         v->n_guards++;
     }
-    check_access(v, b, e->arg, e->lanes, "read");
     for (int i = 0; i < e->n_arg; i++)
         expr(v, e->arg[i]);
+    if (v->status == KILN_OK)
+        check_access(v, b, e->arg, e->lanes, "read");
     if (mask != NULL)
         v->n_guards--;
     if (b->arg < 0 && v->status == KILN_OK && !is_written(v, b))
@@ -218,9 +219,10 @@ static void store(verifier *v, const kiln_stmt *s) {
         v->n_guards++;
     }
     expr(v, value);
-    check_access(v, b, s->u.store.index, value->lanes, "written");
     for (int i = 0; i < b->rank; i++)
         expr(v, s->u.store.index[i]);
+    if (v->status == KILN_OK)
+        check_access(v, b, s->u.store.index, value->lanes, "written");
     if (mask != NULL)
         v->n_guards--;
     if (v->status == KILN_OK)
@@ -245,7 +247,8 @@ static void loop(verifier *v, const kiln_stmt *s) {
     kiln_walk_enter(&v->w, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
     kiln_vec_push(&v->scratch, &v->nest, s);
     stmt(v, s->u.loop.body);
-    v->nest.n--;
+    if (v->status == KILN_OK) /* else the message names the loops around */
+        v->nest.n--;
     kiln_walk_restore(&v->w, mark);
     v->ranges_exact = was_exact;
     v->bound.n--;
@@ -278,7 +281,8 @@ static void alloc(verifier *v, const kiln_stmt *s) {
     kiln_vec_push(&v->scratch, &v->live, b);
     kiln_vec_push(&v->scratch, &v->nest, s);
     stmt(v, s->u.alloc.body);
-    v->nest.n--;
+    if (v->status == KILN_OK) /* else the message names the loops around */
+        v->nest.n--;
     v->live.n--;
 }
 

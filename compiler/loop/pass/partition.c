@@ -275,15 +275,18 @@ static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
     const kiln_expr *extent = kiln_walk_expr(w, s->u.loop.extent);
     const kiln_loop_kind kind = s->u.loop.kind;
     if (!kiln_x_is_int(min, &first) || !kiln_x_is_int(extent, &n) || n <= 1 ||
-        kind == KILN_LOOP_THREAD || kind == KILN_LOOP_VTHREAD ||
-        kind == KILN_LOOP_VECTORIZED)
+        kind == KILN_LOOP_THREAD || kind == KILN_LOOP_VTHREAD)
         return kiln_walk_loop(w, s);
     kiln_interval loop = {first, first + n - 1};
-    s = clipped(w, s, loop);
-    if (s->kind != KILN_STMT_FOR)
-        return s;
-    if (!kiln_x_is_int(s->u.loop.min, &first) || !kiln_x_is_int(s->u.loop.extent, &n))
-        return kiln_walk_loop(w, s);
+    const kiln_stmt *rest = clipped(w, s, loop);
+    if (rest->kind != KILN_STMT_FOR)
+        return rest;
+    if (!kiln_x_is_int(rest->u.loop.min, &first) ||
+        !kiln_x_is_int(rest->u.loop.extent, &n))
+        return kiln_walk_loop(w, rest);
+    if (kind == KILN_LOOP_VECTORIZED) /* whole vectors under a mask, but for one lane */
+        return kiln_walk_loop(w, n == 1 ? rest : s);
+    s = rest;
     loop = (kiln_interval){first, first + n - 1};
     if (n == 1 || p->depth <= 0 || kind == KILN_LOOP_UNROLLED)
         return kiln_walk_loop(w, s);
