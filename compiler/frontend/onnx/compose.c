@@ -174,6 +174,17 @@ kiln_value *kiln_compose_iota(kiln_compose *c, int64_t n) {
     return add_const(c, &w);
 }
 
+kiln_value *kiln_compose_ints(kiln_compose *c, int rank, const int64_t *dim,
+                              const int64_t *v) {
+    kiln_wide w;
+    if (!new_const(c, KILN_I64, rank, dim, &w))
+        return kiln_onnx_scalar(c->cx, KILN_I64, 0);
+    const int64_t count = kiln_type_elems(&w.type);
+    for (int64_t i = 0; i < count; i++)
+        w.i[i] = v[i];
+    return add_const(c, &w);
+}
+
 kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
                                 const int64_t *dim, const double *v) {
     kiln_wide w;

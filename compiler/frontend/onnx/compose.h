@@ -48,6 +48,9 @@ kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads
                              double value);
 /* 0, 1, ... n - 1 as a list of int64; charged to the import's budget. */
 kiln_value *kiln_compose_iota(kiln_compose *c, int64_t n);
+/* A constant of int64; charged likewise. */
+kiln_value *kiln_compose_ints(kiln_compose *c, int rank, const int64_t *dim,
+                              const int64_t *v);
 /* A float constant: v holds its elements, rounded to dtype; charged likewise. */
 kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
                                 const int64_t *dim, const double *v);

@@ -15,11 +15,12 @@ typedef struct input {
     const char *shape;
 } input;
 
-/* An integer, or a text where it is given. */
+/* An integer, or a text or a list of one where that is given. */
 typedef struct attribute {
     const char *name;
     int64_t i;
     const char *text;
+    int64_t ints[1]; /* not 0 */
 } attribute;
 
 typedef struct row {
@@ -121,6 +122,78 @@ static row attention[] = {
      .fails = KILN_ERR_SHAPE, .text = "'past_state' must have shape [B, C, 2]"},
 };
 
+static row placing[] = {
+    {"einsum_of_matrices_is_matmul", "Einsum", 12, "x,z", "y",
+     .inputs = {F32("x", "2,3"), F32("z", "3,4")},
+     .attrs = {{"equation", .text = "ij, jk -> ik"}},
+     .want = {"matmul(%x, %z) : f32[2,4]"}},
+    {"einsum_without_sums_is_mul", "Einsum", 12, "x,z", "y",
+     .inputs = {F32("x", "2"), F32("z", "3")}, .attrs = {{"equation", .text = "i,j"}},
+     .want = {"mul(", "f32[2,3]"}},
+    {"einsum_of_a_diagonal_is_a_slice", "Einsum", 12, "x", "y",
+     .inputs = {F32("x", "3,3")}, .attrs = {{"equation", .text = "ii"}},
+     .want = {"steps=[4]", "reduce_sum("}},
+    {"einsum_stretches_broadcast_axes", "Einsum", 12, "x,z", "y",
+     .inputs = {F32("x", "1,2,3"), F32("z", "5,3,4")},
+     .attrs = {{"equation", .text = "...ij,...jk->...ik"}},
+     .want = {"expand(%x) {shape=[5, 2, 3]}", "f32[5,2,4]"}},
+    {"rejects_axes_that_differ", "Einsum", 12, "x,z", "y",
+     .inputs = {F32("x", "2,3"), F32("z", "4,4")},
+     .attrs = {{"equation", .text = "ij,jk->ik"}}, .fails = KILN_ERR_SHAPE,
+     .text = "axes of one label must have one extent, have 3 and 4"},
+    {"rejects_labels_from_nowhere", "Einsum", 12, "x", "y", .inputs = {F32("x", "2,3")},
+     .attrs = {{"equation", .text = "ij->ik"}}, .fails = KILN_ERR_PARSE,
+     .text = "must give each label of the result once, and some term must have it"},
+    {"rejects_other_characters", "Einsum", 12, "x", "y", .inputs = {F32("x", "2,3")},
+     .attrs = {{"equation", .text = "i1->i"}}, .fails = KILN_ERR_PARSE,
+     .text = "must consist of letters"},
+    {"rejects_terms_of_no_input", "Einsum", 12, "x", "y", .inputs = {F32("x", "2,3")},
+     .attrs = {{"equation", .text = "ij,jk->ik"}}, .fails = KILN_ERR_PARSE,
+     .text = "must have as many terms as there are inputs"},
+    {"rejects_terms_of_another_rank", "Einsum", 12, "x", "y",
+     .inputs = {F32("x", "2,3")}, .attrs = {{"equation", .text = "ijk->i"}},
+     .fails = KILN_ERR_SHAPE, .text = "must name the 2 axes of its input, names 3"},
+    {"positions_run_in_a_circle", "TensorScatter", 24, "x,z,w", "y",
+     .inputs = {F32("x", "2,1,4,3"), F32("z", "2,1,2,3"), I64("w", "2")},
+     .attrs = {{"mode", .text = "circular"}},
+     .want = {"add(", "mod(", "scatter_elements(%x,"}},
+    {"rejects_updates_that_do_not_fit", "TensorScatter", 24, "x,z", "y",
+     .inputs = {F32("x", "2,1,4,3"), F32("z", "2,1,5,3")}, .fails = KILN_ERR_SHAPE,
+     .text =
+         "'update' must have the shape of 'past_cache', and on axis 2 > 0 not more"},
+    {"unpooling_scatters", "MaxUnpool", 11, "x,z", "y",
+     .inputs = {F32("x", "1,1,2"), I64("z", "1,1,2")},
+     .attrs = {{"kernel_shape", .ints = {2}}, {"strides", .ints = {2}}},
+     .want = {"scatter_elements(", "f32[1,1,4]"}},
+    {"rejects_an_image_shape_from_outside", "Col2Im", 18, "x,z,z", "y",
+     .inputs = {F32("x", "1,4,4"), I64("z", "2")}, .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'image_shape' must be a constant, it depends on graph input 'z'"},
+    {"a_transform_is_a_product", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
+     .want = {"f32[4,8]", "matmul(", "f32[1,4,2]"}},
+    {"rejects_the_axis_of_parts", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
+     .attrs = {{"axis", -1}}, .fails = KILN_ERR_SHAPE,
+     .text = "the axis must not be the last, which holds the parts"},
+    {"rejects_three_parts", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,3")},
+     .fails = KILN_ERR_LIMIT, .text = "points of 1 or 2 parts, has 4 of 3"},
+    {"rejects_a_window_from_outside", "HannWindow", 17, "x", "y",
+     .inputs = {I64("x", "")}, .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'size' must be a constant, it depends on graph input 'x'"},
+    {"rejects_a_size_from_outside", "AffineGrid", 20, "x,z", "y",
+     .inputs = {F32("x", "1,2,3"), I64("z", "4")}, .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'size' must be a constant"},
+    {"sampling_knows_old_words", "GridSample", 16, "x,z", "y",
+     .inputs = {F32("x", "1,1,2,2"), F32("z", "1,3,3,2")},
+     .attrs = {{"mode", .text = "bicubic"}},
+     .want = {"grid_sample(%x, %z) {mode=cubic"}},
+    {"rejects_an_unknown_filter", "GridSample", 16, "x,z", "y",
+     .inputs = {F32("x", "1,1,2,2"), F32("z", "1,3,3,2")},
+     .attrs = {{"mode", .text = "lanczos"}}, .fails = KILN_ERR_PARSE,
+     .text = "attribute 'mode' must be nearest, linear or cubic, is 'lanczos'"},
+    {"rejects_a_grid_of_another_rank", "GridSample", 16, "x,z", "y",
+     .inputs = {F32("x", "1,1,2,2"), F32("z", "1,3,2")}, .fails = KILN_ERR_SHAPE,
+     .text = "inputs 'x' and 'grid' must have shapes"},
+};
+
 static kiln_str build(kiln_arena *a, const row *r) {
     kiln_onnx_writer m;
     kiln_onnx_writer_init(&m, a, "g");
@@ -131,6 +204,8 @@ static kiln_str build(kiln_arena *a, const row *r) {
     for (int i = 0; i < MAX_ATTRS && r->attrs[i].name != NULL; i++)
         if (r->attrs[i].text != NULL)
             kiln_onnx_put_attr_text(&m, r->attrs[i].name, r->attrs[i].text);
+        else if (r->attrs[i].ints[0] != 0)
+            kiln_onnx_put_attr_ints(&m, r->attrs[i].name, r->attrs[i].ints, 1);
         else
             kiln_onnx_put_attr_int(&m, r->attrs[i].name, r->attrs[i].i);
     kiln_str rest = kiln_str_from(r->out), out;
@@ -165,5 +240,6 @@ static void check(void **state) {
 int main(void) {
     kiln_test_add_rows(check, loss);
     kiln_test_add_rows(check, attention);
+    kiln_test_add_rows(check, placing);
     return kiln_test_run("onnx_composed");
 }
