@@ -1,0 +1,123 @@
+/* Profiles: the table, JSON both ways, detection, what runs where. */
+#include "compiler/target/target.h"
+#include "tests/support/kiln_test.h"
+
+#include <string.h>
+
+static void shipped_ones_read_back(void **state) {
+    kiln_arena *a = kiln_test_arena();
+    (void)state;
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        const kiln_profile *p = kiln_profile_at(i);
+        kiln_profile q;
+        kiln_err err = {0};
+        kiln_buf first, second;
+        kiln_buf_init(&first, a);
+        kiln_buf_init(&second, a);
+        kiln_profile_json(&first, p);
+        const char *path = kiln_path_join(a, kiln_test_dir(), "p.json");
+        kiln_assert_status_ok(kiln_file_write(path, first.p, first.n, &err), &err);
+        kiln_assert_status_ok(kiln_profile_find(a, path, &q, &err), &err);
+        kiln_profile_json(&second, &q);
+        kiln_assert_text_equal(kiln_buf_str(&second), kiln_buf_str(&first));
+        kiln_assert_status_ok(kiln_profile_find(a, p->name, &q, &err), &err);
+        assert_string_equal(q.triple, p->triple);
+    }
+}
+
+static void this_machine_runs_itself(void **state) {
+    kiln_profile p;
+    kiln_err err = {0};
+    char missing[128];
+    (void)state;
+    kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
+    assert_true(kiln_profile_runs_on(&p, &p, missing));
+    assert_true(p.cores >= 1 && p.vector_bytes >= 16);
+    const char *base = p.arch == KILN_ARCH_X86_64 ? "x86-baseline" : "aarch64";
+    kiln_profile q;
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), base, &q, &err), &err);
+    assert_true(kiln_profile_runs_on(&q, &p, missing));
+}
+
+typedef struct runs_row {
+    const char *name, *profile, *machine, *missing; /* NULL: it runs */
+} runs_row;
+
+static runs_row runs_rows[] = {
+    {"narrow_code_runs_on_a_wide_machine", "x86-baseline", "x86-avx512", NULL},
+    {"wide_code_needs_wide_vectors", "x86-avx512", "x86-avx2",
+     "'x86-avx512' needs wider vectors, which 'x86-avx2' has not"},
+    {"other_architecture", "aarch64", "x86-avx512",
+     "'aarch64' needs aarch64, which 'x86-avx512' has not"},
+};
+
+static void check_runs(void **state) {
+    const runs_row *r = *state;
+    kiln_profile p, machine;
+    kiln_err err = {0};
+    char missing[128];
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), r->profile, &p, &err),
+                          &err);
+    kiln_assert_status_ok(
+        kiln_profile_find(kiln_test_arena(), r->machine, &machine, &err), &err);
+    assert_int_equal(kiln_profile_runs_on(&p, &machine, missing), r->missing == NULL);
+    assert_string_equal(missing, r->missing != NULL ? r->missing : "");
+}
+
+/* One line of a good profile replaced. */
+typedef struct bad_row {
+    const char *name, *from, *to;
+    kiln_status want;
+    const char *text;
+} bad_row;
+
+static bad_row bad_rows[] = {
+    {"arch_must_be_known", "\"x86_64\"", "\"mips\"", KILN_ERR_PARSE,
+     "'arch' must be 'x86_64' or 'aarch64'"},
+    {"vectors_are_a_power_of_two", "\"vector_bytes\": 64", "\"vector_bytes\": 48",
+     KILN_ERR_PARSE, "'vector_bytes' must be 16, 32 or 64"},
+    {"vectors_have_a_limit", "\"vector_bytes\": 64", "\"vector_bytes\": 128",
+     KILN_ERR_PARSE, "'vector_bytes' must be a whole number from 16 to 64"},
+    {"cpu_is_plain", "\"x86-64-v4\"", "\"a b\"", KILN_ERR_PARSE,
+     "'cpu' must be letters, digits and '_-+,.'"},
+    {"triple_is_a_string", "\"x86_64-unknown-linux-gnu\"", "3", KILN_ERR_PARSE,
+     "'triple' must be a string"},
+    {"cores_are_counted", "\"cores\": 1", "\"cores\": 0", KILN_ERR_PARSE,
+     "'cores' must be a whole number from 1 to 4096"},
+};
+
+static void check_bad(void **state) {
+    const bad_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_buf text, bad;
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_buf_init(&text, a);
+    kiln_buf_init(&bad, a);
+    kiln_profile_json(&text, kiln_profile_at(0));
+    const char *at = strstr(text.p, r->from);
+    assert_non_null(at);
+    kiln_buf_add(&bad, text.p, (size_t)(at - text.p));
+    kiln_buf_puts(&bad, r->to);
+    kiln_buf_puts(&bad, at + strlen(r->from));
+    const char *path = kiln_path_join(a, kiln_test_dir(), "bad.json");
+    kiln_assert_status_ok(kiln_file_write(path, bad.p, bad.n, &err), &err);
+    kiln_assert_fails(kiln_profile_find(a, path, &p, &err), r->want, &err, r->text);
+}
+
+static void refuses_an_unknown_name(void **state) {
+    kiln_err err = {0};
+    kiln_profile p;
+    (void)state;
+    kiln_assert_fails(kiln_profile_find(kiln_test_arena(), "x87", &p, &err),
+                      KILN_ERR_ARG, &err, "'x87' is no profile and no file");
+}
+
+int main(void) {
+    kiln_test_add("shipped_ones_read_back", shipped_ones_read_back, NULL);
+    kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
+    kiln_test_add_rows(check_runs, runs_rows);
+    kiln_test_add_rows(check_bad, bad_rows);
+    kiln_test_add("refuses_an_unknown_name", refuses_an_unknown_name, NULL);
+    return kiln_test_run("profile");
+}

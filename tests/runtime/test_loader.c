@@ -1,0 +1,247 @@
+/* The loader against hostile objects: truncated, with every field that can lie lying,
+ * with relocations that it does not know. The objects are built here, byte by byte, so
+ * that the tests need no compiler. */
+#include "runtime/elf.h"
+#include "tests/support/kiln_test.h"
+
+#include <string.h>
+
+/* header, six section headers, then .text (16 bytes), .rela (one entry), symbols (null,
+ * section, "k"), names. */
+enum {
+    SECTIONS = 64,
+    N_SECTIONS = 6,
+    TEXT = SECTIONS + N_SECTIONS * 64,
+    RELA = TEXT + 16,
+    SYMBOLS = RELA + 24,
+    NAMES = SYMBOLS + 3 * 24,
+    CONSTS = NAMES + 8,
+    TOTAL = CONSTS + 64,
+    TARGET_MACHINE = KILN_ELF_X86_64
+};
+
+typedef struct image {
+    unsigned char b[TOTAL];
+    size_t n;
+} image;
+
+static void section(image *o, int i, uint64_t type, uint64_t flags, uint64_t at,
+                    uint64_t size, uint64_t link, uint64_t info) {
+    unsigned char *p = o->b + SECTIONS + i * 64;
+    kiln_elf_put(p + 4, type, 4);
+    kiln_elf_put(p + 8, flags, 8);
+    kiln_elf_put(p + 24, at, 8);
+    kiln_elf_put(p + 32, size, 8);
+    kiln_elf_put(p + 40, link, 4);
+    kiln_elf_put(p + 44, info, 4);
+    kiln_elf_put(p + 48, 16, 8);
+}
+
+/* mov eax, [rip + consts]; ret */
+static image good(void) {
+    static const unsigned char code[] = {0x8B, 0x05, 0, 0, 0, 0, 0xC3};
+    image o = {.n = TOTAL};
+    memcpy(o.b, "\177ELF\002\001\001", 7);
+    kiln_elf_put(o.b + 16, 1, 2);
+    kiln_elf_put(o.b + 18, TARGET_MACHINE, 2);
+    kiln_elf_put(o.b + 40, SECTIONS, 8);
+    kiln_elf_put(o.b + 58, 64, 2);
+    kiln_elf_put(o.b + 60, N_SECTIONS, 2);
+    section(&o, 1, 1, 2 | 4, TEXT, 16, 0, 0);
+    section(&o, 2, 4, 0, RELA, 24, 3, 1);
+    section(&o, 3, 2, 0, SYMBOLS, 3 * 24, 4, 2);
+    section(&o, 4, 3, 0, NAMES, 8, 0, 0);
+    section(&o, 5, 1, 2, CONSTS, 64, 0, 0);
+    memcpy(o.b + TEXT, code, sizeof code);
+    memcpy(o.b + NAMES, "\0k\0", 3);
+    kiln_elf_put(o.b + RELA, 2, 8);
+    kiln_elf_put(o.b + RELA + 8, (uint64_t)1 << 32 | 2, 8); /* symbol 1, PC32 */
+    kiln_elf_put(o.b + RELA + 16, (uint64_t)-4, 8);
+    o.b[SYMBOLS + 24 + 4] = 3; /* local, section */
+    kiln_elf_put(o.b + SYMBOLS + 24 + 6, 5, 2);
+    kiln_elf_put(o.b + SYMBOLS + 48, 1, 4);
+    o.b[SYMBOLS + 48 + 4] = 1 << 4 | 2; /* global function */
+    kiln_elf_put(o.b + SYMBOLS + 48 + 6, 1, 2);
+    kiln_elf_put(o.b + CONSTS, 42, 4);
+    return o;
+}
+
+static void runs_a_good_object(void **state) {
+    const image o = good();
+    kiln_code *c = NULL;
+    char text[KILN_LOAD_TEXT] = "";
+    (void)state;
+#if !defined(__x86_64__)
+    kiln_test_skip("the object is for x86-64");
+#endif
+    if (kiln_code_open(o.b, o.n, &c, text) != KILN_LOAD_OK)
+        fail_msg("%s", text);
+    kiln_kernel_fn *k = kiln_code_kernel(c, "k");
+    assert_non_null(k);
+    assert_null(kiln_code_kernel(c, "kk"));
+    assert_int_equal(k(NULL, NULL), 42);
+    kiln_code_close(c);
+    kiln_code_close(NULL);
+}
+
+/* One number of the good object replaced. */
+typedef struct lie {
+    const char *name;
+    int at, bytes;
+    uint64_t value;
+    kiln_load_status want;
+    const char *text;
+} lie;
+
+#define SECTION(i, field) (SECTIONS + (i)*64 + (field))
+static lie lies[] = {
+    {"magic", 0, 1, 0, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
+    {"32_bit", 4, 1, 1, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
+    {"executable", 16, 2, 2, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
+    {"other_machine", 18, 2, 8, KILN_LOAD_UNSUPPORTED, "the object is for machine 8"},
+    {"sections_leave", 40, 8, TOTAL, KILN_LOAD_FORMAT, "the section table leaves"},
+    {"sections_wrap", 40, 8, UINT64_MAX - 63, KILN_LOAD_FORMAT,
+     "the section table leaves"},
+    {"section_size", 58, 2, 63, KILN_LOAD_FORMAT, "the section table leaves"},
+    {"no_sections", 60, 2, 0, KILN_LOAD_FORMAT, "the section table leaves"},
+    {"many_sections", 60, 2, 60000, KILN_LOAD_FORMAT, "the section table leaves"},
+    {"text_leaves", SECTION(1, 32), 8, TOTAL, KILN_LOAD_FORMAT,
+     "a section leaves the file"},
+    {"text_wraps", SECTION(1, 24), 8, UINT64_MAX, KILN_LOAD_FORMAT,
+     "a section leaves the file"},
+    {"text_writable", SECTION(1, 8), 8, 7, KILN_LOAD_UNSUPPORTED,
+     "writable and executable"},
+    {"thread_local", SECTION(5, 8), 8, 0x403, KILN_LOAD_UNSUPPORTED,
+     "thread-local memory"},
+    {"alignment", SECTION(1, 48), 8, 3, KILN_LOAD_FORMAT, "a power of two"},
+    {"alignment_huge", SECTION(1, 48), 8, (uint64_t)1 << 40, KILN_LOAD_FORMAT,
+     "a power of two"},
+    {"rel_without_addends", SECTION(2, 4), 4, 9, KILN_LOAD_UNSUPPORTED,
+     "relocations without addends"},
+    {"relocates_nothing", SECTION(2, 44), 4, 77, KILN_LOAD_FORMAT,
+     "relocations are for no section"},
+    {"names_nowhere", SECTION(3, 40), 4, 99, KILN_LOAD_FORMAT, "has no names"},
+    {"names_not_terminated", SECTION(4, 32), 8, 2, KILN_LOAD_FORMAT, "not terminated"},
+    {"symbol_undefined", SYMBOLS + 48 + 6, 2, 0, KILN_LOAD_UNSUPPORTED,
+     "the symbol 'k' is not defined"},
+    {"symbol_common", SYMBOLS + 48 + 6, 2, 0xFFF2, KILN_LOAD_UNSUPPORTED,
+     "the symbol 'k' is not defined"},
+    {"symbol_nowhere", SYMBOLS + 48 + 6, 2, 6, KILN_LOAD_FORMAT,
+     "a symbol lies in no section"},
+    {"symbol_name", SYMBOLS + 48, 4, 8, KILN_LOAD_FORMAT,
+     "a symbol's name leaves the table"},
+    {"relocation_leaves", RELA, 8, 16, KILN_LOAD_FORMAT,
+     "a relocation leaves its section"},
+    {"relocation_half_leaves", RELA, 8, 13, KILN_LOAD_FORMAT,
+     "a relocation leaves its section"},
+    {"relocation_of_no_symbol", RELA + 12, 4, 3, KILN_LOAD_FORMAT,
+     "a relocation names no symbol"},
+    {"relocation_unknown", RELA + 8, 4, 42, KILN_LOAD_UNSUPPORTED,
+     "x86-64 relocation 42 is not known"},
+    {"relocation_far", RELA + 16, 8, (uint64_t)1 << 40, KILN_LOAD_FORMAT,
+     "does not fit 32 bits"},
+    {"bss_is_relocated", SECTION(1, 4), 4, 8, KILN_LOAD_FORMAT,
+     "relocations are for an empty section"},
+    {"bss_too_large", SECTION(5, 32), 8, (uint64_t)1 << 40, KILN_LOAD_FORMAT,
+     "a section"},
+};
+
+/* Linked for x86-64 on any machine. */
+static kiln_load_status link_anywhere(const unsigned char *object, size_t n,
+                                      char text[KILN_LOAD_TEXT]) {
+    kiln_elf e;
+    kiln_arena a;
+    unsigned char *copy = test_malloc(n > 0 ? n : 1); /* reads beyond it are seen */
+    if (n > 0)
+        memcpy(copy, object, n);
+    kiln_load_status st = kiln_elf_open(&e, copy, n, TARGET_MACHINE, text);
+    if (st == KILN_LOAD_OK) {
+        kiln_arena_init(&a);
+        st = kiln_elf_link(&e, kiln_arena_alloc(&a, e.part[KILN_ELF_PARTS]));
+        kiln_elf_find(&e, "k");
+        kiln_elf_fini(&e);
+        kiln_arena_fini(&a);
+    }
+    test_free(copy);
+    return st;
+}
+
+static void check_lie(void **state) {
+    const lie *l = *state;
+    image o = good();
+    char text[KILN_LOAD_TEXT] = "";
+    kiln_elf_put(o.b + l->at, l->value, l->bytes);
+    assert_int_equal(link_anywhere(o.b, o.n, text), l->want);
+    if (strstr(text, l->text) == NULL)
+        fail_msg("'%s' does not hold '%s'", text, l->text);
+}
+
+static void survives_every_truncation(void **state) {
+    const image o = good();
+    (void)state;
+    for (size_t n = 0; n < o.n; n++) {
+        char text[KILN_LOAD_TEXT] = "";
+        link_anywhere(o.b, n, text);
+    }
+}
+
+static void survives_random_bytes(void **state) {
+    kiln_rng rng;
+    (void)state;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int i = 0; i < 20000; i++) {
+        image o = good();
+        char text[KILN_LOAD_TEXT] = "";
+        const int n = (int)kiln_rng_range(&rng, 1, 4);
+        for (int k = 0; k < n; k++)
+            o.b[kiln_rng_range(&rng, 0, TOTAL - 1)] =
+                (unsigned char)kiln_rng_range(&rng, 0, 255);
+        link_anywhere(o.b, o.n, text);
+    }
+}
+
+/* Relocations of AArch64 by the numbers of its ELF supplement: instruction before and
+ * after. */
+typedef struct arm_row {
+    const char *name;
+    uint32_t type;
+    uint64_t at, value, before, after;
+    int bytes;
+    kiln_load_status want;
+} arm_row;
+
+static arm_row arm_rows[] = {
+    {"abs64", 257, 0x1000, 0x123456789ABCDEF0, 0, 0x123456789ABCDEF0, 8, KILN_LOAD_OK},
+    {"prel32", 261, 0x1000, 0xFF0, 0, 0xFFFFFFF0, 4, KILN_LOAD_OK},
+    /* adrp x0, two pages on; and one page back */
+    {"adrp_forward", 275, 0x10FFC, 0x12008, 0x90000000, 0xD0000000, 4, KILN_LOAD_OK},
+    {"adrp_back", 275, 0x10004, 0xF008, 0x90000000, 0xF0FFFFE0, 4, KILN_LOAD_OK},
+    {"adrp_too_far", 275, 0x1000, (uint64_t)1 << 40, 0x90000000, 0, 4,
+     KILN_LOAD_FORMAT},
+    {"add_low12", 277, 0, 0x12345, 0x91000000, 0x910D1400, 4, KILN_LOAD_OK},
+    {"ldr_q", 299, 0, 0x12340, 0x3DC00000, 0x3DC0D000, 4, KILN_LOAD_OK},
+    {"ldr_q_not_aligned", 299, 0, 0x12348, 0x3DC00000, 0, 4, KILN_LOAD_FORMAT},
+    {"call_back", 283, 0x2000, 0x1000, 0x94000000, 0x97FFFC00, 4, KILN_LOAD_OK},
+    {"call_too_far", 283, 0, (uint64_t)1 << 28, 0x94000000, 0, 4, KILN_LOAD_FORMAT},
+    {"unknown", 311, 0, 0, 0, 0, 4, KILN_LOAD_UNSUPPORTED},
+};
+
+static void check_arm(void **state) {
+    const arm_row *r = *state;
+    unsigned char p[8];
+    char text[KILN_LOAD_TEXT] = "";
+    kiln_elf_put(p, r->before, 8);
+    assert_int_equal(kiln_elf_relocate_aarch64(r->type, p, 8, r->at, r->value, text),
+                     r->want);
+    if (r->want == KILN_LOAD_OK)
+        assert_int_equal(kiln_elf_number(p, r->bytes), r->after);
+}
+
+int main(void) {
+    kiln_test_add("runs_a_good_object", runs_a_good_object, NULL);
+    kiln_test_add_rows(check_lie, lies);
+    kiln_test_add("survives_every_truncation", survives_every_truncation, NULL);
+    kiln_test_add("survives_random_bytes", survives_random_bytes, NULL);
+    kiln_test_add_rows(check_arm, arm_rows);
+    return kiln_test_run("loader");
+}
