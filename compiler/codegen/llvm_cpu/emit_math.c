@@ -90,17 +90,22 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
         return kiln_cg_math_sigmoid(g, arg[0], e->lanes);
     case KILN_INTRIN_tanh:
         return kiln_cg_math_tanh(g, arg[0], e->lanes);
-    case KILN_INTRIN_cos:
     case KILN_INTRIN_erf:
+        if (e->dtype != KILN_F64)
+            return kiln_cg_math_erf(g, arg[0], e->lanes);
+        break;
     case KILN_INTRIN_pow:
+        if (e->dtype != KILN_F64)
+            return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
+        break;
+    case KILN_INTRIN_cos:
     case KILN_INTRIN_prefetch:
     case KILN_INTRIN_sin:
     case KILN_N_INTRINS:
         break;
     }
-    kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
-                 "intrinsic '%s' has no generated code yet; use the interpreter",
-                 kiln_intrin_get(e->u.intrin)->name);
+    kiln_cg_fail(g, KILN_ERR_UNSUPPORTED, "intrinsic '%s' of %s has no generated code",
+                 kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(e->dtype));
     return LLVMGetPoison(t);
 }
 
