@@ -25,8 +25,8 @@ static bool divide_linear(const kiln_expr *x, int64_t c, kiln_linear *quotient,
     kiln_linear l;
     if (!kiln_linear_of(x, &l))
         return false;
-    *quotient = (kiln_linear){.constant = 0};
-    *rest = (kiln_linear){.constant = 0};
+    quotient->n = 0;
+    rest->n = 0;
     const int64_t q0 = l.constant / c - (l.constant % c < 0);
     quotient->constant = q0;
     rest->constant = l.constant - q0 * c;

@@ -110,10 +110,10 @@ static void consider(void *user, const kiln_expr *e) {
     collector *c = user;
     kiln_linear l;
     bool uses = false;
-    if (!kiln_comparison_linear(e, &l) || kiln_expr_has_load(e))
+    if (!kiln_comparison_linear(e, &l))
         return;
     const int at = linear_term(&l, c->var, &uses);
-    if (!uses || kiln_walk_proves(c->w, &l))
+    if (!uses || kiln_walk_proves(c->w, &l) || kiln_expr_has_load(e))
         return;
     if (!c->wants_branch && at >= 0)
         cut(c, &l, at);
