@@ -111,6 +111,18 @@ kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x) {
     return kiln_compose_reshape(c, x, 3, joined);
 }
 
+kiln_value *kiln_compose_repeat_heads(kiln_compose *c, kiln_value *x, int64_t group) {
+    const int64_t *d = x->type.dim;
+    const int64_t narrow[] = {d[0], d[1], 1, d[2], d[3]};
+    const int64_t wide[] = {d[0], d[1], group, d[2], d[3]};
+    const int64_t flat[] = {d[0], d[1] * group, d[2], d[3]};
+    if (group == 1)
+        return x;
+    x = kiln_compose_reshape(c, x, 5, narrow);
+    x = kiln_compose_expand(c, x, 5, wide);
+    return kiln_compose_reshape(c, x, 4, flat);
+}
+
 kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
                                int64_t step, int64_t size) {
     int64_t starts[KILN_MAX_RANK] = {0}, steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];

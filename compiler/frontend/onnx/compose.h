@@ -40,6 +40,9 @@ kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x, const int64_t
 /* [B, length, heads * size] to [B, heads, length, size], and back. */
 kiln_value *kiln_compose_split_heads(kiln_compose *c, kiln_value *x, int64_t heads);
 kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x);
+/* Each head of [B, heads, length, size] once for each of the `group` query heads that
+ * share it: [B, heads * group, length, size]. */
+kiln_value *kiln_compose_repeat_heads(kiln_compose *c, kiln_value *x, int64_t group);
 /* Elements [start, start + size * step) of one axis, step apart. */
 kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
                                int64_t step, int64_t size);

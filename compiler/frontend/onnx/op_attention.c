@@ -110,20 +110,6 @@ static void make_bias(kiln_compose *c, attention *a) {
     }
 }
 
-/* Each head of keys or values once for each of the `group` query heads that share it.
- */
-static kiln_value *repeat_heads(kiln_compose *c, kiln_value *x, int64_t group) {
-    const int64_t *d = x->type.dim;
-    const int64_t narrow[] = {d[0], d[1], 1, d[2], d[3]};
-    const int64_t wide[] = {d[0], d[1], group, d[2], d[3]};
-    const int64_t flat[] = {d[0], d[1] * group, d[2], d[3]};
-    if (group == 1)
-        return x;
-    x = kiln_compose_reshape(c, x, 5, narrow);
-    x = kiln_compose_expand(c, x, 5, wide);
-    return kiln_compose_reshape(c, x, 4, flat);
-}
-
 static kiln_value *softmax(kiln_compose *c, const attention *a, kiln_value *scores,
                            kiln_dtype precision) {
     const int64_t last = 3;
@@ -147,7 +133,8 @@ static kiln_value *attend(kiln_compose *c, const attention *a, kiln_dtype precis
     const double cap = kiln_onnx_attr_f(c->cx, c->n, "softcap", 0);
     kiln_value *stage[4];
     kiln_value *q = kiln_compose_scalar(c, &kiln_op_mul, a->q, scale);
-    kiln_value *k = kiln_compose_transpose(c, repeat_heads(c, a->k, group), turn);
+    kiln_value *k =
+        kiln_compose_transpose(c, kiln_compose_repeat_heads(c, a->k, group), turn);
     k = kiln_compose_scalar(c, &kiln_op_mul, k, scale);
     kiln_value *y = stage[RAW] = kiln_compose_2(c, &kiln_op_matmul, q, k);
     if (cap > 0) {
@@ -168,7 +155,8 @@ static kiln_value *attend(kiln_compose *c, const attention *a, kiln_dtype precis
                                             "attribute 'qk_matmul_output_mode' must be "
                                             "in [0, 3], is %" PRId64,
                                             mode));
-    return kiln_compose_2(c, &kiln_op_matmul, y, repeat_heads(c, a->v, group));
+    return kiln_compose_2(c, &kiln_op_matmul, y,
+                          kiln_compose_repeat_heads(c, a->v, group));
 }
 
 static kiln_status check_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,

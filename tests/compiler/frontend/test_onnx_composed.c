@@ -194,6 +194,19 @@ static row placing[] = {
      .text = "inputs 'x' and 'grid' must have shapes"},
 };
 
+static row selection[] = {
+    {"rejects_a_condition_from_outside", "Compress", 11, "x,z", "y",
+     .inputs = {F32("x", "4"), {"z", KILN_ONNX_BOOL, "4"}},
+     .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'condition' must be a constant, it depends on graph input 'z'"},
+    {"rejects_zeros_from_outside", "NonZero", 13, "x", "y", .inputs = {F32("x", "4")},
+     .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'X' must be a constant, it depends on graph input 'x'"},
+    {"rejects_duplicates_from_outside", "Unique", 11, "x", "y",
+     .inputs = {I64("x", "4")}, .fails = KILN_ERR_UNSUPPORTED,
+     .text = "input 'X' must be a constant, it depends on graph input 'x'"},
+};
+
 static kiln_str build(kiln_arena *a, const row *r) {
     kiln_onnx_writer m;
     kiln_onnx_writer_init(&m, a, "g");
@@ -241,5 +254,6 @@ int main(void) {
     kiln_test_add_rows(check, loss);
     kiln_test_add_rows(check, attention);
     kiln_test_add_rows(check, placing);
+    kiln_test_add_rows(check, selection);
     return kiln_test_run("onnx_composed");
 }
