@@ -109,7 +109,7 @@ static void check_function(void **state) {
         x[i] = i < N_SPECIALS
                    ? specials[i]
                    : (float)(r->low + (r->high - r->low) * i / (double)(N - 1));
-        const double v = x[i];
+        const double v = (double)x[i];
         want[i] = (float)kiln_intrin_eval(r->f, &v);
     }
     for (int p = 0; p < n_profiles; p++) {
