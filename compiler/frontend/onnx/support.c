@@ -90,7 +90,23 @@ typedef struct listing {
     bool *is_walked; /* per function */
 } listing;
 
-/* "kiln reads opsets 7 to 12", or NULL when no row has the name. */
+/* Why an operator is not read, or NULL. */
+static const char *reason_of(const kiln_onnx_node *n) {
+    static const struct {
+        const char *name, *why;
+    } refused[] = {
+#define KILN_ONNX_REFUSED(name, why) {name, why},
+#include "compiler/frontend/onnx/onnx_refused.def"
+#undef KILN_ONNX_REFUSED
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (kiln_onnx_is_default_domain(n->domain) &&
+            kiln_str_is(n->op_type, refused[i].name))
+            return refused[i].why;
+    return NULL;
+}
+
+/* "read at opsets 7 to 12"; where no row has the name, why, or NULL. */
 static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     int lo = 0, hi = 0;
     bool is_open = false;
@@ -103,7 +119,7 @@ static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
         is_open = is_open || rows[i].until == 0;
     }
     if (lo == 0)
-        return NULL;
+        return reason_of(n);
     return is_open ? kiln_format(&cx->scratch, "read from opset %d on", lo)
                    : kiln_format(&cx->scratch, "read at opsets %d to %d", lo, hi);
 }
