@@ -9,8 +9,10 @@ static bool product(int64_t x, int64_t y, int64_t *out) {
         *out = 0;
         return true;
     }
+    if (x >= limit || x <= -limit || y >= limit || y <= -limit)
+        return false;
     const int64_t ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
-    if (ax >= limit || ay >= limit || ax > (limit - 1) / ay)
+    if (ax > (limit - 1) / ay)
         return false;
     *out = x * y;
     return true;

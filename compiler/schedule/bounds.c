@@ -272,6 +272,25 @@ static bool is_within(const kiln_stage *st, const kiln_stage *consumer) {
     return st == consumer;
 }
 
+/* Is it computed in the body of the consumer's loop x: attached there or further in? */
+static bool is_inside_loop(const kiln_stage *st, const kiln_stage *consumer,
+                           const kiln_iter *x) {
+    const kiln_iter *at = NULL;
+    while (st != consumer && st->attach == KILN_ATTACH_AT) {
+        at = st->at_iter;
+        st = st->at_stage;
+    }
+    if (st != consumer || at == NULL)
+        return st == consumer;
+    bool inside = false;
+    for (size_t i = 0; i < consumer->leaf.n; i++) {
+        inside = inside || consumer->leaf.v[i] == x;
+        if (consumer->leaf.v[i] == at)
+            return inside;
+    }
+    return false;
+}
+
 /* Loops further in than the attachment run over their ranges: the consumer's own leaves
  * behind x, and all loops of stages that are attached inside. */
 static void relax_inner(kiln_lowering *lo, const kiln_stage *consumer,
@@ -341,7 +360,7 @@ static kiln_status region_at(kiln_lowering *lo, size_t position, kiln_err *err) 
         const kiln_lowered_stage *reader = &lo->stage[c];
         if (reader->leaf == NULL || !kiln_te_reads(reader->te, st->origin))
             continue;
-        if (!is_within(reader->stage, st->at_stage))
+        if (!is_inside_loop(reader->stage, st->at_stage, st->at_iter))
             return kiln_fail(
                 err, KILN_ERR_ARG,
                 "compute_at: '%s' is computed inside '%s', but '%s' reads it outside",

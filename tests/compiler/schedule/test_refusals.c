@@ -236,6 +236,15 @@ static kiln_status read_outside_of_its_loop(fixture *f) {
     return lower(f, args, 2, 1);
 }
 
+static kiln_status read_further_out(fixture *f) {
+    const kiln_te *args[] = {f->x, f->y};
+    kiln_iter *o, *i, *x = kiln_stage_axis(f->st_y, 0);
+    kiln_assert_status_ok(kiln_split(f->st_y, x, 2, &o, &i, &f->err), &f->err);
+    kiln_assert_status_ok(kiln_compute_at(f->st_sum, f->st_y, o, &f->err), &f->err);
+    kiln_assert_status_ok(kiln_compute_at(f->st_scaled, f->st_y, i, &f->err), &f->err);
+    return lower(f, args, 2, 1);
+}
+
 typedef struct row {
     const char *name;
     kiln_status (*call)(fixture *f);
@@ -294,6 +303,8 @@ static row rows[] = {
      "'sum' is attached to loop 'i0' of 'y', which was split"},
     {"lower_wants_readers_inside", read_outside_of_its_loop,
      "but 'sum' reads it outside"},
+    {"lower_wants_readers_in_the_same_loop", read_further_out,
+     "'scaled' is computed inside 'y', but 'sum' reads it outside"},
 };
 
 static void refuses(void **state) {
