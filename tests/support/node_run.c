@@ -73,7 +73,7 @@ static void check_bound(kiln_dtype dtype, int64_t i, double bound, double picked
         return;
     }
     const double most =
-        32 * roundoff(dtype) * fabs(want->f) + 1e-4 * want->magnitude + 1e-4;
+        34 * roundoff(dtype) * fabs(want->f) + 1e-4 * want->magnitude + 1e-4;
     if (!(bound >= 0 && bound <= most))
         fail_msg("element %" PRId64 ": bound %g must be in [0, %g]", i, bound, most);
     if (dtype == KILN_F32 && fabs((double)want->narrow - picked) > bound)

@@ -37,7 +37,7 @@ void kiln_test_node_run(kiln_test_node *t);
 /* Runs, then checks output 0: each element against want(), floats within their dtype's
  * rounding and 1e-13 of the magnitude; each element chosen alone has the same bits as
  * in the whole; its error bound holds for the sum in float (f32) and is not above
- * 1e-4 of the magnitude + 1e-4 + 32 roundings of its dtype. */
+ * 1e-4 of the magnitude + 1e-4 + 34 roundings of its dtype. */
 void kiln_test_node_check(kiln_test_node *t, kiln_test_element_fn want,
                           const void *user);
 
