@@ -168,6 +168,20 @@ static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
     return LLVMGetPoison(type_of(g, e));
 }
 
+/* The smallest number divided by -1 wraps, where the machine would trap: by -1 becomes
+ * the negated number by 1. Any other known divisor is left alone. */
+static void avoid_overflow(kiln_cg *g, const kiln_expr *e, LLVMValueRef *x,
+                           LLVMValueRef *y) {
+    int64_t d = 0;
+    if (!is_signed(e->dtype) || (kiln_x_is_int(e->arg[1], &d) && d != -1))
+        return;
+    const LLVMTypeRef t = kiln_cg_value_type(g, e->dtype);
+    const LLVMValueRef minus =
+        LLVMBuildICmp(g->b, LLVMIntEQ, *y, kiln_cg_int(g, t, -1, e->lanes), "");
+    *x = LLVMBuildSelect(g->b, minus, LLVMBuildNeg(g->b, *x, ""), *x, "");
+    *y = LLVMBuildSelect(g->b, minus, kiln_cg_int(g, t, 1, e->lanes), *y, "");
+}
+
 /* Truncating division corrected where it rounded up. */
 static LLVMValueRef floor_div(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
                               LLVMValueRef y) {
@@ -185,6 +199,7 @@ static LLVMValueRef floor_div(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
         return is_mod ? LLVMBuildAnd(g->b, x, kiln_cg_int(g, st, d - 1, e->lanes), "")
                       : LLVMBuildAShr(g->b, x, kiln_cg_int(g, st, shift, e->lanes), "");
     }
+    avoid_overflow(g, e, &x, &y);
     const LLVMValueRef zero = LLVMConstNull(t);
     const LLVMValueRef r = LLVMBuildSRem(g->b, x, y, "");
     const LLVMValueRef differ =
@@ -223,6 +238,7 @@ static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
     case KILN_EXPR_MUL:
         return LLVMBuildMul(g->b, x, y, "");
     case KILN_EXPR_DIV:
+        avoid_overflow(g, e, &x, &y);
         return sign ? LLVMBuildSDiv(g->b, x, y, "") : LLVMBuildUDiv(g->b, x, y, "");
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
