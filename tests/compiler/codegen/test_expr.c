@@ -190,7 +190,8 @@ static void fill(draw *d, unsigned char *x, int64_t *at) {
     const int64_t dim = N;
     const kiln_type t = kiln_type_make(d->dtype, 1, &dim);
     kiln_wide w = kiln_wide_new(d->a, &t);
-    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 0.0, 1e-40, 65504, -1};
+    static const double odd[] = {
+        (double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 0.0, 1e-40, 65504, -1};
     for (int i = 0; i < N; i++) {
         if (w.f != NULL)
             w.f[i] = pick(d, 4) == 0 ? odd[pick(d, 8)] : 8 * kiln_rng_unit(&d->rng) - 4;
