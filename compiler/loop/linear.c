@@ -11,8 +11,8 @@ static bool product(int64_t x, int64_t y, int64_t *out) {
     }
     if (x >= limit || x <= -limit || y >= limit || y <= -limit)
         return false;
-    const int64_t ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
-    if (ax > (limit - 1) / ay)
+    const int64_t ax = x < 0 ? -x : x, most = (limit - 1) / ax;
+    if (y > most || y < -most)
         return false;
     *out = x * y;
     return true;

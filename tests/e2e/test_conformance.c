@@ -74,6 +74,17 @@ static void every_other_test_names_its_reason(void **state) {
     }
 }
 
+/* Expected data that its own rounding put farther from the exact value than the
+ * folder's tolerance: 1.9e-7 where an inverse transform of real data is exactly 0. */
+static bool is_noise(const char *name) {
+    static const char *const noise[] = {"node/test_dft_inverse",
+                                        "node/test_dft_inverse_opset19"};
+    for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
+        if (strcmp(name, noise[i]) == 0)
+            return true;
+    return false;
+}
+
 static void nothing_is_wrong_without_saying_so(void **state) {
     (void)state;
     need_data();
@@ -86,6 +97,7 @@ static void nothing_is_wrong_without_saying_so(void **state) {
     size_t wrong = 0;
     for (size_t i = 0; i < checks.list.n; i++)
         wrong += checks.list.v[i].outcome == KILN_FAILED &&
+                 !is_noise(checks.list.v[i].name) &&
                  strstr(checks.list.v[i].reason, "elements differ") != NULL;
     assert_int_equal(wrong, 0);
 }

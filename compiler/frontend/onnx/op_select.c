@@ -188,7 +188,7 @@ kiln_status kiln_onnx_import_unique(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     KILN_TRY(optional_axis(cx, n, x, &axis));
     KILN_TRY(read_slices(cx, x, axis, &s));
-    KILN_TRY(kiln_onnx_spend(cx, 5 * 8 * s.n));
+    KILN_TRY(kiln_onnx_spend(cx, INT64_C(40) * s.n));
     const groups g =
         find_groups(kiln_onnx_arena(cx), &s, kiln_onnx_attr_i(cx, n, "sorted", 1) != 0);
     kiln_onnx_set(cx, n, 0, pick(&c, x, axis, g.first, g.n));

@@ -119,8 +119,9 @@ static kiln_test_element lrn_at(const kiln_test_node *t, const void *user,
     IN("x", x)                                                                         \
     IN("s", c)                                                                         \
     IN("b", c)                                                                         \
-    IN("m", c) IN("v", c) "%y = batch_norm(%x, %s, "                                   \
-                          "%b, %m, %v) " rest " output %y"
+    IN("m", c)                                                                         \
+    IN("v", c) "%y = batch_norm(%x, %s, "                                              \
+               "%b, %m, %v) " rest " output %y"
 #define GROUP(x, c, rest)                                                              \
     IN("x", x) IN("s", c) IN("b", c) "%y = group_norm(%x, %s, %b) " rest " output %y"
 #define LRN(x, rest) IN("x", x) "%y = lrn(%x) " rest " output %y"

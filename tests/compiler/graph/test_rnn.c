@@ -227,10 +227,9 @@ static void check_last(const kiln_test_node *t, const row *r) {
         int64_t at[3];
         kiln_test_unravel(i, 3, t->out[1].type.dim, at);
         const state s = run(t, r, at[0], at[1], length_of(t, r, at[1]));
-        kiln_assert_close_f64(&t->out[1].f[i], &(double){s.h[at[2]]}, 1, 0x1p30, 1e-12);
+        kiln_assert_close_f64(&t->out[1].f[i], &s.h[at[2]], 1, 0x1p30, 1e-12);
         if (r->kind == LSTM)
-            kiln_assert_close_f64(&t->out[2].f[i], &(double){s.c[at[2]]}, 1, 0x1p30,
-                                  1e-12);
+            kiln_assert_close_f64(&t->out[2].f[i], &s.c[at[2]], 1, 0x1p30, 1e-12);
     }
 }
 
