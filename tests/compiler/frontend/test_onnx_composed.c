@@ -173,7 +173,7 @@ static row placing[] = {
     {"a_transform_is_a_product", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
      .want = {"f32[4,8]", "matmul(", "f32[1,4,2]"}},
     {"rejects_the_axis_of_parts", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
-     .attrs = {{"axis", -1}}, .fails = KILN_ERR_SHAPE,
+     .attrs = {{"axis", .i = -1}}, .fails = KILN_ERR_SHAPE,
      .text = "the axis must not be the last, which holds the parts"},
     {"rejects_three_parts", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,3")},
      .fails = KILN_ERR_LIMIT, .text = "points of 1 or 2 parts, has 4 of 3"},

@@ -115,13 +115,11 @@ static kiln_test_element lrn_at(const kiln_test_node *t, const void *user,
 }
 
 #define IN(name, type) "input %" name " : " type " "
+#define BATCH_PARAMETERS(c) IN("s", c) IN("b", c) IN("m", c) IN("v", c)
 #define BATCH(x, c, rest)                                                              \
     IN("x", x)                                                                         \
-    IN("s", c)                                                                         \
-    IN("b", c)                                                                         \
-    IN("m", c)                                                                         \
-    IN("v", c) "%y = batch_norm(%x, %s, "                                              \
-               "%b, %m, %v) " rest " output %y"
+    BATCH_PARAMETERS(c)                                                                \
+    "%y = batch_norm(%x, %s, %b, %m, %v) " rest " output %y"
 #define GROUP(x, c, rest)                                                              \
     IN("x", x) IN("s", c) IN("b", c) "%y = group_norm(%x, %s, %b) " rest " output %y"
 #define LRN(x, rest) IN("x", x) "%y = lrn(%x) " rest " output %y"
