@@ -4,15 +4,11 @@
 /* Far from overflow: sums and products of what passes stay inside int64_t. */
 static const int64_t limit = (int64_t)1 << 62;
 
+static uint64_t magnitude(int64_t v) { return v < 0 ? 0 - (uint64_t)v : (uint64_t)v; }
+
 static bool product(int64_t x, int64_t y, int64_t *out) {
-    if (x == 0 || y == 0) {
-        *out = 0;
-        return true;
-    }
-    if (x >= limit || x <= -limit || y >= limit || y <= -limit)
-        return false;
-    const int64_t ax = x < 0 ? -x : x, most = (limit - 1) / ax;
-    if (y > most || y < -most)
+    const uint64_t ax = magnitude(x), ay = magnitude(y), most = (uint64_t)limit - 1;
+    if (ax > most || ay > most || (ay != 0 && ax > most / ay))
         return false;
     *out = x * y;
     return true;
