@@ -9,7 +9,7 @@
 
 /* See kiln_verify_golden in pipeline.h for the reasons. */
 static const double golden_rtol = 1e-4, golden_atol_of_rms = 1e-4;
-static const double golden_atol = 0x1p-21;
+static const double golden_atol = 0x1p-22;
 
 static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err) {
     /* golden.json spells dtypes as numpy does. */

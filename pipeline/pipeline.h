@@ -54,7 +54,7 @@ kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
 /* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or
  * sampled), every case.
  *
- * Tolerance: |got - want| <= 1e-4 * |want| + 1e-4 * rms(output) + 2^-21. The expected
+ * Tolerance: |got - want| <= 1e-4 * |want| + 1e-4 * rms(output) + 2^-22. The expected
  * values were computed in float32 by another runtime. Its rounding errors grow with
  * depth, about sqrt(layers * k) * 2^-24 of the typical magnitude (1e-5 for the deepest
  * model here), while the reference rounds each operator once. The last term: a float32
