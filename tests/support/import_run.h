@@ -28,7 +28,7 @@ typedef struct kiln_test_import_const {
     int type;
     size_t n;
     int64_t i[2];
-    float f[2];
+    float f[4];
 } kiln_test_import_const;
 
 typedef struct kiln_test_import_attr {
@@ -43,7 +43,7 @@ typedef struct kiln_test_import_attr {
     float f;
     const char *text;
     size_t n;
-    int64_t ints[2];
+    int64_t ints[4];
 } kiln_test_import_attr;
 
 #define KILN_I_INT(attr, v)                                                            \

@@ -1,7 +1,9 @@
 /* Attributes of an ONNX node: by name, with a default, and checked for their kind.
+ * Those that the importer did not ask for are refused, so nothing is silently ignored.
  * Source: onnx.proto, AttributeProto. */
 #include "compiler/frontend/onnx/import_core.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -19,15 +21,26 @@ static const char *const kind_names[] = {"of no kind", "a float",  "an int",
                                          "a string",   "a tensor", "a graph",
                                          "floats",     "ints",     "strings"};
 
-const kiln_onnx_attr *kiln_onnx_find_attr(const kiln_onnx_node *n, const char *name) {
-    for (size_t i = 0; i < n->n_attribute; i++)
-        if (kiln_str_is(n->attribute[i].name, name))
-            return &n->attribute[i];
-    return NULL;
+/* Index of the attribute; n_attribute: absent. */
+static size_t index_of(const kiln_onnx_node *n, const char *name) {
+    size_t i = 0;
+    while (i < n->n_attribute && !kiln_str_is(n->attribute[i].name, name))
+        i++;
+    return i;
 }
 
 bool kiln_onnx_has_attr(const kiln_onnx_node *n, const char *name) {
-    return kiln_onnx_find_attr(n, name) != NULL;
+    return index_of(n, name) < n->n_attribute;
+}
+
+const kiln_onnx_attr *kiln_onnx_find_attr(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                          const char *name) {
+    const size_t i = index_of(n, name);
+    if (i == n->n_attribute)
+        return NULL;
+    KILN_ASSERT(n == cx->node, "an importer reads attributes of another node");
+    cx->attrs_read.bits[i / 64] |= UINT64_C(1) << (i % 64);
+    return &n->attribute[i];
 }
 
 /* Files of IR versions 1 and 2 leave the type out, as some writers do for empty lists.
@@ -53,7 +66,7 @@ static bool is_kind(const kiln_onnx_attr *a, int64_t kind) {
 
 static const kiln_onnx_attr *get(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                  const char *name, int64_t kind) {
-    const kiln_onnx_attr *const a = kiln_onnx_find_attr(n, name);
+    const kiln_onnx_attr *const a = kiln_onnx_find_attr(cx, n, name);
     if (a == NULL || is_kind(a, kind))
         return a;
     const bool is_known = a->type >= 0 && a->type <= ATTR_STRINGS;
@@ -119,6 +132,81 @@ const kiln_onnx_graph *kiln_onnx_attr_graph(kiln_onnx_cx *cx, const kiln_onnx_no
                                             const char *name) {
     const kiln_onnx_attr *const a = get(cx, n, name, ATTR_GRAPH);
     return a == NULL ? NULL : a->g;
+}
+
+/* ---- attributes that nothing asked for
+ * -------------------------------------------------- */
+
+typedef struct ignored {
+    const char *op; /* "": any of the default domain */
+    const char *attr;
+    int since, until; /* opsets; until 0: still */
+} ignored;
+
+/* Without effect on what is computed, each for its reason. */
+static bool is_harmless(const kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                        kiln_str attr) {
+    static const ignored list[] = {
+#define KILN_ONNX_IGNORED(op, attr, since, until, why) {op, attr, since, until},
+#include "compiler/frontend/onnx/onnx_ignored.def"
+#undef KILN_ONNX_IGNORED
+    };
+    /* Names that the specification keeps for tools' own marks. */
+    if (attr.n >= 2 && attr.p[0] == '_' && attr.p[1] == '_')
+        return true;
+    if (!kiln_onnx_is_default_domain(n->domain))
+        return false;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (kiln_str_is(attr, list[i].attr) &&
+            (list[i].op[0] == '\0' || kiln_str_is(n->op_type, list[i].op)) &&
+            cx->version >= list[i].since &&
+            (list[i].until == 0 || cx->version <= list[i].until))
+            return true;
+    return false;
+}
+
+kiln_status kiln_onnx_check_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        const kiln_str name = n->attribute[i].name;
+        if ((cx->attrs_read.bits[i / 64] >> (i % 64) & 1) != 0 ||
+            is_harmless(cx, n, name))
+            continue;
+        const char *const text = kiln_onnx_show(cx, name);
+        for (size_t k = 0; k < i; k++)
+            if (kiln_str_eq(n->attribute[k].name, name))
+                return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                      "attribute '%s' is given twice", text);
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "attribute '%s' of %s-%" PRId64
+                              " is not known to kiln and may change the result; "
+                              "export without it or with another opset",
+                              text, kiln_onnx_show(cx, n->op_type), cx->version);
+    }
+    return KILN_OK;
+}
+
+static bool has_name(const kiln_str *list, size_t n, kiln_str name) {
+    for (size_t i = 0; i < n; i++)
+        if (kiln_str_eq(list[i], name))
+            return true;
+    return false;
+}
+
+kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                       const kiln_onnx_function *fn) {
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        const kiln_str name = n->attribute[i].name;
+        bool is_known = has_name(fn->attribute, fn->n_attribute, name);
+        for (size_t k = 0; !is_known && k < fn->n_attribute_default; k++)
+            is_known = kiln_str_eq(fn->attribute_default[k].name, name);
+        if (!is_known && !is_harmless(cx, n, name))
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "function '%s' has no attribute '%s'; declare it "
+                                  "there or export without it",
+                                  kiln_onnx_show(cx, fn->name),
+                                  kiln_onnx_show(cx, name));
+    }
+    return KILN_OK;
 }
 
 /* ---- attribute references inside functions

@@ -161,10 +161,13 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
                               KILN_ONNX_MAX_ATTRS, n->n_attribute);
     KILN_TRY(kiln_onnx_resolve_attrs(cx, n, &n));
     cx->node = n;
+    cx->attrs_read = (kiln_onnx_attr_set){0};
     KILN_TRY(check_inputs(cx, n));
     cx->first_value = cx->scope->g->values.n;
-    if (fn != NULL)
+    if (fn != NULL) {
+        KILN_TRY(kiln_onnx_check_call_attrs(cx, n, fn));
         return kiln_onnx_call(cx, n, fn);
+    }
     cx->row = kiln_onnx_find(n->domain, n->op_type, cx->version);
     KILN_ASSERT(cx->row != NULL, "kiln_onnx_check_support let an operator pass");
     const kiln_status st = cx->row->import(cx, n);
@@ -173,6 +176,7 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
         return cx->attr_err.status;
     }
     KILN_TRY(st);
+    KILN_TRY(kiln_onnx_check_attrs(cx, n));
     return check_results(cx, n);
 }
 
@@ -182,6 +186,7 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const kiln_onnx_node *const node = cx->node;
     const int64_t version = cx->version;
     const size_t first = cx->first_value;
+    const kiln_onnx_attr_set attrs_read = cx->attrs_read;
     const kiln_status st = run_importer(cx, n);
     if (st != KILN_OK)
         kiln_note(cx->err, "importing node %s, opset %" PRId64,
@@ -190,6 +195,7 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     cx->node = node;
     cx->version = version;
     cx->first_value = first;
+    cx->attrs_read = attrs_read;
     return st;
 }
 

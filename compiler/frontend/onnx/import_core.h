@@ -49,6 +49,11 @@ typedef struct kiln_onnx_scope {
 /* Stands in a scope for an optional input that a function call leaves out. */
 extern kiln_value kiln_onnx_absent;
 
+/* Which attributes of a node its importer asked for, by index. */
+typedef struct kiln_onnx_attr_set {
+    uint64_t bits[KILN_ONNX_MAX_ATTRS / 64];
+} kiln_onnx_attr_set;
+
 struct kiln_onnx_cx {
     kiln_arena *arena;  /* model lifetime; borrowed */
     kiln_arena scratch; /* released with the import */
@@ -66,6 +71,7 @@ struct kiln_onnx_cx {
     int64_t version;
     size_t first_value; /* values of the target graph from here on are the node's own */
     kiln_err attr_err;  /* the first attribute of a wrong kind */
+    kiln_onnx_attr_set attrs_read;
 
     kiln_map functions;                  /* by domain, name and overload */
     kiln_map dim_params;                 /* symbolic dimension -> kiln_onnx_bound_dim */
@@ -146,7 +152,15 @@ kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
                                   size_t n_actual, kiln_value **outs);
 
 /* ---- attrs.c ---- */
-const kiln_onnx_attr *kiln_onnx_find_attr(const kiln_onnx_node *n, const char *name);
+/* NULL: absent. Remembers that it was asked for. */
+const kiln_onnx_attr *kiln_onnx_find_attr(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                          const char *name);
+/* After the importer is done: KILN_ERR_UNSUPPORTED for an attribute that it never asked
+ * for, unless onnx_ignored.def says why that is harmless. */
+kiln_status kiln_onnx_check_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n);
+/* A call's attributes must be declared by the function. */
+kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                       const kiln_onnx_function *fn);
 /* A copy of the node whose attribute references are replaced by what the call gives. */
 kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                     const kiln_onnx_node **out);

@@ -36,13 +36,13 @@ kiln_status kiln_onnx_import_constant(kiln_onnx_cx *cx, const kiln_onnx_node *n)
         kiln_onnx_set(cx, n, 0, v);
         return KILN_OK;
     }
-    if ((a = kiln_onnx_find_attr(n, "value_float")) != NULL)
+    if ((a = kiln_onnx_find_attr(cx, n, "value_float")) != NULL)
         return set_data(cx, n, KILN_F32, 0, 1, &a->f);
-    if ((a = kiln_onnx_find_attr(n, "value_int")) != NULL)
+    if ((a = kiln_onnx_find_attr(cx, n, "value_int")) != NULL)
         return set_data(cx, n, KILN_I64, 0, 1, &a->i);
-    if ((a = kiln_onnx_find_attr(n, "value_floats")) != NULL)
+    if ((a = kiln_onnx_find_attr(cx, n, "value_floats")) != NULL)
         return set_data(cx, n, KILN_F32, 1, a->n_floats, a->floats);
-    if ((a = kiln_onnx_find_attr(n, "value_ints")) != NULL)
+    if ((a = kiln_onnx_find_attr(cx, n, "value_ints")) != NULL)
         return set_data(cx, n, KILN_I64, 1, a->n_ints, a->ints);
     if (kiln_onnx_has_attr(n, "value_string") || kiln_onnx_has_attr(n, "value_strings"))
         return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,

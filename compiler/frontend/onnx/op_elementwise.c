@@ -55,6 +55,7 @@ kiln_status kiln_onnx_import_unary(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 static kiln_status align_legacy(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 const kiln_value *x, kiln_value **y) {
     const kiln_type *t = &(*y)->type;
+    const int64_t given_axis = kiln_onnx_attr_i(cx, n, "axis", 0);
     if (kiln_onnx_attr_i(cx, n, "broadcast", 0) == 0) {
         if (kiln_type_same_shape(&x->type, t))
             return KILN_OK;
@@ -69,8 +70,7 @@ static kiln_status align_legacy(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     if (t->rank == 0 || !kiln_onnx_has_attr(n, "axis"))
         return KILN_OK;
     int axis = 0;
-    KILN_TRY(kiln_axis_normalize(kiln_onnx_attr_i(cx, n, "axis", 0), x->type.rank,
-                                 &axis, kiln_onnx_err(cx)));
+    KILN_TRY(kiln_axis_normalize(given_axis, x->type.rank, &axis, kiln_onnx_err(cx)));
     if (axis + t->rank > x->type.rank)
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,

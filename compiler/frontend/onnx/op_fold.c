@@ -129,6 +129,10 @@ static kiln_status pooled_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "input 'X' must have shape [N, C, ...], has rank %d",
                               x->type.rank);
+    if (kiln_onnx_has_attr(n, "dilations") || kiln_onnx_has_attr(n, "auto_pad"))
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "attributes 'dilations' and 'auto_pad' are not known "
+                              "here; export without them");
     KILN_TRY(kiln_onnx_read_spatial(cx, n, x, NULL, &s));
     for (int i = 0; i < s.n; i++) {
         if (s.in[i] > KILN_MAX_ELEMS / s.strides[i])

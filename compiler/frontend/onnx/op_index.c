@@ -59,8 +59,10 @@ kiln_status kiln_onnx_import_split(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
                               "%" PRId64,
                               n_out, num_outputs);
     const int64_t *sizes = NULL;
-    size_t count = kiln_onnx_attr_ints(cx, n, "split", &sizes);
-    if (v != NULL)
+    size_t count = 0;
+    if (kiln_onnx_version(cx) < 13)
+        count = kiln_onnx_attr_ints(cx, n, "split", &sizes);
+    else if (v != NULL)
         KILN_TRY(kiln_onnx_const_ints(cx, v, "split", &sizes, &count));
     int64_t *even = kiln_array(kiln_onnx_arena(cx), int64_t, n_out);
     if (sizes == NULL && count == 0) {

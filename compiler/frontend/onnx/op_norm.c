@@ -16,6 +16,8 @@ kiln_status kiln_onnx_import_batch_norm(kiln_onnx_cx *cx, const kiln_onnx_node *
     bool trains = kiln_onnx_attr_i(cx, n, "training_mode", 0) != 0;
     for (int i = 1; i < kiln_onnx_n_out(n); i++)
         trains = trains || kiln_onnx_wants(n, i);
+    if (kiln_onnx_version(cx) < 7)
+        trains = trains || kiln_onnx_attr_i(cx, n, "is_test", 0) == 0;
     if (trains)
         return kiln_onnx_fail(
             cx, KILN_ERR_UNSUPPORTED,
@@ -77,9 +79,26 @@ static kiln_status per_channel(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return kiln_onnx_reshape(cx, n, *v, 1, &channels, v);
 }
 
+/* The dtype that the moments of x have on the way. kiln takes f32 or, where x has more
+ * digits, those of x; fewer are not imitated. */
+static kiln_status check_stash(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                               const kiln_value *x) {
+    kiln_dtype stash;
+    KILN_TRY(kiln_onnx_dtype(kiln_onnx_attr_i(cx, n, "stash_type", 1), &stash,
+                             kiln_onnx_err(cx)));
+    if (stash == KILN_F32 || stash == x->type.dtype)
+        return KILN_OK;
+    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                          "attribute 'stash_type' must be f32 or the dtype of 'X', %s, "
+                          "is %s; export with stash_type = 1",
+                          kiln_dtype_name(x->type.dtype), kiln_dtype_name(stash));
+}
+
 kiln_status kiln_onnx_import_group_norm(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *in[3];
     KILN_TRY(need_channels(cx, n, in));
+    if (kiln_onnx_version(cx) >= 21)
+        KILN_TRY(check_stash(cx, n, in[0]));
     const int64_t channels = in[0]->type.dim[1];
     const int64_t groups = kiln_onnx_attr_i(cx, n, "num_groups", 0);
     if (groups < 1 || channels % groups != 0)
@@ -117,6 +136,7 @@ kiln_status kiln_onnx_import_rms_norm(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     kiln_value *in[2], *y;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "scale", &in[1]));
+    KILN_TRY(check_stash(cx, n, in[0]));
     const kiln_attr_arg args[] = {
         kiln_arg_int("axis", kiln_onnx_attr_i(cx, n, "axis", -1)),
         kiln_arg_float("epsilon", kiln_onnx_attr_f(cx, n, "epsilon", 1e-5)),

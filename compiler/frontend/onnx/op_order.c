@@ -24,10 +24,12 @@ static kiln_status one_int(kiln_onnx_cx *cx, kiln_value *v, const char *name,
 
 kiln_status kiln_onnx_import_topk(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *v, *outs[2];
-    int64_t k = kiln_onnx_attr_i(cx, n, "k", 0);
+    int64_t k;
     int axis;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
-    if (kiln_onnx_version(cx) >= 10) {
+    if (kiln_onnx_version(cx) < 10) {
+        k = kiln_onnx_attr_i(cx, n, "k", 0);
+    } else {
         KILN_TRY(kiln_onnx_need(cx, n, 1, "K", &v));
         KILN_TRY(one_int(cx, v, "K", &k));
     }
@@ -187,6 +189,13 @@ kiln_status kiln_onnx_import_range(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "start", &v[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "limit", &v[1]));
     KILN_TRY(kiln_onnx_need(cx, n, 2, "delta", &v[2]));
+    const int64_t f32 = 1; /* of TensorProto.DataType */
+    if (kiln_onnx_version(cx) >= 27 &&
+        kiln_onnx_attr_i(cx, n, "stash_type", f32) != f32)
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "attribute 'stash_type' must be f32: numbers of fewer "
+                              "digits are not imitated on the way; export with "
+                              "stash_type = 1");
     return kiln_dtype_is_float(v[0]->type.dtype) ? range_floats(cx, n, v)
                                                  : range_ints(cx, n, v);
 }

@@ -36,12 +36,11 @@ static kiln_status place_pads(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 /* The margin's value as a scalar: input 2, or up to opset 10 the attribute. NULL: zero.
  */
 static kiln_status pad_value(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
-                             kiln_value **out) {
+                             double given, kiln_value **out) {
     *out = NULL;
     if (kiln_onnx_version(cx) < 11) {
-        const double v = kiln_onnx_attr_f(cx, n, "value", 0);
-        if (v != 0)
-            *out = kiln_onnx_scalar(cx, x->type.dtype, v);
+        if (given != 0)
+            *out = kiln_onnx_scalar(cx, x->type.dtype, given);
         return KILN_OK;
     }
     kiln_value *v = kiln_onnx_in(cx, n, 2);
@@ -70,15 +69,19 @@ kiln_status kiln_onnx_import_pad(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
             "wrap; is '%s'",
             kiln_str_printable(kiln_onnx_arena(cx), name, 32));
     const int64_t *given = NULL;
-    size_t count = kiln_onnx_attr_ints(cx, n, "pads", &given);
-    if (kiln_onnx_version(cx) >= 11) {
+    size_t count = 0;
+    double value = 0; /* means something in mode constant only, but may stand there */
+    if (kiln_onnx_version(cx) < 11) {
+        count = kiln_onnx_attr_ints(cx, n, "pads", &given);
+        value = kiln_onnx_attr_f(cx, n, "value", 0);
+    } else {
         KILN_TRY(kiln_onnx_need(cx, n, 1, "pads", &v));
         KILN_TRY(kiln_onnx_const_ints(cx, v, "pads", &given, &count));
     }
     int64_t pads[2 * KILN_MAX_RANK] = {0};
     KILN_TRY(place_pads(cx, n, in[0], given, count, pads));
     if (mode == modes[0])
-        KILN_TRY(pad_value(cx, n, in[0], &in[1]));
+        KILN_TRY(pad_value(cx, n, in[0], value, &in[1]));
     const kiln_attr_arg args[] = {
         kiln_arg_word("mode", mode),
         kiln_arg_ints("pads", pads, 2 * (size_t)in[0]->type.rank)};

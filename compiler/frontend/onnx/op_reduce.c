@@ -3,11 +3,15 @@
  * ReduceSum takes its axes as an operand since opset 13, the others since 18. */
 #include "compiler/frontend/onnx/onnx_internal.h"
 
+static bool read_keepdims(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    return kiln_onnx_attr_i(cx, n, "keepdims", 1) != 0;
+}
+
 static kiln_status emit_reduce(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
-                               const int64_t *axes, size_t n_axes) {
+                               const int64_t *axes, size_t n_axes, bool keepdims) {
     const kiln_attr_arg args[] = {
         kiln_arg_ints("axes", axes, n_axes),
-        kiln_arg_bool("keepdims", kiln_onnx_attr_i(cx, n, "keepdims", 1) != 0),
+        kiln_arg_bool("keepdims", keepdims),
     };
     kiln_value *y = NULL;
     KILN_TRY(kiln_onnx_emit1(cx, n, kiln_onnx_row(cx)->op, x, args, 2, &y));
@@ -47,7 +51,7 @@ kiln_status kiln_onnx_import_reduce_attr(kiln_onnx_cx *cx, const kiln_onnx_node 
     const int64_t *axes = NULL;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
     const size_t n_axes = kiln_onnx_attr_ints(cx, n, "axes", &axes);
-    return emit_reduce(cx, n, x, axes, n_axes);
+    return emit_reduce(cx, n, x, axes, n_axes, read_keepdims(cx, n));
 }
 
 /* Axes as an operand. */
@@ -58,9 +62,11 @@ kiln_status kiln_onnx_import_reduce(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
     if (operand != NULL)
         KILN_TRY(kiln_onnx_const_ints(cx, operand, "axes", &axes, &n_axes));
-    if (n_axes == 0 && kiln_onnx_attr_i(cx, n, "noop_with_empty_axes", 0) != 0)
+    const bool is_noop = kiln_onnx_attr_i(cx, n, "noop_with_empty_axes", 0) != 0;
+    const bool keepdims = read_keepdims(cx, n);
+    if (n_axes == 0 && is_noop)
         return reduce_nothing(cx, n, x);
-    return emit_reduce(cx, n, x, axes, n_axes);
+    return emit_reduce(cx, n, x, axes, n_axes, keepdims);
 }
 
 kiln_status kiln_onnx_import_arg(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
@@ -68,7 +74,7 @@ kiln_status kiln_onnx_import_arg(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
     const kiln_attr_arg args[] = {
         kiln_arg_int("axis", kiln_onnx_attr_i(cx, n, "axis", 0)),
-        kiln_arg_bool("keepdims", kiln_onnx_attr_i(cx, n, "keepdims", 1) != 0),
+        kiln_arg_bool("keepdims", read_keepdims(cx, n)),
         kiln_arg_bool("select_last_index",
                       kiln_onnx_attr_i(cx, n, "select_last_index", 0) != 0),
     };

@@ -96,7 +96,7 @@ static kiln_status keep_ratio(kiln_onnx_cx *cx, request *r, bool is_larger,
     return KILN_OK;
 }
 
-static kiln_status take_sizes(kiln_onnx_cx *cx, const kiln_onnx_node *node, request *r,
+static kiln_status take_sizes(kiln_onnx_cx *cx, kiln_str policy, request *r,
                               const int64_t *size, size_t n, const int *axis,
                               size_t n_axes) {
     if (n != n_axes || n == 0)
@@ -112,8 +112,6 @@ static kiln_status take_sizes(kiln_onnx_cx *cx, const kiln_onnx_node *node, requ
         r->size[k] = size[i];
         r->scale[k] = (double)size[i] / (double)r->in[k];
     }
-    const kiln_str policy =
-        kiln_onnx_attr_s(cx, node, "keep_aspect_ratio_policy", "stretch");
     if (kiln_str_is(policy, "stretch"))
         return KILN_OK;
     const bool is_larger = kiln_str_is(policy, "not_smaller");
@@ -252,6 +250,9 @@ kiln_status kiln_onnx_import_resize(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     words w;
     size_t n_axes = 0, count = 0;
     int axis[KILN_MAX_RANK];
+    /* Means something for sizes only, but may stand beside scales. */
+    const kiln_str policy =
+        kiln_onnx_attr_s(cx, n, "keep_aspect_ratio_policy", "stretch");
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     KILN_TRY(word_of(cx, n, "mode", "nearest", modes, &w.mode));
     KILN_TRY(word_of(cx, n, "coordinate_transformation_mode", "half_pixel", coordinates,
@@ -270,7 +271,7 @@ kiln_status kiln_onnx_import_resize(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     } else {
         const int64_t *v = NULL;
         KILN_TRY(kiln_onnx_const_ints(cx, sizes, "sizes", &v, &count));
-        KILN_TRY(take_sizes(cx, n, &r, v, count, axis, n_axes));
+        KILN_TRY(take_sizes(cx, policy, &r, v, count, axis, n_axes));
     }
     if (kiln_str_is(kiln_str_from(w.coordinates), "tf_crop_and_resize"))
         KILN_TRY(take_roi(cx, &r, kiln_onnx_in(cx, n, 1), axis, n_axes));

@@ -61,6 +61,18 @@ void kiln_onnx_same_pads(kiln_onnx_spatial *s) {
     }
 }
 
+/* Both would say how much padding there is. */
+static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_onnx_spatial *s) {
+    for (int i = 0; i < 2 * s->n; i++)
+        if (s->pads[i] != 0)
+            return kiln_onnx_fail(cx, KILN_ERR_PARSE,
+                                  "attribute 'pads' must be absent or 0 where "
+                                  "'auto_pad' decides, has %" PRId64
+                                  "; export with one of them",
+                                  s->pads[i]);
+    return KILN_OK;
+}
+
 kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                    const kiln_value *x, const int64_t *kernel,
                                    kiln_onnx_spatial *s) {
@@ -77,15 +89,16 @@ kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     const kiln_str mode = kiln_onnx_attr_s(cx, n, "auto_pad", "NOTSET");
     s->is_upper = kiln_str_is(mode, "SAME_UPPER");
     s->is_same = s->is_upper || kiln_str_is(mode, "SAME_LOWER");
+    KILN_TRY(read_list(cx, n, "pads", 2 * s->n, 0, 0, s->pads));
     if (s->is_same || kiln_str_is(mode, "VALID"))
-        return KILN_OK;
+        return check_no_pads(cx, s);
     if (mode.n != 0 && !kiln_str_is(mode, "NOTSET"))
         return kiln_onnx_fail(
             cx, KILN_ERR_PARSE,
             "attribute 'auto_pad' must be NOTSET, SAME_UPPER, SAME_LOWER "
             "or VALID, is '%s'",
             kiln_str_printable(kiln_onnx_arena(cx), mode, 40));
-    return read_list(cx, n, "pads", 2 * s->n, 0, 0, s->pads);
+    return KILN_OK;
 }
 
 void kiln_onnx_spatial_args(const kiln_onnx_spatial *s, kiln_attr_arg *args) {
