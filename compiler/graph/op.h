@@ -88,6 +88,9 @@ struct kiln_eval_cx {
     kiln_err *err;
 };
 
+typedef struct kiln_compute_cx kiln_compute_cx; /* tensor/compute.h */
+typedef struct kiln_expr kiln_expr;             /* tensor/expr.h */
+
 struct kiln_op_def {
     const char *name; /* spelling in graph text */
     const char *doc;  /* one sentence; formula where there is one */
@@ -118,6 +121,13 @@ struct kiln_op_def {
      */
     int64_t (*region_runs)(const kiln_node *n);
     kiln_bound (*error_bound)(const kiln_node *n);
+    /* What the operator computes, as tensor expressions (tensor/compute.h). NULL: no
+     * kernel comes of it (control flow, or the executor runs it). */
+    kiln_status (*compute)(const kiln_node *n, kiln_compute_cx *cx);
+    /* Its scalar meaning for the shared computes of op_compute.h, beside f1 / f2. */
+    const kiln_expr *(*x1)(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr);
+    const kiln_expr *(*x2)(kiln_arena *a, const kiln_expr *x, const kiln_expr *y,
+                           const kiln_attr *attr);
 
     /* Scalar meaning of element-wise operators, used by the shared infer and eval of
      * op_common.h. `attr` is the node's. An operator has those that make sense for its

@@ -14,7 +14,6 @@
 
 #include "compiler/graph/graph.h"
 
-typedef struct kiln_expr kiln_expr;
 typedef struct kiln_te kiln_te;         /* tensor.h */
 typedef struct kiln_buffer kiln_buffer; /* loop/loop.h */
 

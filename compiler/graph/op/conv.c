@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "compiler/graph/op/conv_f64.h"
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum { X, W, BIAS };
 enum { GROUPS = KILN_WINDOW_N_ATTR, N_ATTR };
@@ -160,6 +160,72 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = n_terms(n) + 2};
 }
 
+/* The reduction runs over tail lanes too where they are zero: whole blocks need no
+ * guard. */
+static int64_t reduced_channels(const kiln_compute_cx *cx) {
+    const kiln_type *x = &cx->in[X].type, *w = &cx->in[W].type;
+    const int64_t c = w->dim[1];
+    if (!cx->trust_tails || c != x->dim[1])
+        return c;
+    const int64_t bx = kiln_type_blocked(x, 1), bw = kiln_type_blocked(w, 1);
+    const int64_t whole = bx % bw == 0 ? bx : bw;
+    return bx % bw != 0 && bw % bx != 0 ? c : (c + whole - 1) / whole * whole;
+}
+
+/* Reduction axes: channel within the group, then the taps. */
+static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y,
+                                    const kiln_window *w, const kiln_te_value *x,
+                                    const kiln_expr *const *index) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *wt = &cx->in[W].type;
+    const int64_t groups = cx->node->attr[GROUPS].i;
+    static const char *const name[] = {"k0", "k1", "k2", "k3", "k4", "k5"};
+    const kiln_axis *axis[1 + KILN_MAX_SPATIAL];
+    const kiln_expr *xi[KILN_MAX_RANK] = {index[0]}, *wi[KILN_MAX_RANK] = {index[1]};
+    axis[0] = kiln_te_reduce_axis(y, "ic", reduced_channels(cx));
+    wi[1] = xi[1] = kiln_axis_var(a, axis[0]);
+    if (groups > 1) {
+        const kiln_expr *g = kiln_compute_div(cx, index[1], wt->dim[0] / groups);
+        xi[1] = kiln_x_add(a, kiln_x_mul(a, g, kiln_x_index(a, wt->dim[1])), xi[1]);
+    }
+    for (int i = 0; i < w->n; i++) {
+        axis[1 + i] = kiln_te_reduce_axis(y, name[i], w->kernel[i]);
+        wi[2 + i] = kiln_axis_var(a, axis[1 + i]);
+        xi[2 + i] =
+            kiln_x_add(a, kiln_x_mul(a, index[2 + i], kiln_x_index(a, w->stride[i])),
+                       kiln_x_mul(a, wi[2 + i], kiln_x_index(a, w->dilation[i])));
+    }
+    const kiln_expr *product =
+        kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read_value(cx, x, xi)),
+                   kiln_compute_widened(cx, kiln_compute_read(cx, W, wi)));
+    return kiln_te_sum(y, product, axis, 1 + w->n);
+}
+
+/* Stages: "pad" where there is padding, "conv", and "bias" where there is one. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te_value x, sum;
+    kiln_window w;
+    KILN_TRY(read_window(n, &w, cx->err));
+    KILN_TRY(kiln_compute_pad(cx, &cx->in[X], &w,
+                              kiln_x_number(cx->arena, cx->in[X].type.dtype, 0), &x));
+    const bool has_bias = kiln_has_in(n, BIAS);
+    kiln_te *y = kiln_compute_begin(cx, has_bias ? "conv" : "", t, index);
+    y->tag = "conv";
+    const kiln_expr *body = contraction(cx, y, &w, &x, index);
+    if (!has_bias)
+        return kiln_compute_end(cx, 0, y, body);
+    KILN_TRY(kiln_compute_inner(cx, y, t, body, &sum));
+    kiln_te *z = kiln_compute_begin(cx, "", t, index);
+    z->tag = "bias";
+    const kiln_expr *bias =
+        kiln_compute_widened(cx, kiln_compute_read(cx, BIAS, index + 1));
+    return kiln_compute_end(
+        cx, 0, z,
+        kiln_x_add(cx->arena, kiln_compute_read_value(cx, &sum, index), bias));
+}
+
 const kiln_op_def kiln_op_conv = {
     .name = "conv",
     .doc = "Convolution: y[b,o,p] = bias[o] + sum over c and t of "
@@ -177,4 +243,5 @@ const kiln_op_def kiln_op_conv = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -7,8 +7,7 @@
 #include <inttypes.h>
 
 #include "compiler/graph/op/gemm_f64.h"
-#include "compiler/graph/op/op_common.h"
-#include "compiler/graph/op/window.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum { A, B };
 
@@ -172,6 +171,44 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = n_terms(n) + 1};
 }
 
+/* An operand's indexes: y's batch indexes where it is not stretched, then its own two.
+ */
+static const kiln_expr *operand(const kiln_compute_cx *cx, int i, int n_batch,
+                                const kiln_expr *const *batch, const kiln_expr *row,
+                                const kiln_expr *col) {
+    const kiln_type *t = &cx->in[i].type;
+    const kiln_expr *at[KILN_MAX_RANK];
+    const int own = t->rank - 2;
+    for (int axis = 0; axis < own; axis++)
+        at[axis] = t->dim[axis] == 1 ? kiln_x_index(cx->arena, 0)
+                                     : batch[n_batch - own + axis];
+    if (own >= 0) {
+        at[own] = row;
+        at[own + 1] = col;
+    } else {
+        at[0] = row == NULL ? col : row;
+    }
+    return kiln_compute_widened(cx, kiln_compute_read(cx, i, at));
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    plan p;
+    KILN_TRY(make_plan(n, &p, cx->err));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    y->tag = "matmul";
+    const kiln_axis *axis = kiln_te_reduce_axis(y, "k", p.k);
+    const kiln_expr *k = kiln_axis_var(cx->arena, axis);
+    const bool has_row = n->in[A]->type.rank > 1, has_col = n->in[B]->type.rank > 1;
+    const int at = p.n_batch_axes;
+    const kiln_expr *row = has_row ? index[at] : NULL;
+    const kiln_expr *col = has_col ? index[at + (has_row ? 1 : 0)] : NULL;
+    const kiln_expr *product =
+        kiln_x_mul(cx->arena, operand(cx, A, at, index, row, k),
+                   operand(cx, B, at, index, has_col ? k : NULL, has_col ? col : k));
+    return kiln_compute_end(cx, 0, y, kiln_te_sum(y, product, &axis, 1));
+}
+
 const kiln_op_def kiln_op_matmul = {
     .name = "matmul",
     .doc = "Matrix product over the last two axes, batch axes broadcast: y[i,j] = sum "
@@ -188,4 +225,5 @@ const kiln_op_def kiln_op_matmul = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

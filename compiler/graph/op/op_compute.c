@@ -1,0 +1,59 @@
+/* Tensor expressions of whole families. */
+#include "compiler/graph/op/op_compute.h"
+
+kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, index));
+    return kiln_compute_end(cx, 0, y, n->op->x1(cx->arena, x, n->attr));
+}
+
+kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK], *x[2];
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    for (int i = 0; i < 2; i++)
+        x[i] = kiln_compute_widened(cx,
+                                    kiln_compute_read_broadcast(cx, i, t->rank, index));
+    return kiln_compute_end(cx, 0, y, n->op->x2(cx->arena, x[0], x[1], n->attr));
+}
+
+/* How far windows reach along an axis, counted from the first padded position. */
+static int64_t reach(const kiln_window *w, int axis) {
+    return (w->out[axis] - 1) * w->stride[axis] + kiln_window_extent(w, axis);
+}
+
+static const kiln_expr *within(kiln_arena *a, const kiln_expr *e, int64_t begin,
+                               int64_t end) {
+    const kiln_expr *lo = kiln_x_binary(a, KILN_EXPR_LE, kiln_x_index(a, begin), e);
+    const kiln_expr *hi = kiln_x_binary(a, KILN_EXPR_LT, e, kiln_x_index(a, end));
+    return kiln_x_binary(a, KILN_EXPR_AND, lo, hi);
+}
+
+kiln_status kiln_compute_pad(kiln_compute_cx *cx, const kiln_te_value *x,
+                             const kiln_window *w, const kiln_expr *fill,
+                             kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    kiln_type t = x->type;
+    bool pads = false;
+    for (int i = 0; i < w->n; i++) {
+        t.dim[2 + i] = reach(w, i);
+        pads |= w->pad_begin[i] > 0 || reach(w, i) > w->in[i];
+    }
+    *out = *x;
+    if (!pads)
+        return KILN_OK;
+    const kiln_expr *index[KILN_MAX_RANK], *cond = NULL;
+    kiln_te *te = kiln_compute_begin(cx, "pad", &t, index);
+    te->tag = "pad";
+    for (int i = 0; i < w->n; i++) {
+        if (w->pad_begin[i] == 0 && reach(w, i) <= w->in[i])
+            continue;
+        const int64_t begin = w->pad_begin[i], end = begin + w->in[i];
+        const kiln_expr *in = within(a, index[2 + i], begin, end);
+        cond = cond == NULL ? in : kiln_x_binary(a, KILN_EXPR_AND, cond, in);
+        index[2 + i] = kiln_x_sub(a, index[2 + i], kiln_x_index(a, w->pad_begin[i]));
+    }
+    const kiln_expr *v = kiln_compute_read_value(cx, x, index);
+    return kiln_compute_inner(cx, te, &t, kiln_x_select(a, cond, v, fill), out);
+}

@@ -1,0 +1,136 @@
+/* Templates: from a workload and a configuration to a schedule (AutoTVM, NIPS'18,
+ * section 2; NeoCPU, ATC'19, section 3.1).
+ *
+ * A workload is a fused group as a small graph with one anchor (the operator that
+ * decides, such as a convolution) and element-wise operators behind it. A template
+ * declares knobs for it (the space), and applies a configuration: it chooses layouts,
+ * builds the tensor expressions (kiln_graph_compute), and schedules them.
+ *
+ * Adding a template: one file in template/ and one row in templates.def;
+ * docs/adding-a-template.md.
+ */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_H
+
+#include "compiler/schedule/schedule.h"
+#include "compiler/target/target.h"
+#include "compiler/tensor/compute.h"
+
+/* ---- workloads ------------------------------------------------------------------ */
+
+typedef struct kiln_workload {
+    const kiln_graph *graph; /* typed; plain layouts; no regions */
+    const kiln_node *anchor; /* the one node that is not injective; the last node where
+                                all are */
+} kiln_workload;
+
+/* KILN_ERR_UNSUPPORTED: an operator without compute, or more than one that is not
+ * injective. */
+kiln_status kiln_workload_of(const kiln_graph *g, kiln_workload *out, kiln_err *err);
+/* Canonical text: equal for equal work whatever names its graph uses; the anchor alone,
+ * or with what is fused to it (DESIGN, section 6). Constants count by type, not by
+ * value. */
+void kiln_workload_key(kiln_buf *out, const kiln_workload *w, bool anchor_only);
+
+/* ---- spaces and configurations ----------------------------------------------------
+ */
+
+enum { KILN_MAX_KNOBS = 24, KILN_KNOB_MAX_PARTS = 6 };
+
+/* One choice of a template: one of n options, each `n_parts` integers (a split's
+ * factors, outermost first; otherwise one), or a word. */
+typedef struct kiln_knob {
+    const char *name; /* "oc_block" */
+    const char *doc;
+    int n, n_parts;
+    const int64_t *value;    /* n * n_parts; NULL for words */
+    const char *const *word; /* n words; NULL for integers */
+} kiln_knob;
+
+typedef struct kiln_space {
+    kiln_arena *arena;
+    int n;
+    kiln_knob knob[KILN_MAX_KNOBS];
+    uint64_t size; /* product of the options; at most 2^62 */
+} kiln_space;
+
+/* A point of a space: an option for each knob. The index is its number, the first knob
+ * fastest. */
+typedef struct kiln_config {
+    int n;
+    int16_t option[KILN_MAX_KNOBS];
+} kiln_config;
+
+void kiln_space_init(kiln_space *s, kiln_arena *a);
+/* Each adds a knob and returns its number; values are copied. KILN_MAX_KNOBS and
+ * INT16_MAX options are asserted. */
+int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
+                        const int64_t *value, int n);
+int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
+                         const char *const *word, int n);
+/* All ways to write `extent` as a product of n_parts factors (the outermost free, so
+ * that only the n_parts - 1 inner ones are listed and stored), each inner one at most
+ * `max`; with `any`, inner factors that do not divide too (1..max). */
+int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
+                         int64_t extent, int n_inner, int64_t max, bool any);
+
+kiln_config kiln_config_at(const kiln_space *s, uint64_t index);
+uint64_t kiln_config_index(const kiln_space *s, const kiln_config *c);
+kiln_config kiln_config_random(const kiln_space *s, kiln_rng *rng);
+/* What the configuration chose: part p of knob k; the word. */
+int64_t kiln_config_int(const kiln_space *s, const kiln_config *c, int k, int p);
+const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k);
+/* Chooses the option with this value (nearest below where there is none), or word; for
+ * templates' defaults. */
+void kiln_config_set(const kiln_space *s, kiln_config *c, int k, const int64_t *value);
+void kiln_config_set_word(const kiln_space *s, kiln_config *c, int k, const char *word);
+/* {"template": "conv_direct", "oc_block": 16, "ow_tile": [14, 1]}: names in the
+ * template's order. Parsing refuses knobs that are not there or missing, and values
+ * that are no option, listing those that are (KILN_ERR_ARG). */
+typedef struct kiln_template kiln_template;
+void kiln_config_json(kiln_buf *out, const kiln_template *t, const kiln_space *s,
+                      const kiln_config *c);
+kiln_status kiln_config_parse(const kiln_json *json, const kiln_template *t,
+                              const kiln_space *s, kiln_config *out, kiln_err *err);
+
+/* ---- templates ---------------------------------------------------------------------
+ */
+
+/* A scheduled workload: everything that lowering needs. Argument i of the kernel is the
+ * graph value te.arg_value[i] in te.arg_type[i]'s layout: callers convert activations
+ * (or choose a neighbour's layout) and pack constants ahead. */
+typedef struct kiln_scheduled {
+    kiln_te_graph te;
+    kiln_schedule *schedule;
+    kiln_loop_options loop;
+} kiln_scheduled;
+
+struct kiln_template {
+    const char *name;
+    const char *doc;
+    /* Can it take this workload, on this target? */
+    bool (*fits)(const kiln_workload *w, const kiln_profile *p);
+    kiln_status (*space)(const kiln_workload *w, const kiln_profile *p, kiln_space *out,
+                         kiln_err *err);
+    /* A good configuration without a search: by rule, from shapes and profile. */
+    kiln_config (*guess)(const kiln_workload *w, const kiln_profile *p,
+                         const kiln_space *s);
+    /* KILN_ERR_ARG: a combination that makes no schedule (named); never a wrong one. */
+    kiln_status (*apply)(kiln_arena *a, const kiln_workload *w, const kiln_profile *p,
+                         const kiln_space *s, const kiln_config *c, kiln_scheduled *out,
+                         kiln_err *err);
+};
+
+#define KILN_TEMPLATE(name) extern const kiln_template kiln_template_##name;
+#include "compiler/schedule/templates.def"
+#undef KILN_TEMPLATE
+const kiln_template *kiln_template_at(int i); /* best first; NULL past the end */
+const kiln_template *kiln_template_find(kiln_str name);
+/* The first that fits; the generic one fits everything that has a compute. */
+const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p);
+
+/* Lowers and runs every loop pass: what features are read from and code is made of. */
+kiln_status kiln_scheduled_program(kiln_arena *a, const kiln_scheduled *s,
+                                   const char *name, kiln_program **out, kiln_err *err);
+
+#endif
