@@ -14,9 +14,54 @@ typedef struct simplifier {
     kiln_arena *arena;
 } simplifier;
 
+static void drop_term(kiln_linear *l, int i) {
+    for (int k = i; k + 1 < l->n; k++)
+        l->term[k] = l->term[k + 1];
+    l->n--;
+}
+
+/* The term x // c of factor f; -1: there is none. */
+static int find_quotient(const kiln_linear *l, const kiln_expr *x, int64_t c,
+                         int64_t f) {
+    int64_t by = 0;
+    for (int i = 0; i < l->n; i++) {
+        const kiln_expr *e = l->term[i].expr;
+        if (l->term[i].factor == f && e->kind == KILN_EXPR_FLOORDIV &&
+            kiln_x_is_int(e->arg[1], &by) && by == c && kiln_expr_eq(e->arg[0], x))
+            return i;
+    }
+    return -1;
+}
+
+/* f*c*(x // c) + f*(x % c) is f*x: what fusing loops and splitting them leaves. */
+static void rejoin(kiln_linear *l) {
+    const int64_t small = (int64_t)1 << 31;
+    for (int i = 0; i < l->n; i++) {
+        const kiln_expr *e = l->term[i].expr;
+        const int64_t f = l->term[i].factor;
+        int64_t c = 0;
+        kiln_linear x, joined = *l;
+        if (e->kind != KILN_EXPR_FLOORMOD || !kiln_x_is_int(e->arg[1], &c) || c <= 0 ||
+            c >= small || f >= small || f <= -small)
+            continue;
+        const int q = find_quotient(l, e->arg[0], c, f * c);
+        if (q < 0 || !kiln_linear_of(e->arg[0], &x))
+            continue;
+        drop_term(&joined, q > i ? q : i);
+        drop_term(&joined, q > i ? i : q);
+        if (!kiln_linear_add(&joined, &x, f))
+            continue;
+        *l = joined;
+        i = -1; /* terms have moved, and one is gone */
+    }
+}
+
 static const kiln_expr *normal(simplifier *s, const kiln_expr *e) {
     kiln_linear l;
-    return kiln_linear_of(e, &l) ? kiln_linear_expr(s->arena, &l) : e;
+    if (!kiln_linear_of(e, &l))
+        return e;
+    rejoin(&l);
+    return kiln_linear_expr(s->arena, &l);
 }
 
 /* x = c * quotient + rest, with the rest's factors in [0, c): both as linear forms. */
@@ -176,6 +221,7 @@ static const kiln_expr *simplify_sum(simplifier *s, const kiln_expr *e) {
     l.constant = 0;
     if (!gather(s, e, 1, &l))
         return kiln_expr_map(s->arena, e, simplify, s);
+    rejoin(&l);
     const kiln_expr *sum = kiln_linear_expr(s->arena, &l);
     return kiln_expr_eq(sum, e) ? e : sum;
 }

@@ -100,16 +100,41 @@ static void narrow(kiln_walk *w, const kiln_linear *l) {
     }
 }
 
-static void learn(void *user, const kiln_expr *e) {
-    kiln_walk *w = user;
-    kiln_linear l;
-    /* Memory may change while the branch runs. */
-    if (!kiln_comparison_linear(e, &l) || kiln_expr_has_load(e))
-        return;
+/* With c > 0, c * (x // c) lies in [x - c + 1, x]: f * (x // c) + rest >= 0 says
+ * something of x itself. False where no term is such a quotient. */
+static bool without_quotient(const kiln_linear *l, kiln_linear *out) {
+    for (int i = 0; i < l->n; i++) {
+        const kiln_expr *q = l->term[i].expr;
+        const int64_t f = l->term[i].factor;
+        int64_t c = 0;
+        kiln_linear x, rest = *l;
+        if (q->kind != KILN_EXPR_FLOORDIV || !kiln_x_is_int(q->arg[1], &c) || c < 1 ||
+            !kiln_linear_of(q->arg[0], &x))
+            continue;
+        const kiln_linear slack = {.constant = f < 0 ? 1 - c : 0};
+        rest.term[i] = rest.term[--rest.n];
+        *out = (kiln_linear){0};
+        return kiln_linear_add(&x, &slack, 1) && kiln_linear_add(out, &x, f) &&
+               kiln_linear_add(out, &rest, c);
+    }
+    return false;
+}
+
+static void learn_linear(kiln_walk *w, const kiln_linear *l) {
     kiln_linear *kept = kiln_new(w->arena, kiln_linear);
-    *kept = l;
+    kiln_linear within;
+    *kept = *l;
     kiln_vec_push(w->arena, &w->known, (const kiln_linear *)kept);
     narrow(w, kept);
+    if (without_quotient(kept, &within))
+        learn_linear(w, &within);
+}
+
+static void learn(void *user, const kiln_expr *e) {
+    kiln_linear l;
+    /* Memory may change while the branch runs. */
+    if (kiln_comparison_linear(e, &l) && !kiln_expr_has_load(e))
+        learn_linear(user, &l);
 }
 
 void kiln_walk_assume(kiln_walk *w, const kiln_expr *cond, bool holds) {

@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-static const double tolerance = 6e-4;
+double te_call_tolerance(kiln_dtype dtype, double want) {
+    const double ulp = dtype == KILN_F16 ? 0x1p-10 : dtype == KILN_BF16 ? 0x1p-7 : 0;
+    return 6e-4 + ulp * fabs(want);
+}
 
 static kiln_type type_of(const kiln_te *te, int out) {
     int64_t dim[KILN_MAX_AXES];
@@ -68,7 +71,8 @@ bool te_call_differs(kiln_arena *a, const kiln_tensor *got, const kiln_wide *wan
     kiln_wide g = kiln_wide_new(a, &got->type);
     kiln_widen(&got->type, got->data, &g);
     for (int64_t i = 0; i < kiln_type_elems(&got->type); i++) {
-        if (g.f != NULL ? !(fabs(g.f[i] - want->f[i]) <= tolerance)
+        if (g.f != NULL ? !(fabs(g.f[i] - want->f[i]) <=
+                            te_call_tolerance(got->type.dtype, want->f[i]))
                         : g.i[i] != want->i[i]) {
             print_error("element %lld: %.9g, wanted %.9g\n", (long long)i,
                         g.f != NULL ? g.f[i] : (double)g.i[i],

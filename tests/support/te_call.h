@@ -16,6 +16,9 @@ typedef struct te_call {
     int n_out;
 } te_call;
 
+/* How far an element of an output may be from `want`: half floats round the sum to a
+ * neighbour of what they else would. */
+double te_call_tolerance(kiln_dtype dtype, double want);
 /* Random inputs; `in` receives them, one per placeholder. */
 void te_call_prepare(kiln_arena *a, kiln_rng *rng, const te_example *x, te_call *c,
                      kiln_wide *in);

@@ -12,6 +12,10 @@ typedef struct te_example {
     size_t n_stages;
 } te_example;
 
+#define TE_EXAMPLE(name) void te_make_##name(kiln_arena *a, te_example *out);
+#include "tests/support/te_examples.def"
+#undef TE_EXAMPLE
+
 typedef struct te_example_def {
     const char *name;
     void (*make)(kiln_arena *a, te_example *out);

@@ -12,7 +12,7 @@
 #include "runtime/loader.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_schedule.h"
-#include "tests/support/te_examples.h"
+#include "tests/support/te_call.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,6 @@
 #include <time.h>
 
 enum { SCHEDULES_EACH = 3, PRIMITIVES = 14, CANARY = 64, MAX_PROFILES = 8 };
-static const double tolerance = 6e-4;
 
 static kiln_profile profiles[MAX_PROFILES];
 static int n_profiles;
@@ -80,9 +79,9 @@ static void compare(kiln_arena *a, const kiln_buffer *b, const void *got,
     for (int64_t i = 0; i < kiln_type_elems(&t); i++) {
         const double p = x.f != NULL ? x.f[i] : (double)x.i[i];
         const double q = x.f != NULL ? y.f[i] : (double)y.i[i];
-        const bool ok =
-            x.f == NULL ? x.i[i] == y.i[i]
-                        : (isnan(p) && isnan(q)) || p == q || fabs(p - q) <= tolerance;
+        const bool ok = x.f == NULL ? x.i[i] == y.i[i]
+                                    : (isnan(p) && isnan(q)) || p == q ||
+                                          fabs(p - q) <= te_call_tolerance(t.dtype, q);
         if (!ok)
             fail_msg("%s: '%s' element %lld is %.9g, interpreted %.9g", what, b->name,
                      (long long)i, p, q);

@@ -56,6 +56,17 @@ static const kiln_stmt *decided_branches(maker *m) {
     return loop(m, m->i, 8, KILN_LOOP_SERIAL, kiln_s_seq(m->a, part, 3));
 }
 
+/* (5i + 2) // 7 < 2 holds for i <= 2 only. */
+static const kiln_stmt *guard_of_quotient(maker *m) {
+    const kiln_expr *at =
+        op(m, KILN_EXPR_FLOORDIV,
+           op(m, KILN_EXPR_ADD, op(m, KILN_EXPR_MUL, m->vi, num(m, 5)), num(m, 2)),
+           num(m, 7));
+    const kiln_stmt *low = guard(m, below(m, m->vi, 3), step(m, m->vi));
+    return loop(m, m->i, 8, KILN_LOOP_SERIAL,
+                kiln_s_if(m->a, below(m, at, 2), low, low));
+}
+
 static const kiln_stmt *loops_of_one(maker *m) {
     return loop(m, m->i, 8, KILN_LOOP_SERIAL,
                 loop(m, m->j, 1, KILN_LOOP_UNROLLED, step(m, blocked(m, 1))));
@@ -178,6 +189,7 @@ static const struct {
     const kiln_stmt *(*make)(maker *m);
 } cases[] = {
     {"decided_branches", decided_branches},
+    {"guard_of_quotient", guard_of_quotient},
     {"loops_of_one", loops_of_one},
     {"fixed_guard_moves_out", fixed_guard_moves_out},
     {"serial_split", serial_split},

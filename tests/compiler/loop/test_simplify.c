@@ -68,6 +68,13 @@ static const kiln_expr *partly(const scene *s) { return divided(s, place(s), 8);
 static const kiln_expr *in_block(const scene *s) {
     return rest(s, add(s, s->k, num(s, 6)), 8);
 }
+/* Of 3*f and f: what is left of two loops that were fused and split again. */
+static const kiln_expr *parts_of(const scene *s, int64_t f, int64_t g) {
+    return add(s, add(s, times(s, divided(s, s->n, 3), f), s->j),
+               times(s, rest(s, s->n, 3), g));
+}
+static const kiln_expr *rejoined(const scene *s) { return parts_of(s, 33, 11); }
+static const kiln_expr *kept_apart(const scene *s) { return parts_of(s, 32, 11); }
 static const kiln_expr *unknown(const scene *s) { return rest(s, s->n, 4); }
 static const kiln_expr *true_guard(const scene *s) {
     return op(s, KILN_EXPR_LT, place(s), num(s, 128));
@@ -120,6 +127,8 @@ static row rows[] = {
     {"whole_part_leaves", partly, "i*2 + j // 8"},
     {"remainder_in_one_block", in_block, "k - 2"},
     {"remainder_of_unknown", unknown, "n % 4"},
+    {"quotient_and_remainder", rejoined, "j + n*11"},
+    {"quotient_of_another_factor", kept_apart, "n // 3*32 + j + n % 3*11"},
     {"guard_that_holds", true_guard, "true"},
     {"guard_that_fails", false_guard, "false"},
     {"guard_that_is_open", open_guard, "i*16 + j < 127"},
@@ -158,6 +167,18 @@ typedef struct world {
     kiln_interval in[N_VARS];
 } world;
 
+/* x // c * f * c + y + x % c * f, whose outer terms are f*x. */
+static const kiln_expr *random_parts(world *w, const kiln_expr *x, const kiln_expr *y) {
+    kiln_arena *a = w->a;
+    const int64_t c = kiln_rng_range(&w->rng, 1, 9), f = kiln_rng_range(&w->rng, -3, 5);
+    const kiln_expr *by = kiln_x_index(a, c);
+    const kiln_expr *q = kiln_x_mul(a, kiln_x_binary(a, KILN_EXPR_FLOORDIV, x, by),
+                                    kiln_x_index(a, c * f));
+    const kiln_expr *r =
+        kiln_x_mul(a, kiln_x_binary(a, KILN_EXPR_FLOORMOD, x, by), kiln_x_index(a, f));
+    return kiln_x_add(a, kiln_x_add(a, q, y), r);
+}
+
 static const kiln_expr *random_index(world *w, int depth) {
     static const kiln_expr_kind kind[] = {
         KILN_EXPR_ADD,      KILN_EXPR_SUB,      KILN_EXPR_ADD, KILN_EXPR_MUL,
@@ -169,6 +190,8 @@ static const kiln_expr *random_index(world *w, int depth) {
                    : kiln_x_ref(a, w->var[kiln_rng_range(&w->rng, 0, N_VARS - 1)]);
     const kiln_expr_kind k = kind[kiln_rng_range(&w->rng, 0, 7)];
     const kiln_expr *x = random_index(w, depth - 1);
+    if (kiln_rng_range(&w->rng, 0, 9) == 0)
+        return random_parts(w, x, random_index(w, depth - 1));
     if (k == KILN_EXPR_MUL && kiln_rng_range(&w->rng, 0, 3) > 0)
         return kiln_x_binary(a, k, x, kiln_x_index(a, kiln_rng_range(&w->rng, -4, 16)));
     if (k == KILN_EXPR_FLOORDIV || k == KILN_EXPR_FLOORMOD)

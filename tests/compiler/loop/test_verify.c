@@ -98,6 +98,18 @@ static const kiln_stmt *siblings(maker *m) {
     return kiln_s_seq(m->a, both, 2);
 }
 
+/* The branch is never taken, which need not be provable. */
+static const kiln_stmt *dead_read_of_nothing(maker *m) {
+    const kiln_expr *odd = kiln_x_binary(m->a, KILN_EXPR_FLOORMOD,
+                                         kiln_x_mul(m->a, m->vi, m->vi), num(m, 4));
+    const kiln_expr *never = kiln_x_binary(m->a, KILN_EXPR_EQ, odd, num(m, 3));
+    return serial(
+        m, 8,
+        kiln_s_alloc(m->a, m->t,
+                     kiln_s_if(m->a, never,
+                               put(m, m->y, m->vi, get(m, m->t, num(m, 0))), NULL)));
+}
+
 typedef struct row {
     const char *name;
     const kiln_stmt *(*make)(maker *m);
@@ -123,6 +135,7 @@ static row rows[] = {
     {"guarded_read", guarded_read, NULL},
     {"own_buffer", own_buffer, NULL},
     {"siblings", siblings, NULL},
+    {"dead_read_of_nothing", dead_read_of_nothing, NULL},
 };
 
 static maker maker_make(kiln_arena *a, kiln_program *p) {
