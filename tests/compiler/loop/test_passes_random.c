@@ -7,9 +7,10 @@
 #include "tests/support/random_schedule.h"
 #include "tests/support/te_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { SCHEDULES_EACH = 8, PRIMITIVES = 14 };
+enum { SCHEDULES_EACH = 5, MIN_PRIMITIVES = 4, MAX_PRIMITIVES = 32 };
 
 typedef struct trial {
     kiln_arena *a;
@@ -29,8 +30,8 @@ static void report(trial *t, const kiln_program *before, const kiln_program *p,
         kiln_buf_puts(&text, "becomes\n");
     }
     kiln_program_print(&text, p);
-    print_error("seed %llu, after %s\n%.*s\n%s\n%s\n", (unsigned long long)t->seed,
-                pass, KILN_STR_ARG(kiln_buf_str(&t->log)), text.p, err->text);
+    fprintf(stderr, "seed %llu, after %s\n%.*s\n%s\n%s\n", (unsigned long long)t->seed,
+            pass, KILN_STR_ARG(kiln_buf_str(&t->log)), text.p, err->text);
 }
 
 /* Runs twice, parallel loops backwards the second time. */
@@ -79,9 +80,9 @@ static bool try_schedule(kiln_arena *a, const te_example_def *def, uint64_t seed
     def->make(a, &t.x);
     te_call_prepare(a, &rng, &t.x, &t.call, t.in);
     te_call_evaluate(a, &t.x, t.in, t.want);
-    kiln_schedule *s =
-        random_schedule(a, &rng, t.x.arg + t.x.n_inputs, t.x.n_args - t.x.n_inputs,
-                        PRIMITIVES, &t.log, &stats);
+    kiln_schedule *s = random_schedule(
+        a, &rng, t.x.arg + t.x.n_inputs, t.x.n_args - t.x.n_inputs,
+        (int)kiln_rng_range(&rng, MIN_PRIMITIVES, MAX_PRIMITIVES), &t.log, &stats);
     kiln_program *p = NULL;
     if (kiln_lower(a, s, t.x.arg, t.x.n_args, t.x.n_inputs, def->name, &p, &err) !=
         KILN_OK)
