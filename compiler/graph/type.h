@@ -152,6 +152,11 @@ typedef struct kiln_tensor {
 
 kiln_tensor kiln_tensor_new(kiln_arena *a, const kiln_type *t); /* zeroed */
 
+/* Row-major elements to the type's layout, tail lanes zero, and back. `packed` has
+ * kiln_type_bytes(t) bytes, `plain` kiln_type_elems(t) elements; they do not overlap. */
+void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed);
+void kiln_layout_unpack(const kiln_type *t, const void *packed, void *plain);
+
 /* Wide form: every row-major element as double (floats) or int64_t (integers and bool;
  * u64 as the same 64 bits). This is what the reference computes in: each operator is
  * written once for double and, where it makes sense, once for int64_t. */
