@@ -24,12 +24,16 @@ typedef struct kiln_workload {
                                 all are */
 } kiln_workload;
 
-/* KILN_ERR_UNSUPPORTED: an operator without compute, or more than one that is not
- * injective. */
+/* KILN_ERR_UNSUPPORTED: an operator without compute, more than one that is not
+ * injective, or no node at all. */
 kiln_status kiln_workload_of(const kiln_graph *g, kiln_workload *out, kiln_err *err);
-/* Canonical text: equal for equal work whatever names its graph uses; the anchor alone,
- * or with what is fused to it (DESIGN, section 6). Constants count by type, not by
- * value. */
+/* Canonical text: equal for equal work whatever names, order of nodes and dead nodes
+ * its graph has; the anchor alone, or with what is fused to it (DESIGN, section 6).
+ * Constants count by type, not by value; attributes that have their row's default are
+ * left out, values are numbered by first appearance, a node's results behind its
+ * arguments:
+ *
+ *   conv{pads=[1,1,1,1]}(%0: f32[1,8,56,56], %1: const f32[8,8,3,3]); relu(%2) -> %3 */
 void kiln_workload_key(kiln_buf *out, const kiln_workload *w, bool anchor_only);
 
 /* ---- spaces and configurations ----------------------------------------------------
@@ -62,15 +66,18 @@ typedef struct kiln_config {
 } kiln_config;
 
 void kiln_space_init(kiln_space *s, kiln_arena *a);
-/* Each adds a knob and returns its number; values are copied. KILN_MAX_KNOBS and
- * INT16_MAX options are asserted. */
+/* Each adds a knob and returns its number; values are copied, name, doc and words are
+ * borrowed. KILN_MAX_KNOBS, INT16_MAX options and the size of the space are asserted.
+ */
 int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
                         const int64_t *value, int n);
 int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
                          const char *const *word, int n);
-/* All ways to write `extent` as a product of n_parts factors (the outermost free, so
- * that only the n_parts - 1 inner ones are listed and stored), each inner one at most
- * `max`; with `any`, inner factors that do not divide too (1..max). */
+/* All ways to write `extent` as a product of n_inner + 1 factors, of which the
+ * outermost follows from the others and is not stored: the knob has n_inner parts, each
+ * at most `max`, in ascending order. With `any`, factors that do not divide too:
+ * products up to `extent`. Where that would be too many options, `max` is halved until
+ * it is not. */
 int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
                          int64_t extent, int n_inner, int64_t max, bool any);
 
@@ -80,16 +87,23 @@ kiln_config kiln_config_random(const kiln_space *s, kiln_rng *rng);
 /* What the configuration chose: part p of knob k; the word. */
 int64_t kiln_config_int(const kiln_space *s, const kiln_config *c, int k, int p);
 const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k);
-/* Chooses the option with this value (nearest below where there is none), or word; for
- * templates' defaults. */
+/* Chooses the option with this value; where there is none, the one with the largest
+ * product among those that are in no part above it; else the smallest. The word must be
+ * one of the knob's. For templates' guesses. */
 void kiln_config_set(const kiln_space *s, kiln_config *c, int k, const int64_t *value);
 void kiln_config_set_word(const kiln_space *s, kiln_config *c, int k, const char *word);
 /* {"template": "conv_direct", "oc_block": 16, "ow_tile": [14, 1]}: names in the
- * template's order. Parsing refuses knobs that are not there or missing, and values
- * that are no option, listing those that are (KILN_ERR_ARG). */
+ * template's order. Parsing refuses another template's name, knobs that are not there
+ * or missing, and values that are no option, listing those that are (KILN_ERR_ARG);
+ * "template" itself may be absent. */
 typedef struct kiln_template kiln_template;
 void kiln_config_json(kiln_buf *out, const kiln_template *t, const kiln_space *s,
                       const kiln_config *c);
+/* The same into a document that is being written. */
+void kiln_config_put(kiln_json_writer *w, const kiln_template *t, const kiln_space *s,
+                     const kiln_config *c);
+/* One option as JSON would have it: 16, [14, 1], "inner". */
+void kiln_knob_option_text(kiln_buf *out, const kiln_knob *knob, int option);
 kiln_status kiln_config_parse(const kiln_json *json, const kiln_template *t,
                               const kiln_space *s, kiln_config *out, kiln_err *err);
 
@@ -129,7 +143,8 @@ const kiln_template *kiln_template_find(kiln_str name);
 /* The first that fits; the generic one fits everything that has a compute. */
 const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p);
 
-/* Lowers and runs every loop pass: what features are read from and code is made of. */
+/* Lowers and runs every loop pass: what features are read from and code is made of. The
+ * program refers to the schedule's arena where it changed nothing. */
 kiln_status kiln_scheduled_program(kiln_arena *a, const kiln_scheduled *s,
                                    const char *name, kiln_program **out, kiln_err *err);
 

@@ -1,0 +1,184 @@
+/* Spaces of configurations: knobs, their options, and points (AutoTVM, NIPS'18,
+ * section 2). A point's index counts options with the first knob fastest. */
+#include "compiler/schedule/template.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* 2^62: an index and the sum of two still fit uint64_t and int64_t. */
+static const uint64_t max_space = UINT64_C(1) << 62;
+
+void kiln_space_init(kiln_space *s, kiln_arena *a) {
+    *s = (kiln_space){.arena = a, .size = 1};
+}
+
+static int add(kiln_space *s, kiln_knob knob) {
+    KILN_ASSERT(s->n < KILN_MAX_KNOBS, "knob '%s' is one too many", knob.name);
+    KILN_ASSERT(knob.n >= 1 && knob.n <= INT16_MAX, "knob '%s' has %d options",
+                knob.name, knob.n);
+    KILN_ASSERT(s->size <= max_space / (uint64_t)knob.n,
+                "the space is too large with knob '%s'", knob.name);
+    s->size *= (uint64_t)knob.n;
+    s->knob[s->n] = knob;
+    return s->n++;
+}
+
+int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
+                        const int64_t *value, int n) {
+    KILN_ASSERT(n >= 1, "knob '%s' has no option", name);
+    int64_t *copy = kiln_array(s->arena, int64_t, n);
+    memcpy(copy, value, (size_t)n * sizeof *copy);
+    return add(
+        s, (kiln_knob){.name = name, .doc = doc, .n = n, .n_parts = 1, .value = copy});
+}
+
+int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
+                         const char *const *word, int n) {
+    KILN_ASSERT(n >= 1, "knob '%s' has no option", name);
+    const char **copy = kiln_array(s->arena, const char *, n);
+    memcpy(copy, word, (size_t)n * sizeof *copy);
+    return add(
+        s, (kiln_knob){.name = name, .doc = doc, .n = n, .n_parts = 1, .word = copy});
+}
+
+/* ---- splits ---------------------------------------------------------------------- */
+
+typedef struct splits {
+    int64_t extent, max;
+    int n_inner;
+    bool any;
+    int64_t part[KILN_KNOB_MAX_PARTS];
+    int64_t *out; /* NULL: only count */
+    int n;        /* found so far; stops past INT16_MAX */
+} splits;
+
+/* Factors of part `at` and behind; the product of those before it is `product`. */
+static void enumerate(splits *e, int at, int64_t product) {
+    if (e->n > INT16_MAX)
+        return;
+    if (at == e->n_inner) {
+        if (e->out != NULL)
+            memcpy(e->out + (size_t)e->n * (size_t)e->n_inner, e->part,
+                   (size_t)e->n_inner * sizeof *e->part);
+        e->n++;
+        return;
+    }
+    const int64_t room = e->extent / product;
+    const int64_t last = e->max < room ? e->max : room;
+    for (int64_t f = 1; f <= last && e->n <= INT16_MAX; f++) {
+        if (!e->any && room % f != 0)
+            continue;
+        e->part[at] = f;
+        enumerate(e, at + 1, product * f);
+    }
+}
+
+int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
+                         int64_t extent, int n_inner, int64_t max, bool any) {
+    KILN_ASSERT(extent >= 1 && max >= 1 && n_inner >= 1 &&
+                    n_inner <= KILN_KNOB_MAX_PARTS,
+                "split '%s' of %" PRId64 " into %d inner parts of at most %" PRId64,
+                name, extent, n_inner, max);
+    splits e = {.extent = extent, .max = max, .n_inner = n_inner, .any = any};
+    enumerate(&e, 0, 1);
+    while (e.n > INT16_MAX) {
+        e.max /= 2;
+        e.n = 0;
+        enumerate(&e, 0, 1);
+    }
+    e.out = kiln_array(s->arena, int64_t, (size_t)e.n * (size_t)n_inner);
+    e.n = 0;
+    enumerate(&e, 0, 1);
+    return add(
+        s, (kiln_knob){
+               .name = name, .doc = doc, .n = e.n, .n_parts = n_inner, .value = e.out});
+}
+
+/* ---- points ---------------------------------------------------------------------- */
+
+kiln_config kiln_config_at(const kiln_space *s, uint64_t index) {
+    KILN_ASSERT(index < s->size, "index %" PRIu64 " of a space of %" PRIu64, index,
+                s->size);
+    kiln_config c = {.n = s->n};
+    for (int k = 0; k < s->n; k++) {
+        const uint64_t n = (uint64_t)s->knob[k].n;
+        c.option[k] = (int16_t)(index % n);
+        index /= n;
+    }
+    return c;
+}
+
+uint64_t kiln_config_index(const kiln_space *s, const kiln_config *c) {
+    uint64_t index = 0;
+    for (int k = s->n - 1; k >= 0; k--)
+        index = index * (uint64_t)s->knob[k].n + (uint64_t)c->option[k];
+    return index;
+}
+
+kiln_config kiln_config_random(const kiln_space *s, kiln_rng *rng) {
+    kiln_config c = {.n = s->n};
+    for (int k = 0; k < s->n; k++)
+        c.option[k] = (int16_t)kiln_rng_range(rng, 0, s->knob[k].n - 1);
+    return c;
+}
+
+static const kiln_knob *knob_at(const kiln_space *s, const kiln_config *c, int k) {
+    KILN_ASSERT(k >= 0 && k < s->n && c->n == s->n,
+                "knob %d of %d, configuration of %d", k, s->n, c->n);
+    return &s->knob[k];
+}
+
+int64_t kiln_config_int(const kiln_space *s, const kiln_config *c, int k, int p) {
+    const kiln_knob *knob = knob_at(s, c, k);
+    KILN_ASSERT(knob->value != NULL && p >= 0 && p < knob->n_parts,
+                "part %d of knob '%s'", p, knob->name);
+    return knob->value[c->option[k] * knob->n_parts + p];
+}
+
+const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k) {
+    const kiln_knob *knob = knob_at(s, c, k);
+    KILN_ASSERT(knob->word != NULL, "knob '%s' has integers", knob->name);
+    return knob->word[c->option[k]];
+}
+
+void kiln_config_set(const kiln_space *s, kiln_config *c, int k, const int64_t *value) {
+    const kiln_knob *knob = knob_at(s, c, k);
+    KILN_ASSERT(knob->value != NULL, "knob '%s' has words", knob->name);
+    int best = -1, smallest = 0;
+    double best_product = 0, smallest_product = 0;
+    for (int i = 0; i < knob->n; i++) {
+        bool is_below = true, is_equal = true;
+        double product = 1;
+        for (int p = 0; p < knob->n_parts; p++) {
+            const int64_t v = knob->value[i * knob->n_parts + p];
+            is_below = is_below && v <= value[p];
+            is_equal = is_equal && v == value[p];
+            product *= (double)v;
+        }
+        if (is_equal) {
+            best = i;
+            break;
+        }
+        if (is_below && (best < 0 || product > best_product)) {
+            best = i;
+            best_product = product;
+        }
+        if (i == 0 || product < smallest_product) {
+            smallest = i;
+            smallest_product = product;
+        }
+    }
+    c->option[k] = (int16_t)(best >= 0 ? best : smallest);
+}
+
+void kiln_config_set_word(const kiln_space *s, kiln_config *c, int k,
+                          const char *word) {
+    const kiln_knob *knob = knob_at(s, c, k);
+    KILN_ASSERT(knob->word != NULL, "knob '%s' has integers", knob->name);
+    for (int i = 0; i < knob->n; i++)
+        if (strcmp(knob->word[i], word) == 0) {
+            c->option[k] = (int16_t)i;
+            return;
+        }
+    KILN_ASSERT(false, "knob '%s' has no word '%s'", knob->name, word);
+}

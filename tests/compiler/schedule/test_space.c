@@ -1,0 +1,233 @@
+/* Spaces and points: what splits list, that indexes and points are the same thing, what
+ * a guess gets where its value is not there. */
+#include "compiler/schedule/template.h"
+#include "tests/support/kiln_test.h"
+
+#include <signal.h>
+#include <string.h>
+
+static kiln_space fresh(void) {
+    kiln_space s;
+    kiln_space_init(&s, kiln_test_arena());
+    return s;
+}
+
+static const char *options(const kiln_space *s, int k) {
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    for (int i = 0; i < s->knob[k].n; i++) {
+        kiln_buf_puts(&out, i > 0 ? " " : "");
+        kiln_knob_option_text(&out, &s->knob[k], i);
+    }
+    return out.p;
+}
+
+/* ---- splits ---------------------------------------------------------------------- */
+
+typedef struct split_row {
+    const char *name;
+    int64_t extent;
+    int n_inner;
+    int64_t max;
+    bool any;
+    const char *want;
+} split_row;
+
+static split_row splits[] = {
+    {"divisors_ascending", 12, 1, 64, false, "1 2 3 4 6 12"},
+    {"divisors_up_to_max", 12, 1, 5, false, "1 2 3 4"},
+    {"a_prime_has_two", 7, 1, 64, false, "1 7"},
+    {"extent_one", 1, 1, 64, false, "1"},
+    {"extent_one_in_parts", 1, 3, 64, false, "[1, 1, 1]"},
+    {"two_inner_parts", 4, 2, 64, false, "[1, 1] [1, 2] [1, 4] [2, 1] [2, 2] [4, 1]"},
+    {"two_inner_parts_capped", 4, 2, 2, false, "[1, 1] [1, 2] [2, 1] [2, 2]"},
+    {"any_factor", 7, 1, 5, true, "1 2 3 4 5"},
+    {"any_stops_at_the_extent", 3, 1, 64, true, "1 2 3"},
+    {"any_products_stay_inside", 5, 2, 3, true,
+     "[1, 1] [1, 2] [1, 3] [2, 1] [2, 2] [3, 1]"},
+};
+
+static void check_split(void **state) {
+    const split_row *r = *state;
+    kiln_space s = fresh();
+    const int k =
+        kiln_space_add_split(&s, "x", "doc", r->extent, r->n_inner, r->max, r->any);
+    assert_int_equal(k, 0);
+    assert_int_equal(s.knob[0].n_parts, r->n_inner);
+    assert_int_equal(s.size, s.knob[0].n);
+    kiln_assert_text_equal(kiln_str_from(options(&s, 0)), kiln_str_from(r->want));
+}
+
+/* 3 parts below 1000 of 10^6 would be tens of millions. */
+static void large_splits_lower_max(void **state) {
+    (void)state;
+    kiln_space s = fresh();
+    kiln_space_add_split(&s, "x", "doc", 1000000, 3, 1000, true);
+    const kiln_knob *knob = &s.knob[0];
+    assert_true(knob->n <= INT16_MAX);
+    assert_true(knob->n > INT16_MAX / 16); /* halving loses at most 2^3 at a time */
+    int64_t largest = 0;
+    for (int i = 0; i < knob->n * 3; i++)
+        largest = knob->value[i] > largest ? knob->value[i] : largest;
+    assert_int_equal(largest, 31); /* 1000 / 2^5: 31^3 = 29791 fits, 62^3 does not */
+}
+
+/* ---- points ---------------------------------------------------------------------- */
+
+static const char *const order_words[] = {"outer", "inner"};
+
+static kiln_space example(void) {
+    kiln_space s = fresh();
+    kiln_space_add_ints(&s, "oc_block", "lanes", (const int64_t[]){8, 16, 32}, 3);
+    kiln_space_add_words(&s, "order", "loops", order_words, 2);
+    kiln_space_add_split(&s, "ow_tile", "pixels", 28, 2, 28, false);
+    return s;
+}
+
+static void first_knob_is_fastest(void **state) {
+    (void)state;
+    const kiln_space s = example();
+    assert_int_equal(s.size, 3 * 2 * s.knob[2].n);
+    const kiln_config c = kiln_config_at(&s, 1 + 3 * 1 + 6 * 2);
+    assert_int_equal(kiln_config_int(&s, &c, 0, 0), 16);
+    assert_string_equal(kiln_config_word(&s, &c, 1), "inner");
+    assert_int_equal(kiln_config_int(&s, &c, 2, 0), 1);
+    assert_int_equal(kiln_config_int(&s, &c, 2, 1), 4);
+}
+
+static void index_and_point_agree(void **state) {
+    (void)state;
+    const kiln_space s = example();
+    for (uint64_t i = 0; i < s.size; i++) {
+        const kiln_config c = kiln_config_at(&s, i);
+        assert_int_equal(kiln_config_index(&s, &c), i);
+    }
+}
+
+/* Words and splits add up in one space, and an empty one has exactly one point. */
+static void empty_space_has_one_point(void **state) {
+    (void)state;
+    const kiln_space s = fresh();
+    const kiln_config c = kiln_config_at(&s, 0);
+    assert_int_equal(s.size, 1);
+    assert_int_equal(c.n, 0);
+    assert_int_equal(kiln_config_index(&s, &c), 0);
+}
+
+static void random_points_cover_the_space(void **state) {
+    (void)state;
+    const kiln_space s = example();
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    bool *seen = kiln_array(kiln_test_arena(), bool, s.size);
+    uint64_t n_seen = 0;
+    /* All of n points after n (ln n + 20) draws, but for one run in e^20. */
+    for (int i = 0; i < 40 * (int)s.size; i++) {
+        const kiln_config c = kiln_config_random(&s, &rng);
+        const uint64_t at = kiln_config_index(&s, &c);
+        assert_true(at < s.size);
+        n_seen += !seen[at];
+        seen[at] = true;
+    }
+    assert_int_equal(n_seen, s.size);
+}
+
+typedef struct set_row {
+    const char *name;
+    int64_t want[2], got[2];
+} set_row;
+
+static set_row sets[] = {
+    {"exact", {2, 7}, {2, 7}},
+    {"nearest_below", {3, 9}, {2, 7}},
+    {"largest_product_below", {28, 5}, {7, 4}},
+    {"nothing_below_gives_the_smallest", {0, 0}, {1, 1}},
+};
+
+static void check_set(void **state) {
+    const set_row *r = *state;
+    const kiln_space s = example();
+    kiln_config c = kiln_config_at(&s, 0);
+    kiln_config_set(&s, &c, 2, r->want);
+    assert_int_equal(kiln_config_int(&s, &c, 2, 0), r->got[0]);
+    assert_int_equal(kiln_config_int(&s, &c, 2, 1), r->got[1]);
+    assert_int_equal(c.option[0], 0);
+}
+
+static void set_word_finds_it(void **state) {
+    (void)state;
+    const kiln_space s = example();
+    kiln_config c = kiln_config_at(&s, 0);
+    kiln_config_set_word(&s, &c, 1, "inner");
+    assert_string_equal(kiln_config_word(&s, &c, 1), "inner");
+}
+
+static void unsorted_values_take_the_nearest(void **state) {
+    (void)state;
+    kiln_space s = fresh();
+    kiln_space_add_ints(&s, "n", "doc", (const int64_t[]){16, 4, 8}, 3);
+    kiln_config c = kiln_config_at(&s, 0);
+    kiln_config_set(&s, &c, 0, (const int64_t[]){9});
+    assert_int_equal(kiln_config_int(&s, &c, 0, 0), 8);
+    kiln_config_set(&s, &c, 0, (const int64_t[]){1});
+    assert_int_equal(kiln_config_int(&s, &c, 0, 0), 4);
+}
+
+/* ---- broken invariants ----------------------------------------------------------- */
+
+static void set_unknown_word(void *arg) {
+    (void)arg;
+    const kiln_space s = example();
+    kiln_config c = kiln_config_at(&s, 0);
+    kiln_config_set_word(&s, &c, 1, "sideways");
+}
+
+static void too_large_a_space(void *arg) {
+    (void)arg;
+    kiln_space s = fresh();
+    const int64_t v[64] = {0};
+    for (int i = 0; i < 11; i++)
+        kiln_space_add_ints(&s, "n", "doc", v, 64); /* 2^66 points */
+}
+
+static void too_many_knobs(void *arg) {
+    (void)arg;
+    kiln_space s = fresh();
+    for (int i = 0; i <= KILN_MAX_KNOBS; i++)
+        kiln_space_add_ints(&s, "n", "doc", (const int64_t[]){1}, 1);
+}
+
+typedef struct death_row {
+    const char *name;
+    void (*fn)(void *arg);
+    const char *text;
+} death_row;
+
+static death_row deaths[] = {
+    {"asserts_words", set_unknown_word, "knob 'order' has no word 'sideways'"},
+    {"asserts_size", too_large_a_space, "the space is too large with knob 'n'"},
+    {"asserts_knobs", too_many_knobs, "knob 'n' is one too many"},
+};
+
+static void check_death(void **state) {
+    const death_row *r = *state;
+    kiln_test_death d;
+    kiln_test_in_child(r->fn, NULL, &d);
+    assert_int_equal(d.signal, SIGABRT);
+    assert_non_null(strstr(d.stderr_text, r->text));
+}
+
+int main(void) {
+    kiln_test_add_rows(check_split, splits);
+    kiln_test_add("large_splits_lower_max", large_splits_lower_max, NULL);
+    kiln_test_add("first_knob_is_fastest", first_knob_is_fastest, NULL);
+    kiln_test_add("index_and_point_agree", index_and_point_agree, NULL);
+    kiln_test_add("empty_space_has_one_point", empty_space_has_one_point, NULL);
+    kiln_test_add("random_points_cover_the_space", random_points_cover_the_space, NULL);
+    kiln_test_add_rows(check_set, sets);
+    kiln_test_add("set_word_finds_it", set_word_finds_it, NULL);
+    kiln_test_add("unsorted_values_take_the_nearest", unsorted_values_take_the_nearest,
+                  NULL);
+    kiln_test_add_rows(check_death, deaths);
+    return kiln_test_run("space");
+}
