@@ -26,14 +26,30 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     switch (i) {
     case KILN_INTRIN_abs:
         return fabs(x);
+    case KILN_INTRIN_acos:
+        return acos(x);
+    case KILN_INTRIN_acosh:
+        return acosh(x);
+    case KILN_INTRIN_asin:
+        return asin(x);
+    case KILN_INTRIN_asinh:
+        return asinh(x);
+    case KILN_INTRIN_atan:
+        return atan(x);
+    case KILN_INTRIN_atanh:
+        return atanh(x);
     case KILN_INTRIN_ceil:
         return ceil(x);
     case KILN_INTRIN_cos:
         return cos(x);
+    case KILN_INTRIN_cosh:
+        return cosh(x);
     case KILN_INTRIN_erf:
         return erf(x);
     case KILN_INTRIN_exp:
         return exp(x);
+    case KILN_INTRIN_expm1:
+        return expm1(x);
     case KILN_INTRIN_floor:
         return floor(x);
     case KILN_INTRIN_fma:
@@ -42,6 +58,8 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return isnan(x);
     case KILN_INTRIN_log:
         return log(x);
+    case KILN_INTRIN_log1p:
+        return log1p(x);
     case KILN_INTRIN_pow:
         return pow(x, arg[1]);
     case KILN_INTRIN_prefetch:
@@ -54,8 +72,12 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return 1 / (1 + exp(-x));
     case KILN_INTRIN_sin:
         return sin(x);
+    case KILN_INTRIN_sinh:
+        return sinh(x);
     case KILN_INTRIN_sqrt:
         return sqrt(x);
+    case KILN_INTRIN_tan:
+        return tan(x);
     case KILN_INTRIN_tanh:
         return tanh(x);
     case KILN_INTRIN_trunc:

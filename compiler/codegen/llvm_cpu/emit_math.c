@@ -3,11 +3,6 @@
 
 #include "compiler/codegen/llvm_cpu/math.h"
 
-/* x86 has instructions for rounding and for fma where it has AVX2. */
-static bool has_rounding(const kiln_cg *g) {
-    return g->profile->arch == KILN_ARCH_AARCH64 || g->profile->has_fma;
-}
-
 static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
     const LLVMValueRef negative =
         LLVMBuildICmp(g->b, LLVMIntSLT, x, LLVMConstNull(LLVMTypeOf(x)), "");
@@ -32,7 +27,7 @@ static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef x)
  * there is nothing wider. */
 static LLVMValueRef emit_fma(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg) {
     LLVMTypeRef t = LLVMTypeOf(arg[0]);
-    if (has_rounding(g)) {
+    if (kiln_cg_has_fma(g)) {
         LLVMValueRef a[3] = {arg[0], arg[1], arg[2]};
         return kiln_cg_intrinsic(g, "llvm.fma", &t, 1, a, 3);
     }
@@ -52,7 +47,7 @@ static LLVMValueRef emit_fma(kiln_cg *g, const kiln_expr *e, const LLVMValueRef 
 }
 
 static LLVMValueRef rounding(kiln_cg *g, kiln_intrin how, LLVMValueRef x, int lanes) {
-    if (!has_rounding(g))
+    if (!kiln_cg_has_fma(g))
         return kiln_cg_math_round(g, how, x, lanes);
     const char *name = how == KILN_INTRIN_floor   ? "llvm.floor"
                        : how == KILN_INTRIN_ceil  ? "llvm.ceil"
@@ -82,25 +77,43 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
         return rounding(g, e->u.intrin, arg[0], e->lanes);
     case KILN_INTRIN_fma:
         return emit_fma(g, e, arg);
+    case KILN_INTRIN_acos:
+        return kiln_cg_math_acos(g, arg[0], e->lanes);
+    case KILN_INTRIN_acosh:
+        return kiln_cg_math_acosh(g, arg[0], e->lanes);
+    case KILN_INTRIN_asin:
+        return kiln_cg_math_asin(g, arg[0], e->lanes);
+    case KILN_INTRIN_asinh:
+        return kiln_cg_math_asinh(g, arg[0], e->lanes);
+    case KILN_INTRIN_atan:
+        return kiln_cg_math_atan(g, arg[0], e->lanes);
+    case KILN_INTRIN_atanh:
+        return kiln_cg_math_atanh(g, arg[0], e->lanes);
+    case KILN_INTRIN_cosh:
+        return kiln_cg_math_cosh(g, arg[0], e->lanes);
+    case KILN_INTRIN_erf:
+        return kiln_cg_math_erf(g, arg[0], e->lanes);
     case KILN_INTRIN_exp:
         return kiln_cg_math_exp(g, arg[0], e->lanes);
+    case KILN_INTRIN_expm1:
+        return kiln_cg_math_expm1(g, arg[0], e->lanes);
     case KILN_INTRIN_log:
         return kiln_cg_math_log(g, arg[0], e->lanes);
+    case KILN_INTRIN_log1p:
+        return kiln_cg_math_log1p(g, arg[0], e->lanes);
     case KILN_INTRIN_sigmoid:
         return kiln_cg_math_sigmoid(g, arg[0], e->lanes);
+    case KILN_INTRIN_sinh:
+        return kiln_cg_math_sinh(g, arg[0], e->lanes);
     case KILN_INTRIN_tanh:
         return kiln_cg_math_tanh(g, arg[0], e->lanes);
-    case KILN_INTRIN_erf:
-        if (e->dtype != KILN_F64)
-            return kiln_cg_math_erf(g, arg[0], e->lanes);
-        break;
-    case KILN_INTRIN_pow:
-        if (e->dtype != KILN_F64)
-            return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
-        break;
     case KILN_INTRIN_cos:
-    case KILN_INTRIN_prefetch:
     case KILN_INTRIN_sin:
+    case KILN_INTRIN_tan:
+        return kiln_cg_math_trig(g, e->u.intrin, arg[0], e->lanes);
+    case KILN_INTRIN_pow:
+        return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
+    case KILN_INTRIN_prefetch:
     case KILN_N_INTRINS:
         break;
     }
