@@ -257,6 +257,73 @@ static const kiln_expr *inside(const kiln_compute_cx *cx, const kiln_te *te,
     return all;
 }
 
+/* Bounds of an index over a stage's axes; false: not known. */
+static bool bounds_of(const kiln_te *te, const kiln_expr *e, int64_t *lo, int64_t *hi) {
+    int64_t l[2], h[2], d = 0;
+    if (kiln_x_is_int(e, lo)) {
+        *hi = *lo;
+        return true;
+    }
+    if (e->kind == KILN_EXPR_VAR) {
+        *lo = 0;
+        *hi = largest(te, e);
+        return *hi >= 0;
+    }
+    if (e->n_arg != 2 || !bounds_of(te, e->arg[0], &l[0], &h[0]) ||
+        !bounds_of(te, e->arg[1], &l[1], &h[1]))
+        return false;
+    const bool by_const = kiln_x_is_int(e->arg[1], &d) && d > 0;
+    switch ((int)e->kind) {
+    case KILN_EXPR_ADD:
+        *lo = l[0] + l[1];
+        *hi = h[0] + h[1];
+        return true;
+    case KILN_EXPR_SUB:
+        *lo = l[0] - h[1];
+        *hi = h[0] - l[1];
+        return true;
+    case KILN_EXPR_MUL:
+        *lo = l[0] * d;
+        *hi = h[0] * d;
+        return by_const;
+    case KILN_EXPR_FLOORDIV:
+        *lo = by_const ? floor_div(l[0], d) : 0;
+        *hi = by_const ? floor_div(h[0], d) : 0;
+        return by_const;
+    case KILN_EXPR_FLOORMOD:
+        *lo = 0;
+        *hi = d - 1;
+        return by_const;
+    default:
+        return false;
+    }
+}
+
+typedef struct inside_check {
+    const kiln_te *te;
+    bool ok;
+} inside_check;
+
+static void check_read(void *user, const kiln_expr *e) {
+    inside_check *c = user;
+    if (e->kind != KILN_EXPR_READ)
+        return;
+    for (int i = 0; i < e->n_arg; i++) {
+        int64_t lo = 0, hi = 0;
+        c->ok = c->ok && bounds_of(c->te, e->arg[i], &lo, &hi) && lo >= 0 &&
+                hi < kiln_te_dim(e->u.read.te, i);
+    }
+}
+
+/* Tail lanes of what a reduction reads can be read only where the reader's layout has
+ * no more of them than the operand's. */
+static bool reads_stay_inside(const kiln_te *te, const kiln_reduction *r) {
+    inside_check c = {.te = te, .ok = true};
+    for (int i = 0; i < r->reducer->n; i++)
+        kiln_expr_visit(r->source[i], check_read, &c);
+    return c.ok;
+}
+
 static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
                                           const kiln_expr *cond) {
     const kiln_reduction *r = body->u.reduce;
@@ -265,34 +332,70 @@ static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
     return kiln_x_reduce(a, r->reducer, r->source, r->axis, r->n_axes, cond, r->index);
 }
 
-static kiln_status seal(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t,
-                        const kiln_expr *body) {
+/* The bodies as a stage: tail lanes of injective ones become zero, those of reductions
+ * the identity. */
+static kiln_status seal(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t, int n_out,
+                        const kiln_expr *const *given) {
+    const kiln_expr *body[KILN_MAX_TE_OUTS];
     const kiln_expr *cond = inside(cx, te, t);
+    const bool is_reduce = given[0]->kind == KILN_EXPR_REDUCE;
     const bool copies_tail = cx->trust_tails && strcmp(te->tag, "pad") == 0;
-    if (cond != NULL && body->kind != KILN_EXPR_REDUCE && !copies_tail)
-        body = kiln_x_select(cx->arena, cond, body,
-                             kiln_x_number(cx->arena, body->dtype, 0));
-    else if (cond != NULL && body->kind == KILN_EXPR_REDUCE && !cx->trust_tails)
-        body = guarded_reduction(cx->arena, body, cond);
+    const bool trusted =
+        is_reduce && cx->trust_tails && reads_stay_inside(te, given[0]->u.reduce);
+    KILN_ASSERT(n_out <= KILN_MAX_TE_OUTS, "'%s' has %d outputs", te->name, n_out);
+    for (int k = 0; k < n_out; k++) {
+        body[k] = given[k];
+        if (cond == NULL || copies_tail || trusted)
+            continue;
+        body[k] = is_reduce
+                      ? guarded_reduction(cx->arena, body[k], cond)
+                      : kiln_x_select(cx->arena, cond, body[k],
+                                      kiln_x_number(cx->arena, body[k]->dtype, 0));
+    }
     if (te->tag[0] == '\0')
-        te->tag = body->kind == KILN_EXPR_REDUCE ? "reduce" : "injective";
-    return kiln_te_end(te, 1, &body, cx->err);
+        te->tag = is_reduce ? "reduce" : "injective";
+    return kiln_te_end(te, n_out, body, cx->err);
+}
+
+kiln_status kiln_compute_inner_tuple(kiln_compute_cx *cx, kiln_te *te,
+                                     const kiln_type *t, int n_out,
+                                     const kiln_expr *const *body, kiln_te_value *out) {
+    KILN_TRY(seal(cx, te, t, n_out, body));
+    for (int k = 0; k < n_out; k++) {
+        out[k] = (kiln_te_value){.te = te, .out = k, .type = *t};
+        out[k].type.dtype = body[k]->dtype;
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_compute_inner(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t,
                                const kiln_expr *body, kiln_te_value *out) {
-    KILN_TRY(seal(cx, te, t, body));
-    *out = (kiln_te_value){.te = te, .type = *t};
-    out->type.dtype = body->dtype;
-    return KILN_OK;
+    return kiln_compute_inner_tuple(cx, te, t, 1, &body, out);
+}
+
+static bool is_zero(const kiln_expr *e) {
+    return (e->kind == KILN_EXPR_INT && e->u.i == 0) ||
+           (e->kind == KILN_EXPR_FLOAT && e->u.f == 0);
+}
+
+/* A reduction leaves its identity in tail lanes: an output must have zeros there. */
+static bool breaks_tail(const kiln_type *t, const kiln_expr *body) {
+    const kiln_reduction *r = body->u.reduce;
+    bool tail = false;
+    for (int axis = 0; axis < t->rank; axis++)
+        tail = tail || has_tail(t, axis);
+    return tail && !is_zero(r->reducer->identity[r->index]);
 }
 
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
                              const kiln_expr *body) {
     kiln_te_value *out = &cx->out[k];
     const kiln_dtype dtype = out->type.dtype;
-    if (body->dtype == dtype || body->kind != KILN_EXPR_REDUCE) {
-        KILN_TRY(seal(cx, te, &out->type, kiln_x_cast(cx->arena, dtype, body)));
+    const bool is_reduce = body->kind == KILN_EXPR_REDUCE;
+    out->out = 0;
+    if (!is_reduce || (body->dtype == dtype && !breaks_tail(&out->type, body))) {
+        body = kiln_x_cast(cx->arena, dtype, body);
+        KILN_TRY(seal(cx, te, &out->type, 1, &body));
         out->te = te;
         return KILN_OK;
     }
@@ -301,8 +404,8 @@ kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
     te->name = kiln_format(cx->arena, "%s.acc", te->name);
     KILN_TRY(kiln_compute_inner(cx, te, &out->type, body, &wide));
     kiln_te *narrow = kiln_compute_begin(cx, "", &out->type, index);
-    const kiln_expr *x = kiln_compute_read_value(cx, &wide, index);
-    KILN_TRY(seal(cx, narrow, &out->type, kiln_x_cast(cx->arena, dtype, x)));
+    body = kiln_x_cast(cx->arena, dtype, kiln_compute_read_value(cx, &wide, index));
+    KILN_TRY(seal(cx, narrow, &out->type, 1, &body));
     out->te = narrow;
     return KILN_OK;
 }

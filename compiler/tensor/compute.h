@@ -16,8 +16,9 @@
  * Tail lanes of blocked axes (logical index past the shape): an injective stage writes
  * zero there (but for padding stages under trust_tails, which copy the zeros that are
  * there). A reduction takes its reducer's identity there, except under
- * cx->trust_tails: the caller then promises that tail lanes of all inputs can be read
- * and are zero, reductions run over them, and the hot loop carries no guard.
+ * cx->trust_tails: the caller then promises that tail lanes of all inputs are zero;
+ * reductions that read nothing but elements and tail lanes that exist run over them,
+ * and the hot loop carries no guard.
  *
  * Arithmetic: f16 and bf16 inputs are computed in f32 and rounded once at the end
  * (kiln_compute_widened, kiln_compute_end casts to the type's dtype), as the
@@ -79,13 +80,18 @@ const kiln_expr *kiln_compute_widened(const kiln_compute_cx *cx, const kiln_expr
 
 /* Seals a stage whose body is `body` (cast to the type's dtype where it differs: then
  * an injective body) as output `k` of the node. A body that is a reduction of another
- * dtype than the type's gets a casting stage behind it. */
+ * dtype than the type's gets a casting stage behind it; one whose identity is not zero
+ * a stage that zeroes tail lanes, where there are some. */
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
                              const kiln_expr *body);
 /* Seals a stage that is not an output of the node, and describes it as a value of
  * logical type `t` (dtype becomes the body's). */
 kiln_status kiln_compute_inner(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t,
                                const kiln_expr *body, kiln_te_value *out);
+/* The same for a stage with several outputs of one shape (tuple reductions). */
+kiln_status kiln_compute_inner_tuple(kiln_compute_cx *cx, kiln_te *te,
+                                     const kiln_type *t, int n_out,
+                                     const kiln_expr *const *body, kiln_te_value *out);
 /* Passes an input on as output k without a stage (identity, reshapes that move
  * nothing). Types must agree but for facts. */
 void kiln_compute_forward(kiln_compute_cx *cx, int k, int i);

@@ -72,7 +72,7 @@ static kiln_status add_node(builder *b, const kiln_node *n) {
 /* A stage that several outputs would share, or that is an argument already, is copied;
  * so is one output of several of a stage. */
 static bool needs_copy(const builder *b, const kiln_te_value *x) {
-    if (x->te->kind == KILN_TE_PLACEHOLDER)
+    if (x->te->kind == KILN_TE_PLACEHOLDER || x->te->n_out > 1)
         return true;
     for (size_t i = 0; i < b->arg.n; i++)
         if (b->arg.v[i] == x->te)

@@ -20,7 +20,9 @@ typedef struct evaluation {
     kiln_arena *arena;
     const kiln_te **te; /* in topological order */
     size_t n;
-    kiln_wide **value; /* per stage, per output */
+    kiln_wide **value; /* per stage, per output; of more axes than a type may have: as
+                          one axis */
+    int64_t **dim;     /* per stage: extents of its axes */
     const kiln_te *now;
     int64_t coord[2 * KILN_MAX_AXES]; /* spatial axes, then reduction axes, of the stage
                                          being computed */
@@ -65,18 +67,19 @@ static scalar eval_read(evaluation *v, const kiln_expr *e) {
     while (v->te[s] != e->u.read.te)
         s++;
     const kiln_wide *w = &v->value[s][e->u.read.out];
+    const int64_t *dim = v->dim[s];
     int64_t at = 0;
     for (int i = 0; i < e->n_arg; i++) {
         const int64_t x = eval(v, e->arg[i]).i;
-        if ((x < 0 || x >= w->type.dim[i]) && v->status == KILN_OK)
+        if ((x < 0 || x >= dim[i]) && v->status == KILN_OK)
             v->status =
                 kiln_fail(v->err, KILN_ERR_SHAPE,
                           "stage '%s' reads '%s': index %d must be in [0, %" PRId64
                           "), is %" PRId64,
-                          v->now->name, v->te[s]->name, i, w->type.dim[i], x);
+                          v->now->name, v->te[s]->name, i, dim[i], x);
         if (v->status != KILN_OK)
             return (scalar){0, 0};
-        at = at * w->type.dim[i] + x;
+        at = at * dim[i] + x;
     }
     const scalar f = {.f = w->f != NULL ? w->f[at] : 0};
     const scalar i = {.i = w->i != NULL ? w->i[at] : 0};
@@ -102,10 +105,12 @@ static scalar eval_binary(evaluation *v, const kiln_expr *e) {
 
 static int64_t to_int(kiln_dtype dtype, double f) {
     const kiln_dtype_info *info = kiln_dtype_get(dtype);
+    if (dtype == KILN_BOOL)
+        return f != 0; /* NaN is true */
     if (isnan(f))
         return 0;
-    if (dtype == KILN_BOOL)
-        return f != 0;
+    if (dtype == KILN_U64)
+        return f <= 0 ? 0 : (f >= 0x1p64 ? -1 : (int64_t)(uint64_t)f);
     if (f <= (double)info->min_i)
         return info->min_i;
     return f >= (double)info->max_i ? info->max_i : (int64_t)f;
@@ -122,6 +127,22 @@ static scalar eval_cast(evaluation *v, const kiln_expr *e) {
         out.i = e->dtype == KILN_BOOL ? x.i != 0 : kiln_wrap_i64(e->dtype, x.i);
     if (is_float(e)) /* a cast rounds, wherever it stands */
         out.f = kiln_round_f64(e->dtype, out.f);
+    return out;
+}
+
+/* Through the native bytes: narrowed as one dtype, widened as the other. */
+static scalar eval_bitcast(evaluation *v, const kiln_expr *e) {
+    scalar x = eval(v, e->arg[0]), out = {0, 0};
+    const bool was_float = is_float(e->arg[0]);
+    uint64_t bytes = 0;
+    const kiln_wide from = {.type = kiln_type_scalar(e->arg[0]->dtype),
+                            .f = was_float ? &x.f : NULL,
+                            .i = was_float ? NULL : &x.i};
+    kiln_wide to = {.type = kiln_type_scalar(e->dtype),
+                    .f = is_float(e) ? &out.f : NULL,
+                    .i = is_float(e) ? NULL : &out.i};
+    kiln_narrow(&from, &bytes);
+    kiln_widen(&to.type, &bytes, &to);
     return out;
 }
 
@@ -158,6 +179,7 @@ static scalar eval(evaluation *v, const kiln_expr *e) {
     case KILN_EXPR_READ:
         return eval_read(v, e);
     case KILN_EXPR_BITCAST:
+        return eval_bitcast(v, e);
     case KILN_EXPR_REDUCE:
     case KILN_EXPR_LOAD:
     case KILN_EXPR_RAMP:
@@ -250,12 +272,11 @@ static void compute(evaluation *v, const kiln_te *te, kiln_wide *to) {
         kiln_wide_round(&to[i]);
 }
 
-static kiln_type type_of(const kiln_te *te, int out) {
-    int64_t dim[KILN_MAX_AXES];
-    KILN_ASSERT(te->rank <= KILN_MAX_RANK, "'%s' has rank %d", te->name, te->rank);
-    for (int i = 0; i < te->rank; i++)
-        dim[i] = kiln_te_dim(te, i);
-    return kiln_type_make(te->dtype[out], te->rank, dim);
+static kiln_type type_of(const kiln_te *te, int out, const int64_t *dim) {
+    if (te->rank <= KILN_MAX_RANK)
+        return kiln_type_make(te->dtype[out], te->rank, dim);
+    const int64_t n = kiln_te_elems(te);
+    return kiln_type_make(te->dtype[out], 1, &n);
 }
 
 kiln_status kiln_te_eval(kiln_arena *a, const kiln_te *const *outs, size_t n_outs,
@@ -266,10 +287,14 @@ kiln_status kiln_te_eval(kiln_arena *a, const kiln_te *const *outs, size_t n_out
     v->err = err;
     v->te = kiln_te_topo(a, outs, n_outs, &v->n);
     v->value = kiln_array(a, kiln_wide *, v->n);
+    v->dim = kiln_array(a, int64_t *, v->n);
     size_t taken = 0;
     for (size_t s = 0; s < v->n; s++) {
         const kiln_te *te = v->te[s];
         v->value[s] = kiln_array(a, kiln_wide, te->n_out);
+        v->dim[s] = kiln_array(a, int64_t, te->rank);
+        for (int i = 0; i < te->rank; i++)
+            v->dim[s][i] = kiln_te_dim(te, i);
         if (te->kind == KILN_TE_EXTERN)
             return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                              "stage '%s' is extern: only a loop program computes it",
@@ -282,7 +307,7 @@ kiln_status kiln_te_eval(kiln_arena *a, const kiln_te *const *outs, size_t n_out
             continue;
         }
         for (int i = 0; i < te->n_out; i++) {
-            const kiln_type t = type_of(te, i);
+            const kiln_type t = type_of(te, i, v->dim[s]);
             v->value[s][i] = kiln_wide_new(a, &t);
         }
         compute(v, te, v->value[s]);

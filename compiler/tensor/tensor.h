@@ -92,7 +92,8 @@ const kiln_te **kiln_te_topo(kiln_arena *a, const kiln_te *const *out, size_t n_
 void kiln_te_print(kiln_buf *out, const kiln_te *const *outs, size_t n_outs);
 
 /* Evaluates stages without any schedule: placeholders take `in` (in the order of
- * kiln_te_topo), outputs are wide tensors. The second witness for lowering: it never
+ * kiln_te_topo), outputs are wide tensors (of one axis where a stage has more than
+ * KILN_MAX_RANK; only elements count). The second witness for lowering: it never
  * sees a loop program. Sums run in row-major order of the reduction axes, in double,
  * rounded at the end. */
 kiln_status kiln_te_eval(kiln_arena *a, const kiln_te *const *outs, size_t n_outs,
