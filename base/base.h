@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/lexer.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/rng.h"

@@ -8,13 +8,6 @@
 /* Appends a type as graph text. */
 void kiln_type_print(kiln_buf *out, const kiln_type *t);
 
-/* Reads [0-9]+ (after one '-' where it is allowed) from the front of *rest; false, with
- * *rest unmoved, when there are no digits or the number does not fit. */
-bool kiln_text_u64(kiln_str *rest, uint64_t *out);
-bool kiln_text_i64(kiln_str *rest, int64_t *out);
-/* Takes `prefix` off the front when it is there. */
-bool kiln_text_skip(kiln_str *rest, const char *prefix);
-
 /* Values of all attributes of a row (in the arena): defaults, then args over them.
  * KILN_ERR_ARG names an attribute that does not exist, comes twice, has another kind,
  * is missing or out of its choices. */

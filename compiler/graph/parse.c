@@ -33,7 +33,7 @@ typedef struct typed {
 } typed;
 
 static const char *shown(const reader *r, const char *name) {
-    return kiln_str_printable(r->p->arena, kiln_str_from(name), 60);
+    return kiln_str_printable(r->p->lex.arena, kiln_str_from(name), 60);
 }
 
 /* ---- values and types
@@ -41,47 +41,47 @@ static const char *shown(const reader *r, const char *name) {
 
 /* The name of a value that this statement defines. */
 static kiln_status read_new_name(reader *r, named *out) {
-    out->at = kiln_parser_here(r->p);
+    out->at = kiln_lex_here(&r->p->lex);
     KILN_TRY(kiln_parser_name(r->p, &out->name));
     if (kiln_map_has(&r->g->value_names, kiln_str_from(out->name)))
-        return kiln_parser_fail(r->p, out->at, KILN_ERR_PARSE,
-                                "value '%s' must be defined once, is defined again",
-                                shown(r, out->name));
+        return kiln_lex_fail(&r->p->lex, out->at, KILN_ERR_PARSE,
+                             "value '%s' must be defined once, is defined again",
+                             shown(r, out->name));
     return KILN_OK;
 }
 
 static kiln_status read_value(reader *r, kiln_value **out) {
-    const char *const at = kiln_parser_here(r->p);
+    const char *const at = kiln_lex_here(&r->p->lex);
     const char *name;
     KILN_TRY(kiln_parser_name(r->p, &name));
     kiln_value *const v = kiln_map_get(&r->g->value_names, kiln_str_from(name));
     if (v == NULL)
-        return kiln_parser_fail(r->p, at, KILN_ERR_PARSE,
-                                "value '%s' must be defined before it is used",
-                                shown(r, name));
+        return kiln_lex_fail(&r->p->lex, at, KILN_ERR_PARSE,
+                             "value '%s' must be defined before it is used",
+                             shown(r, name));
     *out = v;
     return KILN_OK;
 }
 
 static kiln_status read_type(reader *r, typed *out) {
     kiln_parser *const p = r->p;
-    *out = (typed){.at = kiln_parser_here(p)};
-    const kiln_status st = kiln_type_parse(&p->rest, &out->type, p->err);
+    *out = (typed){.at = kiln_lex_here(&p->lex)};
+    const kiln_status st = kiln_type_parse(&p->lex.rest, &out->type, p->lex.err);
     if (st != KILN_OK)
-        return kiln_parser_note(p, p->rest.p, st);
-    out->bound.at = kiln_parser_here(p);
-    if (!kiln_parser_accept(p, "bounded"))
+        return kiln_lex_note(&p->lex, p->lex.rest.p, st);
+    out->bound.at = kiln_lex_here(&p->lex);
+    if (!kiln_lex_accept(&p->lex, "bounded"))
         return KILN_OK;
     out->is_bounded = true;
-    KILN_TRY(kiln_parser_expect(p, "("));
-    const char *const at = kiln_parser_here(p);
-    if (!kiln_text_i64(&p->rest, &out->bound.axis) || out->bound.axis < 0 ||
+    KILN_TRY(kiln_lex_expect(&p->lex, "("));
+    const char *const at = kiln_lex_here(&p->lex);
+    if (!kiln_text_i64(&p->lex.rest, &out->bound.axis) || out->bound.axis < 0 ||
         out->bound.axis >= out->type.rank)
-        return kiln_parser_fail(p, at, KILN_ERR_PARSE,
-                                "the bounded axis must be in [0, %d)", out->type.rank);
-    KILN_TRY(kiln_parser_expect(p, ","));
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
+                             "the bounded axis must be in [0, %d)", out->type.rank);
+    KILN_TRY(kiln_lex_expect(&p->lex, ","));
     KILN_TRY(kiln_parser_name(p, &out->bound.count));
-    return kiln_parser_expect(p, ")");
+    return kiln_lex_expect(&p->lex, ")");
 }
 
 static void remember_bound(reader *r, const typed *t, kiln_value *v) {
@@ -89,7 +89,7 @@ static void remember_bound(reader *r, const typed *t, kiln_value *v) {
         return;
     bound b = t->bound;
     b.value = v;
-    kiln_vec_push(r->p->arena, &r->bounds, b);
+    kiln_vec_push(r->p->lex.arena, &r->bounds, b);
 }
 
 /* Ties bounded values to their counts, which must be there by now. */
@@ -99,14 +99,14 @@ static kiln_status resolve_bounds(reader *r) {
         kiln_value *const count =
             kiln_map_get(&r->g->value_names, kiln_str_from(b->count));
         if (count == NULL)
-            return kiln_parser_fail(r->p, b->at, KILN_ERR_PARSE,
-                                    "count '%s' must be defined no later than what it "
-                                    "bounds",
-                                    shown(r, b->count));
+            return kiln_lex_fail(&r->p->lex, b->at, KILN_ERR_PARSE,
+                                 "count '%s' must be defined no later than what it "
+                                 "bounds",
+                                 shown(r, b->count));
         if (count->type.dtype != KILN_I64 || count->type.rank != 0)
-            return kiln_parser_fail(
-                r->p, b->at, KILN_ERR_PARSE, "count '%s' must be i64[], is %s",
-                shown(r, b->count), kiln_type_text(r->p->arena, &count->type));
+            return kiln_lex_fail(&r->p->lex, b->at, KILN_ERR_PARSE,
+                                 "count '%s' must be i64[], is %s", shown(r, b->count),
+                                 kiln_type_text(r->p->lex.arena, &count->type));
         b->value->count = count;
         b->value->bounded_axis = (int)b->axis;
     }
@@ -121,7 +121,7 @@ static kiln_status read_input(reader *r) {
     named name;
     typed t;
     KILN_TRY(read_new_name(r, &name));
-    KILN_TRY(kiln_parser_expect(r->p, ":"));
+    KILN_TRY(kiln_lex_expect(&r->p->lex, ":"));
     KILN_TRY(read_type(r, &t));
     remember_bound(r, &t, kiln_graph_add_input(r->g, name.name, &t.type));
     return KILN_OK;
@@ -132,9 +132,9 @@ static kiln_status read_const(reader *r) {
     typed t;
     const void *data;
     KILN_TRY(read_new_name(r, &name));
-    KILN_TRY(kiln_parser_expect(r->p, ":"));
+    KILN_TRY(kiln_lex_expect(&r->p->lex, ":"));
     KILN_TRY(read_type(r, &t));
-    KILN_TRY(kiln_parser_expect(r->p, "="));
+    KILN_TRY(kiln_lex_expect(&r->p->lex, "="));
     KILN_TRY(kiln_parser_data(r->p, &t.type, &data));
     remember_bound(r, &t, kiln_graph_add_const(r->g, name.name, &t.type, data));
     return KILN_OK;
@@ -144,9 +144,9 @@ static kiln_status read_output(reader *r) {
     kiln_value *v;
     KILN_TRY(read_value(r, &v));
     const char *name = v->name;
-    const char *const at = kiln_parser_here(r->p);
-    if (r->p->rest.n > 0 && *at == '"')
-        KILN_TRY(kiln_parser_quoted(r->p, &name));
+    const char *const at = kiln_lex_here(&r->p->lex);
+    if (r->p->lex.rest.n > 0 && *at == '"')
+        KILN_TRY(kiln_lex_quoted(&r->p->lex, &name));
     kiln_graph_add_output(r->g, v, name);
     return KILN_OK;
 }
@@ -173,13 +173,13 @@ static kiln_status read_outs(reader *r, node_text *n) {
     do {
         named name;
         KILN_TRY(read_new_name(r, &name));
-        if (!kiln_map_set(r->p->arena, &seen, kiln_str_from(name.name), r))
-            return kiln_parser_fail(r->p, name.at, KILN_ERR_PARSE,
-                                    "value '%s' must be defined once, is defined again",
-                                    shown(r, name.name));
-        kiln_vec_push(r->p->arena, &n->outs, name.name);
-    } while (kiln_parser_accept(r->p, ","));
-    return kiln_parser_expect(r->p, "=");
+        if (!kiln_map_set(r->p->lex.arena, &seen, kiln_str_from(name.name), r))
+            return kiln_lex_fail(&r->p->lex, name.at, KILN_ERR_PARSE,
+                                 "value '%s' must be defined once, is defined again",
+                                 shown(r, name.name));
+        kiln_vec_push(r->p->lex.arena, &n->outs, name.name);
+    } while (kiln_lex_accept(&r->p->lex, ","));
+    return kiln_lex_expect(&r->p->lex, "=");
 }
 
 static kiln_status read_op(reader *r, node_text *n) {
@@ -187,69 +187,68 @@ static kiln_status read_op(reader *r, node_text *n) {
     KILN_TRY(kiln_parser_word(r->p, "an operator", &word));
     n->op = kiln_op_find(word);
     if (n->op == NULL)
-        return kiln_parser_fail(r->p, word.p, KILN_ERR_PARSE,
-                                "there is no operator '%s'",
-                                kiln_str_printable(r->p->arena, word, 60));
-    KILN_TRY(kiln_parser_expect(r->p, "("));
-    if (kiln_parser_accept(r->p, ")"))
+        return kiln_lex_fail(&r->p->lex, word.p, KILN_ERR_PARSE,
+                             "there is no operator '%s'",
+                             kiln_str_printable(r->p->lex.arena, word, 60));
+    KILN_TRY(kiln_lex_expect(&r->p->lex, "("));
+    if (kiln_lex_accept(&r->p->lex, ")"))
         return KILN_OK;
     do {
         kiln_value *v = NULL;
-        if (!kiln_parser_accept(r->p, "_"))
+        if (!kiln_lex_accept(&r->p->lex, "_"))
             KILN_TRY(read_value(r, &v));
-        kiln_vec_push(r->p->arena, &n->ins, v);
-    } while (kiln_parser_accept(r->p, ","));
-    return kiln_parser_expect(r->p, ")");
+        kiln_vec_push(r->p->lex.arena, &n->ins, v);
+    } while (kiln_lex_accept(&r->p->lex, ","));
+    return kiln_lex_expect(&r->p->lex, ")");
 }
 
 static kiln_status read_attrs(reader *r, node_text *n) {
-    if (!kiln_parser_accept(r->p, "{"))
+    if (!kiln_lex_accept(&r->p->lex, "{"))
         return KILN_OK;
     do {
         kiln_str word;
         KILN_TRY(kiln_parser_word(r->p, "an attribute", &word));
         const kiln_attr_def *const def = find_attr(n->op, word);
         if (def == NULL)
-            return kiln_parser_fail(r->p, word.p, KILN_ERR_PARSE,
-                                    "operator '%s' has no attribute '%s'", n->op->name,
-                                    kiln_str_printable(r->p->arena, word, 60));
-        KILN_TRY(kiln_parser_expect(r->p, "="));
+            return kiln_lex_fail(&r->p->lex, word.p, KILN_ERR_PARSE,
+                                 "operator '%s' has no attribute '%s'", n->op->name,
+                                 kiln_str_printable(r->p->lex.arena, word, 60));
+        KILN_TRY(kiln_lex_expect(&r->p->lex, "="));
         kiln_attr_arg arg;
         KILN_TRY(kiln_parser_attr(r->p, def, &arg));
-        kiln_vec_push(r->p->arena, &n->args, arg);
-    } while (kiln_parser_accept(r->p, ","));
-    return kiln_parser_expect(r->p, "}");
+        kiln_vec_push(r->p->lex.arena, &n->args, arg);
+    } while (kiln_lex_accept(&r->p->lex, ","));
+    return kiln_lex_expect(&r->p->lex, "}");
 }
 
 static kiln_status read_types(reader *r, node_text *n) {
-    const char *const at = kiln_parser_here(r->p);
-    if (!kiln_parser_accept(r->p, ":"))
+    const char *const at = kiln_lex_here(&r->p->lex);
+    if (!kiln_lex_accept(&r->p->lex, ":"))
         return KILN_OK;
     do {
         typed t;
         KILN_TRY(read_type(r, &t));
-        kiln_vec_push(r->p->arena, &n->types, t);
-    } while (kiln_parser_accept(r->p, ","));
+        kiln_vec_push(r->p->lex.arena, &n->types, t);
+    } while (kiln_lex_accept(&r->p->lex, ","));
     if (n->types.n != n->outs.n)
-        return kiln_parser_fail(
-            r->p, at, KILN_ERR_PARSE,
-            "a node of %zu outputs must have as many types, has %zu", n->outs.n,
-            n->types.n);
+        return kiln_lex_fail(&r->p->lex, at, KILN_ERR_PARSE,
+                             "a node of %zu outputs must have as many types, has %zu",
+                             n->outs.n, n->types.n);
     return KILN_OK;
 }
 
 static kiln_status read_node_name(reader *r, node_text *n) {
-    const char *const at = kiln_parser_here(r->p);
-    if (r->p->rest.n == 0 || *at != '"')
+    const char *const at = kiln_lex_here(&r->p->lex);
+    if (r->p->lex.rest.n == 0 || *at != '"')
         return KILN_OK;
-    KILN_TRY(kiln_parser_quoted(r->p, &n->name));
+    KILN_TRY(kiln_lex_quoted(&r->p->lex, &n->name));
     if (n->name[0] == '\0')
-        return kiln_parser_fail(r->p, at, KILN_ERR_PARSE,
-                                "a node's name must not be empty");
+        return kiln_lex_fail(&r->p->lex, at, KILN_ERR_PARSE,
+                             "a node's name must not be empty");
     if (kiln_map_has(&r->g->node_names, kiln_str_from(n->name)))
-        return kiln_parser_fail(r->p, at, KILN_ERR_PARSE,
-                                "node '%s' must be defined once, is defined again",
-                                shown(r, n->name));
+        return kiln_lex_fail(&r->p->lex, at, KILN_ERR_PARSE,
+                             "node '%s' must be defined once, is defined again",
+                             shown(r, n->name));
     return KILN_OK;
 }
 
@@ -257,11 +256,11 @@ static kiln_status check_types(reader *r, const node_text *text, const kiln_node
     for (size_t i = 0; i < text->types.n; i++) {
         const typed *const given = &text->types.v[i];
         if (!kiln_type_eq(&given->type, &n->out[i]->type))
-            return kiln_parser_fail(r->p, given->at, KILN_ERR_SHAPE,
-                                    "the type of '%s' must be %s, is given as %s",
-                                    shown(r, n->out[i]->name),
-                                    kiln_type_text(r->p->arena, &n->out[i]->type),
-                                    kiln_type_text(r->p->arena, &given->type));
+            return kiln_lex_fail(&r->p->lex, given->at, KILN_ERR_SHAPE,
+                                 "the type of '%s' must be %s, is given as %s",
+                                 shown(r, n->out[i]->name),
+                                 kiln_type_text(r->p->lex.arena, &n->out[i]->type),
+                                 kiln_type_text(r->p->lex.arena, &given->type));
         remember_bound(r, given, n->out[i]);
     }
     return KILN_OK;
@@ -269,7 +268,7 @@ static kiln_status check_types(reader *r, const node_text *text, const kiln_node
 
 static kiln_status read_node(reader *r) {
     kiln_parser *const p = r->p;
-    const char *const at = kiln_parser_here(p);
+    const char *const at = kiln_lex_here(&p->lex);
     node_text text = {0};
     KILN_TRY(resolve_bounds(r));
     KILN_TRY(read_outs(r, &text));
@@ -278,8 +277,8 @@ static kiln_status read_node(reader *r) {
     KILN_TRY(read_types(r, &text));
     KILN_TRY(read_node_name(r, &text));
     if (text.ins.n > INT32_MAX || text.outs.n > INT32_MAX)
-        return kiln_parser_fail(p, at, KILN_ERR_LIMIT,
-                                "a node may have 2^31 inputs and outputs, has more");
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_LIMIT,
+                             "a node may have 2^31 inputs and outputs, has more");
     const kiln_node_spec spec = {.op = text.op,
                                  .name = text.name,
                                  .in = text.ins.v,
@@ -289,9 +288,9 @@ static kiln_status read_node(reader *r) {
                                  .args = text.args.v,
                                  .n_args = text.args.n};
     kiln_node *n;
-    const kiln_status st = kiln_graph_add_node(r->g, &spec, &n, p->err);
+    const kiln_status st = kiln_graph_add_node(r->g, &spec, &n, p->lex.err);
     if (st != KILN_OK)
-        return kiln_parser_note(p, at, st);
+        return kiln_lex_note(&p->lex, at, st);
     KILN_TRY(check_types(r, &text, n));
     return resolve_bounds(r);
 }
@@ -302,9 +301,9 @@ static kiln_status read_node(reader *r) {
 
 static kiln_status read_facts(reader *r) {
     kiln_parser *const p = r->p;
-    if (!kiln_parser_accept(p, "facts"))
+    if (!kiln_lex_accept(&p->lex, "facts"))
         return KILN_OK;
-    KILN_TRY(kiln_parser_expect(p, "="));
+    KILN_TRY(kiln_lex_expect(&p->lex, "="));
     kiln_str word, fact;
     KILN_TRY(kiln_parser_word(p, "facts", &word));
     r->g->facts = 0;
@@ -317,8 +316,9 @@ static kiln_status read_facts(reader *r) {
                 !kiln_str_is(fact, kiln_graph_fact_names[bit])))
             bit++;
         if (bit == KILN_N_GRAPH_FACTS)
-            return kiln_parser_fail(p, fact.p, KILN_ERR_PARSE, "there is no fact '%s'",
-                                    kiln_str_printable(p->arena, fact, 60));
+            return kiln_lex_fail(&p->lex, fact.p, KILN_ERR_PARSE,
+                                 "there is no fact '%s'",
+                                 kiln_str_printable(p->lex.arena, fact, 60));
         r->g->facts |= 1u << bit;
     }
     return KILN_OK;
@@ -326,8 +326,8 @@ static kiln_status read_facts(reader *r) {
 
 static kiln_status read_statement(reader *r) {
     kiln_parser *const p = r->p;
-    const char *const at = kiln_parser_here(p);
-    if (p->rest.n > 0 && *at == '%')
+    const char *const at = kiln_lex_here(&p->lex);
+    if (p->lex.rest.n > 0 && *at == '%')
         return read_node(r);
     kiln_str word;
     KILN_TRY(kiln_parser_word(p, "a statement or '}'", &word));
@@ -337,24 +337,24 @@ static kiln_status read_statement(reader *r) {
         return read_const(r);
     if (kiln_str_is(word, "output"))
         return read_output(r);
-    return kiln_parser_fail(p, at, KILN_ERR_PARSE,
-                            "expected input, const, output or a node, found '%s'",
-                            kiln_str_printable(p->arena, word, 60));
+    return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
+                         "expected input, const, output or a node, found '%s'",
+                         kiln_str_printable(p->lex.arena, word, 60));
 }
 
 kiln_status kiln_parser_graph(kiln_parser *p, kiln_graph **out) {
-    const char *const at = kiln_parser_here(p);
+    const char *const at = kiln_lex_here(&p->lex);
     if (p->depth == KILN_MAX_REGION_DEPTH)
-        return kiln_parser_fail(p, at, KILN_ERR_LIMIT, "graphs may nest %d deep",
-                                KILN_MAX_REGION_DEPTH);
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_LIMIT, "graphs may nest %d deep",
+                             KILN_MAX_REGION_DEPTH);
     const char *name;
-    KILN_TRY(kiln_parser_expect(p, "graph"));
-    KILN_TRY(kiln_parser_quoted(p, &name));
-    reader r = {.p = p, .g = kiln_graph_new(p->arena, name)};
+    KILN_TRY(kiln_lex_expect(&p->lex, "graph"));
+    KILN_TRY(kiln_lex_quoted(&p->lex, &name));
+    reader r = {.p = p, .g = kiln_graph_new(p->lex.arena, name)};
     KILN_TRY(read_facts(&r));
-    KILN_TRY(kiln_parser_expect(p, "{"));
+    KILN_TRY(kiln_lex_expect(&p->lex, "{"));
     p->depth++;
-    while (!kiln_parser_accept(p, "}"))
+    while (!kiln_lex_accept(&p->lex, "}"))
         KILN_TRY(read_statement(&r));
     p->depth--;
     KILN_TRY(resolve_bounds(&r));
@@ -364,19 +364,13 @@ kiln_status kiln_parser_graph(kiln_parser *p, kiln_graph **out) {
 
 kiln_status kiln_graph_parse(kiln_arena *a, kiln_str text, const char *file,
                              kiln_graph **out, kiln_err *err) {
-    if (text.p == NULL)
-        text = KILN_STR_LIT("");
-    kiln_parser p = {.arena = a,
-                     .file = file == NULL ? "text" : file,
-                     .text = text,
-                     .rest = text,
-                     .err = err};
+    kiln_parser p = {.lex = kiln_lexer_make(a, text, file, err)};
     kiln_graph *g;
     KILN_TRY(kiln_parser_graph(&p, &g));
-    const char *const at = kiln_parser_here(&p);
-    if (p.rest.n > 0)
-        return kiln_parser_fail(&p, at, KILN_ERR_PARSE,
-                                "expected nothing behind the graph");
+    const char *const at = kiln_lex_here(&p.lex);
+    if (p.lex.rest.n > 0)
+        return kiln_lex_fail(&p.lex, at, KILN_ERR_PARSE,
+                             "expected nothing behind the graph");
     *out = g;
     return KILN_OK;
 }

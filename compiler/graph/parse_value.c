@@ -7,7 +7,7 @@
 
 /* For messages: a word of an untrusted text, cut to what fits. */
 static const char *shown(kiln_parser *p, kiln_str word) {
-    return kiln_str_printable(p->arena, word, 60);
+    return kiln_str_printable(p->lex.arena, word, 60);
 }
 
 /* ---- numbers
@@ -15,8 +15,8 @@ static const char *shown(kiln_parser *p, kiln_str word) {
  */
 
 static kiln_status bad_number(kiln_parser *p, kiln_str word, kiln_dtype dtype) {
-    return kiln_parser_fail(p, word.p, KILN_ERR_PARSE, "'%s' is no %s", shown(p, word),
-                            kiln_dtype_name(dtype));
+    return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE, "'%s' is no %s",
+                         shown(p, word), kiln_dtype_name(dtype));
 }
 
 /* Digits behind nan:0x, the bits of one element. */
@@ -104,9 +104,9 @@ static kiln_status parse_i64(kiln_parser *p, int64_t *out) {
  * --------------------------------------------------------------------------------- */
 
 static kiln_status wrong_count(kiln_parser *p, const char *at, size_t want) {
-    return kiln_parser_fail(p, at, KILN_ERR_PARSE,
-                            "the constant must have %zu elements, has another number",
-                            want);
+    return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
+                         "the constant must have %zu elements, has another number",
+                         want);
 }
 
 /* `{v x n}`, behind the x. */
@@ -119,54 +119,54 @@ static kiln_status parse_splat(kiln_parser *p, const char *at, size_t n, size_t 
     if (!kiln_text_u64(&rest, &count) || rest.n > 0 || count != n)
         return wrong_count(p, at, n);
     if (n * size > KILN_TEXT_MAX_SPLAT - p->splat_bytes)
-        return kiln_parser_fail(p, at, KILN_ERR_LIMIT,
-                                "constants of one repeated value may have %d bytes "
-                                "together, have more",
-                                KILN_TEXT_MAX_SPLAT);
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_LIMIT,
+                             "constants of one repeated value may have %d bytes "
+                             "together, have more",
+                             KILN_TEXT_MAX_SPLAT);
     p->splat_bytes += n * size;
-    unsigned char *const data = kiln_arena_alloc(p->arena, n * size);
+    unsigned char *const data = kiln_arena_alloc(p->lex.arena, n * size);
     /* The arena's memory is zero: large zero constants cost nothing. */
     for (size_t i = 0; *first != 0 && i < n; i++)
         memcpy(data + i * size, first, size);
     *out = data;
-    return kiln_parser_expect(p, "}");
+    return kiln_lex_expect(&p->lex, "}");
 }
 
 kiln_status kiln_parser_data(kiln_parser *p, const kiln_type *t, const void **out) {
-    const char *const at = kiln_parser_here(p);
+    const char *const at = kiln_lex_here(&p->lex);
     const size_t n = (size_t)kiln_type_stored_elems(t);
     const size_t size = kiln_dtype_bytes(t->dtype);
-    KILN_TRY(kiln_parser_expect(p, "{"));
-    if (kiln_parser_accept(p, "..."))
-        return kiln_parser_fail(
-            p, at, KILN_ERR_PARSE,
-            "the constant's data was left out; print the graph with "
-            "its data to read it back");
-    if (kiln_parser_accept(p, "}")) {
+    KILN_TRY(kiln_lex_expect(&p->lex, "{"));
+    if (kiln_lex_accept(&p->lex, "..."))
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
+                             "the constant's data was left out; print the graph with "
+                             "its data to read it back");
+    if (kiln_lex_accept(&p->lex, "}")) {
         *out = "";
         return n == 0 ? KILN_OK : wrong_count(p, at, n);
     }
     uint64_t bits;
     KILN_TRY(parse_element(p, t->dtype, &bits));
-    if (kiln_parser_accept(p, "x"))
+    if (kiln_lex_accept(&p->lex, "x"))
         return parse_splat(p, at, n, size, &bits, out);
     /* Each element takes two bytes of text, so this bounds what a lie about the shape
      * costs. */
-    if (n == 0 || n > p->rest.n)
+    if (n == 0 || n > p->lex.rest.n)
         return wrong_count(p, at, n);
-    unsigned char *const data = kiln_arena_alloc(p->arena, n * size);
+    unsigned char *const data = kiln_arena_alloc(p->lex.arena, n * size);
     memcpy(data, &bits, size);
     for (size_t i = 1; i < n; i++) {
-        if (!kiln_parser_accept(p, ","))
-            return kiln_parser_accept(p, "}") ? wrong_count(p, at, n)
-                                              : kiln_parser_expected(p, "',' or '}'");
+        if (!kiln_lex_accept(&p->lex, ","))
+            return kiln_lex_accept(&p->lex, "}")
+                       ? wrong_count(p, at, n)
+                       : kiln_lex_expected(&p->lex, "',' or '}'");
         KILN_TRY(parse_element(p, t->dtype, &bits));
         memcpy(data + i * size, &bits, size);
     }
-    if (kiln_parser_accept(p, ","))
+    if (kiln_lex_accept(&p->lex, ","))
         return wrong_count(p, at, n);
     *out = data;
-    return kiln_parser_expect(p, "}");
+    return kiln_lex_expect(&p->lex, "}");
 }
 
 /* ---- attributes
@@ -178,9 +178,9 @@ static kiln_status parse_word_index(kiln_parser *p, const kiln_attr_def *def,
     KILN_TRY(kiln_parser_word(p, "a word", &word));
     *out = kiln_attr_choice(def, word);
     if (*out < 0)
-        return kiln_parser_fail(p, word.p, KILN_ERR_PARSE,
-                                "'%s' is no choice of attribute '%s'", shown(p, word),
-                                def->name);
+        return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE,
+                             "'%s' is no choice of attribute '%s'", shown(p, word),
+                             def->name);
     return KILN_OK;
 }
 
@@ -188,8 +188,8 @@ static kiln_status parse_list(kiln_parser *p, const kiln_attr_def *def,
                               kiln_attr *out) {
     KILN_VEC(int64_t) ints = {0};
     KILN_VEC(double) floats = {0};
-    KILN_TRY(kiln_parser_expect(p, "["));
-    if (kiln_parser_accept(p, "]"))
+    KILN_TRY(kiln_lex_expect(&p->lex, "["));
+    if (kiln_lex_accept(&p->lex, "]"))
         return KILN_OK;
     do {
         int64_t i = 0;
@@ -201,12 +201,12 @@ static kiln_status parse_list(kiln_parser *p, const kiln_attr_def *def,
         else
             KILN_TRY(parse_i64(p, &i));
         if (def->kind == KILN_ATTR_FLOATS)
-            kiln_vec_push(p->arena, &floats, f);
+            kiln_vec_push(p->lex.arena, &floats, f);
         else
-            kiln_vec_push(p->arena, &ints, i);
-    } while (kiln_parser_accept(p, ","));
+            kiln_vec_push(p->lex.arena, &ints, i);
+    } while (kiln_lex_accept(&p->lex, ","));
     *out = (kiln_attr){.n = ints.n + floats.n, .ints = ints.v, .floats = floats.v};
-    return kiln_parser_expect(p, "]");
+    return kiln_lex_expect(&p->lex, "]");
 }
 
 static kiln_status parse_bool(kiln_parser *p, int64_t *out) {
@@ -214,8 +214,8 @@ static kiln_status parse_bool(kiln_parser *p, int64_t *out) {
     KILN_TRY(kiln_parser_word(p, "true or false", &word));
     *out = kiln_str_is(word, "true") ? 1 : 0;
     if (*out == 0 && !kiln_str_is(word, "false"))
-        return kiln_parser_fail(p, word.p, KILN_ERR_PARSE,
-                                "expected true or false, found '%s'", shown(p, word));
+        return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE,
+                             "expected true or false, found '%s'", shown(p, word));
     return KILN_OK;
 }
 
@@ -224,8 +224,8 @@ static kiln_status parse_dtype(kiln_parser *p, int64_t *out) {
     kiln_dtype dtype;
     KILN_TRY(kiln_parser_word(p, "an element type", &word));
     if (!kiln_dtype_parse(word, &dtype))
-        return kiln_parser_fail(p, word.p, KILN_ERR_PARSE, "'%s' is no element type",
-                                shown(p, word));
+        return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE, "'%s' is no element type",
+                             shown(p, word));
     *out = (int64_t)dtype;
     return KILN_OK;
 }
@@ -249,7 +249,7 @@ kiln_status kiln_parser_attr(kiln_parser *p, const kiln_attr_def *def,
     case KILN_ATTR_WORDS:
         return parse_list(p, def, &out->value);
     case KILN_ATTR_GRAPH:
-        if (kiln_parser_accept(p, "none"))
+        if (kiln_lex_accept(&p->lex, "none"))
             return KILN_OK;
         return kiln_parser_graph(p, &out->value.graph);
     }

@@ -36,20 +36,6 @@ bool kiln_text_is_bare(char c) {
            c == '_' || c == '.' || c == '/' || c == '-';
 }
 
-static void put_quoted(printer *p, const char *z) {
-    put(p, "\"");
-    for (; *z != '\0'; z++) {
-        const unsigned char c = (unsigned char)*z;
-        if (c == '"' || c == '\\')
-            kiln_buf_printf(p->out, "\\%c", c);
-        else if (c < ' ' || c >= 0x7f)
-            kiln_buf_printf(p->out, "\\x%02x", c);
-        else
-            kiln_buf_add(p->out, z, 1);
-    }
-    put(p, "\"");
-}
-
 static void put_value(printer *p, const kiln_value *v) {
     put(p, "%");
     bool is_bare = v->name[0] != '\0';
@@ -58,7 +44,7 @@ static void put_value(printer *p, const kiln_value *v) {
     if (is_bare)
         put(p, v->name);
     else
-        put_quoted(p, v->name);
+        kiln_buf_quote(p->out, v->name);
 }
 
 static void put_type(printer *p, const kiln_value *v) {
@@ -220,7 +206,7 @@ static void print_node(printer *p, const kiln_node *n) {
         put_type(p, n->out[i]);
     }
     put(p, " ");
-    put_quoted(p, n->name);
+    kiln_buf_quote(p->out, n->name);
 }
 
 /* The word that says which facts hold; nothing for what each parsed graph has. */
@@ -260,7 +246,7 @@ static void print_constants(printer *p, const kiln_graph *g) {
 
 static void print_graph(printer *p, const kiln_graph *g) {
     put(p, "graph ");
-    put_quoted(p, g->name);
+    kiln_buf_quote(p->out, g->name);
     print_facts(p, g->facts);
     put(p, " {");
     p->depth++;
@@ -279,7 +265,7 @@ static void print_graph(printer *p, const kiln_graph *g) {
         put(p, "output ");
         put_value(p, g->outputs.v[i]);
         put(p, " ");
-        put_quoted(p, g->output_names.v[i]);
+        kiln_buf_quote(p->out, g->output_names.v[i]);
     }
     p->depth--;
     new_line(p);

@@ -72,41 +72,6 @@ char *kiln_shape_text(kiln_arena *a, int rank, const int64_t *dim) {
  * -----------------------------------------------------------------------------------
  */
 
-bool kiln_text_u64(kiln_str *rest, uint64_t *out) {
-    uint64_t v = 0;
-    size_t i = 0;
-    for (; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9'; i++) {
-        const uint64_t digit = (uint64_t)(rest->p[i] - '0');
-        if (v > (UINT64_MAX - digit) / 10)
-            return false;
-        v = v * 10 + digit;
-    }
-    if (i == 0)
-        return false;
-    *out = v;
-    *rest = (kiln_str){rest->p + i, rest->n - i};
-    return true;
-}
-
-bool kiln_text_i64(kiln_str *rest, int64_t *out) {
-    kiln_str s = *rest;
-    const bool minus = kiln_text_skip(&s, "-");
-    uint64_t v;
-    if (!kiln_text_u64(&s, &v) || v > (uint64_t)INT64_MAX + (minus ? 1U : 0U))
-        return false;
-    *out = !minus ? (int64_t)v : v > (uint64_t)INT64_MAX ? INT64_MIN : -(int64_t)v;
-    *rest = s;
-    return true;
-}
-
-bool kiln_text_skip(kiln_str *rest, const char *prefix) {
-    if (!kiln_str_starts(*rest, prefix))
-        return false;
-    const size_t n = kiln_str_from(prefix).n;
-    *rest = (kiln_str){rest->p + n, rest->n - n};
-    return true;
-}
-
 static kiln_status expected(kiln_err *err, const char *what, kiln_str rest) {
     if (rest.n == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "expected %s, the text ends", what);
