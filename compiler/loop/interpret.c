@@ -188,11 +188,26 @@ int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v) {
     return v >= (double)info->max_i ? info->max_i : (int64_t)v;
 }
 
+static kiln_lanes eval_dot4(kiln_interp *in, const kiln_expr *e) {
+    kiln_lanes out = lanes_new(in, KILN_I32, e->lanes), arg[3];
+    for (int i = 0; i < 3; i++)
+        arg[i] = kiln_interp_eval(in, e->arg[i], NULL);
+    for (int j = 0; j < e->lanes && in->status == KILN_OK; j++) {
+        int64_t sum = arg[0].i[j];
+        for (int k = 0; k < 4; k++)
+            sum += arg[1].i[4 * j + k] * arg[2].i[4 * j + k];
+        out.i[j] = kiln_wrap_i64(KILN_I32, sum);
+    }
+    return out;
+}
+
 static kiln_lanes eval_call(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     kiln_lanes arg[3];
     if (!kiln_intrin_get(e->u.intrin)->is_pure)
         return out;
+    if (e->u.intrin == KILN_INTRIN_dot4)
+        return eval_dot4(in, e);
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_interp_eval(in, e->arg[i], mask);
     for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {

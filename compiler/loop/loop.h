@@ -43,8 +43,10 @@ typedef enum kiln_attr_key {
     KILN_STMT_ATTR_COPROC_SCOPE,     /* value: queue of an accelerator */
     KILN_STMT_ATTR_DOUBLE_BUFFER,    /* .buffer */
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
-    KILN_STMT_ATTR_STAGE /* .text: the stage that this nest computes; for explain and
+    KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
+    KILN_STMT_ATTR_TENSORIZE /* .text: a tensor intrinsic (tensor_intrin.h); value: its
+                                lanes */
 } kiln_attr_key;
 
 struct kiln_stmt {

@@ -106,7 +106,8 @@ static void print_store(printer *p, const kiln_stmt *s) {
 
 static void print_attr(printer *p, const kiln_stmt *s) {
     static const char *const word[] = {"pragma",        "thread_extent", "coproc_scope",
-                                       "double_buffer", "dependence",    "stage"};
+                                       "double_buffer", "dependence",    "stage",
+                                       "tensorize"};
     kiln_buf_printf(p->out, "@%s", word[s->u.attr.key]);
     if (s->u.attr.text != NULL)
         kiln_buf_printf(p->out, " \"%s\"", s->u.attr.text);

@@ -100,8 +100,9 @@ static void check_lanes(verifier *v, const kiln_expr *e) {
     if (e->kind == KILN_EXPR_SHUFFLE || e->kind == KILN_EXPR_RAMP ||
         e->kind == KILN_EXPR_BROADCAST)
         return;
+    const bool is_dot4 = e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_dot4;
     for (int i = 0; i < e->n_arg; i++)
-        if (e->arg[i]->lanes != e->lanes)
+        if (e->arg[i]->lanes != (is_dot4 && i > 0 ? 4 * e->lanes : e->lanes))
             fail_at(v, "an expression of %d lanes has an operand of %d", e->lanes,
                     e->arg[i]->lanes);
 }

@@ -5,11 +5,17 @@
 
 kiln_status kiln_check_leaf(const kiln_stage *st, const kiln_iter *x, const char *what,
                             size_t *position, kiln_err *err) {
+    bool is_inside = false;
     for (size_t i = 0; i < st->leaf.n; i++) {
+        is_inside |= st->tensor != NULL && st->leaf.v[i] == st->tensor_iter;
         if (st->leaf.v[i] != x)
             continue;
         *position = i;
-        return KILN_OK;
+        return !is_inside ? KILN_OK
+                          : kiln_fail(err, KILN_ERR_ARG,
+                                      "%s: loop '%s' of stage '%s' is part of a tensor "
+                                      "intrinsic",
+                                      what, x->name, st->te->name);
     }
     return kiln_fail(
         err, KILN_ERR_ARG,

@@ -6,6 +6,7 @@
  * innermost body. Guards stand around the stores: what splits and regions leave over is
  * cut off there, and loop partition later moves them out of hot bodies.
  */
+#include "compiler/loop/tensor_intrin.h"
 #include "compiler/schedule/lower_internal.h"
 
 /* ---- buffers
@@ -317,6 +318,16 @@ static const kiln_stmt *wrap_loop(kiln_nest *n, const kiln_extent *leaf,
                       kiln_x_index(a, leaf->extent), x->loop, x->tag, body);
 }
 
+/* The innermost axis of a tensor intrinsic: one vector, where it is set to zero. */
+static bool is_lane_axis(const kiln_stage *st, size_t leaf) {
+    size_t i = st->leaf.n;
+    while (st->tensor != NULL && i-- > 0 && st->leaf.v[i] != st->tensor_iter)
+        if (st->leaf.v[i]->kind != KILN_ITER_REDUCE)
+            break;
+    return st->tensor != NULL && i == leaf && st->leaf.v[i]->extent > 1 &&
+           st->leaf.v[i]->kind != KILN_ITER_REDUCE;
+}
+
 /* Spatial leaves behind the first reduction leaf, with variables of their own: the same
  * variable is never bound twice. */
 static const kiln_stmt *init_nest(kiln_nest *n, size_t first_reduce) {
@@ -330,7 +341,11 @@ static const kiln_stmt *init_nest(kiln_nest *n, size_t first_reduce) {
         kiln_var *fresh =
             kiln_var_new(a, kiln_format(a, "%s.init", leaf->iter->name), KILN_I64);
         const kiln_subst map = {leaf->iter->var, kiln_x_ref(a, fresh)};
-        s = wrap_loop(n, leaf, fresh, kiln_stmt_substitute(a, s, &map, 1));
+        s = kiln_stmt_substitute(a, s, &map, 1);
+        s = is_lane_axis(l->stage, i) ? kiln_s_for(a, fresh, kiln_x_index(a, 0),
+                                                   kiln_x_index(a, leaf->extent),
+                                                   KILN_LOOP_VECTORIZED, NULL, s)
+                                      : wrap_loop(n, leaf, fresh, s);
     }
     return s;
 }
@@ -415,6 +430,9 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
         for (size_t i = l->stage->leaf.n; i-- > 0;) {
             KILN_TRY(attach_stages(n, l->leaf[i].iter, &s, err));
             s = wrap_loop(n, &l->leaf[i], NULL, with_prefetches(n, i, s));
+            if (l->stage->tensor != NULL && l->leaf[i].iter == l->stage->tensor_iter)
+                s = kiln_s_attr(a, KILN_STMT_ATTR_TENSORIZE, l->stage->tensor->name,
+                                NULL, kiln_x_index(a, l->stage->tensor_lanes), s);
             if (is_reduction && i == first) {
                 const kiln_stmt *both[] = {init_nest(n, first), s};
                 s = kiln_s_seq(a, both, 2);

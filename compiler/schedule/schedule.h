@@ -13,6 +13,7 @@
 
 #include "compiler/loop/loop.h"
 
+typedef struct kiln_tensor_intrin kiln_tensor_intrin; /* loop/tensor_intrin.h */
 typedef struct kiln_schedule kiln_schedule;
 typedef struct kiln_stage kiln_stage;
 typedef struct kiln_iter kiln_iter;
@@ -56,6 +57,9 @@ struct kiln_stage {
     kiln_dim_align align[KILN_MAX_AXES];
     bool double_buffer;
     bool is_output;
+    const kiln_tensor_intrin *tensor; /* NULL: none */
+    int tensor_lanes;
+    kiln_iter *tensor_iter; /* the outermost of the loops it stands for */
     KILN_VEC(struct kiln_prefetch {
         const kiln_te *te;
         kiln_iter *iter;
@@ -106,6 +110,13 @@ kiln_status kiln_vthread(kiln_stage *st, kiln_iter *x, kiln_err *err);
 kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err *err);
 kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
                           int64_t offset, kiln_err *err);
+
+/* The loops from x inwards are one call of a tensor intrinsic with `lanes` lanes: they
+ * must be its axes and then its reduction axes, whole and undivided, around a sum of
+ * what it declares. They can't be changed any more. Addresses are checked by the loop
+ * pass `tensorize`. */
+kiln_status kiln_tensorize(kiln_stage *st, kiln_iter *x,
+                           const kiln_tensor_intrin *intrin, int lanes, kiln_err *err);
 
 /* ---- where
  * -----------------------------------------------------------------------------------------------

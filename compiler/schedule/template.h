@@ -7,7 +7,7 @@
  * builds the tensor expressions (kiln_graph_compute), and schedules them.
  *
  * Adding a template: one file in template/ and one row in templates.def;
- * docs/adding-a-template.md.
+ * docs/new-template.md.
  */
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_H

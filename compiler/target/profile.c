@@ -138,6 +138,13 @@ static void read_all(reader *r, kiln_profile *p) {
         (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
 }
 
+static const char *shipped_names(kiln_arena *a) {
+    const char *all = "";
+    for (int i = 0; kiln_profile_at(i) != NULL; i++)
+        all = kiln_format(a, "%s, %s", all, kiln_profile_at(i)->name);
+    return all;
+}
+
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err) {
     for (int i = 0; kiln_profile_at(i) != NULL; i++) {
@@ -149,11 +156,9 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
     if (strcmp(name_or_path, "native") == 0)
         return kiln_profile_detect(a, out, err);
     if (!kiln_file_exists(name_or_path))
-        return kiln_fail(
-            err, KILN_ERR_ARG,
-            "'%s' is no profile and no file; profiles: native, x86-avx512, "
-            "x86-avx2, x86-baseline, aarch64",
-            name_or_path);
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' is no profile and no file; profiles: native%s",
+                         name_or_path, shipped_names(a));
     reader r = {.arena = a, .path = name_or_path, .err = err};
     kiln_profile p = {.name = NULL};
     KILN_TRY(kiln_json_read(a, name_or_path, &r.root, err));

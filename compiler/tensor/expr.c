@@ -333,10 +333,30 @@ const kiln_expr *kiln_x_select(kiln_arena *a, const kiln_expr *cond,
     return e;
 }
 
+/* Bytes have four times the lanes of the sums. */
+static const kiln_expr *call_dot4(kiln_arena *a, const kiln_expr *const *arg) {
+    const int lanes = arg[0]->lanes;
+    KILN_ASSERT(arg[0]->dtype == KILN_I32, "dot4 adds to %s",
+                kiln_dtype_name(arg[0]->dtype));
+    kiln_expr *e = make(a, KILN_EXPR_CALL, KILN_I32, lanes, 3);
+    e->u.intrin = KILN_INTRIN_dot4;
+    e->arg[0] = arg[0];
+    for (int k = 1; k < 3; k++) {
+        KILN_ASSERT(arg[k]->lanes == 4 * lanes &&
+                        (arg[k]->dtype == KILN_I8 || arg[k]->dtype == KILN_U8),
+                    "dot4 of %d lanes of %s into %d", arg[k]->lanes,
+                    kiln_dtype_name(arg[k]->dtype), lanes);
+        e->arg[k] = arg[k];
+    }
+    return e;
+}
+
 const kiln_expr *kiln_x_call(kiln_arena *a, kiln_intrin i,
                              const kiln_expr *const *arg) {
     const int n = kiln_intrin_get(i)->n_args;
     int lanes = 1;
+    if (i == KILN_INTRIN_dot4)
+        return call_dot4(a, arg);
     for (int k = 0; k < n; k++)
         lanes = arg[k]->lanes > lanes ? arg[k]->lanes : lanes;
     kiln_expr *e = make(a, KILN_EXPR_CALL,

@@ -62,6 +62,7 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return log1p(x);
     case KILN_INTRIN_pow:
         return pow(x, arg[1]);
+    case KILN_INTRIN_dot4: /* no function of scalars */
     case KILN_INTRIN_prefetch:
         return 0;
     case KILN_INTRIN_round:

@@ -108,6 +108,8 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
 void kiln_cg_store(kiln_cg *g, const kiln_stmt *s);
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load);
 LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y);
+/* Byte dot products (emit_dot.c). */
+LLVMValueRef kiln_cg_dot4(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);
 LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);
 const kiln_cg_mem *kiln_cg_memory_of(kiln_cg *g, const kiln_buffer *b);
 

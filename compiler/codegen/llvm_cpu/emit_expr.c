@@ -420,6 +420,8 @@ static LLVMValueRef emit_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask)
     }
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_cg_expr(g, e->arg[i], mask);
+    if (e->u.intrin == KILN_INTRIN_dot4)
+        return kiln_cg_dot4(g, e, arg);
     return kiln_cg_call(g, e, arg);
 }
 

@@ -113,6 +113,7 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
         return kiln_cg_math_trig(g, e->u.intrin, arg[0], e->lanes);
     case KILN_INTRIN_pow:
         return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
+    case KILN_INTRIN_dot4:
     case KILN_INTRIN_prefetch:
     case KILN_N_INTRINS:
         break;

@@ -1,0 +1,52 @@
+/* Tensor intrinsics: instructions that compute a small block at once (TVM, OSDI'18,
+ * section 4.3: behaviour declared as a tensor expression, and a lowering rule).
+ *
+ * kiln_tensorize (schedule.h) marks the innermost loops of a stage. They stay ordinary
+ * loops through all passes, so the interpreter runs them as they stand; at the end the
+ * pass `tensorize` matches each marked nest, expression and addresses, against the
+ * declaration, and puts the rule's statements in its place. What does not match is
+ * refused by name, never left as it was.
+ *
+ * Adding one: a file in intrin/ and a row in tensor_intrins.def;
+ * docs/new-tensor-intrinsic.md.
+ */
+#ifndef KILN_COMPILER_LOOP_TENSOR_INTRIN_H
+#define KILN_COMPILER_LOOP_TENSOR_INTRIN_H
+
+#include "compiler/loop/loop.h"
+
+/* Where an operand's block begins: element `at` of a flat buffer. Its elements lie as
+ * the declaration's placeholder has them, row-major. */
+typedef struct kiln_tensor_operand {
+    const kiln_buffer *buffer;
+    const kiln_expr *at; /* i64 */
+} kiln_tensor_operand;
+
+typedef struct kiln_tensor_intrin {
+    const char *name;
+    const char *doc;
+    /* The behaviour for blocks of `lanes` (16, 8, 4: a multiple of what the target has,
+     * chosen by the template): a sum over small axes. Placeholders are found in
+     * te->in. */
+    const kiln_te *(*declare)(kiln_arena *a, int lanes);
+    /* out += in: operands in the order of te->in. */
+    const kiln_stmt *(*update)(kiln_arena *a, int lanes, const kiln_tensor_operand *in,
+                               const kiln_tensor_operand *out);
+} kiln_tensor_intrin;
+
+#define KILN_TENSOR_INTRIN(name) extern const kiln_tensor_intrin kiln_tensor_##name;
+#include "compiler/loop/tensor_intrins.def"
+#undef KILN_TENSOR_INTRIN
+const kiln_tensor_intrin *kiln_tensor_intrin_at(int i); /* NULL past the end */
+const kiln_tensor_intrin *kiln_tensor_intrin_find(kiln_str name);
+
+/* Does `e` compute what the declared expression does, whatever it reads? Pattern reads
+ * (of te->in[i]) are matched by reads or loads of one dtype; operand[i] receives the
+ * one that stands for te->in[i]. False: it does not. Products may be the other way
+ * round. */
+bool kiln_tensor_match(const kiln_te *te, const kiln_expr *pattern, const kiln_expr *e,
+                       const kiln_expr **operand);
+/* The declared stage's sum: its source expression. */
+const kiln_expr *kiln_tensor_source(const kiln_te *te);
+
+#endif
