@@ -184,6 +184,38 @@ static const kiln_stmt *strides_and_ramps(maker *m) {
                         loop(m, m->i, 3, KILN_LOOP_SERIAL, kiln_s_seq(m->a, both, 2)));
 }
 
+/* sums[j] += a[8 + k] * b[j*4 + k], marked for dot4: flat buffers of their own. */
+static const kiln_stmt *byte_dot_product(maker *m) {
+    const int64_t n[3] = {16, 36, 8};
+    const kiln_dtype type[3] = {KILN_U8, KILN_I8, KILN_I32};
+    static const char *const name[3] = {"a", "b", "sums"};
+    kiln_buffer *b[3];
+    for (int i = 0; i < 3; i++)
+        b[i] = kiln_buffer_new(m->a, name[i], type[i], 1, &n[i], KILN_SCOPE_LOCAL);
+    const kiln_expr *at[3] = {
+        op(m, KILN_EXPR_ADD, m->vj, num(m, 8)),
+        op(m, KILN_EXPR_ADD, op(m, KILN_EXPR_MUL, m->vi, num(m, 4)), m->vj), m->vi};
+    const kiln_expr *x[3];
+    const kiln_stmt *fill[4];
+    for (int i = 0; i < 3; i++) {
+        x[i] = kiln_x_load(m->a, b[i], &at[i], 1, NULL);
+        fill[i] = loop(
+            m, m->j, n[i], KILN_LOOP_SERIAL,
+            kiln_s_store(m->a, b[i], &m->vj, kiln_x_cast(m->a, type[i], m->vj), NULL));
+    }
+    const kiln_expr *product = kiln_x_mul(m->a, kiln_x_cast(m->a, KILN_I32, x[0]),
+                                          kiln_x_cast(m->a, KILN_I32, x[1]));
+    const kiln_stmt *update =
+        kiln_s_store(m->a, b[2], &at[2], kiln_x_add(m->a, x[2], product), NULL);
+    fill[3] = kiln_s_attr(
+        m->a, KILN_STMT_ATTR_TENSORIZE, "dot4_u8s8", NULL, num(m, 8),
+        loop(m, m->i, 8, KILN_LOOP_SERIAL, loop(m, m->j, 4, KILN_LOOP_SERIAL, update)));
+    const kiln_stmt *s = kiln_s_seq(m->a, fill, 4);
+    for (int i = 0; i < 3; i++)
+        s = kiln_s_alloc(m->a, b[i], s);
+    return s;
+}
+
 static const struct {
     const char *name;
     const kiln_stmt *(*make)(maker *m);
@@ -203,6 +235,7 @@ static const struct {
     {"uniform_is_scalar", uniform_is_scalar},
     {"register_tile", register_tile},
     {"strides_and_ramps", strides_and_ramps},
+    {"byte_dot_product", byte_dot_product},
 };
 
 /* ---- the check ---------------------------------------------------------------------
