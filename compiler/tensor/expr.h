@@ -200,6 +200,29 @@ static inline const kiln_expr *kiln_x_mul(kiln_arena *a, const kiln_expr *x,
     return kiln_x_binary(a, KILN_EXPR_MUL, x, y);
 }
 
+static inline const kiln_expr *kiln_x_div(kiln_arena *a, const kiln_expr *x,
+                                          const kiln_expr *y) {
+    return kiln_x_binary(a, KILN_EXPR_DIV, x, y);
+}
+static inline const kiln_expr *kiln_x_less(kiln_arena *a, const kiln_expr *x,
+                                           const kiln_expr *y) {
+    return kiln_x_binary(a, KILN_EXPR_LT, x, y);
+}
+/* v in the dtype of x. */
+static inline const kiln_expr *kiln_x_like(kiln_arena *a, const kiln_expr *x,
+                                           double v) {
+    return kiln_x_number(a, x->dtype, v);
+}
+/* An intrinsic of one argument. */
+static inline const kiln_expr *kiln_x_fn(kiln_arena *a, kiln_intrin i,
+                                         const kiln_expr *x) {
+    return kiln_x_call(a, i, &x);
+}
+/* -x; of a float only the sign changes. */
+static inline const kiln_expr *kiln_x_neg(kiln_arena *a, const kiln_expr *x) {
+    return kiln_x_sub(a, kiln_x_like(a, x, -0.0), x);
+}
+
 /* ---- looking at them
  * ----------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* Absolute value (ONNX Abs 13). The smallest integer wraps to itself, as two's
  * complement does. Exact: only the sign bit changes. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -16,6 +16,14 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     return x;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    if (kiln_dtype_is_float(x->dtype))
+        return kiln_x_fn(a, KILN_INTRIN_abs, x);
+    return kiln_x_select(a, kiln_x_less(a, x, kiln_x_like(a, x, 0)), kiln_x_neg(a, x),
+                         x);
+}
+
 const kiln_op_def kiln_op_abs = {
     KILN_ROW_UNARY,
     .name = "abs",
@@ -24,4 +32,5 @@ const kiln_op_def kiln_op_abs = {
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .i1 = i1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* The same bits read as another dtype of the same size (ONNX BitCast 26). As bool, any
  * byte but 0 is true. Exact: no arithmetic. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum { TO };
 
@@ -38,6 +38,16 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_dtype to = n->out[0]->type.dtype;
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    const kiln_expr *x = kiln_compute_read(cx, 0, index);
+    if (x->dtype != KILN_BOOL && to != KILN_BOOL)
+        x = kiln_x_bitcast(cx->arena, to, x);
+    return kiln_compute_end(cx, 0, y, x); /* bool: its values are its bits */
+}
+
 const kiln_op_def kiln_op_bitcast = {
     .name = "bitcast",
     .doc = "the bits of x as another dtype of the same size",
@@ -52,4 +62,5 @@ const kiln_op_def kiln_op_bitcast = {
     .infer = infer,
     .eval_ref = eval_ref,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

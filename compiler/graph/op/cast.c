@@ -3,7 +3,7 @@
  * the nearest end, and 0 for NaN (as LLVM's llvm.fptosi.sat and llvm.fptoui.sat).
  * Integer to integer: modulo 2^bits. To bool: x != 0, so NaN is true. Exact: one
  * rounding. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum { TO };
 
@@ -62,6 +62,13 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
+}
+
 const kiln_op_def kiln_op_cast = {
     KILN_ROW_ELEMENTWISE,
     .name = "cast",
@@ -75,4 +82,5 @@ const kiln_op_def kiln_op_cast = {
     .infer = infer,
     .eval_ref = eval_ref,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

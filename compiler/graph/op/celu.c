@@ -1,6 +1,6 @@
 /* Continuously differentiable exponential linear unit (Barron, 2017; ONNX Celu 12).
  * 16 ulp, or 4 roundoffs: see elu. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -17,6 +17,13 @@ static double f1(double x, const kiln_attr *attr) {
     return x < 0 ? attr[ALPHA].f * expm1(x / attr[ALPHA].f) : x;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    const kiln_expr *alpha = kiln_x_like(a, x, attr[ALPHA].f);
+    const kiln_expr *e = kiln_x_fn(a, KILN_INTRIN_expm1, kiln_x_div(a, x, alpha));
+    return kiln_x_select(a, kiln_x_less(a, x, kiln_x_like(a, x, 0)),
+                         kiln_x_mul(a, alpha, e), x);
+}
+
 const kiln_op_def kiln_op_celu = {
     KILN_ROW_UNARY,
     .name = "celu",
@@ -26,4 +33,5 @@ const kiln_op_def kiln_op_celu = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_composed,
     .f1 = f1,
+    .x1 = x1,
 };

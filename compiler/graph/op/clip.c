@@ -1,7 +1,7 @@
 /* Limits (ONNX Clip 13 with constant bounds). NaN stays NaN; where min > max the result
  * is max, as min(max(x, min), max) gives. Integers: the bounds are rounded inwards.
  * Exact: a selection. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -30,6 +30,24 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     return kiln_less_i(max, y, dtype) ? max : y;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    const kiln_dtype dtype = x->dtype;
+    if (!kiln_dtype_is_float(dtype)) {
+        const int64_t min = kiln_i_from_f64(ceil(attr[MIN].f), dtype);
+        const int64_t max = kiln_i_from_f64(floor(attr[MAX].f), dtype);
+        const kiln_expr *y =
+            kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_int(a, dtype, min));
+        return kiln_x_binary(a, KILN_EXPR_MIN, y, kiln_x_int(a, dtype, max));
+    }
+    /* Written so that each limit is one instruction that keeps NaN. */
+    const kiln_expr *min = kiln_x_like(a, x, attr[MIN].f);
+    const kiln_expr *max = kiln_x_like(a, x, attr[MAX].f);
+    const kiln_expr *y =
+        attr[MIN].f == -HUGE_VAL ? x : kiln_x_select(a, kiln_x_less(a, x, min), min, x);
+    return attr[MAX].f == HUGE_VAL ? y
+                                   : kiln_x_select(a, kiln_x_less(a, max, y), max, y);
+}
+
 const kiln_op_def kiln_op_clip = {
     KILN_ROW_UNARY,
     .name = "clip",
@@ -40,4 +58,5 @@ const kiln_op_def kiln_op_clip = {
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .i1 = i1,
+    .x1 = x1,
 };

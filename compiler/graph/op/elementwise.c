@@ -224,3 +224,15 @@ int64_t kiln_i_from_f64(double x, kiln_dtype dtype) {
         return info->max_i;
     return (int64_t)x;
 }
+
+double kiln_f64_round_down(double x, kiln_dtype dtype) {
+    const double y = kiln_round_f64(dtype, x);
+    if (!(y > x))
+        return y; /* NaN too */
+    /* x is at most half a unit below y; half a unit further down is nearest to the
+     * neighbour. */
+    const int bits = kiln_dtype_get(dtype)->mantissa_bits;
+    int exponent = 0;
+    (void)frexp(x, &exponent);
+    return kiln_round_f64(dtype, x - ldexp(0.5, exponent - bits));
+}

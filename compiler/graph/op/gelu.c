@@ -1,6 +1,6 @@
 /* Gaussian error linear unit (Hendrycks, Gimpel, 2016; ONNX Gelu 20).
  * 16 ulp, or 4 roundoffs: 1 + erf(x) loses the negative tail. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -24,6 +24,24 @@ static double f1(double x, const kiln_attr *attr) {
     return 0.5 * x * (1 + tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x)));
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    if (attr[APPROXIMATE].i == NONE) {
+        const kiln_expr *e = kiln_x_fn(a, KILN_INTRIN_erf,
+                                       kiln_x_mul(a, x, kiln_x_like(a, x, sqrt_half)));
+        return kiln_x_mul(a, kiln_x_mul(a, kiln_x_like(a, x, 0.5), x),
+                          kiln_x_add(a, kiln_x_like(a, x, 1), e));
+    }
+    /* (1 + tanh(u)) / 2 is the logistic function of 2u, which keeps the negative tail.
+     */
+    const kiln_expr *cube = kiln_x_mul(a, kiln_x_mul(a, x, x), x);
+    const kiln_expr *u =
+        kiln_x_add(a, x, kiln_x_mul(a, kiln_x_like(a, x, 0.044715), cube));
+    return kiln_x_mul(
+        a, x,
+        kiln_x_fn(a, KILN_INTRIN_sigmoid,
+                  kiln_x_mul(a, u, kiln_x_like(a, x, 2 * sqrt_2_over_pi))));
+}
+
 const kiln_op_def kiln_op_gelu = {
     KILN_ROW_UNARY,
     .name = "gelu",
@@ -33,4 +51,5 @@ const kiln_op_def kiln_op_gelu = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_composed,
     .f1 = f1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* Comparison (ONNX GreaterOrEqual 16): false where an operand is NaN. Exact: a
  * predicate. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
@@ -12,6 +12,12 @@ static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
     return !kiln_less_i(x, y, dtype);
 }
 
+static const kiln_expr *x2(kiln_arena *a, const kiln_expr *x, const kiln_expr *y,
+                           const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_binary(a, KILN_EXPR_LE, y, x);
+}
+
 const kiln_op_def kiln_op_greater_equal = {
     KILN_ROW_COMPARE,
     .name = "greater_equal",
@@ -20,4 +26,5 @@ const kiln_op_def kiln_op_greater_equal = {
     .error_bound = kiln_bound_exact,
     .f2 = f2,
     .i2 = i2,
+    .x2 = x2,
 };

@@ -1,6 +1,6 @@
 /* Hard sigmoid (ONNX HardSigmoid 22). NaN stays NaN.
  * 16 ulp, or 4 roundoffs: alpha * x + beta cancels near zero. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -22,6 +22,15 @@ static double f1(double x, const kiln_attr *attr) {
     return y < 0 ? 0 : y > 1 ? 1 : y;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    const kiln_expr *zero = kiln_x_like(a, x, 0), *one = kiln_x_like(a, x, 1);
+    const kiln_expr *y =
+        kiln_x_add(a, kiln_x_mul(a, kiln_x_like(a, x, attr[ALPHA].f), x),
+                   kiln_x_like(a, x, attr[BETA].f));
+    y = kiln_x_select(a, kiln_x_less(a, y, zero), zero, y);
+    return kiln_x_select(a, kiln_x_less(a, one, y), one, y);
+}
+
 const kiln_op_def kiln_op_hard_sigmoid = {
     KILN_ROW_UNARY,
     .name = "hard_sigmoid",
@@ -31,4 +40,5 @@ const kiln_op_def kiln_op_hard_sigmoid = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_composed,
     .f1 = f1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* Hard swish (Howard et al., 2019; ONNX HardSwish 22).
  * 16 ulp, or 4 roundoffs: x / 6 + 1/2 cancels near -3. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -10,6 +10,16 @@ static double f1(double x, const kiln_attr *attr) {
     return x * (y < 0 ? 0 : y > 1 ? 1 : y);
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    const kiln_expr *zero = kiln_x_like(a, x, 0), *six = kiln_x_like(a, x, 6);
+    /* x + 3 is exact near -3, where x / 6 + 1/2 cancels. */
+    const kiln_expr *y = kiln_x_add(a, x, kiln_x_like(a, x, 3));
+    y = kiln_x_select(a, kiln_x_less(a, y, zero), zero, y);
+    y = kiln_x_select(a, kiln_x_less(a, six, y), six, y);
+    return kiln_x_mul(a, x, kiln_x_mul(a, y, kiln_x_like(a, x, 1.0 / 6)));
+}
+
 const kiln_op_def kiln_op_hard_swish = {
     KILN_ROW_UNARY,
     .name = "hard_swish",
@@ -17,4 +27,5 @@ const kiln_op_def kiln_op_hard_swish = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_composed,
     .f1 = f1,
+    .x1 = x1,
 };

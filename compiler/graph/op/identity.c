@@ -1,6 +1,6 @@
 /* The input itself (ONNX Identity 16). Frontends that must give a value a second name
  * make it; simplify_inference removes it. Exact: a copy. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     (void)err;
@@ -24,6 +24,11 @@ static void cost(const kiln_node *n, kiln_cost *c) {
 
 static const char *const in_names[] = {"x", NULL};
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    return kiln_compute_copy(cx, 0, 0);
+}
+
 const kiln_op_def kiln_op_identity = {
     .name = "identity",
     .doc = "x",
@@ -38,4 +43,5 @@ const kiln_op_def kiln_op_identity = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

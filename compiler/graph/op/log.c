@@ -1,12 +1,17 @@
 /* Natural logarithm (ONNX Log 13): -inf at zero, NaN below.
  * 4 ulp: polynomial logarithms that reduce to [sqrt(1/2), sqrt(2)] stay within 2. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
 static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return log(x);
+}
+
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_fn(a, KILN_INTRIN_log, x);
 }
 
 const kiln_op_def kiln_op_log = {
@@ -16,4 +21,5 @@ const kiln_op_def kiln_op_log = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_ulp_4,
     .f1 = f1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* Smaller of two (ONNX Min 13). Between zeros of both signs, -0 is the smaller (IEEE
  * 754-2019, 9.6); NaN wins. Exact: a selection. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -18,6 +18,12 @@ static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
     return kiln_less_i(y, x, dtype) ? y : x;
 }
 
+static const kiln_expr *x2(kiln_arena *a, const kiln_expr *x, const kiln_expr *y,
+                           const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_binary(a, KILN_EXPR_MIN, x, y);
+}
+
 const kiln_op_def kiln_op_min = {
     KILN_ROW_BINARY,
     .name = "min",
@@ -26,4 +32,5 @@ const kiln_op_def kiln_op_min = {
     .error_bound = kiln_bound_exact,
     .f2 = f2,
     .i2 = i2,
+    .x2 = x2,
 };

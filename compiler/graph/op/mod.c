@@ -32,7 +32,12 @@ static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
 }
 
 const kiln_op_def kiln_op_mod = {
-    KILN_ROW_BINARY,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .in_names = kiln_names_xy,
+    KILN_ROW_ELEMENTWISE,
+    .infer = kiln_infer_binary,
+    .eval_ref = kiln_eval_binary,
     .name = "mod",
     .doc = "remainder of x / y",
     .attr = attrs,

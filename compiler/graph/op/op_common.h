@@ -21,24 +21,32 @@ kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx); /* predicates
 kiln_status kiln_eval_binary(const kiln_node *n,
                              kiln_eval_cx *cx); /* comparisons too */
 
+/* Their tensor expressions, by the row's x1 or x2: see op_compute.h. */
+kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx);
+kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx);
+
 /* What the rows of a family share; a row adds name, doc, dtypes, error_bound and f1,
- * i1, f2 or i2. */
+ * i1, x1 or f2, i2, x2. */
 extern const char *const kiln_names_x[];  /* "x", NULL */
 extern const char *const kiln_names_xy[]; /* "x", "y", NULL */
 #define KILN_ROW_ELEMENTWISE                                                           \
     .fuse = KILN_FUSE_INJECTIVE, .layout = KILN_LAYOUT_OBLIVIOUS, .can_pick = true
 #define KILN_ROW_UNARY                                                                 \
     .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, KILN_ROW_ELEMENTWISE,      \
-    .infer = kiln_infer_unary, .eval_ref = kiln_eval_unary
+    .infer = kiln_infer_unary, .eval_ref = kiln_eval_unary,                            \
+    .compute = kiln_compute_unary
 #define KILN_ROW_PREDICATE                                                             \
     .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, KILN_ROW_ELEMENTWISE,      \
-    .infer = kiln_infer_predicate, .eval_ref = kiln_eval_unary
+    .infer = kiln_infer_predicate, .eval_ref = kiln_eval_unary,                        \
+    .compute = kiln_compute_unary
 #define KILN_ROW_BINARY                                                                \
     .n_in_min = 2, .n_in_max = 2, .in_names = kiln_names_xy, KILN_ROW_ELEMENTWISE,     \
-    .infer = kiln_infer_binary, .eval_ref = kiln_eval_binary
+    .infer = kiln_infer_binary, .eval_ref = kiln_eval_binary,                          \
+    .compute = kiln_compute_binary
 #define KILN_ROW_COMPARE                                                               \
     .n_in_min = 2, .n_in_max = 2, .in_names = kiln_names_xy, KILN_ROW_ELEMENTWISE,     \
-    .infer = kiln_infer_compare, .eval_ref = kiln_eval_binary
+    .infer = kiln_infer_compare, .eval_ref = kiln_eval_binary,                         \
+    .compute = kiln_compute_binary
 
 /* Type of an element-wise operator's output: numpy broadcasting of all inputs, their
  * one place and layout (an input that is not stretched may bring a layout that is not
@@ -71,6 +79,9 @@ static inline double kiln_f64_from_i(int64_t x, kiln_dtype dtype) {
 }
 /* Towards zero, saturating at the dtype's range; NaN is 0. */
 int64_t kiln_i_from_f64(double x, kiln_dtype dtype);
+/* The largest value of a float dtype that is not above x: where elements of the dtype
+ * are compared with x, they may be compared with it. */
+double kiln_f64_round_down(double x, kiln_dtype dtype);
 
 /* ---- reductions (reduction.c): attributes axes (ints; empty: all), keepdims (bool) in
  * this order -- */

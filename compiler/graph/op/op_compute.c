@@ -18,6 +18,24 @@ kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx) {
     return kiln_compute_end(cx, 0, y, n->op->x2(cx->arena, x[0], x[1], n->attr));
 }
 
+kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    if (kiln_layout_eq(&cx->in[i].type.layout, &cx->out[k].type.layout)) {
+        kiln_compute_forward(cx, k, i);
+        return KILN_OK;
+    }
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[k].type, index);
+    return kiln_compute_end(cx, k, y, kiln_compute_read(cx, i, index));
+}
+
+const kiln_expr *kiln_compute_safe_divisor(kiln_arena *a, const kiln_expr *y) {
+    const kiln_expr *bad = kiln_x_binary(a, KILN_EXPR_EQ, y, kiln_x_like(a, y, 0));
+    if (kiln_dtype_is_in(y->dtype, KILN_DT_SIGNED))
+        bad = kiln_x_binary(a, KILN_EXPR_OR, bad,
+                            kiln_x_binary(a, KILN_EXPR_EQ, y, kiln_x_like(a, y, -1)));
+    return kiln_x_select(a, bad, kiln_x_like(a, y, 1), y);
+}
+
 /* How far windows reach along an axis, counted from the first padded position. */
 static int64_t reach(const kiln_window *w, int axis) {
     return (w->out[axis] - 1) * w->stride[axis] + kiln_window_extent(w, axis);

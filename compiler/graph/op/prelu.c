@@ -1,7 +1,7 @@
 /* Parametric rectified linear unit (He et al., 2015; ONNX PRelu 16): the slope
  * stretches to the shape of x, never x to the slope's. Integers wrap. Exact: see mul.
  */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 static const char *const in_names[] = {"x", "slope", NULL};
 
@@ -33,6 +33,13 @@ static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
     return kiln_less_i(x, 0, dtype) ? (int64_t)((uint64_t)x * (uint64_t)y) : x;
 }
 
+static const kiln_expr *x2(kiln_arena *a, const kiln_expr *x, const kiln_expr *y,
+                           const kiln_attr *attr) {
+    (void)attr;
+    const kiln_expr *below = kiln_x_less(a, x, kiln_x_like(a, x, 0));
+    return kiln_x_select(a, below, kiln_x_mul(a, x, y), x);
+}
+
 const kiln_op_def kiln_op_prelu = {
     KILN_ROW_ELEMENTWISE,
     .name = "prelu",
@@ -46,4 +53,6 @@ const kiln_op_def kiln_op_prelu = {
     .error_bound = kiln_bound_exact,
     .f2 = f2,
     .i2 = i2,
+    .x2 = x2,
+    .compute = kiln_compute_binary,
 };

@@ -1,11 +1,16 @@
 /* Reciprocal (ONNX Reciprocal 13). Exact: see div. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
 static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return 1 / x;
+}
+
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_div(a, kiln_x_like(a, x, 1), x);
 }
 
 const kiln_op_def kiln_op_reciprocal = {
@@ -15,4 +20,5 @@ const kiln_op_def kiln_op_reciprocal = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* Rectified linear unit (ONNX Relu 14). NaN stays NaN, -0 becomes 0.
  * Exact: a selection. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -15,6 +15,13 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     return x > 0 ? x : 0;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    /* One instruction that keeps NaN (and -0, which is as good as 0). */
+    const kiln_expr *zero = kiln_x_like(a, x, 0);
+    return kiln_x_select(a, kiln_x_less(a, x, zero), zero, x);
+}
+
 const kiln_op_def kiln_op_relu = {
     KILN_ROW_UNARY,
     .name = "relu",
@@ -23,4 +30,5 @@ const kiln_op_def kiln_op_relu = {
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .i1 = i1,
+    .x1 = x1,
 };

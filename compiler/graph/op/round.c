@@ -1,6 +1,6 @@
 /* Rounding to the nearest integer, ties to even (ONNX Round 11). Exact: the result has
  * no more bits than x. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -14,6 +14,11 @@ static double f1(double x, const kiln_attr *attr) {
     return copysign(r, x);
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_fn(a, KILN_INTRIN_round, x);
+}
+
 const kiln_op_def kiln_op_round = {
     KILN_ROW_UNARY,
     .name = "round",
@@ -21,4 +26,5 @@ const kiln_op_def kiln_op_round = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
+    .x1 = x1,
 };

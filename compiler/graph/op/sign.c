@@ -1,6 +1,6 @@
 /* Sign (ONNX Sign 13): -1, 0 or 1; zeros and NaN stay themselves. Exact: a selection.
  */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 static double f1(double x, const kiln_attr *attr) {
     (void)attr;
@@ -14,6 +14,15 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
     return x > 0 ? 1 : -1;
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    const kiln_expr *zero = kiln_x_like(a, x, 0);
+    const kiln_expr *rest = x;
+    if (!kiln_dtype_is_in(x->dtype, KILN_DT_UNSIGNED))
+        rest = kiln_x_select(a, kiln_x_less(a, x, zero), kiln_x_like(a, x, -1), x);
+    return kiln_x_select(a, kiln_x_less(a, zero, x), kiln_x_like(a, x, 1), rest);
+}
+
 const kiln_op_def kiln_op_sign = {
     KILN_ROW_UNARY,
     .name = "sign",
@@ -22,4 +31,5 @@ const kiln_op_def kiln_op_sign = {
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .i1 = i1,
+    .x1 = x1,
 };

@@ -2,13 +2,18 @@
  * Exact: the square root in double, rounded once more, is the correctly rounded one
  * (Figueroa, When is double rounding innocuous?, 1995), and every target rounds it
  * correctly. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
 static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return sqrt(x);
+}
+
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_fn(a, KILN_INTRIN_sqrt, x);
 }
 
 const kiln_op_def kiln_op_sqrt = {
@@ -18,4 +23,5 @@ const kiln_op_def kiln_op_sqrt = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
+    .x1 = x1,
 };

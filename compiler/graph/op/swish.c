@@ -1,6 +1,6 @@
 /* Swish, also SiLU (Ramachandran et al., 2017; ONNX Swish 24).
  * 16 ulp: a logistic function and a product. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -17,6 +17,11 @@ static double f1(double x, const kiln_attr *attr) {
     return x / (1 + exp(-attr[ALPHA].f * x));
 }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    const kiln_expr *t = kiln_x_mul(a, kiln_x_like(a, x, attr[ALPHA].f), x);
+    return kiln_x_mul(a, x, kiln_x_fn(a, KILN_INTRIN_sigmoid, t));
+}
+
 const kiln_op_def kiln_op_swish = {
     KILN_ROW_UNARY,
     .name = "swish",
@@ -26,4 +31,5 @@ const kiln_op_def kiln_op_swish = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_ulp_16,
     .f1 = f1,
+    .x1 = x1,
 };

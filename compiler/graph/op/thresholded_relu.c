@@ -1,6 +1,6 @@
 /* Thresholded rectified linear unit (Konda et al., 2015; ONNX ThresholdedRelu 22). NaN
  * stays NaN. Exact: a selection. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -15,6 +15,13 @@ static const kiln_attr_def attrs[] = {
 
 static double f1(double x, const kiln_attr *attr) { return x <= attr[ALPHA].f ? 0 : x; }
 
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    const kiln_expr *limit =
+        kiln_x_like(a, x, kiln_f64_round_down(attr[ALPHA].f, x->dtype));
+    return kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_LE, x, limit),
+                         kiln_x_like(a, x, 0), x);
+}
+
 const kiln_op_def kiln_op_thresholded_relu = {
     KILN_ROW_UNARY,
     .name = "thresholded_relu",
@@ -24,4 +31,5 @@ const kiln_op_def kiln_op_thresholded_relu = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
+    .x1 = x1,
 };

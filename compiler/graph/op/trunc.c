@@ -1,11 +1,16 @@
 /* Rounding towards zero (C17 trunc). Exact: the result has no more bits than x. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
 static double f1(double x, const kiln_attr *attr) {
     (void)attr;
     return trunc(x);
+}
+
+static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
+    (void)attr;
+    return kiln_x_fn(a, KILN_INTRIN_trunc, x);
 }
 
 const kiln_op_def kiln_op_trunc = {
@@ -15,4 +20,5 @@ const kiln_op_def kiln_op_trunc = {
     .dtypes = KILN_DT_FLOAT,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
+    .x1 = x1,
 };

@@ -1,6 +1,6 @@
 /* Selection by a condition with numpy broadcasting of all three inputs (ONNX Where 16).
  * Exact: a copy. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum { COND, X, Y, N_IN };
 
@@ -42,10 +42,22 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    const kiln_expr *index[KILN_MAX_RANK], *in[N_IN];
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te *te = kiln_compute_begin(cx, "", t, index);
+    for (int i = 0; i < N_IN; i++)
+        in[i] = kiln_compute_read_broadcast(cx, i, t->rank, index);
+    return kiln_compute_end(cx, 0, te,
+                            kiln_x_select(cx->arena, in[COND], in[X], in[Y]));
+}
+
 const kiln_op_def kiln_op_where = {
     KILN_ROW_ELEMENTWISE,   .name = "where",
     .doc = "cond ? x : y",  .n_in_min = N_IN,
     .n_in_max = N_IN,       .in_names = in_names,
     .dtypes = KILN_DT_BOOL, .infer = infer,
     .eval_ref = eval_ref,   .error_bound = kiln_bound_exact,
+    .compute = compute,
 };
