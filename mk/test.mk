@@ -39,6 +39,17 @@ $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(LINK_TEST)
 
+# What runs code for AArch64 under qemu-user, for tests on other machines. Without a cross
+# compiler there is none, and tests say that they left it out.
+CROSS_CC ?= aarch64-linux-gnu-gcc
+RUNNER := build/aarch64/kernel_runner
+RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c $(call find_src,runtime,*.c)
+HAVE_RUNNER := $(if $(shell command -v $(CROSS_CC) 2>/dev/null),$(RUNNER))
+$(RUNNER): $(RUNNER_SRC) $(wildcard runtime/*.h) tests/support/kernel_call.h
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CROSS_CC) -std=c17 -O2 -static -D_GNU_SOURCE -I. -Wall -Wextra $(RUNNER_SRC) -o $@ -lpthread
+
 # The saved corpus of a fuzz target, run without a fuzzer.
 $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o \
 		$(SUPPORT) $(LIB) $(B)/link.txt
@@ -53,9 +64,9 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 
 e2e-programs: $(KILN) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY)
+quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
 
-quick: layers $(if $(TEST),,$(KILN)) $(call pick,$(UNIT) $(REPLAY)) ## unit, golden, property tests, corpus replay, layers: under a minute
+quick: layers $(if $(TEST),,$(KILN)) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
@@ -106,5 +117,5 @@ fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new cod
 soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E)
+soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

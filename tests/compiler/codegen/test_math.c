@@ -2,7 +2,7 @@
  * range of each: error in ulp as math.c states it, special values exactly. A program
  * applies one expression to a vector of inputs; sizes leave odd tails. */
 #include "compiler/codegen/codegen.h"
-#include "runtime/loader.h"
+#include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <float.h>
@@ -11,54 +11,44 @@
 
 enum { LANES = 8, N = 2048 };
 
-static kiln_profile profiles[8];
-static int n_profiles;
-
 /* y[i .. i+8) = f(x[i .. i+8), z[i .. i+8)) */
 typedef const kiln_expr *make_fn(kiln_arena *a, const void *row, const kiln_expr *x,
                                  const kiln_expr *z);
 
-static kiln_code *compile(kiln_arena *a, const kiln_profile *p, kiln_dtype in,
-                          kiln_dtype out, make_fn *make, const void *row) {
+static code_kernel *compile(kiln_arena *a, const kiln_profile *p, kiln_dtype in,
+                            kiln_dtype out, make_fn *make, const void *row) {
     const int64_t dim = N;
     kiln_buffer *b[3] = {kiln_buffer_new(a, "x", in, 1, &dim, KILN_SCOPE_GLOBAL),
                          kiln_buffer_new(a, "z", in, 1, &dim, KILN_SCOPE_GLOBAL),
                          kiln_buffer_new(a, "y", out, 1, &dim, KILN_SCOPE_GLOBAL)};
-    const kiln_buffer *arg[3] = {b[0], b[1], b[2]};
-    for (int i = 0; i < 3; i++)
+    const kiln_buffer **arg = kiln_array(a, const kiln_buffer *, 3);
+    for (int i = 0; i < 3; i++) {
         b[i]->arg = i;
+        arg[i] = b[i];
+    }
     kiln_var *i = kiln_var_new(a, "i", KILN_I64);
     const kiln_expr *at =
         kiln_x_ramp(a, kiln_x_mul(a, kiln_x_ref(a, i), kiln_x_index(a, LANES)),
                     kiln_x_index(a, 1), LANES);
     const kiln_expr *value = make(a, row, kiln_x_load(a, b[0], &at, 1, NULL),
                                   kiln_x_load(a, b[1], &at, 1, NULL));
-    const kiln_program prog = {
-        .name = "f",
-        .arena = a,
-        .arg = arg,
-        .n_args = 3,
-        .n_inputs = 2,
-        .is_flat = true,
-        .body = kiln_s_for(a, i, kiln_x_index(a, 0), kiln_x_index(a, N / LANES),
-                           KILN_LOOP_SERIAL, NULL,
-                           kiln_s_store(a, b[2], &at, value, NULL))};
-    kiln_object o;
-    kiln_err err = {0};
-    kiln_code *code = NULL;
-    char text[KILN_LOAD_TEXT] = "";
-    kiln_assert_status_ok(kiln_codegen_llvm(a, &prog, p, NULL, &o, NULL, &err), &err);
-    if (kiln_code_open(o.bytes.p, o.bytes.n, &code, text) != KILN_LOAD_OK)
-        fail_msg("%s", text);
-    return code;
+    kiln_program *prog = kiln_new(a, kiln_program);
+    *prog = (kiln_program){.name = "f",
+                           .arena = a,
+                           .arg = arg,
+                           .n_args = 3,
+                           .n_inputs = 2,
+                           .is_flat = true,
+                           .body = kiln_s_for(a, i, kiln_x_index(a, 0),
+                                              kiln_x_index(a, N / LANES),
+                                              KILN_LOOP_SERIAL, NULL,
+                                              kiln_s_store(a, b[2], &at, value, NULL))};
+    return code_compile(a, prog, p);
 }
 
-static void call(kiln_code *code, void *x, void *z, void *y) {
+static void call(const code_kernel *k, void *x, void *z, void *y, const char *what) {
     void *tensor[3] = {x, z, y};
-    const kiln_args args = {tensor, NULL};
-    kiln_ctx ctx;
-    kiln_ctx_init_serial(&ctx, NULL);
-    assert_int_equal(kiln_code_kernel(code, "f")(&args, &ctx), 0);
+    code_call(k, tensor, what);
 }
 
 /* ---- functions ------------------------------------------------------------------- */
@@ -202,20 +192,21 @@ static void check_function_of(const fn_row *r, kiln_dtype dtype, double ulps) {
     double worst = 0;
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
-    for (int p = 0; p < n_profiles; p++) {
-        kiln_code *code = compile(a, &profiles[p], dtype, dtype, make_call, r);
+    for (int p = 0; code_profile_at(p) != NULL; p++) {
+        const kiln_profile *prof = code_profile_at(p);
+        code_kernel *code = compile(a, prof, dtype, dtype, make_call, r);
         for (size_t s = 0; s < sizeof sweeps / sizeof sweeps[0]; s++) {
             for (int i = 0; i < N; i++) {
                 x.f[i] = kiln_round_f64(dtype, argument(s, &rng, i, dtype));
                 want.f[i] = kiln_round_f64(dtype, meaning(r->f, x.f[i]));
             }
             kiln_narrow(&x, in.data);
-            call(code, in.data, in.data, out.data);
+            call(code, in.data, in.data, out.data, r->name);
             kiln_widen(&t, out.data, &got);
-            worst = fmax(
-                worst, check_values(r, dtype, ulps, &x, &want, &got, profiles[p].name));
+            worst =
+                fmax(worst, check_values(r, dtype, ulps, &x, &want, &got, prof->name));
         }
-        kiln_code_close(code);
+        code_close(code);
     }
     print_message("%s of %s: %.2f ulp\n", r->name, kiln_dtype_name(dtype), worst);
 }
@@ -262,13 +253,13 @@ static void check_pow(kiln_dtype dtype, double ulps) {
     }
     kiln_narrow(&x, in[0].data);
     kiln_narrow(&z, in[1].data);
-    for (int p = 0; p < n_profiles; p++) {
-        kiln_code *code = compile(a, &profiles[p], dtype, dtype, make_call, &r);
-        call(code, in[0].data, in[1].data, out.data);
-        kiln_code_close(code);
+    for (int p = 0; code_profile_at(p) != NULL; p++) {
+        const kiln_profile *prof = code_profile_at(p);
+        code_kernel *code = compile(a, prof, dtype, dtype, make_call, &r);
+        call(code, in[0].data, in[1].data, out.data, "pow");
+        code_close(code);
         kiln_widen(&t, out.data, &got);
-        worst = fmax(worst,
-                     check_values(&r, dtype, ulps, &x, &want, &got, profiles[p].name));
+        worst = fmax(worst, check_values(&r, dtype, ulps, &x, &want, &got, prof->name));
     }
     print_message("pow of %s: %.2f ulp\n", kiln_dtype_name(dtype), worst);
 }
@@ -350,16 +341,17 @@ static void check_cast(void **state) {
               s = kiln_wide_new(a, &from);
     kiln_widen(&to, want, &w);
     kiln_widen(&from, x, &s);
-    for (int k = 0; k < n_profiles; k++) {
-        kiln_code *code = compile(a, &profiles[k], r->from, r->to, make_cast, r);
-        call(code, x, x, y);
-        kiln_code_close(code);
+    for (int k = 0; code_profile_at(k) != NULL; k++) {
+        const kiln_profile *prof = code_profile_at(k);
+        code_kernel *code = compile(a, prof, r->from, r->to, make_cast, r);
+        call(code, x, x, y, r->name);
+        code_close(code);
         kiln_widen(&to, y, &g);
         for (int e = 0; e < N; e++)
             if (w.f != NULL ? !(w.f[e] == g.f[e] || (isnan(w.f[e]) && isnan(g.f[e])))
                             : w.i[e] != g.i[e])
-                fail_msg("%s: element %d, %a, became %a, interpreted %a",
-                         profiles[k].name, e, s.f != NULL ? s.f[e] : (double)s.i[e],
+                fail_msg("%s: element %d, %a, became %a, interpreted %a", prof->name, e,
+                         s.f != NULL ? s.f[e] : (double)s.i[e],
                          g.f != NULL ? g.f[e] : (double)g.i[e],
                          w.f != NULL ? w.f[e] : (double)w.i[e]);
     }
@@ -383,25 +375,19 @@ static void refuses_exp_of_integers_by_name(void **state) {
     kiln_object o;
     kiln_err err = {0};
     (void)state;
-    kiln_assert_fails(kiln_codegen_llvm(a, &p, &profiles[0], NULL, &o, NULL, &err),
-                      KILN_ERR_UNSUPPORTED, &err,
-                      "intrinsic 'exp' is not generated for i32; cast to f32 first");
+    kiln_assert_fails(
+        kiln_codegen_llvm(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
+        KILN_ERR_UNSUPPORTED, &err,
+        "intrinsic 'exp' is not generated for i32; cast to f32 first");
     p.name = "a b";
     kiln_err_clear(&err);
-    kiln_assert_fails(kiln_codegen_llvm(a, &p, &profiles[0], NULL, &o, NULL, &err),
-                      KILN_ERR_ARG, &err,
-                      "the name of a kernel must be letters, digits, '_' and '.'");
+    kiln_assert_fails(
+        kiln_codegen_llvm(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
+        KILN_ERR_ARG, &err,
+        "the name of a kernel must be letters, digits, '_' and '.'");
 }
 
 int main(void) {
-    kiln_profile machine;
-    kiln_err err = {0};
-    kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &machine, &err), &err);
-    for (int i = 0; kiln_profile_at(i) != NULL && n_profiles < 8; i++) {
-        char missing[128];
-        if (kiln_profile_runs_on(kiln_profile_at(i), &machine, missing))
-            profiles[n_profiles++] = *kiln_profile_at(i);
-    }
     kiln_test_add_rows(check_function, fn_rows);
     kiln_test_add("pow_of_pairs", pow_of_pairs, NULL);
     kiln_test_add_rows(check_cast, cast_rows);

@@ -1,0 +1,25 @@
+/* Compiled code on every machine that can run it here: this one for the profiles that
+ * it runs, and AArch64 in an emulator (qemu-aarch64 with build/aarch64/kernel_runner,
+ * which make builds where there is a cross compiler). */
+#ifndef KILN_TESTS_SUPPORT_CODE_RUN_H
+#define KILN_TESTS_SUPPORT_CODE_RUN_H
+
+#include "compiler/codegen/codegen.h"
+
+/* The profiles whose code runs here, by number; NULL past the end. The first call finds
+ * them, and prints which do not run and why. */
+const kiln_profile *code_profile_at(int i);
+/* Those that do not: for tests that would skip. NULL past the end. */
+const char *code_missing_at(int i);
+
+/* A kernel that was loaded. */
+typedef struct code_kernel code_kernel;
+/* Compiles; fails the test where that does not succeed. */
+code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
+                          const kiln_profile *prof);
+/* Calls it with the tensors of its program's arguments: see kernel_call_run for what is
+ * watched. What goes wrong fails the test with `what`. */
+void code_call(const code_kernel *k, void *const *tensor, const char *what);
+void code_close(code_kernel *k);
+
+#endif
