@@ -108,7 +108,8 @@ const kiln_reducer *kiln_reducer_min(kiln_arena *a, kiln_dtype dtype) {
 }
 
 /* (index, value): takes the right side where its value is better, or equal at a lower
- * index. The identity's index is past every other, so that it never wins a tie. */
+ * index; NaN is better than any number. The identity's index is past every other, so
+ * that it never wins a tie. */
 static const kiln_reducer *arg(kiln_arena *a, const char *name, kiln_dtype dtype,
                                bool is_max) {
     kiln_reducer *r = make(a, name, 2, (const kiln_dtype[]){KILN_I64, dtype});
@@ -116,9 +117,18 @@ static const kiln_reducer *arg(kiln_arena *a, const char *name, kiln_dtype dtype
     const kiln_expr *x = kiln_x_ref(a, r->lhs[1]), *y = kiln_x_ref(a, r->rhs[1]);
     const kiln_expr *better = is_max ? kiln_x_binary(a, KILN_EXPR_LT, x, y)
                                      : kiln_x_binary(a, KILN_EXPR_LT, y, x);
+    const kiln_expr *equal = kiln_x_binary(a, KILN_EXPR_EQ, x, y);
+    if (kiln_dtype_is_float(dtype)) {
+        const kiln_expr *x_nan = kiln_x_binary(a, KILN_EXPR_NE, x, x);
+        const kiln_expr *y_nan = kiln_x_binary(a, KILN_EXPR_NE, y, y);
+        const kiln_expr *only_y =
+            kiln_x_binary(a, KILN_EXPR_AND, y_nan, kiln_x_not(a, x_nan));
+        better = kiln_x_binary(a, KILN_EXPR_OR, better, only_y);
+        equal = kiln_x_binary(a, KILN_EXPR_OR, equal,
+                              kiln_x_binary(a, KILN_EXPR_AND, x_nan, y_nan));
+    }
     const kiln_expr *tie =
-        kiln_x_binary(a, KILN_EXPR_AND, kiln_x_binary(a, KILN_EXPR_EQ, x, y),
-                      kiln_x_binary(a, KILN_EXPR_LT, yi, xi));
+        kiln_x_binary(a, KILN_EXPR_AND, equal, kiln_x_binary(a, KILN_EXPR_LT, yi, xi));
     const kiln_expr *take = kiln_x_binary(a, KILN_EXPR_OR, better, tie);
     r->result[0] = kiln_x_select(a, take, yi, xi);
     r->result[1] = kiln_x_select(a, take, y, x);

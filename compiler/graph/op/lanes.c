@@ -1,6 +1,6 @@
 /* Operators that work on lanes: the elements along one axis, with all other coordinates
  * fixed. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -195,4 +195,107 @@ kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max) {
         cx->out[0].i[k] = find_extreme(&cx->in[0], &l, start, want_max, want_last);
     }
     return KILN_OK;
+}
+
+/* ---- tensor expressions ---- */
+
+void kiln_compute_lane_index(const kiln_compute_cx *cx, int axis,
+                             const kiln_expr *const *index, const kiln_expr **at) {
+    for (int i = 0; i < cx->in[0].type.rank; i++)
+        at[i] = i == axis ? kiln_x_index(cx->arena, 0) : index[i];
+}
+
+static kiln_type lane_type(const kiln_compute_cx *cx, int axis) {
+    const kiln_type *x = &cx->in[0].type;
+    kiln_type t = kiln_type_make(x->dtype, x->rank, x->dim);
+    t.dim[axis] = 1;
+    return t;
+}
+
+/* A stage of lane_type, the indexes of all elements of its lane, and their axis. */
+static kiln_te *begin_lane(kiln_compute_cx *cx, const char *suffix, int axis,
+                           const kiln_expr **at, const kiln_axis **reduced) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    bool is_reduced[KILN_MAX_RANK] = {false};
+    const kiln_type t = lane_type(cx, axis);
+    kiln_te *te = kiln_compute_begin(cx, suffix, &t, index);
+    is_reduced[axis] = true;
+    kiln_compute_reduce_axes(te, &cx->in[0].type, is_reduced, true, index, at, reduced);
+    return te;
+}
+
+static const kiln_expr *softmax_exp(kiln_compute_cx *cx, const kiln_softmax_stages *s,
+                                    const kiln_expr *const *index) {
+    const kiln_expr *at[KILN_MAX_RANK];
+    kiln_compute_lane_index(cx, s->axis, index, at);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, index));
+    const kiln_expr *max = kiln_compute_read_value(cx, &s->max, at);
+    return kiln_x_fn(cx->arena, KILN_INTRIN_exp, kiln_x_sub(cx->arena, x, max));
+}
+
+kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,
+                                        kiln_softmax_stages *s) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_axis *axis;
+    KILN_TRY(kiln_check_axis(n, KILN_LANES_AXIS, &s->axis, cx->err));
+    const kiln_type t = lane_type(cx, s->axis);
+    kiln_te *max = begin_lane(cx, "max", s->axis, at, &axis);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
+    const kiln_expr *body =
+        kiln_x_reduce(a, kiln_reducer_max(a, x->dtype), &x, &axis, 1, NULL, 0);
+    KILN_TRY(kiln_compute_inner(cx, max, &t, body, &s->max));
+
+    kiln_te *exp = kiln_compute_begin(cx, "exp", &cx->in[0].type, index);
+    KILN_TRY(kiln_compute_inner(cx, exp, &cx->in[0].type, softmax_exp(cx, s, index),
+                                &s->exp));
+
+    kiln_te *sum = begin_lane(cx, "sum", s->axis, at, &axis);
+    body = kiln_te_sum(sum, kiln_compute_read_value(cx, &s->exp, at), &axis, 1);
+    return kiln_compute_inner(cx, sum, &t, body, &s->sum);
+}
+
+/* Of equal elements a reducer takes the lowest index: for the last, indexes count from
+ * the end. */
+kiln_status kiln_compute_best(kiln_compute_cx *cx, int axis, bool want_max,
+                              bool want_last, kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *at[KILN_MAX_RANK], *body[2];
+    const kiln_axis *lane;
+    kiln_te_value pair[2];
+    const kiln_type t = lane_type(cx, axis);
+    kiln_te *best = begin_lane(cx, "best", axis, at, &lane);
+    const kiln_expr *last = kiln_x_index(a, cx->in[0].type.dim[axis] - 1);
+    const kiln_expr *source[2] = {
+        want_last ? kiln_x_sub(a, last, at[axis]) : at[axis],
+        kiln_compute_widened(cx, kiln_compute_read(cx, 0, at))};
+    const kiln_reducer *r = want_max ? kiln_reducer_argmax(a, source[1]->dtype)
+                                     : kiln_reducer_argmin(a, source[1]->dtype);
+    for (int k = 0; k < 2; k++)
+        body[k] = kiln_x_reduce(a, r, source, &lane, 1, NULL, k);
+    KILN_TRY(kiln_compute_inner_tuple(cx, best, &t, 2, body, pair));
+    *out = pair[0];
+    return KILN_OK;
+}
+
+kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_max) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const bool is_last = n->attr[KILN_ARG_SELECT_LAST].i;
+    kiln_te_value best;
+    int axis = 0, from = 0;
+    KILN_TRY(kiln_check_axis(n, KILN_ARG_AXIS, &axis, cx->err));
+    KILN_TRY(kiln_compute_best(cx, axis, want_max, is_last, &best));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < x->rank; i++) {
+        if (i != axis || n->attr[KILN_ARG_KEEPDIMS].i)
+            at[i] = index[from++];
+        else
+            at[i] = kiln_x_index(a, 0);
+    }
+    const kiln_expr *found = kiln_compute_read_value(cx, &best, at);
+    if (is_last)
+        found = kiln_x_sub(a, kiln_x_index(a, x->dim[axis] - 1), found);
+    return kiln_compute_end(cx, 0, y, found);
 }

@@ -36,6 +36,24 @@ const kiln_expr *kiln_compute_safe_divisor(kiln_arena *a, const kiln_expr *y) {
     return kiln_x_select(a, bad, kiln_x_like(a, y, 1), y);
 }
 
+int kiln_compute_reduce_axes(kiln_te *te, const kiln_type *x, const bool *is_reduced,
+                             bool keepdims, const kiln_expr *const *index,
+                             const kiln_expr **at, const kiln_axis **axis) {
+    static const char *const name[KILN_MAX_RANK] = {"r0", "r1", "r2", "r3",
+                                                    "r4", "r5", "r6", "r7"};
+    int n = 0, from = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (!is_reduced[i]) {
+            at[i] = index[from++];
+            continue;
+        }
+        axis[n] = kiln_te_reduce_axis(te, name[n], x->dim[i]);
+        at[i] = kiln_axis_var(te->arena, axis[n++]);
+        from += keepdims ? 1 : 0;
+    }
+    return n;
+}
+
 /* How far windows reach along an axis, counted from the first padded position. */
 static int64_t reach(const kiln_window *w, int axis) {
     return (w->out[axis] - 1) * w->stride[axis] + kiln_window_extent(w, axis);

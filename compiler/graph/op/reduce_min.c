@@ -1,6 +1,6 @@
 /* Smallest element over axes (ONNX ReduceMin 20): for bool and; NaN if one is. An empty
  * group gives infinity, or the end of the integers' range. Exact: a selection. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -21,6 +21,11 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_reduce(n, cx, &fn);
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    static const kiln_reduce_expr r = {.reducer = kiln_reducer_min};
+    return kiln_compute_reduce(n, cx, &r);
+}
+
 const kiln_op_def kiln_op_reduce_min = {
     KILN_ROW_REDUCE,
     .name = "reduce_min",
@@ -28,4 +33,5 @@ const kiln_op_def kiln_op_reduce_min = {
     .dtypes = KILN_DT_ANY,
     .eval_ref = eval_ref,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

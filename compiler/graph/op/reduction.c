@@ -3,7 +3,7 @@
  *
  * Every output folds its group of inputs in row-major order. The fold of an empty group
  * is the operator's identity, as ONNX asks since opset 20. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -170,4 +170,86 @@ kiln_bound kiln_bound_reduce(const kiln_node *n) {
 kiln_bound kiln_bound_log_sum(const kiln_node *n) {
     const double k = (double)elems_per_group(n);
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = k > 4 ? k : 4};
+}
+
+/* ---- tensor expressions ---- */
+
+typedef struct reduction {
+    kiln_compute_cx *cx;
+    const kiln_reduce_expr *r;
+    bool is_reduced[KILN_MAX_RANK], keepdims;
+    int64_t count;
+} reduction;
+
+static const kiln_expr *operand(const reduction *d, const kiln_expr *x) {
+    kiln_arena *a = d->cx->arena;
+    if (x->dtype == KILN_BOOL)
+        return kiln_x_cast(a, KILN_U8, x);
+    if (kiln_dtype_is_float(x->dtype))
+        return kiln_compute_widened(d->cx, x);
+    switch (d->r->ints) {
+    case KILN_REDUCE_INTS_WRAP:
+        break;
+    case KILN_REDUCE_INTS_WIDE:
+        return kiln_x_cast(
+            a, kiln_dtype_is_in(x->dtype, KILN_DT_SIGNED) ? KILN_I64 : KILN_U64, x);
+    case KILN_REDUCE_INTS_DOUBLE:
+        return kiln_x_cast(a, KILN_F64, x);
+    }
+    return x;
+}
+
+/* One reduction over the groups, as the stage's body. */
+static const kiln_expr *
+reduced(const reduction *d, kiln_te *te, const kiln_expr *const *index,
+        const kiln_reducer *(*reducer)(kiln_arena *a, kiln_dtype dtype),
+        const kiln_expr *shift, bool is_mapped) {
+    kiln_arena *a = d->cx->arena;
+    const kiln_expr *at[KILN_MAX_RANK];
+    const kiln_axis *axis[KILN_MAX_RANK];
+    const int n = kiln_compute_reduce_axes(te, &d->cx->in[0].type, d->is_reduced,
+                                           d->keepdims, index, at, axis);
+    const kiln_expr *x = operand(d, kiln_compute_read(d->cx, 0, at));
+    if (is_mapped && d->r->map != NULL)
+        x = d->r->map(a, x, shift);
+    return kiln_x_reduce(a, reducer(a, x->dtype), &x, axis, n, NULL, 0);
+}
+
+static const kiln_expr *shift_at(const reduction *d, const kiln_te_value *max,
+                                 const kiln_expr *const *index) {
+    kiln_arena *a = d->cx->arena;
+    const kiln_expr *m = kiln_compute_read_value(d->cx, max, index);
+    const kiln_expr *finite = kiln_x_less(a, kiln_x_fn(a, KILN_INTRIN_abs, m),
+                                          kiln_x_like(a, m, (double)INFINITY));
+    return kiln_x_select(a, finite, m, kiln_x_like(a, m, 0));
+}
+
+kiln_status kiln_compute_reduce(const kiln_node *n, kiln_compute_cx *cx,
+                                const kiln_reduce_expr *r) {
+    reduction d = {
+        .cx = cx, .r = r, .keepdims = n->attr[KILN_REDUCE_KEEPDIMS].i, .count = 1};
+    const kiln_type *x = &cx->in[0].type, *t = &cx->out[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *shift = NULL;
+    kiln_te_value max, acc;
+    KILN_TRY(find_axes(n, d.is_reduced, cx->err));
+    for (int i = 0; i < x->rank; i++)
+        d.count *= d.is_reduced[i] ? x->dim[i] : 1;
+    if (r->needs_max) {
+        kiln_te *m = kiln_compute_begin(cx, "max", t, index);
+        const kiln_expr *body = reduced(&d, m, index, kiln_reducer_max, NULL, false);
+        KILN_TRY(kiln_compute_inner(cx, m, t, body, &max));
+    }
+    kiln_te *y = kiln_compute_begin(cx, r->finish != NULL ? "fold" : "", t, index);
+    if (r->needs_max)
+        shift = shift_at(&d, &max, index);
+    const kiln_expr *body = reduced(
+        &d, y, index, r->reducer != NULL ? r->reducer : kiln_reducer_sum, shift, true);
+    if (r->finish == NULL)
+        return kiln_compute_end(cx, 0, y, body);
+    KILN_TRY(kiln_compute_inner(cx, y, t, body, &acc));
+    y = kiln_compute_begin(cx, "", t, index);
+    if (r->needs_max)
+        shift = shift_at(&d, &max, index);
+    body = kiln_compute_read_value(cx, &acc, index);
+    return kiln_compute_end(cx, 0, y, r->finish(cx->arena, body, shift, d.count));
 }

@@ -1,7 +1,7 @@
 /* Softmax along one axis (ONNX Softmax 13), with the largest element taken off first so
  * that exp never overflows. 16 ulp, or one roundoff for each element of the lane: the
  * sum of k exponentials is off by up to k roundoffs of itself. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -19,6 +19,18 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_lanes(n, cx, lane);
 }
 
+/* Stages: max, exp, sum, the quotient. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    kiln_softmax_stages s;
+    KILN_TRY(kiln_compute_softmax_stages(n, cx, &s));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    kiln_compute_lane_index(cx, s.axis, index, at);
+    const kiln_expr *e = kiln_compute_read_value(cx, &s.exp, index);
+    const kiln_expr *sum = kiln_compute_read_value(cx, &s.sum, at);
+    return kiln_compute_end(cx, 0, y, kiln_x_div(cx->arena, e, sum));
+}
+
 const kiln_op_def kiln_op_softmax = {
     KILN_ROW_LANES,
     .name = "softmax",
@@ -26,4 +38,5 @@ const kiln_op_def kiln_op_softmax = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_softmax,
     .error_bound = kiln_bound_lane_sum,
+    .compute = compute,
 };
