@@ -1,0 +1,559 @@
+/* matmul: matrix products, batched or not, with what is fused behind them.
+ *
+ * Loops as in Goto and van de Geijn, ACM TOMS 34(3), 2008, and BLIS (Van Zee and van de
+ * Geijn, ACM TOMS 41(3), 2015): blocks of block_n columns and block_m rows, in them
+ * tiles of tile_m x tile_n whose accumulators stay in registers while k runs:
+ *
+ *     for batch, column block, row block          one parallel loop
+ *         for column panel, row panel             in either order
+ *             acc[tile_m, tile_n] = 0             registers
+ *             for k: acc += a[tile_m, k] * b[k, tile_n]
+ *             y = epilogue(acc)
+ *
+ * With block_k the k loop is cut in front of the panels: sums of one block are kept in
+ * memory between the cuts. A constant b is packed ahead as [n / tile_n][k][tile_n], so
+ * that a panel is read in one stream; another b may be packed so on the way. Rows of a
+ * may be copied next to each other: with rows of 4 KiB they would all fall into the
+ * same sets of the L1 cache.
+ *
+ * f16 and bf16 are summed in f32 (the operator's compute says so). */
+#include "compiler/schedule/template.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    TILE_M,
+    TILE_N,
+    BLOCK_M,
+    BLOCK_N,
+    BLOCK_K,
+    UNROLL_K,
+    ORDER,
+    PACK_A,
+    PACK_B,
+    PARALLEL,
+    N_KNOBS
+};
+
+enum { MIN_ROWS_TO_PACK = 24 }; /* a panel of b is read so often */
+
+/* What is multiplied, whatever operator says it. */
+typedef struct problem {
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    const kiln_value *a, *b;
+    int n_batch;  /* leading axes of y */
+    int row, col; /* axes of y; -1: that operand is a vector */
+    int b_axis;   /* the axis of b along n; -1: it has none */
+    int64_t batch, m, n, k;
+    int64_t lanes;       /* of a vector of accumulators */
+    bool a_along_k;      /* elements of a row of a lie next to each other */
+    bool b_along_n;      /* elements of a row of b do */
+    bool is_const_b;     /* or element-wise from constants */
+    int64_t a_row_bytes; /* from one row of a to the next */
+} problem;
+
+typedef struct plan {
+    int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
+    bool columns_outer, pack_a, pack_b_ahead, pack_b_inside;
+    bool parallel_blocks, parallel_tiles;
+} plan;
+
+/* ---- the problem ----------------------------------------------------------------- */
+
+static bool is_transposed(const kiln_node *n, const char *attr) {
+    return n->op == &kiln_op_gemm && kiln_node_attr(n, attr)->i != 0;
+}
+
+/* Along injective operators of one shape: a cast or a difference with a zero point is
+ * computed where b is read, or packed with it. */
+static const kiln_value *source_of(const kiln_value *v) {
+    while (v->def != NULL && v->def->op->fuse == KILN_FUSE_INJECTIVE &&
+           v->def->n_in > 0 && v->def->in[0] != NULL &&
+           kiln_type_same_shape(&v->def->in[0]->type, &v->type))
+        v = v->def->in[0];
+    return v;
+}
+
+static kiln_dtype accumulator(kiln_dtype d) {
+    return d == KILN_F16 || d == KILN_BF16 ? KILN_F32 : d;
+}
+
+static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
+    const kiln_node *n = w->anchor;
+    const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type, *y = &n->out[0]->type;
+    const bool ta = is_transposed(n, "trans_a"), tb = is_transposed(n, "trans_b");
+    const bool has_row = a->rank > 1, has_col = b->rank > 1;
+    problem x = {.w = w,
+                 .profile = profile,
+                 .a = n->in[0],
+                 .b = n->in[1],
+                 .n_batch = y->rank - (has_row ? 1 : 0) - (has_col ? 1 : 0),
+                 .row = -1,
+                 .col = -1,
+                 .b_axis = -1,
+                 .batch = 1,
+                 .m = 1,
+                 .n = 1};
+    if (has_row)
+        x.row = x.n_batch;
+    if (has_col) {
+        x.col = y->rank - 1;
+        x.b_axis = tb ? b->rank - 2 : b->rank - 1;
+    }
+    for (int i = 0; i < x.n_batch; i++)
+        x.batch *= y->dim[i];
+    x.m = has_row ? y->dim[x.row] : 1;
+    x.n = has_col ? y->dim[x.col] : 1;
+    x.k = a->dim[ta ? a->rank - 2 : a->rank - 1];
+    const kiln_dtype acc = accumulator(a->dtype);
+    x.lanes = profile->vector_bytes / (int64_t)kiln_dtype_bytes(acc);
+    x.a_along_k = !ta;
+    x.b_along_n = has_col && !tb;
+    x.a_row_bytes = x.k * (int64_t)kiln_dtype_bytes(a->dtype);
+    x.is_const_b = source_of(x.b)->data != NULL && has_col;
+    return x;
+}
+
+static bool fits(const kiln_workload *w, const kiln_profile *p) {
+    (void)p;
+    const kiln_node *n = w->anchor;
+    if ((n->op != &kiln_op_matmul && n->op != &kiln_op_gemm) ||
+        w->graph->outputs.n != 1)
+        return false;
+    const kiln_type *y = &n->out[0]->type;
+    const bool is_dot = n->in[0]->type.rank == 1 && n->in[1]->type.rank == 1;
+    return !is_dot && kiln_type_same_shape(&w->graph->outputs.v[0]->type, y) &&
+           kiln_type_elems(y) > 0 && kiln_type_elems(&n->in[0]->type) > 0;
+}
+
+/* ---- space ----------------------------------------------------------------------- */
+
+/* Those of `all` that are below `extent`, and the first that is not: larger ones would
+ * mean the same. */
+static void add_up_to(kiln_space *s, const char *name, const char *doc,
+                      const int64_t *all, int n_all, int64_t extent) {
+    int64_t value[32];
+    int n = 0;
+    for (int i = 0; i < n_all && (i == 0 || all[i - 1] < extent); i++)
+        value[n++] = all[i];
+    kiln_space_add_ints(s, name, doc, value, n);
+}
+
+/* 0 (not cut), and those of `all` below the extent. */
+static void add_blocks(kiln_space *s, const char *name, const char *doc,
+                       const int64_t *all, int n_all, int64_t extent) {
+    int64_t value[32] = {0};
+    int n = 1;
+    for (int i = 0; i < n_all; i++)
+        if (all[i] < extent)
+            value[n++] = all[i];
+    kiln_space_add_ints(s, name, doc, value, n);
+}
+
+static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28};
+static const int64_t vectors[] = {1, 2, 3, 4, 6, 8, 12, 16};
+static const int64_t row_panels[] = {1, 2, 4, 8, 12, 16, 24, 32, 64};
+static const int64_t column_panels[] = {1, 2, 4, 8, 16, 32, 64};
+static const int64_t cuts[] = {64, 128, 192, 256, 384, 512, 768, 1024, 2048};
+static const int64_t unrolls[] = {1, 2, 4, 8};
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+
+static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
+                         kiln_err *err) {
+    static const char *const order[] = {"columns", "rows"};
+    static const char *const pack_a[] = {"no", "rows"};
+    static const char *const ahead[] = {"no", "ahead"};
+    static const char *const inside[] = {"no", "inside"};
+    static const char *const parallel[] = {"no", "blocks", "tiles"};
+    (void)err;
+    const problem x = problem_of(w, p);
+    int64_t wide[COUNT(vectors)];
+    for (int i = 0; i < COUNT(vectors); i++)
+        wide[i] = vectors[i] * x.lanes;
+    add_up_to(s, "tile_m", "rows of the register tile", rows, COUNT(rows), x.m);
+    add_up_to(s, "tile_n", "columns of the register tile", wide, COUNT(wide), x.n);
+    add_blocks(s, "block_m", "row panels in a block; 0: all", row_panels,
+               COUNT(row_panels), x.m);
+    add_blocks(s, "block_n", "column panels in a block; 0: all", column_panels,
+               COUNT(column_panels), (x.n + x.lanes - 1) / x.lanes);
+    add_blocks(s, "block_k", "terms summed before the next panel; 0: all", cuts,
+               COUNT(cuts), x.k);
+    add_up_to(s, "unroll_k", "copies of the body of the k loop", unrolls,
+              COUNT(unrolls), x.k);
+    kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
+                         order, 2);
+    kiln_space_add_words(s, "pack_a", "copy rows of a next to each other", pack_a,
+                         x.m > 1 ? 2 : 1);
+    kiln_space_add_words(s, "pack_b", "panels of b in one piece",
+                         x.is_const_b ? ahead : inside, x.col >= 0 ? 2 : 1);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
+                         3);
+    return KILN_OK;
+}
+
+static bool is_word(const kiln_space *s, const kiln_config *c, int knob,
+                    const char *word) {
+    return strcmp(kiln_config_word(s, c, knob), word) == 0;
+}
+
+static plan plan_of(const kiln_space *s, const kiln_config *c) {
+    const plan p = {
+        .tile_m = kiln_config_int(s, c, TILE_M, 0),
+        .tile_n = kiln_config_int(s, c, TILE_N, 0),
+        .block_m = kiln_config_int(s, c, BLOCK_M, 0),
+        .block_n = kiln_config_int(s, c, BLOCK_N, 0),
+        .block_k = kiln_config_int(s, c, BLOCK_K, 0),
+        .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
+        .columns_outer = is_word(s, c, ORDER, "columns"),
+        .pack_a = is_word(s, c, PACK_A, "rows"),
+        .pack_b_ahead = is_word(s, c, PACK_B, "ahead"),
+        .pack_b_inside = is_word(s, c, PACK_B, "inside"),
+        .parallel_blocks = !is_word(s, c, PARALLEL, "no"),
+        .parallel_tiles = is_word(s, c, PARALLEL, "tiles"),
+    };
+    return p;
+}
+
+/* Accumulators, one vector of b for each column, and one broadcast element of a. */
+static int64_t registers(const problem *x, int64_t tile_m, int64_t tile_n) {
+    const int64_t n = tile_n < x->n ? tile_n : x->n;
+    const int64_t v = (n + x->lanes - 1) / x->lanes;
+    return tile_m * v + v + 1;
+}
+
+static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
+    const int64_t need = registers(x, p->tile_m, p->tile_n);
+    if (need > x->profile->vector_registers)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "tile_m %" PRId64 " by tile_n %" PRId64 " needs %" PRId64
+                         " vector registers, '%s' has %d",
+                         p->tile_m, p->tile_n, need, x->profile->name,
+                         x->profile->vector_registers);
+    return KILN_OK;
+}
+
+/* ---- schedule -------------------------------------------------------------------- */
+
+/* Loops of a stage over y, outermost first; NULL: y has no such axis. */
+typedef struct tiling {
+    kiln_iter *cut; /* the outer k loop */
+    kiln_iter *batch[KILN_MAX_RANK];
+    kiln_iter *block_n, *block_m;
+    kiln_iter *panel_n, *panel_m;
+    kiln_iter *row, *vector, *lane;
+    kiln_iter *block;        /* innermost of those around the panels */
+    kiln_iter *outer, *tile; /* the panels' loops */
+} tiling;
+
+typedef struct build {
+    const problem *x;
+    const plan *p;
+    kiln_schedule *s;
+    kiln_err *err;
+} build;
+
+static int64_t blocked(int64_t panels, int64_t tile, int64_t extent) {
+    return panels == 0 || panels * tile > extent ? extent : panels * tile;
+}
+
+/* Splits the axes of y; `cut` (NULL: none) is a reduction loop in front. */
+static kiln_status tile(build *b, kiln_stage *st, kiln_iter *cut, tiling *t) {
+    const problem *x = b->x;
+    const plan *p = b->p;
+    kiln_iter *rest, *order[KILN_MAX_RANK + 8];
+    size_t n = 0;
+    *t = (tiling){.cut = cut};
+    if (x->row >= 0) {
+        KILN_TRY(kiln_split(st, kiln_stage_axis(st, x->row),
+                            blocked(p->block_m, p->tile_m, x->m), &t->block_m, &rest,
+                            b->err));
+        KILN_TRY(kiln_split(st, rest, p->tile_m, &t->panel_m, &t->row, b->err));
+        KILN_TRY(kiln_unroll(st, t->row, b->err));
+    }
+    if (x->col >= 0) {
+        KILN_TRY(kiln_split(st, kiln_stage_axis(st, x->col),
+                            blocked(p->block_n, p->tile_n, x->n), &t->block_n, &rest,
+                            b->err));
+        KILN_TRY(kiln_split(st, rest, p->tile_n, &t->panel_n, &rest, b->err));
+        KILN_TRY(kiln_split(st, rest, x->lanes, &t->vector, &t->lane, b->err));
+        KILN_TRY(kiln_unroll(st, t->vector, b->err));
+        KILN_TRY(kiln_vectorize(st, t->lane, b->err));
+    }
+    kiln_iter *const panel[] = {p->columns_outer ? t->panel_n : t->panel_m,
+                                p->columns_outer ? t->panel_m : t->panel_n};
+    t->outer = panel[0] != NULL ? panel[0] : panel[1];
+    t->tile = panel[1] != NULL ? panel[1] : panel[0];
+    for (int i = 0; i < x->n_batch; i++)
+        t->batch[i] = kiln_stage_axis(st, i);
+    kiln_iter *const inner[] = {t->cut,   t->block_n, t->block_m, panel[0],
+                                panel[1], t->row,     t->vector,  t->lane};
+    for (int i = 0; i < x->n_batch; i++)
+        order[n++] = t->batch[i];
+    for (int i = 0; i < COUNT(inner); i++)
+        if (inner[i] != NULL)
+            order[n++] = inner[i];
+    return kiln_reorder(st, order, n, b->err);
+}
+
+/* One parallel loop out of those around the panels, and the outer panel loop with
+ * "tiles". Loops of one iteration step aside: they would only hide what others are. */
+static kiln_status fuse_outer(build *b, kiln_stage *st, tiling *t) {
+    kiln_iter *part[KILN_MAX_RANK + 3], *order[KILN_MAX_RANK + 3];
+    const bool tiles = b->p->parallel_tiles && t->outer != t->tile;
+    int n = 0, n_once = 0;
+    size_t at = 0;
+    for (int i = 0; i < b->x->n_batch; i++)
+        part[n++] = t->batch[i];
+    if (t->block_n != NULL)
+        part[n++] = t->block_n;
+    if (t->block_m != NULL)
+        part[n++] = t->block_m;
+    t->block = part[n - 1];
+    if (tiles)
+        part[n++] = t->outer;
+    for (int many = 0; many < 2; many++)
+        for (int i = 0; i < n; i++)
+            if ((part[i]->extent > 1) == (many == 1))
+                order[at++] = part[i];
+    while (n_once < n && order[n_once]->extent == 1)
+        n_once++;
+    if (!b->p->parallel_blocks || n_once == n)
+        return KILN_OK;
+    KILN_TRY(kiln_reorder(st, order, at, b->err));
+    kiln_iter *fused = order[n_once];
+    for (int i = n_once + 1; i < n; i++)
+        KILN_TRY(kiln_fuse(st, fused, order[i], &fused, b->err));
+    t->block = fused;
+    if (tiles)
+        t->outer = fused;
+    return kiln_parallel(st, fused, b->err);
+}
+
+/* The register tile: k outside, then rows, vectors, lanes. */
+static kiln_status accumulate(build *b, kiln_stage *st, int first_axis) {
+    const problem *x = b->x;
+    kiln_iter *order[6], *rest;
+    size_t n = 0;
+    KILN_TRY(kiln_split(st, kiln_stage_reduce(st, 0), b->p->unroll_k, &order[0],
+                        &order[1], b->err));
+    KILN_TRY(kiln_unroll(st, order[1], b->err));
+    n = 2;
+    if (x->row >= 0) {
+        rest = kiln_stage_axis(st, first_axis + x->row);
+        KILN_TRY(kiln_unroll(st, rest, b->err));
+        order[n++] = rest;
+    }
+    if (x->col >= 0) {
+        rest = kiln_stage_axis(st, first_axis + x->col);
+        KILN_TRY(kiln_split(st, rest, x->lanes, &order[n], &order[n + 1], b->err));
+        KILN_TRY(kiln_unroll(st, order[n], b->err));
+        KILN_TRY(kiln_vectorize(st, order[n + 1], b->err));
+        n += 2;
+    }
+    KILN_TRY(kiln_reorder(st, order, n, b->err));
+    return kiln_set_scope(st, KILN_SCOPE_REGISTER, b->err);
+}
+
+static kiln_status copy_of(build *b, const kiln_te *te, kiln_stage *reader,
+                           kiln_stage *at, kiln_iter *loop, kiln_stage **out) {
+    kiln_iter *outer, *lane;
+    const int64_t lanes =
+        b->x->profile->vector_bytes / (int64_t)kiln_dtype_bytes(te->dtype[0]);
+    KILN_TRY(kiln_cache_read(b->s, te, KILN_SCOPE_LOCAL, &reader, 1, out, b->err));
+    KILN_TRY(kiln_compute_at(*out, at, loop, b->err));
+    KILN_TRY(kiln_split(*out, kiln_stage_axis(*out, te->rank - 1), lanes, &outer, &lane,
+                        b->err));
+    return kiln_vectorize(*out, lane, b->err);
+}
+
+/* Copies of what `reader` reads, made at loop `block` of `at`, those of b's panels at
+ * loop `panel`. */
+static kiln_status pack(build *b, const kiln_te_graph *te, kiln_stage *reader,
+                        kiln_stage *at, kiln_iter *block, kiln_iter *panel) {
+    const kiln_te *ta = te->value[b->x->a->id].te, *tb = te->value[b->x->b->id].te;
+    kiln_stage *copy;
+    if ((b->p->pack_a || b->p->pack_b_inside) && ta == tb)
+        return kiln_fail(b->err, KILN_ERR_ARG,
+                         "pack_a and pack_b: '%s' is multiplied by itself", ta->name);
+    if (b->p->pack_a) {
+        const int32_t bytes = (int32_t)kiln_dtype_bytes(ta->dtype[0]);
+        KILN_TRY(copy_of(b, ta, reader, at, block, &copy));
+        /* Rows begin in different sets of the L1 cache: 64 bytes past a KiB. */
+        if (b->x->a_along_k && ta->rank > 1)
+            KILN_TRY(kiln_storage_align(copy, ta->rank - 2, 1024 / bytes, 64 / bytes,
+                                        b->err));
+    }
+    if (b->p->pack_b_inside)
+        KILN_TRY(copy_of(b, tb, reader, at, panel, &copy));
+    return KILN_OK;
+}
+
+static kiln_stage *tagged(kiln_schedule *s, const char *tag) {
+    for (size_t i = 0; i < s->stage.n; i++)
+        if (strcmp(s->stage.v[i]->te->tag, tag) == 0)
+            return s->stage.v[i];
+    KILN_ASSERT(false, "no stage is tagged '%s'", tag);
+    return NULL;
+}
+
+/* Everything element-wise is computed where it is read. */
+static kiln_status inline_all(kiln_schedule *s, kiln_err *err) {
+    for (size_t i = 0; i < s->stage.n; i++)
+        if (!s->stage.v[i]->is_output && kiln_te_is_injective(s->stage.v[i]->te))
+            KILN_TRY(kiln_compute_inline(s->stage.v[i], err));
+    return KILN_OK;
+}
+
+static kiln_status schedule(build *b, const kiln_te_graph *te) {
+    const plan *p = b->p;
+    kiln_stage *sum = tagged(b->s, "matmul"), *acc = sum, *out;
+    tiling t, u;
+    KILN_TRY(inline_all(b->s, b->err));
+    if (sum->is_output)
+        KILN_TRY(kiln_cache_write(sum, KILN_SCOPE_REGISTER, &acc, b->err));
+    out = b->s->stage.v[b->s->stage.n - 1];
+    KILN_TRY(tile(b, out, NULL, &t));
+    KILN_TRY(fuse_outer(b, out, &t));
+    if (p->block_k == 0) {
+        KILN_TRY(kiln_compute_at(acc, out, t.tile, b->err));
+        KILN_TRY(accumulate(b, acc, 0));
+        return pack(b, te, acc, out, t.block, p->columns_outer ? t.outer : t.block);
+    }
+    kiln_iter *cut, *rest;
+    kiln_stage *part;
+    KILN_TRY(
+        kiln_split(acc, kiln_stage_reduce(acc, 0), p->block_k, &cut, &rest, b->err));
+    KILN_TRY(kiln_rfactor(acc, cut, &part, b->err));
+    KILN_TRY(kiln_compute_at(acc, out, t.block, b->err));
+    KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, b->err));
+    KILN_TRY(tile(b, acc, kiln_stage_reduce(acc, 0), &u));
+    KILN_TRY(kiln_compute_at(part, acc, u.tile, b->err));
+    KILN_TRY(accumulate(b, part, 1));
+    return pack(b, te, part, acc, u.cut, p->columns_outer ? u.outer : u.cut);
+}
+
+/* ---- apply ----------------------------------------------------------------------- */
+
+/* b in panels: its n axis outermost, then k, then the columns of a panel. */
+static void panel_layout(const problem *x, int64_t tile_n, kiln_layout *layout) {
+    const kiln_type *b = &x->b->type;
+    kiln_layout l = {.n_order = (uint8_t)b->rank, .n_blocks = 1};
+    const int k_axis = 2 * b->rank - 3 - x->b_axis; /* the other of the last two */
+    for (int i = 0; i < b->rank - 2; i++)
+        l.order[i] = (uint8_t)i;
+    l.order[b->rank - 2] = (uint8_t)x->b_axis;
+    l.order[b->rank - 1] = (uint8_t)k_axis;
+    l.block[0] = (kiln_block){.axis = (uint8_t)x->b_axis, .size = (int32_t)tile_n};
+    for (const kiln_value *v = x->b;; v = v->def->in[0]) {
+        layout[v->id] = l;
+        if (v == source_of(x->b))
+            break;
+    }
+}
+
+static kiln_status apply(kiln_arena *a, const kiln_workload *w,
+                         const kiln_profile *prof, const kiln_space *s,
+                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
+    const problem x = problem_of(w, prof);
+    const plan p = plan_of(s, c);
+    KILN_TRY(check(&x, &p, err));
+    kiln_layout *layout = kiln_array(a, kiln_layout, w->graph->values.n);
+    for (size_t i = 0; i < w->graph->values.n; i++)
+        layout[i] = w->graph->values.v[i]->type.layout;
+    if (p.pack_b_ahead)
+        panel_layout(&x, p.tile_n, layout);
+    *out = (kiln_scheduled){.schedule = NULL};
+    KILN_TRY(kiln_graph_compute(a, w->graph, layout, true, &out->te, err));
+    out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
+                                      out->te.n_args - out->te.n_inputs);
+    build b = {.x = &x, .p = &p, .s = out->schedule, .err = err};
+    return schedule(&b, &out->te);
+}
+
+/* ---- without a search ------------------------------------------------------------ */
+
+/* Cycles of one term of a tile: two multiply-adds a cycle, four cycles late, so that
+ * fewer than eight accumulators wait for each other; some of what broadcasts and panels
+ * from the L2 cache cost is not hidden (fitted to tiles of 24 and 28 accumulators). */
+static double tile_cycles(int64_t high, int64_t wide) {
+    const double work = 0.5 * (double)(high * wide);
+    return (work > 4 ? work : 4) + 0.15 * (double)high + 0.4 * (double)wide;
+}
+
+/* Of all of y, tails included. */
+static double cycles(const problem *x, int64_t tile_m, int64_t tile_n) {
+    const int64_t v = (x->n + x->lanes - 1) / x->lanes;
+    const int64_t tile_v = (tile_n + x->lanes - 1) / x->lanes;
+    const double whole_m = (double)(x->m / tile_m), whole_v = (double)(v / tile_v);
+    const int64_t rest_m = x->m % tile_m, rest_v = v % tile_v;
+    double sum = whole_m * whole_v * tile_cycles(tile_m, tile_v);
+    if (rest_m > 0)
+        sum += whole_v * tile_cycles(rest_m, tile_v);
+    if (rest_v > 0)
+        sum += whole_m * tile_cycles(tile_m, rest_v);
+    if (rest_m > 0 && rest_v > 0)
+        sum += tile_cycles(rest_m, rest_v);
+    return sum;
+}
+
+static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
+    double best = 0;
+    for (int i = 0; i < s->knob[TILE_M].n; i++)
+        for (int k = 0; k < s->knob[TILE_N].n; k++) {
+            const int64_t m = s->knob[TILE_M].value[i], n = s->knob[TILE_N].value[k];
+            const double t = cycles(x, m, n);
+            if (registers(x, m, n) > x->profile->vector_registers ||
+                (best > 0 && t >= best))
+                continue;
+            best = t;
+            c->option[TILE_M] = (int16_t)i;
+            c->option[TILE_N] = (int16_t)k;
+        }
+}
+
+/* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
+ * blocks of rows where they do not fit; where they are few, a panel's rows wait for b
+ * instead. */
+static void guess_blocks(const problem *x, const kiln_space *s, kiln_config *c) {
+    const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : 256 * 1024;
+    const int64_t rows_kept = cache / 2 / x->a_row_bytes;
+    int64_t panels = rows_kept / kiln_config_int(s, c, TILE_M, 0);
+    const bool is_large = x->m > rows_kept;
+    if (is_large) {
+        panels = panels < 4 ? 4 : panels;
+        kiln_config_set(s, c, BLOCK_M, &panels);
+    }
+    kiln_config_set_word(s, c, ORDER, is_large ? "columns" : "rows");
+    /* Rows a multiple of 2 KiB apart meet in few sets of the L1 cache. */
+    if (is_large && x->a_along_k && x->a_row_bytes % 2048 == 0)
+        kiln_config_set_word(s, c, PACK_A, "rows");
+}
+
+static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
+                         const kiln_space *s) {
+    const problem x = problem_of(w, prof);
+    kiln_config c = kiln_config_at(s, 0);
+    guess_tile(&x, s, &c);
+    if (x.is_const_b) {
+        guess_blocks(&x, s, &c);
+        kiln_config_set_word(s, &c, PACK_B, "ahead");
+    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK) {
+        /* Once for all rows: copying a panel again for each block costs more than
+         * reading a again. */
+        kiln_config_set_word(s, &c, PACK_B, "inside");
+    }
+    if (prof->cores > 1)
+        kiln_config_set_word(s, &c, PARALLEL, "tiles");
+    return c;
+}
+
+const kiln_template kiln_template_matmul = {
+    .name = "matmul",
+    .doc = "Matrix products in cache blocks and register tiles, b in panels.",
+    .fits = fits,
+    .space = space,
+    .guess = guess,
+    .apply = apply,
+};

@@ -1,0 +1,184 @@
+#include "tests/support/template_check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/reference/reference.h"
+#include "runtime/loader.h"
+#include "tests/support/kiln_test.h"
+
+enum { MAX_ARGS = 16 };
+
+static const char *text_of(kiln_arena *a, const template_check *t, const kiln_space *s,
+                           const kiln_config *c) {
+    kiln_buf b;
+    kiln_buf_init(&b, a);
+    kiln_config_json(&b, t->tmpl, s, c);
+    return kiln_str_dup(a, kiln_format(a, "%.*s", (int)b.n, b.p));
+}
+
+static bool is_refusal(kiln_status st, const kiln_err *err) {
+    return (st == KILN_ERR_ARG || st == KILN_ERR_LIMIT) && err->text[0] != '\0';
+}
+
+/* ---- arguments ------------------------------------------------------------------- */
+
+typedef struct arguments {
+    kiln_tensor in[MAX_ARGS]; /* of the graph, in order: plain */
+    size_t n_in;
+    void *tensor[MAX_ARGS]; /* of the kernel: packed */
+} arguments;
+
+static void *poisoned(kiln_arena *a, const kiln_type *t) {
+    const size_t bytes = (size_t)kiln_type_bytes(t);
+    void *p = kiln_arena_alloc(a, (bytes + 63) / 64 * 64);
+    memset(p, 0xFF, bytes);
+    return p;
+}
+
+static void make_arguments(kiln_arena *a, const kiln_te_graph *te, uint64_t seed,
+                           arguments *out) {
+    assert_true(te->n_args <= MAX_ARGS);
+    *out = (arguments){.n_in = 0};
+    for (size_t i = 0; i < te->n_args; i++) {
+        const kiln_value *v = te->arg_value[i];
+        const kiln_type plain =
+            kiln_type_make(v->type.dtype, v->type.rank, v->type.dim);
+        out->tensor[i] = poisoned(a, &te->arg_type[i]);
+        if (i >= te->n_inputs)
+            continue;
+        kiln_tensor x = {plain, NULL};
+        if (v->data == NULL)
+            x = out->in[out->n_in++] = kiln_ref_random(a, &plain, seed + i);
+        kiln_layout_pack(&te->arg_type[i], v->data == NULL ? x.data : v->data,
+                         out->tensor[i]);
+    }
+}
+
+static void check_outputs(kiln_arena *a, const template_check *t,
+                          const kiln_te_graph *te, void *const *tensor,
+                          const kiln_tensor *want, const char *what) {
+    for (size_t i = te->n_inputs; i < te->n_args; i++) {
+        const kiln_type *type = &te->arg_type[i];
+        const kiln_tensor *w = &want[i - te->n_inputs];
+        kiln_diff d;
+        kiln_err err = {0};
+        kiln_tensor got = kiln_tensor_new(a, &w->type);
+        void *again = poisoned(a, type);
+        kiln_layout_unpack(type, tensor[i], got.data);
+        kiln_assert_status_ok(kiln_ref_compare(&got, w, t->rtol, t->atol, &d, &err),
+                              &err);
+        if (!d.ok)
+            fail_msg("%s: %" PRId64 " wrong elements, worst at %" PRId64
+                     ": %.9g, want %.9g",
+                     what, d.n_bad, d.worst_index, d.worst_got, d.worst_want);
+        kiln_layout_pack(type, got.data, again);
+        if (memcmp(again, tensor[i], (size_t)kiln_type_bytes(type)) != 0)
+            fail_msg("%s: tail lanes of the output are not zero", what);
+    }
+}
+
+/* ---- running --------------------------------------------------------------------- */
+
+static void run_compiled(kiln_arena *a, const template_check *t, const kiln_program *p,
+                         void *const *tensor, const char *what) {
+    kiln_object o;
+    kiln_err err = {0};
+    char text[KILN_LOAD_TEXT];
+    kiln_code *code = NULL;
+    kiln_assert_status_ok(kiln_codegen_llvm(a, p, t->profile, NULL, &o, NULL, &err),
+                          &err);
+    if (kiln_code_open(o.bytes.p, o.bytes.n, &code, text) != KILN_LOAD_OK)
+        fail_msg("%s: %s", what, text);
+    kiln_kernel_fn *fn = kiln_code_kernel(code, p->name);
+    assert_non_null(fn);
+    const kiln_args args = {tensor, kiln_arena_alloc(a, o.workspace_bytes + 64)};
+    void *scratch = kiln_arena_alloc(a, o.scratch_bytes + 64);
+    memset(args.workspace, 0xFF, o.workspace_bytes);
+    memset(scratch, 0xFF, o.scratch_bytes);
+    kiln_ctx ctx;
+    kiln_ctx_init_serial(&ctx, scratch);
+    assert_int_equal(fn(&args, &ctx), 0);
+    kiln_code_close(code);
+}
+
+static kiln_status program_of(kiln_arena *a, const template_check *t,
+                              const kiln_workload *w, const kiln_space *s,
+                              const kiln_config *c, kiln_scheduled *x, kiln_program **p,
+                              kiln_err *err) {
+    KILN_TRY(t->tmpl->apply(a, w, t->profile, s, c, x, err));
+    return kiln_scheduled_program(a, x, "k", p, err);
+}
+
+bool template_check_run(kiln_arena *a, const template_check *t, const kiln_workload *w,
+                        const kiln_space *s, const kiln_config *c, kiln_err *err) {
+    kiln_scheduled x;
+    kiln_program *p;
+    arguments arg;
+    kiln_tensor want[MAX_ARGS];
+    const char *what = text_of(a, t, s, c);
+    *err = (kiln_err){0};
+    const kiln_status st = program_of(a, t, w, s, c, &x, &p, err);
+    if (is_refusal(st, err))
+        return false;
+    if (st != KILN_OK)
+        print_message("%s\n", what);
+    kiln_assert_status_ok(st, err);
+    make_arguments(a, &x.te, t->seed, &arg);
+    kiln_assert_status_ok(kiln_ref_run(a, w->graph, arg.in, arg.n_in, want, err), err);
+    const kiln_status run = kiln_program_run(
+        a, p, arg.tensor, &(kiln_loop_run_options){.reverse_parallel = true}, err);
+    if (run != KILN_OK)
+        print_message("%s\n", what);
+    kiln_assert_status_ok(run, err);
+    check_outputs(a, t, &x.te, arg.tensor, want, what);
+    if (!t->compiled)
+        return true;
+    for (size_t i = x.te.n_inputs; i < x.te.n_args; i++)
+        arg.tensor[i] = poisoned(a, &x.te.arg_type[i]);
+    run_compiled(a, t, p, arg.tensor, what);
+    check_outputs(a, t, &x.te, arg.tensor, want, kiln_format(a, "compiled: %s", what));
+    return true;
+}
+
+kiln_str template_assembly(kiln_arena *a, const template_check *t,
+                           const kiln_workload *w, const kiln_space *s,
+                           const kiln_config *c, kiln_err *err) {
+    kiln_scheduled x;
+    kiln_program *p;
+    kiln_object o;
+    kiln_codegen_text text = {.assembly = {NULL, 0}};
+    *err = (kiln_err){0};
+    const kiln_status st = program_of(a, t, w, s, c, &x, &p, err);
+    if (is_refusal(st, err))
+        return (kiln_str){NULL, 0};
+    kiln_assert_status_ok(st, err);
+    kiln_assert_status_ok(kiln_codegen_llvm(a, p, t->profile,
+                                            &(kiln_codegen_options){true, false}, &o,
+                                            &text, err),
+                          err);
+    return text.assembly;
+}
+
+/* ---- choosing -------------------------------------------------------------------- */
+
+static int knob_of(const kiln_space *s, const char *name) {
+    for (int k = 0; k < s->n; k++)
+        if (strcmp(s->knob[k].name, name) == 0)
+            return k;
+    fail_msg("no knob '%s'", name);
+    return 0;
+}
+
+void template_set(const kiln_space *s, kiln_config *c, const char *knob,
+                  int64_t value) {
+    const int k = knob_of(s, knob);
+    kiln_config_set(s, c, k, &value);
+    assert_int_equal(kiln_config_int(s, c, k, 0), value);
+}
+
+void template_set_word(const kiln_space *s, kiln_config *c, const char *knob,
+                       const char *word) {
+    kiln_config_set_word(s, c, knob_of(s, knob), word);
+}

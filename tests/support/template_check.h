@@ -1,0 +1,34 @@
+/* A template's configuration held against the reference: applied, lowered, optimised,
+ * interpreted, and compiled where a profile is given. Arguments are random and lie in
+ * the layouts that the template chose; outputs start as 0xFF bytes, and their tail
+ * lanes must be zero at the end. */
+#ifndef KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
+#define KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
+
+#include "compiler/schedule/template.h"
+
+typedef struct template_check {
+    const kiln_template *tmpl;
+    const kiln_profile *profile;
+    bool compiled; /* run on this machine too, which must be able to */
+    uint64_t seed; /* of the arguments */
+    double rtol, atol;
+} template_check;
+
+/* False: the configuration was refused with KILN_ERR_ARG (or KILN_ERR_LIMIT) and a
+ * text, which is left in err. Anything else that is wrong fails the running test,
+ * naming the configuration. */
+bool template_check_run(kiln_arena *a, const template_check *t, const kiln_workload *w,
+                        const kiln_space *s, const kiln_config *c, kiln_err *err);
+
+/* The configuration's code as assembly; NULL text: refused, as above. */
+kiln_str template_assembly(kiln_arena *a, const template_check *t,
+                           const kiln_workload *w, const kiln_space *s,
+                           const kiln_config *c, kiln_err *err);
+
+/* Chooses the option of the knob so named; the option must exist. */
+void template_set(const kiln_space *s, kiln_config *c, const char *knob, int64_t value);
+void template_set_word(const kiln_space *s, kiln_config *c, const char *knob,
+                       const char *word);
+
+#endif
