@@ -332,6 +332,19 @@ static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
     return kiln_x_reduce(a, r->reducer, r->source, r->axis, r->n_axes, cond, r->index);
 }
 
+/* Is a tail of every axis a tail of a factor, which is zero there? Of matrix products
+ * always; convolutions slide over what lies behind the end of a spatial axis. */
+static bool has_zero_tails(const kiln_te *te, const kiln_type *t) {
+    if (strcmp(te->tag, "matmul") == 0)
+        return true;
+    if (strcmp(te->tag, "conv") != 0)
+        return false;
+    for (int axis = 2; axis < t->rank; axis++)
+        if (has_tail(t, axis))
+            return false;
+    return true;
+}
+
 /* The bodies as a stage: tail lanes of injective ones become zero, those of reductions
  * the identity. */
 static kiln_status seal(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t, int n_out,
@@ -340,8 +353,8 @@ static kiln_status seal(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t, in
     const kiln_expr *cond = inside(cx, te, t);
     const bool is_reduce = given[0]->kind == KILN_EXPR_REDUCE;
     const bool copies_tail = cx->trust_tails && strcmp(te->tag, "pad") == 0;
-    const bool trusted =
-        is_reduce && cx->trust_tails && reads_stay_inside(te, given[0]->u.reduce);
+    const bool trusted = is_reduce && cx->trust_tails && has_zero_tails(te, t) &&
+                         reads_stay_inside(te, given[0]->u.reduce);
     KILN_ASSERT(n_out <= KILN_MAX_TE_OUTS, "'%s' has %d outputs", te->name, n_out);
     for (int k = 0; k < n_out; k++) {
         body[k] = given[k];

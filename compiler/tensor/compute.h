@@ -17,8 +17,9 @@
  * zero there (but for padding stages under trust_tails, which copy the zeros that are
  * there). A reduction takes its reducer's identity there, except under
  * cx->trust_tails: the caller then promises that tail lanes of all inputs are zero;
- * reductions that read nothing but elements and tail lanes that exist run over them,
- * and the hot loop carries no guard.
+ * stages tagged "conv" or "matmul" that read nothing but elements and tail lanes that
+ * exist run over them, and the hot loop carries no guard. (Zero times an infinity is
+ * NaN: not for strict numerics.)
  *
  * Arithmetic: f16 and bf16 inputs are computed in f32 and rounded once at the end
  * (kiln_compute_widened, kiln_compute_end casts to the type's dtype), as the
