@@ -1,0 +1,25 @@
+/* Schedules any expression by rule: what is inlined, what is computed inside what, and
+ * each stage's loops. Inside compiler/schedule/template. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_RULES_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_RULES_H
+
+#include "compiler/schedule/template/nest.h"
+
+typedef enum kiln_rules_inline {
+    KILN_RULES_INLINE_BY_RULE, /* where no heavy work is done again */
+    KILN_RULES_INLINE_ALL,     /* everything injective */
+    KILN_RULES_INLINE_NONE
+} kiln_rules_inline;
+
+typedef struct kiln_rules {
+    kiln_rules_inline inlining;
+    bool keep_apart; /* each stage at root, but for accumulators */
+    bool parallel;
+    kiln_nest_choice nest;
+} kiln_rules;
+
+/* `s` is untouched so far. KILN_ERR_ARG: a combination that makes no schedule. */
+kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *p,
+                             const kiln_rules *rules, kiln_err *err);
+
+#endif
