@@ -23,13 +23,21 @@ static int add(kiln_space *s, kiln_knob knob) {
     return s->n++;
 }
 
+int kiln_space_add_tuples(kiln_space *s, const char *name, const char *doc,
+                          const int64_t *value, int n, int n_parts) {
+    KILN_ASSERT(n >= 1 && n_parts >= 1 && n_parts <= KILN_KNOB_MAX_PARTS,
+                "knob '%s' has %d options of %d parts", name, n, n_parts);
+    const size_t count = (size_t)n * (size_t)n_parts;
+    int64_t *copy = kiln_array(s->arena, int64_t, count);
+    memcpy(copy, value, count * sizeof *copy);
+    return add(
+        s, (kiln_knob){
+               .name = name, .doc = doc, .n = n, .n_parts = n_parts, .value = copy});
+}
+
 int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
                         const int64_t *value, int n) {
-    KILN_ASSERT(n >= 1, "knob '%s' has no option", name);
-    int64_t *copy = kiln_array(s->arena, int64_t, n);
-    memcpy(copy, value, (size_t)n * sizeof *copy);
-    return add(
-        s, (kiln_knob){.name = name, .doc = doc, .n = n, .n_parts = 1, .value = copy});
+    return kiln_space_add_tuples(s, name, doc, value, n, 1);
 }
 
 int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,

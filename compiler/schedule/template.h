@@ -73,6 +73,9 @@ int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
                         const int64_t *value, int n);
 int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
                          const char *const *word, int n);
+/* n options of n_parts integers each. */
+int kiln_space_add_tuples(kiln_space *s, const char *name, const char *doc,
+                          const int64_t *value, int n, int n_parts);
 /* All ways to write `extent` as a product of n_inner + 1 factors, of which the
  * outermost follows from the others and is not stored: the knob has n_inner parts, each
  * at most `max`, in ascending order. With `any`, factors that do not divide too:

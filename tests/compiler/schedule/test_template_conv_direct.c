@@ -1,0 +1,185 @@
+/* The conv_direct template: random convolutions and configurations equal the reference,
+ * interpreted and, some of them, compiled; what cannot be is refused by name.
+ *
+ * Tolerance: |x| <= 1 and at most k = 300 terms, so sums in f32 are within
+ * 300 * 300 * 2^-24 = 6e-3 at the very worst, and within 1e-4 in every draw seen;
+ * outputs in f16 round once more. Integers are exact. */
+#include "compiler/reference/reference.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/template_check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_profile profiles[8];
+static int n_profiles;
+
+/* ---- workloads ------------------------------------------------------------------- */
+
+static int64_t pick(kiln_rng *rng, const int64_t *of, int n) {
+    return of[kiln_rng_range(rng, 0, n - 1)];
+}
+
+static bool one_in(kiln_rng *rng, int n) { return kiln_rng_range(rng, 1, n) == 1; }
+
+static kiln_value *node(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
+                        int n_in, const kiln_attr_arg *args, size_t n_args) {
+    kiln_err err = {0};
+    kiln_node *n = NULL;
+    const kiln_node_spec spec = {
+        .op = op, .in = in, .n_in = n_in, .args = args, .n_args = n_args};
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
+    return n->out[0];
+}
+
+static kiln_value *constant(kiln_graph *g, const kiln_type *t, uint64_t seed) {
+    return kiln_graph_add_const(g, "c", t, kiln_ref_random(g->arena, t, seed).data);
+}
+
+typedef struct shape {
+    int n_spatial;
+    int64_t batch, groups, c, o; /* channels of one group */
+    int64_t in[3], kernel[3], stride[3], dilation[3], pads[6];
+} shape;
+
+/* Small, odd, with channels that no block divides; batches, groups, one to three axes.
+ */
+static shape random_shape(kiln_rng *rng) {
+    static const int64_t channels[] = {1, 2, 3, 4, 5, 8, 16, 17, 20, 32};
+    static const int64_t few[] = {1, 2, 3, 4, 8};
+    shape s = {.n_spatial = one_in(rng, 5) ? (one_in(rng, 2) ? 1 : 3) : 2,
+               .batch = one_in(rng, 4) ? 2 : 1,
+               .groups = one_in(rng, 4) ? kiln_rng_range(rng, 2, 4) : 1};
+    s.c = s.groups > 1 ? pick(rng, few, 5) : pick(rng, channels, 10);
+    s.o = s.groups > 1 ? pick(rng, few, 5) : pick(rng, channels, 10);
+    if (s.groups > 1 && one_in(rng, 4))
+        s.o = 16;
+    for (int i = 0; i < s.n_spatial; i++) {
+        s.kernel[i] = kiln_rng_range(rng, 1, 3);
+        s.stride[i] = one_in(rng, 3) ? 2 : 1;
+        s.dilation[i] = one_in(rng, 4) ? 2 : 1;
+        s.pads[i] = kiln_rng_range(rng, 0, 2);
+        s.pads[s.n_spatial + i] = kiln_rng_range(rng, 0, 2);
+        const int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1;
+        s.in[i] = reach + kiln_rng_range(rng, 0, s.n_spatial == 3 ? 4 : 9);
+    }
+    return s;
+}
+
+static kiln_value *convolution(kiln_graph *g, const shape *s, kiln_dtype dtype,
+                               bool has_bias) {
+    int64_t x[KILN_MAX_RANK] = {s->batch, s->c * s->groups};
+    int64_t w[KILN_MAX_RANK] = {s->o * s->groups, s->c};
+    for (int i = 0; i < s->n_spatial; i++) {
+        x[2 + i] = s->in[i];
+        w[2 + i] = s->kernel[i];
+    }
+    const kiln_type tx = kiln_type_make(dtype, s->n_spatial + 2, x);
+    const kiln_type tw = kiln_type_make(dtype, s->n_spatial + 2, w);
+    const kiln_type tb = kiln_type_make(dtype, 1, w);
+    const size_t n = (size_t)s->n_spatial;
+    const kiln_attr_arg args[] = {kiln_arg_ints("strides", s->stride, n),
+                                  kiln_arg_ints("dilations", s->dilation, n),
+                                  kiln_arg_ints("pads", s->pads, 2 * n),
+                                  kiln_arg_int("groups", s->groups)};
+    kiln_value *in[3] = {kiln_graph_add_input(g, "x", &tx), constant(g, &tw, 7), NULL};
+    if (has_bias)
+        in[2] = constant(g, &tb, 8);
+    return node(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
+}
+
+static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+    kiln_graph *g = kiln_graph_new(a, "convolution");
+    const shape s = random_shape(rng);
+    kiln_value *y = convolution(g, &s, dtype, one_in(rng, 2));
+    if (one_in(rng, 3)) { /* a residual */
+        kiln_value *in[] = {y, kiln_graph_add_input(g, "r", &y->type)};
+        y = node(g, &kiln_op_add, in, 2, NULL, 0);
+    }
+    if (one_in(rng, 4)) { /* a factor for each channel */
+        int64_t dim[KILN_MAX_RANK] = {1, 1, 1, 1, 1};
+        dim[0] = y->type.dim[1];
+        const kiln_type t = kiln_type_make(dtype, s.n_spatial + 1, dim);
+        kiln_value *in[] = {y, constant(g, &t, 9)};
+        y = node(g, &kiln_op_mul, in, 2, NULL, 0);
+    }
+    if (one_in(rng, 2) && kiln_dtype_is_float(dtype))
+        y = node(g, &kiln_op_relu, &y, 1, NULL, 0);
+    kiln_graph_add_output(g, y, "y");
+    return g;
+}
+
+/* ---- interpreted and compiled equal the reference -------------------------------- */
+
+typedef struct property {
+    const char *name;
+    kiln_dtype dtype;
+    double rtol, atol;
+    int runs;
+} property;
+
+static property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 200},
+    {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 15},
+    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 15},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 15},
+};
+
+static void one_draw(kiln_arena *a, const property *p, int64_t i, int *n_refused) {
+    kiln_rng rng;
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_rng_init(&rng, kiln_test_seed() * 1000003u + (uint64_t)i);
+    const kiln_graph *g = random_convolution(a, &rng, p->dtype);
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    const template_check t = {.tmpl = &kiln_template_conv_direct,
+                              .profile =
+                                  &profiles[kiln_rng_range(&rng, 0, n_profiles - 1)],
+                              .compiled = one_in(&rng, 10),
+                              .seed = (uint64_t)i,
+                              .rtol = p->rtol,
+                              .atol = p->atol};
+    assert_true(t.tmpl->fits(&w, t.profile));
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t.tmpl->space(&w, t.profile, &s, &err), &err);
+    const bool is_guess = i % 5 == 0;
+    kiln_config c =
+        is_guess ? t.tmpl->guess(&w, t.profile, &s) : kiln_config_random(&s, &rng);
+    for (int k = 0; k < 4 && !template_check_run(a, &t, &w, &s, &c, &err); k++) {
+        assert_false(is_guess); /* what is guessed is never refused */
+        assert_non_null(strstr(err.text, "conv_direct: "));
+        c = kiln_config_random(&s, &rng);
+        ++*n_refused;
+    }
+}
+
+static void random_configurations(void **state) {
+    const property *p = *state;
+    const char *more = getenv("KILN_SCHEDULES"); /* soaks ask for more */
+    int64_t runs = p->runs;
+    int n_refused = 0;
+    if (more != NULL)
+        assert_true(kiln_parse_i64(kiln_str_from(more), &runs));
+    for (int64_t i = 0; i < runs; i++) {
+        kiln_arena a = {0};
+        kiln_arena_init(&a);
+        one_draw(&a, p, i, &n_refused);
+        kiln_arena_fini(&a);
+    }
+    print_message("%" PRId64 " checked, %d refused\n", runs, n_refused);
+}
+
+int main(void) {
+    kiln_profile machine;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &machine, &err), &err);
+    for (int i = 0; kiln_profile_at(i) != NULL && n_profiles < 8; i++) {
+        char missing[128];
+        if (kiln_profile_runs_on(kiln_profile_at(i), &machine, missing))
+            profiles[n_profiles++] = *kiln_profile_at(i);
+    }
+    kiln_test_add_rows(random_configurations, properties);
+    return kiln_test_run("template_conv_direct");
+}
