@@ -70,7 +70,7 @@ static kiln_status check_positional(const kiln_verb *v, size_t n, kiln_err *err)
 
 /* One option at argv[*i]; steps over its value. */
 static kiln_status take_option(const kiln_verb *v, int argc, const char *const *argv,
-                               int *i, kiln_args *out, kiln_err *err) {
+                               int *i, kiln_cli_args *out, kiln_err *err) {
     kiln_str rest = kiln_str_from(argv[*i]), name;
     const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
     const int o = find_option(v, name);
@@ -96,11 +96,11 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
 }
 
 kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
-                            const char *const *argv, kiln_args *out, bool *wants_help,
-                            kiln_err *err) {
+                            const char *const *argv, kiln_cli_args *out,
+                            bool *wants_help, kiln_err *err) {
     const size_t n_args = argc > 0 ? (size_t)argc : 0;
     const char **pos = kiln_array(a, const char *, n_args + 1);
-    *out = (kiln_args){.arena = a, .pos = pos};
+    *out = (kiln_cli_args){.arena = a, .pos = pos};
     out->value = kiln_array(a, const char **, v->n_options + 1);
     out->n_value = kiln_array(a, size_t, v->n_options + 1);
     for (size_t o = 0; o < v->n_options; o++)
@@ -126,11 +126,12 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
     return check_positional(v, out->n_pos, err);
 }
 
-bool kiln_args_has(const kiln_args *args, int option) {
+bool kiln_args_has(const kiln_cli_args *args, int option) {
     return args->n_value[option] > 0;
 }
 
-const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise) {
+const char *kiln_args_get(const kiln_cli_args *args, int option,
+                          const char *otherwise) {
     const size_t n = args->n_value[option];
     return n > 0 ? args->value[option][n - 1] : otherwise;
 }

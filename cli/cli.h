@@ -29,13 +29,13 @@ typedef struct kiln_option {
 } kiln_option;
 
 /* What the user gave, by the option's index in the verb's table. */
-typedef struct kiln_args {
+typedef struct kiln_cli_args {
     kiln_arena *arena;      /* lives as long as the verb runs */
     const char *const *pos; /* positional arguments */
     size_t n_pos;
     const char ***value; /* per option: its values in order; a flag's value is "" */
     size_t *n_value;
-} kiln_args;
+} kiln_cli_args;
 
 typedef struct kiln_verb {
     const char *name;
@@ -47,7 +47,7 @@ typedef struct kiln_verb {
     size_t n_options;
     /* Returns KILN_OK and sets *exit_code, or fails (main prints the chain and maps the
      * status). */
-    kiln_status (*run)(const kiln_args *args, int *exit_code, kiln_err *err);
+    kiln_status (*run)(const kiln_cli_args *args, int *exit_code, kiln_err *err);
 } kiln_verb;
 
 #define KILN_VERB(name) extern const kiln_verb kiln_verb_##name;
@@ -58,11 +58,11 @@ typedef struct kiln_verb {
  * the option that may have been meant. *wants_help is set by --help (then nothing else
  * is checked). */
 kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
-                            const char *const *argv, kiln_args *out, bool *wants_help,
-                            kiln_err *err);
-bool kiln_args_has(const kiln_args *args, int option);
+                            const char *const *argv, kiln_cli_args *out,
+                            bool *wants_help, kiln_err *err);
+bool kiln_args_has(const kiln_cli_args *args, int option);
 /* The last value given, or `otherwise`. */
-const char *kiln_args_get(const kiln_args *args, int option, const char *otherwise);
+const char *kiln_args_get(const kiln_cli_args *args, int option, const char *otherwise);
 void kiln_verb_help(const kiln_verb *v, kiln_buf *out);
 /* Of two words, insertions, deletions and exchanges counted one each; cut at 64
  * letters. */
@@ -76,7 +76,7 @@ kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text,
 kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
                                    kiln_value_binding *out, kiln_err *err);
 /* Both lists from the options at those indexes of `args`. */
-kiln_status kiln_cli_import_options(const kiln_args *args, const char *model,
+kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
                                     int opt_shape, int opt_bind,
                                     kiln_import_options *out, kiln_err *err);
 

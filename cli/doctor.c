@@ -156,7 +156,7 @@ static void write_json(const findings *f, bool good, kiln_buf *out) {
     kiln_buf_puts(out, "\n");
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     findings f = {.arena = args->arena};
     check_cpu(&f);
     check_memory(&f);

@@ -108,7 +108,7 @@ kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char 
     return KILN_OK;
 }
 
-kiln_status kiln_cli_import_options(const kiln_args *args, const char *model,
+kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
                                     int opt_shape, int opt_bind,
                                     kiln_import_options *out, kiln_err *err) {
     kiln_arena *a = args->arena;

@@ -204,7 +204,7 @@ static void print_after(void *user, const char *pass_name, const kiln_graph *g) 
     kiln_graph_print(out, g, &for_people);
 }
 
-static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text,
+static kiln_status optimize(const kiln_cli_args *args, kiln_graph *g, kiln_buf *text,
                             kiln_err *err) {
     const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
     if (after != NULL && strcmp(after, "all") != 0 &&
@@ -226,7 +226,7 @@ static kiln_status optimize(const kiln_args *args, kiln_graph *g, kiln_buf *text
     return kiln_graph_optimize(g, &o, err);
 }
 
-static kiln_status print(const kiln_args *args, const findings *f, kiln_buf *text,
+static kiln_status print(const kiln_cli_args *args, const findings *f, kiln_buf *text,
                          kiln_err *err) {
     const char *path = kiln_args_get(args, OPT_JSON, NULL);
     if (path != NULL) {
@@ -244,7 +244,7 @@ static kiln_status print(const kiln_args *args, const findings *f, kiln_buf *tex
     return kiln_cli_output(NULL, kiln_buf_str(text), err);
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     (void)exit_code;
     const char *model = args->pos[0];
     kiln_import_options o;

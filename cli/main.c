@@ -82,7 +82,7 @@ static int unknown_verb(const char *name) {
 static int run_verb(kiln_arena *a, const kiln_verb *v, int argc,
                     const char *const *argv) {
     kiln_err err = {0};
-    kiln_args args;
+    kiln_cli_args args;
     bool wants_help = false;
     int code = KILN_EXIT_OK;
     kiln_status st = kiln_args_parse(a, v, argc, argv, &args, &wants_help, &err);

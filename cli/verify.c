@@ -66,8 +66,8 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
     }
 }
 
-static kiln_status print(const kiln_args *args, const kiln_checks *c, bool passed_too,
-                         kiln_err *err) {
+static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
+                         bool passed_too, kiln_err *err) {
     const char *path = kiln_args_get(args, OPT_JSON, NULL);
     if (path != NULL) {
         kiln_buf json;
@@ -86,7 +86,7 @@ static kiln_status print(const kiln_args *args, const kiln_checks *c, bool passe
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
-static kiln_status run_conformance(const kiln_args *args, kiln_checks *out,
+static kiln_status run_conformance(const kiln_cli_args *args, kiln_checks *out,
                                    kiln_err *err) {
     bool is_terminal = isatty(STDERR_FILENO) == 1;
     const kiln_conformance_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
@@ -99,7 +99,8 @@ static kiln_status run_conformance(const kiln_args *args, kiln_checks *out,
         args->arena, kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);
 }
 
-static kiln_status run_golden(const kiln_args *args, kiln_checks *out, kiln_err *err) {
+static kiln_status run_golden(const kiln_cli_args *args, kiln_checks *out,
+                              kiln_err *err) {
     kiln_import_options o;
     KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &o, err));
     const kiln_pass_options passes = {.verify = true,
@@ -110,7 +111,7 @@ static kiln_status run_golden(const kiln_args *args, kiln_checks *out, kiln_err 
         kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, out, err);
 }
 
-static kiln_status run(const kiln_args *args, int *exit_code, kiln_err *err) {
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);
     const bool golden = kiln_args_has(args, OPT_GOLDEN);
     if (conformance == golden || golden != (args->n_pos == 1))
