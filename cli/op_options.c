@@ -1,0 +1,20 @@
+/* Options that verbs about single operators share: which operators, which profile,
+ * which template and configurations. */
+#include "cli/op_options.h"
+
+kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
+                             kiln_err *err) {
+    return name == NULL ? kiln_profile_detect(a, out, err)
+                        : kiln_profile_find(a, name, out, err);
+}
+
+kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,
+                            kiln_choose_options *out, kiln_err *err) {
+    kiln_choose_options o = {.tmpl = tmpl};
+    if (config_file != NULL) {
+        KILN_TRY(kiln_json_read(a, config_file, &o.file, err));
+        KILN_TRY(kiln_config_file_check(o.file, config_file, err));
+    }
+    *out = o;
+    return KILN_OK;
+}

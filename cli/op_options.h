@@ -1,0 +1,15 @@
+/* Options that verbs about single operators share. */
+#ifndef KILN_CLI_OP_OPTIONS_H
+#define KILN_CLI_OP_OPTIONS_H
+
+#include "cli/cli.h"
+#include "pipeline/kernels/kernels.h"
+
+/* A profile by name or file; NULL: this machine. */
+kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
+                             kiln_err *err);
+/* --template and --config-file; both may be NULL. */
+kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,
+                            kiln_choose_options *out, kiln_err *err);
+
+#endif

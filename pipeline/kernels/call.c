@@ -1,0 +1,54 @@
+/* Arguments of a kernel: random, packed, guarded, poisoned; and one call of it. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <string.h>
+
+/* All bits set is NaN in every float type, and no value that a kernel makes by chance
+ * in an integer one. */
+enum { POISON = 0xFF };
+
+static void poison(kiln_guarded *g) { memset(g->data, POISON, g->bytes); }
+
+void kiln_call_poison(kiln_call *c) {
+    const kiln_te_graph *te = &c->kernel->scheduled.te;
+    for (size_t i = te->n_inputs; i < te->n_args; i++)
+        poison(&c->arg[i]);
+    poison(&c->workspace);
+    poison(&c->scratch);
+}
+
+static kiln_tensor plain_value(kiln_arena *a, const kiln_value *v, uint64_t seed) {
+    if (v->data != NULL)
+        return (kiln_tensor){.type = v->type, .data = (void *)(uintptr_t)v->data};
+    return kiln_ref_random(a, &v->type, seed);
+}
+
+kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, uint64_t seed,
+                          kiln_call *out, kiln_err *err) {
+    KILN_ASSERT(k->fn != NULL, "the kernel of '%s' is not loaded", k->work->name);
+    const kiln_te_graph *te = &k->scheduled.te;
+    kiln_call c = {.kernel = k,
+                   .plain = kiln_array(a, kiln_tensor, k->work->graph->values.n),
+                   .arg = kiln_array(a, kiln_guarded, te->n_args),
+                   .tensor = kiln_array(a, void *, te->n_args)};
+    for (size_t i = 0; i < te->n_args; i++) {
+        const kiln_value *v = te->arg_value[i];
+        const kiln_type *t = &te->arg_type[i];
+        KILN_TRY(kiln_type_check(t, err));
+        c.arg[i] = kiln_guarded_new(a, (size_t)kiln_type_bytes(t));
+        c.tensor[i] = c.arg[i].data;
+        if (i >= te->n_inputs)
+            continue;
+        c.plain[v->id] = plain_value(a, v, seed + i);
+        kiln_layout_pack(t, c.plain[v->id].data, c.arg[i].data);
+    }
+    c.workspace = kiln_guarded_new(a, k->object.workspace_bytes);
+    c.scratch = kiln_guarded_new(a, k->object.scratch_bytes);
+    c.args = (kiln_args){.tensor = c.tensor, .workspace = c.workspace.data};
+    kiln_ctx_init_serial(&c.ctx, c.scratch.data);
+    kiln_call_poison(&c);
+    *out = c;
+    return KILN_OK;
+}
+
+int kiln_call_run(kiln_call *c) { return c->kernel->fn(&c->args, &c->ctx); }

@@ -1,0 +1,126 @@
+/* Is what a kernel computed right? Everything it may write is poisoned beforehand, so
+ * that a missing store is seen; canaries show stores beside buffers. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct checker {
+    kiln_arena *arena;
+    kiln_call *call;
+    kiln_verdict *verdict;
+} checker;
+
+/* Only the first problem is told. */
+#define problem(c, ...)                                                                \
+    do {                                                                               \
+        if ((c)->verdict->ok)                                                          \
+            (c)->verdict->problem = kiln_format((c)->arena, __VA_ARGS__);              \
+        (c)->verdict->ok = false;                                                      \
+    } while (0)
+
+static void check_canary(checker *c, const kiln_guarded *g, const char *what) {
+    const int64_t at = kiln_guarded_broken(g);
+    if (at != 0)
+        problem(c, "byte %" PRId64 " of %s was written, it has %zu", at, what,
+                g->bytes);
+}
+
+static void check_memory(checker *c) {
+    const kiln_te_graph *te = &c->call->kernel->scheduled.te;
+    for (size_t i = 0; i < te->n_args; i++)
+        check_canary(c, &c->call->arg[i],
+                     kiln_format(c->arena, "argument '%s'", te->arg_value[i]->name));
+    check_canary(c, &c->call->workspace, "the workspace");
+    check_canary(c, &c->call->scratch, "the scratch memory");
+    for (size_t i = 0; i < te->n_inputs; i++) {
+        const kiln_guarded *g = &c->call->arg[i];
+        unsigned char *packed = kiln_arena_alloc_raw(c->arena, g->bytes);
+        kiln_layout_pack(&te->arg_type[i], c->call->plain[te->arg_value[i]->id].data,
+                         packed);
+        if (memcmp(packed, g->data, g->bytes) != 0)
+            problem(c, "input '%s' was written", te->arg_value[i]->name);
+    }
+}
+
+/* Lanes behind the shape must hold zeros: whoever reads the output trusts them. */
+static void check_tail(checker *c, const kiln_type *t, const unsigned char *stored,
+                       const char *name) {
+    const size_t bytes = (size_t)kiln_type_bytes(t);
+    const size_t plain_bytes = (size_t)kiln_type_elems(t) * kiln_dtype_bytes(t->dtype);
+    if (bytes == plain_bytes)
+        return;
+    unsigned char *ones = kiln_arena_alloc_raw(c->arena, plain_bytes);
+    unsigned char *is_lane = kiln_arena_alloc_raw(c->arena, bytes);
+    memset(ones, 0xFF, plain_bytes);
+    kiln_layout_pack(t, ones, is_lane);
+    for (size_t i = 0; i < bytes; i++)
+        if (is_lane[i] == 0 && stored[i] != 0) {
+            problem(c, "output '%s': tail lane at byte %zu is not zero", name, i);
+            return;
+        }
+}
+
+static void check_element(checker *c, const kiln_expected *want, int64_t i, double got,
+                          const char *name) {
+    const double w = want->value[i], bound = want->bound != NULL ? want->bound[i] : 0;
+    const bool is_same = (isnan(w) && isnan(got)) || got == w;
+    const double off = fabs(got - w);
+    c->verdict->n_checked++;
+    if (is_same)
+        return;
+    if (!(off <= bound)) /* NaN too */
+        problem(c, "output '%s' element %" PRId64 " is %.9g, must be %.9g within %.3g",
+                name, i, got, w, bound);
+    const double ratio = bound > 0 ? off / bound : HUGE_VAL;
+    if (!(ratio <= c->verdict->worst))
+        c->verdict->worst = ratio;
+}
+
+static void check_output(checker *c, size_t o, const kiln_expected *want) {
+    const kiln_te_graph *te = &c->call->kernel->scheduled.te;
+    const kiln_type *t = &te->arg_type[te->n_inputs + o];
+    const kiln_guarded *g = &c->call->arg[te->n_inputs + o];
+    const char *name = c->call->kernel->work->graph->output_names.v[o];
+    const kiln_type plain = kiln_type_make(t->dtype, t->rank, t->dim);
+    void *data = kiln_arena_alloc_raw(c->arena, (size_t)kiln_type_bytes(&plain));
+    kiln_layout_unpack(t, g->data, data);
+    kiln_wide w = kiln_wide_new(c->arena, &plain);
+    kiln_widen(&plain, data, &w);
+    const int64_t n = want->pick != NULL ? want->n_pick : want->n_elems;
+    for (int64_t j = 0; j < n; j++) {
+        const int64_t i = want->pick != NULL ? want->pick[j] : j;
+        const double got = w.f != NULL            ? w.f[i]
+                           : t->dtype == KILN_U64 ? (double)(uint64_t)w.i[i]
+                                                  : (double)w.i[i];
+        check_element(c, want, i, got, name);
+    }
+    /* Elements that were not chosen must have been written at least. */
+    if (w.f != NULL && want->pick != NULL)
+        for (int64_t i = 0; i < want->n_elems; i++)
+            if (isnan(w.f[i])) {
+                problem(c, "output '%s' element %" PRId64 " is NaN", name, i);
+                break;
+            }
+    c->verdict->n_elems += want->n_elems;
+    check_tail(c, t, g->data, name);
+}
+
+kiln_status kiln_call_check(kiln_arena *a, kiln_call *call, uint64_t seed,
+                            kiln_verdict *out, kiln_err *err) {
+    const kiln_op_work *work = call->kernel->work;
+    kiln_expected *want = kiln_array(a, kiln_expected, work->graph->outputs.n);
+    KILN_TRY(kiln_expect(a, work, call->plain, seed, want, err));
+    kiln_verdict v = {.ok = true, .problem = ""};
+    checker c = {.arena = a, .call = call, .verdict = &v};
+    kiln_call_poison(call);
+    const int code = kiln_call_run(call);
+    if (code != 0)
+        problem(&c, "the kernel returned %d", code);
+    check_memory(&c);
+    for (size_t o = 0; o < work->graph->outputs.n; o++)
+        check_output(&c, o, &want[o]);
+    *out = v;
+    return KILN_OK;
+}

@@ -1,0 +1,178 @@
+/* Which template, which configuration: from a file, from the table that ships, or by
+ * the template's own rule. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <string.h>
+
+static const struct shipped {
+    const char *profile, *workload, *tmpl, *config;
+} table[] = {
+/* clang-format off */
+#define KILN_CONFIG(profile, workload, tmpl, ...) {profile, workload, #tmpl, #__VA_ARGS__},
+#include "pipeline/kernels/configs.def"
+#undef KILN_CONFIG
+    /* clang-format on */
+    {NULL, NULL, NULL, NULL},
+};
+
+const char *kiln_origin_name(kiln_origin o) {
+    static const char *const name[] = {
+        [KILN_ORIGIN_FILE] = "file",
+        [KILN_ORIGIN_TABLE] = "table",
+        [KILN_ORIGIN_GUESS] = "guess",
+    };
+    return name[o];
+}
+
+/* Configurations depend on vectors, not on a profile's name: what a machine is detected
+ * as has none that ships. */
+static bool is_profile(const kiln_profile *p, const char *name) {
+    if (strcmp(p->name, name) == 0)
+        return true;
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        const kiln_profile *s = kiln_profile_at(i);
+        if (strcmp(s->name, name) == 0)
+            return s->arch == p->arch && s->vector_bytes == p->vector_bytes &&
+                   s->vector_registers == p->vector_registers;
+    }
+    return false;
+}
+
+static bool is_work(const kiln_op_work *w, const char *key) {
+    return kiln_str_is(w->key, key) || kiln_str_is(w->anchor, key);
+}
+
+kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
+                                const kiln_profile *p, const char **tmpl,
+                                const kiln_json **config, kiln_err *err) {
+    *config = NULL;
+    for (const struct shipped *s = table; s->profile != NULL; s++) {
+        if (!is_profile(p, s->profile) || !is_work(w, s->workload))
+            continue;
+        *tmpl = s->tmpl;
+        return kiln_json_parse(a, kiln_str_from(s->config), "configs.def", config, err);
+    }
+    return KILN_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------- */
+
+kiln_status kiln_config_file_check(const kiln_json *file, const char *path,
+                                   kiln_err *err) {
+    if (!kiln_json_is_array(file))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s: a list of configurations was expected: [{\"op\": NAME, "
+                         "\"template\": NAME, \"config\": {...}}, ...]",
+                         path);
+    size_t i = 0;
+    for (const kiln_json *e = kiln_json_first(file); e != NULL;
+         e = kiln_json_next(e), i++) {
+        for (const kiln_json *m = kiln_json_first(e); m != NULL; m = kiln_json_next(m))
+            if (strcmp(kiln_json_key(m), "op") != 0 &&
+                strcmp(kiln_json_key(m), "profile") != 0 &&
+                strcmp(kiln_json_key(m), "template") != 0 &&
+                strcmp(kiln_json_key(m), "config") != 0)
+                return kiln_fail(err, KILN_ERR_PARSE,
+                                 "%s: entry %zu has an unknown member; there are op, "
+                                 "profile, template and config",
+                                 path, i);
+        if (!kiln_json_is_string(kiln_json_get(e, "op")) ||
+            !kiln_json_is_string(kiln_json_get(e, "template")) ||
+            !kiln_json_is_object(kiln_json_get(e, "config")))
+            return kiln_fail(
+                err, KILN_ERR_PARSE,
+                "%s: entry %zu must have the texts 'op' and 'template' and "
+                "the object 'config'",
+                path, i);
+    }
+    return KILN_OK;
+}
+
+static const kiln_json *file_entry(const kiln_json *file, const kiln_op_work *w,
+                                   const kiln_profile *p, const char *tmpl) {
+    for (const kiln_json *e = kiln_json_first(file); e != NULL; e = kiln_json_next(e)) {
+        const char *op = kiln_json_string(kiln_json_get(e, "op"), "");
+        const char *profile = kiln_json_string(kiln_json_get(e, "profile"), p->name);
+        if ((strcmp(op, w->name) == 0 || is_work(w, op)) && is_profile(p, profile) &&
+            (tmpl == NULL ||
+             strcmp(tmpl, kiln_json_string(kiln_json_get(e, "template"), "")) == 0))
+            return e;
+    }
+    return NULL;
+}
+
+/* ---- choosing -------------------------------------------------------------------- */
+
+static const char *fitting(kiln_arena *a, const kiln_op_work *w,
+                           const kiln_profile *p) {
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    for (int i = 0; kiln_template_at(i) != NULL; i++)
+        if (kiln_template_at(i)->fits(&w->workload, p))
+            kiln_buf_printf(&out, "%s%s", out.n > 0 ? ", " : "",
+                            kiln_template_at(i)->name);
+    return out.n > 0 ? out.p : "none";
+}
+
+static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
+                                 const kiln_profile *p, const char *name,
+                                 const kiln_template **out, kiln_err *err) {
+    if (name == NULL) {
+        *out = kiln_template_for(&w->workload, p);
+        return *out != NULL ? KILN_OK
+                            : kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                                        "no template fits '%s' on profile '%s'",
+                                        w->name, p->name);
+    }
+    const kiln_template *t = kiln_template_find(kiln_str_from(name));
+    if (t == NULL)
+        return kiln_fail(
+            err, KILN_ERR_ARG, "there is no template '%s'; those that fit '%s' are: %s",
+            kiln_str_printable(a, kiln_str_from(name), 60), w->name, fitting(a, w, p));
+    if (!t->fits(&w->workload, p))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "template '%s' does not fit '%s'; those that do are: %s", name,
+                         w->name, fitting(a, w, p));
+    *out = t;
+    return KILN_OK;
+}
+
+static kiln_status choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                          const kiln_choose_options *o, kiln_choice *out,
+                          kiln_err *err) {
+    const kiln_json *config = NULL;
+    const char *name = o->tmpl, *shipped_name = NULL;
+    const kiln_json *entry = file_entry(o->file, w, p, name);
+    out->origin = KILN_ORIGIN_GUESS;
+    if (entry != NULL) {
+        name = kiln_json_string(kiln_json_get(entry, "template"), "");
+        config = kiln_json_get(entry, "config");
+        out->origin = KILN_ORIGIN_FILE;
+    } else {
+        KILN_TRY(kiln_shipped_config(a, w, p, &shipped_name, &config, err));
+        if (config != NULL && (name == NULL || strcmp(name, shipped_name) == 0)) {
+            name = shipped_name;
+            out->origin = KILN_ORIGIN_TABLE;
+        } else {
+            config = NULL;
+        }
+    }
+    KILN_TRY(find_template(a, w, p, name, &out->tmpl, err));
+    kiln_space_init(&out->space, a);
+    KILN_TRY(out->tmpl->space(&w->workload, p, &out->space, err));
+    if (config != NULL)
+        return kiln_config_parse(config, out->tmpl, &out->space, &out->config, err);
+    out->config = out->tmpl->guess(&w->workload, p, &out->space);
+    return KILN_OK;
+}
+
+kiln_status kiln_choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                        const kiln_choose_options *o, kiln_choice *out, kiln_err *err) {
+    kiln_choice c = {.tmpl = NULL};
+    const kiln_status st = choose(a, w, p, o, &c, err);
+    if (st != KILN_OK)
+        kiln_note(err, "choosing a configuration for '%s'", w->name);
+    else
+        *out = c;
+    return st;
+}

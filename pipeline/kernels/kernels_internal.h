@@ -1,0 +1,43 @@
+/* Inside pipeline/kernels. */
+#ifndef KILN_PIPELINE_KERNELS_INTERNAL_H
+#define KILN_PIPELINE_KERNELS_INTERNAL_H
+
+#include "pipeline/kernels/kernels.h"
+
+/* KILN_ERR_UNSUPPORTED says what the machine lacks. */
+kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
+
+/* The function of an object, callable until the arena is reset. */
+kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
+                             kiln_kernel_fn **out, kiln_err *err);
+
+/* Page-aligned memory between canaries. */
+kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes);
+/* Offset from the data of a byte beside it that was written; 0: none. */
+int64_t kiln_guarded_broken(const kiln_guarded *g);
+
+/* Lines [begin, end] of a text, counted from 1. */
+kiln_str kiln_text_lines(kiln_str text, int begin, int end);
+
+/* Reference values and bounds of a graph's outputs. */
+typedef struct kiln_expected {
+    double *value, *bound; /* by row-major element; only picked ones where is_sparse */
+    const int64_t *pick;   /* NULL: all */
+    int64_t n_pick, n_elems;
+} kiln_expected;
+/* plain: inputs and constants by value id. out: one per graph output, in `a`. */
+kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
+                        uint64_t seed, kiln_expected *out, kiln_err *err);
+
+/* The entry of configs.def for this profile and one of the keys, as JSON; NULL: none.
+ */
+kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
+                                const kiln_profile *p, const char **tmpl,
+                                const kiln_json **config, kiln_err *err);
+
+/* Cuts the next word off; false where there is none. */
+bool kiln_op_word(kiln_str *rest, kiln_str *word);
+
+double kiln_median(double *v, size_t n); /* sorts v; n > 0 */
+
+#endif

@@ -1,0 +1,59 @@
+/* Objects made callable in this process, and memory between canaries. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <string.h>
+
+kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_profile machine;
+    char missing[128] = "";
+    kiln_status st = kiln_profile_detect(&scratch, &machine, err);
+    if (st == KILN_OK && !kiln_profile_runs_on(p, &machine, missing))
+        st = kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                       "profile '%s' does not run on this machine: %s", p->name,
+                       missing);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static void close_code(void *code) { kiln_code_close(code); }
+
+kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
+                             kiln_kernel_fn **out, kiln_err *err) {
+    kiln_code *code = NULL;
+    char text[KILN_LOAD_TEXT] = "";
+    if (kiln_code_open(o->bytes.p, o->bytes.n, &code, text) != KILN_LOAD_OK)
+        return kiln_fail(err, KILN_ERR_LIB, "kernel '%s' cannot be loaded: %s", name,
+                         text);
+    kiln_arena_defer(a, close_code, code);
+    kiln_kernel_fn *fn = kiln_code_kernel(code, name);
+    KILN_ASSERT(fn != NULL, "the object of kernel '%s' has no such function", name);
+    *out = fn;
+    return KILN_OK;
+}
+
+/* Pages on both sides: what is written far beside a buffer is seen too, and every
+ * buffer starts at the same place of its page. */
+enum { PAGE = 4096, CANARY = 0xC3 };
+
+static size_t room_of(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes) {
+    const size_t room = room_of(bytes) + 2 * PAGE;
+    unsigned char *raw = kiln_arena_alloc_raw(a, room + PAGE);
+    unsigned char *whole = raw + (PAGE - (uintptr_t)raw % PAGE) % PAGE;
+    memset(whole, CANARY, PAGE);
+    memset(whole + PAGE + bytes, CANARY, room - PAGE - bytes);
+    return (kiln_guarded){.whole = whole, .data = whole + PAGE, .bytes = bytes};
+}
+
+int64_t kiln_guarded_broken(const kiln_guarded *g) {
+    const size_t room = room_of(g->bytes) + 2 * PAGE;
+    for (size_t i = PAGE; i-- > 0;)
+        if (g->whole[i] != CANARY)
+            return (int64_t)i - PAGE;
+    for (size_t i = PAGE + g->bytes; i < room; i++)
+        if (g->whole[i] != CANARY)
+            return (int64_t)i - PAGE;
+    return 0;
+}

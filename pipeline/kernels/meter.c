@@ -1,0 +1,245 @@
+/* The machine's limits, measured by kernels that kiln's own code generator makes.
+ *
+ * Peak: independent chains of vector multiply-adds in registers, more than latency
+ * times throughput of today's cores (4 cycles x 2). Clock: one dependent chain of
+ * additions and exclusive ors, one cycle each. The peak is the larger of what was
+ * measured and multiply-adds per cycle x clock, where the former is the nearest whole
+ * number: a slice that was disturbed then still gives the machine's peak.
+ * Bandwidth: copies that fill half a level, bytes read and written. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FMA_STEPS = 4096,    /* of each chain in one call */
+    CHAIN_STEPS = 32768, /* pairs of operations in one call */
+    COPY_UNROLL = 4,
+    FIRST_SLICES = 20
+};
+
+static kiln_status load(kiln_arena *a, const kiln_profile *p, kiln_schedule *s,
+                        const kiln_te *const *arg, size_t n, const char *name,
+                        kiln_kernel_fn **out, kiln_err *err) {
+    kiln_program *prog;
+    kiln_object o;
+    KILN_TRY(kiln_lower(a, s, arg, n, n - 1, name, &prog, err));
+    KILN_TRY(kiln_program_optimize(prog, NULL, err));
+    KILN_TRY(kiln_codegen_llvm(a, prog, p, NULL, &o, NULL, err));
+    return kiln_object_load(a, &o, name, out, err);
+}
+
+/* y[i] = sum over r of x[0] * w[0]: every lane its own chain, no memory inside. */
+static kiln_status make_fma(kiln_arena *a, kiln_meter *m, kiln_err *err) {
+    const kiln_profile *p = m->profile;
+    const int64_t lanes = p->vector_bytes / 4;
+    const int64_t chains = p->vector_registers * 3 / 4, n = chains * lanes;
+    const kiln_expr *zero = kiln_x_index(a, 0);
+    const kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 1, (int64_t[]){1});
+    const kiln_te *w = kiln_te_placeholder(a, "w", KILN_F32, 1, (int64_t[]){1});
+    kiln_te *y = kiln_te_begin(a, "y", 2, (int64_t[]){chains, lanes});
+    const kiln_axis *r = kiln_te_reduce_axis(y, "r", FMA_STEPS);
+    const kiln_expr *body = kiln_te_sum(
+        y, kiln_x_mul(a, kiln_te_read(a, x, &zero), kiln_te_read(a, w, &zero)), &r, 1);
+    KILN_TRY(kiln_te_end(y, 1, &body, err));
+    const kiln_te *out = y;
+    kiln_schedule *s = kiln_schedule_new(a, &out, 1);
+    kiln_stage *st = kiln_schedule_stage(s, y), *tile;
+    KILN_TRY(kiln_cache_write(st, KILN_SCOPE_REGISTER, &tile, err));
+    KILN_TRY(kiln_vectorize(st, kiln_stage_axis(st, 1), err));
+    KILN_TRY(kiln_unroll(st, kiln_stage_axis(st, 0), err));
+    kiln_iter *order[] = {kiln_stage_reduce(tile, 0), kiln_stage_axis(tile, 0),
+                          kiln_stage_axis(tile, 1)};
+    KILN_TRY(kiln_reorder(tile, order, 3, err));
+    KILN_TRY(kiln_unroll(tile, order[1], err));
+    KILN_TRY(kiln_vectorize(tile, order[2], err));
+    m->fma_flops = 2.0 * (double)n * FMA_STEPS;
+    m->lanes = (double)lanes;
+    const kiln_te *const arg[] = {x, w, y};
+    return load(a, p, s, arg, 3, "kiln_meter_fma", &m->fma, err);
+}
+
+/* c = (c + v) ^ w, over and over: no closed form that a compiler would know. */
+static kiln_status make_chain(kiln_arena *a, kiln_meter *m, kiln_err *err) {
+    enum { UNROLL = 16 };
+    kiln_buffer *x =
+        kiln_buffer_new(a, "x", KILN_I64, 1, (int64_t[]){3}, KILN_SCOPE_GLOBAL);
+    kiln_buffer *y =
+        kiln_buffer_new(a, "y", KILN_I64, 1, (int64_t[]){1}, KILN_SCOPE_GLOBAL);
+    const kiln_buffer *c =
+        kiln_buffer_new(a, "c", KILN_I64, 1, (int64_t[]){1}, KILN_SCOPE_REGISTER);
+    x->arg = 0;
+    y->arg = 1;
+    y->is_written = true;
+    const kiln_expr *at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = kiln_x_index(a, i);
+    const kiln_var *outer = kiln_var_new(a, "i", KILN_I64);
+    const kiln_var *inner = kiln_var_new(a, "j", KILN_I64);
+    const kiln_expr *sum = kiln_x_add(a, kiln_x_load(a, c, at, 1, NULL),
+                                      kiln_x_load(a, x, at + 1, 1, NULL));
+    const kiln_expr *next =
+        kiln_x_binary(a, KILN_EXPR_XOR, sum, kiln_x_load(a, x, at + 2, 1, NULL));
+    const kiln_stmt *step = kiln_s_store(a, c, at, next, NULL);
+    step = kiln_s_for(a, inner, at[0], kiln_x_index(a, UNROLL), KILN_LOOP_UNROLLED,
+                      NULL, step);
+    const kiln_stmt *const seq[] = {
+        kiln_s_store(a, c, at, kiln_x_load(a, x, at, 1, NULL), NULL),
+        kiln_s_for(a, outer, at[0], kiln_x_index(a, CHAIN_STEPS / UNROLL),
+                   KILN_LOOP_SERIAL, NULL, step),
+        kiln_s_store(a, y, at, kiln_x_load(a, c, at, 1, NULL), NULL)};
+    const kiln_buffer *arg[] = {x, y};
+    kiln_program prog = {.name = "kiln_meter_chain",
+                         .arena = a,
+                         .arg = kiln_arena_dup(a, arg, sizeof arg),
+                         .n_args = 2,
+                         .n_inputs = 1,
+                         .body = kiln_s_alloc(a, c, kiln_s_seq(a, seq, 3))};
+    kiln_object o;
+    KILN_TRY(kiln_program_optimize(&prog, NULL, err));
+    KILN_TRY(kiln_codegen_llvm(a, &prog, m->profile, NULL, &o, NULL, err));
+    m->chain_steps = 2.0 * CHAIN_STEPS;
+    return kiln_object_load(a, &o, prog.name, &m->chain, err);
+}
+
+/* Half of the level for source and destination together; memory: 8 times the last
+ * cache, at least 64 MiB. */
+static int64_t level_bytes(const kiln_profile *p, int level) {
+    const int64_t cache[] = {p->l1d_bytes, p->l2_bytes, p->l3_bytes};
+    if (level < KILN_N_LEVELS - 1)
+        return cache[level] / 2;
+    int64_t last = 0;
+    for (int i = 0; i < KILN_N_LEVELS - 1; i++)
+        last = cache[i] > last ? cache[i] : last;
+    const int64_t least = INT64_C(64) << 20, most = INT64_C(512) << 20;
+    const int64_t bytes = last * 4;
+    return bytes < least ? least : bytes > most ? most : bytes;
+}
+
+static kiln_status make_copy(kiln_arena *a, kiln_meter *m, int level, kiln_err *err) {
+    const int64_t lanes = m->profile->vector_bytes / 4;
+    const int64_t step = lanes * COPY_UNROLL;
+    const int64_t n = level_bytes(m->profile, level) / 8 / step * step;
+    if (n == 0)
+        return KILN_OK; /* the profile knows no such level */
+    const kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 1, &n);
+    kiln_te *y = kiln_te_begin(a, "y", 1, &n);
+    const kiln_expr *i = kiln_te_var(y, 0), *body = kiln_te_read(a, x, &i);
+    KILN_TRY(kiln_te_end(y, 1, &body, err));
+    const kiln_te *out = y;
+    kiln_schedule *s = kiln_schedule_new(a, &out, 1);
+    kiln_stage *st = kiln_schedule_stage(s, y);
+    kiln_iter *block, *vector, *outer, *inner;
+    KILN_TRY(kiln_split(st, kiln_stage_axis(st, 0), lanes, &block, &vector, err));
+    KILN_TRY(kiln_split(st, block, COPY_UNROLL, &outer, &inner, err));
+    KILN_TRY(kiln_vectorize(st, vector, err));
+    KILN_TRY(kiln_unroll(st, inner, err));
+    m->copy_bytes[level] = n * 8;
+    const kiln_te *const arg[] = {x, y};
+    return load(a, m->profile, s, arg, 2, "kiln_meter_copy", &m->copy[level], err);
+}
+
+kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out,
+                           kiln_err *err) {
+    kiln_meter m = {.profile = p};
+    KILN_TRY(kiln_runs_here(p, err));
+    kiln_status st = make_fma(a, &m, err);
+    if (st == KILN_OK)
+        st = make_chain(a, &m, err);
+    for (int level = 0; st == KILN_OK && level < KILN_N_LEVELS; level++)
+        st = make_copy(a, &m, level, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "making the kernels that measure the machine");
+        return st;
+    }
+    /* Settled once: a slice that was disturbed would give another number. */
+    m.fma_per_cycle = kiln_meter_best(&m, FIRST_SLICES).fma_per_cycle;
+    *out = m;
+    return KILN_OK;
+}
+
+/* ---- running --------------------------------------------------------------------- */
+
+static double run_ns(kiln_kernel_fn *fn, void *const *tensor, int runs) {
+    kiln_ctx ctx;
+    kiln_ctx_init_serial(&ctx, NULL);
+    const kiln_args args = {tensor, NULL};
+    const int64_t begin = kiln_now_ns();
+    for (int i = 0; i < runs; i++) {
+        const int code = fn(&args, &ctx);
+        KILN_ASSERT(code == 0, "a measuring kernel returned %d", code);
+    }
+    const int64_t ns = kiln_now_ns() - begin;
+    return ns > 0 ? (double)ns : 1;
+}
+
+kiln_peak kiln_meter_slice(const kiln_meter *m) {
+    enum { FMA_RUNS = 8, CHAIN_RUNS = 2, MAX_VECTORS = 4096 };
+    static const float one[16] = {1}, small[16] = {0x1p-30F};
+    static const int64_t chain_in[8] = {1, 0x1234567, 0x7654321};
+    _Alignas(64) float out[MAX_VECTORS];
+    _Alignas(64) int64_t chain_out[8];
+    void *const fma_args[] = {(void *)(uintptr_t)one, (void *)(uintptr_t)small, out};
+    void *const chain_args[] = {(void *)(uintptr_t)chain_in, chain_out};
+    kiln_peak p = {0};
+    const double chain_ns = run_ns(m->chain, chain_args, CHAIN_RUNS);
+    const double fma_ns = run_ns(m->fma, fma_args, FMA_RUNS);
+    p.clock_ghz = m->chain_steps * CHAIN_RUNS / chain_ns;
+    p.measured_gflops = m->fma_flops * FMA_RUNS / fma_ns;
+    const double per_cycle = p.measured_gflops / (2 * m->lanes * p.clock_ghz);
+    /* A profile without fused multiply-add needs two instructions for one: a pair every
+     * two cycles is half a multiply-add. */
+    const double unit = m->profile->has_fma ? 1 : 0.5;
+    p.fma_per_cycle = m->fma_per_cycle > 0
+                          ? m->fma_per_cycle
+                          : fmax(unit, unit * floor(per_cycle / unit + 0.5));
+    const double by_clock = p.fma_per_cycle * 2 * m->lanes * p.clock_ghz;
+    p.gflops = fmax(p.measured_gflops, by_clock);
+    return p;
+}
+
+kiln_peak kiln_meter_best(const kiln_meter *m, int slices) {
+    kiln_peak best = {0};
+    for (int i = 0; i < slices; i++) {
+        const kiln_peak p = kiln_meter_slice(m);
+        best.clock_ghz = fmax(best.clock_ghz, p.clock_ghz);
+        best.measured_gflops = fmax(best.measured_gflops, p.measured_gflops);
+        if (p.gflops > best.gflops) {
+            best.gflops = p.gflops;
+            best.fma_per_cycle = p.fma_per_cycle;
+        }
+    }
+    return best;
+}
+
+static double measure_copy(const kiln_meter *m, int level) {
+    enum { SLICES = 7 };
+    static const double slice_bytes = 4e6; /* a few hundred microseconds at most */
+    kiln_arena scratch = {0};
+    const size_t bytes = (size_t)m->copy_bytes[level] / 2;
+    void *const arg[] = {kiln_guarded_new(&scratch, bytes).data,
+                         kiln_guarded_new(&scratch, bytes).data};
+    memset(arg[0], 0, bytes);
+    memset(arg[1], 0, bytes);
+    const int runs = (int)(slice_bytes / (double)m->copy_bytes[level]) + 1;
+    double best = 0;
+    for (int i = 0; i < SLICES; i++) {
+        const double ns = run_ns(m->copy[level], arg, runs);
+        best = fmax(best, (double)m->copy_bytes[level] * runs / ns);
+    }
+    kiln_arena_fini(&scratch);
+    return best;
+}
+
+double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
+    static const char *const name[KILN_N_LEVELS] = {"L1", "L2", "L3", "memory"};
+    const int64_t cache[] = {m->profile->l1d_bytes, m->profile->l2_bytes,
+                             m->profile->l3_bytes};
+    int at = 0;
+    while (at < KILN_N_LEVELS - 1 && (bytes > cache[at] || m->copy[at] == NULL))
+        at++;
+    if (m->copy_gbs[at] == 0)
+        m->copy_gbs[at] = measure_copy(m, at);
+    *level = name[at];
+    return m->copy_gbs[at];
+}

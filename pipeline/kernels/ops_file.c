@@ -1,0 +1,120 @@
+/* Ops files: one operator a line (docs/ops-file.md); and the lists that ship. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAX_FILE_BYTES = 4 * 1024 * 1024, MAX_LINES = 10000 };
+
+/* clang-format off */
+static const struct list {
+    const char *name, *text;
+} lists[] = {
+    /* The distinct convolutions of ResNet-18 (He et al., CVPR'16), numbered as in TVM
+     * (OSDI'18, table 2). */
+    {"resnet18",
+     "conv C1 224 3 64 7 2\n"    "conv C2 56 64 64 3 1\n"    "conv C3 56 64 64 1 1\n"
+     "conv C4 56 64 128 3 2\n"   "conv C5 56 64 128 1 2\n"   "conv C6 28 128 128 3 1\n"
+     "conv C7 28 128 256 3 2\n"  "conv C8 28 128 256 1 2\n"  "conv C9 14 256 256 3 1\n"
+     "conv C10 14 256 512 3 2\n" "conv C11 14 256 512 1 2\n" "conv C12 7 512 512 3 1\n"},
+    /* Depthwise and 1x1 convolutions of MobileNet-v1 (Howard et al., 2017, table 1). */
+    {"mobilenet",
+     "dw D1 112 32 32 3 1\n"     "dw D2 112 64 64 3 2\n"     "dw D3 56 128 128 3 1\n"
+     "dw D4 56 128 128 3 2\n"    "dw D5 28 256 256 3 1\n"    "dw D6 28 256 256 3 2\n"
+     "dw D7 14 512 512 3 1\n"    "dw D8 14 512 512 3 2\n"    "dw D9 7 1024 1024 3 1\n"
+     "conv P1 112 32 64 1 1\n"   "conv P2 56 64 128 1 1\n"   "conv P3 56 128 128 1 1\n"
+     "conv P4 28 128 256 1 1\n"  "conv P5 28 256 256 1 1\n"  "conv P6 14 256 512 1 1\n"
+     "conv P7 14 512 512 1 1\n"  "conv P8 7 512 1024 1 1\n"  "conv P9 7 1024 1024 1 1\n"},
+    /* A square one, a classifier's, and those of a BERT-base layer at 128 words. */
+    {"gemm",
+     "mm M1 1024 1024 1024\n"    "mm M2 1 1024 1000\n"       "mm M3 128 768 3072\n"
+     "mm M4 128 3072 768\n"      "mm M5 128 768 768\n"},
+};
+/* clang-format on */
+
+const char *kiln_op_list_at(int i) {
+    return i >= 0 && i < (int)(sizeof lists / sizeof lists[0]) ? lists[i].name : NULL;
+}
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+bool kiln_op_word(kiln_str *rest, kiln_str *word) {
+    while (rest->n > 0 && (rest->p[0] == ' ' || rest->p[0] == '\t')) {
+        rest->p++;
+        rest->n--;
+    }
+    size_t n = 0;
+    while (n < rest->n && rest->p[n] != ' ' && rest->p[n] != '\t')
+        n++;
+    *word = (kiln_str){rest->p, n};
+    rest->p += n;
+    rest->n -= n;
+    return n > 0;
+}
+
+static kiln_status add_line(kiln_arena *a, kiln_str text, const char *where,
+                            kiln_op_lines *out, kiln_map *names, kiln_err *err) {
+    kiln_str rest = text, kind, name;
+    if (!kiln_op_word(&rest, &kind) || !kiln_op_word(&rest, &name))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s: a line is 'KIND NAME key=value...', this one has no name",
+                         where);
+    if (memchr(name.p, '=', name.n) != NULL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s: a name must stand behind the kind '%.*s', is '%.*s'",
+                         where, KILN_STR_ARG(kind), KILN_STR_ARG(name));
+    if (!kiln_map_set(a, names, name, out))
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: '%.*s' is the name of another line",
+                         where, KILN_STR_ARG(name));
+    if (out->list.n == MAX_LINES)
+        return kiln_fail(err, KILN_ERR_LIMIT, "%s: more than %d operators", where,
+                         MAX_LINES);
+    const kiln_op_line line = {
+        .name = kiln_str_dupv(a, name), .text = kiln_str_dupv(a, text), .where = where};
+    kiln_vec_push(a, &out->list, line);
+    return KILN_OK;
+}
+
+static kiln_status add_lines(kiln_arena *a, kiln_str text, const char *source,
+                             kiln_op_lines *out, kiln_err *err) {
+    kiln_map names = {.n_slots = 0};
+    kiln_str line;
+    for (int number = 1; kiln_str_cut(&text, '\n', &line); number++) {
+        const char *comment = memchr(line.p, '#', line.n);
+        if (comment != NULL)
+            line.n = (size_t)(comment - line.p);
+        line = kiln_str_trim(line);
+        if (line.n > 0)
+            KILN_TRY(add_line(a, line, kiln_format(a, "%s:%d", source, number), out,
+                              &names, err));
+    }
+    if (out->list.n == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: no operator in it", source);
+    return KILN_OK;
+}
+
+kiln_status kiln_op_lines_read(kiln_arena *a, const char *source, kiln_op_lines *out,
+                               kiln_err *err) {
+    kiln_op_lines lines = {.list = {.n = 0}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (strcmp(lists[i].name, source) == 0) {
+            KILN_TRY(add_lines(a, kiln_str_from(lists[i].text), source, &lines, err));
+            *out = lines;
+            return KILN_OK;
+        }
+    kiln_str text;
+    KILN_TRY(kiln_file_map(a, source, MAX_FILE_BYTES, &text, err));
+    KILN_TRY(add_lines(a, text, source, &lines, err));
+    *out = lines;
+    return KILN_OK;
+}
+
+kiln_status kiln_op_line_of(kiln_arena *a, const char *text, kiln_op_line *out,
+                            kiln_err *err) {
+    kiln_op_lines lines = {.list = {.n = 0}};
+    kiln_map names = {.n_slots = 0};
+    KILN_TRY(
+        add_line(a, kiln_str_trim(kiln_str_from(text)), "--op", &lines, &names, err));
+    *out = lines.list.v[0];
+    return KILN_OK;
+}

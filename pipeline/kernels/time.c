@@ -1,0 +1,116 @@
+/* How long a kernel takes: short slices of it, between slices of the peak kernel, so
+ * that what disturbs one disturbs the other. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MIN_SLICES = 7, MAX_SLICES = 4096 };
+static const double slice_ns = 1e6; /* long against the clock's steps, short against
+                                       what else a machine does */
+
+static int by_value(const void *x, const void *y) {
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double quantile(const double *sorted, size_t n, double q) {
+    const double at = q * (double)(n - 1);
+    const size_t i = (size_t)at;
+    const double rest = at - (double)i;
+    return i + 1 < n ? sorted[i] * (1 - rest) + sorted[i + 1] * rest : sorted[i];
+}
+
+double kiln_median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, by_value);
+    return quantile(v, n, 0.5);
+}
+
+static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
+                             kiln_err *err) {
+    const int64_t begin = kiln_now_ns();
+    for (int64_t i = 0; i < runs; i++) {
+        const int code = kiln_call_run(c);
+        if (code != 0)
+            return kiln_fail(err, KILN_ERR_LIB, "the kernel of '%s' returned %d",
+                             c->kernel->work->name, code);
+    }
+    const int64_t ns = kiln_now_ns() - begin;
+    *ns_each = (ns > 0 ? (double)ns : 1) / (double)runs;
+    return KILN_OK;
+}
+
+/* Runs that fill a slice, found while caches and branch predictors warm up. */
+static kiln_status warm_up(kiln_call *c, int64_t *runs, kiln_err *err) {
+    double ns = 0;
+    *runs = 1;
+    for (;;) {
+        KILN_TRY(run_slice(c, *runs, &ns, err));
+        if (ns * (double)*runs >= slice_ns / 2)
+            break;
+        *runs *= 2;
+    }
+    *runs = (int64_t)fmax(1, slice_ns / ns);
+    return run_slice(c, *runs, &ns, err);
+}
+
+/* Bytes that a call touches: arguments as stored, and the workspace. */
+static int64_t footprint(const kiln_call *c) {
+    const kiln_te_graph *te = &c->kernel->scheduled.te;
+    int64_t bytes = (int64_t)(c->workspace.bytes + c->scratch.bytes);
+    for (size_t i = 0; i < te->n_args; i++)
+        bytes += (int64_t)c->arg[i].bytes;
+    return bytes;
+}
+
+static void add_roofline(kiln_call *c, kiln_meter *m, kiln_timing *t) {
+    const kiln_cost *cost = &c->kernel->work->cost;
+    const double gbs = kiln_meter_bandwidth(m, footprint(c), &t->bound);
+    const double memory_ms = (double)cost->bytes / gbs * 1e-6;
+    const double compute_ms = (double)cost->flops / t->peak.gflops * 1e-6;
+    t->roofline_ms = fmax(memory_ms, compute_ms);
+    if (compute_ms >= memory_ms)
+        t->bound = "compute";
+}
+
+kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
+                           kiln_timing *out, kiln_err *err) {
+    const double flops = (double)c->kernel->work->cost.flops;
+    double *ms = kiln_array(a, double, MAX_SLICES);
+    double *share = kiln_array(a, double, MAX_SLICES);
+    double *measured = kiln_array(a, double, MAX_SLICES);
+    double *clock = kiln_array(a, double, MAX_SLICES);
+    double *gflops = kiln_array(a, double, MAX_SLICES);
+    int64_t runs = 0;
+    size_t n = 0;
+    KILN_TRY(warm_up(c, &runs, err));
+    const int64_t end = kiln_now_ns() + (int64_t)(seconds * 1e9);
+    while (n < MAX_SLICES && (n < MIN_SLICES || kiln_now_ns() < end)) {
+        double ns;
+        const kiln_peak peak = kiln_meter_slice(m);
+        KILN_TRY(run_slice(c, runs, &ns, err));
+        ms[n] = ns * 1e-6;
+        share[n] = flops / ns / peak.gflops;
+        measured[n] = peak.measured_gflops;
+        clock[n] = peak.clock_ghz;
+        gflops[n] = peak.gflops;
+        n++;
+    }
+    qsort(ms, n, sizeof *ms, by_value);
+    kiln_timing t = {.n_slices = n,
+                     .n_runs = (int64_t)n * runs,
+                     .min_ms = ms[0],
+                     .q1_ms = quantile(ms, n, 0.25),
+                     .median_ms = quantile(ms, n, 0.5),
+                     .q3_ms = quantile(ms, n, 0.75),
+                     .peak_share = kiln_median(share, n)};
+    t.peak = (kiln_peak){.measured_gflops = kiln_median(measured, n),
+                         .clock_ghz = kiln_median(clock, n),
+                         .fma_per_cycle = m->fma_per_cycle,
+                         .gflops = kiln_median(gflops, n)};
+    t.gflops = flops / t.median_ms * 1e-6;
+    t.gbs = (double)c->kernel->work->cost.bytes / t.median_ms * 1e-6;
+    add_roofline(c, m, &t);
+    *out = t;
+    return KILN_OK;
+}
