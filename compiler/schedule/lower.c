@@ -19,8 +19,19 @@ static kiln_buffer *make_buffer(kiln_lowering *lo, const kiln_lowered_stage *l,
     kiln_arena *a = lo->arena;
     const char *name =
         te->n_out == 1 ? te->name : kiln_format(a, "%s.%d", te->name, out);
-    kiln_buffer *b = kiln_buffer_new(a, name, te->dtype[out], te->rank,
-                                     l->region.extent, l->stage->scope);
+    int64_t dim[KILN_MAX_AXES];
+    for (int i = 0; i < te->rank; i++) {
+        dim[i] = l->region.extent[i];
+        /* Register tiles hold whole vectors: a last one that overhangs need not be
+         * written in part. */
+        const int64_t last = l->stage->scope == KILN_SCOPE_REGISTER
+                                 ? kiln_interval_of(&lo->ranges, l->root[i]).max
+                                 : 0;
+        if (last >= dim[i] && last < 2 * dim[i])
+            dim[i] = last + 1;
+    }
+    kiln_buffer *b =
+        kiln_buffer_new(a, name, te->dtype[out], te->rank, dim, l->stage->scope);
     for (int i = 0; i < te->rank; i++)
         b->align[i] = l->stage->align[i];
     b->double_buffer = l->stage->double_buffer;

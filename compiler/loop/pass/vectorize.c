@@ -171,7 +171,7 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
 
 static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
     const kiln_buffer *b = s->u.store.buffer;
-    const kiln_expr *index[KILN_MAX_AXES];
+    const kiln_expr *index[KILN_MAX_AXES] = {NULL};
     bool is_spread = false;
     for (int i = 0; i < b->rank; i++) {
         index[i] = expr(c, s->u.store.index[i], mask);
@@ -180,7 +180,16 @@ static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mas
     if (!is_spread || s->u.store.mask != NULL)
         return fail_stmt(c, s);
     const kiln_expr *value = expr(c, s->u.store.value, mask);
-    return c->failed ? s : kiln_s_store(c->arena, b, index, value, mask);
+    if (c->failed)
+        return s;
+    /* Memory that must become registers is never written in part: lanes that are off
+     * keep what they hold. Elsewhere another thread may own them. */
+    if (mask != NULL && b->scope == KILN_SCOPE_REGISTER && is_inside(c, b, index)) {
+        const kiln_expr *old = kiln_x_load(c->arena, b, index, b->rank, NULL);
+        value = kiln_x_select(c->arena, mask, value, old);
+        mask = NULL;
+    }
+    return kiln_s_store(c->arena, b, index, value, mask);
 }
 
 typedef struct lane_guard {
