@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/window.h"
 
 enum { X, SCALE, BIAS, MEAN, VAR };
@@ -72,6 +72,31 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16.0, .floor = 64.0};
 }
 
+/* Stages: "factor", scale / sqrt(var + epsilon) of each channel, and the sum. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *t = &cx->out[0].type;
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_dtype dtype = t->dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    kiln_te_value factor;
+    const kiln_type per_channel = kiln_type_make(dtype, 1, &t->dim[1]);
+    kiln_te *f = kiln_compute_begin(cx, "factor", &per_channel, index);
+    const kiln_expr *var = kiln_x_cast(a, dtype, kiln_compute_read(cx, VAR, index));
+    const kiln_expr *scale = kiln_x_cast(a, dtype, kiln_compute_read(cx, SCALE, index));
+    var = kiln_x_add(a, var, kiln_x_like(a, var, n->attr[EPSILON].f));
+    KILN_TRY(kiln_compute_inner(
+        cx, f, &per_channel, kiln_x_div(a, scale, kiln_x_fn(a, KILN_INTRIN_sqrt, var)),
+        &factor));
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    const kiln_expr *const *c = index + 1;
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, X, index));
+    x = kiln_x_sub(a, x, kiln_x_cast(a, dtype, kiln_compute_read(cx, MEAN, c)));
+    x = kiln_x_mul(a, x, kiln_compute_read_value(cx, &factor, c));
+    return kiln_compute_end(
+        cx, 0, y,
+        kiln_x_add(a, x, kiln_x_cast(a, dtype, kiln_compute_read(cx, BIAS, c))));
+}
+
 const kiln_op_def kiln_op_batch_norm = {
     .name = "batch_norm",
     .doc = "(x - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c].",
@@ -88,4 +113,5 @@ const kiln_op_def kiln_op_batch_norm = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

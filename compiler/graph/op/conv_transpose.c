@@ -8,7 +8,7 @@
  * Each output plane adds, for its taps in ascending order, the product over the
  * channels (order: gemm_f64.h).
  */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <inttypes.h>
 
@@ -270,6 +270,88 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = k + 2};
 }
 
+/* x with its elements `stride` apart and zeros between and around them: tap t of output
+ * p, counted from the last, reads p + t * dilation. */
+static kiln_status spread(kiln_compute_cx *cx, const kiln_window *w,
+                          kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const kiln_te_value *x = &cx->in[X];
+    const kiln_expr *index[KILN_MAX_RANK], *cond = kiln_x_int(a, KILN_BOOL, 1);
+    kiln_type t = x->type;
+    for (int i = 0; i < w->n; i++)
+        t.dim[2 + i] = w->in[i] + kiln_window_extent(w, i) - 1;
+    kiln_te *te = kiln_compute_begin(cx, "pad", &t, index);
+    te->tag = "pad";
+    for (int i = 0; i < w->n; i++) {
+        const kiln_expr *stride = kiln_x_index(a, w->stride[i]);
+        const int64_t shift = w->pad_begin[i] - (kiln_window_extent(w, i) - 1);
+        const kiln_expr *v = kiln_x_add(a, index[2 + i], kiln_x_index(a, shift));
+        const kiln_expr *rest = kiln_x_binary(a, KILN_EXPR_FLOORMOD, v, stride);
+        const kiln_expr *hits =
+            kiln_x_binary(a, KILN_EXPR_EQ, rest, kiln_x_index(a, 0));
+        index[2 + i] = kiln_x_binary(a, KILN_EXPR_FLOORDIV, v, stride);
+        cond = kiln_x_binary(a, KILN_EXPR_AND, cond, hits);
+        cond = kiln_x_binary(a, KILN_EXPR_AND, cond,
+                             kiln_compute_within(a, index[2 + i], 0, w->out[i]));
+    }
+    const kiln_expr *v = kiln_compute_read_value(cx, x, index);
+    return kiln_compute_inner(cx, te, &t,
+                              kiln_x_select(a, cond, v, kiln_x_like(a, v, 0)), out);
+}
+
+/* Reduction axes: channel within the group, then the taps. */
+static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y, const plan *p,
+                                    const kiln_te_value *x,
+                                    const kiln_expr *const *index) {
+    kiln_arena *a = cx->arena;
+    kiln_window w = p->window;
+    const kiln_axis *axis[1 + KILN_MAX_SPATIAL];
+    const kiln_expr *at[KILN_MAX_RANK], *wi[KILN_MAX_RANK];
+    axis[0] = kiln_te_reduce_axis(y, "ic", p->c);
+    for (int i = 0; i < w.n; i++)
+        w.stride[i] = 1;
+    kiln_compute_taps(y, &w, index, at, axis + 1);
+    const kiln_expr *group = kiln_x_index(a, 0);
+    wi[1] = index[1];
+    if (p->n_groups > 1) {
+        group = kiln_compute_div(cx, index[1], p->o);
+        wi[1] = kiln_compute_mod(cx, index[1], p->o);
+    }
+    at[1] = wi[0] = kiln_x_add(a, kiln_x_mul(a, group, kiln_x_index(a, p->c)),
+                               kiln_axis_var(a, axis[0]));
+    for (int i = 0; i < w.n; i++)
+        wi[2 + i] = kiln_x_sub(a, kiln_x_index(a, w.kernel[i] - 1),
+                               kiln_axis_var(a, axis[1 + i]));
+    const kiln_expr *product =
+        kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read_value(cx, x, at)),
+                   kiln_compute_widened(cx, kiln_compute_read(cx, W, wi)));
+    return kiln_te_sum(y, product, axis, 1 + w.n);
+}
+
+/* Stages: "pad" (x spread out), the convolution, and the bias where there is one. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te_value x, sum;
+    plan p;
+    KILN_TRY(make_plan(n, &p, cx->err));
+    KILN_TRY(spread(cx, &p.window, &x));
+    const bool has_bias = kiln_has_in(n, BIAS);
+    kiln_te *y = kiln_compute_begin(cx, has_bias ? "conv" : "", t, index);
+    y->tag = "conv_transpose";
+    const kiln_expr *body = contraction(cx, y, &p, &x, index);
+    if (!has_bias)
+        return kiln_compute_end(cx, 0, y, body);
+    KILN_TRY(kiln_compute_inner(cx, y, t, body, &sum));
+    kiln_te *z = kiln_compute_begin(cx, "", t, index);
+    z->tag = "bias";
+    const kiln_expr *bias =
+        kiln_compute_widened(cx, kiln_compute_read(cx, BIAS, index + 1));
+    return kiln_compute_end(
+        cx, 0, z,
+        kiln_x_add(cx->arena, kiln_compute_read_value(cx, &sum, index), bias));
+}
+
 const kiln_op_def kiln_op_conv_transpose = {
     .name = "conv_transpose",
     .doc = "Transposed convolution: y[b,o,p*stride+t*dilation-pads] += "
@@ -287,4 +369,5 @@ const kiln_op_def kiln_op_conv_transpose = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/gemm_f64.h"
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/window.h"
 
 enum { A, B, C };
@@ -185,6 +185,42 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = make_plan(n).k + 4};
 }
 
+/* Stages: the product, tagged "matmul", and the rest where there is some. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *t = &cx->out[0].type;
+    const double alpha = n->attr[ALPHA].f, beta = n->attr[BETA].f;
+    const bool has_c = kiln_has_in(n, C), is_plain = alpha == 1 && !has_c;
+    const bool ta = n->attr[TRANS_A].i != 0, tb = n->attr[TRANS_B].i != 0;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te_value product;
+    kiln_te *y = kiln_compute_begin(cx, is_plain ? "" : "matmul", t, index);
+    y->tag = "matmul";
+    const kiln_axis *axis = kiln_te_reduce_axis(y, "k", make_plan(n).k);
+    const kiln_expr *k = kiln_axis_var(a, axis);
+    const kiln_expr *at_a[2] = {ta ? k : index[0], ta ? index[0] : k};
+    const kiln_expr *at_b[2] = {tb ? index[1] : k, tb ? k : index[1]};
+    const kiln_expr *v =
+        kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read(cx, A, at_a)),
+                   kiln_compute_widened(cx, kiln_compute_read(cx, B, at_b)));
+    v = kiln_te_sum(y, v, &axis, 1);
+    if (is_plain)
+        return kiln_compute_end(cx, 0, y, v);
+    KILN_TRY(kiln_compute_inner(cx, y, t, v, &product));
+    y = kiln_compute_begin(cx, "", t, index);
+    v = kiln_compute_read_value(cx, &product, index);
+    if (alpha != 1)
+        v = kiln_x_mul(a, v, kiln_x_like(a, v, alpha));
+    if (has_c) {
+        const kiln_expr *c =
+            kiln_compute_widened(cx, kiln_compute_read_broadcast(cx, C, 2, index));
+        if (beta != 1)
+            c = kiln_x_mul(a, c, kiln_x_like(a, c, beta));
+        v = kiln_x_add(a, v, c);
+    }
+    return kiln_compute_end(cx, 0, y, v);
+}
+
 const kiln_op_def kiln_op_gemm = {
     .name = "gemm",
     .doc = "y = alpha * a * b + beta * c, with a or b transposed where asked for.",
@@ -201,4 +237,5 @@ const kiln_op_def kiln_op_gemm = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

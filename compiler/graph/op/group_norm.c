@@ -92,6 +92,52 @@ static kiln_bound error_bound(const kiln_node *n) {
     return kiln_bound_norm(sizes(n, &channels, &plane) ? channels * plane : 0);
 }
 
+/* Groups are [N, groups]; they run over their channels and all positions. */
+static int open_group(const kiln_norm_group *g, kiln_compute_cx *cx, kiln_te *te,
+                      const kiln_expr *const *index, const kiln_expr **at,
+                      const kiln_axis **axis) {
+    static const char *const name[KILN_MAX_RANK] = {"",   "c",  "r2", "r3",
+                                                    "r4", "r5", "r6", "r7"};
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[X].type;
+    const int64_t channels = x->dim[1] / g->t->dim[1];
+    at[0] = index[0];
+    for (int i = 1; i < x->rank; i++) {
+        axis[i - 1] = kiln_te_reduce_axis(te, name[i], i == 1 ? channels : x->dim[i]);
+        at[i] = kiln_axis_var(a, axis[i - 1]);
+    }
+    at[1] = kiln_x_add(a, kiln_x_mul(a, index[1], kiln_x_index(a, channels)), at[1]);
+    return x->rank - 1;
+}
+
+/* Stages: sum, mean, squares (about the mean), inverse, y. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[X].type;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te_value mean, inverse;
+    const int64_t dim[2] = {x->dim[0], n->attr[GROUPS].i};
+    const kiln_type t = kiln_type_make(x->dtype, 2, dim);
+    kiln_norm_group g = {.t = &t, .n = x->dim[1] / dim[1], .open = open_group};
+    for (int i = 2; i < x->rank; i++)
+        g.n *= x->dim[i];
+    KILN_TRY(kiln_compute_mean(cx, &g, &mean));
+    KILN_TRY(
+        kiln_compute_inverse_deviation(cx, &g, &mean, n->attr[EPSILON].f, &inverse));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    const int64_t channels = x->dim[1] / dim[1];
+    const kiln_expr *group[2] = {
+        index[0], channels > 0 ? kiln_compute_div(cx, index[1], channels) : index[1]};
+    const kiln_expr *v = kiln_compute_widened(cx, kiln_compute_read(cx, X, index));
+    v = kiln_x_sub(a, v, kiln_compute_read_value(cx, &mean, group));
+    v = kiln_x_mul(a, v, kiln_compute_read_value(cx, &inverse, group));
+    const kiln_expr *scale =
+        kiln_compute_widened(cx, kiln_compute_read(cx, SCALE, index + 1));
+    const kiln_expr *bias =
+        kiln_compute_widened(cx, kiln_compute_read(cx, BIAS, index + 1));
+    return kiln_compute_end(cx, 0, y, kiln_x_add(a, kiln_x_mul(a, v, scale), bias));
+}
+
 const kiln_op_def kiln_op_group_norm = {
     .name = "group_norm",
     .doc = "(x - mean) / sqrt(var + epsilon) * scale[c] + bias[c], moments over each "
@@ -108,4 +154,5 @@ const kiln_op_def kiln_op_group_norm = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_norm,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -75,6 +75,37 @@ static kiln_bound error_bound(const kiln_node *n) {
     return kiln_bound_norm(kiln_norm_read(n, &r, NULL) == KILN_OK ? r.n : 0);
 }
 
+static kiln_status compute_stash(kiln_compute_cx *cx, int k, const kiln_te_value *v,
+                                 const char *suffix) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *te = kiln_compute_begin(cx, suffix, &cx->out[k].type, index);
+    return kiln_compute_end(cx, k, te, kiln_compute_read_value(cx, v, index));
+}
+
+/* Stages: sum, mean, squares (about the mean), inverse, y. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK], *row[KILN_MAX_RANK];
+    kiln_norm_rows r;
+    kiln_type t;
+    kiln_te_value mean, inverse;
+    KILN_TRY(kiln_norm_read(n, &r, cx->err));
+    const kiln_norm_group g = kiln_norm_group_of_rows(cx, &r, &t);
+    KILN_TRY(kiln_compute_mean(cx, &g, &mean));
+    KILN_TRY(kiln_compute_inverse_deviation(cx, &g, &mean, n->attr[KILN_NORM_EPSILON].f,
+                                            &inverse));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < t.rank; i++)
+        row[i] = i < r.axis ? index[i] : kiln_x_index(a, 0);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, X, index));
+    x = kiln_x_sub(a, x, kiln_compute_read_value(cx, &mean, row));
+    x = kiln_x_mul(a, x, kiln_compute_read_value(cx, &inverse, row));
+    KILN_TRY(kiln_compute_end(cx, 0, y, kiln_compute_affine(cx, x, index)));
+    if (n->n_out > 1)
+        KILN_TRY(compute_stash(cx, 1, &mean, "mean.out"));
+    return n->n_out > 2 ? compute_stash(cx, 2, &inverse, "inverse.out") : KILN_OK;
+}
+
 const kiln_op_def kiln_op_layer_norm = {
     .name = "layer_norm",
     .doc =
@@ -94,4 +125,5 @@ const kiln_op_def kiln_op_layer_norm = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_norm,
     .error_bound = error_bound,
+    .compute = compute,
 };

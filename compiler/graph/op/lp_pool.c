@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/pool.h"
 
 enum { P = KILN_POOL_N_ATTR, N_ATTR };
@@ -49,6 +49,41 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = kiln_pool_taps(n) + 16};
 }
 
+static const kiln_expr *power(kiln_arena *a, const kiln_expr *x, double p) {
+    const kiln_expr *arg[2] = {x, kiln_x_like(a, x, p)};
+    return kiln_x_call(a, KILN_INTRIN_pow, arg);
+}
+
+/* Stages: "pad" where there is padding, "sum", and the root. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *t = &cx->out[0].type;
+    const int64_t order = n->attr[P].i;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_axis *axis[KILN_MAX_SPATIAL];
+    kiln_te_value x, sum;
+    kiln_pool p;
+    KILN_TRY(kiln_pool_read(n, &p, cx->err));
+    KILN_TRY(kiln_compute_pad(cx, &cx->in[0], &p.window,
+                              kiln_x_number(a, cx->in[0].type.dtype, 0), &x));
+    kiln_te *s = kiln_compute_begin(cx, "sum", t, index);
+    s->tag = "pool";
+    kiln_compute_taps(s, &p.window, index, at, axis);
+    const kiln_expr *v = kiln_compute_widened(cx, kiln_compute_read_value(cx, &x, at));
+    const kiln_expr *size = kiln_x_fn(a, KILN_INTRIN_abs, v);
+    v = order == 1   ? size
+        : order == 2 ? kiln_x_mul(a, v, v)
+                     : power(a, size, (double)order);
+    KILN_TRY(kiln_compute_inner(cx, s, t, kiln_te_sum(s, v, axis, p.window.n), &sum));
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    v = kiln_compute_read_value(cx, &sum, index);
+    if (order == 2)
+        v = kiln_x_fn(a, KILN_INTRIN_sqrt, v);
+    else if (order > 2)
+        v = power(a, v, 1.0 / (double)order);
+    return kiln_compute_end(cx, 0, y, v);
+}
+
 const kiln_op_def kiln_op_lp_pool = {
     .name = "lp_pool",
     .doc = "p-norm of the elements under each window: (sum of |x|^p)^(1/p).",
@@ -65,4 +100,5 @@ const kiln_op_def kiln_op_lp_pool = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_pool,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/window.h"
 
 enum { SIZE, ALPHA, BETA, BIAS, N_ATTR };
@@ -74,6 +74,34 @@ static void cost(const kiln_node *n, kiln_cost *c) {
     c->flops = kiln_mul_sat(kiln_type_elems(&n->in[0]->type), per_element);
 }
 
+/* Stages: "sum" of squares, and y. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *t = &cx->out[0].type;
+    const int64_t size = n->attr[SIZE].i;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    kiln_te_value sum;
+    kiln_te *s = kiln_compute_begin(cx, "sum", t, index);
+    const kiln_axis *axis = kiln_te_reduce_axis(s, "c", size);
+    for (int i = 0; i < t->rank; i++)
+        at[i] = index[i];
+    at[1] = kiln_x_sub(a, kiln_x_add(a, index[1], kiln_axis_var(a, axis)),
+                       kiln_x_index(a, (size - 1) / 2));
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
+    const kiln_expr *square =
+        kiln_x_select(a, kiln_compute_within(a, at[1], 0, t->dim[1]),
+                      kiln_x_mul(a, x, x), kiln_x_like(a, x, 0));
+    KILN_TRY(kiln_compute_inner(cx, s, t, kiln_te_sum(s, square, &axis, 1), &sum));
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    const kiln_expr *v = kiln_compute_read_value(cx, &sum, index);
+    v = kiln_x_mul(a, v, kiln_x_like(a, v, n->attr[ALPHA].f / (double)size));
+    const kiln_expr *power[2] = {kiln_x_add(a, v, kiln_x_like(a, v, n->attr[BIAS].f)),
+                                 kiln_x_like(a, v, n->attr[BETA].f)};
+    x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, index));
+    return kiln_compute_end(cx, 0, y,
+                            kiln_x_div(a, x, kiln_x_call(a, KILN_INTRIN_pow, power)));
+}
+
 const kiln_op_def kiln_op_lrn = {
     .name = "lrn",
     .doc = "x / (bias + alpha / size * sum of x^2 over `size` channels around)^beta.",
@@ -90,4 +118,5 @@ const kiln_op_def kiln_op_lrn = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = kiln_bound_ulp_16,
+    .compute = compute,
 };

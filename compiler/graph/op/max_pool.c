@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/pool.h"
 
 enum { COLUMN_MAJOR = KILN_POOL_N_ATTR, N_ATTR };
@@ -90,6 +90,102 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static const kiln_expr *lowest(kiln_arena *a, kiln_dtype dtype) {
+    return kiln_dtype_is_float(dtype)
+               ? kiln_x_float(a, dtype, -(double)INFINITY)
+               : kiln_x_int(a, dtype, kiln_dtype_get(dtype)->min_i);
+}
+
+/* Row-major index in the plane of x of one tap; past every other in the padding. */
+static const kiln_expr *position(kiln_compute_cx *cx, const kiln_window *w,
+                                 const kiln_expr *const *at) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *flat = kiln_x_index(a, 0),
+                    *is_inside = kiln_x_int(a, KILN_BOOL, 1);
+    for (int i = 0; i < w->n; i++) {
+        const kiln_expr *pos =
+            kiln_x_sub(a, at[2 + i], kiln_x_index(a, w->pad_begin[i]));
+        is_inside = kiln_x_binary(a, KILN_EXPR_AND, is_inside,
+                                  kiln_compute_within(a, pos, 0, w->in[i]));
+        flat = kiln_x_add(a, kiln_x_mul(a, flat, kiln_x_index(a, w->in[i])), pos);
+    }
+    return kiln_x_select(a, is_inside, flat, kiln_x_index(a, INT64_MAX));
+}
+
+/* From the index in the plane to that in x, in the order asked for. */
+static const kiln_expr *place(const kiln_node *n, kiln_compute_cx *cx,
+                              const kiln_pool *p, const kiln_expr *found,
+                              const kiln_expr *const *index) {
+    kiln_arena *a = cx->arena;
+    const kiln_window *w = &p->window;
+    const kiln_expr *at = found, *rest = found;
+    if (n->attr[COLUMN_MAJOR].i != 0) {
+        int64_t step = p->ins;
+        at = kiln_x_index(a, 0);
+        for (int i = w->n - 1; i >= 0; i--) { /* the last axis is the slowest */
+            step /= w->in[i];
+            const kiln_expr *extent = kiln_x_index(a, w->in[i]);
+            const kiln_expr *coord = kiln_x_binary(a, KILN_EXPR_FLOORMOD, rest, extent);
+            rest = kiln_x_binary(a, KILN_EXPR_FLOORDIV, rest, extent);
+            at = kiln_x_add(a, at, kiln_x_mul(a, coord, kiln_x_index(a, step)));
+        }
+    }
+    const kiln_expr *channels = kiln_x_index(a, n->in[0]->type.dim[1]);
+    const kiln_expr *plane = kiln_x_add(a, kiln_x_mul(a, index[0], channels), index[1]);
+    at = kiln_x_add(a, kiln_x_mul(a, plane, kiln_x_index(a, p->ins)), at);
+    const kiln_expr *none =
+        kiln_x_binary(a, KILN_EXPR_EQ, found, kiln_x_index(a, INT64_MAX));
+    return kiln_x_select(a, none, kiln_x_index(a, -1), at);
+}
+
+/* With the second output: a reduction of pairs, and a stage for each output. */
+static kiln_status compute_both(const kiln_node *n, kiln_compute_cx *cx,
+                                const kiln_pool *p, const kiln_te_value *x) {
+    kiln_arena *a = cx->arena;
+    const kiln_window *w = &p->window;
+    const kiln_type t = kiln_type_make(cx->out[0].type.dtype, cx->out[0].type.rank,
+                                       cx->out[0].type.dim);
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *body[2];
+    const kiln_axis *axis[KILN_MAX_SPATIAL];
+    kiln_te_value pair[2];
+    kiln_te *best = kiln_compute_begin(cx, "best", &t, index);
+    kiln_compute_taps(best, w, index, at, axis);
+    const kiln_expr *source[2] = {
+        position(cx, w, at),
+        kiln_compute_widened(cx, kiln_compute_read_value(cx, x, at))};
+    const kiln_reducer *r = kiln_reducer_argmax(a, source[1]->dtype);
+    for (int k = 0; k < 2; k++)
+        body[k] = kiln_x_reduce(a, r, source, axis, w->n, NULL, k);
+    KILN_TRY(kiln_compute_inner_tuple(cx, best, &t, 2, body, pair));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    KILN_TRY(kiln_compute_end(cx, 0, y, kiln_compute_read_value(cx, &pair[1], index)));
+    kiln_te *where = kiln_compute_begin(cx, "index", &cx->out[1].type, index);
+    const kiln_expr *found = kiln_compute_read_value(cx, &pair[0], index);
+    return kiln_compute_end(cx, 1, where, place(n, cx, p, found, index));
+}
+
+/* Stages: "pad" where there is padding, and the reduction, tagged "pool". */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_axis *axis[KILN_MAX_SPATIAL];
+    kiln_te_value x;
+    kiln_pool p;
+    KILN_TRY(kiln_pool_read(n, &p, cx->err));
+    KILN_TRY(kiln_compute_pad(cx, &cx->in[0], &p.window,
+                              lowest(a, cx->in[0].type.dtype), &x));
+    if (n->n_out == 2)
+        return compute_both(n, cx, &p, &x);
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    y->tag = "pool";
+    kiln_compute_taps(y, &p.window, index, at, axis);
+    /* Rounding keeps order: half floats need no wider type here. */
+    const kiln_expr *v = kiln_compute_read_value(cx, &x, at);
+    return kiln_compute_end(
+        cx, 0, y,
+        kiln_x_reduce(a, kiln_reducer_max(a, v->dtype), &v, axis, p.window.n, NULL, 0));
+}
+
 const kiln_op_def kiln_op_max_pool = {
     .name = "max_pool",
     .doc = "Largest element under each window; the second output is its index in x.",
@@ -108,4 +204,5 @@ const kiln_op_def kiln_op_max_pool = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_pool,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

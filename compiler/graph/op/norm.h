@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_GRAPH_OP_NORM_H
 #define KILN_COMPILER_GRAPH_OP_NORM_H
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 /* Attributes axis and epsilon come first, in this order. */
 enum { KILN_NORM_AXIS, KILN_NORM_EPSILON, KILN_NORM_N_ATTR };
@@ -32,6 +32,33 @@ typedef struct kiln_norm_affine {
 void kiln_norm_affine_init(kiln_norm_affine *a, const kiln_node *n,
                            const kiln_eval_cx *cx);
 double kiln_norm_affine_at(const kiln_norm_affine *a, int64_t index, double v);
+
+/* Stages over groups of x. A group is what `at` (indexes of x) covers when the axes
+ * run; `t` is the type with one element a group. */
+typedef struct kiln_norm_group {
+    const kiln_type *t;
+    int64_t n; /* elements of a group */
+    /* Indexes of x over a stage of type t, its reduction axes made. Returns how many.
+     */
+    int (*open)(const struct kiln_norm_group *g, kiln_compute_cx *cx, kiln_te *te,
+                const kiln_expr *const *index, const kiln_expr **at,
+                const kiln_axis **axis);
+    const void *user;
+} kiln_norm_group;
+/* The mean of each group, or of squares about `mean` (NULL: about 0). */
+kiln_status kiln_compute_mean(kiln_compute_cx *cx, const kiln_norm_group *g,
+                              kiln_te_value *out);
+/* 1 / sqrt(mean of squares about `mean` (NULL: about 0) + epsilon) of each group. */
+kiln_status kiln_compute_inverse_deviation(kiln_compute_cx *cx,
+                                           const kiln_norm_group *g,
+                                           const kiln_te_value *mean, double epsilon,
+                                           kiln_te_value *out);
+/* Groups of the axes from `axis` on. `t` receives their type. */
+kiln_norm_group kiln_norm_group_of_rows(const kiln_compute_cx *cx,
+                                        const kiln_norm_rows *r, kiln_type *t);
+/* v * input 1 + input 2, those that are given; v is over y's stage. */
+const kiln_expr *kiln_compute_affine(kiln_compute_cx *cx, const kiln_expr *v,
+                                     const kiln_expr *const *index);
 
 void kiln_cost_norm(const kiln_node *n, kiln_cost *c); /* 8 flops per element */
 /* 16 ulp, or 64 + elements of a group / 16 unit roundoffs: the mean is a sum of the

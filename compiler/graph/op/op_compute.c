@@ -59,8 +59,8 @@ static int64_t reach(const kiln_window *w, int axis) {
     return (w->out[axis] - 1) * w->stride[axis] + kiln_window_extent(w, axis);
 }
 
-static const kiln_expr *within(kiln_arena *a, const kiln_expr *e, int64_t begin,
-                               int64_t end) {
+const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t begin,
+                                     int64_t end) {
     const kiln_expr *lo = kiln_x_binary(a, KILN_EXPR_LE, kiln_x_index(a, begin), e);
     const kiln_expr *hi = kiln_x_binary(a, KILN_EXPR_LT, e, kiln_x_index(a, end));
     return kiln_x_binary(a, KILN_EXPR_AND, lo, hi);
@@ -86,10 +86,25 @@ kiln_status kiln_compute_pad(kiln_compute_cx *cx, const kiln_te_value *x,
         if (w->pad_begin[i] == 0 && reach(w, i) <= w->in[i])
             continue;
         const int64_t begin = w->pad_begin[i], end = begin + w->in[i];
-        const kiln_expr *in = within(a, index[2 + i], begin, end);
+        const kiln_expr *in = kiln_compute_within(a, index[2 + i], begin, end);
         cond = cond == NULL ? in : kiln_x_binary(a, KILN_EXPR_AND, cond, in);
         index[2 + i] = kiln_x_sub(a, index[2 + i], kiln_x_index(a, w->pad_begin[i]));
     }
     const kiln_expr *v = kiln_compute_read_value(cx, x, index);
     return kiln_compute_inner(cx, te, &t, kiln_x_select(a, cond, v, fill), out);
+}
+
+void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const *index,
+                       const kiln_expr **at, const kiln_axis **axis) {
+    static const char *const name[KILN_MAX_SPATIAL] = {"k0", "k1", "k2",
+                                                       "k3", "k4", "k5"};
+    kiln_arena *a = te->arena;
+    at[0] = index[0];
+    at[1] = index[1];
+    for (int i = 0; i < w->n; i++) {
+        axis[i] = kiln_te_reduce_axis(te, name[i], w->kernel[i]);
+        at[2 + i] = kiln_x_add(
+            a, kiln_x_mul(a, index[2 + i], kiln_x_index(a, w->stride[i])),
+            kiln_x_mul(a, kiln_axis_var(a, axis[i]), kiln_x_index(a, w->dilation[i])));
+    }
 }

@@ -62,6 +62,15 @@ kiln_status kiln_compute_best(kiln_compute_cx *cx, int axis, bool want_max,
 /* argmax and argmin. */
 kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_max);
 
+/* Reduction axes k0, k1, ... over a window's taps, and where they read in what
+ * kiln_compute_pad made, for the output at `index` ([N, C, spatial...]). Fills at[0] to
+ * at[1 + w->n], the first two as in `index`. */
+void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const *index,
+                       const kiln_expr **at, const kiln_axis **axis);
+/* begin <= e < end */
+const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t begin,
+                                     int64_t end);
+
 /* The input with zeros around its spatial axes, as far as windows reach: a stage
  * tagged "pad", or the input itself where nothing is padded. Window position p of tap k
  * then reads p * stride + k * dilation. */
