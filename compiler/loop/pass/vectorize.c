@@ -51,7 +51,7 @@ static bool is_inside(lanes *c, const kiln_buffer *b, const kiln_expr *const *in
 
 static const kiln_expr *load(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     const kiln_buffer *b = e->u.load.buffer;
-    const kiln_expr *index[KILN_MAX_AXES];
+    const kiln_expr *index[KILN_MAX_AXES] = {NULL};
     bool changed = false;
     if (e->u.load.mask != NULL)
         return fail_expr(c, e);

@@ -126,6 +126,24 @@ static const kiln_stmt *masked_tail(maker *m) {
                       step(m, op(m, KILN_EXPR_ADD, m->vj, num(m, 24)))));
 }
 
+static const kiln_stmt *register_keeps_lanes(maker *m) {
+    const int64_t size = 16;
+    const kiln_buffer *acc =
+        kiln_buffer_new(m->a, "acc", KILN_F32, 1, &size, KILN_SCOPE_REGISTER);
+    const kiln_expr *sum = kiln_x_add(m->a, kiln_x_load(m->a, acc, &m->vj, 1, NULL),
+                                      kiln_x_load(m->a, m->x, &m->vj, 1, NULL));
+    const kiln_stmt *part[] = {
+        loop(m, m->j, 16, KILN_LOOP_VECTORIZED,
+             kiln_s_store(m->a, acc, &m->vj, kiln_x_float(m->a, KILN_F32, 0), NULL)),
+        loop(m, m->j, 16, KILN_LOOP_VECTORIZED,
+             guard(m, below(m, m->vj, 10), kiln_s_store(m->a, acc, &m->vj, sum, NULL))),
+        loop(m, m->j, 16, KILN_LOOP_VECTORIZED,
+             guard(m, below(m, m->vj, 10),
+                   kiln_s_store(m->a, m->y, &m->vj,
+                                kiln_x_load(m->a, acc, &m->vj, 1, NULL), NULL)))};
+    return kiln_s_alloc(m->a, acc, kiln_s_seq(m->a, part, 3));
+}
+
 static const kiln_stmt *select_masks_load(maker *m) {
     const kiln_expr *at = op(m, KILN_EXPR_SUB, m->vj, num(m, 1));
     const kiln_expr *x = kiln_x_select(m->a, op(m, KILN_EXPR_LE, num(m, 0), at),
@@ -230,6 +248,7 @@ static const struct {
     {"padding", padding},
     {"fused_loop", fused_loop},
     {"masked_tail", masked_tail},
+    {"register_keeps_lanes", register_keeps_lanes},
     {"select_masks_load", select_masks_load},
     {"reduction_stays_serial", reduction_stays_serial},
     {"uniform_is_scalar", uniform_is_scalar},
