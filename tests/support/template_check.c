@@ -1,6 +1,7 @@
 #include "tests/support/template_check.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/codegen/codegen.h"
@@ -159,6 +160,106 @@ kiln_str template_assembly(kiln_arena *a, const template_check *t,
                                             &text, err),
                           err);
     return text.assembly;
+}
+
+/* ---- many runs ------------------------------------------------------------------- */
+
+static const kiln_profile *random_profile(kiln_rng *rng) {
+    static const kiln_profile *runs_here[16];
+    static int n;
+    kiln_profile machine;
+    kiln_err err = {0};
+    char missing[128];
+    if (n == 0) {
+        kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &machine, &err),
+                              &err);
+        for (int i = 0; kiln_profile_at(i) != NULL && n < 16; i++)
+            if (kiln_profile_runs_on(kiln_profile_at(i), &machine, missing))
+                runs_here[n++] = kiln_profile_at(i);
+    }
+    assert_true(n > 0);
+    return runs_here[kiln_rng_range(rng, 0, n - 1)];
+}
+
+bool template_runs_next(template_runs *r, int64_t i) {
+    const char *more = getenv("KILN_SCHEDULES"); /* soaks ask for more */
+    if (r->arena != NULL)
+        kiln_arena_fini(r->arena);
+    if (i == 0 && more != NULL)
+        assert_true(kiln_parse_i64(kiln_str_from(more), &r->n));
+    if (i == r->n) {
+        print_message("%d checked, %d refused\n", r->n_checked, r->n_refused);
+        assert_true(r->n_checked > 0);
+        return false;
+    }
+    r->i = i;
+    r->arena = &r->own;
+    kiln_arena_init(r->arena);
+    kiln_rng_init(&r->rng, kiln_test_seed() * 1000003u + (uint64_t)i);
+    return true;
+}
+
+bool template_runs_check(template_runs *r, const template_check *t,
+                         const kiln_graph *g) {
+    enum { TRIES = 6 };
+    const bool is_guess = r->i % 4 == 0;
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    template_check x = *t;
+    x.profile = random_profile(&r->rng);
+    x.compiled = kiln_rng_range(&r->rng, 0, 7) == 0;
+    x.seed = (uint64_t)r->i;
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    if (!x.tmpl->fits(&w, x.profile))
+        return false;
+    kiln_space_init(&s, r->arena);
+    kiln_assert_status_ok(x.tmpl->space(&w, x.profile, &s, &err), &err);
+    kiln_config c = x.tmpl->guess(&w, x.profile, &s);
+    for (int k = 0; k < TRIES; k++) {
+        if (!is_guess)
+            c = kiln_config_random(&s, &r->rng);
+        if (template_check_run(r->arena, &x, &w, &s, &c, &err)) {
+            r->n_checked++;
+            return true;
+        }
+        if (is_guess)
+            fail_msg("what is guessed was refused: %s", err.text);
+        r->n_refused++;
+    }
+    return true;
+}
+
+void template_check_hot_loop(const template_check *t, const kiln_graph *g,
+                             const char *profile, const template_hot_loop *want) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_profile p;
+    kiln_asm_loop *loop, hot = {.vector_fma = 0};
+    size_t n = 0;
+    template_check x = *t;
+    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
+    x.profile = &p;
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    assert_true(x.tmpl->fits(&w, &p));
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(x.tmpl->space(&w, &p, &s, &err), &err);
+    const kiln_config c = x.tmpl->guess(&w, &p, &s);
+    const kiln_str text = template_assembly(a, &x, &w, &s, &c, &err);
+    assert_true(text.n > 0);
+    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
+                          &err);
+    for (size_t i = 0; i < n; i++)
+        if (loop[i].vector_fma > hot.vector_fma)
+            hot = loop[i];
+    print_message("%d multiply-adds of %d instructions\n", hot.vector_fma,
+                  hot.instructions);
+    assert_int_equal(hot.spills, 0);
+    assert_int_equal(hot.vector_stores, 0);
+    assert_true(hot.vector_fma >= want->fma);
+    assert_true(hot.instructions <= want->instructions);
 }
 
 /* ---- choosing -------------------------------------------------------------------- */

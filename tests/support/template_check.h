@@ -26,6 +26,36 @@ kiln_str template_assembly(kiln_arena *a, const template_check *t,
                            const kiln_workload *w, const kiln_space *s,
                            const kiln_config *c, kiln_err *err);
 
+/* Many runs, each with an arena and random numbers of its own:
+ *
+ *     template_runs runs = {.n = 60};
+ *     for (int64_t i = 0; template_runs_next(&runs, i); i++)
+ *         template_runs_check(&runs, &t, random_graph(runs.arena, &runs.rng));
+ *
+ * KILN_SCHEDULES asks for more runs, KILN_SEED for others. */
+typedef struct template_runs {
+    int64_t n;
+    kiln_arena *arena; /* of the run */
+    kiln_rng rng;
+    int64_t i;
+    kiln_arena own;
+    int n_checked, n_refused;
+} template_runs;
+bool template_runs_next(template_runs *r, int64_t i);
+/* A configuration of the graph, every fourth time the one that is guessed, which must
+ * not be refused; on a profile that this machine runs, one in eight compiled. False:
+ * the template does not fit. */
+bool template_runs_check(template_runs *r, const template_check *t,
+                         const kiln_graph *g);
+
+/* Of the configuration that is guessed, the loop with most multiply-adds: this many at
+ * least, among so many instructions at most; no spill, no store. */
+typedef struct template_hot_loop {
+    int fma, instructions;
+} template_hot_loop;
+void template_check_hot_loop(const template_check *t, const kiln_graph *g,
+                             const char *profile, const template_hot_loop *want);
+
 /* Chooses the option of the knob so named; the option must exist. */
 void template_set(const kiln_space *s, kiln_config *c, const char *knob, int64_t value);
 void template_set_word(const kiln_space *s, kiln_config *c, const char *knob,

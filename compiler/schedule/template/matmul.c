@@ -19,6 +19,8 @@
  * f16 and bf16 are summed in f32 (the operator's compute says so). */
 #include "compiler/schedule/template.h"
 
+#include "compiler/schedule/template/tiles.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -216,15 +218,13 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
     return p;
 }
 
-/* Accumulators, one vector of b for each column, and one broadcast element of a. */
-static int64_t registers(const problem *x, int64_t tile_m, int64_t tile_n) {
-    const int64_t n = tile_n < x->n ? tile_n : x->n;
-    const int64_t v = (n + x->lanes - 1) / x->lanes;
-    return tile_m * v + v + 1;
+static int64_t vectors_of(const problem *x, int64_t columns) {
+    const int64_t n = columns < x->n ? columns : x->n;
+    return (n + x->lanes - 1) / x->lanes;
 }
 
 static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
-    const int64_t need = registers(x, p->tile_m, p->tile_n);
+    const int64_t need = kiln_tile_registers(p->tile_m, vectors_of(x, p->tile_n));
     if (need > x->profile->vector_registers)
         return kiln_fail(err, KILN_ERR_ARG,
                          "tile_m %" PRId64 " by tile_n %" PRId64 " needs %" PRId64
@@ -236,136 +236,46 @@ static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
 
 /* ---- schedule -------------------------------------------------------------------- */
 
-/* Loops of a stage over y, outermost first; NULL: y has no such axis. */
-typedef struct tiling {
-    kiln_iter *cut; /* the outer k loop */
-    kiln_iter *batch[KILN_MAX_RANK];
-    kiln_iter *block_n, *block_m;
-    kiln_iter *panel_n, *panel_m;
-    kiln_iter *row, *vector, *lane;
-    kiln_iter *block;        /* innermost of those around the panels */
-    kiln_iter *outer, *tile; /* the panels' loops */
-} tiling;
-
 typedef struct build {
     const problem *x;
     const plan *p;
+    kiln_tiles tiles;
     kiln_schedule *s;
     kiln_err *err;
 } build;
 
-static int64_t blocked(int64_t panels, int64_t tile, int64_t extent) {
-    return panels == 0 || panels * tile > extent ? extent : panels * tile;
-}
-
-/* Splits the axes of y; `cut` (NULL: none) is a reduction loop in front. */
-static kiln_status tile(build *b, kiln_stage *st, kiln_iter *cut, tiling *t) {
-    const problem *x = b->x;
-    const plan *p = b->p;
-    kiln_iter *rest, *order[KILN_MAX_RANK + 8];
-    size_t n = 0;
-    *t = (tiling){.cut = cut};
-    if (x->row >= 0) {
-        KILN_TRY(kiln_split(st, kiln_stage_axis(st, x->row),
-                            blocked(p->block_m, p->tile_m, x->m), &t->block_m, &rest,
-                            b->err));
-        KILN_TRY(kiln_split(st, rest, p->tile_m, &t->panel_m, &t->row, b->err));
-        KILN_TRY(kiln_unroll(st, t->row, b->err));
-    }
-    if (x->col >= 0) {
-        KILN_TRY(kiln_split(st, kiln_stage_axis(st, x->col),
-                            blocked(p->block_n, p->tile_n, x->n), &t->block_n, &rest,
-                            b->err));
-        KILN_TRY(kiln_split(st, rest, p->tile_n, &t->panel_n, &rest, b->err));
-        KILN_TRY(kiln_split(st, rest, x->lanes, &t->vector, &t->lane, b->err));
-        KILN_TRY(kiln_unroll(st, t->vector, b->err));
-        KILN_TRY(kiln_vectorize(st, t->lane, b->err));
-    }
-    kiln_iter *const panel[] = {p->columns_outer ? t->panel_n : t->panel_m,
-                                p->columns_outer ? t->panel_m : t->panel_n};
-    t->outer = panel[0] != NULL ? panel[0] : panel[1];
-    t->tile = panel[1] != NULL ? panel[1] : panel[0];
+static kiln_tiles tiles_of(const problem *x, const plan *p) {
+    kiln_tiles t = {.n_outer = x->n_batch,
+                    .lane_axis = -1,
+                    .lanes = x->lanes,
+                    .columns_outer = p->columns_outer,
+                    .parallel = p->parallel_blocks,
+                    .parallel_tiles = p->parallel_tiles};
     for (int i = 0; i < x->n_batch; i++)
-        t->batch[i] = kiln_stage_axis(st, i);
-    kiln_iter *const inner[] = {t->cut,   t->block_n, t->block_m, panel[0],
-                                panel[1], t->row,     t->vector,  t->lane};
-    for (int i = 0; i < x->n_batch; i++)
-        order[n++] = t->batch[i];
-    for (int i = 0; i < COUNT(inner); i++)
-        if (inner[i] != NULL)
-            order[n++] = inner[i];
-    return kiln_reorder(st, order, n, b->err);
-}
-
-/* One parallel loop out of those around the panels, and the outer panel loop with
- * "tiles". Loops of one iteration step aside: they would only hide what others are. */
-static kiln_status fuse_outer(build *b, kiln_stage *st, tiling *t) {
-    kiln_iter *part[KILN_MAX_RANK + 3], *order[KILN_MAX_RANK + 3];
-    const bool tiles = b->p->parallel_tiles && t->outer != t->tile;
-    int n = 0, n_once = 0;
-    size_t at = 0;
-    for (int i = 0; i < b->x->n_batch; i++)
-        part[n++] = t->batch[i];
-    if (t->block_n != NULL)
-        part[n++] = t->block_n;
-    if (t->block_m != NULL)
-        part[n++] = t->block_m;
-    t->block = part[n - 1];
-    if (tiles)
-        part[n++] = t->outer;
-    for (int many = 0; many < 2; many++)
-        for (int i = 0; i < n; i++)
-            if ((part[i]->extent > 1) == (many == 1))
-                order[at++] = part[i];
-    while (n_once < n && order[n_once]->extent == 1)
-        n_once++;
-    if (!b->p->parallel_blocks || n_once == n)
-        return KILN_OK;
-    KILN_TRY(kiln_reorder(st, order, at, b->err));
-    kiln_iter *fused = order[n_once];
-    for (int i = n_once + 1; i < n; i++)
-        KILN_TRY(kiln_fuse(st, fused, order[i], &fused, b->err));
-    t->block = fused;
-    if (tiles)
-        t->outer = fused;
-    return kiln_parallel(st, fused, b->err);
-}
-
-/* The register tile: k outside, then rows, vectors, lanes. */
-static kiln_status accumulate(build *b, kiln_stage *st, int first_axis) {
-    const problem *x = b->x;
-    kiln_iter *order[6], *rest;
-    size_t n = 0;
-    KILN_TRY(kiln_split(st, kiln_stage_reduce(st, 0), b->p->unroll_k, &order[0],
-                        &order[1], b->err));
-    KILN_TRY(kiln_unroll(st, order[1], b->err));
-    n = 2;
-    if (x->row >= 0) {
-        rest = kiln_stage_axis(st, first_axis + x->row);
-        KILN_TRY(kiln_unroll(st, rest, b->err));
-        order[n++] = rest;
-    }
+        t.outer[i] = i;
+    if (x->row >= 0)
+        t.row[t.n_row++] = (kiln_tile_axis){x->row, p->tile_m, p->block_m * p->tile_m};
     if (x->col >= 0) {
-        rest = kiln_stage_axis(st, first_axis + x->col);
-        KILN_TRY(kiln_split(st, rest, x->lanes, &order[n], &order[n + 1], b->err));
-        KILN_TRY(kiln_unroll(st, order[n], b->err));
-        KILN_TRY(kiln_vectorize(st, order[n + 1], b->err));
-        n += 2;
+        t.has_col = true;
+        t.col = (kiln_tile_axis){x->col, p->tile_n, p->block_n * p->tile_n};
     }
-    KILN_TRY(kiln_reorder(st, order, n, b->err));
-    return kiln_set_scope(st, KILN_SCOPE_REGISTER, b->err);
+    return t;
+}
+
+/* k is the stage's only reduction axis. */
+static kiln_status accumulate(build *b, kiln_stage *st, int skip) {
+    kiln_iter *k[2];
+    KILN_TRY(
+        kiln_split(st, kiln_stage_reduce(st, 0), b->p->unroll_k, &k[0], &k[1], b->err));
+    KILN_TRY(kiln_unroll(st, k[1], b->err));
+    return kiln_tiles_accumulate(st, &b->tiles, skip, k, 2, b->err);
 }
 
 static kiln_status copy_of(build *b, const kiln_te *te, kiln_stage *reader,
                            kiln_stage *at, kiln_iter *loop, kiln_stage **out) {
-    kiln_iter *outer, *lane;
     const int64_t lanes =
         b->x->profile->vector_bytes / (int64_t)kiln_dtype_bytes(te->dtype[0]);
-    KILN_TRY(kiln_cache_read(b->s, te, KILN_SCOPE_LOCAL, &reader, 1, out, b->err));
-    KILN_TRY(kiln_compute_at(*out, at, loop, b->err));
-    KILN_TRY(kiln_split(*out, kiln_stage_axis(*out, te->rank - 1), lanes, &outer, &lane,
-                        b->err));
-    return kiln_vectorize(*out, lane, b->err);
+    return kiln_tile_copy(b->s, te, reader, at, loop, lanes, out, b->err);
 }
 
 /* Copies of what `reader` reads, made at loop `block` of `at`, those of b's panels at
@@ -390,32 +300,16 @@ static kiln_status pack(build *b, const kiln_te_graph *te, kiln_stage *reader,
     return KILN_OK;
 }
 
-static kiln_stage *tagged(kiln_schedule *s, const char *tag) {
-    for (size_t i = 0; i < s->stage.n; i++)
-        if (strcmp(s->stage.v[i]->te->tag, tag) == 0)
-            return s->stage.v[i];
-    KILN_ASSERT(false, "no stage is tagged '%s'", tag);
-    return NULL;
-}
-
-/* Everything element-wise is computed where it is read. */
-static kiln_status inline_all(kiln_schedule *s, kiln_err *err) {
-    for (size_t i = 0; i < s->stage.n; i++)
-        if (!s->stage.v[i]->is_output && kiln_te_is_injective(s->stage.v[i]->te))
-            KILN_TRY(kiln_compute_inline(s->stage.v[i], err));
-    return KILN_OK;
-}
-
 static kiln_status schedule(build *b, const kiln_te_graph *te) {
     const plan *p = b->p;
-    kiln_stage *sum = tagged(b->s, "matmul"), *acc = sum, *out;
-    tiling t, u;
-    KILN_TRY(inline_all(b->s, b->err));
-    if (sum->is_output)
-        KILN_TRY(kiln_cache_write(sum, KILN_SCOPE_REGISTER, &acc, b->err));
+    kiln_stage *acc = kiln_stage_tagged(b->s, "matmul"), *out;
+    kiln_tile_loops t, u;
+    KILN_TRY(kiln_inline_injective(b->s, b->err));
+    if (acc->is_output)
+        KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_REGISTER, &acc, b->err));
     out = b->s->stage.v[b->s->stage.n - 1];
-    KILN_TRY(tile(b, out, NULL, &t));
-    KILN_TRY(fuse_outer(b, out, &t));
+    KILN_TRY(kiln_tiles_nest(out, &b->tiles, NULL, &t, b->err));
+    KILN_TRY(kiln_tiles_fuse(out, &b->tiles, &t, b->err));
     if (p->block_k == 0) {
         KILN_TRY(kiln_compute_at(acc, out, t.tile, b->err));
         KILN_TRY(accumulate(b, acc, 0));
@@ -428,7 +322,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te) {
     KILN_TRY(kiln_rfactor(acc, cut, &part, b->err));
     KILN_TRY(kiln_compute_at(acc, out, t.block, b->err));
     KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, b->err));
-    KILN_TRY(tile(b, acc, kiln_stage_reduce(acc, 0), &u));
+    KILN_TRY(kiln_tiles_nest(acc, &b->tiles, kiln_stage_reduce(acc, 0), &u, b->err));
     KILN_TRY(kiln_compute_at(part, acc, u.tile, b->err));
     KILN_TRY(accumulate(b, part, 1));
     return pack(b, te, part, acc, u.cut, p->columns_outer ? u.outer : u.cut);
@@ -468,43 +362,22 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     KILN_TRY(kiln_graph_compute(a, w->graph, layout, true, &out->te, err));
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);
-    build b = {.x = &x, .p = &p, .s = out->schedule, .err = err};
+    build b = {
+        .x = &x, .p = &p, .tiles = tiles_of(&x, &p), .s = out->schedule, .err = err};
     return schedule(&b, &out->te);
 }
 
 /* ---- without a search ------------------------------------------------------------ */
-
-/* Cycles of one term of a tile: two multiply-adds a cycle, four cycles late, so that
- * fewer than eight accumulators wait for each other; some of what broadcasts and panels
- * from the L2 cache cost is not hidden (fitted to tiles of 24 and 28 accumulators). */
-static double tile_cycles(int64_t high, int64_t wide) {
-    const double work = 0.5 * (double)(high * wide);
-    return (work > 4 ? work : 4) + 0.15 * (double)high + 0.4 * (double)wide;
-}
-
-/* Of all of y, tails included. */
-static double cycles(const problem *x, int64_t tile_m, int64_t tile_n) {
-    const int64_t v = (x->n + x->lanes - 1) / x->lanes;
-    const int64_t tile_v = (tile_n + x->lanes - 1) / x->lanes;
-    const double whole_m = (double)(x->m / tile_m), whole_v = (double)(v / tile_v);
-    const int64_t rest_m = x->m % tile_m, rest_v = v % tile_v;
-    double sum = whole_m * whole_v * tile_cycles(tile_m, tile_v);
-    if (rest_m > 0)
-        sum += whole_v * tile_cycles(rest_m, tile_v);
-    if (rest_v > 0)
-        sum += whole_m * tile_cycles(tile_m, rest_v);
-    if (rest_m > 0 && rest_v > 0)
-        sum += tile_cycles(rest_m, rest_v);
-    return sum;
-}
 
 static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
     double best = 0;
     for (int i = 0; i < s->knob[TILE_M].n; i++)
         for (int k = 0; k < s->knob[TILE_N].n; k++) {
             const int64_t m = s->knob[TILE_M].value[i], n = s->knob[TILE_N].value[k];
-            const double t = cycles(x, m, n);
-            if (registers(x, m, n) > x->profile->vector_registers ||
+            const double t = kiln_tiles_cycles(x->m, vectors_of(x, x->n), m,
+                                               (n + x->lanes - 1) / x->lanes);
+            if (kiln_tile_registers(m, vectors_of(x, n)) >
+                    x->profile->vector_registers ||
                 (best > 0 && t >= best))
                 continue;
             best = t;

@@ -1,0 +1,447 @@
+/* conv_1x1: convolutions of one tap, as matrix products over pixels.
+ *
+ * Layouts as conv_direct has them (NeoCPU, ATC'19, section 3.1): channels of x in
+ * blocks of ic_block, weights [oc][ic][1...][ic_b][oc_b], channels of y in blocks of
+ * oc_block. A tile is tile_p pixels by tile_oc blocks of output channels; every pixel's
+ * input channel is broadcast over the blocks:
+ *
+ *     for batch, channel block, pixel block        one parallel loop
+ *         for channel panel, pixel panel           in either order
+ *             acc[tile_p][tile_oc][oc_b] = 0       registers
+ *             for ic block, ic in block: acc += x[p, ic] * w[ic, oc]
+ *             y = epilogue(acc)
+ *
+ * With unit strides a pixel is a pixel: the spatial axes are collapsed into one before
+ * anything is computed, so that tiles run on over the ends of rows (7 x 7 pixels are
+ * 49). The bytes of the arguments are the same. Otherwise a tile is tile_rows by tile_p
+ * pixels of the last two axes. */
+#include "compiler/schedule/template.h"
+
+#include "compiler/schedule/template/tiles.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    OC_BLOCK,
+    IC_BLOCK,
+    TILE_ROWS,
+    TILE_P,
+    TILE_OC,
+    BLOCK_P,
+    BLOCK_OC,
+    UNROLL_IC,
+    ORDER,
+    PACK_X,
+    PARALLEL,
+    N_KNOBS
+};
+
+typedef struct problem {
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    int n_spatial;      /* axes of x */
+    bool collapses;     /* its spatial axes are one */
+    int64_t c, o;       /* channels of x, of y */
+    int64_t rows, cols; /* of y that tiles cut; rows 1 where it is collapsed */
+    int64_t pixels;     /* of y, in all */
+    int64_t lanes;      /* of a vector of accumulators */
+    int64_t elem_bytes; /* of x */
+} problem;
+
+typedef struct plan {
+    int64_t oc_block, ic_block, tile_rows, tile_p, tile_oc, block_p, block_oc;
+    int64_t unroll;
+    bool channels_outer, pack, parallel_blocks, parallel_tiles;
+} plan;
+
+/* ---- the problem ----------------------------------------------------------------- */
+
+static bool is_all(const kiln_attr *a, int64_t v) {
+    for (size_t i = 0; i < a->n; i++)
+        if (a->ints[i] != v)
+            return false;
+    return true;
+}
+
+/* Element-wise on values of y's shape. */
+static bool is_epilogue(const kiln_node *n, const kiln_type *y) {
+    return n->op->fuse == KILN_FUSE_INJECTIVE &&
+           n->op->layout == KILN_LAYOUT_OBLIVIOUS && n->n_out == 1 &&
+           kiln_type_same_shape(&n->out[0]->type, y);
+}
+
+static bool fits(const kiln_workload *w, const kiln_profile *p) {
+    const kiln_node *n = w->anchor;
+    (void)p;
+    if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
+        n->in[1]->def != NULL || w->graph->outputs.n != 1 ||
+        w->graph->outputs.v[0]->def == NULL || kiln_node_attr(n, "groups")->i != 1 ||
+        !is_all(kiln_node_attr(n, "pads"), 0))
+        return false;
+    const kiln_type *k = &n->in[1]->type, *y = &n->out[0]->type;
+    for (int i = 2; i < k->rank; i++)
+        if (k->dim[i] != 1)
+            return false;
+    for (size_t i = 0; i < w->graph->nodes.n; i++)
+        if (w->graph->nodes.v[i] != n && !is_epilogue(w->graph->nodes.v[i], y))
+            return false;
+    return y->dim[1] > 1 && kiln_type_elems(y) > 0 && k->dim[1] > 0;
+}
+
+/* An operand that is broadcast along all spatial axes of y or along none. */
+static bool collapses_operand(const kiln_type *t, const kiln_type *y) {
+    const int n = y->rank - 2;
+    bool all = t->rank >= n, none = true;
+    for (int i = 1; i <= n && i <= t->rank; i++) {
+        all = all && t->dim[t->rank - i] == y->dim[y->rank - i];
+        none = none && t->dim[t->rank - i] == 1;
+    }
+    return all || none;
+}
+
+static bool collapses(const kiln_workload *w) {
+    const kiln_type *y = &w->anchor->out[0]->type;
+    if (y->rank < 4 || !is_all(kiln_node_attr(w->anchor, "strides"), 1))
+        return false;
+    for (size_t i = 0; i < w->graph->nodes.n; i++) {
+        const kiln_node *n = w->graph->nodes.v[i];
+        for (int k = 0; k < n->n_in && n != w->anchor; k++)
+            if (n->in[k] != NULL && !collapses_operand(&n->in[k]->type, y))
+                return false;
+    }
+    return true;
+}
+
+static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
+    const kiln_type *x = &w->anchor->in[0]->type, *y = &w->anchor->out[0]->type;
+    problem p = {.w = w,
+                 .profile = profile,
+                 .n_spatial = x->rank - 2,
+                 .collapses = collapses(w),
+                 .c = x->dim[1],
+                 .o = y->dim[1],
+                 .rows = 1,
+                 .pixels = 1,
+                 .elem_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
+    for (int i = 2; i < y->rank; i++)
+        p.pixels *= y->dim[i];
+    p.cols = p.collapses ? p.pixels : y->dim[y->rank - 1];
+    if (!p.collapses && p.n_spatial > 1)
+        p.rows = y->dim[y->rank - 2];
+    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
+    p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    return p;
+}
+
+/* ---- space ----------------------------------------------------------------------- */
+
+static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
+static const int64_t tile_rows[] = {1, 2, 3, 4, 7, 8};
+static const int64_t tile_ps[] = {1,  2,  3,  4,  5,  6,  7,  8,  9, 10,
+                                  11, 12, 13, 14, 16, 18, 20, 24, 28};
+static const int64_t tile_ocs[] = {1, 2, 3, 4, 6, 8};
+static const int64_t panels[] = {1, 2, 4, 8, 16, 32};
+static const int64_t unrolls[] = {1, 2, 4, 8, 16};
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+
+/* Those below `extent`, and the first that is not: larger ones would mean the same. */
+static void add_up_to(kiln_space *s, const char *name, const char *doc,
+                      const int64_t *all, int n_all, int64_t extent) {
+    int n = 0;
+    while (n < n_all && (n == 0 || all[n - 1] < extent))
+        n++;
+    kiln_space_add_ints(s, name, doc, all, n);
+}
+
+static void add_panels(kiln_space *s, const char *name, const char *doc,
+                       int64_t extent) {
+    int64_t value[COUNT(panels) + 1] = {0};
+    int n = 1;
+    while (n <= COUNT(panels) && panels[n - 1] < extent) {
+        value[n] = panels[n - 1];
+        n++;
+    }
+    kiln_space_add_ints(s, name, doc, value, n);
+}
+
+static int64_t below(int64_t x, int64_t y) { return x < y ? x : y; }
+
+static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
+                         kiln_space *s, kiln_err *err) {
+    static const char *const order[] = {"channels", "pixels"};
+    static const char *const pack[] = {"no", "panel"};
+    static const char *const parallel[] = {"no", "blocks", "tiles"};
+    int64_t ic[COUNT(powers) + 1] = {1};
+    int n = 1;
+    (void)err;
+    const problem p = problem_of(w, profile);
+    while (n <= COUNT(powers) && powers[n - 1] <= p.lanes &&
+           (n == 1 || powers[n - 2] < p.c)) {
+        ic[n] = powers[n - 1];
+        n++;
+    }
+    add_up_to(s, "oc_block", "output channels of a block", powers, COUNT(powers),
+              below(p.o, p.lanes));
+    kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
+    add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows, COUNT(tile_rows),
+              p.rows);
+    add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps, COUNT(tile_ps),
+              p.cols);
+    add_up_to(s, "tile_oc", "blocks of output channels in a tile", tile_ocs,
+              COUNT(tile_ocs), (p.o + p.lanes - 1) / p.lanes);
+    add_panels(s, "block_p", "pixel panels in a block; 0: all", p.cols);
+    add_panels(s, "block_oc", "channel panels in a block; 0: all",
+               (p.o + p.lanes - 1) / p.lanes);
+    add_up_to(s, "unroll_ic", "copies of the body of the channel loop", unrolls,
+              COUNT(unrolls), p.c);
+    kiln_space_add_words(s, "order", "which panels are the outer loop", order, 2);
+    kiln_space_add_words(s, "pack_x", "copy the pixels of a panel", pack, 2);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
+                         3);
+    return KILN_OK;
+}
+
+static bool is_word(const kiln_space *s, const kiln_config *c, int knob,
+                    const char *word) {
+    return strcmp(kiln_config_word(s, c, knob), word) == 0;
+}
+
+static plan plan_of(const kiln_space *s, const kiln_config *c) {
+    const plan p = {
+        .oc_block = kiln_config_int(s, c, OC_BLOCK, 0),
+        .ic_block = kiln_config_int(s, c, IC_BLOCK, 0),
+        .tile_rows = kiln_config_int(s, c, TILE_ROWS, 0),
+        .tile_p = kiln_config_int(s, c, TILE_P, 0),
+        .tile_oc = kiln_config_int(s, c, TILE_OC, 0),
+        .block_p = kiln_config_int(s, c, BLOCK_P, 0),
+        .block_oc = kiln_config_int(s, c, BLOCK_OC, 0),
+        .unroll = kiln_config_int(s, c, UNROLL_IC, 0),
+        .channels_outer = is_word(s, c, ORDER, "channels"),
+        .pack = is_word(s, c, PACK_X, "panel"),
+        .parallel_blocks = !is_word(s, c, PARALLEL, "no"),
+        .parallel_tiles = is_word(s, c, PARALLEL, "tiles"),
+    };
+    return p;
+}
+
+static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
+    enum { MAX_BODY = 448 }; /* multiply-adds of one unrolled body: 40 ms of LLVM */
+    const int64_t pixels = p->tile_rows * p->tile_p;
+    const int64_t vectors = p->tile_oc * ((p->oc_block + x->lanes - 1) / x->lanes);
+    const int64_t need = kiln_tile_registers(pixels, vectors);
+    if (need > x->profile->vector_registers)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "tile_rows %" PRId64 " by tile_p %" PRId64
+                         " by tile_oc %" PRId64 " needs %" PRId64
+                         " vector registers, '%s' has %d",
+                         p->tile_rows, p->tile_p, p->tile_oc, need, x->profile->name,
+                         x->profile->vector_registers);
+    if (pixels * vectors * p->unroll > MAX_BODY)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "unroll_ic %" PRId64 " makes a body of %" PRId64
+                         " multiply-adds, at most %d",
+                         p->unroll, pixels * vectors * p->unroll, MAX_BODY);
+    return KILN_OK;
+}
+
+/* ---- one axis for all pixels ----------------------------------------------------- */
+
+static void collapse_type(kiln_type *t, int n_spatial) {
+    const int kept = t->rank < n_spatial ? 0 : t->rank - n_spatial;
+    int64_t dim[KILN_MAX_RANK], pixels = 1;
+    if (t->rank == 0 || (kept == 0 && t->dim[0] != 1 && t->rank == 1))
+        return; /* a scalar; the bias, which is aligned with channels */
+    for (int i = kept; i < t->rank; i++)
+        pixels *= t->dim[i];
+    for (int i = 0; i < kept; i++)
+        dim[i] = t->dim[i];
+    dim[kept] = pixels;
+    *t = kiln_type_make(t->dtype, kept + 1, dim);
+}
+
+/* A copy of the workload whose values have one spatial axis. */
+static kiln_status collapse(kiln_arena *a, const problem *p, kiln_graph **out,
+                            kiln_err *err) {
+    kiln_graph *g = kiln_graph_clone(a, p->w->graph);
+    for (size_t i = 0; i < g->values.n; i++)
+        collapse_type(&g->values.v[i]->type, p->n_spatial);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        kiln_node *n = g->nodes.v[i];
+        for (size_t k = 0; k < n->op->n_attr && n->op == &kiln_op_conv; k++)
+            n->attr[k].n = 0; /* lists of strides, pads, dilations: all neutral */
+        KILN_TRY(kiln_node_infer(n, err));
+    }
+    *out = g;
+    return KILN_OK;
+}
+
+/* Arguments as the workload knows them: its values, in its shapes. */
+static void restore(const kiln_graph *g, kiln_te_graph *te) {
+    for (size_t i = 0; i < te->n_args; i++) {
+        const kiln_value *v = g->values.v[te->arg_value[i]->id];
+        const kiln_layout layout = te->arg_type[i].layout;
+        te->arg_value[i] = v;
+        te->arg_type[i] = v->type;
+        te->arg_type[i].layout = layout;
+    }
+}
+
+/* ---- schedule -------------------------------------------------------------------- */
+
+static kiln_layout channel_blocks(int64_t size) {
+    kiln_layout l = {.n_blocks = 0};
+    if (size > 1)
+        l.block[l.n_blocks++] = (kiln_block){.axis = 1, .size = (int32_t)size};
+    return l;
+}
+
+static void choose_layouts(const problem *x, const plan *p, const kiln_graph *g,
+                           kiln_layout *layout) {
+    const kiln_node *n = x->w->anchor;
+    const kiln_value *y = g->values.v[n->out[0]->id];
+    for (size_t i = 0; i < g->values.n; i++)
+        if (kiln_type_same_shape(&g->values.v[i]->type, &y->type))
+            layout[i] = channel_blocks(p->oc_block);
+    layout[n->in[0]->id] = channel_blocks(p->ic_block);
+    kiln_layout w = channel_blocks(p->ic_block);
+    w.block[w.n_blocks++] = (kiln_block){.axis = 0, .size = (int32_t)p->oc_block};
+    layout[n->in[1]->id] = w;
+}
+
+static kiln_tiles tiles_of(const problem *x, const plan *p) {
+    const int n_spatial = x->collapses ? 1 : x->n_spatial;
+    kiln_tiles t = {
+        .has_col = true,
+        .col = {1, p->tile_oc, p->block_oc * p->tile_oc},
+        .lane_axis = 2 + n_spatial,
+        .lanes = x->lanes,
+        .columns_outer = p->channels_outer,
+        .parallel = p->parallel_blocks,
+        .parallel_tiles = p->parallel_tiles,
+    };
+    t.outer[t.n_outer++] = 0;
+    for (int i = 0; i < n_spatial; i++) {
+        const int axis = 2 + i;
+        if (i + 2 < n_spatial)
+            t.outer[t.n_outer++] = axis;
+        else if (i + 2 == n_spatial)
+            t.row[t.n_row++] = (kiln_tile_axis){axis, p->tile_rows, 0};
+        else
+            t.row[t.n_row++] =
+                (kiln_tile_axis){axis, p->tile_p, p->block_p * p->tile_p};
+    }
+    return t;
+}
+
+/* Input channels in blocks, taps (one iteration each) behind them. */
+static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
+                              const kiln_tiles *t, kiln_err *err) {
+    kiln_iter *order[KILN_MAX_RANK + 3], *rest;
+    int n = 0;
+    const int64_t whole = p->ic_block > 1 ? p->ic_block : p->unroll;
+    KILN_TRY(kiln_split(st, kiln_stage_reduce(st, 0), whole, &order[0], &rest, err));
+    KILN_TRY(kiln_split(st, rest, p->unroll, &order[1], &order[2], err));
+    KILN_TRY(kiln_unroll(st, order[2], err));
+    n = 3;
+    const int n_spatial = x->collapses ? 1 : x->n_spatial;
+    for (int i = 0; i < n_spatial; i++)
+        order[n++] = kiln_stage_reduce(st, 1 + i);
+    return kiln_tiles_accumulate(st, t, 0, order, n, err);
+}
+
+static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
+                            const kiln_te *input, kiln_err *err) {
+    const kiln_tiles t = tiles_of(x, p);
+    kiln_stage *acc = kiln_stage_tagged(s, "conv"), *copy;
+    kiln_tile_loops l;
+    KILN_TRY(kiln_inline_injective(s, err));
+    if (acc->is_output)
+        KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_REGISTER, &acc, err));
+    kiln_stage *out = s->stage.v[s->stage.n - 1];
+    KILN_TRY(kiln_tiles_nest(out, &t, NULL, &l, err));
+    KILN_TRY(kiln_tiles_fuse(out, &t, &l, err));
+    KILN_TRY(kiln_compute_at(acc, out, l.tile, err));
+    KILN_TRY(accumulate(x, p, acc, &t, err));
+    if (!p->pack)
+        return KILN_OK;
+    return kiln_tile_copy(s, input, acc, out, p->channels_outer ? l.block : l.outer,
+                          x->lanes, &copy, err);
+}
+
+static kiln_status apply(kiln_arena *a, const kiln_workload *w,
+                         const kiln_profile *profile, const kiln_space *s,
+                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
+    const problem x = problem_of(w, profile);
+    const plan p = plan_of(s, c);
+    kiln_graph *collapsed = NULL;
+    KILN_TRY(check(&x, &p, err));
+    if (x.collapses)
+        KILN_TRY(collapse(a, &x, &collapsed, err));
+    const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
+    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
+    choose_layouts(&x, &p, g, layout);
+    *out = (kiln_scheduled){.schedule = NULL};
+    KILN_TRY(kiln_graph_compute(a, g, layout, true, &out->te, err));
+    restore(w->graph, &out->te);
+    out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
+                                      out->te.n_args - out->te.n_inputs);
+    return schedule(&x, &p, out->schedule, out->te.value[w->anchor->in[0]->id].te, err);
+}
+
+/* ---- without a search ------------------------------------------------------------ */
+
+static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
+    const int64_t vectors = (x->o + x->lanes - 1) / x->lanes;
+    double best = 0;
+    for (int r = 0; r < s->knob[TILE_ROWS].n; r++)
+        for (int i = 0; i < s->knob[TILE_P].n; i++)
+            for (int k = 0; k < s->knob[TILE_OC].n; k++) {
+                const int64_t rows = s->knob[TILE_ROWS].value[r];
+                const int64_t cols = s->knob[TILE_P].value[i];
+                const int64_t oc = s->knob[TILE_OC].value[k];
+                /* rows of tiles, the last of them lower */
+                double t = (double)(x->rows / rows) *
+                           kiln_tiles_cycles(x->cols * rows, vectors, cols * rows, oc);
+                if (x->rows % rows > 0)
+                    t += kiln_tiles_cycles(x->cols * (x->rows % rows), vectors,
+                                           cols * (x->rows % rows), oc);
+                if (kiln_tile_registers(rows * cols, oc) >
+                        x->profile->vector_registers ||
+                    (best > 0 && t >= best))
+                    continue;
+                best = t;
+                c->option[TILE_ROWS] = (int16_t)r;
+                c->option[TILE_P] = (int16_t)i;
+                c->option[TILE_OC] = (int16_t)k;
+            }
+}
+
+static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
+                         const kiln_space *s) {
+    const problem x = problem_of(w, profile);
+    kiln_config c = kiln_config_at(s, 0);
+    const int64_t cache = profile->l2_bytes > 0 ? profile->l2_bytes : 256 * 1024;
+    kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
+    /* Few channels are read as they lie in images. */
+    const int64_t one = 1;
+    kiln_config_set(s, &c, IC_BLOCK, x.c < x.lanes / 2 ? &one : &x.lanes);
+    guess_tile(&x, s, &c);
+    /* What is smaller passes by again and again: it should stay in the L2 cache. */
+    const bool small_weights = x.c * x.o * x.elem_bytes <= cache / 2;
+    kiln_config_set_word(s, &c, ORDER,
+                         small_weights || x.o <= x.pixels ? "pixels" : "channels");
+    if (profile->cores > 1)
+        kiln_config_set_word(s, &c, PARALLEL, "tiles");
+    return c;
+}
+
+const kiln_template kiln_template_conv_1x1 = {
+    .name = "conv_1x1",
+    .doc =
+        "Convolutions of one tap as matrix products over pixels, in blocked layouts.",
+    .fits = fits,
+    .space = space,
+    .guess = guess,
+    .apply = apply,
+};

@@ -1,0 +1,189 @@
+/* Blocks, panels and register tiles (Goto and van de Geijn, ACM TOMS 34(3), 2008). */
+#include "compiler/schedule/template/tiles.h"
+
+#include <string.h>
+
+/* One axis as block, panel and tile loops. */
+typedef struct parts {
+    kiln_iter *block, *panel, *inner;
+} parts;
+
+static kiln_status cut_axis(kiln_stage *st, const kiln_tile_axis *x, parts *out,
+                            kiln_err *err) {
+    kiln_iter *all = kiln_stage_axis(st, x->axis), *rest;
+    const int64_t extent = all->extent > 0 ? all->extent : 1;
+    const int64_t block = x->block == 0 || x->block > extent ? extent : x->block;
+    KILN_TRY(kiln_split(st, all, block, &out->block, &rest, err));
+    return kiln_split(st, rest, x->tile, &out->panel, &out->inner, err);
+}
+
+/* Vectors and lanes of a tile: the column's tile, then (or instead) the lane axis. */
+static kiln_status cut_lanes(kiln_stage *st, const kiln_tiles *t, kiln_iter *col,
+                             kiln_iter *lane, kiln_iter **order, size_t *n,
+                             kiln_err *err) {
+    kiln_iter *vector;
+    if (lane != NULL && col != NULL) {
+        KILN_TRY(kiln_unroll(st, col, err));
+        order[(*n)++] = col;
+    }
+    if (lane == NULL)
+        lane = col;
+    if (lane == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_split(st, lane, t->lanes, &vector, &lane, err));
+    KILN_TRY(kiln_unroll(st, vector, err));
+    KILN_TRY(kiln_vectorize(st, lane, err));
+    order[(*n)++] = vector;
+    order[(*n)++] = lane;
+    return KILN_OK;
+}
+
+kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
+                            kiln_tile_loops *out, kiln_err *err) {
+    kiln_iter *order[KILN_MAX_AXES + 16], *panel[2][KILN_TILE_ROWS];
+    parts row[KILN_TILE_ROWS], col = {NULL, NULL, NULL};
+    int n_panel[2] = {0, 0};
+    size_t n = 0;
+    const int rows_at = t->columns_outer ? 1 : 0, cols_at = 1 - rows_at;
+    kiln_tile_loops l = {.cut = cut};
+    for (int i = 0; i < t->n_outer; i++)
+        l.around[l.n_around++] = kiln_stage_axis(st, t->outer[i]);
+    if (t->has_col) {
+        KILN_TRY(cut_axis(st, &t->col, &col, err));
+        l.around[l.n_around++] = col.block;
+        panel[cols_at][n_panel[cols_at]++] = col.panel;
+    }
+    for (int i = 0; i < t->n_row; i++) {
+        KILN_TRY(cut_axis(st, &t->row[i], &row[i], err));
+        KILN_TRY(kiln_unroll(st, row[i].inner, err));
+        l.around[l.n_around++] = row[i].block;
+        panel[rows_at][n_panel[rows_at]++] = row[i].panel;
+    }
+    KILN_ASSERT(n_panel[0] + n_panel[1] > 0, "stage '%s' has neither rows nor columns",
+                st->te->name);
+    for (int i = 0; i < l.n_around; i++)
+        order[n++] = l.around[i];
+    if (cut != NULL)
+        order[n++] = cut;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < n_panel[side]; i++)
+            order[n++] = panel[side][i];
+    const int first = n_panel[0] > 0 ? 0 : 1;
+    l.block = l.around[l.n_around - 1];
+    l.n_outers = n_panel[first];
+    for (int i = 0; i < l.n_outers; i++)
+        l.outers[i] = panel[first][i];
+    l.outer = l.outers[l.n_outers - 1];
+    l.tile = order[n - 1];
+    for (int i = 0; i < t->n_row; i++)
+        order[n++] = row[i].inner;
+    kiln_iter *lane = t->lane_axis >= 0 ? kiln_stage_axis(st, t->lane_axis) : NULL;
+    KILN_TRY(cut_lanes(st, t, col.inner, lane, order, &n, err));
+    *out = l;
+    return kiln_reorder(st, order, n, err);
+}
+
+/* Loops of one iteration step aside: fused, they would only hide what others are. */
+kiln_status kiln_tiles_fuse(kiln_stage *st, const kiln_tiles *t, kiln_tile_loops *l,
+                            kiln_err *err) {
+    kiln_iter *part[KILN_MAX_AXES + KILN_TILE_ROWS], *order[KILN_MAX_AXES + 2];
+    const bool tiles = t->parallel_tiles && l->outer != l->tile;
+    size_t n = 0, at = 0, n_once = 0;
+    for (int i = 0; i < l->n_around; i++)
+        part[n++] = l->around[i];
+    for (int i = 0; i < l->n_outers && tiles; i++)
+        part[n++] = l->outers[i];
+    for (int many = 0; many < 2; many++)
+        for (size_t i = 0; i < n; i++)
+            if ((part[i]->extent > 1) == (many == 1))
+                order[at++] = part[i];
+    while (n_once < n && order[n_once]->extent == 1)
+        n_once++;
+    if (!t->parallel || n_once == n)
+        return KILN_OK;
+    KILN_TRY(kiln_reorder(st, order, at, err));
+    kiln_iter *fused = order[n_once];
+    for (size_t i = n_once + 1; i < n; i++)
+        KILN_TRY(kiln_fuse(st, fused, order[i], &fused, err));
+    l->block = fused;
+    if (tiles)
+        l->outer = fused;
+    return kiln_parallel(st, fused, err);
+}
+
+kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
+                                  kiln_iter *const *reduce, int n_reduce,
+                                  kiln_err *err) {
+    kiln_iter *order[KILN_MAX_AXES + 8];
+    size_t n = 0;
+    for (int i = 0; i < n_reduce; i++)
+        order[n++] = reduce[i];
+    for (int i = 0; i < t->n_row; i++) {
+        kiln_iter *row = kiln_stage_axis(st, skip + t->row[i].axis);
+        KILN_TRY(kiln_unroll(st, row, err));
+        order[n++] = row;
+    }
+    kiln_iter *col = t->has_col ? kiln_stage_axis(st, skip + t->col.axis) : NULL;
+    kiln_iter *lane =
+        t->lane_axis >= 0 ? kiln_stage_axis(st, skip + t->lane_axis) : NULL;
+    KILN_TRY(cut_lanes(st, t, col, lane, order, &n, err));
+    KILN_TRY(kiln_reorder(st, order, n, err));
+    return kiln_set_scope(st, KILN_SCOPE_REGISTER, err);
+}
+
+/* ---- costs ----------------------------------------------------------------------- */
+
+int64_t kiln_tile_registers(int64_t rows, int64_t vectors) {
+    return rows * vectors + vectors + 1;
+}
+
+/* Two multiply-adds a cycle, four cycles late, so that fewer than eight accumulators
+ * wait for each other; some of what broadcasts and panels from the L2 cache cost is not
+ * hidden (fitted to tiles of 24 and 28 accumulators on Zen 5). */
+double kiln_tile_cycles(int64_t rows, int64_t vectors) {
+    const double work = 0.5 * (double)(rows * vectors);
+    return (work > 4 ? work : 4) + 0.15 * (double)rows + 0.4 * (double)vectors;
+}
+
+double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
+                         int64_t tile_vectors) {
+    const int64_t rest_r = rows % tile_rows, rest_v = vectors % tile_vectors;
+    const double n_r = (double)(rows / tile_rows);
+    const double n_v = (double)(vectors / tile_vectors);
+    double sum = n_r * n_v * kiln_tile_cycles(tile_rows, tile_vectors);
+    if (rest_r > 0)
+        sum += n_v * kiln_tile_cycles(rest_r, tile_vectors);
+    if (rest_v > 0)
+        sum += n_r * kiln_tile_cycles(tile_rows, rest_v);
+    if (rest_r > 0 && rest_v > 0)
+        sum += kiln_tile_cycles(rest_r, rest_v);
+    return sum;
+}
+
+/* ---- stages ---------------------------------------------------------------------- */
+
+kiln_status kiln_tile_copy(kiln_schedule *s, const kiln_te *te, kiln_stage *reader,
+                           kiln_stage *at, kiln_iter *x, int64_t lanes,
+                           kiln_stage **out, kiln_err *err) {
+    kiln_iter *outer, *lane;
+    KILN_TRY(kiln_cache_read(s, te, KILN_SCOPE_LOCAL, &reader, 1, out, err));
+    KILN_TRY(kiln_compute_at(*out, at, x, err));
+    KILN_TRY(kiln_split(*out, kiln_stage_axis(*out, te->rank - 1), lanes, &outer, &lane,
+                        err));
+    return kiln_vectorize(*out, lane, err);
+}
+
+kiln_status kiln_inline_injective(kiln_schedule *s, kiln_err *err) {
+    for (size_t i = 0; i < s->stage.n; i++)
+        if (!s->stage.v[i]->is_output && kiln_te_is_injective(s->stage.v[i]->te))
+            KILN_TRY(kiln_compute_inline(s->stage.v[i], err));
+    return KILN_OK;
+}
+
+kiln_stage *kiln_stage_tagged(kiln_schedule *s, const char *tag) {
+    for (size_t i = 0; i < s->stage.n; i++)
+        if (strcmp(s->stage.v[i]->te->tag, tag) == 0)
+            return s->stage.v[i];
+    KILN_ASSERT(false, "no stage is tagged '%s'", tag);
+    return NULL;
+}

@@ -1,0 +1,73 @@
+/* Loops that contractions share: blocks around panels around register tiles. Used by
+ * the templates for matrix products and convolutions that are one. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_TILES_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_TILES_H
+
+#include "compiler/schedule/schedule.h"
+
+enum { KILN_TILE_ROWS = 2 };
+
+typedef struct kiln_tile_axis {
+    int axis;            /* of the output */
+    int64_t tile, block; /* elements; block 0: the whole axis, else whole tiles */
+} kiln_tile_axis;
+
+/* How the axes of an output are walked. Rows are what one operand is broadcast over,
+ * columns what the other has in vectors. */
+typedef struct kiln_tiles {
+    int n_outer, outer[KILN_MAX_AXES]; /* axes that are only loops around */
+    int n_row;
+    kiln_tile_axis row[KILN_TILE_ROWS];
+    bool has_col;
+    kiln_tile_axis col;
+    int lane_axis; /* the axis that vectors run along; -1: split off the column's tile
+                    */
+    int64_t lanes;
+    bool columns_outer;  /* panels of columns around panels of rows */
+    bool parallel;       /* the loops around the panels */
+    bool parallel_tiles; /* and the outer panels */
+} kiln_tiles;
+
+/* Loops of a stage over the output after kiln_tiles_nest. */
+typedef struct kiln_tile_loops {
+    kiln_iter *cut;   /* the reduction loop in front of the panels; NULL: none */
+    kiln_iter *block; /* innermost of those around the panels */
+    kiln_iter *outer; /* innermost of the outer panels */
+    kiln_iter *tile;  /* innermost of the panels: one iteration is one register tile */
+    /* for kiln_tiles_fuse: those around the panels, and the outer panels */
+    kiln_iter *around[KILN_MAX_AXES], *outers[KILN_TILE_ROWS];
+    int n_around, n_outers;
+} kiln_tile_loops;
+
+/* Splits and orders the loops: around, cut, outer panels, inner panels, rows, vectors,
+ * lanes; the last three unrolled and vectorised. */
+kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
+                            kiln_tile_loops *out, kiln_err *err);
+/* One parallel loop out of those around the panels (and the outer panels). */
+kiln_status kiln_tiles_fuse(kiln_stage *st, const kiln_tiles *t, kiln_tile_loops *l,
+                            kiln_err *err);
+/* A stage that computes one tile in registers: the given reduction loops outside, then
+ * rows, vectors, lanes. Its axes are those of the output behind the first `skip`. */
+kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
+                                  kiln_iter *const *reduce, int n_reduce,
+                                  kiln_err *err);
+
+/* Accumulators, one vector for each column, and one broadcast element. */
+int64_t kiln_tile_registers(int64_t rows, int64_t vectors);
+/* Cycles of one term of a tile, for guesses: see tiles.c. */
+double kiln_tile_cycles(int64_t rows, int64_t vectors);
+/* The same for all of an output, tails included. */
+double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
+                         int64_t tile_vectors);
+
+/* A copy of what `reader` reads of te, at loop x of `at`: its last axis in vectors of
+ * `lanes`. */
+kiln_status kiln_tile_copy(kiln_schedule *s, const kiln_te *te, kiln_stage *reader,
+                           kiln_stage *at, kiln_iter *x, int64_t lanes,
+                           kiln_stage **out, kiln_err *err);
+/* Element-wise stages are computed where they are read. */
+kiln_status kiln_inline_injective(kiln_schedule *s, kiln_err *err);
+/* The stage with the tag: there must be one. */
+kiln_stage *kiln_stage_tagged(kiln_schedule *s, const char *tag);
+
+#endif

@@ -1,0 +1,164 @@
+/* The conv_1x1 template: random shapes and configurations equal the reference; hot
+ * loops of what is guessed hold no spill. Tolerance as for matmul: at most 40 terms. */
+#include "tests/support/kiln_test.h"
+#include "tests/support/random_work.h"
+#include "tests/support/template_check.h"
+
+#include <string.h>
+
+static kiln_value *conv(kiln_graph *g, kiln_value *const *in, int n_in,
+                        const int64_t *strides, size_t n_strides) {
+    kiln_err err = {0};
+    kiln_node *n = NULL;
+    const kiln_attr_arg arg = kiln_arg_ints("strides", strides, n_strides);
+    const kiln_node_spec spec = {
+        .op = &kiln_op_conv, .in = in, .n_in = n_in, .args = &arg, .n_args = 1};
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
+    return n->out[0];
+}
+
+/* An operand that is broadcast along some axes of y, in the end that y's tile is not
+ * one of pixels: rows apart from columns. */
+static kiln_value *add_mixed(kiln_graph *g, kiln_rng *rng, kiln_value *y) {
+    int64_t dim[KILN_MAX_RANK];
+    for (int i = 0; i < y->type.rank; i++)
+        dim[i] = kiln_rng_range(rng, 0, 1) == 0 ? 1 : y->type.dim[i];
+    const int drop = (int)kiln_rng_range(rng, 0, y->type.rank - 1);
+    const kiln_type t = kiln_type_make(y->type.dtype, y->type.rank - drop, dim + drop);
+    kiln_value *in[2] = {y, random_operand(g, "mixed", &t, true, 9)};
+    return graph_node(g, &kiln_op_mul, in, 2);
+}
+
+static kiln_graph *random_conv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+    static const int64_t sizes[] = {1, 2, 3, 5, 7, 8, 11};
+    static const int64_t channels[] = {1, 2, 3, 8, 16, 17, 20, 32, 40};
+    const int n_spatial = (int)kiln_rng_range(rng, 1, 3);
+    int64_t dx[KILN_MAX_RANK], dw[KILN_MAX_RANK], strides[KILN_MAX_RANK];
+    dx[0] = kiln_rng_range(rng, 1, 2);
+    dx[1] = dw[1] = random_pick(rng, channels, 9);
+    dw[0] = random_pick(rng, channels + 1, 8);
+    const bool is_strided = kiln_rng_range(rng, 0, 2) == 0;
+    for (int i = 0; i < n_spatial; i++) {
+        dx[2 + i] = random_pick(rng, sizes, n_spatial == 3 ? 4 : 7);
+        dw[2 + i] = 1;
+        strides[i] = is_strided ? kiln_rng_range(rng, 1, 3) : 1;
+    }
+    const kiln_type tx = kiln_type_make(dtype, 2 + n_spatial, dx);
+    const kiln_type tw = kiln_type_make(dtype, 2 + n_spatial, dw);
+    const kiln_type tb = kiln_type_make(dtype, 1, dw);
+    kiln_graph *g = kiln_graph_new(a, "conv");
+    kiln_value *in[3] = {random_operand(g, "x", &tx, false, 0),
+                         random_operand(g, "w", &tw, kiln_rng_range(rng, 0, 3) > 0, 6)};
+    const bool has_bias = kiln_rng_range(rng, 0, 1) == 0;
+    if (has_bias)
+        in[2] = random_operand(g, "b", &tb, true, 8);
+    kiln_value *y = conv(g, in, has_bias ? 3 : 2, strides, (size_t)n_spatial);
+    if (kiln_rng_range(rng, 0, 4) == 0 && kiln_dtype_is_float(dtype))
+        y = add_mixed(g, rng, y);
+    kiln_graph_add_output(g, random_epilogue(g, rng, y, 1), "y");
+    return g;
+}
+
+typedef struct property {
+    const char *name;
+    kiln_dtype dtype;
+    double rtol, atol;
+    int runs;
+} property;
+
+static property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 3e-4, 80},
+    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16},
+    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 16},
+    {"i8_is_the_reference", KILN_I8, 0, 0, 16},
+};
+
+static void random_configurations(void **state) {
+    const property *p = *state;
+    template_runs runs = {.n = p->runs};
+    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
+        const template_check t = {
+            .tmpl = &kiln_template_conv_1x1, .rtol = p->rtol, .atol = p->atol};
+        assert_true(template_runs_check(&runs, &t,
+                                        random_conv(runs.arena, &runs.rng, p->dtype)));
+    }
+}
+
+/* ---- what it takes --------------------------------------------------------------- */
+
+typedef struct fit_row {
+    const char *name;
+    int64_t groups, kernel, pad, channels;
+    bool want;
+} fit_row;
+
+static fit_row fit_rows[] = {
+    {"takes_one_tap", 1, 1, 0, 8, true},
+    {"leaves_groups", 2, 1, 0, 8, false},
+    {"leaves_taps", 1, 3, 0, 8, false},
+    {"leaves_padding", 1, 1, 1, 8, false},
+    {"leaves_one_output_channel", 1, 1, 0, 1, false},
+};
+
+static void fits_as_said(void **state) {
+    const fit_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_node *n = NULL;
+    kiln_workload w;
+    const int64_t pads[] = {r->pad, r->pad, r->pad, r->pad};
+    const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, 8, 6, 6});
+    const kiln_type tw = kiln_type_make(
+        KILN_F32, 4, (int64_t[]){r->channels, 8 / r->groups, r->kernel, r->kernel});
+    kiln_graph *g = kiln_graph_new(a, "conv");
+    kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
+                         random_operand(g, "w", &tw, true, 1)};
+    const kiln_attr_arg arg[] = {kiln_arg_ints("pads", pads, 4),
+                                 kiln_arg_int("groups", r->groups)};
+    const kiln_node_spec spec = {
+        .op = &kiln_op_conv, .in = in, .n_in = 2, .args = arg, .n_args = 2};
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
+    kiln_graph_add_output(g, n->out[0], "y");
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    assert_int_equal(kiln_template_conv_1x1.fits(&w, kiln_profile_at(0)), r->want);
+}
+
+/* ---- code ------------------------------------------------------------------------ */
+
+typedef struct hot_row {
+    const char *name, *profile;
+    int64_t size, ic, oc, stride;
+    template_hot_loop want;
+} hot_row;
+
+static hot_row hot_rows[] = {
+    {"avx512_c3", "x86-avx512", 56, 64, 64, 1, {24, 50}},
+    {"avx512_c5", "x86-avx512", 56, 64, 128, 2, {24, 50}},
+    {"avx512_c8", "x86-avx512", 28, 128, 256, 2, {24, 50}},
+    {"avx512_c11", "x86-avx512", 14, 256, 512, 2, {24, 50}},
+    {"avx512_small_pixels", "x86-avx512", 7, 512, 512, 1, {24, 50}},
+    {"avx2_c3", "x86-avx2", 56, 64, 64, 1, {10, 26}},
+    {"avx2_c11", "x86-avx2", 14, 256, 512, 2, {10, 26}},
+};
+
+static void hot_loop_is_clean(void **state) {
+    const hot_row *r = *state;
+    const int64_t strides[] = {r->stride, r->stride};
+    const kiln_type tx =
+        kiln_type_make(KILN_F32, 4, (int64_t[]){1, r->ic, r->size, r->size});
+    const kiln_type tw = kiln_type_make(KILN_F32, 4, (int64_t[]){r->oc, r->ic, 1, 1});
+    kiln_graph *g = kiln_graph_new(kiln_test_arena(), "conv");
+    kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
+                         random_operand(g, "w", &tw, true, 1)};
+    kiln_graph_add_output(g, conv(g, in, 2, strides, 2), "y");
+    const template_check t = {.tmpl = &kiln_template_conv_1x1};
+    template_check_hot_loop(&t, g, r->profile, &r->want);
+}
+
+int main(void) {
+    kiln_test_add_rows(random_configurations, properties);
+    kiln_test_add_rows(fits_as_said, fit_rows);
+    kiln_test_add_rows(hot_loop_is_clean, hot_rows);
+    return kiln_test_run("template_conv_1x1");
+}
