@@ -1,4 +1,5 @@
 /* Inputs one behind the other along an axis (ONNX Concat 13). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -59,6 +60,42 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+/* Where each input begins along the axis. */
+typedef struct joint {
+    kiln_compute_cx *cx;
+    const kiln_expr *const *index;
+    int axis;
+    int64_t *begin;
+} joint;
+
+/* The element, which is in one of inputs [from, to): by halving. */
+static const kiln_expr *pick_part(const joint *j, int from, int to) {
+    kiln_arena *a = j->cx->arena;
+    const kiln_expr *at[KILN_MAX_RANK];
+    if (to - from > 1) {
+        const int mid = (from + to) / 2;
+        const kiln_expr *is_left =
+            kiln_x_less(a, j->index[j->axis], kiln_x_index(a, j->begin[mid]));
+        return kiln_x_select(a, is_left, pick_part(j, from, mid),
+                             pick_part(j, mid, to));
+    }
+    for (int i = 0; i < j->cx->out[0].type.rank; i++)
+        at[i] = j->index[i];
+    at[j->axis] = kiln_x_sub(a, at[j->axis], kiln_x_index(a, j->begin[from]));
+    return kiln_compute_read(j->cx, from, at);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    joint j = {
+        .cx = cx, .index = index, .begin = kiln_array(cx->arena, int64_t, n->n_in + 1)};
+    KILN_TRY(kiln_check_axis(n, AXIS, &j.axis, cx->err));
+    for (int k = 0; k < n->n_in; k++)
+        j.begin[k + 1] = j.begin[k] + cx->in[k].type.dim[j.axis];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    return kiln_compute_end(cx, 0, y, pick_part(&j, 0, n->n_in));
+}
+
 const kiln_op_def kiln_op_concat = {
     KILN_ROW_MOVE,
     .name = "concat",
@@ -71,4 +108,5 @@ const kiln_op_def kiln_op_concat = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

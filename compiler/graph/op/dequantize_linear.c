@@ -49,6 +49,21 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 2};
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_dtype to = cx->out[0].type.dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    /* Differences of 32-bit integers need more. */
+    const kiln_dtype wide = cx->in[0].type.dtype == KILN_I32 ? KILN_I64 : KILN_I32;
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
+    const kiln_expr *v = kiln_x_cast(a, wide, kiln_compute_read(cx, 0, index));
+    if (kiln_has_in(n, 2))
+        v = kiln_x_sub(a, v, kiln_x_cast(a, wide, kiln_compute_read(cx, 2, at)));
+    const kiln_expr *scale = kiln_x_cast(a, to, kiln_compute_read(cx, 1, at));
+    return kiln_compute_end(cx, 0, y, kiln_x_mul(a, kiln_x_cast(a, to, v), scale));
+}
+
 const kiln_op_def kiln_op_dequantize_linear = {
     .name = "dequantize_linear",
     .doc = "(x - zero) * scale",
@@ -64,4 +79,5 @@ const kiln_op_def kiln_op_dequantize_linear = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

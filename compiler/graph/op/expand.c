@@ -1,5 +1,6 @@
 /* Numpy broadcasting to a given shape (ONNX Expand 13 with the broadcast shape
  * resolved). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 enum { SHAPE, N_ATTR };
@@ -44,6 +45,15 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    return kiln_compute_end(cx, 0, y,
+                            kiln_compute_read_broadcast(cx, 0, t->rank, index));
+}
+
 const kiln_op_def kiln_op_expand = {
     KILN_ROW_MOVE,
     .name = "expand",
@@ -58,4 +68,5 @@ const kiln_op_def kiln_op_expand = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

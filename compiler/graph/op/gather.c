@@ -1,5 +1,6 @@
 /* Slices of x along an axis, chosen by an index tensor (ONNX Gather 13):
  * out[a.., i.., b..] = x[a.., indices[i..], b..]. */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 enum { AXIS, N_ATTR };
@@ -41,6 +42,21 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_type *x = &cx->in[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const int n_index = cx->in[1].type.rank;
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < axis; i++)
+        at[i] = index[i];
+    at[axis] = kiln_compute_index(cx, 1, index + axis, x->dim[axis]);
+    for (int i = axis + 1; i < x->rank; i++)
+        at[i] = index[i - 1 + n_index];
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
+}
+
 const kiln_op_def kiln_op_gather = {
     KILN_ROW_MOVE,
     .name = "gather",
@@ -54,4 +70,5 @@ const kiln_op_def kiln_op_gather = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

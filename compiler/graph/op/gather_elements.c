@@ -1,5 +1,6 @@
 /* Single elements of x along an axis (ONNX GatherElements 13), for axis 1 of three:
  * out[i,j,k] = x[i, indices[i,j,k], k]. */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 enum { AXIS, N_ATTR };
@@ -37,6 +38,17 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_type *x = &cx->in[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    int axis;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < x->rank; i++)
+        at[i] = i == axis ? kiln_compute_index(cx, 1, index, x->dim[axis]) : index[i];
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
+}
+
 const kiln_op_def kiln_op_gather_elements = {
     KILN_ROW_MOVE,
     .name = "gather_elements",
@@ -50,4 +62,5 @@ const kiln_op_def kiln_op_gather_elements = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

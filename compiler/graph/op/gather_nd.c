@@ -1,6 +1,7 @@
 /* Slices of x at coordinates (ONNX GatherND 13): the last axis of `indices` holds the
  * coordinates on the axes of x behind the first batch_dims ones, which both have in
  * common. */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -58,6 +59,26 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[0].type, *coords = &cx->in[1].type;
+    const int batch = (int)n->attr[BATCH_DIMS].i, last = coords->rank - 1;
+    const int depth = (int)coords->dim[last];
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *from[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < last; i++)
+        from[i] = index[i];
+    for (int i = 0; i < batch; i++)
+        at[i] = index[i];
+    for (int i = 0; i < depth; i++) {
+        from[last] = kiln_x_index(a, i);
+        at[batch + i] = kiln_compute_index(cx, 1, from, x->dim[batch + i]);
+    }
+    for (int i = batch + depth; i < x->rank; i++)
+        at[i] = index[last + i - batch - depth];
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
+}
+
 const kiln_op_def kiln_op_gather_nd = {
     KILN_ROW_MOVE,
     .name = "gather_nd",
@@ -71,4 +92,5 @@ const kiln_op_def kiln_op_gather_nd = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

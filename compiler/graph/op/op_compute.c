@@ -108,3 +108,14 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
             kiln_x_mul(a, kiln_axis_var(a, axis[i]), kiln_x_index(a, w->dilation[i])));
     }
 }
+
+const kiln_expr *kiln_compute_index(kiln_compute_cx *cx, int in,
+                                    const kiln_expr *const *index, int64_t dim) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *v = kiln_x_cast(a, KILN_I64, kiln_compute_read(cx, in, index));
+    const kiln_expr *zero = kiln_x_index(a, 0);
+    v = kiln_x_select(a, kiln_x_less(a, v, zero),
+                      kiln_x_add(a, v, kiln_x_index(a, dim)), v);
+    v = kiln_x_binary(a, KILN_EXPR_MIN, v, kiln_x_index(a, dim - 1));
+    return kiln_x_binary(a, KILN_EXPR_MAX, v, zero);
+}

@@ -71,6 +71,12 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
 const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t begin,
                                      int64_t end);
 
+/* Element of index tensor `in` at `index`, as an index into an axis of `dim` elements:
+ * negative ones count from the end; what lies outside, which the reference refuses, is
+ * moved to the nearest end so that nothing is read elsewhere. */
+const kiln_expr *kiln_compute_index(kiln_compute_cx *cx, int in,
+                                    const kiln_expr *const *index, int64_t dim);
+
 /* The input with zeros around its spatial axes, as far as windows reach: a stage
  * tagged "pad", or the input itself where nothing is padded. Window position p of tap k
  * then reads p * stride + k * dilation. */

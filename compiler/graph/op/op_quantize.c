@@ -80,3 +80,16 @@ int64_t kiln_scale_at(const kiln_scale_map *m, int64_t e) {
         return along;
     return (e / m->inner / m->dim * m->n_scale + along) * m->inner + e % m->inner;
 }
+
+void kiln_compute_scale_index(const kiln_compute_cx *cx, int64_t axis, int64_t block,
+                              const kiln_expr *const *index, const kiln_expr **at) {
+    const kiln_type *x = &cx->in[0].type;
+    at[0] = kiln_x_index(cx->arena, 0);
+    if (block == 0 && is_single(&cx->in[1].type))
+        return;
+    const int along = (int)(axis < 0 ? axis + x->rank : axis);
+    for (int i = 0; i < x->rank && block > 0; i++)
+        at[i] = i == along ? kiln_compute_div(cx, index[i], block) : index[i];
+    if (block == 0)
+        at[0] = index[along];
+}

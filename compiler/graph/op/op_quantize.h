@@ -5,7 +5,7 @@
 #ifndef KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 #define KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 enum {
     KILN_DT_QUANTIZED =
@@ -28,5 +28,8 @@ typedef struct kiln_scale_map {
 void kiln_scale_map_init(kiln_scale_map *m, const kiln_node *n, int64_t axis,
                          int64_t block);
 int64_t kiln_scale_at(const kiln_scale_map *m, int64_t e);
+/* Indexes into the scale for the element of x at `index`. */
+void kiln_compute_scale_index(const kiln_compute_cx *cx, int64_t axis, int64_t block,
+                              const kiln_expr *const *index, const kiln_expr **at);
 
 #endif

@@ -2,6 +2,7 @@
  * modes then continue what is left. constant  value, 0 when absent       edge  the
  * nearest element reflect   mirrored at the outermost element, without repeating it;
  * back and forth past its end wrap      the tensor again, as on a torus */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -153,6 +154,55 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+/* source_of as an expression, of the modes that repeat elements. */
+static const kiln_expr *source_expr(kiln_arena *a, pad_mode mode, const kiln_expr *p,
+                                    int64_t n) {
+    const int64_t period =
+        mode == REFLECT ? (n > 1 ? 2 * (n - 1) : 1) : (n > 0 ? n : 1);
+    const kiln_expr *zero = kiln_x_index(a, 0);
+    if (mode == EDGE)
+        return kiln_x_binary(a, KILN_EXPR_MAX,
+                             kiln_x_binary(a, KILN_EXPR_MIN, p, kiln_x_index(a, n - 1)),
+                             zero);
+    const kiln_expr *length = kiln_x_index(a, period);
+    const kiln_expr *q = kiln_x_binary(a, KILN_EXPR_FLOORMOD, p, length);
+    if (mode == WRAP)
+        return q;
+    /* The nearer of the ways from both ends of a period. */
+    return kiln_x_binary(a, KILN_EXPR_MIN, q, kiln_x_sub(a, length, q));
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *inside = NULL;
+    const bool is_constant = n->attr[MODE].i == CONSTANT;
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < x->rank; i++) {
+        const int64_t before = n->attr[PADS].ints[i],
+                      behind = n->attr[PADS].ints[x->rank + i];
+        const int64_t cut = before < 0 ? -before : 0;
+        const int64_t kept = x->dim[i] - cut + (behind < 0 ? behind : 0);
+        const kiln_expr *p =
+            kiln_x_sub(a, index[i], kiln_x_index(a, before > 0 ? before : 0));
+        if (before > 0 || behind > 0) {
+            const kiln_expr *in = kiln_compute_within(a, p, 0, kept);
+            if (!is_constant)
+                p = source_expr(a, (pad_mode)n->attr[MODE].i, p, kept);
+            else
+                inside =
+                    inside == NULL ? in : kiln_x_binary(a, KILN_EXPR_AND, inside, in);
+        }
+        index[i] = kiln_x_add(a, p, kiln_x_index(a, cut));
+    }
+    const kiln_expr *v = kiln_compute_read(cx, 0, index);
+    if (inside != NULL)
+        v = kiln_x_select(a, inside, v,
+                          kiln_has_in(n, 1) ? kiln_compute_read(cx, 1, index)
+                                            : kiln_x_like(a, v, 0));
+    return kiln_compute_end(cx, 0, y, v);
+}
+
 const kiln_op_def kiln_op_pad = {
     KILN_ROW_MOVE,
     .name = "pad",
@@ -166,4 +216,5 @@ const kiln_op_def kiln_op_pad = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

@@ -68,6 +68,34 @@ static void cost(const kiln_node *n, kiln_cost *c) {
     c->flops = 4 * kiln_type_elems(&n->in[0]->type);
 }
 
+/* v rounded to a float dtype; f16 and bf16 are held in f32. */
+static const kiln_expr *rounded(kiln_arena *a, const kiln_expr *v,
+                                kiln_dtype precision) {
+    v = kiln_x_cast(a, precision, v);
+    return precision == KILN_F64 ? v : kiln_x_cast(a, KILN_F32, v);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_dtype_info *info = kiln_dtype_get(cx->out[0].type.dtype);
+    const kiln_dtype precision = (kiln_dtype)n->attr[PRECISION].i;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
+    const kiln_expr *v = rounded(a, kiln_compute_read(cx, 0, index), precision);
+    const kiln_expr *scale = rounded(a, kiln_compute_read(cx, 1, at), precision);
+    v = rounded(a, kiln_x_div(a, v, scale), precision);
+    v = kiln_x_fn(a, KILN_INTRIN_round, v);
+    /* Where the sum is not exact it is far outside of the range. */
+    if (kiln_has_in(n, 2))
+        v = kiln_x_add(a, v, kiln_x_cast(a, v->dtype, kiln_compute_read(cx, 2, at)));
+    const kiln_expr *min = kiln_x_like(a, v, (double)info->min_i);
+    const kiln_expr *max = kiln_x_like(a, v, (double)info->max_i);
+    v = kiln_x_select(a, kiln_x_less(a, min, v), v, min); /* NaN: the smallest */
+    v = kiln_x_select(a, kiln_x_less(a, max, v), max, v);
+    return kiln_compute_end(cx, 0, y, v);
+}
+
 const kiln_op_def kiln_op_quantize_linear = {
     .name = "quantize_linear",
     .doc = "saturate(round(x / scale) + zero), half to even",
@@ -83,4 +111,5 @@ const kiln_op_def kiln_op_quantize_linear = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };

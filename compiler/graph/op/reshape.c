@@ -1,5 +1,6 @@
 /* Another shape for the same elements in row-major order (ONNX Reshape 14, Squeeze,
  * Unsqueeze, Flatten with their shapes resolved). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -44,6 +45,29 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[0].type, *t = &cx->out[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    int64_t from[KILN_MAX_RANK], to[KILN_MAX_RANK];
+    if (kiln_type_same_shape(x, t))
+        return kiln_compute_copy(cx, 0, 0);
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    kiln_strides(x->rank, x->dim, from);
+    kiln_strides(t->rank, t->dim, to);
+    const kiln_expr *flat = kiln_x_index(a, 0);
+    for (int i = 0; i < t->rank; i++)
+        flat = kiln_x_add(a, flat, kiln_x_mul(a, index[i], kiln_x_index(a, to[i])));
+    for (int i = 0; i < x->rank; i++) {
+        /* Nothing is read where an extent is 0. */
+        at[i] = kiln_compute_div(cx, flat, from[i] > 0 ? from[i] : 1);
+        if (i > 0)
+            at[i] = kiln_compute_mod(cx, at[i], x->dim[i] > 0 ? x->dim[i] : 1);
+    }
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
+}
+
 const kiln_op_def kiln_op_reshape = {
     KILN_ROW_MOVE,
     .name = "reshape",
@@ -58,4 +82,5 @@ const kiln_op_def kiln_op_reshape = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

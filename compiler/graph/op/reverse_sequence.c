@@ -1,5 +1,6 @@
 /* Sequences of their own lengths reversed (ONNX ReverseSequence 10): for batch b, the
  * first lens[b] elements along time_axis in reverse order, the rest as it is. */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -63,6 +64,29 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK];
+    int batch, time;
+    KILN_TRY(axes_of(n, &batch, &time, cx->err));
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    /* A length that is too large, which the reference refuses, must not lead outside.
+     */
+    const kiln_expr *steps = kiln_x_index(a, cx->in[0].type.dim[time]);
+    const kiln_expr *length =
+        kiln_x_cast(a, KILN_I64, kiln_compute_read(cx, 1, &index[batch]));
+    length = kiln_x_binary(a, KILN_EXPR_MIN, length, steps);
+    const kiln_expr *t = index[time];
+    const kiln_expr *mirrored =
+        kiln_x_sub(a, kiln_x_sub(a, length, kiln_x_index(a, 1)), t);
+    const kiln_expr *from = kiln_x_select(a, kiln_x_less(a, t, length), mirrored, t);
+    /* Always inside, which nobody else could tell. */
+    from =
+        kiln_x_binary(a, KILN_EXPR_MIN, from, kiln_x_sub(a, steps, kiln_x_index(a, 1)));
+    index[time] = kiln_x_binary(a, KILN_EXPR_MAX, from, kiln_x_index(a, 0));
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
+}
+
 const kiln_op_def kiln_op_reverse_sequence = {
     KILN_ROW_MOVE,
     .name = "reverse_sequence",
@@ -76,4 +100,5 @@ const kiln_op_def kiln_op_reverse_sequence = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

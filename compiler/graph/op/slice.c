@@ -1,6 +1,7 @@
 /* A regular part of each axis: out[i] = x[start + i * step] for i < size (ONNX Slice 13
  * with starts and ends resolved, so that steps may be negative and no bound is left to
  * clamp). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -71,6 +72,19 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < cx->in[0].type.rank; i++) {
+        /* The step of an axis of one element is never taken and may be any number. */
+        const int64_t step = n->attr[SIZES].ints[i] > 1 ? n->attr[STEPS].ints[i] : 1;
+        index[i] = kiln_x_add(a, kiln_x_mul(a, index[i], kiln_x_index(a, step)),
+                              kiln_x_index(a, n->attr[STARTS].ints[i]));
+    }
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
+}
+
 const kiln_op_def kiln_op_slice = {
     KILN_ROW_MOVE,
     .name = "slice",
@@ -85,4 +99,5 @@ const kiln_op_def kiln_op_slice = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

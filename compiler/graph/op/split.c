@@ -1,4 +1,5 @@
 /* Parts of one axis, one output each (ONNX Split 18 with the sizes resolved). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -60,6 +61,21 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    int axis;
+    int64_t at = 0;
+    KILN_TRY(kiln_check_axis(n, AXIS, &axis, cx->err));
+    for (int k = 0; k < n->n_out; k++) {
+        const char *suffix = kiln_format(cx->arena, "part%d", k);
+        kiln_te *y = kiln_compute_begin(cx, suffix, &cx->out[k].type, index);
+        index[axis] = kiln_x_add(cx->arena, index[axis], kiln_x_index(cx->arena, at));
+        KILN_TRY(kiln_compute_end(cx, k, y, kiln_compute_read(cx, 0, index)));
+        at += n->attr[SIZES].ints[k];
+    }
+    return KILN_OK;
+}
+
 const kiln_op_def kiln_op_split = {
     KILN_ROW_MOVE,
     .name = "split",
@@ -75,4 +91,5 @@ const kiln_op_def kiln_op_split = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

@@ -1,4 +1,5 @@
 /* A tensor repeated along its axes (ONNX Tile 13): out[i] = x[i mod dim]. */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -59,6 +60,16 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    (void)n;
+    const kiln_expr *index[KILN_MAX_RANK];
+    const kiln_type *x = &cx->in[0].type;
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < x->rank; i++)
+        index[i] = kiln_compute_mod(cx, index[i], x->dim[i] > 0 ? x->dim[i] : 1);
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
+}
+
 const kiln_op_def kiln_op_tile = {
     KILN_ROW_MOVE,
     .name = "tile",
@@ -72,4 +83,5 @@ const kiln_op_def kiln_op_tile = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

@@ -1,4 +1,5 @@
 /* Permuted axes: output axis i is input axis perm[i] (ONNX Transpose 13). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -40,6 +41,14 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    for (int i = 0; i < cx->in[0].type.rank; i++)
+        at[n->attr[PERM].ints[i]] = index[i];
+    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
+}
+
 const kiln_op_def kiln_op_transpose = {
     KILN_ROW_MOVE,
     .name = "transpose",
@@ -54,4 +63,5 @@ const kiln_op_def kiln_op_transpose = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };

@@ -1,5 +1,6 @@
 /* One triangle of each matrix in the last two axes (ONNX Trilu 14); zero elsewhere.
  * Element (r, c) is kept when c - r >= k (upper) or c - r <= k (lower). */
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/op_move.h"
 
 enum { UPPER, K, N_ATTR };
@@ -39,6 +40,20 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
+    const int rank = cx->in[0].type.rank;
+    const kiln_expr *diagonal = kiln_x_sub(a, index[rank - 1], index[rank - 2]);
+    const kiln_expr *k = kiln_x_index(a, n->attr[K].i);
+    const bool is_upper = n->attr[UPPER].i != 0;
+    const kiln_expr *kept = kiln_x_binary(a, KILN_EXPR_LE, is_upper ? k : diagonal,
+                                          is_upper ? diagonal : k);
+    const kiln_expr *x = kiln_compute_read(cx, 0, index);
+    return kiln_compute_end(cx, 0, y, kiln_x_select(a, kept, x, kiln_x_like(a, x, 0)));
+}
+
 const kiln_op_def kiln_op_trilu = {
     KILN_ROW_MOVE,
     .name = "trilu",
@@ -52,4 +67,5 @@ const kiln_op_def kiln_op_trilu = {
     .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
+    .compute = compute,
 };
