@@ -1,0 +1,50 @@
+/* Fusion: which nodes become one kernel (TVM, OSDI'18, section 3; the four kinds are
+ * rows' `fuse`).
+ *
+ *   injective    with injective neighbours, and into what reads it once
+ *   reduction    takes in injective producers, whose elements it reads once
+ *   out-fusable  takes element-wise consumers of its result (bias, residual add,
+ *                activation): they run on values still in registers
+ *   opaque       stands alone
+ *
+ * A value that somebody else needs too is never fused away. Reshapes move nothing: they
+ * are views, groups without a kernel.
+ */
+#ifndef KILN_COMPILER_GRAPH_FUSION_H
+#define KILN_COMPILER_GRAPH_FUSION_H
+
+#include "compiler/graph/graph.h"
+
+typedef struct kiln_group {
+    kiln_node **node; /* topological order */
+    int n;
+    kiln_node *anchor; /* the node that is not injective; NULL: all are */
+    bool is_view;      /* one node, whose output is its input's bytes */
+} kiln_group;
+
+typedef struct kiln_fusion {
+    kiln_group *group; /* in an order of execution */
+    int n;
+    int *of; /* by node->index: the group */
+} kiln_fusion;
+
+typedef struct kiln_fusion_options {
+    int max_nodes; /* in one group; 0: 24 */
+    bool is_off;   /* every node alone: for comparisons */
+} kiln_fusion_options;
+
+/* The graph is typed, its nodes numbered (kiln_graph_renumber); it stays as it is. */
+void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_options *o,
+                     kiln_fusion *out);
+
+/* The group as a graph of its own: inputs are the values it reads that are no
+ * constants, in order of first use; outputs those that others read or that are outputs
+ * of `g`, in order. `from` (may be NULL) receives, by value id of the new graph, the
+ * value of `g` that it is. Constants share their bytes. */
+kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
+                             const kiln_group *group, const kiln_value ***from);
+
+/* "g0: conv_1 + relu_1", one line a group: for people and golden tests. */
+void kiln_fusion_print(kiln_buf *out, const kiln_fusion *f);
+
+#endif
