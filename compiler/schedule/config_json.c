@@ -4,12 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+static const int64_t *parts_of(const kiln_knob *knob, int option) {
+    return knob->value + (ptrdiff_t)option * knob->n_parts;
+}
+
 static void put_option(kiln_json_writer *w, const kiln_knob *knob, int option) {
     if (knob->word != NULL) {
         kiln_json_put_string(w, kiln_str_from(knob->word[option]));
         return;
     }
-    const int64_t *v = knob->value + option * knob->n_parts;
+    const int64_t *v = parts_of(knob, option);
     if (knob->n_parts == 1) {
         kiln_json_put_i64(w, v[0]);
         return;
@@ -46,7 +50,7 @@ void kiln_knob_option_text(kiln_buf *out, const kiln_knob *knob, int option) {
         kiln_buf_printf(out, "\"%s\"", knob->word[option]);
         return;
     }
-    const int64_t *v = knob->value + option * knob->n_parts;
+    const int64_t *v = parts_of(knob, option);
     kiln_buf_puts(out, knob->n_parts > 1 ? "[" : "");
     for (int p = 0; p < knob->n_parts; p++)
         kiln_buf_printf(out, "%s%" PRId64, p > 0 ? ", " : "", v[p]);
@@ -89,7 +93,7 @@ static bool is_option(const kiln_knob *knob, int option, const kiln_json *v) {
     if (knob->word != NULL)
         return kiln_json_is_string(v) &&
                strcmp(kiln_json_string(v, ""), knob->word[option]) == 0;
-    const int64_t *want = knob->value + option * knob->n_parts;
+    const int64_t *want = parts_of(knob, option);
     int64_t got;
     if (knob->n_parts == 1)
         return kiln_json_i64(v, &got) && got == want[0];

@@ -60,6 +60,13 @@ static bool is_neutral_list(const kiln_attr_def *def, const kiln_attr *a) {
     return a->n == 0;
 }
 
+/* -0 is not 0, and a NaN is itself. */
+static uint64_t bits_of(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
 static bool is_default(const kiln_attr_def *def, const kiln_attr *a) {
     switch (def->kind) {
     case KILN_ATTR_INT:
@@ -68,7 +75,7 @@ static bool is_default(const kiln_attr_def *def, const kiln_attr *a) {
     case KILN_ATTR_DTYPE:
         return !def->is_required && a->i == def->default_i;
     case KILN_ATTR_FLOAT:
-        return !def->is_required && memcmp(&a->f, &def->default_f, sizeof a->f) == 0;
+        return !def->is_required && bits_of(a->f) == bits_of(def->default_f);
     case KILN_ATTR_INTS:
         return is_neutral_list(def, a);
     case KILN_ATTR_FLOATS:

@@ -21,8 +21,8 @@ typedef struct checker {
     } while (0)
 
 static void check_canary(checker *c, const kiln_guarded *g, const char *what) {
-    const int64_t at = kiln_guarded_broken(g);
-    if (at != 0)
+    int64_t at;
+    if (kiln_guarded_broken(g, &at))
         problem(c, "byte %" PRId64 " of %s was written, it has %zu", at, what,
                 g->bytes);
 }

@@ -163,12 +163,12 @@ enum { KILN_N_LEVELS = 4 }; /* L1, L2, L3, memory */
 /* Kernels that measure the machine, made by kiln's own code generator. */
 typedef struct kiln_meter {
     const kiln_profile *profile;
-    kiln_kernel_fn *fma, *chain, *copy[KILN_N_LEVELS];
+    kiln_kernel_fn *fma, *chain, *copy[KILN_N_LEVELS], *read[KILN_N_LEVELS];
     double fma_flops, chain_steps; /* of one call */
-    int64_t copy_bytes[KILN_N_LEVELS];
-    double copy_gbs[KILN_N_LEVELS]; /* read and written; 0: not measured yet */
-    double lanes;                   /* f32 in a vector */
-    double fma_per_cycle;           /* vector multiply-adds: a whole number */
+    int64_t copy_bytes[KILN_N_LEVELS], read_bytes[KILN_N_LEVELS];
+    double level_gbs[KILN_N_LEVELS]; /* 0: not measured yet */
+    double lanes;                    /* f32 in a vector */
+    double fma_per_cycle;            /* vector multiply-adds: a whole number */
 } kiln_meter;
 
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
@@ -183,7 +183,8 @@ typedef struct kiln_peak {
 kiln_peak kiln_meter_slice(const kiln_meter *m);
 /* Best of several slices. */
 kiln_peak kiln_meter_best(const kiln_meter *m, int slices);
-/* Copy bandwidth of the level that holds `bytes`; measured once for each level. */
+/* GB/s of the level that holds `bytes`, the larger of copying (bytes read and written)
+ * and of reading alone; measured once for each level. */
 double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level);
 
 /* ---- time ------------------------------------------------------------------------ */
@@ -255,8 +256,12 @@ typedef enum kiln_explain_stage {
     KILN_N_EXPLAIN_STAGES
 } kiln_explain_stage;
 const char *kiln_explain_stage_name(kiln_explain_stage s);
+/* Appends the texts of the stages asked for (bits 1 << stage) to `text`, and each as a
+ * member of the object that `json` is in. The summary holds the kernel against the
+ * reference and times it, where this machine can run it; *is_wrong: its output was. */
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
                          const kiln_choose_options *choose, unsigned stages,
-                         kiln_buf *text, kiln_buf *json, kiln_err *err);
+                         kiln_buf *text, kiln_json_writer *json, bool *is_wrong,
+                         kiln_err *err);
 
 #endif

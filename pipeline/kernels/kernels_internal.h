@@ -13,8 +13,8 @@ kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *na
 
 /* Page-aligned memory between canaries. */
 kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes);
-/* Offset from the data of a byte beside it that was written; 0: none. */
-int64_t kiln_guarded_broken(const kiln_guarded *g);
+/* Was a byte beside the data written? `at`: its offset from the data. */
+bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at);
 
 /* Lines [begin, end] of a text, counted from 1. */
 kiln_str kiln_text_lines(kiln_str text, int begin, int end);

@@ -34,26 +34,31 @@ kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *na
 
 /* Pages on both sides: what is written far beside a buffer is seen too, and every
  * buffer starts at the same place of its page. */
-enum { PAGE = 4096, CANARY = 0xC3 };
+enum { CANARY = 0xC3 };
+static const size_t page = 4096;
 
-static size_t room_of(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+static size_t room_of(size_t bytes) { return (bytes + page - 1) / page * page; }
 
 kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes) {
-    const size_t room = room_of(bytes) + 2 * PAGE;
-    unsigned char *raw = kiln_arena_alloc_raw(a, room + PAGE);
-    unsigned char *whole = raw + (PAGE - (uintptr_t)raw % PAGE) % PAGE;
-    memset(whole, CANARY, PAGE);
-    memset(whole + PAGE + bytes, CANARY, room - PAGE - bytes);
-    return (kiln_guarded){.whole = whole, .data = whole + PAGE, .bytes = bytes};
+    const size_t room = room_of(bytes) + 2 * page;
+    unsigned char *raw = kiln_arena_alloc_raw(a, room + page);
+    unsigned char *whole = raw + (page - (uintptr_t)raw % page) % page;
+    memset(whole, CANARY, page);
+    memset(whole + page + bytes, CANARY, room - page - bytes);
+    return (kiln_guarded){.whole = whole, .data = whole + page, .bytes = bytes};
 }
 
-int64_t kiln_guarded_broken(const kiln_guarded *g) {
-    const size_t room = room_of(g->bytes) + 2 * PAGE;
-    for (size_t i = PAGE; i-- > 0;)
-        if (g->whole[i] != CANARY)
-            return (int64_t)i - PAGE;
-    for (size_t i = PAGE + g->bytes; i < room; i++)
-        if (g->whole[i] != CANARY)
-            return (int64_t)i - PAGE;
-    return 0;
+bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at) {
+    const size_t room = room_of(g->bytes) + 2 * page;
+    for (size_t i = page; i-- > 0;)
+        if (g->whole[i] != CANARY) {
+            *at = (int64_t)i - (int64_t)page;
+            return true;
+        }
+    for (size_t i = page + g->bytes; i < room; i++)
+        if (g->whole[i] != CANARY) {
+            *at = (int64_t)i - (int64_t)page;
+            return true;
+        }
+    return false;
 }

@@ -5,7 +5,8 @@
  * additions and exclusive ors, one cycle each. The peak is the larger of what was
  * measured and multiply-adds per cycle x clock, where the former is the nearest whole
  * number: a slice that was disturbed then still gives the machine's peak.
- * Bandwidth: copies that fill half a level, bytes read and written. */
+ * Bandwidth: the larger of a copy (bytes read and written) and of a maximum over what
+ * is read, each over a part of the level. */
 #include "pipeline/kernels/kernels_internal.h"
 
 #include <math.h>
@@ -29,6 +30,23 @@ static kiln_status load(kiln_arena *a, const kiln_profile *p, kiln_schedule *s,
     return kiln_object_load(a, &o, name, out, err);
 }
 
+/* y[chain, lane], reduced over one axis: all of y in registers. */
+static kiln_status in_registers(kiln_arena *a, const kiln_te *y, kiln_schedule **out,
+                                kiln_err *err) {
+    kiln_schedule *s = kiln_schedule_new(a, &y, 1);
+    kiln_stage *st = kiln_schedule_stage(s, y), *tile;
+    KILN_TRY(kiln_cache_write(st, KILN_SCOPE_REGISTER, &tile, err));
+    KILN_TRY(kiln_vectorize(st, kiln_stage_axis(st, 1), err));
+    KILN_TRY(kiln_unroll(st, kiln_stage_axis(st, 0), err));
+    kiln_iter *order[] = {kiln_stage_reduce(tile, 0), kiln_stage_axis(tile, 0),
+                          kiln_stage_axis(tile, 1)};
+    KILN_TRY(kiln_reorder(tile, order, 3, err));
+    KILN_TRY(kiln_unroll(tile, order[1], err));
+    KILN_TRY(kiln_vectorize(tile, order[2], err));
+    *out = s;
+    return KILN_OK;
+}
+
 /* y[i] = sum over r of x[0] * w[0]: every lane its own chain, no memory inside. */
 static kiln_status make_fma(kiln_arena *a, kiln_meter *m, kiln_err *err) {
     const kiln_profile *p = m->profile;
@@ -42,17 +60,8 @@ static kiln_status make_fma(kiln_arena *a, kiln_meter *m, kiln_err *err) {
     const kiln_expr *body = kiln_te_sum(
         y, kiln_x_mul(a, kiln_te_read(a, x, &zero), kiln_te_read(a, w, &zero)), &r, 1);
     KILN_TRY(kiln_te_end(y, 1, &body, err));
-    const kiln_te *out = y;
-    kiln_schedule *s = kiln_schedule_new(a, &out, 1);
-    kiln_stage *st = kiln_schedule_stage(s, y), *tile;
-    KILN_TRY(kiln_cache_write(st, KILN_SCOPE_REGISTER, &tile, err));
-    KILN_TRY(kiln_vectorize(st, kiln_stage_axis(st, 1), err));
-    KILN_TRY(kiln_unroll(st, kiln_stage_axis(st, 0), err));
-    kiln_iter *order[] = {kiln_stage_reduce(tile, 0), kiln_stage_axis(tile, 0),
-                          kiln_stage_axis(tile, 1)};
-    KILN_TRY(kiln_reorder(tile, order, 3, err));
-    KILN_TRY(kiln_unroll(tile, order[1], err));
-    KILN_TRY(kiln_vectorize(tile, order[2], err));
+    kiln_schedule *s;
+    KILN_TRY(in_registers(a, y, &s, err));
     m->fma_flops = 2.0 * (double)n * FMA_STEPS;
     m->lanes = (double)lanes;
     const kiln_te *const arg[] = {x, w, y};
@@ -102,18 +111,45 @@ static kiln_status make_chain(kiln_arena *a, kiln_meter *m, kiln_err *err) {
     return kiln_object_load(a, &o, prog.name, &m->chain, err);
 }
 
-/* Half of the level for source and destination together; memory: 8 times the last
- * cache, at least 64 MiB. */
+/* Half of L1 and L2; of L3, which others share, three times L2 and no more than a
+ * quarter; memory: 4 times the last cache, from 64 to 512 MiB. */
 static int64_t level_bytes(const kiln_profile *p, int level) {
-    const int64_t cache[] = {p->l1d_bytes, p->l2_bytes, p->l3_bytes};
-    if (level < KILN_N_LEVELS - 1)
-        return cache[level] / 2;
+    const int64_t mib = INT64_C(1) << 20;
     int64_t last = 0;
-    for (int i = 0; i < KILN_N_LEVELS - 1; i++)
-        last = cache[i] > last ? cache[i] : last;
-    const int64_t least = INT64_C(64) << 20, most = INT64_C(512) << 20;
-    const int64_t bytes = last * 4;
-    return bytes < least ? least : bytes > most ? most : bytes;
+    switch (level) {
+    case 0:
+        return p->l1d_bytes / 2;
+    case 1:
+        return p->l2_bytes / 2;
+    case 2:
+        return p->l3_bytes / 4 < 3 * p->l2_bytes ? p->l3_bytes / 4 : 3 * p->l2_bytes;
+    default:
+        last = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
+        return last < 16 * mib ? 64 * mib : last > 128 * mib ? 512 * mib : 4 * last;
+    }
+}
+
+/* y[c, l] = max over r of x[r, c, l]: reads all of x, writes next to nothing. */
+static kiln_status make_read(kiln_arena *a, kiln_meter *m, int level, kiln_err *err) {
+    enum { CHAINS = 8 };
+    const int64_t lanes = m->profile->vector_bytes / 4;
+    const int64_t rows = level_bytes(m->profile, level) / 4 / lanes / CHAINS;
+    if (rows == 0)
+        return KILN_OK;
+    const kiln_te *x =
+        kiln_te_placeholder(a, "x", KILN_I32, 3, (int64_t[]){rows, CHAINS, lanes});
+    kiln_te *y = kiln_te_begin(a, "y", 2, (int64_t[]){CHAINS, lanes});
+    const kiln_axis *r = kiln_te_reduce_axis(y, "r", rows);
+    const kiln_expr *at[] = {kiln_axis_var(a, r), kiln_te_var(y, 0), kiln_te_var(y, 1)};
+    const kiln_expr *source = kiln_te_read(a, x, at);
+    const kiln_expr *body =
+        kiln_x_reduce(a, kiln_reducer_max(a, KILN_I32), &source, &r, 1, NULL, 0);
+    KILN_TRY(kiln_te_end(y, 1, &body, err));
+    kiln_schedule *s;
+    KILN_TRY(in_registers(a, y, &s, err));
+    m->read_bytes[level] = rows * CHAINS * lanes * 4;
+    const kiln_te *const arg[] = {x, y};
+    return load(a, m->profile, s, arg, 2, "kiln_meter_read", &m->read[level], err);
 }
 
 static kiln_status make_copy(kiln_arena *a, kiln_meter *m, int level, kiln_err *err) {
@@ -137,25 +173,6 @@ static kiln_status make_copy(kiln_arena *a, kiln_meter *m, int level, kiln_err *
     m->copy_bytes[level] = n * 8;
     const kiln_te *const arg[] = {x, y};
     return load(a, m->profile, s, arg, 2, "kiln_meter_copy", &m->copy[level], err);
-}
-
-kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out,
-                           kiln_err *err) {
-    kiln_meter m = {.profile = p};
-    KILN_TRY(kiln_runs_here(p, err));
-    kiln_status st = make_fma(a, &m, err);
-    if (st == KILN_OK)
-        st = make_chain(a, &m, err);
-    for (int level = 0; st == KILN_OK && level < KILN_N_LEVELS; level++)
-        st = make_copy(a, &m, level, err);
-    if (st != KILN_OK) {
-        kiln_note(err, "making the kernels that measure the machine");
-        return st;
-    }
-    /* Settled once: a slice that was disturbed would give another number. */
-    m.fma_per_cycle = kiln_meter_best(&m, FIRST_SLICES).fma_per_cycle;
-    *out = m;
-    return KILN_OK;
 }
 
 /* ---- running --------------------------------------------------------------------- */
@@ -186,15 +203,8 @@ kiln_peak kiln_meter_slice(const kiln_meter *m) {
     const double fma_ns = run_ns(m->fma, fma_args, FMA_RUNS);
     p.clock_ghz = m->chain_steps * CHAIN_RUNS / chain_ns;
     p.measured_gflops = m->fma_flops * FMA_RUNS / fma_ns;
-    const double per_cycle = p.measured_gflops / (2 * m->lanes * p.clock_ghz);
-    /* A profile without fused multiply-add needs two instructions for one: a pair every
-     * two cycles is half a multiply-add. */
-    const double unit = m->profile->has_fma ? 1 : 0.5;
-    p.fma_per_cycle = m->fma_per_cycle > 0
-                          ? m->fma_per_cycle
-                          : fmax(unit, unit * floor(per_cycle / unit + 0.5));
-    const double by_clock = p.fma_per_cycle * 2 * m->lanes * p.clock_ghz;
-    p.gflops = fmax(p.measured_gflops, by_clock);
+    p.fma_per_cycle = m->fma_per_cycle;
+    p.gflops = fmax(p.measured_gflops, p.fma_per_cycle * 2 * m->lanes * p.clock_ghz);
     return p;
 }
 
@@ -204,31 +214,64 @@ kiln_peak kiln_meter_best(const kiln_meter *m, int slices) {
         const kiln_peak p = kiln_meter_slice(m);
         best.clock_ghz = fmax(best.clock_ghz, p.clock_ghz);
         best.measured_gflops = fmax(best.measured_gflops, p.measured_gflops);
-        if (p.gflops > best.gflops) {
-            best.gflops = p.gflops;
-            best.fma_per_cycle = p.fma_per_cycle;
-        }
+        best.gflops = fmax(best.gflops, p.gflops);
+        best.fma_per_cycle = p.fma_per_cycle;
     }
     return best;
 }
 
-static double measure_copy(const kiln_meter *m, int level) {
+/* From the best of several slices: one that was disturbed would give another number,
+ * but seldom all. A profile without fused multiply-add needs two instructions for one:
+ * a pair every two cycles is half a multiply-add. */
+static double count_fma(const kiln_meter *m) {
+    const kiln_peak best = kiln_meter_best(m, FIRST_SLICES);
+    const double unit = m->profile->has_fma ? 1 : 0.5;
+    const double per_cycle = best.measured_gflops / (2 * m->lanes * best.clock_ghz);
+    return fmax(unit, unit * floor(per_cycle / unit + 0.5));
+}
+
+kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out,
+                           kiln_err *err) {
+    kiln_meter m = {.profile = p};
+    KILN_TRY(kiln_runs_here(p, err));
+    kiln_status st = make_fma(a, &m, err);
+    if (st == KILN_OK)
+        st = make_chain(a, &m, err);
+    for (int level = 0; st == KILN_OK && level < KILN_N_LEVELS; level++) {
+        st = make_copy(a, &m, level, err);
+        if (st == KILN_OK)
+            st = make_read(a, &m, level, err);
+    }
+    if (st != KILN_OK) {
+        kiln_note(err, "making the kernels that measure the machine");
+        return st;
+    }
+    m.fma_per_cycle = count_fma(&m);
+    *out = m;
+    return KILN_OK;
+}
+
+static double best_gbs(kiln_kernel_fn *fn, void *const *arg, int64_t bytes) {
     enum { SLICES = 7 };
     static const double slice_bytes = 4e6; /* a few hundred microseconds at most */
+    const int runs = (int)(slice_bytes / (double)bytes) + 1;
+    double best = 0;
+    for (int i = 0; i < SLICES; i++)
+        best = fmax(best, (double)bytes * runs / run_ns(fn, arg, runs));
+    return best;
+}
+
+static double measure_level(const kiln_meter *m, int level) {
     kiln_arena scratch = {0};
-    const size_t bytes = (size_t)m->copy_bytes[level] / 2;
+    const size_t bytes = (size_t)m->read_bytes[level];
     void *const arg[] = {kiln_guarded_new(&scratch, bytes).data,
                          kiln_guarded_new(&scratch, bytes).data};
     memset(arg[0], 0, bytes);
     memset(arg[1], 0, bytes);
-    const int runs = (int)(slice_bytes / (double)m->copy_bytes[level]) + 1;
-    double best = 0;
-    for (int i = 0; i < SLICES; i++) {
-        const double ns = run_ns(m->copy[level], arg, runs);
-        best = fmax(best, (double)m->copy_bytes[level] * runs / ns);
-    }
+    const double copy = best_gbs(m->copy[level], arg, m->copy_bytes[level]);
+    const double read = best_gbs(m->read[level], arg, m->read_bytes[level]);
     kiln_arena_fini(&scratch);
-    return best;
+    return fmax(copy, read);
 }
 
 double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
@@ -238,8 +281,8 @@ double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
     int at = 0;
     while (at < KILN_N_LEVELS - 1 && (bytes > cache[at] || m->copy[at] == NULL))
         at++;
-    if (m->copy_gbs[at] == 0)
-        m->copy_gbs[at] = measure_copy(m, at);
+    if (m->level_gbs[at] == 0)
+        m->level_gbs[at] = measure_level(m, at);
     *level = name[at];
-    return m->copy_gbs[at];
+    return m->level_gbs[at];
 }

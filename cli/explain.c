@@ -1,0 +1,128 @@
+/* kiln explain: what became of one operator: expression, schedule, loop program, hot
+ * loops, and how far from the machine's limits it is. */
+#include "cli/op_options.h"
+
+#include <string.h>
+
+enum {
+    OPT_OP,
+    OPT_OPS,
+    OPT_STAGE,
+    OPT_KNOBS,
+    OPT_PROFILE,
+    OPT_TEMPLATE,
+    OPT_CONFIG_FILE,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_OP] = {"--op", "LINE", "the operator, as a line of an ops file", false},
+    [OPT_OPS] = {"--ops", "LIST",
+                 "take it from resnet18, mobilenet, gemm or a file, by its NAME",
+                 false},
+    [OPT_STAGE] = {"--stage", "STAGE",
+                   "summary, expression, schedule, lowered, program, assembly, knobs "
+                   "or all (summary)",
+                   true},
+    [OPT_KNOBS] = {"--knobs", NULL, "the template's knobs, their options, the choice",
+                   false},
+    [OPT_PROFILE] = {"--profile", "NAME",
+                     "make code for this profile (default: this machine's)", false},
+    [OPT_TEMPLATE] = {"--template", "NAME",
+                      "use this template (default: the first that fits)", false},
+    [OPT_CONFIG_FILE] = {"--config-file", "FILE",
+                         "JSON list of {\"op\", \"template\", \"config\"}", false},
+    [OPT_JSON] = {"--json", "FILE", "write the texts as JSON ('-': standard output)",
+                  false},
+};
+
+static kiln_status read_stages(const kiln_cli_args *args, unsigned *out,
+                               kiln_err *err) {
+    unsigned stages = kiln_args_has(args, OPT_KNOBS) ? 1U << KILN_EXPLAIN_KNOBS : 0;
+    for (size_t i = 0; i < args->n_value[OPT_STAGE]; i++) {
+        const char *word = args->value[OPT_STAGE][i];
+        unsigned found =
+            strcmp(word, "all") == 0 ? (1U << KILN_N_EXPLAIN_STAGES) - 1 : 0;
+        for (int s = 0; s < KILN_N_EXPLAIN_STAGES; s++)
+            if (strcmp(word, kiln_explain_stage_name((kiln_explain_stage)s)) == 0)
+                found = 1U << s;
+        if (found == 0)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "--stage must be summary, expression, schedule, lowered, "
+                             "program, assembly, knobs or all, is '%s'",
+                             word);
+        stages |= found;
+    }
+    *out = stages != 0 ? stages : 1U << KILN_EXPLAIN_SUMMARY;
+    return KILN_OK;
+}
+
+static kiln_status read_line(const kiln_cli_args *args, kiln_op_line *out,
+                             kiln_err *err) {
+    const char *op = kiln_args_get(args, OPT_OP, NULL);
+    const char *ops = kiln_args_get(args, OPT_OPS, NULL);
+    if ((op == NULL) == (ops == NULL) || (ops != NULL) != (args->n_pos == 1))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say what to explain, by --op LINE or by --ops LIST NAME");
+    if (op != NULL)
+        return kiln_op_line_of(args->arena, op, out, err);
+    kiln_op_lines lines;
+    KILN_TRY(kiln_op_lines_read(args->arena, ops, &lines, err));
+    kiln_buf names;
+    kiln_buf_init(&names, args->arena);
+    for (size_t i = 0; i < lines.list.n; i++) {
+        if (strcmp(lines.list.v[i].name, args->pos[0]) == 0) {
+            *out = lines.list.v[i];
+            return KILN_OK;
+        }
+        kiln_buf_printf(&names, "%s%s", i > 0 ? ", " : "", lines.list.v[i].name);
+    }
+    return kiln_fail(err, KILN_ERR_ARG, "%s has no operator '%s'; there are %s", ops,
+                     args->pos[0], names.p);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    unsigned stages;
+    kiln_op_line line;
+    kiln_profile profile;
+    kiln_choose_options choose;
+    KILN_TRY(read_stages(args, &stages, err));
+    KILN_TRY(read_line(args, &line, err));
+    KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
+                              &profile, err));
+    KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
+                             kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
+    kiln_buf text, json;
+    kiln_json_writer w;
+    bool is_wrong = false;
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "op", line.name);
+    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, stages, &text, &w,
+                          &is_wrong, err));
+    kiln_json_end_object(&w);
+    kiln_buf_puts(&json, "\n");
+    const char *path = kiln_args_get(args, OPT_JSON, NULL);
+    if (path != NULL)
+        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
+    if (path == NULL || strcmp(path, "-") != 0)
+        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    *exit_code = is_wrong ? KILN_EXIT_CHECK : KILN_EXIT_OK;
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_explain = {
+    .name = "explain",
+    .summary = "show what became of one operator, down to its hot loop",
+    .usage = "--op LINE | --ops LIST NAME [options]",
+    .example = "  kiln explain --ops resnet18 C2\n"
+               "  kiln explain --op \"matmul mine m=64 k=128 n=96\" --stage program\n"
+               "  kiln explain --ops resnet18 C9 --profile aarch64 --stage assembly\n",
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

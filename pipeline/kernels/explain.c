@@ -1,0 +1,334 @@
+/* `kiln explain`: what became of one operator, at each step of the way, and how far it
+ * is from what the machine allows. */
+#include "pipeline/kernels/kernels_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MIX_WORDS = 64 };
+static const double measure_seconds = 0.3;
+
+const char *kiln_explain_stage_name(kiln_explain_stage s) {
+    static const char *const name[] = {
+        [KILN_EXPLAIN_SUMMARY] = "summary",       [KILN_EXPLAIN_KNOBS] = "knobs",
+        [KILN_EXPLAIN_EXPRESSION] = "expression", [KILN_EXPLAIN_SCHEDULE] = "schedule",
+        [KILN_EXPLAIN_LOWERED] = "lowered",       [KILN_EXPLAIN_PROGRAM] = "program",
+        [KILN_EXPLAIN_ASSEMBLY] = "assembly",
+    };
+    return name[s];
+}
+
+/* One operator, as far as it came. */
+typedef struct explain {
+    kiln_arena *arena;
+    const kiln_profile *profile;
+    kiln_op_work work;
+    kiln_kernel kernel;
+    kiln_hot_loops loops;
+    bool is_measured;
+    const char *not_measured; /* why */
+    kiln_verdict verdict;
+    kiln_timing timing;
+} explain;
+
+static bool needs(unsigned stages, kiln_explain_stage s) {
+    return (stages & 1U << s) != 0;
+}
+
+/* ---- texts ----------------------------------------------------------------------- */
+
+static void put_knobs(const explain *e, kiln_buf *out) {
+    const kiln_choice *c = &e->kernel.choice;
+    kiln_buf_printf(out, "template %s: %s\n%" PRIu64 " configurations\n", c->tmpl->name,
+                    c->tmpl->doc, c->space.size);
+    for (int k = 0; k < c->space.n; k++) {
+        const kiln_knob *knob = &c->space.knob[k];
+        kiln_buf_printf(out, "\n%s: %s\n  chosen ", knob->name, knob->doc);
+        kiln_knob_option_text(out, knob, c->config.option[k]);
+        kiln_buf_printf(out, " of %d:", knob->n);
+        for (int i = 0; i < knob->n; i++) {
+            kiln_buf_puts(out, " ");
+            kiln_knob_option_text(out, knob, i);
+        }
+        kiln_buf_puts(out, "\n");
+    }
+}
+
+static void put_expression(const explain *e, kiln_buf *out) {
+    const kiln_te_graph *te = &e->kernel.scheduled.te;
+    kiln_te_print(out, te->arg + te->n_inputs, te->n_args - te->n_inputs);
+}
+
+/* One line a stage, one a loop. */
+static void put_schedule(const kiln_schedule *s, kiln_buf *out) {
+    static const char *const kind[] = {
+        [KILN_LOOP_SERIAL] = "",
+        [KILN_LOOP_PARALLEL] = " parallel",
+        [KILN_LOOP_VECTORIZED] = " vectorized",
+        [KILN_LOOP_UNROLLED] = " unrolled",
+        [KILN_LOOP_THREAD] = " thread",
+        [KILN_LOOP_VTHREAD] = " vthread",
+    };
+    static const char *const scope[] = {[KILN_SCOPE_GLOBAL] = "global",
+                                        [KILN_SCOPE_LOCAL] = "local",
+                                        [KILN_SCOPE_REGISTER] = "register",
+                                        [KILN_SCOPE_SHARED] = "shared"};
+    for (size_t i = 0; i < s->stage.n; i++) {
+        const kiln_stage *st = s->stage.v[i];
+        kiln_buf_printf(out, "stage %s", st->te->name);
+        if (st->attach == KILN_ATTACH_INLINE) {
+            kiln_buf_puts(out, ", inlined\n");
+            continue;
+        }
+        if (st->attach == KILN_ATTACH_AT)
+            kiln_buf_printf(out, ", computed in stage %s at loop %s",
+                            st->at_stage->te->name, st->at_iter->name);
+        if (st->scope < KILN_SCOPE_TARGET)
+            kiln_buf_printf(out, ", in %s memory", scope[st->scope]);
+        kiln_buf_puts(out, st->is_output ? ", output\n" : "\n");
+        for (size_t k = 0; k < st->leaf.n; k++) {
+            const kiln_iter *x = st->leaf.v[k];
+            kiln_buf_printf(out, "  %s %s: %" PRId64 "%s\n",
+                            x->kind == KILN_ITER_REDUCE ? "reduce" : "for   ", x->name,
+                            x->extent, kind[x->loop]);
+        }
+    }
+}
+
+static kiln_status put_lowered(const explain *e, kiln_buf *out, kiln_err *err) {
+    const kiln_te_graph *te = &e->kernel.scheduled.te;
+    kiln_program *p;
+    KILN_TRY(kiln_lower(e->arena, e->kernel.scheduled.schedule, te->arg, te->n_args,
+                        te->n_inputs, e->kernel.program->name, &p, err));
+    kiln_program_print(out, p);
+    return KILN_OK;
+}
+
+/* ---- assembly -------------------------------------------------------------------- */
+
+typedef struct mix {
+    kiln_str word[MIX_WORDS];
+    int count[MIX_WORDS], n;
+} mix;
+
+/* Instructions are indented; labels and directives are not counted. */
+static void count_mix(kiln_str text, mix *m) {
+    kiln_str line;
+    while (kiln_str_cut(&text, '\n', &line)) {
+        if (line.n == 0 || (line.p[0] != ' ' && line.p[0] != '\t'))
+            continue;
+        line = kiln_str_trim(line);
+        if (line.n == 0 || line.p[0] == '.' || line.p[0] == '#')
+            continue;
+        kiln_str op = {line.p, 0};
+        while (op.n < line.n && line.p[op.n] != ' ' && line.p[op.n] != '\t')
+            op.n++;
+        int i = 0;
+        while (i < m->n && !kiln_str_eq(m->word[i], op))
+            i++;
+        if (i == m->n && m->n < MIX_WORDS) {
+            m->word[m->n] = op;
+            m->count[m->n++] = 0;
+        }
+        if (i < m->n)
+            m->count[i]++;
+    }
+}
+
+static kiln_str loop_text(const explain *e, const kiln_asm_loop *l) {
+    return kiln_text_lines(e->kernel.text.assembly, l->line_begin, l->line_end);
+}
+
+static void put_mix(const explain *e, const kiln_asm_loop *l, kiln_buf *out) {
+    mix m = {.n = 0};
+    count_mix(loop_text(e, l), &m);
+    for (int i = 0; i < m.n; i++) { /* most frequent first; few words */
+        int best = i;
+        for (int j = i + 1; j < m.n; j++)
+            if (m.count[j] > m.count[best])
+                best = j;
+        const kiln_str word = m.word[best];
+        const int count = m.count[best];
+        m.word[best] = m.word[i];
+        m.count[best] = m.count[i];
+        kiln_buf_printf(out, "%s%.*s %d", i > 0 ? ", " : "", KILN_STR_ARG(word), count);
+    }
+    kiln_buf_puts(out, "\n");
+}
+
+static void put_loop(const kiln_asm_loop *l, kiln_buf *out) {
+    kiln_buf_printf(out,
+                    "%d instructions: %d vector multiply-adds, %d vector loads, %d "
+                    "vector stores, %d spills\n",
+                    l->instructions, l->vector_fma, l->vector_loads, l->vector_stores,
+                    l->spills);
+}
+
+/* Every loop as hot as the hottest: partitioned loops have several such bodies. */
+static void put_assembly(const explain *e, kiln_buf *out) {
+    const kiln_hot_loops *h = &e->loops;
+    kiln_buf_printf(out, "# %zu innermost loops\n", h->n);
+    if (h->hot == NULL)
+        kiln_buf_printf(out, "%.*s", KILN_STR_ARG(e->kernel.text.assembly));
+    for (size_t i = 0; i < h->n; i++) {
+        const kiln_asm_loop *l = &h->loop[i];
+        if (l != h->hot && (l->vector_fma == 0 || l->vector_fma < h->hot->vector_fma))
+            continue;
+        kiln_buf_printf(out, "\n# loop %zu, lines %d to %d%s: ", i + 1, l->line_begin,
+                        l->line_end, l == h->hot ? ", the hottest" : "");
+        put_loop(l, out);
+        const kiln_str text = loop_text(e, l);
+        kiln_buf_printf(out, "%.*s\n", KILN_STR_ARG(text));
+    }
+}
+
+/* ---- summary --------------------------------------------------------------------- */
+
+static void put_arguments(const explain *e, kiln_buf *out) {
+    const kiln_te_graph *te = &e->kernel.scheduled.te;
+    for (size_t i = 0; i < te->n_args; i++) {
+        const kiln_value *v = te->arg_value[i];
+        kiln_buf_printf(out, "  %-8s %s: %s, %" PRId64 " bytes\n",
+                        i >= te->n_inputs ? "output"
+                        : v->data != NULL ? "constant"
+                                          : "input",
+                        v->name, kiln_type_text(e->arena, &te->arg_type[i]),
+                        kiln_type_bytes(&te->arg_type[i]));
+    }
+}
+
+static void put_time(const explain *e, kiln_buf *out) {
+    if (!e->is_measured) {
+        kiln_buf_printf(out, "not measured: %s\n", e->not_measured);
+        return;
+    }
+    const kiln_timing *t = &e->timing;
+    kiln_buf_printf(out,
+                    "output: %s%s (%" PRId64 " of %" PRId64
+                    " elements compared, worst error %.3g of its bound)\n",
+                    e->verdict.ok ? "right" : "WRONG: ", e->verdict.problem,
+                    e->verdict.n_checked, e->verdict.n_elems, e->verdict.worst);
+    kiln_buf_printf(out,
+                    "time: median %.4f ms (quartiles %.4f and %.4f, least %.4f), %.1f "
+                    "GFLOP/s, %.1f GB/s\n",
+                    t->median_ms, t->q1_ms, t->q3_ms, t->min_ms, t->gflops, t->gbs);
+    kiln_buf_printf(out,
+                    "peak: %.1f GFLOP/s (measured %.1f; %g vector multiply-adds x %.3f "
+                    "GHz); %.1f%% of it\n",
+                    t->peak.gflops, t->peak.measured_gflops, t->peak.fma_per_cycle,
+                    t->peak.clock_ghz, 100 * t->peak_share);
+    kiln_buf_printf(out, "roofline: bound by %s, %.4f ms at best; %.1f%% of it\n",
+                    t->bound, t->roofline_ms, 100 * t->roofline_ms / t->median_ms);
+}
+
+static void put_summary(const explain *e, kiln_buf *out) {
+    const kiln_kernel *k = &e->kernel;
+    const kiln_cost *c = &e->work.cost;
+    kiln_buf_printf(out, "%s\nworkload: %.*s\nanchor:   %.*s\n", e->work.name,
+                    KILN_STR_ARG(e->work.key), KILN_STR_ARG(e->work.anchor));
+    kiln_buf_printf(out, "profile:  %s (%s, %d-byte vectors, %d registers)\n",
+                    e->profile->name, e->profile->cpu, e->profile->vector_bytes,
+                    e->profile->vector_registers);
+    put_arguments(e, out);
+    kiln_buf_printf(
+        out, "work: %" PRId64 " flops, %" PRId64 " bytes, %.1f flops for each byte\n",
+        c->flops, c->bytes, (double)c->flops / (double)c->bytes);
+    kiln_buf_printf(out, "configuration (%s): ", kiln_origin_name(k->choice.origin));
+    kiln_config_json(out, k->choice.tmpl, &k->choice.space, &k->choice.config);
+    kiln_buf_printf(out,
+                    "\nkernel: %zu bytes of object, %zu of workspace, %zu of scratch; "
+                    "lowered in %.2f ms, compiled in %.1f ms\n",
+                    k->object.bytes.n, k->object.workspace_bytes,
+                    k->object.scratch_bytes, (double)k->lower_ns * 1e-6,
+                    (double)k->codegen_ns * 1e-6);
+    if (e->loops.hot != NULL) {
+        kiln_buf_puts(out, "hottest loop: ");
+        put_loop(e->loops.hot, out);
+        kiln_buf_printf(out, "  vector registers: %d of %d\n  instructions: ",
+                        e->loops.vector_registers, e->profile->vector_registers);
+        put_mix(e, e->loops.hot, out);
+        kiln_buf_printf(out, "spills in all loops that multiply and add: %d\n",
+                        e->loops.spills);
+    }
+    put_time(e, out);
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+static kiln_status put_stage(const explain *e, kiln_explain_stage s, kiln_buf *out,
+                             kiln_err *err) {
+    switch (s) {
+    case KILN_EXPLAIN_SUMMARY:
+        put_summary(e, out);
+        return KILN_OK;
+    case KILN_EXPLAIN_KNOBS:
+        put_knobs(e, out);
+        return KILN_OK;
+    case KILN_EXPLAIN_EXPRESSION:
+        put_expression(e, out);
+        return KILN_OK;
+    case KILN_EXPLAIN_SCHEDULE:
+        put_schedule(e->kernel.scheduled.schedule, out);
+        return KILN_OK;
+    case KILN_EXPLAIN_LOWERED:
+        return put_lowered(e, out, err);
+    case KILN_EXPLAIN_PROGRAM:
+        kiln_program_print(out, e->kernel.program);
+        return KILN_OK;
+    case KILN_EXPLAIN_ASSEMBLY:
+        put_assembly(e, out);
+        return KILN_OK;
+    case KILN_N_EXPLAIN_STAGES:
+        break;
+    }
+    return KILN_OK;
+}
+
+/* A profile of another machine is explained all the same, but for its time. */
+static kiln_status measure(explain *e, kiln_err *err) {
+    const kiln_status can = kiln_runs_here(e->profile, err);
+    if (can == KILN_ERR_UNSUPPORTED) {
+        e->not_measured = kiln_str_dup(e->arena, err->text);
+        kiln_err_clear(err);
+        return KILN_OK;
+    }
+    kiln_call call;
+    kiln_meter meter;
+    KILN_TRY(can);
+    KILN_TRY(kiln_kernel_load(e->arena, e->profile, &e->kernel, err));
+    KILN_TRY(kiln_call_new(e->arena, &e->kernel, 1, &call, err));
+    KILN_TRY(kiln_call_check(e->arena, &call, 1, &e->verdict, err));
+    KILN_TRY(kiln_meter_new(e->arena, e->profile, &meter, err));
+    e->is_measured = true;
+    return kiln_call_time(e->arena, &call, &meter, measure_seconds, &e->timing, err);
+}
+
+kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
+                         const kiln_choose_options *choose, unsigned stages,
+                         kiln_buf *text, kiln_json_writer *json, bool *is_wrong,
+                         kiln_err *err) {
+    explain e = {.arena = a, .profile = p};
+    kiln_choice choice;
+    KILN_TRY(kiln_op_work_make(a, line, &e.work, err));
+    KILN_TRY(kiln_choose(a, &e.work, p, choose, &choice, err));
+    KILN_TRY(kiln_kernel_make(a, &e.work, &choice, p, &e.kernel, err));
+    KILN_TRY(kiln_kernel_loops(a, &e.kernel, p, &e.loops, err));
+    if (needs(stages, KILN_EXPLAIN_SUMMARY))
+        KILN_TRY(measure(&e, err));
+    const bool is_alone = (stages & (stages - 1)) == 0;
+    for (int s = 0; s < KILN_N_EXPLAIN_STAGES; s++) {
+        if (!needs(stages, (kiln_explain_stage)s))
+            continue;
+        const char *name = kiln_explain_stage_name((kiln_explain_stage)s);
+        kiln_buf part;
+        kiln_buf_init(&part, a);
+        KILN_TRY(put_stage(&e, (kiln_explain_stage)s, &part, err));
+        if (!is_alone)
+            kiln_buf_printf(text, "%s== %s\n", text->n > 0 ? "\n" : "", name);
+        kiln_buf_add(text, part.p, part.n);
+        kiln_json_name(json, name);
+        kiln_json_put_string(json, kiln_buf_str(&part));
+    }
+    *is_wrong = e.is_measured && !e.verdict.ok;
+    return KILN_OK;
+}

@@ -1,0 +1,272 @@
+/* kiln bench and kiln explain from outside: exit codes, tables, JSON, refusals. KILN
+ * names the program; "@x" in an argument is a file that prepare() makes. */
+#include "tests/support/kiln_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ARGS = 12 };
+
+typedef struct row {
+    const char *name;
+    const char *arg[MAX_ARGS];
+    int code;
+    const char *out, *err; /* parts of the streams; NULL: nothing is asked */
+} row;
+
+#define SMALL "matmul small m=8 k=5 n=6"
+
+static row rows[] = {
+    {"bench_has_an_example", {"bench", "--help"}, 0, "example:\n", NULL},
+    {"explain_has_an_example", {"explain", "--help"}, 0, "example:\n", NULL},
+    {"bench_asks_what",
+     {"bench"},
+     2,
+     NULL,
+     "say what to measure, by --ops LIST or by --op LINE"},
+    {"bench_asks_for_one_thing",
+     {"bench", "--ops", "gemm", "--op", SMALL},
+     2,
+     NULL,
+     "say what to measure, by --ops LIST or by --op LINE"},
+    {"bench_measures_one",
+     {"bench", "--op", SMALL, "--seconds", "0"},
+     0,
+     "1 measured, 0 wrong, 0 refused",
+     NULL},
+    {"bench_prints_json_and_nothing_else",
+     {"bench", "--op", SMALL, "--seconds", "0", "--json", "-"},
+     0,
+     "\"wrong\": 0",
+     NULL},
+    {"bench_reads_a_file_and_filters",
+     {"bench", "--ops", "@ops.txt", "--filter", "first", "--seconds", "0"},
+     0,
+     "1 measured, 0 wrong, 0 refused",
+     NULL},
+    {"bench_refuses_a_filter_that_leaves_nothing",
+     {"bench", "--ops", "gemm", "--filter", "C7"},
+     2,
+     NULL,
+     "no operator's name contains 'C7'"},
+    {"bench_refuses_a_bad_line",
+     {"bench", "--ops", "@bad.txt"},
+     3,
+     NULL,
+     "conv has no key 'stride'"},
+    {"bench_refuses_an_unknown_list",
+     {"bench", "--ops", "resnet19"},
+     4,
+     NULL,
+     "resnet19"},
+    {"bench_counts_what_has_no_kernel",
+     {"bench", "--ops", "@refused.txt", "--seconds", "0"},
+     1,
+     "1 measured, 0 wrong, 1 refused",
+     NULL},
+    {"bench_takes_a_configuration",
+     {"bench", "--op", SMALL, "--config-file", "@good.json", "--seconds", "0"},
+     0,
+     " file ",
+     NULL},
+    {"bench_refuses_a_configuration_with_its_options",
+     {"bench", "--op", SMALL, "--config-file", "@bad.json", "--seconds", "0"},
+     2,
+     NULL,
+     "while choosing a configuration for 'small'"},
+    {"bench_refuses_what_is_no_list",
+     {"bench", "--op", SMALL, "--config-file", "@object.json"},
+     3,
+     NULL,
+     "a list of configurations was expected"},
+    {"bench_refuses_an_unknown_template",
+     {"bench", "--op", SMALL, "--template", "magic"},
+     2,
+     NULL,
+     "there is no template 'magic'; those that fit 'small' are: "},
+    {"bench_refuses_another_machines_profile",
+     {"bench", "--op", SMALL, "--profile", "aarch64"},
+     3,
+     NULL,
+     "profile 'aarch64' does not run on this machine"},
+    {"bench_refuses_no_threads",
+     {"bench", "--op", SMALL, "--threads", "0"},
+     2,
+     NULL,
+     "--threads must be a number of at least 1, is '0'"},
+    {"bench_refuses_seconds",
+     {"bench", "--op", SMALL, "--seconds", "-1"},
+     2,
+     NULL,
+     "--seconds must be a number from 0 to 3600, is '-1'"},
+    {"explain_sums_up",
+     {"explain", "--op", SMALL},
+     0,
+     "workload: matmul(%0: f32[8,5], %1: const f32[5,6]) -> %2",
+     NULL},
+    {"explain_checks_the_output", {"explain", "--op", SMALL}, 0, "output: right", NULL},
+    {"explain_shows_the_expression",
+     {"explain", "--op", SMALL, "--stage", "expression"},
+     0,
+     "= sum(",
+     NULL},
+    {"explain_shows_loops_before_passes",
+     {"explain", "--op", SMALL, "--stage", "lowered"},
+     0,
+     "for ",
+     NULL},
+    {"explain_shows_the_program",
+     {"explain", "--op", SMALL, "--stage", "program"},
+     0,
+     "program ",
+     NULL},
+    {"explain_shows_the_schedule",
+     {"explain", "--op", SMALL, "--stage", "schedule"},
+     0,
+     "matmul",
+     NULL},
+    {"explain_shows_hot_loops",
+     {"explain", "--ops", "gemm", "M1", "--stage", "assembly"},
+     0,
+     "the hottest: ",
+     NULL},
+    {"explain_lists_knobs",
+     {"explain", "--op", SMALL, "--knobs"},
+     0,
+     "  chosen ",
+     NULL},
+    {"explain_makes_code_for_other_machines",
+     {"explain", "--op", SMALL, "--profile", "aarch64"},
+     0,
+     "not measured: profile 'aarch64' does not run on this machine",
+     NULL},
+    {"explain_prints_json",
+     {"explain", "--op", SMALL, "--stage", "program", "--stage", "knobs", "--json",
+      "-"},
+     0,
+     "\"program\": \"",
+     NULL},
+    {"explain_asks_what",
+     {"explain"},
+     2,
+     NULL,
+     "say what to explain, by --op LINE or by --ops LIST NAME"},
+    {"explain_names_what_a_list_has",
+     {"explain", "--ops", "gemm", "M9"},
+     2,
+     NULL,
+     "gemm has no operator 'M9'; there are M1, M2, "},
+    {"explain_refuses_a_stage",
+     {"explain", "--op", SMALL, "--stage", "magic"},
+     2,
+     NULL,
+     "--stage must be summary, expression, schedule, lowered, program, assembly, knobs "
+     "or all, is 'magic'"},
+};
+
+static const struct file {
+    const char *name, *text;
+} files[] = {
+    {"bad.txt", "conv x h=8 ic=1 oc=1 k=3 stride=2\n"},
+    {"refused.txt", "det x in=f32[3,3]\nmatmul y m=3 k=3 n=3\n"},
+    {"bad.json", "[{\"op\": \"small\", \"template\": \"generic\", \"config\": "
+                 "{\"speed\": 11}}]"},
+    {"object.json", "{}"},
+};
+
+typedef struct fixture {
+    kiln_arena arena;
+    const char *dir;
+} fixture;
+
+static void write_text(const fixture *f, const char *name, kiln_str text) {
+    kiln_err err = {0};
+    kiln_arena a = {0};
+    kiln_assert_status_ok(
+        kiln_file_write(kiln_path_join(&a, f->dir, name), text.p, text.n, &err), &err);
+    kiln_arena_fini(&a);
+}
+
+static kiln_process_result run(fixture *f, const char *const *arg) {
+    const char *argv[MAX_ARGS + 2] = {getenv("KILN")};
+    kiln_err err = {0};
+    kiln_process_result result;
+    for (int i = 0; i < MAX_ARGS && arg[i] != NULL; i++)
+        argv[i + 1] =
+            arg[i][0] == '@' ? kiln_path_join(&f->arena, f->dir, arg[i] + 1) : arg[i];
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
+    kiln_assert_status_ok(kiln_process_run(&f->arena, &o, &result, &err), &err);
+    assert_int_equal(result.end, KILN_PROCESS_EXITED);
+    return result;
+}
+
+/* The configuration that the program chose itself, as a file to give it. */
+static void write_good_configuration(fixture *f) {
+    static const char *const arg[MAX_ARGS] = {"bench", "--op",   SMALL, "--seconds",
+                                              "0",     "--json", "-"};
+    const kiln_process_result r = run(f, arg);
+    const char *begin = strstr(r.out.p, "\"config\": {");
+    assert_non_null(begin);
+    const char *end = strchr(begin, '}');
+    const char *tmpl = strstr(r.out.p, "\"template\": ");
+    assert_true(end != NULL && tmpl != NULL);
+    const char *tmpl_end = strchr(tmpl, ',');
+    kiln_buf out;
+    kiln_buf_init(&out, &f->arena);
+    kiln_buf_printf(&out, "[{\"op\": \"small\", %.*s, %.*s}]", (int)(tmpl_end - tmpl),
+                    tmpl, (int)(end + 1 - begin), begin);
+    write_text(f, "good.json", kiln_buf_str(&out));
+}
+
+static fixture shared;
+
+static int prepare(void **state) {
+    (void)state;
+    kiln_arena_init(&shared.arena);
+    shared.dir = kiln_test_dir();
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        write_text(&shared, files[i].name, kiln_str_from(files[i].text));
+    write_text(
+        &shared, "ops.txt",
+        KILN_STR_LIT("# two\nmatmul first m=8 k=5 n=6\nrelu second in=f32[9]\n"));
+    if (getenv("KILN") != NULL)
+        write_good_configuration(&shared);
+    return 0;
+}
+
+static int clean_up(void **state) {
+    (void)state;
+    kiln_arena_fini(&shared.arena);
+    return 0;
+}
+
+static void check_program(void **state) {
+    const row *r = *state;
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    const kiln_process_result result = run(&shared, r->arg);
+    if (result.code != r->code)
+        print_error("stdout: %.*s\nstderr: %.*s\n", KILN_STR_ARG(result.out),
+                    KILN_STR_ARG(result.err));
+    assert_int_equal(result.code, r->code);
+    if (r->out != NULL && strstr(result.out.p, r->out) == NULL)
+        fail_msg("stdout must hold '%s', is: %s", r->out, result.out.p);
+    if (r->err != NULL && strstr(result.err.p, r->err) == NULL)
+        fail_msg("stderr must hold '%s', is: %s", r->err, result.err.p);
+    if (r->out != NULL && r->out[0] == '"') {
+        const kiln_json *doc = NULL;
+        kiln_err err = {0};
+        kiln_assert_status_ok(
+            kiln_json_parse(&shared.arena, result.out, "standard output", &doc, &err),
+            &err);
+    }
+}
+
+int main(void) {
+    enum { N_ROWS = sizeof rows / sizeof rows[0] };
+    static struct CMUnitTest tests[N_ROWS];
+    for (size_t i = 0; i < N_ROWS; i++)
+        tests[i] =
+            (struct CMUnitTest){rows[i].name, check_program, NULL, NULL, &rows[i]};
+    return cmocka_run_group_tests(tests, prepare, clean_up);
+}
