@@ -177,6 +177,9 @@ void kiln_narrow(const kiln_wide *w, void *data);
 void kiln_wide_round(kiln_wide *w);
 /* One integer wrapped to the dtype's range, as a native cast would. */
 int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v);
+/* An integer (u64 as its bits) on its way to a float dtype: a double that rounds to it
+ * as the integer itself does. */
+double kiln_f64_from_int(kiln_dtype from, kiln_dtype to, int64_t v);
 /* One double rounded to a float dtype. */
 double kiln_round_f64(kiln_dtype dtype, double v);
 

@@ -103,3 +103,24 @@ double kiln_round_f64(kiln_dtype dtype, double v) {
     kiln_wide_round(&w);
     return v;
 }
+
+/* Integers of more than 53 bits on their way to a narrower float: the last bit kept
+ * tells whether bits were lost (rounding to odd; Boldo, Melquiond, 2008), so that the
+ * rounding that follows is the only one. */
+static double widen_to_odd(int64_t x, kiln_dtype dtype) {
+    const bool is_negative = dtype != KILN_U64 && x < 0;
+    uint64_t m = is_negative ? 0 - (uint64_t)x : (uint64_t)x;
+    int shift = 0;
+    while (m >> shift >= UINT64_C(1) << 53)
+        shift++;
+    const uint64_t lost = m & ((UINT64_C(1) << shift) - 1);
+    if (lost != 0)
+        m = (m - lost) | UINT64_C(1) << shift;
+    return is_negative ? -(double)m : (double)m;
+}
+
+double kiln_f64_from_int(kiln_dtype from, kiln_dtype to, int64_t v) {
+    if (to == KILN_F64)
+        return from == KILN_U64 ? (double)(uint64_t)v : (double)v;
+    return widen_to_odd(v, from);
+}

@@ -166,8 +166,7 @@ static kiln_lanes eval_cast(kiln_interp *in, const kiln_expr *e, const bool *mas
                            : kiln_interp_float_to_int(e->dtype, x.f[k]);
         else if (out.f != NULL)
             out.f[k] =
-                kiln_round_f64(e->dtype, x.dtype == KILN_U64 ? (double)(uint64_t)x.i[k]
-                                                             : (double)x.i[k]);
+                kiln_round_f64(e->dtype, kiln_f64_from_int(x.dtype, e->dtype, x.i[k]));
         else
             out.i[k] =
                 e->dtype == KILN_BOOL ? x.i[k] != 0 : kiln_wrap_i64(e->dtype, x.i[k]);
@@ -201,6 +200,31 @@ static kiln_lanes eval_dot4(kiln_interp *in, const kiln_expr *e) {
     return out;
 }
 
+static void call_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *arg, int k,
+                      kiln_lanes *out) {
+    double x[3] = {0, 0, 0}, v;
+    int64_t n[3] = {0, 0, 0}, w = 0;
+    for (int i = 0; i < e->n_arg; i++) {
+        if (arg[i].f != NULL)
+            x[i] = arg[i].f[k];
+        else
+            n[i] = arg[i].i[k];
+    }
+    if (arg[0].f != NULL) {
+        v = kiln_intrin_eval(e->u.intrin, x);
+        w = out->f == NULL && v != 0; /* isnan */
+        if (out->f != NULL)
+            out->f[k] = kiln_round_f64(e->dtype, v);
+    } else if (!kiln_intrin_eval_int(e->u.intrin, arg[0].dtype, n, &w)) {
+        in->status =
+            kiln_fail(in->err, KILN_ERR_ARG, "intrinsic '%s' has no meaning for %s%s",
+                      kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(arg[0].dtype),
+                      where(in));
+    }
+    if (out->f == NULL)
+        out->i[k] = w;
+}
+
 static kiln_lanes eval_call(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     kiln_lanes arg[3];
@@ -210,18 +234,9 @@ static kiln_lanes eval_call(kiln_interp *in, const kiln_expr *e, const bool *mas
         return eval_dot4(in, e);
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_interp_eval(in, e->arg[i], mask);
-    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
-        double x[3] = {0, 0, 0};
-        if (!is_on(mask, k))
-            continue;
-        for (int i = 0; i < e->n_arg; i++)
-            x[i] = arg[i].f != NULL ? arg[i].f[k] : (double)arg[i].i[k];
-        const double v = kiln_intrin_eval(e->u.intrin, x);
-        if (out.f != NULL)
-            out.f[k] = kiln_round_f64(e->dtype, v);
-        else
-            out.i[k] = kiln_wrap_i64(e->dtype, (int64_t)v);
-    }
+    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
+        if (is_on(mask, k))
+            call_lane(in, e, arg, k, &out);
     return out;
 }
 

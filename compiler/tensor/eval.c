@@ -122,7 +122,7 @@ static scalar eval_cast(evaluation *v, const kiln_expr *e) {
     if (is_float(e->arg[0]))
         out = (scalar){.f = x.f, .i = is_float(e) ? 0 : to_int(e->dtype, x.f)};
     else if (is_float(e))
-        out.f = e->arg[0]->dtype == KILN_U64 ? (double)(uint64_t)x.i : (double)x.i;
+        out.f = kiln_f64_from_int(e->arg[0]->dtype, e->dtype, x.i);
     else
         out.i = e->dtype == KILN_BOOL ? x.i != 0 : kiln_wrap_i64(e->dtype, x.i);
     if (is_float(e)) /* a cast rounds, wherever it stands */
@@ -148,12 +148,23 @@ static scalar eval_bitcast(evaluation *v, const kiln_expr *e) {
 
 static scalar eval_call(evaluation *v, const kiln_expr *e) {
     double x[3] = {0, 0, 0};
+    int64_t k[3] = {0, 0, 0};
+    scalar out = {0, 0};
     for (int i = 0; i < e->n_arg; i++) {
         const scalar s = eval(v, e->arg[i]);
-        x[i] = is_float(e->arg[i]) ? s.f : (double)s.i;
+        x[i] = s.f;
+        k[i] = s.i;
     }
-    const double f = kiln_intrin_eval(e->u.intrin, x);
-    const scalar out = {.f = f, .i = is_float(e) ? 0 : (int64_t)f};
+    if (is_float(e->arg[0])) {
+        out.f = kiln_intrin_eval(e->u.intrin, x);
+        out.i = is_float(e) ? 0 : out.f != 0; /* isnan */
+    } else if (!kiln_intrin_eval_int(e->u.intrin, e->arg[0]->dtype, k, &out.i) &&
+               v->status == KILN_OK) {
+        v->status = kiln_fail(v->err, KILN_ERR_ARG,
+                              "stage '%s': intrinsic '%s' has no meaning for %s",
+                              v->now->name, kiln_intrin_get(e->u.intrin)->name,
+                              kiln_dtype_name(e->arg[0]->dtype));
+    }
     return rounded(v, e, out);
 }
 

@@ -97,8 +97,12 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
     case KILN_EXPR_DIV:
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
-        if (y == 0 || (y == -1 && !is_u64 && x == INT64_MIN))
+        if (y == 0)
             return false;
+        if (y == -1 && !is_u64) { /* the smallest wraps */
+            *out = kind == KILN_EXPR_FLOORMOD ? 0 : (int64_t)(0 - ux);
+            break;
+        }
         if (is_u64)
             *out = (int64_t)(kind == KILN_EXPR_FLOORMOD ? ux % uy : ux / uy);
         else if (kind == KILN_EXPR_DIV)

@@ -26,8 +26,9 @@ typedef enum kiln_expr_kind {
     KILN_EXPR_ADD,
     KILN_EXPR_SUB,
     KILN_EXPR_MUL,
-    KILN_EXPR_DIV, /* floats: true division; integers: truncating, division by zero is
-                      the caller's fault */
+    KILN_EXPR_DIV, /* floats: true division; integers: truncating; the smallest by -1
+                      wraps; by zero is the caller's fault: interpreters fail, generated
+                      code gives any number */
     KILN_EXPR_FLOORDIV, /* integers */
     KILN_EXPR_FLOORMOD, /* integers: has the sign of the divisor */
     KILN_EXPR_MIN,      /* floats: NaN when either is (as numpy and ONNX) */
@@ -84,6 +85,9 @@ const kiln_intrin_info *kiln_intrin_get(kiln_intrin i);
 bool kiln_intrin_find(kiln_str name, kiln_intrin *out);
 /* Its meaning in double (the interpreter rounds to the dtype). */
 double kiln_intrin_eval(kiln_intrin i, const double *arg);
+/* Its meaning for integers, exact, wrapped to the dtype; false where it has none. */
+bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
+                          int64_t *out);
 
 /* A reduction axis or a compute axis of a tensor expression: [0, extent). */
 typedef struct kiln_axis {

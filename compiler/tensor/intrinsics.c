@@ -54,6 +54,8 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return floor(x);
     case KILN_INTRIN_fma:
         return fma(x, arg[1], arg[2]);
+    case KILN_INTRIN_fmod:
+        return fmod(x, arg[1]);
     case KILN_INTRIN_isnan:
         return isnan(x);
     case KILN_INTRIN_log:
@@ -88,4 +90,43 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     }
     KILN_ASSERT(false, "intrinsic %d is not in the table", (int)i);
     return 0;
+}
+
+/* By squaring; a negative power is cut towards zero. */
+static int64_t int_pow(kiln_dtype dtype, int64_t x, int64_t y) {
+    uint64_t power = 1, base = (uint64_t)x;
+    if (dtype != KILN_U64 && y < 0)
+        return x == 1 || x == -1 ? (y % 2 == 0 ? 1 : x) : 0;
+    for (uint64_t e = (uint64_t)y; e != 0; e >>= 1) {
+        if ((e & 1) != 0)
+            power *= base;
+        base *= base;
+    }
+    return (int64_t)power;
+}
+
+bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
+                          int64_t *out) {
+    const int64_t x = arg[0];
+    switch ((int)i) {
+    case KILN_INTRIN_abs:
+        *out = dtype != KILN_U64 && x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+        break;
+    case KILN_INTRIN_ceil:
+    case KILN_INTRIN_floor:
+    case KILN_INTRIN_round:
+    case KILN_INTRIN_trunc:
+        *out = x;
+        break;
+    case KILN_INTRIN_isnan:
+        *out = 0;
+        break;
+    case KILN_INTRIN_pow:
+        *out = int_pow(dtype, x, arg[1]);
+        break;
+    default: /* of floats alone */
+        return false;
+    }
+    *out = kiln_wrap_i64(dtype, *out);
+    return true;
 }

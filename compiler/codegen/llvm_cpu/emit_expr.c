@@ -260,6 +260,30 @@ static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
     return int_compare(g, e, x, y);
 }
 
+/* By zero there is no quotient, whoever asks: but no trap either, also in lanes that
+ * are off and may hold anything. */
+static LLVMValueRef safe_divisor(kiln_cg *g, const kiln_expr *e, LLVMValueRef y) {
+    int64_t d = 0;
+    if (kiln_x_is_int(e->arg[1], &d) && d != 0)
+        return y;
+    const LLVMTypeRef t = kiln_cg_value_type(g, e->dtype);
+    return LLVMBuildSelect(
+        g->b, LLVMBuildICmp(g->b, LLVMIntEQ, y, LLVMConstNull(LLVMTypeOf(y)), ""),
+        kiln_cg_int(g, t, 1, e->lanes), y, "");
+}
+
+/* A count that is too large is the caller's fault: taken modulo the bits, it is at
+ * least a number. */
+static LLVMValueRef safe_count(kiln_cg *g, const kiln_expr *e, LLVMValueRef y) {
+    const int bits = 8 * (int)kiln_dtype_bytes(e->dtype);
+    int64_t n = 0;
+    if (kiln_x_is_int(e->arg[1], &n) && n >= 0 && n < bits)
+        return y;
+    return LLVMBuildAnd(
+        g->b, y, kiln_cg_int(g, kiln_cg_value_type(g, e->dtype), bits - 1, e->lanes),
+        "");
+}
+
 static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const kiln_dtype d = e->arg[0]->dtype;
     if (is_float(d)) {
@@ -274,23 +298,41 @@ static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mas
     }
     const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
     LLVMValueRef y = kiln_cg_expr(g, e->arg[1], mask);
-    int64_t v = 0;
-    /* A lane that is off may hold zero, and the machine traps. */
-    if (mask != NULL && e->lanes > 1 && !kiln_x_is_int(e->arg[1], &v) &&
-        (e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
-         e->kind == KILN_EXPR_FLOORMOD))
-        y = LLVMBuildSelect(
-            g->b, mask, y, kiln_cg_int(g, kiln_cg_value_type(g, e->dtype), 1, e->lanes),
-            "");
+    if (e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
+        e->kind == KILN_EXPR_FLOORMOD)
+        y = safe_divisor(g, e, y);
+    else if (e->kind == KILN_EXPR_SHL || e->kind == KILN_EXPR_SHR)
+        y = safe_count(g, e, y);
     return int_binary(g, e, x, y);
 }
 
 /* ---- conversion ------------------------------------------------------------------ */
 
+/* Of more than 53 bits the lowest 11 become one, which tells whether there were any
+ * (rounding to odd): the rounding that follows is then the only one. */
+static LLVMValueRef fit_in_double(kiln_cg *g, bool sign, LLVMValueRef x, int lanes) {
+    const LLVMValueRef low =
+        LLVMBuildAnd(g->b, x, kiln_cg_int(g, g->i64, 0x7FF, lanes), "");
+    const LLVMValueRef sticky = LLVMBuildSelect(
+        g->b, LLVMBuildICmp(g->b, LLVMIntNE, low, LLVMConstNull(LLVMTypeOf(x)), ""),
+        kiln_cg_int(g, g->i64, 0x800, lanes), LLVMConstNull(LLVMTypeOf(x)), "");
+    const LLVMValueRef odd =
+        LLVMBuildOr(g->b, LLVMBuildSub(g->b, x, low, ""), sticky, "");
+    const int64_t most = (int64_t)1 << 53;
+    const LLVMValueRef shifted =
+        sign ? LLVMBuildAdd(g->b, x, kiln_cg_int(g, g->i64, most, lanes), "") : x;
+    const LLVMValueRef fits =
+        LLVMBuildICmp(g->b, LLVMIntULE, shifted,
+                      kiln_cg_int(g, g->i64, sign ? 2 * most : most, lanes), "");
+    return LLVMBuildSelect(g->b, fits, x, odd, "");
+}
+
 static LLVMValueRef int_to_float(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
     const bool sign = is_signed(e->arg[0]->dtype);
     const LLVMTypeRef t = kiln_cg_vector(
         is_half(e->dtype) ? g->f64 : kiln_cg_value_type(g, e->dtype), e->lanes);
+    if (is_half(e->dtype) && kiln_dtype_bytes(e->arg[0]->dtype) == 8)
+        x = fit_in_double(g, sign, x, e->lanes);
     const LLVMValueRef v =
         sign ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
     if (!is_half(e->dtype))

@@ -3,12 +3,15 @@
 
 #include "compiler/codegen/llvm_cpu/math.h"
 
-static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
+static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e,
+                                 const LLVMValueRef *arg) {
+    const LLVMValueRef x = arg[0];
+    const bool is_signed = kiln_dtype_get(e->dtype)->is_signed;
     const LLVMValueRef negative =
         LLVMBuildICmp(g->b, LLVMIntSLT, x, LLVMConstNull(LLVMTypeOf(x)), "");
     switch ((int)e->u.intrin) {
     case KILN_INTRIN_abs:
-        return kiln_dtype_get(e->dtype)->is_signed
+        return is_signed
                    ? LLVMBuildSelect(g->b, negative, LLVMBuildNeg(g->b, x, ""), x, "")
                    : x;
     case KILN_INTRIN_ceil:
@@ -16,6 +19,8 @@ static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef x)
     case KILN_INTRIN_round:
     case KILN_INTRIN_trunc:
         return x;
+    case KILN_INTRIN_pow:
+        return kiln_cg_math_int_pow(g, x, arg[1], is_signed, e->lanes);
     }
     kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
                  "intrinsic '%s' is not generated for %s; cast to f32 first",
@@ -111,6 +116,8 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
     case KILN_INTRIN_sin:
     case KILN_INTRIN_tan:
         return kiln_cg_math_trig(g, e->u.intrin, arg[0], e->lanes);
+    case KILN_INTRIN_fmod:
+        return kiln_cg_math_fmod(g, arg[0], arg[1], e->lanes);
     case KILN_INTRIN_pow:
         return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
     case KILN_INTRIN_dot4:
@@ -128,7 +135,7 @@ LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *ar
     if (!kiln_dtype_is_float(from)) {
         if (e->u.intrin == KILN_INTRIN_isnan)
             return LLVMConstNull(kiln_cg_vector(g->i1, e->lanes));
-        return integer_call(g, e, arg[0]);
+        return integer_call(g, e, arg);
     }
     const LLVMValueRef v = float_call(g, e, arg);
     return kiln_dtype_is_float(e->dtype) ? kiln_cg_round(g, e->dtype, v, e->lanes) : v;

@@ -38,6 +38,12 @@ LLVMValueRef kiln_cg_math_asin(const kiln_cg *g, LLVMValueRef x, int lanes);
 LLVMValueRef kiln_cg_math_acos(const kiln_cg *g, LLVMValueRef x, int lanes);
 LLVMValueRef kiln_cg_math_atan(const kiln_cg *g, LLVMValueRef x, int lanes);
 
+/* ---- math_loops.c */
+LLVMValueRef kiln_cg_math_fmod(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y,
+                               int lanes);
+LLVMValueRef kiln_cg_math_int_pow(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y,
+                                  bool is_signed, int lanes);
+
 /* ---- math_hyperbolic.c */
 LLVMValueRef kiln_cg_math_sinh(const kiln_cg *g, LLVMValueRef x, int lanes);
 LLVMValueRef kiln_cg_math_cosh(const kiln_cg *g, LLVMValueRef x, int lanes);

@@ -20,26 +20,10 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return KILN_OK;
 }
 
-/* Integers of more than 53 bits on their way to a narrower float: the last bit kept
- * tells whether bits were lost (rounding to odd; Boldo, Melquiond, 2008), so that the
- * driver's rounding is the only one. */
-static double widen_to_odd(int64_t x, kiln_dtype dtype) {
-    const bool is_negative = dtype != KILN_U64 && x < 0;
-    uint64_t m = is_negative ? 0 - (uint64_t)x : (uint64_t)x;
-    int shift = 0;
-    while (m >> shift >= UINT64_C(1) << 53)
-        shift++;
-    const uint64_t lost = m & ((UINT64_C(1) << shift) - 1);
-    if (lost != 0)
-        m = (m - lost) | UINT64_C(1) << shift;
-    return is_negative ? -(double)m : (double)m;
-}
-
 static double to_float(const kiln_wide *x, int64_t at, kiln_dtype to) {
     if (x->f != NULL)
         return x->f[at];
-    return to == KILN_F64 ? kiln_f64_from_i(x->i[at], x->type.dtype)
-                          : widen_to_odd(x->i[at], x->type.dtype);
+    return kiln_f64_from_int(x->type.dtype, to, x->i[at]);
 }
 
 static int64_t to_int(const kiln_wide *x, int64_t at, kiln_dtype to) {

@@ -17,9 +17,10 @@ typedef struct dtype_row {
 } dtype_row;
 
 static dtype_row rows[] = {
-    {"f32", KILN_F32}, {"f16", KILN_F16}, {"bf16", KILN_BF16}, {"f64", KILN_F64},
-    {"i8", KILN_I8},   {"u8", KILN_U8},   {"i16", KILN_I16},   {"u16", KILN_U16},
-    {"i32", KILN_I32}, {"u32", KILN_U32}, {"i64", KILN_I64},   {"u64", KILN_U64},
+    {"f32", KILN_F32},   {"f16", KILN_F16}, {"bf16", KILN_BF16}, {"f64", KILN_F64},
+    {"i8", KILN_I8},     {"u8", KILN_U8},   {"i16", KILN_I16},   {"u16", KILN_U16},
+    {"i32", KILN_I32},   {"u32", KILN_U32}, {"i64", KILN_I64},   {"u64", KILN_U64},
+    {"bool", KILN_BOOL},
 };
 
 typedef struct draw {
@@ -84,9 +85,6 @@ static const kiln_expr *guarded_division(draw *d, const kiln_expr *x,
     const kiln_expr *zero =
         kiln_x_broadcast(d->a, kiln_x_int(d->a, d->dtype, 0), d->lanes);
     const kiln_expr *one = kiln_x_int(d->a, d->dtype, 1);
-    /* 64-bit: the interpreter itself has no quotient of the smallest number by -1 */
-    if (d->dtype == KILN_I64)
-        y = kiln_x_binary(d->a, KILN_EXPR_MAX, y, kiln_x_int(d->a, d->dtype, 0));
     const kiln_expr *q = kiln_x_binary(d->a, kinds[pick(d, 3)], x, y);
     return kiln_x_select(d->a, kiln_x_binary(d->a, KILN_EXPR_NE, y, zero), q,
                          kiln_x_broadcast(d->a, one, d->lanes));
@@ -98,6 +96,15 @@ static const kiln_expr *draw_shuffle(draw *d, int depth) {
     for (int i = 0; i < d->lanes; i++)
         lane[i] = pick(d, 2 * d->lanes);
     return kiln_x_shuffle(d->a, arg, 2, lane, d->lanes);
+}
+
+static const kiln_expr *draw_logic(draw *d, int depth) {
+    static const kiln_expr_kind kinds[] = {KILN_EXPR_AND, KILN_EXPR_OR, KILN_EXPR_XOR,
+                                           KILN_EXPR_EQ, KILN_EXPR_NE};
+    const kiln_expr *x = draw_value(d, depth);
+    if (pick(d, 4) == 0)
+        return kiln_x_not(d->a, x);
+    return kiln_x_binary(d->a, kinds[pick(d, 5)], x, draw_value(d, depth));
 }
 
 static const kiln_expr *draw_binary(draw *d, int depth) {
@@ -148,7 +155,8 @@ static const kiln_expr *draw_value(draw *d, int depth) {
                         draw_value(d, depth - 1));
         return kiln_x_cast(d->a, d->dtype, x);
     default:
-        return draw_binary(d, depth - 1);
+        return d->dtype == KILN_BOOL ? draw_logic(d, depth - 1)
+                                     : draw_binary(d, depth - 1);
     }
 }
 
