@@ -1,7 +1,7 @@
 /* Power (ONNX Pow 15), both operands of one dtype; floats as C's pow (C17 F.10.4.4).
  * Integers wrap; a negative exponent gives the quotient 1 / x^-y cut towards zero, and
  * 0 where x is 0. 16 ulp: exp(y * log(x)) with a logarithm in extended precision. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 
 #include <math.h>
 
@@ -26,17 +26,20 @@ static int64_t i2(int64_t x, int64_t y, const kiln_attr *attr, kiln_dtype dtype)
     return (int64_t)power;
 }
 
+static const kiln_expr *x2(kiln_arena *a, const kiln_expr *x, const kiln_expr *y,
+                           const kiln_attr *attr) {
+    const kiln_expr *arg[2] = {x, y};
+    (void)attr;
+    return kiln_x_call(a, KILN_INTRIN_pow, arg);
+}
+
 const kiln_op_def kiln_op_pow = {
-    .n_in_min = 2,
-    .n_in_max = 2,
-    .in_names = kiln_names_xy,
-    KILN_ROW_ELEMENTWISE,
-    .infer = kiln_infer_binary,
-    .eval_ref = kiln_eval_binary,
+    KILN_ROW_BINARY,
     .name = "pow",
     .doc = "x^y",
     .dtypes = KILN_DT_NUMBER,
     .error_bound = kiln_bound_ulp_16,
     .f2 = f2,
     .i2 = i2,
+    .x2 = x2,
 };

@@ -120,7 +120,7 @@ static row rows[] = {
     {"remainder_has_the_divisors_sign", mod_of_negative, "2"},
     {"division_cuts", cut_of_negative, "-3"},
     {"division_by_zero_stays", by_zero, "1 // 0"},
-    {"quotient_that_overflows_stays", least_by_minus_one, "-9223372036854775808/-1"},
+    {"quotient_that_overflows_wraps", least_by_minus_one, "-9223372036854775808"},
     {"integers_wrap_in_their_dtype", wraps, "i8(-128)"},
     {"u64_is_ordered_unsigned", unsigned_order, "true"},
     {"right_shift_keeps_the_sign", arithmetic_shift, "-1"},
