@@ -108,8 +108,9 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
         else if (kind == KILN_EXPR_DIV)
             *out = x / y;
         else
-            *out =
-                kind == KILN_EXPR_FLOORDIV ? floor_div(x, y) : x - floor_div(x, y) * y;
+            *out = kind == KILN_EXPR_FLOORDIV
+                       ? floor_div(x, y)
+                       : (int64_t)(ux - (uint64_t)floor_div(x, y) * uy);
         break;
     case KILN_EXPR_MIN:
         *out = less(dtype, x, y) ? x : y;

@@ -69,7 +69,7 @@ static LLVMValueRef take(const num *k, LLVMValueRef r, LLVMValueRef b) {
                      whole(k, 24), ""),
         whole(k, 0)};
     up[0] = kiln_cg_intrinsic(g, "llvm.smax", &type, 1, up, 2);
-    up[1] = whole(k, 2 * 1023); /* of lanes that do not count */
+    up[1] = whole(k, 2046); /* of lanes that do not count */
     const LLVMValueRef shift = kiln_cg_intrinsic(g, "llvm.smin", &type, 1, up, 2);
     const LLVMValueRef half = LLVMBuildAShr(g->b, shift, whole(k, 1), "");
     const LLVMValueRef rest = LLVMBuildSub(g->b, shift, half, "");

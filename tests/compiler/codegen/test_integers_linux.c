@@ -364,9 +364,8 @@ static kiln_program *far_program(kiln_arena *a) {
 }
 
 static void *sparse(size_t bytes) {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 static void check_far(const kiln_object *o, const char *what) {
@@ -378,7 +377,7 @@ static void check_far(const kiln_object *o, const char *what) {
     kiln_code *code = NULL;
     char text[KILN_LOAD_TEXT] = "";
     kiln_ctx ctx;
-    if (x == NULL || z == NULL)
+    if (x == MAP_FAILED || z == MAP_FAILED)
         skip(); /* no 25 GiB of addresses */
     for (size_t r = 0; r < 5; r++)
         for (size_t k = 0; k < FAR; k++)
