@@ -368,11 +368,47 @@ static size_t first_reduce_leaf(const kiln_stage *st) {
     return i;
 }
 
-/* Stages attached to loop x of this stage, computed before `body`, inside their
+typedef struct outer_guard {
+    const kiln_nest *n;
+    size_t leaf;
+    const kiln_expr *cond; /* NULL: none */
+} outer_guard;
+
+static void keep_outer(outer_guard *g, const kiln_expr *e) {
+    const kiln_stage *st = g->n->l->stage;
+    for (size_t i = g->leaf + 1; i < st->leaf.n; i++)
+        if (kiln_expr_uses(e, st->leaf.v[i]->var))
+            return;
+    g->cond =
+        g->cond == NULL ? e : kiln_x_binary(g->n->lo->arena, KILN_EXPR_AND, g->cond, e);
+}
+
+static void each_conjunct(outer_guard *g, const kiln_expr *e) {
+    if (e != NULL && e->kind == KILN_EXPR_AND) {
+        each_conjunct(g, e->arg[0]);
+        each_conjunct(g, e->arg[1]);
+    } else if (e != NULL) {
+        keep_outer(g, e);
+    }
+}
+
+/* What the body's guards say of the loops down to this leaf: where that does not hold,
+ * nothing is stored, and stages that are computed here need not be. */
+static const kiln_stmt *guarded_here(kiln_nest *n, size_t leaf, const kiln_stmt *body) {
+    outer_guard g = {.n = n, .leaf = leaf};
+    each_conjunct(&g, guard_of(n, false));
+    if (kiln_te_reduction(n->l->te) != NULL)
+        each_conjunct(&g, guard_of(n, true));
+    return guarded(n->lo->arena, g.cond, body);
+}
+
+/* Stages attached to a loop of this stage, computed before `body`, inside their
  * allocations. */
-static kiln_status attach_stages(kiln_nest *n, const kiln_iter *x,
-                                 const kiln_stmt **body, kiln_err *err) {
+static kiln_status attach_stages(kiln_nest *n, size_t leaf, const kiln_stmt **body,
+                                 kiln_err *err) {
     kiln_lowering *lo = n->lo;
+    const kiln_iter *x = n->l->leaf[leaf].iter;
+    bool any = false;
     for (size_t i = lo->schedule->stage.n; i-- > 0;) {
         kiln_lowered_stage *l = &lo->stage[i];
         if (l->te == NULL || l->stage->attach != KILN_ATTACH_AT ||
@@ -386,7 +422,10 @@ static kiln_status attach_stages(kiln_nest *n, const kiln_iter *x,
         for (int k = 0; k < l->te->n_out; k++)
             s = kiln_s_alloc(lo->arena, l->buffer[k], s);
         *body = s;
+        any = true;
     }
+    if (any)
+        *body = guarded_here(n, leaf, *body);
     return KILN_OK;
 }
 
@@ -439,7 +478,7 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
             is_reduction ? first_reduce_leaf(l->stage) : l->stage->leaf.n;
         s = is_reduction ? update_body(n) : plain_body(n);
         for (size_t i = l->stage->leaf.n; i-- > 0;) {
-            KILN_TRY(attach_stages(n, l->leaf[i].iter, &s, err));
+            KILN_TRY(attach_stages(n, i, &s, err));
             s = wrap_loop(n, &l->leaf[i], NULL, with_prefetches(n, i, s));
             if (l->stage->tensor != NULL && l->leaf[i].iter == l->stage->tensor_iter)
                 s = kiln_s_attr(a, KILN_STMT_ATTR_TENSORIZE, l->stage->tensor->name,

@@ -12,7 +12,7 @@
 
 enum {
     MAX_DEPTH = 8,     /* cuts inside cuts, along hot bodies */
-    TAIL_DEPTH = 1,    /* and along what they cut off */
+    TAIL_DEPTH = 2,    /* and along what they cut off */
     MAX_CONDITIONS = 8 /* of one branch */
 };
 
@@ -126,8 +126,45 @@ static void consider_select(void *user, const kiln_expr *e) {
         kiln_conjuncts(e->arg[0], consider, user);
 }
 
+/* A guard around a loop costs nothing beside it. */
+static bool has_loop(const kiln_stmt *s) {
+    bool found = false;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return s->u.loop.kind == KILN_LOOP_SERIAL ||
+               s->u.loop.kind == KILN_LOOP_PARALLEL || has_loop(s->u.loop.body);
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n && !found; i++)
+            found = has_loop(s->u.seq.stmt[i]);
+        return found;
+    case KILN_STMT_IF:
+        return has_loop(s->u.branch.then) ||
+               (s->u.branch.otherwise != NULL && has_loop(s->u.branch.otherwise));
+    case KILN_STMT_LET:
+        return has_loop(s->u.let.body);
+    case KILN_STMT_ALLOC:
+        return has_loop(s->u.alloc.body);
+    case KILN_STMT_ATTR:
+        return has_loop(s->u.attr.body);
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        return false;
+    }
+    return false;
+}
+
+/* A stage that is computed here into memory has loops of its own, which are cut by
+ * themselves; a register tile has none that could be. */
+static bool is_cut_by_itself(const kiln_stmt *alloc) {
+    const kiln_stmt *body = alloc->u.alloc.body;
+    return alloc->u.alloc.buffer->scope != KILN_SCOPE_REGISTER &&
+           body->kind == KILN_STMT_SEQ && body->u.seq.stmt[0]->kind == KILN_STMT_ATTR &&
+           body->u.seq.stmt[0]->u.attr.key == KILN_STMT_ATTR_STAGE;
+}
+
 static void collect(collector *c, const kiln_stmt *s) {
     const kiln_walk_mark mark = kiln_walk_save(c->w);
+    const kiln_stmt *body = NULL;
     switch (s->kind) {
     case KILN_STMT_FOR:
         kiln_walk_enter(c->w, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
@@ -139,7 +176,8 @@ static void collect(collector *c, const kiln_stmt *s) {
             collect(c, s->u.seq.stmt[i]);
         break;
     case KILN_STMT_IF:
-        kiln_conjuncts(s->u.branch.cond, consider, c);
+        if (!has_loop(s))
+            kiln_conjuncts(s->u.branch.cond, consider, c);
         collect(c, s->u.branch.then);
         if (s->u.branch.otherwise != NULL)
             collect(c, s->u.branch.otherwise);
@@ -151,7 +189,13 @@ static void collect(collector *c, const kiln_stmt *s) {
         kiln_walk_restore(c->w, mark);
         break;
     case KILN_STMT_ALLOC:
-        collect(c, s->u.alloc.body);
+        body = s->u.alloc.body;
+        if (!c->wants_branch || !is_cut_by_itself(s)) {
+            collect(c, body);
+            break;
+        }
+        for (int i = 1; i < body->u.seq.n; i++)
+            collect(c, body->u.seq.stmt[i]);
         break;
     case KILN_STMT_STORE:
         kiln_expr_visit(s->u.store.value, consider_select, c);

@@ -110,6 +110,43 @@ static const kiln_stmt *padding(maker *m) {
                      kiln_s_store(m->a, m->y, &m->vi, kiln_x_add(m->a, y, x), NULL)));
 }
 
+/* What is guarded has a loop of its own. */
+static const kiln_stmt *guard_around_loop(maker *m) {
+    const kiln_expr *at = blocked(m, 4);
+    const kiln_var *k = kiln_var_new(m->a, "k", KILN_I64);
+    const kiln_expr *from = op(m, KILN_EXPR_ADD, m->vi, kiln_x_ref(m->a, k));
+    const kiln_expr *sum = kiln_x_add(m->a, kiln_x_load(m->a, m->y, &at, 1, NULL),
+                                      kiln_x_load(m->a, m->x, &from, 1, NULL));
+    const kiln_stmt *both[] = {
+        step(m, at),
+        loop(m, k, 4, KILN_LOOP_SERIAL, kiln_s_store(m->a, m->y, &at, sum, NULL))};
+    return loop(m, m->i, 9, KILN_LOOP_SERIAL,
+                loop(m, m->j, 4, KILN_LOOP_SERIAL,
+                     guard(m, below(m, at, 33), kiln_s_seq(m->a, both, 2))));
+}
+
+/* x, padded by 1 on both sides, is computed into memory in front of its reader. */
+static const kiln_stmt *stage_in_memory(maker *m) {
+    const int64_t size = 16;
+    const kiln_buffer *p =
+        kiln_buffer_new(m->a, "p", KILN_F32, 1, &size, KILN_SCOPE_GLOBAL);
+    const kiln_expr *at = blocked(m, 16), *from = op(m, KILN_EXPR_SUB, at, num(m, 1));
+    const kiln_expr *inside =
+        op(m, KILN_EXPR_AND, op(m, KILN_EXPR_LE, num(m, 1), at), below(m, at, 35));
+    const kiln_expr *x =
+        kiln_x_select(m->a, inside, kiln_x_load(m->a, m->x, &from, 1, NULL),
+                      kiln_x_float(m->a, KILN_F32, 0));
+    const kiln_stmt *pad =
+        loop(m, m->j, 16, KILN_LOOP_SERIAL, kiln_s_store(m->a, p, &m->vj, x, NULL));
+    const kiln_stmt *copy =
+        kiln_s_store(m->a, m->y, &at, kiln_x_load(m->a, p, &m->vj, 1, NULL), NULL);
+    const kiln_stmt *both[] = {
+        kiln_s_attr(m->a, KILN_STMT_ATTR_STAGE, "p", NULL, NULL, pad),
+        loop(m, m->j, 16, KILN_LOOP_UNROLLED, guard(m, below(m, at, 36), copy))};
+    return loop(m, m->i, 3, KILN_LOOP_PARALLEL,
+                kiln_s_alloc(m->a, p, kiln_s_seq(m->a, both, 2)));
+}
+
 /* i is a fused loop: its quotient is guarded. */
 static const kiln_stmt *fused_loop(maker *m) {
     const kiln_expr *q = op(m, KILN_EXPR_FLOORDIV, m->vi, num(m, 3));
@@ -246,6 +283,8 @@ static const struct {
     {"vectorized_split", vectorized_split},
     {"parallel_split", parallel_split},
     {"padding", padding},
+    {"guard_around_loop", guard_around_loop},
+    {"stage_in_memory", stage_in_memory},
     {"fused_loop", fused_loop},
     {"masked_tail", masked_tail},
     {"register_keeps_lanes", register_keeps_lanes},
