@@ -7,8 +7,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/resize_axis.h"
+#include "compiler/graph/op/resize_expr.h"
 #include "compiler/graph/op/window.h"
 
 enum {
@@ -113,27 +114,32 @@ typedef struct plan {
     kiln_resize_axis axis[KILN_MAX_RANK];
 } plan;
 
+static kiln_resize_axis_spec axis_spec(const kiln_node *n, int i) {
+    const kiln_type *x = &n->in[0]->type;
+    const kiln_attr *attr = n->attr;
+    const bool has_roi = attr[ROI].n != 0;
+    return (kiln_resize_axis_spec){
+        .in = x->dim[i],
+        .out = attr[SIZES].ints[i],
+        .scale = attr[SCALES].floats[i],
+        .roi_begin = has_roi ? attr[ROI].floats[i] : 0.0,
+        .roi_end = has_roi ? attr[ROI].floats[x->rank + i] : 1.0,
+        .mode = (kiln_resize_mode)attr[MODE].i,
+        .coordinates = (kiln_resize_coordinates)attr[COORDINATES].i,
+        .rounding = (kiln_resize_rounding)attr[ROUNDING].i,
+        .cubic_a = attr[CUBIC_A].f,
+        .antialias = attr[ANTIALIAS].i != 0,
+        .exclude_outside = attr[EXCLUDE_OUTSIDE].i != 0,
+    };
+}
+
 /* The output has elements, so that no axis is empty. */
 static plan make_plan(const kiln_node *n, kiln_arena *a) {
     const kiln_type *x = &n->in[0]->type;
-    const kiln_attr *attr = n->attr;
     plan p = {.rank = x->rank};
     kiln_strides(x->rank, x->dim, p.stride);
     for (int i = 0; i < x->rank; i++) {
-        const bool has_roi = attr[ROI].n != 0;
-        const kiln_resize_axis_spec spec = {
-            .in = x->dim[i],
-            .out = attr[SIZES].ints[i],
-            .scale = attr[SCALES].floats[i],
-            .roi_begin = has_roi ? attr[ROI].floats[i] : 0.0,
-            .roi_end = has_roi ? attr[ROI].floats[x->rank + i] : 1.0,
-            .mode = (kiln_resize_mode)attr[MODE].i,
-            .coordinates = (kiln_resize_coordinates)attr[COORDINATES].i,
-            .rounding = (kiln_resize_rounding)attr[ROUNDING].i,
-            .cubic_a = attr[CUBIC_A].f,
-            .antialias = attr[ANTIALIAS].i != 0,
-            .exclude_outside = attr[EXCLUDE_OUTSIDE].i != 0,
-        };
+        const kiln_resize_axis_spec spec = axis_spec(n, i);
         p.axis[i] = kiln_resize_axis_new(a, &spec);
         p.n_taps[i] = p.axis[i].n_taps;
     }
@@ -223,6 +229,94 @@ static kiln_bound error_bound(const kiln_node *n) {
         .kind = KILN_BOUND_DOT, .c = 4.0, .k = 8 * flops_per_element(n) + longest};
 }
 
+/* Sum over the taps of the axes that are resized; taps of weight 0 do not count. */
+static const kiln_expr *interpolated(kiln_compute_cx *cx, kiln_te *te,
+                                     const kiln_resize_expr *r,
+                                     const kiln_expr *const *index) {
+    static const char *const name[KILN_MAX_RANK] = {"t0", "t1", "t2", "t3",
+                                                    "t4", "t5", "t6", "t7"};
+    kiln_arena *a = cx->arena;
+    const kiln_axis *axis[KILN_MAX_RANK];
+    const kiln_expr *at[KILN_MAX_RANK], *weight = NULL;
+    int n = 0;
+    for (int i = 0; i < cx->in[0].type.rank; i++) {
+        if (r[i].is_kept) {
+            at[i] = index[i];
+            continue;
+        }
+        const kiln_expr *w;
+        axis[n] = kiln_te_reduce_axis(te, name[n], r[i].n_taps);
+        at[i] = kiln_resize_tap(&r[i], cx, index[i], kiln_axis_var(a, axis[n++]), &w);
+        weight = weight == NULL ? w : kiln_x_mul(a, weight, w);
+    }
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
+    if (weight == NULL)
+        return x;
+    const kiln_expr *zero = kiln_x_like(a, x, 0);
+    x = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, weight, zero), zero,
+                      kiln_x_mul(a, weight, x));
+    return kiln_te_sum(te, x, axis, n);
+}
+
+static const kiln_expr *any_outside(kiln_compute_cx *cx, const kiln_resize_expr *r,
+                                    const kiln_expr *const *index) {
+    const kiln_expr *any = NULL;
+    for (int i = 0; i < cx->in[0].type.rank; i++) {
+        const kiln_expr *one = kiln_resize_outside(&r[i], cx, index[i]);
+        if (one != NULL)
+            any = any == NULL ? one : kiln_x_binary(cx->arena, KILN_EXPR_OR, any, one);
+    }
+    return any;
+}
+
+static const kiln_expr *extrapolated(const kiln_node *n, kiln_compute_cx *cx,
+                                     const kiln_expr *outside, const kiln_expr *v) {
+    const double value = n->attr[EXTRAPOLATION].f;
+    const kiln_expr *e =
+        kiln_dtype_is_float(v->dtype)
+            ? kiln_x_float(cx->arena, v->dtype, value)
+            : kiln_x_int(cx->arena, v->dtype, kiln_i_from_f64(value, v->dtype));
+    return outside == NULL ? v : kiln_x_select(cx->arena, outside, e, v);
+}
+
+/* Stages: positions of each resized axis, taps and weights where it is interpolated, y.
+ */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_type *t = &cx->out[0].type;
+    const kiln_dtype dtype = t->dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    kiln_resize_expr r[KILN_MAX_RANK];
+    kiln_te_value sum;
+    bool is_copied = true;
+    if (kiln_type_elems(t) == 0) { /* no axis of x needs to have elements */
+        kiln_te *none = kiln_compute_begin(cx, "", t, index);
+        return kiln_compute_end(cx, 0, none, kiln_x_number(cx->arena, t->dtype, 0));
+    }
+    for (int i = 0; i < t->rank; i++) {
+        const kiln_resize_axis_spec spec = axis_spec(n, i);
+        KILN_TRY(kiln_resize_expr_init(&r[i], cx, i, &spec, dtype));
+        is_copied = is_copied && (r[i].is_kept || r[i].is_nearest);
+    }
+    const bool is_crop = n->attr[COORDINATES].i == KILN_RESIZE_TF_CROP_AND_RESIZE;
+    kiln_te *y =
+        kiln_compute_begin(cx, is_copied || !is_crop ? "" : "inside", t, index);
+    if (is_copied) {
+        for (int i = 0; i < t->rank; i++)
+            at[i] = kiln_resize_index(&r[i], cx, index[i]);
+        const kiln_expr *v = kiln_compute_read(cx, 0, at);
+        return kiln_compute_end(cx, 0, y,
+                                extrapolated(n, cx, any_outside(cx, r, index), v));
+    }
+    const kiln_expr *v = interpolated(cx, y, r, index);
+    if (!is_crop)
+        return kiln_compute_end(cx, 0, y, v);
+    KILN_TRY(kiln_compute_inner(cx, y, t, v, &sum));
+    y = kiln_compute_begin(cx, "", t, index);
+    v = kiln_compute_read_value(cx, &sum, index);
+    return kiln_compute_end(cx, 0, y,
+                            extrapolated(n, cx, any_outside(cx, r, index), v));
+}
+
 const kiln_op_def kiln_op_resize = {
     .name = "resize",
     .doc = "Interpolation to other sizes: nearest element, linear or cubic filter.",
@@ -239,4 +333,5 @@ const kiln_op_def kiln_op_resize = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };
