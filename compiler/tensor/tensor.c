@@ -40,6 +40,27 @@ kiln_te *kiln_te_begin(kiln_arena *a, const char *name, int rank, const int64_t 
     return make(a, KILN_TE_COMPUTE, name, rank, dim);
 }
 
+kiln_te *kiln_te_extern(kiln_arena *a, const char *name, int rank, const int64_t *dim,
+                        int n_in, const kiln_te *const *in, int n_out,
+                        const kiln_dtype *dtype, const kiln_extern *ext) {
+    kiln_te *te = make(a, KILN_TE_EXTERN, name, rank, dim);
+    KILN_ASSERT(n_out >= 1 && n_out <= KILN_MAX_TE_OUTS && n_in <= KILN_MAX_AXES,
+                "'%s' has %d inputs and %d outputs", name, n_in, n_out);
+    te->tag = ext->name;
+    te->in = kiln_array(a, const kiln_te *, n_in);
+    for (int i = 0; i < n_in; i++) {
+        KILN_ASSERT(in[i]->n_out == 1, "extern stage '%s' reads '%s', of %d outputs",
+                    name, in[i]->name, in[i]->n_out);
+        te->in[i] = in[i];
+    }
+    te->n_in = n_in;
+    te->n_out = n_out;
+    for (int k = 0; k < n_out; k++)
+        te->dtype[k] = dtype[k];
+    te->ext = ext;
+    return te;
+}
+
 const kiln_axis *kiln_te_reduce_axis(kiln_te *te, const char *name, int64_t extent) {
     KILN_ASSERT(te->n_reduce < KILN_MAX_AXES, "'%s' has too many reduction axes",
                 te->name);

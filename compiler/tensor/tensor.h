@@ -70,6 +70,12 @@ const kiln_axis *kiln_te_reduce_axis(kiln_te *te, const char *name, int64_t exte
 kiln_status kiln_te_end(kiln_te *te, int n_out, const kiln_expr *const *body,
                         kiln_err *err);
 
+/* A stage whose loop program `ext` builds: n_out outputs of one shape, which reads the
+ * whole of `in` (each with one output). */
+kiln_te *kiln_te_extern(kiln_arena *a, const char *name, int rank, const int64_t *dim,
+                        int n_in, const kiln_te *const *in, int n_out,
+                        const kiln_dtype *dtype, const kiln_extern *ext);
+
 /* The axis's variable as an expression. */
 const kiln_expr *kiln_te_var(const kiln_te *te, int axis);
 const kiln_expr *kiln_axis_var(kiln_arena *a, const kiln_axis *axis);

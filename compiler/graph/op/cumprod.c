@@ -1,6 +1,7 @@
 /* Running product along one axis (ONNX CumProd 26). Integers wrap. As many ulp as
  * factors: each product rounds once. */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_extern.h"
+#include "compiler/graph/op/op_compute.h"
 
 static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
@@ -21,6 +22,10 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = (double)kiln_lane_elems(n)};
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    return kiln_compute_cumulative(n, cx, KILN_EXPR_MUL, 1);
+}
+
 const kiln_op_def kiln_op_cumprod = {
     KILN_ROW_SCAN,
     .name = "cumprod",
@@ -29,4 +34,5 @@ const kiln_op_def kiln_op_cumprod = {
     .error_bound = error_bound,
     .f2 = f2,
     .i2 = i2,
+    .compute = compute,
 };

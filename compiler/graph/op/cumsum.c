@@ -1,7 +1,8 @@
 /* Running sum along one axis (ONNX CumSum 14). Integers wrap. A sum of k terms in any
  * order is off by at most k roundoffs of the sum of absolute values (Higham, Accuracy
  * and Stability, 2nd ed., 4.2). */
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_extern.h"
+#include "compiler/graph/op/op_compute.h"
 
 static double f2(double x, double y, const kiln_attr *attr) {
     (void)attr;
@@ -22,6 +23,10 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1, .k = kiln_lane_elems(n)};
 }
 
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    return kiln_compute_cumulative(n, cx, KILN_EXPR_ADD, 0);
+}
+
 const kiln_op_def kiln_op_cumsum = {
     KILN_ROW_SCAN,
     .name = "cumsum",
@@ -30,4 +35,5 @@ const kiln_op_def kiln_op_cumsum = {
     .error_bound = error_bound,
     .f2 = f2,
     .i2 = i2,
+    .compute = compute,
 };

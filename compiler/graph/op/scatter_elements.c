@@ -1,6 +1,7 @@
 /* x with single elements replaced or combined (ONNX ScatterElements 18), for axis 1 of
  * three: out[i, indices[i,j,k], k] = reduce(out[...], updates[i,j,k]), in row-major
  * order of the updates. */
+#include "compiler/graph/op/op_extern.h"
 #include "compiler/graph/op/op_move.h"
 
 enum { AXIS, REDUCTION, N_ATTR };
@@ -69,6 +70,23 @@ static kiln_bound error_bound(const kiln_node *n) {
     return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
 }
 
+static void place(kiln_arena *a, const kiln_scatter *s, const kiln_te *te,
+                  const kiln_buffer *indices, const kiln_expr *const *at,
+                  const kiln_expr **index) {
+    for (int i = 0; i < te->rank; i++)
+        index[i] = at[i];
+    const kiln_expr *v = kiln_x_load(a, indices, at, te->rank, NULL);
+    index[s->axis] = kiln_x_resolved(a, v, kiln_te_dim(te, s->axis));
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_scatter *s = kiln_new(cx->arena, kiln_scatter);
+    s->fn = (int)n->attr[REDUCTION].i;
+    s->place = place;
+    KILN_TRY(kiln_check_axis(n, AXIS, &s->axis, cx->err));
+    return kiln_compute_scatter(cx, s);
+}
+
 const kiln_op_def kiln_op_scatter_elements = {
     .name = "scatter_elements",
     .doc = "x with elements along one axis replaced by, or combined with, updates",
@@ -84,4 +102,5 @@ const kiln_op_def kiln_op_scatter_elements = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

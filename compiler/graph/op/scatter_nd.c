@@ -1,6 +1,7 @@
 /* x with slices replaced or combined (ONNX ScatterND 18): the last axis of `indices`
  * holds coordinates on the leading axes of x, and `updates` one slice for each; in
  * row-major order of the updates. */
+#include "compiler/graph/op/op_extern.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -79,6 +80,34 @@ static kiln_bound error_bound(const kiln_node *n) {
     return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
 }
 
+/* Update [coordinates..., slice...]: the last axis of the indices covers the leading
+ * axes of x. */
+static void place(kiln_arena *a, const kiln_scatter *s, const kiln_te *te,
+                  const kiln_buffer *indices, const kiln_expr *const *at,
+                  const kiln_expr **index) {
+    const kiln_expr *from[KILN_MAX_AXES];
+    const int last = indices->rank - 1;
+    const int depth = (int)kiln_buffer_dim(indices, last);
+    for (int i = 0; i < last; i++)
+        from[i] = at[i];
+    for (int i = 0; i < depth; i++) {
+        from[last] = kiln_x_index(a, i);
+        const kiln_expr *v = kiln_x_load(a, indices, from, indices->rank, NULL);
+        index[i] = kiln_x_resolved(a, v, kiln_te_dim(te, i));
+    }
+    for (int i = depth; i < te->rank; i++)
+        index[i] = at[last + i - depth];
+    KILN_ASSERT(last + te->rank - depth == s->update_rank, "updates of rank %d",
+                s->update_rank);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_scatter *s = kiln_new(cx->arena, kiln_scatter);
+    s->fn = (int)n->attr[REDUCTION].i;
+    s->place = place;
+    return kiln_compute_scatter(cx, s);
+}
+
 const kiln_op_def kiln_op_scatter_nd = {
     .name = "scatter_nd",
     .doc = "x with slices at coordinates replaced by, or combined with, updates",
@@ -94,4 +123,5 @@ const kiln_op_def kiln_op_scatter_nd = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -2,6 +2,7 @@
  * Equal elements keep the order of their indices. NaN is larger than every number,
  * zeros of both signs are equal. An extern stage: it has no tensor expression. Exact: a
  * selection. */
+#include "compiler/graph/op/op_extern.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -99,6 +100,121 @@ static void cost(const kiln_node *n, kiln_cost *c) {
     c->flops = kiln_type_elems(&n->in[0]->type) * levels;
 }
 
+/* ---- the extern stage ---- */
+
+typedef struct params {
+    int axis;
+    int64_t n; /* elements of a lane */
+    bool largest;
+} params;
+
+/* Does x (at index i) come before y (at index j)? */
+static const kiln_expr *precedes(kiln_arena *a, const params *p, const kiln_expr *x,
+                                 const kiln_expr *i, const kiln_expr *y,
+                                 const kiln_expr *j) {
+    const kiln_expr *better = p->largest ? kiln_x_less(a, y, x) : kiln_x_less(a, x, y);
+    const kiln_expr *equal = kiln_x_binary(a, KILN_EXPR_EQ, x, y);
+    if (kiln_dtype_is_float(x->dtype)) {
+        const kiln_expr *x_nan = kiln_x_binary(a, KILN_EXPR_NE, x, x);
+        const kiln_expr *y_nan = kiln_x_binary(a, KILN_EXPR_NE, y, y);
+        const kiln_expr *only =
+            kiln_x_binary(a, KILN_EXPR_AND, p->largest ? x_nan : y_nan,
+                          kiln_x_not(a, p->largest ? y_nan : x_nan));
+        better = kiln_x_binary(a, KILN_EXPR_OR, better, only);
+        equal = kiln_x_binary(a, KILN_EXPR_OR, equal,
+                              kiln_x_binary(a, KILN_EXPR_AND, x_nan, y_nan));
+    }
+    const kiln_expr *earlier =
+        kiln_x_binary(a, KILN_EXPR_AND, equal, kiln_x_less(a, i, j));
+    return kiln_x_binary(a, KILN_EXPR_OR, better, earlier);
+}
+
+/* The outputs are the sorted list of the best so far. An element that beats the last of
+ * them travels down it, changing places with what it precedes. */
+static const kiln_stmt *build(kiln_arena *a, const kiln_te *te,
+                              const kiln_buffer *const *in,
+                              const kiln_buffer *const *out) {
+    const params *p = te->ext->data;
+    int64_t extent[KILN_MAX_AXES];
+    const int64_t k = kiln_te_dim(te, p->axis);
+    const int rank = te->rank;
+    if (k == 0)
+        return kiln_s_nothing(a);
+    for (int i = 0; i < rank; i++)
+        extent[i] = i == p->axis ? 1 : kiln_te_dim(te, i);
+    kiln_nest_loops l = kiln_loops_new(a, rank, extent);
+    l.is_parallel = true;
+    kiln_var *jv = kiln_var_new(a, "j", KILN_I64), *sv = kiln_var_new(a, "s", KILN_I64);
+    const kiln_expr *j = kiln_x_ref(a, jv), *s = kiln_x_ref(a, sv);
+    const kiln_buffer *value = kiln_cell_new(a, te, "value", te->dtype[0]);
+    const kiln_buffer *place = kiln_cell_new(a, te, "place", KILN_I64);
+    const kiln_expr *v = kiln_cell_get(a, value), *i = kiln_cell_get(a, place);
+
+    l.index[p->axis] = s;
+    const kiln_expr *there = kiln_x_load(a, out[0], l.index, rank, NULL);
+    const kiln_expr *there_at = kiln_x_load(a, out[1], l.index, rank, NULL);
+    const kiln_stmt *put = kiln_s_both(a, kiln_s_store(a, out[0], l.index, v, NULL),
+                                       kiln_s_store(a, out[1], l.index, i, NULL));
+    kiln_var *old = kiln_var_new(a, "old", te->dtype[0]);
+    kiln_var *old_at = kiln_var_new(a, "old_at", KILN_I64);
+    const kiln_stmt *carry =
+        kiln_s_both(a, put,
+                    kiln_s_both(a, kiln_cell_set(a, value, kiln_x_ref(a, old)),
+                                kiln_cell_set(a, place, kiln_x_ref(a, old_at))));
+    const kiln_stmt *swap =
+        kiln_s_let(a, old, there, kiln_s_let(a, old_at, there_at, carry));
+    /* Position s holds something from step s + 1 on. */
+    const kiln_expr *is_free = kiln_x_binary(a, KILN_EXPR_EQ, s, j);
+    const kiln_stmt *travel =
+        kiln_s_if(a, kiln_x_less(a, s, j),
+                  kiln_s_if(a, precedes(a, p, v, i, there, there_at), swap, NULL),
+                  kiln_s_if(a, is_free, put, NULL));
+    travel = kiln_s_times(a, sv, kiln_x_index(a, k), travel);
+
+    l.index[p->axis] = kiln_x_index(a, k - 1);
+    const kiln_expr *last = kiln_x_load(a, out[0], l.index, rank, NULL);
+    const kiln_expr *last_at = kiln_x_load(a, out[1], l.index, rank, NULL);
+    /* Until the list is full its last entry holds nothing to compare with. */
+    const kiln_expr *is_room = kiln_x_less(a, j, kiln_x_index(a, k));
+    const kiln_stmt *consider =
+        kiln_s_if(a,
+                  kiln_x_select(a, is_room, kiln_x_int(a, KILN_BOOL, 1),
+                                precedes(a, p, v, i, last, last_at)),
+                  travel, NULL);
+    l.index[p->axis] = j;
+    const kiln_expr *x = kiln_x_load(a, in[0], l.index, rank, NULL);
+    const kiln_stmt *take =
+        kiln_s_both(a, kiln_cell_set(a, value, x), kiln_cell_set(a, place, j));
+    const kiln_stmt *lane =
+        kiln_s_times(a, jv, kiln_x_index(a, p->n), kiln_s_both(a, take, consider));
+    lane = kiln_s_alloc(a, value, kiln_s_alloc(a, place, lane));
+    return kiln_loops_around(&l, lane);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_type *x = &cx->in[0].type, *t = &cx->out[0].type;
+    /* Half floats are compared as f32. */
+    const kiln_dtype dtype[2] = {kiln_compute_wide_dtype(x->dtype), KILN_I64};
+    kiln_te_value list, pair[2];
+    params *p = kiln_new(cx->arena, params);
+    p->largest = n->attr[LARGEST].i != 0;
+    KILN_TRY(kiln_check_axis(n, AXIS, &p->axis, cx->err));
+    p->n = x->dim[p->axis];
+    KILN_TRY(kiln_compute_plain(cx, "x", &cx->in[0], dtype[0], &list));
+    const kiln_extern_spec spec = {.name = "topk",
+                                   .build = build,
+                                   .data = p,
+                                   .in = &list,
+                                   .n_in = 1,
+                                   .n_out = 2,
+                                   .rank = t->rank,
+                                   .dim = t->dim,
+                                   .dtype = dtype};
+    kiln_compute_extern(cx, "best", &spec, pair);
+    KILN_TRY(kiln_compute_give(cx, 0, "", &pair[0]));
+    return kiln_compute_give(cx, 1, "index", &pair[1]);
+}
+
 const kiln_op_def kiln_op_topk = {
     .name = "topk",
     .doc = "the k largest (smallest) elements along an axis, and their indices as i64",
@@ -116,4 +232,5 @@ const kiln_op_def kiln_op_topk = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = kiln_bound_exact,
+    .compute = compute,
 };
