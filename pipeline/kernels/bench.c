@@ -99,6 +99,9 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
 
 /* ---- text ------------------------------------------------------------------------ */
 
+/* Too few slices had the processor to themselves. */
+static bool is_noisy(const kiln_timing *t) { return t->n_slices - t->n_disturbed < 7; }
+
 static void put_row(kiln_buf *out, const kiln_bench_row *r) {
     if (r->refusal != NULL) {
         kiln_buf_printf(out, "%-6s refused: %s\n", r->name, r->refusal);
@@ -107,12 +110,13 @@ static void put_row(kiln_buf *out, const kiln_bench_row *r) {
     const kiln_timing *t = &r->timing;
     kiln_buf_printf(out,
                     "%-6s %-14s %-5s %9.4f %9.4f %8.1f %6.1f %7.1f %6.1f %-7s %8.3f "
-                    "%3d/%-2d %3d  %s%s\n",
+                    "%3d/%-2d %3d  %s%s%s\n",
                     r->name, r->choice.tmpl->name, kiln_origin_name(r->choice.origin),
                     t->median_ms, t->min_ms, t->gflops, 100 * t->peak_share, t->gbs,
                     100 * t->roofline_ms / t->median_ms, t->bound, r->verdict.worst,
                     r->hot_fma, r->hot_instructions, r->spills,
-                    r->verdict.ok ? "ok" : "WRONG: ", r->verdict.problem);
+                    r->verdict.ok ? "ok" : "WRONG: ", r->verdict.problem,
+                    is_noisy(t) ? " (disturbed)" : "");
 }
 
 void kiln_bench_text(kiln_buf *out, const kiln_bench *b) {
@@ -147,6 +151,7 @@ static void put_peak(kiln_json_writer *w, const kiln_peak *p) {
 static void put_timing(kiln_json_writer *w, const kiln_timing *t) {
     kiln_json_begin_object(w);
     kiln_json_member_i64(w, "slices", (int64_t)t->n_slices);
+    kiln_json_member_i64(w, "disturbed_slices", (int64_t)t->n_disturbed);
     kiln_json_member_i64(w, "runs", t->n_runs);
     kiln_json_member_f64(w, "median_ms", t->median_ms);
     kiln_json_member_f64(w, "q1_ms", t->q1_ms);

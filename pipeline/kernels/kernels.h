@@ -191,6 +191,8 @@ double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level);
 
 typedef struct kiln_timing {
     size_t n_slices;
+    size_t n_disturbed; /* of them: others had the processor for a part. They count only
+                           where fewer than seven are left */
     int64_t n_runs;
     double min_ms, q1_ms, median_ms, q3_ms;
     kiln_peak peak;     /* medians of the slices between */

@@ -35,6 +35,15 @@ kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
                                 const kiln_profile *p, const char **tmpl,
                                 const kiln_json **config, kiln_err *err);
 
+/* Two clocks of the calling thread: what passed, and what it got of the processor. */
+typedef struct kiln_watch {
+    int64_t wall_ns, cpu_ns;
+} kiln_watch;
+kiln_watch kiln_watch_now(void);
+/* Since `begin`: the wall's time; where others took the processor away for more than a
+ * fiftieth of it, the thread's own, and *disturbed (may be NULL) is set. */
+double kiln_watch_ns(const kiln_watch *begin, bool *disturbed);
+
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 

@@ -181,17 +181,16 @@ static double run_ns(kiln_kernel_fn *fn, void *const *tensor, int runs) {
     kiln_ctx ctx;
     kiln_ctx_init_serial(&ctx, NULL);
     const kiln_args args = {tensor, NULL};
-    const int64_t begin = kiln_now_ns();
+    const kiln_watch begin = kiln_watch_now();
     for (int i = 0; i < runs; i++) {
         const int code = fn(&args, &ctx);
         KILN_ASSERT(code == 0, "a measuring kernel returned %d", code);
     }
-    const int64_t ns = kiln_now_ns() - begin;
-    return ns > 0 ? (double)ns : 1;
+    return kiln_watch_ns(&begin, NULL);
 }
 
 kiln_peak kiln_meter_slice(const kiln_meter *m) {
-    enum { FMA_RUNS = 8, CHAIN_RUNS = 2, MAX_VECTORS = 4096 };
+    enum { FMA_RUNS = 16, CHAIN_RUNS = 4, MAX_VECTORS = 4096 };
     static const float one[16] = {1}, small[16] = {0x1p-30F};
     static const int64_t chain_in[8] = {1, 0x1234567, 0x7654321};
     _Alignas(64) float out[MAX_VECTORS];

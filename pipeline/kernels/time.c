@@ -3,7 +3,10 @@
 #include "pipeline/kernels/kernels_internal.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 enum { MIN_SLICES = 7, MAX_SLICES = 4096 };
 static const double slice_ns = 1e6; /* long against the clock's steps, short against
@@ -26,17 +29,33 @@ double kiln_median(double *v, size_t n) {
     return quantile(v, n, 0.5);
 }
 
+kiln_watch kiln_watch_now(void) {
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (kiln_watch){.wall_ns = kiln_now_ns(),
+                        .cpu_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec};
+}
+
+double kiln_watch_ns(const kiln_watch *begin, bool *disturbed) {
+    const kiln_watch end = kiln_watch_now();
+    const double wall = (double)(end.wall_ns - begin->wall_ns);
+    const double cpu = (double)(end.cpu_ns - begin->cpu_ns);
+    const bool is_disturbed = cpu > 0 && wall - cpu > wall / 50;
+    if (disturbed != NULL)
+        *disturbed = is_disturbed;
+    return fmax(1, is_disturbed ? cpu : wall);
+}
+
 static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
-                             kiln_err *err) {
-    const int64_t begin = kiln_now_ns();
+                             bool *disturbed, kiln_err *err) {
+    const kiln_watch begin = kiln_watch_now();
     for (int64_t i = 0; i < runs; i++) {
         const int code = kiln_call_run(c);
         if (code != 0)
             return kiln_fail(err, KILN_ERR_LIB, "the kernel of '%s' returned %d",
                              c->kernel->work->name, code);
     }
-    const int64_t ns = kiln_now_ns() - begin;
-    *ns_each = (ns > 0 ? (double)ns : 1) / (double)runs;
+    *ns_each = kiln_watch_ns(&begin, disturbed) / (double)runs;
     return KILN_OK;
 }
 
@@ -45,13 +64,13 @@ static kiln_status warm_up(kiln_call *c, int64_t *runs, kiln_err *err) {
     double ns = 0;
     *runs = 1;
     for (;;) {
-        KILN_TRY(run_slice(c, *runs, &ns, err));
+        KILN_TRY(run_slice(c, *runs, &ns, NULL, err));
         if (ns * (double)*runs >= slice_ns / 2)
             break;
         *runs *= 2;
     }
     *runs = (int64_t)fmax(1, slice_ns / ns);
-    return run_slice(c, *runs, &ns, err);
+    return run_slice(c, *runs, &ns, NULL, err);
 }
 
 /* Bytes that a call touches: arguments as stored, and the workspace. */
@@ -73,41 +92,72 @@ static void add_roofline(kiln_call *c, kiln_meter *m, kiln_timing *t) {
         t->bound = "compute";
 }
 
+typedef struct slice {
+    double ms, share, measured, clock, gflops;
+    bool disturbed;
+} slice;
+
+static double *column(kiln_arena *a, const slice *s, size_t n, size_t offset) {
+    double *v = kiln_array(a, double, n);
+    for (size_t i = 0; i < n; i++)
+        memcpy(&v[i], (const char *)&s[i] + offset, sizeof *v);
+    return v;
+}
+
+/* Undisturbed ones come first; the number to count: those, or all where they are few.
+ */
+static size_t sort_out(slice *s, size_t n, size_t *n_disturbed) {
+    size_t n_good = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!s[i].disturbed) {
+            const slice good = s[i];
+            s[i] = s[n_good];
+            s[n_good++] = good;
+        }
+    *n_disturbed = n - n_good;
+    return n_good >= MIN_SLICES ? n_good : n;
+}
+
 kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
                            kiln_timing *out, kiln_err *err) {
     const double flops = (double)c->kernel->work->cost.flops;
-    double *ms = kiln_array(a, double, MAX_SLICES);
-    double *share = kiln_array(a, double, MAX_SLICES);
-    double *measured = kiln_array(a, double, MAX_SLICES);
-    double *clock = kiln_array(a, double, MAX_SLICES);
-    double *gflops = kiln_array(a, double, MAX_SLICES);
+    slice *s = kiln_array(a, slice, MAX_SLICES);
     int64_t runs = 0;
-    size_t n = 0;
+    size_t n = 0, n_disturbed = 0;
     KILN_TRY(warm_up(c, &runs, err));
     const int64_t end = kiln_now_ns() + (int64_t)(seconds * 1e9);
     while (n < MAX_SLICES && (n < MIN_SLICES || kiln_now_ns() < end)) {
         double ns;
         const kiln_peak peak = kiln_meter_slice(m);
-        KILN_TRY(run_slice(c, runs, &ns, err));
-        ms[n] = ns * 1e-6;
-        share[n] = flops / ns / peak.gflops;
-        measured[n] = peak.measured_gflops;
-        clock[n] = peak.clock_ghz;
-        gflops[n] = peak.gflops;
+        KILN_TRY(run_slice(c, runs, &ns, &s[n].disturbed, err));
+        s[n].ms = ns * 1e-6;
+        s[n].share = flops / ns / peak.gflops;
+        s[n].measured = peak.measured_gflops;
+        s[n].clock = peak.clock_ghz;
+        s[n].gflops = peak.gflops;
         n++;
     }
-    qsort(ms, n, sizeof *ms, by_value);
-    kiln_timing t = {.n_slices = n,
-                     .n_runs = (int64_t)n * runs,
-                     .min_ms = ms[0],
-                     .q1_ms = quantile(ms, n, 0.25),
-                     .median_ms = quantile(ms, n, 0.5),
-                     .q3_ms = quantile(ms, n, 0.75),
-                     .peak_share = kiln_median(share, n)};
-    t.peak = (kiln_peak){.measured_gflops = kiln_median(measured, n),
-                         .clock_ghz = kiln_median(clock, n),
-                         .fma_per_cycle = m->fma_per_cycle,
-                         .gflops = kiln_median(gflops, n)};
+    const size_t counted = sort_out(s, n, &n_disturbed);
+    double *ms = column(a, s, counted, offsetof(slice, ms));
+    qsort(ms, counted, sizeof *ms, by_value);
+    kiln_timing t = {
+        .n_slices = n,
+        .n_disturbed = n_disturbed,
+        .n_runs = (int64_t)n * runs,
+        .min_ms = ms[0],
+        .q1_ms = quantile(ms, counted, 0.25),
+        .median_ms = quantile(ms, counted, 0.5),
+        .q3_ms = quantile(ms, counted, 0.75),
+        .peak_share =
+            kiln_median(column(a, s, counted, offsetof(slice, share)), counted),
+    };
+    t.peak = (kiln_peak){
+        .measured_gflops =
+            kiln_median(column(a, s, counted, offsetof(slice, measured)), counted),
+        .clock_ghz =
+            kiln_median(column(a, s, counted, offsetof(slice, clock)), counted),
+        .fma_per_cycle = m->fma_per_cycle,
+        .gflops = kiln_median(column(a, s, counted, offsetof(slice, gflops)), counted)};
     t.gflops = flops / t.median_ms * 1e-6;
     t.gbs = (double)c->kernel->work->cost.bytes / t.median_ms * 1e-6;
     add_roofline(c, m, &t);
