@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/recurrent.h"
+#include "compiler/graph/op/recurrent_expr.h"
 
 enum { LINEAR_BEFORE_RESET = KILN_RNN_N_ATTR, N_ATTR };
 enum { GATE_Z, GATE_R, GATE_N, N_GATES };
@@ -46,10 +47,63 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
     }
 }
 
+/* Pre-activation of gate g: what x and the products give. */
+static const kiln_expr *both(const kiln_rnn_program *p, int g, const kiln_expr *i) {
+    return kiln_x_add(p->a, kiln_rnn_from_x(p, g, i), kiln_rnn_gate_at(p, g, i));
+}
+
+/* gate z and r in place, and r . h into the scratch. */
+static const kiln_stmt *gates(const kiln_rnn_program *p) {
+    kiln_arena *a = p->a;
+    kiln_lets l = {.a = a};
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *i = kiln_x_ref(a, iv);
+    const kiln_expr *vz = kiln_lets_add(&l, "vz", both(p, GATE_Z, i));
+    const kiln_expr *vr = kiln_lets_add(&l, "vr", both(p, GATE_R, i));
+    const kiln_expr *r = kiln_lets_add(&l, "r", kiln_rnn_act(p, 0, vr));
+    const kiln_expr *reset = kiln_x_mul(a, r, kiln_rnn_at(p, p->h, i));
+    const kiln_stmt *const put[] = {
+        kiln_rnn_gate_set(p, GATE_Z, i, kiln_rnn_act(p, 0, vz)),
+        kiln_rnn_gate_set(p, GATE_R, i, r), kiln_rnn_set(p, p->c, i, reset)};
+    return kiln_s_times(a, iv, kiln_x_index(a, p->hidden),
+                        kiln_lets_around(&l, kiln_s_seq(a, put, 3)));
+}
+
+static const kiln_stmt *new_state(const kiln_rnn_program *p, bool is_linear) {
+    kiln_arena *a = p->a;
+    kiln_lets l = {.a = a};
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *i = kiln_x_ref(a, iv);
+    const kiln_expr *from_h = kiln_rnn_gate_at(p, GATE_N, i);
+    if (is_linear)
+        from_h = kiln_x_mul(a, kiln_rnn_gate_at(p, GATE_R, i), from_h);
+    const kiln_expr *v =
+        kiln_lets_add(&l, "v", kiln_x_add(a, kiln_rnn_from_x(p, GATE_N, i), from_h));
+    const kiln_expr *z = kiln_lets_add(&l, "z", kiln_rnn_gate_at(p, GATE_Z, i));
+    const kiln_expr *rest = kiln_x_sub(a, kiln_x_like(a, z, 1), z);
+    const kiln_expr *h = kiln_x_add(a, kiln_x_mul(a, rest, kiln_rnn_act(p, 1, v)),
+                                    kiln_x_mul(a, z, kiln_rnn_at(p, p->h, i)));
+    return kiln_s_times(a, iv, kiln_x_index(a, p->hidden),
+                        kiln_lets_around(&l, kiln_rnn_set(p, p->h, i, h)));
+}
+
+static const kiln_stmt *program(const kiln_rnn_program *p) {
+    const bool is_linear = p->attr[LINEAR_BEFORE_RESET].i != 0;
+    const kiln_stmt *s[4];
+    int n = 0;
+    s[n++] = kiln_rnn_products(p, p->h, 0, is_linear ? N_GATES : GATE_N);
+    s[n++] = gates(p);
+    if (!is_linear)
+        s[n++] = kiln_rnn_products(p, p->c, GATE_N, N_GATES);
+    s[n++] = new_state(p, is_linear);
+    return kiln_s_seq(p->a, s, n);
+}
+
 static const kiln_rnn_cell cell = {.gates = N_GATES,
                                    .n_activations = 2,
                                    .usual = {KILN_RNN_SIGMOID, KILN_RNN_TANH},
-                                   .step = step};
+                                   .step = step,
+                                   .program = program};
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return kiln_infer_recurrent(n, &cell, out, err);
@@ -57,6 +111,10 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
 
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_recurrent(n, cx, &cell);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    return kiln_compute_recurrent(n, cx, &cell);
 }
 
 const kiln_op_def kiln_op_gru = {
@@ -77,4 +135,5 @@ const kiln_op_def kiln_op_gru = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_recurrent,
     .error_bound = kiln_bound_recurrent,
+    .compute = compute,
 };

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/recurrent.h"
+#include "compiler/graph/op/recurrent_expr.h"
 
 enum { INPUT_FORGET = KILN_RNN_N_ATTR, N_ATTR };
 enum { GATE_I, GATE_O, GATE_F, GATE_G, N_GATES };
@@ -46,12 +47,54 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
     }
 }
 
+/* Pre-activation of gate g, with the peephole `which` (below 0: none) of c. */
+static const kiln_expr *input_of(const kiln_rnn_program *p, int g, int which,
+                                 const kiln_expr *i, const kiln_expr *c) {
+    kiln_arena *a = p->a;
+    const kiln_expr *v =
+        kiln_x_add(a, kiln_rnn_from_x(p, g, i), kiln_rnn_gate_at(p, g, i));
+    if (p->peepholes == NULL || which < 0)
+        return v;
+    const kiln_expr *at[2] = {p->xw_at[1],
+                              kiln_x_add(a, kiln_x_index(a, which * p->hidden), i)};
+    return kiln_x_add(a, v,
+                      kiln_x_mul(a, kiln_x_load(a, p->peepholes, at, 2, NULL), c));
+}
+
+static const kiln_stmt *program(const kiln_rnn_program *p) {
+    kiln_arena *a = p->a;
+    kiln_lets l = {.a = a};
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *i = kiln_x_ref(a, iv);
+    const kiln_expr *c = kiln_lets_add(&l, "c", kiln_rnn_at(p, p->c, i));
+    const kiln_expr *v = kiln_lets_add(&l, "vi", input_of(p, GATE_I, PEEP_I, i, c));
+    const kiln_expr *in = kiln_lets_add(&l, "in", kiln_rnn_act(p, ACT_GATE, v));
+    const kiln_expr *forget = kiln_x_sub(a, kiln_x_like(a, in, 1), in);
+    if (p->attr[INPUT_FORGET].i == 0) {
+        v = kiln_lets_add(&l, "vf", input_of(p, GATE_F, PEEP_F, i, c));
+        forget = kiln_rnn_act(p, ACT_GATE, v);
+    }
+    v = kiln_lets_add(&l, "vg", input_of(p, GATE_G, -1, i, c));
+    const kiln_expr *fresh = kiln_x_mul(a, in, kiln_rnn_act(p, ACT_CELL, v));
+    const kiln_expr *next =
+        kiln_lets_add(&l, "next", kiln_x_add(a, kiln_x_mul(a, forget, c), fresh));
+    v = kiln_lets_add(&l, "vo", input_of(p, GATE_O, PEEP_O, i, next));
+    const kiln_expr *h =
+        kiln_x_mul(a, kiln_rnn_act(p, ACT_GATE, v), kiln_rnn_act(p, ACT_OUT, next));
+    const kiln_stmt *put =
+        kiln_s_both(a, kiln_rnn_set(p, p->c, i, next), kiln_rnn_set(p, p->h, i, h));
+    return kiln_s_both(
+        a, kiln_rnn_products(p, p->h, 0, N_GATES),
+        kiln_s_times(a, iv, kiln_x_index(a, p->hidden), kiln_lets_around(&l, put)));
+}
+
 static const kiln_rnn_cell cell = {
     .gates = N_GATES,
     .n_activations = 3,
     .usual = {KILN_RNN_SIGMOID, KILN_RNN_TANH, KILN_RNN_TANH},
     .has_c = true,
-    .step = step};
+    .step = step,
+    .program = program};
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return kiln_infer_recurrent(n, &cell, out, err);
@@ -59,6 +102,10 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
 
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_recurrent(n, cx, &cell);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    return kiln_compute_recurrent(n, cx, &cell);
 }
 
 const kiln_op_def kiln_op_lstm = {
@@ -80,4 +127,5 @@ const kiln_op_def kiln_op_lstm = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_recurrent,
     .error_bound = kiln_bound_recurrent,
+    .compute = compute,
 };

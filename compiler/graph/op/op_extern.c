@@ -95,6 +95,19 @@ const kiln_stmt *kiln_s_both(kiln_arena *a, const kiln_stmt *x, const kiln_stmt 
     return kiln_s_seq(a, both, 2);
 }
 
+const kiln_expr *kiln_lets_add(kiln_lets *l, const char *name, const kiln_expr *value) {
+    KILN_ASSERT(l->n < KILN_MAX_LETS, "no room for '%s'", name);
+    l->var[l->n] = kiln_var_new(l->a, name, value->dtype);
+    l->value[l->n] = value;
+    return kiln_x_ref(l->a, l->var[l->n++]);
+}
+
+const kiln_stmt *kiln_lets_around(const kiln_lets *l, const kiln_stmt *body) {
+    for (int i = l->n - 1; i >= 0; i--)
+        body = kiln_s_let(l->a, l->var[i], l->value[i], body);
+    return body;
+}
+
 const kiln_buffer *kiln_cell_new(kiln_arena *a, const kiln_te *te, const char *name,
                                  kiln_dtype dtype) {
     const int64_t one = 1;

@@ -61,6 +61,17 @@ const kiln_stmt *kiln_s_times(kiln_arena *a, const kiln_var *v, const kiln_expr 
                               const kiln_stmt *body);
 const kiln_stmt *kiln_s_both(kiln_arena *a, const kiln_stmt *x, const kiln_stmt *y);
 
+/* Names for values, each computed once: let a = ...; let b = ... a ...; body. */
+enum { KILN_MAX_LETS = 16 };
+typedef struct kiln_lets {
+    kiln_arena *a;
+    int n;
+    const kiln_var *var[KILN_MAX_LETS];
+    const kiln_expr *value[KILN_MAX_LETS];
+} kiln_lets;
+const kiln_expr *kiln_lets_add(kiln_lets *l, const char *name, const kiln_expr *value);
+const kiln_stmt *kiln_lets_around(const kiln_lets *l, const kiln_stmt *body);
+
 /* A scalar that changes. */
 const kiln_buffer *kiln_cell_new(kiln_arena *a, const kiln_te *te, const char *name,
                                  kiln_dtype dtype);

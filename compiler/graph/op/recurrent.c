@@ -79,8 +79,12 @@ double kiln_rnn_activate(const kiln_rnn_run *run, int i, double x) {
 /* ---- types
  * ------------------------------------------------------------------------------ */
 
-static int n_directions(const kiln_node *n) {
+int kiln_rnn_n_directions(const kiln_node *n) {
     return n->attr[KILN_RNN_DIRECTION].i == BIDIRECTIONAL ? 2 : 1;
+}
+
+bool kiln_rnn_is_reverse(const kiln_node *n, int d) {
+    return n->attr[KILN_RNN_DIRECTION].i == REVERSE || d == 1;
 }
 
 static kiln_status check_shape(const kiln_node *n, int in, int rank,
@@ -105,7 +109,7 @@ static kiln_status check_shape(const kiln_node *n, int in, int rank,
 
 static kiln_status check_activations(const kiln_node *n, const kiln_rnn_cell *cell,
                                      kiln_err *err) {
-    const size_t want = (size_t)cell->n_activations * (size_t)n_directions(n);
+    const size_t want = (size_t)cell->n_activations * (size_t)kiln_rnn_n_directions(n);
     for (int i = KILN_RNN_ACTIVATIONS; i <= KILN_RNN_BETA; i++) {
         if (n->attr[i].n != 0 && n->attr[i].n != want)
             return kiln_fail(err, KILN_ERR_SHAPE,
@@ -124,7 +128,7 @@ kiln_status kiln_infer_recurrent(const kiln_node *n, const kiln_rnn_cell *cell,
     KILN_TRY(kiln_check_rank(n, KILN_RNN_R, 3, err));
     KILN_TRY(check_activations(n, cell, err));
     const kiln_type *x = &n->in[KILN_RNN_X]->type;
-    const int64_t steps = x->dim[0], batch = x->dim[1], d = n_directions(n);
+    const int64_t steps = x->dim[0], batch = x->dim[1], d = kiln_rnn_n_directions(n);
     const int64_t h = n->in[KILN_RNN_R]->type.dim[2];
     const int64_t gh = kiln_mul_sat(h, cell->gates);
     KILN_TRY(check_shape(n, KILN_RNN_W, 3, (int64_t[]){d, gh, x->dim[2]}, err));
@@ -167,6 +171,21 @@ static const double *part(const kiln_node *n, const kiln_eval_cx *cx, int in,
     return kiln_has_in(n, in) ? cx->in[in].f + offset : NULL;
 }
 
+void kiln_rnn_activations_of(const kiln_node *n, const kiln_rnn_cell *cell, int d,
+                             int *which, double *alpha, double *beta) {
+    const kiln_attr *attr = n->attr;
+    for (int i = 0; i < cell->n_activations; i++) {
+        const int at = d * cell->n_activations + i;
+        which[i] = attr[KILN_RNN_ACTIVATIONS].n != 0
+                       ? (int)attr[KILN_RNN_ACTIVATIONS].ints[at]
+                       : cell->usual[i];
+        alpha[i] = attr[KILN_RNN_ALPHA].n != 0 ? attr[KILN_RNN_ALPHA].floats[at]
+                                               : activations[which[i]].alpha;
+        beta[i] = attr[KILN_RNN_BETA].n != 0 ? attr[KILN_RNN_BETA].floats[at]
+                                             : activations[which[i]].beta;
+    }
+}
+
 static kiln_rnn_run start(const kiln_node *n, const kiln_eval_cx *cx,
                           const kiln_rnn_cell *cell, int d) {
     const int64_t h = n->in[KILN_RNN_R]->type.dim[2], gh = h * cell->gates;
@@ -180,17 +199,7 @@ static kiln_rnn_run start(const kiln_node *n, const kiln_eval_cx *cx,
                         .clip = attr[KILN_RNN_CLIP].f};
     if (cell->has_c)
         run.peepholes = part(n, cx, KILN_RNN_PEEPHOLES, 3 * h * d);
-    for (int i = 0; i < cell->n_activations; i++) {
-        const int at = d * cell->n_activations + i;
-        const int which = attr[KILN_RNN_ACTIVATIONS].n != 0
-                              ? (int)attr[KILN_RNN_ACTIVATIONS].ints[at]
-                              : cell->usual[i];
-        run.activation[i] = which;
-        run.alpha[i] = attr[KILN_RNN_ALPHA].n != 0 ? attr[KILN_RNN_ALPHA].floats[at]
-                                                   : activations[which].alpha;
-        run.beta[i] = attr[KILN_RNN_BETA].n != 0 ? attr[KILN_RNN_BETA].floats[at]
-                                                 : activations[which].beta;
-    }
+    kiln_rnn_activations_of(n, cell, d, run.activation, run.alpha, run.beta);
     return run;
 }
 
@@ -227,7 +236,7 @@ static void run_direction(const kiln_node *n, kiln_eval_cx *cx,
     const kiln_type *x = &n->in[KILN_RNN_X]->type;
     const kiln_rnn_run run = start(n, cx, cell, d);
     const int64_t steps = x->dim[0], batch = x->dim[1], size = run.hidden;
-    const int64_t gh = size * cell->gates, dirs = n_directions(n);
+    const int64_t gh = size * cell->gates, dirs = kiln_rnn_n_directions(n);
     const double *xw = input_products(n, cx, gh, d);
     double *h = kiln_array(cx->scratch, double, size);
     double *c = kiln_array(cx->scratch, double, size);
@@ -264,9 +273,8 @@ kiln_status kiln_eval_recurrent(const kiln_node *n, kiln_eval_cx *cx,
                              " at %" PRId64,
                              x->dim[0], length, b);
     }
-    const int64_t direction = n->attr[KILN_RNN_DIRECTION].i;
-    for (int d = 0; d < n_directions(n); d++)
-        run_direction(n, cx, cell, d, direction == REVERSE || d == 1);
+    for (int d = 0; d < kiln_rnn_n_directions(n); d++)
+        run_direction(n, cx, cell, d, kiln_rnn_is_reverse(n, d));
     return KILN_OK;
 }
 

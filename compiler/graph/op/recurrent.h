@@ -69,12 +69,16 @@ typedef struct kiln_rnn_run {
 typedef void (*kiln_rnn_step)(const kiln_rnn_run *run, const double *xw, double *h,
                               double *c);
 
+struct kiln_rnn_program; /* recurrent_expr.h */
+
 typedef struct kiln_rnn_cell {
     int gates;
     int n_activations;
     int usual[KILN_RNN_MAX_ACTIVATIONS]; /* indexes in kiln_rnn_activations */
     bool has_c;                          /* lstm */
     kiln_rnn_step step;
+    /* The same step as statements. */
+    const struct kiln_stmt *(*program)(const struct kiln_rnn_program *p);
 } kiln_rnn_cell;
 
 enum { KILN_RNN_RELU, KILN_RNN_TANH, KILN_RNN_SIGMOID }; /* the first of the words */
@@ -90,6 +94,17 @@ double kiln_rnn_gate(const kiln_rnn_run *run, const double *xw, const double *h,
                      int64_t row);
 /* r * h of one row, without bias. */
 double kiln_rnn_product(const kiln_rnn_run *run, const double *h, int64_t row);
+
+/* As a node has them; a row of activations per direction. */
+void kiln_rnn_activations_of(const kiln_node *n, const kiln_rnn_cell *cell, int d,
+                             int *which, double *alpha, double *beta);
+/* One activation, by its index in kiln_rnn_activations, as an expression. */
+const kiln_expr *kiln_rnn_activation(kiln_arena *a, int which, double alpha,
+                                     double beta, const kiln_expr *x);
+int kiln_rnn_n_directions(const kiln_node *n);
+bool kiln_rnn_is_reverse(const kiln_node *n, int d);
+kiln_status kiln_compute_recurrent(const kiln_node *n, kiln_compute_cx *cx,
+                                   const kiln_rnn_cell *cell);
 
 void kiln_cost_recurrent(const kiln_node *n, kiln_cost *c);
 /* 16 ulp, or 4 * (64 + I + H) unit roundoffs: a step sums I + H products, the

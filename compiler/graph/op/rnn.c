@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/recurrent.h"
+#include "compiler/graph/op/recurrent_expr.h"
 
 static const kiln_attr_def attrs[KILN_RNN_N_ATTR] = {KILN_RNN_ATTRS};
 
@@ -14,8 +15,24 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
         h[i] = run->gates[i];
 }
 
-static const kiln_rnn_cell cell = {
-    .gates = 1, .n_activations = 1, .usual = {KILN_RNN_TANH}, .step = step};
+static const kiln_stmt *program(const kiln_rnn_program *p) {
+    kiln_arena *a = p->a;
+    kiln_lets l = {.a = a};
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *i = kiln_x_ref(a, iv);
+    const kiln_expr *v = kiln_lets_add(
+        &l, "v", kiln_x_add(a, kiln_rnn_from_x(p, 0, i), kiln_rnn_gate_at(p, 0, i)));
+    const kiln_stmt *put = kiln_rnn_set(p, p->h, i, kiln_rnn_act(p, 0, v));
+    return kiln_s_both(
+        a, kiln_rnn_products(p, p->h, 0, 1),
+        kiln_s_times(a, iv, kiln_x_index(a, p->hidden), kiln_lets_around(&l, put)));
+}
+
+static const kiln_rnn_cell cell = {.gates = 1,
+                                   .n_activations = 1,
+                                   .usual = {KILN_RNN_TANH},
+                                   .step = step,
+                                   .program = program};
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return kiln_infer_recurrent(n, &cell, out, err);
@@ -23,6 +40,10 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
 
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return kiln_eval_recurrent(n, cx, &cell);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    return kiln_compute_recurrent(n, cx, &cell);
 }
 
 const kiln_op_def kiln_op_rnn = {
@@ -43,4 +64,5 @@ const kiln_op_def kiln_op_rnn = {
     .eval_ref = eval_ref,
     .cost = kiln_cost_recurrent,
     .error_bound = kiln_bound_recurrent,
+    .compute = compute,
 };
