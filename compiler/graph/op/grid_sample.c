@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/graph/op/op_common.h"
+#include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/window.h"
 
 enum { X, GRID };
@@ -218,6 +218,180 @@ static kiln_bound error_bound(const kiln_node *n) {
         .kind = KILN_BOUND_DOT, .c = 4.0, .k = 8 * taps_per_element(n) + longest};
 }
 
+/* ---- tensor expressions: coordinates in f64, as above ---- */
+
+static const kiln_expr *num(kiln_arena *a, double v) {
+    return kiln_x_float(a, KILN_F64, v);
+}
+
+static const kiln_expr *clamp_expr(kiln_arena *a, const kiln_expr *v, double lo,
+                                   double hi) {
+    v = kiln_x_select(a, kiln_x_less(a, v, num(a, lo)), num(a, lo), v);
+    return kiln_x_select(a, kiln_x_less(a, num(a, hi), v), num(a, hi), v);
+}
+
+static const kiln_expr *between(kiln_arena *a, const kiln_expr *v, double lo,
+                                double hi) {
+    return kiln_x_binary(a, KILN_EXPR_AND,
+                         kiln_x_binary(a, KILN_EXPR_LE, num(a, lo), v),
+                         kiln_x_binary(a, KILN_EXPR_LE, v, num(a, hi)));
+}
+
+static const kiln_expr *reflect_expr(kiln_arena *a, const kiln_expr *v, borders b) {
+    const double range = b.hi - b.lo;
+    if (range <= 0)
+        return num(a, b.lo);
+    const kiln_expr *arg[2] = {
+        kiln_x_fn(a, KILN_INTRIN_abs, kiln_x_sub(a, v, num(a, b.lo))),
+        num(a, 2 * range)};
+    const kiln_expr *t = kiln_x_call(a, KILN_INTRIN_fmod, arg);
+    /* The nearer end of the period. */
+    const kiln_expr *back = kiln_x_sub(a, arg[1], t);
+    const kiln_expr *is_far = kiln_x_less(a, num(a, range), t);
+    return kiln_x_add(a, num(a, b.lo), kiln_x_select(a, is_far, back, t));
+}
+
+/* Stage: `position` of each output point on one axis, [N, spatial...]. */
+static kiln_status position_stage(kiln_compute_cx *cx, const kiln_type *points,
+                                  int axis, kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const kiln_node *n = cx->node;
+    const kiln_expr *index[KILN_MAX_RANK + 1];
+    const int64_t length = cx->in[X].type.dim[2 + axis];
+    const int axes = points->rank - 1;
+    const borders b = borders_of(n, length);
+    kiln_te *te =
+        kiln_compute_begin(cx, kiln_format(a, "position%d", axis), points, index);
+    index[points->rank] = kiln_x_index(a, axes - 1 - axis);
+    const kiln_expr *v = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, GRID, index));
+    const kiln_expr *up = kiln_x_add(a, v, num(a, 1)), *at;
+    if (n->attr[ALIGN_CORNERS].i != 0)
+        at = kiln_x_mul(a, kiln_x_div(a, up, num(a, 2)), num(a, (double)(length - 1)));
+    else
+        at = kiln_x_div(
+            a, kiln_x_sub(a, kiln_x_mul(a, up, num(a, (double)length)), num(a, 1)),
+            num(a, 2));
+    if (n->attr[MODE].i == NEAREST)
+        at = kiln_x_fn(a, KILN_INTRIN_round, at);
+    const kiln_expr *moved = at;
+    switch ((padding)n->attr[PADDING].i) {
+    case ZEROS:
+        break;
+    case BORDER:
+        moved = clamp_expr(a, at, 0, (double)length - 1);
+        break;
+    case REFLECTION:
+        moved = reflect_expr(a, at, b);
+        break;
+    }
+    return kiln_compute_inner(
+        cx, te, points, kiln_x_select(a, between(a, at, b.lo, b.hi), at, moved), out);
+}
+
+/* `resolve` of a whole number in f64; -1: a zero. */
+static const kiln_expr *resolved(kiln_compute_cx *cx, const kiln_expr *at,
+                                 int64_t length) {
+    kiln_arena *a = cx->arena;
+    const double last = (double)length - 1;
+    const kiln_expr *is_inside = between(a, at, 0, last);
+    switch ((padding)cx->node->attr[PADDING].i) {
+    case ZEROS:
+        return kiln_x_select(a, is_inside, kiln_x_cast(a, KILN_I64, at),
+                             kiln_x_index(a, -1));
+    case BORDER:
+        break;
+    case REFLECTION:
+        at = kiln_x_fn(a, KILN_INTRIN_trunc,
+                       reflect_expr(a, at, borders_of(cx->node, length)));
+        break;
+    }
+    at = clamp_expr(a, at, 0, last);
+    return kiln_x_cast(a, KILN_I64, at); /* NaN: 0 */
+}
+
+static const kiln_expr *cubic_expr(kiln_arena *a, const kiln_expr *d) {
+    const double c = -0.75;
+    const kiln_expr *x = kiln_x_fn(a, KILN_INTRIN_abs, d);
+    const kiln_expr *near =
+        kiln_x_sub(a, kiln_x_mul(a, num(a, c + 2), x), num(a, c + 3));
+    near = kiln_x_add(a, kiln_x_mul(a, kiln_x_mul(a, near, x), x), num(a, 1));
+    const kiln_expr *far = kiln_x_sub(a, kiln_x_mul(a, num(a, c), x), num(a, 5 * c));
+    far = kiln_x_add(a, kiln_x_mul(a, far, x), num(a, 8 * c));
+    far = kiln_x_sub(a, kiln_x_mul(a, far, x), num(a, 4 * c));
+    return kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_LE, x, num(a, 1)), near, far);
+}
+
+/* Stage: element and weight of each tap of one axis, [N, spatial..., taps]. */
+static kiln_status tap_stage(kiln_compute_cx *cx, const kiln_type *points, int axis,
+                             kiln_dtype dtype, kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const mode m = (mode)cx->node->attr[MODE].i;
+    const kiln_expr *index[KILN_MAX_RANK], *body[2];
+    kiln_te_value position;
+    kiln_type t = *points;
+    t.dim[t.rank++] = taps_of[m];
+    KILN_TRY(position_stage(cx, points, axis, &position));
+    kiln_te *te = kiln_compute_begin(cx, kiln_format(a, "taps%d", axis), &t, index);
+    const kiln_expr *at = kiln_compute_read_value(cx, &position, index);
+    const int64_t length = cx->in[X].type.dim[2 + axis];
+    if (m == NEAREST) {
+        body[0] = resolved(cx, kiln_x_fn(a, KILN_INTRIN_trunc, at), length);
+        body[1] = num(a, 1);
+    } else {
+        const kiln_expr *tap = kiln_x_cast(a, KILN_F64, index[points->rank]);
+        const kiln_expr *first = kiln_x_fn(a, KILN_INTRIN_floor, at);
+        if (m == CUBIC)
+            first = kiln_x_sub(a, first, num(a, 1));
+        tap = kiln_x_add(a, first, tap);
+        const kiln_expr *d = kiln_x_sub(a, at, tap);
+        body[0] = resolved(cx, tap, length);
+        body[1] = m == LINEAR
+                      ? kiln_x_sub(a, num(a, 1), kiln_x_fn(a, KILN_INTRIN_abs, d))
+                      : cubic_expr(a, d);
+    }
+    body[1] = kiln_x_cast(a, dtype, body[1]);
+    return kiln_compute_inner_tuple(cx, te, &t, 2, body, out);
+}
+
+/* Stages: position and taps of each axis, and the sum over all taps. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    static const char *const name[MAX_AXES] = {"t0", "t1", "t2", "t3", "t4", "t5"};
+    kiln_arena *a = cx->arena;
+    const kiln_type *x = &cx->in[X].type, *t = &cx->out[0].type;
+    const int axes = x->rank - 2;
+    const kiln_dtype dtype = t->dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *from[KILN_MAX_RANK];
+    const kiln_axis *axis[MAX_AXES];
+    kiln_te_value taps[MAX_AXES][2];
+    const kiln_type points = kiln_type_make(KILN_F64, 1 + axes, cx->in[GRID].type.dim);
+    for (int i = 0; i < axes; i++)
+        KILN_TRY(tap_stage(cx, &points, i, dtype, taps[i]));
+    kiln_te *y = kiln_compute_begin(cx, "", t, index);
+    from[0] = at[0] = index[0];
+    at[1] = index[1];
+    for (int i = 0; i < axes; i++)
+        from[1 + i] = index[2 + i];
+    const kiln_expr *weight = NULL, *is_zero = kiln_x_int(a, KILN_BOOL, 0);
+    for (int i = 0; i < axes; i++) {
+        const int64_t length = x->dim[2 + i];
+        axis[i] = kiln_te_reduce_axis(y, name[i], taps_of[n->attr[MODE].i]);
+        from[1 + axes] = kiln_axis_var(a, axis[i]);
+        const kiln_expr *e = kiln_compute_read_value(cx, &taps[i][0], from);
+        const kiln_expr *w = kiln_compute_read_value(cx, &taps[i][1], from);
+        is_zero = kiln_x_binary(a, KILN_EXPR_OR, is_zero,
+                                kiln_x_less(a, e, kiln_x_index(a, 0)));
+        weight = weight == NULL ? w : kiln_x_mul(a, weight, w);
+        e = kiln_x_binary(a, KILN_EXPR_MIN, e,
+                          kiln_x_index(a, length > 0 ? length - 1 : 0));
+        at[2 + i] = kiln_x_binary(a, KILN_EXPR_MAX, e, kiln_x_index(a, 0));
+    }
+    const kiln_expr *v = kiln_compute_widened(cx, kiln_compute_read(cx, X, at));
+    if (n->attr[MODE].i != NEAREST)
+        v = kiln_x_mul(a, weight, v);
+    v = kiln_x_select(a, is_zero, kiln_x_like(a, v, 0), v);
+    return kiln_compute_end(cx, 0, y, kiln_te_sum(y, v, axis, axes));
+}
+
 const kiln_op_def kiln_op_grid_sample = {
     .name = "grid_sample",
     .doc = "x read at positions that a grid gives: nearest element, linear or cubic "
@@ -234,4 +408,5 @@ const kiln_op_def kiln_op_grid_sample = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .compute = compute,
 };

@@ -121,4 +121,5 @@ const kiln_op_def kiln_op_if = {
     .infer = infer,
     .eval_ref = eval_ref,
     .error_bound = kiln_bound_exact,
+    .compute = NULL, /* control flow: whoever runs the graph runs a region */
 };

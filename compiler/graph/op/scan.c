@@ -178,4 +178,6 @@ const kiln_op_def kiln_op_scan = {
     .eval_ref = eval_ref,
     .region_runs = n_steps,
     .error_bound = kiln_bound_exact,
+    .compute =
+        NULL, /* control flow: whoever runs the graph runs its region step by step */
 };
