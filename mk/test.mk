@@ -114,8 +114,9 @@ fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new cod
 	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
 	@tests/fuzz/run.sh -m -b build/$(notdir $(FUZZ_CC))-fuzz $(FUZZ)
 
-soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, fuzzing for 10 minutes a target
+soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, threads under TSan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
+	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
 soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -102,6 +102,7 @@ static void emulate(const code_kernel *k, const kernel_call *c, const char *what
     kernel_job j = {.magic = KERNEL_MAGIC,
                     .n_args = (uint32_t)c->n_args,
                     .n_inputs = (uint32_t)c->n_inputs,
+                    .n_threads = (uint32_t)c->n_threads,
                     .object_bytes = is_new ? k->object.bytes.n : 0,
                     .workspace_bytes = c->workspace_bytes,
                     .scratch_bytes = c->scratch_bytes};
@@ -189,6 +190,11 @@ code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
 }
 
 void code_call(const code_kernel *k, void *const *tensor, const char *what) {
+    code_call_threads(k, tensor, 1, what);
+}
+
+void code_call_threads(const code_kernel *k, void *const *tensor, int n_threads,
+                       const char *what) {
     const kiln_program *p = k->program;
     size_t bytes[KERNEL_MAX_ARGS];
     char text[KERNEL_TEXT] = "";
@@ -203,7 +209,9 @@ void code_call(const code_kernel *k, void *const *tensor, const char *what) {
                            .tensor = tensor,
                            .bytes = bytes,
                            .workspace_bytes = k->object.workspace_bytes,
-                           .scratch_bytes = k->object.scratch_bytes};
+                           .scratch_bytes = k->object.scratch_bytes,
+                           .n_threads = n_threads};
+    assert_true(n_threads <= KERNEL_MAX_THREADS);
     if (k->code == NULL) {
         emulate(k, &c, what);
         return;

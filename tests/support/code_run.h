@@ -20,6 +20,9 @@ code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
 /* Calls it with the tensors of its program's arguments: see kernel_call_run for what is
  * watched. What goes wrong fails the test with `what`. */
 void code_call(const code_kernel *k, void *const *tensor, const char *what);
+/* On a pool of so many threads, up to KERNEL_MAX_THREADS. */
+void code_call_threads(const code_kernel *k, void *const *tensor, int n_threads,
+                       const char *what);
 void code_close(code_kernel *k);
 
 #endif

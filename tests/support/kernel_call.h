@@ -6,13 +6,14 @@
 
 #include "runtime/kernel.h"
 
-enum { KERNEL_MAX_ARGS = 16, KERNEL_TEXT = 160 };
+enum { KERNEL_MAX_ARGS = 16, KERNEL_MAX_THREADS = 4, KERNEL_TEXT = 160 };
 
 typedef struct kernel_call {
     int n_args, n_inputs;
     void *const *tensor; /* inputs are read, outputs written */
     const size_t *bytes;
-    size_t workspace_bytes, scratch_bytes;
+    size_t workspace_bytes, scratch_bytes; /* scratch: of each thread */
+    int n_threads;                         /* 0, 1: without a pool */
 } kernel_call;
 
 /* Copies the inputs into guarded memory; outputs, workspace and scratch start as 0xFF
@@ -26,7 +27,7 @@ enum { KERNEL_MAGIC = 0x6b696c6e, KERNEL_NAME = 64 };
 
 /* Then the object (0 bytes: the one of the job before), then the inputs. */
 typedef struct kernel_job {
-    uint32_t magic, n_args, n_inputs, reserved;
+    uint32_t magic, n_args, n_inputs, n_threads;
     uint64_t object_bytes, workspace_bytes, scratch_bytes;
     uint64_t bytes[KERNEL_MAX_ARGS];
     char name[KERNEL_NAME];

@@ -1,13 +1,14 @@
 #include "tests/support/kernel_call.h"
 
 #include "runtime/loader.h"
+#include "runtime/pool.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { ALIGN = 64, CANARY = 64, PAGE = 65536, CANARY_BYTE = 0xC3, POISON = 0xFF };
-enum { WORKSPACE = KERNEL_MAX_ARGS, SCRATCH, N_BUFFERS };
+enum { WORKSPACE = KERNEL_MAX_ARGS, SCRATCH, N_BUFFERS = SCRATCH + KERNEL_MAX_THREADS };
 
 /* All buffers of a call lie in one mapping, between pages that nobody may touch. */
 typedef struct memory {
@@ -52,7 +53,7 @@ static int check_canaries(const memory *m, char text[KERNEL_TEXT]) {
             snprintf(text, KERNEL_TEXT,
                      "byte %lld beside %s %d of %zu bytes was written", k,
                      i == WORKSPACE ? "workspace"
-                     : i == SCRATCH ? "scratch"
+                     : i >= SCRATCH ? "scratch"
                                     : "argument",
                      i, m->bytes[i]);
             return 1;
@@ -75,15 +76,40 @@ static int finish(const kernel_call *c, const memory *m, char text[KERNEL_TEXT])
     return 0;
 }
 
+/* In place, or on a pool whose threads have their scratch between canaries too. */
+static int call(const kernel_call *c, kiln_kernel_fn *fn, const kiln_args *args,
+                const memory *m, char text[KERNEL_TEXT]) {
+    const kiln_pool_options o = {.n_threads = c->n_threads};
+    kiln_pool *pool = NULL;
+    void *scratch[KERNEL_MAX_THREADS];
+    kiln_ctx serial;
+    int r;
+    if (c->n_threads <= 1) {
+        kiln_ctx_init_serial(&serial, m->data[SCRATCH]);
+        r = fn(args, &serial);
+    } else {
+        if (kiln_pool_open(&o, &pool, text) != 0)
+            return 1;
+        for (int i = 0; i < KERNEL_MAX_THREADS; i++)
+            scratch[i] = m->data[SCRATCH + i];
+        kiln_pool_set_scratch(pool, scratch);
+        r = fn(args, kiln_pool_ctx(pool));
+        kiln_pool_close(pool);
+    }
+    if (r != 0)
+        snprintf(text, KERNEL_TEXT, "the kernel returned %d", r);
+    return r;
+}
+
 int kernel_call_run(const kernel_call *c, kiln_kernel_fn *fn, char text[KERNEL_TEXT]) {
     memory m = {.map = NULL};
     void *tensor[KERNEL_MAX_ARGS];
-    kiln_ctx ctx;
     int failed = 1;
     for (int i = 0; i < c->n_args; i++)
         m.bytes[i] = c->bytes[i];
     m.bytes[WORKSPACE] = c->workspace_bytes;
-    m.bytes[SCRATCH] = c->scratch_bytes;
+    for (int i = 0; i < (c->n_threads > 1 ? c->n_threads : 1); i++)
+        m.bytes[SCRATCH + i] = c->scratch_bytes;
     if (map_all(&m) != 0) {
         snprintf(text, KERNEL_TEXT, "no memory for the call");
     } else {
@@ -93,11 +119,7 @@ int kernel_call_run(const kernel_call *c, kiln_kernel_fn *fn, char text[KERNEL_T
             tensor[i] = m.data[i];
         }
         const kiln_args args = {tensor, m.data[WORKSPACE]};
-        kiln_ctx_init_serial(&ctx, m.data[SCRATCH]);
-        const int r = fn(&args, &ctx);
-        if (r != 0)
-            snprintf(text, KERNEL_TEXT, "the kernel returned %d", r);
-        else
+        if (call(c, fn, &args, &m, text) == 0)
             failed = finish(c, &m, text);
     }
     if (m.map != NULL)

@@ -42,8 +42,8 @@ static void reply(int status, const char *text) {
 static int check(const kernel_job *j, uint64_t *all) {
     *all = 0;
     if (j->magic != KERNEL_MAGIC || j->n_args > KERNEL_MAX_ARGS ||
-        j->n_inputs > j->n_args || j->object_bytes > KILN_LOAD_MAX_BYTES ||
-        j->name[KERNEL_NAME - 1] != '\0')
+        j->n_inputs > j->n_args || j->n_threads > KERNEL_MAX_THREADS ||
+        j->object_bytes > KILN_LOAD_MAX_BYTES || j->name[KERNEL_NAME - 1] != '\0')
         return 1;
     for (uint32_t i = 0; i < j->n_args; i++) {
         if (j->bytes[i] > KILN_LOAD_MAX_BYTES)
@@ -85,7 +85,8 @@ static void run(const kernel_job *j, const kiln_code *code, unsigned char *data)
                            .tensor = tensor,
                            .bytes = bytes,
                            .workspace_bytes = j->workspace_bytes,
-                           .scratch_bytes = j->scratch_bytes};
+                           .scratch_bytes = j->scratch_bytes,
+                           .n_threads = (int)j->n_threads};
     kiln_kernel_fn *fn = code != NULL ? kiln_code_kernel(code, j->name) : NULL;
     if (fn == NULL) {
         reply(1, "the object does not load, or has no such kernel");

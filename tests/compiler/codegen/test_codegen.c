@@ -1,7 +1,8 @@
 /* Compiled equals interpreted: the same loop program, as lowered and after the loop
  * passes, through LLVM and the loader, and through the interpreter, for each profile
  * that runs here, AArch64 in an emulator. Outputs, workspace and scratch start as NaN
- * bytes, canaries stand around every buffer, no object imports anything.
+ * bytes, canaries stand around every buffer, no object imports anything. Programs with
+ * a parallel loop run on one, two and three threads.
  * KILN_SCHEDULES=n draws n schedules of each expression.
  *
  * Tolerance: the only differences are contracted multiply-adds and functions such as
@@ -24,7 +25,7 @@ enum { SCHEDULES_EACH = 2, SCHEDULES_SOAK = 18, PRIMITIVES = 14, MAX_PROFILES = 
 
 static double compile_ms;
 static int n_compiled;
-static int n_run[MAX_PROFILES];
+static int n_run[MAX_PROFILES], n_run_threads[4];
 
 /* ---- arguments ------------------------------------------------------------------- */
 
@@ -73,6 +74,31 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static bool is_parallel(const kiln_stmt *s) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return s->u.loop.kind == KILN_LOOP_PARALLEL || is_parallel(s->u.loop.body);
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            if (is_parallel(s->u.seq.stmt[i]))
+                return true;
+        return false;
+    case KILN_STMT_IF:
+        return is_parallel(s->u.branch.then) ||
+               (s->u.branch.otherwise != NULL && is_parallel(s->u.branch.otherwise));
+    case KILN_STMT_LET:
+        return is_parallel(s->u.let.body);
+    case KILN_STMT_ALLOC:
+        return is_parallel(s->u.alloc.body);
+    case KILN_STMT_ATTR:
+        return is_parallel(s->u.attr.body);
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        break;
+    }
+    return false;
+}
+
 static void run_compiled(kiln_arena *a, const kiln_program *p, int profile,
                          void *const *want) {
     const kiln_profile *prof = code_profile_at(profile);
@@ -87,10 +113,14 @@ static void run_compiled(kiln_arena *a, const kiln_program *p, int profile,
         const kiln_type t = type_of(p->arg[i]);
         tensor[i] = i < p->n_inputs ? want[i] : kiln_tensor_new(a, &t).data;
     }
-    code_call(k, tensor, what);
+    for (int threads = 1; threads <= (is_parallel(p->body) ? 3 : 1); threads++) {
+        code_call_threads(k, tensor, threads, what);
+        n_run_threads[threads]++;
+        for (int i = p->n_inputs; i < p->n_args; i++)
+            compare(a, p->arg[i], tensor[i], want[i],
+                    kiln_format(a, "%s, %d threads", what, threads));
+    }
     code_close(k);
-    for (int i = p->n_inputs; i < p->n_args; i++)
-        compare(a, p->arg[i], tensor[i], want[i], what);
 }
 
 /* Where there is no emulator one sees at least that nothing is imported and every
@@ -115,7 +145,12 @@ static void link_for_aarch64(kiln_arena *a, const kiln_program *p) {
     kiln_elf_fini(&elf);
 }
 
-static void check_program(kiln_arena *a, kiln_rng *rng, const kiln_program *p) {
+/* Profiles that differ from another by dot products alone: programs without them are
+ * the same there. */
+static bool is_variant(const kiln_profile *p) { return p->has_vnni || p->has_dotprod; }
+
+static void check_program(kiln_arena *a, kiln_rng *rng, const kiln_program *p,
+                          bool has_variants) {
     void *arg[16];
     kiln_err err = {0};
     for (int i = 0; i < p->n_args; i++) {
@@ -126,7 +161,8 @@ static void check_program(kiln_arena *a, kiln_rng *rng, const kiln_program *p) {
     }
     kiln_assert_status_ok(kiln_program_run(a, p, arg, NULL, &err), &err);
     for (int i = 0; code_profile_at(i) != NULL; i++)
-        run_compiled(a, p, i, arg);
+        if (has_variants || !is_variant(code_profile_at(i)))
+            run_compiled(a, p, i, arg);
     if (code_missing_at(0) != NULL)
         link_for_aarch64(a, p);
 }
@@ -151,12 +187,16 @@ static void compiled_is_interpreted(void **state) {
         kiln_schedule *s =
             random_schedule(&a, &rng, x.arg + x.n_inputs, x.n_args - x.n_inputs,
                             i == 0 ? 0 : PRIMITIVES, &log, &stats);
+        if (i % 2 == 1) /* what may be refused: the draw decides */
+            for (size_t k = 0; k < s->stage.n; k++)
+                if (s->stage.v[k]->leaf.n > 0)
+                    (void)kiln_parallel(s->stage.v[k], s->stage.v[k]->leaf.v[0], NULL);
         const kiln_status st =
             kiln_lower(&a, s, x.arg, x.n_args, x.n_inputs, def->name, &p, &err);
         if (st == KILN_OK) {
-            check_program(&a, &rng, p);
+            check_program(&a, &rng, p, n == SCHEDULES_SOAK);
             kiln_assert_status_ok(kiln_program_optimize(p, NULL, &err), &err);
-            check_program(&a, &rng, p);
+            check_program(&a, &rng, p, i == 0 || n == SCHEDULES_SOAK);
         } else /* lowering may refuse a draw by name */
             assert_int_equal(st, KILN_ERR_ARG);
         kiln_arena_fini(&a);
@@ -174,6 +214,10 @@ static void every_profile_ran(void **state) {
     for (int i = 0; code_profile_at(i) != NULL; i++) {
         print_message("%d kernels ran for %s\n", n_run[i], code_profile_at(i)->name);
         assert_true(n_run[i] > 0);
+    }
+    for (int threads = 1; threads < 4; threads++) {
+        print_message("%d calls on %d threads\n", n_run_threads[threads], threads);
+        assert_true(n_run_threads[threads] > 0);
     }
     if (code_missing_at(0) == NULL)
         return;

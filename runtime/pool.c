@@ -1,0 +1,334 @@
+/* Fork: the job is written, then the epoch grows; workers wait for that. Join: each
+ * worker writes the epoch to a line of its own, which the caller waits for. All waiting
+ * spins first. Who goes to sleep says so in a counter and looks once more before, and
+ * who changes what is waited for looks at the counter after: sequentially consistent,
+ * so that one of the two sees the other. */
+#include "runtime/pool.h"
+
+#include "runtime/affinity.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LINE = 64, DEFAULT_SPIN_US = 50, PAUSES = 64 };
+
+typedef struct job {
+    kiln_parallel_fn *fn;
+    const kiln_args *args;
+    void *closure;
+    int64_t n, chunk; /* chunk 0: fixed parts */
+} job;
+
+/* Where threads sleep. */
+typedef struct bed {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    atomic_int sleepers;
+} bed;
+
+typedef struct worker {
+    _Alignas(LINE) kiln_ctx inner; /* for bodies: loops in them run in place */
+    kiln_pool *pool;
+    void *scratch;
+    pthread_t thread;
+    int index, result;
+    _Alignas(LINE) atomic_uint done; /* the epoch whose part is finished */
+} worker;
+
+struct kiln_pool {
+    kiln_ctx ctx; /* first: parallel_for finds the pool by it */
+    int n, n_started, chunks, pins;
+    int64_t spin_ns;
+    kiln_affinity affinity; /* of the opener, put back at the end */
+    size_t scratch_bytes;
+    bed workers, caller;
+    job job;
+    _Alignas(LINE) atomic_uint epoch;
+    atomic_int stops;
+    _Alignas(LINE) atomic_llong next; /* iteration that nobody has taken */
+    worker w[];
+};
+
+/* ---- waiting --------------------------------------------------------------------- */
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Until *at is `wanted` (or, where `differs`, is not). */
+static int is_there(atomic_uint *at, unsigned value, int differs) {
+    return (atomic_load_explicit(at, memory_order_acquire) == value) != differs;
+}
+
+static void await(bed *b, atomic_uint *at, unsigned value, int differs,
+                  int64_t spin_ns) {
+    const int64_t until = spin_ns > 0 ? now_ns() + spin_ns : 0;
+    do {
+        for (int i = 0; i < PAUSES; i++) {
+            if (is_there(at, value, differs))
+                return;
+            relax();
+        }
+    } while (spin_ns > 0 && now_ns() < until);
+    pthread_mutex_lock(&b->lock);
+    atomic_fetch_add(&b->sleepers, 1);
+    while ((atomic_load(at) == value) == differs)
+        pthread_cond_wait(&b->wake, &b->lock);
+    atomic_fetch_sub(&b->sleepers, 1);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* After the store that somebody may wait for. */
+static void wake(bed *b) {
+    if (atomic_load(&b->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&b->lock);
+    pthread_cond_broadcast(&b->wake);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* ---- loops ------------------------------------------------------------------------
+ */
+
+static int run_in_place(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
+                        void *closure, int64_t n) {
+    return n > 0 ? fn(args, ctx, closure, 0, n, ctx->scratch) : 0;
+}
+
+/* floor(n t / threads) without the product, which may not fit. */
+static int64_t part(int64_t n, int t, int threads) {
+    return n / threads * t + n % threads * t / threads;
+}
+
+static void run_part(kiln_pool *p, worker *w) {
+    const job *j = &p->job;
+    int64_t begin = part(j->n, w->index, p->n), end = part(j->n, w->index + 1, p->n);
+    w->result = 0;
+    if (j->chunk == 0) {
+        if (begin < end)
+            w->result = j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch);
+        return;
+    }
+    while (w->result == 0) {
+        begin = atomic_fetch_add_explicit(&p->next, j->chunk, memory_order_relaxed);
+        if (begin >= j->n)
+            return;
+        end = j->n - begin < j->chunk ? j->n : begin + j->chunk;
+        w->result = j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch);
+    }
+}
+
+static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
+                   void *closure, int64_t n) {
+    kiln_pool *p = (kiln_pool *)(void *)ctx;
+    if (n <= 0)
+        return 0;
+    if (p->n == 1 || n == 1) /* with a context in which loops run in place */
+        return fn(args, &p->w[0].inner, closure, 0, n, p->w[0].scratch);
+    p->job = (job){.fn = fn, .args = args, .closure = closure, .n = n};
+    if (p->chunks > 0) {
+        const int64_t all = (int64_t)p->n * p->chunks;
+        p->job.chunk = n / all + (n % all != 0);
+        atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    }
+    const unsigned epoch = atomic_fetch_add(&p->epoch, 1) + 1;
+    wake(&p->workers);
+    run_part(p, &p->w[0]);
+    int result = p->w[0].result;
+    for (int i = 1; i < p->n; i++) {
+        await(&p->caller, &p->w[i].done, epoch, 0, p->spin_ns);
+        if (result == 0)
+            result = p->w[i].result;
+    }
+    return result;
+}
+
+static void *work(void *user) {
+    worker *w = user;
+    kiln_pool *p = w->pool;
+    if (p->pins != 0)
+        kiln_affinity_pin(&p->affinity, w->index);
+    for (unsigned seen = 0;; seen++) {
+        await(&p->workers, &p->epoch, seen, 1, p->spin_ns);
+        if (atomic_load(&p->stops) != 0)
+            return NULL;
+        run_part(p, w);
+        atomic_store(&w->done, seen + 1);
+        wake(&p->caller);
+    }
+}
+
+/* ---- opening and closing ----------------------------------------------------------
+ */
+
+static int fail(char text[KILN_POOL_TEXT], const char *what) {
+    snprintf(text, KILN_POOL_TEXT, "%s", what);
+    return 1;
+}
+
+static int bed_init(bed *b) {
+    atomic_init(&b->sleepers, 0);
+    if (pthread_mutex_init(&b->lock, NULL) != 0)
+        return 1;
+    if (pthread_cond_init(&b->wake, NULL) == 0)
+        return 0;
+    pthread_mutex_destroy(&b->lock);
+    return 1;
+}
+
+static void bed_fini(bed *b) {
+    pthread_cond_destroy(&b->wake);
+    pthread_mutex_destroy(&b->lock);
+}
+
+static void set_scratch(kiln_pool *p, int i, void *scratch) {
+    p->w[i].scratch = scratch;
+    p->w[i].inner.scratch = scratch;
+    if (i == 0)
+        p->ctx.scratch = scratch;
+}
+
+static void release_scratch(kiln_pool *p) {
+    for (int i = 0; p->scratch_bytes > 0 && i < p->n; i++)
+        free(p->w[i].scratch);
+    p->scratch_bytes = 0;
+}
+
+int kiln_pool_reserve(kiln_pool *p, size_t scratch_bytes) {
+    void *made[KILN_POOL_MAX_THREADS];
+    if (scratch_bytes <= p->scratch_bytes)
+        return 0;
+    if (scratch_bytes > SIZE_MAX - LINE)
+        return 1;
+    const size_t room = (scratch_bytes + LINE - 1) / LINE * LINE;
+    for (int i = 0; i < p->n; i++) {
+        made[i] = aligned_alloc(LINE, room);
+        if (made[i] != NULL)
+            continue;
+        while (i-- > 0)
+            free(made[i]);
+        return 1;
+    }
+    release_scratch(p);
+    for (int i = 0; i < p->n; i++)
+        set_scratch(p, i, made[i]);
+    p->scratch_bytes = room;
+    return 0;
+}
+
+void kiln_pool_set_scratch(kiln_pool *p, void *const *scratch) {
+    release_scratch(p);
+    for (int i = 0; i < p->n; i++)
+        set_scratch(p, i, scratch[i]);
+}
+
+static int start(kiln_pool *p, char text[KILN_POOL_TEXT]) {
+    for (int i = 1; i < p->n; i++) {
+        if (pthread_create(&p->w[i].thread, NULL, work, &p->w[i]) != 0)
+            return fail(text, "the system gives no more threads");
+        p->n_started = i;
+    }
+    if (p->pins != 0)
+        kiln_affinity_pin(&p->affinity, 0);
+    return 0;
+}
+
+static void init(kiln_pool *p, const kiln_pool_options *o, int n,
+                 const kiln_affinity *affinity) {
+    p->ctx = (kiln_ctx){.parallel_for = run_all, .n_threads = n};
+    p->n = n;
+    p->chunks = o->chunks;
+    p->pins = o->pins;
+    p->affinity = *affinity;
+    p->spin_ns = (int64_t)o->spin_us * 1000;
+    if (o->spin_us == 0 && n <= affinity->n)
+        p->spin_ns = (int64_t)DEFAULT_SPIN_US * 1000;
+    atomic_init(&p->epoch, 0);
+    atomic_init(&p->stops, 0);
+    atomic_init(&p->next, 0);
+    for (int i = 0; i < n; i++) {
+        worker *w = &p->w[i];
+        w->inner = (kiln_ctx){.parallel_for = run_in_place, .n_threads = 1};
+        w->pool = p;
+        w->index = i;
+        atomic_init(&w->done, 0);
+    }
+}
+
+int kiln_pool_open(const kiln_pool_options *o, kiln_pool **out,
+                   char text[KILN_POOL_TEXT]) {
+    static const kiln_pool_options defaults = {.n_threads = 0};
+    const kiln_affinity affinity = kiln_affinity_get();
+    if (o == NULL)
+        o = &defaults;
+    int n = o->n_threads;
+    if (n == 0)
+        n = affinity.n < 1                       ? 1
+            : affinity.n > KILN_POOL_MAX_THREADS ? KILN_POOL_MAX_THREADS
+                                                 : affinity.n;
+    if (n < 0 || n > KILN_POOL_MAX_THREADS || o->chunks < 0) {
+        snprintf(text, KILN_POOL_TEXT,
+                 "a pool must have 1 to %d threads and 0 or more chunks, not %d and %d",
+                 KILN_POOL_MAX_THREADS, n, o->chunks);
+        return 1;
+    }
+    const size_t bytes = sizeof(kiln_pool) + (size_t)n * sizeof(worker);
+    kiln_pool *p = aligned_alloc(LINE, bytes);
+    if (p == NULL)
+        return fail(text, "no memory for the pool");
+    memset(p, 0, bytes);
+    init(p, o, n, &affinity);
+    if (bed_init(&p->workers) != 0) {
+        free(p);
+        return fail(text, "the system gives no more locks");
+    }
+    if (bed_init(&p->caller) != 0) {
+        bed_fini(&p->workers);
+        free(p);
+        return fail(text, "the system gives no more locks");
+    }
+    if (kiln_pool_reserve(p, o->scratch_bytes) != 0) {
+        kiln_pool_close(p);
+        return fail(text, "no memory for the threads' scratch");
+    }
+    if (start(p, text) != 0) {
+        kiln_pool_close(p);
+        return 1;
+    }
+    *out = p;
+    return 0;
+}
+
+kiln_ctx *kiln_pool_ctx(kiln_pool *p) { return &p->ctx; }
+
+int kiln_pool_threads(const kiln_pool *p) { return p->n; }
+
+void kiln_pool_close(kiln_pool *p) {
+    if (p == NULL)
+        return;
+    atomic_store(&p->stops, 1);
+    atomic_fetch_add(&p->epoch, 1);
+    wake(&p->workers);
+    for (int i = 1; i <= p->n_started; i++)
+        pthread_join(p->w[i].thread, NULL);
+    if (p->pins != 0)
+        kiln_affinity_set(&p->affinity);
+    release_scratch(p);
+    bed_fini(&p->workers);
+    bed_fini(&p->caller);
+    free(p);
+}

@@ -1,0 +1,303 @@
+/* The thread pool: every iteration once, on as many threads as promised, with their own
+ * scratch, whatever sleeps or fails. Under V=tsan its forks and joins are held to be
+ * synchronisation. */
+#include "runtime/affinity.h"
+#include "runtime/pool.h"
+#include "tests/support/kiln_test.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_N = 1000, MAX_THREADS = 8 };
+
+/* ---- allocations that fail --------------------------------------------------------
+ */
+
+#if defined(__has_feature)
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                 \
+    !HAS_FEATURE(address_sanitizer) && !HAS_FEATURE(thread_sanitizer)
+#define CAN_FAIL 1
+#else
+#define CAN_FAIL 0
+#endif
+
+#if CAN_FAIL
+static int fail_in; /* the so-manieth request from now on; 0: none */
+
+static bool is_failing(void) { return fail_in > 0 && --fail_in == 0; }
+
+/* In place of the library's, for this program; glibc's names of parameters are
+ * reserved. NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+void *aligned_alloc(size_t align, size_t bytes) {
+    void *p = NULL;
+    return is_failing() || posix_memalign(&p, align, bytes) != 0 ? NULL : p;
+}
+
+int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *),
+                   void *arg) {
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
+    void *found = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&real, &found, sizeof real);
+    return is_failing() ? EAGAIN : real(t, attr, fn, arg);
+}
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
+#endif
+
+static kiln_pool *open_pool(const kiln_pool_options *o) {
+    kiln_pool *p = NULL;
+    char text[KILN_POOL_TEXT] = "";
+    if (kiln_pool_open(o, &p, text) != 0)
+        fail_msg("%s", text);
+    return p;
+}
+
+/* ---- a loop -----------------------------------------------------------------------
+ */
+
+typedef struct visits {
+    atomic_int count[MAX_N];
+    atomic_int calls;
+    atomic_int bad;       /* broken promises */
+    void *last[MAX_N];    /* the scratch that was given; written by one thread only */
+    int64_t nested_total; /* of the loop inside, at iteration 0 */
+    int fails_at;         /* -1: no */
+} visits;
+
+static int inner_body(const kiln_args *args, kiln_ctx *ctx, void *closure,
+                      int64_t begin, int64_t end, void *scratch) {
+    int64_t *total = closure;
+    (void)args;
+    (void)scratch;
+    (void)ctx;
+    for (int64_t i = begin; i < end; i++)
+        *total += i; /* no atomics: in place */
+    return 0;
+}
+
+static int body(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                int64_t end, void *scratch) {
+    visits *v = closure;
+    int64_t total = 0;
+    atomic_fetch_add(&v->calls, 1);
+    if (scratch != NULL) {
+        if ((uintptr_t)scratch % 64 != 0)
+            atomic_fetch_add(&v->bad, 1);
+        memset(scratch, (int)begin, 64); /* two threads with one scratch would race */
+    }
+    if (args->workspace != v || ctx->scratch != scratch ||
+        ctx->parallel_for(ctx, inner_body, args, &total, 10) != 0 || total != 45)
+        atomic_fetch_add(&v->bad, 1);
+    for (int64_t i = begin; i < end; i++) {
+        atomic_fetch_add(&v->count[i], 1);
+        v->last[i] = scratch;
+        if (i == v->fails_at)
+            return 7;
+    }
+    return 0;
+}
+
+typedef struct row {
+    const char *name;
+    kiln_pool_options o;
+    int forks;
+} row;
+
+static row rows[] = {
+    {"one_thread", {.n_threads = 1, .scratch_bytes = 64}, 3},
+    {"two_threads", {.n_threads = 2, .scratch_bytes = 100}, 50},
+    {"three_threads", {.n_threads = 3, .scratch_bytes = 64}, 50},
+    {"eight_threads", {.n_threads = 8, .scratch_bytes = 64}, 20},
+    {"chunks_on_two", {.n_threads = 2, .chunks = 4, .scratch_bytes = 64}, 50},
+    {"chunks_on_three", {.n_threads = 3, .chunks = 1, .scratch_bytes = 64}, 50},
+    {"always_asleep", {.n_threads = 3, .spin_us = -1, .scratch_bytes = 64}, 200},
+    {"spinning", {.n_threads = 2, .spin_us = 2000, .scratch_bytes = 64}, 100},
+    {"pinned", {.n_threads = 2, .pins = 1, .scratch_bytes = 64}, 50},
+    {"no_scratch", {.n_threads = 2}, 10},
+};
+
+static void visits_each_once(void **state) {
+    static const int64_t sizes[] = {0, 1, 2, 3, 7, 64, MAX_N};
+    const row *r = *state;
+    kiln_pool *p = open_pool(&r->o);
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    static visits v;
+    assert_int_equal(kiln_pool_threads(p), r->o.n_threads);
+    assert_int_equal(ctx->n_threads, r->o.n_threads);
+    assert_true((ctx->scratch != NULL) == (r->o.scratch_bytes > 0));
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (int k = 0; k < r->forks; k++) {
+            memset(&v, 0, sizeof v);
+            v.fails_at = -1;
+            const kiln_args args = {.workspace = &v};
+            assert_int_equal(ctx->parallel_for(ctx, body, &args, &v, sizes[s]), 0);
+            assert_int_equal(v.bad, 0);
+            for (int64_t i = 0; i < MAX_N; i++)
+                assert_int_equal(v.count[i], i < sizes[s] ? 1 : 0);
+            if (r->o.chunks > 0)
+                continue;
+            const int64_t most = sizes[s] < r->o.n_threads ? sizes[s] : r->o.n_threads;
+            assert_int_equal(v.calls, most);
+            for (int64_t i = 1; i < sizes[s] && r->o.scratch_bytes > 0; i++)
+                v.calls -= v.last[i] != v.last[i - 1]; /* whole parts, in order */
+            assert_true(sizes[s] == 0 || r->o.scratch_bytes == 0 || v.calls == 1);
+        }
+    }
+    kiln_pool_close(p);
+}
+
+static void failure_comes_back(void **state) {
+    const row *r = *state;
+    kiln_pool *p = open_pool(&r->o);
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    static visits v;
+    for (int at = -1; at < 100; at += 20) {
+        memset(&v, 0, sizeof v);
+        v.fails_at = at;
+        const kiln_args args = {.workspace = &v};
+        assert_int_equal(ctx->parallel_for(ctx, body, &args, &v, 100), at < 0 ? 0 : 7);
+        assert_int_equal(v.bad, 0);
+    }
+    kiln_pool_close(p);
+}
+
+static void reserve_grows_scratch(void **state) {
+    kiln_pool *p = open_pool(&(kiln_pool_options){.n_threads = 2});
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    (void)state;
+    assert_null(ctx->scratch);
+    assert_int_equal(kiln_pool_reserve(p, 1000), 0);
+    memset(ctx->scratch, 1, 1000);
+    void *before = ctx->scratch;
+    assert_int_equal(kiln_pool_reserve(p, 10), 0);
+    assert_ptr_equal(ctx->scratch, before);
+    assert_int_equal(kiln_pool_reserve(p, SIZE_MAX), 1);
+    assert_ptr_equal(ctx->scratch, before);
+#if CAN_FAIL /* sanitizers end the program at such sizes */
+    assert_int_equal(kiln_pool_reserve(p, SIZE_MAX / 2 / 64 * 64), 1);
+#endif
+    memset(ctx->scratch, 1, 1000);
+    _Alignas(64) unsigned char own[2][64];
+    kiln_pool_set_scratch(p, (void *[]){own[0], own[1]});
+    assert_ptr_equal(ctx->scratch, own[0]);
+    kiln_pool_close(p);
+}
+
+static void refuses_numbers(void **state) {
+    kiln_pool *p = NULL;
+    char text[KILN_POOL_TEXT] = "";
+    (void)state;
+    assert_int_equal(kiln_pool_open(&(kiln_pool_options){.n_threads = 1025}, &p, text),
+                     1);
+    assert_string_equal(
+        text,
+        "a pool must have 1 to 1024 threads and 0 or more chunks, not 1025 and 0");
+    assert_int_equal(
+        kiln_pool_open(&(kiln_pool_options){.n_threads = 2, .chunks = -1}, &p, text),
+        1);
+    assert_null(p);
+}
+
+/* ---- affinity ---------------------------------------------------------------------
+ */
+
+static int cpu_of(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                  int64_t end, void *scratch) {
+    (void)args;
+    (void)ctx;
+    (void)end;
+    (void)scratch;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        ((cpu_set_t *)closure)[begin] = set;
+    return 0;
+}
+
+static void honours_the_mask(void **state) {
+    const kiln_affinity before = kiln_affinity_get();
+    cpu_set_t seen[2];
+    (void)state;
+    assert_true(before.n >= 1);
+    kiln_affinity_pin(&before, before.n - 1); /* now one CPU is all there is */
+    const kiln_affinity one = kiln_affinity_get();
+    assert_int_equal(one.n, 1);
+    kiln_pool *p = open_pool(NULL);
+    assert_int_equal(kiln_pool_threads(p), 1);
+    kiln_pool_close(p);
+    p = open_pool(&(kiln_pool_options){.n_threads = 2});
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    const kiln_args args = {.workspace = NULL};
+    assert_int_equal(ctx->parallel_for(ctx, cpu_of, &args, seen, 2), 0);
+    assert_memory_equal(&seen[0], one.set, sizeof seen[0]);
+    assert_memory_equal(&seen[1], one.set, sizeof seen[1]);
+    kiln_pool_close(p);
+    kiln_affinity_set(&before);
+    assert_int_equal(kiln_affinity_get().n, before.n);
+}
+
+static void pins_when_asked(void **state) {
+    const kiln_affinity before = kiln_affinity_get();
+    cpu_set_t seen[2];
+    (void)state;
+    if (before.n < 2)
+        skip(); /* one CPU */
+    for (int pins = 0; pins < 2; pins++) {
+        kiln_pool *p = open_pool(&(kiln_pool_options){.n_threads = 2, .pins = pins});
+        kiln_ctx *ctx = kiln_pool_ctx(p);
+        const kiln_args args = {.workspace = NULL};
+        assert_int_equal(ctx->parallel_for(ctx, cpu_of, &args, seen, 2), 0);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(CPU_COUNT(&seen[i]), pins ? 1 : before.n);
+        assert_int_equal(CPU_EQUAL(&seen[0], &seen[1]) != 0, !pins);
+        kiln_pool_close(p);
+        assert_int_equal(kiln_affinity_get().n, before.n);
+    }
+}
+
+/* ---- failing allocations ----------------------------------------------------------
+ */
+
+static void survives_failures(void **state) {
+    (void)state;
+#if CAN_FAIL
+    int failed = 0;
+    for (int k = 1;; k++) { /* the pool, four scratches, three threads */
+        kiln_pool *p = NULL;
+        char text[KILN_POOL_TEXT] = "";
+        const kiln_pool_options o = {.n_threads = 4, .scratch_bytes = 64};
+        fail_in = k;
+        const int r = kiln_pool_open(&o, &p, text);
+        fail_in = 0;
+        if (r == 0) {
+            kiln_pool_close(p);
+            break;
+        }
+        assert_null(p);
+        assert_true(text[0] != '\0');
+        failed++;
+    }
+    assert_int_equal(failed, 8);
+#else
+    skip(); /* sanitizers have their own allocation */
+#endif
+}
+
+int main(void) {
+    kiln_test_add_rows(visits_each_once, rows);
+    kiln_test_add("failure_comes_back", failure_comes_back, &rows[2]);
+    kiln_test_add("failure_comes_back_from_chunks", failure_comes_back, &rows[4]);
+    kiln_test_add("reserve_grows_scratch", reserve_grows_scratch, NULL);
+    kiln_test_add("refuses_numbers", refuses_numbers, NULL);
+    kiln_test_add("honours_the_mask", honours_the_mask, NULL);
+    kiln_test_add("pins_when_asked", pins_when_asked, NULL);
+    kiln_test_add("survives_failures", survives_failures, NULL);
+    return kiln_test_run("thread pool");
+}
