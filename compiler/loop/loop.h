@@ -137,6 +137,8 @@ const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
 /* ---- text: readable pseudo-code, complete, print(parse(print(p))) == print(p)
  * ------------------------- */
 void kiln_program_print(kiln_buf *out, const kiln_program *p);
+/* The text is untrusted (docs/program-text.md); KILN_ERR_PARSE and KILN_ERR_LIMIT say
+ * where. `file` names it in messages; NULL: "text". What parses need not verify. */
 kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
                                kiln_program **out, kiln_err *err);
 

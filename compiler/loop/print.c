@@ -2,44 +2,33 @@
 #include "compiler/loop/loop.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-typedef struct naming {
-    const void *what; /* a variable or a buffer */
-    const char *name;
-} naming;
+#include "compiler/loop/words.h"
+#include "compiler/tensor/text.h"
 
 typedef struct printer {
     kiln_buf *out;
     int depth;
-    KILN_VEC(naming) names;
+    kiln_names vars, buffers;
 } printer;
 
-static bool is_taken(const printer *p, const char *name) {
-    for (size_t i = 0; i < p->names.n; i++)
-        if (strcmp(p->names.v[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static const char *name_of(printer *p, const void *what, const char *want) {
-    for (size_t i = 0; i < p->names.n; i++)
-        if (p->names.v[i].what == what)
-            return p->names.v[i].name;
-    const char *name = want;
-    for (int k = 1; is_taken(p, name); k++)
-        name = kiln_format(p->out->arena, "%s_%d", want, k);
-    const naming n = {what, name};
-    kiln_vec_push(p->out->arena, &p->names, n);
-    return name;
-}
-
 static const char *var_name(void *user, const kiln_var *v) {
-    return name_of(user, v, v->name);
+    printer *p = user;
+    return kiln_names_of(&p->vars, v, v->name);
+}
+
+static const char *buffer_name(void *user, const kiln_buffer *b) {
+    printer *p = user;
+    return kiln_names_of(&p->buffers, b, b->name);
+}
+
+static void put_name(printer *p, const char *name) {
+    kiln_buf_name(p->out, name, kiln_text_reserved);
 }
 
 static void expr(printer *p, const kiln_expr *e) {
-    kiln_expr_print_named(p->out, e, var_name, p);
+    const kiln_expr_names names = {.var = var_name, .buffer = buffer_name, .user = p};
+    kiln_expr_print_named(p->out, e, &names);
 }
 
 static void indent(printer *p) {
@@ -59,12 +48,13 @@ static void block(printer *p, const kiln_stmt *body) {
 }
 
 static void print_for(printer *p, const kiln_stmt *s) {
-    static const char *const word[] = {"for",    "parallel", "vectorized",
-                                       "unroll", "thread",   "vthread"};
-    kiln_buf_printf(p->out, "%s ", word[s->u.loop.kind]);
-    if (s->u.loop.tag != NULL)
-        kiln_buf_printf(p->out, "\"%s\" ", s->u.loop.tag);
-    kiln_buf_printf(p->out, "%s in ", name_of(p, s->u.loop.var, s->u.loop.var->name));
+    kiln_buf_printf(p->out, "%s ", kiln_loop_words[s->u.loop.kind]);
+    if (s->u.loop.tag != NULL) {
+        kiln_buf_quote(p->out, s->u.loop.tag);
+        kiln_buf_puts(p->out, " ");
+    }
+    put_name(p, var_name(p, s->u.loop.var));
+    kiln_buf_puts(p->out, " in ");
     expr(p, s->u.loop.min);
     kiln_buf_puts(p->out, " .. +");
     expr(p, s->u.loop.extent);
@@ -72,7 +62,6 @@ static void print_for(printer *p, const kiln_stmt *s) {
 }
 
 static void buffer_type(printer *p, const kiln_buffer *b) {
-    static const char *const scope[] = {"global", "local", "register", "shared"};
     kiln_buf_printf(p->out, ": %s[", kiln_dtype_name(b->dtype));
     for (int i = 0; i < b->rank; i++) {
         kiln_buf_puts(p->out, i > 0 ? ", " : "");
@@ -85,34 +74,42 @@ static void buffer_type(printer *p, const kiln_buffer *b) {
     if (b->scope >= KILN_SCOPE_TARGET)
         kiln_buf_printf(p->out, " scope%d", (int)b->scope);
     else if (b->scope != KILN_SCOPE_GLOBAL)
-        kiln_buf_printf(p->out, " %s", scope[b->scope]);
+        kiln_buf_printf(p->out, " %s", kiln_scope_words[b->scope]);
+    if (b->align_bytes != 0)
+        kiln_buf_printf(p->out, " bytes(%d)", b->align_bytes);
     if (b->double_buffer)
         kiln_buf_puts(p->out, " double_buffer");
 }
 
 static void print_store(printer *p, const kiln_stmt *s) {
-    kiln_buf_printf(p->out, "%s[", s->u.store.buffer->name);
+    put_name(p, buffer_name(p, s->u.store.buffer));
+    kiln_buf_puts(p->out, "[");
     for (int i = 0; i < s->u.store.buffer->rank; i++) {
         kiln_buf_puts(p->out, i > 0 ? ", " : "");
         expr(p, s->u.store.index[i]);
     }
-    kiln_buf_puts(p->out, "] = ");
-    expr(p, s->u.store.value);
-    if (s->u.store.mask != NULL) {
-        kiln_buf_puts(p->out, " where ");
+    kiln_buf_puts(p->out, "]");
+    if (s->u.store.mask !=
+        NULL) { /* in front: a load that is stored may have its own */
+        const bool is_atom = kiln_operator_of(s->u.store.mask->kind) == NULL;
+        kiln_buf_puts(p->out, is_atom ? " where " : " where (");
         expr(p, s->u.store.mask);
+        kiln_buf_puts(p->out, is_atom ? "" : ")");
     }
+    kiln_buf_puts(p->out, " = ");
+    expr(p, s->u.store.value);
 }
 
 static void print_attr(printer *p, const kiln_stmt *s) {
-    static const char *const word[] = {"pragma",        "thread_extent", "coproc_scope",
-                                       "double_buffer", "dependence",    "stage",
-                                       "tensorize"};
-    kiln_buf_printf(p->out, "@%s", word[s->u.attr.key]);
-    if (s->u.attr.text != NULL)
-        kiln_buf_printf(p->out, " \"%s\"", s->u.attr.text);
-    if (s->u.attr.buffer != NULL)
-        kiln_buf_printf(p->out, " %s", s->u.attr.buffer->name);
+    kiln_buf_printf(p->out, "@%s", kiln_attr_words[s->u.attr.key]);
+    if (s->u.attr.text != NULL) {
+        kiln_buf_puts(p->out, " ");
+        kiln_buf_quote(p->out, s->u.attr.text);
+    }
+    if (s->u.attr.buffer != NULL) {
+        kiln_buf_puts(p->out, " on ");
+        put_name(p, buffer_name(p, s->u.attr.buffer));
+    }
     if (s->u.attr.value != NULL) {
         kiln_buf_puts(p->out, " = ");
         expr(p, s->u.attr.value);
@@ -147,14 +144,15 @@ static void stmt(printer *p, const kiln_stmt *s) {
         print_if(p, s);
         break;
     case KILN_STMT_LET:
-        kiln_buf_printf(p->out,
-                        "let %s: %s = ", name_of(p, s->u.let.var, s->u.let.var->name),
-                        kiln_dtype_name(s->u.let.var->dtype));
+        kiln_buf_puts(p->out, "let ");
+        put_name(p, var_name(p, s->u.let.var));
+        kiln_buf_printf(p->out, ": %s = ", kiln_dtype_name(s->u.let.var->dtype));
         expr(p, s->u.let.value);
         block(p, s->u.let.body);
         break;
     case KILN_STMT_ALLOC:
-        kiln_buf_printf(p->out, "alloc %s", s->u.alloc.buffer->name);
+        kiln_buf_puts(p->out, "alloc ");
+        put_name(p, buffer_name(p, s->u.alloc.buffer));
         buffer_type(p, s->u.alloc.buffer);
         block(p, s->u.alloc.body);
         break;
@@ -172,14 +170,18 @@ static void stmt(printer *p, const kiln_stmt *s) {
 }
 
 void kiln_program_print(kiln_buf *out, const kiln_program *program) {
-    printer p = {.out = out, .depth = 1};
-    kiln_buf_printf(out, "program %s(", program->name);
+    printer p = {
+        .out = out, .depth = 1, .vars.arena = out->arena, .buffers.arena = out->arena};
+    kiln_buf_puts(out, "program ");
+    put_name(&p, program->name);
     for (int i = 0; i < program->n_args; i++) {
-        kiln_buf_printf(out, "%s%s%s", i > 0 ? ", " : "",
-                        i >= program->n_inputs ? "out " : "", program->arg[i]->name);
+        kiln_buf_puts(out, i > 0 ? ", " : "(");
+        kiln_buf_puts(out, i >= program->n_inputs ? "out " : "");
+        put_name(&p, buffer_name(&p, program->arg[i]));
         buffer_type(&p, program->arg[i]);
     }
-    kiln_buf_printf(out, ")%s {\n", program->is_flat ? " flat" : "");
+    kiln_buf_printf(out, "%s)%s {\n", program->n_args > 0 ? "" : "(",
+                    program->is_flat ? " flat" : "");
     stmt(&p, program->body);
     kiln_buf_puts(out, "}\n");
 }

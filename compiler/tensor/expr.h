@@ -185,6 +185,10 @@ const kiln_reducer *kiln_reducer_max(kiln_arena *a, kiln_dtype dtype);
 const kiln_reducer *kiln_reducer_min(kiln_arena *a, kiln_dtype dtype);
 const kiln_reducer *kiln_reducer_argmax(kiln_arena *a, kiln_dtype dtype);
 const kiln_reducer *kiln_reducer_argmin(kiln_arena *a, kiln_dtype dtype);
+/* One of these by its name; NULL: none has it. */
+const kiln_reducer *kiln_reducer_find(kiln_arena *a, const char *name,
+                                      kiln_dtype dtype);
+bool kiln_reducer_is_known(const char *name);
 const kiln_expr *kiln_x_reduce(kiln_arena *a, const kiln_reducer *r,
                                const kiln_expr *const *source,
                                const kiln_axis *const *axis, int n_axes,
@@ -275,9 +279,15 @@ const kiln_expr *kiln_subst_var(void *list, kiln_arena *a, const kiln_expr *e);
  * 0.0)", "ramp(i, 1, 16)". Names of variables are made unique by the caller (printers
  * of whole programs do). */
 void kiln_expr_print(kiln_buf *out, const kiln_expr *e);
-/* With the names that the caller gives variables. */
-typedef const char *(*kiln_var_name_fn)(void *user, const kiln_var *v);
-void kiln_expr_print_named(kiln_buf *out, const kiln_expr *e, kiln_var_name_fn name,
-                           void *user);
+/* With the names that the caller gives; NULL: their own. What is no bare name is
+ * quoted. */
+typedef struct kiln_expr_names {
+    const char *(*var)(void *user, const kiln_var *v);
+    const char *(*buffer)(void *user, const kiln_buffer *b);
+    const char *(*te)(void *user, const kiln_te *te);
+    void *user;
+} kiln_expr_names;
+void kiln_expr_print_named(kiln_buf *out, const kiln_expr *e,
+                           const kiln_expr_names *names);
 
 #endif

@@ -1,61 +1,23 @@
 /* Expressions as text, with the fewest parentheses; and stages, one line each. */
-#include "compiler/tensor/tensor.h"
+#include "compiler/tensor/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Binding strength, C's. Calls, loads and atoms bind strongest. */
-enum { OR = 1, XOR, AND, EQUAL, LESS, SHIFT, SUM, PRODUCT, UNARY, ATOM };
-
-typedef struct operator_text {
-    const char *text;
-    int level;
-} operator_text;
-
-static operator_text operator_of(kiln_expr_kind kind) {
-    switch ((int)kind) {
-    case KILN_EXPR_ADD:
-        return (operator_text){" + ", SUM};
-    case KILN_EXPR_SUB:
-        return (operator_text){" - ", SUM};
-    case KILN_EXPR_MUL:
-        return (operator_text){"*", PRODUCT};
-    case KILN_EXPR_DIV:
-        return (operator_text){"/", PRODUCT};
-    case KILN_EXPR_FLOORDIV:
-        return (operator_text){" // ", PRODUCT};
-    case KILN_EXPR_FLOORMOD:
-        return (operator_text){" % ", PRODUCT};
-    case KILN_EXPR_EQ:
-        return (operator_text){" == ", EQUAL};
-    case KILN_EXPR_NE:
-        return (operator_text){" != ", EQUAL};
-    case KILN_EXPR_LT:
-        return (operator_text){" < ", LESS};
-    case KILN_EXPR_LE:
-        return (operator_text){" <= ", LESS};
-    case KILN_EXPR_AND:
-        return (operator_text){" & ", AND};
-    case KILN_EXPR_OR:
-        return (operator_text){" | ", OR};
-    case KILN_EXPR_XOR:
-        return (operator_text){" ^ ", XOR};
-    case KILN_EXPR_SHL:
-        return (operator_text){" << ", SHIFT};
-    case KILN_EXPR_SHR:
-        return (operator_text){" >> ", SHIFT};
-    default:
-        return (operator_text){NULL, ATOM};
-    }
-}
-
 typedef struct printer {
     kiln_buf *out;
-    kiln_var_name_fn name; /* NULL: the variable's own */
-    void *user;
+    kiln_expr_names names;
 } printer;
 
 static void print(const printer *p, const kiln_expr *e, int level);
+
+static void put_name(const printer *p, const char *name) {
+    kiln_buf_name(p->out, name, kiln_text_reserved);
+}
+
+static void put_var(const printer *p, const kiln_var *v) {
+    put_name(p, p->names.var != NULL ? p->names.var(p->names.user, v) : v->name);
+}
 
 static void print_list(const printer *p, const kiln_expr *const *e, int n) {
     for (int i = 0; i < n; i++) {
@@ -90,10 +52,33 @@ static void print_number(const printer *p, const kiln_expr *e) {
         kiln_buf_printf(p->out, "%s(%" PRId64 ")", kiln_dtype_name(e->dtype), e->u.i);
 }
 
+/* `reduce name {x: f32, y: f32 -> x + y; 0f}`: what no name says. */
+static void print_reducer(const printer *p, const kiln_reducer *r) {
+    kiln_buf_puts(p->out, "reduce ");
+    put_name(p, r->name);
+    for (int i = 0; i < 2 * r->n; i++) {
+        const kiln_var *v = i < r->n ? r->lhs[i] : r->rhs[i - r->n];
+        kiln_buf_puts(p->out, i == 0 ? " {" : ", ");
+        put_var(p, v);
+        kiln_buf_printf(p->out, ": %s", kiln_dtype_name(v->dtype));
+    }
+    kiln_buf_puts(p->out, " -> ");
+    print_list(p, r->result, r->n);
+    kiln_buf_puts(p->out, "; ");
+    print_list(p, r->identity, r->n);
+    kiln_buf_puts(p->out, "}");
+}
+
 static void print_reduce(const printer *p, const kiln_reduction *r) {
-    kiln_buf_printf(p->out, "%s(", r->reducer->name);
+    if (kiln_reducer_is_known(r->reducer->name))
+        kiln_buf_puts(p->out, r->reducer->name);
+    else
+        print_reducer(p, r->reducer);
+    kiln_buf_puts(p->out, "(");
     for (int i = 0; i < r->n_axes; i++) {
-        kiln_buf_printf(p->out, "%s%s: ", i > 0 ? ", " : "", r->axis[i]->name);
+        kiln_buf_puts(p->out, i > 0 ? ", " : "");
+        put_var(p, r->axis[i]->var);
+        kiln_buf_puts(p->out, ": ");
         print(p, r->axis[i]->extent, 0);
     }
     kiln_buf_puts(p->out, ") ");
@@ -109,13 +94,25 @@ static void print_reduce(const printer *p, const kiln_reduction *r) {
 }
 
 static void print_load(const printer *p, const kiln_expr *e) {
-    kiln_buf_printf(p->out, "%s[", e->u.load.buffer->name);
+    const kiln_buffer *b = e->u.load.buffer;
+    put_name(p, p->names.buffer != NULL ? p->names.buffer(p->names.user, b) : b->name);
+    kiln_buf_puts(p->out, "[");
     print_list(p, e->arg, e->n_arg);
     kiln_buf_puts(p->out, "]");
     if (e->u.load.mask != NULL) {
         kiln_buf_puts(p->out, " where ");
-        print(p, e->u.load.mask, UNARY);
+        print(p, e->u.load.mask, KILN_LEVEL_UNARY);
     }
+}
+
+static void print_read(const printer *p, const kiln_expr *e) {
+    const kiln_te *te = e->u.read.te;
+    put_name(p, p->names.te != NULL ? p->names.te(p->names.user, te) : te->name);
+    if (te->n_out > 1)
+        kiln_buf_printf(p->out, ":%d", e->u.read.out);
+    kiln_buf_puts(p->out, "[");
+    print_list(p, e->arg, e->n_arg);
+    kiln_buf_puts(p->out, "]");
 }
 
 static void print_shuffle(const printer *p, const kiln_expr *e) {
@@ -134,12 +131,11 @@ static void print_atom(const printer *p, const kiln_expr *e) {
         print_number(p, e);
         return;
     case KILN_EXPR_VAR:
-        kiln_buf_puts(p->out,
-                      p->name != NULL ? p->name(p->user, e->u.var) : e->u.var->name);
+        put_var(p, e->u.var);
         return;
     case KILN_EXPR_NOT:
         kiln_buf_puts(p->out, "!");
-        print(p, e->arg[0], UNARY);
+        print(p, e->arg[0], KILN_LEVEL_UNARY);
         return;
     case KILN_EXPR_CAST:
         print_call(p, kiln_dtype_name(e->dtype), e);
@@ -155,12 +151,7 @@ static void print_atom(const printer *p, const kiln_expr *e) {
         print_call(p, kiln_intrin_get(e->u.intrin)->name, e);
         return;
     case KILN_EXPR_READ:
-        kiln_buf_puts(p->out, e->u.read.te->name);
-        if (e->u.read.te->n_out > 1)
-            kiln_buf_printf(p->out, ".%d", e->u.read.out);
-        kiln_buf_puts(p->out, "[");
-        print_list(p, e->arg, e->n_arg);
-        kiln_buf_puts(p->out, "]");
+        print_read(p, e);
         return;
     case KILN_EXPR_REDUCE:
         print_reduce(p, e->u.reduce);
@@ -189,19 +180,21 @@ static void print_atom(const printer *p, const kiln_expr *e) {
 }
 
 static void print(const printer *p, const kiln_expr *e, int level) {
-    const operator_text op = operator_of(e->kind);
-    if (op.text == NULL) {
+    const kiln_operator *op = kiln_operator_of(e->kind);
+    if (op == NULL) {
         print_atom(p, e);
         return;
     }
     /* The right side is printed one level tighter: a - (b - c) keeps its parentheses,
      * and so do sums of floats. */
-    if (op.level < level)
+    if (op->level < level)
         kiln_buf_puts(p->out, "(");
-    print(p, e->arg[0], op.level);
-    kiln_buf_puts(p->out, op.text);
-    print(p, e->arg[1], op.level + 1);
-    if (op.level < level)
+    print(p, e->arg[0], op->level);
+    kiln_buf_puts(p->out, op->is_tight ? "" : " ");
+    kiln_buf_puts(p->out, op->text);
+    kiln_buf_puts(p->out, op->is_tight ? "" : " ");
+    print(p, e->arg[1], op->level + 1);
+    if (op->level < level)
         kiln_buf_puts(p->out, ")");
 }
 
@@ -209,38 +202,7 @@ void kiln_expr_print(kiln_buf *out, const kiln_expr *e) {
     print(&(printer){.out = out}, e, 0);
 }
 
-void kiln_expr_print_named(kiln_buf *out, const kiln_expr *e, kiln_var_name_fn name,
-                           void *user) {
-    print(&(printer){out, name, user}, e, 0);
-}
-
-/* ---- stages ------------------------------------------------------------------------
- */
-
-static void print_stage(kiln_buf *out, const kiln_te *te) {
-    for (int k = 0; k < te->n_out; k++) {
-        kiln_buf_puts(out, te->name);
-        if (te->n_out > 1)
-            kiln_buf_printf(out, ".%d", k);
-        kiln_buf_puts(out, "[");
-        for (int i = 0; i < te->rank; i++) {
-            kiln_buf_printf(out, "%s%s: ", i > 0 ? ", " : "", te->axis[i]->name);
-            kiln_expr_print(out, te->axis[i]->extent);
-        }
-        kiln_buf_printf(out, "] : %s", kiln_dtype_name(te->dtype[k]));
-        if (te->kind == KILN_TE_COMPUTE) {
-            kiln_buf_puts(out, " = ");
-            kiln_expr_print(out, te->body[k]);
-        } else if (te->kind == KILN_TE_EXTERN) {
-            kiln_buf_printf(out, " = extern %s", te->ext->name);
-        }
-        kiln_buf_puts(out, "\n");
-    }
-}
-
-void kiln_te_print(kiln_buf *out, const kiln_te *const *outs, size_t n_outs) {
-    size_t n = 0;
-    const kiln_te **te = kiln_te_topo(out->arena, outs, n_outs, &n);
-    for (size_t i = 0; i < n; i++)
-        print_stage(out, te[i]);
+void kiln_expr_print_named(kiln_buf *out, const kiln_expr *e,
+                           const kiln_expr_names *names) {
+    print(&(printer){out, *names}, e, 0);
 }

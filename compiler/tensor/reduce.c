@@ -2,6 +2,7 @@
 #include "compiler/tensor/tensor.h"
 
 #include <math.h>
+#include <string.h>
 
 const kiln_expr *kiln_x_read(kiln_arena *a, const kiln_te *te, int out,
                              const kiln_expr *const *index, int n) {
@@ -143,4 +144,31 @@ const kiln_reducer *kiln_reducer_argmax(kiln_arena *a, kiln_dtype dtype) {
 
 const kiln_reducer *kiln_reducer_argmin(kiln_arena *a, kiln_dtype dtype) {
     return arg(a, "argmin", dtype, false);
+}
+
+/* ---- by name --------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    const kiln_reducer *(*make)(kiln_arena *a, kiln_dtype dtype);
+} known[] = {
+    {"sum", kiln_reducer_sum},       {"prod", kiln_reducer_prod},
+    {"max", kiln_reducer_max},       {"min", kiln_reducer_min},
+    {"argmax", kiln_reducer_argmax}, {"argmin", kiln_reducer_argmin},
+};
+enum { N_KNOWN = sizeof known / sizeof known[0] };
+
+const kiln_reducer *kiln_reducer_find(kiln_arena *a, const char *name,
+                                      kiln_dtype dtype) {
+    for (int i = 0; i < N_KNOWN; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].make(a, dtype);
+    return NULL;
+}
+
+bool kiln_reducer_is_known(const char *name) {
+    for (int i = 0; i < N_KNOWN; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return true;
+    return false;
 }

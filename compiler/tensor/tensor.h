@@ -93,9 +93,14 @@ bool kiln_te_is_injective(const kiln_te *te); /* compute without reduction */
 const kiln_te **kiln_te_topo(kiln_arena *a, const kiln_te *const *out, size_t n_out,
                              size_t *n);
 
-/* Text, one line a stage, in order:
- * `c[i0: 64, i1: 32] : f32 = sum(r: 128) x[i0, r]*w[r, i1]`. */
+/* Text, one line for each output of a stage, in order, complete but for extern stages:
+ * `out c[i0: 64, i1: 32] : f32 @matmul = sum(r: 128) x[i0, r]*w[r, i1]`. */
 void kiln_te_print(kiln_buf *out, const kiln_te *const *outs, size_t n_outs);
+/* The stages of a text that kiln_te_print wrote, or could have: print(parse(print(t)))
+ * == print(t). The text is untrusted. outs: those marked `out`, in their order. `file`
+ * names it in messages; NULL: "text". */
+kiln_status kiln_te_parse(kiln_arena *a, kiln_str text, const char *file,
+                          const kiln_te ***outs, size_t *n_outs, kiln_err *err);
 
 /* Evaluates stages without any schedule: placeholders take `in` (in the order of
  * kiln_te_topo), outputs are wide tensors (of one axis where a stage has more than
