@@ -168,7 +168,7 @@ static const struct file {
     const char *name, *text;
 } files[] = {
     {"bad.txt", "conv x h=8 ic=1 oc=1 k=3 stride=2\n"},
-    {"refused.txt", "det x in=f32[3,3]\nmatmul y m=3 k=3 n=3\n"},
+    {"refused.txt", "size x in=f32[3,3]\nmatmul y m=3 k=3 n=3\n"},
     {"bad.json", "[{\"op\": \"small\", \"template\": \"generic\", \"config\": "
                  "{\"speed\": 11}}]"},
     {"object.json", "{}"},

@@ -101,9 +101,9 @@ static refusal refusals[] = {
     {"rejects_what_has_no_expression",
      "graph \"g\" {\n"
      "  input %x : f32[6,6]\n"
-     "  %y = det(%x) : f32[] \"d\"\n"
+     "  %y = size(%x) : i64[] \"d\"\n"
      "  output %y \"y\"\n}\n",
-     "operator 'det' of node 'd' has no tensor expression, so no kernel can be made of "
+     "operator 'size' of node 'd' has no tensor expression, so no kernel can be made of "
      "it"},
 };
 
