@@ -332,15 +332,15 @@ static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
     return kiln_x_reduce(a, r->reducer, r->source, r->axis, r->n_axes, cond, r->index);
 }
 
-/* Is a tail of every axis a tail of a factor, which is zero there? Of matrix products
- * always; convolutions slide over what lies behind the end of a spatial axis. */
+/* Is a tail of every axis a tail of a factor, which is zero there? Not where
+ * convolutions slide over what lies behind the end of a spatial axis, and where a
+ * matrix product may stretch both factors along an axis of 1. */
 static bool has_zero_tails(const kiln_te *te, const kiln_type *t) {
-    if (strcmp(te->tag, "matmul") == 0)
-        return true;
-    if (strcmp(te->tag, "conv") != 0)
+    const bool is_conv = strcmp(te->tag, "conv") == 0;
+    if (!is_conv && strcmp(te->tag, "matmul") != 0)
         return false;
-    for (int axis = 2; axis < t->rank; axis++)
-        if (has_tail(t, axis))
+    for (int axis = 0; axis < t->rank; axis++)
+        if (has_tail(t, axis) && (is_conv ? axis >= 2 : t->dim[axis] == 1))
             return false;
     return true;
 }
