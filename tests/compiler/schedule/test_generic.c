@@ -8,6 +8,7 @@
  * 2^-16 near zero leave room for both; f16 and bf16 round once more (2^-7). */
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
+#include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/rules.h"
 #include "compiler/schedule/template.h"
 #include "runtime/loader.h"
@@ -73,6 +74,9 @@ static void try_example(const te_example_def *def, uint64_t seed, bool by_rule,
     def->make(&a, &x);
     te_call_prepare(&a, &rng, &x, &c, in);
     te_call_evaluate(&a, &x, in, want);
+    if (by_rule || kiln_rng_range(&rng, 0, 1) == 0)
+        kiln_assert_status_ok(kiln_te_collapse(&a, x.arg, x.n_args, x.n_inputs, &err),
+                              &err);
     kiln_schedule *s = kiln_schedule_new(&a, x.arg + x.n_inputs, x.n_args - x.n_inputs);
     kiln_rules rules = {.parallel = true};
     if (!by_rule)
