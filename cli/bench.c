@@ -65,13 +65,12 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_bench_options *o
     const char *threads = kiln_args_get(args, OPT_THREADS, "1");
     const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.5");
     int64_t n;
-    if (!kiln_parse_i64(kiln_str_from(threads), &n) || n < 1)
+    if (!kiln_parse_i64(kiln_str_from(threads), &n) || n < 1 ||
+        n > KILN_POOL_MAX_THREADS)
         return kiln_fail(err, KILN_ERR_ARG,
-                         "--threads must be a number of at least 1, is '%s'", threads);
-    if (n > 1)
-        return kiln_fail(
-            err, KILN_ERR_UNSUPPORTED,
-            "--threads %s: kernels run on one thread only; use --threads 1", threads);
+                         "--threads must be a number from 1 to %d, is '%s'",
+                         KILN_POOL_MAX_THREADS, threads);
+    o->threads = (int)n;
     if (!kiln_parse_f64(kiln_str_from(seconds), &o->seconds) || !(o->seconds >= 0) ||
         o->seconds > 3600)
         return kiln_fail(err, KILN_ERR_ARG,

@@ -34,7 +34,7 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
         row->hot_fma = loops.hot->vector_fma;
     }
     KILN_TRY(kiln_kernel_load(scratch, p, &kernel, err));
-    KILN_TRY(kiln_call_new(scratch, &kernel, o->seed, &call, err));
+    KILN_TRY(kiln_call_new(scratch, &kernel, m->team, o->seed, &call, err));
     const kiln_arena_mark mark = kiln_arena_save(scratch);
     KILN_TRY(kiln_call_check(scratch, &call, o->seed, &row->verdict, err));
     row->verdict.problem = kiln_str_dup(a, row->verdict.problem);
@@ -64,15 +64,17 @@ static void count(kiln_bench *b) {
 kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
                            const kiln_profile *p, const kiln_bench_options *o,
                            kiln_bench *out, kiln_err *err) {
-    kiln_bench b = {.profile = p, .threads = 1};
+    kiln_bench b = {.profile = p, .threads = o->threads > 1 ? o->threads : 1};
     kiln_meter meter;
+    kiln_team team;
     size_t total = 0;
     for (size_t i = 0; i < lines->list.n; i++)
         total += is_wanted(o, &lines->list.v[i]);
     if (total == 0)
         return kiln_fail(err, KILN_ERR_ARG, "no operator's name contains '%s'",
                          o->filter != NULL ? o->filter : "");
-    KILN_TRY(kiln_meter_new(a, p, &meter, err));
+    KILN_TRY(kiln_team_open(a, b.threads, &team, err));
+    KILN_TRY(kiln_meter_new(a, p, team, &meter, err));
     b.peak = kiln_meter_best(&meter, PEAK_SLICES);
     for (size_t i = 0; i < lines->list.n; i++) {
         const kiln_op_line *line = &lines->list.v[i];

@@ -14,7 +14,8 @@ void kiln_call_poison(kiln_call *c) {
     for (size_t i = te->n_inputs; i < te->n_args; i++)
         poison(&c->arg[i]);
     poison(&c->workspace);
-    poison(&c->scratch);
+    for (int i = 0; i < kiln_team_size(c->team); i++)
+        poison(&c->scratch[i]);
 }
 
 static kiln_tensor plain_value(kiln_arena *a, const kiln_value *v, uint64_t seed) {
@@ -23,11 +24,15 @@ static kiln_tensor plain_value(kiln_arena *a, const kiln_value *v, uint64_t seed
     return kiln_ref_random(a, &v->type, seed);
 }
 
-kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, uint64_t seed,
-                          kiln_call *out, kiln_err *err) {
+kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_team team,
+                          uint64_t seed, kiln_call *out, kiln_err *err) {
     KILN_ASSERT(k->fn != NULL, "the kernel of '%s' is not loaded", k->work->name);
     const kiln_te_graph *te = &k->scheduled.te;
+    const int n_threads = kiln_team_size(team);
     kiln_call c = {.kernel = k,
+                   .team = team,
+                   .scratch = kiln_array(a, kiln_guarded, n_threads),
+                   .scratch_data = kiln_array(a, void *, n_threads),
                    .plain = kiln_array(a, kiln_tensor, k->work->graph->values.n),
                    .arg = kiln_array(a, kiln_guarded, te->n_args),
                    .tensor = kiln_array(a, void *, te->n_args)};
@@ -43,12 +48,47 @@ kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, uint64_t seed,
         kiln_layout_pack(t, c.plain[v->id].data, c.arg[i].data);
     }
     c.workspace = kiln_guarded_new(a, k->object.workspace_bytes);
-    c.scratch = kiln_guarded_new(a, k->object.scratch_bytes);
+    for (int i = 0; i < n_threads; i++) {
+        c.scratch[i] = kiln_guarded_new(a, k->object.scratch_bytes);
+        c.scratch_data[i] = c.scratch[i].data;
+    }
     c.args = (kiln_args){.tensor = c.tensor, .workspace = c.workspace.data};
-    kiln_ctx_init_serial(&c.ctx, c.scratch.data);
     kiln_call_poison(&c);
     *out = c;
     return KILN_OK;
 }
 
-int kiln_call_run(kiln_call *c) { return c->kernel->fn(&c->args, &c->ctx); }
+int kiln_call_run(kiln_call *c) {
+    if (c->team.pool == NULL) {
+        kiln_ctx ctx;
+        kiln_ctx_init_serial(&ctx, c->scratch_data[0]);
+        return c->kernel->fn(&c->args, &ctx);
+    }
+    kiln_pool_set_scratch(c->team.pool, c->scratch_data);
+    return c->kernel->fn(&c->args, kiln_pool_ctx(c->team.pool));
+}
+
+/* ---- teams ----------------------------------------------------------------------- */
+
+static void close_pool(void *pool) { kiln_pool_close(pool); }
+
+kiln_status kiln_team_open(kiln_arena *a, int n, kiln_team *out, kiln_err *err) {
+    kiln_team t = {.pool = NULL};
+    char text[KILN_POOL_TEXT] = "";
+    const kiln_pool_options o = {.n_threads = n, .pins = 1};
+    if (n > KILN_POOL_MAX_THREADS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d threads, not %d",
+                         KILN_POOL_MAX_THREADS, n);
+    if (n > 1) {
+        if (kiln_pool_open(&o, &t.pool, text) != 0)
+            return kiln_fail(err, KILN_ERR_LIB, "%d threads cannot be started: %s", n,
+                             text);
+        kiln_arena_defer(a, close_pool, t.pool);
+    }
+    *out = t;
+    return KILN_OK;
+}
+
+int kiln_team_size(kiln_team t) {
+    return t.pool != NULL ? kiln_pool_threads(t.pool) : 1;
+}

@@ -33,7 +33,8 @@ static void check_memory(checker *c) {
         check_canary(c, &c->call->arg[i],
                      kiln_format(c->arena, "argument '%s'", te->arg_value[i]->name));
     check_canary(c, &c->call->workspace, "the workspace");
-    check_canary(c, &c->call->scratch, "the scratch memory");
+    for (int i = 0; i < kiln_team_size(c->call->team); i++)
+        check_canary(c, &c->call->scratch[i], "a thread's scratch memory");
     for (size_t i = 0; i < te->n_inputs; i++) {
         const kiln_guarded *g = &c->call->arg[i];
         unsigned char *packed = kiln_arena_alloc_raw(c->arena, g->bytes);

@@ -296,9 +296,10 @@ static kiln_status measure(explain *e, kiln_err *err) {
     kiln_meter meter;
     KILN_TRY(can);
     KILN_TRY(kiln_kernel_load(e->arena, e->profile, &e->kernel, err));
-    KILN_TRY(kiln_call_new(e->arena, &e->kernel, 1, &call, err));
+    const kiln_team alone = {.pool = NULL};
+    KILN_TRY(kiln_call_new(e->arena, &e->kernel, alone, 1, &call, err));
     KILN_TRY(kiln_call_check(e->arena, &call, 1, &e->verdict, err));
-    KILN_TRY(kiln_meter_new(e->arena, e->profile, &meter, err));
+    KILN_TRY(kiln_meter_new(e->arena, e->profile, alone, &meter, err));
     e->is_measured = true;
     return kiln_call_time(e->arena, &call, &meter, measure_seconds, &e->timing, err);
 }

@@ -16,6 +16,7 @@
 #include "compiler/reference/reference.h"
 #include "compiler/schedule/template.h"
 #include "runtime/loader.h"
+#include "runtime/pool.h"
 
 /* ---- what: operators as text ----------------------------------------------------- */
 
@@ -120,6 +121,16 @@ kiln_status kiln_kernel_loops(kiln_arena *a, const kiln_kernel *k,
                               const kiln_profile *p, kiln_hot_loops *out,
                               kiln_err *err);
 
+/* ---- threads --------------------------------------------------------------------- */
+
+/* Who runs kernels. Zeroed: the caller alone. */
+typedef struct kiln_team {
+    kiln_pool *pool; /* closed with the arena; NULL: parallel loops run in place */
+} kiln_team;
+/* n >= 1 threads, each on a CPU of its own where there are so many. */
+kiln_status kiln_team_open(kiln_arena *a, int n, kiln_team *out, kiln_err *err);
+int kiln_team_size(kiln_team t);
+
 /* ---- calls ----------------------------------------------------------------------- */
 
 typedef struct kiln_guarded {
@@ -131,15 +142,16 @@ typedef struct kiln_call {
     const kiln_kernel *kernel;
     kiln_tensor *plain; /* row-major, by graph value id; inputs and constants */
     kiln_guarded *arg;  /* the kernel's arguments, packed */
-    kiln_guarded workspace, scratch;
-    void **tensor;
+    kiln_guarded workspace;
+    kiln_guarded *scratch; /* of each thread */
+    void **tensor, **scratch_data;
     kiln_args args;
-    kiln_ctx ctx;
+    kiln_team team;
 } kiln_call;
 
 /* Random inputs by `seed`; outputs, workspace and scratch are poisoned (NaN). */
-kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, uint64_t seed,
-                          kiln_call *out, kiln_err *err);
+kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_team team,
+                          uint64_t seed, kiln_call *out, kiln_err *err);
 /* Poisons everything that the kernel may write, again. */
 void kiln_call_poison(kiln_call *c);
 int kiln_call_run(kiln_call *c); /* the kernel's result: 0 is good */
@@ -160,9 +172,12 @@ kiln_status kiln_call_check(kiln_arena *a, kiln_call *c, uint64_t seed,
 
 enum { KILN_N_LEVELS = 4 }; /* L1, L2, L3, memory */
 
-/* Kernels that measure the machine, made by kiln's own code generator. */
+/* Kernels that measure the machine, made by kiln's own code generator; each thread of
+ * the team runs them by itself, and what they reach counts together. */
 typedef struct kiln_meter {
     const kiln_profile *profile;
+    kiln_team team;
+    void ***fma_args, ***chain_args; /* by thread */
     kiln_kernel_fn *fma, *chain, *copy[KILN_N_LEVELS], *read[KILN_N_LEVELS];
     double fma_flops, chain_steps; /* of one call */
     int64_t copy_bytes[KILN_N_LEVELS], read_bytes[KILN_N_LEVELS];
@@ -172,8 +187,8 @@ typedef struct kiln_meter {
 } kiln_meter;
 
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
-kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out,
-                           kiln_err *err);
+kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_team team,
+                           kiln_meter *out, kiln_err *err);
 typedef struct kiln_peak {
     double measured_gflops, clock_ghz;
     double fma_per_cycle;
@@ -183,7 +198,8 @@ typedef struct kiln_peak {
 kiln_peak kiln_meter_slice(const kiln_meter *m);
 /* Best of several slices. */
 kiln_peak kiln_meter_best(const kiln_meter *m, int slices);
-/* GB/s of the level that holds `bytes`, the larger of copying (bytes read and written)
+/* GB/s of the level that holds `bytes` (caches of each core hold a thread's part), the
+ * larger of copying (bytes read and written)
  * and of reading alone; measured once for each level. */
 double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level);
 
@@ -230,6 +246,7 @@ typedef struct kiln_bench {
 
 typedef struct kiln_bench_options {
     const char *filter; /* only names that contain it; NULL: all */
+    int threads;        /* 0 counts as 1 */
     double seconds;     /* for timing each */
     uint64_t seed;
     kiln_choose_options choose;

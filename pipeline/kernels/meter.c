@@ -177,33 +177,84 @@ static kiln_status make_copy(kiln_arena *a, kiln_meter *m, int level, kiln_err *
 
 /* ---- running --------------------------------------------------------------------- */
 
-static double run_ns(kiln_kernel_fn *fn, void *const *tensor, int runs) {
-    kiln_ctx ctx;
-    kiln_ctx_init_serial(&ctx, NULL);
-    const kiln_args args = {tensor, NULL};
+/* One kernel on every thread, each with its own arguments. */
+typedef struct spread {
+    kiln_kernel_fn *fn;
+    void ***tensor; /* by thread */
+    int runs;
+} spread;
+
+static int run_part(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                    int64_t end, void *scratch) {
+    (void)args;
+    (void)ctx;
+    (void)scratch;
+    const spread *s = closure;
+    kiln_ctx serial;
+    kiln_ctx_init_serial(&serial, NULL);
+    for (int64_t thread = begin; thread < end; thread++) {
+        const kiln_args own = {s->tensor[thread], NULL};
+        for (int i = 0; i < s->runs; i++) {
+            const int code = s->fn(&own, &serial);
+            KILN_ASSERT(code == 0, "a measuring kernel returned %d", code);
+        }
+    }
+    return 0;
+}
+
+static double run_ns(kiln_team team, kiln_kernel_fn *fn, void ***tensor, int runs) {
+    spread s = {fn, tensor, runs};
     const kiln_watch begin = kiln_watch_now();
-    for (int i = 0; i < runs; i++) {
-        const int code = fn(&args, &ctx);
-        KILN_ASSERT(code == 0, "a measuring kernel returned %d", code);
+    if (team.pool == NULL) {
+        (void)run_part(NULL, NULL, &s, 0, 1, NULL);
+    } else {
+        kiln_ctx *ctx = kiln_pool_ctx(team.pool);
+        (void)ctx->parallel_for(ctx, run_part, NULL, &s, kiln_team_size(team));
     }
     return kiln_watch_ns(&begin, NULL);
 }
 
+/* n arguments for each thread, of so many bytes each. */
+static void ***own_args(kiln_arena *a, kiln_team team, int n, const size_t *bytes) {
+    const int n_threads = kiln_team_size(team);
+    void ***tensor = kiln_array(a, void **, n_threads);
+    for (int t = 0; t < n_threads; t++) {
+        tensor[t] = kiln_array(a, void *, n);
+        for (int i = 0; i < n; i++) {
+            tensor[t][i] = kiln_guarded_new(a, bytes[i]).data;
+            memset(tensor[t][i], 0, bytes[i]);
+        }
+    }
+    return tensor;
+}
+
+/* x * w must be no zero, lest a processor take it for free; small, so that no sum
+ * overflows. */
+static void make_args(kiln_arena *a, kiln_meter *m) {
+    static const float x = 1, w = 0x1p-30F;
+    static const int64_t chain[] = {1, 0x1234567, 0x7654321};
+    const size_t y_bytes = (size_t)m->fma_flops / FMA_STEPS / 2 * sizeof(float);
+    const size_t fma_bytes[] = {sizeof x, sizeof w, y_bytes};
+    const size_t chain_bytes[] = {sizeof chain, sizeof chain[0]};
+    m->fma_args = own_args(a, m->team, 3, fma_bytes);
+    m->chain_args = own_args(a, m->team, 2, chain_bytes);
+    for (int t = 0; t < kiln_team_size(m->team); t++) {
+        memcpy(m->fma_args[t][0], &x, sizeof x);
+        memcpy(m->fma_args[t][1], &w, sizeof w);
+        memcpy(m->chain_args[t][0], chain, sizeof chain);
+    }
+}
+
 kiln_peak kiln_meter_slice(const kiln_meter *m) {
-    enum { FMA_RUNS = 16, CHAIN_RUNS = 4, MAX_VECTORS = 4096 };
-    static const float one[16] = {1}, small[16] = {0x1p-30F};
-    static const int64_t chain_in[8] = {1, 0x1234567, 0x7654321};
-    _Alignas(64) float out[MAX_VECTORS];
-    _Alignas(64) int64_t chain_out[8];
-    void *const fma_args[] = {(void *)(uintptr_t)one, (void *)(uintptr_t)small, out};
-    void *const chain_args[] = {(void *)(uintptr_t)chain_in, chain_out};
-    kiln_peak p = {0};
-    const double chain_ns = run_ns(m->chain, chain_args, CHAIN_RUNS);
-    const double fma_ns = run_ns(m->fma, fma_args, FMA_RUNS);
+    enum { FMA_RUNS = 16, CHAIN_RUNS = 4 };
+    const int n = kiln_team_size(m->team);
+    kiln_peak p = {.fma_per_cycle = m->fma_per_cycle};
+    const double chain_ns = run_ns(m->team, m->chain, m->chain_args, CHAIN_RUNS);
+    const double fma_ns = run_ns(m->team, m->fma, m->fma_args, FMA_RUNS);
     p.clock_ghz = m->chain_steps * CHAIN_RUNS / chain_ns;
-    p.measured_gflops = m->fma_flops * FMA_RUNS / fma_ns;
-    p.fma_per_cycle = m->fma_per_cycle;
-    p.gflops = fmax(p.measured_gflops, p.fma_per_cycle * 2 * m->lanes * p.clock_ghz);
+    p.measured_gflops = n * m->fma_flops * FMA_RUNS / fma_ns;
+    p.gflops =
+        fmax(p.measured_gflops, n * p.fma_per_cycle * 2 * m->lanes * p.clock_ghz);
     return p;
 }
 
@@ -225,13 +276,14 @@ kiln_peak kiln_meter_best(const kiln_meter *m, int slices) {
 static double count_fma(const kiln_meter *m) {
     const kiln_peak best = kiln_meter_best(m, FIRST_SLICES);
     const double unit = m->profile->has_fma ? 1 : 0.5;
-    const double per_cycle = best.measured_gflops / (2 * m->lanes * best.clock_ghz);
+    const double per_cycle = best.measured_gflops /
+                             (kiln_team_size(m->team) * 2 * m->lanes * best.clock_ghz);
     return fmax(unit, unit * floor(per_cycle / unit + 0.5));
 }
 
-kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out,
-                           kiln_err *err) {
-    kiln_meter m = {.profile = p};
+kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_team team,
+                           kiln_meter *out, kiln_err *err) {
+    kiln_meter m = {.profile = p, .team = team};
     KILN_TRY(kiln_runs_here(p, err));
     kiln_status st = make_fma(a, &m, err);
     if (st == KILN_OK)
@@ -245,37 +297,38 @@ kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_meter *out
         kiln_note(err, "making the kernels that measure the machine");
         return st;
     }
+    make_args(a, &m);
     m.fma_per_cycle = count_fma(&m);
     *out = m;
     return KILN_OK;
 }
 
-static double best_gbs(kiln_kernel_fn *fn, void *const *arg, int64_t bytes) {
+static double best_gbs(const kiln_meter *m, kiln_kernel_fn *fn, void ***arg,
+                       int64_t bytes) {
     enum { SLICES = 7 };
     static const double slice_bytes = 4e6; /* a few hundred microseconds at most */
     const int runs = (int)(slice_bytes / (double)bytes) + 1;
+    const double all = (double)bytes * runs * kiln_team_size(m->team);
     double best = 0;
     for (int i = 0; i < SLICES; i++)
-        best = fmax(best, (double)bytes * runs / run_ns(fn, arg, runs));
+        best = fmax(best, all / run_ns(m->team, fn, arg, runs));
     return best;
 }
 
 static double measure_level(const kiln_meter *m, int level) {
     kiln_arena scratch = {0};
     const size_t bytes = (size_t)m->read_bytes[level];
-    void *const arg[] = {kiln_guarded_new(&scratch, bytes).data,
-                         kiln_guarded_new(&scratch, bytes).data};
-    memset(arg[0], 0, bytes);
-    memset(arg[1], 0, bytes);
-    const double copy = best_gbs(m->copy[level], arg, m->copy_bytes[level]);
-    const double read = best_gbs(m->read[level], arg, m->read_bytes[level]);
+    void ***arg = own_args(&scratch, m->team, 2, (const size_t[]){bytes, bytes});
+    const double copy = best_gbs(m, m->copy[level], arg, m->copy_bytes[level]);
+    const double read = best_gbs(m, m->read[level], arg, m->read_bytes[level]);
     kiln_arena_fini(&scratch);
     return fmax(copy, read);
 }
 
 double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
     static const char *const name[KILN_N_LEVELS] = {"L1", "L2", "L3", "memory"};
-    const int64_t cache[] = {m->profile->l1d_bytes, m->profile->l2_bytes,
+    const int n = kiln_team_size(m->team);
+    const int64_t cache[] = {n * m->profile->l1d_bytes, n * m->profile->l2_bytes,
                              m->profile->l3_bytes};
     int at = 0;
     while (at < KILN_N_LEVELS - 1 && (bytes > cache[at] || m->copy[at] == NULL))

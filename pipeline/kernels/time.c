@@ -76,7 +76,9 @@ static kiln_status warm_up(kiln_call *c, int64_t *runs, kiln_err *err) {
 /* Bytes that a call touches: arguments as stored, and the workspace. */
 static int64_t footprint(const kiln_call *c) {
     const kiln_te_graph *te = &c->kernel->scheduled.te;
-    int64_t bytes = (int64_t)(c->workspace.bytes + c->scratch.bytes);
+    int64_t bytes = (int64_t)c->workspace.bytes;
+    for (int i = 0; i < kiln_team_size(c->team); i++)
+        bytes += (int64_t)c->scratch[i].bytes;
     for (size_t i = 0; i < te->n_args; i++)
         bytes += (int64_t)c->arg[i].bytes;
     return bytes;

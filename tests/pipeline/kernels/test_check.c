@@ -14,13 +14,17 @@ typedef struct made {
     kiln_profile profile;
     kiln_kernel kernel;
     kiln_call call;
+    kiln_team team;
 } made;
+
+static const kiln_team alone = {.pool = NULL};
 
 static void make(const char *text, made *m) {
     kiln_err err = {0};
     kiln_op_line line;
     kiln_choice choice;
     m->a = kiln_test_arena();
+    m->team = alone;
     kiln_assert_status_ok(kiln_profile_detect(m->a, &m->profile, &err), &err);
     kiln_assert_status_ok(kiln_op_line_of(m->a, text, &line, &err), &err);
     kiln_assert_status_ok(kiln_op_work_make(m->a, &line, &m->work, &err), &err);
@@ -32,7 +36,8 @@ static void make(const char *text, made *m) {
         kiln_kernel_make(m->a, &m->work, &choice, &m->profile, &m->kernel, &err), &err);
     kiln_assert_status_ok(kiln_kernel_load(m->a, &m->profile, &m->kernel, &err), &err);
     kiln_assert_status_ok(
-        kiln_call_new(m->a, &m->kernel, kiln_test_seed(), &m->call, &err), &err);
+        kiln_call_new(m->a, &m->kernel, m->team, kiln_test_seed(), &m->call, &err),
+        &err);
 }
 
 static kiln_verdict check(made *m) {
@@ -184,7 +189,8 @@ static void wrong_is_seen(void **state) {
     kiln_assert_status_ok(
         kiln_kernel_make(m.a, &m.work, &choice, &m.profile, &m.kernel, &err), &err);
     kiln_assert_status_ok(kiln_kernel_load(m.a, &m.profile, &m.kernel, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(m.a, &m.kernel, 3, &m.call, &err), &err);
+    kiln_assert_status_ok(kiln_call_new(m.a, &m.kernel, m.team, 3, &m.call, &err),
+                          &err);
     assert_true(check(&m).ok);
     right = m.kernel.fn;
     m.kernel.fn = r->fn;
@@ -203,7 +209,7 @@ static void time_is_plausible(void **state) {
     kiln_meter meter;
     kiln_timing t;
     make("matmul x m=64 k=64 n=64", &m);
-    kiln_assert_status_ok(kiln_meter_new(m.a, &m.profile, &meter, &err), &err);
+    kiln_assert_status_ok(kiln_meter_new(m.a, &m.profile, m.team, &meter, &err), &err);
     kiln_assert_status_ok(kiln_call_time(m.a, &m.call, &meter, 0.02, &t, &err), &err);
     assert_true(t.n_slices >= 7);
     assert_true(t.n_runs >= (int64_t)t.n_slices);
@@ -216,6 +222,29 @@ static void time_is_plausible(void **state) {
     assert_true(t.roofline_ms > 0);
 }
 
+/* Two threads at most double the peak, and share what is not each one's own. */
+static void two_threads_run_and_measure(void **state) {
+    (void)state;
+    made m;
+    kiln_err err = {0};
+    kiln_meter meter;
+    kiln_timing t;
+    make("conv x h=12 ic=16 oc=32 k=3", &m);
+    kiln_assert_status_ok(kiln_team_open(m.a, 2, &m.team, &err), &err);
+    assert_int_equal(kiln_team_size(m.team), 2);
+    kiln_assert_status_ok(
+        kiln_call_new(m.a, &m.kernel, m.team, kiln_test_seed(), &m.call, &err), &err);
+    const kiln_verdict v = check(&m);
+    if (!v.ok)
+        fail_msg("%s", v.problem);
+    kiln_assert_status_ok(kiln_meter_new(m.a, &m.profile, m.team, &meter, &err), &err);
+    kiln_assert_status_ok(kiln_call_time(m.a, &m.call, &meter, 0.02, &t, &err), &err);
+    assert_true(t.median_ms > 0 && t.peak.gflops > 0);
+    kiln_team none;
+    kiln_assert_fails(kiln_team_open(m.a, 100000, &none, &err), KILN_ERR_LIMIT, &err,
+                      "at most 1024 threads, not 100000");
+}
+
 static void limits_are_plausible(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
@@ -223,7 +252,7 @@ static void limits_are_plausible(void **state) {
     kiln_profile p;
     kiln_meter m;
     kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
-    kiln_assert_status_ok(kiln_meter_new(a, &p, &m, &err), &err);
+    kiln_assert_status_ok(kiln_meter_new(a, &p, alone, &m, &err), &err);
     const kiln_peak best = kiln_meter_best(&m, 20);
     assert_true(best.clock_ghz > 0.2 && best.clock_ghz < 10);
     assert_true(best.fma_per_cycle >= 0.5 && best.fma_per_cycle <= 8);
@@ -249,14 +278,15 @@ static void another_machines_code_is_refused(void **state) {
     const bool is_x86 = machine.arch == KILN_ARCH_X86_64;
     kiln_assert_status_ok(
         kiln_profile_find(a, is_x86 ? "aarch64" : "x86-avx2", &other, &err), &err);
-    kiln_assert_fails(kiln_meter_new(a, &other, &m, &err), KILN_ERR_UNSUPPORTED, &err,
-                      "does not run on this machine");
+    kiln_assert_fails(kiln_meter_new(a, &other, alone, &m, &err), KILN_ERR_UNSUPPORTED,
+                      &err, "does not run on this machine");
 }
 
 int main(void) {
     kiln_test_add_rows(right_is_right, rows);
     kiln_test_add_rows(wrong_is_seen, wrong);
     kiln_test_add("time_is_plausible", time_is_plausible, NULL);
+    kiln_test_add("two_threads_run_and_measure", two_threads_run_and_measure, NULL);
     kiln_test_add("limits_are_plausible", limits_are_plausible, NULL);
     kiln_test_add("another_machines_code_is_refused", another_machines_code_is_refused,
                   NULL);

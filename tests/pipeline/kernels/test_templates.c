@@ -1,8 +1,8 @@
 /* Every template, on every workload here that it fits, by its guess and by random
  * configurations, for each profile that this machine runs: what is not refused by name
  * compiles, links, and computes what the reference does. Sizes are odd, prime and 1, so
- * that nothing divides. Random configurations are drawn for a random profile, or none;
- * KILN_CONFIGS=N draws N instead of one. */
+ * that nothing divides. One and two threads take turns. Random configurations are drawn
+ * for a random profile, or none; KILN_CONFIGS=N draws N instead of one. */
 #include "pipeline/kernels/kernels.h"
 #include "tests/support/kiln_test.h"
 
@@ -42,6 +42,7 @@ static row rows[] = {
 
 enum { MAX_PROFILES = 8 };
 static kiln_profile profile[MAX_PROFILES];
+static kiln_team team[2]; /* one thread, and two */
 static int n_profiles, n_checked, n_refused;
 
 static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice *c,
@@ -61,7 +62,8 @@ static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice
     if (st != KILN_OK)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, err.text);
     kiln_assert_status_ok(kiln_kernel_load(a, p, &k, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(a, &k, kiln_test_seed(), &call, &err), &err);
+    kiln_assert_status_ok(
+        kiln_call_new(a, &k, team[n_checked % 2], kiln_test_seed(), &call, &err), &err);
     kiln_assert_status_ok(kiln_call_check(a, &call, kiln_test_seed(), &v, &err), &err);
     if (!v.ok)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, v.problem);
@@ -125,6 +127,7 @@ int main(void) {
     kiln_profile machine;
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &machine, &err), &err);
+    kiln_assert_status_ok(kiln_team_open(kiln_test_arena(), 2, &team[1], &err), &err);
     for (int i = 0; kiln_profile_at(i) != NULL && n_profiles < MAX_PROFILES; i++) {
         char missing[128];
         if (kiln_profile_runs_on(kiln_profile_at(i), &machine, missing))
