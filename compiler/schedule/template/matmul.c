@@ -64,6 +64,8 @@ typedef struct plan {
 
 /* ---- the problem ----------------------------------------------------------------- */
 
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
 static bool is_transposed(const kiln_node *n, const char *attr) {
     return n->op == &kiln_op_gemm && kiln_node_attr(n, attr)->i != 0;
 }
@@ -156,7 +158,8 @@ static void add_blocks(kiln_space *s, const char *name, const char *doc,
 
 static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28};
 static const int64_t vectors[] = {1, 2, 3, 4, 6, 8, 12, 16};
-static const int64_t row_panels[] = {1, 2, 4, 8, 12, 16, 24, 32, 64};
+static const int64_t row_panels[] = {1,  2,  4,  6,  8,  10, 12, 14,
+                                     16, 20, 24, 28, 32, 48, 64};
 static const int64_t column_panels[] = {1, 2, 4, 8, 16, 32, 64};
 static const int64_t cuts[] = {64, 128, 192, 256, 384, 512, 768, 1024, 2048};
 static const int64_t unrolls[] = {1, 2, 4, 8};
@@ -179,7 +182,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     add_blocks(s, "block_m", "row panels in a block; 0: all", row_panels,
                COUNT(row_panels), x.m);
     add_blocks(s, "block_n", "column panels in a block; 0: all", column_panels,
-               COUNT(column_panels), (x.n + x.lanes - 1) / x.lanes);
+               COUNT(column_panels), ceil_div(x.n, x.lanes));
     add_blocks(s, "block_k", "terms summed before the next panel; 0: all", cuts,
                COUNT(cuts), x.k);
     add_up_to(s, "unroll_k", "copies of the body of the k loop", unrolls,
@@ -220,7 +223,7 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
 
 static int64_t vectors_of(const problem *x, int64_t columns) {
     const int64_t n = columns < x->n ? columns : x->n;
-    return (n + x->lanes - 1) / x->lanes;
+    return ceil_div(n, x->lanes);
 }
 
 static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
@@ -374,8 +377,8 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
     for (int i = 0; i < s->knob[TILE_M].n; i++)
         for (int k = 0; k < s->knob[TILE_N].n; k++) {
             const int64_t m = s->knob[TILE_M].value[i], n = s->knob[TILE_N].value[k];
-            const double t = kiln_tiles_cycles(x->m, vectors_of(x, x->n), m,
-                                               (n + x->lanes - 1) / x->lanes);
+            const double t =
+                kiln_tiles_cycles(x->m, vectors_of(x, x->n), m, ceil_div(n, x->lanes));
             if (kiln_tile_registers(m, vectors_of(x, n)) >
                     x->profile->vector_registers ||
                 (best > 0 && t >= best))
@@ -392,10 +395,11 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
 static void guess_blocks(const problem *x, const kiln_space *s, kiln_config *c) {
     const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : 256 * 1024;
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
-    int64_t panels = rows_kept / kiln_config_int(s, c, TILE_M, 0);
+    const int64_t all = ceil_div(x->m, kiln_config_int(s, c, TILE_M, 0));
+    const int64_t kept = rows_kept / kiln_config_int(s, c, TILE_M, 0);
     const bool is_large = x->m > rows_kept;
-    if (is_large) {
-        panels = panels < 4 ? 4 : panels;
+    if (is_large) { /* blocks of one size, as far as the options go */
+        const int64_t panels = ceil_div(all, ceil_div(all, kept < 4 ? 4 : kept));
         kiln_config_set(s, c, BLOCK_M, &panels);
     }
     kiln_config_set_word(s, c, ORDER, is_large ? "columns" : "rows");
@@ -417,8 +421,13 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
          * reading a again. */
         kiln_config_set_word(s, &c, PACK_B, "inside");
     }
-    if (prof->cores > 1)
-        kiln_config_set_word(s, &c, PARALLEL, "tiles");
+    if (prof->cores > 1) {
+        const int64_t block = kiln_config_int(s, &c, BLOCK_M, 0);
+        const int64_t rows_of = block * kiln_config_int(s, &c, TILE_M, 0);
+        const int64_t blocks = x.batch * (block == 0 ? 1 : ceil_div(x.m, rows_of));
+        kiln_config_set_word(s, &c, PARALLEL,
+                             blocks >= 2 * prof->cores ? "blocks" : "tiles");
+    }
     return c;
 }
 

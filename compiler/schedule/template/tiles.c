@@ -157,7 +157,8 @@ double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
         sum += n_r * kiln_tile_cycles(tile_rows, rest_v);
     if (rest_r > 0 && rest_v > 0)
         sum += kiln_tile_cycles(rest_r, rest_v);
-    return sum;
+    /* Tails are code of their own, and what they cost beside their work. */
+    return sum * (1 + (rest_r > 0 ? 0.01 : 0) + (rest_v > 0 ? 0.01 : 0));
 }
 
 /* ---- stages ---------------------------------------------------------------------- */

@@ -53,6 +53,33 @@ static kiln_graph *random_product(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype
     return g;
 }
 
+static kiln_graph *random_gemm(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+    static const int64_t sizes[] = {1, 3, 8, 17, 20, 33, 50};
+    const bool ta = kiln_rng_range(rng, 0, 1) == 0, tb = kiln_rng_range(rng, 0, 1) == 0;
+    const int64_t m = random_pick(rng, sizes, 7), n = random_pick(rng, sizes, 7),
+                  k = random_pick(rng, sizes, 7);
+    const kiln_type at = kiln_type_make(dtype, 2, (int64_t[]){ta ? k : m, ta ? m : k});
+    const kiln_type bt = kiln_type_make(dtype, 2, (int64_t[]){tb ? n : k, tb ? k : n});
+    const kiln_type ct = kiln_type_make(dtype, 1, &n);
+    const bool has_c = kiln_rng_range(rng, 0, 1) == 0;
+    kiln_graph *g = kiln_graph_new(a, "gemm");
+    kiln_value *in[3];
+    in[0] = random_operand(g, "a", &at, false, 5);
+    in[1] = random_operand(g, "b", &bt, kiln_rng_range(rng, 0, 1) == 0, 6);
+    if (has_c)
+        in[2] = random_operand(g, "c", &ct, true, 7);
+    const kiln_attr_arg arg[] = {kiln_arg_bool("trans_a", ta),
+                                 kiln_arg_bool("trans_b", tb),
+                                 kiln_arg_float("alpha", has_c ? 2.0 : 1.0)};
+    const kiln_node_spec spec = {
+        .op = &kiln_op_gemm, .in = in, .n_in = has_c ? 3 : 2, .args = arg, .n_args = 3};
+    kiln_err err = {0};
+    kiln_node *node = NULL;
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &node, &err), &err);
+    kiln_graph_add_output(g, random_epilogue(g, rng, node->out[0], 1), "y");
+    return g;
+}
+
 /* ---- interpreted equals reference ------------------------------------------------ */
 
 typedef struct property {
@@ -77,7 +104,11 @@ static void random_configurations(void **state) {
     const property *p = *state;
     template_runs runs = {.n = p->runs};
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const kiln_graph *g = random_product(runs.arena, &runs.rng, p->dtype, p->sums);
+        const bool is_gemm =
+            p->dtype == p->sums && kiln_rng_range(&runs.rng, 0, 2) == 0;
+        const kiln_graph *g =
+            is_gemm ? random_gemm(runs.arena, &runs.rng, p->dtype)
+                    : random_product(runs.arena, &runs.rng, p->dtype, p->sums);
         const template_check t = {
             .tmpl = &kiln_template_matmul, .rtol = p->rtol, .atol = p->atol};
         if (!template_runs_check(&runs, &t, g)) /* only a product of two vectors */
