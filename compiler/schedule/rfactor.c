@@ -24,12 +24,13 @@ static const kiln_reduction *single_reduction(const kiln_te *te) {
     return te->body[0]->u.reduce;
 }
 
-/* Leaves of the factored stage: x first, then the spatial axes, then reduction leaves
- * but x. */
+/* Leaves of the factored stage: the spatial axes with x among them, then reduction
+ * leaves but x. */
 typedef struct factoring {
     kiln_arena *arena;
     kiln_stage *stage;
     kiln_iter *x;
+    int at; /* x's place among the axes */
     const kiln_reduction *reduction;
     kiln_lowered_stage lowered;
     kiln_te *partial;
@@ -37,6 +38,11 @@ typedef struct factoring {
     size_t n_map;
     const kiln_expr *guard;
 } factoring;
+
+/* Where an axis of the stage is among those of the partial stage. */
+static int place_of(const factoring *f, int axis) {
+    return axis < f->at ? axis : axis + 1;
+}
 
 static void map_to(factoring *f, const kiln_var *v, const kiln_expr *e) {
     f->map[f->n_map++] = (kiln_subst){v, e};
@@ -50,14 +56,14 @@ static kiln_status make_axes(factoring *f, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "rfactor: stage '%s' would have more than %d axes",
                          st->te->name, KILN_MAX_AXES);
-    dim[0] = f->x->extent;
+    dim[f->at] = f->x->extent;
     for (int i = 0; i < st->te->rank; i++)
-        dim[i + 1] = kiln_te_dim(st->te, i);
+        dim[place_of(f, i)] = kiln_te_dim(st->te, i);
     f->partial = kiln_te_begin(f->arena, kiln_format(f->arena, "%s.rf", st->te->name),
                                st->te->rank + 1, dim);
-    map_to(f, f->x->var, kiln_te_var(f->partial, 0));
+    map_to(f, f->x->var, kiln_te_var(f->partial, f->at));
     for (int i = 0; i < st->te->rank; i++)
-        map_to(f, st->te->axis[i]->var, kiln_te_var(f->partial, i + 1));
+        map_to(f, st->te->axis[i]->var, kiln_te_var(f->partial, place_of(f, i)));
     for (size_t i = 0; i < st->leaf.n; i++) {
         const kiln_iter *leaf = st->leaf.v[i];
         if (leaf->kind != KILN_ITER_REDUCE || leaf == f->x)
@@ -127,9 +133,10 @@ static kiln_status make_final(factoring *f, kiln_err *err) {
         dim[i] = kiln_te_dim(st->te, i);
     kiln_te *te = kiln_te_begin(a, st->te->name, st->te->rank, dim);
     const kiln_axis *axis = kiln_te_reduce_axis(te, f->x->name, f->x->extent);
-    const kiln_expr *index[KILN_MAX_AXES] = {kiln_axis_var(a, axis)};
+    const kiln_expr *index[KILN_MAX_AXES];
+    index[f->at] = kiln_axis_var(a, axis);
     for (int i = 0; i < te->rank; i++)
-        index[i + 1] = kiln_te_var(te, i);
+        index[place_of(f, i)] = kiln_te_var(te, i);
     const kiln_expr **source = kiln_array(a, const kiln_expr *, r->n);
     for (int i = 0; i < r->n; i++)
         source[i] = kiln_x_read(a, f->partial, i, index, te->rank + 1);
@@ -145,8 +152,17 @@ static kiln_status make_final(factoring *f, kiln_err *err) {
 
 kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out,
                          kiln_err *err) {
+    return kiln_rfactor_axis(st, x, 0, out, err);
+}
+
+kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage **out,
+                              kiln_err *err) {
     kiln_arena *a = st->schedule->arena;
     size_t at = 0;
+    if (axis < 0 || axis > st->te->rank)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "rfactor: the partial stage of '%s' has axes 0 to %d, no %d",
+                         st->te->name, st->te->rank, axis);
     KILN_TRY(kiln_check_leaf(st, x, "rfactor", &at, err));
     if (x->kind != KILN_ITER_REDUCE)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -156,6 +172,7 @@ kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out,
     f->arena = a;
     f->stage = st;
     f->x = x;
+    f->at = axis;
     f->reduction = single_reduction(st->te);
     if (f->reduction == NULL)
         return kiln_fail(err, KILN_ERR_ARG, "rfactor: stage '%s' is no reduction",

@@ -89,8 +89,10 @@ static kiln_status do_cache(draw *d, kiln_stage *st, kiln_iter *x) {
         return kiln_cache_write(st, KILN_SCOPE_LOCAL, &made, &d->err);
     }
     if (pick(d, 2) == 0 && x != NULL) {
-        kiln_buf_printf(d->log, "rfactor %s %s\n", st->te->name, x->name);
-        return kiln_rfactor(st, x, &made, &d->err);
+        const int axis = (int)pick(d, (size_t)st->te->rank + 1);
+        kiln_buf_printf(d->log, "rfactor %s %s as axis %d\n", st->te->name, x->name,
+                        axis);
+        return kiln_rfactor_axis(st, x, axis, &made, &d->err);
     }
     if (st->te->n_in == 0)
         return KILN_ERR_ARG;

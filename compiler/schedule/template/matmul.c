@@ -17,9 +17,7 @@
  * same sets of the L1 cache.
  *
  * f16 and bf16 are summed in f32 (the operator's compute says so). */
-#include "compiler/schedule/template.h"
-
-#include "compiler/schedule/template/tiles.h"
+#include "compiler/schedule/template/product.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -40,96 +38,17 @@ enum {
 
 enum { MIN_ROWS_TO_PACK = 24 }; /* a panel of b is read so often */
 
-/* What is multiplied, whatever operator says it. */
-typedef struct problem {
-    const kiln_workload *w;
-    const kiln_profile *profile;
-    const kiln_value *a, *b;
-    int n_batch;  /* leading axes of y */
-    int row, col; /* axes of y; -1: that operand is a vector */
-    int b_axis;   /* the axis of b along n; -1: it has none */
-    int64_t batch, m, n, k;
-    int64_t lanes;       /* of a vector of accumulators */
-    bool a_along_k;      /* elements of a row of a lie next to each other */
-    bool b_along_n;      /* elements of a row of b do */
-    bool is_const_b;     /* or element-wise from constants */
-    int64_t a_row_bytes; /* from one row of a to the next */
-} problem;
-
 typedef struct plan {
     int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
     bool columns_outer, pack_a, pack_b_ahead, pack_b_inside;
     bool parallel_blocks, parallel_tiles;
 } plan;
 
-/* ---- the problem ----------------------------------------------------------------- */
-
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
-static bool is_transposed(const kiln_node *n, const char *attr) {
-    return n->op == &kiln_op_gemm && kiln_node_attr(n, attr)->i != 0;
-}
-
-/* Along injective operators of one shape: a cast or a difference with a zero point is
- * computed where b is read, or packed with it. */
-static const kiln_value *source_of(const kiln_value *v) {
-    while (v->def != NULL && v->def->op->fuse == KILN_FUSE_INJECTIVE &&
-           v->def->n_in > 0 && v->def->in[0] != NULL &&
-           kiln_type_same_shape(&v->def->in[0]->type, &v->type))
-        v = v->def->in[0];
-    return v;
-}
-
-static kiln_dtype accumulator(kiln_dtype d) {
-    return d == KILN_F16 || d == KILN_BF16 ? KILN_F32 : d;
-}
-
-static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
-    const kiln_node *n = w->anchor;
-    const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type, *y = &n->out[0]->type;
-    const bool ta = is_transposed(n, "trans_a"), tb = is_transposed(n, "trans_b");
-    const bool has_row = a->rank > 1, has_col = b->rank > 1;
-    problem x = {.w = w,
-                 .profile = profile,
-                 .a = n->in[0],
-                 .b = n->in[1],
-                 .n_batch = y->rank - (has_row ? 1 : 0) - (has_col ? 1 : 0),
-                 .row = -1,
-                 .col = -1,
-                 .b_axis = -1,
-                 .batch = 1,
-                 .m = 1,
-                 .n = 1};
-    if (has_row)
-        x.row = x.n_batch;
-    if (has_col) {
-        x.col = y->rank - 1;
-        x.b_axis = tb ? b->rank - 2 : b->rank - 1;
-    }
-    for (int i = 0; i < x.n_batch; i++)
-        x.batch *= y->dim[i];
-    x.m = has_row ? y->dim[x.row] : 1;
-    x.n = has_col ? y->dim[x.col] : 1;
-    x.k = a->dim[ta ? a->rank - 2 : a->rank - 1];
-    const kiln_dtype acc = accumulator(a->dtype);
-    x.lanes = profile->vector_bytes / (int64_t)kiln_dtype_bytes(acc);
-    x.a_along_k = !ta;
-    x.b_along_n = has_col && !tb;
-    x.a_row_bytes = x.k * (int64_t)kiln_dtype_bytes(a->dtype);
-    x.is_const_b = source_of(x.b)->data != NULL && has_col;
-    return x;
-}
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
-    const kiln_node *n = w->anchor;
-    if ((n->op != &kiln_op_matmul && n->op != &kiln_op_gemm) ||
-        w->graph->outputs.n != 1)
-        return false;
-    const kiln_type *y = &n->out[0]->type;
-    const bool is_dot = n->in[0]->type.rank == 1 && n->in[1]->type.rank == 1;
-    return !is_dot && kiln_type_same_shape(&w->graph->outputs.v[0]->type, y) &&
-           kiln_type_elems(y) > 0 && kiln_type_elems(&n->in[0]->type) > 0;
+    return kiln_product_fits(w);
 }
 
 /* ---- space ----------------------------------------------------------------------- */
@@ -173,7 +92,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     static const char *const inside[] = {"no", "inside"};
     static const char *const parallel[] = {"no", "blocks", "tiles"};
     (void)err;
-    const problem x = problem_of(w, p);
+    const kiln_product x = kiln_product_of(w, p);
     int64_t wide[COUNT(vectors)];
     for (int i = 0; i < COUNT(vectors); i++)
         wide[i] = vectors[i] * x.lanes;
@@ -221,12 +140,12 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
     return p;
 }
 
-static int64_t vectors_of(const problem *x, int64_t columns) {
+static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     const int64_t n = columns < x->n ? columns : x->n;
     return ceil_div(n, x->lanes);
 }
 
-static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
+static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     const int64_t need = kiln_tile_registers(p->tile_m, vectors_of(x, p->tile_n));
     if (need > x->profile->vector_registers)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -240,28 +159,18 @@ static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
 /* ---- schedule -------------------------------------------------------------------- */
 
 typedef struct build {
-    const problem *x;
+    const kiln_product *x;
     const plan *p;
     kiln_tiles tiles;
     kiln_schedule *s;
     kiln_err *err;
 } build;
 
-static kiln_tiles tiles_of(const problem *x, const plan *p) {
-    kiln_tiles t = {.n_outer = x->n_batch,
-                    .lane_axis = -1,
-                    .lanes = x->lanes,
-                    .columns_outer = p->columns_outer,
-                    .parallel = p->parallel_blocks,
-                    .parallel_tiles = p->parallel_tiles};
-    for (int i = 0; i < x->n_batch; i++)
-        t.outer[i] = i;
-    if (x->row >= 0)
-        t.row[t.n_row++] = (kiln_tile_axis){x->row, p->tile_m, p->block_m * p->tile_m};
-    if (x->col >= 0) {
-        t.has_col = true;
-        t.col = (kiln_tile_axis){x->col, p->tile_n, p->block_n * p->tile_n};
-    }
+static kiln_tiles tiles_of(const kiln_product *x, const plan *p) {
+    kiln_tiles t = kiln_product_tiles(x, p->tile_m, p->tile_n, p->block_m, p->block_n);
+    t.columns_outer = p->columns_outer;
+    t.parallel = p->parallel_blocks;
+    t.parallel_tiles = p->parallel_tiles;
     return t;
 }
 
@@ -303,14 +212,10 @@ static kiln_status pack(build *b, const kiln_te_graph *te, kiln_stage *reader,
     return KILN_OK;
 }
 
-static kiln_status schedule(build *b, const kiln_te_graph *te) {
+static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
+                            kiln_stage *out) {
     const plan *p = b->p;
-    kiln_stage *acc = kiln_stage_tagged(b->s, "matmul"), *out;
     kiln_tile_loops t, u;
-    KILN_TRY(kiln_inline_injective(b->s, b->err));
-    if (acc->is_output)
-        KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_REGISTER, &acc, b->err));
-    out = b->s->stage.v[b->s->stage.n - 1];
     KILN_TRY(kiln_tiles_nest(out, &b->tiles, NULL, &t, b->err));
     KILN_TRY(kiln_tiles_fuse(out, &b->tiles, &t, b->err));
     if (p->block_k == 0) {
@@ -334,7 +239,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te) {
 /* ---- apply ----------------------------------------------------------------------- */
 
 /* b in panels: its n axis outermost, then k, then the columns of a panel. */
-static void panel_layout(const problem *x, int64_t tile_n, kiln_layout *layout) {
+static void panel_layout(const kiln_product *x, int64_t tile_n, kiln_layout *layout) {
     const kiln_type *b = &x->b->type;
     kiln_layout l = {.n_order = (uint8_t)b->rank, .n_blocks = 1};
     const int k_axis = 2 * b->rank - 3 - x->b_axis; /* the other of the last two */
@@ -345,7 +250,7 @@ static void panel_layout(const problem *x, int64_t tile_n, kiln_layout *layout) 
     l.block[0] = (kiln_block){.axis = (uint8_t)x->b_axis, .size = (int32_t)tile_n};
     for (const kiln_value *v = x->b;; v = v->def->in[0]) {
         layout[v->id] = l;
-        if (v == source_of(x->b))
+        if (v == kiln_product_source_of_b(x))
             break;
     }
 }
@@ -353,7 +258,7 @@ static void panel_layout(const problem *x, int64_t tile_n, kiln_layout *layout) 
 static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *prof, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
-    const problem x = problem_of(w, prof);
+    const kiln_product x = kiln_product_of(w, prof);
     const plan p = plan_of(s, c);
     KILN_TRY(check(&x, &p, err));
     kiln_layout *layout = kiln_array(a, kiln_layout, w->graph->values.n);
@@ -361,18 +266,16 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
         layout[i] = w->graph->values.v[i]->type.layout;
     if (p.pack_b_ahead)
         panel_layout(&x, p.tile_n, layout);
-    *out = (kiln_scheduled){.schedule = NULL};
-    KILN_TRY(kiln_graph_compute(a, w->graph, layout, true, &out->te, err));
-    out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
-                                      out->te.n_args - out->te.n_inputs);
+    kiln_stage *acc, *y;
+    KILN_TRY(kiln_product_compute(a, &x, layout, out, &acc, &y, err));
     build b = {
         .x = &x, .p = &p, .tiles = tiles_of(&x, &p), .s = out->schedule, .err = err};
-    return schedule(&b, &out->te);
+    return schedule(&b, &out->te, acc, y);
 }
 
 /* ---- without a search ------------------------------------------------------------ */
 
-static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
+static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
     double best = 0;
     for (int i = 0; i < s->knob[TILE_M].n; i++)
         for (int k = 0; k < s->knob[TILE_N].n; k++) {
@@ -389,19 +292,44 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
         }
 }
 
+/* The option of a knob that is nearest below. */
+static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
+    kiln_config_set(s, c, knob, &value);
+}
+
+/* Rows so long that few of them fit into a cache: k is cut, and what is summed between
+ * the cuts stays in half of the L2 cache, the piece of a in a quarter. */
+static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s,
+                       kiln_config *c) {
+    const int64_t cut = 512, bytes = x->a_row_bytes / x->k;
+    const int64_t rows_kept = cache / 4 / (cut * bytes);
+    const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
+    const int64_t tile_n = kiln_config_int(s, c, TILE_N, 0);
+    set(s, c, BLOCK_K, cut);
+    if (x->m > rows_kept)
+        set(s, c, BLOCK_M, rows_kept / tile_m);
+    const int64_t high = x->m > rows_kept ? rows_kept : x->m;
+    const int64_t wide = cache / 2 / (high * 4);
+    if (x->n > wide)
+        set(s, c, BLOCK_N, wide > tile_n ? wide / tile_n : 1);
+    kiln_config_set_word(s, c, ORDER, "columns");
+}
+
 /* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
  * blocks of rows where they do not fit; where they are few, a panel's rows wait for b
  * instead. */
-static void guess_blocks(const problem *x, const kiln_space *s, kiln_config *c) {
+static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
     const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : 256 * 1024;
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
-    const int64_t all = ceil_div(x->m, kiln_config_int(s, c, TILE_M, 0));
-    const int64_t kept = rows_kept / kiln_config_int(s, c, TILE_M, 0);
+    const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
+    const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
-    if (is_large) { /* blocks of one size, as far as the options go */
-        const int64_t panels = ceil_div(all, ceil_div(all, kept < 4 ? 4 : kept));
-        kiln_config_set(s, c, BLOCK_M, &panels);
+    if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
+        guess_cuts(x, cache, s, c);
+        return;
     }
+    if (is_large) /* blocks of one size, as far as the options go */
+        set(s, c, BLOCK_M, ceil_div(all, ceil_div(all, kept > 1 ? kept : 1)));
     kiln_config_set_word(s, c, ORDER, is_large ? "columns" : "rows");
     /* Rows a multiple of 2 KiB apart meet in few sets of the L1 cache. */
     if (is_large && x->a_along_k && x->a_row_bytes % 2048 == 0)
@@ -410,7 +338,7 @@ static void guess_blocks(const problem *x, const kiln_space *s, kiln_config *c) 
 
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                          const kiln_space *s) {
-    const problem x = problem_of(w, prof);
+    const kiln_product x = kiln_product_of(w, prof);
     kiln_config c = kiln_config_at(s, 0);
     guess_tile(&x, s, &c);
     if (x.is_const_b) {

@@ -178,6 +178,12 @@ static kiln_status rfactor_spatial(fixture *f) {
     return kiln_rfactor(f->st_sum, kiln_stage_axis(f->st_sum, 0), &out, &f->err);
 }
 
+static kiln_status rfactor_outside(fixture *f) {
+    kiln_stage *out;
+    return kiln_rfactor_axis(f->st_sum, kiln_stage_reduce(f->st_sum, 0), 7, &out,
+                             &f->err);
+}
+
 static kiln_status rfactor_touched(fixture *f) {
     kiln_iter *o, *i;
     kiln_stage *out;
@@ -292,6 +298,8 @@ static row rows[] = {
     {"cache_write_comes_first", cache_write_late, "whose loops are untouched"},
     {"rfactor_takes_reductions", rfactor_spatial,
      "'i0' of stage 'sum' is no reduction loop"},
+    {"rfactor_has_so_many_axes", rfactor_outside,
+     "rfactor: the partial stage of 'sum' has axes 0 to 1, no 7"},
     {"rfactor_comes_first", rfactor_touched,
      "spatial loops of stage 'sum' must be untouched"},
     {"lower_needs_outputs", missing_output, "output 'y' is not among the arguments"},

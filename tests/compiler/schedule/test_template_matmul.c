@@ -1,5 +1,5 @@
-/* The matmul template: random shapes and configurations equal the reference; hot loops
- * of the configurations that ship hold no spill.
+/* The matmul and matmul_dot templates: random shapes and configurations equal the
+ * reference; hot loops of the configurations that ship hold no spill.
  *
  * Tolerance: |x| <= 1 and k <= 70 terms, so a sum in f32 is within 70 * 70 * 2^-24 =
  * 3e-4 in any order; outputs in f16 and bf16 round once more. Integers are exact. */
@@ -154,27 +154,93 @@ static void refuses_tiles_that_spill(void **state) {
 
 typedef struct hot_row {
     const char *name, *profile;
+    const kiln_template *tmpl;
     int64_t m, k, n;
     bool is_const;
     template_hot_loop want;
 } hot_row;
 
 static hot_row hot_rows[] = {
-    {"avx512_square", "x86-avx512", 1024, 1024, 1024, true, {24, 48}},
-    {"avx512_square_of_two_inputs", "x86-avx512", 1024, 1024, 1024, false, {24, 48}},
-    {"avx512_wide", "x86-avx512", 128, 768, 3072, true, {24, 48}},
-    {"avx512_deep", "x86-avx512", 128, 3072, 768, true, {24, 48}},
-    {"avx512_odd", "x86-avx512", 1000, 17, 1000, true, {24, 48}},
-    {"avx512_vector", "x86-avx512", 1, 1024, 1000, true, {8, 20}},
-    {"avx2_square", "x86-avx2", 1024, 1024, 1024, true, {12, 26}},
-    {"avx2_square_of_two_inputs", "x86-avx2", 1024, 1024, 1024, false, {12, 26}},
-    {"avx2_wide", "x86-avx2", 128, 768, 3072, true, {12, 26}},
-    {"avx2_vector", "x86-avx2", 1, 1024, 1000, true, {6, 18}},
+    {"avx512_square",
+     "x86-avx512",
+     &kiln_template_matmul,
+     1024,
+     1024,
+     1024,
+     true,
+     {24, 48}},
+    {"avx512_square_of_two_inputs",
+     "x86-avx512",
+     &kiln_template_matmul,
+     1024,
+     1024,
+     1024,
+     false,
+     {24, 48}},
+    {"avx512_wide",
+     "x86-avx512",
+     &kiln_template_matmul,
+     128,
+     768,
+     3072,
+     true,
+     {24, 48}},
+    {"avx512_deep",
+     "x86-avx512",
+     &kiln_template_matmul,
+     128,
+     3072,
+     768,
+     true,
+     {24, 48}},
+    {"avx512_odd", "x86-avx512", &kiln_template_matmul, 1000, 17, 1000, true, {24, 48}},
+    {"avx512_vector",
+     "x86-avx512",
+     &kiln_template_matmul,
+     1,
+     1024,
+     1000,
+     true,
+     {8, 20}},
+    {"avx2_square",
+     "x86-avx2",
+     &kiln_template_matmul,
+     1024,
+     1024,
+     1024,
+     true,
+     {12, 26}},
+    {"avx2_square_of_two_inputs",
+     "x86-avx2",
+     &kiln_template_matmul,
+     1024,
+     1024,
+     1024,
+     false,
+     {12, 26}},
+    {"avx2_wide", "x86-avx2", &kiln_template_matmul, 128, 768, 3072, true, {12, 26}},
+    {"avx512_matrix_by_vector",
+     "x86-avx512",
+     &kiln_template_matmul_dot,
+     1000,
+     512,
+     1,
+     true,
+     {8, 24}},
+    {"avx2_matrix_by_vector",
+     "x86-avx2",
+     &kiln_template_matmul_dot,
+     1000,
+     512,
+     1,
+     false,
+     {8, 24}},
+    {"avx2_vector", "x86-avx2", &kiln_template_matmul, 1, 1024, 1000, true, {6, 18}},
 };
 
 static void hot_loop_is_clean(void **state) {
     const hot_row *r = *state;
-    const template_check t = {.tmpl = &kiln_template_matmul};
+    const template_check t = {.tmpl = r->tmpl};
     template_check_hot_loop(
         &t, product_of(kiln_test_arena(), r->m, r->k, r->n, r->is_const), r->profile,
         &r->want);
