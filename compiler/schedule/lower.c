@@ -225,6 +225,17 @@ static const kiln_stmt *init_body(kiln_nest *n) {
     return guarded(n->lo->arena, guard_of(n, false), store_all(n, value));
 }
 
+static void find_load(void *user, const kiln_expr *e) {
+    bool *found = user;
+    *found = *found || e->kind == KILN_EXPR_LOAD;
+}
+
+static bool has_load(const kiln_expr *e) {
+    bool found = false;
+    kiln_expr_visit(e, find_load, &found);
+    return found;
+}
+
 /* acc = combine(acc, source). Results of a tuple are all computed before any is stored.
  */
 static const kiln_stmt *update_body(kiln_nest *n) {
@@ -263,6 +274,12 @@ static const kiln_stmt *update_body(kiln_nest *n) {
     if (red->cond != NULL) {
         const kiln_expr *cond = kiln_nest_value(n, red->cond);
         inner = inner == NULL ? cond : kiln_x_binary(a, KILN_EXPR_AND, inner, cond);
+    }
+    /* One condition, where it reads nothing: parts of it then leave the loops that they
+     * do not depend on. */
+    if (guard != NULL && inner != NULL && !has_load(inner)) {
+        guard = kiln_x_binary(a, KILN_EXPR_AND, inner, guard);
+        inner = NULL;
     }
     return guarded(a, guard, guarded(a, inner, s));
 }

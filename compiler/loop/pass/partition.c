@@ -11,9 +11,10 @@
 #include "compiler/loop/walk.h"
 
 enum {
-    MAX_DEPTH = 8,     /* cuts inside cuts, along hot bodies */
-    TAIL_DEPTH = 2,    /* and along what they cut off */
-    MAX_CONDITIONS = 8 /* of one branch */
+    MAX_DEPTH = 8,      /* cuts inside cuts, along hot bodies */
+    TAIL_DEPTH = 2,     /* and along what they cut off */
+    MAX_CONDITIONS = 8, /* of one branch */
+    WORTH = 4 /* iterations that are a hot part even where they are fewer than half */
 };
 
 typedef struct partition {
@@ -65,7 +66,8 @@ static void cut(collector *c, const kiln_linear *l, int at) {
         in.min = -floor_div(least, f);
     if (f < 0 && floor_div(least, -f) < in.max)
         in.max = floor_div(least, -f);
-    if (in.min <= in.max && (in.max - in.min + 1) * 2 >= c->loop.max - c->loop.min + 1)
+    const int64_t left = in.max - in.min + 1;
+    if (left > 0 && (left >= WORTH || left * 2 >= c->loop.max - c->loop.min + 1))
         c->hold = in;
 }
 
