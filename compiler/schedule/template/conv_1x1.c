@@ -37,6 +37,8 @@ enum {
     N_KNOBS
 };
 
+enum { SMALL_CACHE = 1 << 18 }; /* bytes: where a profile does not say */
+
 typedef struct problem {
     const kiln_workload *w;
     const kiln_profile *profile;
@@ -401,7 +403,8 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
                 const int64_t cols = s->knob[TILE_P].value[i];
                 const int64_t oc = s->knob[TILE_OC].value[k];
                 /* rows of tiles, the last of them lower */
-                double t = (double)(x->rows / rows) *
+                const int64_t whole = x->rows / rows;
+                double t = (double)whole *
                            kiln_tiles_cycles(x->cols * rows, vectors, cols * rows, oc);
                 if (x->rows % rows > 0)
                     t += kiln_tiles_cycles(x->cols * (x->rows % rows), vectors,
@@ -421,7 +424,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
                          const kiln_space *s) {
     const problem x = problem_of(w, profile);
     kiln_config c = kiln_config_at(s, 0);
-    const int64_t cache = profile->l2_bytes > 0 ? profile->l2_bytes : 256 * 1024;
+    const int64_t cache = profile->l2_bytes > 0 ? profile->l2_bytes : SMALL_CACHE;
     kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
     /* Few channels are read as they lie in images. */
     const int64_t one = 1;

@@ -36,7 +36,10 @@ enum {
     N_KNOBS
 };
 
-enum { MIN_ROWS_TO_PACK = 24 }; /* a panel of b is read so often */
+enum {
+    MIN_ROWS_TO_PACK = 24, /* a panel of b is read so often */
+    SMALL_CACHE = 1 << 18  /* bytes: where a profile does not say */
+};
 
 typedef struct plan {
     int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
@@ -319,7 +322,7 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
  * blocks of rows where they do not fit; where they are few, a panel's rows wait for b
  * instead. */
 static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
-    const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : 256 * 1024;
+    const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : SMALL_CACHE;
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
     const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
     const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
@@ -354,7 +357,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
         const int64_t rows_of = block * kiln_config_int(s, &c, TILE_M, 0);
         const int64_t blocks = x.batch * (block == 0 ? 1 : ceil_div(x.m, rows_of));
         kiln_config_set_word(s, &c, PARALLEL,
-                             blocks >= 2 * prof->cores ? "blocks" : "tiles");
+                             blocks / 2 >= prof->cores ? "blocks" : "tiles");
     }
     return c;
 }

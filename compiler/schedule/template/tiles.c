@@ -148,8 +148,8 @@ double kiln_tile_cycles(int64_t rows, int64_t vectors) {
 double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
                          int64_t tile_vectors) {
     const int64_t rest_r = rows % tile_rows, rest_v = vectors % tile_vectors;
-    const double n_r = (double)(rows / tile_rows);
-    const double n_v = (double)(vectors / tile_vectors);
+    const int64_t whole_r = rows / tile_rows, whole_v = vectors / tile_vectors;
+    const double n_r = (double)whole_r, n_v = (double)whole_v;
     double sum = n_r * n_v * kiln_tile_cycles(tile_rows, tile_vectors);
     if (rest_r > 0)
         sum += n_v * kiln_tile_cycles(rest_r, tile_vectors);
