@@ -20,7 +20,7 @@ static double f1(double x, const kiln_attr *attr) {
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
     const kiln_expr *t = kiln_x_mul(a, kiln_x_like(a, x, attr[ALPHA].f), x);
-    return kiln_x_mul(a, x, kiln_x_fn(a, KILN_INTRIN_sigmoid, t));
+    return kiln_x_mul(a, x, kiln_op_sigmoid.x1(a, t, NULL));
 }
 
 static kiln_bound error_bound(const kiln_node *n) {
