@@ -4,6 +4,7 @@
  * Tolerance: |x| <= 1 and at most k = 300 terms, so sums in f32 are within
  * 300 * 300 * 2^-24 = 6e-3 at the very worst, and within 1e-4 in every draw seen;
  * outputs in f16 round once more. Integers are exact. */
+#include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/template_check.h"
@@ -171,6 +172,126 @@ static void random_configurations(void **state) {
     print_message("%" PRId64 " checked, %d refused\n", runs, n_refused);
 }
 
+/* ---- what ships ------------------------------------------------------------------ */
+
+/* Layers of ResNet-18 that pipeline/kernels/configs.def has configurations for. */
+typedef struct layer {
+    const char *name, *profile;
+    int64_t h, ic, oc, k, stride, pad_begin, pad_end;
+    int adds;  /* multiply-adds of the hottest loop */
+    int loads; /* at most */
+} layer;
+
+static layer layers[] = {
+    {"c1_avx512", "x86-avx512", 224, 3, 64, 7, 2, 2, 3, .adds = 28, .loads = 16},
+    {"c2_avx512", "x86-avx512", 56, 64, 64, 3, 1, 1, 1, .adds = 28, .loads = 16},
+    {"c6_avx512", "x86-avx512", 28, 128, 128, 3, 1, 1, 1, .adds = 28, .loads = 16},
+    {"c9_avx512", "x86-avx512", 14, 256, 256, 3, 1, 1, 1, .adds = 28, .loads = 16},
+    {"c12_avx512", "x86-avx512", 7, 512, 512, 3, 1, 1, 1, .adds = 28, .loads = 16},
+    {"c1_avx2", "x86-avx2", 224, 3, 64, 7, 2, 2, 3, .adds = 12, .loads = 8},
+    {"c2_avx2", "x86-avx2", 56, 64, 64, 3, 1, 1, 1, .adds = 12, .loads = 8},
+    {"c6_avx2", "x86-avx2", 28, 128, 128, 3, 1, 1, 1, .adds = 12, .loads = 8},
+    {"c9_avx2", "x86-avx2", 14, 256, 256, 3, 1, 1, 1, .adds = 12, .loads = 8},
+    {"c12_avx2", "x86-avx2", 7, 512, 512, 3, 1, 1, 1, .adds = 14, .loads = 15},
+};
+
+static const struct shipped {
+    const char *profile, *workload, *tmpl, *config;
+} table[] = {
+/* clang-format off */
+#define KILN_CONFIG(profile, workload, tmpl, ...) {profile, workload, #tmpl, #__VA_ARGS__},
+#include "pipeline/kernels/configs.def"
+#undef KILN_CONFIG
+    /* clang-format on */
+};
+
+static kiln_config shipped_config(kiln_arena *a, const layer *l, const kiln_workload *w,
+                                  const kiln_space *s) {
+    kiln_buf key;
+    kiln_err err = {0};
+    kiln_config c = {.n = 0};
+    kiln_buf_init(&key, a);
+    kiln_workload_key(&key, w, true);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const kiln_json *json = NULL;
+        if (strcmp(table[i].profile, l->profile) != 0 ||
+            !kiln_str_is(kiln_buf_str(&key), table[i].workload))
+            continue;
+        assert_string_equal(table[i].tmpl, "conv_direct");
+        kiln_assert_status_ok(kiln_json_parse(a, kiln_str_from(table[i].config),
+                                              "configs.def", &json, &err),
+                              &err);
+        kiln_assert_status_ok(
+            kiln_config_parse(json, &kiln_template_conv_direct, s, &c, &err), &err);
+        return c;
+    }
+    fail_msg("configs.def has nothing for '%s' on '%s'", kiln_buf_str(&key).p,
+             l->profile);
+    return c;
+}
+
+/* No loop with multiply-adds touches the stack, and the hottest is what the register
+ * tile says: one load for each broadcast and each vector of weights. Both for what
+ * ships and for the guess.
+ */
+static void check_loops(kiln_arena *a, const template_check *t, const kiln_workload *w,
+                        const kiln_space *s, const kiln_config *c, const layer *l) {
+    kiln_err err = {0};
+    kiln_asm_loop *loop;
+    size_t n = 0;
+    const kiln_str text = template_assembly(a, t, w, s, c, &err);
+    assert_true(text.n > 0);
+    kiln_assert_status_ok(
+        kiln_asm_innermost_loops(a, text, t->profile->arch, &loop, &n, &err), &err);
+    kiln_asm_loop hot = {.vector_fma = 0};
+    for (size_t i = 0; i < n; i++) {
+        if (loop[i].vector_fma > 0)
+            assert_int_equal(loop[i].spills, 0);
+        if (loop[i].vector_fma > hot.vector_fma)
+            hot = loop[i];
+    }
+    print_message("%d multiply-adds, %d loads of %d instructions\n", hot.vector_fma,
+                  hot.vector_loads, hot.instructions);
+    assert_int_equal(hot.vector_stores, 0);
+    if (l->adds > 0) {
+        assert_int_equal(hot.vector_fma, l->adds);
+        assert_true(hot.vector_loads <= l->loads);
+    }
+}
+
+static void hot_loops_hold_no_spill(void **state) {
+    const layer *l = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_profile p;
+    const shape x = {.n_spatial = 2,
+                     .batch = 1,
+                     .groups = 1,
+                     .c = l->ic,
+                     .o = l->oc,
+                     .in = {l->h, l->h},
+                     .kernel = {l->k, l->k},
+                     .stride = {l->stride, l->stride},
+                     .dilation = {1, 1},
+                     .pads = {l->pad_begin, l->pad_begin, l->pad_end, l->pad_end}};
+    kiln_graph *g = kiln_graph_new(&a, "layer");
+    kiln_graph_add_output(g, convolution(g, &x, KILN_F32, false), "y");
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    kiln_assert_status_ok(kiln_profile_find(&a, l->profile, &p, &err), &err);
+    const template_check t = {.tmpl = &kiln_template_conv_direct, .profile = &p};
+    kiln_space_init(&s, &a);
+    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
+    const kiln_config shipped = shipped_config(&a, l, &w, &s);
+    const kiln_config guess = t.tmpl->guess(&w, &p, &s);
+    const layer any = {.adds = 0};
+    check_loops(&a, &t, &w, &s, &shipped, l);
+    check_loops(&a, &t, &w, &s, &guess, &any);
+    assert_true(s.size > 100000); /* a search has something to choose from */
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_profile machine;
     kiln_err err = {0};
@@ -181,5 +302,6 @@ int main(void) {
             profiles[n_profiles++] = *kiln_profile_at(i);
     }
     kiln_test_add_rows(random_configurations, properties);
+    kiln_test_add_rows(hot_loops_hold_no_spill, layers);
     return kiln_test_run("template_conv_direct");
 }
