@@ -146,6 +146,14 @@ kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_er
 kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage **out,
                               kiln_err *err);
 
+/* For people: one line a stage (where it is computed, in which memory), one for its
+ * loops, outermost first. Extents are those of the whole stage: of what is attached,
+ * lowering computes the region that is needed there.
+ *
+ *     stage c.local at i0.outer of c, register
+ *       i0 4, reduce k.outer 3 with tail, reduce k.inner 8 unroll, i1 16 vectorized */
+void kiln_schedule_print(kiln_buf *out, const kiln_schedule *s);
+
 /* ---- lowering
  * --------------------------------------------------------------------------------------------
  */

@@ -59,42 +59,6 @@ static void put_expression(const explain *e, kiln_buf *out) {
     kiln_te_print(out, te->arg + te->n_inputs, te->n_args - te->n_inputs);
 }
 
-/* One line a stage, one a loop. */
-static void put_schedule(const kiln_schedule *s, kiln_buf *out) {
-    static const char *const kind[] = {
-        [KILN_LOOP_SERIAL] = "",
-        [KILN_LOOP_PARALLEL] = " parallel",
-        [KILN_LOOP_VECTORIZED] = " vectorized",
-        [KILN_LOOP_UNROLLED] = " unrolled",
-        [KILN_LOOP_THREAD] = " thread",
-        [KILN_LOOP_VTHREAD] = " vthread",
-    };
-    static const char *const scope[] = {[KILN_SCOPE_GLOBAL] = "global",
-                                        [KILN_SCOPE_LOCAL] = "local",
-                                        [KILN_SCOPE_REGISTER] = "register",
-                                        [KILN_SCOPE_SHARED] = "shared"};
-    for (size_t i = 0; i < s->stage.n; i++) {
-        const kiln_stage *st = s->stage.v[i];
-        kiln_buf_printf(out, "stage %s", st->te->name);
-        if (st->attach == KILN_ATTACH_INLINE) {
-            kiln_buf_puts(out, ", inlined\n");
-            continue;
-        }
-        if (st->attach == KILN_ATTACH_AT)
-            kiln_buf_printf(out, ", computed in stage %s at loop %s",
-                            st->at_stage->te->name, st->at_iter->name);
-        if (st->scope < KILN_SCOPE_TARGET)
-            kiln_buf_printf(out, ", in %s memory", scope[st->scope]);
-        kiln_buf_puts(out, st->is_output ? ", output\n" : "\n");
-        for (size_t k = 0; k < st->leaf.n; k++) {
-            const kiln_iter *x = st->leaf.v[k];
-            kiln_buf_printf(out, "  %s %s: %" PRId64 "%s\n",
-                            x->kind == KILN_ITER_REDUCE ? "reduce" : "for   ", x->name,
-                            x->extent, kind[x->loop]);
-        }
-    }
-}
-
 static kiln_status put_lowered(const explain *e, kiln_buf *out, kiln_err *err) {
     const kiln_te_graph *te = &e->kernel.scheduled.te;
     kiln_program *p;
@@ -268,7 +232,7 @@ static kiln_status put_stage(const explain *e, kiln_explain_stage s, kiln_buf *o
         put_expression(e, out);
         return KILN_OK;
     case KILN_EXPLAIN_SCHEDULE:
-        put_schedule(e->kernel.scheduled.schedule, out);
+        kiln_schedule_print(out, e->kernel.scheduled.schedule);
         return KILN_OK;
     case KILN_EXPLAIN_LOWERED:
         return put_lowered(e, out, err);
