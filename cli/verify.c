@@ -4,6 +4,7 @@
  *   kiln verify MODEL --golden DIR --reference    a model against golden outputs
  */
 #include "cli/cli.h"
+#include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@ enum {
     OPT_ONNX_TESTS,
     OPT_GOLDEN,
     OPT_REFERENCE,
+    OPT_PROFILE,
     OPT_FILTER,
     OPT_NO_PASSES,
     OPT_CHECK_PASSES,
@@ -29,6 +31,9 @@ static const kiln_option options[N_OPTIONS] = {
                         "run the ONNX conformance tests below DIR", false},
     [OPT_GOLDEN] = {"--golden", "DIR", "compare MODEL with DIR/golden.json", false},
     [OPT_REFERENCE] = {"--reference", NULL, "run by the reference interpreter", false},
+    [OPT_PROFILE] = {"--profile", "P",
+                     "compile for a profile ('native': this machine) and run that",
+                     false},
     [OPT_FILTER] = {"--filter", "TEXT",
                     "only conformance tests whose name contains TEXT", false},
     [OPT_NO_PASSES] = {"--no-passes", NULL, "run the graph as imported", false},
@@ -86,21 +91,22 @@ static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
-static kiln_status run_conformance(const kiln_cli_args *args, kiln_checks *out,
-                                   kiln_err *err) {
+static kiln_status run_conformance(const kiln_cli_args *args, const kiln_runner *runner,
+                                   kiln_checks *out, kiln_err *err) {
     bool is_terminal = isatty(STDERR_FILENO) == 1;
     const kiln_conformance_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
                                         .optimize = !kiln_args_has(args, OPT_NO_PASSES),
                                         .check_passes =
                                             kiln_args_has(args, OPT_CHECK_PASSES),
                                         .progress = show_progress,
-                                        .user = &is_terminal};
+                                        .user = &is_terminal,
+                                        .runner = runner};
     return kiln_verify_conformance(
         args->arena, kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);
 }
 
-static kiln_status run_golden(const kiln_cli_args *args, kiln_checks *out,
-                              kiln_err *err) {
+static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runner,
+                              kiln_checks *out, kiln_err *err) {
     kiln_import_options o;
     KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &o, err));
     const kiln_pass_options passes = {.verify = true,
@@ -108,7 +114,7 @@ static kiln_status run_golden(const kiln_cli_args *args, kiln_checks *out,
                                       .check_seed = 1};
     return kiln_verify_golden(
         args->arena, args->pos[0], kiln_args_get(args, OPT_GOLDEN, NULL), &o,
-        kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, out, err);
+        kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, runner, out, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
@@ -119,13 +125,20 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
             err, KILN_ERR_ARG,
             "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR; "
             "see kiln verify --help");
-    if (!kiln_args_has(args, OPT_REFERENCE))
+    const char *name = kiln_args_get(args, OPT_PROFILE, NULL);
+    if ((name != NULL) == kiln_args_has(args, OPT_REFERENCE))
         return kiln_fail(err, KILN_ERR_ARG,
-                         "only the reference interpreter runs models today: add "
-                         "--reference");
+                         "kiln verify runs models either by the interpreter "
+                         "(--reference) or compiled (--profile native)");
+    kiln_profile profile;
+    kiln_runner runner = {kiln_network_run, &profile};
+    if (name != NULL)
+        KILN_TRY(kiln_profile_find(args->arena, name, &profile, err));
+    else
+        runner = kiln_runner_reference;
     kiln_checks checks = {0};
-    KILN_TRY(conformance ? run_conformance(args, &checks, err)
-                         : run_golden(args, &checks, err));
+    KILN_TRY(conformance ? run_conformance(args, &runner, &checks, err)
+                         : run_golden(args, &runner, &checks, err));
     KILN_TRY(print(args, &checks, golden, err));
     /* What is unsupported was refused with a reason: the folder holds more than kiln
      * promises. A golden model that cannot be run has failed above. */
@@ -137,9 +150,10 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 const kiln_verb kiln_verb_verify = {
     .name = "verify",
     .summary = "compare with golden outputs or ONNX conformance data",
-    .usage = "MODEL --golden DIR --reference | --onnx-tests DIR --reference",
+    .usage = "MODEL --golden DIR | --onnx-tests DIR, --reference | --profile P",
     .example =
         "  kiln verify model.onnx --golden golden/model --reference\n"
+        "  kiln verify model.onnx --golden golden/model --profile native\n"
         "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
     .n_pos_max = 1,
     .option = options,

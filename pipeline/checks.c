@@ -122,3 +122,14 @@ void kiln_checks_json(kiln_buf *out, const kiln_checks *c) {
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
 }
+
+/* ---- runners --------------------------------------------------------------------- */
+
+static kiln_status run_reference(void *user, kiln_arena *a, const kiln_graph *g,
+                                 const kiln_tensor *in, size_t n_in, kiln_tensor *out,
+                                 kiln_err *err) {
+    (void)user;
+    return kiln_ref_run(a, g, in, n_in, out, err);
+}
+
+const kiln_runner kiln_runner_reference = {run_reference, NULL};

@@ -159,7 +159,8 @@ static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
     if (o->optimize)
         KILN_TRY(kiln_graph_optimize(g, &passes, err));
     kiln_tensor *got = kiln_array(a, kiln_tensor, g->outputs.n);
-    KILN_TRY(kiln_ref_run(a, g, d->in, d->n_in, got, err));
+    const kiln_runner *r = o->runner != NULL ? o->runner : &kiln_runner_reference;
+    KILN_TRY(r->run(r->user, a, g, d->in, d->n_in, got, err));
     for (size_t i = 0; i < d->n_want; i++)
         KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &got[i],
                                     &d->want[i], t->rtol, t->atol, err));

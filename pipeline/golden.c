@@ -179,8 +179,8 @@ static kiln_status import_case(kiln_arena *a, const char *model,
 
 /* The graph may have fewer inputs than the case (fixed ones): matched by name. */
 static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
-                             const kiln_value_binding *in, size_t n_in,
-                             kiln_tensor **out, kiln_err *err) {
+                             const kiln_runner *runner, const kiln_value_binding *in,
+                             size_t n_in, kiln_tensor **out, kiln_err *err) {
     kiln_tensor *given = kiln_array(a, kiln_tensor, g->inputs.n);
     for (size_t i = 0; i < g->inputs.n; i++) {
         size_t k = 0;
@@ -192,13 +192,13 @@ static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
         given[i] = in[k].value;
     }
     *out = kiln_array(a, kiln_tensor, g->outputs.n);
-    return kiln_ref_run(a, g, given, g->inputs.n, *out, err);
+    return runner->run(runner->user, a, g, given, g->inputs.n, *out, err);
 }
 
 static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
                             const kiln_import_options *o,
-                            const kiln_pass_options *passes, const kiln_json *j,
-                            kiln_check *check, kiln_err *err) {
+                            const kiln_pass_options *passes, const kiln_runner *runner,
+                            const kiln_json *j, kiln_check *check, kiln_err *err) {
     kiln_value_binding *in = NULL;
     size_t n_in = 0;
     kiln_graph *g = NULL;
@@ -207,7 +207,7 @@ static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
     KILN_TRY(import_case(a, model, o, in, n_in, &g, err));
     if (passes != NULL)
         KILN_TRY(kiln_graph_optimize(g, passes, err));
-    KILN_TRY(run_graph(a, g, in, n_in, &got, err));
+    KILN_TRY(run_graph(a, g, runner, in, n_in, &got, err));
     const kiln_json *list = kiln_json_get(j, "outputs");
     size_t position = 0;
     for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
@@ -229,7 +229,8 @@ static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
 
 kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
                                const kiln_import_options *o,
-                               const kiln_pass_options *passes, kiln_checks *out,
+                               const kiln_pass_options *passes,
+                               const kiln_runner *runner, kiln_checks *out,
                                kiln_err *err) {
     const char *path = kiln_path_join(a, dir, "golden.json");
     const kiln_json *doc = NULL;
@@ -243,7 +244,9 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
         kiln_check c = {
             .name = kiln_format(a, "case %d", index), .group = "", .reason = ""};
         const int64_t begin = kiln_now_ns();
-        const kiln_status st = run_case(a, model, dir, o, passes, j, &c, err);
+        const kiln_status st =
+            run_case(a, model, dir, o, passes,
+                     runner != NULL ? runner : &kiln_runner_reference, j, &c, err);
         if (st != KILN_OK) {
             kiln_note(err, "verifying case %d of '%s'", index, path);
             return st;

@@ -40,19 +40,30 @@ typedef struct kiln_checks {
  * ends in an outcome; the call fails only when the folder cannot be read or holds no
  * test. Comparison rule of the ONNX backend test runner: shape and dtype equal, |got -
  * want| <= 1e-7 + 1e-3 * |want|, or as index.json says. */
+/* Who runs a graph: outputs are made in `a`. */
+typedef struct kiln_runner {
+    kiln_status (*run)(void *user, kiln_arena *a, const kiln_graph *g,
+                       const kiln_tensor *in, size_t n_in, kiln_tensor *out,
+                       kiln_err *err);
+    void *user;
+} kiln_runner;
+/* The reference interpreter. */
+extern const kiln_runner kiln_runner_reference;
+
 typedef struct kiln_conformance_options {
     const char *filter; /* only tests whose name contains this; NULL: all */
     bool optimize;      /* run the graph passes before the reference */
     bool check_passes;  /* and compare before and after each of them */
     void (*progress)(void *user, const kiln_check *c, size_t done, size_t total);
     void *user;
+    const kiln_runner *runner; /* NULL: the reference */
 } kiln_conformance_options;
 kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     const kiln_conformance_options *o, kiln_checks *out,
                                     kiln_err *err);
 
 /* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or
- * sampled), every case.
+ * sampled), every case. runner NULL: the reference.
  *
  * Tolerance: |got - want| <= 1e-4 * |want| + 1e-4 * rms(output) + 2^-22. The expected
  * values were computed in float32 by another runtime. Its rounding errors grow with
@@ -62,7 +73,8 @@ kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
  * so outputs near 0 carry an absolute error of some units of 2^-24. */
 kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
                                const kiln_import_options *o,
-                               const kiln_pass_options *passes, kiln_checks *out,
+                               const kiln_pass_options *passes,
+                               const kiln_runner *runner, kiln_checks *out,
                                kiln_err *err);
 
 /* Compares one output and marks the check failed, with a reason in `a`, where dtype,

@@ -110,211 +110,123 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
     }
 }
 
-/* ---- graphs
- * -------------------------------------------------------------------------- */
+/* ---- steps and slots
+ * ------------------------------------------------------------------ */
 
-typedef struct planning {
-    kiln_arena *arena;
-    const kiln_graph *g;
-    const kiln_fusion *f;
-    const kiln_layout *layout; /* by value id; NULL: as typed */
-    kiln_value_plan *plan;
-    bool *is_output; /* by value id */
-    int *last;       /* by value id: last step that reads it; -1: none */
-    int *first;
-} planning;
+typedef struct flow {
+    const kiln_slot *slot;
+    int n_slots;
+    const kiln_flow_step *step;
+    int n_steps;
+    int *first, *last; /* by slot; -1: never written, never read */
+    kiln_flow_plan *plan;
+} flow;
 
-static int64_t bytes_of(const planning *p, const kiln_value *v) {
-    kiln_type t = v->type;
-    if (p->layout != NULL)
-        t.layout = p->layout[v->id];
-    return kiln_type_bytes(&t);
+static int root_of(const flow *f, int slot) {
+    while (f->plan->root[slot] != slot)
+        slot = f->plan->root[slot];
+    return slot;
 }
 
-static int step_of(const planning *p, const kiln_node *n) { return p->f->of[n->index]; }
-
-/* Made in one group and read in another, or given out. */
-static bool leaves_group(const planning *p, const kiln_value *v) {
-    return p->is_output[v->id] || p->last[v->id] > p->first[v->id];
-}
-
-static void read_lifetimes(planning *p) {
-    const kiln_graph *g = p->g;
-    for (size_t i = 0; i < g->values.n; i++)
-        p->first[i] = p->last[i] = -1;
-    for (size_t i = 0; i < g->outputs.n; i++)
-        p->is_output[g->outputs.v[i]->id] = true;
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const kiln_node *n = g->nodes.v[i];
-        for (int k = 0; k < n->n_out; k++)
-            p->first[n->out[k]->id] = step_of(p, n);
-        for (int k = 0; k < n->n_in; k++)
-            if (n->in[k] != NULL && p->last[n->in[k]->id] < step_of(p, n))
-                p->last[n->in[k]->id] = step_of(p, n);
+static void read_lifetimes(flow *f) {
+    for (int i = 0; i < f->n_slots; i++)
+        f->first[i] = f->last[i] = -1;
+    for (int k = 0; k < f->n_steps; k++) {
+        for (int i = 0; i < f->step[k].n_write; i++)
+            f->first[f->step[k].write[i]] = f->last[f->step[k].write[i]] = k;
+        for (int i = 0; i < f->step[k].n_read; i++)
+            f->last[f->step[k].read[i]] = k;
     }
 }
 
-/* Does the group read v only where it writes the same element? Then the result may take
- * v's place. */
-static bool is_read_in_place(const kiln_group *group, const kiln_value *v) {
-    for (int i = 0; i < group->n; i++) {
-        const kiln_node *n = group->node[i];
-        for (int k = 0; k < n->n_in; k++) {
-            if (n->in[k] != v)
-                continue;
-            if (n->op->fuse != KILN_FUSE_INJECTIVE ||
-                n->op->layout != KILN_LAYOUT_OBLIVIOUS || n->n_out != 1 ||
-                !kiln_type_same_shape(&v->type, &n->out[0]->type))
-                return false;
-        }
-        /* What stands between v and the result must keep the place as well. */
-        if (n != group->anchor && (n->op->fuse != KILN_FUSE_INJECTIVE ||
-                                   n->op->layout != KILN_LAYOUT_OBLIVIOUS))
+/* A root lives as long as its views. */
+static void join_views(flow *f) {
+    for (int i = 0; i < f->n_slots; i++)
+        f->plan->root[i] = f->slot[i].view_of >= 0 ? f->slot[i].view_of : i;
+    for (int i = 0; i < f->n_slots; i++) {
+        const int root = root_of(f, i);
+        f->plan->n_views += root != i;
+        if (f->last[root] < f->last[i])
+            f->last[root] = f->last[i];
+    }
+}
+
+/* Is the root read only under this name in the step? */
+static bool has_one_name(const flow *f, const kiln_flow_step *step, int slot) {
+    for (int i = 0; i < step->n_read; i++)
+        if (step->read[i] != slot && root_of(f, step->read[i]) == root_of(f, slot))
             return false;
-    }
     return true;
 }
 
-static const kiln_value *root_of(const planning *p, const kiln_value *v) {
-    while (p->plan->storage[v->id].root != v)
-        v = p->plan->storage[v->id].root;
-    return v;
-}
-
-static bool has_layout_of(const planning *p, const kiln_value *x, const kiln_value *y) {
-    return p->layout == NULL ? kiln_layout_eq(&x->type.layout, &y->type.layout)
-                             : kiln_layout_eq(&p->layout[x->id], &p->layout[y->id]);
-}
-
-/* Does the group read the storage of v under another name too? */
-static bool has_alias(const planning *p, const kiln_group *group, const kiln_value *v) {
-    for (int i = 0; i < group->n; i++)
-        for (int k = 0; k < group->node[i]->n_in; k++) {
-            const kiln_value *in = group->node[i]->in[k];
-            if (in != NULL && in != v && root_of(p, in) == root_of(p, v))
-                return true;
-        }
-    return false;
-}
-
-/* An input of the group that ends here and is as large as the result. */
-static const kiln_value *place_to_take(const planning *p, int step,
-                                       const kiln_value *result) {
-    const kiln_group *group = &p->f->group[step];
-    for (int i = 0; i < group->n; i++)
-        for (int k = 0; k < group->node[i]->n_in; k++) {
-            const kiln_value *v = group->node[i]->in[k];
-            if (v == NULL || v == result || v->def == NULL ||
-                step_of(p, v->def) == step)
-                continue;
-            const kiln_value *root = root_of(p, v);
-            if (p->plan->storage[root->id].kind == KILN_STORAGE_ARENA &&
-                p->last[root->id] == step && bytes_of(p, v) == bytes_of(p, result) &&
-                bytes_of(p, root) == bytes_of(p, result) &&
-                kiln_type_same_shape(&v->type, &result->type) &&
-                has_layout_of(p, v, result) && !has_alias(p, group, v) &&
-                is_read_in_place(group, v))
-                return root;
-        }
-    return NULL;
-}
-
-/* The storage of `result` is that of `root`, which now lives as long. */
-static void share(planning *p, const kiln_value *result, const kiln_value *root) {
-    kiln_storage *s = &p->plan->storage[result->id];
-    s->root = root;
-    s->kind = p->plan->storage[root->id].kind;
-    if (p->last[root->id] < p->last[result->id])
-        p->last[root->id] = p->last[result->id];
-}
-
-/* Views of the caller's memory or of parameters need no place; an output must be in the
- * caller's, so its view is copied there by the executor. */
-static void choose_storage(planning *p, int step, const kiln_value *v) {
-    const kiln_group *group = &p->f->group[step];
-    kiln_storage *s = &p->plan->storage[v->id];
-    s->root = v;
-    if (p->is_output[v->id]) {
-        s->kind = KILN_STORAGE_OUTPUT;
-        return;
-    }
-    if (!leaves_group(p, v))
-        return;
-    s->kind = KILN_STORAGE_ARENA;
-    if (group->is_view && group->node[0]->in[0] != NULL) {
-        share(p, v, root_of(p, group->node[0]->in[0]));
-        p->plan->n_views++;
-        return;
-    }
-    const kiln_value *taken = place_to_take(p, step, v);
-    if (taken == NULL)
-        return;
-    share(p, v, taken);
-    p->plan->n_in_place++;
-}
-
-/* A view lives on in its root: known before any place is taken. */
-static void extend_roots(planning *p) {
-    for (int step = p->f->n; step-- > 0;) {
-        const kiln_group *group = &p->f->group[step];
-        if (!group->is_view || group->node[0]->in[0] == NULL)
+static void take_places(flow *f) {
+    for (int k = 0; k < f->n_steps; k++) {
+        const kiln_flow_step *step = &f->step[k];
+        const int result = step->n_write == 1 ? step->write[0] : -1;
+        if (result < 0 || f->slot[result].is_fixed)
             continue;
-        const kiln_value *v = group->node[0]->out[0], *in = group->node[0]->in[0];
-        if (p->last[in->id] < p->last[v->id])
-            p->last[in->id] = p->last[v->id];
+        for (int i = 0; i < step->n_takeable; i++) {
+            const int root = root_of(f, step->takeable[i]);
+            if (f->slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
+                f->slot[root].bytes != f->slot[result].bytes ||
+                !has_one_name(f, step, step->takeable[i]))
+                continue;
+            f->plan->root[result] = root;
+            f->last[root] = f->last[result];
+            f->plan->n_in_place++;
+            break;
+        }
     }
 }
 
-static void place_all(planning *p, int64_t align) {
-    const kiln_graph *g = p->g;
-    kiln_lifetime *item = kiln_array(p->arena, kiln_lifetime, g->values.n);
-    int *index = kiln_array(p->arena, int, g->values.n);
-    int n = 0;
-    for (size_t i = 0; i < g->values.n; i++) {
-        const kiln_storage *s = &p->plan->storage[i];
-        if (s->kind != KILN_STORAGE_ARENA || s->root != g->values.v[i])
+void kiln_plan_flow(kiln_arena *a, const kiln_slot *slot, int n_slots,
+                    const kiln_flow_step *step, int n_steps, int64_t align,
+                    kiln_flow_plan *out) {
+    flow f = {.slot = slot,
+              .n_slots = n_slots,
+              .step = step,
+              .n_steps = n_steps,
+              .first = kiln_array(a, int, n_slots),
+              .last = kiln_array(a, int, n_slots),
+              .plan = out};
+    *out = (kiln_flow_plan){.root = kiln_array(a, int, n_slots),
+                            .offset = kiln_array(a, int64_t, n_slots)};
+    read_lifetimes(&f);
+    join_views(&f);
+    take_places(&f);
+    kiln_lifetime *item = kiln_array(a, kiln_lifetime, n_slots);
+    int *index = kiln_array(a, int, n_slots), n = 0;
+    for (int i = 0; i < n_slots; i++) {
+        index[i] = -1;
+        if (root_of(&f, i) != i || slot[i].is_fixed || f.first[i] < 0)
             continue;
         index[i] = n;
-        item[n++] =
-            (kiln_lifetime){bytes_of(p, g->values.v[i]), p->first[i], p->last[i]};
+        item[n++] = (kiln_lifetime){slot[i].bytes, f.first[i], f.last[i]};
     }
-    kiln_memory_plan m;
-    kiln_plan_memory(p->arena, item, n, align, &m);
-    p->plan->peak = n > 0 ? m.peak : 0;
-    p->plan->lower_bound = m.lower_bound;
-    for (size_t i = 0; i < g->values.n; i++) {
-        kiln_storage *s = &p->plan->storage[i];
-        if (s->kind != KILN_STORAGE_ARENA)
-            continue;
-        s->root = root_of(p, g->values.v[i]);
-        s->offset = m.offset[index[s->root->id]];
+    kiln_memory_plan m = {.peak = 0};
+    if (n > 0)
+        kiln_plan_memory(a, item, n, align, &m);
+    out->peak = m.peak;
+    out->lower_bound = m.lower_bound;
+    for (int i = 0; i < n_slots; i++) {
+        out->root[i] = root_of(&f, i);
+        out->offset[i] = index[out->root[i]] >= 0 ? m.offset[index[out->root[i]]] : -1;
     }
 }
 
-void kiln_graph_plan_memory(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f,
-                            const kiln_layout *layout, int64_t align,
-                            kiln_value_plan *out) {
-    planning p = {.arena = a,
-                  .g = g,
-                  .f = f,
-                  .layout = layout,
-                  .plan = out,
-                  .is_output = kiln_array(a, bool, g->values.n),
-                  .last = kiln_array(a, int, g->values.n),
-                  .first = kiln_array(a, int, g->values.n)};
-    *out = (kiln_value_plan){.storage = kiln_array(a, kiln_storage, g->values.n)};
-    for (size_t i = 0; i < g->values.n; i++)
-        out->storage[i].root = g->values.v[i];
-    for (size_t i = 0; i < g->values.n; i++)
-        if (kiln_value_is_const(g->values.v[i]))
-            out->storage[i].kind = KILN_STORAGE_CONST;
-    for (size_t i = 0; i < g->inputs.n; i++)
-        out->storage[g->inputs.v[i]->id].kind = KILN_STORAGE_INPUT;
-    read_lifetimes(&p);
-    extend_roots(&p);
-    for (int step = 0; step < f->n; step++)
-        for (int i = 0; i < f->group[step].n; i++)
-            for (int k = 0; k < f->group[step].node[i]->n_out; k++)
-                choose_storage(&p, step, f->group[step].node[i]->out[k]);
-    place_all(&p, align);
+bool kiln_group_can_take(const kiln_group *group, const kiln_value *v) {
+    for (int i = 0; i < group->n; i++) {
+        const kiln_node *n = group->node[i];
+        const bool is_elementwise = n->op->fuse == KILN_FUSE_INJECTIVE &&
+                                    n->op->layout == KILN_LAYOUT_OBLIVIOUS &&
+                                    n->n_out == 1;
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] == v &&
+                (!is_elementwise || !kiln_type_same_shape(&v->type, &n->out[0]->type)))
+                return false;
+        /* What stands between v and the result must keep the place as well. */
+        if (n != group->anchor && !is_elementwise)
+            return false;
+    }
+    return kiln_type_same_shape(&v->type, &group->node[group->n - 1]->out[0]->type);
 }

@@ -1,9 +1,5 @@
 /* Memory plan: a place in one arena for every intermediate value (MXNet's planning:
  * in place, sharing by liveness; Chen et al., arXiv 1512.01274, section 3.1).
- *
- * Steps are the groups of a fusion, in order. A value lives from the step that makes it
- * to the last that reads it; outputs of the graph live in the caller's memory and have
- * no place here, nor have inputs and constants.
  */
 #ifndef KILN_COMPILER_GRAPH_MEMORY_H
 #define KILN_COMPILER_GRAPH_MEMORY_H
@@ -30,35 +26,42 @@ typedef struct kiln_memory_plan {
 void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t align,
                       kiln_memory_plan *out);
 
-/* ---- graphs -------------------------------------------------------------------------
+/* ---- steps and slots ----------------------------------------------------------------
  */
 
-typedef enum kiln_storage_kind {
-    KILN_STORAGE_NONE,   /* never in memory: inside a kernel, or not used */
-    KILN_STORAGE_INPUT,  /* the caller's */
-    KILN_STORAGE_CONST,  /* parameters */
-    KILN_STORAGE_OUTPUT, /* the caller's */
-    KILN_STORAGE_ARENA
-} kiln_storage_kind;
+/* A value in memory. */
+typedef struct kiln_slot {
+    int64_t bytes;
+    bool is_fixed; /* somebody else's memory: input, parameter, output */
+    int view_of;   /* the slot whose bytes these are; -1: none */
+} kiln_slot;
 
-typedef struct kiln_storage {
-    kiln_storage_kind kind;
-    /* A view, or made in place of: the value whose storage this is; itself otherwise.
-     */
-    const kiln_value *root;
-    int64_t offset; /* ARENA: of the root */
-} kiln_storage;
+/* What one step reads and writes. A slot is written by one step, or comes from outside.
+ */
+typedef struct kiln_flow_step {
+    const int *read, *write;
+    int n_read, n_write;
+    /* Slots of `read` that write[0] may take the place of, because the step reads an
+     * element only where it writes the same one. */
+    const int *takeable;
+    int n_takeable;
+} kiln_flow_step;
 
-typedef struct kiln_value_plan {
-    kiln_storage *storage; /* by value id */
+typedef struct kiln_flow_plan {
+    int *root;       /* by slot: whose memory it has; itself, or another */
+    int64_t *offset; /* by slot: in the arena; -1: fixed, or never written */
     int64_t peak, lower_bound;
     int n_views, n_in_place;
-} kiln_value_plan;
+} kiln_flow_plan;
 
-/* `layout` (by value id; NULL: as typed) is what was chosen for each value; only values
- * of one layout take each other's place. */
-void kiln_graph_plan_memory(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f,
-                            const kiln_layout *layout, int64_t align,
-                            kiln_value_plan *out);
+/* Views live in their roots, results in place of an operand of equal size that is read
+ * for the last time; the rest is placed. */
+void kiln_plan_flow(kiln_arena *a, const kiln_slot *slot, int n_slots,
+                    const kiln_flow_step *step, int n_steps, int64_t align,
+                    kiln_flow_plan *out);
+
+/* May the group's result take the place of v, which it reads? v's layout is the
+ * result's. */
+bool kiln_group_can_take(const kiln_group *group, const kiln_value *v);
 
 #endif

@@ -1,12 +1,14 @@
 /* The trained float ONNX models of ../shared/models against golden outputs of another
- * runtime, by the reference interpreter: as imported, and after every graph pass (each
- * compared with the reference too). */
+ * runtime: by the reference interpreter as imported, and after every graph pass (each
+ * compared with the reference too); and compiled, by the runtime. */
 #include "base/base.h"
+#include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@
 typedef struct row {
     const char *name; /* folder below files/ and golden/ */
     const char *file;
+    bool has_control_flow;
 } row;
 
 static row rows[] = {
@@ -27,11 +30,12 @@ static row rows[] = {
     {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx"},
     {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx"},
     {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx"},
-    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx"},
+    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", true},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-static void check_golden(const row *r, const kiln_pass_options *passes) {
+static void check_golden(const row *r, const kiln_pass_options *passes,
+                         const kiln_runner *runner) {
     kiln_arena a;
     kiln_arena_init(&a);
     const char *model = kiln_format(&a, MODELS "/files/%s/%s", r->name, r->file);
@@ -44,7 +48,7 @@ static void check_golden(const row *r, const kiln_pass_options *passes) {
     kiln_err err = {0};
     kiln_checks checks = {0};
     const kiln_status st =
-        kiln_verify_golden(&a, model, golden, NULL, passes, &checks, &err);
+        kiln_verify_golden(&a, model, golden, NULL, passes, runner, &checks, &err);
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *c = &checks.list.v[i];
         print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name,
@@ -60,27 +64,46 @@ static void check_golden(const row *r, const kiln_pass_options *passes) {
     assert_int_equal(n_passed, n);
 }
 
-static void matches_as_imported(void **state) { check_golden(*state, NULL); }
+static void matches_as_imported(void **state) { check_golden(*state, NULL, NULL); }
 
 static void matches_after_checked_passes(void **state) {
     const kiln_pass_options passes = {.verify = true, .check = true, .check_seed = 7};
-    check_golden(*state, &passes);
+    check_golden(*state, &passes, NULL);
+}
+
+/* The whole way: passes, fusion, templates, code, plan, runtime, on this machine. */
+static void matches_compiled(void **state) {
+    const row *r = *state;
+    if (r->has_control_flow) {
+        print_message("skipped: the runtime has no If yet\n");
+        skip();
+    }
+    kiln_arena a;
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_arena_init(&a);
+    assert_int_equal(kiln_profile_detect(&a, &p, &err), KILN_OK);
+    const kiln_pass_options passes = {.verify = true};
+    const kiln_runner runner = {kiln_network_run, &p};
+    check_golden(r, &passes, &runner);
+    kiln_arena_fini(&a);
 }
 
 int main(void) {
-    static struct CMUnitTest tests[2 * N_ROWS];
-    static char names[2 * N_ROWS][64];
-    for (size_t i = 0; i < N_ROWS; i++) {
-        kiln_arena a;
-        kiln_arena_init(&a);
-        strncpy(names[2 * i], kiln_format(&a, "%s_as_imported", rows[i].name), 63);
-        strncpy(names[2 * i + 1],
-                kiln_format(&a, "%s_after_checked_passes", rows[i].name), 63);
-        kiln_arena_fini(&a);
-        tests[2 * i] = (struct CMUnitTest){names[2 * i], matches_as_imported, NULL,
-                                           NULL, &rows[i]};
-        tests[2 * i + 1] = (struct CMUnitTest){
-            names[2 * i + 1], matches_after_checked_passes, NULL, NULL, &rows[i]};
+    enum { WAYS = 3 };
+    static const struct {
+        const char *suffix;
+        void (*check)(void **state);
+    } way[WAYS] = {{"as_imported", matches_as_imported},
+                   {"after_checked_passes", matches_after_checked_passes},
+                   {"compiled", matches_compiled}};
+    static struct CMUnitTest tests[WAYS * N_ROWS];
+    static char names[WAYS * N_ROWS][64];
+    for (size_t i = 0; i < WAYS * N_ROWS; i++) {
+        snprintf(names[i], sizeof names[i], "%s_%s", rows[i / WAYS].name,
+                 way[i % WAYS].suffix);
+        tests[i] = (struct CMUnitTest){names[i], way[i % WAYS].check, NULL, NULL,
+                                       &rows[i / WAYS]};
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,16 +84,56 @@ static row rows[] = {
      1, 0, 512},
 };
 
-static void *place_of(const kiln_value_plan *m, const kiln_value *v, char *arena,
+/* Slots by value id: what the groups read and write. */
+typedef struct flow {
+    kiln_slot *slot;
+    kiln_flow_step *step;
+    int n_slots, n_steps;
+} flow;
+
+static void add(kiln_arena *a, const int **list, int *n, int id) {
+    int *longer = kiln_array(a, int, *n + 1);
+    for (int i = 0; i < *n; i++)
+        longer[i] = (*list)[i];
+    longer[(*n)++] = id;
+    *list = longer;
+}
+
+static flow flow_of(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f) {
+    flow w = {kiln_array(a, kiln_slot, g->values.n),
+              kiln_array(a, kiln_flow_step, f->n), (int)g->values.n, f->n};
+    for (size_t i = 0; i < g->values.n; i++)
+        w.slot[i] = (kiln_slot){kiln_type_bytes(&g->values.v[i]->type),
+                                g->values.v[i]->def == NULL, -1};
+    for (size_t i = 0; i < g->outputs.n; i++)
+        w.slot[g->outputs.v[i]->id].is_fixed = true;
+    for (int k = 0; k < f->n; k++) {
+        const kiln_value **from = NULL;
+        const kiln_graph *part = kiln_group_graph(a, g, &f->group[k], &from);
+        kiln_flow_step *step = &w.step[k];
+        for (size_t i = 0; i < part->inputs.n; i++) {
+            const kiln_value *v = from[part->inputs.v[i]->id];
+            add(a, &step->read, &step->n_read, v->id);
+            if (kiln_group_can_take(&f->group[k], v))
+                add(a, &step->takeable, &step->n_takeable, v->id);
+        }
+        for (size_t i = 0; i < part->outputs.n; i++)
+            add(a, &step->write, &step->n_write, from[part->outputs.v[i]->id]->id);
+        if (f->group[k].is_view) {
+            w.slot[step->write[0]].view_of = step->read[0];
+            step->n_write = 0;
+        }
+    }
+    return w;
+}
+
+static void *place_of(const kiln_flow_plan *m, const kiln_value *v, char *arena,
                       kiln_tensor *own) {
-    const kiln_storage *s = &m->storage[v->id];
-    if (s->kind == KILN_STORAGE_ARENA)
-        return arena + s->offset;
-    return own[s->root->id].data;
+    return m->offset[v->id] >= 0 ? arena + m->offset[v->id] : own[m->root[v->id]].data;
 }
 
 static void run(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f,
-                const kiln_value_plan *m, kiln_tensor *own) {
+                const kiln_flow_plan *m, kiln_tensor *own) {
     char *arena = kiln_arena_alloc(a, (size_t)m->peak + ALIGN);
     memset(arena, 0xFF, (size_t)m->peak);
     for (int step = 0; step < f->n; step++) {
@@ -107,7 +147,7 @@ static void run(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f,
         }
         kiln_assert_status_ok(kiln_ref_run(a, part, in, part->inputs.n, out, &err),
                               &err);
-        for (size_t i = 0; i < part->outputs.n; i++) {
+        for (size_t i = 0; i < part->outputs.n && !f->group[step].is_view; i++) {
             const kiln_value *v = from[part->outputs.v[i]->id];
             memcpy(place_of(m, v, arena, own), out[i].data,
                    (size_t)kiln_type_bytes(&v->type));
@@ -124,9 +164,10 @@ static void plans_keep_what_is_needed(void **state) {
         kiln_graph_parse(a, kiln_str_from(r->text), r->name, &g, &err), &err);
     kiln_graph_renumber(g);
     kiln_fusion f;
-    kiln_value_plan m;
+    kiln_flow_plan m;
     kiln_graph_fuse(a, g, NULL, &f);
-    kiln_graph_plan_memory(a, g, &f, NULL, ALIGN, &m);
+    const flow w = flow_of(a, g, &f);
+    kiln_plan_flow(a, w.slot, w.n_slots, w.step, w.n_steps, ALIGN, &m);
     assert_int_equal(m.n_views, r->n_views);
     assert_int_equal(m.n_in_place, r->n_in_place);
     assert_int_equal(m.peak, r->peak);

@@ -1,0 +1,274 @@
+/* From groups to steps. */
+#include "pipeline/network/network_internal.h"
+
+#include <string.h>
+
+int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot) {
+    kiln_vec_push(n->arena, &n->slot, *slot);
+    return (int)n->slot.n - 1;
+}
+
+static int64_t bytes_as(const kiln_value *v, const kiln_layout *layout) {
+    kiln_type t = v->type;
+    t.layout = *layout;
+    return kiln_type_bytes(&t);
+}
+
+/* ---- kernels
+ * ------------------------------------------------------------------------- */
+
+static kiln_status work_of(kiln_net *n, kiln_graph *part, kiln_op_work *w,
+                           kiln_err *err) {
+    kiln_buf text;
+    *w = (kiln_op_work){.name = part->name, .graph = part};
+    KILN_TRY(kiln_workload_of(part, &w->workload, err));
+    kiln_graph_cost(part, &w->cost);
+    kiln_buf_init(&text, &n->scratch);
+    kiln_workload_key(&text, &w->workload, false);
+    w->key = kiln_buf_str(&text);
+    kiln_buf_init(&text, &n->scratch);
+    kiln_workload_key(&text, &w->workload, true);
+    w->anchor = kiln_buf_str(&text);
+    return KILN_OK;
+}
+
+static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice *c,
+                           kiln_scheduled *s, const char *key, kiln_err *err) {
+    kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->out->kernel.n),
+                             .key = kiln_str_dup(n->arena, key),
+                             .tmpl = c->tmpl->name,
+                             .origin = c->origin,
+                             .n_operands = (int)s->te.n_args};
+    kiln_program *program = NULL;
+    (void)w;
+    KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
+    KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
+                               err));
+    KILN_TRY(kiln_object_check(k.object.bytes, err));
+    k.object.bytes = (kiln_str){
+        kiln_arena_dup(n->arena, k.object.bytes.p, k.object.bytes.n), k.object.bytes.n};
+    if (k.object.workspace_bytes > n->workspace_bytes)
+        n->workspace_bytes = k.object.workspace_bytes;
+    if (k.object.scratch_bytes > n->scratch_bytes)
+        n->scratch_bytes = k.object.scratch_bytes;
+    kiln_vec_push(n->arena, &n->out->kernel, k);
+    return KILN_OK;
+}
+
+kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
+                            int *kernel, kiln_err *err) {
+    static const kiln_choose_options none = {.tmpl = NULL};
+    const kiln_choose_options *how =
+        n->o != NULL && n->o->choose != NULL ? n->o->choose : &none;
+    kiln_op_work w;
+    kiln_choice c;
+    kiln_buf key;
+    KILN_TRY(work_of(n, part, &w, err));
+    KILN_TRY(kiln_choose(&n->scratch, &w, n->profile, how, &c, err));
+    kiln_buf_init(&key, &n->scratch);
+    kiln_buf_printf(&key, "%.*s ", KILN_STR_ARG(w.key));
+    kiln_config_json(&key, c.tmpl, &c.space, &c.config);
+    KILN_TRY(c.tmpl->apply(&n->scratch, &w.workload, n->profile, &c.space, &c.config, s,
+                           err));
+    /* Layouts of results are not part of a workload. */
+    for (size_t i = 0; i < s->te.n_args; i++)
+        kiln_buf_printf(&key, " %s", kiln_type_text(&n->scratch, &s->te.arg_type[i]));
+    const uintptr_t known = (uintptr_t)kiln_map_get(&n->kernel_of, kiln_buf_str(&key));
+    if (known != 0) {
+        *kernel = (int)known - 1;
+        return KILN_OK;
+    }
+    KILN_TRY(compile(n, &w, &c, s, key.p, err));
+    *kernel = (int)n->out->kernel.n - 1;
+    const char *kept = n->out->kernel.v[*kernel].key;
+    kiln_map_set(n->arena, &n->kernel_of, kiln_str_from(kept),
+                 (void *)(uintptr_t)(*kernel + 1));
+    return KILN_OK;
+}
+
+/* ---- layouts
+ * ------------------------------------------------------------------------- */
+
+/* x in its layout, y in another: one identity. */
+static kiln_graph *conversion(kiln_net *n, const kiln_value *v, const kiln_layout *from,
+                              const kiln_layout *to, kiln_err *err) {
+    kiln_graph *g = kiln_graph_new(&n->scratch, "convert");
+    kiln_type t = v->type;
+    kiln_node *node = NULL;
+    t.layout = *from;
+    kiln_value *x = kiln_graph_add_input(g, "x", &t);
+    const kiln_node_spec spec = {.op = &kiln_op_identity, .in = &x, .n_in = 1};
+    if (kiln_graph_add_node(g, &spec, &node, err) != KILN_OK)
+        return NULL;
+    node->out[0]->type.layout = *to;
+    kiln_graph_add_output(g, node->out[0], "y");
+    return g;
+}
+
+static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
+                           kiln_err *err) {
+    kiln_scheduled s;
+    kiln_net_step step = {
+        .kind = KILN_PLAN_CALL, .n_operands = 2, .n_read = 1, .op = "convert"};
+    kiln_graph *g =
+        conversion(n, v, &n->slot.v[from].layout, &n->slot.v[to].layout, err);
+    if (g == NULL)
+        return KILN_ERR_ARG;
+    KILN_TRY(kiln_net_kernel(n, g, &s, &step.kernel, err));
+    int *operand = kiln_array(n->arena, int, 2);
+    operand[0] = from;
+    operand[1] = to;
+    step.operand = operand;
+    step.name = kiln_format(n->arena, "convert %s", v->name);
+    kiln_vec_push(n->arena, &n->step, step);
+    n->out->n_conversions++;
+    return KILN_OK;
+}
+
+static int find_slot(const kiln_net *n, const kiln_value *v,
+                     const kiln_layout *layout) {
+    for (size_t i = 0; i < n->slot.n; i++)
+        if (n->slot.v[i].value == v && n->slot.v[i].place != KILN_PLAN_OUTPUT &&
+            kiln_layout_eq(&n->slot.v[i].layout, layout))
+            return (int)i;
+    return -1;
+}
+
+kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
+                             const kiln_layout *layout, int *slot, kiln_err *err) {
+    const int made = n->slot_of[v->id];
+    *slot = made >= 0 && kiln_layout_eq(&n->slot.v[made].layout, layout)
+                ? made
+                : find_slot(n, v, layout);
+    if (*slot >= 0)
+        return KILN_OK;
+    kiln_net_slot s = {.place = KILN_PLAN_ARENA,
+                       .bytes = bytes_as(v, layout),
+                       .view_of = -1,
+                       .layout = *layout,
+                       .value = v};
+    if (kiln_value_is_const(v)) {
+        s.place = KILN_PLAN_PARAM;
+        s.offset = n->param_bytes;
+        n->param_bytes += ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN *
+                          KILN_PLAN_ALIGN;
+        *slot = kiln_net_add_slot(n, &s);
+        return KILN_OK;
+    }
+    KILN_ASSERT(made >= 0, "'%s' is read before it is made", v->name);
+    *slot = kiln_net_add_slot(n, &s);
+    return convert(n, v, made, *slot, err);
+}
+
+/* Values lie as their makers chose. Element-wise groups go on in the layout of the
+ * first input that has the result's shape; others make plain results. */
+static void give_layouts(kiln_net *n, const kiln_group *group, kiln_graph *part,
+                         const kiln_value *const *from) {
+    const bool is_contraction =
+        group->anchor != NULL && group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+    if (is_contraction)
+        return; /* its template chooses */
+    for (size_t i = 0; i < part->inputs.n; i++) {
+        const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
+        part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
+    }
+    const kiln_value *y = group->node[group->n - 1]->out[0];
+    const kiln_layout *going_on = NULL;
+    bool keeps = true;
+    for (int i = 0; i < group->n; i++)
+        keeps &= group->node[i]->op->layout == KILN_LAYOUT_OBLIVIOUS &&
+                 group->node[i]->n_out == 1 &&
+                 kiln_type_same_shape(&group->node[i]->out[0]->type, &y->type);
+    for (size_t i = 0; i < part->inputs.n && keeps && going_on == NULL; i++)
+        if (kiln_type_same_shape(&part->inputs.v[i]->type, &y->type))
+            going_on = &part->inputs.v[i]->type.layout;
+    for (size_t i = 0; i < part->nodes.n && going_on != NULL; i++)
+        part->nodes.v[i]->out[0]->type.layout = *going_on;
+}
+
+/* ---- groups
+ * -------------------------------------------------------------------------- */
+
+static const char *group_name(kiln_arena *a, const kiln_group *group) {
+    const char *name = group->node[0]->name;
+    for (int i = 1; i < group->n; i++)
+        name = kiln_format(a, "%s + %s", name, group->node[i]->name);
+    return name;
+}
+
+static const char *group_op(const kiln_group *group) {
+    return group->anchor != NULL ? group->anchor->op->name
+                                 : group->node[group->n - 1]->op->name;
+}
+
+static kiln_status operands_of(kiln_net *n, const kiln_group *group,
+                               const kiln_scheduled *s, const kiln_value *const *from,
+                               kiln_net_step *step, kiln_err *err) {
+    const kiln_te_graph *te = &s->te;
+    int *operand = kiln_array(n->arena, int, te->n_args);
+    int *takeable = kiln_array(n->arena, int, te->n_inputs);
+    for (size_t i = 0; i < te->n_inputs; i++) {
+        const kiln_value *v = from[te->arg_value[i]->id];
+        KILN_TRY(kiln_net_slot_as(n, v, &te->arg_type[i].layout, &operand[i], err));
+        if (te->n_args == te->n_inputs + 1 && kiln_group_can_take(group, v) &&
+            kiln_layout_eq(&te->arg_type[i].layout, &te->arg_type[te->n_inputs].layout))
+            takeable[step->n_takeable++] = operand[i];
+    }
+    for (size_t i = te->n_inputs; i < te->n_args; i++) {
+        const kiln_value *v = from[te->arg_value[i]->id];
+        const kiln_net_slot made = {.place = KILN_PLAN_ARENA,
+                                    .bytes = bytes_as(v, &te->arg_type[i].layout),
+                                    .view_of = -1,
+                                    .layout = te->arg_type[i].layout,
+                                    .value = v};
+        operand[i] = n->slot_of[v->id] = kiln_net_add_slot(n, &made);
+    }
+    step->operand = operand;
+    step->takeable = takeable;
+    step->n_operands = (int)te->n_args;
+    step->n_read = (int)te->n_inputs;
+    return KILN_OK;
+}
+
+static void add_view(kiln_net *n, const kiln_node *node) {
+    const kiln_value *v = node->out[0];
+    const kiln_net_slot view = {.place = KILN_PLAN_ARENA,
+                                .bytes = kiln_type_bytes(&v->type),
+                                .view_of = n->slot_of[node->in[0]->id],
+                                .value = v};
+    n->slot_of[v->id] = kiln_net_add_slot(n, &view);
+}
+
+static bool is_view(const kiln_net *n, const kiln_group *group) {
+    const kiln_value *x = group->is_view ? group->node[0]->in[0] : NULL;
+    return x != NULL && n->slot_of[x->id] >= 0 &&
+           kiln_layout_is_plain(&n->slot.v[n->slot_of[x->id]].layout);
+}
+
+static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
+    const kiln_value **from = NULL;
+    kiln_scheduled s;
+    if (is_view(n, group)) {
+        add_view(n, group->node[0]);
+        return KILN_OK;
+    }
+    kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
+    if (part->outputs.n == 0)
+        return KILN_OK; /* nobody reads it */
+    give_layouts(n, group, part, from);
+    kiln_net_step step = {.kind = KILN_PLAN_CALL,
+                          .name = group_name(n->arena, group),
+                          .op = group_op(group)};
+    KILN_TRY(kiln_net_kernel(n, part, &s, &step.kernel, err));
+    KILN_TRY(operands_of(n, group, &s, from, &step, err));
+    kiln_vec_push(n->arena, &n->step, step);
+    return KILN_OK;
+}
+
+kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
+    const kiln_status st = add_group(n, group, err);
+    if (st != KILN_OK)
+        kiln_note(err, "compiling the group of node '%s'", group->node[0]->name);
+    kiln_arena_reset(&n->scratch);
+    return st;
+}

@@ -1,0 +1,59 @@
+/* pipeline/network: a whole graph becomes kernels, packed parameters and a plan for the
+ * runtime.
+ *
+ * Groups of the fusion are compiled one after another; each takes its inputs in the
+ * layout that their makers chose where it can, else a conversion comes between (an
+ * identity with two layouts: a kernel like any other). Constants are packed as the
+ * kernels read them. Equal work is compiled once.
+ */
+#ifndef KILN_PIPELINE_NETWORK_H
+#define KILN_PIPELINE_NETWORK_H
+
+#include "compiler/graph/fusion.h"
+#include "compiler/graph/memory.h"
+#include "pipeline/kernels/kernels.h"
+#include "runtime/kiln.h"
+#include "runtime/plan.h"
+
+typedef struct kiln_network_options {
+    bool no_fusion;
+    const kiln_choose_options *choose; /* NULL: tables and guesses */
+} kiln_network_options;
+
+/* One kernel of the library. */
+typedef struct kiln_network_kernel {
+    const char *symbol; /* "k3" */
+    kiln_object object; /* its function has the symbol's name */
+    const char *key;    /* workload, layouts, template and configuration */
+    const char *tmpl;
+    kiln_origin origin;
+    int n_operands;
+} kiln_network_kernel;
+
+typedef struct kiln_network {
+    const char *name;
+    const kiln_profile *profile;
+    KILN_VEC(kiln_network_kernel) kernel;
+    kiln_str plan; /* plan.bin */
+    void *params;  /* 64-byte aligned */
+    size_t param_bytes;
+    int n_steps, n_conversions, n_views, n_in_place;
+    int64_t arena_bytes, lower_bound; /* of activations */
+} kiln_network;
+
+/* `g` has been through the passes. Failures name the group's first node. */
+kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
+                                 const kiln_profile *p, const kiln_network_options *o,
+                                 kiln_network *out, kiln_err *err);
+/* Loads the kernels into this process, until the arena is reset. The model must be
+ * closed before. */
+kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n, kiln_model **out,
+                              kiln_err *err);
+
+/* Compiles the graph, runs it once in this process, and copies the outputs: for
+ * verification (kiln_runner.run; user: the const kiln_profile * to compile for). */
+kiln_status kiln_network_run(void *profile, kiln_arena *a, const kiln_graph *g,
+                             const kiln_tensor *in, size_t n_in, kiln_tensor *out,
+                             kiln_err *err);
+
+#endif

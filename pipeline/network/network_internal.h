@@ -1,0 +1,65 @@
+/* Shared inside pipeline/network. */
+#ifndef KILN_PIPELINE_NETWORK_INTERNAL_H
+#define KILN_PIPELINE_NETWORK_INTERNAL_H
+
+#include "pipeline/network/network.h"
+
+/* A tensor of the plan in the making. */
+typedef struct kiln_net_slot {
+    kiln_plan_place place;
+    uint32_t index;  /* INPUT, OUTPUT */
+    uint64_t offset; /* PARAM, and ARENA once planned */
+    int64_t bytes;
+    int view_of; /* -1: none */
+    kiln_layout layout;
+    const kiln_value *value;
+} kiln_net_slot;
+
+typedef struct kiln_net_step {
+    kiln_plan_step_kind kind;
+    int kernel;
+    const int *operand; /* slots: what is read, then what is written */
+    int n_operands, n_read;
+    const int *takeable;
+    int n_takeable;
+    const char *name, *op;
+} kiln_net_step;
+
+typedef struct kiln_net_port {
+    const char *name;
+    const kiln_value *value;
+    int slot;
+} kiln_net_port;
+
+typedef struct kiln_net {
+    kiln_arena *arena;
+    kiln_arena scratch; /* of one kernel */
+    const kiln_graph *g;
+    const kiln_profile *profile;
+    const kiln_network_options *o;
+    kiln_network *out;
+    kiln_fusion fusion;
+    int *slot_of; /* by value id: as it was made; -1: not yet */
+    KILN_VEC(kiln_net_slot) slot;
+    KILN_VEC(kiln_net_step) step;
+    KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
+    uint32_t n_inputs, n_outputs;
+    kiln_map kernel_of; /* key -> index + 1 */
+    uint64_t param_bytes;
+    uint64_t workspace_bytes, scratch_bytes;
+} kiln_net;
+
+/* A step that runs `part`, whose values are from[] (by id in part) of the whole. */
+kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err);
+/* The value's slot with that layout: as it was made, packed (constants), or converted.
+ */
+kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
+                             const kiln_layout *layout, int *slot, kiln_err *err);
+/* Compiles the part, or finds it compiled. The scheduled workload is in n->scratch. */
+kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
+                            int *kernel, kiln_err *err);
+int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
+/* plan.bin and the parameters' bytes, once all places are known. */
+void kiln_net_write(kiln_net *n);
+
+#endif

@@ -1,0 +1,138 @@
+/* plan.bin and the parameters. */
+#include "pipeline/network/network_internal.h"
+
+#include <string.h>
+
+typedef struct writer {
+    kiln_buf strings;
+    kiln_map known; /* text -> offset + 1 */
+    kiln_arena *arena;
+} writer;
+
+static uint32_t string(writer *w, const char *text) {
+    const uintptr_t at = (uintptr_t)kiln_map_get(&w->known, kiln_str_from(text));
+    if (at != 0)
+        return (uint32_t)(at - 1);
+    const uint32_t begin = (uint32_t)w->strings.n;
+    kiln_buf_add(&w->strings, text, strlen(text) + 1);
+    kiln_map_set(w->arena, &w->known, kiln_str_from(kiln_str_dup(w->arena, text)),
+                 (void *)(uintptr_t)(begin + 1));
+    return begin;
+}
+
+static void write_params(kiln_net *n) {
+    n->out->param_bytes = (size_t)n->param_bytes;
+    n->out->params = kiln_arena_alloc(n->arena, n->out->param_bytes + KILN_PLAN_ALIGN);
+    for (size_t i = 0; i < n->slot.n; i++) {
+        const kiln_net_slot *s = &n->slot.v[i];
+        if (s->place != KILN_PLAN_PARAM || s->view_of >= 0)
+            continue;
+        kiln_type t = s->value->type;
+        t.layout = s->layout;
+        kiln_layout_pack(&t, s->value->data, (char *)n->out->params + s->offset);
+    }
+}
+
+static void write_tensors(const kiln_net *n, kiln_buf *out) {
+    for (size_t i = 0; i < n->slot.n; i++) {
+        const kiln_net_slot *s = &n->slot.v[i];
+        const kiln_plan_tensor t = {(uint32_t)s->place, s->index, s->offset,
+                                    (uint64_t)s->bytes};
+        kiln_buf_add(out, &t, sizeof t);
+    }
+}
+
+static void write_ports(const kiln_net *n, writer *w, kiln_buf *out) {
+    for (size_t i = 0; i < n->port.n; i++) {
+        const kiln_type *t = &n->port.v[i].value->type;
+        kiln_plan_port p = {.name = string(w, n->port.v[i].name),
+                            .tensor = (uint32_t)n->port.v[i].slot,
+                            .dtype = string(w, kiln_dtype_name(t->dtype)),
+                            .rank = (uint32_t)t->rank,
+                            .bytes = (uint64_t)kiln_type_bytes(t)};
+        for (int k = 0; k < t->rank; k++)
+            p.dim[k] = (uint64_t)t->dim[k];
+        kiln_buf_add(out, &p, sizeof p);
+    }
+}
+
+static void write_kernels(const kiln_net *n, writer *w, kiln_buf *out) {
+    for (size_t i = 0; i < n->out->kernel.n; i++) {
+        const kiln_plan_kernel k = {string(w, n->out->kernel.v[i].symbol),
+                                    (uint32_t)n->out->kernel.v[i].n_operands};
+        kiln_buf_add(out, &k, sizeof k);
+    }
+}
+
+static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
+                            kiln_buf *operands) {
+    uint32_t at = 0;
+    for (size_t i = 0; i < n->step.n; i++) {
+        const kiln_net_step *s = &n->step.v[i];
+        const kiln_plan_step step = {.kind = (uint32_t)s->kind,
+                                     .kernel = (uint32_t)s->kernel,
+                                     .first_operand = at,
+                                     .n_operands = (uint32_t)s->n_operands,
+                                     .name = string(w, s->name),
+                                     .op = string(w, s->op)};
+        kiln_buf_add(out, &step, sizeof step);
+        for (int k = 0; k < s->n_operands; k++) {
+            const uint32_t slot = (uint32_t)s->operand[k];
+            kiln_buf_add(operands, &slot, sizeof slot);
+        }
+        at += step.n_operands;
+    }
+    return at;
+}
+
+/* A table behind what is there, 8-byte aligned; where it begins. */
+static uint64_t append(kiln_buf *out, const kiln_buf *table) {
+    static const char zeros[8] = {0};
+    kiln_buf_add(out, zeros, (8 - out->n % 8) % 8);
+    const uint64_t at = out->n;
+    if (table->n > 0)
+        kiln_buf_add(out, table->p, table->n);
+    return at;
+}
+
+void kiln_net_write(kiln_net *n) {
+    kiln_arena *a = n->arena;
+    writer w = {.arena = a};
+    kiln_buf tensors, ports, kernels, steps, operands, all;
+    kiln_buf *const buf[] = {&tensors,  &ports,     &kernels, &steps,
+                             &operands, &w.strings, &all};
+    for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
+        kiln_buf_init(buf[i], a);
+    write_params(n);
+    write_tensors(n, &tensors);
+    write_ports(n, &w, &ports);
+    write_kernels(n, &w, &kernels);
+    kiln_plan_header h = {.version = KILN_PLAN_VERSION,
+                          .header_bytes = sizeof h,
+                          .model = string(&w, n->g->name),
+                          .profile = string(&w, n->profile->name),
+                          .arch = n->profile->arch == KILN_ARCH_X86_64 ? 62 : 183,
+                          .n_tensors = (uint32_t)n->slot.n,
+                          .n_inputs = n->n_inputs,
+                          .n_outputs = n->n_outputs,
+                          .n_kernels = (uint32_t)n->out->kernel.n,
+                          .n_steps = (uint32_t)n->step.n,
+                          .n_operands = write_steps(n, &w, &steps, &operands),
+                          .arena_bytes = (uint64_t)n->out->arena_bytes,
+                          .param_bytes = n->param_bytes,
+                          .workspace_bytes = n->workspace_bytes,
+                          .scratch_bytes = n->scratch_bytes};
+    memcpy(h.magic, KILN_PLAN_MAGIC, sizeof h.magic);
+    kiln_buf_add(&all, &h, sizeof h);
+    h.tensors = append(&all, &tensors);
+    h.ports = append(&all, &ports);
+    h.kernels = append(&all, &kernels);
+    h.steps = append(&all, &steps);
+    h.operands = append(&all, &operands);
+    h.strings = append(&all, &w.strings);
+    h.string_bytes = w.strings.n;
+    h.total_bytes = all.n;
+    memcpy(all.p, &h, sizeof h);
+    n->out->plan = (kiln_str){kiln_arena_dup(a, all.p, all.n), all.n};
+    n->out->n_steps = (int)n->step.n;
+}

@@ -1,0 +1,133 @@
+/* kiln's runtime: runs a packaged network. Plain C, no dependency but libc and threads.
+ *
+ *     char error[KILN_ERROR_TEXT];
+ *     kiln_model *m = kiln_model_open("resnet18", NULL, error);
+ *     kiln_session *s = kiln_session_open(m, NULL, error);
+ *     kiln_session_set_input(s, 0, image);
+ *     if (kiln_session_run(s) == 0)
+ *         use(kiln_session_output(s, 0));
+ *     kiln_session_close(s);
+ *     kiln_model_close(m);
+ *
+ * A model is code, parameters and plan: read-only once open, shared by any number of
+ * sessions in any threads. A session has its own intermediate values and threads; one
+ * thread at a time uses it. All memory is allocated when model and session are opened;
+ * running allocates nothing.
+ */
+#ifndef KILN_RUNTIME_KILN_H
+#define KILN_RUNTIME_KILN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { KILN_ERROR_TEXT = 256, KILN_PORT_MAX_RANK = 8 };
+
+typedef struct kiln_model kiln_model;
+typedef struct kiln_session kiln_session;
+
+/* Where memory comes from. NULL in the options: malloc and free. Blocks must be 64-byte
+ * aligned; alloc returns NULL when there is none. */
+typedef struct kiln_allocator {
+    void *(*alloc)(void *user, size_t bytes);
+    void (*release)(void *user, void *block);
+    void *user;
+} kiln_allocator;
+
+/* ---- models ------------------------------------------------------------------------
+ */
+
+typedef struct kiln_model_options {
+    const kiln_allocator *allocator; /* copied */
+} kiln_model_options;
+
+/* Opens an unpacked package: plan.bin, params.safetensors, lib.so. NULL: `error` says
+ * what is wrong with which file. */
+kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
+                            char error[KILN_ERROR_TEXT]);
+
+/* The same from memory, for plans that are linked in. All of it is borrowed until the
+ * model is closed. Parameters must be 64-byte aligned. */
+typedef struct kiln_model_parts {
+    const void *plan;
+    size_t plan_bytes;
+    const void *params;
+    size_t param_bytes;
+    kiln_kernel_fn *(*kernel)(void *user, const char *symbol); /* NULL: there is none */
+    void *user;
+} kiln_model_parts;
+kiln_model *kiln_model_from_parts(const kiln_model_parts *parts,
+                                  const kiln_model_options *o,
+                                  char error[KILN_ERROR_TEXT]);
+/* Its sessions must be closed before. NULL is fine. */
+void kiln_model_close(kiln_model *m);
+
+typedef struct kiln_port_info {
+    const char *name;
+    const char *dtype; /* "f32" */
+    int rank;
+    int64_t dim[KILN_PORT_MAX_RANK];
+    size_t bytes; /* row-major */
+} kiln_port_info;
+const char *kiln_model_name(const kiln_model *m);
+const char *kiln_model_profile(const kiln_model *m);
+int kiln_model_n_inputs(const kiln_model *m);
+int kiln_model_n_outputs(const kiln_model *m);
+/* -1 when there is no such port. */
+int kiln_model_input(const kiln_model *m, int i, kiln_port_info *out);
+int kiln_model_output(const kiln_model *m, int i, kiln_port_info *out);
+/* Index of the port with this name; -1: there is none. */
+int kiln_model_find_input(const kiln_model *m, const char *name);
+int kiln_model_find_output(const kiln_model *m, const char *name);
+
+/* ---- sessions ----------------------------------------------------------------------
+ */
+
+typedef struct kiln_session_options {
+    int n_threads; /* 0: 1 */
+} kiln_session_options;
+
+kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options *o,
+                                char error[KILN_ERROR_TEXT]);
+void kiln_session_close(kiln_session *s); /* NULL is fine */
+
+/* These return 0, or -1 with kiln_session_error. */
+/* Copies the input's bytes. */
+int kiln_session_set_input(kiln_session *s, int i, const void *data);
+/* Uses the caller's memory, which must be 64-byte aligned and stay until the next bind
+ * or the end; NULL goes back to the session's own. */
+int kiln_session_bind_input(kiln_session *s, int i, const void *data);
+int kiln_session_bind_output(kiln_session *s, int i, void *data);
+/* Fails: an input that was never set, a kernel that failed. Outputs hold nothing
+ * useful then. */
+int kiln_session_run(kiln_session *s);
+/* The session's own memory, or what was bound; valid until the next run. */
+const void *kiln_session_output(const kiln_session *s, int i);
+const char *kiln_session_error(const kiln_session *s);
+/* Bytes that the session allocated. */
+size_t kiln_session_bytes(const kiln_session *s);
+
+/* ---- profile -----------------------------------------------------------------------
+ */
+
+typedef struct kiln_step_info {
+    const char *name;     /* the nodes that the step computes */
+    const char *op;       /* the anchor's operator */
+    uint64_t nanoseconds; /* in all runs that were measured */
+    uint64_t runs;
+} kiln_step_info;
+/* Measures each step from now on (is_on) or no more; begins from zero. */
+void kiln_session_profile(kiln_session *s, int is_on);
+int kiln_session_n_steps(const kiln_session *s);
+int kiln_session_step(const kiln_session *s, int i, kiln_step_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,185 @@
+/* Models: a checked plan, its parameters, its kernels found by name. */
+#include "runtime/model_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_alloc(void *user, size_t bytes) {
+    (void)user;
+    return aligned_alloc(KILN_PLAN_ALIGN, (bytes + KILN_PLAN_ALIGN - 1) /
+                                              KILN_PLAN_ALIGN * KILN_PLAN_ALIGN);
+}
+
+static void default_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+void kiln_allocator_default(kiln_allocator *out) {
+    *out = (kiln_allocator){default_alloc, default_release, NULL};
+}
+
+void *kiln_model_alloc(const kiln_model *m, size_t n) {
+    return m->allocator.alloc(m->allocator.user, n > 0 ? n : KILN_PLAN_ALIGN);
+}
+
+void kiln_model_release(const kiln_model *m, void *block) {
+    if (block != NULL)
+        m->allocator.release(m->allocator.user, block);
+}
+
+static kiln_model *model_new(const kiln_model_options *o, char *error) {
+    kiln_allocator allocator;
+    kiln_allocator_default(&allocator);
+    if (o != NULL && o->allocator != NULL)
+        allocator = *o->allocator;
+    kiln_model *m = allocator.alloc(allocator.user, sizeof *m);
+    if (m == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for a model");
+        return NULL;
+    }
+    memset(m, 0, sizeof *m);
+    m->allocator = allocator;
+    return m;
+}
+
+void kiln_model_close(kiln_model *m) {
+    if (m == NULL)
+        return;
+    const kiln_allocator allocator = m->allocator;
+    kiln_model_release(m, m->kernel);
+    kiln_model_release_files(m);
+    allocator.release(allocator.user, m);
+}
+
+static int check_params(const kiln_model *m, const void *params, size_t bytes,
+                        char *error) {
+    if (bytes >= m->plan.header->param_bytes &&
+        (uintptr_t)params % KILN_PLAN_ALIGN == 0)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT,
+             "parameters: the plan wants %llu bytes, 64-byte aligned; there are %zu",
+             (unsigned long long)m->plan.header->param_bytes, bytes);
+    return -1;
+}
+
+static int find_kernels(kiln_model *m, const kiln_model_parts *parts, char *error) {
+    const uint32_t n = m->plan.header->n_kernels;
+    m->kernel = kiln_model_alloc(m, (size_t)n * sizeof(kiln_kernel_fn *));
+    if (m->kernel == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for %u kernels", n);
+        return -1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *symbol = kiln_plan_string(&m->plan, m->plan.kernel[i].symbol);
+        m->kernel[i] = parts->kernel(parts->user, symbol);
+        if (m->kernel[i] != NULL)
+            continue;
+        snprintf(error, KILN_ERROR_TEXT, "the library has no kernel '%.100s'", symbol);
+        return -1;
+    }
+    return 0;
+}
+
+static int machine(void) {
+#if defined(__x86_64__)
+    return 62;
+#elif defined(__aarch64__)
+    return 183;
+#else
+    return 0;
+#endif
+}
+
+int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
+                        char error[KILN_ERROR_TEXT]) {
+    if (kiln_plan_check(parts->plan, parts->plan_bytes, &m->plan, error) != 0)
+        return -1;
+    if ((int)m->plan.header->arch != machine()) {
+        snprintf(error, KILN_ERROR_TEXT,
+                 "the package is for ELF machine %u ('%.60s'), this is %d",
+                 m->plan.header->arch,
+                 kiln_plan_string(&m->plan, m->plan.header->profile), machine());
+        return -1;
+    }
+    if (check_params(m, parts->params, parts->param_bytes, error) != 0)
+        return -1;
+    m->params = parts->params;
+    return find_kernels(m, parts, error);
+}
+
+kiln_model *kiln_model_from_parts(const kiln_model_parts *parts,
+                                  const kiln_model_options *o,
+                                  char error[KILN_ERROR_TEXT]) {
+    kiln_model *m = model_new(o, error);
+    if (m == NULL || kiln_model_assemble(m, parts, error) == 0)
+        return m;
+    kiln_model_close(m);
+    return NULL;
+}
+
+/* ---- description -------------------------------------------------------------------
+ */
+
+const char *kiln_model_name(const kiln_model *m) {
+    return kiln_plan_string(&m->plan, m->plan.header->model);
+}
+
+const char *kiln_model_profile(const kiln_model *m) {
+    return kiln_plan_string(&m->plan, m->plan.header->profile);
+}
+
+int kiln_model_n_inputs(const kiln_model *m) { return (int)m->plan.header->n_inputs; }
+int kiln_model_n_outputs(const kiln_model *m) { return (int)m->plan.header->n_outputs; }
+
+static void describe(const kiln_model *m, const kiln_plan_port *p,
+                     kiln_port_info *out) {
+    *out = (kiln_port_info){.name = kiln_plan_string(&m->plan, p->name),
+                            .dtype = kiln_plan_string(&m->plan, p->dtype),
+                            .rank = (int)p->rank,
+                            .bytes = p->bytes};
+    for (uint32_t i = 0; i < p->rank; i++)
+        out->dim[i] = (int64_t)p->dim[i];
+}
+
+int kiln_model_input(const kiln_model *m, int i, kiln_port_info *out) {
+    if (i < 0 || i >= kiln_model_n_inputs(m))
+        return -1;
+    describe(m, &m->plan.port[i], out);
+    return 0;
+}
+
+int kiln_model_output(const kiln_model *m, int i, kiln_port_info *out) {
+    if (i < 0 || i >= kiln_model_n_outputs(m))
+        return -1;
+    describe(m, &m->plan.port[kiln_model_n_inputs(m) + i], out);
+    return 0;
+}
+
+static int find_port(const kiln_model *m, int begin, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(kiln_plan_string(&m->plan, m->plan.port[begin + i].name), name) == 0)
+            return i;
+    return -1;
+}
+
+int kiln_model_find_input(const kiln_model *m, const char *name) {
+    return find_port(m, 0, kiln_model_n_inputs(m), name);
+}
+
+int kiln_model_find_output(const kiln_model *m, const char *name) {
+    return find_port(m, kiln_model_n_inputs(m), kiln_model_n_outputs(m), name);
+}
+
+/* ---- folders -----------------------------------------------------------------------
+ */
+
+kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
+                            char error[KILN_ERROR_TEXT]) {
+    kiln_model *m = model_new(o, error);
+    if (m == NULL || kiln_model_read_files(m, folder, error) == 0)
+        return m;
+    kiln_model_close(m);
+    return NULL;
+}

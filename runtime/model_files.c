@@ -1,0 +1,128 @@
+/* A package's folder: plan.bin is read, params.safetensors mapped, lib.so loaded by the
+ * system's loader. */
+#include "runtime/model_internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, MAX_PLAN_BYTES = 64 << 20 };
+
+static int path_of(char out[PATH_BYTES], const char *folder, const char *file,
+                   char *error) {
+    const int n = snprintf(out, PATH_BYTES, "%s/%s", folder, file);
+    if (n > 0 && n < PATH_BYTES)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "the package's path is too long");
+    return -1;
+}
+
+/* A file's descriptor and size; -1 with the reason. */
+static int open_file(const char *path, size_t *bytes, char *error) {
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        snprintf(error, KILN_ERROR_TEXT, "'%.120s': %s", path,
+                 fd < 0 ? strerror(errno) : "is no file");
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *bytes = (size_t)st.st_size;
+    return fd;
+}
+
+static int read_plan(kiln_model *m, const char *folder, size_t *bytes, char *error) {
+    char path[PATH_BYTES];
+    if (path_of(path, folder, "plan.bin", error) != 0)
+        return -1;
+    const int fd = open_file(path, bytes, error);
+    if (fd < 0)
+        return -1;
+    size_t got = 0;
+    if (*bytes <= MAX_PLAN_BYTES)
+        m->plan_file = kiln_model_alloc(m, *bytes);
+    while (m->plan_file != NULL && got < *bytes) {
+        const ssize_t n = read(fd, (char *)m->plan_file + got, *bytes - got);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    close(fd);
+    if (m->plan_file != NULL && got == *bytes)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "'%.120s': %s", path,
+             m->plan_file != NULL ? "could not be read whole"
+                                  : "is too large, or there is no memory for it");
+    return -1;
+}
+
+/* safetensors: a length, so many bytes of JSON, then the data, which kiln aligns. */
+static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts,
+                      char *error) {
+    char path[PATH_BYTES];
+    size_t bytes = 0;
+    uint64_t header = 0;
+    if (path_of(path, folder, "params.safetensors", error) != 0)
+        return -1;
+    const int fd = open_file(path, &bytes, error);
+    if (fd < 0)
+        return -1;
+    void *map = bytes >= sizeof header
+                    ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0)
+                    : MAP_FAILED;
+    close(fd);
+    if (map == MAP_FAILED) {
+        snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
+        return -1;
+    }
+    m->param_map = map;
+    m->param_map_bytes = bytes;
+    memcpy(&header, map, sizeof header);
+    if (header > bytes - sizeof header) {
+        snprintf(error, KILN_ERROR_TEXT, "'%.120s': its header does not fit", path);
+        return -1;
+    }
+    parts->params = (const char *)map + sizeof header + header;
+    parts->param_bytes = bytes - sizeof header - (size_t)header;
+    return 0;
+}
+
+static kiln_kernel_fn *library_kernel(void *user, const char *symbol) {
+    /* POSIX: a data pointer that dlsym returns may be a function's. */
+    kiln_kernel_fn *fn = NULL;
+    void *p = dlsym(user, symbol);
+    memcpy(&fn, &p, sizeof fn);
+    return fn;
+}
+
+int kiln_model_read_files(kiln_model *m, const char *folder,
+                          char error[KILN_ERROR_TEXT]) {
+    kiln_model_parts parts = {.kernel = library_kernel};
+    char path[PATH_BYTES];
+    if (read_plan(m, folder, &parts.plan_bytes, error) != 0 ||
+        map_params(m, folder, &parts, error) != 0 ||
+        path_of(path, folder, "lib.so", error) != 0)
+        return -1;
+    m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (m->library == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "%.200s", dlerror());
+        return -1;
+    }
+    parts.plan = m->plan_file;
+    parts.user = m->library;
+    return kiln_model_assemble(m, &parts, error);
+}
+
+void kiln_model_release_files(kiln_model *m) {
+    if (m->library != NULL)
+        dlclose(m->library);
+    if (m->param_map != NULL)
+        munmap(m->param_map, m->param_map_bytes);
+    kiln_model_release(m, m->plan_file);
+}

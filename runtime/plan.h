@@ -1,0 +1,105 @@
+/* plan.bin: what a packaged network does, as flat little-endian tables that are used
+ * where they lie (docs/plan-format.md).
+ *
+ *     header, tensors, inputs and outputs, kernels, steps, operands, strings
+ *
+ * Offsets of tables are counted from the beginning. Strings are offsets into the last
+ * table, each ended by a zero byte. A plan is untrusted: kiln_plan_check holds every
+ * number against its table before anything is used.
+ */
+#ifndef KILN_RUNTIME_PLAN_H
+#define KILN_RUNTIME_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KILN_PLAN_MAGIC "KILNPLAN"
+enum {
+    KILN_PLAN_VERSION = 1,
+    KILN_PLAN_ALIGN = 64, /* of every tensor, in bytes */
+    KILN_PLAN_MAX_RANK = 8,
+    KILN_PLAN_ERROR = 256
+};
+
+typedef enum kiln_plan_place {
+    KILN_PLAN_INPUT,  /* index: which input */
+    KILN_PLAN_OUTPUT, /* index: which output */
+    KILN_PLAN_PARAM,  /* offset into the parameters */
+    KILN_PLAN_ARENA   /* offset into an instance's memory */
+} kiln_plan_place;
+
+typedef struct kiln_plan_tensor {
+    uint32_t place;  /* kiln_plan_place */
+    uint32_t index;  /* INPUT, OUTPUT */
+    uint64_t offset; /* PARAM, ARENA: bytes, a multiple of KILN_PLAN_ALIGN */
+    uint64_t bytes;
+} kiln_plan_tensor;
+
+/* An input or output, as the model has it: row-major. */
+typedef struct kiln_plan_port {
+    uint32_t name;   /* string */
+    uint32_t tensor; /* the tensor of that place and index */
+    uint32_t dtype;  /* string: "f32" */
+    uint32_t rank;
+    uint64_t dim[KILN_PLAN_MAX_RANK]; /* entries past rank are 0 */
+    uint64_t bytes;
+} kiln_plan_port;
+
+typedef struct kiln_plan_kernel {
+    uint32_t symbol; /* string: its name in the library */
+    uint32_t n_operands;
+} kiln_plan_kernel;
+
+typedef enum kiln_plan_step_kind {
+    KILN_PLAN_CALL, /* a kernel on its operands */
+    KILN_PLAN_COPY  /* operand 0's bytes to operand 1 */
+} kiln_plan_step_kind;
+
+typedef struct kiln_plan_step {
+    uint32_t kind;
+    uint32_t kernel;        /* CALL */
+    uint32_t first_operand; /* index into the operands: indexes of tensors */
+    uint32_t n_operands;
+    uint32_t name; /* string: the nodes that it computes, for profiles */
+    uint32_t op;   /* string: the anchor's operator */
+} kiln_plan_step;
+
+typedef struct kiln_plan_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint64_t total_bytes;
+    uint32_t model;   /* string: name */
+    uint32_t profile; /* string: name */
+    uint32_t arch;    /* ELF machine: 62 x86-64, 183 AArch64 */
+    uint32_t n_tensors, n_inputs, n_outputs, n_kernels, n_steps, n_operands;
+    uint32_t reserved;
+    uint64_t tensors, ports, kernels, steps, operands, strings; /* offsets of tables */
+    uint64_t string_bytes;
+    uint64_t arena_bytes;     /* of an instance: intermediate values */
+    uint64_t param_bytes;     /* of the parameter file's data */
+    uint64_t workspace_bytes; /* the most that a kernel wants */
+    uint64_t scratch_bytes;   /* per thread */
+} kiln_plan_header;
+
+/* A checked plan: pointers into the bytes it was read from. Ports: inputs, then
+ * outputs. */
+typedef struct kiln_plan {
+    const kiln_plan_header *header;
+    const kiln_plan_tensor *tensor;
+    const kiln_plan_port *port;
+    const kiln_plan_kernel *kernel;
+    const kiln_plan_step *step;
+    const uint32_t *operand;
+    const char *strings;
+} kiln_plan;
+
+/* 0, or -1 with the reason. `bytes` must be 8-byte aligned and live as long as the
+ * plan. */
+int kiln_plan_check(const void *bytes, size_t n, kiln_plan *out,
+                    char error[KILN_PLAN_ERROR]);
+static inline const char *kiln_plan_string(const kiln_plan *p, uint32_t at) {
+    return p->strings + at;
+}
+
+#endif
