@@ -17,6 +17,7 @@
  * pixels of the last two axes. */
 #include "compiler/schedule/template.h"
 
+#include "compiler/schedule/template/merge_axes.h"
 #include "compiler/schedule/template/tiles.h"
 
 #include <inttypes.h>
@@ -91,28 +92,13 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
     return y->dim[1] > 1 && kiln_type_elems(y) > 0 && k->dim[1] > 0;
 }
 
-/* An operand that is broadcast along all spatial axes of y or along none. */
-static bool collapses_operand(const kiln_type *t, const kiln_type *y) {
-    const int n = y->rank - 2;
-    bool all = t->rank >= n, none = true;
-    for (int i = 1; i <= n && i <= t->rank; i++) {
-        all = all && t->dim[t->rank - i] == y->dim[y->rank - i];
-        none = none && t->dim[t->rank - i] == 1;
-    }
-    return all || none;
+static kiln_merge pixels_of(const kiln_workload *w) {
+    return (kiln_merge){.w = w, .first = 2, .n = w->anchor->out[0]->type.rank - 2};
 }
 
 static bool collapses(const kiln_workload *w) {
-    const kiln_type *y = &w->anchor->out[0]->type;
-    if (y->rank < 4 || !is_all(kiln_node_attr(w->anchor, "strides"), 1))
-        return false;
-    for (size_t i = 0; i < w->graph->nodes.n; i++) {
-        const kiln_node *n = w->graph->nodes.v[i];
-        for (int k = 0; k < n->n_in && n != w->anchor; k++)
-            if (n->in[k] != NULL && !collapses_operand(&n->in[k]->type, y))
-                return false;
-    }
-    return true;
+    const kiln_merge c = pixels_of(w);
+    return is_all(kiln_node_attr(w->anchor, "strides"), 1) && kiln_merges(&c);
 }
 
 static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
@@ -249,44 +235,17 @@ static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
 
 /* ---- one axis for all pixels ----------------------------------------------------- */
 
-static void collapse_type(kiln_type *t, int n_spatial) {
-    const int kept = t->rank < n_spatial ? 0 : t->rank - n_spatial;
-    int64_t dim[KILN_MAX_RANK], pixels = 1;
-    if (t->rank == 0 || (kept == 0 && t->dim[0] != 1 && t->rank == 1))
-        return; /* a scalar; the bias, which is aligned with channels */
-    for (int i = kept; i < t->rank; i++)
-        pixels *= t->dim[i];
-    for (int i = 0; i < kept; i++)
-        dim[i] = t->dim[i];
-    dim[kept] = pixels;
-    *t = kiln_type_make(t->dtype, kept + 1, dim);
-}
-
 /* A copy of the workload whose values have one spatial axis. */
-static kiln_status collapse(kiln_arena *a, const problem *p, kiln_graph **out,
+static kiln_status collapse(kiln_arena *a, const kiln_merge *c, kiln_graph **out,
                             kiln_err *err) {
-    kiln_graph *g = kiln_graph_clone(a, p->w->graph);
-    for (size_t i = 0; i < g->values.n; i++)
-        collapse_type(&g->values.v[i]->type, p->n_spatial);
+    kiln_graph *g = kiln_merge_graph(a, c);
     for (size_t i = 0; i < g->nodes.n; i++) {
         kiln_node *n = g->nodes.v[i];
         for (size_t k = 0; k < n->op->n_attr && n->op == &kiln_op_conv; k++)
             n->attr[k].n = 0; /* lists of strides, pads, dilations: all neutral */
-        KILN_TRY(kiln_node_infer(n, err));
     }
     *out = g;
-    return KILN_OK;
-}
-
-/* Arguments as the workload knows them: its values, in its shapes. */
-static void restore(const kiln_graph *g, kiln_te_graph *te) {
-    for (size_t i = 0; i < te->n_args; i++) {
-        const kiln_value *v = g->values.v[te->arg_value[i]->id];
-        const kiln_layout layout = te->arg_type[i].layout;
-        te->arg_value[i] = v;
-        te->arg_type[i] = v->type;
-        te->arg_type[i].layout = layout;
-    }
+    return kiln_merge_check(g, err);
 }
 
 /* ---- schedule -------------------------------------------------------------------- */
@@ -378,14 +337,15 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     const plan p = plan_of(s, c);
     kiln_graph *collapsed = NULL;
     KILN_TRY(check(&x, &p, err));
+    const kiln_merge pixels = pixels_of(w);
     if (x.collapses)
-        KILN_TRY(collapse(a, &x, &collapsed, err));
+        KILN_TRY(collapse(a, &pixels, &collapsed, err));
     const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
     kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
     choose_layouts(&x, &p, g, layout);
     *out = (kiln_scheduled){.schedule = NULL};
     KILN_TRY(kiln_graph_compute(a, g, layout, true, &out->te, err));
-    restore(w->graph, &out->te);
+    kiln_merge_restore(&pixels, &out->te);
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);
     return schedule(&x, &p, out->schedule, out->te.value[w->anchor->in[0]->id].te, err);

@@ -1,6 +1,8 @@
 /* Reads a matrix product off its node. */
 #include "compiler/schedule/template/product.h"
 
+#include "compiler/schedule/template/merge_axes.h"
+
 static bool is_transposed(const kiln_node *n, const char *attr) {
     return n->op == &kiln_op_gemm && kiln_node_attr(n, attr)->i != 0;
 }
@@ -29,6 +31,19 @@ const kiln_value *kiln_product_source_of_b(const kiln_product *x) {
     return source_of(x->b);
 }
 
+/* Batch axes and rows, where b has neither: rows of one large matrix. */
+static kiln_merge rows_of(const kiln_workload *w) {
+    return (kiln_merge){
+        .w = w, .n = w->anchor->out[0]->type.rank - 1, .kept = w->anchor->in[1]};
+}
+
+static bool collapses(const kiln_workload *w) {
+    const kiln_node *n = w->anchor;
+    const kiln_merge c = rows_of(w);
+    return n->op == &kiln_op_matmul && n->in[1]->type.rank == 2 &&
+           n->in[0]->type.rank > 2 && kiln_merges(&c);
+}
+
 kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_node *n = w->anchor;
     const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type, *y = &n->out[0]->type;
@@ -54,6 +69,14 @@ kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile
     for (int i = 0; i < x.n_batch; i++)
         x.batch *= y->dim[i];
     x.m = has_row ? y->dim[x.row] : 1;
+    x.collapses = collapses(w);
+    if (x.collapses) {
+        x.m *= x.batch;
+        x.batch = 1;
+        x.n_batch = 0;
+        x.row = 0;
+        x.col = 1;
+    }
     x.n = has_col ? y->dim[x.col] : 1;
     x.k = a->dim[ta ? a->rank - 2 : a->rank - 1];
     const bool is_half = a->dtype == KILN_F16 || a->dtype == KILN_BF16;
@@ -85,7 +108,15 @@ kiln_status kiln_product_compute(kiln_arena *a, const kiln_product *x,
                                  const kiln_layout *layout, kiln_scheduled *out,
                                  kiln_stage **acc, kiln_stage **y, kiln_err *err) {
     *out = (kiln_scheduled){.schedule = NULL};
-    KILN_TRY(kiln_graph_compute(a, x->w->graph, layout, true, &out->te, err));
+    const kiln_merge rows = rows_of(x->w);
+    const kiln_graph *g = x->w->graph;
+    if (x->collapses) {
+        kiln_graph *one = kiln_merge_graph(a, &rows);
+        KILN_TRY(kiln_merge_check(one, err));
+        g = one;
+    }
+    KILN_TRY(kiln_graph_compute(a, g, layout, true, &out->te, err));
+    kiln_merge_restore(&rows, &out->te);
     kiln_schedule *s = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                          out->te.n_args - out->te.n_inputs);
     out->schedule = s;

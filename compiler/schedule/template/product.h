@@ -11,9 +11,10 @@ typedef struct kiln_product {
     const kiln_workload *w;
     const kiln_profile *profile;
     const kiln_value *a, *b;
-    int n_batch;  /* leading axes of y */
-    int row, col; /* axes of y; -1: that operand is a vector */
-    int b_axis;   /* the axis of b along n; -1: it has none */
+    bool collapses; /* batch axes and rows are one axis: row 0, and col 1 */
+    int n_batch;    /* leading axes of y */
+    int row, col;   /* axes of y; -1: that operand is a vector */
+    int b_axis;     /* the axis of b along n; -1: it has none */
     int64_t batch, m, n, k;
     int64_t lanes;             /* of a vector of accumulators */
     bool a_along_k, b_along_k; /* terms of an element of y lie next to each other */

@@ -246,9 +246,24 @@ static void hot_loop_is_clean(void **state) {
         &r->want);
 }
 
+/* 32 batches of one row, one b for all: a matrix of 32 rows. */
+static void rows_of_batches_are_one_matrix(void **state) {
+    (void)state;
+    const kiln_type ta = kiln_type_make(KILN_F32, 3, (int64_t[]){32, 1, 256});
+    const kiln_type tb = kiln_type_make(KILN_F32, 2, (int64_t[]){256, 512});
+    kiln_graph *g = kiln_graph_new(kiln_test_arena(), "product");
+    kiln_value *in[2] = {random_operand(g, "a", &ta, false, 1),
+                         random_operand(g, "b", &tb, true, 2)};
+    kiln_graph_add_output(g, graph_node(g, &kiln_op_matmul, in, 2), "y");
+    const template_check t = {.tmpl = &kiln_template_matmul};
+    template_check_hot_loop(&t, g, "x86-avx512", &(template_hot_loop){16, 48});
+}
+
 int main(void) {
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(hot_loop_is_clean, hot_rows);
+    kiln_test_add("rows_of_batches_are_one_matrix", rows_of_batches_are_one_matrix,
+                  NULL);
     kiln_test_add("refuses_tiles_that_spill", refuses_tiles_that_spill, NULL);
     return kiln_test_run("template_matmul");
 }
