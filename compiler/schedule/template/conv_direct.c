@@ -133,9 +133,13 @@ static kiln_status schedule_y(nest *k) {
     const int last = k->p->n_spatial + 1;
     const bool has_rows = k->p->n_spatial >= 2;
     kiln_iter *oc[3], *oh[3] = {NULL}, *ow[2], *order[KILN_MAX_AXES + 8];
+    kiln_iter *channels = kiln_stage_axis(y, 1), *group = NULL;
     size_t n = 0;
-    KILN_TRY(split_twice(k, kiln_stage_axis(y, 1), x->tile[KILN_CONV_TILE_OC],
-                         x->oc_chunk, oc));
+    /* A loop of its own: within it the channels of x do not depend on those of y. */
+    if (k->p->groups > 1)
+        KILN_TRY(kiln_split(y, channels, k->p->o_group / x->oc_block, &group, &channels,
+                            k->err));
+    KILN_TRY(split_twice(k, channels, x->tile[KILN_CONV_TILE_OC], x->oc_chunk, oc));
     if (has_rows)
         KILN_TRY(split_twice(k, kiln_stage_axis(y, last - 1),
                              x->tile[KILN_CONV_TILE_OH], x->oh_chunk, oh));
@@ -143,6 +147,9 @@ static kiln_status schedule_y(nest *k) {
                         &ow[1], k->err));
     kiln_iter *outer = kiln_stage_axis(y, 0);
     order[n++] = outer;
+    if (group != NULL)
+        order[n++] = group;
+    const size_t n_chunk = n + (has_rows ? 2 : 1);
     for (int level = 0; level < 2; level++) {
         const bool rows_first = level == 0 ? x->rows_outer : x->rows_inner;
         if (has_rows && rows_first)
@@ -164,7 +171,7 @@ static kiln_status schedule_y(nest *k) {
     KILN_TRY(kiln_reorder(y, order, n, k->err));
     KILN_TRY(unroll_tile(k, y, tile, has_rows ? 3 : 2));
     k->chunk = outer;
-    for (int i = 1; i < (has_rows ? 3 : 2); i++)
+    for (size_t i = 1; i < n_chunk; i++)
         KILN_TRY(kiln_fuse(y, k->chunk, order[i], &k->chunk, k->err));
     return kiln_parallel(y, k->chunk, k->err);
 }

@@ -17,6 +17,7 @@ typedef struct kiln_conv_problem {
     int64_t stride_h;         /* of the rows */
     int64_t extent_h;         /* rows of x that one row of y reads */
     int64_t lanes;            /* of a vector of accumulators */
+    int64_t block, blocks;    /* largest block of y's channels; so many in a group */
     int64_t elem_bytes;       /* of x */
     bool pads;
 } kiln_conv_problem;

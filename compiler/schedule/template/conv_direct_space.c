@@ -58,6 +58,10 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
     }
     const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
     p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    p.block = p.lanes;
+    while (p.groups > 1 && p.o_group % p.block != 0)
+        p.block /= 2;
+    p.blocks = kiln_conv_ceil_div(p.o_group, p.block);
     return p;
 }
 
@@ -90,9 +94,8 @@ static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
 }
 
 static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
-    const int64_t blocks = kiln_conv_ceil_div(p->o, p->lanes);
     const int64_t oh = kiln_conv_min(p->oh, MAX_TILE_OH),
-                  oc = kiln_conv_min(blocks, MAX_TILE_OC);
+                  oc = kiln_conv_min(p->blocks, MAX_TILE_OC);
     const int64_t ow = kiln_conv_min(p->ow, p->profile->vector_registers - 2);
     /* Too few accumulators wait for each other. */
     const int64_t least = kiln_conv_min(oh * ow * oc, p->profile->vector_registers / 4);
@@ -119,7 +122,7 @@ kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *p
     add_blocks(&p, out);
     add_tiles(&p, out);
     int n = 1;
-    while (n < 8 && chunk[n - 1] < kiln_conv_ceil_div(p.o, p.lanes))
+    while (n < 8 && chunk[n - 1] < p.blocks)
         n++;
     kiln_space_add_ints(out, "oc_chunk", "channel blocks of one parallel part", chunk,
                         n);
@@ -172,7 +175,7 @@ static double step_cycles(int64_t pixels, int64_t oc) {
 
 /* Of all tiles of the output; what a tile leaves over is a smaller tile. */
 static double tile_cycles(const kiln_conv_problem *p, const int64_t *tile) {
-    const int64_t extent[3] = {p->oh, p->ow, kiln_conv_ceil_div(p->o, p->lanes)};
+    const int64_t extent[3] = {p->oh, p->ow, p->blocks};
     double sum = 0;
     for (int part = 0; part < 8; part++) {
         int64_t size[3];
@@ -195,15 +198,15 @@ static double tile_cycles(const kiln_conv_problem *p, const int64_t *tile) {
 static void guess_chunks(const kiln_conv_problem *p, const kiln_space *s,
                          kiln_config *c) {
     const int64_t cache =
-        p->profile->l2_bytes > 0 ? p->profile->l2_bytes : INT64_C(262144);
+        p->profile->l2_bytes > 0 ? p->profile->l2_bytes : INT64_C(256) * 1024;
     const kiln_type *x = &p->w->anchor->in[0]->type;
     const int64_t row_bytes = x->dim[x->rank - 1] * p->c * p->elem_bytes;
-    const int64_t blocks = kiln_conv_ceil_div(p->o, p->lanes);
     const int64_t part = kiln_type_bytes(&p->w->anchor->in[1]->type) > cache ? 2 : 4;
-    int64_t oc = blocks, oh = p->oh;
+    int64_t oc = p->blocks, oh = p->oh;
     while (oh > 1 && (oh * p->stride_h + p->extent_h) * row_bytes > cache / part)
         oh = kiln_conv_ceil_div(oh, 2);
-    while (x->dim[0] * kiln_conv_ceil_div(blocks, oc) * kiln_conv_ceil_div(p->oh, oh) <
+    while (x->dim[0] * p->groups * kiln_conv_ceil_div(p->blocks, oc) *
+                   kiln_conv_ceil_div(p->oh, oh) <
                p->profile->cores &&
            (oc > 1 || oh > 1)) {
         if (oh > 4 || oc == 1)
@@ -220,9 +223,10 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     kiln_config c = {.n = s->n};
     int64_t ic = p.lanes;
-    kiln_config_set(s, &c, OC_BLOCK, &p.lanes);
-    if (p.groups == 1 && p.c * 2 <= p.lanes)
-        ic = 1;
+    kiln_config_set(s, &c, OC_BLOCK, &p.block);
+    /* Sums run over tail lanes too: a tenth more is borne. */
+    while (p.groups == 1 && kiln_conv_ceil_div(p.c, ic) * ic * 10 > p.c * 11)
+        ic /= 2;
     kiln_config_set(s, &c, IC_BLOCK, &ic);
     const int64_t unroll = 1;
     kiln_config_set(s, &c, UNROLL, &unroll);
