@@ -41,7 +41,7 @@ static void need(kiln_status st, const kiln_err *err) {
 
 int main(void) {
     static double apply_ms[N_CONFIGS], program_ms[N_CONFIGS], all_ms[N_CONFIGS];
-    kiln_arena a = {0};
+    kiln_arena a = {0}, s = {0};
     kiln_err err = {0};
     kiln_profile p;
     kiln_op_work work[N_LINES];
@@ -60,7 +60,7 @@ int main(void) {
     }
     while (n < N_CONFIGS) {
         const kiln_op_work *w = &work[(n + (size_t)n_refused) % N_LINES];
-        kiln_arena s = {0};
+        kiln_arena_reset(&s); /* as a search does: no memory from the system */
         kiln_choice c = {.tmpl = kiln_template_for(&w->workload, &p)};
         kiln_scheduled scheduled;
         kiln_space_init(&c.space, &s);
@@ -78,7 +78,6 @@ int main(void) {
             st = kiln_scheduled_program(&s, &scheduled, "k", &program, &err);
         if (st == KILN_ERR_ARG || st == KILN_ERR_LIMIT) {
             kiln_err_clear(&err);
-            kiln_arena_fini(&s);
             n_refused++;
             continue;
         }
@@ -98,7 +97,6 @@ int main(void) {
             kiln_config_json(&worst, c.tmpl, &c.space, &c.config);
         }
         n++;
-        kiln_arena_fini(&s);
     }
     printf("%d random configurations of %d convolutions, %d refused\n", N_CONFIGS,
            (int)N_LINES, n_refused);
@@ -106,6 +104,7 @@ int main(void) {
     report("to a loop program", program_ms, n);
     report("to a loaded kernel", all_ms, n);
     printf("the slowest: %s\n", worst.p);
+    kiln_arena_fini(&s);
     kiln_arena_fini(&a);
     return 0;
 }
