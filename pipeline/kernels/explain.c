@@ -141,6 +141,8 @@ static void put_assembly(const explain *e, kiln_buf *out) {
         kiln_buf_printf(out, "\n# loop %zu, lines %d to %d%s: ", i + 1, l->line_begin,
                         l->line_end, l == h->hot ? ", the hottest" : "");
         put_loop(l, out);
+        kiln_buf_puts(out, "# ");
+        put_mix(e, l, out);
         const kiln_str text = loop_text(e, l);
         kiln_buf_printf(out, "%.*s\n", KILN_STR_ARG(text));
     }
