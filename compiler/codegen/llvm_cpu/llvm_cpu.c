@@ -1,35 +1,21 @@
 /* A loop program becomes an object, through LLVM's C interface: module, short pass
- * pipeline, machine code. One context per call; what is global in LLVM is initialised
- * once per process. */
+ * pipeline, machine code. One context per call. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
-#include <pthread.h>
 #include <string.h>
 
 #include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm_cpu/machine.h"
 
 /* The code is vectorised and unrolled already. sroa makes registers of tiles; licm
  * needs the loops in rotated form, in which they are emitted. */
 static const char pipeline[] =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "simplifycfg,early-cse)";
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void initialise(void) {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-}
 
 /* Whatever a compilation holds in LLVM. */
 typedef struct session {
@@ -97,21 +83,7 @@ static bool is_symbol(const char *name) {
 
 static kiln_status open_machine(session *s) {
     kiln_cg *g = &s->g;
-    LLVMTargetRef target;
-    char *msg = NULL;
-    if (LLVMGetTargetFromTriple(g->profile->triple, &target, &msg)) {
-        const kiln_status st =
-            kiln_fail(g->err, KILN_ERR_LIB, "LLVM knows no target '%s': %s",
-                      g->profile->triple, msg);
-        LLVMDisposeMessage(msg);
-        return st;
-    }
-    s->machine = LLVMCreateTargetMachine(target, g->profile->triple, g->profile->cpu,
-                                         g->profile->features, LLVMCodeGenLevelDefault,
-                                         LLVMRelocPIC, LLVMCodeModelSmall);
-    if (s->machine == NULL)
-        return kiln_fail(g->err, KILN_ERR_LIB, "LLVM makes no code for '%s'",
-                         g->profile->triple);
+    KILN_TRY(kiln_cg_machine_take(g->profile, &s->machine, g->err));
     const LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetModuleDataLayout(g->module, layout);
     LLVMDisposeTargetData(layout);
@@ -229,7 +201,6 @@ kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
                          "the name of a kernel must be letters, digits, '_' and '.', "
                          "is '%s'",
                          p->name);
-    pthread_once(&once, initialise);
     s.g.cx = LLVMContextCreate();
     LLVMContextSetDiscardValueNames(s.g.cx, true);
     LLVMContextSetDiagnosticHandler(s.g.cx, on_diagnostic, &s.g);
@@ -240,8 +211,7 @@ kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
         kiln_note(err, "generating code of '%s' for '%s'", p->name, profile->name);
     LLVMDisposeBuilder(s.g.b);
     LLVMDisposeModule(s.g.module);
-    if (s.machine != NULL)
-        LLVMDisposeTargetMachine(s.machine);
     LLVMContextDispose(s.g.cx);
+    kiln_cg_machine_give(profile, s.machine);
     return st;
 }

@@ -17,6 +17,7 @@
 #include "tests/support/te_call.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -203,6 +204,65 @@ static void compiled_is_interpreted(void **state) {
     }
 }
 
+/* ---- one program, several times ---------------------------------------------------
+ */
+
+enum { N_COMPILERS = 3, N_TIMES = 4 };
+
+typedef struct compiler {
+    const te_example_def *def;
+    kiln_arena arena;
+    bool failed;
+    kiln_str bytes[N_TIMES];
+} compiler;
+
+/* Each on another profile than the one before, so that what LLVM keeps is shared out.
+ */
+static void *compile_all(void *user) {
+    static const char *const name[2] = {"x86-avx512", "x86-baseline"};
+    compiler *c = user;
+    kiln_arena *a = &c->arena;
+    kiln_arena_init(a);
+    for (int i = 0; i < N_TIMES; i++) {
+        te_example x = {.n_args = 0};
+        kiln_program *p = NULL;
+        kiln_object o;
+        kiln_err err = {0};
+        kiln_profile prof;
+        c->def->make(a, &x);
+        kiln_schedule *s =
+            kiln_schedule_new(a, x.arg + x.n_inputs, x.n_args - x.n_inputs);
+        if (kiln_profile_find(a, name[i % 2], &prof, &err) != KILN_OK ||
+            kiln_lower(a, s, x.arg, x.n_args, x.n_inputs, "f", &p, &err) != KILN_OK ||
+            kiln_program_optimize(p, NULL, &err) != KILN_OK ||
+            kiln_codegen_llvm(a, p, &prof, NULL, &o, NULL, &err) != KILN_OK)
+            c->failed = true;
+        else
+            c->bytes[i] = o.bytes;
+    }
+    return NULL;
+}
+
+static void same_bytes_in_every_thread(void **state) {
+    static compiler c[N_COMPILERS];
+    pthread_t t[N_COMPILERS];
+    (void)state;
+    for (int i = 0; i < N_COMPILERS; i++) {
+        c[i].def = &te_examples[0];
+        assert_int_equal(pthread_create(&t[i], NULL, compile_all, &c[i]), 0);
+    }
+    for (int i = 0; i < N_COMPILERS; i++)
+        pthread_join(t[i], NULL);
+    for (int i = 0; i < N_COMPILERS; i++) {
+        assert_false(c[i].failed);
+        for (int k = 0; k < N_TIMES; k++)
+            assert_true(kiln_str_eq(c[i].bytes[k], c[0].bytes[k % 2]));
+    }
+    assert_false(kiln_str_eq(c[0].bytes[0], c[0].bytes[1]));
+    for (int i = 0; i < N_COMPILERS; i++)
+        kiln_arena_fini(&c[i].arena);
+}
+
 static void reports_time(void **state) {
     (void)state;
     print_message("%d objects, %.1f ms each\n", n_compiled, compile_ms / n_compiled);
@@ -230,6 +290,7 @@ int main(void) {
     for (size_t i = 0; i < n_te_examples; i++)
         kiln_test_add(te_examples[i].name, compiled_is_interpreted,
                       (void *)(uintptr_t)&te_examples[i]);
+    kiln_test_add("same_bytes_in_every_thread", same_bytes_in_every_thread, NULL);
     kiln_test_add("reports_time", reports_time, NULL);
     kiln_test_add("every_profile_ran", every_profile_ran, NULL);
     return kiln_test_run("codegen");
