@@ -118,6 +118,34 @@ static LLVMValueRef fused(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     return muladd(g, p, q, z);
 }
 
+/* The machine's instruction: y > x ? y : x, so x where either is NaN. Written as
+ * selects it would be merged with the test for NaN into compares whose latency adds up
+ * along a reduction: x is its accumulator, y is known ahead. NULL: no instruction of
+ * this size.
+ */
+static LLVMValueRef native_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef y,
+                                   LLVMValueRef x) {
+    static const char *const names[2][2][3] = {
+        {{"llvm.x86.sse.min.ps", "llvm.x86.avx.min.ps.256",
+          "llvm.x86.avx512.min.ps.512"},
+         {"llvm.x86.sse.max.ps", "llvm.x86.avx.max.ps.256",
+          "llvm.x86.avx512.max.ps.512"}},
+        {{"llvm.x86.sse2.min.pd", "llvm.x86.avx.min.pd.256",
+          "llvm.x86.avx512.min.pd.512"},
+         {"llvm.x86.sse2.max.pd", "llvm.x86.avx.max.pd.256",
+          "llvm.x86.avx512.max.pd.512"}}};
+    const unsigned current_direction = 4;
+    const bool is_double = e->dtype == KILN_F64;
+    const int bytes = e->lanes * (is_double ? 8 : 4);
+    if ((e->dtype != KILN_F32 && !is_double) ||
+        (bytes != 16 && bytes != 32 && bytes != 64) || bytes > g->profile->vector_bytes)
+        return NULL;
+    const int size = bytes == 16 ? 0 : bytes == 32 ? 1 : 2;
+    LLVMValueRef arg[3] = {y, x, LLVMConstInt(g->i32, current_direction, false)};
+    return kiln_cg_intrinsic(g, names[is_double][e->kind == KILN_EXPR_MAX][size], NULL,
+                             0, arg, size == 2 ? 3 : 2);
+}
+
 /* NaN when either is, as numpy's. A constant operand is never NaN: then one machine
  * instruction does it. */
 static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
@@ -135,10 +163,12 @@ static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x
     const LLVMRealPredicate better = is_max ? LLVMRealOGT : LLVMRealOLT;
     if (right->kind == KILN_EXPR_FLOAT && right->u.f == right->u.f)
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, better, y, x, ""), y, x, "");
-    const LLVMValueRef pick =
-        LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, better, x, y, ""), x, y, "");
-    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, ""), x, pick,
-                           "");
+    const LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, y, y, "");
+    const LLVMValueRef pick = native_min_max(g, e, y, x);
+    if (pick != NULL)
+        return LLVMBuildSelect(g->b, nan, y, pick, "");
+    const LLVMValueRef wins = LLVMBuildFCmp(g->b, better, y, x, "");
+    return LLVMBuildSelect(g->b, nan, y, LLVMBuildSelect(g->b, wins, y, x, ""), "");
 }
 
 static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
