@@ -151,9 +151,8 @@ static void refuses_long_bodies(void **state) {
     kiln_config c = t->guess(&w, p, &space);
     template_set_word(&space, &c, "taps", "all");
     assert_int_equal(t->apply(a, &w, p, &space, &c, &out, &err), KILN_ERR_ARG);
-    assert_string_equal(err.text,
-                        "depthwise: a body must have at most 256 multiply-adds, has "
-                        "343; make 'tile' smaller or unroll fewer 'taps'");
+    assert_string_equal(err.text, "depthwise: a body must have at most 256 steps, has "
+                                  "343; make 'tile' smaller or unroll fewer 'taps'");
 }
 
 /* ---- code ------------------------------------------------------------------------ */
