@@ -8,7 +8,7 @@ static const int64_t *parts_of(const kiln_knob *knob, int option) {
     return knob->value + (ptrdiff_t)option * knob->n_parts;
 }
 
-static void put_option(kiln_json_writer *w, const kiln_knob *knob, int option) {
+void kiln_knob_put_option(kiln_json_writer *w, const kiln_knob *knob, int option) {
     if (knob->word != NULL) {
         kiln_json_put_string(w, kiln_str_from(knob->word[option]));
         return;
@@ -30,7 +30,7 @@ void kiln_config_put(kiln_json_writer *w, const kiln_template *t, const kiln_spa
     kiln_json_member_str(w, "template", t->name);
     for (int k = 0; k < s->n; k++) {
         kiln_json_name(w, s->knob[k].name);
-        put_option(w, &s->knob[k], c->option[k]);
+        kiln_knob_put_option(w, &s->knob[k], c->option[k]);
     }
     kiln_json_end_object(w);
 }

@@ -106,6 +106,7 @@ void kiln_config_json(kiln_buf *out, const kiln_template *t, const kiln_space *s
 void kiln_config_put(kiln_json_writer *w, const kiln_template *t, const kiln_space *s,
                      const kiln_config *c);
 /* One option as JSON would have it: 16, [14, 1], "inner". */
+void kiln_knob_put_option(kiln_json_writer *w, const kiln_knob *knob, int option);
 void kiln_knob_option_text(kiln_buf *out, const kiln_knob *knob, int option);
 kiln_status kiln_config_parse(const kiln_json *json, const kiln_template *t,
                               const kiln_space *s, kiln_config *out, kiln_err *err);

@@ -219,6 +219,40 @@ static void put_summary(const explain *e, kiln_buf *out) {
     put_time(e, out);
 }
 
+/* ---- JSON of what programs read ----------------------------------------------------
+ */
+
+static void put_summary_json(const explain *e, kiln_json_writer *w) {
+    kiln_bench_row row = {.name = e->work.name,
+                          .key = e->work.key.p,
+                          .choice = e->kernel.choice,
+                          .refusal = e->is_measured ? NULL : e->not_measured,
+                          .verdict = e->verdict,
+                          .timing = e->timing,
+                          .cost = e->work.cost};
+    kiln_bench_row_fill(&row, &e->kernel, &e->loops);
+    kiln_bench_row_put(w, &row);
+}
+
+static void put_knobs_json(const explain *e, kiln_json_writer *w) {
+    const kiln_choice *c = &e->kernel.choice;
+    kiln_json_begin_array(w);
+    for (int k = 0; k < c->space.n; k++) {
+        const kiln_knob *knob = &c->space.knob[k];
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "name", knob->name);
+        kiln_json_member_str(w, "doc", knob->doc);
+        kiln_json_member_i64(w, "chosen", c->config.option[k]);
+        kiln_json_name(w, "options");
+        kiln_json_begin_array(w);
+        for (int i = 0; i < knob->n; i++)
+            kiln_knob_put_option(w, knob, i);
+        kiln_json_end_array(w);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
 /* ---- the whole ------------------------------------------------------------------- */
 
 static kiln_status put_stage(const explain *e, kiln_explain_stage s, kiln_buf *out,
@@ -294,7 +328,12 @@ kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_pro
             kiln_buf_printf(text, "%s== %s\n", text->n > 0 ? "\n" : "", name);
         kiln_buf_add(text, part.p, part.n);
         kiln_json_name(json, name);
-        kiln_json_put_string(json, kiln_buf_str(&part));
+        if (s == KILN_EXPLAIN_SUMMARY)
+            put_summary_json(&e, json);
+        else if (s == KILN_EXPLAIN_KNOBS)
+            put_knobs_json(&e, json);
+        else
+            kiln_json_put_string(json, kiln_buf_str(&part));
     }
     *is_wrong = e.is_measured && !e.verdict.ok;
     return KILN_OK;

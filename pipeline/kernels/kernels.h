@@ -202,6 +202,7 @@ kiln_peak kiln_meter_best(const kiln_meter *m, int slices);
  * larger of copying (bytes read and written)
  * and of reading alone; measured once for each level. */
 double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level);
+const char *kiln_level_name(int level);
 
 /* ---- time ------------------------------------------------------------------------ */
 
@@ -237,7 +238,8 @@ typedef struct kiln_bench_row {
 
 typedef struct kiln_bench {
     const kiln_profile *profile;
-    kiln_peak peak; /* best slices, before anything else */
+    kiln_peak peak;                  /* best slices, before anything else */
+    double level_gbs[KILN_N_LEVELS]; /* as far as measured, else 0 */
     int threads;
     KILN_VEC(kiln_bench_row) row;
     size_t n_wrong, n_refused;
@@ -276,8 +278,10 @@ typedef enum kiln_explain_stage {
 } kiln_explain_stage;
 const char *kiln_explain_stage_name(kiln_explain_stage s);
 /* Appends the texts of the stages asked for (bits 1 << stage) to `text`, and each as a
- * member of the object that `json` is in. The summary holds the kernel against the
- * reference and times it, where this machine can run it; *is_wrong: its output was. */
+ * member of the object that `json` is in: the summary as an object like a row of
+ * kiln_bench_json, the knobs as a list, the others as texts. The summary holds the
+ * kernel against the reference and times it, where this machine can run it; *is_wrong:
+ * its output was. */
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
                          const kiln_choose_options *choose, unsigned stages,
                          kiln_buf *text, kiln_json_writer *json, bool *is_wrong,

@@ -47,6 +47,11 @@ double kiln_watch_ns(const kiln_watch *begin, bool *disturbed);
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 
+/* What is known of a row's code; and the row as a JSON object. */
+void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
+                         const kiln_hot_loops *h);
+void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r);
+
 double kiln_median(double *v, size_t n); /* sorts v; n > 0 */
 
 #endif

@@ -325,8 +325,12 @@ static double measure_level(const kiln_meter *m, int level) {
     return fmax(copy, read);
 }
 
-double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
+const char *kiln_level_name(int level) {
     static const char *const name[KILN_N_LEVELS] = {"L1", "L2", "L3", "memory"};
+    return name[level];
+}
+
+double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
     const int n = kiln_team_size(m->team);
     const int64_t cache[] = {n * m->profile->l1d_bytes, n * m->profile->l2_bytes,
                              m->profile->l3_bytes};
@@ -335,6 +339,6 @@ double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level) {
         at++;
     if (m->level_gbs[at] == 0)
         m->level_gbs[at] = measure_level(m, at);
-    *level = name[at];
+    *level = kiln_level_name(at);
     return m->level_gbs[at];
 }
