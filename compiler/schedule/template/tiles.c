@@ -134,7 +134,8 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
 /* ---- costs ----------------------------------------------------------------------- */
 
 int64_t kiln_tile_registers(int64_t rows, int64_t vectors) {
-    return rows * vectors + vectors + 1;
+    /* What one row multiplies is used once, and comes from memory. */
+    return rows == 1 ? vectors + 2 : rows * vectors + vectors + 1;
 }
 
 /* Two multiply-adds a cycle, four cycles late, so that fewer than eight accumulators
