@@ -153,7 +153,8 @@ typedef struct kiln_tensor {
 kiln_tensor kiln_tensor_new(kiln_arena *a, const kiln_type *t); /* zeroed */
 
 /* Row-major elements to the type's layout, tail lanes zero, and back. `packed` has
- * kiln_type_bytes(t) bytes, `plain` kiln_type_elems(t) elements; they do not overlap. */
+ * kiln_type_bytes(t) bytes, `plain` kiln_type_elems(t) elements; they do not overlap.
+ */
 void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed);
 void kiln_layout_unpack(const kiln_type *t, const void *packed, void *plain);
 

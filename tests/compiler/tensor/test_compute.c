@@ -1,5 +1,6 @@
 /* What operators compute as tensor expressions is what the reference computes: for the
- * graph of every golden operator file, in row-major and in random layouts, and for each
+ * graph of every golden operator file and for odd shapes, in row-major and in random
+ * layouts, and for each
  * node of the ONNX conformance models, where they are on this machine. How: see
  * tests/support/compute_case.h.
  *
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
+#include "compiler/graph/op/op_common.h"
 #include "tests/support/compute_case.h"
 #include "tests/support/kiln_test.h"
 
@@ -70,7 +72,115 @@ static void few_operators_have_none(void **state) {
         n++;
     }
     print_message("without a tensor expression:%s\n", names.p);
+    for (int i = 0; i < (int)KILN_N_OPS; i++) {
+        const kiln_op_def *op = kiln_op_at(i);
+        if ((op->compute == kiln_compute_unary && op->x1 == NULL) ||
+            (op->compute == kiln_compute_binary && op->x2 == NULL))
+            fail_msg("operator '%s' must say what it computes: x1 or x2", op->name);
+    }
     assert_int_equal(n, N_WITHOUT);
+}
+
+/* ---- odd shapes ------------------------------------------------------------------ */
+
+typedef struct shape_row {
+    const char *name, *inputs, *node; /* the node makes %y */
+} shape_row;
+
+static shape_row shapes[] = {
+    {"scalars", "%a : f32[], %b : f32[]", "add(%a, %b)"},
+    {"scalars_of_halves", "%a : f16[], %b : f16[]", "mul(%a, %b)"},
+    {"nothing", "%a : f32[0,3]", "relu(%a)"},
+    {"nothing_stretched", "%a : f32[0,3], %b : f32[3]", "add(%a, %b)"},
+    {"reshape_of_nothing", "%a : f32[0,3]", "reshape(%a) {shape=[3,0,2]}"},
+    {"reshape_to_scalar", "%a : i32[1,1]", "reshape(%a) {shape=[]}"},
+    {"reshape_odd", "%a : f32[5,7,3]", "reshape(%a) {shape=[3,35]}"},
+    {"transpose_of_nothing", "%a : f32[2,0,3]", "transpose(%a) {perm=[2,0,1]}"},
+    {"concat_with_nothing", "%a : f32[2,0], %b : f32[2,3], %c : f32[2,2]",
+     "concat(%a, %b, %c) {axis=1}"},
+    {"softmax_of_nothing", "%a : f32[0,5]", "softmax(%a)"},
+    {"softmax_over_odd_channels", "%a : f32[2,17,3]", "softmax(%a) {axis=1}"},
+    {"softmax_of_bf16", "%a : bf16[3,20]", "softmax(%a)"},
+    {"mean_of_all", "%a : f32[3,17]", "reduce_mean(%a)"},
+    {"mean_over_space", "%a : f32[2,20,3,5]", "reduce_mean(%a) {axes=[2,3]}"},
+    {"sum_of_nothing", "%a : f32[0,3]", "reduce_sum(%a) {axes=[0], keepdims=false}"},
+    {"product_of_halves", "%a : f16[3,5]", "reduce_prod(%a) {axes=[1]}"},
+    {"argmax_last", "%a : i8[3,40]", "argmax(%a) {axis=1, select_last_index=true}"},
+    {"layer_norm_of_nothing", "%a : f32[0,4]", "layer_norm(%a)"},
+    {"layer_norm_of_f16", "%a : f16[3,17], %s : f16[17], %b : f16[17]",
+     "layer_norm(%a, %s, %b)"},
+    {"group_norm_in_blocks", "%a : f32[2,6,3,5], %s : f32[6], %b : f32[6]",
+     "group_norm(%a, %s, %b) {groups=3}"},
+    {"matmul_of_nothing", "%a : f32[3,0], %b : f32[0,2]", "matmul(%a, %b)"},
+    {"matmul_stretched", "%a : f32[2,1,3,5], %b : f32[4,5,7]", "matmul(%a, %b)"},
+    {"matmul_of_bf16", "%a : bf16[5,17], %b : bf16[17,3]", "matmul(%a, %b)"},
+    {"matmul_of_i8", "%a : i8[5,17], %b : i8[17,3]", "matmul(%a, %b)"},
+    {"gemm_full", "%a : f32[17,5], %b : f32[3,17], %c : f32[3]",
+     "gemm(%a, %b, %c) {alpha=0.5, beta=-2.0, trans_a=true, trans_b=true}"},
+    {"conv_of_no_images", "%x : f32[0,3,5,5], %w : f32[4,3,3,3]", "conv(%x, %w)"},
+    {"conv_odd_channels", "%x : f32[1,17,5,6], %w : f32[20,17,3,3], %b : f32[20]",
+     "conv(%x, %w, %b) {strides=[2,1], pads=[1,1,1,1]}"},
+    {"conv_one_tap", "%x : f32[2,20,3,3], %w : f32[17,20,1,1]", "conv(%x, %w)"},
+    {"conv_depthwise", "%x : f32[1,17,6,5], %w : f32[17,1,3,3]",
+     "conv(%x, %w) {groups=17, pads=[0,1,2,1], dilations=[2,1]}"},
+    {"conv_groups", "%x : f32[1,6,7], %w : f32[9,2,3], %b : f32[9]",
+     "conv(%x, %w, %b) {groups=3, strides=[3], pads=[2,0]}"},
+    {"conv_of_f16", "%x : f16[1,5,4,4], %w : f16[3,5,2,2]", "conv(%x, %w)"},
+    {"deconv_groups", "%x : f32[1,4,3,4], %w : f32[4,3,3,2], %b : f32[6]",
+     "conv_transpose(%x, %w, %b) {groups=2, strides=[2,3], pads=[1,0,0,1], "
+     "dilations=[1,2], output_padding=[1,0]}"},
+    {"max_pool_odd", "%x : f32[1,17,7,5]",
+     "max_pool(%x) {kernel=[3,2], strides=[2,2], pads=[1,0,1,1], ceil_mode=true}"},
+    {"avg_pool_odd", "%x : f32[1,17,7,5]",
+     "avg_pool(%x) {kernel=[3,2], strides=[2,2], pads=[1,0,1,1], ceil_mode=true}"},
+    {"avg_pool_with_pads", "%x : f16[1,3,7,5]",
+     "avg_pool(%x) {kernel=[3,3], strides=[2,1], pads=[1,1,1,1], "
+     "count_include_pad=true, dilations=[2,1]}"},
+    {"lp_pool_cubed", "%x : f32[1,3,9]", "lp_pool(%x) {kernel=[3], p=3}"},
+    {"upsample", "%x : f32[1,20,3,5]",
+     "resize(%x) {sizes=[1,20,6,10], scales=[1.0,1.0,2.0,2.0]}"},
+    {"shrink_linear", "%x : f32[1,3,7,9]",
+     "resize(%x) {sizes=[1,3,4,5], scales=[1.0,1.0,0.6,0.6], mode=linear, "
+     "antialias=true}"},
+    {"cubic", "%x : f32[1,2,4,5]",
+     "resize(%x) {sizes=[1,2,7,5], scales=[1.0,1.0,1.75,1.0], mode=cubic, "
+     "coordinates=align_corners}"},
+    {"pad_around", "%x : f32[3,17]", "pad(%x) {pads=[2,-1,1,3], mode=reflect}"},
+    {"running_sum_of_f16", "%x : f16[3,40]", "cumsum(%x) {axis=1, reverse=true}"},
+    {"lstm_odd", "%x : f32[3,2,5], %w : f32[1,12,5], %r : f32[1,12,3]",
+     "lstm(%x, %w, %r)"},
+    {"gru_of_no_steps", "%x : f32[0,2,5], %w : f32[1,12,5], %r : f32[1,12,4]",
+     "gru(%x, %w, %r)"},
+};
+
+static void computes_odd_shapes(void **state) {
+    const shape_row *row = *state;
+    kiln_arena a;
+    kiln_rng rng;
+    kiln_graph *g;
+    kiln_buf text;
+    kiln_err err = {0};
+    compute_case c;
+    kiln_tensor in[8];
+    kiln_arena_init(&a);
+    kiln_buf_init(&text, &a);
+    kiln_rng_init(&rng, kiln_hash64(row->name, strlen(row->name), kiln_test_seed()));
+    kiln_buf_puts(&text, "graph \"g\" {\n  input ");
+    for (const char *p = row->inputs; *p != '\0'; p++) {
+        if (strncmp(p, ", %", 3) == 0)
+            kiln_buf_puts(&text, "\n  input");
+        else
+            kiln_buf_printf(&text, "%c", *p);
+    }
+    kiln_buf_printf(&text, "\n  %%y = %s\n  output %%y\n}\n", row->node);
+    kiln_assert_status_ok(
+        kiln_graph_parse(&a, kiln_buf_str(&text), row->name, &g, &err), &err);
+    assert_true(g->inputs.n <= sizeof in / sizeof in[0]);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        in[i] = kiln_ref_random(&a, &g->inputs.v[i]->type, kiln_test_seed() + i);
+    kiln_assert_status_ok(compute_case_init(&a, &c, g, in, &err), &err);
+    check_layouts(&a, &c, &rng, N_LAYOUTS, row->name);
+    kiln_arena_fini(&a);
 }
 
 /* ---- nodes of conformance models ------------------------------------------------- */
@@ -215,6 +325,7 @@ int main(void) {
         if (kiln_op_at(i)->compute != NULL)
             kiln_test_add(kiln_op_at(i)->name, computes_what_the_reference_does,
                           (void *)(uintptr_t)kiln_op_at(i));
+    kiln_test_add_rows(computes_odd_shapes, shapes);
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         kiln_test_add(kiln_format(kiln_test_arena(), "computes_models_%s", folders[i]),
                       computes_nodes_of_models, (void *)(uintptr_t)folders[i]);
