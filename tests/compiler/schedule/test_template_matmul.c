@@ -201,7 +201,7 @@ static hot_row hot_rows[] = {
      1024,
      1000,
      true,
-     {8, 20}},
+     {8, 24}},
     {"avx2_square",
      "x86-avx2",
      &kiln_template_matmul,
