@@ -27,7 +27,7 @@ static row rows[] = {
      "graph \"g\" { input %x : f32[1,3,9,7] input %w : f32[17,3,3,3] "
      "input %v : f32[5,17,1,1] %a = conv(%x, %w) {strides=[2,2]} %b = sigmoid(%a) "
      "%c = conv(%b, %v) %d = max_pool(%c) {kernel=[2,2]} output %d output %c }",
-     4, 1},
+     5, 2},
     {"half_a_block_of_channels",
      "graph \"g\" { input %x : f32[1,24,6,6] input %w : f32[24,24,1,1] "
      "input %v : f32[24,1,3,3] input %b : f32[24] %a = relu(%x) "

@@ -1,0 +1,73 @@
+/* kiln profile: what kiln can make code for, and what this machine is.
+ *
+ *   kiln profile detect          this machine, as JSON
+ *   kiln profile list            the profiles that ship, and which run here
+ *   kiln profile show NAME|FILE  one of them, as JSON
+ */
+#include "cli/cli.h"
+#include "compiler/target/target.h"
+
+#include <string.h>
+
+enum { OPT_OUTPUT, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_OUTPUT] = {"-o", "FILE", "write to a file instead of standard output", false},
+};
+
+static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
+                              kiln_err *err) {
+    kiln_buf text;
+    kiln_buf_init(&text, args->arena);
+    kiln_profile_json(&text, p);
+    kiln_buf_puts(&text, "\n");
+    return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL), kiln_buf_str(&text),
+                           err);
+}
+
+static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
+    kiln_profile machine;
+    kiln_buf text;
+    KILN_TRY(kiln_profile_detect(args->arena, &machine, err));
+    kiln_buf_init(&text, args->arena);
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        const kiln_profile *p = kiln_profile_at(i);
+        char missing[128];
+        const bool runs = kiln_profile_runs_on(p, &machine, missing);
+        kiln_buf_printf(&text, "%-18s %d-byte vectors  %s\n", p->name, p->vector_bytes,
+                        runs ? "runs here" : missing);
+    }
+    return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL), kiln_buf_str(&text),
+                           err);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    const char *what = args->pos[0];
+    kiln_profile p;
+    *exit_code = KILN_EXIT_OK;
+    if (strcmp(what, "list") == 0 && args->n_pos == 1)
+        return list(args, err);
+    if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
+        KILN_TRY(kiln_profile_detect(args->arena, &p, err));
+        return print_json(args, &p, err);
+    }
+    if (strcmp(what, "show") == 0 && args->n_pos == 2) {
+        KILN_TRY(kiln_profile_find(args->arena, args->pos[1], &p, err));
+        return print_json(args, &p, err);
+    }
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "kiln profile takes detect, list, or show NAME; see kiln profile "
+                     "--help");
+}
+
+const kiln_verb kiln_verb_profile = {
+    .name = "profile",
+    .summary = "list, show and detect hardware profiles",
+    .usage = "detect | list | show NAME|FILE",
+    .example = "  kiln profile detect -o here.json\n  kiln profile show x86-avx2\n",
+    .n_pos_min = 1,
+    .n_pos_max = 2,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};
