@@ -43,7 +43,8 @@ $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
 # compiler there is none, and tests say that they left it out.
 CROSS_CC ?= aarch64-linux-gnu-gcc
 RUNNER := build/aarch64/kernel_runner
-RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c $(call find_src,runtime,*.c)
+RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c \
+	$(addprefix runtime/,elf.c relocate.c loader_linux.c serial.c pool.c affinity_linux.c)
 HAVE_RUNNER := $(if $(shell command -v $(CROSS_CC) 2>/dev/null),$(RUNNER))
 $(RUNNER): $(RUNNER_SRC) $(wildcard runtime/*.h) tests/support/kernel_call.h
 	@mkdir -p $(@D)

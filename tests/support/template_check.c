@@ -6,7 +6,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
-#include "runtime/loader.h"
+#include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
 
 enum { MAX_ARGS = 16 };
@@ -84,24 +84,9 @@ static void check_outputs(kiln_arena *a, const template_check *t,
 
 static void run_compiled(kiln_arena *a, const template_check *t, const kiln_program *p,
                          void *const *tensor, const char *what) {
-    kiln_object o;
-    kiln_err err = {0};
-    char text[KILN_LOAD_TEXT];
-    kiln_code *code = NULL;
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, t->profile, NULL, &o, NULL, &err),
-                          &err);
-    if (kiln_code_open(o.bytes.p, o.bytes.n, &code, text) != KILN_LOAD_OK)
-        fail_msg("%s: %s", what, text);
-    kiln_kernel_fn *fn = kiln_code_kernel(code, p->name);
-    assert_non_null(fn);
-    const kiln_args args = {tensor, kiln_arena_alloc(a, o.workspace_bytes + 64)};
-    void *scratch = kiln_arena_alloc(a, o.scratch_bytes + 64);
-    memset(args.workspace, 0xFF, o.workspace_bytes);
-    memset(scratch, 0xFF, o.scratch_bytes);
-    kiln_ctx ctx;
-    kiln_ctx_init_serial(&ctx, scratch);
-    assert_int_equal(fn(&args, &ctx), 0);
-    kiln_code_close(code);
+    code_kernel *k = code_compile(a, p, t->profile);
+    code_call(k, tensor, what);
+    code_close(k);
 }
 
 static kiln_status program_of(kiln_arena *a, const template_check *t,
