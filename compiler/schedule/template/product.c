@@ -69,6 +69,7 @@ kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile
     for (int i = 0; i < x.n_batch; i++)
         x.batch *= y->dim[i];
     x.m = has_row ? y->dim[x.row] : 1;
+    x.n = has_col ? y->dim[x.col] : 1;
     x.collapses = collapses(w);
     if (x.collapses) {
         x.m *= x.batch;
@@ -77,7 +78,6 @@ kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile
         x.row = 0;
         x.col = 1;
     }
-    x.n = has_col ? y->dim[x.col] : 1;
     x.k = a->dim[ta ? a->rank - 2 : a->rank - 1];
     const bool is_half = a->dtype == KILN_F16 || a->dtype == KILN_BF16;
     x.lanes =
