@@ -35,17 +35,14 @@ static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *a
     if (!kiln_dtype_is_float(dtype)) {
         const int64_t min = kiln_i_from_f64(ceil(attr[MIN].f), dtype);
         const int64_t max = kiln_i_from_f64(floor(attr[MAX].f), dtype);
-        const kiln_expr *y =
-            kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_int(a, dtype, min));
-        return kiln_x_binary(a, KILN_EXPR_MIN, y, kiln_x_int(a, dtype, max));
+        x = kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_int(a, dtype, min));
+        return kiln_x_binary(a, KILN_EXPR_MIN, x, kiln_x_int(a, dtype, max));
     }
-    /* Written so that each limit is one instruction that keeps NaN. */
-    const kiln_expr *min = kiln_x_like(a, x, attr[MIN].f);
-    const kiln_expr *max = kiln_x_like(a, x, attr[MAX].f);
-    const kiln_expr *y =
-        attr[MIN].f == -HUGE_VAL ? x : kiln_x_select(a, kiln_x_less(a, x, min), min, x);
-    return attr[MAX].f == HUGE_VAL ? y
-                                   : kiln_x_select(a, kiln_x_less(a, max, y), max, y);
+    if (attr[MIN].f != -HUGE_VAL)
+        x = kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_like(a, x, attr[MIN].f));
+    return attr[MAX].f == HUGE_VAL
+               ? x
+               : kiln_x_binary(a, KILN_EXPR_MIN, x, kiln_x_like(a, x, attr[MAX].f));
 }
 
 const kiln_op_def kiln_op_clip = {

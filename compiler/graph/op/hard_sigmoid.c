@@ -23,12 +23,11 @@ static double f1(double x, const kiln_attr *attr) {
 }
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
-    const kiln_expr *zero = kiln_x_like(a, x, 0), *one = kiln_x_like(a, x, 1);
     const kiln_expr *y =
         kiln_x_add(a, kiln_x_mul(a, kiln_x_like(a, x, attr[ALPHA].f), x),
                    kiln_x_like(a, x, attr[BETA].f));
-    y = kiln_x_select(a, kiln_x_less(a, y, zero), zero, y);
-    return kiln_x_select(a, kiln_x_less(a, one, y), one, y);
+    y = kiln_x_binary(a, KILN_EXPR_MAX, y, kiln_x_like(a, x, 0));
+    return kiln_x_binary(a, KILN_EXPR_MIN, y, kiln_x_like(a, x, 1));
 }
 
 const kiln_op_def kiln_op_hard_sigmoid = {

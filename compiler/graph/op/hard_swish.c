@@ -12,11 +12,10 @@ static double f1(double x, const kiln_attr *attr) {
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
     (void)attr;
-    const kiln_expr *zero = kiln_x_like(a, x, 0), *six = kiln_x_like(a, x, 6);
     /* x + 3 is exact near -3, where x / 6 + 1/2 cancels. */
     const kiln_expr *y = kiln_x_add(a, x, kiln_x_like(a, x, 3));
-    y = kiln_x_select(a, kiln_x_less(a, y, zero), zero, y);
-    y = kiln_x_select(a, kiln_x_less(a, six, y), six, y);
+    y = kiln_x_binary(a, KILN_EXPR_MAX, y, kiln_x_like(a, x, 0));
+    y = kiln_x_binary(a, KILN_EXPR_MIN, y, kiln_x_like(a, x, 6));
     return kiln_x_mul(a, x, kiln_x_mul(a, y, kiln_x_like(a, x, 1.0 / 6)));
 }
 

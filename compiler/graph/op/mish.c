@@ -13,10 +13,10 @@ static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *a
     (void)attr;
     /* tanh(ln(1 + e)) = n / (n + 2) with n = e * (e + 2); from 20 on it is 1. */
     const kiln_expr *two = kiln_x_like(a, x, 2);
-    const kiln_expr *e = kiln_x_fn(a, KILN_INTRIN_exp, x);
+    const kiln_expr *e = kiln_x_fn(
+        a, KILN_INTRIN_exp, kiln_x_binary(a, KILN_EXPR_MIN, x, kiln_x_like(a, x, 20)));
     const kiln_expr *n = kiln_x_mul(a, e, kiln_x_add(a, e, two));
-    const kiln_expr *y = kiln_x_mul(a, x, kiln_x_div(a, n, kiln_x_add(a, n, two)));
-    return kiln_x_select(a, kiln_x_less(a, kiln_x_like(a, x, 20), x), x, y);
+    return kiln_x_mul(a, x, kiln_x_div(a, n, kiln_x_add(a, n, two)));
 }
 
 const kiln_op_def kiln_op_mish = {

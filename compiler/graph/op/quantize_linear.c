@@ -92,7 +92,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *min = kiln_x_like(a, v, (double)info->min_i);
     const kiln_expr *max = kiln_x_like(a, v, (double)info->max_i);
     v = kiln_x_select(a, kiln_x_less(a, min, v), v, min); /* NaN: the smallest */
-    v = kiln_x_select(a, kiln_x_less(a, max, v), max, v);
+    v = kiln_x_binary(a, KILN_EXPR_MIN, v, max);
     return kiln_compute_end(cx, 0, y, v);
 }
 

@@ -17,9 +17,7 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
     (void)attr;
-    /* One instruction that keeps NaN (and -0, which is as good as 0). */
-    const kiln_expr *zero = kiln_x_like(a, x, 0);
-    return kiln_x_select(a, kiln_x_less(a, x, zero), zero, x);
+    return kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_like(a, x, 0));
 }
 
 const kiln_op_def kiln_op_relu = {
