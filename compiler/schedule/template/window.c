@@ -152,9 +152,9 @@ kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
     kiln_config c = {.n = s->n};
     const int64_t block = block_of_input(p);
     kiln_config_set(s, &c, C_BLOCK, block > 0 ? &block : &p->lanes);
-    c.option[TAPS] = p->taps <= MAX_TAPS       ? TAPS_ALL
-                     : p->taps_row <= MAX_TAPS ? TAPS_ROW
-                                               : TAPS_NONE;
+    c.option[TAPS] = p->taps <= MAX_TAPS           ? TAPS_ALL
+                     : p->taps_row <= MAX_TAPS_ROW ? TAPS_ROW
+                                                   : TAPS_NONE;
     const int64_t unrolled = unrolled_taps(p, c.option[TAPS]);
     const int64_t taps = p->weights != NULL ? unrolled : 0;
     double best = 0;
