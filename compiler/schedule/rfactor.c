@@ -48,6 +48,14 @@ static void map_to(factoring *f, const kiln_var *v, const kiln_expr *e) {
     f->map[f->n_map++] = (kiln_subst){v, e};
 }
 
+/* "c.rf", or "c.rf2" and so on where the stage is factored again. */
+static const char *partial_name(kiln_arena *a, const kiln_stage *st) {
+    const char *name = kiln_format(a, "%s.rf", st->te->name);
+    for (int i = 2; kiln_schedule_find(st->schedule, name) != NULL; i++)
+        name = kiln_format(a, "%s.rf%d", st->te->name, i);
+    return name;
+}
+
 /* The partial stage's axes, and every old loop variable in terms of them. */
 static kiln_status make_axes(factoring *f, kiln_err *err) {
     kiln_stage *st = f->stage;
@@ -59,8 +67,8 @@ static kiln_status make_axes(factoring *f, kiln_err *err) {
     dim[f->at] = f->x->extent;
     for (int i = 0; i < st->te->rank; i++)
         dim[place_of(f, i)] = kiln_te_dim(st->te, i);
-    f->partial = kiln_te_begin(f->arena, kiln_format(f->arena, "%s.rf", st->te->name),
-                               st->te->rank + 1, dim);
+    f->partial =
+        kiln_te_begin(f->arena, partial_name(f->arena, st), st->te->rank + 1, dim);
     map_to(f, f->x->var, kiln_te_var(f->partial, f->at));
     for (int i = 0; i < st->te->rank; i++)
         map_to(f, st->te->axis[i]->var, kiln_te_var(f->partial, place_of(f, i)));

@@ -329,8 +329,6 @@ static kiln_status reduce_by_lanes(kiln_nester *n, kiln_stage *st,
     return kiln_unroll(st, kiln_stage_reduce(st, 0), n->err);
 }
 
-/* ---- one stage ------------------------------------------------------------------- */
-
 static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
                                    const kiln_nest_plan *p) {
     const int64_t need = (int64_t)p->n_rows * p->n_vectors;
@@ -342,6 +340,77 @@ static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
                      "%d rows of %d",
                      st->te->name, (int)most, p->n_rows, p->n_vectors);
 }
+
+/* ---- rows far apart -------------------------------------------------------------- */
+
+enum {
+    FAR_BYTES = 1024, /* between rows */
+    ROWS_AT_ONCE = 8, /* streams that prefetchers follow */
+    CHUNK = 2048      /* results of one pass: 8 KiB of f32 */
+};
+
+bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
+    const int k = x->n_spatial;
+    bool is_far = false;
+    if (x->n_axes != k + 1 || p->axis < 0 || p->axis >= k || p->rows >= 0 ||
+        x->extent[k] < 2 * ROWS_AT_ONCE || x->extent[p->axis] < 8 * (int64_t)p->lanes)
+        return false;
+    for (size_t i = 0; i < x->read.n; i++)
+        is_far = is_far || (x->read.v[i].step[p->axis] == 1 &&
+                            x->read.v[i].step[k] != KILN_NO_STEP &&
+                            x->read.v[i].step[k] >= FAR_BYTES / x->max_bytes);
+    return is_far;
+}
+
+/* A few rows added in registers, and that to the results. */
+static kiln_status order_rows(kiln_nester *n, kiln_stage *part, int axis, int lanes) {
+    kiln_iter *order[4 * KILN_MAX_AXES], *u, *l;
+    size_t at = 0;
+    KILN_TRY(cut(n, part, kiln_stage_axis(part, axis), lanes, &u, &l));
+    for (int i = 0; i < part->te->rank; i++)
+        if (i != axis)
+            order[at++] = kiln_stage_axis(part, i);
+    order[at++] = kiln_stage_reduce(part, 0);
+    order[at++] = u;
+    order[at++] = l;
+    KILN_TRY(kiln_reorder(part, order, at, n->err));
+    KILN_TRY(kiln_unroll(part, order[at - 3], n->err));
+    KILN_TRY(kiln_unroll(part, u, n->err));
+    part->scope = KILN_SCOPE_REGISTER;
+    return kiln_vectorize(part, l, n->err);
+}
+
+kiln_status kiln_nest_across(kiln_nester *n, kiln_stage *st, const kiln_accesses *x,
+                             const kiln_nest_plan *p, kiln_nest_outer *outer) {
+    kiln_iter *order[4 * KILN_MAX_AXES], *ko, *ki, *chunk, *rest, *vo, *vi, *u, *l;
+    kiln_stage *part;
+    size_t at = 0;
+    const int64_t rows = n->choice.unroll > 1 ? n->choice.unroll : ROWS_AT_ONCE;
+    KILN_TRY(check_registers(n, st, p));
+    KILN_TRY(cut(n, st, kiln_stage_reduce(st, 0), rows, &ko, &ki));
+    KILN_TRY(kiln_rfactor(st, ko, &part, n->err));
+    const int64_t tile = (int64_t)p->lanes * p->n_vectors;
+    const int64_t chunk_size = (CHUNK + tile - 1) / tile * tile;
+    KILN_TRY(cut(n, st, kiln_stage_axis(st, p->axis), chunk_size, &chunk, &rest));
+    KILN_TRY(cut(n, st, rest, tile, &vo, &vi));
+    KILN_TRY(cut(n, st, vi, p->lanes, &u, &l));
+    outer->n = 0;
+    for (int i = 0; i < x->n_spatial; i++)
+        outer->loop[outer->n++] = i == p->axis ? chunk : kiln_stage_axis(st, i);
+    for (int i = 0; i < outer->n; i++)
+        order[at++] = outer->loop[i];
+    order[at++] = kiln_stage_reduce(st, 0);
+    order[at++] = vo;
+    order[at++] = u;
+    order[at++] = l;
+    KILN_TRY(kiln_reorder(st, order, at, n->err));
+    KILN_TRY(kiln_unroll(st, u, n->err));
+    KILN_TRY(kiln_vectorize(st, l, n->err));
+    KILN_TRY(order_rows(n, part, p->axis + 1, p->lanes));
+    return kiln_compute_at(part, st, vo, n->err);
+}
+
+/* ---- one stage ------------------------------------------------------------------- */
 
 /* Does the region fit into one tile? */
 static bool is_one_tile(const kiln_accesses *x, const int64_t *extent,

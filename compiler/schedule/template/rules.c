@@ -385,6 +385,10 @@ static kiln_status alone(planner *p, unit *u) {
     kiln_nest_outer outer;
     const kiln_nest_plan plan =
         kiln_nest_plan_of(&p->nester, &u->x, NULL, ~UINT64_C(0));
+    if (is_reduction(u) && kiln_nest_wants_across(&u->x, &plan)) {
+        KILN_TRY(kiln_nest_across(&p->nester, u->stage, &u->x, &plan, &outer));
+        return run_parallel(p, u->stage, &outer, outer.n);
+    }
     KILN_TRY(kiln_nest_apply(&p->nester, u->stage, &u->x, NULL, &plan, &outer));
     return run_parallel(p, u->stage, &outer, is_reduction(u) ? outer.n - 1 : outer.n);
 }
@@ -398,6 +402,12 @@ static kiln_status schedule_root(planner *p, int r) {
         return alone(p, root);
     if (root->n_members == 1) {
         unit *u = &p->unit[only_member(p, r)];
+        const kiln_nest_plan plan =
+            kiln_nest_plan_of(&p->nester, &u->x, NULL, ~UINT64_C(0));
+        if (can_share_tile(root, u) && kiln_nest_wants_across(&u->x, &plan)) {
+            KILN_TRY(alone(p, root)); /* few results: they need no tile in common */
+            return alone(p, u);
+        }
         if (can_share_tile(root, u))
             KILN_TRY(share_tile(p, root, u, &done));
     }
