@@ -353,7 +353,8 @@ bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
     const int k = x->n_spatial;
     bool is_far = false;
     if (x->n_axes != k + 1 || p->axis < 0 || p->axis >= k || p->rows >= 0 ||
-        x->extent[k] < 2 * ROWS_AT_ONCE || x->extent[p->axis] < 8 * (int64_t)p->lanes)
+        x->extent[k] < (int64_t)2 * ROWS_AT_ONCE ||
+        x->extent[p->axis] < 8 * (int64_t)p->lanes)
         return false;
     for (size_t i = 0; i < x->read.n; i++)
         is_far = is_far || (x->read.v[i].step[p->axis] == 1 &&

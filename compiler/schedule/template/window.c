@@ -22,7 +22,8 @@ enum {
     MAX_TILE_OW = 28,
     MAX_TILES = 256,
     MAX_CHUNKS = 20,
-    MAX_TAPS = 9,    /* of a guess */
+    MAX_TAPS = 9, /* of a guess: all of a window, one row */
+    MAX_TAPS_ROW = 18,
     MAX_COLUMNS = 8, /* of a guess: longer bodies measured slower */
     MAX_BODY = 256   /* vector multiply-adds of one unrolled body */
 };
