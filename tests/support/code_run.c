@@ -168,6 +168,8 @@ const kiln_profile *code_profile_at(int i) {
     return i <= here.n_runs ? here.runs[i] : NULL;
 }
 
+bool code_is_variant(const kiln_profile *p) { return p->has_vnni || p->has_dotprod; }
+
 const char *code_missing_at(int i) {
     find();
     return i <= here.n_missing ? here.missing[i] : NULL;

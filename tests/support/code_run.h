@@ -9,6 +9,9 @@
 /* The profiles whose code runs here, by number; NULL past the end. The first call finds
  * them, and prints which do not run and why. */
 const kiln_profile *code_profile_at(int i);
+/* Differs from another by dot products alone: programs without them are the same there.
+ */
+bool code_is_variant(const kiln_profile *p);
 /* Those that do not: for tests that would skip. NULL past the end. */
 const char *code_missing_at(int i);
 

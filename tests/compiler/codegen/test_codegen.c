@@ -146,10 +146,6 @@ static void link_for_aarch64(kiln_arena *a, const kiln_program *p) {
     kiln_elf_fini(&elf);
 }
 
-/* Profiles that differ from another by dot products alone: programs without them are
- * the same there. */
-static bool is_variant(const kiln_profile *p) { return p->has_vnni || p->has_dotprod; }
-
 static void check_program(kiln_arena *a, kiln_rng *rng, const kiln_program *p,
                           bool has_variants) {
     void *arg[16];
@@ -162,7 +158,7 @@ static void check_program(kiln_arena *a, kiln_rng *rng, const kiln_program *p,
     }
     kiln_assert_status_ok(kiln_program_run(a, p, arg, NULL, &err), &err);
     for (int i = 0; code_profile_at(i) != NULL; i++)
-        if (has_variants || !is_variant(code_profile_at(i)))
+        if (has_variants || !code_is_variant(code_profile_at(i)))
             run_compiled(a, p, i, arg);
     if (code_missing_at(0) != NULL)
         link_for_aarch64(a, p);
