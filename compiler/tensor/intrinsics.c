@@ -72,7 +72,7 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     case KILN_INTRIN_rsqrt:
         return 1 / sqrt(x);
     case KILN_INTRIN_sigmoid:
-        return 1 / (1 + exp(-x));
+        return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
     case KILN_INTRIN_sin:
         return sin(x);
     case KILN_INTRIN_sinh:

@@ -8,7 +8,7 @@
  *
  * Error in ulp (tests/compiler/codegen/test_math.c holds f32 and f64 to it over the
  * range), with or without fused multiply-add: exp 2, expm1 2, log 2, log1p 3, tanh 4,
- * sigmoid 4. Sigmoid below -88 (f32; -709 f64) is flushed to 0. */
+ * sigmoid 4. */
 #include "compiler/codegen/llvm_cpu/math_num.h"
 
 /* x = n ln 2 + r. The sum with magic has n in its low bits, NaN or not: no conversion
@@ -76,10 +76,14 @@ LLVMValueRef kiln_cg_math_expm1(const kiln_cg *g, LLVMValueRef x, int lanes) {
     return with_sign(&k, add(&k, half, half), x);
 }
 
+/* e = e^-|x|; 1 / (1 + e), or e / (1 + e) below zero, where 1 + e^-x would overflow
+ * before the result is too small. */
 LLVMValueRef kiln_cg_math_sigmoid(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const num k = num_of(g, x, lanes);
-    const LLVMValueRef e = kiln_cg_math_exp(g, LLVMBuildFNeg(g->b, x, ""), lanes);
-    return LLVMBuildFDiv(g->b, real(&k, 1), add(&k, e, real(&k, 1)), "");
+    const LLVMValueRef size = kiln_cg_unary(g, "llvm.fabs", x), one = real(&k, 1);
+    const LLVMValueRef e = kiln_cg_math_exp(g, LLVMBuildFNeg(g->b, size, ""), lanes);
+    const LLVMValueRef top = pick(&k, LLVMRealOLT, x, real(&k, 0), e, one);
+    return LLVMBuildFDiv(g->b, top, add(&k, e, one), "");
 }
 
 /* tanh |x| = e / (e + 2), e = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1): no digits are
