@@ -28,7 +28,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_compute_lane_index(cx, s.axis, index, at);
     const kiln_expr *e = kiln_compute_read_value(cx, &s.exp, index);
     const kiln_expr *sum = kiln_compute_read_value(cx, &s.sum, at);
-    return kiln_compute_end(cx, 0, y, kiln_x_div(cx->arena, e, sum));
+    /* One division a lane instead of one an element; the sum is at least 1, its
+     * reciprocal one rounding more. */
+    const kiln_expr *one = kiln_x_number(cx->arena, sum->dtype, 1);
+    const kiln_expr *scale = kiln_x_div(cx->arena, one, sum);
+    return kiln_compute_end(cx, 0, y, kiln_x_mul(cx->arena, e, scale));
 }
 
 const kiln_op_def kiln_op_softmax = {
