@@ -301,7 +301,7 @@ static void check_import(void **state) {
         if (strstr(text, r->lacks[i]) != NULL)
             fail_msg("'%s' should not be in:\n%s", r->lacks[i], text);
     assert_string_equal(report.format, "onnx");
-    assert_string_equal(report.producer, "kiln tests");
+    assert_string_equal(report.producer, "kiln");
     kiln_arena_fini(&a);
 }
 

@@ -402,7 +402,7 @@ static row rows[] = {
     {"truncated",
      truncated,
      KILN_ERR_PARSE,
-     {"field 'graph' at byte 20", "is the file truncated?"}},
+     {"field 'graph' at byte 14", "is the file truncated?"}},
     {"text_file", text_file, KILN_ERR_PARSE, {"protobuf: ModelProto"}},
     {"no_graph", no_graph, KILN_ERR_PARSE, {"ModelProto has no graph"}},
     {"varint_of_eleven_bytes",
