@@ -1,0 +1,105 @@
+/* The table of networks; writing, importing, counting: see zoo.h. */
+#include "zoo/zoo_internal.h"
+
+#include <string.h>
+
+#include "compiler/frontend/frontend.h"
+
+static const kiln_network *const networks[] = {
+#define KILN_NETWORK(name) &kiln_network_##name,
+#include "zoo/networks.def"
+#undef KILN_NETWORK
+};
+enum { N_NETWORKS = sizeof networks / sizeof networks[0] };
+
+const kiln_network *kiln_network_at(int index) {
+    return index >= 0 && index < N_NETWORKS ? networks[index] : NULL;
+}
+
+kiln_status kiln_network_find(const char *name, const kiln_network **out,
+                              kiln_err *err) {
+    for (int i = 0; i < N_NETWORKS; i++) {
+        if (strcmp(networks[i]->name, name) == 0) {
+            *out = networks[i];
+            return KILN_OK;
+        }
+    }
+    kiln_arena scratch = {0};
+    kiln_buf names;
+    kiln_buf_init(&names, &scratch);
+    for (int i = 0; i < N_NETWORKS; i++)
+        kiln_buf_printf(&names, " %s", networks[i]->name);
+    const kiln_status st =
+        kiln_fail(err, KILN_ERR_ARG, "the zoo has no network '%s'; it has:%s",
+                  kiln_str_printable(&scratch, kiln_str_from(name), 64), names.p);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static kiln_net *build(kiln_arena *a, const kiln_network *network, uint64_t seed) {
+    kiln_net *const net = kiln_new(a, kiln_net);
+    net->arena = a;
+    kiln_onnx_writer_init(&net->w, a, network->name);
+    kiln_rng_init(&net->seeds, seed);
+    network->build(net);
+    return net;
+}
+
+kiln_status kiln_network_write(const kiln_network *network, uint64_t seed,
+                               const char *path, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_net *const net = build(&scratch, network, seed);
+    const kiln_status st =
+        kiln_onnx_write_model(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET, path, err);
+    if (st != KILN_OK)
+        kiln_note(err, "writing the network '%s'", network->name);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_network_import(kiln_arena *a, const kiln_network *network,
+                                uint64_t seed, kiln_network_weights weights,
+                                kiln_graph **out, kiln_err *err) {
+    kiln_net *const net = build(a, network, seed);
+    const kiln_str bytes =
+        weights == KILN_NETWORK_FILLED
+            ? kiln_onnx_finish_model(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET)
+            : kiln_onnx_finish_outline(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET);
+    kiln_import_report report = {0};
+    return kiln_import_onnx_bytes(a, bytes, network->name, NULL, NULL, out, &report,
+                                  err);
+}
+
+enum { BATCH_NORM_MEAN = 3, BATCH_NORM_VAR = 4 };
+
+/* Running statistics are measured, not trained: nobody counts them as parameters. */
+static void mark_statistics(const kiln_graph *g, bool *is_statistic) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        if (n->op != &kiln_op_batch_norm)
+            continue;
+        is_statistic[n->in[BATCH_NORM_MEAN]->id] = true;
+        is_statistic[n->in[BATCH_NORM_VAR]->id] = true;
+    }
+}
+
+void kiln_network_count(kiln_arena *scratch, const kiln_graph *g,
+                        kiln_network_facts *out) {
+    const kiln_arena_mark mark = kiln_arena_save(scratch);
+    const int *uses = kiln_graph_count_uses(g, scratch);
+    bool *is_statistic = kiln_array(scratch, bool, g->values.n);
+    kiln_cost cost;
+    mark_statistics(g, is_statistic);
+    kiln_graph_cost(g, &cost);
+    *out = (kiln_network_facts){.muladds = cost.muladds};
+    for (size_t i = 0; i < g->values.n; i++) {
+        const kiln_value *v = g->values.v[i];
+        if (!kiln_value_is_const(v) || uses[v->id] == 0)
+            continue;
+        out->constant_bytes += kiln_type_bytes(&v->type);
+        if (v->type.rank > 0 && kiln_dtype_is_float(v->type.dtype) &&
+            !is_statistic[v->id])
+            out->n_params += kiln_type_elems(&v->type);
+    }
+    kiln_arena_rewind(scratch, mark);
+}
