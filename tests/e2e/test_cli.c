@@ -1,28 +1,12 @@
 /* The kiln program from outside: exit codes, messages, JSON. KILN names the program. */
-#include "base/base.h"
+#include "tests/support/cli_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { MAX_ARGS = 10 };
-
-typedef struct row {
-    const char *name;
-    const char
-        *arg[MAX_ARGS]; /* behind the program; "@x" is a file that prepare() makes */
-    int code;
-    const char *out, *err; /* parts of the streams; NULL: nothing is asked */
-} row;
 
 #define DEMO "demo/samplenet/samplenet.onnx"
 #define GOLDEN "demo/samplenet/golden"
 
-static row rows[] = {
+static kiln_test_cli_row rows[] = {
     {"says_how_to_use_it_when_called_without_a_verb",
      {NULL},
      2,
@@ -211,37 +195,7 @@ static int clean_up(void **state) {
 }
 
 static void check_program(void **state) {
-    const row *r = *state;
-    fixture *f = &shared;
-    const char *program = getenv("KILN");
-    if (program == NULL) {
-        print_message("skipped: KILN does not name the program\n");
-        skip();
-    }
-    const char *argv[MAX_ARGS + 2] = {program};
-    for (int i = 0; i < MAX_ARGS && r->arg[i] != NULL; i++)
-        argv[i + 1] = r->arg[i][0] == '@'
-                          ? kiln_path_join(&f->arena, f->dir, r->arg[i] + 1)
-                          : r->arg[i];
-    kiln_err err = {0};
-    kiln_process_result result;
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
-    assert_int_equal(kiln_process_run(&f->arena, &o, &result, &err), KILN_OK);
-    assert_int_equal(result.end, KILN_PROCESS_EXITED);
-    if (result.code != r->code)
-        print_error("stdout: %.*s\nstderr: %.*s\n", KILN_STR_ARG(result.out),
-                    KILN_STR_ARG(result.err));
-    assert_int_equal(result.code, r->code);
-    if (r->out != NULL && strstr(result.out.p, r->out) == NULL)
-        fail_msg("stdout must hold '%s', is: %s", r->out, result.out.p);
-    if (r->err != NULL && strstr(result.err.p, r->err) == NULL)
-        fail_msg("stderr must hold '%s', is: %s", r->err, result.err.p);
-    if (r->out != NULL && r->out[0] == '"') {
-        const kiln_json *doc = NULL;
-        assert_int_equal(
-            kiln_json_parse(&f->arena, result.out, "standard output", &doc, &err),
-            KILN_OK);
-    }
+    kiln_test_cli_check(&shared.arena, shared.dir, *state);
 }
 
 int main(void) {

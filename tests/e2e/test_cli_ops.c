@@ -1,22 +1,13 @@
 /* kiln bench and kiln explain from outside: exit codes, tables, JSON, refusals. KILN
  * names the program; "@x" in an argument is a file that prepare() makes. */
-#include "tests/support/kiln_test.h"
+#include "tests/support/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ARGS = 12 };
-
-typedef struct row {
-    const char *name;
-    const char *arg[MAX_ARGS];
-    int code;
-    const char *out, *err; /* parts of the streams; NULL: nothing is asked */
-} row;
-
 #define SMALL "matmul small m=8 k=5 n=6"
 
-static row rows[] = {
+static kiln_test_cli_row rows[] = {
     {"bench_has_an_example", {"bench", "--help"}, 0, "example:\n", NULL},
     {"explain_has_an_example", {"explain", "--help"}, 0, "example:\n", NULL},
     {"bench_asks_what",
@@ -203,24 +194,11 @@ static void write_text(const fixture *f, const char *name, kiln_str text) {
     kiln_arena_fini(&a);
 }
 
-static kiln_process_result run(fixture *f, const char *const *arg) {
-    const char *argv[MAX_ARGS + 2] = {getenv("KILN")};
-    kiln_err err = {0};
-    kiln_process_result result;
-    for (int i = 0; i < MAX_ARGS && arg[i] != NULL; i++)
-        argv[i + 1] =
-            arg[i][0] == '@' ? kiln_path_join(&f->arena, f->dir, arg[i] + 1) : arg[i];
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
-    kiln_assert_status_ok(kiln_process_run(&f->arena, &o, &result, &err), &err);
-    assert_int_equal(result.end, KILN_PROCESS_EXITED);
-    return result;
-}
-
 /* The configuration that the program chose itself, as a file to give it. */
 static void write_good_configuration(fixture *f) {
-    static const char *const arg[MAX_ARGS] = {"bench", "--op",   SMALL, "--seconds",
-                                              "0",     "--json", "-"};
-    const kiln_process_result r = run(f, arg);
+    static const char *const arg[KILN_TEST_CLI_ARGS] = {
+        "bench", "--op", SMALL, "--seconds", "0", "--json", "-"};
+    const kiln_process_result r = kiln_test_cli_run(&f->arena, f->dir, arg);
     const char *begin = strstr(r.out.p, "\"config\": {");
     assert_non_null(begin);
     const char *end = strchr(begin, '}');
@@ -257,25 +235,7 @@ static int clean_up(void **state) {
 }
 
 static void check_program(void **state) {
-    const row *r = *state;
-    if (getenv("KILN") == NULL)
-        kiln_test_skip("KILN does not name the program");
-    const kiln_process_result result = run(&shared, r->arg);
-    if (result.code != r->code)
-        print_error("stdout: %.*s\nstderr: %.*s\n", KILN_STR_ARG(result.out),
-                    KILN_STR_ARG(result.err));
-    assert_int_equal(result.code, r->code);
-    if (r->out != NULL && strstr(result.out.p, r->out) == NULL)
-        fail_msg("stdout must hold '%s', is: %s", r->out, result.out.p);
-    if (r->err != NULL && strstr(result.err.p, r->err) == NULL)
-        fail_msg("stderr must hold '%s', is: %s", r->err, result.err.p);
-    if (r->out != NULL && r->out[0] == '"') {
-        const kiln_json *doc = NULL;
-        kiln_err err = {0};
-        kiln_assert_status_ok(
-            kiln_json_parse(&shared.arena, result.out, "standard output", &doc, &err),
-            &err);
-    }
+    kiln_test_cli_check(&shared.arena, shared.dir, *state);
 }
 
 int main(void) {

@@ -1,21 +1,11 @@
 /* kiln zoo from outside: exit codes, tables, JSON, refusals, and files that other verbs
  * read. KILN names the program; "@x" in an argument is a file in the test's folder. */
-#include "tests/support/kiln_test.h"
+#include "tests/support/cli_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ARGS = 8 };
-
-typedef struct row {
-    const char *name;
-    const char *arg[MAX_ARGS];
-    int code;
-    const char *out, *err; /* parts of the streams; NULL: nothing is asked */
-} row;
-
 /* In this order: some read what earlier ones wrote. */
-static row rows[] = {
+static kiln_test_cli_row rows[] = {
     {"has_an_example", {"zoo", "--help"}, 0, "example:\n", NULL},
     {"lists_networks",
      {"zoo", "list"},
@@ -123,33 +113,10 @@ static const char *folder(void) {
 static const int64_t most_bytes = (int64_t)256 << 20;
 
 static void check_program(void **state) {
-    const row *r = *state;
-    const char *argv[MAX_ARGS + 2] = {getenv("KILN")};
+    const kiln_test_cli_row *r = *state;
     kiln_arena a = {0};
-    kiln_err err = {0};
-    if (argv[0] == NULL)
-        kiln_test_skip("KILN does not name the program");
-    for (int i = 0; i < MAX_ARGS && r->arg[i] != NULL; i++)
-        argv[i + 1] = r->arg[i][0] == '@' ? kiln_path_join(&a, folder(), r->arg[i] + 1)
-                                          : r->arg[i];
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = 120000};
-    kiln_process_result result;
-    kiln_assert_status_ok(kiln_process_run(&a, &o, &result, &err), &err);
-    assert_int_equal(result.end, KILN_PROCESS_EXITED);
-    if (result.code != r->code)
-        print_error("stdout: %.*s\nstderr: %.*s\n", KILN_STR_ARG(result.out),
-                    KILN_STR_ARG(result.err));
-    assert_int_equal(result.code, r->code);
-    if (r->out != NULL && strstr(result.out.p, r->out) == NULL)
-        fail_msg("stdout must hold '%s', is: %s", r->out, result.out.p);
-    if (r->err != NULL && strstr(result.err.p, r->err) == NULL)
-        fail_msg("stderr must hold '%s', is: %s", r->err, result.err.p);
-    if (r->out != NULL && r->out[0] == '"') {
-        const kiln_json *doc = NULL;
-        kiln_assert_status_ok(
-            kiln_json_parse(&a, result.out, "standard output", &doc, &err), &err);
-    }
-    if (strcmp(argv[1], "zoo") == 0)
+    const kiln_process_result result = kiln_test_cli_check(&a, folder(), r);
+    if (strcmp(r->arg[0], "zoo") == 0)
         assert_in_range(result.peak_rss_bytes, 1, most_bytes);
     kiln_arena_fini(&a);
 }
