@@ -73,8 +73,9 @@ static int find_kernels(kiln_model *m, const kiln_model_parts *parts, char *erro
     }
     for (uint32_t i = 0; i < n; i++) {
         const char *symbol = kiln_plan_string(&m->plan, m->plan.kernel[i].symbol);
-        m->kernel[i] = parts->kernel(parts->user, symbol);
-        if (m->kernel[i] != NULL)
+        kiln_kernel_fn *const fn = parts->kernel(parts->user, symbol);
+        m->kernel[i] = fn;
+        if (fn != NULL)
             continue;
         snprintf(error, KILN_ERROR_TEXT, "the library has no kernel '%.100s'", symbol);
         return -1;

@@ -12,10 +12,11 @@ static void put_name(kiln_buf *out, const char *name) {
 
 static void put_scope(kiln_buf *out, kiln_scope scope) {
     static const char *const word[] = {"global", "local", "register", "shared"};
-    if (scope >= KILN_SCOPE_TARGET)
-        kiln_buf_printf(out, ", scope%d", (int)scope);
+    const size_t i = (size_t)scope;
+    if (i < sizeof word / sizeof word[0])
+        kiln_buf_printf(out, ", %s", word[i]);
     else
-        kiln_buf_printf(out, ", %s", word[scope]);
+        kiln_buf_printf(out, ", scope%zu", i);
 }
 
 static void put_place(kiln_buf *out, const kiln_stage *st) {

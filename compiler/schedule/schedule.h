@@ -141,8 +141,8 @@ kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err);
 /* Splits a reduction: a new stage reduces everything but `x` (a reduction leaf), which
  * becomes its first spatial axis; this stage then reduces over it. */
 kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_err *err);
-/* The same with `x` as axis `axis` of the new stage; rank of `st`: its last, along which
- * vectors of partial sums lie in one piece. */
+/* The same with `x` as axis `axis` of the new stage; rank of `st`: its last, along
+ * which vectors of partial sums lie in one piece. */
 kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage **out,
                               kiln_err *err);
 

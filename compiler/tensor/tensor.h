@@ -40,8 +40,7 @@ typedef struct kiln_extern {
 
 struct kiln_te {
     kiln_te_kind kind;
-    const char *name; /* unique among the stages of one computation; made so by
-                         kiln_te_unique_names */
+    const char *name; /* for people and buffers; identity is the pointer */
     const char *tag; /* "conv", "injective", ...: what templates look for; "" when there
                         is none */
     kiln_arena *arena; /* borrowed: where its parts are made */

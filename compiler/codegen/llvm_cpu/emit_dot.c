@@ -187,6 +187,6 @@ LLVMValueRef kiln_cg_dot4(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *ar
                            slice(g, arg[2], 4 * i * step, 4 * step));
     for (int size = step; n_parts > 1; size *= 2, n_parts /= 2)
         for (int i = 0; i < n_parts / 2; i++)
-            part[i] = joined(g, part[2 * i], part[2 * i + 1], size);
+            part[i] = joined(g, part[(size_t)i * 2], part[(size_t)i * 2 + 1], size);
     return part[0];
 }

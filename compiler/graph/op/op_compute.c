@@ -90,6 +90,7 @@ kiln_status kiln_compute_pad(kiln_compute_cx *cx, const kiln_te_value *x,
         cond = cond == NULL ? in : kiln_x_binary(a, KILN_EXPR_AND, cond, in);
         index[2 + i] = kiln_x_sub(a, index[2 + i], kiln_x_index(a, w->pad_begin[i]));
     }
+    KILN_ASSERT(cond != NULL, "'%s' pads no axis", te->name);
     const kiln_expr *v = kiln_compute_read_value(cx, x, index);
     return kiln_compute_inner(cx, te, &t, kiln_x_select(a, cond, v, fill), out);
 }

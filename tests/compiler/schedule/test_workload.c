@@ -103,7 +103,8 @@ static refusal refusals[] = {
      "  input %x : f32[6,6]\n"
      "  %y = size(%x) : i64[] \"d\"\n"
      "  output %y \"y\"\n}\n",
-     "operator 'size' of node 'd' has no tensor expression, so no kernel can be made of "
+     "operator 'size' of node 'd' has no tensor expression, so no kernel can be made "
+     "of "
      "it"},
 };
 
