@@ -45,8 +45,8 @@ static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
     kiln_json_begin_array(&w);
     kiln_buf_printf(&text, "%-14s %12s %14s  %s\n", "name", "parameters",
                     "multiply-adds", "what");
-    const kiln_network *n;
-    for (int i = 0; (n = kiln_network_at(i)) != NULL; i++) {
+    const kiln_zoo_network *n;
+    for (int i = 0; (n = kiln_zoo_at(i)) != NULL; i++) {
         kiln_buf_printf(&text, "%-14s %12" PRId64 " %14" PRId64 "  %s\n", n->name,
                         n->n_params, n->muladds, n->doc);
         kiln_json_begin_object(&w);
@@ -83,12 +83,12 @@ static void put_values(kiln_buf *text, kiln_json_writer *w, const kiln_graph *g,
 }
 
 /* Counts what `make` would write, so that what is shown is never what a row claims. */
-static kiln_status show(const kiln_cli_args *args, const kiln_network *n,
+static kiln_status show(const kiln_cli_args *args, const kiln_zoo_network *n,
                         kiln_err *err) {
     kiln_graph *g = NULL;
-    kiln_network_facts facts;
-    KILN_TRY(kiln_network_import(args->arena, n, 1, KILN_NETWORK_OUTLINE, &g, err));
-    kiln_network_count(args->arena, g, &facts);
+    kiln_zoo_facts facts;
+    KILN_TRY(kiln_zoo_import(args->arena, n, 1, KILN_ZOO_OUTLINE, &g, err));
+    kiln_zoo_count(args->arena, g, &facts);
     kiln_buf text, json;
     kiln_json_writer w;
     kiln_buf_init(&text, args->arena);
@@ -115,7 +115,7 @@ static kiln_status show(const kiln_cli_args *args, const kiln_network *n,
     return print(args, &text, &json, err);
 }
 
-static kiln_status make(const kiln_cli_args *args, const kiln_network *n,
+static kiln_status make(const kiln_cli_args *args, const kiln_zoo_network *n,
                         kiln_err *err) {
     const char *const path = kiln_args_get(args, OPT_OUT, NULL);
     const char *const seed_text = kiln_args_get(args, OPT_SEED, "1");
@@ -129,7 +129,7 @@ static kiln_status make(const kiln_cli_args *args, const kiln_network *n,
         return kiln_fail(err, KILN_ERR_ARG,
                          "--seed must be a number of 0 or more, is '%s'",
                          kiln_str_printable(args->arena, kiln_str_from(seed_text), 64));
-    return kiln_network_write(n, (uint64_t)seed, path, err);
+    return kiln_zoo_write(n, (uint64_t)seed, path, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
@@ -153,8 +153,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     }
     if (is_list)
         return list(args, err);
-    const kiln_network *n = NULL;
-    KILN_TRY(kiln_network_find(args->pos[1], &n, err));
+    const kiln_zoo_network *n = NULL;
+    KILN_TRY(kiln_zoo_find(args->pos[1], &n, err));
     return is_make ? make(args, n, err) : show(args, n, err);
 }
 

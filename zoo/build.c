@@ -7,16 +7,16 @@
 
 #define FMT(...) kiln_format(net->arena, __VA_ARGS__)
 
-const char *kiln_net_join(kiln_net *net, const char *prefix, const char *name) {
+const char *kiln_zoo_net_join(kiln_zoo_net *net, const char *prefix, const char *name) {
     return prefix[0] == '\0' ? name : FMT("%s.%s", prefix, name);
 }
 
-double kiln_net_reach(kiln_net_gain gain, int64_t fan_in) {
+double kiln_zoo_net_reach(kiln_zoo_net_gain gain, int64_t fan_in) {
     return sqrt(3.0 * (double)gain / (double)fan_in); /* variance of [-r, r]: r^2 / 3 */
 }
 
-void kiln_net_weight(kiln_net *net, const char *name, const char *shape, double mean,
-                     double reach) {
+void kiln_zoo_net_weight(kiln_zoo_net *net, const char *name, const char *shape,
+                         double mean, double reach) {
     kiln_onnx_put_uniform(&net->w, name, shape, kiln_rng_next(&net->seeds),
                           mean - reach, mean + reach);
 }
@@ -24,28 +24,28 @@ void kiln_net_weight(kiln_net *net, const char *name, const char *shape, double 
 /* Small beside activations of order one. */
 static const double bias_reach = 0.05;
 
-static const char *shape_of(kiln_net *net, kiln_net_value x) {
+static const char *shape_of(kiln_zoo_net *net, kiln_zoo_net_value x) {
     if (x.is_flat)
         return FMT("1,%" PRId64, x.c);
     return FMT("1,%" PRId64 ",%" PRId64 ",%" PRId64, x.c, x.h, x.w);
 }
 
-kiln_net_value kiln_net_input(kiln_net *net, const char *name, int64_t c, int64_t h,
-                              int64_t w) {
-    const kiln_net_value x = {name, c, h, w, false};
+kiln_zoo_net_value kiln_zoo_net_input(kiln_zoo_net *net, const char *name, int64_t c,
+                                      int64_t h, int64_t w) {
+    const kiln_zoo_net_value x = {name, c, h, w, false};
     kiln_onnx_put_input(&net->w, name, KILN_ONNX_FLOAT, shape_of(net, x));
     return x;
 }
 
-void kiln_net_output(kiln_net *net, kiln_net_value x) {
+void kiln_zoo_net_output(kiln_zoo_net *net, kiln_zoo_net_value x) {
     kiln_onnx_put_output(&net->w, x.name, KILN_ONNX_FLOAT, shape_of(net, x));
 }
 
-static void put_pair(kiln_net *net, const char *name, int64_t v) {
+static void put_pair(kiln_zoo_net *net, const char *name, int64_t v) {
     kiln_onnx_put_attr_ints(&net->w, name, (const int64_t[]){v, v}, 2);
 }
 
-static void put_window(kiln_net *net, int64_t kernel, int64_t stride, int64_t pad) {
+static void put_window(kiln_zoo_net *net, int64_t kernel, int64_t stride, int64_t pad) {
     put_pair(net, "kernel_shape", kernel);
     put_pair(net, "strides", stride);
     kiln_onnx_put_attr_ints(&net->w, "pads", (const int64_t[]){pad, pad, pad, pad}, 4);
@@ -57,19 +57,21 @@ static int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad)
     return (size + 2 * pad - kernel) / stride + 1;
 }
 
-kiln_net_value kiln_net_conv(kiln_net *net, kiln_net_value x, const char *name,
-                             const kiln_net_conv_spec *s) {
+kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                     const char *name,
+                                     const kiln_zoo_net_conv_spec *s) {
     const int64_t groups = s->groups == 0 ? 1 : s->groups;
     KILN_ASSERT(x.c % groups == 0 && s->c_out % groups == 0,
                 "'%s': groups must divide the channels", name);
     const char *const weight = FMT("%s.weight", name);
     const char *const bias = FMT("%s.bias", name);
-    kiln_net_weight(net, weight,
-                    FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, s->c_out,
-                        x.c / groups, s->kernel, s->kernel),
-                    0.0, kiln_net_reach(s->gain, x.c / groups * s->kernel * s->kernel));
+    kiln_zoo_net_weight(
+        net, weight,
+        FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, s->c_out, x.c / groups,
+            s->kernel, s->kernel),
+        0.0, kiln_zoo_net_reach(s->gain, x.c / groups * s->kernel * s->kernel));
     if (s->has_bias)
-        kiln_net_weight(net, bias, FMT("%" PRId64, s->c_out), 0.0, bias_reach);
+        kiln_zoo_net_weight(net, bias, FMT("%" PRId64, s->c_out), 0.0, bias_reach);
     kiln_onnx_put_node(&net->w, "Conv", name,
                        FMT("%s,%s%s%s", x.name, weight, s->has_bias ? "," : "",
                            s->has_bias ? bias : ""),
@@ -77,35 +79,37 @@ kiln_net_value kiln_net_conv(kiln_net *net, kiln_net_value x, const char *name,
     put_pair(net, "dilations", 1);
     kiln_onnx_put_attr_int(&net->w, "group", groups);
     put_window(net, s->kernel, s->stride, s->pad);
-    return (kiln_net_value){name, s->c_out, pooled(x.h, s->kernel, s->stride, s->pad),
-                            pooled(x.w, s->kernel, s->stride, s->pad), false};
+    return (kiln_zoo_net_value){name, s->c_out,
+                                pooled(x.h, s->kernel, s->stride, s->pad),
+                                pooled(x.w, s->kernel, s->stride, s->pad), false};
 }
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-kiln_net_value kiln_net_conv_transpose(kiln_net *net, kiln_net_value x,
-                                       const char *name, const kiln_net_conv_spec *s) {
+kiln_zoo_net_value kiln_zoo_net_conv_transpose(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                               const char *name,
+                                               const kiln_zoo_net_conv_spec *s) {
     /* Of the kernel's k x k taps, an output sees those that a stride leaves, and no
      * more than there are inputs. */
     const int64_t taps_h = min_i64(s->kernel / s->stride, x.h);
     const int64_t taps_w = min_i64(s->kernel / s->stride, x.w);
     const char *const weight = FMT("%s.weight", name);
-    kiln_net_weight(net, weight,
-                    FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, x.c, s->c_out,
-                        s->kernel, s->kernel),
-                    0.0, kiln_net_reach(s->gain, x.c * taps_h * taps_w));
+    kiln_zoo_net_weight(net, weight,
+                        FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, x.c,
+                            s->c_out, s->kernel, s->kernel),
+                        0.0, kiln_zoo_net_reach(s->gain, x.c * taps_h * taps_w));
     kiln_onnx_put_node(&net->w, "ConvTranspose", name, FMT("%s,%s", x.name, weight),
                        name);
     put_pair(net, "dilations", 1);
     kiln_onnx_put_attr_int(&net->w, "group", 1);
     put_window(net, s->kernel, s->stride, s->pad);
-    return (kiln_net_value){name, s->c_out,
-                            (x.h - 1) * s->stride - 2 * s->pad + s->kernel,
-                            (x.w - 1) * s->stride - 2 * s->pad + s->kernel, false};
+    return (kiln_zoo_net_value){name, s->c_out,
+                                (x.h - 1) * s->stride - 2 * s->pad + s->kernel,
+                                (x.w - 1) * s->stride - 2 * s->pad + s->kernel, false};
 }
 
-kiln_net_value kiln_net_batch_norm(kiln_net *net, kiln_net_value x, const char *name,
-                                   double scale) {
+kiln_zoo_net_value kiln_zoo_net_batch_norm(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                           const char *name, double scale) {
     const struct {
         const char *suffix;
         double mean, reach;
@@ -119,7 +123,7 @@ kiln_net_value kiln_net_batch_norm(kiln_net *net, kiln_net_value x, const char *
     const char *inputs = x.name;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const char *const part = FMT("%s.%s", name, parts[i].suffix);
-        kiln_net_weight(net, part, channels, parts[i].mean, parts[i].reach);
+        kiln_zoo_net_weight(net, part, channels, parts[i].mean, parts[i].reach);
         inputs = FMT("%s,%s", inputs, part);
     }
     kiln_onnx_put_node(&net->w, "BatchNormalization", name, inputs, name);
@@ -129,14 +133,15 @@ kiln_net_value kiln_net_batch_norm(kiln_net *net, kiln_net_value x, const char *
     return x;
 }
 
-kiln_net_value kiln_net_unary(kiln_net *net, kiln_net_value x, const char *op,
-                              const char *name) {
+kiln_zoo_net_value kiln_zoo_net_unary(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      const char *op, const char *name) {
     kiln_onnx_put_node(&net->w, op, name, x.name, name);
     x.name = name;
     return x;
 }
 
-kiln_net_value kiln_net_relu6(kiln_net *net, kiln_net_value x, const char *name) {
+kiln_zoo_net_value kiln_zoo_net_relu6(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      const char *name) {
     if (!net->has_six) {
         kiln_onnx_put_uniform(&net->w, "relu6.min", "", 0, 0.0, 0.0);
         kiln_onnx_put_uniform(&net->w, "relu6.max", "", 0, 6.0, 6.0);
@@ -148,8 +153,8 @@ kiln_net_value kiln_net_relu6(kiln_net *net, kiln_net_value x, const char *name)
     return x;
 }
 
-kiln_net_value kiln_net_add(kiln_net *net, kiln_net_value x, kiln_net_value y,
-                            const char *name) {
+kiln_zoo_net_value kiln_zoo_net_add(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                    kiln_zoo_net_value y, const char *name) {
     KILN_ASSERT(x.c == y.c && x.h == y.h && x.w == y.w,
                 "'%s' adds two values of one shape", name);
     kiln_onnx_put_node(&net->w, "Add", name, FMT("%s,%s", x.name, y.name), name);
@@ -157,37 +162,41 @@ kiln_net_value kiln_net_add(kiln_net *net, kiln_net_value x, kiln_net_value y,
     return x;
 }
 
-kiln_net_value kiln_net_max_pool(kiln_net *net, kiln_net_value x, const char *name,
-                                 int64_t kernel, int64_t stride, int64_t pad) {
+kiln_zoo_net_value kiln_zoo_net_max_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                         const char *name, int64_t kernel,
+                                         int64_t stride, int64_t pad) {
     kiln_onnx_put_node(&net->w, "MaxPool", name, x.name, name);
     put_window(net, kernel, stride, pad);
-    return (kiln_net_value){name, x.c, pooled(x.h, kernel, stride, pad),
-                            pooled(x.w, kernel, stride, pad), false};
+    return (kiln_zoo_net_value){name, x.c, pooled(x.h, kernel, stride, pad),
+                                pooled(x.w, kernel, stride, pad), false};
 }
 
-kiln_net_value kiln_net_global_pool(kiln_net *net, kiln_net_value x, const char *name) {
+kiln_zoo_net_value kiln_zoo_net_global_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                            const char *name) {
     kiln_onnx_put_node(&net->w, "GlobalAveragePool", name, x.name, name);
-    return (kiln_net_value){name, x.c, 1, 1, false};
+    return (kiln_zoo_net_value){name, x.c, 1, 1, false};
 }
 
-kiln_net_value kiln_net_flatten(kiln_net *net, kiln_net_value x, const char *name) {
+kiln_zoo_net_value kiln_zoo_net_flatten(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                        const char *name) {
     kiln_onnx_put_node(&net->w, "Flatten", name, x.name, name);
     kiln_onnx_put_attr_int(&net->w, "axis", 1);
-    return (kiln_net_value){name, x.c * x.h * x.w, 1, 1, true};
+    return (kiln_zoo_net_value){name, x.c * x.h * x.w, 1, 1, true};
 }
 
-kiln_net_value kiln_net_linear(kiln_net *net, kiln_net_value x, const char *name,
-                               int64_t c_out, kiln_net_gain gain) {
+kiln_zoo_net_value kiln_zoo_net_linear(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                       const char *name, int64_t c_out,
+                                       kiln_zoo_net_gain gain) {
     KILN_ASSERT(x.is_flat, "'%s' takes a flat value", name);
     const char *const weight = FMT("%s.weight", name);
     const char *const bias = FMT("%s.bias", name);
-    kiln_net_weight(net, weight, FMT("%" PRId64 ",%" PRId64, c_out, x.c), 0.0,
-                    kiln_net_reach(gain, x.c));
-    kiln_net_weight(net, bias, FMT("%" PRId64, c_out), 0.0, bias_reach);
+    kiln_zoo_net_weight(net, weight, FMT("%" PRId64 ",%" PRId64, c_out, x.c), 0.0,
+                        kiln_zoo_net_reach(gain, x.c));
+    kiln_zoo_net_weight(net, bias, FMT("%" PRId64, c_out), 0.0, bias_reach);
     kiln_onnx_put_node(&net->w, "Gemm", name, FMT("%s,%s,%s", x.name, weight, bias),
                        name);
     kiln_onnx_put_attr_float(&net->w, "alpha", 1.0f);
     kiln_onnx_put_attr_float(&net->w, "beta", 1.0f);
     kiln_onnx_put_attr_int(&net->w, "transB", 1);
-    return (kiln_net_value){name, c_out, 1, 1, true};
+    return (kiln_zoo_net_value){name, c_out, 1, 1, true};
 }

@@ -5,19 +5,19 @@
 
 #include "compiler/frontend/frontend.h"
 
-static const kiln_network *const networks[] = {
-#define KILN_NETWORK(name) &kiln_network_##name,
+static const kiln_zoo_network *const networks[] = {
+#define KILN_ZOO(name) &kiln_zoo_##name,
 #include "zoo/networks.def"
-#undef KILN_NETWORK
+#undef KILN_ZOO
 };
 enum { N_NETWORKS = sizeof networks / sizeof networks[0] };
 
-const kiln_network *kiln_network_at(int index) {
+const kiln_zoo_network *kiln_zoo_at(int index) {
     return index >= 0 && index < N_NETWORKS ? networks[index] : NULL;
 }
 
-kiln_status kiln_network_find(const char *name, const kiln_network **out,
-                              kiln_err *err) {
+kiln_status kiln_zoo_find(const char *name, const kiln_zoo_network **out,
+                          kiln_err *err) {
     for (int i = 0; i < N_NETWORKS; i++) {
         if (strcmp(networks[i]->name, name) == 0) {
             *out = networks[i];
@@ -36,8 +36,9 @@ kiln_status kiln_network_find(const char *name, const kiln_network **out,
     return st;
 }
 
-static kiln_net *build(kiln_arena *a, const kiln_network *network, uint64_t seed) {
-    kiln_net *const net = kiln_new(a, kiln_net);
+static kiln_zoo_net *build(kiln_arena *a, const kiln_zoo_network *network,
+                           uint64_t seed) {
+    kiln_zoo_net *const net = kiln_new(a, kiln_zoo_net);
     net->arena = a;
     kiln_onnx_writer_init(&net->w, a, network->name);
     kiln_rng_init(&net->seeds, seed);
@@ -45,10 +46,10 @@ static kiln_net *build(kiln_arena *a, const kiln_network *network, uint64_t seed
     return net;
 }
 
-kiln_status kiln_network_write(const kiln_network *network, uint64_t seed,
-                               const char *path, kiln_err *err) {
+kiln_status kiln_zoo_write(const kiln_zoo_network *network, uint64_t seed,
+                           const char *path, kiln_err *err) {
     kiln_arena scratch = {0};
-    kiln_net *const net = build(&scratch, network, seed);
+    kiln_zoo_net *const net = build(&scratch, network, seed);
     const kiln_status st =
         kiln_onnx_write_model(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET, path, err);
     if (st != KILN_OK)
@@ -57,12 +58,12 @@ kiln_status kiln_network_write(const kiln_network *network, uint64_t seed,
     return st;
 }
 
-kiln_status kiln_network_import(kiln_arena *a, const kiln_network *network,
-                                uint64_t seed, kiln_network_weights weights,
-                                kiln_graph **out, kiln_err *err) {
-    kiln_net *const net = build(a, network, seed);
+kiln_status kiln_zoo_import(kiln_arena *a, const kiln_zoo_network *network,
+                            uint64_t seed, kiln_zoo_weights weights, kiln_graph **out,
+                            kiln_err *err) {
+    kiln_zoo_net *const net = build(a, network, seed);
     const kiln_str bytes =
-        weights == KILN_NETWORK_FILLED
+        weights == KILN_ZOO_FILLED
             ? kiln_onnx_finish_model(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET)
             : kiln_onnx_finish_outline(&net->w, KILN_ZOO_IR_VERSION, KILN_ZOO_OPSET);
     kiln_import_report report = {0};
@@ -83,15 +84,14 @@ static void mark_statistics(const kiln_graph *g, bool *is_statistic) {
     }
 }
 
-void kiln_network_count(kiln_arena *scratch, const kiln_graph *g,
-                        kiln_network_facts *out) {
+void kiln_zoo_count(kiln_arena *scratch, const kiln_graph *g, kiln_zoo_facts *out) {
     const kiln_arena_mark mark = kiln_arena_save(scratch);
     const int *uses = kiln_graph_count_uses(g, scratch);
     bool *is_statistic = kiln_array(scratch, bool, g->values.n);
     kiln_cost cost;
     mark_statistics(g, is_statistic);
     kiln_graph_cost(g, &cost);
-    *out = (kiln_network_facts){.muladds = cost.muladds};
+    *out = (kiln_zoo_facts){.muladds = cost.muladds};
     for (size_t i = 0; i < g->values.n; i++) {
         const kiln_value *v = g->values.v[i];
         if (!kiln_value_is_const(v) || uses[v->id] == 0)

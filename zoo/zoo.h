@@ -10,10 +10,10 @@
 
 #include "compiler/graph/graph.h"
 
-typedef struct kiln_net kiln_net; /* a network being written: zoo_internal.h */
+typedef struct kiln_zoo_net kiln_zoo_net; /* a network being written: zoo_internal.h */
 
 /* What publications say, to be compared with what the written graph has. */
-typedef struct kiln_network {
+typedef struct kiln_zoo_network {
     const char *name;
     const char *doc;    /* one line */
     const char *source; /* who published the architecture, and its numbers */
@@ -23,38 +23,37 @@ typedef struct kiln_network {
      * digit: 1.81e9 and 0.01e9. 0: the source prints none, `muladds` follows from the
      * architecture. */
     double published_muladds, published_unit;
-    void (*build)(kiln_net *net);
-} kiln_network;
+    void (*build)(kiln_zoo_net *net);
+} kiln_zoo_network;
 
 /* In the order of the rows; NULL past the last. */
-const kiln_network *kiln_network_at(int index);
+const kiln_zoo_network *kiln_zoo_at(int index);
 /* KILN_ERR_ARG lists the names. */
-kiln_status kiln_network_find(const char *name, const kiln_network **out,
-                              kiln_err *err);
+kiln_status kiln_zoo_find(const char *name, const kiln_zoo_network **out,
+                          kiln_err *err);
 
 /* Writes the model, whole or not at all; the same network and seed give the same bytes
  * on every machine. The weights are made in pieces and never lie in memory as a whole.
  */
-kiln_status kiln_network_write(const kiln_network *network, uint64_t seed,
-                               const char *path, kiln_err *err);
+kiln_status kiln_zoo_write(const kiln_zoo_network *network, uint64_t seed,
+                           const char *path, kiln_err *err);
 
-typedef enum kiln_network_weights {
-    KILN_NETWORK_FILLED,
-    KILN_NETWORK_OUTLINE /* all zero and never touched: for counting, costs no memory */
-} kiln_network_weights;
+typedef enum kiln_zoo_weights {
+    KILN_ZOO_FILLED,
+    KILN_ZOO_OUTLINE /* all zero and never touched: for counting, costs no memory */
+} kiln_zoo_weights;
 
-/* The graph as kiln imports it from what kiln_network_write would write. */
-kiln_status kiln_network_import(kiln_arena *a, const kiln_network *network,
-                                uint64_t seed, kiln_network_weights weights,
-                                kiln_graph **out, kiln_err *err);
+/* The graph as kiln imports it from what kiln_zoo_write would write. */
+kiln_status kiln_zoo_import(kiln_arena *a, const kiln_zoo_network *network,
+                            uint64_t seed, kiln_zoo_weights weights, kiln_graph **out,
+                            kiln_err *err);
 
 /* Counted on an imported graph before any pass. */
-typedef struct kiln_network_facts {
-    int64_t n_params; /* as in kiln_network */
+typedef struct kiln_zoo_facts {
+    int64_t n_params; /* as in kiln_zoo_network */
     int64_t muladds;
     int64_t constant_bytes; /* all that the graph uses */
-} kiln_network_facts;
-void kiln_network_count(kiln_arena *scratch, const kiln_graph *g,
-                        kiln_network_facts *out);
+} kiln_zoo_facts;
+void kiln_zoo_count(kiln_arena *scratch, const kiln_graph *g, kiln_zoo_facts *out);
 
 #endif

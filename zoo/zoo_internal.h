@@ -9,7 +9,7 @@
 
 enum { KILN_ZOO_IR_VERSION = 8, KILN_ZOO_OPSET = 17 };
 
-struct kiln_net {
+struct kiln_zoo_net {
     kiln_onnx_writer w;
     kiln_arena *arena; /* borrowed */
     kiln_rng seeds;    /* each weight takes a seed of its own from here */
@@ -17,60 +17,69 @@ struct kiln_net {
 };
 
 /* A value of batch 1: [1,c,h,w], or [1,c] when flat. */
-typedef struct kiln_net_value {
+typedef struct kiln_zoo_net_value {
     const char *name;
     int64_t c, h, w;
     bool is_flat;
-} kiln_net_value;
+} kiln_zoo_net_value;
 
 /* What a weight's variance times its fan-in must be so that the next activation has the
  * second moment of this one: 2 when a ReLU drops half of it (He et al., Delving deep
  * into rectifiers, ICCV 2015, section 2.2), 1 when nothing does (Glorot and Bengio,
  * 2010). */
-typedef enum kiln_net_gain { KILN_GAIN_LINEAR = 1, KILN_GAIN_RELU = 2 } kiln_net_gain;
+typedef enum kiln_zoo_net_gain {
+    KILN_GAIN_LINEAR = 1,
+    KILN_GAIN_RELU = 2
+} kiln_zoo_net_gain;
 
-typedef struct kiln_net_conv_spec {
+typedef struct kiln_zoo_net_conv_spec {
     int64_t c_out, kernel, stride, pad;
     int64_t groups; /* 0: one */
     bool has_bias;
-    kiln_net_gain gain;
-} kiln_net_conv_spec;
+    kiln_zoo_net_gain gain;
+} kiln_zoo_net_conv_spec;
 
-kiln_net_value kiln_net_input(kiln_net *net, const char *name, int64_t c, int64_t h,
-                              int64_t w);
-void kiln_net_output(kiln_net *net, kiln_net_value x);
+kiln_zoo_net_value kiln_zoo_net_input(kiln_zoo_net *net, const char *name, int64_t c,
+                                      int64_t h, int64_t w);
+void kiln_zoo_net_output(kiln_zoo_net *net, kiln_zoo_net_value x);
 
-kiln_net_value kiln_net_conv(kiln_net *net, kiln_net_value x, const char *name,
-                             const kiln_net_conv_spec *spec);
+kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                     const char *name,
+                                     const kiln_zoo_net_conv_spec *spec);
 /* Groups and bias are not used. */
-kiln_net_value kiln_net_conv_transpose(kiln_net *net, kiln_net_value x,
-                                       const char *name,
-                                       const kiln_net_conv_spec *spec);
+kiln_zoo_net_value kiln_zoo_net_conv_transpose(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                               const char *name,
+                                               const kiln_zoo_net_conv_spec *spec);
 /* Statistics near identity; the scale is near `scale`. */
-kiln_net_value kiln_net_batch_norm(kiln_net *net, kiln_net_value x, const char *name,
-                                   double scale);
-kiln_net_value kiln_net_unary(kiln_net *net, kiln_net_value x, const char *op,
-                              const char *name);
-kiln_net_value kiln_net_relu6(kiln_net *net, kiln_net_value x, const char *name);
-kiln_net_value kiln_net_add(kiln_net *net, kiln_net_value x, kiln_net_value y,
-                            const char *name);
-kiln_net_value kiln_net_max_pool(kiln_net *net, kiln_net_value x, const char *name,
-                                 int64_t kernel, int64_t stride, int64_t pad);
-kiln_net_value kiln_net_global_pool(kiln_net *net, kiln_net_value x, const char *name);
-kiln_net_value kiln_net_flatten(kiln_net *net, kiln_net_value x, const char *name);
-kiln_net_value kiln_net_linear(kiln_net *net, kiln_net_value x, const char *name,
-                               int64_t c_out, kiln_net_gain gain);
+kiln_zoo_net_value kiln_zoo_net_batch_norm(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                           const char *name, double scale);
+kiln_zoo_net_value kiln_zoo_net_unary(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      const char *op, const char *name);
+kiln_zoo_net_value kiln_zoo_net_relu6(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      const char *name);
+kiln_zoo_net_value kiln_zoo_net_add(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                    kiln_zoo_net_value y, const char *name);
+kiln_zoo_net_value kiln_zoo_net_max_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                         const char *name, int64_t kernel,
+                                         int64_t stride, int64_t pad);
+kiln_zoo_net_value kiln_zoo_net_global_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                            const char *name);
+kiln_zoo_net_value kiln_zoo_net_flatten(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                        const char *name);
+kiln_zoo_net_value kiln_zoo_net_linear(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                       const char *name, int64_t c_out,
+                                       kiln_zoo_net_gain gain);
 
 /* One weight, uniform around `mean` within `reach`. */
-void kiln_net_weight(kiln_net *net, const char *name, const char *shape, double mean,
-                     double reach);
+void kiln_zoo_net_weight(kiln_zoo_net *net, const char *name, const char *shape,
+                         double mean, double reach);
 /* The reach of a uniform distribution around 0 whose variance is gain / fan_in. */
-double kiln_net_reach(kiln_net_gain gain, int64_t fan_in);
+double kiln_zoo_net_reach(kiln_zoo_net_gain gain, int64_t fan_in);
 /* "a" and "b" give "a.b"; an empty prefix gives "b". */
-const char *kiln_net_join(kiln_net *net, const char *prefix, const char *name);
+const char *kiln_zoo_net_join(kiln_zoo_net *net, const char *prefix, const char *name);
 
-#define KILN_NETWORK(name) extern const kiln_network kiln_network_##name;
+#define KILN_ZOO(name) extern const kiln_zoo_network kiln_zoo_##name;
 #include "zoo/networks.def"
-#undef KILN_NETWORK
+#undef KILN_ZOO
 
 #endif

@@ -7,13 +7,12 @@
 #include "zoo/onnx_write.h"
 #include "zoo/zoo.h"
 
-static kiln_graph *import(kiln_arena *a, const char *name,
-                          kiln_network_weights weights) {
+static kiln_graph *import(kiln_arena *a, const char *name, kiln_zoo_weights weights) {
     kiln_err err = {0};
-    const kiln_network *network = NULL;
+    const kiln_zoo_network *network = NULL;
     kiln_graph *g = NULL;
-    kiln_assert_status_ok(kiln_network_find(name, &network, &err), &err);
-    kiln_assert_status_ok(kiln_network_import(a, network, 1, weights, &g, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_find(name, &network, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_import(a, network, 1, weights, &g, &err), &err);
     return g;
 }
 
@@ -38,10 +37,10 @@ static void counts_are_as_published(void **state) {
     const count_row *r = *state;
     kiln_arena a = {0};
     kiln_err err = {0};
-    const kiln_network *network = NULL;
-    kiln_network_facts facts;
-    kiln_assert_status_ok(kiln_network_find(r->name, &network, &err), &err);
-    kiln_network_count(&a, import(&a, r->name, KILN_NETWORK_OUTLINE), &facts);
+    const kiln_zoo_network *network = NULL;
+    kiln_zoo_facts facts;
+    kiln_assert_status_ok(kiln_zoo_find(r->name, &network, &err), &err);
+    kiln_zoo_count(&a, import(&a, r->name, KILN_ZOO_OUTLINE), &facts);
     assert_int_equal(facts.n_params, r->n_params);
     assert_true(fabs((double)facts.muladds - r->muladds) <= 0.5 * r->unit);
     assert_int_equal(facts.n_params, network->n_params);
@@ -57,16 +56,16 @@ static void every_network_is_counted_here(void **state) {
     (void)state;
     const size_t n_rows = sizeof count_rows / sizeof count_rows[0];
     for (size_t i = 0; i < n_rows; i++)
-        assert_string_equal(kiln_network_at((int)i)->name, count_rows[i].name);
-    assert_null(kiln_network_at((int)n_rows));
-    assert_null(kiln_network_at(-1));
+        assert_string_equal(kiln_zoo_at((int)i)->name, count_rows[i].name);
+    assert_null(kiln_zoo_at((int)n_rows));
+    assert_null(kiln_zoo_at(-1));
 }
 
 static void refuses_an_unknown_network(void **state) {
     (void)state;
     kiln_err err = {0};
-    const kiln_network *network = NULL;
-    kiln_assert_fails(kiln_network_find("alexnet", &network, &err), KILN_ERR_ARG, &err,
+    const kiln_zoo_network *network = NULL;
+    kiln_assert_fails(kiln_zoo_find("alexnet", &network, &err), KILN_ERR_ARG, &err,
                       "the zoo has no network 'alexnet'; it has: resnet18 resnet50 ");
     assert_null(network);
 }
@@ -114,7 +113,7 @@ static void values_stay_of_order_one(void **state) {
     const value_row *r = *state;
     kiln_arena a = {0};
     kiln_err err = {0};
-    kiln_graph *g = import(&a, r->network, KILN_NETWORK_FILLED);
+    kiln_graph *g = import(&a, r->network, KILN_ZOO_FILLED);
     for (size_t i = 0; i < g->nodes.n; i++)
         kiln_graph_add_output(g, g->nodes.v[i]->out[0], g->nodes.v[i]->name);
     kiln_tensor *in = kiln_array(&a, kiln_tensor, g->inputs.n);
@@ -139,10 +138,10 @@ static void values_stay_of_order_one(void **state) {
 
 static const char *write(const char *file, const char *name, uint64_t seed) {
     kiln_err err = {0};
-    const kiln_network *network = NULL;
+    const kiln_zoo_network *network = NULL;
     const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), file);
-    kiln_assert_status_ok(kiln_network_find(name, &network, &err), &err);
-    kiln_assert_status_ok(kiln_network_write(network, seed, path, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_find(name, &network, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_write(network, seed, path, &err), &err);
     return path;
 }
 
@@ -171,7 +170,7 @@ static void file_holds_what_import_makes(void **state) {
     (void)state;
     kiln_arena a = {0};
     kiln_err err = {0};
-    kiln_graph *want = import(&a, "dcgan", KILN_NETWORK_FILLED), *got = NULL;
+    kiln_graph *want = import(&a, "dcgan", KILN_ZOO_FILLED), *got = NULL;
     kiln_import_report report = {0};
     kiln_assert_status_ok(
         kiln_import(&a, write("d.onnx", "dcgan", 1), NULL, &got, &report, &err), &err);
@@ -192,8 +191,8 @@ static void refuses_a_folder_that_is_not_there(void **state) {
     (void)state;
     kiln_err err = {0};
     const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "no/x.onnx");
-    kiln_assert_fails(kiln_network_write(kiln_network_at(0), 1, path, &err),
-                      KILN_ERR_IO, &err, "while writing the network 'resnet18'");
+    kiln_assert_fails(kiln_zoo_write(kiln_zoo_at(0), 1, path, &err), KILN_ERR_IO, &err,
+                      "while writing the network 'resnet18'");
 }
 
 static void refuses_a_file_that_protobuf_cannot_hold(void **state) {

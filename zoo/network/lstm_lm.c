@@ -5,7 +5,7 @@
 
 enum { STEPS = 35, WORDS = 10000, UNITS = 650, N_LAYERS = 2 };
 
-static void put_i64(kiln_net *net, const char *name, int64_t v) {
+static void put_i64(kiln_zoo_net *net, const char *name, int64_t v) {
     kiln_onnx_put_initializer(
         &net->w,
         kiln_onnx_raw_tensor(net->arena, name, KILN_ONNX_INT64, "1", &v, sizeof v));
@@ -13,16 +13,16 @@ static void put_i64(kiln_net *net, const char *name, int64_t v) {
 
 /* One layer from `x` [35,1,650]; states are h.<i> and c.<i>, results hn.<i> and cn.<i>.
  */
-static const char *layer(kiln_net *net, const char *x, int i) {
+static const char *layer(kiln_zoo_net *net, const char *x, int i) {
     kiln_arena *const a = net->arena;
-    const double reach = kiln_net_reach(KILN_GAIN_LINEAR, (int64_t)2 * UNITS);
+    const double reach = kiln_zoo_net_reach(KILN_GAIN_LINEAR, (int64_t)2 * UNITS);
     const char *const name = kiln_format(a, "rnn.%d", i);
-    kiln_net_weight(net, kiln_format(a, "%s.weight_ih", name),
-                    kiln_format(a, "1,%d,%d", 4 * UNITS, UNITS), 0.0, reach);
-    kiln_net_weight(net, kiln_format(a, "%s.weight_hh", name),
-                    kiln_format(a, "1,%d,%d", 4 * UNITS, UNITS), 0.0, reach);
-    kiln_net_weight(net, kiln_format(a, "%s.bias", name),
-                    kiln_format(a, "1,%d", 8 * UNITS), 0.0, reach);
+    kiln_zoo_net_weight(net, kiln_format(a, "%s.weight_ih", name),
+                        kiln_format(a, "1,%d,%d", 4 * UNITS, UNITS), 0.0, reach);
+    kiln_zoo_net_weight(net, kiln_format(a, "%s.weight_hh", name),
+                        kiln_format(a, "1,%d,%d", 4 * UNITS, UNITS), 0.0, reach);
+    kiln_zoo_net_weight(net, kiln_format(a, "%s.bias", name),
+                        kiln_format(a, "1,%d", 8 * UNITS), 0.0, reach);
     kiln_onnx_put_node(&net->w, "LSTM", name,
                        kiln_format(a, "%s,%s.weight_ih,%s.weight_hh,%s.bias,,h.%d,c.%d",
                                    x, name, name, name, i, i),
@@ -33,7 +33,7 @@ static const char *layer(kiln_net *net, const char *x, int i) {
     return y;
 }
 
-static void build(kiln_net *net) {
+static void build(kiln_zoo_net *net) {
     kiln_onnx_writer *const w = &net->w;
     kiln_arena *const a = net->arena;
     const char *const state = kiln_format(a, "%d,1,%d", N_LAYERS, UNITS);
@@ -41,8 +41,8 @@ static void build(kiln_net *net) {
     kiln_onnx_put_input(w, "h0", KILN_ONNX_FLOAT, state);
     kiln_onnx_put_input(w, "c0", KILN_ONNX_FLOAT, state);
     put_i64(net, "directions", 1); /* the axis of an LSTM's output that holds one */
-    kiln_net_weight(net, "encoder.weight", kiln_format(a, "%d,%d", WORDS, UNITS), 0.0,
-                    kiln_net_reach(KILN_GAIN_LINEAR, 1));
+    kiln_zoo_net_weight(net, "encoder.weight", kiln_format(a, "%d,%d", WORDS, UNITS),
+                        0.0, kiln_zoo_net_reach(KILN_GAIN_LINEAR, 1));
     kiln_onnx_put_node(w, "Gather", "encoder", "encoder.weight,tokens", "encoder");
     kiln_onnx_put_attr_int(w, "axis", 0);
     kiln_onnx_put_node(w, "Split", "split_h", "h0", "h.0,h.1");
@@ -52,9 +52,9 @@ static void build(kiln_net *net) {
     const char *x = "encoder";
     for (int i = 0; i < N_LAYERS; i++)
         x = layer(net, x, i);
-    kiln_net_weight(net, "decoder.weight", kiln_format(a, "%d,%d", UNITS, WORDS), 0.0,
-                    kiln_net_reach(KILN_GAIN_LINEAR, UNITS));
-    kiln_net_weight(net, "decoder.bias", kiln_format(a, "%d", WORDS), 0.0, 0.05);
+    kiln_zoo_net_weight(net, "decoder.weight", kiln_format(a, "%d,%d", UNITS, WORDS),
+                        0.0, kiln_zoo_net_reach(KILN_GAIN_LINEAR, UNITS));
+    kiln_zoo_net_weight(net, "decoder.bias", kiln_format(a, "%d", WORDS), 0.0, 0.05);
     kiln_onnx_put_node(w, "MatMul", "decoder", kiln_format(a, "%s,decoder.weight", x),
                        "decoder");
     kiln_onnx_put_node(w, "Add", "logits", "decoder,decoder.bias", "logits");
@@ -68,7 +68,7 @@ static void build(kiln_net *net) {
     kiln_onnx_put_output(w, "cn", KILN_ONNX_FLOAT, state);
 }
 
-const kiln_network kiln_network_lstm_lm = {
+const kiln_zoo_network kiln_zoo_lstm_lm = {
     .name = "lstm_lm",
     .doc = "language model, two LSTM layers of 650, 35 steps, 10000 words",
     .source = "Zaremba et al., 2014, medium; counts follow from its text",
