@@ -3,7 +3,6 @@
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char graph_text[] =
@@ -80,8 +79,8 @@ static void changed_bytes_do_no_harm(void **state) {
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
     int refused = 0;
-    char *bytes = malloc(network.plan.n); /* ends where the plan ends */
-    assert_non_null(bytes);
+    /* Ends where the plan ends: what an arena has not given out is poisoned. */
+    char *bytes = kiln_arena_alloc(kiln_test_arena(), network.plan.n);
     for (int i = 0; i < 20000; i++) {
         memcpy(bytes, network.plan.p, network.plan.n);
         for (int k = (int)kiln_rng_range(&rng, 1, 3); k > 0; k--)
@@ -89,7 +88,6 @@ static void changed_bytes_do_no_harm(void **state) {
                 (char)kiln_rng_range(&rng, 0, 255);
         refused += kiln_plan_check(bytes, network.plan.n, &plan, error) != 0;
     }
-    free(bytes);
     assert_true(refused > 5000);
 }
 
@@ -100,17 +98,23 @@ typedef struct counting {
     int n, fail_at, live;
 } counting;
 
+/* 64-byte aligned, in the test's arena. */
+static void *aligned(size_t bytes) {
+    char *p = kiln_arena_alloc(kiln_test_arena(), bytes + 64);
+    return p + (64 - (uintptr_t)p % 64) % 64;
+}
+
 static void *count_alloc(void *user, size_t bytes) {
     counting *c = user;
     if (c->n++ == c->fail_at)
         return NULL;
     c->live++;
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+    return aligned(bytes);
 }
 
 static void count_release(void *user, void *block) {
     ((counting *)user)->live--;
-    free(block);
+    (void)block; /* the arena's */
 }
 
 static kiln_kernel_fn *no_kernel(void *user, const char *symbol) {
@@ -191,16 +195,13 @@ static void kernels_that_fail_are_named(void **state) {
     assert_int_equal(kiln_session_set_input(s, 7, x), -1);
     assert_int_equal(kiln_session_run(s), -1);
     assert_non_null(strstr(kiln_session_error(s), "an input was never set"));
-    float *w = aligned_alloc(64, 128);
-    assert_non_null(w);
-    memset(w, 0, 128);
+    const float *w = aligned(128);
     assert_int_equal(kiln_session_set_input(s, 0, x), 0);
     assert_int_equal(kiln_session_bind_input(s, 1, w), 0);
     assert_int_equal(kiln_session_run(s), -1);
     assert_non_null(strstr(kiln_session_error(s), "failed with code 3"));
     kiln_session_close(s);
     kiln_model_close(m);
-    free(w);
 }
 
 /* ---- sessions
@@ -233,7 +234,7 @@ static void sessions_share_a_model(void **state) {
         }
         kiln_assert_status_ok(kiln_ref_run(a, graph, in[k], 2, want[k], &err), &err);
     }
-    float *own = aligned_alloc(64, 64);
+    float *own = aligned(64);
     assert_int_equal(kiln_session_bind_output(s[1], 0, own), 0);
     for (int k = 0; k < 2; k++)
         assert_int_equal(kiln_session_run(s[k]), 0);
@@ -250,7 +251,6 @@ static void sessions_share_a_model(void **state) {
     kiln_session_close(s[0]);
     kiln_session_close(s[1]);
     kiln_model_close(m);
-    free(own);
 }
 
 int main(void) {
