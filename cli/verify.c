@@ -132,10 +132,12 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                          "(--reference) or compiled (--profile native)");
     kiln_profile profile;
     kiln_runner runner = {kiln_network_run, &profile};
-    if (name != NULL)
+    if (name != NULL) {
         KILN_TRY(kiln_profile_find(args->arena, name, &profile, err));
-    else
+        KILN_TRY(kiln_runs_here(&profile, err)); /* once, not for each test */
+    } else {
         runner = kiln_runner_reference;
+    }
     kiln_checks checks = {0};
     KILN_TRY(conformance ? run_conformance(args, &runner, &checks, err)
                          : run_golden(args, &runner, &checks, err));

@@ -4,9 +4,6 @@
 
 #include "pipeline/kernels/kernels.h"
 
-/* KILN_ERR_UNSUPPORTED says what the machine lacks. */
-kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
-
 /* The function of an object, callable until the arena is reset. */
 kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
                              kiln_kernel_fn **out, kiln_err *err);

@@ -144,6 +144,7 @@ static void close_code(void *code) { kiln_code_close(code); }
 
 kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n, kiln_model **out,
                               kiln_err *err) {
+    KILN_TRY(kiln_runs_here(n->profile, err));
     opened *o = kiln_new(a, opened);
     char text[KILN_ERROR_TEXT] = "";
     *o = (opened){n, kiln_array(a, kiln_kernel_fn *, n->kernel.n)};

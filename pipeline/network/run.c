@@ -40,6 +40,7 @@ kiln_status kiln_network_run(void *profile, kiln_arena *a, const kiln_graph *g,
                              kiln_err *err) {
     KILN_ASSERT(n_in == g->inputs.n, "%zu inputs for a graph of %zu", n_in,
                 g->inputs.n);
+    KILN_TRY(kiln_runs_here(profile, err));
     kiln_arena code;
     kiln_arena_init(&code);
     const kiln_status st = compile_and_run(&code, profile, a, g, in, out, err);

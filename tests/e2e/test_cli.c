@@ -1,10 +1,16 @@
 /* The kiln program from outside: exit codes, messages, JSON. KILN names the program. */
+#include "compiler/target/target.h"
 #include "tests/support/cli_run.h"
 
 #include <stdlib.h>
 
 #define DEMO "demo/samplenet/samplenet.onnx"
 #define GOLDEN "demo/samplenet/golden"
+#if defined(__aarch64__)
+#define OTHER_PROCESSOR "x86-avx2"
+#else
+#define OTHER_PROCESSOR "aarch64"
+#endif
 
 static kiln_test_cli_row rows[] = {
     {"says_how_to_use_it_when_called_without_a_verb",
@@ -128,6 +134,21 @@ static kiln_test_cli_row rows[] = {
      1,
      "elements differ",
      NULL},
+    {"refuses_a_profile_of_another_processor",
+     {"verify", DEMO, "--golden", GOLDEN, "--profile", OTHER_PROCESSOR},
+     3,
+     NULL,
+     "profile '" OTHER_PROCESSOR "' does not run on this machine"},
+    {"refuses_a_profile_with_more_than_this_processor_has",
+     {"verify", DEMO, "--golden", GOLDEN, "--profile", "@greedy.json"},
+     3,
+     NULL,
+     "profile 'greedy' does not run on this machine: 'greedy' needs "},
+    {"refuses_it_before_the_first_conformance_test",
+     {"verify", "--onnx-tests", "no/such/folder", "--profile", "@greedy.json"},
+     3,
+     NULL,
+     "profile 'greedy' does not run on this machine"},
     {"asks_for_one_thing_to_verify",
      {"verify", DEMO, "--reference"},
      2,
@@ -173,6 +194,19 @@ static void make_wrong_golden(kiln_arena *a, const char *dir) {
     }
 }
 
+/* This machine with the integer dot products of two processors: none has both. */
+static void make_greedy_profile(kiln_arena *a, const char *path) {
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_buf json;
+    assert_int_equal(kiln_profile_detect(a, &p, &err), KILN_OK);
+    p.name = "greedy";
+    p.has_vnni = p.has_dotprod = true;
+    kiln_buf_init(&json, a);
+    kiln_profile_json(&json, &p);
+    assert_int_equal(kiln_file_write(path, json.p, json.n, &err), KILN_OK);
+}
+
 static fixture shared;
 
 static int prepare(void **state) {
@@ -183,6 +217,7 @@ static int prepare(void **state) {
     f->dir = kiln_format(&f->arena, "%s/kiln-e2e-%lld", base != NULL ? base : "/tmp",
                          (long long)kiln_now_ns());
     make_wrong_golden(&f->arena, kiln_path_join(&f->arena, f->dir, "wrong"));
+    make_greedy_profile(&f->arena, kiln_path_join(&f->arena, f->dir, "greedy.json"));
     return 0;
 }
 
