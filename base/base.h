@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/half.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/lexer.h"
 #include "base/log.h"

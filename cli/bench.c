@@ -92,19 +92,21 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));
+    kiln_interrupt_catch();
     KILN_TRY(kiln_bench_run(args->arena, &lines, &profile, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);
     kiln_buf_init(&text, args->arena);
     kiln_bench_json(&json, &bench);
     kiln_bench_text(&text, &bench);
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
-    if (path != NULL)
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
-    if (path == NULL || strcmp(path, "-") != 0)
-        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
     /* Nothing measured is no success either. */
     *exit_code = bench.n_wrong > 0 || bench.n_refused > 0 ? KILN_EXIT_CHECK : 0;
+    if (bench.is_interrupted && *exit_code == 0)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "interrupted after %zu operators; the same command measures "
+                         "again, --filter chooses some",
+                         bench.row.n);
     return KILN_OK;
 }
 

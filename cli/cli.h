@@ -83,5 +83,9 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
 /* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
  */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
+/* A verb's result: `json` to the file that --json names (may be NULL: none), `text` to
+ * stdout unless --json has it. */
+kiln_status kiln_cli_report(const char *json_path, const kiln_buf *json,
+                            const kiln_buf *text, kiln_err *err);
 
 #endif

@@ -175,14 +175,10 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         if (x->remedy != NULL)
             kiln_buf_printf(&text, "      %s\n", x->remedy);
     }
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
     kiln_buf json;
     kiln_buf_init(&json, args->arena);
     write_json(&f, good, &json);
-    if (path != NULL)
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
-    if (path == NULL || strcmp(path, "-") != 0)
-        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
     *exit_code = good ? KILN_EXIT_OK : KILN_EXIT_ENVIRONMENT;
     return KILN_OK;
 }

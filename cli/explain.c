@@ -105,11 +105,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                           &is_wrong, err));
     kiln_json_end_object(&w);
     kiln_buf_puts(&json, "\n");
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
-    if (path != NULL)
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
-    if (path == NULL || strcmp(path, "-") != 0)
-        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
     *exit_code = is_wrong ? KILN_EXIT_CHECK : KILN_EXIT_OK;
     return KILN_OK;
 }

@@ -1,9 +1,6 @@
-/* --shape and --bind: what the user says about a model's inputs. Output to stdout or a
- * file. */
+/* --shape and --bind: what the user says about a model's inputs. */
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Names may hold colons ("input:0"), so the last separator counts. */
@@ -123,14 +120,5 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
                                         err));
     *out = (kiln_import_options){
         .shapes = shapes, .n_shapes = n_shapes, .values = values, .n_values = n_values};
-    return KILN_OK;
-}
-
-kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err) {
-    if (path != NULL && strcmp(path, "-") != 0)
-        return kiln_file_write(path, text.p, text.n, err);
-    if (fwrite(text.p, 1, text.n, stdout) != text.n || fflush(stdout) != 0)
-        return kiln_fail(err, KILN_ERR_IO, "writing to standard output: %s",
-                         strerror(errno));
     return KILN_OK;
 }

@@ -228,20 +228,14 @@ static kiln_status optimize(const kiln_cli_args *args, kiln_graph *g, kiln_buf *
 
 static kiln_status print(const kiln_cli_args *args, const findings *f, kiln_buf *text,
                          kiln_err *err) {
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
-    if (path != NULL) {
-        kiln_buf json;
-        kiln_buf_init(&json, args->arena);
-        write_json(f, &json);
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
-        if (strcmp(path, "-") == 0)
-            return KILN_OK;
-    }
+    kiln_buf json;
+    kiln_buf_init(&json, args->arena);
+    write_json(f, &json);
     write_text(f, text);
     if (f->graph != NULL && kiln_args_has(args, OPT_GRAPH))
         kiln_graph_print(text, f->graph,
                          kiln_args_has(args, OPT_DATA) ? NULL : &for_people);
-    return kiln_cli_output(NULL, kiln_buf_str(text), err);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, text, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {

@@ -73,22 +73,15 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
 
 static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
                          bool passed_too, kiln_err *err) {
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
-    if (path != NULL) {
-        kiln_buf json;
-        kiln_buf_init(&json, args->arena);
-        kiln_checks_json(&json, c);
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&json), err));
-        if (strcmp(path, "-") == 0)
-            return KILN_OK;
-    }
-    kiln_buf text;
+    kiln_buf json, text;
+    kiln_buf_init(&json, args->arena);
     kiln_buf_init(&text, args->arena);
+    kiln_checks_json(&json, c);
     if (!kiln_args_has(args, OPT_QUIET))
         add_lines(&text, c, passed_too);
     kiln_buf_printf(&text, "%zu passed, %zu failed, %zu unsupported\n", c->n_passed,
                     c->n_failed, c->n_unsupported);
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
 }
 
 static kiln_status run_conformance(const kiln_cli_args *args, const kiln_runner *runner,

@@ -18,16 +18,6 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
-static kiln_status print(const kiln_cli_args *args, const kiln_buf *text,
-                         const kiln_buf *json, kiln_err *err) {
-    const char *path = kiln_args_get(args, OPT_JSON, NULL);
-    if (path != NULL)
-        KILN_TRY(kiln_cli_output(path, kiln_buf_str(json), err));
-    if (path == NULL || strcmp(path, "-") != 0)
-        KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(text), err));
-    return KILN_OK;
-}
-
 static kiln_status refuse(const kiln_cli_args *args, const char *action, int option,
                           kiln_err *err) {
     if (!kiln_args_has(args, option))
@@ -59,7 +49,7 @@ static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
     }
     kiln_json_end_array(&w);
     kiln_buf_puts(&json, "\n");
-    return print(args, &text, &json, err);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
 }
 
 /* What show says about values: the graph's inputs or outputs. */
@@ -112,7 +102,7 @@ static kiln_status show(const kiln_cli_args *args, const kiln_zoo_network *n,
     kiln_buf_printf(&text, "%-16s %" PRId64 " (%" PRId64 " bytes of constants)\n",
                     "parameters", facts.n_params, facts.constant_bytes);
     kiln_buf_printf(&text, "%-16s %" PRId64 "\n", "multiply-adds", facts.muladds);
-    return print(args, &text, &json, err);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
 }
 
 static kiln_status make(const kiln_cli_args *args, const kiln_zoo_network *n,

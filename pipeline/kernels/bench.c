@@ -84,6 +84,8 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         const kiln_op_line *line = &lines->list.v[i];
         if (!is_wanted(o, line))
             continue;
+        if (kiln_interrupted())
+            break;
         if (o->progress != NULL)
             o->progress(o->user, line->name, b.row.n, total);
         kiln_arena scratch = {0};
@@ -99,6 +101,7 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         kiln_vec_push(a, &b.row, row);
     }
     memcpy(b.level_gbs, meter.level_gbs, sizeof b.level_gbs);
+    b.is_interrupted = kiln_interrupted();
     count(&b);
     *out = b;
     return KILN_OK;

@@ -246,7 +246,8 @@ typedef struct kiln_bench {
     int threads;
     KILN_VEC(kiln_bench_row) row;
     size_t n_wrong, n_refused;
-    double mean_share; /* geometric, of what was measured; 0: nothing was */
+    double mean_share;   /* geometric, of what was measured; 0: nothing was */
+    bool is_interrupted; /* not all lines were measured */
 } kiln_bench;
 
 typedef struct kiln_bench_options {
@@ -261,7 +262,8 @@ typedef struct kiln_bench_options {
 
 /* Measures each line. What cannot be made is a row with a refusal; a wrong output is a
  * row with a verdict; wrong usage (KILN_ERR_ARG: a configuration that the template
- * refuses) fails the call, as does a filter that leaves nothing. */
+ * refuses) fails the call, as does a filter that leaves nothing. An interrupt
+ * (kiln_interrupted) ends measuring; what was measured stays. */
 kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
                            const kiln_profile *p, const kiln_bench_options *o,
                            kiln_bench *out, kiln_err *err);

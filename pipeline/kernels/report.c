@@ -39,8 +39,9 @@ void kiln_bench_text(kiln_buf *out, const kiln_bench *b) {
         put_row(out, &b->row.v[i]);
     if (b->mean_share > 0)
         kiln_buf_printf(out, "\ngeometric mean %.1f%% of peak", 100 * b->mean_share);
-    kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused\n",
-                    b->row.n - b->n_refused, b->n_wrong, b->n_refused);
+    kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused%s\n",
+                    b->row.n - b->n_refused, b->n_wrong, b->n_refused,
+                    b->is_interrupted ? ", interrupted" : "");
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -138,6 +139,7 @@ void kiln_bench_json(kiln_buf *out, const kiln_bench *b) {
     kiln_json_member_i64(&w, "wrong", (int64_t)b->n_wrong);
     kiln_json_member_i64(&w, "refused", (int64_t)b->n_refused);
     kiln_json_member_f64(&w, "mean_peak_share", b->mean_share);
+    kiln_json_member_bool(&w, "interrupted", b->is_interrupted);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
 }

@@ -128,7 +128,8 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
     size_t n = 0, n_disturbed = 0;
     KILN_TRY(warm_up(c, &runs, err));
     const int64_t end = kiln_now_ns() + (int64_t)(seconds * 1e9);
-    while (n < MAX_SLICES && (n < MIN_SLICES || kiln_now_ns() < end)) {
+    while (n < MAX_SLICES &&
+           (n < MIN_SLICES || (kiln_now_ns() < end && !kiln_interrupted()))) {
         double ns;
         const kiln_peak peak = kiln_meter_slice(m);
         KILN_TRY(run_slice(c, runs, &ns, &s[n].disturbed, err));

@@ -238,9 +238,39 @@ static void check_program(void **state) {
     kiln_test_cli_check(&shared.arena, shared.dir, *state);
 }
 
+/* What was measured before Ctrl-C is there, in the text and in the JSON; not all of it
+ * was, so the end is no success. */
+static void keeps_what_it_measured(void **state) {
+    (void)state;
+    kiln_arena *a = &shared.arena;
+    kiln_err err = {0};
+    kiln_process_result r;
+    const kiln_json *doc = NULL;
+    const char *json = kiln_path_join(a, shared.dir, "interrupted.json");
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    const char *const argv[] = {"timeout", "--preserve-status",
+                                "-s",      "INT",
+                                "6",       getenv("KILN"),
+                                "bench",   "--ops",
+                                "gemm",    "--seconds",
+                                "60",      "--json",
+                                json,      NULL};
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
+    assert_int_equal(r.end, KILN_PROCESS_EXITED);
+    assert_int_equal(r.code, 4);
+    assert_non_null(strstr(r.out.p, " 0 wrong, 0 refused, interrupted"));
+    assert_non_null(strstr(r.err.p, "error: interrupted after "));
+    kiln_assert_status_ok(kiln_json_read(a, json, &doc, &err), &err);
+    assert_true(kiln_json_bool(kiln_json_get(doc, "interrupted"), false));
+}
+
 int main(void) {
     enum { N_ROWS = sizeof rows / sizeof rows[0] };
-    static struct CMUnitTest tests[N_ROWS];
+    static struct CMUnitTest tests[N_ROWS + 1];
+    tests[N_ROWS] = (struct CMUnitTest){"bench_keeps_what_it_measured_when_interrupted",
+                                        keeps_what_it_measured, NULL, NULL, NULL};
     for (size_t i = 0; i < N_ROWS; i++)
         tests[i] =
             (struct CMUnitTest){rows[i].name, check_program, NULL, NULL, &rows[i]};
