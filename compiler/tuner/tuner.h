@@ -1,0 +1,292 @@
+/* compiler/tuner: finding fast configurations with few measurements (AutoTVM, NIPS'18;
+ * TVM, OSDI'18, section 5).
+ *
+ *     kiln_tune_task task;           a workload and the template that takes it
+ *     kiln_candidates *c;            its configurations as features of loop programs
+ *     kiln_cost_model model;         learned: features to a score
+ *     kiln_search *s;                which configurations to measure next
+ *     kiln_task_scheduler sched;     which task to spend the next trials on
+ *
+ * Pure algorithms: no files, clocks, processes or databases. Whoever measures drives:
+ *
+ *     while ((task = kiln_task_scheduler_next(sched, now)) >= 0) {
+ *         kiln_search_next(search[task], 32, index, &n, err);
+ *         ... build and time them, kiln_search_report(search[task], &trial, err) ...
+ *         kiln_task_scheduler_report(sched, task, n, best_ns, n == 0);
+ *     }
+ *
+ * The same calls with the same seed give the same answers. Nothing here may be used by
+ * two threads at a time.
+ */
+#ifndef KILN_COMPILER_TUNER_TUNER_H
+#define KILN_COMPILER_TUNER_TUNER_H
+
+#include "compiler/schedule/template.h"
+
+/* ---- tasks ----------------------------------------------------------------------- */
+
+typedef struct kiln_tune_task {
+    const kiln_workload *work; /* borrowed, as is all below */
+    const kiln_profile *profile;
+    const kiln_template *tmpl;
+    kiln_space space; /* in the arena it was made with */
+} kiln_tune_task;
+
+/* tmpl NULL: the first that fits. KILN_ERR_UNSUPPORTED where none does; what the
+ * template says of the space. */
+kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
+                                const kiln_profile *p, const kiln_template *tmpl,
+                                kiln_tune_task *out, kiln_err *err);
+
+/* ---- features (docs/features.md) --------------------------------------------------
+ */
+
+/* Another layout or meaning of any feature is another version; models and stored
+ * features of different versions do not mix. */
+enum { KILN_FEATURE_VERSION = 1 };
+
+/* A vector is the relation form, which does not depend on how many loops there are and
+ * carries over to other workloads, and behind it the context of the hot nest's
+ * innermost loops, for models of one workload. */
+size_t kiln_n_relation_features(void);
+size_t kiln_n_features(void); /* both */
+/* "all.work_in_touched[12]": for people and tests. */
+void kiln_feature_name(kiln_buf *out, size_t i);
+/* Features of a program as kiln_lower makes it, before any pass: kiln_n_features()
+ * floats. Deterministic: names, addresses and order of arguments do not matter. */
+void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out);
+
+/* ---- candidates -------------------------------------------------------------------
+ */
+
+/* The configurations of one task as features: applied, lowered and looked at when first
+ * asked for; the latest ones are kept. */
+typedef struct kiln_candidates kiln_candidates;
+kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t);
+/* NULL: the template (or lowering) refuses the configuration. Borrowed until the next
+ * call. */
+const float *kiln_candidates_features(kiln_candidates *c, uint64_t index);
+typedef struct kiln_candidates_stats {
+    uint64_t asked, lowered, refused; /* refused: of those lowered */
+} kiln_candidates_stats;
+kiln_candidates_stats kiln_candidates_count(const kiln_candidates *c);
+
+/* ---- trials -----------------------------------------------------------------------
+ */
+
+/* How a measurement ended. All but the first score as the slowest there is. */
+typedef enum kiln_outcome {
+    KILN_OUTCOME_MEASURED,
+    KILN_OUTCOME_SLOW,    /* stopped early: at least this slow */
+    KILN_OUTCOME_NOBUILD, /* refused by a pass or the code generator, or took too long
+                             there */
+    KILN_OUTCOME_LETHAL,  /* crashed, hung, or passed a limit of memory */
+    KILN_OUTCOME_WRONG,   /* the output was not right */
+    KILN_OUTCOME_LOST     /* the device's fault: says nothing, may be proposed again */
+} kiln_outcome;
+
+typedef struct kiln_trial {
+    uint64_t index; /* of the configuration */
+    kiln_outcome outcome;
+    double cost_ns; /* > 0 where MEASURED or SLOW */
+} kiln_trial;
+
+/* ---- cost models ------------------------------------------------------------------
+ */
+
+/* What a model learns from. Row i is features[i * n_features ...]. */
+typedef struct kiln_samples {
+    size_t n, n_features;
+    const float *features;
+    const float *score;    /* the best cost of its workload over its own: 1 is best, 0
+                              did not run */
+    const uint32_t *group; /* ascending: the workload; only rows of one are compared */
+    const float *base;     /* n margins to start from (transfer); NULL: zeros */
+} kiln_samples;
+
+typedef enum kiln_objective {
+    KILN_OBJECTIVE_RANK, /* pairwise: log(1 + exp(-(f_i - f_j))) where i is faster */
+    KILN_OBJECTIVE_REGRESSION /* squared error of the score */
+} kiln_objective;
+
+typedef struct kiln_cost_model_options {
+    kiln_objective objective;
+    uint64_t seed;
+    int n_trees, max_depth; /* 0: the default */
+    double learning_rate;   /* 0: the default */
+} kiln_cost_model_options;
+
+typedef struct kiln_cost_model kiln_cost_model;
+/* A row of cost_models.def; its file is model/NAME.c. */
+typedef struct kiln_cost_model_kind {
+    const char *name, *doc;
+    /* All but fini may fail with KILN_ERR_LIB. */
+    kiln_status (*fit)(kiln_cost_model *m, const kiln_samples *s, kiln_err *err);
+    kiln_status (*predict)(kiln_cost_model *m, const float *features, size_t n,
+                           float *out, kiln_err *err);
+    kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
+    kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
+    void (*fini)(kiln_cost_model *m);
+} kiln_cost_model_kind;
+
+#define KILN_COST_MODEL(name) extern const kiln_cost_model_kind kiln_cost_model_##name;
+#include "compiler/tuner/cost_models.def"
+#undef KILN_COST_MODEL
+const kiln_cost_model_kind *kiln_cost_model_at(int i); /* NULL past the end */
+const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name);
+
+struct kiln_cost_model {
+    const kiln_cost_model_kind *kind;
+    kiln_cost_model_options options;
+    size_t n_features; /* of the rows it was fitted to; 0: not yet */
+    void *handle;      /* the kind's own; NULL: not fitted */
+};
+
+/* fini accepts a zeroed struct. */
+void kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
+                          const kiln_cost_model_options *o); /* NULL: defaults */
+void kiln_cost_model_fini(kiln_cost_model *m);
+/* Learns from scratch; what it knew before is gone, but stays where this fails.
+ * KILN_ERR_ARG: no rows. */
+kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
+                                kiln_err *err);
+/* out[i]: the larger, the faster; of one workload comparable, without unit. Rows lie
+ * `stride` floats apart; the model reads its n_features of each: a model of the
+ * relation form takes whole vectors. base: as in kiln_samples, added; NULL: zeros. A
+ * model that was not fitted gives the base. */
+kiln_status kiln_cost_model_predict(kiln_cost_model *m, const float *features,
+                                    size_t stride, size_t n, const float *base,
+                                    float *out, kiln_err *err);
+/* Bytes with kind, feature version and a checksum. load: KILN_ERR_PARSE what is not
+ * such, or damaged; KILN_ERR_UNSUPPORTED another feature version or an unknown kind.
+ * `out` must not be initialised. */
+kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
+                                 kiln_err *err);
+kiln_status kiln_cost_model_load(kiln_cost_model *out, const void *bytes, size_t n,
+                                 kiln_err *err);
+
+/* Trials of several workloads as samples: for models that are carried over. Group i is
+ * the i-th call. `relation_only`: rows hold the relation form. */
+typedef struct kiln_sample_set {
+    kiln_arena *arena; /* borrowed */
+    bool relation_only;
+    uint32_t n_groups;
+    KILN_VEC(float) features;
+    KILN_VEC(float) score;
+    KILN_VEC(uint32_t) group;
+} kiln_sample_set;
+void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool relation_only);
+/* What the template refuses today and what was LOST is left out. */
+void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_trial *t,
+                         size_t n);
+kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
+
+/* ---- search -----------------------------------------------------------------------
+ */
+
+typedef struct kiln_search_options {
+    uint64_t seed;
+    double epsilon;   /* part of a batch that is random; 0: the default 0.1 (of those
+                         that learn), negative: none */
+    double diversity; /* weight of new knob values against predicted speed; 0: the
+                         default, negative: none */
+    int n_chains, n_steps;             /* of annealing; 0: the default */
+    const kiln_cost_model_kind *model; /* NULL: xgboost */
+    kiln_cost_model_options model_options;
+    kiln_cost_model *global; /* fitted to the relation form of other workloads; NULL:
+                                none; borrowed */
+    const uint64_t *first;   /* known good ones: proposed before all others; copied */
+    size_t n_first;
+} kiln_search_options;
+
+typedef struct kiln_search kiln_search;
+/* A row of searches.def; its file is search/NAME.c. */
+typedef struct kiln_search_kind {
+    const char *name, *doc;
+    bool learns; /* fits a cost model */
+    kiln_status (*init)(kiln_search *s, kiln_err *err);
+    /* Up to n indexes that were never proposed or reported and that the template takes;
+     * fewer only where the space has no more. */
+    kiln_status (*next)(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                        kiln_err *err);
+} kiln_search_kind;
+
+#define KILN_SEARCH(name) extern const kiln_search_kind kiln_search_##name;
+#include "compiler/tuner/searches.def"
+#undef KILN_SEARCH
+const kiln_search_kind *kiln_search_at(int i); /* NULL past the end */
+const kiln_search_kind *kiln_search_find(kiln_str name);
+
+/* o NULL: defaults. The first proposals are o->first, then the template's guess. Owned
+ * by the arena: models are released with it. The task is borrowed. */
+kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
+                            const kiln_tune_task *t, const kiln_search_options *o,
+                            kiln_search **out, kiln_err *err);
+/* Up to n configurations to measure, none twice; *n_out < n: the space has no more, 0:
+ * nothing is left. */
+kiln_status kiln_search_next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                             kiln_err *err);
+/* What became of a configuration; also one that was not proposed (from a database). The
+ * latest report of an index counts. KILN_ERR_ARG: an index outside the space, a cost
+ * that is not positive and finite. */
+kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *err);
+/* The fastest MEASURED; false: none yet. */
+bool kiln_search_best(const kiln_search *s, kiln_trial *out);
+size_t kiln_search_n_trials(const kiln_search *s); /* reported, LOST ones left out */
+kiln_candidates *kiln_search_candidates(kiln_search *s);
+/* The n configurations that the model likes best of what it has seen annealing, best
+ * first, measured or not; without any trial the global model's choice: a build without
+ * budget. KILN_ERR_ARG: the search does not learn. */
+kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
+                                  size_t *n_out, kiln_err *err);
+
+/* ---- which task is next ------------------------------------------------------------
+ */
+
+/* Trials go where the latency of the whole is expected to fall most: for each task the
+ * larger of its recent slope and of what a task of its age may still gain, times its
+ * weight (Zheng et al., Ansor, OSDI'20, section 6.2). */
+typedef struct kiln_task_weight {
+    double weight;   /* how often the network calls it; 0: never chosen */
+    double start_ns; /* what a call costs without tuning; <= 0: not known */
+    double floor_ns; /* what no kernel goes below (roofline); 0: not known */
+} kiln_task_weight;
+
+typedef struct kiln_task_scheduler_options {
+    uint64_t seed;
+    int64_t max_trials; /* in all; 0: no limit */
+    int64_t time_ns;    /* since the first call of next; 0: no limit */
+    int batch;          /* trials of one turn; 0: 32 */
+    double min_gain;    /* stop where a turn is expected to save less than this part
+                           of the whole latency; 0: 1e-4 */
+    int64_t patience_trials; /* never stop a task for lack of gain before; 0: 64 */
+} kiln_task_scheduler_options;
+
+typedef enum kiln_task_end {
+    KILN_TASKS_RUNNING,
+    KILN_TASKS_TRIALS,   /* all trials were spent */
+    KILN_TASKS_TIME,     /* the time limit has passed */
+    KILN_TASKS_NO_GAIN,  /* nothing more is expected */
+    KILN_TASKS_EXHAUSTED /* every space was searched whole */
+} kiln_task_end;
+const char *kiln_task_end_name(kiln_task_end e);
+
+typedef struct kiln_task_scheduler kiln_task_scheduler;
+kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weight *t,
+                                             int n,
+                                             const kiln_task_scheduler_options *o);
+/* The next task, and how many trials its turn has; -1: it is over, for the reason of
+ * kiln_task_scheduler_end. `now_ns`: any clock that does not go back. */
+int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t now_ns, int *n_trials);
+/* After a turn, or ahead with what a database knows: so many trials more, the best so
+ * far (<= 0: none works), and whether its space is exhausted. */
+void kiln_task_scheduler_report(kiln_task_scheduler *s, int task, int64_t n_trials,
+                                double best_ns, bool is_exhausted);
+kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
+/* Sum of weight times best: the latency if stopped now. Tasks without a best count with
+ * start_ns. */
+double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);
+/* What turns of this task are expected to save, of the whole latency, in ns a trial. */
+double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int task);
+
+#endif
