@@ -1,4 +1,4 @@
-/* Whole graphs through fusion, templates, code, plan and runtime, against the
+/* Whole graphs through passes, fusion, templates, code, plan and runtime, against the
  * reference.
  *
  * Tolerance: f32 arithmetic with sums of at most a few hundred terms of magnitude 1:
@@ -34,6 +34,13 @@ static row rows[] = {
      "%c = conv(%a, %v) {pads=[1,1,1,1], groups=24} %d = conv(%c, %w, %b) "
      "%e = add(%a, %d) %f = relu(%e) output %f }",
      6, 4},
+    {"padding_of_its_own",
+     "graph \"g\" { input %x : f32[1,5,6,7] input %w : f32[20,5,3,3] "
+     "%a = pad(%x) {pads=[0,0,0,1,0,0,1,2]} %b = conv(%a, %w) {strides=[2,2]} "
+     "%c = relu(%b) %d = pad(%c) {pads=[0,0,1,1,0,0,1,1]} "
+     "%e = max_pool(%d) {kernel=[3,3]} %f = pad(%e) {pads=[0,0,0,0,0,0,3,0]} "
+     "%g = avg_pool(%f) {kernel=[2,2]} output %g }",
+     5, 2},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",
@@ -104,8 +111,11 @@ static void check_network(kiln_arena *a, const row *r, bool no_fusion) {
     kiln_tensor in[4], want[8];
     const kiln_network_options o = {.no_fusion = no_fusion};
     const kiln_graph *g = with_weights(a, r->text);
+    kiln_graph *simple = kiln_graph_clone(a, g);
+    kiln_assert_status_ok(kiln_graph_optimize(simple, NULL, &err), &err);
+    kiln_graph_renumber(simple);
     kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
-    kiln_assert_status_ok(kiln_network_compile(a, g, &p, &o, &n, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, simple, &p, &o, &n, &err), &err);
     print_message("%s: %d steps, %d conversions, %zu kernels, %d views, %d in place, "
                   "%lld bytes (bound %lld)\n",
                   r->name, n.n_steps, n.n_conversions, n.kernel.n, n.n_views,

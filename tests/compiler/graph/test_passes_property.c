@@ -2,6 +2,7 @@
 #include "compiler/graph/graph.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "tests/support/kiln_test.h"
 
@@ -170,6 +171,40 @@ static void step_conv_batch_norm(maker *m) {
     keep(m, add(m, &kiln_op_batch_norm, norm, 5, NULL, 0));
 }
 
+/* A pad, or two, and a window that slides over what they made. */
+static void step_pad_window(maker *m) {
+    const kiln_op_def *const pools[] = {&kiln_op_max_pool, &kiln_op_avg_pool,
+                                        &kiln_op_lp_pool};
+    kiln_value *x = any(m);
+    const int64_t n = kiln_type_elems(&x->type);
+    if (n == 0 || n % 2 != 0)
+        return;
+    const int64_t image[] = {1, 1, 2, n / 2}, w_dim[] = {1, 1, 2, 1 + roll(m, 3)};
+    const kiln_attr_arg shape = kiln_arg_ints("shape", image, 4);
+    x = add(m, &kiln_op_reshape, &x, 1, &shape, 1);
+    if (roll(m, 2) == 0)
+        x = add(m, &kiln_op_relu, &x, 1, NULL, 0);
+    for (int64_t i = roll(m, 3); i >= 0; i--) {
+        const int64_t fill = roll(m, 3);
+        kiln_value *in[] = {
+            x, kiln_graph_const_scalar(m->g, "fill", KILN_F32,
+                                       fill == 2 ? -(double)INFINITY : (double)fill)};
+        const int64_t pads[] = {0, 0, roll(m, 3), roll(m, 2),
+                                0, 0, roll(m, 2), roll(m, 3)};
+        const kiln_attr_arg arg = kiln_arg_ints("pads", pads, 8);
+        x = add(m, &kiln_op_pad, in, 1 + (int)roll(m, 2), &arg, 1);
+    }
+    const int64_t own[] = {roll(m, 2), 0, 0, roll(m, 2)};
+    const kiln_attr_arg args[] = {kiln_arg_ints("pads", own, 4),
+                                  kiln_arg_ints("kernel", w_dim + 2, 2),
+                                  kiln_arg_bool("ceil_mode", roll(m, 4) == 0),
+                                  kiln_arg_bool("count_include_pad", roll(m, 2) == 0)};
+    const int64_t kind = roll(m, 4);
+    kiln_value *in[] = {x, constant(m, 4, w_dim)};
+    keep(m, kind == 3 ? add(m, &kiln_op_conv, in, 2, args, 1)
+                      : add(m, pools[kind], in, 1, args, kind == 1 ? 4 : 3));
+}
+
 /* Both branches of an if take one value; the condition is a constant or an input's
  * sign. */
 static void step_if(maker *m) {
@@ -199,8 +234,9 @@ static void step_if(maker *m) {
 
 static kiln_graph *make(kiln_arena *a, uint64_t seed) {
     static void (*const steps[])(maker *) = {
-        step_unary, step_binary,       step_transpose,       step_reshape, step_cast,
-        step_shape, step_slice_concat, step_conv_batch_norm, step_if,      step_binary,
+        step_unary,        step_binary,          step_transpose,  step_reshape,
+        step_cast,         step_shape,           step_if,         step_binary,
+        step_slice_concat, step_conv_batch_norm, step_pad_window,
     };
     maker m = {.g = kiln_graph_new(a, "random")};
     kiln_rng_init(&m.rng, seed);
