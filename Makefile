@@ -26,7 +26,7 @@ include mk/lint.mk
 
 .PHONY: all lib deps demo format docs clean help FORCE
 
-all: $(LIB) $(KILN) ## build/<compiler>-<V>/kiln (the default target)
+all: $(LIB) $(KILN) $(PROGRAMS) ## build/<compiler>-<V>/kiln (the default target)
 
 lib: $(LIB) ## the static archive of everything but cli/
 

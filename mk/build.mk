@@ -20,6 +20,12 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 LIB := $(B)/libkiln.a
 KILN := $(if $(CLI_SRC),$(B)/kiln)
+# Programs that kiln starts, installed beside it: programs/kiln-x.c is $(B)/kiln-x.
+PROGRAM_SRC := $(call find_src,programs,*.c)
+PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
+PROGRAMS := $(PROGRAM_SRC:programs/%.c=$(B)/%)
+# Those that link nothing but libc: what they take from the archive must be free of libraries too.
+PLAIN_PROGRAMS := $(B)/kiln-runner
 
 # --- flags: the house style, section 1 ---------------------------------------------------
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wundef \
@@ -109,4 +115,8 @@ $(B)/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
+$(PROGRAMS): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(LDLIBS)) -o $@
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d)

@@ -1,6 +1,6 @@
 # Checks of the text itself. Each prints file:line and what to do instead.
 
-FORMAT_DIRS := $(LIB_DIRS) cli tests tools
+FORMAT_DIRS := $(LIB_DIRS) cli programs tests tools
 C_FILES := $(call find_src,$(FORMAT_DIRS),*.[ch])
 TIDY_STAMPS := $(patsubst %.c,build/lint/%.tidy,$(filter %.c,$(C_FILES)))
 LINT_CHECKS := layers check-format check-words check-lengths check-headers check-cppcheck check-tidy
@@ -41,7 +41,7 @@ check-cppcheck:
 		--enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppressions-list=tools/cppcheck-suppressions.txt \
 		--template='{file}:{line}: {severity}: {message} [{id}]' \
-		-D__GNUC__=12 -D_POSIX_C_SOURCE=200809L -I. $(wildcard $(LIB_DIRS) cli tests) 2>&1 && \
+		-D__GNUC__=12 -D_POSIX_C_SOURCE=200809L -I. $(wildcard $(LIB_DIRS) cli programs tests) 2>&1 && \
 		echo "cppcheck: clean"
 
 # One stamp a file, hung on the object of the same variant, which knows the headers: only what

@@ -63,18 +63,18 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 .PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
 	soak-tests
 
-e2e-programs: $(KILN) $(E2E)
+e2e-programs: $(KILN) $(PROGRAMS) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
+quick-programs: $(LIB) $(KILN) $(PROGRAMS) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
 
-quick: layers $(if $(TEST),,$(KILN)) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
+quick: layers $(if $(TEST),,$(KILN)) $(PROGRAMS) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
 	@tools/coverage.sh $(B)
 endif
 
-e2e: $(KILN) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
+e2e: $(KILN) $(PROGRAMS) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
 
 check: ## set-up and every test, as CI runs it
@@ -87,7 +87,7 @@ golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
 	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
 	@$(MAKE) V=release run-bench
-run-bench: $(KILN) $(BENCH)
+run-bench: $(KILN) $(PROGRAMS) $(BENCH)
 	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(abspath $(KILN)) $$b || exit 1; done
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
@@ -119,5 +119,5 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
+soak-tests: $(KILN) $(PROGRAMS) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
 	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

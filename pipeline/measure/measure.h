@@ -1,0 +1,181 @@
+/* pipeline/measure: candidates built and timed by other processes, many a second.
+ *
+ *     kiln_measure_open(arena, &options, &m, err);    builders and a runner start
+ *     kiln_measure_add_work(m, graph, weights_cold, &work, err);
+ *     kiln_measure_submit(m, &candidate, &id, err);   returns at once
+ *     while (kiln_measure_poll(m, 1000, &trial)) ...  finished ones, in any order
+ *     kiln_measure_close(m);
+ *
+ * `kiln-builder` makes code (LLVM), `kiln-runner` proves and times it: each candidate
+ * in a process of its own, forked from the runner, with limits on time and memory and
+ * guards around every operand. Whatever a candidate does ends as a kiln_measured with
+ * its kind of error; a worker that dies is started again, and its candidate tried once
+ * more. A thread of the pool moves messages, so that building and measuring go on while
+ * the caller thinks. One-thread kernels are timed on the first CPU of the process's
+ * affinity mask while the others compile; kernels of as many threads as there are CPUs
+ * are timed while no builder works.
+ *
+ * One caller's thread at a time. docs/workers.md describes processes and protocol.
+ */
+#ifndef KILN_PIPELINE_MEASURE_H
+#define KILN_PIPELINE_MEASURE_H
+
+#include "pipeline/kernels/kernels.h"
+
+/* ---- how a candidate ends ---------------------------------------------------------
+ */
+
+typedef enum kiln_trial_error {
+    KILN_TRIAL_GOOD,        /* proved right on every seed, and timed */
+    KILN_TRIAL_SLOW,        /* right as far as checked; stopped early as a clear loser:
+                               samples say how slow at least */
+    KILN_TRIAL_REFUSED,     /* by the template, a pass or the code generator */
+    KILN_TRIAL_SPILLS,      /* its hot loops spill registers: not measured */
+    KILN_TRIAL_BUILD_CRASH, /* the builder died of it, */
+    KILN_TRIAL_BUILD_TIMEOUT, /* had no end within the time limit, */
+    KILN_TRIAL_BUILD_MEMORY,  /* or within the memory limit */
+    KILN_TRIAL_UNLOADABLE,    /* the loader refuses the object */
+    KILN_TRIAL_CRASH,         /* a signal */
+    KILN_TRIAL_TIMEOUT,
+    KILN_TRIAL_MEMORY,        /* wants, or took, more than the limit */
+    KILN_TRIAL_OUT_OF_BOUNDS, /* touched a guard page, a canary, or wrote an input */
+    KILN_TRIAL_EXIT,          /* ended the process */
+    KILN_TRIAL_RETURNED,      /* a result other than 0 */
+    KILN_TRIAL_WRONG,         /* an output is not within its bound */
+    KILN_TRIAL_LOST,          /* a worker died, or was killed, more than once; it says
+                                 nothing about the candidate */
+    KILN_N_TRIAL_ERRORS
+} kiln_trial_error;
+/* "good", "slow", "refused", ..., "out-of-bounds": for databases and reports. */
+const char *kiln_trial_error_name(kiln_trial_error e);
+bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out);
+/* A fault of the candidate's: crash, hang, memory, memory of others, wrong result. */
+bool kiln_trial_error_is_fault(kiln_trial_error e);
+
+enum { KILN_MEASURE_MAX_SAMPLES = 256, KILN_MEASURE_SEEDS = 3 };
+
+/* One slice: the kernel's, between slices of the machine's peak. */
+typedef struct kiln_slice {
+    double ns;          /* of one call */
+    double peak_gflops; /* measured just before */
+    bool disturbed;     /* others had the processor, or the peak was well below its best
+                         */
+} kiln_slice;
+
+/* What became of a candidate. Pointers live until the next poll of the same pool. */
+typedef struct kiln_measured {
+    uint64_t id;
+    void *user; /* as submitted */
+    int work;
+    kiln_trial_error error;
+    const char *text; /* what was wrong; "" */
+    /* Of good and slow ones: */
+    const kiln_slice *slice; /* raw, in order */
+    size_t n_slices, n_disturbed;
+    int64_t n_runs;
+    double median_ns;       /* of undisturbed slices where there are enough */
+    double low_ns, high_ns; /* about 95% interval of the median */
+    double peak_share;      /* of the multiply-add peak measured between; 0: no flops */
+    bool is_noisy;          /* the interval is wider than asked: foreign load */
+    int n_seeds;            /* that the outputs were right on */
+    double worst;           /* largest |got - want| / bound */
+    /* Of all that were built: */
+    const char *layouts; /* types of the kernel's arguments: "f32[...], ..." */
+    size_t code_bytes, workspace_bytes, scratch_bytes;
+    int spills, vector_registers, hot_fma, hot_instructions;
+    double build_ms, run_ms; /* in builder and runner, by the wall */
+    kiln_str object;         /* where options.keeps_objects */
+} kiln_measured;
+
+/* ---- the pool ---------------------------------------------------------------------
+ */
+
+typedef struct kiln_measure kiln_measure;
+
+typedef struct kiln_measure_options {
+    const kiln_profile *profile; /* borrowed; must run here */
+    int threads;                 /* of the kernels; 0 counts as 1 */
+    int n_builders;              /* 0: one for each CPU that does not measure */
+    /* NULL-terminated; NULL: kiln-builder and kiln-runner beside this program. */
+    const char *const *builder_argv, *const *runner_argv;
+    uint64_t seed;          /* of inputs */
+    int64_t build_limit_ms; /* of one candidate; 0: 10000 */
+    int64_t run_limit_ms;   /* of all its runs; 0: 4000 */
+    uint64_t build_bytes;   /* data limit of a builder; 0: 2 GiB */
+    uint64_t run_bytes;     /* more than its operands that a candidate may take; 0: 256
+                               MiB */
+    double budget_ms;       /* time for slices of one candidate; 0: 60 */
+    double precision;       /* width of the interval to stop at, of the median; 0: 0.01
+                             */
+    double loser;           /* slower than this times the best: stopped early; 0: 1.5;
+                               negative: none is */
+    bool measures_spilling; /* measures candidates that spill all the same */
+    bool keeps_objects;
+    bool pins_caller; /* keeps the calling thread off the CPU that measures */
+} kiln_measure_options;
+
+/* KILN_ERR_IO: a worker does not start; KILN_ERR_UNSUPPORTED: the profile does not run
+ * here. The pool must be closed before the arena is reset. */
+kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
+                              kiln_measure **out, kiln_err *err);
+void kiln_measure_close(kiln_measure *m); /* ends all workers; NULL is fine */
+
+/* A workload: computes what its outputs must be, on every seed, once (a second or two
+ * for a large convolution). `g`: one group, as kiln_workload_of takes it; read here
+ * only. Constants' values do not matter: each seed has its own. weights_cold: constants
+ * are read from memory in every call, as in a network whose parameters are larger than
+ * the last cache; activations are warm. KILN_ERR_UNSUPPORTED: no bound is known for an
+ * output. */
+kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
+                                  bool weights_cold, int *work, kiln_err *err);
+/* Best time known before: what early stopping compares with, until a better one is
+ * measured here. <= 0: none. */
+void kiln_measure_set_best(kiln_measure *m, int work, double ns);
+
+typedef struct kiln_measure_candidate {
+    int work;
+    const kiln_template *tmpl;
+    const kiln_config *config; /* in the space that the template gives; copied */
+    bool never_stops_early;    /* for a second, longer look at a good one */
+    double budget_ms;          /* 0: the pool's */
+    void *user;
+} kiln_measure_candidate;
+/* Never waits. A lethal candidate is not tried again: its old error comes back.
+ * KILN_ERR_ARG: no such work. KILN_ERR_LIMIT: KILN_MEASURE_MAX_QUEUED are on their way.
+ */
+enum { KILN_MEASURE_MAX_QUEUED = 1024 };
+kiln_status kiln_measure_submit(kiln_measure *m, const kiln_measure_candidate *c,
+                                uint64_t *id, kiln_err *err);
+/* Submitted and not polled yet; of these, finished. Keep enough on their way (eight or
+ * more) that no worker is idle. */
+size_t kiln_measure_pending(const kiln_measure *m);
+size_t kiln_measure_finished(const kiln_measure *m);
+/* Waits for a finished candidate; false: none came in time, or none is pending. */
+bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out);
+/* Drops what was not begun: it never comes back from poll. Returns how many. */
+size_t kiln_measure_drop_queued(kiln_measure *m);
+
+/* Configurations that killed a builder, or crashed, hung or wrote where they must not:
+ * known ones may be given (from a database), those found here are asked for. */
+typedef struct kiln_lethal {
+    int work;
+    const char *tmpl;
+    uint64_t index; /* of the configuration */
+    kiln_trial_error error;
+} kiln_lethal;
+void kiln_measure_add_lethal(kiln_measure *m,
+                             const kiln_lethal *l); /* text is copied */
+size_t kiln_measure_n_lethal(const kiln_measure *m);
+kiln_lethal kiln_measure_lethal(const kiln_measure *m, size_t i); /* borrowed */
+
+typedef struct kiln_measure_stats {
+    uint64_t submitted, finished, by_error[KILN_N_TRIAL_ERRORS];
+    uint64_t builders_started, runners_started; /* more than there are: some died */
+    uint64_t retried;              /* candidates whose worker was lost under them */
+    double building_s, running_s;  /* of all workers, by the wall */
+    double peak_gflops;            /* best slice so far */
+    int n_builders, measuring_cpu; /* -1: not pinned */
+} kiln_measure_stats;
+kiln_measure_stats kiln_measure_count(const kiln_measure *m);
+
+#endif
