@@ -34,13 +34,17 @@ static kiln_status work_of(kiln_net *n, kiln_graph *part, kiln_op_work *w,
 
 static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice *c,
                            kiln_scheduled *s, const char *key, kiln_err *err) {
+    kiln_buf config;
+    kiln_buf_init(&config, n->arena);
+    kiln_config_json(&config, c->tmpl, &c->space, &c->config);
     kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->out->kernel.n),
                              .key = kiln_str_dup(n->arena, key),
+                             .workload = kiln_str_dupv(n->arena, w->key),
+                             .config = config.p,
                              .tmpl = c->tmpl->name,
                              .origin = c->origin,
                              .n_operands = (int)s->te.n_args};
     kiln_program *program = NULL;
-    (void)w;
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
                                err));
@@ -258,7 +262,8 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
     give_layouts(n, group, part, from);
     kiln_net_step step = {.kind = KILN_PLAN_CALL,
                           .name = group_name(n->arena, group),
-                          .op = group_op(group)};
+                          .op = group_op(group),
+                          .group = group};
     KILN_TRY(kiln_net_kernel(n, part, &s, &step.kernel, err));
     KILN_TRY(operands_of(n, group, &s, from, &step, err));
     kiln_vec_push(n->arena, &n->step, step);

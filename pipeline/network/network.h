@@ -25,17 +25,37 @@ typedef struct kiln_network_kernel {
     const char *symbol; /* "k3" */
     kiln_object object; /* its function has the symbol's name */
     const char *key;    /* workload, layouts, template and configuration */
+    const char *workload;
+    const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
     kiln_origin origin;
     int n_operands;
 } kiln_network_kernel;
 
+/* One step of the plan, for people and tools. */
+typedef struct kiln_network_step {
+    const char *name, *op;   /* as in the plan */
+    int kernel;              /* -1: a copy */
+    const char *const *node; /* the graph's nodes that it computes, by name; none:
+                                conversions and copies */
+    int n_nodes;
+} kiln_network_step;
+
+/* A packed constant: the type's layout is as the kernels read it. */
+typedef struct kiln_network_param {
+    const char *name; /* the graph's value */
+    kiln_type type;
+    uint64_t offset; /* into params: a multiple of KILN_PLAN_ALIGN */
+} kiln_network_param;
+
 typedef struct kiln_network {
     const char *name;
     const kiln_profile *profile;
     KILN_VEC(kiln_network_kernel) kernel;
-    kiln_str plan; /* plan.bin */
-    void *params;  /* 64-byte aligned */
+    KILN_VEC(kiln_network_step) step;
+    KILN_VEC(kiln_network_param) param; /* in order of offset, all there is */
+    kiln_str plan;                      /* plan.bin */
+    void *params;                       /* 64-byte aligned */
     size_t param_bytes;
     int n_steps, n_conversions, n_views, n_in_place;
     int64_t arena_bytes, lower_bound; /* of activations */

@@ -23,6 +23,7 @@ typedef struct kiln_net_step {
     const int *takeable;
     int n_takeable;
     const char *name, *op;
+    const kiln_group *group; /* NULL: a conversion or a copy */
 } kiln_net_step;
 
 typedef struct kiln_net_port {

@@ -33,6 +33,31 @@ static void write_params(kiln_net *n) {
     }
 }
 
+/* What tools are told beside the plan. */
+static void describe(kiln_net *n) {
+    for (size_t i = 0; i < n->slot.n; i++) {
+        const kiln_net_slot *s = &n->slot.v[i];
+        if (s->place != KILN_PLAN_PARAM || s->view_of >= 0)
+            continue;
+        kiln_network_param p = {s->value->name, s->value->type, s->offset};
+        p.type.layout = s->layout;
+        kiln_vec_push(n->arena, &n->out->param, p);
+    }
+    for (size_t i = 0; i < n->step.n; i++) {
+        const kiln_net_step *s = &n->step.v[i];
+        kiln_network_step step = {.name = s->name,
+                                  .op = s->op,
+                                  .kernel = s->kind == KILN_PLAN_CALL ? s->kernel : -1};
+        const int n_nodes = s->group != NULL ? s->group->n : 0;
+        const char **node = kiln_array(n->arena, const char *, n_nodes);
+        for (int k = 0; k < n_nodes; k++)
+            node[k] = s->group->node[k]->name;
+        step.node = node;
+        step.n_nodes = n_nodes;
+        kiln_vec_push(n->arena, &n->out->step, step);
+    }
+}
+
 static void write_tensors(const kiln_net *n, kiln_buf *out) {
     for (size_t i = 0; i < n->slot.n; i++) {
         const kiln_net_slot *s = &n->slot.v[i];
@@ -135,4 +160,5 @@ void kiln_net_write(kiln_net *n) {
     memcpy(all.p, &h, sizeof h);
     n->out->plan = (kiln_str){kiln_arena_dup(a, all.p, all.n), all.n};
     n->out->n_steps = (int)n->step.n;
+    describe(n);
 }
