@@ -1,11 +1,15 @@
 /* plan.bin: what a packaged network does, as flat little-endian tables that are used
  * where they lie (docs/plan-format.md).
  *
- *     header, tensors, inputs and outputs, kernels, steps, operands, strings
+ *     header, tensors, inputs and outputs, kernels, sizes, steps, operands, strings
  *
  * Offsets of tables are counted from the beginning. Strings are offsets into the last
  * table, each ended by a zero byte. A plan is untrusted: kiln_plan_check holds every
- * number against its table before anything is used.
+ * number against its table before anything is used. Of a plan that it accepts these
+ * hold, whoever wrote it: every step ends after at most KILN_PLAN_MAX_RUNS steps in
+ * all; every byte that a step reads or writes lies in memory that the session has, as
+ * far as kernels keep to the sizes stated for them; inputs and parameters are never
+ * written.
  */
 #ifndef KILN_RUNTIME_PLAN_H
 #define KILN_RUNTIME_PLAN_H
@@ -15,23 +19,25 @@
 
 #define KILN_PLAN_MAGIC "KILNPLAN"
 enum {
-    KILN_PLAN_VERSION = 1,
+    KILN_PLAN_VERSION = 2,
     KILN_PLAN_ALIGN = 64, /* of every tensor, in bytes */
     KILN_PLAN_MAX_RANK = 8,
+    KILN_PLAN_MAX_DEPTH = 32,     /* branches and loops inside one another */
+    KILN_PLAN_MAX_RUNS = 1 << 30, /* steps of one run, loops counted out */
     KILN_PLAN_ERROR = 256
 };
 
 typedef enum kiln_plan_place {
     KILN_PLAN_INPUT,  /* index: which input */
     KILN_PLAN_OUTPUT, /* index: which output */
-    KILN_PLAN_PARAM,  /* offset into the parameters */
-    KILN_PLAN_ARENA   /* offset into an instance's memory */
+    KILN_PLAN_PARAM,  /* the parameters */
+    KILN_PLAN_ARENA   /* an instance's memory for what lies between */
 } kiln_plan_place;
 
 typedef struct kiln_plan_tensor {
     uint32_t place;  /* kiln_plan_place */
     uint32_t index;  /* INPUT, OUTPUT */
-    uint64_t offset; /* PARAM, ARENA: bytes, a multiple of KILN_PLAN_ALIGN */
+    uint64_t offset; /* into that memory: bytes, a multiple of KILN_PLAN_ALIGN */
     uint64_t bytes;
 } kiln_plan_tensor;
 
@@ -45,19 +51,36 @@ typedef struct kiln_plan_port {
     uint64_t bytes;
 } kiln_plan_port;
 
+/* What a kernel needs of whoever calls it. */
 typedef struct kiln_plan_kernel {
     uint32_t symbol; /* string: its name in the library */
     uint32_t n_operands;
+    uint32_t n_written;  /* of them: the last ones */
+    uint32_t first_size; /* index into the sizes: bytes of each operand */
+    uint64_t workspace_bytes, scratch_bytes; /* at most the header's */
 } kiln_plan_kernel;
 
 typedef enum kiln_plan_step_kind {
     KILN_PLAN_CALL, /* a kernel on its operands */
-    KILN_PLAN_COPY  /* operand 0's bytes to operand 1 */
+    KILN_PLAN_COPY, /* operand 0 to operand 1, of the same size */
+    /* IF ... ELSE ... END: the steps before ELSE where operand 0's byte is not 0, else
+     * those behind it. */
+    KILN_PLAN_IF,
+    KILN_PLAN_ELSE,
+    /* LOOP ... END: `count` times the steps between. The iteration t of the innermost
+     * loop counts from 0. */
+    KILN_PLAN_LOOP,
+    KILN_PLAN_END,
+    KILN_PLAN_TAKE, /* element t of operand 0 to operand 1, which has its size */
+    KILN_PLAN_PUT,  /* operand 0 to element t of operand 1 */
+    KILN_PLAN_N_KINDS
 } kiln_plan_step_kind;
 
 typedef struct kiln_plan_step {
     uint32_t kind;
     uint32_t kernel;        /* CALL */
+    uint32_t partner;       /* IF: its ELSE; ELSE, LOOP: its END; END: its IF or LOOP */
+    uint32_t count;         /* LOOP */
     uint32_t first_operand; /* index into the operands: indexes of tensors */
     uint32_t n_operands;
     uint32_t name; /* string: the nodes that it computes, for profiles */
@@ -72,9 +95,9 @@ typedef struct kiln_plan_header {
     uint32_t model;   /* string: name */
     uint32_t profile; /* string: name */
     uint32_t arch;    /* ELF machine: 62 x86-64, 183 AArch64 */
-    uint32_t n_tensors, n_inputs, n_outputs, n_kernels, n_steps, n_operands;
-    uint32_t reserved;
-    uint64_t tensors, ports, kernels, steps, operands, strings; /* offsets of tables */
+    uint32_t n_tensors, n_inputs, n_outputs, n_kernels, n_sizes, n_steps, n_operands;
+    /* Offsets of the tables. */
+    uint64_t tensors, ports, kernels, sizes, steps, operands, strings;
     uint64_t string_bytes;
     uint64_t arena_bytes;     /* of an instance: intermediate values */
     uint64_t param_bytes;     /* of the parameter file's data */
@@ -89,6 +112,7 @@ typedef struct kiln_plan {
     const kiln_plan_tensor *tensor;
     const kiln_plan_port *port;
     const kiln_plan_kernel *kernel;
+    const uint64_t *size;
     const kiln_plan_step *step;
     const uint32_t *operand;
     const char *strings;

@@ -1,36 +1,9 @@
-/* Sessions: memory for what flows, threads, and the steps one after another. */
+/* Sessions: memory for what flows, and threads. run.c goes through the steps. */
 #include "runtime/loader.h"
-#include "runtime/model_internal.h"
-#include "runtime/pool.h"
+#include "runtime/session_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-/* Where a port's bytes are now. */
-typedef struct port {
-    void *own;   /* the session's memory for it */
-    void *bound; /* the caller's; NULL: own */
-    int is_set;
-} port;
-
-typedef struct measured {
-    uint64_t nanoseconds, runs;
-} measured;
-
-struct kiln_session {
-    const kiln_model *model;
-    kiln_ctx serial;
-    kiln_pool *pool; /* NULL: one thread */
-    kiln_ctx *ctx;
-    char *arena, *workspace, *scratch;
-    port *port;
-    void **operand;     /* by the plan's operands: pointers for the kernels */
-    measured *measured; /* by step */
-    int is_measuring;
-    size_t bytes;
-    char error[KILN_ERROR_TEXT];
-};
 
 static void *take(kiln_session *s, size_t bytes) {
     void *block = kiln_model_alloc(s->model, bytes);
@@ -70,7 +43,7 @@ static int make_memory(kiln_session *s) {
     return make_ports(s);
 }
 
-/* Parameters are only read: check_step keeps them from being a step's result. */
+/* Parameters are only read: kiln_plan_check keeps them from being a step's result. */
 static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
     const kiln_plan_header *h = s->model->plan.header;
     const uint32_t at =
@@ -79,7 +52,8 @@ static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
         return s->arena + t->offset;
     if (t->place == KILN_PLAN_PARAM)
         return (void *)(uintptr_t)(s->model->params + t->offset);
-    return s->port[at].bound != NULL ? s->port[at].bound : s->port[at].own;
+    char *port = s->port[at].bound != NULL ? s->port[at].bound : s->port[at].own;
+    return port + t->offset;
 }
 
 static void resolve(kiln_session *s) {
@@ -176,7 +150,7 @@ static int bind(kiln_session *s, int at, void *data, int i) {
 int kiln_session_bind_input(kiln_session *s, int i, const void *data) {
     if (i < 0 || i >= kiln_model_n_inputs(s->model))
         return failed(s, "there is no such input", i);
-    return bind(s, i, (void *)(uintptr_t)data, i); /* never written: check_step */
+    return bind(s, i, (void *)(uintptr_t)data, i); /* never written: kiln_plan_check */
 }
 
 int kiln_session_bind_output(kiln_session *s, int i, void *data) {
@@ -188,55 +162,12 @@ int kiln_session_bind_output(kiln_session *s, int i, void *data) {
 const void *kiln_session_output(const kiln_session *s, int i) {
     if (i < 0 || i >= kiln_model_n_outputs(s->model))
         return NULL;
-    const port *p = &s->port[kiln_model_n_inputs(s->model) + i];
+    const kiln_session_port *p = &s->port[kiln_model_n_inputs(s->model) + i];
     return p->bound != NULL ? p->bound : p->own;
 }
 
 const char *kiln_session_error(const kiln_session *s) { return s->error; }
 size_t kiln_session_bytes(const kiln_session *s) { return s->bytes; }
-
-/* ---- running -----------------------------------------------------------------------
- */
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static int run_step(kiln_session *s, uint32_t i) {
-    const kiln_plan *p = &s->model->plan;
-    const kiln_plan_step *step = &p->step[i];
-    void **operand = &s->operand[step->first_operand];
-    if (step->kind == KILN_PLAN_COPY) {
-        memmove(operand[1], operand[0],
-                (size_t)p->tensor[p->operand[step->first_operand]].bytes);
-        return 0;
-    }
-    const kiln_args args = {operand, s->workspace};
-    const int code = s->model->kernel[step->kernel](&args, s->ctx);
-    if (code != 0)
-        snprintf(s->error, KILN_ERROR_TEXT, "step '%.100s' failed with code %d",
-                 kiln_plan_string(p, step->name), code);
-    return code == 0 ? 0 : -1;
-}
-
-int kiln_session_run(kiln_session *s) {
-    const kiln_plan_header *h = s->model->plan.header;
-    for (uint32_t i = 0; i < h->n_inputs; i++)
-        if (!s->port[i].is_set)
-            return failed(s, "an input was never set", (int)i);
-    for (uint32_t i = 0; i < h->n_steps; i++) {
-        const uint64_t begin = s->is_measuring ? now() : 0;
-        if (run_step(s, i) != 0)
-            return -1;
-        if (!s->is_measuring)
-            continue;
-        s->measured[i].nanoseconds += now() - begin;
-        s->measured[i].runs++;
-    }
-    return 0;
-}
 
 /* ---- profile -----------------------------------------------------------------------
  */

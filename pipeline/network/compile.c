@@ -32,6 +32,13 @@ static kiln_status work_of(kiln_net *n, kiln_graph *part, kiln_op_work *w,
     return KILN_OK;
 }
 
+static const int64_t *operand_bytes(kiln_arena *a, const kiln_te_graph *te) {
+    int64_t *bytes = kiln_array(a, int64_t, te->n_args);
+    for (size_t i = 0; i < te->n_args; i++)
+        bytes[i] = kiln_type_bytes(&te->arg_type[i]);
+    return bytes;
+}
+
 static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice *c,
                            kiln_scheduled *s, const char *key, kiln_err *err) {
     kiln_buf config;
@@ -43,7 +50,9 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .config = config.p,
                              .tmpl = c->tmpl->name,
                              .origin = c->origin,
-                             .n_operands = (int)s->te.n_args};
+                             .n_operands = (int)s->te.n_args,
+                             .n_written = (int)(s->te.n_args - s->te.n_inputs),
+                             .operand_bytes = operand_bytes(n->arena, &s->te)};
     kiln_program *program = NULL;
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,

@@ -29,7 +29,8 @@ typedef struct kiln_network_kernel {
     const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
     kiln_origin origin;
-    int n_operands;
+    int n_operands, n_written;    /* of them: the last ones */
+    const int64_t *operand_bytes; /* of each operand, packed */
 } kiln_network_kernel;
 
 /* One step of the plan, for people and tools. */

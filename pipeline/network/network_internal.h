@@ -17,7 +17,9 @@ typedef struct kiln_net_slot {
 
 typedef struct kiln_net_step {
     kiln_plan_step_kind kind;
-    int kernel;
+    int kernel;         /* CALL */
+    int partner;        /* blocks: step that the plan's field names */
+    int64_t count;      /* LOOP */
     const int *operand; /* slots: what is read, then what is written */
     int n_operands, n_read;
     const int *takeable;

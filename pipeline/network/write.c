@@ -81,12 +81,26 @@ static void write_ports(const kiln_net *n, writer *w, kiln_buf *out) {
     }
 }
 
-static void write_kernels(const kiln_net *n, writer *w, kiln_buf *out) {
+static uint32_t write_kernels(const kiln_net *n, writer *w, kiln_buf *out,
+                              kiln_buf *sizes) {
+    uint32_t at = 0;
     for (size_t i = 0; i < n->out->kernel.n; i++) {
-        const kiln_plan_kernel k = {string(w, n->out->kernel.v[i].symbol),
-                                    (uint32_t)n->out->kernel.v[i].n_operands};
+        const kiln_network_kernel *from = &n->out->kernel.v[i];
+        const kiln_plan_kernel k = {
+            .symbol = string(w, from->symbol),
+            .n_operands = (uint32_t)from->n_operands,
+            .n_written = (uint32_t)from->n_written,
+            .first_size = at,
+            .workspace_bytes = (uint64_t)from->object.workspace_bytes,
+            .scratch_bytes = (uint64_t)from->object.scratch_bytes};
         kiln_buf_add(out, &k, sizeof k);
+        for (int j = 0; j < from->n_operands; j++) {
+            const uint64_t bytes = (uint64_t)from->operand_bytes[j];
+            kiln_buf_add(sizes, &bytes, sizeof bytes);
+        }
+        at += k.n_operands;
     }
+    return at;
 }
 
 static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
@@ -96,6 +110,8 @@ static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
         const kiln_net_step *s = &n->step.v[i];
         const kiln_plan_step step = {.kind = (uint32_t)s->kind,
                                      .kernel = (uint32_t)s->kernel,
+                                     .partner = (uint32_t)s->partner,
+                                     .count = (uint32_t)s->count,
                                      .first_operand = at,
                                      .n_operands = (uint32_t)s->n_operands,
                                      .name = string(w, s->name),
@@ -123,15 +139,14 @@ static uint64_t append(kiln_buf *out, const kiln_buf *table) {
 void kiln_net_write(kiln_net *n) {
     kiln_arena *a = n->arena;
     writer w = {.arena = a};
-    kiln_buf tensors, ports, kernels, steps, operands, all;
-    kiln_buf *const buf[] = {&tensors,  &ports,     &kernels, &steps,
-                             &operands, &w.strings, &all};
+    kiln_buf tensors, ports, kernels, sizes, steps, operands, all;
+    kiln_buf *const buf[] = {&tensors, &ports,    &kernels,   &sizes,
+                             &steps,   &operands, &w.strings, &all};
     for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
         kiln_buf_init(buf[i], a);
     write_params(n);
     write_tensors(n, &tensors);
     write_ports(n, &w, &ports);
-    write_kernels(n, &w, &kernels);
     kiln_plan_header h = {.version = KILN_PLAN_VERSION,
                           .header_bytes = sizeof h,
                           .model = string(&w, n->g->name),
@@ -141,6 +156,7 @@ void kiln_net_write(kiln_net *n) {
                           .n_inputs = n->n_inputs,
                           .n_outputs = n->n_outputs,
                           .n_kernels = (uint32_t)n->out->kernel.n,
+                          .n_sizes = write_kernels(n, &w, &kernels, &sizes),
                           .n_steps = (uint32_t)n->step.n,
                           .n_operands = write_steps(n, &w, &steps, &operands),
                           .arena_bytes = (uint64_t)n->out->arena_bytes,
@@ -152,6 +168,7 @@ void kiln_net_write(kiln_net *n) {
     h.tensors = append(&all, &tensors);
     h.ports = append(&all, &ports);
     h.kernels = append(&all, &kernels);
+    h.sizes = append(&all, &sizes);
     h.steps = append(&all, &steps);
     h.operands = append(&all, &operands);
     h.strings = append(&all, &w.strings);

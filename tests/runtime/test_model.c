@@ -37,7 +37,7 @@ typedef struct row {
 #define FIELD(field) offsetof(kiln_plan_header, field)
 static row rows[] = {
     {"another_magic", FIELD(magic), 0, "does not begin with 'KILNPLAN'"},
-    {"another_version", FIELD(version), 2, "version 2, this runtime reads version 1"},
+    {"another_version", FIELD(version), 1, "version 1, this runtime reads version 2"},
     {"another_size", FIELD(total_bytes), 12, "must have 12 bytes"},
     {"a_table_outside", FIELD(steps), 1u << 30, "a table lies outside the file"},
     {"too_many_entries", FIELD(n_tensors), 1u << 28, "a table lies outside the file"},

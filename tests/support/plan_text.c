@@ -1,0 +1,140 @@
+/* Steps from words, tables in a row. */
+#include "tests/support/plan_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { X, V, C, Y, Z, W, S, E, B, T, NONE, N_TENSORS };
+static const char *const tensor_name[N_TENSORS] = {"x", "v", "c", "y", "z",   "w",
+                                                   "s", "e", "b", "t", "none"};
+static const char *const kernel_name[] = {"add", "big"};
+static const char *const kind_name[KILN_PLAN_N_KINDS] = {
+    [KILN_PLAN_CALL] = "call", [KILN_PLAN_COPY] = "copy", [KILN_PLAN_IF] = "if",
+    [KILN_PLAN_ELSE] = "else", [KILN_PLAN_LOOP] = "loop", [KILN_PLAN_END] = "end",
+    [KILN_PLAN_TAKE] = "take", [KILN_PLAN_PUT] = "put"};
+
+/* Strings: names of the inputs and outputs, types, kernels; "step" names all steps. */
+static const char strings[] = "x\0v\0c\0y\0z\0f32\0bool\0add\0big\0step\0";
+enum { NAME_X, F32 = 10, BOOL = 14, ADD = 19, BIG = 23, STEP = 27 };
+
+static void set_tables(kiln_test_plan *p) {
+    static const kiln_plan_tensor tensors[N_TENSORS] = {
+        [X] = {KILN_PLAN_INPUT, 0, 0, 256},   [V] = {KILN_PLAN_INPUT, 1, 0, 64},
+        [C] = {KILN_PLAN_INPUT, 2, 0, 1},     [Y] = {KILN_PLAN_OUTPUT, 0, 0, 256},
+        [Z] = {KILN_PLAN_OUTPUT, 1, 0, 64},   [W] = {KILN_PLAN_PARAM, 0, 0, 64},
+        [S] = {KILN_PLAN_ARENA, 0, 0, 64},    [E] = {KILN_PLAN_ARENA, 0, 64, 64},
+        [B] = {KILN_PLAN_ARENA, 0, 128, 256}, [T] = {KILN_PLAN_ARENA, 0, 384, 1},
+        [NONE] = {KILN_PLAN_ARENA, 0, 448, 0}};
+    memcpy(p->tensor, tensors, sizeof tensors);
+    for (uint32_t i = 0; i < 5; i++)
+        p->port[i] = (kiln_plan_port){.name = NAME_X + 2 * i,
+                                      .tensor = i,
+                                      .dtype = i == C ? BOOL : F32,
+                                      .rank = i == C ? 0 : 1,
+                                      .dim = {i == C ? 0 : tensors[i].bytes / 4},
+                                      .bytes = tensors[i].bytes};
+    p->kernel[0] = (kiln_plan_kernel){ADD, 3, 1, 0, 128, 64};
+    p->kernel[1] = (kiln_plan_kernel){BIG, 2, 1, 3, 0, 0};
+    for (int i = 0; i < 5; i++)
+        p->size[i] = i < 4 ? 64 : 1;
+    memcpy(p->strings, strings, sizeof strings);
+    p->header = (kiln_plan_header) {
+        .version = KILN_PLAN_VERSION, .header_bytes = sizeof p->header, .model = STEP,
+        .profile = STEP,
+#if defined(__aarch64__)
+        .arch = 183,
+#else
+        .arch = 62,
+#endif
+        .n_tensors = N_TENSORS, .n_inputs = 3, .n_outputs = 2, .n_kernels = 2,
+        .n_sizes = 5, .arena_bytes = 448, .param_bytes = 64, .workspace_bytes = 128,
+        .scratch_bytes = 64
+    };
+    memcpy(p->header.magic, KILN_PLAN_MAGIC, sizeof p->header.magic);
+}
+
+/* The next word of a step; empty at its end. */
+static kiln_str next_word(const char **at) {
+    while (**at == ' ')
+        (*at)++;
+    const char *begin = *at;
+    *at += strcspn(*at, " ;");
+    return (kiln_str){begin, (size_t)(*at - begin)};
+}
+
+static uint32_t find(kiln_str word, const char *const *names, int n) {
+    for (int i = 0; i < n; i++)
+        if (kiln_str_is(word, names[i]))
+            return (uint32_t)i;
+    KILN_ASSERT(false, "'%.*s' is not known to hand-made plans", KILN_STR_ARG(word));
+    return 0;
+}
+
+static void read_step(kiln_test_plan *p, const char **at) {
+    KILN_ASSERT(p->header.n_steps < KILN_TEST_PLAN_STEPS, "too many steps");
+    kiln_plan_step *s = &p->step[p->header.n_steps++];
+    *s = (kiln_plan_step){.kind = find(next_word(at), kind_name, KILN_PLAN_N_KINDS),
+                          .first_operand = p->header.n_operands,
+                          .name = STEP,
+                          .op = STEP};
+    if (s->kind == KILN_PLAN_CALL)
+        s->kernel = find(next_word(at), kernel_name, 2);
+    if (s->kind == KILN_PLAN_LOOP)
+        s->count = (uint32_t)strtoul(next_word(at).p, NULL, 10);
+    for (kiln_str word; (word = next_word(at)).n > 0; s->n_operands++)
+        p->operand[p->header.n_operands++] = find(word, tensor_name, N_TENSORS);
+}
+
+static void find_partners(kiln_test_plan *p) {
+    uint32_t open[KILN_TEST_PLAN_STEPS], depth = 0;
+    for (uint32_t i = 0; i < p->header.n_steps; i++) {
+        kiln_plan_step *s = &p->step[i];
+        if (s->kind == KILN_PLAN_IF || s->kind == KILN_PLAN_LOOP) {
+            open[depth++] = i;
+        } else if (s->kind == KILN_PLAN_ELSE && depth > 0) {
+            p->step[open[depth - 1]].partner = i;
+        } else if (s->kind == KILN_PLAN_END && depth > 0) {
+            kiln_plan_step *begin = &p->step[open[--depth]];
+            s->partner = open[depth];
+            if (p->step[begin->partner].kind == KILN_PLAN_ELSE)
+                begin = &p->step[begin->partner];
+            begin->partner = i;
+        }
+    }
+}
+
+void kiln_test_plan_read(const char *steps, kiln_test_plan *out) {
+    memset(out, 0, sizeof *out);
+    set_tables(out);
+    while (*steps != '\0') {
+        read_step(out, &steps);
+        steps += *steps == ';';
+    }
+    find_partners(out);
+}
+
+static uint64_t append(char *to, uint64_t *n, const void *table, size_t bytes) {
+    const uint64_t at = (*n + 7) / 8 * 8;
+    memset(to + *n, 0, (size_t)(at - *n));
+    memcpy(to + at, table, bytes);
+    *n = at + bytes;
+    return at;
+}
+
+kiln_str kiln_test_plan_write(kiln_arena *a, const kiln_test_plan *p) {
+    const kiln_test_plan *q = p;
+    kiln_plan_header h = p->header;
+    char *bytes = kiln_arena_alloc(a, sizeof *q);
+    uint64_t n = sizeof h;
+    h.tensors = append(bytes, &n, q->tensor, sizeof q->tensor);
+    h.ports = append(bytes, &n, q->port, sizeof q->port);
+    h.kernels = append(bytes, &n, q->kernel, sizeof q->kernel);
+    h.sizes = append(bytes, &n, q->size, sizeof q->size);
+    h.steps = append(bytes, &n, q->step, h.n_steps * sizeof q->step[0]);
+    h.operands = append(bytes, &n, q->operand, h.n_operands * sizeof q->operand[0]);
+    h.strings = append(bytes, &n, q->strings, sizeof q->strings);
+    h.string_bytes = sizeof q->strings;
+    h.total_bytes = n;
+    memcpy(bytes, &h, sizeof h);
+    return (kiln_str){kiln_arena_dup(a, bytes, (size_t)n), (size_t)n};
+}
