@@ -50,6 +50,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .config = config.p,
                              .tmpl = c->tmpl->name,
                              .origin = c->origin,
+                             .cost = w->cost,
                              .n_operands = (int)s->te.n_args,
                              .n_written = (int)(s->te.n_args - s->te.n_inputs),
                              .operand_bytes = operand_bytes(n->arena, &s->te)};

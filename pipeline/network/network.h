@@ -29,6 +29,7 @@ typedef struct kiln_network_kernel {
     const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
     kiln_origin origin;
+    kiln_cost cost;               /* of one call */
     int n_operands, n_written;    /* of them: the last ones */
     const int64_t *operand_bytes; /* of each operand, packed */
 } kiln_network_kernel;
@@ -60,6 +61,8 @@ typedef struct kiln_network {
     size_t param_bytes;
     int n_steps, n_conversions, n_views, n_in_place;
     int64_t arena_bytes, lower_bound; /* of activations */
+    int64_t workspace_bytes;          /* the most that a kernel wants */
+    int64_t scratch_bytes;            /* of each thread */
 } kiln_network;
 
 /* `g` has been through the passes. Failures name the group's first node. */

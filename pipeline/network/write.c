@@ -177,5 +177,7 @@ void kiln_net_write(kiln_net *n) {
     memcpy(all.p, &h, sizeof h);
     n->out->plan = (kiln_str){kiln_arena_dup(a, all.p, all.n), all.n};
     n->out->n_steps = (int)n->step.n;
+    n->out->workspace_bytes = (int64_t)n->workspace_bytes;
+    n->out->scratch_bytes = (int64_t)n->scratch_bytes;
     describe(n);
 }
