@@ -199,6 +199,24 @@ kiln_status kiln_program_optimize(kiln_program *p, const kiln_loop_options *o,
  * Reports what is wrong with the loop nest around it. */
 kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err);
 
+/* ---- threads ----------------------------------------------------------------------
+ */
+
+/* How a program's work falls on threads that share its parallel loops in equal numbers
+ * of iterations. Counted, not measured: one for each vector load, store and arithmetic
+ * operation, none for indexes and register tiles. */
+typedef struct kiln_spread {
+    int threads;
+    int64_t forks;      /* parallel loops that run, loops around them considered */
+    int64_t iterations; /* of the longest of them; 0: none */
+    double work;        /* all */
+    double serial;      /* outside parallel loops */
+    double longest;     /* serial, and of each fork the largest share: work / longest is
+                           what the threads gain at best */
+} kiln_spread;
+kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
+                                int threads);
+
 /* ---- interpreter
  * --------------------------------------------------------------------------------------
  */

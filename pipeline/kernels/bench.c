@@ -13,6 +13,7 @@ void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
     row->code_bytes = k->object.bytes.n;
     row->workspace_bytes = k->object.workspace_bytes;
     row->scratch_bytes = k->object.scratch_bytes;
+    row->spread = kiln_program_spread(k->program->arena, k->program, 2);
     row->n_loops = (int)h->n;
     row->spills = h->spills;
     row->vector_registers = h->vector_registers;

@@ -187,6 +187,23 @@ static void put_time(const explain *e, kiln_buf *out) {
                     t->bound, t->roofline_ms, 100 * t->roofline_ms / t->median_ms);
 }
 
+/* What threads gain at best, by counting: see kiln_program_spread. */
+static void put_spread(const explain *e, kiln_buf *out) {
+    const kiln_spread two = kiln_program_spread(e->arena, e->kernel.program, 2);
+    const kiln_spread four = kiln_program_spread(e->arena, e->kernel.program, 4);
+    kiln_buf_printf(out, "threads: ");
+    if (two.forks == 0) {
+        kiln_buf_puts(out, "no loop is parallel\n");
+        return;
+    }
+    kiln_buf_printf(out,
+                    "%" PRId64 " fork%s of %" PRId64 " iterations, %.1f%% of the work "
+                    "outside; at best %.2f times as fast on 2, %.2f on 4\n",
+                    two.forks, two.forks > 1 ? "s, the longest" : "", two.iterations,
+                    100 * two.serial / two.work, two.work / two.longest,
+                    four.work / four.longest);
+}
+
 static void put_summary(const explain *e, kiln_buf *out) {
     const kiln_kernel *k = &e->kernel;
     const kiln_cost *c = &e->work.cost;
@@ -207,6 +224,7 @@ static void put_summary(const explain *e, kiln_buf *out) {
                     k->object.bytes.n, k->object.workspace_bytes,
                     k->object.scratch_bytes, (double)k->lower_ns * 1e-6,
                     (double)k->codegen_ns * 1e-6);
+    put_spread(e, out);
     if (e->loops.hot != NULL) {
         kiln_buf_puts(out, "hottest loop: ");
         put_loop(e->loops.hot, out);

@@ -237,6 +237,7 @@ typedef struct kiln_bench_row {
     int n_loops, spills, vector_registers, hot_instructions, hot_fma;
     double lower_ms, codegen_ms;
     size_t code_bytes, workspace_bytes, scratch_bytes;
+    kiln_spread spread; /* of the work on two threads */
 } kiln_bench_row;
 
 typedef struct kiln_bench {

@@ -105,6 +105,11 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
         kiln_json_member_i64(w, "bytes", (int64_t)r->code_bytes);
         kiln_json_member_i64(w, "workspace_bytes", (int64_t)r->workspace_bytes);
         kiln_json_member_i64(w, "scratch_bytes", (int64_t)r->scratch_bytes);
+        kiln_json_member_i64(w, "forks", r->spread.forks);
+        kiln_json_member_i64(w, "parallel_iterations", r->spread.iterations);
+        kiln_json_member_f64(w, "gain_on_2_threads",
+                             r->spread.longest > 0 ? r->spread.work / r->spread.longest
+                                                   : 1);
         kiln_json_member_i64(w, "innermost_loops", r->n_loops);
         kiln_json_member_i64(w, "hot_instructions", r->hot_instructions);
         kiln_json_member_i64(w, "hot_vector_fma", r->hot_fma);

@@ -56,6 +56,8 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .operand_bytes = operand_bytes(n->arena, &s->te)};
     kiln_program *program = NULL;
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
+    k.spread = kiln_program_spread(&n->scratch, program,
+                                   n->profile->cores > 1 ? n->profile->cores : 2);
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
                                err));
     KILN_TRY(kiln_object_check(k.object.bytes, err));

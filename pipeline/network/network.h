@@ -32,6 +32,7 @@ typedef struct kiln_network_kernel {
     kiln_cost cost;               /* of one call */
     int n_operands, n_written;    /* of them: the last ones */
     const int64_t *operand_bytes; /* of each operand, packed */
+    kiln_spread spread;           /* of its work on the profile's cores, two at least */
 } kiln_network_kernel;
 
 /* One step of the plan, for people and tools. */

@@ -1,55 +1,145 @@
 /* Whole networks of the zoo, compiled with default configurations, at one thread and at
- * two: median time, GFLOP/s of their multiply-adds, share of the multiply-add peak, and
- * what takes longest. KILN_NETWORKS=a,b chooses; else the four that CI looks at. */
+ * two: median time of each, their ratio, share of the multiply-add peak measured
+ * between the runs, and step by step how the second thread helps
+ * beside what the counted work allows (kiln_program_spread). KILN_NETWORKS=a,b chooses;
+ * else the four that CI looks at. Runs at one and two threads alternate: on a machine
+ * that others use too, look at the minima. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/network/network.h"
+#include "runtime/pool.h"
 #include "tests/support/kiln_test.h"
 #include "zoo/zoo.h"
 
-enum { RUNS = 15, WORST = 8 };
+enum { ROUNDS = 40, WARM = 3, WORST = 12, THREADS = 2 };
+
+typedef struct side {
+    kiln_session *session;
+    kiln_meter meter;
+    double ms[ROUNDS], gflops[ROUNDS]; /* of runs; of the peak, beside them */
+    double *step_ms;                   /* least of the rounds, by step */
+} side;
 
 static int by_value(const void *x, const void *y) {
     const double a = *(const double *)x, b = *(const double *)y;
-    return a < b ? -1 : a > b;
+    return (a > b) - (a < b);
+}
+
+static double at_quantile(const double *v, double q) {
+    double sorted[ROUNDS];
+    memcpy(sorted, v, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof sorted[0], by_value);
+    return sorted[(size_t)(q * (ROUNDS - 1))];
 }
 
 static double run_ms(kiln_session *s) {
-    double ms[RUNS];
-    for (int i = -3; i < RUNS; i++) {
-        const int64_t begin = kiln_now_ns();
-        assert_int_equal(kiln_session_run(s), 0);
-        if (i >= 0)
-            ms[i] = (double)(kiln_now_ns() - begin) * 1e-6;
-    }
-    qsort(ms, RUNS, sizeof ms[0], by_value);
-    return ms[RUNS / 2];
+    const int64_t begin = kiln_now_ns();
+    assert_int_equal(kiln_session_run(s), 0);
+    return (double)(kiln_now_ns() - begin) * 1e-6;
 }
 
-static int slowest_first(const void *x, const void *y) {
-    const kiln_step_info *a = x, *b = y;
-    return a->nanoseconds > b->nanoseconds ? -1 : a->nanoseconds < b->nanoseconds;
+static void open_side(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
+                      const kiln_model *m, int threads, side *out) {
+    kiln_err err = {0};
+    kiln_team team = {.pool = NULL}; /* not pinned: sessions' threads are not either */
+    char error[KILN_ERROR_TEXT];
+    if (threads > 1)
+        assert_int_equal(kiln_pool_open(&(kiln_pool_options){.n_threads = threads},
+                                        &team.pool, error),
+                         0);
+    kiln_assert_status_ok(kiln_meter_new(a, p, team, &out->meter, &err), &err);
+    out->session =
+        kiln_session_open(m, &(kiln_session_options){.n_threads = threads}, error);
+    assert_non_null(out->session);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        kiln_session_set_input(out->session, (int)i,
+                               kiln_ref_random(a, &g->inputs.v[i]->type, i).data);
+    const int n = kiln_session_n_steps(out->session);
+    out->step_ms = kiln_array(a, double, n);
+    for (int i = 0; i < n; i++)
+        out->step_ms[i] = 1e9;
 }
 
-static void print_worst(kiln_arena *a, kiln_session *s) {
-    const int n = kiln_session_n_steps(s);
-    kiln_step_info *step = kiln_array(a, kiln_step_info, n);
-    kiln_session_profile(s, 1);
-    for (int i = 0; i < RUNS; i++)
-        assert_int_equal(kiln_session_run(s), 0);
-    double sum = 0;
-    for (int i = 0; i < n; i++) {
-        kiln_session_step(s, i, &step[i]);
-        sum += (double)step[i].nanoseconds;
+static void close_side(side *s) {
+    kiln_session_close(s->session);
+    kiln_pool_close(s->meter.team.pool);
+}
+
+static void run_rounds(side *sides) {
+    for (int i = -WARM; i < ROUNDS; i++)
+        for (int t = 0; t < THREADS; t++) {
+            side *s = &sides[t];
+            const double gflops = kiln_meter_slice(&s->meter).gflops;
+            (void)run_ms(s->session); /* wakes the threads */
+            const double ms = run_ms(s->session);
+            if (i >= 0) {
+                s->ms[i] = ms;
+                s->gflops[i] = gflops;
+            }
+        }
+    for (int i = 0; i < ROUNDS; i++)
+        for (int t = 0; t < THREADS; t++) {
+            kiln_session *s = sides[t].session;
+            (void)run_ms(s);
+            kiln_session_profile(s, 1);
+            (void)run_ms(s);
+            for (int k = 0; k < kiln_session_n_steps(s); k++) {
+                kiln_step_info step;
+                kiln_session_step(s, k, &step);
+                const double ms = (double)step.nanoseconds * 1e-6;
+                if (ms < sides[t].step_ms[k])
+                    sides[t].step_ms[k] = ms;
+            }
+            kiln_session_profile(s, 0);
+        }
+}
+
+/* ---- step by step ---------------------------------------------------------------- */
+
+typedef struct step {
+    const char *name;
+    double ms[THREADS];
+    kiln_spread spread;
+    const char *tmpl;
+} step;
+
+/* What the second thread should have saved and did not. */
+static double lost(const step *s) { return s->ms[1] - s->ms[0] / 2; }
+
+static int most_lost_first(const void *x, const void *y) {
+    return (lost(x) < lost(y)) - (lost(x) > lost(y));
+}
+
+static void print_steps(kiln_arena *a, const kiln_network *n, const side *sides) {
+    const char *all = getenv("KILN_STEPS");
+    const size_t n_steps = n->step.n;
+    step *s = kiln_array(a, step, n_steps);
+    double sum[THREADS] = {0}, work = 0, longest = 0;
+    for (size_t i = 0; i < n_steps; i++) {
+        s[i].name = n->step.v[i].name;
+        for (int t = 0; t < THREADS; t++)
+            sum[t] += s[i].ms[t] = sides[t].step_ms[i];
+        if (n->step.v[i].kernel < 0)
+            continue;
+        const kiln_network_kernel *k = &n->kernel.v[n->step.v[i].kernel];
+        s[i].spread = k->spread;
+        s[i].tmpl = k->tmpl;
+        work += k->spread.work;
+        longest += k->spread.longest;
     }
-    kiln_session_profile(s, 0);
-    qsort(step, (size_t)n, sizeof *step, slowest_first);
-    for (int i = 0; i < n && i < WORST; i++)
-        printf("    %5.1f%%  %8.3f ms  %-10s %.90s\n",
-               100 * (double)step[i].nanoseconds / sum,
-               (double)step[i].nanoseconds * 1e-6 / RUNS, step[i].op, step[i].name);
+    qsort(s, n_steps, sizeof *s, most_lost_first);
+    printf("  steps, least times: %.3f and %.3f ms, %.2f times as fast (counted work "
+           "allows %.2f); most time lost on two threads:\n",
+           sum[0], sum[1], sum[0] / sum[1], work / longest);
+    for (size_t i = 0; i < n_steps && (all != NULL || i < WORST); i++) {
+        printf("    %8.4f %8.4f ms  %4.2f of %4.2f  %6lld x%lld  %-11s %.90s\n",
+               s[i].ms[0], s[i].ms[1], s[i].ms[0] / s[i].ms[1],
+               s[i].spread.longest > 0 ? s[i].spread.work / s[i].spread.longest : 1,
+               (long long)s[i].spread.iterations, (long long)s[i].spread.forks,
+               s[i].tmpl != NULL ? s[i].tmpl : "-", s[i].name);
+    }
 }
 
 static void measure(const char *name) {
@@ -59,8 +149,7 @@ static void measure(const char *name) {
     kiln_profile p;
     kiln_network n;
     kiln_model *m = NULL;
-    kiln_team team;
-    kiln_meter meter;
+    side sides[THREADS];
     const kiln_zoo_network *z = NULL;
     kiln_arena_init(&a);
     kiln_assert_status_ok(kiln_zoo_find(name, &z, &err), &err);
@@ -68,8 +157,6 @@ static void measure(const char *name) {
     kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
     kiln_graph_renumber(g);
     kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);
-    kiln_assert_status_ok(kiln_team_open(&a, 1, &team, &err), &err);
-    kiln_assert_status_ok(kiln_meter_new(&a, &p, team, &meter, &err), &err);
     const int64_t begin = kiln_now_ns();
     kiln_assert_status_ok(kiln_network_compile(&a, g, &p, NULL, &n, &err), &err);
     printf("%s: compiled in %.1f s; %d steps, %zu kernels, %d conversions, %.2f MB of "
@@ -77,24 +164,24 @@ static void measure(const char *name) {
            name, (double)(kiln_now_ns() - begin) * 1e-9, n.n_steps, n.kernel.n,
            n.n_conversions, (double)n.arena_bytes * 1e-6, (double)n.lower_bound * 1e-6);
     kiln_assert_status_ok(kiln_network_open(&a, &n, &m, &err), &err);
-    for (int threads = 1; threads <= 2; threads++) {
-        char error[KILN_ERROR_TEXT];
-        kiln_session *s =
-            kiln_session_open(m, &(kiln_session_options){.n_threads = threads}, error);
-        assert_non_null(s);
-        for (size_t i = 0; i < g->inputs.n; i++)
-            kiln_session_set_input(s, (int)i,
-                                   kiln_ref_random(&a, &g->inputs.v[i]->type, i).data);
-        const double before = kiln_meter_best(&meter, 5).gflops, ms = run_ms(s),
-                     after = kiln_meter_best(&meter, 5).gflops;
-        const double peak = before > after ? before : after;
+    for (int t = 0; t < THREADS; t++)
+        open_side(&a, g, &p, m, t + 1, &sides[t]);
+    run_rounds(sides);
+    for (int t = 0; t < THREADS; t++) {
+        const double ms = at_quantile(sides[t].ms, 0.5);
+        const double least = at_quantile(sides[t].ms, 0);
+        const double peak = at_quantile(sides[t].gflops, 0.5);
         const double gflops = 2e-6 * (double)z->muladds / ms;
-        printf("  %d threads: %.2f ms, %.1f GFLOP/s, %.1f%% of %d x %.1f\n", threads,
-               ms, gflops, 100 * gflops / (peak * threads), threads, peak);
-        if (threads == 1)
-            print_worst(&a, s);
-        kiln_session_close(s);
+        printf(
+            "  %d threads: median %.2f ms, least %.2f; %.1f GFLOP/s, %.1f%% of %.1f\n",
+            t + 1, ms, least, gflops, 100 * gflops / peak, peak);
     }
+    printf("  two threads: %.2f times as fast by medians, %.2f by minima\n",
+           at_quantile(sides[0].ms, 0.5) / at_quantile(sides[1].ms, 0.5),
+           at_quantile(sides[0].ms, 0) / at_quantile(sides[1].ms, 0));
+    print_steps(&a, &n, sides);
+    for (int t = 0; t < THREADS; t++)
+        close_side(&sides[t]);
     kiln_model_close(m);
     kiln_arena_fini(&a);
 }

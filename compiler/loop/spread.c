@@ -1,0 +1,219 @@
+/* How the work of a program falls on threads. Work is counted by walking the loops with
+ * their variables' values: a loop whose bounds, guards and inner bounds do not depend
+ * on an outer variable counts its body once, times its iterations; another is walked
+ * iteration by iteration, so that tails and last chunks weigh what they are. */
+#include "compiler/loop/loop.h"
+
+enum {
+    VECTOR_BYTES = 64,    /* that one operation takes */
+    MAX_ITERATIONS = 4096 /* walked one by one; of more, all count as the middle one */
+};
+
+/* Of a statement: on one thread, and until the last of several is done. */
+typedef struct amount {
+    double work, longest, serial, forks;
+} amount;
+
+typedef struct counter {
+    kiln_ranges ranges;
+    int threads;
+    bool is_inside; /* of a parallel loop: those in it run in place */
+    int64_t iterations;
+} counter;
+
+/* ---- expressions ----------------------------------------------------------------- */
+
+static double node_work(const kiln_expr *e) {
+    switch ((int)e->kind) {
+    case KILN_EXPR_INT:
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_BROADCAST:
+        return 0;
+    case KILN_EXPR_LOAD:
+        return e->u.load.buffer->scope == KILN_SCOPE_REGISTER ? 0 : 1;
+    case KILN_EXPR_CALL:
+        return 15;
+    case KILN_EXPR_DIV:
+        return 6;
+    default: /* indexes mostly leave the loop, or are part of an address */
+        return e->dtype == KILN_I64 || e->dtype == KILN_BOOL ? 0 : 1;
+    }
+}
+
+static double vectors_of(const kiln_expr *e) {
+    const int64_t bytes = e->lanes * (int64_t)kiln_dtype_bytes(e->dtype);
+    return (double)((bytes + VECTOR_BYTES - 1) / VECTOR_BYTES);
+}
+
+static void add_node(void *user, const kiln_expr *e) {
+    *(double *)user += node_work(e) * vectors_of(e);
+}
+
+static double store_work(const kiln_stmt *s) {
+    double work = 0;
+    kiln_expr_visit(s->u.store.value, add_node, &work);
+    if (s->u.store.buffer->scope != KILN_SCOPE_REGISTER)
+        work += vectors_of(s->u.store.value);
+    return work;
+}
+
+/* ---- does a loop's variable decide how much its body does? ------------------------
+ */
+
+static bool steers(const kiln_stmt *s, const kiln_var *v) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return kiln_expr_uses(s->u.loop.min, v) ||
+               kiln_expr_uses(s->u.loop.extent, v) || steers(s->u.loop.body, v);
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            if (steers(s->u.seq.stmt[i], v))
+                return true;
+        return false;
+    case KILN_STMT_IF:
+        return kiln_expr_uses(s->u.branch.cond, v) || steers(s->u.branch.then, v) ||
+               (s->u.branch.otherwise != NULL && steers(s->u.branch.otherwise, v));
+    case KILN_STMT_LET:
+        return steers(s->u.let.body, v) || (kiln_expr_uses(s->u.let.value, v) &&
+                                            steers(s->u.let.body, s->u.let.var));
+    case KILN_STMT_ALLOC:
+        return steers(s->u.alloc.body, v);
+    case KILN_STMT_ATTR:
+        return steers(s->u.attr.body, v);
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        return false;
+    }
+    return false;
+}
+
+/* ---- statements ------------------------------------------------------------------ */
+
+static amount amount_of(counter *c, const kiln_stmt *s);
+
+static amount alone(double work) {
+    return (amount){.work = work, .longest = work, .serial = work};
+}
+
+static amount added(amount x, amount y) {
+    return (amount){x.work + y.work, x.longest + y.longest, x.serial + y.serial,
+                    x.forks + y.forks};
+}
+
+static amount times(double n, amount x) {
+    return (amount){n * x.work, n * x.longest, n * x.serial, n * x.forks};
+}
+
+static amount iteration(counter *c, const kiln_stmt *s, int64_t min, int64_t max) {
+    kiln_ranges_push(&c->ranges, s->u.loop.var, min, max);
+    const amount x = amount_of(c, s->u.loop.body);
+    kiln_ranges_pop(&c->ranges);
+    return x;
+}
+
+/* The loop's variable from `begin` to before `end`. */
+static amount iterations(counter *c, const kiln_stmt *s, int64_t begin, int64_t end) {
+    amount sum = {0};
+    if (begin >= end)
+        return sum;
+    if (!steers(s->u.loop.body, s->u.loop.var))
+        return times((double)(end - begin), iteration(c, s, begin, end - 1));
+    if (end - begin > MAX_ITERATIONS) {
+        const int64_t middle = begin + (end - begin) / 2;
+        return times((double)(end - begin), iteration(c, s, middle, middle));
+    }
+    for (int64_t i = begin; i < end; i++)
+        sum = added(sum, iteration(c, s, i, i));
+    return sum;
+}
+
+/* Shares as the pool makes them: floor(n t / threads). */
+static amount fork(counter *c, const kiln_stmt *s, int64_t min, int64_t n) {
+    amount all = {.forks = n > 1};
+    c->is_inside = true;
+    for (int t = 0; t < c->threads; t++) {
+        const int64_t begin = n / c->threads * t + n % c->threads * t / c->threads;
+        const int64_t end =
+            n / c->threads * (t + 1) + n % c->threads * (t + 1) / c->threads;
+        const double share = iterations(c, s, min + begin, min + end).work;
+        all.work += share;
+        all.longest = share > all.longest ? share : all.longest;
+    }
+    c->is_inside = false;
+    if (n == 1)
+        all.serial = all.work;
+    if (n > c->iterations)
+        c->iterations = n;
+    return all;
+}
+
+static amount loop_amount(counter *c, const kiln_stmt *s) {
+    const kiln_interval min = kiln_interval_of(&c->ranges, s->u.loop.min);
+    const kiln_interval n = kiln_interval_of(&c->ranges, s->u.loop.extent);
+    if (n.max <= 0)
+        return alone(0);
+    if (s->u.loop.kind == KILN_LOOP_PARALLEL && !c->is_inside)
+        return fork(c, s, min.max, n.max);
+    return iterations(c, s, min.max, min.max + n.max);
+}
+
+/* Where the condition is not known, the branch that is more. */
+static amount branch_amount(counter *c, const kiln_stmt *s) {
+    const kiln_expr *cond =
+        kiln_simplify_expr(&c->ranges, c->ranges.arena, s->u.branch.cond);
+    const kiln_stmt *otherwise = s->u.branch.otherwise;
+    amount then = {0}, other = {0};
+    int64_t value = 0;
+    const bool is_known = kiln_x_is_int(cond, &value);
+    if (!is_known || value != 0)
+        then = amount_of(c, s->u.branch.then);
+    if (otherwise != NULL && (!is_known || value == 0))
+        other = amount_of(c, otherwise);
+    return then.work > other.work ? then : other;
+}
+
+static amount amount_of(counter *c, const kiln_stmt *s) {
+    amount sum = {0};
+    kiln_interval x;
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return loop_amount(c, s);
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            sum = added(sum, amount_of(c, s->u.seq.stmt[i]));
+        return sum;
+    case KILN_STMT_IF:
+        return branch_amount(c, s);
+    case KILN_STMT_LET:
+        x = kiln_interval_of(&c->ranges, s->u.let.value);
+        kiln_ranges_push(&c->ranges, s->u.let.var, x.min, x.max);
+        sum = amount_of(c, s->u.let.body);
+        kiln_ranges_pop(&c->ranges);
+        return sum;
+    case KILN_STMT_ALLOC:
+        return amount_of(c, s->u.alloc.body);
+    case KILN_STMT_ATTR:
+        return amount_of(c, s->u.attr.body);
+    case KILN_STMT_STORE:
+        return alone(store_work(s));
+    case KILN_STMT_EVAL:
+        kiln_expr_visit(s->u.eval, add_node, &sum.work);
+        return alone(sum.work);
+    }
+    return sum;
+}
+
+kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
+                                int threads) {
+    counter c = {.ranges = {.arena = scratch}, .threads = threads};
+    KILN_ASSERT(threads > 0, "'%s' on %d threads", p->name, threads);
+    const amount all = amount_of(&c, p->body);
+    return (kiln_spread){.threads = threads,
+                         .forks = (int64_t)all.forks,
+                         .iterations = c.iterations,
+                         .work = all.work,
+                         .serial = all.serial,
+                         .longest = all.longest};
+}
