@@ -1,4 +1,5 @@
-/* ELF64 relocatable files (System V ABI, chapter 4). */
+/* ELF64 relocatable files (System V ABI, chapter 4). What shared libraries need
+ * besides is in elf_shared.c. */
 #include "runtime/elf.h"
 
 #include <inttypes.h>
@@ -9,7 +10,10 @@
 enum { EHDR = 64, SHDR = 64, SYM = 24, RELA = 24 };
 enum { SHT_SYMTAB = 2, SHT_RELA = 4, SHT_NOBITS = 8, SHT_REL = 9 };
 enum { SHF_WRITE = 1, SHF_ALLOC = 2, SHF_EXECINSTR = 4, SHF_TLS = 0x400 };
-enum { SHN_LORESERVE = 0xFF00, SHN_ABS = 0xFFF1, MAX_SECTIONS = 4096 };
+enum { SHN_LORESERVE = 0xFF00, MAX_SECTIONS = 4096 };
+enum { ET_REL = 1, ET_DYN = 3, STB_GLOBAL = 1, STT_FUNC = 2 };
+/* Kinds of sections, in the image's order. */
+enum { CODE, CONSTANTS, DATA, KINDS };
 
 uint64_t kiln_elf_number(const unsigned char *p, int bytes) {
     uint64_t v = 0;
@@ -23,7 +27,8 @@ void kiln_elf_put(unsigned char *p, uint64_t v, int bytes) {
         p[i] = (unsigned char)(v >> (8 * i));
 }
 
-static kiln_load_status fail(const kiln_elf *e, kiln_load_status st, const char *what) {
+kiln_load_status kiln_elf_fail(const kiln_elf *e, kiln_load_status st,
+                               const char *what) {
     snprintf(e->text, KILN_LOAD_TEXT, "%s", what);
     return st;
 }
@@ -43,44 +48,47 @@ static section section_at(const kiln_elf *e, uint64_t i) {
                      .align = kiln_elf_number(p + 48, 8)};
 }
 
-static int is_inside(const kiln_elf *e, uint64_t at, uint64_t n) {
+int kiln_elf_holds(const kiln_elf *e, uint64_t at, uint64_t n) {
     return at <= e->bytes && n <= e->bytes - at;
 }
 
-/* A part of the image for sections that are loaded; -1 for others. */
-static int part_of(const section *s) {
+/* The kind of sections that are loaded; -1 for others. */
+static int kind_of(const section *s) {
     if ((s->flags & SHF_ALLOC) == 0 || s->size == 0)
         return -1;
     if ((s->flags & SHF_EXECINSTR) != 0)
-        return KILN_ELF_CODE;
-    return (s->flags & SHF_WRITE) != 0 ? KILN_ELF_DATA : KILN_ELF_CONST;
+        return CODE;
+    return (s->flags & SHF_WRITE) != 0 ? DATA : CONSTANTS;
 }
 
 static kiln_load_status check_section(kiln_elf *e, const section *s) {
-    if (s->type != SHT_NOBITS && !is_inside(e, s->offset, s->size))
-        return fail(e, KILN_LOAD_FORMAT, "a section leaves the file");
+    if (s->type != SHT_NOBITS && !kiln_elf_holds(e, s->offset, s->size))
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a section leaves the file");
     if (s->size > KILN_LOAD_MAX_BYTES)
-        return fail(e, KILN_LOAD_FORMAT, "a section is larger than 256 MiB");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a section is larger than 256 MiB");
     if (s->align > KILN_ELF_PAGE || (s->align & (s->align - 1)) != 0)
-        return fail(e, KILN_LOAD_FORMAT,
-                    "a section's alignment must be a power of two up to 65536");
+        return kiln_elf_fail(
+            e, KILN_LOAD_FORMAT,
+            "a section's alignment must be a power of two up to 65536");
     if (s->type == SHT_REL)
-        return fail(e, KILN_LOAD_UNSUPPORTED, "relocations without addends");
+        return kiln_elf_fail(e, KILN_LOAD_UNSUPPORTED, "relocations without addends");
     if ((s->flags & SHF_TLS) != 0)
-        return fail(e, KILN_LOAD_UNSUPPORTED, "thread-local memory");
-    if (part_of(s) >= 0 && (s->flags & SHF_WRITE) != 0 &&
+        return kiln_elf_fail(e, KILN_LOAD_UNSUPPORTED, "thread-local memory");
+    if (kind_of(s) >= 0 && (s->flags & SHF_WRITE) != 0 &&
         (s->flags & SHF_EXECINSTR) != 0)
-        return fail(e, KILN_LOAD_UNSUPPORTED, "a section is writable and executable");
+        return kiln_elf_fail(e, KILN_LOAD_UNSUPPORTED,
+                             "a section is writable and executable");
     if (s->type != SHT_SYMTAB)
         return KILN_LOAD_OK;
     if (e->symbols != 0)
-        return fail(e, KILN_LOAD_FORMAT, "there are two symbol tables");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "there are two symbol tables");
     if (s->link >= e->n_sections)
-        return fail(e, KILN_LOAD_FORMAT, "a symbol table has no names");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a symbol table has no names");
     const section names = section_at(e, s->link);
-    if (!is_inside(e, names.offset, names.size) || names.size == 0 ||
+    if (!kiln_elf_holds(e, names.offset, names.size) || names.size == 0 ||
         e->file[names.offset + names.size - 1] != 0)
-        return fail(e, KILN_LOAD_FORMAT, "the names of symbols are not terminated");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                             "the names of symbols are not terminated");
     e->symbols = s->offset;
     e->n_symbols = s->size / SYM;
     e->strings = names.offset;
@@ -88,20 +96,30 @@ static kiln_load_status check_section(kiln_elf *e, const section *s) {
     return KILN_LOAD_OK;
 }
 
+kiln_elf_symbol kiln_elf_symbol_at(const kiln_elf *e, uint64_t i) {
+    const unsigned char *p = e->file + e->symbols + i * SYM;
+    return (kiln_elf_symbol){.name = kiln_elf_number(p, 4),
+                             .value = kiln_elf_number(p + 8, 8),
+                             .binding = p[4] >> 4,
+                             .type = p[4] & 15,
+                             .section = kiln_elf_number(p + 6, 2)};
+}
+
 /* Undefined symbols are imports, and objects have none. */
-static kiln_load_status check_symbols(const kiln_elf *e) {
+kiln_load_status kiln_elf_check_symbols(const kiln_elf *e) {
     for (uint64_t i = 1; i < e->n_symbols; i++) {
-        const unsigned char *p = e->file + e->symbols + i * SYM;
-        const uint64_t name = kiln_elf_number(p, 4), where = kiln_elf_number(p + 6, 2);
-        if (name >= e->n_strings)
-            return fail(e, KILN_LOAD_FORMAT, "a symbol's name leaves the table");
-        if (where == 0 || (where >= SHN_LORESERVE && where != SHN_ABS)) {
+        const kiln_elf_symbol s = kiln_elf_symbol_at(e, i);
+        if (s.name >= e->n_strings)
+            return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                                 "a symbol's name leaves the table");
+        if (s.section == 0 ||
+            (s.section >= SHN_LORESERVE && s.section != KILN_ELF_ABSOLUTE)) {
             snprintf(e->text, KILN_LOAD_TEXT, "the symbol '%.100s' is not defined",
-                     (const char *)e->file + e->strings + name);
+                     (const char *)e->file + e->strings + s.name);
             return KILN_LOAD_UNSUPPORTED;
         }
-        if (where < SHN_LORESERVE && where >= e->n_sections)
-            return fail(e, KILN_LOAD_FORMAT, "a symbol lies in no section");
+        if (!e->is_shared && s.section < SHN_LORESERVE && s.section >= e->n_sections)
+            return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a symbol lies in no section");
     }
     return KILN_LOAD_OK;
 }
@@ -112,57 +130,70 @@ static uint64_t round_up(uint64_t v, uint64_t to) {
 
 static kiln_load_status lay_out(kiln_elf *e) {
     uint64_t at = 0;
-    for (int part = 0; part < KILN_ELF_PARTS; part++) {
-        e->part[part] = at;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const uint64_t begin = at;
         for (uint64_t i = 1; i < e->n_sections; i++) {
             const section s = section_at(e, i);
-            if (part_of(&s) != part)
+            if (kind_of(&s) != kind)
                 continue;
             at = round_up(at, s.align);
             e->address[i] = at;
             at += s.size;
             if (at > KILN_LOAD_MAX_BYTES)
-                return fail(e, KILN_LOAD_FORMAT, "the object needs more than 256 MiB");
+                return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                                     "the object needs more than 256 MiB");
         }
         at = round_up(at, KILN_ELF_PAGE);
+        if (at != begin)
+            e->load[e->n_loads++] = (kiln_elf_load){.at = begin,
+                                                    .bytes = at - begin,
+                                                    .is_writable = kind == DATA,
+                                                    .is_executable = kind == CODE};
     }
-    e->part[KILN_ELF_PARTS] = at;
+    e->image_bytes = at;
     return KILN_LOAD_OK;
 }
 
-kiln_load_status kiln_elf_open(kiln_elf *e, const void *object, size_t bytes,
-                               int machine, char text[KILN_LOAD_TEXT]) {
-    *e = (kiln_elf){.file = object, .bytes = bytes, .text = text};
-    if (bytes < EHDR || memcmp(e->file, "\177ELF\002\001\001", 7) != 0 ||
-        kiln_elf_number(e->file + 16, 2) != 1)
-        return fail(e, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file");
-    if (kiln_elf_number(e->file + 18, 2) != (uint64_t)machine) {
-        snprintf(text, KILN_LOAD_TEXT, "the object is for machine %d, this is %d",
-                 (int)kiln_elf_number(e->file + 18, 2), machine);
-        return KILN_LOAD_UNSUPPORTED;
-    }
+static kiln_load_status open_object(kiln_elf *e) {
     e->sections = kiln_elf_number(e->file + 40, 8);
     e->n_sections = kiln_elf_number(e->file + 60, 2);
     if (kiln_elf_number(e->file + 58, 2) != SHDR || e->n_sections == 0 ||
         e->n_sections > MAX_SECTIONS ||
-        !is_inside(e, e->sections, e->n_sections * SHDR))
-        return fail(e, KILN_LOAD_FORMAT, "the section table leaves the file");
+        !kiln_elf_holds(e, e->sections, e->n_sections * SHDR))
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "the section table leaves the file");
     for (uint64_t i = 1; i < e->n_sections; i++) {
         const section s = section_at(e, i);
         const kiln_load_status st = check_section(e, &s);
         if (st != KILN_LOAD_OK)
             return st;
     }
-    kiln_load_status st = check_symbols(e);
+    kiln_load_status st = kiln_elf_check_symbols(e);
     if (st != KILN_LOAD_OK)
         return st;
     e->address = calloc(e->n_sections, sizeof *e->address);
     if (e->address == NULL)
-        return fail(e, KILN_LOAD_MEMORY, "out of memory");
+        return kiln_elf_fail(e, KILN_LOAD_MEMORY, "out of memory");
     st = lay_out(e);
     if (st != KILN_LOAD_OK)
         kiln_elf_fini(e);
     return st;
+}
+
+kiln_load_status kiln_elf_open(kiln_elf *e, const void *object, size_t bytes,
+                               int machine, char text[KILN_LOAD_TEXT]) {
+    *e = (kiln_elf){.file = object, .bytes = bytes, .text = text};
+    const uint64_t type = bytes < EHDR ? 0 : kiln_elf_number(e->file + 16, 2);
+    if ((type != ET_REL && type != ET_DYN) ||
+        memcmp(e->file, "\177ELF\002\001\001", 7) != 0)
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                             "this is no ELF64 object or shared library");
+    if (kiln_elf_number(e->file + 18, 2) != (uint64_t)machine) {
+        snprintf(text, KILN_LOAD_TEXT, "the object is for machine %d, this is %d",
+                 (int)kiln_elf_number(e->file + 18, 2), machine);
+        return KILN_LOAD_UNSUPPORTED;
+    }
+    e->is_shared = type == ET_DYN;
+    return e->is_shared ? kiln_elf_shared_open(e) : open_object(e);
 }
 
 void kiln_elf_fini(kiln_elf *e) {
@@ -179,20 +210,19 @@ static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
     const uint64_t symbol = info >> 32;
     const uint32_t type = (uint32_t)info;
     if (offset >= target->size)
-        return fail(e, KILN_LOAD_FORMAT, "a relocation leaves its section");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a relocation leaves its section");
     uint64_t value = kiln_elf_number(r + 16, 8);
     if (symbol >= e->n_symbols)
-        return fail(e, KILN_LOAD_FORMAT, "a relocation names no symbol");
+        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a relocation names no symbol");
     if (symbol != 0) {
-        const unsigned char *s = e->file + e->symbols + symbol * SYM;
-        const uint64_t where = kiln_elf_number(s + 6, 2);
-        value += kiln_elf_number(s + 8, 8);
-        if (where != SHN_ABS) {
-            const section in = section_at(e, where);
-            if (part_of(&in) < 0 && in.size > 0)
-                return fail(e, KILN_LOAD_FORMAT,
-                            "a relocation leads to what is not loaded");
-            value += (uint64_t)(uintptr_t)image + e->address[where];
+        const kiln_elf_symbol s = kiln_elf_symbol_at(e, symbol);
+        value += s.value;
+        if (s.section != KILN_ELF_ABSOLUTE) {
+            const section in = section_at(e, s.section);
+            if (kind_of(&in) < 0 && in.size > 0)
+                return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                                     "a relocation leads to what is not loaded");
+            value += (uint64_t)(uintptr_t)image + e->address[s.section];
         }
     }
     unsigned char *p = image + target_at + offset;
@@ -203,9 +233,11 @@ static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
 }
 
 kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image) {
+    if (e->is_shared)
+        return kiln_elf_shared_link(e, image);
     for (uint64_t i = 1; i < e->n_sections; i++) {
         const section s = section_at(e, i);
-        if (part_of(&s) >= 0 && s.type != SHT_NOBITS)
+        if (kind_of(&s) >= 0 && s.type != SHT_NOBITS)
             memcpy(image + e->address[i], e->file + s.offset, s.size);
     }
     for (uint64_t i = 1; i < e->n_sections; i++) {
@@ -213,12 +245,13 @@ kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image) {
         if (s.type != SHT_RELA)
             continue;
         if (s.info >= e->n_sections)
-            return fail(e, KILN_LOAD_FORMAT, "relocations are for no section");
+            return kiln_elf_fail(e, KILN_LOAD_FORMAT, "relocations are for no section");
         const section target = section_at(e, s.info);
-        if (part_of(&target) < 0) /* debugging information and the like */
+        if (kind_of(&target) < 0) /* debugging information and the like */
             continue;
         if (target.type == SHT_NOBITS)
-            return fail(e, KILN_LOAD_FORMAT, "relocations are for an empty section");
+            return kiln_elf_fail(e, KILN_LOAD_FORMAT,
+                                 "relocations are for an empty section");
         for (uint64_t k = 0; k < s.size / RELA; k++) {
             const kiln_load_status st = relocate(e, image, &target, e->address[s.info],
                                                  e->file + s.offset + k * RELA);
@@ -229,19 +262,31 @@ kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image) {
     return KILN_LOAD_OK;
 }
 
+/* Where a function of an object or a library begins; -1: it is not code. */
+static int64_t code_at(const kiln_elf *e, const kiln_elf_symbol *s) {
+    if (!e->is_shared) {
+        const section in = section_at(e, s->section);
+        const int is_code = kind_of(&in) == CODE && s->value < in.size;
+        return is_code ? (int64_t)(e->address[s->section] + s->value) : -1;
+    }
+    for (int i = 0; i < e->n_loads; i++) {
+        const kiln_elf_load *l = &e->load[i];
+        if (l->is_executable && s->value >= l->at && s->value - l->at < l->bytes)
+            return (int64_t)s->value;
+    }
+    return -1;
+}
+
 int64_t kiln_elf_find(const kiln_elf *e, const char *name) {
     for (uint64_t i = 1; i < e->n_symbols; i++) {
-        const unsigned char *p = e->file + e->symbols + i * SYM;
-        const uint64_t where = kiln_elf_number(p + 6, 2),
-                       at = kiln_elf_number(p + 8, 8);
-        const int is_global_function = (p[4] >> 4) == 1 && (p[4] & 15) == 2;
-        if (!is_global_function || where >= e->n_sections ||
-            strcmp((const char *)e->file + e->strings + kiln_elf_number(p, 4), name) !=
-                0)
+        const kiln_elf_symbol s = kiln_elf_symbol_at(e, i);
+        if (s.binding != STB_GLOBAL || s.type != STT_FUNC ||
+            s.section == KILN_ELF_ABSOLUTE ||
+            strcmp((const char *)e->file + e->strings + s.name, name) != 0)
             continue;
-        const section s = section_at(e, where);
-        if (part_of(&s) == KILN_ELF_CODE && at < s.size)
-            return (int64_t)(e->address[where] + at);
+        const int64_t at = code_at(e, &s);
+        if (at >= 0)
+            return at;
     }
     return -1;
 }

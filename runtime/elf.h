@@ -1,5 +1,5 @@
-/* Objects, linked in memory: without making them executable, so that tests can link for
- * any machine. Private to runtime/. */
+/* Objects and shared libraries, linked in memory: without making them executable, so
+ * that tests can link for any machine. Private to runtime/. */
 #ifndef KILN_RUNTIME_ELF_H
 #define KILN_RUNTIME_ELF_H
 
@@ -7,23 +7,32 @@
 
 enum { KILN_ELF_X86_64 = 62, KILN_ELF_AARCH64 = 183 };
 
-/* Sections of three kinds, each starting on a page. */
-typedef enum kiln_elf_part {
-    KILN_ELF_CODE,
-    KILN_ELF_CONST,
-    KILN_ELF_DATA
-} kiln_elf_part;
-enum { KILN_ELF_PARTS = 3, KILN_ELF_PAGE = 65536 };
+/* A stretch of the image under one protection: the sections of a kind, each kind
+ * starting on a page of the largest size (objects), or a PT_LOAD (shared libraries). */
+typedef struct kiln_elf_load {
+    uint64_t at, bytes;          /* in the image */
+    uint64_t offset, file_bytes; /* in the file (shared libraries); the rest is zero */
+    int is_writable, is_executable;
+} kiln_elf_load;
+enum { KILN_ELF_MAX_LOADS = 16, KILN_ELF_PAGE = 65536 };
+
+typedef struct kiln_elf_table {
+    uint64_t offset, n;
+} kiln_elf_table;
 
 typedef struct kiln_elf {
     const unsigned char *file;
     size_t bytes;
-    uint64_t n_sections, sections; /* the table: entries, offset */
-    uint64_t symbols, n_symbols;   /* offset, entries */
-    uint64_t strings, n_strings;   /* offset, bytes */
-    uint64_t *address;             /* of each section in the image; owned */
-    uint64_t
-        part[KILN_ELF_PARTS + 1]; /* where each part starts in the image; the end */
+    int is_shared;                          /* a shared library; else an object */
+    uint64_t n_sections;                    /* objects */
+    uint64_t sections;                      /* objects: where the table begins */
+    uint64_t symbols, n_symbols;            /* offset, entries */
+    uint64_t strings, n_strings;            /* offset, bytes */
+    uint64_t *address;                      /* of each section in the image; owned */
+    kiln_elf_table rela[2];                 /* shared libraries: .rela.dyn, .rela.plt */
+    kiln_elf_load load[KILN_ELF_MAX_LOADS]; /* ascending */
+    int n_loads;
+    uint64_t image_bytes;
     char *text;
 } kiln_elf;
 
@@ -31,12 +40,30 @@ typedef struct kiln_elf {
  * kiln_elf_fini. */
 kiln_load_status kiln_elf_open(kiln_elf *e, const void *object, size_t bytes,
                                int machine, char text[KILN_LOAD_TEXT]);
-/* Copies sections into `image` (part[KILN_ELF_PARTS] zeroed bytes, at which they will
- * run) and applies relocations. */
+/* Copies what is loaded into `image` (image_bytes zeroed bytes, at which it will run)
+ * and applies relocations. */
 kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image);
 /* Offset in the image of a global function; -1: none. */
 int64_t kiln_elf_find(const kiln_elf *e, const char *name);
 void kiln_elf_fini(kiln_elf *e);
+
+/* The same for shared libraries (elf_shared.c). */
+kiln_load_status kiln_elf_shared_open(kiln_elf *e);
+kiln_load_status kiln_elf_shared_link(const kiln_elf *e, unsigned char *image);
+
+/* A symbol, as it stands in the file. */
+typedef struct kiln_elf_symbol {
+    uint64_t name, value;
+    unsigned binding, type;
+    uint64_t section; /* KILN_ELF_ABSOLUTE: the value is an address */
+} kiln_elf_symbol;
+enum { KILN_ELF_ABSOLUTE = 0xFFF1 };
+kiln_elf_symbol kiln_elf_symbol_at(const kiln_elf *e, uint64_t i);
+/* Every symbol has a name inside the table and is defined. */
+kiln_load_status kiln_elf_check_symbols(const kiln_elf *e);
+int kiln_elf_holds(const kiln_elf *e, uint64_t at, uint64_t n);
+kiln_load_status kiln_elf_fail(const kiln_elf *e, kiln_load_status st,
+                               const char *what);
 
 /* One relocation of `machine` at p, which runs at address `at`: value is symbol plus
  * addend. */

@@ -1,6 +1,7 @@
-/* Loads the objects that kiln's code generators make: freestanding ELF64 relocatable
- * files for x86-64 and AArch64 (System V ABI and its processor supplements). Objects
- * may be hostile: every offset is held against the file, what is not known is refused.
+/* Loads what kiln's code generators make for x86-64 and AArch64: freestanding ELF64
+ * relocatable files, and the shared library that a package links of them (System V ABI
+ * and its processor supplements). Both may be hostile: every offset is held against the
+ * file, what is not known is refused.
  */
 #ifndef KILN_RUNTIME_LOADER_H
 #define KILN_RUNTIME_LOADER_H

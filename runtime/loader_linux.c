@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 enum { MACHINE = KILN_ELF_X86_64 };
@@ -22,19 +23,45 @@ struct kiln_code {
     char text[KILN_LOAD_TEXT];
 };
 
-static int protect(const kiln_code *c, kiln_elf_part part, int how) {
-    const uint64_t from = c->elf.part[part], to = c->elf.part[part + 1];
-    return from == to ? 0 : mprotect(c->image + from, to - from, how);
+/* Segments that would share a page of this system cannot be protected apart. */
+static int have_own_pages(const kiln_elf *e) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t end = 0;
+    for (int i = 0; i < e->n_loads; i++) {
+        if (e->load[i].at / page * page < end)
+            return 0;
+        end = (e->load[i].at + e->load[i].bytes + page - 1) / page * page;
+    }
+    return 1;
+}
+
+static int protect(const kiln_code *c) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < c->elf.n_loads; i++) {
+        const kiln_elf_load *l = &c->elf.load[i];
+        const uint64_t begin = l->at / page * page;
+        const int how = l->is_executable ? PROT_READ | PROT_EXEC : PROT_READ;
+        if (!l->is_writable &&
+            mprotect(c->image + begin, l->at + l->bytes - begin, how) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static kiln_load_status load(kiln_code *c, size_t bytes) {
     kiln_load_status st = kiln_elf_open(&c->elf, c->file, bytes, MACHINE, c->text);
     if (st != KILN_LOAD_OK)
         return st;
-    c->image_bytes = c->elf.part[KILN_ELF_PARTS];
+    c->image_bytes = c->elf.image_bytes;
     if (c->image_bytes == 0) {
         snprintf(c->text, KILN_LOAD_TEXT, "the object holds no code");
         return KILN_LOAD_FORMAT;
+    }
+    if (!have_own_pages(&c->elf)) {
+        snprintf(c->text, KILN_LOAD_TEXT,
+                 "two segments share a page of this system; link with a larger "
+                 "max-page-size");
+        return KILN_LOAD_UNSUPPORTED;
     }
     void *p = mmap(NULL, c->image_bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,8 +76,7 @@ static kiln_load_status load(kiln_code *c, size_t bytes) {
 #if defined(__aarch64__)
     __builtin___clear_cache((char *)c->image, (char *)c->image + c->image_bytes);
 #endif
-    if (protect(c, KILN_ELF_CODE, PROT_READ | PROT_EXEC) != 0 ||
-        protect(c, KILN_ELF_CONST, PROT_READ) != 0) {
+    if (protect(c) != 0) {
         snprintf(c->text, KILN_LOAD_TEXT, "the system does not let code be executed");
         return KILN_LOAD_MEMORY;
     }

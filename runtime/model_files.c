@@ -1,8 +1,7 @@
 /* A package's folder: plan.bin is read, params.safetensors mapped, lib.so loaded by the
- * system's loader. */
+ * runtime's own loader, which a statically linked program has too. */
 #include "runtime/model_internal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -93,35 +92,47 @@ static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts
     return 0;
 }
 
+static int load_library(kiln_model *m, const char *folder, char *error) {
+    char path[PATH_BYTES], text[KILN_LOAD_TEXT];
+    size_t bytes = 0;
+    if (path_of(path, folder, "lib.so", error) != 0)
+        return -1;
+    const int fd = open_file(path, &bytes, error);
+    if (fd < 0)
+        return -1;
+    void *map =
+        bytes > 0 ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    if (map == MAP_FAILED) {
+        snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
+        return -1;
+    }
+    const kiln_load_status st = kiln_code_open(map, bytes, &m->library, text);
+    munmap(map, bytes);
+    if (st == KILN_LOAD_OK)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "'%.90s': %s", path, text);
+    return -1;
+}
+
 static kiln_kernel_fn *library_kernel(void *user, const char *symbol) {
-    /* POSIX: a data pointer that dlsym returns may be a function's. */
-    kiln_kernel_fn *fn = NULL;
-    void *p = dlsym(user, symbol);
-    memcpy(&fn, &p, sizeof fn);
-    return fn;
+    return kiln_code_kernel(user, symbol);
 }
 
 int kiln_model_read_files(kiln_model *m, const char *folder,
                           char error[KILN_ERROR_TEXT]) {
     kiln_model_parts parts = {.kernel = library_kernel};
-    char path[PATH_BYTES];
     if (read_plan(m, folder, &parts.plan_bytes, error) != 0 ||
         map_params(m, folder, &parts, error) != 0 ||
-        path_of(path, folder, "lib.so", error) != 0)
+        load_library(m, folder, error) != 0)
         return -1;
-    m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (m->library == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "%.200s", dlerror());
-        return -1;
-    }
     parts.plan = m->plan_file;
     parts.user = m->library;
     return kiln_model_assemble(m, &parts, error);
 }
 
 void kiln_model_release_files(kiln_model *m) {
-    if (m->library != NULL)
-        dlclose(m->library);
+    kiln_code_close(m->library);
     if (m->param_map != NULL)
         munmap(m->param_map, m->param_map_bytes);
     kiln_model_release(m, m->plan_file);

@@ -3,6 +3,7 @@
 #define KILN_RUNTIME_MODEL_INTERNAL_H
 
 #include "runtime/kiln.h"
+#include "runtime/loader.h"
 #include "runtime/plan.h"
 
 struct kiln_model {
@@ -14,7 +15,7 @@ struct kiln_model {
     void *plan_file;
     void *param_map;
     size_t param_map_bytes;
-    void *library;
+    kiln_code *library;
 };
 
 /* Room for n bytes, 64-byte aligned; NULL: none. */

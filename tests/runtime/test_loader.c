@@ -95,9 +95,10 @@ typedef struct lie {
 
 #define SECTION(i, field) (SECTIONS + (i)*64 + (field))
 static lie lies[] = {
-    {"magic", 0, 1, 0, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
-    {"32_bit", 4, 1, 1, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
-    {"executable", 16, 2, 2, KILN_LOAD_FORMAT, "this is no relocatable ELF64 file"},
+    {"magic", 0, 1, 0, KILN_LOAD_FORMAT, "this is no ELF64 object or shared library"},
+    {"32_bit", 4, 1, 1, KILN_LOAD_FORMAT, "this is no ELF64 object or shared library"},
+    {"executable", 16, 2, 2, KILN_LOAD_FORMAT,
+     "this is no ELF64 object or shared library"},
     {"other_machine", 18, 2, 8, KILN_LOAD_UNSUPPORTED, "the object is for machine 8"},
     {"sections_leave", 40, 8, TOTAL, KILN_LOAD_FORMAT, "the section table leaves"},
     {"sections_wrap", 40, 8, UINT64_MAX - 63, KILN_LOAD_FORMAT,
@@ -157,7 +158,7 @@ static kiln_load_status link_anywhere(const unsigned char *object, size_t n,
     kiln_load_status st = kiln_elf_open(&e, copy, n, TARGET_MACHINE, text);
     if (st == KILN_LOAD_OK) {
         kiln_arena_init(&a);
-        st = kiln_elf_link(&e, kiln_arena_alloc(&a, e.part[KILN_ELF_PARTS]));
+        st = kiln_elf_link(&e, kiln_arena_alloc(&a, e.image_bytes));
         kiln_elf_find(&e, "k");
         kiln_elf_fini(&e);
         kiln_arena_fini(&a);

@@ -137,7 +137,7 @@ static void link_for_aarch64(kiln_arena *a, const kiln_program *p) {
     assert_int_equal(kiln_elf_open(&elf, o.bytes.p, o.bytes.n, KILN_ELF_AARCH64, text),
                      KILN_LOAD_OK);
     /* Pages of 4096: what low bits of addresses mean must hold at the image. */
-    const size_t bytes = elf.part[KILN_ELF_PARTS];
+    const size_t bytes = elf.image_bytes;
     unsigned char *raw = kiln_arena_alloc(a, bytes + KILN_ELF_PAGE);
     const size_t skip = KILN_ELF_PAGE - (size_t)((uintptr_t)raw % KILN_ELF_PAGE);
     if (kiln_elf_link(&elf, raw + skip) != KILN_LOAD_OK)
