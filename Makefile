@@ -21,12 +21,13 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 include mk/build.mk
+include mk/runtime.mk
 include mk/test.mk
 include mk/lint.mk
 
-.PHONY: all lib deps demo format docs clean help FORCE
+.PHONY: all lib deps install uninstall install-runtime demo format docs clean help FORCE
 
-all: $(LIB) $(KILN) $(PROGRAMS) ## build/<compiler>-<V>/kiln (the default target)
+all: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) ## build/<compiler>-<V>/kiln, the runtime library and its runners (the default target)
 
 lib: $(LIB) ## the static archive of everything but cli/
 

@@ -17,5 +17,6 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/version.h"
 
 #endif

@@ -7,10 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef KILN_VERSION
-#define KILN_VERSION "0.1.0"
-#endif
-
 static const kiln_verb *const verbs[] = {
 #define KILN_VERB(name) &kiln_verb_##name,
 #include "cli/verbs.def"

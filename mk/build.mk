@@ -14,7 +14,9 @@ LIB_DIRS := base compiler runtime zoo packager reports tuning_db pipeline
 find_c = find $(wildcard $(1)) -type f \( -name '*.c' -o -name '*.h' \) | sort
 find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(2)' | sort))
 
-LIB_SRC := $(call find_src,$(LIB_DIRS),*.c)
+# A program of its own, for boards (mk/runtime.mk).
+RUNNER_DIR := pipeline/devices/runner
+LIB_SRC := $(filter-out $(RUNNER_DIR)/%,$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)

@@ -21,6 +21,8 @@ E2E_SECONDS ?= 600
 TEST_JOBS ?= $(JOBS)
 RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
 RESULTS := build/results
+# What tests find outside themselves: the program, and the runners that devices start.
+RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B))
 pick = $(if $(TEST),$(foreach t,$(1),$(if $(findstring $(TEST),$(t)),$(t))),$(1))
 
 # cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.
@@ -41,15 +43,13 @@ $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
 
 # What runs code for AArch64 under qemu-user, for tests on other machines. Without a cross
 # compiler there is none, and tests say that they left it out.
-CROSS_CC ?= aarch64-linux-gnu-gcc
-RUNNER := build/aarch64/kernel_runner
-RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c \
-	$(addprefix runtime/,elf.c relocate.c loader_linux.c serial.c pool.c affinity_linux.c)
-HAVE_RUNNER := $(if $(shell command -v $(CROSS_CC) 2>/dev/null),$(RUNNER))
-$(RUNNER): $(RUNNER_SRC) $(wildcard runtime/*.h) tests/support/kernel_call.h
-	@mkdir -p $(@D)
-	@echo "  CC   $@"
-	@$(CROSS_CC) -std=c17 -O2 -static -D_GNU_SOURCE -I. -Wall -Wextra $(RUNNER_SRC) -o $@ -lpthread
+KERNEL_RUNNER := $(CROSS_B)/kernel_runner
+KERNEL_RUNNER_OBJ := $(addprefix $(CROSS_B)/tests/,tools/kernel_runner_linux.o support/kernel_call_linux.o)
+HAVE_RUNNER := $(if $(HAVE_CROSS),$(KERNEL_RUNNER))
+$(KERNEL_RUNNER): $(KERNEL_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
+	@echo "  LINK $@"
+	@$(CROSS_CC) -static $^ -o $@ -lpthread
+-include $(KERNEL_RUNNER_OBJ:.o=.d)
 
 # The saved corpus of a fuzz target, run without a fuzzer.
 $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o \
@@ -63,25 +63,25 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 .PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
 	soak-tests
 
-e2e-programs: $(KILN) $(PROGRAMS) $(E2E)
+e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(PROGRAMS) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
+quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
 
-quick: layers $(if $(TEST),,$(KILN)) $(PROGRAMS) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
-	@KILN=$(abspath $(KILN)) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
+quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
+	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
 	@tools/coverage.sh $(B)
 endif
 
-e2e: $(KILN) $(PROGRAMS) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
-	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
+e2e: $(KILN) $(RUNTIME) $(PROGRAMS) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
+	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
 
 check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
-	@KILN=$(abspath $(KILN)) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
+	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
 	@git status --short -- '*/golden/*' || true
 
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
@@ -119,5 +119,5 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(PROGRAMS) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
-	@KILN=$(abspath $(KILN)) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)
+soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
+	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -1,0 +1,109 @@
+# What ships to a device, of runtime/ alone: the library, static and shared, and the runner
+# kiln-run, native and for AArch64. And make install.
+
+RUNTIME_SRC := $(call find_src,runtime,*.c)
+RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c)
+RUNTIME_SO_VERSION := 0
+VERSION = $(shell sed -n 's/^\#define KILN_VERSION "\(.*\)"/\1/p' base/version.h)
+
+RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(B)/%.o)
+RUNTIME_PIC := $(RUNTIME_SRC:%.c=$(B)/pic/%.o)
+RUNNER_OBJ := $(RUNNER_SRC:%.c=$(B)/%.o)
+RUNTIME_A := $(B)/libkiln-runtime.a
+RUNTIME_SO := $(B)/libkiln-runtime.so.$(RUNTIME_SO_VERSION)
+
+$(B)/libkiln-runtime.txt: FORCE
+	$(call keep_text,$(RUNTIME_OBJ))
+
+$(RUNTIME_A): $(RUNTIME_OBJ) $(B)/libkiln-runtime.txt
+	@echo "  AR   $@"
+	@rm -f $@
+	@$(AR) rcs $@ $(RUNTIME_OBJ)
+
+$(B)/pic/%.o: %.c $(B)/flags.txt
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC $(call flags_for,$<) -MMD -MP -c $< -o $@
+
+# -z defs: a library that lacks something fails here, not on a board. Sanitizers define theirs late.
+$(RUNTIME_SO): $(RUNTIME_PIC) runtime/kiln-runtime.map $(B)/libkiln-runtime.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=runtime/kiln-runtime.map \
+		$(if $(findstring -fsanitize,$(VARIANT)),,-Wl,-z,defs) $(RUNTIME_PIC) -lpthread -o $@
+
+$(B)/kiln-run: $(RUNNER_OBJ) $(RUNTIME_A) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(RUNNER_OBJ) $(RUNTIME_A) -lpthread -o $@
+
+# --- for AArch64, static: what an emulator or a board needs is one file ------------------------
+# The same for every variant. Without a cross compiler there is none, and who asks for it is told.
+CROSS_CC ?= aarch64-linux-gnu-gcc
+CROSS_B := build/aarch64
+CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
+HAVE_CROSS := $(if $(RUNTIME_SRC),$(shell command -v $(CROSS_CC) 2>/dev/null))
+CROSS_RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(CROSS_B)/%.o)
+CROSS_RUNNER_OBJ := $(RUNNER_SRC:%.c=$(CROSS_B)/%.o)
+
+$(CROSS_B)/flags.txt: FORCE
+	$(call keep_text,$(CROSS_CC) $(CROSS_CFLAGS))
+
+$(CROSS_B)/%.o: %.c $(CROSS_B)/flags.txt
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CROSS_CC) $(CROSS_CFLAGS) $(if $(filter %_linux.c,$<),-D_GNU_SOURCE) -MMD -MP -c $< -o $@
+
+$(CROSS_B)/libkiln-runtime.a: $(CROSS_RUNTIME_OBJ)
+	@echo "  AR   $@"
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(CROSS_B)/kiln-run: $(CROSS_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
+	@echo "  LINK $@"
+	@$(CROSS_CC) -static $^ -o $@ -lpthread
+
+# Beside the program, where it looks.
+$(B)/kiln-run-aarch64: $(CROSS_B)/kiln-run
+	@cp $< $@
+
+-include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d) $(CROSS_RUNTIME_OBJ:.o=.d) $(CROSS_RUNNER_OBJ:.o=.d)
+
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(if $(HAVE_CROSS),$(B)/kiln-run-aarch64))
+RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS)
+
+# --- install ---------------------------------------------------------------------------------------
+# What is installed is the release variant, whatever V was.
+PREFIX ?= /usr/local
+DESTDIR ?=
+INSTALL := install
+TO = $(DESTDIR)$(PREFIX)
+RUNTIME_HEADERS := kiln.h kernel.h
+INSTALLED = bin/kiln bin/kiln-run libexec/kiln/kiln-run-aarch64 share/doc/kiln \
+	lib/libkiln-runtime.a lib/libkiln-runtime.so lib/$(notdir $(RUNTIME_SO)) \
+	lib/pkgconfig/kiln-runtime.pc $(addprefix include/kiln/,$(RUNTIME_HEADERS))
+
+ifeq ($(V),release)
+# An installed header finds its neighbour in kiln/, not in this tree's runtime/.
+install-runtime: $(RUNTIME)
+	$(INSTALL) -d $(TO)/bin $(TO)/lib/pkgconfig $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
+	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
+	$(if $(HAVE_CROSS),$(INSTALL) -m 755 $(B)/kiln-run-aarch64 $(TO)/libexec/kiln/)
+	$(INSTALL) -m 644 $(RUNTIME_A) $(TO)/lib/
+	$(INSTALL) -m 755 $(RUNTIME_SO) $(TO)/lib/
+	ln -sf $(notdir $(RUNTIME_SO)) $(TO)/lib/libkiln-runtime.so
+	for h in $(RUNTIME_HEADERS); do \
+		sed 's|#include "runtime/|#include "kiln/|' runtime/$$h > $(TO)/include/kiln/$$h && \
+		chmod 644 $(TO)/include/kiln/$$h || exit 1; done
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' runtime/kiln-runtime.pc.in > $(TO)/lib/pkgconfig/kiln-runtime.pc
+	chmod 644 $(TO)/lib/pkgconfig/kiln-runtime.pc
+	$(INSTALL) -m 644 LICENSE README.md docs/*.md docs/*.c $(TO)/share/doc/kiln/
+
+install: $(KILN) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
+	$(INSTALL) -m 755 $(KILN) $(TO)/bin/
+else
+install install-runtime:
+	@$(MAKE) V=release $@
+endif
+
+uninstall: ## what install put there, and no more
+	rm -rf $(addprefix $(TO)/,$(INSTALLED))
+	rmdir --ignore-fail-on-non-empty $(TO)/include/kiln $(TO)/libexec/kiln 2>/dev/null || true

@@ -1,0 +1,89 @@
+/* The report, as JSON: who ran, each run's time, each step's time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "pipeline/devices/runner/runner.h"
+
+/* Names come from the package and may hold any byte: what is not printable ASCII is
+ * written by its code. */
+static void put_string(FILE *f, const char *s) {
+    fputc('"', f);
+    for (; *s != '\0'; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < 0x20 || c > 0x7E)
+            fprintf(f, "\\u%04x", c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+static void put_port(FILE *f, const kiln_port_info *port, const char *separator) {
+    fprintf(f, "%s\n    {\"name\": ", separator);
+    put_string(f, port->name);
+    fprintf(f, ", \"dtype\": ");
+    put_string(f, port->dtype);
+    fprintf(f, ", \"shape\": [");
+    for (int i = 0; i < port->rank; i++)
+        fprintf(f, "%s%" PRId64, i > 0 ? ", " : "", port->dim[i]);
+    fprintf(f, "]}");
+}
+
+static void put_ports(FILE *f, const char *key, const kiln_model *m, int n,
+                      int (*port_of)(const kiln_model *, int, kiln_port_info *)) {
+    kiln_port_info port;
+    fprintf(f, ",\n  \"%s\": [", key);
+    for (int i = 0; i < n && port_of(m, i, &port) == 0; i++)
+        put_port(f, &port, i > 0 ? "," : "");
+    fprintf(f, "]");
+}
+
+static void put_steps(FILE *f, const kiln_session *s) {
+    kiln_step_info step;
+    fprintf(f, ",\n  \"steps\": [");
+    for (int i = 0; kiln_session_step(s, i, &step) == 0; i++) {
+        fprintf(f, "%s\n    {\"name\": ", i > 0 ? "," : "");
+        put_string(f, step.name);
+        fprintf(f, ", \"op\": ");
+        put_string(f, step.op);
+        fprintf(f, ", \"runs\": %" PRIu64 ", \"ns\": %" PRIu64 "}", step.runs,
+                step.nanoseconds);
+    }
+    fprintf(f, "]");
+}
+
+static void put_report(FILE *f, const run_options *o, const kiln_model *m,
+                       const kiln_session *s, const run_times *t) {
+    fprintf(f, "{\n  \"model\": ");
+    put_string(f, kiln_model_name(m));
+    fprintf(f, ",\n  \"profile\": ");
+    put_string(f, kiln_model_profile(m));
+    fprintf(f, ",\n  \"threads\": %d,\n  \"session_bytes\": %zu", o->n_threads,
+            kiln_session_bytes(s));
+    fprintf(f, ",\n  \"open_ns\": %" PRIu64, t->open_ns);
+    put_ports(f, "inputs", m, kiln_model_n_inputs(m), kiln_model_input);
+    put_ports(f, "outputs", m, kiln_model_n_outputs(m), kiln_model_output);
+    fprintf(f, ",\n  \"run_ns\": [");
+    for (int i = 0; i < o->n_rounds; i++)
+        fprintf(f, "%s%" PRIu64, i > 0 ? ", " : "", t->run_ns[i]);
+    fprintf(f, "]");
+    if (o->is_profiled)
+        put_steps(f, s);
+    fprintf(f, "\n}\n");
+}
+
+run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
+                    const run_times *t) {
+    const int is_stdout = strcmp(o->json, "-") == 0;
+    FILE *f = is_stdout ? stdout : fopen(o->json, "w");
+    if (f == NULL)
+        return run_fail(RUN_DEVICE, "'%s': %s", o->json, strerror(errno));
+    put_report(f, o, m, s, t);
+    const int is_bad = ferror(f) != 0;
+    if ((is_stdout ? fflush(f) : fclose(f)) != 0 || is_bad)
+        return run_fail(RUN_DEVICE, "'%s': could not be written whole", o->json);
+    return RUN_OK;
+}

@@ -1,0 +1,247 @@
+/* kiln-run: see `usage`. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "pipeline/devices/runner/runner.h"
+
+static const char usage[] =
+    "usage: kiln-run FOLDER [OPTION]...\n"
+    "\n"
+    "Runs an unpacked package (plan.bin, params.safetensors, lib.so) on this machine.\n"
+    "\n"
+    "  --input NAME=FILE   bytes of an input: .npy, or raw and row-major\n"
+    "  --zeros             inputs without a file are zero\n"
+    "  --output-dir DIR    writes output_0.npy, output_1.npy, ... there\n"
+    "  --raw               writes output_0.bin, ... without a header instead\n"
+    "  --threads N         default 1\n"
+    "  --rounds R          timed runs, default 1; 0 only describes the package\n"
+    "  --warm-up W         runs before them, default 0\n"
+    "  --profile           measures each step too, in the timed runs\n"
+    "  --json FILE         report; - is stdout\n"
+    "\n"
+    "exit codes: 0 good, 2 wrong usage, 3 the package or an input is refused, 4 "
+    "memory,\n"
+    "threads or a file that cannot be written, 5 a kernel failed\n"
+    "example: kiln-run resnet18 --input data=cat.npy --output-dir out --threads 2\n";
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- arguments --------------------------------------------------------------------
+ */
+
+typedef struct number_option {
+    const char *name;
+    size_t at; /* in run_options */
+    int min, max;
+} number_option;
+
+static const number_option numbers[] = {
+    {"--threads", offsetof(run_options, n_threads), 1, RUN_MAX_THREADS},
+    {"--rounds", offsetof(run_options, n_rounds), 0, RUN_MAX_ROUNDS},
+    {"--warm-up", offsetof(run_options, n_warm_up), 0, RUN_MAX_ROUNDS},
+};
+
+static run_exit set_number(run_options *o, const number_option *n, const char *value) {
+    char *end = NULL;
+    const long v = strtol(value, &end, 10);
+    if (end == value || *end != '\0' || v < n->min || v > n->max)
+        return run_fail(RUN_USAGE, "%s must be a number from %d to %d, is '%s'",
+                        n->name, n->min, n->max, value);
+    const int as_int = (int)v;
+    memcpy((char *)o + n->at, &as_int, sizeof as_int);
+    return RUN_OK;
+}
+
+static int set_flag(run_options *o, const char *name) {
+    int *const flag = strcmp(name, "--zeros") == 0     ? &o->fills_zeros
+                      : strcmp(name, "--raw") == 0     ? &o->is_raw
+                      : strcmp(name, "--profile") == 0 ? &o->is_profiled
+                                                       : NULL;
+    if (flag != NULL)
+        *flag = 1;
+    return flag != NULL;
+}
+
+static run_exit set_value(run_options *o, const char *name, const char *value) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            return set_number(o, &numbers[i], value);
+    if (strcmp(name, "--output-dir") == 0)
+        o->output_dir = value;
+    else if (strcmp(name, "--json") == 0)
+        o->json = value;
+    else if (strcmp(name, "--input") != 0)
+        return run_fail(RUN_USAGE, "'%s' is not an option; kiln-run --help lists them",
+                        name);
+    else if (o->n_inputs == RUN_MAX_INPUTS)
+        return run_fail(RUN_USAGE, "more than %d inputs", RUN_MAX_INPUTS);
+    else
+        o->input[o->n_inputs++] = value;
+    return RUN_OK;
+}
+
+static run_exit parse(int argc, char **argv, run_options *o) {
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i];
+        if (name[0] != '-') {
+            if (o->folder != NULL)
+                return run_fail(RUN_USAGE, "two folders: '%s' and '%s'", o->folder,
+                                name);
+            o->folder = name;
+            continue;
+        }
+        if (set_flag(o, name))
+            continue;
+        if (i + 1 == argc)
+            return run_fail(RUN_USAGE, "'%s' needs a value, or is not an option", name);
+        const run_exit code = set_value(o, name, argv[++i]);
+        if (code != RUN_OK)
+            return code;
+    }
+    if (o->folder == NULL)
+        return run_fail(RUN_USAGE, "no folder; kiln-run --help explains");
+    return RUN_OK;
+}
+
+/* ---- running ----------------------------------------------------------------------
+ */
+
+/* Names may hold '=': the first split whose left side is an input. -1: none. */
+static int find_input(const kiln_model *m, const char *text, const char **file) {
+    kiln_port_info port;
+    for (const char *p = strchr(text, '='); p != NULL; p = strchr(p + 1, '='))
+        for (int i = 0; kiln_model_input(m, i, &port) == 0; i++)
+            if (strncmp(port.name, text, (size_t)(p - text)) == 0 &&
+                port.name[p - text] == '\0') {
+                *file = p + 1;
+                return i;
+            }
+    return -1;
+}
+
+static run_exit fill_zeros(kiln_session *s, int i, const kiln_port_info *port) {
+    const size_t n = port->bytes > 0 ? port->bytes : 1;
+    void *zeros =
+        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (zeros == MAP_FAILED)
+        return run_fail(RUN_DEVICE, "no memory for input '%s'", port->name);
+    const int failed = kiln_session_set_input(s, i, zeros);
+    munmap(zeros, n);
+    return failed ? run_fail(RUN_DEVICE, "%s", kiln_session_error(s)) : RUN_OK;
+}
+
+static run_exit set_inputs(const run_options *o, const kiln_model *m, kiln_session *s) {
+    enum { SHAPE_TEXT = 256 };
+    kiln_port_info port;
+    const char *file_of[RUN_MAX_INPUTS] = {NULL};
+    if (kiln_model_n_inputs(m) > RUN_MAX_INPUTS)
+        return run_fail(RUN_INPUT, "a package of more than %d inputs", RUN_MAX_INPUTS);
+    for (int k = 0; k < o->n_inputs; k++) {
+        const char *file = NULL;
+        const int i = find_input(m, o->input[k], &file);
+        if (i < 0)
+            return run_fail(RUN_USAGE, "'%s': must be NAME=FILE of an input of '%s'",
+                            o->input[k], kiln_model_name(m));
+        file_of[i] = file;
+    }
+    for (int i = 0; kiln_model_input(m, i, &port) == 0; i++) {
+        run_exit code = RUN_OK;
+        char shape[SHAPE_TEXT];
+        run_port_text(shape, sizeof shape, &port);
+        if (file_of[i] != NULL)
+            code = run_read_input(s, i, &port, file_of[i]);
+        else if (o->fills_zeros)
+            code = fill_zeros(s, i, &port);
+        else
+            code = run_fail(RUN_USAGE,
+                            "input '%s' (%s) has no file; give --input %s=FILE, or "
+                            "--zeros",
+                            port.name, shape, port.name);
+        if (code != RUN_OK)
+            return code;
+    }
+    return RUN_OK;
+}
+
+static run_exit run(const run_options *o, kiln_session *s, run_times *t) {
+    for (int i = -o->n_warm_up; i < o->n_rounds; i++) {
+        if (i == 0 && o->is_profiled)
+            kiln_session_profile(s, 1);
+        const uint64_t begin = now();
+        if (kiln_session_run(s) != 0)
+            return run_fail(RUN_KERNEL, "%s", kiln_session_error(s));
+        if (i >= 0)
+            t->run_ns[i] = now() - begin;
+    }
+    return RUN_OK;
+}
+
+static void print_times(const run_options *o, const kiln_model *m, const run_times *t) {
+    uint64_t least = UINT64_MAX, sum = 0;
+    for (int i = 0; i < o->n_rounds; i++) {
+        least = t->run_ns[i] < least ? t->run_ns[i] : least;
+        sum += t->run_ns[i];
+    }
+    printf("%s: %d runs at %d threads, %.3f ms at best, %.3f ms on average\n",
+           kiln_model_name(m), o->n_rounds, o->n_threads, (double)least * 1e-6,
+           (double)sum * 1e-6 / o->n_rounds);
+}
+
+static run_exit run_session(const run_options *o, const kiln_model *m, kiln_session *s,
+                            run_times *t) {
+    kiln_port_info port;
+    run_exit code = o->n_rounds > 0 ? set_inputs(o, m, s) : RUN_OK;
+    if (code == RUN_OK && o->n_rounds > 0)
+        code = run(o, s, t);
+    if (code == RUN_OK && o->json != NULL)
+        code = run_report(o, m, s, t);
+    if (code != RUN_OK || o->n_rounds == 0)
+        return code;
+    for (int i = 0; o->output_dir != NULL && kiln_model_output(m, i, &port) == 0; i++) {
+        code = run_write_output(o->output_dir, i, &port, kiln_session_output(s, i),
+                                o->is_raw);
+        if (code != RUN_OK)
+            return code;
+    }
+    if (o->json == NULL || strcmp(o->json, "-") != 0)
+        print_times(o, m, t);
+    return RUN_OK;
+}
+
+static run_exit open_and_run(const run_options *o) {
+    char error[KILN_ERROR_TEXT] = "";
+    run_times t = {0};
+    const size_t time_bytes = ((size_t)o->n_rounds + 1) * sizeof *t.run_ns;
+    t.run_ns = mmap(NULL, time_bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (t.run_ns == MAP_FAILED)
+        return run_fail(RUN_DEVICE, "no memory for %d times", o->n_rounds);
+    const uint64_t begin = now();
+    kiln_model *m = kiln_model_open(o->folder, NULL, error);
+    if (m == NULL)
+        return run_fail(RUN_INPUT, "%s", error);
+    const kiln_session_options options = {.n_threads = o->n_threads};
+    kiln_session *s = kiln_session_open(m, &options, error);
+    t.open_ns = now() - begin;
+    const run_exit code =
+        s != NULL ? run_session(o, m, s, &t) : run_fail(RUN_DEVICE, "%s", error);
+    kiln_session_close(s);
+    kiln_model_close(m);
+    munmap(t.run_ns, time_bytes);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    run_options o = {.n_threads = 1, .n_rounds = 1};
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return fputs(usage, stdout) < 0 ? RUN_DEVICE : RUN_OK;
+    const run_exit code = parse(argc, argv, &o);
+    return (int)(code == RUN_OK ? open_and_run(&o) : code);
+}

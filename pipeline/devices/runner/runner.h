@@ -1,0 +1,69 @@
+/* The runner: opens an unpacked package, runs it, writes outputs, times and profile.
+ * What boards run; it stands on runtime/ alone. Shared by its files. */
+#ifndef KILN_PIPELINE_DEVICES_RUNNER_RUNNER_H
+#define KILN_PIPELINE_DEVICES_RUNNER_RUNNER_H
+
+#include <stdio.h>
+
+#include "runtime/kiln.h"
+
+typedef enum run_exit {
+    RUN_OK = 0,
+    RUN_USAGE = 2,
+    RUN_INPUT = 3,  /* the package or an input's file is refused */
+    RUN_DEVICE = 4, /* memory, threads, a file that cannot be written */
+    RUN_KERNEL = 5  /* a kernel failed */
+} run_exit;
+
+enum { RUN_MAX_INPUTS = 64, RUN_MAX_THREADS = 1024, RUN_MAX_ROUNDS = 1000000 };
+
+typedef struct run_options {
+    const char *folder, *output_dir, *json; /* NULL: none */
+    const char *input[RUN_MAX_INPUTS];      /* "NAME=FILE" */
+    int n_inputs, n_threads, n_rounds, n_warm_up;
+    int fills_zeros; /* inputs without a file are zero */
+    int is_raw;      /* outputs without .npy's header */
+    int is_profiled;
+} run_options;
+
+/* What was measured. */
+typedef struct run_times {
+    uint64_t open_ns;
+    uint64_t *run_ns; /* n_rounds */
+} run_times;
+
+/* Says what is wrong, on stderr; the code. A macro, so that compilers check the format.
+ */
+#define run_fail(code, ...)                                                            \
+    ((void)fputs("error: ", stderr), (void)fprintf(stderr, __VA_ARGS__),               \
+     (void)fputc('\n', stderr), (code))
+
+/* RUN_OK, or the message is on stderr. */
+/* Gives the session the bytes of the file: .npy by its name, else raw. */
+run_exit run_read_input(kiln_session *s, int i, const kiln_port_info *port,
+                        const char *path);
+/* Writes DIR/output_<i>.npy or .bin. */
+run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
+                          const void *data, int is_raw);
+/* "f32[1,3,8]" */
+void run_port_text(char *out, size_t n, const kiln_port_info *port);
+/* The report as JSON; "-" is stdout. */
+run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
+                    const run_times *t);
+
+/* A .npy header (numpy's NEP 1, versions 1 to 3) in the first n bytes of a file. 0, or
+ * `why` says what is wrong. */
+typedef struct npy_header {
+    char descr[16]; /* "<f4" */
+    int rank;
+    int64_t dim[KILN_PORT_MAX_RANK];
+    size_t data; /* where it begins */
+} npy_header;
+int npy_parse(const unsigned char *p, size_t n, npy_header *out, const char **why);
+/* Writes a header of version 1, a multiple of 64 bytes; its length, or 0 where `n` is
+ * too small. */
+size_t npy_format(char *out, size_t n, const kiln_port_info *port);
+/* numpy's word for a dtype of a plan; NULL: it has none. */
+const char *npy_descr(const char *dtype);
+
+#endif
