@@ -1,0 +1,225 @@
+/* kiln db: look at the tuning database, check it, exchange records. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/db_option.h"
+#include "tuning_db/tuning_db.h"
+
+enum { OPT_DB, OPT_OUT, OPT_KEEP, OPT_JSON, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_DB] = KILN_DB_OPTION,
+    [OPT_OUT] = {"-o", "FILE", "export: the file to write (standard output)", false},
+    [OPT_KEEP] = {"--keep", "N", "prune: how many of each task stay (64)", false},
+    [OPT_JSON] = {"--json", "FILE",
+                  "stats, check: write the findings as JSON ('-': standard output)",
+                  false},
+};
+
+/* ---- stats -------------------------------------------------------------------------
+ */
+
+static const char *day(kiln_arena *a, int64_t ms) {
+    const time_t t = (time_t)(ms / 1000);
+    struct tm utc;
+    char text[32] = "";
+    if (ms > 0 && gmtime_r(&t, &utc) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%d", &utc);
+    return kiln_str_dup(a, text);
+}
+
+static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                         kiln_err *err) {
+    kiln_db_stats s;
+    kiln_buf text, json;
+    kiln_json_writer w;
+    (void)exit_code;
+    KILN_TRY(kiln_db_stats_of(db, args->arena, &s, err));
+    const struct {
+        const char *name;
+        int64_t n;
+    } row[] = {{"workloads", s.n_workloads}, {"profiles", s.n_profiles},
+               {"tasks", s.n_tasks},         {"trials", s.n_trials},
+               {"good", s.n_good},           {"repeats", s.n_repeats},
+               {"claims", s.n_claims},       {"models", s.n_models},
+               {"bytes", s.file_bytes}};
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_object(&w);
+    kiln_buf_printf(&text, "%-12s %s\n", "database", kiln_db_path(db));
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        kiln_buf_printf(&text, "%-12s %" PRId64 "\n", row[i].name, row[i].n);
+        kiln_json_member_i64(&w, row[i].name, row[i].n);
+    }
+    kiln_buf_printf(&text, "%-12s %s to %s\n", "measured", day(args->arena, s.first_ms),
+                    day(args->arena, s.last_ms));
+    kiln_json_member_i64(&w, "first_ms", s.first_ms);
+    kiln_json_member_i64(&w, "last_ms", s.last_ms);
+    kiln_json_name(&w, "errors");
+    kiln_json_begin_object(&w);
+    for (size_t i = 0; i < s.error.n; i++) {
+        kiln_buf_printf(&text, "%-12s %" PRId64 " %s\n", i == 0 ? "failed" : "",
+                        s.error.v[i].n, s.error.v[i].kind);
+        kiln_json_member_i64(&w, s.error.v[i].kind, s.error.v[i].n);
+    }
+    kiln_json_end_object(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(&json, "\n");
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+/* ---- check -------------------------------------------------------------------------
+ */
+
+static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                         kiln_err *err) {
+    kiln_db_problems p;
+    kiln_buf text, json;
+    kiln_json_writer w;
+    KILN_TRY(kiln_db_check(db, args->arena, &p, err));
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_object(&w);
+    kiln_json_name(&w, "problems");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < p.line.n; i++) {
+        kiln_buf_printf(&text, "%s\n", p.line.v[i]);
+        kiln_json_put_string(&w, kiln_str_from(p.line.v[i]));
+    }
+    kiln_json_end_array(&w);
+    kiln_json_member_bool(&w, "was_cut", p.was_cut);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(&json, "\n");
+    if (p.line.n == 0)
+        kiln_buf_printf(&text, "%s: no problems\n", kiln_db_path(db));
+    else
+        kiln_buf_printf(&text, "%s: %zu%s problems\n", kiln_db_path(db), p.line.n,
+                        p.was_cut ? " or more" : "");
+    if (p.line.n > 0)
+        *exit_code = KILN_EXIT_CHECK;
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+/* ---- export, import, prune ---------------------------------------------------------
+ */
+
+static kiln_status export(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                          kiln_err *err) {
+    kiln_buf text;
+    (void)exit_code;
+    kiln_buf_init(&text, args->arena);
+    KILN_TRY(kiln_db_export(db, &text, err));
+    return kiln_cli_output(kiln_args_get(args, OPT_OUT, NULL), kiln_buf_str(&text),
+                           err);
+}
+
+static kiln_status import(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                          kiln_err *err) {
+    enum { MAX_BYTES = 1 << 30 };
+    kiln_str text;
+    kiln_buf out;
+    (void)exit_code;
+    kiln_buf_init(&out, args->arena);
+    for (size_t i = 1; i < args->n_pos; i++) {
+        kiln_db_import_counts n = {0};
+        KILN_TRY(kiln_file_map(args->arena, args->pos[i], MAX_BYTES, &text, err));
+        KILN_TRY(kiln_db_import(db, text, args->pos[i], &n, err));
+        kiln_buf_printf(&out, "%s: %" PRId64 " new, %" PRId64 " known\n", args->pos[i],
+                        n.n_new, n.n_known);
+        KILN_TRY(kiln_db_log(db, "import", args->pos[i], err));
+    }
+    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
+static kiln_status prune(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                         kiln_err *err) {
+    const char *const text = kiln_args_get(args, OPT_KEEP, "64");
+    int64_t keep = 0, gone = 0;
+    kiln_buf out;
+    (void)exit_code;
+    if (!kiln_parse_i64(kiln_str_from(text), &keep) || keep < 1 || keep > INT32_MAX)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--keep must be a number of 1 or more, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    KILN_TRY(kiln_db_prune(db, (int)keep, &gone, err));
+    KILN_TRY(kiln_db_log(db, "prune",
+                         kiln_format(args->arena, "%" PRId64 " trials", gone), err));
+    kiln_buf_init(&out, args->arena);
+    kiln_buf_printf(&out, "%" PRId64 " trials removed\n", gone);
+    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
+/* ---- the verb ----------------------------------------------------------------------
+ */
+
+typedef struct action {
+    const char *name;
+    kiln_status (*run)(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                       kiln_err *err);
+    unsigned takes; /* options, beside --db */
+    bool makes;     /* the file may be new */
+    bool wants_files;
+} action;
+
+static const action actions[] = {
+    {"stats", stats, 1u << OPT_JSON, false, false},
+    {"check", check, 1u << OPT_JSON, false, false},
+    {"export", export, 1u << OPT_OUT, false, false},
+    {"import", import, 0, true, true},
+    {"prune", prune, 1u << OPT_KEEP, false, false},
+};
+
+static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err *err) {
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
+        if (strcmp(args->pos[0], actions[i].name) == 0)
+            *out = &actions[i];
+    if (*out == NULL)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "kiln db does stats, check, export, import or prune, not '%s'",
+            kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
+    for (int o = OPT_DB + 1; o < N_OPTIONS; o++)
+        if (kiln_args_has(args, o) && ((*out)->takes & 1u << o) == 0)
+            return kiln_fail(err, KILN_ERR_ARG, "kiln db %s takes no option '%s'",
+                             (*out)->name, options[o].name);
+    if ((*out)->wants_files != (args->n_pos > 1))
+        return kiln_fail(err, KILN_ERR_ARG, "kiln db %s takes %s", (*out)->name,
+                         (*out)->wants_files ? "the files to import"
+                                             : "no file; the "
+                                               "database is named by --db");
+    return KILN_OK;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    const action *what = NULL;
+    const char *path = NULL;
+    kiln_db *db = NULL;
+    KILN_TRY(find(args, &what, err));
+    KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));
+    if (!what->makes && !kiln_file_exists(path))
+        return kiln_fail(err, KILN_ERR_IO,
+                         "there is no tuning database '%s'; kiln tune makes one", path);
+    KILN_TRY(kiln_db_open(args->arena, path, NULL, &db, err));
+    const kiln_status st = what->run(args, db, exit_code, err);
+    kiln_db_close(db);
+    return st;
+}
+
+const kiln_verb kiln_verb_db = {
+    .name = "db",
+    .summary = "look at the tuning database, check it, exchange records",
+    .usage = "stats | check | export [-o FILE] | import FILE... | prune [--keep N]",
+    .example = "  kiln db stats\n"
+               "  kiln db export -o records.jsonl\n"
+               "  kiln db import records.jsonl --db other.db\n",
+    .n_pos_min = 1,
+    .n_pos_max = 64,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,22 @@
+#include "cli/db_option.h"
+
+#include <stdlib.h>
+
+kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
+                             kiln_err *err) {
+    const char *path = kiln_args_get(args, option, getenv("KILN_DB"));
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (path == NULL || path[0] == '\0') {
+        if ((data == NULL || data[0] != '/') && (home == NULL || home[0] != '/'))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "no place for the tuning database: neither --db nor "
+                             "KILN_DB nor HOME is given");
+        if (data == NULL || data[0] != '/')
+            data = kiln_path_join(args->arena, home, ".local/share");
+        const char *const folder = kiln_path_join(args->arena, data, "kiln");
+        KILN_TRY(kiln_dir_make(folder, err));
+        path = kiln_path_join(args->arena, folder, "tuning.db");
+    }
+    *out = path;
+    return KILN_OK;
+}

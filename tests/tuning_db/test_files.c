@@ -1,0 +1,360 @@
+/* Files: other programs', newer, damaged, exchanged, shared by several processes that
+ * may be killed. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/db_make.h"
+#include "tuning_db/sql.h"
+
+static const char *file(const char *name) {
+    return kiln_path_join(kiln_test_arena(), kiln_test_dir(), name);
+}
+
+static kiln_db *filled(const char *path) {
+    kiln_db *db = kiln_test_db_open(path);
+    static const double ns[] = {100, 200, 300, 400, 500, 600};
+    for (int i = 0; i < 6; i++) {
+        const kiln_db_task task =
+            kiln_test_db_task(i % 2 == 0 ? "conv" : "matmul", i < 3 ? "" : "; relu");
+        const kiln_db_trial t = kiln_test_db_trial(i, &ns[i], i == 4 ? "crash" : NULL);
+        assert_true(kiln_test_db_record(db, kiln_test_db_task_id(db, &task), &t));
+    }
+    return db;
+}
+
+/* ---- opening
+ * -----------------------------------------------------------------------------------
+ */
+
+static void contents_outlive_the_handle(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = file("kept.db");
+    kiln_db_close(filled(path));
+    kiln_db *db = NULL;
+    kiln_db_stats s;
+    const kiln_db_options o = {.read_only = true};
+    kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), path, &o, &db, &err), &err);
+    kiln_assert_status_ok(kiln_db_stats_of(db, kiln_test_arena(), &s, &err), &err);
+    assert_int_equal(s.n_trials, 6);
+    assert_int_equal(s.n_good, 5);
+    assert_int_equal(s.n_workloads, 4);
+    assert_int_equal(s.error.n, 1);
+    assert_string_equal(s.error.v[0].kind, "crash");
+    assert_int_equal(s.first_ms, 1000);
+    assert_int_equal(s.last_ms, 1005);
+    kiln_test_db_is_sound(db);
+    const kiln_db_task task = kiln_test_db_task("new", "");
+    int64_t id = 0;
+    assert_int_not_equal(kiln_db_task_id(db, &task, &id, &err), KILN_OK);
+    kiln_db_close(db);
+}
+
+static void run_sql(const char *path, const char *text) {
+    kiln_err err = {0};
+    kiln_sql *s = NULL;
+    const kiln_sql_options o = {false, 1000};
+    kiln_assert_status_ok(kiln_sql_open(kiln_test_arena(), path, &o, &s, &err), &err);
+    kiln_assert_status_ok(kiln_sql_run(s, text, &err), &err);
+    kiln_sql_close(s);
+}
+
+typedef struct open_row {
+    const char *name;
+    const char *bytes; /* of the file; NULL: a database with `sql` run on it */
+    const char *sql;
+    bool read_only;
+    kiln_status want;
+    const char *text;
+} open_row;
+
+static open_row open_rows[] = {
+    {"refuses_what_is_no_database", "this is a text file, and long enough to be read",
+     NULL, false, KILN_ERR_PARSE, "is not a tuning database, or damaged"},
+    {"refuses_another_programs", NULL, "CREATE TABLE bookmark (url TEXT)", false,
+     KILN_ERR_PARSE, "is a database, but not kiln's tuning database"},
+    {"refuses_a_newer_one", NULL,
+     "PRAGMA application_id = 1265194052; PRAGMA user_version = 99", false,
+     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 1"},
+    {"refuses_to_migrate_what_it_may_only_read", NULL,
+     "PRAGMA application_id = 1265194052; CREATE TABLE x (y)", true,
+     KILN_ERR_UNSUPPORTED, "open it once for writing"},
+};
+
+static void opening_looks_first(void **state) {
+    const open_row *r = *state;
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    const char *path = file(r->name);
+    const kiln_db_options o = {.read_only = r->read_only};
+    if (r->bytes != NULL)
+        kiln_assert_status_ok(kiln_file_write(path, r->bytes, strlen(r->bytes), &err),
+                              &err);
+    else
+        run_sql(path, r->sql);
+    kiln_assert_fails(kiln_db_open(kiln_test_arena(), path, &o, &db, &err), r->want,
+                      &err, r->text);
+    assert_null(db);
+}
+
+static void missing_places_are_named(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    const kiln_db_options o = {.read_only = true};
+    kiln_assert_fails(kiln_db_open(kiln_test_arena(), file("none.db"), &o, &db, &err),
+                      KILN_ERR_IO, &err, "there is no tuning database");
+    kiln_err_clear(&err);
+    kiln_assert_fails(
+        kiln_db_open(kiln_test_arena(), file("no/folder/x.db"), NULL, &db, &err),
+        KILN_ERR_IO, &err, "no/folder/x.db");
+}
+
+/* ---- check finds
+ * -----------------------------------------------------------------------------------
+ */
+
+typedef struct damage_row {
+    const char *name, *sql, *line;
+} damage_row;
+
+static damage_row damage_rows[] = {
+    {"a_changed_sample", "UPDATE trial SET samples = zeroblob(8) WHERE id = 1",
+     "trial 1: sample 0 is 0: no time"},
+    {"a_cut_sample", "UPDATE trial SET samples = zeroblob(7) WHERE id = 1",
+     "trial 1: its samples are cut"},
+    {"a_changed_median", "UPDATE trial SET median_ns = 1 WHERE id = 2",
+     "trial 2: median 1 ns, its samples say 200"},
+    {"a_changed_configuration", "UPDATE trial SET config = '{}' WHERE id = 3",
+     "trial 3: its contents were changed"},
+    {"a_configuration_that_is_none", "UPDATE trial SET config = '[' WHERE id = 3",
+     "trial 3: configuration:1:2"},
+    {"a_changed_profile", "UPDATE profile SET json = '{}'",
+     "profile 'x86-test': its hash is not that of its text"},
+    {"a_lost_task", "PRAGMA foreign_keys = OFF; DELETE FROM task WHERE id = 1",
+     "table trial refers to one of task"},
+    {"a_lost_round", "UPDATE trial SET round = 2 WHERE id = 1",
+     "round 2 without round 1"},
+};
+
+static void check_finds(void **state) {
+    const damage_row *r = *state;
+    kiln_err err = {0};
+    kiln_db_problems p;
+    const char *path = file(kiln_format(kiln_test_arena(), "%s.db", r->name));
+    kiln_db_close(filled(path));
+    run_sql(path, r->sql);
+    kiln_db *db = kiln_test_db_open(path);
+    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+    bool found = false;
+    for (size_t i = 0; i < p.line.n; i++)
+        found |= strstr(p.line.v[i], r->line) != NULL;
+    if (!found)
+        fail_msg("no line says '%s'; the first of %zu: '%s'", r->line, p.line.n,
+                 p.line.n > 0 ? p.line.v[0] : "");
+    kiln_db_close(db);
+}
+
+/* Any byte of the file flipped: opening or reading may fail, or check finds it, or the
+ * contents are as before. Never another answer, never a crash. */
+static void flipped_bytes_are_noticed(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_rng rng;
+    kiln_str whole;
+    kiln_buf want;
+    const char *good = file("whole.db"), *bad = file("flipped.db");
+    kiln_rng_init(&rng, kiln_test_seed());
+    kiln_db *db = filled(good);
+    kiln_buf_init(&want, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(db, &want, &err), &err);
+    kiln_db_close(db);
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), good, 0, &whole, &err),
+                          &err);
+    for (int round = 0; round < 150; round++) {
+        char *copy = kiln_arena_dup(&a, whole.p, whole.n);
+        copy[kiln_rng_next(&rng) % whole.n] ^= (char)(1 << kiln_rng_next(&rng) % 8);
+        kiln_assert_status_ok(kiln_file_write(bad, copy, whole.n, &err), &err);
+        kiln_db_problems p = {0};
+        kiln_buf got;
+        kiln_buf_init(&got, &a);
+        if (kiln_db_open(&a, bad, NULL, &db, &err) == KILN_OK) {
+            if (kiln_db_check(db, &a, &p, &err) == KILN_OK && p.line.n == 0 &&
+                kiln_db_export(db, &got, &err) == KILN_OK)
+                kiln_assert_text_equal(kiln_buf_str(&got), kiln_buf_str(&want));
+            kiln_db_close(db);
+        }
+        kiln_err_clear(&err);
+        kiln_arena_reset(&a);
+    }
+    kiln_arena_fini(&a);
+}
+
+/* ---- exchange
+ * -----------------------------------------------------------------------------------
+ */
+
+static void exports_merge(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_buf one, two;
+    kiln_db *from = filled(":memory:"), *to = kiln_test_db_open(":memory:");
+    const kiln_db_task task = kiln_test_db_task("conv", "");
+    const double ns = 50;
+    kiln_db_trial t = kiln_test_db_trial(0, &ns, NULL);
+    kiln_db_import_counts n = {0};
+    t.owner = "another machine";
+    assert_true(kiln_test_db_record(to, kiln_test_db_task_id(to, &task), &t));
+    kiln_buf_init(&one, kiln_test_arena());
+    kiln_buf_init(&two, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(from, &one, &err), &err);
+    kiln_assert_status_ok(kiln_db_import(to, kiln_buf_str(&one), "x", &n, &err), &err);
+    assert_int_equal(n.n_new, 6);
+    assert_int_equal(n.n_known, 0);
+    kiln_assert_status_ok(kiln_db_import(to, kiln_buf_str(&one), "x", &n, &err), &err);
+    assert_int_equal(n.n_new, 0);
+    assert_int_equal(n.n_known, 6);
+    kiln_test_db_is_sound(to);
+    /* And back: both hold the same now, however they came by it. */
+    kiln_buf_init(&one, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(to, &two, &err), &err);
+    kiln_assert_status_ok(kiln_db_import(from, kiln_buf_str(&two), "y", &n, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_db_export(from, &one, &err), &err);
+    kiln_assert_text_equal(kiln_buf_str(&one), kiln_buf_str(&two));
+    kiln_db_close(from);
+    kiln_db_close(to);
+}
+
+typedef struct import_row {
+    const char *name, *text, *message;
+} import_row;
+
+#define HEAD "{\"kiln_tuning_records\": 1}\n"
+#define TASK                                                                           \
+    "{\"workload\": \"w\", \"anchor\": \"a\", \"profile\": \"p\", \"profile_json\": "  \
+    "\"{}\", \"threads\": 1, \"numerics\": \"fast\", \"cache\": \"c\"}\n"
+#define TRIAL(samples, more)                                                           \
+    "{\"template\": \"t\", \"config\": \"{}\", \"samples_ns\": " samples               \
+    ", \"owner\": \"o\", \"kiln\": \"0\", \"time_ms\": 5" more "}\n"
+
+static import_row import_rows[] = {
+    {"nothing", "", "x:1:1"},
+    {"another_file", "{\"version\": 1}\n", "no export of a tuning database"},
+    {"a_newer_export", "{\"kiln_tuning_records\": 2}\n", "an export of version 2"},
+    {"a_torn_line", HEAD TASK "{\"template\": ", "importing line 3 of 'x'"},
+    {"a_list", HEAD "[]", "each line must be a JSON object"},
+    {"a_trial_without_task", HEAD TRIAL("[1]", ""), "a trial must follow its task"},
+    {"no_threads", HEAD "{\"workload\": \"w\", \"threads\": 0}", "1 or more"},
+    {"no_anchor", HEAD "{\"workload\": \"w\", \"threads\": 1}", "lacks its anchor"},
+    {"words_for_times", HEAD TASK TRIAL("[\"x\"]", ""), "a sample must be a number"},
+    {"no_proof", HEAD TASK TRIAL("[1]", ""), "lacks its proof"},
+    {"no_samples", HEAD TASK TRIAL("[]", ", \"proof\": \"{}\""), "has neither"},
+};
+
+static void bad_imports_leave_nothing(void **state) {
+    const import_row *r = *state;
+    kiln_err err = {0};
+    kiln_db_stats s;
+    kiln_db_import_counts n;
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_status st = kiln_db_import(db, kiln_str_from(r->text), "x", &n, &err);
+    assert_int_not_equal(st, KILN_OK);
+    if (strstr(err.text, r->message) == NULL)
+        fail_msg("'%s' is not in '%s'", r->message, err.text);
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(kiln_db_stats_of(db, kiln_test_arena(), &s, &err), &err);
+    assert_int_equal(s.n_tasks, 0);
+    kiln_db_close(db);
+}
+
+/* ---- several processes
+ * -----------------------------------------------------------------------------------
+ */
+
+enum { N_CANDIDATES = 60, N_TUNERS = 3 };
+
+/* Measures every candidate that it can claim, until all have a trial. */
+static void tune(const char *path, const char *owner) {
+    kiln_db *db = kiln_test_db_open(path);
+    const kiln_db_task task = kiln_test_db_task("conv", "");
+    const int64_t id = kiln_test_db_task_id(db, &task);
+    for (int n_done = 0; n_done < N_CANDIDATES;) {
+        n_done = 0;
+        for (int k = 0; k < N_CANDIDATES; k++) {
+            const kiln_db_claim_state c = kiln_test_db_claim(db, id, k, owner, 1);
+            n_done += c == KILN_DB_DONE;
+            if (c != KILN_DB_CLAIMED)
+                continue;
+            const double ns = 100 + k;
+            kiln_db_trial t = kiln_test_db_trial(k, &ns, NULL);
+            t.owner = owner;
+            if (!kiln_test_db_record(db, id, &t))
+                _exit(3); /* measured twice */
+        }
+    }
+    kiln_db_close(db);
+}
+
+static pid_t start(const char *path, int i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        tune(path, kiln_format(kiln_test_arena(), "tuner %d", i));
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void three_tuners_lose_and_double_nothing(void **state) {
+    const bool kills = *state != NULL;
+    const char *path = file(kills ? "killed.db" : "shared.db");
+    kiln_err err = {0};
+    kiln_rng rng;
+    pid_t pid[N_TUNERS];
+    kiln_rng_init(&rng, kiln_test_seed());
+    kiln_db_close(kiln_test_db_open(path));
+    for (int i = 0; i < N_TUNERS; i++)
+        pid[i] = start(path, i);
+    for (int round = 0; kills && round < 10; round++) {
+        const int i = (int)(kiln_rng_next(&rng) % N_TUNERS);
+        poll(NULL, 0, (int)(kiln_rng_next(&rng) % 20));
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], NULL, 0);
+        pid[i] = start(path, i);
+    }
+    for (int i = 0; i < N_TUNERS; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    kiln_db *db = kiln_test_db_open(path);
+    kiln_db_stats s;
+    kiln_assert_status_ok(kiln_db_stats_of(db, kiln_test_arena(), &s, &err), &err);
+    assert_int_equal(s.n_good, N_CANDIDATES);
+    assert_int_equal(s.n_trials, N_CANDIDATES);
+    assert_int_equal(s.n_claims, 0);
+    kiln_test_db_is_sound(db);
+    kiln_db_close(db);
+}
+
+int main(void) {
+    static bool kills = true;
+    kiln_test_add("contents_outlive_the_handle", contents_outlive_the_handle, NULL);
+    kiln_test_add_rows(opening_looks_first, open_rows);
+    kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
+    kiln_test_add_rows(check_finds, damage_rows);
+    kiln_test_add("flipped_bytes_are_noticed", flipped_bytes_are_noticed, NULL);
+    kiln_test_add("exports_merge", exports_merge, NULL);
+    kiln_test_add_rows(bad_imports_leave_nothing, import_rows);
+    kiln_test_add("three_tuners_lose_and_double_nothing",
+                  three_tuners_lose_and_double_nothing, NULL);
+    kiln_test_add("killed_tuners_lose_and_double_nothing",
+                  three_tuners_lose_and_double_nothing, &kills);
+    return kiln_test_run("tuning_db files");
+}

@@ -1,0 +1,67 @@
+/* The best records for what is asked, nearest first. */
+#include <string.h>
+
+#include "tuning_db/tuning_db_internal.h"
+
+/* ?1 workload, ?2 anchor, ?3 hash of the profile, ?4 its name, ?5 threads, ?6 numerics,
+ * ?7 caches, ?8 the farthest match.
+ *
+ * near: tasks and how near they are. counted: candidates that never failed, each by the
+ * mean of its rounds' medians: a single lucky round does not win. ranked: the fastest
+ * for each layouts first. */
+static const char best_sql[] =
+    "WITH near AS (SELECT k.id AS task,"
+    "  CASE WHEN p.hash = ?3 AND k.threads = ?5 AND w.key = ?1 THEN 0"
+    "       WHEN p.hash = ?3 AND k.threads = ?5 THEN 1 ELSE 2 END AS match"
+    "  FROM " KILN_DB_TASK_TABLES
+    "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
+    "    AND (p.hash = ?3 OR p.name = ?4)),"
+    " counted AS (SELECT n.match, t.task, avg(t.median_ns) AS mean_ns, min(t.id) AS id"
+    "  FROM near n JOIN trial t ON t.task = n.task WHERE n.match <= ?8"
+    "  GROUP BY t.task, t.template, t.config HAVING max(t.error) = ''),"
+    " ranked AS (SELECT c.*, row_number() OVER ("
+    "   PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) AS rank"
+    "  FROM counted c JOIN trial t ON t.id = c.id)"
+    " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ", r.match, r.mean_ns"
+    " FROM ranked r JOIN trial t ON t.id = r.id"
+    " JOIN task k ON k.id = r.task JOIN workload w ON w.id = k.workload"
+    " JOIN profile p ON p.id = k.profile"
+    " WHERE r.rank = 1 ORDER BY r.match, r.mean_ns, r.id";
+
+static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
+    const int at = KILN_DB_N_TRIAL_COLUMNS;
+    kiln_db_task task;
+    kiln_db_get_trial(q, 0, a, &out->trial);
+    kiln_db_get_task(q, at, a, &task);
+    out->match = (kiln_db_match)kiln_query_get_i64(q, at + KILN_DB_N_TASK_COLUMNS);
+    out->trial.median_ns = kiln_query_get_f64(q, at + KILN_DB_N_TASK_COLUMNS + 1);
+    out->workload = task.workload;
+    out->profile = task.profile;
+    out->threads = task.threads;
+}
+
+kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
+                         kiln_db_match farthest, kiln_db_bests *out, kiln_err *err) {
+    kiln_query q = {0};
+    char hash[KILN_SHA256_HEX];
+    bool has_row = false;
+    KILN_TRY(kiln_db_task_check(t, err));
+    kiln_sha256_of(t->profile_json, strlen(t->profile_json), hash);
+    *out = (kiln_db_bests){0};
+    KILN_TRY(kiln_query_open(db->sql, best_sql, &q, err));
+    const char *const text[] = {t->workload, t->anchor, hash, t->profile};
+    for (int i = 0; i < 4; i++)
+        kiln_query_text(&q, i + 1, text[i]);
+    kiln_query_i64(&q, 5, t->threads);
+    kiln_query_text(&q, 6, t->numerics);
+    kiln_query_text(&q, 7, t->cache);
+    kiln_query_i64(&q, 8, (int)farthest);
+    kiln_status st = KILN_OK;
+    while ((st = kiln_query_step(&q, &has_row, err)) == KILN_OK && has_row) {
+        kiln_db_record_best b;
+        get(&q, a, &b);
+        kiln_vec_push(a, &out->list, b);
+    }
+    kiln_query_close(&q);
+    return st;
+}

@@ -1,0 +1,201 @@
+/* Numbers about a file, looking after it, and making it smaller. */
+#include <math.h>
+#include <string.h>
+
+#include "tuning_db/tuning_db_internal.h"
+
+/* ---- statistics --------------------------------------------------------------------
+ */
+
+static kiln_status error_counts(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
+                                kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st = kiln_query_open(db->sql,
+                                     "SELECT error, count(*) FROM trial WHERE error <>"
+                                     " '' GROUP BY error ORDER BY 2 DESC, 1",
+                                     &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row) {
+        const kiln_db_error_count c = {kiln_query_get_text(&q, 0, a),
+                                       kiln_query_get_i64(&q, 1)};
+        kiln_vec_push(a, &out->error, c);
+    }
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
+                             kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    *out = (kiln_db_stats){0};
+    int64_t *const cell[] = {&out->n_workloads, &out->n_profiles, &out->n_tasks,
+                             &out->n_trials,    &out->n_good,     &out->n_repeats,
+                             &out->n_claims,    &out->n_models,   &out->first_ms,
+                             &out->last_ms,     &out->file_bytes};
+    kiln_status st = kiln_query_open(
+        db->sql,
+        "SELECT (SELECT count(*) FROM workload), (SELECT count(*) FROM profile),"
+        " (SELECT count(*) FROM task), count(*), count(*) FILTER (WHERE error = ''),"
+        " count(*) FILTER (WHERE round > 0), (SELECT count(*) FROM claim),"
+        " (SELECT count(*) FROM model), coalesce(min(time_ms), 0),"
+        " coalesce(max(time_ms), 0), (SELECT page_count * page_size"
+        "  FROM pragma_page_count, pragma_page_size) FROM trial",
+        &q, err);
+    if (st == KILN_OK)
+        st = kiln_query_step(&q, &has_row, err);
+    for (int i = 0; st == KILN_OK && i < (int)(sizeof cell / sizeof cell[0]); i++)
+        *cell[i] = kiln_query_get_i64(&q, i);
+    kiln_query_close(&q);
+    return st == KILN_OK ? error_counts(db, a, out, err) : st;
+}
+
+/* ---- check -------------------------------------------------------------------------
+ */
+
+enum { MAX_PROBLEMS = 1000 };
+
+static void problem(kiln_arena *a, kiln_db_problems *out, const char *line) {
+    if (out->line.n == MAX_PROBLEMS)
+        out->was_cut = true;
+    else
+        kiln_vec_push(a, &out->line, line);
+}
+
+/* Each row of the answer is a problem: one text column. */
+static kiln_status ask(kiln_db *db, kiln_arena *a, const char *sql,
+                       kiln_db_problems *out, kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st = kiln_query_open(db->sql, sql, &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row)
+        problem(a, out, kiln_query_get_text(&q, 0, a));
+    kiln_query_close(&q);
+    return st;
+}
+
+static const char *const questions[] = {
+    "SELECT 'file: ' || integrity_check FROM pragma_integrity_check"
+    " WHERE integrity_check <> 'ok'",
+    "SELECT 'a row of table ' || \"table\" || ' refers to one of ' || parent ||"
+    " ' that is not there' FROM pragma_foreign_key_check",
+    /* A round without the one before: a trial was lost. */
+    "SELECT 'trial ' || id || ': round ' || round || ' without round ' || (round - 1)"
+    " FROM trial t WHERE round > 0 AND NOT EXISTS (SELECT 1 FROM trial u WHERE"
+    " u.task = t.task AND u.template = t.template AND u.config = t.config AND"
+    " u.round = t.round - 1)",
+    "SELECT 'the claim of ' || owner || ' on ' || config || ' is for a candidate that"
+    " has a trial' FROM claim c WHERE EXISTS (SELECT 1 FROM trial t WHERE"
+    " t.task = c.task AND t.template = c.template AND t.config = c.config)",
+};
+
+static kiln_status check_profiles(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
+                                  kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st =
+        kiln_query_open(db->sql, "SELECT name, hash, json FROM profile", &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row) {
+        const char *const json = kiln_query_get_text(&q, 2, a);
+        char hash[KILN_SHA256_HEX];
+        kiln_sha256_of(json, strlen(json), hash);
+        if (strcmp(hash, kiln_query_get_text(&q, 1, a)) != 0)
+            problem(a, out,
+                    kiln_format(a, "profile '%s': its hash is not that of its text",
+                                kiln_query_get_text(&q, 0, a)));
+    }
+    kiln_query_close(&q);
+    return st;
+}
+
+static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
+                        kiln_db_problems *out) {
+    const int task_at = 2 + KILN_DB_N_TRIAL_COLUMNS;
+    const int64_t id = kiln_query_get_i64(q, 0);
+    kiln_db_trial t;
+    kiln_db_task task;
+    kiln_err why = {0};
+    char uid[KILN_SHA256_HEX];
+    kiln_db_get_trial(q, 2, scratch, &t);
+    kiln_db_get_task(q, task_at, scratch, &task);
+    if (t.sample_ns == NULL) {
+        problem(a, out,
+                kiln_format(a, "trial %lld: its samples are cut", (long long)id));
+        return;
+    }
+    if (kiln_db_trial_check(scratch, &t, &why) != KILN_OK) {
+        problem(a, out, kiln_format(a, "trial %lld: %s", (long long)id, why.text));
+        return;
+    }
+    const double median =
+        t.n_samples > 0 ? kiln_db_median(scratch, t.sample_ns, t.n_samples) : 0;
+    if (!(fabs(median - t.median_ns) <= 1e-9 * median))
+        problem(a, out,
+                kiln_format(a, "trial %lld: median %g ns, its samples say %g",
+                            (long long)id, t.median_ns, median));
+    kiln_db_trial_uid(scratch, &task, &t, uid);
+    if (strcmp(uid, kiln_query_get_text(q, 1, scratch)) != 0)
+        problem(a, out,
+                kiln_format(a,
+                            "trial %lld: its contents were changed after it was "
+                            "stored",
+                            (long long)id));
+}
+
+static kiln_status check_trials(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
+                                kiln_err *err) {
+    kiln_arena scratch;
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_arena_init(&scratch);
+    kiln_status st = kiln_query_open(
+        db->sql,
+        "SELECT t.id, t.uid, " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS
+        " FROM " KILN_DB_TASK_TABLES " JOIN trial t ON t.task = k.id ORDER BY t.id",
+        &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row) {
+        check_trial(a, &scratch, &q, out);
+        kiln_arena_reset(&scratch);
+    }
+    kiln_query_close(&q);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_db_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
+                          kiln_err *err) {
+    *out = (kiln_db_problems){0};
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+        KILN_TRY(ask(db, a, questions[i], out, err));
+    KILN_TRY(check_profiles(db, a, out, err));
+    return check_trials(db, a, out, err);
+}
+
+/* ---- prune -------------------------------------------------------------------------
+ */
+
+kiln_status kiln_db_prune(kiln_db *db, int keep, int64_t *n_gone, kiln_err *err) {
+    kiln_query q = {0};
+    KILN_TRY(kiln_query_open(
+        db->sql,
+        "WITH counted AS (SELECT task, template, config, avg(median_ns) AS mean_ns"
+        "  FROM trial GROUP BY task, template, config HAVING max(error) = ''),"
+        " ranked AS (SELECT *, row_number() OVER (PARTITION BY task"
+        "  ORDER BY mean_ns, template, config) AS rank FROM counted)"
+        " DELETE FROM trial WHERE (task, template, config) IN"
+        "  (SELECT task, template, config FROM ranked WHERE rank > ?1)",
+        &q, err));
+    kiln_query_i64(&q, 1, keep);
+    kiln_status st = kiln_query_run(&q, err);
+    const int64_t gone = kiln_sql_n_changed(db->sql);
+    kiln_query_close(&q);
+    if (st == KILN_OK)
+        st = kiln_sql_run(db->sql, "VACUUM", err);
+    if (st == KILN_OK)
+        *n_gone = gone;
+    return st;
+}

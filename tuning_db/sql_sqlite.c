@@ -1,0 +1,172 @@
+/* SQLite: its C interface appears in this file only. */
+#include "tuning_db/sql.h"
+
+#include <sqlite3.h>
+
+struct kiln_sql {
+    sqlite3 *db;
+    const char *path;
+};
+
+/* What the caller can do: wait and try again, look at the disk, or distrust the file.
+ */
+static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
+    const char *const text = sqlite3_errmsg(s->db);
+    switch (sqlite3_errcode(s->db) & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return kiln_fail(err, KILN_ERR_IO,
+                         "tuning database '%s' is in use by another process that does "
+                         "not let go (%s)",
+                         s->path, doing);
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s' is not a tuning database, or damaged: %s", s->path,
+                         text);
+    case SQLITE_FULL:
+        return kiln_fail(err, KILN_ERR_IO, "no space left for tuning database '%s'",
+                         s->path);
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_IOERR:
+        return kiln_fail(err, KILN_ERR_IO, "tuning database '%s': %s (%s)", s->path,
+                         text, doing);
+    case SQLITE_NOMEM:
+        kiln_out_of_memory(0);
+    default:
+        return kiln_fail(err, KILN_ERR_LIB, "tuning database '%s': %s (%s)", s->path,
+                         text, doing);
+    }
+}
+
+static kiln_status set_up(kiln_sql *s, const kiln_sql_options *o, kiln_err *err) {
+    sqlite3_busy_timeout(s->db, o->busy_ms);
+    sqlite3_extended_result_codes(s->db, 1);
+    /* Untrusted files: no functions or views of theirs run anything of ours. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    KILN_TRY(
+        kiln_sql_run(s, "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;", err));
+    /* A commit in the write-ahead log survives the death of the process; what a power
+     * cut may take is the last seconds, never the file. */
+    if (!o->read_only)
+        KILN_TRY(kiln_sql_run(
+            s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", err));
+    return KILN_OK;
+}
+
+kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_options *o,
+                          kiln_sql **out, kiln_err *err) {
+    kiln_sql *s = kiln_new(a, kiln_sql);
+    s->path = kiln_str_dup(a, path);
+    const int flags = o->read_only ? SQLITE_OPEN_READONLY
+                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    kiln_status st = KILN_OK;
+    if (sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        st = failed(s, "opening it", err);
+    if (st == KILN_OK)
+        st = set_up(s, o, err);
+    if (st != KILN_OK) {
+        kiln_sql_close(s);
+        return st;
+    }
+    *out = s;
+    return KILN_OK;
+}
+
+void kiln_sql_close(kiln_sql *s) {
+    if (s != NULL)
+        sqlite3_close(s->db);
+}
+
+const char *kiln_sql_path(const kiln_sql *s) { return s->path; }
+
+kiln_status kiln_sql_run(kiln_sql *s, const char *text, kiln_err *err) {
+    return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK
+               ? KILN_OK
+               : failed(s, "running statements", err);
+}
+
+kiln_status kiln_sql_begin(kiln_sql *s, kiln_err *err) {
+    return kiln_sql_run(s, "BEGIN IMMEDIATE", err);
+}
+
+kiln_status kiln_sql_commit(kiln_sql *s, kiln_err *err) {
+    return kiln_sql_run(s, "COMMIT", err);
+}
+
+void kiln_sql_rollback(kiln_sql *s) {
+    if (sqlite3_get_autocommit(s->db) == 0)
+        (void)kiln_sql_run(s, "ROLLBACK", NULL);
+}
+
+kiln_status kiln_query_open(kiln_sql *s, const char *text, kiln_query *out,
+                            kiln_err *err) {
+    sqlite3_stmt *handle = NULL;
+    if (sqlite3_prepare_v2(s->db, text, -1, &handle, NULL) != SQLITE_OK)
+        return failed(s, "reading a statement", err);
+    *out = (kiln_query){s, handle};
+    return KILN_OK;
+}
+
+/* A bind can only fail for a parameter that is not there, or for lack of memory. */
+static void bound(int rc, int at) {
+    if (rc == SQLITE_NOMEM)
+        kiln_out_of_memory(0);
+    KILN_ASSERT(rc == SQLITE_OK, "parameter %d: SQLite's code %d", at, rc);
+}
+
+void kiln_query_i64(kiln_query *q, int at, int64_t v) {
+    bound(sqlite3_bind_int64(q->handle, at, v), at);
+}
+void kiln_query_f64(kiln_query *q, int at, double v) {
+    bound(sqlite3_bind_double(q->handle, at, v), at);
+}
+void kiln_query_text(kiln_query *q, int at, const char *z) {
+    bound(sqlite3_bind_text(q->handle, at, z, -1, SQLITE_STATIC), at);
+}
+void kiln_query_bytes(kiln_query *q, int at, kiln_str bytes) {
+    bound(sqlite3_bind_blob64(q->handle, at, bytes.p, bytes.n, SQLITE_STATIC), at);
+}
+
+kiln_status kiln_query_step(kiln_query *q, bool *has_row, kiln_err *err) {
+    const int rc = sqlite3_step(q->handle);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return failed(q->sql, "running a statement", err);
+    *has_row = rc == SQLITE_ROW;
+    return KILN_OK;
+}
+
+kiln_status kiln_query_run(kiln_query *q, kiln_err *err) {
+    bool has_row = false;
+    const kiln_status st = kiln_query_step(q, &has_row, err);
+    kiln_query_reset(q);
+    return st;
+}
+
+void kiln_query_reset(kiln_query *q) { sqlite3_reset(q->handle); }
+
+int64_t kiln_query_get_i64(kiln_query *q, int col) {
+    return sqlite3_column_int64(q->handle, col);
+}
+double kiln_query_get_f64(kiln_query *q, int col) {
+    return sqlite3_column_double(q->handle, col);
+}
+kiln_str kiln_query_get_bytes(kiln_query *q, int col, kiln_arena *a) {
+    const void *const p = sqlite3_column_blob(q->handle, col);
+    const size_t n = (size_t)sqlite3_column_bytes(q->handle, col);
+    return (kiln_str){n == 0 ? "" : kiln_arena_dup(a, p, n), n};
+}
+const char *kiln_query_get_text(kiln_query *q, int col, kiln_arena *a) {
+    const unsigned char *const p = sqlite3_column_text(q->handle, col);
+    return p == NULL ? "" : kiln_str_dup(a, (const char *)p);
+}
+void kiln_query_close(kiln_query *q) {
+    sqlite3_finalize(q->handle);
+    q->handle = NULL;
+}
+
+int64_t kiln_sql_last_id(const kiln_sql *s) { return sqlite3_last_insert_rowid(s->db); }
+int64_t kiln_sql_n_changed(const kiln_sql *s) { return sqlite3_changes64(s->db); }

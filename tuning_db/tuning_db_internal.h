@@ -1,0 +1,59 @@
+/* Shared inside the folder. */
+#ifndef KILN_TUNING_DB_INTERNAL_H
+#define KILN_TUNING_DB_INTERNAL_H
+
+#include "tuning_db/sql.h"
+#include "tuning_db/tuning_db.h"
+
+struct kiln_db {
+    kiln_sql *sql;
+};
+
+/* Makes the tables or brings them up to date; only looks at them when read_only. */
+kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err);
+
+/* KILN_ERR_UNSUPPORTED where the file (or the folder that it will be in) lies on a
+ * network file system. */
+kiln_status kiln_db_check_place(const char *path, kiln_err *err);
+
+/* Median of n samples, n > 0, by a sort of a copy. */
+double kiln_db_median(kiln_arena *scratch, const double *sample, size_t n);
+/* Samples as bytes: little-endian doubles. */
+kiln_str kiln_db_samples_bytes(kiln_arena *a, const double *sample, size_t n);
+/* NULL where the bytes are no whole number of doubles. */
+const double *kiln_db_samples_read(kiln_arena *a, kiln_str bytes, size_t *n);
+
+/* KILN_ERR_ARG where a trial says neither how fast nor why not, or has no proof. */
+kiln_status kiln_db_trial_check(kiln_arena *scratch, const kiln_db_trial *t,
+                                kiln_err *err);
+/* A trial's identity across files: hash of everything it says and of its task. */
+void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
+                       const kiln_db_trial *t, char hex[KILN_SHA256_HEX]);
+kiln_status kiln_db_task_check(const kiln_db_task *t, kiln_err *err);
+/* Neither missing nor empty, not too long, UTF-8. */
+kiln_status kiln_db_text_check(const char *what, const char *z, kiln_err *err);
+int64_t kiln_db_now_ms(void);
+/* Commits where st is KILN_OK, else rolls back. */
+kiln_status kiln_db_end(kiln_db *db, kiln_status st, kiln_err *err);
+
+/* Task and trial columns of a row that selects TASK_COLUMNS, TRIAL_COLUMNS in this
+ * order. */
+#define KILN_DB_TASK_COLUMNS                                                           \
+    "w.key, w.anchor, p.name, p.json, k.threads, k.numerics, k.cache"
+#define KILN_DB_TRIAL_COLUMNS                                                          \
+    "t.template, t.config, t.layouts, t.error, t.detail, t.samples, t.peak_gflops, "   \
+    "t.proof, t.facts, t.owner, t.kiln, t.time_ms, t.median_ns, t.round"
+enum { KILN_DB_N_TASK_COLUMNS = 7, KILN_DB_N_TRIAL_COLUMNS = 14 };
+#define KILN_DB_TASK_TABLES                                                            \
+    "task k JOIN workload w ON w.id = k.workload JOIN profile p ON p.id = k.profile"
+void kiln_db_get_task(kiln_query *q, int col, kiln_arena *a, kiln_db_task *out);
+void kiln_db_get_trial(kiln_query *q, int col, kiln_arena *a, kiln_db_trial *out);
+
+/* The same as the public ones, inside a transaction of the caller's. */
+kiln_status kiln_db_find_task(kiln_db *db, const kiln_db_task *t, int64_t *id,
+                              kiln_err *err);
+/* A repeat gets the candidate's next round; else its round is 0. */
+kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
+                                 const kiln_db_trial *t, bool *was_new, kiln_err *err);
+
+#endif
