@@ -41,6 +41,14 @@ static row rows[] = {
      "%e = max_pool(%d) {kernel=[3,3]} %f = pad(%e) {pads=[0,0,0,0,0,0,3,0]} "
      "%g = avg_pool(%f) {kernel=[2,2]} output %g }",
      5, 2},
+    {"channels_last",
+     "graph \"g\" { input %x : f32[1,6,6,3] input %w : f32[20,3,3,3] "
+     "input %v : f32[20,20,1,1] input %b : f32[20] %c = transpose(%x) "
+     "{perm=[0,3,1,2]} %d = conv(%c, %w) %e = transpose(%d) {perm=[0,2,3,1]} "
+     "%f = add(%e, %b) %g = relu(%f) %h = transpose(%g) {perm=[0,3,1,2]} "
+     "%i = conv(%h, %v) %j = transpose(%i) {perm=[0,2,3,1]} %k = add(%j, %g) "
+     "%m = reduce_mean(%k) {axes=[1,2], keepdims=false} %n = softmax(%m) output %n }",
+     5, 0},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",

@@ -86,6 +86,53 @@ static void step_transpose(maker *m) {
     keep(m, add(m, &kiln_op_transpose, &x, 1, &arg, 1));
 }
 
+/* What speaks of axes: transposes go through it. */
+static void step_axes(maker *m) {
+    kiln_value *x = any(m);
+    const int rank = x->type.rank;
+    if (rank == 0 || kiln_type_elems(&x->type) == 0)
+        return;
+    const int64_t axis = roll(m, 2 * rank) - rank;
+    const int64_t n = x->type.dim[axis < 0 ? axis + rank : axis];
+    const int64_t parts[] = {n / 2, n - n / 2};
+    int64_t pads[2 * KILN_MAX_RANK], repeats[KILN_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        pads[i] = roll(m, 2);
+        pads[rank + i] = roll(m, 2);
+        repeats[i] = 1 + roll(m, 2);
+    }
+    const kiln_attr_arg along = kiln_arg_int("axis", axis);
+    const kiln_attr_arg reduce[] = {kiln_arg_ints("axes", &axis, 1),
+                                    kiln_arg_bool("keepdims", roll(m, 2) == 0)};
+    const kiln_attr_arg split[] = {along, kiln_arg_ints("sizes", parts, 2)};
+    const kiln_attr_arg pad = kiln_arg_ints("pads", pads, 2 * (size_t)rank);
+    const kiln_attr_arg tile = kiln_arg_ints("repeats", repeats, (size_t)rank);
+    const kiln_op_def *const op[] = {
+        &kiln_op_softmax, &kiln_op_cumsum, &kiln_op_reduce_mean, &kiln_op_reduce_max,
+        &kiln_op_pad,     &kiln_op_tile,   &kiln_op_concat};
+    kiln_value *in[] = {x, x};
+    const kiln_node_spec spec = {.op = &kiln_op_split,
+                                 .in = in,
+                                 .n_in = 1,
+                                 .n_out = 2,
+                                 .args = split,
+                                 .n_args = 2};
+    kiln_node *parted = NULL;
+    const int64_t kind = roll(m, 8);
+    if (kind == 7 && kiln_graph_add_node(m->g, &spec, &parted, NULL) == KILN_OK) {
+        keep(m, parted->out[0]);
+        keep(m, parted->out[1]);
+    } else if (kind < 7) {
+        keep(m, add(m, op[kind], in, kind == 6 ? 2 : 1,
+                    kind == 4   ? &pad
+                    : kind == 5 ? &tile
+                    : kind > 3  ? &along
+                    : kind > 1  ? reduce
+                                : &along,
+                    kind == 2 || kind == 3 ? 2 : 1));
+    }
+}
+
 static void step_reshape(maker *m) {
     kiln_value *x = any(m);
     const int64_t n = kiln_type_elems(&x->type);
@@ -236,7 +283,8 @@ static kiln_graph *make(kiln_arena *a, uint64_t seed) {
     static void (*const steps[])(maker *) = {
         step_unary,        step_binary,          step_transpose,  step_reshape,
         step_cast,         step_shape,           step_if,         step_binary,
-        step_slice_concat, step_conv_batch_norm, step_pad_window,
+        step_slice_concat, step_conv_batch_norm, step_pad_window, step_axes,
+        step_axes,         step_transpose,       step_transpose,
     };
     maker m = {.g = kiln_graph_new(a, "random")};
     kiln_rng_init(&m.rng, seed);
