@@ -14,7 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { LINE = 64, DEFAULT_SPIN_US = 50, PAUSES = 64 };
+/* A sleeping thread needs 40 to 65 us to wake on a virtual machine: it spins about as
+ * long, and during a run so long that waking after all costs a twentieth. */
+enum { LINE = 64, DEFAULT_SPIN_US = 50, RUN_FACTOR = 20, PAUSES = 64 };
 
 typedef struct job {
     kiln_parallel_fn *fn;
@@ -48,6 +50,7 @@ struct kiln_pool {
     bed workers, caller;
     job job;
     _Alignas(LINE) atomic_uint epoch;
+    atomic_uint runs; /* begun and ended: odd during one */
     atomic_int stops;
     _Alignas(LINE) atomic_llong next; /* iteration that nobody has taken */
     worker w[];
@@ -74,22 +77,34 @@ static int is_there(atomic_uint *at, unsigned value, int differs) {
     return (atomic_load_explicit(at, memory_order_acquire) == value) != differs;
 }
 
-static void await(bed *b, atomic_uint *at, unsigned value, int differs,
-                  int64_t spin_ns) {
-    const int64_t until = spin_ns > 0 ? now_ns() + spin_ns : 0;
+static int64_t patience(kiln_pool *p) {
+    const unsigned runs = atomic_load_explicit(&p->runs, memory_order_relaxed);
+    return runs % 2 == 1 ? RUN_FACTOR * p->spin_ns : p->spin_ns;
+}
+
+static int spin(kiln_pool *p, atomic_uint *at, unsigned value, int differs) {
+    const int64_t begin = p->spin_ns > 0 ? now_ns() : 0;
     do {
         for (int i = 0; i < PAUSES; i++) {
             if (is_there(at, value, differs))
-                return;
+                return 1;
             relax();
         }
-    } while (spin_ns > 0 && now_ns() < until);
-    pthread_mutex_lock(&b->lock);
-    atomic_fetch_add(&b->sleepers, 1);
-    while ((atomic_load(at) == value) == differs)
-        pthread_cond_wait(&b->wake, &b->lock);
-    atomic_fetch_sub(&b->sleepers, 1);
-    pthread_mutex_unlock(&b->lock);
+    } while (p->spin_ns > 0 && now_ns() - begin < patience(p));
+    return 0;
+}
+
+/* Who sleeps is woken by a run that begins too, and then spins again. */
+static void await(kiln_pool *p, bed *b, atomic_uint *at, unsigned value, int differs) {
+    while (!spin(p, at, value, differs)) {
+        pthread_mutex_lock(&b->lock);
+        atomic_fetch_add(&b->sleepers, 1);
+        const unsigned runs = atomic_load(&p->runs);
+        while ((atomic_load(at) == value) == differs && atomic_load(&p->runs) == runs)
+            pthread_cond_wait(&b->wake, &b->lock);
+        atomic_fetch_sub(&b->sleepers, 1);
+        pthread_mutex_unlock(&b->lock);
+    }
 }
 
 /* After the store that somebody may wait for. */
@@ -150,7 +165,7 @@ static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
     run_part(p, &p->w[0]);
     int result = p->w[0].result;
     for (int i = 1; i < p->n; i++) {
-        await(&p->caller, &p->w[i].done, epoch, 0, p->spin_ns);
+        await(p, &p->caller, &p->w[i].done, epoch, 0);
         if (result == 0)
             result = p->w[i].result;
     }
@@ -163,7 +178,7 @@ static void *work(void *user) {
     if (p->pins != 0)
         kiln_affinity_pin(&p->affinity, w->index);
     for (unsigned seen = 0;; seen++) {
-        await(&p->workers, &p->epoch, seen, 1, p->spin_ns);
+        await(p, &p->workers, &p->epoch, seen, 1);
         if (atomic_load(&p->stops) != 0)
             return NULL;
         run_part(p, w);
@@ -258,6 +273,7 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
     if (o->spin_us == 0 && n <= affinity->n)
         p->spin_ns = (int64_t)DEFAULT_SPIN_US * 1000;
     atomic_init(&p->epoch, 0);
+    atomic_init(&p->runs, 0);
     atomic_init(&p->stops, 0);
     atomic_init(&p->next, 0);
     for (int i = 0; i < n; i++) {
@@ -314,6 +330,19 @@ int kiln_pool_open(const kiln_pool_options *o, kiln_pool **out,
 }
 
 kiln_ctx *kiln_pool_ctx(kiln_pool *p) { return &p->ctx; }
+
+/* Nobody spins: nobody is woken before there is work. */
+void kiln_pool_begin(kiln_pool *p) {
+    if (p->spin_ns <= 0)
+        return;
+    atomic_fetch_add(&p->runs, 1);
+    wake(&p->workers);
+}
+
+void kiln_pool_end(kiln_pool *p) {
+    if (p->spin_ns > 0)
+        atomic_fetch_add(&p->runs, 1);
+}
 
 int kiln_pool_threads(const kiln_pool *p) { return p->n; }
 

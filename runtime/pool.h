@@ -21,7 +21,7 @@ typedef struct kiln_pool_options {
      * thread's share is cut into so many chunks, and who is free takes the next. */
     int chunks;
     int spin_us; /* before sleeping; 0: 50, or none with more threads than CPUs; -1:
-                    none */
+                    none. 20 times as long between begin and end */
     int pins;    /* not 0: each thread on a CPU of its own, in the mask's order */
     size_t scratch_bytes; /* of each thread; kiln_pool_reserve changes it */
 } kiln_pool_options;
@@ -36,6 +36,11 @@ kiln_ctx *kiln_pool_ctx(kiln_pool *p);
 int kiln_pool_reserve(kiln_pool *p, size_t scratch_bytes);
 /* Scratch of the caller's instead: n_threads pointers, 64-byte aligned. */
 void kiln_pool_set_scratch(kiln_pool *p, void *const *scratch);
+/* Loops will follow each other until the end: wakes the threads that sleep (50 us and
+ * more), and keeps them awake through serial work between the loops. A hint, no need:
+ * loops may run outside too. Not from inside a kernel, and not nested. */
+void kiln_pool_begin(kiln_pool *p);
+void kiln_pool_end(kiln_pool *p);
 int kiln_pool_threads(const kiln_pool *p);
 void kiln_pool_close(kiln_pool *p); /* NULL is fine */
 

@@ -114,8 +114,12 @@ int kiln_session_run(kiln_session *s) {
             return -1;
         }
     place here = {.at = 0};
-    while (here.at < h->n_steps)
-        if (run_step(s, &here) != 0)
-            return -1;
-    return 0;
+    int result = 0;
+    if (s->pool != NULL)
+        kiln_pool_begin(s->pool);
+    while (result == 0 && here.at < h->n_steps)
+        result = run_step(s, &here);
+    if (s->pool != NULL)
+        kiln_pool_end(s->pool);
+    return result;
 }

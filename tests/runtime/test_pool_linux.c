@@ -109,19 +109,33 @@ typedef struct row {
     const char *name;
     kiln_pool_options o;
     int forks;
+    bool is_run; /* forks between begin and end */
 } row;
 
 static row rows[] = {
-    {"one_thread", {.n_threads = 1, .scratch_bytes = 64}, 3},
-    {"two_threads", {.n_threads = 2, .scratch_bytes = 100}, 50},
-    {"three_threads", {.n_threads = 3, .scratch_bytes = 64}, 50},
-    {"eight_threads", {.n_threads = 8, .scratch_bytes = 64}, 20},
-    {"chunks_on_two", {.n_threads = 2, .chunks = 4, .scratch_bytes = 64}, 50},
-    {"chunks_on_three", {.n_threads = 3, .chunks = 1, .scratch_bytes = 64}, 50},
-    {"always_asleep", {.n_threads = 3, .spin_us = -1, .scratch_bytes = 64}, 200},
-    {"spinning", {.n_threads = 2, .spin_us = 2000, .scratch_bytes = 64}, 100},
-    {"pinned", {.n_threads = 2, .pins = 1, .scratch_bytes = 64}, 50},
-    {"no_scratch", {.n_threads = 2}, 10},
+    {"one_thread", {.n_threads = 1, .scratch_bytes = 64}, .forks = 3},
+    {"two_threads", {.n_threads = 2, .scratch_bytes = 100}, .forks = 50},
+    {"three_threads", {.n_threads = 3, .scratch_bytes = 64}, .forks = 50},
+    {"eight_threads", {.n_threads = 8, .scratch_bytes = 64}, .forks = 20},
+    {"chunks_on_two", {.n_threads = 2, .chunks = 4, .scratch_bytes = 64}, .forks = 50},
+    {"chunks_on_three",
+     {.n_threads = 3, .chunks = 1, .scratch_bytes = 64},
+     .forks = 50},
+    {"always_asleep",
+     {.n_threads = 3, .spin_us = -1, .scratch_bytes = 64},
+     .forks = 200},
+    {"spinning", {.n_threads = 2, .spin_us = 2000, .scratch_bytes = 64}, .forks = 100},
+    {"in_a_run", {.n_threads = 2, .scratch_bytes = 64}, .forks = 50, .is_run = true},
+    {"a_run_of_sleepers",
+     {.n_threads = 3, .spin_us = -1, .scratch_bytes = 64},
+     .forks = 50,
+     .is_run = true},
+    {"a_run_that_outlasts_spinning",
+     {.n_threads = 3, .spin_us = 1, .scratch_bytes = 64},
+     .forks = 200,
+     .is_run = true},
+    {"pinned", {.n_threads = 2, .pins = 1, .scratch_bytes = 64}, .forks = 50},
+    {"no_scratch", {.n_threads = 2}, .forks = 10},
 };
 
 static void visits_each_once(void **state) {
@@ -134,6 +148,8 @@ static void visits_each_once(void **state) {
     assert_int_equal(ctx->n_threads, r->o.n_threads);
     assert_true((ctx->scratch != NULL) == (r->o.scratch_bytes > 0));
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        if (r->is_run)
+            kiln_pool_begin(p);
         for (int k = 0; k < r->forks; k++) {
             memset(&v, 0, sizeof v);
             v.fails_at = -1;
@@ -150,6 +166,8 @@ static void visits_each_once(void **state) {
                 v.calls -= v.last[i] != v.last[i - 1]; /* whole parts, in order */
             assert_true(sizes[s] == 0 || r->o.scratch_bytes == 0 || v.calls == 1);
         }
+        if (r->is_run)
+            kiln_pool_end(p);
     }
     kiln_pool_close(p);
 }

@@ -1,0 +1,70 @@
+/* What a fork and a join cost: the median time of an empty parallel loop, forks right
+ * behind each other and with serial work between them, while the pool is kept awake (as
+ * a session does for the length of a run) and while it is not. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "runtime/pool.h"
+#include "tests/support/kiln_test.h"
+
+enum { N = 4001, THREADS = 2 };
+
+static int by_value(const void *x, const void *y) {
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static int nothing(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                   int64_t end, void *scratch) {
+    (void)args;
+    (void)ctx;
+    (void)closure;
+    (void)begin;
+    (void)end;
+    (void)scratch;
+    return 0;
+}
+
+static void work_alone(int64_t ns) {
+    const int64_t until = kiln_now_ns() + ns;
+    while (ns > 0 && kiln_now_ns() < until) {
+    }
+}
+
+static void measure(kiln_pool *p, int64_t gap_ns, bool is_run) {
+    static int64_t ns[N];
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    const int n = gap_ns > 100000 ? N / 8 : N;
+    if (is_run)
+        kiln_pool_begin(p);
+    for (int i = -100; i < n; i++) {
+        work_alone(gap_ns);
+        const int64_t begin = kiln_now_ns();
+        assert_int_equal(ctx->parallel_for(ctx, nothing, NULL, NULL, THREADS), 0);
+        if (i >= 0)
+            ns[i] = kiln_now_ns() - begin;
+    }
+    if (is_run)
+        kiln_pool_end(p);
+    qsort(ns, (size_t)n, sizeof ns[0], by_value);
+    printf(
+        "  %s, %3lld us between: median %.2f us, quartiles %.2f and %.2f, 99%% below "
+        "%.2f\n",
+        is_run ? "in a run" : "no run  ", (long long)gap_ns / 1000,
+        (double)ns[n / 2] * 1e-3, (double)ns[n / 4] * 1e-3,
+        (double)ns[n * 3 / 4] * 1e-3, (double)ns[n * 99 / 100] * 1e-3);
+}
+
+int main(void) {
+    static const int64_t gap[] = {0, 2000, 10000, 40000, 100000, 500000};
+    char text[KILN_POOL_TEXT];
+    kiln_pool *p = NULL;
+    assert_int_equal(
+        kiln_pool_open(&(kiln_pool_options){.n_threads = THREADS}, &p, text), 0);
+    for (int is_run = 0; is_run < 2; is_run++)
+        for (size_t i = 0; i < sizeof gap / sizeof gap[0]; i++)
+            measure(p, gap[i], is_run);
+    kiln_pool_close(p);
+    return 0;
+}
