@@ -1,4 +1,5 @@
-/* Which template, which configuration: from a file, from the table that ships, or by
+/* Which template, which configuration: from a file, from an adviser, from the table
+ * that ships, or by
  * the template's own rule. */
 #include "pipeline/kernels/kernels_internal.h"
 
@@ -18,6 +19,9 @@ static const struct shipped {
 const char *kiln_origin_name(kiln_origin o) {
     static const char *const name[] = {
         [KILN_ORIGIN_FILE] = "file",
+        [KILN_ORIGIN_TUNED] = "tuned",
+        [KILN_ORIGIN_TRANSFERRED] = "transferred",
+        [KILN_ORIGIN_PREDICTED] = "predicted",
         [KILN_ORIGIN_TABLE] = "table",
         [KILN_ORIGIN_GUESS] = "guess",
     };
@@ -137,26 +141,48 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
     return KILN_OK;
 }
 
+/* Where the configuration of a template's name comes from; *config NULL: the template's
+ * own rule. */
+static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                           const kiln_choose_options *o, const char **tmpl,
+                           const kiln_json **config, kiln_origin *origin,
+                           kiln_err *err) {
+    const char *wanted = o->tmpl;
+    const kiln_json *entry = file_entry(o->file, w, p, wanted);
+    kiln_advice advice = {.tmpl = NULL};
+    if (entry != NULL) {
+        *tmpl = kiln_json_string(kiln_json_get(entry, "template"), "");
+        *config = kiln_json_get(entry, "config");
+        *origin = KILN_ORIGIN_FILE;
+        return KILN_OK;
+    }
+    if (o->adviser != NULL)
+        KILN_TRY(o->adviser->ask(o->adviser->user, a, w, p, &advice, err));
+    if (advice.tmpl != NULL && (wanted == NULL || strcmp(wanted, advice.tmpl) == 0)) {
+        *tmpl = advice.tmpl;
+        *config = advice.config;
+        *origin = advice.origin;
+        return KILN_OK;
+    }
+    const char *shipped = NULL;
+    KILN_TRY(kiln_shipped_config(a, w, p, &shipped, config, err));
+    if (*config != NULL && (wanted == NULL || strcmp(wanted, shipped) == 0)) {
+        *tmpl = shipped;
+        *origin = KILN_ORIGIN_TABLE;
+        return KILN_OK;
+    }
+    *tmpl = wanted;
+    *config = NULL;
+    *origin = KILN_ORIGIN_GUESS;
+    return KILN_OK;
+}
+
 static kiln_status choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                           const kiln_choose_options *o, kiln_choice *out,
                           kiln_err *err) {
     const kiln_json *config = NULL;
-    const char *name = o->tmpl, *shipped_name = NULL;
-    const kiln_json *entry = file_entry(o->file, w, p, name);
-    out->origin = KILN_ORIGIN_GUESS;
-    if (entry != NULL) {
-        name = kiln_json_string(kiln_json_get(entry, "template"), "");
-        config = kiln_json_get(entry, "config");
-        out->origin = KILN_ORIGIN_FILE;
-    } else {
-        KILN_TRY(kiln_shipped_config(a, w, p, &shipped_name, &config, err));
-        if (config != NULL && (name == NULL || strcmp(name, shipped_name) == 0)) {
-            name = shipped_name;
-            out->origin = KILN_ORIGIN_TABLE;
-        } else {
-            config = NULL;
-        }
-    }
+    const char *name = NULL;
+    KILN_TRY(look_up(a, w, p, o, &name, &config, &out->origin, err));
     KILN_TRY(find_template(a, w, p, name, &out->tmpl, err));
     kiln_space_init(&out->space, a);
     KILN_TRY(out->tmpl->space(&w->workload, p, &out->space, err));

@@ -57,9 +57,12 @@ kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
 
 /* Where a configuration came from. */
 typedef enum kiln_origin {
-    KILN_ORIGIN_FILE,  /* --config-file */
-    KILN_ORIGIN_TABLE, /* configs.def */
-    KILN_ORIGIN_GUESS  /* the template's own rule */
+    KILN_ORIGIN_FILE,        /* --config-file */
+    KILN_ORIGIN_TUNED,       /* measured for this very work, on such a machine */
+    KILN_ORIGIN_TRANSFERRED, /* measured for work like it, or on a relative */
+    KILN_ORIGIN_PREDICTED,   /* a cost model likes it best */
+    KILN_ORIGIN_TABLE,       /* configs.def */
+    KILN_ORIGIN_GUESS        /* the template's own rule */
 } kiln_origin;
 const char *kiln_origin_name(kiln_origin o);
 
@@ -70,16 +73,29 @@ typedef struct kiln_choice {
     kiln_origin origin;
 } kiln_choice;
 
+/* Who knows better than tables and rules: a tuning database. */
+typedef struct kiln_advice {
+    const char *tmpl; /* NULL: none */
+    const kiln_json *config;
+    kiln_origin origin;
+} kiln_advice;
+typedef struct kiln_adviser {
+    kiln_status (*ask)(void *user, kiln_arena *a, const kiln_op_work *w,
+                       const kiln_profile *p, kiln_advice *out, kiln_err *err);
+    void *user;
+} kiln_adviser;
+
 typedef struct kiln_choose_options {
     const char *tmpl;      /* a template's name; NULL: the first that fits */
     const kiln_json *file; /* [{"op": NAME or key, "profile": NAME (may be absent),
                               "template": NAME, "config": {...}}, ...]; NULL: none */
+    const kiln_adviser *adviser; /* NULL: none */
 } kiln_choose_options;
 
-/* The first entry for the work in the file, else in the table that ships, else the
- * template's guess. KILN_ERR_ARG: a template that does not exist or does not fit (which
- * would, is listed), an entry that the template refuses; KILN_ERR_UNSUPPORTED: no
- * template fits. */
+/* The first entry for the work in the file, else what the adviser says, else the table
+ * that ships, else the template's guess. KILN_ERR_ARG: a template that does not exist
+ * or does not fit (which would, is listed), an entry that the template refuses;
+ * KILN_ERR_UNSUPPORTED: no template fits. */
 kiln_status kiln_choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                         const kiln_choose_options *o, kiln_choice *out, kiln_err *err);
 /* KILN_ERR_PARSE where the document is not such a list. */
