@@ -41,6 +41,9 @@ kiln_status kiln_dir_make(const char *path, kiln_err *err);
  * same on every machine. */
 kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names,
                           size_t *n_names, kiln_err *err);
+/* A new folder that only we may enter, in TMPDIR (else /tmp); removed with all that is
+ * in it when the arena is reset. */
+kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err);
 /* A file or a whole tree; links are removed, not followed; a missing path is fine. */
 kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 

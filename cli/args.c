@@ -136,6 +136,17 @@ const char *kiln_args_get(const kiln_cli_args *args, int option,
     return n > 0 ? args->value[option][n - 1] : otherwise;
 }
 
+kiln_status kiln_cli_number(const char *text, const char *option, int min, int max,
+                            int *out, kiln_err *err) {
+    int64_t n;
+    if (!kiln_parse_i64(kiln_str_from(text), &n) || n < min || n > max)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%s must be a number from %d to %d, is '%.64s'", option, min,
+                         max, text);
+    *out = (int)n;
+    return KILN_OK;
+}
+
 void kiln_verb_help(const kiln_verb *v, kiln_buf *out) {
     kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
                     v->name, v->usage);

@@ -1,6 +1,10 @@
-/* kiln bench --ops: how fast are single operators, of what the machine could do, and
- * are they right? */
+/* kiln bench: how fast, of what the machine could do, and is it right?
+ *
+ *   kiln bench MODEL             a whole network, compiled in this process
+ *   kiln bench --ops LIST        single operators
+ */
 #include "cli/op_options.h"
+#include "pipeline/bench/bench.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +19,10 @@ enum {
     OPT_TEMPLATE,
     OPT_CONFIG_FILE,
     OPT_SECONDS,
+    OPT_ROUNDS,
+    OPT_STEPS,
+    OPT_SHAPE,
+    OPT_BIND,
     OPT_JSON,
     N_OPTIONS
 };
@@ -25,20 +33,46 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},
     [OPT_FILTER] = {"--filter", "TEXT", "only operators whose name contains TEXT",
                     false},
-    [OPT_THREADS] = {"--threads", "N", "threads for each kernel (1)", false},
+    [OPT_THREADS] = {"--threads", "N[,M]",
+                     "numbers of threads; a model can be measured at several (1)",
+                     false},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "make code for this profile (default: this machine's)", false},
     [OPT_TEMPLATE] = {"--template", "NAME",
-                      "use this template (default: the first that fits)", false},
+                      "operators: use this template (default: the first that fits)",
+                      false},
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
-                         "JSON list of {\"op\", \"template\", \"config\"}", false},
+                         "operators: JSON list of {\"op\", \"template\", \"config\"}",
+                         false},
     [OPT_SECONDS] = {"--seconds", "S", "measure each operator so long (0.5)", false},
+    [OPT_ROUNDS] = {"--rounds", "R", "samples of a model (30)", false},
+    [OPT_STEPS] = {"--steps", NULL, "a model's steps too, slowest first", false},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE",
+                  "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_JSON] = {"--json", "FILE", "write the results as JSON ('-': standard output)",
                   false},
 };
 
+/* Those of one kind of subject alone. */
+static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
+                                    OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND};
+
+static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
+                          const char *what, kiln_err *err) {
+    for (size_t i = 0; i < n; i++)
+        if (kiln_args_has(args, option[i]))
+            return kiln_fail(err, KILN_ERR_ARG, "kiln bench: %s has no %s", what,
+                             options[option[i]].name);
+    return KILN_OK;
+}
+
+/* ---- operators ---------------------------------------------------------------------
+ */
+
 /* Progress goes to stderr, and only where somebody watches. */
-static void show_progress(void *user, const char *name, size_t done, size_t total) {
+static void show_operator(void *user, const char *name, size_t done, size_t total) {
     (void)user;
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r%zu of %zu  %-40.40s\r", done + 1, total, name);
@@ -50,7 +84,8 @@ static kiln_status read_lines(const kiln_cli_args *args, kiln_op_lines *out,
     const char *op = kiln_args_get(args, OPT_OP, NULL);
     if ((ops == NULL) == (op == NULL))
         return kiln_fail(err, KILN_ERR_ARG,
-                         "say what to measure, by --ops LIST or by --op LINE");
+                         "say what to measure: a model, or operators by --ops LIST or "
+                         "by --op LINE");
     if (ops != NULL)
         return kiln_op_lines_read(args->arena, ops, out, err);
     kiln_op_line line;
@@ -62,15 +97,9 @@ static kiln_status read_lines(const kiln_cli_args *args, kiln_op_lines *out,
 
 static kiln_status read_numbers(const kiln_cli_args *args, kiln_bench_options *o,
                                 kiln_err *err) {
-    const char *threads = kiln_args_get(args, OPT_THREADS, "1");
     const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.5");
-    int64_t n;
-    if (!kiln_parse_i64(kiln_str_from(threads), &n) || n < 1 ||
-        n > KILN_POOL_MAX_THREADS)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "--threads must be a number from 1 to %d, is '%s'",
-                         KILN_POOL_MAX_THREADS, threads);
-    o->threads = (int)n;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
+                             KILN_POOL_MAX_THREADS, &o->threads, err));
     if (!kiln_parse_f64(kiln_str_from(seconds), &o->seconds) || !(o->seconds >= 0) ||
         o->seconds > 3600)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -78,13 +107,16 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_bench_options *o
     return KILN_OK;
 }
 
-static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
+                                   kiln_err *err) {
     kiln_bench_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
                             .seed = 1,
-                            .progress = show_progress};
+                            .progress = show_operator};
     kiln_op_lines lines;
     kiln_profile profile;
     kiln_bench bench;
+    KILN_TRY(refuse(args, for_models, sizeof for_models / sizeof for_models[0],
+                    "a list of operators", err));
     KILN_TRY(read_lines(args, &lines, err));
     KILN_TRY(read_numbers(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
@@ -92,7 +124,6 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));
-    kiln_interrupt_catch();
     KILN_TRY(kiln_bench_run(args->arena, &lines, &profile, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);
@@ -110,14 +141,77 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     return KILN_OK;
 }
 
+/* ---- a model -----------------------------------------------------------------------
+ */
+
+static void show_round(void *user, int done, int total) {
+    (void)user;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%d of %d rounds\r", done, total);
+}
+
+static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_options *o,
+                                kiln_err *err) {
+    kiln_str rest = kiln_str_from(kiln_args_get(args, OPT_THREADS, "1")), word;
+    int *threads = kiln_array(args->arena, int, rest.n + 1);
+    while (kiln_str_cut(&rest, ',', &word))
+        KILN_TRY(kiln_cli_number(kiln_str_dupv(args->arena, word), "--threads", 1,
+                                 KILN_POOL_MAX_THREADS, &threads[o->n_threads++], err));
+    o->threads = threads;
+    return kiln_cli_number(kiln_args_get(args, OPT_ROUNDS, "30"), "--rounds", 1, 100000,
+                           &o->rounds, err);
+}
+
+static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
+                               kiln_err *err) {
+    kiln_net_bench_options o = {.steps = kiln_args_has(args, OPT_STEPS),
+                                .progress = show_round};
+    kiln_import_options import;
+    kiln_profile profile;
+    kiln_subject subject;
+    kiln_net_bench bench;
+    KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
+                    "a model", err));
+    KILN_TRY(read_threads(args, &o, err));
+    KILN_TRY(
+        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
+                              &profile, err));
+    KILN_TRY(kiln_subject_of_model(args->arena, args->pos[0], &import, &profile, 1,
+                                   &subject, err));
+    KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
+    kiln_buf json, text;
+    kiln_buf_init(&json, args->arena);
+    kiln_buf_init(&text, args->arena);
+    kiln_net_bench_json(&json, &bench);
+    kiln_net_bench_text(&text, &bench);
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    *exit_code = bench.check.outcome == KILN_PASSED ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    if (bench.is_interrupted)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "interrupted after %zu of %d rounds; the same command "
+                         "measures again",
+                         bench.side.v[0].sample.n, o.rounds);
+    return KILN_OK;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_interrupt_catch();
+    return args->n_pos == 0 ? bench_operators(args, exit_code, err)
+                            : bench_model(args, exit_code, err);
+}
+
 const kiln_verb kiln_verb_bench = {
     .name = "bench",
-    .summary = "measure and check single operators beside the machine's peak",
-    .usage = "--ops LIST [options]",
+    .summary = "measure and check a network or operators beside the machine's peak",
+    .usage = "MODEL [options] | --ops LIST [options]",
     .example =
+        "  kiln bench zoo:resnet18 --threads 1,2 --rounds 50 --steps\n"
+        "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"
         "  kiln bench --ops resnet18 --filter C2\n"
         "  kiln bench --op \"conv mine h=28 ic=64 oc=96 k=3 act=relu\" --json -\n"
         "  kiln bench --ops gemm --profile x86-avx2 --seconds 1\n",
+    .n_pos_max = 1,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

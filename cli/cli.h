@@ -68,6 +68,10 @@ void kiln_verb_help(const kiln_verb *v, kiln_buf *out);
  * letters. */
 int kiln_edit_distance(const char *a, const char *b);
 
+/* An option's whole number; KILN_ERR_ARG names the option and the range. */
+kiln_status kiln_cli_number(const char *text, const char *option, int min, int max,
+                            int *out, kiln_err *err);
+
 int kiln_exit_code(kiln_status status);
 
 /* "x:1x3x224x224" (the last colon separates) and "sr=16000", "x=file.npy". */

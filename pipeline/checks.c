@@ -2,6 +2,7 @@
 #include "pipeline/pipeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 const char *kiln_outcome_name(kiln_outcome o) {
@@ -56,6 +57,29 @@ kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *out
         check->reason = reason;
     }
     return KILN_OK;
+}
+
+const kiln_tolerance kiln_tolerance_network = {1e-4, 1e-4, 0x1p-22};
+
+static double rms_of(kiln_arena *a, const kiln_tensor *t) {
+    kiln_wide w = kiln_wide_new(a, &t->type);
+    kiln_widen(&t->type, t->data, &w);
+    const int64_t n = kiln_type_elems(&t->type);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double v = w.f != NULL ? w.f[i] : (double)w.i[i];
+        if (isfinite(v))
+            sum += v * v;
+    }
+    return n > 0 ? sqrt(sum / (double)n) : 0;
+}
+
+kiln_status kiln_check_network(kiln_arena *a, kiln_check *check, const char *output,
+                               const kiln_tensor *got, const kiln_tensor *want,
+                               const kiln_tolerance *tolerance, kiln_err *err) {
+    return kiln_check_compare(a, check, output, got, want, tolerance->relative,
+                              tolerance->rms * rms_of(a, want) + tolerance->absolute,
+                              err);
 }
 
 static void write_counts(kiln_json_writer *w, const size_t count[3]) {

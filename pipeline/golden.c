@@ -4,12 +4,7 @@
  */
 #include "pipeline/golden.h"
 
-#include <math.h>
 #include <string.h>
-
-/* See kiln_verify_golden in pipeline.h for the reasons. */
-static const double golden_rtol = 1e-4, golden_atol_of_rms = 1e-4;
-static const double golden_atol = 0x1p-22;
 
 static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err) {
     /* golden.json spells dtypes as numpy does. */
@@ -109,19 +104,6 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
     return KILN_OK;
 }
 
-static double rms_of(kiln_arena *a, const kiln_tensor *t) {
-    kiln_wide w = kiln_wide_new(a, &t->type);
-    kiln_widen(&t->type, t->data, &w);
-    const int64_t n = kiln_type_elems(&t->type);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double v = w.f != NULL ? w.f[i] : (double)w.i[i];
-        if (isfinite(v))
-            sum += v * v;
-    }
-    return n > 0 ? sqrt(sum / (double)n) : 0;
-}
-
 static int find_output(const kiln_graph *g, const char *name, size_t position) {
     for (size_t i = 0; i < g->outputs.n; i++)
         if (name != NULL && strcmp(g->output_names.v[i], name) == 0)
@@ -218,9 +200,8 @@ static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
                              name != NULL ? name : "?");
         kiln_tensor want, part;
         KILN_TRY(read_output(a, dir, k, &got[i], &want, &part, err));
-        KILN_TRY(kiln_check_compare(
-            a, check, g->output_names.v[i], &part, &want, golden_rtol,
-            golden_atol_of_rms * rms_of(a, &want) + golden_atol, err));
+        KILN_TRY(kiln_check_network(a, check, g->output_names.v[i], &part, &want,
+                                    &kiln_tolerance_network, err));
     }
     if (position == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");

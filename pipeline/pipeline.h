@@ -77,6 +77,32 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
                                const kiln_runner *runner, kiln_checks *out,
                                kiln_err *err);
 
+/* A model to work on: a file, or "zoo:NAME", which is what `kiln zoo make NAME` writes.
+ */
+typedef struct kiln_source {
+    const char *name;             /* "resnet18": of the file, without its ending */
+    char sha256[KILN_SHA256_HEX]; /* of the file */
+    kiln_graph *imported;         /* as the file says: the reference's */
+    kiln_graph *graph;            /* after the passes, numbered: the compiler's */
+    kiln_cost cost;               /* of the latter */
+} kiln_source;
+/* `o` may be NULL. */
+kiln_status kiln_source_read(kiln_arena *a, const char *model,
+                             const kiln_import_options *o, kiln_source *out,
+                             kiln_err *err);
+
+/* How far a compiled float network may be from the reference or from another runtime:
+ * |got - want| <= relative * |want| + rms * rms(want) + absolute. See
+ * kiln_verify_golden for the reasons. */
+typedef struct kiln_tolerance {
+    double relative, rms, absolute;
+} kiln_tolerance;
+extern const kiln_tolerance kiln_tolerance_network;
+/* kiln_check_compare with that tolerance. */
+kiln_status kiln_check_network(kiln_arena *a, kiln_check *check, const char *output,
+                               const kiln_tensor *got, const kiln_tensor *want,
+                               const kiln_tolerance *tolerance, kiln_err *err);
+
 /* Compares one output and marks the check failed, with a reason in `a`, where dtype,
  * shape or a value differs; keeps the largest errors seen. */
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,

@@ -32,15 +32,6 @@ kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
                                 const kiln_profile *p, const char **tmpl,
                                 const kiln_json **config, kiln_err *err);
 
-/* Two clocks of the calling thread: what passed, and what it got of the processor. */
-typedef struct kiln_watch {
-    int64_t wall_ns, cpu_ns;
-} kiln_watch;
-kiln_watch kiln_watch_now(void);
-/* Since `begin`: the wall's time; where others took the processor away for more than a
- * fiftieth of it, the thread's own, and *disturbed (may be NULL) is set. */
-double kiln_watch_ns(const kiln_watch *begin, bool *disturbed);
-
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 
@@ -48,7 +39,5 @@ bool kiln_op_word(kiln_str *rest, kiln_str *word);
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h);
 void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r);
-
-double kiln_median(double *v, size_t n); /* sorts v; n > 0 */
 
 #endif

@@ -17,7 +17,7 @@ static int by_value(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-static double quantile(const double *sorted, size_t n, double q) {
+double kiln_quantile(const double *sorted, size_t n, double q) {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at;
     const double rest = at - (double)i;
@@ -26,7 +26,7 @@ static double quantile(const double *sorted, size_t n, double q) {
 
 double kiln_median(double *v, size_t n) {
     qsort(v, n, sizeof *v, by_value);
-    return quantile(v, n, 0.5);
+    return kiln_quantile(v, n, 0.5);
 }
 
 kiln_watch kiln_watch_now(void) {
@@ -148,9 +148,9 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
         .n_disturbed = n_disturbed,
         .n_runs = (int64_t)n * runs,
         .min_ms = ms[0],
-        .q1_ms = quantile(ms, counted, 0.25),
-        .median_ms = quantile(ms, counted, 0.5),
-        .q3_ms = quantile(ms, counted, 0.75),
+        .q1_ms = kiln_quantile(ms, counted, 0.25),
+        .median_ms = kiln_quantile(ms, counted, 0.5),
+        .q3_ms = kiln_quantile(ms, counted, 0.75),
         .peak_share =
             kiln_median(column(a, s, counted, offsetof(slice, share)), counted),
     };

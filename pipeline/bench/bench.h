@@ -1,0 +1,111 @@
+/* pipeline/bench: how fast is a whole network, of what the machine could do?
+ *
+ *     kiln_subject s;                  what is measured: a model made callable, with
+ *                                      what is known of its steps and right outputs
+ *     kiln_net_bench b;                samples at each number of threads
+ *
+ * Runs are taken in turns with slices of the multiply-add peak at the same number of
+ * threads, so that what disturbs one disturbs the other. Nothing is timed that was not
+ * held against the reference first.
+ */
+#ifndef KILN_PIPELINE_BENCH_H
+#define KILN_PIPELINE_BENCH_H
+
+#include "pipeline/kernels/kernels.h"
+#include "pipeline/pipeline.h"
+#include "runtime/kiln.h"
+
+/* ---- what is measured --------------------------------------------------------------
+ */
+
+/* An output as it must be: whole, or some elements of it. */
+typedef struct kiln_wanted {
+    const char *name;
+    kiln_tensor value; /* with `at`: a list of the elements */
+    const int64_t *at; /* row-major indexes; NULL: all */
+} kiln_wanted;
+
+/* What is known of the plan's steps (kiln_session_step). */
+typedef struct kiln_subject_step {
+    const char *name, *op;
+    const char *tmpl, *origin; /* of the kernel; NULL: none, a copy */
+    kiln_cost cost;
+} kiln_subject_step;
+
+typedef struct kiln_subject {
+    const char *name;
+    const kiln_profile *profile;
+    const kiln_model *model;
+    kiln_cost cost;
+    const kiln_subject_step *step;
+    int n_steps;
+    /* Bytes. */
+    int64_t arena, lower_bound, params, workspace, scratch;
+    const kiln_tensor *in; /* one for each input */
+    const kiln_wanted *want;
+    size_t n_want;
+    kiln_tolerance tolerance;
+} kiln_subject;
+
+/* Imports the model, compiles it for the profile, opens it in this process until the
+ * arena is reset, and asks the reference for its outputs on seeded inputs.
+ * KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
+kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
+                                  const kiln_import_options *o,
+                                  const kiln_profile *profile, uint64_t seed,
+                                  kiln_subject *out, kiln_err *err);
+
+/* Runs it once in a session of so many threads and compares. */
+kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
+                               kiln_check *check, kiln_err *err);
+
+/* ---- samples -----------------------------------------------------------------------
+ */
+
+typedef struct kiln_net_sample {
+    double ms;                                      /* of one run */
+    double peak_gflops, measured_gflops, clock_ghz; /* of the slice before it */
+    bool is_disturbed; /* others had a processor for a part of it */
+} kiln_net_sample;
+
+/* One number of threads. */
+typedef struct kiln_net_side {
+    int threads;
+    int64_t runs; /* of each sample: short networks run more often */
+    KILN_VEC(kiln_net_sample) sample; /* in the order they were taken */
+    /* Of the samples that were not disturbed, of all where they are fewer than seven.
+     */
+    size_t n_disturbed;
+    double min_ms, q1_ms, median_ms, q3_ms;
+    double gflops, peak_share; /* of multiply-adds */
+    kiln_peak peak;            /* medians */
+    size_t session_bytes;
+    const double *step_ms; /* mean of each step, NULL: not asked for */
+} kiln_net_side;
+
+typedef struct kiln_net_bench {
+    const kiln_subject *subject;
+    KILN_VEC(kiln_net_side) side;
+    kiln_check check;    /* worst of all numbers of threads */
+    bool is_interrupted; /* fewer rounds than asked for */
+} kiln_net_bench;
+
+typedef struct kiln_net_bench_options {
+    const int *threads; /* each at least 1 */
+    int n_threads;
+    int rounds;
+    bool steps; /* measure each step too */
+    void (*progress)(void *user, int done, int total);
+    void *user;
+} kiln_net_bench_options;
+
+/* A wrong output is a failed check in `out` and no number. KILN_ERR_IO: interrupted
+ * before the first round. */
+kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
+                               const kiln_net_bench_options *o, kiln_net_bench *out,
+                               kiln_err *err);
+void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b);
+/* docs/bench-json.md */
+void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b);
+
+#endif

@@ -1,0 +1,186 @@
+/* What a bench of a network found: for people, and as JSON (docs/bench-json.md). */
+#include "pipeline/bench/bench.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- text --------------------------------------------------------------------------
+ */
+
+typedef struct slow {
+    double ms;
+    int step;
+} slow;
+
+static int slowest_first(const void *x, const void *y) {
+    const slow *a = x, *b = y;
+    if (a->ms != b->ms)
+        return a->ms > b->ms ? -1 : 1;
+    return a->step - b->step;
+}
+
+static void put_steps(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r) {
+    slow *order = kiln_array(out->arena, slow, s->n_steps);
+    double sum = 0;
+    for (int i = 0; i < s->n_steps; i++) {
+        order[i] = (slow){r->step_ms[i], i};
+        sum += r->step_ms[i];
+    }
+    qsort(order, (size_t)s->n_steps, sizeof *order, slowest_first);
+    kiln_buf_printf(out, "\nsteps at %d thread%s, slowest first\n", r->threads,
+                    r->threads == 1 ? "" : "s");
+    kiln_buf_printf(out, "%9s %6s %8s  %-16s %-14s %-7s %s\n", "mean ms", "%time",
+                    "GFLOP/s", "op", "template", "from", "nodes");
+    for (int i = 0; i < s->n_steps; i++) {
+        const kiln_subject_step *step = &s->step[order[i].step];
+        const double ms = order[i].ms;
+        kiln_buf_printf(out, "%9.4f %6.1f %8.1f  %-16s %-14s %-7s %s\n", ms,
+                        sum > 0 ? 100 * ms / sum : 0,
+                        ms > 0 ? (double)step->cost.flops * 1e-6 / ms : 0, step->op,
+                        step->tmpl != NULL ? step->tmpl : "-",
+                        step->origin != NULL ? step->origin : "-", step->name);
+    }
+}
+
+static void put_memory(kiln_buf *out, const kiln_subject *s) {
+    kiln_buf_printf(out,
+                    "memory: activations %.3f MB, lower bound %.3f MB (%.3f times); "
+                    "parameters %.3f MB; workspace %.3f MB, scratch of each thread "
+                    "%.3f MB\n",
+                    (double)s->arena * 1e-6, (double)s->lower_bound * 1e-6,
+                    s->lower_bound > 0 ? (double)s->arena / (double)s->lower_bound : 1,
+                    (double)s->params * 1e-6, (double)s->workspace * 1e-6,
+                    (double)s->scratch * 1e-6);
+}
+
+void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
+    const kiln_subject *s = b->subject;
+    kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
+                    s->name, s->profile->name, s->cost.muladds, s->n_steps);
+    if (b->check.outcome != KILN_PASSED) {
+        kiln_buf_printf(out, "WRONG: %s\n", b->check.reason);
+        return;
+    }
+    kiln_buf_printf(out,
+                    "output: right, largest error %.3g, rms error %.3g of rms %.3g\n",
+                    b->check.max_abs, b->check.rms_error, b->check.rms_want);
+    put_memory(out, s);
+    kiln_buf_printf(out, "\n%7s %10s %10s %10s %10s %8s %6s %8s %6s %7s %9s\n",
+                    "threads", "median ms", "q1 ms", "q3 ms", "min ms", "GFLOP/s",
+                    "%peak", "peak", "GHz", "samples", "disturbed");
+    for (size_t i = 0; i < b->side.n; i++) {
+        const kiln_net_side *r = &b->side.v[i];
+        kiln_buf_printf(out,
+                        "%7d %10.4f %10.4f %10.4f %10.4f %8.1f %6.1f %8.1f %6.3f %7zu "
+                        "%9zu\n",
+                        r->threads, r->median_ms, r->q1_ms, r->q3_ms, r->min_ms,
+                        r->gflops, 100 * r->peak_share, r->peak.gflops,
+                        r->peak.clock_ghz, r->sample.n, r->n_disturbed);
+    }
+    for (size_t i = 0; i < b->side.n; i++)
+        if (b->side.v[i].step_ms != NULL)
+            put_steps(out, s, &b->side.v[i]);
+    if (b->is_interrupted)
+        kiln_buf_puts(out, "\ninterrupted: fewer rounds than asked for\n");
+}
+
+/* ---- JSON --------------------------------------------------------------------------
+ */
+
+static void put_samples(kiln_json_writer *w, const kiln_net_side *r) {
+    kiln_json_name(w, "samples");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < r->sample.n; i++) {
+        const kiln_net_sample *s = &r->sample.v[i];
+        kiln_json_begin_row(w);
+        kiln_json_put_f64(w, s->ms);
+        kiln_json_put_f64(w, s->peak_gflops);
+        kiln_json_put_f64(w, s->measured_gflops);
+        kiln_json_put_f64(w, s->clock_ghz);
+        kiln_json_put_bool(w, s->is_disturbed);
+        kiln_json_end_array(w);
+    }
+    kiln_json_end_array(w);
+}
+
+static void put_step_times(kiln_json_writer *w, const kiln_subject *s,
+                           const kiln_net_side *r) {
+    kiln_json_name(w, "steps");
+    kiln_json_begin_array(w);
+    for (int i = 0; i < s->n_steps; i++) {
+        const kiln_subject_step *step = &s->step[i];
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "name", step->name);
+        kiln_json_member_str(w, "op", step->op);
+        kiln_json_member_str(w, "template", step->tmpl);
+        kiln_json_member_str(w, "origin", step->origin);
+        kiln_json_member_i64(w, "multiply_adds", step->cost.muladds);
+        kiln_json_member_i64(w, "flops", step->cost.flops);
+        kiln_json_member_i64(w, "bytes", step->cost.bytes);
+        kiln_json_member_f64(w, "mean_ms", r->step_ms[i]);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
+static void put_side(kiln_json_writer *w, const kiln_subject *s,
+                     const kiln_net_side *r) {
+    kiln_json_begin_object(w);
+    kiln_json_member_i64(w, "threads", r->threads);
+    kiln_json_member_i64(w, "runs_of_a_sample", r->runs);
+    kiln_json_member_i64(w, "disturbed_samples", (int64_t)r->n_disturbed);
+    kiln_json_member_f64(w, "median_ms", r->median_ms);
+    kiln_json_member_f64(w, "q1_ms", r->q1_ms);
+    kiln_json_member_f64(w, "q3_ms", r->q3_ms);
+    kiln_json_member_f64(w, "min_ms", r->min_ms);
+    kiln_json_member_f64(w, "gflops", r->gflops);
+    kiln_json_member_f64(w, "peak_share", r->peak_share);
+    kiln_json_name(w, "peak");
+    kiln_json_begin_object(w);
+    kiln_json_member_f64(w, "gflops", r->peak.gflops);
+    kiln_json_member_f64(w, "measured_gflops", r->peak.measured_gflops);
+    kiln_json_member_f64(w, "fma_per_cycle", r->peak.fma_per_cycle);
+    kiln_json_member_f64(w, "clock_ghz", r->peak.clock_ghz);
+    kiln_json_end_object(w);
+    kiln_json_member_i64(w, "session_bytes", (int64_t)r->session_bytes);
+    put_samples(w, r);
+    if (r->step_ms != NULL)
+        put_step_times(w, s, r);
+    kiln_json_end_object(w);
+}
+
+void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
+    const kiln_subject *s = b->subject;
+    const bool is_right = b->check.outcome == KILN_PASSED;
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "model", s->name);
+    kiln_json_member_str(&w, "profile", s->profile->name);
+    kiln_json_member_i64(&w, "multiply_adds", s->cost.muladds);
+    kiln_json_member_i64(&w, "flops", s->cost.flops);
+    kiln_json_name(&w, "output");
+    kiln_json_begin_object(&w);
+    kiln_json_member_bool(&w, "ok", is_right);
+    kiln_json_member_str(&w, "problem", b->check.reason);
+    kiln_json_member_f64(&w, "max_abs_error", b->check.max_abs);
+    kiln_json_member_f64(&w, "rms_error", b->check.rms_error);
+    kiln_json_member_f64(&w, "rms_expected", b->check.rms_want);
+    kiln_json_end_object(&w);
+    kiln_json_name(&w, "memory");
+    kiln_json_begin_object(&w);
+    kiln_json_member_i64(&w, "activation_bytes", s->arena);
+    kiln_json_member_i64(&w, "lower_bound_bytes", s->lower_bound);
+    kiln_json_member_i64(&w, "parameter_bytes", s->params);
+    kiln_json_member_i64(&w, "workspace_bytes", s->workspace);
+    kiln_json_member_i64(&w, "scratch_bytes", s->scratch);
+    kiln_json_end_object(&w);
+    kiln_json_name(&w, "threads");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < b->side.n && is_right; i++)
+        put_side(&w, s, &b->side.v[i]);
+    kiln_json_end_array(&w);
+    kiln_json_member_bool(&w, "interrupted", b->is_interrupted);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}

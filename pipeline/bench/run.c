@@ -1,0 +1,217 @@
+/* Rounds of runs and slices of the peak, at every number of threads in turn. */
+#include "pipeline/bench/bench_internal.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MIN_GOOD = 7, STEP_RUNS = 20 };
+static const double sample_ns = 1e6; /* a sample is at least about so long */
+
+typedef struct side {
+    kiln_net_side *report;
+    kiln_session *session;
+    kiln_meter meter;
+} side;
+
+typedef struct bench {
+    kiln_arena *arena;
+    const kiln_subject *subject;
+    const kiln_net_bench_options *o;
+    side *side;
+    kiln_net_bench *out;
+} bench;
+
+/* ---- one run -----------------------------------------------------------------------
+ */
+
+static int64_t n_preempted(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_nivcsw : 0;
+}
+
+/* One thread's time is what it got of the processor, where others took it away. Several
+ * threads wait for each other, so only the wall's clock is theirs; that somebody took a
+ * processor away is noted. */
+static kiln_status run_sample(side *s, kiln_net_sample *out, kiln_err *err) {
+    kiln_session *on = s->session;
+    const int64_t preempted = n_preempted();
+    const kiln_watch begin = kiln_watch_now();
+    for (int64_t i = 0; i < s->report->runs; i++)
+        if (kiln_session_run(on) != 0)
+            return kiln_session_failed(on, err);
+    const double wall = (double)(kiln_now_ns() - begin.wall_ns);
+    bool is_disturbed = false;
+    double ns = kiln_watch_ns(&begin, &is_disturbed);
+    if (s->report->threads > 1) {
+        ns = wall;
+        is_disturbed = n_preempted() > preempted;
+    }
+    out->ms = ns * 1e-6 / (double)s->report->runs;
+    out->is_disturbed = is_disturbed;
+    return KILN_OK;
+}
+
+static kiln_status warm_up(side *s, kiln_err *err) {
+    kiln_net_sample sample = {0};
+    s->report->runs = 1;
+    KILN_TRY(run_sample(s, &sample, err));
+    KILN_TRY(run_sample(s, &sample, err));
+    s->report->runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(sample.ms, 1e-4)));
+    return run_sample(s, &sample, err);
+}
+
+static void close_session(void *session) { kiln_session_close(session); }
+static void close_pool(void *pool) { kiln_pool_close(pool); }
+
+/* Neither the session's threads nor the meter's are pinned: both go where the system
+ * puts them. The session comes first: its threads inherit our affinity. */
+static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
+    char text[KILN_ERROR_TEXT] = "";
+    kiln_team team = {.pool = NULL};
+    const kiln_session_options so = {.n_threads = threads};
+    s->session = kiln_session_open(b->subject->model, &so, text);
+    if (s->session == NULL)
+        return kiln_fail(err, KILN_ERR_OOM, "%s", text);
+    kiln_arena_defer(b->arena, close_session, s->session);
+    const kiln_pool_options po = {.n_threads = threads};
+    if (threads > 1 && kiln_pool_open(&po, &team.pool, text) != 0)
+        return kiln_fail(err, KILN_ERR_OOM, "%d threads: %s", threads, text);
+    kiln_arena_defer(b->arena, close_pool, team.pool);
+    KILN_TRY(kiln_meter_new(b->arena, b->subject->profile, team, &s->meter, err));
+    s->report->threads = threads;
+    s->report->session_bytes = kiln_session_bytes(s->session);
+    return KILN_OK;
+}
+
+/* ---- numbers -----------------------------------------------------------------------
+ */
+
+static double *column(const bench *b, const kiln_net_side *r, size_t offset,
+                      size_t *n) {
+    size_t n_good = 0;
+    for (size_t i = 0; i < r->sample.n; i++)
+        n_good += !r->sample.v[i].is_disturbed;
+    const bool all = n_good < MIN_GOOD;
+    double *v = kiln_array(b->arena, double, r->sample.n);
+    *n = 0;
+    for (size_t i = 0; i < r->sample.n; i++)
+        if (all || !r->sample.v[i].is_disturbed)
+            memcpy(&v[(*n)++], (const char *)&r->sample.v[i] + offset, sizeof *v);
+    return v;
+}
+
+static double share_of(const bench *b, const kiln_net_side *r) {
+    const double flops = 2 * (double)b->subject->cost.muladds;
+    size_t n, n_peak;
+    double *ms = column(b, r, offsetof(kiln_net_sample, ms), &n);
+    const double *peak = column(b, r, offsetof(kiln_net_sample, peak_gflops), &n_peak);
+    for (size_t i = 0; i < n; i++)
+        ms[i] = flops * 1e-6 / ms[i] / peak[i];
+    return kiln_median(ms, n);
+}
+
+static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
+    size_t n;
+    double *ms = column(b, r, offsetof(kiln_net_sample, ms), &n);
+    r->median_ms = kiln_median(ms, n);
+    r->min_ms = ms[0];
+    r->q1_ms = kiln_quantile(ms, n, 0.25);
+    r->q3_ms = kiln_quantile(ms, n, 0.75);
+    r->gflops = 2e-6 * (double)b->subject->cost.muladds / r->median_ms;
+    r->peak_share = share_of(b, r);
+    for (size_t i = 0; i < r->sample.n; i++)
+        r->n_disturbed += r->sample.v[i].is_disturbed;
+    double *peak = column(b, r, offsetof(kiln_net_sample, peak_gflops), &n);
+    r->peak.gflops = kiln_median(peak, n);
+    peak = column(b, r, offsetof(kiln_net_sample, measured_gflops), &n);
+    r->peak.measured_gflops = kiln_median(peak, n);
+    peak = column(b, r, offsetof(kiln_net_sample, clock_ghz), &n);
+    r->peak.clock_ghz = kiln_median(peak, n);
+    r->peak.fma_per_cycle = m->fma_per_cycle;
+}
+
+/* Apart from the rounds: reading a clock for each step takes time too. */
+static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
+    const int n = kiln_session_n_steps(s->session);
+    double *ms = kiln_array(b->arena, double, n);
+    kiln_session_profile(s->session, 1);
+    for (int i = 0; i < STEP_RUNS && (i == 0 || !kiln_interrupted()); i++)
+        if (kiln_session_run(s->session) != 0)
+            return kiln_session_failed(s->session, err);
+    for (int i = 0; i < n; i++) {
+        kiln_step_info info;
+        kiln_session_step(s->session, i, &info);
+        ms[i] = info.runs > 0 ? (double)info.nanoseconds * 1e-6 / (double)info.runs : 0;
+    }
+    kiln_session_profile(s->session, 0);
+    s->report->step_ms = ms;
+    return KILN_OK;
+}
+
+/* ---- rounds ------------------------------------------------------------------------
+ */
+
+static kiln_status one_round(bench *b, kiln_err *err) {
+    for (int i = 0; i < b->o->n_threads; i++) {
+        side *s = &b->side[i];
+        kiln_net_sample sample;
+        const kiln_peak peak = kiln_meter_slice(&s->meter);
+        KILN_TRY(run_sample(s, &sample, err));
+        sample.peak_gflops = peak.gflops;
+        sample.measured_gflops = peak.measured_gflops;
+        sample.clock_ghz = peak.clock_ghz;
+        kiln_vec_push(b->arena, &s->report->sample, sample);
+    }
+    return KILN_OK;
+}
+
+static kiln_status all_rounds(bench *b, kiln_err *err) {
+    int done = 0;
+    while (done < b->o->rounds && !kiln_interrupted()) {
+        if (b->o->progress != NULL)
+            b->o->progress(b->o->user, done, b->o->rounds);
+        KILN_TRY(one_round(b, err));
+        done++;
+    }
+    if (done == 0)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "interrupted before '%s' was measured: nothing is known",
+                         b->subject->name);
+    for (int i = 0; i < b->o->n_threads; i++) {
+        add_up(b, b->side[i].report, &b->side[i].meter);
+        if (b->o->steps)
+            KILN_TRY(measure_steps(b, &b->side[i], err));
+    }
+    b->out->is_interrupted = done < b->o->rounds;
+    return KILN_OK;
+}
+
+static kiln_status check_all(bench *b, kiln_err *err) {
+    for (int i = 0; i < b->o->n_threads; i++)
+        KILN_TRY(kiln_subject_check(b->arena, b->subject, b->side[i].session,
+                                    &b->out->check, err));
+    return KILN_OK;
+}
+
+kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
+                               const kiln_net_bench_options *o, kiln_net_bench *out,
+                               kiln_err *err) {
+    bench b = {a, s, o, kiln_array(a, side, o->n_threads), out};
+    *out = (kiln_net_bench){.subject = s,
+                            .check = {.name = s->name, .group = "", .reason = ""}};
+    for (int i = 0; i < o->n_threads; i++)
+        kiln_vec_push(a, &out->side, (kiln_net_side){0});
+    for (int i = 0; i < o->n_threads; i++) {
+        b.side[i].report = &out->side.v[i];
+        KILN_TRY(open_side(&b, o->threads[i], &b.side[i], err));
+    }
+    KILN_TRY(check_all(&b, err));
+    if (out->check.outcome != KILN_PASSED)
+        return KILN_OK;
+    for (int i = 0; i < o->n_threads; i++)
+        KILN_TRY(warm_up(&b.side[i], err));
+    return all_rounds(&b, err);
+}

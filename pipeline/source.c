@@ -1,0 +1,65 @@
+/* A model's file, or a network of the zoo, as a graph. */
+#include "pipeline/pipeline.h"
+
+#include <string.h>
+
+#include "zoo/zoo.h"
+
+static const char zoo_prefix[] = "zoo:";
+
+/* The zoo writes a file, as `kiln zoo make` does, so that both ways give one archive.
+ */
+static kiln_status zoo_file(kiln_arena *a, const char *name, const char **path,
+                            kiln_err *err) {
+    const kiln_zoo_network *n = NULL;
+    const char *dir = NULL;
+    KILN_TRY(kiln_zoo_find(name, &n, err));
+    KILN_TRY(kiln_dir_temp(a, &dir, err));
+    *path = kiln_path_join(a, dir, kiln_format(a, "%s.onnx", name));
+    return kiln_zoo_write(n, 1, *path, err);
+}
+
+/* "a/resnet18.v2.onnx": "resnet18.v2". */
+static const char *name_of(kiln_arena *a, const char *path) {
+    char *name = kiln_str_dup(a, kiln_path_base(path));
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name)
+        *dot = '\0';
+    return name;
+}
+
+static kiln_status hash_file(const char *path, char hex[KILN_SHA256_HEX],
+                             kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str bytes;
+    const kiln_status st = kiln_file_map(&scratch, path, 0, &bytes, err);
+    if (st == KILN_OK)
+        kiln_sha256_of(bytes.p, bytes.n, hex);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_source_read(kiln_arena *a, const char *model,
+                             const kiln_import_options *o, kiln_source *out,
+                             kiln_err *err) {
+    kiln_import_report report = {0};
+    const kiln_pass_options passes = {.verify = true};
+    const char *path = model;
+    kiln_source s = {.name = NULL};
+    if (kiln_str_starts(kiln_str_from(model), zoo_prefix))
+        KILN_TRY(zoo_file(a, model + sizeof zoo_prefix - 1, &path, err));
+    s.name = name_of(a, path);
+    KILN_TRY(hash_file(path, s.sha256, err));
+    KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
+    s.graph = kiln_graph_clone(a, s.imported);
+    const kiln_status st = kiln_graph_optimize(s.graph, &passes, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "simplifying '%s'", model);
+        return st;
+    }
+    kiln_graph_renumber(s.graph);
+    s.graph->name = s.name; /* what plan and package call it */
+    kiln_graph_cost(s.graph, &s.cost);
+    *out = s;
+    return KILN_OK;
+}
