@@ -39,28 +39,36 @@ const kiln_profile *kiln_profile_at(int i) {
 static const char *const arch_name[] = {"x86_64", "aarch64"};
 static const char *const numerics_name[] = {"fast", "strict"};
 
+const char *kiln_arch_name(kiln_arch arch) { return arch_name[arch]; }
+
+const char *kiln_numerics_name(kiln_numerics n) { return numerics_name[n]; }
+
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
-    kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "name", p->name);
-    kiln_json_member_str(&w, "arch", arch_name[p->arch]);
-    kiln_json_member_str(&w, "triple", p->triple);
-    kiln_json_member_str(&w, "cpu", p->cpu);
-    kiln_json_member_str(&w, "features", p->features);
-    kiln_json_member_i64(&w, "cores", p->cores);
-    kiln_json_member_i64(&w, "vector_bytes", p->vector_bytes);
-    kiln_json_member_i64(&w, "vector_registers", p->vector_registers);
-    kiln_json_member_i64(&w, "l1d_bytes", p->l1d_bytes);
-    kiln_json_member_i64(&w, "l2_bytes", p->l2_bytes);
-    kiln_json_member_i64(&w, "l3_bytes", p->l3_bytes);
-    kiln_json_member_bool(&w, "has_fma", p->has_fma);
-    kiln_json_member_bool(&w, "has_vnni", p->has_vnni);
-    kiln_json_member_bool(&w, "has_dotprod", p->has_dotprod);
-    kiln_json_member_bool(&w, "has_bf16", p->has_bf16);
-    kiln_json_member_bool(&w, "has_f16", p->has_f16);
-    kiln_json_member_str(&w, "numerics", numerics_name[p->numerics]);
-    kiln_json_end_object(&w);
+    kiln_profile_put(&w, p);
+}
+
+void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "name", p->name);
+    kiln_json_member_str(w, "arch", arch_name[p->arch]);
+    kiln_json_member_str(w, "triple", p->triple);
+    kiln_json_member_str(w, "cpu", p->cpu);
+    kiln_json_member_str(w, "features", p->features);
+    kiln_json_member_i64(w, "cores", p->cores);
+    kiln_json_member_i64(w, "vector_bytes", p->vector_bytes);
+    kiln_json_member_i64(w, "vector_registers", p->vector_registers);
+    kiln_json_member_i64(w, "l1d_bytes", p->l1d_bytes);
+    kiln_json_member_i64(w, "l2_bytes", p->l2_bytes);
+    kiln_json_member_i64(w, "l3_bytes", p->l3_bytes);
+    kiln_json_member_bool(w, "has_fma", p->has_fma);
+    kiln_json_member_bool(w, "has_vnni", p->has_vnni);
+    kiln_json_member_bool(w, "has_dotprod", p->has_dotprod);
+    kiln_json_member_bool(w, "has_bf16", p->has_bf16);
+    kiln_json_member_bool(w, "has_f16", p->has_f16);
+    kiln_json_member_str(w, "numerics", numerics_name[p->numerics]);
+    kiln_json_end_object(w);
 }
 
 typedef struct reader {
@@ -159,9 +167,15 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is no profile and no file; profiles: native%s",
                          name_or_path, shipped_names(a));
-    reader r = {.arena = a, .path = name_or_path, .err = err};
+    const kiln_json *root = NULL;
+    KILN_TRY(kiln_json_read(a, name_or_path, &root, err));
+    return kiln_profile_read(a, root, name_or_path, out, err);
+}
+
+kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,
+                              kiln_profile *out, kiln_err *err) {
+    reader r = {.arena = a, .root = json, .path = where, .err = err};
     kiln_profile p = {.name = NULL};
-    KILN_TRY(kiln_json_read(a, name_or_path, &r.root, err));
     read_all(&r, &p);
     if (r.status == KILN_OK)
         *out = p;

@@ -38,6 +38,13 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
+/* The same inside a document that is being written, and read from one; `where` is for
+ * messages. */
+void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p);
+kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,
+                              kiln_profile *out, kiln_err *err);
+const char *kiln_arch_name(kiln_arch arch);      /* "x86_64" */
+const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
 /* Can code for `p` run on a machine that detect described as `machine`? The text says
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,

@@ -1,0 +1,88 @@
+/* Do plan, library, parameters, self-test and manifest fit one another? */
+#include "packager/packager_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* kiln_plan_check wants 8-byte alignment: a mapped file has it, others are copied. */
+static const void *aligned(kiln_arena *a, kiln_str s) {
+    return (uintptr_t)s.p % 8 == 0 ? s.p : kiln_arena_dup(a, s.p, s.n);
+}
+
+static kiln_status disagree(const char *what, kiln_err *err) {
+    return kiln_fail(
+        err, KILN_ERR_PARSE,
+        KILN_ENTRY_MANIFEST " and " KILN_ENTRY_PLAN " do not agree on the %s", what);
+}
+
+static bool same_ports(const kiln_package_port *x, size_t n_x,
+                       const kiln_package_port *y, size_t n_y) {
+    bool same = n_x == n_y;
+    for (size_t i = 0; i < n_x && same; i++)
+        same = strcmp(x[i].name, y[i].name) == 0 &&
+               strcmp(x[i].dtype, y[i].dtype) == 0 && x[i].rank == y[i].rank &&
+               memcmp(x[i].dim, y[i].dim, sizeof x[i].dim) == 0;
+    return same;
+}
+
+static bool same_kernels(const kiln_package_facts *f, const kiln_plan *plan) {
+    bool same = f->n_kernels == plan->header->n_kernels;
+    for (size_t i = 0; i < f->n_kernels && same; i++)
+        same = strcmp(f->kernel[i].symbol,
+                      kiln_plan_string(plan, plan->kernel[i].symbol)) == 0;
+    return same;
+}
+
+static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
+                              const kiln_plan *plan, kiln_err *err) {
+    kiln_package_facts says = {.model = NULL};
+    const kiln_plan_header *h = plan->header;
+    kiln_facts_of_plan(a, plan, &says);
+    if ((int)h->arch != kiln_package_machine(f->profile.arch))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         KILN_ENTRY_MANIFEST
+                         " is for %s (ELF machine %d), " KILN_ENTRY_PLAN
+                         " for ELF machine %" PRIu32,
+                         kiln_arch_name(f->profile.arch),
+                         kiln_package_machine(f->profile.arch), h->arch);
+    if (strcmp(kiln_package_utf8(a, kiln_plan_string(plan, h->profile)),
+               f->profile.name) != 0)
+        return disagree("profile", err);
+    if (!same_ports(f->input, f->n_inputs, says.input, says.n_inputs))
+        return disagree("inputs", err);
+    if (!same_ports(f->output, f->n_outputs, says.output, says.n_outputs))
+        return disagree("outputs", err);
+    if (f->memory.arena != says.memory.arena ||
+        f->memory.params != says.memory.params ||
+        f->memory.workspace != says.memory.workspace ||
+        f->memory.scratch != says.memory.scratch)
+        return disagree("memory", err);
+    return same_kernels(f, plan) ? KILN_OK : disagree("kernels", err);
+}
+
+static kiln_status check_params(kiln_arena *a, const kiln_plan *plan,
+                                const kiln_package_parts *p, kiln_err *err) {
+    kiln_safetensors s;
+    KILN_TRY(kiln_safetensors_read(a, p->params, p->params_bytes, KILN_ENTRY_PARAMS, &s,
+                                   err));
+    if (s.bytes != plan->header->param_bytes)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         KILN_ENTRY_PARAMS " holds %" PRIu64 " bytes, " KILN_ENTRY_PLAN
+                                           " wants %" PRIu64,
+                         s.bytes, plan->header->param_bytes);
+    return KILN_OK;
+}
+
+kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
+                               const kiln_package_parts *p, kiln_err *err) {
+    char error[KILN_PLAN_ERROR];
+    kiln_plan plan;
+    if (kiln_plan_check(aligned(a, p->plan), p->plan.n, &plan, error) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_PLAN ": %s", error);
+    KILN_TRY(check_plan(a, f, &plan, err));
+    KILN_TRY(kiln_package_check_lib(a, p->lib, &plan, err));
+    KILN_TRY(check_params(a, &plan, p, err));
+    kiln_tensor *in = kiln_array(a, kiln_tensor, f->n_inputs);
+    kiln_package_expected *out = kiln_array(a, kiln_package_expected, f->n_outputs);
+    return kiln_selftest_decode(a, f, p->inputs, p->expected, in, out, err);
+}

@@ -1,0 +1,76 @@
+/* What follows from plan and names alone. */
+#include "packager/packager_internal.h"
+
+#include <string.h>
+
+int kiln_package_machine(kiln_arch arch) {
+    return arch == KILN_ARCH_X86_64 ? 62 : 183; /* EM_X86_64, EM_AARCH64 */
+}
+
+const char *kiln_package_utf8(kiln_arena *a, const char *name) {
+    kiln_str s = kiln_str_from(name);
+    if (kiln_utf8_valid(s))
+        return name;
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    while (s.n > 0) {
+        size_t n = kiln_utf8_len(s);
+        const unsigned char c = (unsigned char)s.p[0];
+        if (n > 0) {
+            kiln_buf_add(&out, s.p, n);
+        } else { /* U+0080 to U+00FF */
+            const char two[2] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))};
+            kiln_buf_add(&out, two, sizeof two);
+            n = 1;
+        }
+        s.p += n;
+        s.n -= n;
+    }
+    return out.p;
+}
+
+static kiln_package_port *ports(kiln_arena *a, const kiln_plan *plan, size_t first,
+                                size_t n) {
+    kiln_package_port *port = kiln_array(a, kiln_package_port, n);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_plan_port *p = &plan->port[first + i];
+        port[i] = (kiln_package_port){
+            .name = kiln_package_utf8(a, kiln_plan_string(plan, p->name)),
+            .dtype = kiln_plan_string(plan, p->dtype),
+            .rank = (int)p->rank};
+        for (uint32_t k = 0; k < p->rank; k++)
+            port[i].dim[k] = (int64_t)p->dim[k];
+    }
+    return port;
+}
+
+void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts *f) {
+    const kiln_plan_header *h = plan->header;
+    f->n_inputs = h->n_inputs;
+    f->n_outputs = h->n_outputs;
+    f->input = ports(a, plan, 0, h->n_inputs);
+    f->output = ports(a, plan, h->n_inputs, h->n_outputs);
+    f->memory.arena = h->arena_bytes;
+    f->memory.params = h->param_bytes;
+    f->memory.workspace = h->workspace_bytes;
+    f->memory.scratch = h->scratch_bytes;
+}
+
+static void put_plain(kiln_buf *out, const char *text) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    for (const char *p = text; *p != '\0'; p++)
+        kiln_buf_add(out, strchr(plain, *p) != NULL ? p : "_", 1);
+}
+
+char *kiln_package_file_name(kiln_arena *a, const kiln_package_facts *f) {
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    put_plain(&out, f->model);
+    kiln_buf_puts(&out, "-");
+    put_plain(&out, f->version);
+    kiln_buf_puts(&out, "-");
+    put_plain(&out, f->profile.name);
+    kiln_buf_puts(&out, ".kiln.tar.zst");
+    return out.p;
+}

@@ -1,0 +1,119 @@
+/* lib.so: kernels' objects in one shared library, by ld.lld-19.
+ *
+ * The linker runs in a private folder on relative names, so that no path can reach the
+ * library; objects come in the order given, there is no build id, and a version script
+ * names the only symbols that are exported.
+ */
+#include "packager/packager_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINK_SECONDS = 600 };
+#define LINKER "ld.lld-19"
+
+static kiln_status make_folder(kiln_arena *a, char **out, kiln_err *err) {
+    const char *tmp = getenv("TMPDIR");
+    char *path = kiln_path_join(a, tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp",
+                                "kiln-link-XXXXXX");
+    if (mkdtemp(path) == NULL)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "cannot make a folder for the linker like '%s': %s", path,
+                         strerror(errno));
+    *out = path;
+    return KILN_OK;
+}
+
+/* Objects k0.o, k1.o, ...; their list in order; the exported symbols. */
+static kiln_status write_inputs(kiln_arena *a, const char *dir,
+                                const kiln_package_object *object, size_t n,
+                                kiln_err *err) {
+    kiln_buf list, script;
+    kiln_buf_init(&list, a);
+    kiln_buf_init(&script, a);
+    kiln_buf_puts(&script, "{\n  global:\n");
+    for (size_t i = 0; i < n; i++) {
+        const char *name = kiln_format(a, "%zu.o", i);
+        KILN_TRY(kiln_file_write(kiln_path_join(a, dir, name), object[i].bytes.p,
+                                 object[i].bytes.n, err));
+        kiln_buf_printf(&list, "%s\n", name);
+        kiln_buf_printf(&script, "    %s;\n", object[i].symbol);
+    }
+    kiln_buf_puts(&script, "  local: *;\n};\n");
+    if (n == 0) { /* nothing but copies; then nothing is exported either */
+        script.n = 0;
+        kiln_buf_puts(&script, "{\n  local: *;\n};\n");
+    }
+    KILN_TRY(kiln_file_write(kiln_path_join(a, dir, "objects"),
+                             list.p != NULL ? list.p : "", list.n, err));
+    return kiln_file_write(kiln_path_join(a, dir, "exports"), script.p, script.n, err);
+}
+
+static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
+                              kiln_err *err) {
+    const char *const argv[] = {LINKER,
+                                "-m",
+                                arch == KILN_ARCH_X86_64 ? "elf_x86_64" : "aarch64elf",
+                                "-shared",
+                                "--build-id=none",
+                                "--hash-style=both",
+                                "--no-undefined",
+                                "--version-script=exports",
+                                "--strip-all",
+                                "--threads=1",
+                                "-z",
+                                "noexecstack",
+                                "-z",
+                                "max-page-size=65536",
+                                "-z",
+                                "text",
+                                "-o",
+                                "lib.so",
+                                "@objects",
+                                NULL};
+    static const char *const env[] = {"LC_ALL=C", NULL};
+    const kiln_process_options o = {
+        .argv = argv, .dir = dir, .env = env, .time_limit_ms = LINK_SECONDS * 1000};
+    kiln_process_result r;
+    kiln_err why = {.status = KILN_OK};
+    if (kiln_process_run(a, &o, &r, &why) != KILN_OK)
+        return kiln_fail(err, KILN_ERR_LIB,
+                         "%s; kiln links with '" LINKER "': install the Debian package "
+                         "lld-19 and have it in PATH",
+                         why.text);
+    if (r.end == KILN_PROCESS_EXITED && r.code == 0)
+        return KILN_OK;
+    return kiln_fail(err, KILN_ERR_LIB, "'" LINKER "' ended with %s %d: %s",
+                     r.end == KILN_PROCESS_EXITED ? "code" : "signal", r.code,
+                     kiln_str_printable(a, kiln_str_trim(r.err), 400));
+}
+
+static kiln_status link_in(kiln_arena *a, const char *dir, kiln_arch arch,
+                           const kiln_package_object *object, size_t n, kiln_str *out,
+                           kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str lib;
+    kiln_status st = write_inputs(&scratch, dir, object, n, err);
+    if (st == KILN_OK)
+        st = run_linker(&scratch, dir, arch, err);
+    if (st == KILN_OK)
+        st = kiln_file_map(&scratch, kiln_path_join(&scratch, dir, "lib.so"), 0, &lib,
+                           err);
+    if (st == KILN_OK)
+        *out = (kiln_str){kiln_arena_dup(a, lib.p, lib.n), lib.n};
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
+                              const kiln_package_object *object, size_t n,
+                              kiln_str *out, kiln_err *err) {
+    char *dir = NULL;
+    KILN_TRY(make_folder(a, &dir, err));
+    const kiln_status st = link_in(a, dir, arch, object, n, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "linking %zu kernels", n);
+    const kiln_status removed = kiln_remove_tree(dir, st == KILN_OK ? err : NULL);
+    return st != KILN_OK ? st : removed;
+}

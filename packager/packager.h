@@ -1,0 +1,192 @@
+/* packager: a compiled network as one file that runs by itself
+ * (docs/package-format.md).
+ *
+ *     <model>-<version>-<profile>.kiln.tar.zst
+ *
+ * The archive is a function of what is packed and of kiln_package.time_s, of nothing
+ * else: equal contents give equal bytes on every machine. Reading trusts nothing:
+ * limits are held before memory or disk is used, and a folder appears only once all of
+ * it has been verified.
+ */
+#ifndef KILN_PACKAGER_PACKAGER_H
+#define KILN_PACKAGER_PACKAGER_H
+
+#include "base/base.h"
+#include "compiler/graph/graph.h"
+#include "compiler/target/target.h"
+#include "runtime/plan.h"
+
+enum {
+    KILN_PACKAGE_FORMAT = 1, /* of manifest and archive */
+    /* Limits: past these an archive is neither written nor read. */
+    KILN_PACKAGE_MAX_ENTRIES = 64,
+    KILN_PACKAGE_MAX_MANIFEST = 16 << 20 /* bytes */
+};
+#define KILN_PACKAGE_MAX_BYTES ((uint64_t)1 << 36) /* of all entries, unpacked */
+/* Unpacked bytes are at most KILN_PACKAGE_FREE_BYTES and so many times the archive. */
+#define KILN_PACKAGE_MAX_RATIO 1000
+#define KILN_PACKAGE_FREE_BYTES ((uint64_t)64 << 20)
+/* 1980-01-01: the time of entries where SOURCE_DATE_EPOCH is not set. */
+#define KILN_PACKAGE_TIME ((int64_t)315532800)
+
+/* ---- what a package says about itself: manifest.json ------------------------------
+ */
+
+typedef struct kiln_package_port {
+    const char *name;
+    const char *dtype; /* "f32" */
+    int rank;
+    int64_t dim[KILN_PLAN_MAX_RANK];
+} kiln_package_port;
+
+/* One row of the coverage ledger: where a kernel came from. */
+typedef struct kiln_package_kernel {
+    const char *symbol;      /* "k3" */
+    const char *origin;      /* "tuned", "transferred", "predicted", "default", ... */
+    const char *tmpl;        /* the template's name */
+    const char *config;      /* JSON object: the template's knobs */
+    const char *workload;    /* its key */
+    const char *const *step; /* names of the steps that call it */
+    size_t n_steps;
+} kiln_package_kernel;
+
+/* |got - want| <= relative * |want| + rms * rms(output) + absolute */
+typedef struct kiln_package_tolerance {
+    double relative, rms, absolute;
+} kiln_package_tolerance;
+
+/* Bytes. All but lower_bound are what plan.bin says. */
+typedef struct kiln_package_memory {
+    uint64_t arena, lower_bound; /* activations: planned, and what any plan needs */
+    uint64_t params, workspace, scratch;
+} kiln_package_memory;
+
+typedef struct kiln_package_entry {
+    const char *name;
+    uint64_t bytes;
+    char sha256[KILN_SHA256_HEX];
+} kiln_package_entry;
+
+typedef struct kiln_package_facts {
+    const char *model, *version;             /* of the network */
+    const char *source_sha256;               /* of the file it was imported from */
+    const char *licence;                     /* SPDX expression; NULL: not known */
+    const char *kiln_version, *llvm_version; /* what compiled it */
+    kiln_profile profile;                    /* numerics included */
+    kiln_package_tolerance tolerance;
+    const kiln_package_kernel *kernel;
+    size_t n_kernels;
+    kiln_package_memory memory;
+    /* Set by reading; a writer leaves them zero, they follow from plan and contents.
+     * So do the sizes in `memory`, but for lower_bound. */
+    const kiln_package_port *input, *output;
+    size_t n_inputs, n_outputs;
+    const kiln_package_entry *entry; /* all but the manifest, in their order */
+    size_t n_entries;
+} kiln_package_facts;
+
+/* "resnet18-1-x86-avx512.kiln.tar.zst": what is no letter, digit, '.', '_' or '-'
+ * becomes '_'. */
+char *kiln_package_file_name(kiln_arena *a, const kiln_package_facts *f);
+
+/* ---- making one ------------------------------------------------------------------ */
+
+typedef struct kiln_package_object {
+    const char *symbol; /* the function that it holds and exports */
+    kiln_str bytes;     /* ELF relocatable for x86-64 or AArch64 */
+} kiln_package_object;
+
+/* lib.so: the kernels in one shared library that imports nothing and exports the
+ * symbols, by ld.lld-19. KILN_ERR_LIB names the remedy where there is no such program.
+ */
+kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
+                              const kiln_package_object *object, size_t n,
+                              kiln_str *out, kiln_err *err);
+
+/* A tensor of a safetensors file; its bytes, in its type's layout, lie at `offset`
+ * (a multiple of 64) of the data. */
+typedef struct kiln_package_tensor {
+    const char *name;
+    kiln_type type;
+    uint64_t offset;
+} kiln_package_tensor;
+
+/* params.safetensors: tensors in order of offset, one behind another, each padded to 64
+ * bytes, `bytes` in all. Names that come again get a number. The file's head; the data
+ * follows it. */
+kiln_str kiln_package_params_head(kiln_arena *a, const kiln_package_tensor *tensor,
+                                  size_t n, uint64_t bytes);
+
+/* Steps beside the graph that they compute. */
+typedef struct kiln_package_step {
+    const char *name, *op;
+    const char *kernel; /* symbol; NULL: a copy */
+    const char *const *node;
+    size_t n_nodes;
+} kiln_package_step;
+
+/* graph.json: nodes, values, types; constants without their data. */
+kiln_str kiln_package_graph_json(kiln_arena *a, const kiln_graph *g,
+                                 const kiln_package_step *step, size_t n);
+
+/* selftest/inputs.safetensors and selftest/expected.safetensors: what the reference
+ * makes of seeded inputs. Outputs of more than KILN_SELFTEST_SAMPLES elements are
+ * sampled there: first, last, and seeded positions in ascending order. */
+enum { KILN_SELFTEST_SAMPLES = 4096 };
+typedef struct kiln_package_selftest {
+    kiln_str inputs, expected;
+} kiln_package_selftest;
+void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_in,
+                                const kiln_tensor *out, size_t n_out,
+                                kiln_package_selftest *result);
+
+/* All that goes into an archive; borrowed until it is written. */
+typedef struct kiln_package {
+    kiln_package_facts facts;
+    kiln_str plan, lib, graph;
+    kiln_str params_head;
+    const void *params; /* memory.params bytes, as plan.bin says */
+    kiln_package_selftest selftest;
+    int64_t time_s; /* of every entry: kiln_package_time */
+} kiln_package;
+
+/* SOURCE_DATE_EPOCH, or KILN_PACKAGE_TIME. KILN_ERR_ARG where it is no time. */
+kiln_status kiln_package_time(int64_t *out, kiln_err *err);
+
+/* Writes `path` whole or not at all. What would not be read again is refused. sha256
+ * (may be NULL) receives the archive's. */
+kiln_status kiln_package_write(const kiln_package *p, const char *path,
+                               char sha256[KILN_SHA256_HEX], kiln_err *err);
+
+/* ---- reading one ----------------------------------------------------------------- */
+
+/* Manifest alone; nothing else is verified. */
+kiln_status kiln_package_inspect(kiln_arena *a, const char *path,
+                                 kiln_package_facts *out, kiln_err *err);
+/* The same of a folder that was unpacked. */
+kiln_status kiln_package_inspect_folder(kiln_arena *a, const char *folder,
+                                        kiln_package_facts *out, kiln_err *err);
+/* Verifies everything, then makes `folder`, which must not exist. On failure nothing is
+ * left behind. `out` may be NULL. */
+kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
+                                kiln_package_facts *out, kiln_err *err);
+/* Is this file, by its first bytes, such an archive? Or this folder one unpacked? */
+bool kiln_package_is_archive(const char *path);
+bool kiln_package_is_folder(const char *path);
+
+/* Of an unpacked folder. Row-major tensors in the arena; at NULL: the whole output,
+ * else value i is element at[i] of it. */
+typedef struct kiln_package_expected {
+    kiln_tensor value;
+    const int64_t *at;
+} kiln_package_expected;
+kiln_status kiln_package_selftest_read(kiln_arena *a, const char *folder,
+                                       const kiln_package_facts *f, kiln_tensor *in,
+                                       kiln_package_expected *out, kiln_err *err);
+
+/* The manifest as lines for people. */
+void kiln_package_print(kiln_buf *out, const kiln_package_facts *f);
+/* manifest.json's bytes. */
+void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f);
+
+#endif

@@ -1,0 +1,104 @@
+/* Shared inside packager. */
+#ifndef KILN_PACKAGER_INTERNAL_H
+#define KILN_PACKAGER_INTERNAL_H
+
+#include "packager/packager.h"
+#include "packager/tar.h"
+
+/* Entries that every package has. */
+#define KILN_ENTRY_MANIFEST "manifest.json"
+#define KILN_ENTRY_GRAPH "graph.json"
+#define KILN_ENTRY_LIB "lib.so"
+#define KILN_ENTRY_PARAMS "params.safetensors"
+#define KILN_ENTRY_PLAN "plan.bin"
+#define KILN_ENTRY_SBOM "sbom.spdx.json"
+#define KILN_ENTRY_EXPECTED "selftest/expected.safetensors"
+#define KILN_ENTRY_INPUTS "selftest/inputs.safetensors"
+
+/* ELF machine of an architecture. */
+int kiln_package_machine(kiln_arch arch);
+/* A name as JSON gives it back: bytes that are no UTF-8 become the characters of their
+ * numbers. */
+const char *kiln_package_utf8(kiln_arena *a, const char *name);
+
+/* ---- manifest ----------------------------------------------------------------------
+ */
+
+/* What plan.bin says: ports, and memory but for its lower bound. */
+void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts *f);
+kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts *out,
+                               kiln_err *err);
+
+/* ---- safetensors -------------------------------------------------------------------
+ */
+
+typedef struct kiln_safetensor {
+    const char *name;
+    kiln_type type;      /* with its layout */
+    uint64_t begin, end; /* in the data; end - begin is padded to 64 */
+} kiln_safetensor;
+
+typedef struct kiln_safetensors {
+    kiln_safetensor *tensor;
+    size_t n;
+    uint64_t data;  /* where the data begins in the file */
+    uint64_t bytes; /* of the data */
+} kiln_safetensors;
+
+/* `start`: the file's beginning, with its whole head; file_bytes: of the file. Checks
+ * that tensors cover the data without holes. */
+kiln_status kiln_safetensors_read(kiln_arena *a, kiln_str start, uint64_t file_bytes,
+                                  const char *name, kiln_safetensors *out,
+                                  kiln_err *err);
+
+/* ---- contents ----------------------------------------------------------------------
+ */
+
+/* The parts that must fit one another; as files' bytes. */
+typedef struct kiln_package_parts {
+    kiln_str plan, lib;
+    kiln_str params; /* its beginning at least: the whole head */
+    uint64_t params_bytes;
+    kiln_str inputs, expected;
+} kiln_package_parts;
+
+/* The self-test's tensors. */
+kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
+                                 kiln_str inputs, kiln_str expected, kiln_tensor *in,
+                                 kiln_package_expected *out, kiln_err *err);
+/* Plan, library and parameters are sound, fit the manifest and one another. */
+kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
+                               const kiln_package_parts *p, kiln_err *err);
+/* A shared library for the machine that imports nothing and has every kernel of the
+ * plan. */
+kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan *plan,
+                                   kiln_err *err);
+kiln_str kiln_package_sbom(kiln_arena *a, const kiln_package_facts *f, int64_t time_s);
+
+/* ---- the archive -------------------------------------------------------------------
+ */
+
+/* Limits on what the manifest promises, against the archive's size. */
+kiln_status kiln_package_check_limits(const kiln_package_facts *f,
+                                      uint64_t manifest_bytes, uint64_t archive_bytes,
+                                      kiln_err *err);
+/* Reads the whole tar: headers, limits, and that the entries are those of the manifest,
+ * which is left in `out`. */
+kiln_status kiln_package_survey(kiln_arena *a, kiln_tar_source tar,
+                                uint64_t archive_bytes, kiln_package_facts *out,
+                                kiln_err *err);
+/* The manifest alone. */
+kiln_status kiln_package_peek(kiln_arena *a, kiln_tar_source tar,
+                              kiln_package_facts *out, kiln_err *err);
+
+/* Behind the zstd frame: a skippable frame (RFC 8878, 3.1.2) with the SHA-256 of all
+ * bytes before it. Other programs pass over it. */
+enum { KILN_SEAL_BYTES = 84 };
+void kiln_seal_make(const char sha256[KILN_SHA256_HEX],
+                    unsigned char seal[KILN_SEAL_BYTES]);
+/* Cuts the seal off: `frame` is what lies before it. `is_whole` false: the SHA-256 is
+ * not compared. */
+kiln_status kiln_seal_check(kiln_str file, const char *path, bool is_whole,
+                            kiln_str *frame, kiln_err *err);
+
+#endif

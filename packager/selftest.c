@@ -1,0 +1,191 @@
+/* selftest/: inputs, and what the reference makes of them. */
+#include "packager/packager_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making -------------------------------------------------------------------------
+ */
+
+typedef struct tensors {
+    KILN_VEC(kiln_package_tensor) list;
+    KILN_VEC(const void *) data;
+    uint64_t bytes;
+} tensors;
+
+static void add(kiln_arena *a, tensors *f, const char *name, const kiln_type *t,
+                const void *data) {
+    const kiln_package_tensor tensor = {name, *t, f->bytes};
+    const uint64_t bytes = (uint64_t)kiln_type_bytes(t);
+    kiln_vec_push(a, &f->list, tensor);
+    kiln_vec_push(a, &f->data, data);
+    f->bytes += (bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;
+}
+
+static kiln_str finish(kiln_arena *a, const tensors *f) {
+    const kiln_str head = kiln_package_params_head(a, f->list.v, f->list.n, f->bytes);
+    char *all = kiln_arena_alloc(a, head.n + (size_t)f->bytes); /* padding: zeros */
+    memcpy(all, head.p, head.n);
+    for (size_t i = 0; i < f->list.n; i++) {
+        const size_t bytes = (size_t)kiln_type_bytes(&f->list.v[i].type);
+        if (bytes > 0)
+            memcpy(all + head.n + f->list.v[i].offset, f->data.v[i], bytes);
+    }
+    return (kiln_str){all, head.n + (size_t)f->bytes};
+}
+
+static int compare(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* First, last, and what the output's number draws; ascending, each once. */
+static int64_t *sample(kiln_arena *a, int64_t n_elems, uint64_t seed, int64_t *n) {
+    int64_t *at = kiln_array(a, int64_t, KILN_SELFTEST_SAMPLES);
+    kiln_rng rng;
+    kiln_rng_init(&rng, seed);
+    at[0] = 0;
+    at[1] = n_elems - 1;
+    for (int i = 2; i < KILN_SELFTEST_SAMPLES; i++)
+        at[i] = kiln_rng_range(&rng, 0, n_elems - 1);
+    qsort(at, KILN_SELFTEST_SAMPLES, sizeof *at, compare);
+    int64_t kept = 0;
+    for (int i = 0; i < KILN_SELFTEST_SAMPLES; i++)
+        if (kept == 0 || at[i] != at[kept - 1])
+            at[kept++] = at[i];
+    *n = kept;
+    return at;
+}
+
+static void add_sampled(kiln_arena *a, tensors *f, const char *name,
+                        const kiln_tensor *t, uint64_t seed) {
+    int64_t n = 0;
+    const int64_t *at = sample(a, kiln_type_elems(&t->type), seed, &n);
+    const size_t size = kiln_dtype_bytes(t->type.dtype);
+    const kiln_type values = kiln_type_make(t->type.dtype, 1, &n),
+                    places = kiln_type_make(KILN_I64, 1, &n);
+    char *value = kiln_arena_array(a, (size_t)n, size);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(value + (size_t)i * size, (const char *)t->data + (size_t)at[i] * size,
+               size);
+    add(a, f, name, &values, value);
+    add(a, f, kiln_format(a, "%s.at", name), &places, at);
+}
+
+void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_in,
+                                const kiln_tensor *out, size_t n_out,
+                                kiln_package_selftest *result) {
+    tensors inputs = {.bytes = 0}, expected = {.bytes = 0};
+    for (size_t i = 0; i < n_in; i++)
+        add(a, &inputs, kiln_format(a, "input%zu", i), &in[i].type, in[i].data);
+    for (size_t i = 0; i < n_out; i++) {
+        const char *name = kiln_format(a, "output%zu", i);
+        if (kiln_type_elems(&out[i].type) <= KILN_SELFTEST_SAMPLES)
+            add(a, &expected, name, &out[i].type, out[i].data);
+        else
+            add_sampled(a, &expected, name, &out[i], i);
+    }
+    result->inputs = finish(a, &inputs);
+    result->expected = finish(a, &expected);
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+static kiln_type type_of(const kiln_package_port *p) {
+    kiln_dtype dtype = KILN_F32;
+    const bool ok = kiln_dtype_parse(kiln_str_from(p->dtype), &dtype);
+    KILN_ASSERT(ok, "the manifest was checked: '%s'", p->dtype);
+    return kiln_type_make(dtype, p->rank, p->dim);
+}
+
+static kiln_tensor copy_of(kiln_arena *a, const kiln_safetensors *s,
+                           const kiln_safetensor *t, kiln_str file) {
+    kiln_tensor out = kiln_tensor_new(a, &t->type);
+    const size_t bytes = (size_t)kiln_type_bytes(&t->type);
+    if (bytes > 0)
+        memcpy(out.data, file.p + s->data + t->begin, bytes);
+    return out;
+}
+
+static kiln_status take(kiln_arena *a, const kiln_safetensors *s, size_t i,
+                        const char *name, const kiln_type *want, kiln_str file,
+                        const char *file_name, kiln_tensor *out, kiln_err *err) {
+    if (i >= s->n || strcmp(s->tensor[i].name, name) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: tensor '%s' is missing", file_name,
+                         name);
+    if (!kiln_type_eq(&s->tensor[i].type, want))
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: tensor '%s' must be %s, is %s",
+                         file_name, name, kiln_type_text(a, want),
+                         kiln_type_text(a, &s->tensor[i].type));
+    *out = copy_of(a, s, &s->tensor[i], file);
+    return KILN_OK;
+}
+
+/* Values, and the places where they belong, ascending and inside. */
+static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t i,
+                                const char *name, const kiln_type *whole, kiln_str file,
+                                kiln_package_expected *out, kiln_err *err) {
+    const int64_t n =
+        i < s->n && s->tensor[i].type.rank == 1 ? s->tensor[i].type.dim[0] : 0;
+    const kiln_type values = kiln_type_make(whole->dtype, 1, &n),
+                    places = kiln_type_make(KILN_I64, 1, &n);
+    kiln_tensor at;
+    KILN_TRY(take(a, s, i, name, &values, file, KILN_ENTRY_EXPECTED, &out->value, err));
+    KILN_TRY(take(a, s, i + 1, kiln_format(a, "%s.at", name), &places, file,
+                  KILN_ENTRY_EXPECTED, &at, err));
+    const int64_t *p = at.data;
+    int64_t before = -1;
+    for (int64_t k = 0; k < n; before = p[k++])
+        if (p[k] <= before || p[k] >= kiln_type_elems(whole))
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "%s: tensor '%s.at' leaves the output or its order",
+                             KILN_ENTRY_EXPECTED, name);
+    out->at = p;
+    return KILN_OK;
+}
+
+kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
+                                 kiln_str inputs, kiln_str expected, kiln_tensor *in,
+                                 kiln_package_expected *out, kiln_err *err) {
+    kiln_safetensors s;
+    size_t at = 0;
+    KILN_TRY(kiln_safetensors_read(a, inputs, inputs.n, KILN_ENTRY_INPUTS, &s, err));
+    for (size_t i = 0; i < f->n_inputs; i++) {
+        const kiln_type t = type_of(&f->input[i]);
+        KILN_TRY(take(a, &s, i, kiln_format(a, "input%zu", i), &t, inputs,
+                      KILN_ENTRY_INPUTS, &in[i], err));
+    }
+    if (s.n != f->n_inputs)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: %zu tensors for %zu inputs",
+                         KILN_ENTRY_INPUTS, s.n, f->n_inputs);
+    KILN_TRY(
+        kiln_safetensors_read(a, expected, expected.n, KILN_ENTRY_EXPECTED, &s, err));
+    for (size_t i = 0; i < f->n_outputs; i++) {
+        const kiln_type t = type_of(&f->output[i]);
+        const char *name = kiln_format(a, "output%zu", i);
+        const bool is_whole = kiln_type_elems(&t) <= KILN_SELFTEST_SAMPLES;
+        out[i] = (kiln_package_expected){.at = NULL};
+        if (is_whole)
+            KILN_TRY(take(a, &s, at, name, &t, expected, KILN_ENTRY_EXPECTED,
+                          &out[i].value, err));
+        else
+            KILN_TRY(take_sampled(a, &s, at, name, &t, expected, &out[i], err));
+        at += is_whole ? 1 : 2;
+    }
+    if (s.n != at)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: %zu tensors, the outputs take %zu",
+                         KILN_ENTRY_EXPECTED, s.n, at);
+    return KILN_OK;
+}
+
+kiln_status kiln_package_selftest_read(kiln_arena *a, const char *folder,
+                                       const kiln_package_facts *f, kiln_tensor *in,
+                                       kiln_package_expected *out, kiln_err *err) {
+    kiln_str inputs, expected;
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_INPUTS), 0, &inputs,
+                           err));
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_EXPECTED), 0,
+                           &expected, err));
+    return kiln_selftest_decode(a, f, inputs, expected, in, out, err);
+}

@@ -1,0 +1,152 @@
+/* The whole archive read once, before anything is written: every header, the limits,
+ * and that the entries are the manifest's. */
+#include "packager/packager_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static kiln_status too_much(uint64_t bytes, uint64_t most, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_LIMIT,
+                     "the package would unpack to %" PRIu64
+                     " bytes or more; at most %" PRIu64 " are allowed for its size",
+                     bytes, most);
+}
+
+static uint64_t most_bytes(uint64_t archive_bytes) {
+    const uint64_t most =
+        KILN_PACKAGE_FREE_BYTES + archive_bytes * KILN_PACKAGE_MAX_RATIO;
+    return most < KILN_PACKAGE_MAX_BYTES ? most : KILN_PACKAGE_MAX_BYTES;
+}
+
+kiln_status kiln_package_check_limits(const kiln_package_facts *f,
+                                      uint64_t manifest_bytes, uint64_t archive_bytes,
+                                      kiln_err *err) {
+    uint64_t bytes = manifest_bytes;
+    for (size_t i = 0; i < f->n_entries; i++)
+        bytes += f->entry[i].bytes; /* 64 times 2^33 */
+    const uint64_t most = most_bytes(archive_bytes);
+    return bytes <= most ? KILN_OK : too_much(bytes, most, err);
+}
+
+/* ---- manifest
+ * ------------------------------------------------------------------------
+ */
+
+static kiln_status read_manifest(kiln_arena *a, kiln_tar_reader *r,
+                                 kiln_package_facts *out, uint64_t *bytes,
+                                 kiln_err *err) {
+    kiln_tar_entry e;
+    bool found = false;
+    KILN_TRY(kiln_tar_next(r, &e, &found, err));
+    if (!found || strcmp(e.name, KILN_ENTRY_MANIFEST) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "the first entry must be '" KILN_ENTRY_MANIFEST "', is '%s'",
+                         found ? e.name : "");
+    if (e.bytes > KILN_PACKAGE_MAX_MANIFEST)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         KILN_ENTRY_MANIFEST ": %" PRIu64 " bytes; at most %d are read",
+                         e.bytes, KILN_PACKAGE_MAX_MANIFEST);
+    char *text = kiln_arena_alloc_raw(a, (size_t)e.bytes);
+    KILN_TRY(kiln_tar_read(r, text, (size_t)e.bytes, err));
+    *bytes = e.bytes;
+    return kiln_manifest_read(a, (kiln_str){text, (size_t)e.bytes}, out, err);
+}
+
+/* ---- entries
+ * -------------------------------------------------------------------------
+ */
+
+typedef struct survey {
+    const kiln_package_facts *facts;
+    kiln_tar_entry entry[KILN_PACKAGE_MAX_ENTRIES];
+    size_t n;
+    uint64_t bytes, most;
+    kiln_err *err;
+} survey;
+
+static int find_listed(const survey *s, const char *name) {
+    for (size_t i = 0; i < s->facts->n_entries; i++)
+        if (strcmp(s->facts->entry[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int count_found(const survey *s, const char *name) {
+    int n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += strcmp(s->entry[i].name, name) == 0;
+    return n;
+}
+
+static kiln_status take_headers(survey *s, kiln_tar_reader *r) {
+    bool found = true;
+    while (found) {
+        kiln_tar_entry e;
+        KILN_TRY(kiln_tar_next(r, &e, &found, s->err));
+        if (!found)
+            break;
+        if (s->n == KILN_PACKAGE_MAX_ENTRIES)
+            return kiln_fail(s->err, KILN_ERR_LIMIT, "more than %d entries",
+                             KILN_PACKAGE_MAX_ENTRIES);
+        s->bytes += e.bytes;
+        if (s->bytes > s->most)
+            return too_much(s->bytes, s->most, s->err);
+        s->entry[s->n++] = e;
+    }
+    return KILN_OK;
+}
+
+/* The most telling reason first: what is too many, what is missing, what is elsewhere.
+ */
+static kiln_status compare(const survey *s) {
+    for (size_t i = 0; i < s->n; i++) {
+        const char *name = s->entry[i].name;
+        if (count_found(s, name) > 1 || strcmp(name, KILN_ENTRY_MANIFEST) == 0)
+            return kiln_fail(s->err, KILN_ERR_PARSE, "entry '%s' comes twice", name);
+        if (find_listed(s, name) < 0)
+            return kiln_fail(s->err, KILN_ERR_PARSE,
+                             "entry '%s' is not in the manifest", name);
+    }
+    for (size_t i = 0; i < s->facts->n_entries; i++)
+        if (count_found(s, s->facts->entry[i].name) == 0)
+            return kiln_fail(s->err, KILN_ERR_PARSE, "entry '%s' is missing",
+                             s->facts->entry[i].name);
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_package_entry *want = &s->facts->entry[i];
+        if (strcmp(s->entry[i].name, want->name) != 0)
+            return kiln_fail(s->err, KILN_ERR_PARSE, "entry '%s' comes where '%s' must",
+                             s->entry[i].name, want->name);
+        if (s->entry[i].bytes != want->bytes)
+            return kiln_fail(s->err, KILN_ERR_PARSE,
+                             "entry '%s' has %" PRIu64 " bytes, the manifest says "
+                             "%" PRIu64,
+                             want->name, s->entry[i].bytes, want->bytes);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_package_survey(kiln_arena *a, kiln_tar_source tar,
+                                uint64_t archive_bytes, kiln_package_facts *out,
+                                kiln_err *err) {
+    kiln_tar_reader r = kiln_tar_reader_make(tar);
+    kiln_package_facts f;
+    uint64_t manifest_bytes = 0;
+    KILN_TRY(read_manifest(a, &r, &f, &manifest_bytes, err));
+    KILN_TRY(kiln_package_check_limits(&f, manifest_bytes, archive_bytes, err));
+    survey *s = kiln_new(a, survey);
+    *s = (survey){.facts = &f,
+                  .bytes = manifest_bytes,
+                  .most = most_bytes(archive_bytes),
+                  .err = err};
+    KILN_TRY(take_headers(s, &r));
+    KILN_TRY(compare(s));
+    *out = f;
+    return KILN_OK;
+}
+
+kiln_status kiln_package_peek(kiln_arena *a, kiln_tar_source tar,
+                              kiln_package_facts *out, kiln_err *err) {
+    kiln_tar_reader r = kiln_tar_reader_make(tar);
+    uint64_t bytes = 0;
+    return read_manifest(a, &r, out, &bytes, err);
+}

@@ -1,0 +1,250 @@
+/* Opening archives. Unpacking reads an archive twice: a survey that writes nothing,
+ * then entries into a private folder beside the wanted one, hashed on the way. Only
+ * what has passed every check is renamed to its place. */
+#include "packager/codec.h"
+#include "packager/packager_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 256 * 1024 };
+
+/* ---- the manifest -------------------------------------------------------------------
+ */
+
+typedef kiln_status read_fn(kiln_arena *a, kiln_tar_source tar, void *user,
+                            kiln_err *err);
+
+/* Calls `read` on the frame's bytes, decompressed. */
+static kiln_status with_tar(kiln_arena *a, kiln_str frame, read_fn *read, void *user,
+                            kiln_err *err) {
+    kiln_zstd_reader *zstd = NULL;
+    KILN_TRY(kiln_zstd_reader_open(a, frame, &zstd, err));
+    const kiln_tar_source tar = {kiln_zstd_reader_read, zstd};
+    const kiln_status st = read(a, tar, user, err);
+    kiln_zstd_reader_close(zstd);
+    return st;
+}
+
+static kiln_status peek(kiln_arena *a, kiln_tar_source tar, void *user, kiln_err *err) {
+    return kiln_package_peek(a, tar, user, err);
+}
+
+kiln_status kiln_package_inspect(kiln_arena *a, const char *path,
+                                 kiln_package_facts *out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str file, frame;
+    kiln_status st = kiln_file_map(&scratch, path, 0, &file, err);
+    if (st == KILN_OK)
+        st = kiln_seal_check(file, path, false, &frame, err);
+    if (st == KILN_OK) {
+        st = with_tar(a, frame, peek, out, err);
+        if (st != KILN_OK)
+            kiln_note(err, "reading the package '%s'", path);
+    }
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_package_inspect_folder(kiln_arena *a, const char *folder,
+                                        kiln_package_facts *out, kiln_err *err) {
+    kiln_str text;
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_MANIFEST),
+                           KILN_PACKAGE_MAX_MANIFEST, &text, err));
+    const kiln_status st = kiln_manifest_read(a, text, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "reading the package's folder '%s'", folder);
+    return st;
+}
+
+bool kiln_package_is_folder(const char *path) {
+    kiln_arena a = {0};
+    const bool is_one =
+        kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_MANIFEST)) &&
+        kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_PLAN));
+    kiln_arena_fini(&a);
+    return is_one;
+}
+
+/* ---- entries into a folder
+ * -----------------------------------------------------------
+ */
+
+typedef struct unpack {
+    uint64_t archive_bytes;
+    const char *folder; /* where entries go */
+    kiln_package_facts facts;
+} unpack;
+
+static kiln_status survey(kiln_arena *a, kiln_tar_source tar, void *user,
+                          kiln_err *err) {
+    unpack *u = user;
+    return kiln_package_survey(a, tar, u->archive_bytes, &u->facts, err);
+}
+
+static kiln_status copy_bytes(kiln_tar_reader *r, kiln_file_writer *w, kiln_sha256 *h,
+                              unsigned char *buffer, kiln_err *err) {
+    while (r->left > 0) {
+        const size_t n = r->left < CHUNK_BYTES ? (size_t)r->left : CHUNK_BYTES;
+        KILN_TRY(kiln_tar_read(r, buffer, n, err));
+        kiln_sha256_add(h, buffer, n);
+        KILN_TRY(kiln_file_writer_add(w, buffer, n, err));
+    }
+    return KILN_OK;
+}
+
+/* `want` NULL: the manifest, whose hash nobody knows. */
+static kiln_status write_entry(kiln_arena *a, const unpack *u, kiln_tar_reader *r,
+                               const kiln_package_entry *want, unsigned char *buffer,
+                               kiln_err *err) {
+    char sha256[KILN_SHA256_HEX];
+    kiln_sha256 h;
+    kiln_file_writer *w = NULL;
+    const char *path = kiln_path_join(a, u->folder, r->name);
+    KILN_TRY(kiln_dir_make(kiln_path_dir(a, path), err));
+    KILN_TRY(kiln_file_writer_open(&w, path, err));
+    kiln_sha256_init(&h);
+    kiln_status st = copy_bytes(r, w, &h, buffer, err);
+    kiln_sha256_hex(&h, sha256);
+    if (st == KILN_OK && want != NULL && strcmp(want->sha256, sha256) != 0)
+        st = kiln_fail(err, KILN_ERR_PARSE,
+                       "entry '%s': its SHA-256 is not the manifest's", want->name);
+    if (st != KILN_OK) {
+        kiln_file_writer_close(w);
+        return st;
+    }
+    return kiln_file_writer_commit(w, err);
+}
+
+/* The survey saw the same bytes, but another process may have changed the file: names
+ * are compared again. */
+static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
+                           kiln_err *err) {
+    const unpack *u = user;
+    kiln_tar_reader r = kiln_tar_reader_make(tar);
+    unsigned char *buffer = kiln_arena_alloc_raw(a, CHUNK_BYTES);
+    for (size_t i = 0; i <= u->facts.n_entries; i++) {
+        const kiln_package_entry *want = i == 0 ? NULL : &u->facts.entry[i - 1];
+        kiln_tar_entry e;
+        bool found = false;
+        KILN_TRY(kiln_tar_next(&r, &e, &found, err));
+        if (!found || strcmp(e.name, want == NULL ? KILN_ENTRY_MANIFEST : want->name))
+            return kiln_fail(err, KILN_ERR_IO, "the archive changed while it was read");
+        KILN_TRY(write_entry(a, u, &r, want, buffer, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_folder(kiln_arena *a, const unpack *u, kiln_err *err) {
+    kiln_package_parts p;
+    const char *const name[] = {KILN_ENTRY_PLAN, KILN_ENTRY_LIB, KILN_ENTRY_PARAMS,
+                                KILN_ENTRY_INPUTS, KILN_ENTRY_EXPECTED};
+    kiln_str *const file[] = {&p.plan, &p.lib, &p.params, &p.inputs, &p.expected};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+        KILN_TRY(
+            kiln_file_map(a, kiln_path_join(a, u->folder, name[i]), 0, file[i], err));
+    p.params_bytes = p.params.n;
+    return kiln_package_check(a, &u->facts, &p, err);
+}
+
+/* ---- the folder itself
+ * --------------------------------------------------------------- */
+
+static kiln_status refuse_existing(const char *folder, kiln_err *err) {
+    struct stat st;
+    if (lstat(folder, &st) == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' exists; name a folder that does not, or remove it",
+                         folder);
+    return KILN_OK;
+}
+
+/* A private folder beside `folder`, so that renaming stays on one file system. */
+static kiln_status make_private(kiln_arena *a, const char *folder, char **out,
+                                kiln_err *err) {
+    char *path = kiln_path_join(a, kiln_path_dir(a, folder), ".kiln-unpack-XXXXXX");
+    if (mkdtemp(path) == NULL)
+        return kiln_fail(err, KILN_ERR_IO, "cannot make a folder in '%s': %s",
+                         kiln_path_dir(a, folder), strerror(errno));
+    *out = path;
+    return KILN_OK;
+}
+
+/* What was renamed is on disk once the folder that holds it is. */
+static kiln_status sync_folder(const char *path, kiln_err *err) {
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int error = fd < 0 ? errno : fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    if (fd >= 0)
+        close(fd);
+    if (error == 0 || error == EACCES)
+        return KILN_OK;
+    return kiln_fail(err, KILN_ERR_IO, "cannot write the folder '%s': %s", path,
+                     strerror(error));
+}
+
+static kiln_status put_in_place(kiln_arena *a, const char *from, const char *folder,
+                                kiln_err *err) {
+    KILN_TRY(sync_folder(kiln_path_join(a, from, "selftest"), err));
+    KILN_TRY(refuse_existing(folder, err));
+    if (rename(from, folder) != 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot make '%s': %s", folder,
+                         strerror(errno));
+    return sync_folder(kiln_path_dir(a, folder), err);
+}
+
+static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *private,
+                               const char *folder, unpack *u, kiln_err *err) {
+    u->folder = kiln_path_join(a, private, "package");
+    kiln_status st = with_tar(a, frame, extract, u, err);
+    if (st == KILN_OK)
+        st = check_folder(a, u, err);
+    if (st == KILN_OK)
+        st = put_in_place(a, u->folder, folder, err);
+    return st;
+}
+
+static kiln_status unpack_file(kiln_arena *a, kiln_str file, const char *path,
+                               const char *folder, unpack *u, kiln_err *err) {
+    kiln_str frame;
+    char *private = NULL;
+    u->archive_bytes = file.n;
+    KILN_TRY(kiln_seal_check(file, path, true, &frame, err));
+    KILN_TRY(with_tar(a, frame, survey, u, err));
+    KILN_TRY(make_private(a, folder, &private, err));
+    const kiln_status st = unpack_into(a, frame, private, folder, u, err);
+    const kiln_status removed = kiln_remove_tree(private, st == KILN_OK ? err : NULL);
+    return st != KILN_OK ? st : removed;
+}
+
+/* "x/" is the folder x: a name behind the last slash is needed. */
+static const char *without_slashes(kiln_arena *a, const char *folder) {
+    char *copy = kiln_str_dup(a, folder);
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = '\0';
+    return copy;
+}
+
+kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
+                                kiln_package_facts *out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    unpack u = {.archive_bytes = 0};
+    kiln_str file;
+    folder = without_slashes(&scratch, folder);
+    kiln_status st = refuse_existing(folder, err);
+    if (st == KILN_OK)
+        st = kiln_file_map(&scratch, path, 0, &file, err);
+    if (st == KILN_OK) {
+        st = unpack_file(&scratch, file, path, folder, &u, err);
+        if (st != KILN_OK)
+            kiln_note(err, "unpacking the package '%s'", path);
+    }
+    kiln_arena_fini(&scratch);
+    if (st == KILN_OK && out != NULL)
+        st = kiln_package_inspect_folder(a, folder, out, err);
+    return st;
+}
