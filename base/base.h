@@ -13,6 +13,7 @@
 #include "base/lexer.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/program.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/str.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pipeline/devices/runner/runner.h"
 
@@ -13,6 +14,7 @@ static const char usage[] =
     "Runs an unpacked package (plan.bin, params.safetensors, lib.so) on this machine.\n"
     "\n"
     "  --input NAME=FILE   bytes of an input: .npy, or raw and row-major\n"
+    "  --input-dir DIR     takes inputs from input_0.npy or input_0.bin, ... there\n"
     "  --zeros             inputs without a file are zero\n"
     "  --output-dir DIR    writes output_0.npy, output_1.npy, ... there\n"
     "  --raw               writes output_0.bin, ... without a header instead\n"
@@ -73,7 +75,9 @@ static run_exit set_value(run_options *o, const char *name, const char *value) {
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (strcmp(name, numbers[i].name) == 0)
             return set_number(o, &numbers[i], value);
-    if (strcmp(name, "--output-dir") == 0)
+    if (strcmp(name, "--input-dir") == 0)
+        o->input_dir = value;
+    else if (strcmp(name, "--output-dir") == 0)
         o->output_dir = value;
     else if (strcmp(name, "--json") == 0)
         o->json = value;
@@ -113,17 +117,18 @@ static run_exit parse(int argc, char **argv, run_options *o) {
 /* ---- running ----------------------------------------------------------------------
  */
 
-/* Names may hold '=': the first split whose left side is an input. -1: none. */
+/* Names may hold '=': the longest left side that is an input. -1: none. */
 static int find_input(const kiln_model *m, const char *text, const char **file) {
     kiln_port_info port;
+    int found = -1;
     for (const char *p = strchr(text, '='); p != NULL; p = strchr(p + 1, '='))
         for (int i = 0; kiln_model_input(m, i, &port) == 0; i++)
             if (strncmp(port.name, text, (size_t)(p - text)) == 0 &&
                 port.name[p - text] == '\0') {
                 *file = p + 1;
-                return i;
+                found = i;
             }
-    return -1;
+    return found;
 }
 
 static run_exit fill_zeros(kiln_session *s, int i, const kiln_port_info *port) {
@@ -137,9 +142,39 @@ static run_exit fill_zeros(kiln_session *s, int i, const kiln_port_info *port) {
     return failed ? run_fail(RUN_DEVICE, "%s", kiln_session_error(s)) : RUN_OK;
 }
 
-static run_exit set_inputs(const run_options *o, const kiln_model *m, kiln_session *s) {
+enum { PATH_BYTES = 4096 };
+
+/* DIR/input_<i>.npy, or .bin; 0 where there is neither. */
+static int find_in_folder(char path[PATH_BYTES], const char *dir, int i) {
+    static const char *const kinds[] = {"npy", "bin"};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const int n = snprintf(path, PATH_BYTES, "%s/input_%d.%s", dir, i, kinds[k]);
+        if (n > 0 && n < PATH_BYTES && access(path, R_OK) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static run_exit set_input(const run_options *o, const kiln_model *m, kiln_session *s,
+                          int i, const char *file) {
     enum { SHAPE_TEXT = 256 };
+    char path[PATH_BYTES], shape[SHAPE_TEXT];
     kiln_port_info port;
+    kiln_model_input(m, i, &port);
+    if (file != NULL)
+        return run_read_input(s, i, &port, file);
+    if (o->input_dir != NULL && find_in_folder(path, o->input_dir, i))
+        return run_read_input(s, i, &port, path);
+    if (o->fills_zeros)
+        return fill_zeros(s, i, &port);
+    run_port_text(shape, sizeof shape, &port);
+    return run_fail(RUN_USAGE,
+                    "input %d, '%s' (%s), has no file; give --input %s=FILE, or "
+                    "--zeros",
+                    i, port.name, shape, port.name);
+}
+
+static run_exit set_inputs(const run_options *o, const kiln_model *m, kiln_session *s) {
     const char *file_of[RUN_MAX_INPUTS] = {NULL};
     if (kiln_model_n_inputs(m) > RUN_MAX_INPUTS)
         return run_fail(RUN_INPUT, "a package of more than %d inputs", RUN_MAX_INPUTS);
@@ -151,19 +186,8 @@ static run_exit set_inputs(const run_options *o, const kiln_model *m, kiln_sessi
                             o->input[k], kiln_model_name(m));
         file_of[i] = file;
     }
-    for (int i = 0; kiln_model_input(m, i, &port) == 0; i++) {
-        run_exit code = RUN_OK;
-        char shape[SHAPE_TEXT];
-        run_port_text(shape, sizeof shape, &port);
-        if (file_of[i] != NULL)
-            code = run_read_input(s, i, &port, file_of[i]);
-        else if (o->fills_zeros)
-            code = fill_zeros(s, i, &port);
-        else
-            code = run_fail(RUN_USAGE,
-                            "input '%s' (%s) has no file; give --input %s=FILE, or "
-                            "--zeros",
-                            port.name, shape, port.name);
+    for (int i = 0; i < kiln_model_n_inputs(m); i++) {
+        const run_exit code = set_input(o, m, s, i, file_of[i]);
         if (code != RUN_OK)
             return code;
     }

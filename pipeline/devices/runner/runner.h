@@ -18,8 +18,8 @@ typedef enum run_exit {
 enum { RUN_MAX_INPUTS = 64, RUN_MAX_THREADS = 1024, RUN_MAX_ROUNDS = 1000000 };
 
 typedef struct run_options {
-    const char *folder, *output_dir, *json; /* NULL: none */
-    const char *input[RUN_MAX_INPUTS];      /* "NAME=FILE" */
+    const char *folder, *input_dir, *output_dir, *json; /* NULL: none */
+    const char *input[RUN_MAX_INPUTS];                  /* "NAME=FILE" */
     int n_inputs, n_threads, n_rounds, n_warm_up;
     int fills_zeros; /* inputs without a file are zero */
     int is_raw;      /* outputs without .npy's header */

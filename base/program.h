@@ -1,0 +1,15 @@
+/* kiln's own programs, which others of them start. */
+#ifndef KILN_BASE_PROGRAM_H
+#define KILN_BASE_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* The path of the program `name`: in the folder that the environment's KILN_LIBEXEC
+ * names where it is set (and then nowhere else), beside the running program, or in
+ * ../libexec/kiln from there, where make install puts it. KILN_ERR_IO says where it was
+ * looked for. */
+kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
+                              kiln_err *err);
+
+#endif

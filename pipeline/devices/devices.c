@@ -1,0 +1,65 @@
+/* The table of devices. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/devices/devices_internal.h"
+
+#define KILN_DEVICE(name) extern const kiln_device kiln_device_##name;
+#include "pipeline/devices/devices.def"
+#undef KILN_DEVICE
+
+static const kiln_device *const devices[] = {
+#define KILN_DEVICE(name) &kiln_device_##name,
+#include "pipeline/devices/devices.def"
+#undef KILN_DEVICE
+};
+enum { N_DEVICES = sizeof devices / sizeof devices[0] };
+
+const kiln_device *kiln_device_at(int i) {
+    return i >= 0 && i < N_DEVICES ? devices[i] : NULL;
+}
+
+kiln_status kiln_device_find(const char *name, const kiln_device **out, kiln_err *err) {
+    char names[256] = "";
+    for (int i = 0; i < N_DEVICES; i++) {
+        if (strcmp(devices[i]->name, name) == 0) {
+            *out = devices[i];
+            return KILN_OK;
+        }
+        const size_t at = strlen(names);
+        snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? ", " : "",
+                 devices[i]->name);
+    }
+    return kiln_fail(err, KILN_ERR_ARG, "there is no device '%s'; there are %s", name,
+                     names);
+}
+
+kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
+                                 const kiln_device **out, kiln_err *err) {
+    kiln_buf why;
+    kiln_buf_init(&why, a);
+    for (int i = 0; i < N_DEVICES; i++) {
+        const char *missing = "";
+        if (devices[i]->can_run(a, p, &missing)) {
+            *out = devices[i];
+            return KILN_OK;
+        }
+        kiln_buf_printf(&why, "%s%s: %s", i > 0 ? "; " : "", devices[i]->name, missing);
+    }
+    return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                     "no device runs code for profile '%s' (%.*s)", p->name,
+                     KILN_STR_ARG(kiln_buf_str(&why)));
+}
+
+bool kiln_device_in_path(kiln_arena *a, const char *program) {
+    const char *path = getenv("PATH");
+    kiln_str rest = kiln_str_from(path != NULL ? path : ""), dir;
+    while (rest.n > 0 && kiln_str_cut(&rest, ':', &dir)) {
+        const char *full = kiln_format(a, "%.*s/%s", KILN_STR_ARG(dir), program);
+        if (kiln_file_exists(full) && access(full, X_OK) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,16 @@
+/* Shared inside pipeline/devices. */
+#ifndef KILN_PIPELINE_DEVICES_DEVICES_INTERNAL_H
+#define KILN_PIPELINE_DEVICES_DEVICES_INTERNAL_H
+
+#include "pipeline/devices/devices.h"
+
+/* Is there an executable file of this name in a folder of PATH? */
+bool kiln_device_in_path(kiln_arena *a, const char *program);
+
+/* kiln-run's report, once it has exited with 0 (runner/report.c). */
+kiln_status kiln_device_read_report(kiln_arena *a, const char *path,
+                                    const kiln_device_package *p,
+                                    const kiln_device_job *job, kiln_device_result *out,
+                                    kiln_err *err);
+
+#endif

@@ -1,0 +1,104 @@
+/* What an unpacked package's plan says, for packages of any machine. */
+#include <inttypes.h>
+
+#include "pipeline/devices/devices.h"
+#include "runtime/plan.h"
+
+enum { MAX_PLAN_BYTES = 64 << 20 };
+
+/* A port's type; its size in bytes must be what the plan says. */
+static kiln_status read_type(const kiln_plan *plan, const kiln_plan_port *p,
+                             kiln_type *out, kiln_err *err) {
+    const char *name = kiln_plan_string(plan, p->name),
+               *word = kiln_plan_string(plan, p->dtype);
+    kiln_dtype dtype;
+    if (!kiln_dtype_parse(kiln_str_from(word), &dtype))
+        return kiln_fail(err, KILN_ERR_PARSE, "port '%s': '%s' is no dtype", name,
+                         word);
+    if (p->rank > KILN_MAX_RANK)
+        return kiln_fail(err, KILN_ERR_LIMIT, "port '%s': rank %u, must be at most %d",
+                         name, p->rank, KILN_MAX_RANK);
+    int64_t dim[KILN_PLAN_MAX_RANK] = {0};
+    uint64_t bytes = kiln_dtype_bytes(dtype);
+    for (uint32_t i = 0; i < p->rank; i++) {
+        if (p->dim[i] > INT64_MAX || (bytes > 0 && p->dim[i] > UINT64_MAX / bytes))
+            return kiln_fail(err, KILN_ERR_LIMIT, "port '%s' is too large", name);
+        dim[i] = (int64_t)p->dim[i];
+        bytes *= p->dim[i];
+    }
+    if (bytes != p->bytes)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "port '%s': its shape has %" PRIu64 " bytes, the plan says "
+                         "%" PRIu64,
+                         name, bytes, p->bytes);
+    *out = kiln_type_make(dtype, (int)p->rank, dim);
+    return KILN_OK;
+}
+
+static kiln_status read_ports(kiln_arena *a, const kiln_plan *plan, uint32_t first,
+                              uint32_t n, const kiln_device_port **out, kiln_err *err) {
+    kiln_device_port *port = kiln_array(a, kiln_device_port, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_plan_port *p = &plan->port[first + i];
+        port[i].name = kiln_str_dup(a, kiln_plan_string(plan, p->name));
+        KILN_TRY(read_type(plan, p, &port[i].type, err));
+    }
+    *out = port;
+    return KILN_OK;
+}
+
+static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan) {
+    const uint32_t n = plan->header->n_steps;
+    kiln_device_step *step = kiln_array(a, kiln_device_step, n);
+    for (uint32_t i = 0; i < n; i++)
+        step[i] = (kiln_device_step){
+            .name = kiln_str_dup(a, kiln_plan_string(plan, plan->step[i].name)),
+            .op = kiln_str_dup(a, kiln_plan_string(plan, plan->step[i].op))};
+    return step;
+}
+
+static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
+                             kiln_device_package *out, kiln_err *err) {
+    enum { X86_64 = 62, AARCH64 = 183 };
+    const kiln_plan_header *h = plan->header;
+    if (h->arch != X86_64 && h->arch != AARCH64)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "ELF machine %u; kiln knows x86-64 (62) and AArch64 (183)",
+                         h->arch);
+    kiln_device_package p = {
+        .model = kiln_str_dup(a, kiln_plan_string(plan, h->model)),
+        .profile = kiln_str_dup(a, kiln_plan_string(plan, h->profile)),
+        .arch = h->arch == X86_64 ? KILN_ARCH_X86_64 : KILN_ARCH_AARCH64,
+        .n_inputs = h->n_inputs,
+        .n_outputs = h->n_outputs,
+        .step = read_steps(a, plan),
+        .n_steps = h->n_steps};
+    KILN_TRY(read_ports(a, plan, 0, h->n_inputs, &p.input, err));
+    KILN_TRY(read_ports(a, plan, h->n_inputs, h->n_outputs, &p.output, err));
+    *out = p;
+    return KILN_OK;
+}
+
+static kiln_status read_file(kiln_arena *a, kiln_arena *scratch, const char *path,
+                             kiln_device_package *out, kiln_err *err) {
+    kiln_str file;
+    kiln_plan plan;
+    char why[KILN_PLAN_ERROR] = "";
+    KILN_TRY(kiln_file_map(scratch, path, MAX_PLAN_BYTES, &file, err));
+    if (kiln_plan_check(file.p, file.n, &plan, why) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s", why);
+    return read_plan(a, &plan, out, err);
+}
+
+kiln_status kiln_device_package_read(kiln_arena *a, const char *folder,
+                                     kiln_device_package *out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const char *path = kiln_path_join(a, folder, "plan.bin");
+    const kiln_status st = read_file(a, &scratch, path, out, err);
+    kiln_arena_fini(&scratch);
+    if (st == KILN_OK)
+        out->folder = kiln_str_dup(a, folder);
+    else
+        kiln_note(err, "reading '%s'", path);
+    return st;
+}
