@@ -60,7 +60,7 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
         const kiln_check *x = &c->list.v[i];
         if (x->outcome == KILN_PASSED && !passed_too)
             continue;
-        kiln_buf_printf(out, "%-11s %s", kiln_outcome_name(x->outcome), x->name);
+        kiln_buf_printf(out, "%-11s %s", kiln_check_outcome_name(x->outcome), x->name);
         if (x->outcome != KILN_PASSED)
             kiln_buf_printf(out, ": %s", x->reason);
         else

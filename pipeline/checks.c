@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const char *kiln_outcome_name(kiln_outcome o) {
+const char *kiln_check_outcome_name(kiln_check_outcome o) {
     static const char *const name[] = {"passed", "failed", "unsupported"};
     return name[o];
 }
@@ -117,7 +117,7 @@ static void write_check(kiln_json_writer *w, const kiln_check *x) {
     kiln_json_member_str(w, "name", x->name);
     if (x->group[0] != '\0')
         kiln_json_member_str(w, "group", x->group);
-    kiln_json_member_str(w, "outcome", kiln_outcome_name(x->outcome));
+    kiln_json_member_str(w, "outcome", kiln_check_outcome_name(x->outcome));
     if (x->outcome != KILN_PASSED)
         kiln_json_member_str(w, "reason", x->reason);
     kiln_json_member_f64(w, "max_abs_error", x->max_abs);

@@ -8,20 +8,21 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 
-typedef enum kiln_outcome {
+typedef enum kiln_check_outcome {
     KILN_PASSED,
     KILN_FAILED,     /* ran and was wrong, or broke where it should not */
     KILN_UNSUPPORTED /* refused with a named reason: operator, type or feature */
-} kiln_outcome;
+} kiln_check_outcome;
 
-const char *kiln_outcome_name(kiln_outcome o); /* "passed", "failed", "unsupported" */
+const char *
+kiln_check_outcome_name(kiln_check_outcome o); /* "passed", "failed", "unsupported" */
 
 /* One conformance test, or one golden case. */
 typedef struct kiln_check {
     const char *name;
     const char
         *group; /* conformance: "class a core", ...; "" when the folder has no index */
-    kiln_outcome outcome;
+    kiln_check_outcome outcome;
     const char *reason; /* one line; "" when passed */
     /* Passed and failed comparisons: the output that was farthest from its expectation.
      */

@@ -89,7 +89,8 @@ static void every_other_test_names_its_reason(void **state) {
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *c = &checks.list.v[i];
         if (c->outcome != KILN_PASSED && strlen(c->reason) < 10)
-            fail_msg("%s: %s without a reason", c->name, kiln_outcome_name(c->outcome));
+            fail_msg("%s: %s without a reason", c->name,
+                     kiln_check_outcome_name(c->outcome));
     }
 }
 

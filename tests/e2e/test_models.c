@@ -52,8 +52,8 @@ static void check_golden(const row *r, const kiln_pass_options *passes,
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *c = &checks.list.v[i];
         print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name,
-                      c->name, kiln_outcome_name(c->outcome), c->reason, c->rms_error,
-                      c->rms_want, (long long)c->time_ms);
+                      c->name, kiln_check_outcome_name(c->outcome), c->reason,
+                      c->rms_error, c->rms_want, (long long)c->time_ms);
     }
     if (st != KILN_OK)
         print_error("%s\n", err.text);
