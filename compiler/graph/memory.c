@@ -114,11 +114,8 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
  * ------------------------------------------------------------------ */
 
 typedef struct flow {
-    const kiln_slot *slot;
-    int n_slots;
-    const kiln_flow_step *step;
-    int n_steps;
-    int *first, *last; /* by slot; -1: never written, never read */
+    kiln_flow in;
+    int *first, *last; /* by slot; -1: never written, never touched */
     kiln_flow_plan *plan;
 } flow;
 
@@ -129,25 +126,55 @@ static int root_of(const flow *f, int slot) {
 }
 
 static void read_lifetimes(flow *f) {
-    for (int i = 0; i < f->n_slots; i++)
+    for (int i = 0; i < f->in.n_slots; i++)
         f->first[i] = f->last[i] = -1;
-    for (int k = 0; k < f->n_steps; k++) {
-        for (int i = 0; i < f->step[k].n_write; i++)
-            f->first[f->step[k].write[i]] = f->last[f->step[k].write[i]] = k;
-        for (int i = 0; i < f->step[k].n_read; i++)
-            f->last[f->step[k].read[i]] = k;
+    for (int k = 0; k < f->in.n_steps; k++) {
+        const kiln_flow_step *step = &f->in.step[k];
+        for (int i = 0; i < step->n_write; i++) {
+            if (f->first[step->write[i]] < 0)
+                f->first[step->write[i]] = k;
+            f->last[step->write[i]] = k;
+        }
+        for (int i = 0; i < step->n_read; i++)
+            f->last[step->read[i]] = k;
     }
 }
 
 /* A root lives as long as its views. */
 static void join_views(flow *f) {
-    for (int i = 0; i < f->n_slots; i++)
-        f->plan->root[i] = f->slot[i].view_of >= 0 ? f->slot[i].view_of : i;
-    for (int i = 0; i < f->n_slots; i++) {
+    for (int i = 0; i < f->in.n_slots; i++)
+        f->plan->root[i] = f->in.slot[i].view_of >= 0 ? f->in.slot[i].view_of : i;
+    for (int i = 0; i < f->in.n_slots; i++) {
         const int root = root_of(f, i);
         f->plan->n_views += root != i;
         if (f->last[root] < f->last[i])
             f->last[root] = f->last[i];
+    }
+}
+
+static void mark_touched(const flow *f, const int *slot, int n, bool *touched) {
+    for (int i = 0; i < n; i++)
+        touched[root_of(f, slot[i])] = true;
+}
+
+/* What comes from before a loop is read in each iteration, what goes behind it may be
+ * written in the first: its place belongs to nobody else in between. */
+static void stay_through_loops(kiln_arena *a, flow *f) {
+    for (int l = 0; l < f->in.n_loops; l++) {
+        const kiln_flow_loop *loop = &f->in.loop[l];
+        bool *touched = kiln_array(a, bool, f->in.n_slots);
+        for (int k = loop->first; k <= loop->last; k++) {
+            const kiln_flow_step *step = &f->in.step[k];
+            mark_touched(f, step->read, step->n_read, touched);
+            mark_touched(f, step->write, step->n_write, touched);
+        }
+        for (int i = 0; i < f->in.n_slots; i++) {
+            if (!touched[i] || f->first[i] < 0 ||
+                (f->first[i] >= loop->first && f->last[i] <= loop->last))
+                continue;
+            f->first[i] = f->first[i] < loop->first ? f->first[i] : loop->first;
+            f->last[i] = f->last[i] > loop->last ? f->last[i] : loop->last;
+        }
     }
 }
 
@@ -160,15 +187,15 @@ static bool has_one_name(const flow *f, const kiln_flow_step *step, int slot) {
 }
 
 static void take_places(flow *f) {
-    for (int k = 0; k < f->n_steps; k++) {
-        const kiln_flow_step *step = &f->step[k];
+    for (int k = 0; k < f->in.n_steps; k++) {
+        const kiln_flow_step *step = &f->in.step[k];
         const int result = step->n_write == 1 ? step->write[0] : -1;
-        if (result < 0 || f->slot[result].is_fixed)
+        if (result < 0 || f->in.slot[result].is_fixed || f->first[result] != k)
             continue;
         for (int i = 0; i < step->n_takeable; i++) {
             const int root = root_of(f, step->takeable[i]);
-            if (f->slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
-                f->slot[root].bytes != f->slot[result].bytes ||
+            if (f->in.slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
+                f->in.slot[root].bytes != f->in.slot[result].bytes ||
                 !has_one_name(f, step, step->takeable[i]))
                 continue;
             f->plan->root[result] = root;
@@ -179,13 +206,10 @@ static void take_places(flow *f) {
     }
 }
 
-void kiln_plan_flow(kiln_arena *a, const kiln_slot *slot, int n_slots,
-                    const kiln_flow_step *step, int n_steps, int64_t align,
+void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
                     kiln_flow_plan *out) {
-    flow f = {.slot = slot,
-              .n_slots = n_slots,
-              .step = step,
-              .n_steps = n_steps,
+    const int n_slots = in->n_slots;
+    flow f = {.in = *in,
               .first = kiln_array(a, int, n_slots),
               .last = kiln_array(a, int, n_slots),
               .plan = out};
@@ -193,15 +217,16 @@ void kiln_plan_flow(kiln_arena *a, const kiln_slot *slot, int n_slots,
                             .offset = kiln_array(a, int64_t, n_slots)};
     read_lifetimes(&f);
     join_views(&f);
+    stay_through_loops(a, &f);
     take_places(&f);
     kiln_lifetime *item = kiln_array(a, kiln_lifetime, n_slots);
     int *index = kiln_array(a, int, n_slots), n = 0;
     for (int i = 0; i < n_slots; i++) {
         index[i] = -1;
-        if (root_of(&f, i) != i || slot[i].is_fixed || f.first[i] < 0)
+        if (root_of(&f, i) != i || in->slot[i].is_fixed || f.first[i] < 0)
             continue;
         index[i] = n;
-        item[n++] = (kiln_lifetime){slot[i].bytes, f.first[i], f.last[i]};
+        item[n++] = (kiln_lifetime){in->slot[i].bytes, f.first[i], f.last[i]};
     }
     kiln_memory_plan m = {.peak = 0};
     if (n > 0)

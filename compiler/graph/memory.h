@@ -36,8 +36,8 @@ typedef struct kiln_slot {
     int view_of;   /* the slot whose bytes these are; -1: none */
 } kiln_slot;
 
-/* What one step reads and writes. A slot is written by one step, or comes from outside.
- */
+/* What one step reads and writes. A slot is written by one step, or comes from outside;
+ * in branches and loops also by several, in whole or in parts. */
 typedef struct kiln_flow_step {
     const int *read, *write;
     int n_read, n_write;
@@ -47,6 +47,19 @@ typedef struct kiln_flow_step {
     int n_takeable;
 } kiln_flow_step;
 
+/* Steps that run again, first and last included. Branches need no mention: steps of one
+ * are steps that may not run. Loops nest. */
+typedef struct kiln_flow_loop {
+    int first, last;
+} kiln_flow_loop;
+
+typedef struct kiln_flow {
+    const kiln_slot *slot;
+    const kiln_flow_step *step;
+    const kiln_flow_loop *loop;
+    int n_slots, n_steps, n_loops;
+} kiln_flow;
+
 typedef struct kiln_flow_plan {
     int *root;       /* by slot: whose memory it has; itself, or another */
     int64_t *offset; /* by slot: in the arena; -1: fixed, or never written */
@@ -55,9 +68,9 @@ typedef struct kiln_flow_plan {
 } kiln_flow_plan;
 
 /* Views live in their roots, results in place of an operand of equal size that is read
- * for the last time; the rest is placed. */
-void kiln_plan_flow(kiln_arena *a, const kiln_slot *slot, int n_slots,
-                    const kiln_flow_step *step, int n_steps, int64_t align,
+ * for the last time; the rest is placed. What a loop and the steps outside of it both
+ * touch keeps its place through the whole loop. */
+void kiln_plan_flow(kiln_arena *a, const kiln_flow *flow, int64_t align,
                     kiln_flow_plan *out);
 
 /* May the group's result take the place of v, which it reads? v's layout is the

@@ -120,6 +120,10 @@ struct kiln_op_def {
     /* How often the largest region runs, at most: its cost counts so often. NULL: once.
      */
     int64_t (*region_runs)(const kiln_node *n);
+    /* Which values the region in attribute `attr` captures: its inputs from *of_region
+     * on are the node's from *of_node on. All with regions have it. */
+    void (*captures)(const kiln_node *n, size_t attr, size_t *of_node,
+                     size_t *of_region);
     kiln_bound (*error_bound)(const kiln_node *n);
     /* What the operator computes, as tensor expressions (tensor/compute.h). NULL: no
      * kernel comes of it (control flow, or the executor runs it). */

@@ -8,6 +8,21 @@ int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot) {
     return (int)n->slot.n - 1;
 }
 
+void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
+                       const char *name) {
+    int *operand = kiln_array(n->arena, int, 2);
+    operand[0] = from;
+    operand[1] = to;
+    const kiln_net_step step = {.kind = kind,
+                                .operand = operand,
+                                .n_operands = 2,
+                                .n_read = 1,
+                                .name =
+                                    kiln_format(n->arena, "copy %s%s", n->path, name),
+                                .op = "copy"};
+    kiln_vec_push(n->arena, &n->step, step);
+}
+
 static int64_t bytes_as(const kiln_value *v, const kiln_layout *layout) {
     kiln_type t = v->type;
     t.layout = *layout;
@@ -124,27 +139,31 @@ static kiln_graph *conversion(kiln_net *n, const kiln_value *v, const kiln_layou
 static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
                            kiln_err *err) {
     kiln_scheduled s;
-    kiln_net_step step = {
-        .kind = KILN_PLAN_CALL, .n_operands = 2, .n_read = 1, .op = "convert"};
+    int kernel = 0;
     kiln_graph *g =
         conversion(n, v, &n->slot.v[from].layout, &n->slot.v[to].layout, err);
     if (g == NULL)
         return KILN_ERR_ARG;
-    KILN_TRY(kiln_net_kernel(n, g, &s, &step.kernel, err));
-    int *operand = kiln_array(n->arena, int, 2);
-    operand[0] = from;
-    operand[1] = to;
-    step.operand = operand;
-    step.name = kiln_format(n->arena, "convert %s", v->name);
-    kiln_vec_push(n->arena, &n->step, step);
+    KILN_TRY(kiln_net_kernel(n, g, &s, &kernel, err));
+    kiln_net_add_copy(n, KILN_PLAN_CALL, from, to, v->name);
+    kiln_net_step *step = &n->step.v[n->step.n - 1];
+    step->kernel = kernel;
+    step->op = "convert";
+    step->name = kiln_format(n->arena, "convert %s%s", n->path, v->name);
     n->out->n_conversions++;
     return KILN_OK;
+}
+
+/* The same constant: regions have values of their own for what they share. */
+static bool is_same(const kiln_value *x, const kiln_value *y) {
+    return x == y || (kiln_value_is_const(x) && x->data == y->data &&
+                      kiln_type_eq(&x->type, &y->type));
 }
 
 static int find_slot(const kiln_net *n, const kiln_value *v,
                      const kiln_layout *layout) {
     for (size_t i = 0; i < n->slot.n; i++)
-        if (n->slot.v[i].value == v && n->slot.v[i].place != KILN_PLAN_OUTPUT &&
+        if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_PLAN_OUTPUT &&
             kiln_layout_eq(&n->slot.v[i].layout, layout))
             return (int)i;
     return -1;
@@ -165,6 +184,7 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                        .value = v};
     if (kiln_value_is_const(v)) {
         s.place = KILN_PLAN_PARAM;
+        s.path = n->path;
         s.offset = n->param_bytes;
         n->param_bytes += ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN *
                           KILN_PLAN_ALIGN;
@@ -205,10 +225,10 @@ static void give_layouts(kiln_net *n, const kiln_group *group, kiln_graph *part,
 /* ---- groups
  * -------------------------------------------------------------------------- */
 
-static const char *group_name(kiln_arena *a, const kiln_group *group) {
-    const char *name = group->node[0]->name;
+static const char *group_name(const kiln_net *n, const kiln_group *group) {
+    const char *name = kiln_format(n->arena, "%s%s", n->path, group->node[0]->name);
     for (int i = 1; i < group->n; i++)
-        name = kiln_format(a, "%s + %s", name, group->node[i]->name);
+        name = kiln_format(n->arena, "%s + %s", name, group->node[i]->name);
     return name;
 }
 
@@ -264,6 +284,8 @@ static bool is_view(const kiln_net *n, const kiln_group *group) {
 static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
     const kiln_value **from = NULL;
     kiln_scheduled s;
+    if (kiln_net_is_control(group->node[0]))
+        return kiln_net_add_control(n, group->node[0], err);
     if (is_view(n, group)) {
         add_view(n, group->node[0]);
         return KILN_OK;
@@ -273,9 +295,10 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
         return KILN_OK; /* nobody reads it */
     give_layouts(n, group, part, from);
     kiln_net_step step = {.kind = KILN_PLAN_CALL,
-                          .name = group_name(n->arena, group),
+                          .name = group_name(n, group),
                           .op = group_op(group),
-                          .group = group};
+                          .group = group,
+                          .path = n->path};
     KILN_TRY(kiln_net_kernel(n, part, &s, &step.kernel, err));
     KILN_TRY(operands_of(n, group, &s, from, &step, err));
     kiln_vec_push(n->arena, &n->step, step);

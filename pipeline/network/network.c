@@ -3,19 +3,17 @@
 
 #include <string.h>
 
-static void add_inputs(kiln_net *n) {
-    for (size_t i = 0; i < n->g->inputs.n; i++) {
-        const kiln_value *v = n->g->inputs.v[i];
-        const kiln_net_slot slot = {.place = KILN_PLAN_INPUT,
-                                    .index = (uint32_t)i,
-                                    .bytes = kiln_type_bytes(&v->type),
-                                    .view_of = -1,
-                                    .value = v};
-        n->slot_of[v->id] = kiln_net_add_slot(n, &slot);
-        const kiln_net_port port = {v->name, v, n->slot_of[v->id]};
-        kiln_vec_push(n->arena, &n->port, port);
-    }
-    n->n_inputs = (uint32_t)n->g->inputs.n;
+static int add_input(kiln_net *n, uint32_t index) {
+    const kiln_value *v = n->g->inputs.v[index];
+    const kiln_net_slot slot = {.place = KILN_PLAN_INPUT,
+                                .index = index,
+                                .bytes = kiln_type_bytes(&v->type),
+                                .view_of = -1,
+                                .value = v};
+    const kiln_net_port port = {v->name, v, kiln_net_add_slot(n, &slot)};
+    kiln_vec_push(n->arena, &n->port, port);
+    n->n_inputs++;
+    return port.slot;
 }
 
 static bool is_written_by_step(const kiln_net *n, int slot) {
@@ -28,11 +26,8 @@ static bool is_written_by_step(const kiln_net *n, int slot) {
 
 /* The caller's memory receives the value: directly where a kernel makes it plain, else
  * by a copy. */
-static kiln_status add_output(kiln_net *n, uint32_t index, kiln_err *err) {
-    const kiln_layout plain = {.n_order = 0};
+static void add_output(kiln_net *n, uint32_t index, int slot) {
     const kiln_value *v = n->g->outputs.v[index];
-    int slot = 0;
-    KILN_TRY(kiln_net_slot_as(n, v, &plain, &slot, err));
     kiln_net_slot *s = &n->slot.v[slot];
     kiln_net_port port = {n->g->output_names.v[index], v, slot};
     if (s->place == KILN_PLAN_ARENA && s->view_of < 0 && is_written_by_step(n, slot)) {
@@ -44,20 +39,11 @@ static kiln_status add_output(kiln_net *n, uint32_t index, kiln_err *err) {
                                    .bytes = s->bytes,
                                    .view_of = -1,
                                    .value = v};
-        int *operand = kiln_array(n->arena, int, 2);
-        operand[0] = slot;
-        operand[1] = port.slot = kiln_net_add_slot(n, &own);
-        const kiln_net_step step = {.kind = KILN_PLAN_COPY,
-                                    .operand = operand,
-                                    .n_operands = 2,
-                                    .n_read = 1,
-                                    .name = kiln_format(n->arena, "copy %s", port.name),
-                                    .op = "copy"};
-        kiln_vec_push(n->arena, &n->step, step);
+        port.slot = kiln_net_add_slot(n, &own);
+        kiln_net_add_copy(n, KILN_PLAN_COPY, slot, port.slot, port.name);
     }
     kiln_vec_push(n->arena, &n->port, port);
     n->n_outputs++;
-    return KILN_OK;
 }
 
 static void plan_memory(kiln_net *n) {
@@ -75,9 +61,13 @@ static void plan_memory(kiln_net *n) {
                                    .takeable = s->takeable,
                                    .n_takeable = s->n_takeable};
     }
+    kiln_flow flow = {.slot = slot,
+                      .step = step,
+                      .n_slots = (int)n->slot.n,
+                      .n_steps = (int)n->step.n};
     kiln_flow_plan m;
-    kiln_plan_flow(n->arena, slot, (int)n->slot.n, step, (int)n->step.n,
-                   KILN_PLAN_ALIGN, &m);
+    kiln_net_loops(n, &flow);
+    kiln_plan_flow(n->arena, &flow, KILN_PLAN_ALIGN, &m);
     for (size_t i = 0; i < n->slot.n; i++) {
         kiln_net_slot *s = &n->slot.v[i];
         const kiln_net_slot *root = &n->slot.v[m.root[i]];
@@ -95,20 +85,51 @@ static void plan_memory(kiln_net *n) {
     n->out->n_in_place = m.n_in_place;
 }
 
-static kiln_status build(kiln_net *n, kiln_err *err) {
-    const kiln_fusion_options fusion = {.is_off = n->o != NULL && n->o->no_fusion};
-    kiln_graph_fuse(n->arena, n->g, &fusion, &n->fusion);
-    n->slot_of = kiln_array(n->arena, int, n->g->values.n);
-    for (size_t i = 0; i < n->g->values.n; i++)
+kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
+                               const int *in, int *out, kiln_err *err) {
+    const kiln_layout plain = {.n_order = 0};
+    const kiln_fusion_options o = {.is_off = n->o != NULL && n->o->no_fusion};
+    const kiln_net around = *n;
+    kiln_fusion *fusion = kiln_new(n->arena, kiln_fusion);
+    kiln_status st = KILN_OK;
+    kiln_graph_fuse(n->arena, g, &o, fusion);
+    n->g = g;
+    n->path = path;
+    n->slot_of = kiln_array(n->arena, int, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++)
         n->slot_of[i] = -1;
-    add_inputs(n);
-    for (int i = 0; i < n->fusion.n; i++)
-        KILN_TRY(kiln_net_add_group(n, &n->fusion.group[i], err));
+    for (size_t i = 0; i < g->inputs.n; i++)
+        n->slot_of[g->inputs.v[i]->id] = in[i];
+    for (int i = 0; i < fusion->n && st == KILN_OK; i++)
+        st = kiln_net_add_group(n, &fusion->group[i], err);
+    for (size_t i = 0; i < g->outputs.n && st == KILN_OK; i++)
+        st = kiln_net_slot_as(n, g->outputs.v[i], &plain, &out[i], err);
+    n->g = around.g;
+    n->path = around.path;
+    n->slot_of = around.slot_of;
+    return st;
+}
+
+/* What comes out must pass the check of whoever runs it. */
+static kiln_status check_plan(const kiln_net *n, kiln_err *err) {
+    kiln_plan plan;
+    char text[KILN_PLAN_ERROR];
+    return kiln_plan_check(n->out->plan.p, n->out->plan.n, &plan, text) == 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_LIMIT, "%s", text);
+}
+
+static kiln_status build(kiln_net *n, kiln_err *err) {
+    int *in = kiln_array(n->arena, int, n->g->inputs.n);
+    int *out = kiln_array(n->arena, int, n->g->outputs.n);
+    for (size_t i = 0; i < n->g->inputs.n; i++)
+        in[i] = add_input(n, (uint32_t)i);
+    KILN_TRY(kiln_net_add_graph(n, n->g, "", in, out, err));
     for (size_t i = 0; i < n->g->outputs.n; i++)
-        KILN_TRY(add_output(n, (uint32_t)i, err));
+        add_output(n, (uint32_t)i, out[i]);
     plan_memory(n);
     kiln_net_write(n);
-    return KILN_OK;
+    return check_plan(n, err);
 }
 
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,

@@ -38,9 +38,10 @@ typedef struct kiln_network_kernel {
 /* One step of the plan, for people and tools. */
 typedef struct kiln_network_step {
     const char *name, *op;   /* as in the plan */
-    int kernel;              /* -1: a copy */
+    int kernel;              /* -1: a copy, or a step that chooses or repeats */
     const char *const *node; /* the graph's nodes that it computes, by name; none:
-                                conversions and copies */
+                                conversions, copies and choices. Names in regions follow
+                                those of the nodes around: "If_0.then_branch/conv_1" */
     int n_nodes;
 } kiln_network_step;
 

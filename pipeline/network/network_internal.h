@@ -13,6 +13,7 @@ typedef struct kiln_net_slot {
     int view_of; /* -1: none */
     kiln_layout layout;
     const kiln_value *value;
+    const char *path; /* PARAM: of the region that the value is in */
 } kiln_net_slot;
 
 typedef struct kiln_net_step {
@@ -25,7 +26,8 @@ typedef struct kiln_net_step {
     const int *takeable;
     int n_takeable;
     const char *name, *op;
-    const kiln_group *group; /* NULL: a conversion or a copy */
+    const kiln_group *group; /* NULL: a conversion, a copy, a choice */
+    const char *path;        /* with a group: of its region */
 } kiln_net_step;
 
 typedef struct kiln_net_port {
@@ -36,13 +38,13 @@ typedef struct kiln_net_port {
 
 typedef struct kiln_net {
     kiln_arena *arena;
-    kiln_arena scratch; /* of one kernel */
-    const kiln_graph *g;
+    kiln_arena scratch;  /* of one kernel */
+    const kiln_graph *g; /* whose nodes are added: the whole, or a region of it */
+    const char *path;    /* of the region, before names: "If_0.then_branch/" */
     const kiln_profile *profile;
     const kiln_network_options *o;
     kiln_network *out;
-    kiln_fusion fusion;
-    int *slot_of; /* by value id: as it was made; -1: not yet */
+    int *slot_of; /* by value id of g: as it was made; -1: not yet */
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
@@ -51,6 +53,17 @@ typedef struct kiln_net {
     uint64_t param_bytes;
     uint64_t workspace_bytes, scratch_bytes;
 } kiln_net;
+
+/* The steps of a graph, the whole or a region, in its place among the steps. in: slots
+ * of its inputs, as they were made. out: those of its outputs, row-major. */
+kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
+                               const int *in, int *out, kiln_err *err);
+/* Is it an operator that runs regions? */
+bool kiln_net_is_control(const kiln_node *node);
+/* The steps of such a node: its regions' between those that choose and repeat. */
+kiln_status kiln_net_add_control(kiln_net *n, const kiln_node *node, kiln_err *err);
+/* Begins and ends of loops, in order of their ends. */
+void kiln_net_loops(const kiln_net *n, kiln_flow *out);
 
 /* A step that runs `part`, whose values are from[] (by id in part) of the whole. */
 kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err);
@@ -61,6 +74,9 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
 /* Compiles the part, or finds it compiled. The scheduled workload is in n->scratch. */
 kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
                             int *kernel, kiln_err *err);
+/* One operand read, one written. */
+void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
+                       const char *name);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
 /* plan.bin and the parameters' bytes, once all places are known. */
 void kiln_net_write(kiln_net *n);

@@ -33,13 +33,19 @@ static void write_params(kiln_net *n) {
     }
 }
 
+static const char *in_region(const kiln_net *n, const char *path, const char *name) {
+    return path == NULL || path[0] == '\0' ? name
+                                           : kiln_format(n->arena, "%s%s", path, name);
+}
+
 /* What tools are told beside the plan. */
 static void describe(kiln_net *n) {
     for (size_t i = 0; i < n->slot.n; i++) {
         const kiln_net_slot *s = &n->slot.v[i];
         if (s->place != KILN_PLAN_PARAM || s->view_of >= 0)
             continue;
-        kiln_network_param p = {s->value->name, s->value->type, s->offset};
+        kiln_network_param p = {in_region(n, s->path, s->value->name), s->value->type,
+                                s->offset};
         p.type.layout = s->layout;
         kiln_vec_push(n->arena, &n->out->param, p);
     }
@@ -51,7 +57,7 @@ static void describe(kiln_net *n) {
         const int n_nodes = s->group != NULL ? s->group->n : 0;
         const char **node = kiln_array(n->arena, const char *, n_nodes);
         for (int k = 0; k < n_nodes; k++)
-            node[k] = s->group->node[k]->name;
+            node[k] = in_region(n, s->path, s->group->node[k]->name);
         step.node = node;
         step.n_nodes = n_nodes;
         kiln_vec_push(n->arena, &n->out->step, step);

@@ -16,7 +16,7 @@
 #define DIR "../shared/onnx-node-tests"
 
 enum {
-    FLOOR_CORE = 1500, /* of the 1567 tests of class a core; compiled, too */
+    FLOOR_CORE = 1550, /* of the 1567 tests of class a core; compiled, too */
 };
 
 static kiln_arena arena;

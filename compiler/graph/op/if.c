@@ -88,6 +88,12 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return KILN_OK;
 }
 
+static void captures(const kiln_node *n, size_t attr, size_t *of_node,
+                     size_t *of_region) {
+    *of_node = 1 + (attr == THEN_BRANCH ? 0 : n->attr[THEN_BRANCH].graph->inputs.n);
+    *of_region = 0;
+}
+
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const bool cond = cx->in[0].i[0] != 0;
     const size_t n_then = n->attr[THEN_BRANCH].graph->inputs.n;
@@ -120,6 +126,7 @@ const kiln_op_def kiln_op_if = {
     .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
+    .captures = captures,
     .error_bound = kiln_bound_exact,
     .compute = NULL, /* control flow: whoever runs the graph runs a region */
 };

@@ -115,6 +115,12 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return KILN_OK;
 }
 
+static void captures(const kiln_node *n, size_t attr, size_t *of_node,
+                     size_t *of_region) {
+    (void)attr;
+    *of_node = *of_region = (size_t)(n->attr[N_STATE].i + n->attr[N_SCAN].i);
+}
+
 /* ---- evaluation ---- */
 
 static void copy(kiln_wide *dst, int64_t d, const kiln_wide *src) {
@@ -177,6 +183,7 @@ const kiln_op_def kiln_op_scan = {
     .infer = infer,
     .eval_ref = eval_ref,
     .region_runs = n_steps,
+    .captures = captures,
     .error_bound = kiln_bound_exact,
     .compute =
         NULL, /* control flow: whoever runs the graph runs its region step by step */

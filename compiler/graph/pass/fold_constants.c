@@ -1,8 +1,10 @@
 /* Nodes with constant inputs only are evaluated by the reference interpreter; an if
- * whose condition is a constant becomes its branch. Limits: fold.c. */
+ * whose condition is a constant becomes its branch; constants that a region captures
+ * become its own. Limits: fold.c. */
 #include "compiler/graph/pass/pass_internal.h"
 
 static kiln_status process(kiln_sweep *s, kiln_node *n, kiln_fold_budget *budget);
+static kiln_status run(kiln_graph *g, kiln_pass_cx *cx);
 
 /* The region that an if with a constant condition runs; NULL: not such a node. */
 static const kiln_graph *known_branch(const kiln_node *n,
@@ -34,11 +36,26 @@ static kiln_status splice(kiln_sweep *s, kiln_node *n, const kiln_graph *branch,
     return KILN_OK;
 }
 
+/* Regions were folded before, without what the graph around knows to be constant. */
+static kiln_status fold_regions(kiln_sweep *s, kiln_node *n) {
+    for (size_t i = 0; i < n->op->n_attr; i++) {
+        if (n->op->attr[i].kind != KILN_ATTR_GRAPH || n->attr[i].graph == NULL ||
+            !kiln_capture_constants(s, n, i))
+            continue;
+        kiln_pass_cx cx = {.scratch = s->cx->scratch, .err = s->cx->err};
+        KILN_TRY(run(n->attr[i].graph, &cx));
+        n->attr[i].graph->facts &= kiln_pass_fold_constants.keeps;
+        n->attr[i].graph->facts |= kiln_pass_fold_constants.makes;
+    }
+    return KILN_OK;
+}
+
 static kiln_status process(kiln_sweep *s, kiln_node *n, kiln_fold_budget *budget) {
     kiln_value *const *captured = NULL;
     const kiln_graph *branch = known_branch(n, &captured);
     if (branch != NULL)
         return splice(s, n, branch, captured, budget);
+    KILN_TRY(fold_regions(s, n));
     bool done = false;
     if (kiln_fold_is_ready(n))
         kiln_fold_node(s->g, n, budget, &done);

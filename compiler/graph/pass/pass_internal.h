@@ -40,6 +40,8 @@ void kiln_sweep_resolve(const kiln_sweep *s, kiln_node *n);
 void kiln_sweep_count(kiln_sweep *s, const kiln_node *n);
 /* Input k of a kept node becomes v; k == n->n_in appends one. */
 void kiln_sweep_set_in(kiln_sweep *s, kiln_node *n, int k, kiln_value *v);
+/* Input k of a kept node is gone; those behind it move up. */
+void kiln_sweep_remove_in(kiln_sweep *s, kiln_node *n, int k);
 /* Appends a node before the one at hand; `like` gives its name and that of its output.
  */
 kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node *like,
@@ -63,12 +65,15 @@ bool kiln_fold_is_ready(const kiln_node *n);
 void kiln_fold_node(kiln_graph *g, const kiln_node *n, kiln_fold_budget *budget,
                     bool *done);
 
-/* ---- regions (splice.c) ---- */
+/* ---- regions (splice.c, capture.c) ---- */
 
 /* A copy of a region's values and nodes becomes part of s->g, its inputs replaced by
  * `in`; out receives the values that stand for its outputs. *nodes lists the copies in
  * order, for the caller to keep or to rewrite. */
 void kiln_splice_region(kiln_sweep *s, const kiln_graph *region, kiln_value *const *in,
                         kiln_value **out, kiln_node ***nodes, size_t *n_nodes);
+/* Constants that the region in attribute `attr` captures become constants of the
+ * region. Were there any? */
+bool kiln_capture_constants(kiln_sweep *s, kiln_node *n, size_t attr);
 
 #endif

@@ -73,6 +73,14 @@ void kiln_sweep_set_in(kiln_sweep *s, kiln_node *n, int k, kiln_value *v) {
     s->cx->changed = true;
 }
 
+void kiln_sweep_remove_in(kiln_sweep *s, kiln_node *n, int k) {
+    add_uses(s, n->in[k], -1);
+    for (int i = k; i + 1 < n->n_in; i++)
+        n->in[i] = n->in[i + 1];
+    n->n_in--;
+    s->cx->changed = true;
+}
+
 void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to) {
     make_room(s);
     KILN_ASSERT(from != to, "value '%s' would replace itself", from->name);

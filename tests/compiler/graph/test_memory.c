@@ -84,13 +84,6 @@ static row rows[] = {
      1, 0, 512},
 };
 
-/* Slots by value id: what the groups read and write. */
-typedef struct flow {
-    kiln_slot *slot;
-    kiln_flow_step *step;
-    int n_slots, n_steps;
-} flow;
-
 static void add(kiln_arena *a, const int **list, int *n, int id) {
     int *longer = kiln_array(a, int, *n + 1);
     for (int i = 0; i < *n; i++)
@@ -99,18 +92,19 @@ static void add(kiln_arena *a, const int **list, int *n, int id) {
     *list = longer;
 }
 
-static flow flow_of(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f) {
-    flow w = {kiln_array(a, kiln_slot, g->values.n),
-              kiln_array(a, kiln_flow_step, f->n), (int)g->values.n, f->n};
+/* Slots by value id: what the groups read and write. */
+static kiln_flow flow_of(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f) {
+    kiln_slot *slot = kiln_array(a, kiln_slot, g->values.n);
+    kiln_flow_step *steps = kiln_array(a, kiln_flow_step, f->n);
     for (size_t i = 0; i < g->values.n; i++)
-        w.slot[i] = (kiln_slot){kiln_type_bytes(&g->values.v[i]->type),
-                                g->values.v[i]->def == NULL, -1};
+        slot[i] = (kiln_slot){kiln_type_bytes(&g->values.v[i]->type),
+                              g->values.v[i]->def == NULL, -1};
     for (size_t i = 0; i < g->outputs.n; i++)
-        w.slot[g->outputs.v[i]->id].is_fixed = true;
+        slot[g->outputs.v[i]->id].is_fixed = true;
     for (int k = 0; k < f->n; k++) {
         const kiln_value **from = NULL;
         const kiln_graph *part = kiln_group_graph(a, g, &f->group[k], &from);
-        kiln_flow_step *step = &w.step[k];
+        kiln_flow_step *step = &steps[k];
         for (size_t i = 0; i < part->inputs.n; i++) {
             const kiln_value *v = from[part->inputs.v[i]->id];
             add(a, &step->read, &step->n_read, v->id);
@@ -120,11 +114,12 @@ static flow flow_of(kiln_arena *a, const kiln_graph *g, const kiln_fusion *f) {
         for (size_t i = 0; i < part->outputs.n; i++)
             add(a, &step->write, &step->n_write, from[part->outputs.v[i]->id]->id);
         if (f->group[k].is_view) {
-            w.slot[step->write[0]].view_of = step->read[0];
+            slot[step->write[0]].view_of = step->read[0];
             step->n_write = 0;
         }
     }
-    return w;
+    return (kiln_flow){
+        .slot = slot, .step = steps, .n_slots = (int)g->values.n, .n_steps = f->n};
 }
 
 static void *place_of(const kiln_flow_plan *m, const kiln_value *v, char *arena,
@@ -166,8 +161,8 @@ static void plans_keep_what_is_needed(void **state) {
     kiln_fusion f;
     kiln_flow_plan m;
     kiln_graph_fuse(a, g, NULL, &f);
-    const flow w = flow_of(a, g, &f);
-    kiln_plan_flow(a, w.slot, w.n_slots, w.step, w.n_steps, ALIGN, &m);
+    const kiln_flow w = flow_of(a, g, &f);
+    kiln_plan_flow(a, &w, ALIGN, &m);
     assert_int_equal(m.n_views, r->n_views);
     assert_int_equal(m.n_in_place, r->n_in_place);
     assert_int_equal(m.peak, r->peak);

@@ -38,6 +38,8 @@ static void check_attr(const kiln_op_def *op, size_t i) {
         assert_in_range(def->default_i, 0, KILN_N_DTYPES - 1);
     if (def->kind == KILN_ATTR_BOOL)
         assert_in_range(def->default_i, 0, 1);
+    if (def->kind == KILN_ATTR_GRAPH)
+        assert_non_null(op->captures);
 }
 
 static void check_row(void **state) {
