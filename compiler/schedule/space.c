@@ -130,6 +130,37 @@ kiln_config kiln_config_random(const kiln_space *s, kiln_rng *rng) {
     return c;
 }
 
+kiln_config kiln_config_neighbour(const kiln_space *s, const kiln_config *c,
+                                  kiln_rng *rng) {
+    kiln_config next = *c;
+    int movable[KILN_MAX_KNOBS], n = 0;
+    for (int k = 0; k < s->n; k++)
+        if (s->knob[k].n > 1)
+            movable[n++] = k;
+    if (n == 0)
+        return next;
+    const int k = movable[kiln_rng_range(rng, 0, n - 1)];
+    const int at = c->option[k], last = s->knob[k].n - 1;
+    int to = (int)kiln_rng_range(rng, 0, last - 1);
+    if (kiln_rng_range(rng, 0, 1) == 0) {
+        const bool goes_up = at == 0 || (at < last && kiln_rng_range(rng, 0, 1) == 0);
+        to = goes_up ? at + 1 : at - 1;
+    } else if (to >= at) {
+        to++; /* any other */
+    }
+    next.option[k] = (int16_t)to;
+    return next;
+}
+
+kiln_config kiln_config_cross(const kiln_space *s, const kiln_config *x,
+                              const kiln_config *y, kiln_rng *rng) {
+    kiln_config child = *x;
+    for (int k = 0; k < s->n; k++)
+        if (kiln_rng_range(rng, 0, 1) == 1)
+            child.option[k] = y->option[k];
+    return child;
+}
+
 static const kiln_knob *knob_at(const kiln_space *s, const kiln_config *c, int k) {
     KILN_ASSERT(k >= 0 && k < s->n && c->n == s->n,
                 "knob %d of %d, configuration of %d", k, s->n, c->n);

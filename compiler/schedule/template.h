@@ -87,6 +87,13 @@ int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
 kiln_config kiln_config_at(const kiln_space *s, uint64_t index);
 uint64_t kiln_config_index(const kiln_space *s, const kiln_config *c);
 kiln_config kiln_config_random(const kiln_space *s, kiln_rng *rng);
+/* Another option for one knob that has several: in half of all cases a neighbour of
+ * what it has, else any. The same point where every knob has one option. */
+kiln_config kiln_config_neighbour(const kiln_space *s, const kiln_config *c,
+                                  kiln_rng *rng);
+/* Each knob from x or from y. */
+kiln_config kiln_config_cross(const kiln_space *s, const kiln_config *x,
+                              const kiln_config *y, kiln_rng *rng);
 /* What the configuration chose: part p of knob k; the word. */
 int64_t kiln_config_int(const kiln_space *s, const kiln_config *c, int k, int p);
 const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k);

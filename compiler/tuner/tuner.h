@@ -90,6 +90,9 @@ typedef struct kiln_trial {
     kiln_outcome outcome;
     double cost_ns; /* > 0 where MEASURED or SLOW */
 } kiln_trial;
+/* In [0, 1], what models learn: best_ns, the best of the workload, over its own cost; 0
+ * for what did not run. */
+float kiln_trial_score(const kiln_trial *t, double best_ns);
 
 /* ---- cost models ------------------------------------------------------------------
  */
@@ -122,8 +125,8 @@ typedef struct kiln_cost_model_kind {
     const char *name, *doc;
     /* All but fini may fail with KILN_ERR_LIB. */
     kiln_status (*fit)(kiln_cost_model *m, const kiln_samples *s, kiln_err *err);
-    kiln_status (*predict)(kiln_cost_model *m, const float *features, size_t n,
-                           float *out, kiln_err *err);
+    kiln_status (*predict)(const kiln_cost_model *m, const float *features,
+                           size_t stride, size_t n, float *out, kiln_err *err);
     kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
     kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
     void (*fini)(kiln_cost_model *m);
@@ -154,7 +157,7 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
  * `stride` floats apart; the model reads its n_features of each: a model of the
  * relation form takes whole vectors. base: as in kiln_samples, added; NULL: zeros. A
  * model that was not fitted gives the base. */
-kiln_status kiln_cost_model_predict(kiln_cost_model *m, const float *features,
+kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *features,
                                     size_t stride, size_t n, const float *base,
                                     float *out, kiln_err *err);
 /* Bytes with kind, feature version and a checksum. load: KILN_ERR_PARSE what is not
@@ -193,10 +196,11 @@ typedef struct kiln_search_options {
     int n_chains, n_steps;             /* of annealing; 0: the default */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     kiln_cost_model_options model_options;
-    kiln_cost_model *global; /* fitted to the relation form of other workloads; NULL:
-                                none; borrowed */
-    const uint64_t *first;   /* known good ones: proposed before all others; copied */
+    const kiln_cost_model *global; /* fitted to the relation form of other workloads;
+                                NULL: none; borrowed */
+    const uint64_t *first; /* known good ones: proposed before all others; copied */
     size_t n_first;
+    bool without_guess; /* the template's guess does not follow them: for studies */
 } kiln_search_options;
 
 typedef struct kiln_search kiln_search;

@@ -1,0 +1,69 @@
+/* A lowered program as lists: loops, the statements in them, what these access. Inside
+ * compiler/tuner. */
+#ifndef KILN_COMPILER_TUNER_NEST_H
+#define KILN_COMPILER_TUNER_NEST_H
+
+#include "compiler/tuner/touch.h"
+
+typedef struct kiln_nest_loop {
+    int64_t extent;
+    kiln_loop_kind kind;
+    int parent;     /* index; -1: none */
+    int depth;      /* 0: outermost */
+    double topdown; /* iterations of the loops around it, of all together */
+    double work;    /* operations of one run of the loop, with all below it */
+} kiln_nest_loop;
+
+/* A store; or an evaluated intrinsic, which has no store. */
+typedef struct kiln_nest_stmt {
+    int loop;      /* innermost around it; -1: none */
+    double runs;   /* product of the loops around it */
+    double ops;    /* operations on numbers of one run, at least 1 */
+    double share;  /* of the runs that guards let through, about */
+    int n_selects; /* guards inside its value */
+    int first, n;  /* its accesses; the store, if there is one, comes first */
+    bool has_store;
+} kiln_nest_stmt;
+
+enum {
+    KILN_ROLE_ALL,       /* memory: everything but registers */
+    KILN_ROLE_VECTOR,    /* what the hot statement reads in vectors */
+    KILN_ROLE_BROADCAST, /* the other operand that it reads */
+    KILN_ROLE_WRITTEN,   /* stores to the outputs */
+    KILN_ROLE_COPIED,    /* stores to memory allocated inside */
+    KILN_ROLE_REGISTERS, /* register tiles */
+    KILN_N_ROLES
+};
+
+typedef struct kiln_nest_access {
+    const kiln_buffer *buffer;
+    int buffer_id; /* numbered by first appearance */
+    int stmt;
+    bool is_store;
+    unsigned roles;   /* bits 1 << role */
+    kiln_form *index; /* of each dimension */
+    int64_t *stride;  /* of each dimension, in elements */
+    double *touched;  /* by depth of the path: different elements while that loop and
+                         those inside it run; [depth + 1] is 1 */
+} kiln_nest_access;
+
+typedef struct kiln_nest {
+    kiln_arena *arena;
+    KILN_VEC(kiln_nest_loop) loops; /* in the order of the text */
+    KILN_VEC(kiln_nest_stmt) stmts;
+    KILN_VEC(kiln_nest_access) accesses;
+    KILN_VEC(const kiln_buffer *) buffers;
+    int hot;               /* the statement with most operations; -1: there is none */
+    int vector_loop;       /* of it: the vectorised one, else the innermost; -1: none */
+    int vector, broadcast; /* accesses of it; -1: none */
+    int n_guards;          /* branches in the text */
+} kiln_nest;
+
+/* In scratch. Loops deeper than KILN_MAX_DEPTH count as statements' surroundings only:
+ * they multiply runs, and indexes that use them are unknown. */
+void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out);
+/* Elements by which one step of the loop moves the access. */
+int64_t kiln_nest_step(const kiln_nest_access *x, int depth);
+double kiln_nest_runs(const kiln_nest *k, int loop); /* with its own iterations */
+
+#endif

@@ -1,0 +1,177 @@
+/* Which task gets the next trials (Zheng et al., Ansor, OSDI'20, section 6.2).
+ *
+ * What a trial of task i is expected to save, of the latency sum w_i g_i:
+ *
+ *     w_i * max(slope of its last turns, (g_i - floor_i) / trials_i)
+ *
+ * The first term is what it did lately; the second is optimistic of young tasks: as
+ * much again in twice the trials, down to what the machine allows. Both fall as trials
+ * bring nothing, so every task gets its share and none is fed for ever. A turn that
+ * brought nothing halves what is hoped for. */
+#include "compiler/tuner/tuner.h"
+
+#include <math.h>
+
+/* Of what lies between a task's best and its floor, the part that is hoped for in as
+ * many trials again: most kernels stay above what the roofline allows. */
+static const double hope = 0.5;
+/* Without a floor: so much below the best may still be reached. */
+static const double unknown_floor = 0.5;
+
+typedef struct task {
+    kiln_task_weight is;
+    int64_t trials;
+    double best_ns;  /* <= 0: none */
+    double slope_ns; /* saved by one trial, of one call, lately */
+    int idle_turns;  /* turns since the best fell */
+    bool is_exhausted;
+} task;
+
+struct kiln_task_scheduler {
+    task *task;
+    int n;
+    kiln_task_scheduler_options options;
+    int64_t trials, begin_ns;
+    bool has_begun;
+    kiln_task_end end;
+};
+
+kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weight *t,
+                                             int n,
+                                             const kiln_task_scheduler_options *o) {
+    kiln_task_scheduler *s = kiln_new(a, kiln_task_scheduler);
+    s->task = kiln_array(a, task, n);
+    s->n = n;
+    if (o != NULL)
+        s->options = *o;
+    s->options.batch = s->options.batch > 0 ? s->options.batch : 32;
+    s->options.min_gain = s->options.min_gain > 0 ? s->options.min_gain : 1e-4;
+    s->options.patience_trials =
+        s->options.patience_trials > 0 ? s->options.patience_trials : 64;
+    for (int i = 0; i < n; i++)
+        s->task[i] = (task){.is = t[i]};
+    return s;
+}
+
+const char *kiln_task_end_name(kiln_task_end e) {
+    static const char *const name[] = {"running", "trials spent", "time is over",
+                                       "no gain expected", "spaces exhausted"};
+    return name[e];
+}
+
+static double now_ns(const task *t) {
+    if (t->best_ns > 0)
+        return t->best_ns;
+    return t->is.start_ns > 0 ? t->is.start_ns : 0;
+}
+
+double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s) {
+    double sum = 0;
+    for (int i = 0; i < s->n; i++)
+        sum += s->task[i].is.weight * now_ns(&s->task[i]);
+    return sum;
+}
+
+static double gain_of(const task *t) {
+    const double best = now_ns(t);
+    const double floor_ns = t->is.floor_ns > 0 ? t->is.floor_ns : unknown_floor * best;
+    const double left = fmax(0, best - floor_ns);
+    const double hoped = hope * left / (double)(t->trials > 0 ? t->trials : 1) /
+                         (1 << (t->idle_turns < 20 ? t->idle_turns : 20));
+    return t->is.weight * fmin(fmax(t->slope_ns, hoped), left);
+}
+
+double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
+    return gain_of(&s->task[i]);
+}
+
+static bool is_open(const task *t) { return t->is.weight > 0 && !t->is_exhausted; }
+
+/* Tasks never tried first, the heaviest of them first; of those whose cost is not even
+ * known, in their order. */
+static int untried(const kiln_task_scheduler *s) {
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        const task *t = &s->task[i];
+        if (!is_open(t) || t->trials > 0)
+            continue;
+        if (best < 0 ||
+            t->is.weight * now_ns(t) > s->task[best].is.weight * now_ns(&s->task[best]))
+            best = i;
+    }
+    return best;
+}
+
+static int most_gain(const kiln_task_scheduler *s) {
+    int best = -1;
+    for (int i = 0; i < s->n; i++)
+        if (is_open(&s->task[i]) &&
+            (best < 0 || gain_of(&s->task[i]) > gain_of(&s->task[best])))
+            best = i;
+    return best;
+}
+
+/* A task that is younger than patience asks, and could still gain. */
+static int impatient(const kiln_task_scheduler *s) {
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        const task *t = &s->task[i];
+        if (is_open(t) && t->trials < s->options.patience_trials &&
+            (best < 0 || gain_of(t) > gain_of(&s->task[best])))
+            best = i;
+    }
+    return best;
+}
+
+static int stop(kiln_task_scheduler *s, kiln_task_end why) {
+    s->end = why;
+    return -1;
+}
+
+int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_trials) {
+    const kiln_task_scheduler_options *o = &s->options;
+    if (!s->has_begun) {
+        s->has_begun = true;
+        s->begin_ns = time_ns;
+    }
+    if (o->time_ns > 0 && time_ns - s->begin_ns >= o->time_ns)
+        return stop(s, KILN_TASKS_TIME);
+    if (o->max_trials > 0 && s->trials >= o->max_trials)
+        return stop(s, KILN_TASKS_TRIALS);
+    int next = untried(s);
+    if (next < 0) {
+        next = most_gain(s);
+        if (next < 0)
+            return stop(s, KILN_TASKS_EXHAUSTED);
+        const double least = o->min_gain * kiln_task_scheduler_latency_ns(s);
+        if (gain_of(&s->task[next]) * o->batch < least) {
+            next = impatient(s);
+            if (next < 0)
+                return stop(s, KILN_TASKS_NO_GAIN);
+        }
+    }
+    const int64_t left = o->max_trials > 0 ? o->max_trials - s->trials : o->batch;
+    *n_trials = left < o->batch ? (int)left : o->batch;
+    s->end = KILN_TASKS_RUNNING;
+    return next;
+}
+
+void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
+                                double best_ns, bool is_exhausted) {
+    task *t = &s->task[i];
+    const double before = now_ns(t);
+    t->trials += n_trials;
+    if (s->has_begun)
+        s->trials += n_trials; /* what a database knew ahead was not spent now */
+    t->is_exhausted = is_exhausted;
+    if (best_ns > 0)
+        t->best_ns = best_ns;
+    if (n_trials <= 0)
+        return;
+    const double saved = before > 0 && best_ns > 0 ? fmax(0, before - best_ns) : 0;
+    /* Half of it from the last turn: one lucky trial does not decide for long. */
+    t->slope_ns = (t->slope_ns + saved / (double)n_trials) / 2;
+    t->idle_turns = saved > 0 ? 0 : t->idle_turns + 1;
+}
+
+kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s) { return s->end; }

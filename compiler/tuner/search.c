@@ -1,0 +1,256 @@
+/* Searches: the table, and what all of them share. */
+#include "compiler/tuner/search_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const kiln_search_kind *const kinds[] = {
+#define KILN_SEARCH(name) &kiln_search_##name,
+#include "compiler/tuner/searches.def"
+#undef KILN_SEARCH
+    NULL,
+};
+
+const kiln_search_kind *kiln_search_at(int i) {
+    for (int at = 0; kinds[at] != NULL; at++)
+        if (at == i)
+            return kinds[at];
+    return NULL;
+}
+
+const kiln_search_kind *kiln_search_find(kiln_str name) {
+    for (int i = 0; kinds[i] != NULL; i++)
+        if (kiln_str_is(name, kinds[i]->name))
+            return kinds[i];
+    return NULL;
+}
+
+/* ---- making ------------------------------------------------------------------------
+ */
+
+static void release(void *p) {
+    kiln_search *s = p;
+    kiln_cost_model_fini(&s->model);
+}
+
+static double or_default(double v, double otherwise) {
+    return v == 0 ? otherwise : v < 0 ? 0 : v;
+}
+
+static void set_options(kiln_search *s, const kiln_search_options *o) {
+    if (o != NULL)
+        s->options = *o;
+    kiln_search_options *x = &s->options;
+    x->epsilon = or_default(x->epsilon, 0.1);
+    x->diversity = or_default(x->diversity, 0.02);
+    x->n_chains = x->n_chains > 0 ? x->n_chains : 64;
+    x->n_steps = x->n_steps > 0 ? x->n_steps : 100;
+    x->model = x->model != NULL ? x->model : &kiln_cost_model_xgboost;
+}
+
+kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
+                            const kiln_tune_task *t, const kiln_search_options *o,
+                            kiln_search **out, kiln_err *err) {
+    kiln_search *s = kiln_new(a, kiln_search);
+    s->kind = kind;
+    s->task = t;
+    s->arena = a;
+    set_options(s, o);
+    kiln_rng_init(&s->rng, s->options.seed);
+    s->candidates = kiln_candidates_new(a, t);
+    kiln_cost_model_init(&s->model, s->options.model, &s->options.model_options);
+    kiln_arena_defer(a, release, s);
+    s->n_first = s->options.n_first + (s->options.without_guess ? 0 : 1);
+    s->first = kiln_array(a, uint64_t, s->options.n_first + 1);
+    for (size_t i = 0; i < s->options.n_first; i++) {
+        s->first[i] = s->options.first[i];
+        if (s->first[i] >= t->space.size)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "search: a first configuration has index %" PRIu64
+                             ", the space has %" PRIu64,
+                             s->first[i], t->space.size);
+    }
+    const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
+    s->first[s->options.n_first] = kiln_config_index(&t->space, &guess);
+    KILN_TRY(kind->init(s, err));
+    *out = s;
+    return KILN_OK;
+}
+
+/* ---- proposing ---------------------------------------------------------------------
+ */
+
+bool kiln_search_is_free(kiln_search *s, uint64_t index) {
+    const uint32_t *seen = kiln_index_map_get(&s->seen, index);
+    if (seen != NULL)
+        return *seen == KILN_SEEN_LOST;
+    if (kiln_candidates_features(s->candidates, index) != NULL)
+        return true;
+    kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_REFUSED);
+    return false;
+}
+
+void kiln_search_propose(kiln_search *s, uint64_t index) {
+    kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_PROPOSED);
+}
+
+/* Random points; where these are all taken, the next free one behind a random point, as
+ * far as a space can be walked. */
+bool kiln_search_draw(kiln_search *s, uint64_t *out) {
+    enum { TRIES = 4096 };
+    static const uint64_t max_walk = UINT64_C(1) << 20;
+    const uint64_t size = s->task->space.size;
+    if (s->seen.n < size / 2)
+        for (int i = 0; i < TRIES; i++) {
+            const kiln_config c = kiln_config_random(&s->task->space, &s->rng);
+            const uint64_t index = kiln_config_index(&s->task->space, &c);
+            if (kiln_search_is_free(s, index)) {
+                *out = index;
+                return true;
+            }
+        }
+    const uint64_t begin = (uint64_t)kiln_rng_range(&s->rng, 0, (int64_t)size - 1);
+    for (uint64_t i = 0; i < size && i < max_walk; i++) {
+        const uint64_t index = (begin + i) % size;
+        if (kiln_search_is_free(s, index)) {
+            *out = index;
+            return true;
+        }
+    }
+    return false;
+}
+
+void kiln_search_fill(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
+    while (*n < want && kiln_search_draw(s, &out[*n]))
+        kiln_search_propose(s, out[(*n)++]);
+}
+
+kiln_status kiln_search_next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                             kiln_err *err) {
+    size_t made = 0, more = 0;
+    while (made < n && s->at_first < s->n_first) {
+        const uint64_t index = s->first[s->at_first++];
+        if (!kiln_search_is_free(s, index))
+            continue;
+        kiln_search_propose(s, index);
+        out[made++] = index;
+    }
+    if (made < n)
+        KILN_TRY(s->kind->next(s, n - made, out + made, &more, err));
+    *n_out = made + more;
+    return KILN_OK;
+}
+
+/* ---- reports -----------------------------------------------------------------------
+ */
+
+static void add_row(kiln_search *s, uint64_t index) {
+    const float *row = kiln_candidates_features(s->candidates, index);
+    for (size_t i = 0; i < kiln_n_features(); i++)
+        kiln_vec_push(s->arena, &s->rows, row != NULL ? row[i] : 0);
+}
+
+kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *err) {
+    const bool has_cost =
+        t->outcome == KILN_OUTCOME_MEASURED || t->outcome == KILN_OUTCOME_SLOW;
+    if (t->index >= s->task->space.size)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "search: index %" PRIu64 " of a space of %" PRIu64, t->index,
+                         s->task->space.size);
+    if (has_cost && (!isfinite(t->cost_ns) || t->cost_ns <= 0))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "search: a cost must be positive and finite, is %g ns",
+                         t->cost_ns);
+    if (t->outcome == KILN_OUTCOME_LOST) {
+        if (kiln_index_map_get(&s->trial_of, t->index) == NULL)
+            kiln_index_map_put(s->arena, &s->seen, t->index, KILN_SEEN_LOST);
+        return KILN_OK;
+    }
+    const uint32_t *at = kiln_index_map_get(&s->trial_of, t->index);
+    if (at != NULL) {
+        s->trial.v[*at] = *t;
+    } else {
+        kiln_index_map_put(s->arena, &s->trial_of, t->index, (uint32_t)s->trial.n);
+        kiln_vec_push(s->arena, &s->trial, *t);
+        add_row(s, t->index);
+    }
+    kiln_index_map_put(s->arena, &s->seen, t->index, KILN_SEEN_REPORTED);
+    s->is_stale = true;
+    return KILN_OK;
+}
+
+bool kiln_search_best(const kiln_search *s, kiln_trial *out) {
+    const kiln_trial *best = NULL;
+    for (size_t i = 0; i < s->trial.n; i++)
+        if (s->trial.v[i].outcome == KILN_OUTCOME_MEASURED &&
+            (best == NULL || s->trial.v[i].cost_ns < best->cost_ns))
+            best = &s->trial.v[i];
+    if (best != NULL)
+        *out = *best;
+    return best != NULL;
+}
+
+size_t kiln_search_n_trials(const kiln_search *s) { return s->trial.n; }
+
+size_t kiln_search_n_measured(const kiln_search *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->trial.n; i++)
+        n += s->trial.v[i].outcome == KILN_OUTCOME_MEASURED;
+    return n;
+}
+
+kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; }
+
+/* ---- learning ----------------------------------------------------------------------
+ */
+
+kiln_status kiln_search_learn(kiln_search *s, kiln_err *err) {
+    kiln_trial best;
+    if (!s->is_stale || !kiln_search_best(s, &best))
+        return KILN_OK;
+    const size_t n = s->trial.n;
+    kiln_arena scratch = {0};
+    float *score = kiln_array(&scratch, float, n), *base = NULL;
+    for (size_t i = 0; i < n; i++)
+        score[i] = kiln_trial_score(&s->trial.v[i], best.cost_ns);
+    kiln_status st = KILN_OK;
+    if (s->options.global != NULL) {
+        base = kiln_array(&scratch, float, n);
+        st = kiln_cost_model_predict(s->options.global, s->rows.v, kiln_n_features(), n,
+                                     NULL, base, err);
+    }
+    const kiln_samples samples = {.n = n,
+                                  .n_features = kiln_n_features(),
+                                  .features = s->rows.v,
+                                  .score = score,
+                                  .group = kiln_array(&scratch, uint32_t, n),
+                                  .base = base};
+    if (st == KILN_OK)
+        st = kiln_cost_model_fit(&s->model, &samples, err);
+    kiln_arena_fini(&scratch);
+    s->is_stale = st != KILN_OK;
+    return st;
+}
+
+kiln_status kiln_search_score(kiln_search *s, const float *rows, size_t n, float *out,
+                              kiln_err *err) {
+    const float *base = NULL;
+    if (s->options.global != NULL) {
+        KILN_TRY(kiln_cost_model_predict(s->options.global, rows, kiln_n_features(), n,
+                                         NULL, out, err));
+        base = out;
+    }
+    if (s->model.n_features == 0)
+        return kiln_cost_model_predict(&s->model, rows, kiln_n_features(), n, base, out,
+                                       err);
+    float local[KILN_SCORE_ROWS];
+    for (size_t at = 0; at < n; at += KILN_SCORE_ROWS) {
+        const size_t m = n - at < KILN_SCORE_ROWS ? n - at : KILN_SCORE_ROWS;
+        KILN_TRY(kiln_cost_model_predict(&s->model, rows + at * kiln_n_features(),
+                                         kiln_n_features(), m,
+                                         base != NULL ? base + at : NULL, local, err));
+        memcpy(out + at, local, m * sizeof *local);
+    }
+    return KILN_OK;
+}

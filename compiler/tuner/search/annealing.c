@@ -1,0 +1,307 @@
+/* Simulated annealing on the cost model (Chen's thesis, algorithm 8; Kirkpatrick et
+ * al., Science 1983): parallel chains that live on from round to round, a part of them
+ * put on the best trials. A batch is picked from all that the chains saw, for quality
+ * and diversity, and a part of it is random.
+ *
+ * Configurations with the same features are almost always the same program (a knob that
+ * is cut off, a tile that is its own rest): of those one is measured; the others come
+ * only when nothing else is left. */
+#include "compiler/tuner/search_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_LEARNED = 8 }; /* trials before a model without transfer says anything */
+static const double best_part = 0.25; /* of the chains, on the best trials */
+
+typedef struct annealing {
+    uint64_t *chain;         /* where each stands */
+    kiln_index_map score_of; /* index to a place in `seen`, of this model */
+    KILN_VEC(kiln_scored) seen;
+    bool is_scored;          /* `seen` is of the model as it is */
+    kiln_index_map programs; /* hashes of features that were proposed or reported */
+    size_t n_hashed;         /* trials that are among them */
+    kiln_arena round;        /* score_of and seen */
+    float *rows;             /* one of each chain */
+} annealing;
+
+static void release(void *p) {
+    annealing *x = p;
+    kiln_arena_fini(&x->round);
+}
+
+static kiln_status init(kiln_search *s, kiln_err *err) {
+    (void)err;
+    annealing *x = kiln_new(s->arena, annealing);
+    kiln_arena_defer(s->arena, release, x);
+    x->chain = kiln_array(s->arena, uint64_t, s->options.n_chains);
+    x->rows =
+        kiln_array(s->arena, float, (size_t)s->options.n_chains *kiln_n_features());
+    for (int i = 0; i < s->options.n_chains; i++) {
+        const kiln_config c = kiln_config_random(&s->task->space, &s->rng);
+        x->chain[i] = kiln_config_index(&s->task->space, &c);
+    }
+    s->state = x;
+    return KILN_OK;
+}
+
+/* ---- programs that are the same
+ * ------------------------------------------------------ */
+
+static uint64_t program_of(const float *row) {
+    return kiln_hash64(row, kiln_n_features() * sizeof *row, 0);
+}
+
+static void mark_program(kiln_search *s, uint64_t index) {
+    annealing *x = s->state;
+    const float *row = kiln_candidates_features(s->candidates, index);
+    if (row != NULL)
+        kiln_index_map_put(s->arena, &x->programs, program_of(row), 1);
+}
+
+static void mark_trials(kiln_search *s) {
+    annealing *x = s->state;
+    for (; x->n_hashed < s->trial.n; x->n_hashed++)
+        kiln_index_map_put(s->arena, &x->programs,
+                           program_of(s->rows.v + x->n_hashed * kiln_n_features()), 1);
+}
+
+/* ---- chains
+ * -------------------------------------------------------------------------- */
+
+static const float refused_score = -INFINITY;
+
+static void remember(annealing *x, uint64_t index, float score) {
+    kiln_index_map_put(&x->round, &x->score_of, index, (uint32_t)x->seen.n);
+    kiln_vec_push(&x->round, &x->seen, ((kiln_scored){index, score}));
+}
+
+/* Scores of n indexes, those that are new at once. */
+static kiln_status score_all(kiln_search *s, const uint64_t *index, size_t n,
+                             float *out, kiln_err *err) {
+    annealing *x = s->state;
+    const size_t width = kiln_n_features();
+    const size_t first = x->seen.n;
+    size_t n_rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (kiln_index_map_get(&x->score_of, index[i]) != NULL)
+            continue;
+        const float *row = kiln_candidates_features(s->candidates, index[i]);
+        remember(x, index[i], row != NULL ? 0 : refused_score);
+        if (row != NULL)
+            memcpy(x->rows + n_rows++ * width, row, width * sizeof *row);
+    }
+    for (size_t at = 0, to = first; at < n_rows; at += KILN_SCORE_ROWS) {
+        float score[KILN_SCORE_ROWS];
+        const size_t m = n_rows - at < KILN_SCORE_ROWS ? n_rows - at : KILN_SCORE_ROWS;
+        KILN_TRY(kiln_search_score(s, x->rows + at * width, m, score, err));
+        for (size_t i = 0; i < m; to++)
+            if (x->seen.v[to].score != refused_score)
+                x->seen.v[to].score = score[i++];
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = x->seen.v[*kiln_index_map_get(&x->score_of, index[i])].score;
+    return KILN_OK;
+}
+
+static int by_cost(const void *a, const void *b) {
+    const kiln_trial *x = a, *y = b;
+    return x->cost_ns < y->cost_ns   ? -1
+           : x->cost_ns > y->cost_ns ? 1
+           : x->index < y->index     ? -1
+                                     : x->index > y->index;
+}
+
+/* The first chains go to the best trials, the others stay where they are. */
+static void place_chains(kiln_search *s, kiln_arena *scratch) {
+    annealing *x = s->state;
+    kiln_trial *t = kiln_array(scratch, kiln_trial, s->trial.n);
+    size_t n = 0;
+    for (size_t i = 0; i < s->trial.n; i++)
+        if (s->trial.v[i].outcome == KILN_OUTCOME_MEASURED)
+            t[n++] = s->trial.v[i];
+    if (n > 0)
+        qsort(t, n, sizeof *t, by_cost);
+    const size_t most = (size_t)(best_part * s->options.n_chains);
+    for (size_t i = 0; i < n && i < most; i++)
+        x->chain[i] = t[i].index;
+}
+
+/* Spread of the finite scores: the unit of temperature. */
+static double spread_of(const float *score, int n) {
+    double sum = 0, squares = 0, count = 0;
+    for (int i = 0; i < n; i++)
+        if (isfinite(score[i])) {
+            sum += (double)score[i];
+            squares += (double)score[i] * (double)score[i];
+            count++;
+        }
+    if (count < 2)
+        return 1;
+    const double variance = squares / count - sum / count * (sum / count);
+    return variance > 1e-12 ? sqrt(variance) : 1e-6;
+}
+
+/* Metropolis: always up, down with a probability that falls with the temperature. */
+static bool accepts(kiln_rng *rng, float from, float to, double temperature) {
+    if (to >= from || !isfinite(from))
+        return isfinite(to) || !isfinite(from);
+    if (!isfinite(to))
+        return false;
+    return kiln_rng_unit(rng) < exp(((double)to - (double)from) / temperature);
+}
+
+/* One annealing of all chains, from hot to cold. */
+static kiln_status anneal(kiln_search *s, kiln_err *err) {
+    annealing *x = s->state;
+    const int n = s->options.n_chains;
+    kiln_arena scratch = {0};
+    float *score = kiln_array(&scratch, float, n),
+          *next = kiln_array(&scratch, float, n);
+    uint64_t *step = kiln_array(&scratch, uint64_t, n);
+    place_chains(s, &scratch);
+    kiln_status st = score_all(s, x->chain, (size_t)n, score, err);
+    const double spread = spread_of(score, n);
+    for (int t = 0; st == KILN_OK && t < s->options.n_steps; t++) {
+        const double heat = 1 - (double)t / s->options.n_steps;
+        for (int i = 0; i < n; i++) {
+            kiln_config c = kiln_config_at(&s->task->space, x->chain[i]);
+            c = kiln_config_neighbour(&s->task->space, &c, &s->rng);
+            step[i] = kiln_config_index(&s->task->space, &c);
+        }
+        st = score_all(s, step, (size_t)n, next, err);
+        for (int i = 0; st == KILN_OK && i < n; i++)
+            if (accepts(&s->rng, score[i], next[i], heat * spread)) {
+                x->chain[i] = step[i];
+                score[i] = next[i];
+            }
+    }
+    kiln_arena_fini(&scratch);
+    x->is_scored = st == KILN_OK;
+    return st;
+}
+
+static int by_score(const void *a, const void *b) {
+    const kiln_scored *x = a, *y = b;
+    return x->score > y->score   ? -1
+           : x->score < y->score ? 1
+           : x->index < y->index ? -1
+                                 : x->index > y->index;
+}
+
+/* Everything that the chains see with the model as it is, best first. */
+static kiln_status look(kiln_search *s, kiln_scored **out, size_t *n_out,
+                        kiln_err *err) {
+    annealing *x = s->state;
+    if (s->is_stale || !x->is_scored) {
+        KILN_TRY(kiln_search_learn(s, err));
+        x->score_of = (kiln_index_map){0};
+        memset(&x->seen, 0, sizeof x->seen);
+        kiln_arena_reset(&x->round);
+        x->is_scored = false;
+    }
+    KILN_TRY(anneal(s, err));
+    kiln_scored *v = kiln_arena_dup(&x->round, x->seen.v, x->seen.n * sizeof *v);
+    qsort(v, x->seen.n, sizeof *v, by_score);
+    size_t n = x->seen.n;
+    while (n > 0 && v[n - 1].score == refused_score)
+        n--;
+    *out = v;
+    *n_out = n;
+    return KILN_OK;
+}
+
+/* ---- a batch
+ * ------------------------------------------------------------------------- */
+
+/* The best so many that are free, one of each program. */
+static size_t pool_of(kiln_search *s, kiln_arena *scratch, const kiln_scored *v,
+                      size_t n, kiln_scored *out, size_t most) {
+    annealing *x = s->state;
+    kiln_index_map here = {0};
+    size_t n_out = 0;
+    for (size_t i = 0; i < n && n_out < most; i++) {
+        if (!kiln_search_is_free(s, v[i].index))
+            continue;
+        const uint64_t program =
+            program_of(kiln_candidates_features(s->candidates, v[i].index));
+        if (kiln_index_map_get(&x->programs, program) != NULL ||
+            kiln_index_map_get(&here, program) != NULL)
+            continue;
+        kiln_index_map_put(scratch, &here, program, 1);
+        out[n_out++] = v[i];
+    }
+    return n_out;
+}
+
+/* Random ones of programs that are new, as far as that goes. */
+static void add_random(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
+    annealing *x = s->state;
+    for (size_t tries = 0; *n < want && tries < 8 * want; tries++) {
+        uint64_t index;
+        if (!kiln_search_draw(s, &index))
+            return;
+        const uint64_t program =
+            program_of(kiln_candidates_features(s->candidates, index));
+        if (kiln_index_map_get(&x->programs, program) != NULL)
+            continue;
+        kiln_search_propose(s, index);
+        mark_program(s, index);
+        out[(*n)++] = index;
+    }
+    kiln_search_fill(s, want, out, n);
+}
+
+static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                        kiln_err *err) {
+    enum { POOL = 3 }; /* batches that one is picked from */
+    const bool knows =
+        s->options.global != NULL || kiln_search_n_measured(s) >= MIN_LEARNED;
+    mark_trials(s);
+    if (knows) {
+        kiln_arena scratch = {0};
+        kiln_scored *v, *pool = kiln_array(&scratch, kiln_scored, POOL * n);
+        size_t n_seen, n_pool;
+        const size_t n_random = (size_t)(s->options.epsilon * (double)n + 0.5);
+        const kiln_status st = look(s, &v, &n_seen, err);
+        if (st != KILN_OK) {
+            kiln_arena_fini(&scratch);
+            return st;
+        }
+        n_pool = pool_of(s, &scratch, v, n_seen, pool, POOL * n);
+        *n_out = kiln_pick_diverse(&scratch, &s->task->space, pool, n_pool,
+                                   s->options.diversity, n - n_random, out);
+        kiln_arena_fini(&scratch);
+        for (size_t i = 0; i < *n_out; i++) {
+            kiln_search_propose(s, out[i]);
+            mark_program(s, out[i]);
+        }
+    }
+    add_random(s, n, out, n_out);
+    return KILN_OK;
+}
+
+kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
+                                  size_t *n_out, kiln_err *err) {
+    kiln_scored *v;
+    size_t n_seen;
+    if (!s->kind->learns)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "search '%s' does not learn: it predicts "
+                         "nothing",
+                         s->kind->name);
+    KILN_TRY(look(s, &v, &n_seen, err));
+    *n_out = n_seen < n ? n_seen : n;
+    for (size_t i = 0; i < *n_out; i++)
+        out[i] = v[i].index;
+    return KILN_OK;
+}
+
+const kiln_search_kind kiln_search_annealing = {
+    .name = "annealing",
+    .doc = "simulated annealing on a learned cost model, diverse batches",
+    .learns = true,
+    .init = init,
+    .next = next,
+};

@@ -1,0 +1,92 @@
+/* How many trials searches need, on the machine of sim_conv.h: no clock decides. */
+#include "compiler/tuner/tuner.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/kiln_test.h"
+#include "tests/support/sim_conv.h"
+
+enum { N_SHAPES = 5, N_SEEDS = 3, BATCH = 32, MAX_TRIALS = 1024 };
+
+static const kiln_sim_shape shapes[N_SHAPES] = {{"c2", 56, 64, 64, 3, 1},
+                                                {"c4", 56, 64, 128, 3, 2},
+                                                {"c6", 28, 128, 128, 3, 1},
+                                                {"c9", 14, 256, 256, 3, 1},
+                                                {"c12", 7, 512, 512, 3, 1}};
+
+/* The best of many random points and of hill climbs from the best of them. */
+static double best_known(const kiln_sim_conv *c, uint64_t seed) {
+    enum { DRAWS = 20000, CLIMB = 20000 };
+    kiln_rng rng;
+    kiln_rng_init(&rng, seed);
+    const kiln_space *s = &c->task.space;
+    kiln_config best = kiln_config_random(s, &rng);
+    double best_ns = kiln_sim_conv_ns(c, kiln_config_index(s, &best));
+    for (int i = 0; i < DRAWS + CLIMB; i++) {
+        const kiln_config x = i < DRAWS ? kiln_config_random(s, &rng)
+                                        : kiln_config_neighbour(s, &best, &rng);
+        const double ns = kiln_sim_conv_ns(c, kiln_config_index(s, &x));
+        if (ns < best_ns) {
+            best_ns = ns;
+            best = x;
+        }
+    }
+    return best_ns;
+}
+
+/* Trials until a cost is within 95% of the best known; MAX_TRIALS where none was. */
+static int trials_to(const kiln_sim_conv *c, const kiln_search_kind *kind,
+                     const kiln_search_options *o, double best_ns) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_search *s;
+    int trials = 0;
+    bool is_there = false;
+    kiln_assert_status_ok(kiln_search_new(&a, kind, &c->task, o, &s, &err), &err);
+    while (!is_there && trials < MAX_TRIALS) {
+        uint64_t index[BATCH];
+        size_t n;
+        kiln_assert_status_ok(kiln_search_next(s, BATCH, index, &n, &err), &err);
+        assert_int_equal(n, BATCH);
+        for (size_t i = 0; i < n && !is_there; i++, trials++) {
+            const kiln_trial t = {index[i], KILN_OUTCOME_MEASURED,
+                                  kiln_sim_conv_ns(c, index[i])};
+            kiln_assert_status_ok(kiln_search_report(s, &t, &err), &err);
+            is_there = best_ns / t.cost_ns >= 0.95;
+        }
+    }
+    kiln_arena_fini(&a);
+    return trials;
+}
+
+/* Geometric mean over shapes and seeds of guided trials over random's. */
+static void guided_needs_few(void **state) {
+    (void)state;
+    const uint64_t seed = kiln_test_seed();
+    double sum = 0;
+    for (int i = 0; i < N_SHAPES; i++) {
+        kiln_sim_conv *c = kiln_new(kiln_test_arena(), kiln_sim_conv);
+        kiln_sim_conv_make(kiln_test_arena(), &shapes[i], c);
+        const double best = best_known(c, seed);
+        for (uint64_t k = 0; k < N_SEEDS; k++) {
+            const kiln_search_options o = {.seed = seed + k, .without_guess = true};
+            const int guided = trials_to(c, &kiln_search_annealing, &o, best);
+            const int random = trials_to(c, &kiln_search_random, &o, best);
+            const int genetic = trials_to(c, &kiln_search_genetic, &o, best);
+            printf("%-4s %.4g annealing %4d, genetic %4d, random %4d\n", shapes[i].name,
+                   best, guided, genetic, random);
+            sum += log((double)guided / random);
+        }
+    }
+    const double ratio = exp(sum / (N_SHAPES * N_SEEDS));
+    printf("annealing needs %.2f of random's trials\n", ratio);
+    assert_true(ratio <= 0.6);
+}
+
+int main(void) {
+    kiln_test_add("guided_needs_few", guided_needs_few, NULL);
+    return kiln_test_run("search_quality");
+}
