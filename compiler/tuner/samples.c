@@ -13,7 +13,7 @@ static size_t width(const kiln_sample_set *s) {
 
 void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_trial *t,
                          size_t n) {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (size_t i = 0; i < n; i++)
         if (t[i].outcome == KILN_OUTCOME_MEASURED && t[i].cost_ns < best)
             best = t[i].cost_ns;
