@@ -23,6 +23,30 @@ static int add(kiln_space *s, kiln_knob knob) {
     return s->n++;
 }
 
+int kiln_space_add_up_to(kiln_space *s, const char *name, const char *doc,
+                         const int64_t *value, int n, int64_t extent) {
+    int up_to = 1;
+    while (up_to < n && value[up_to - 1] < extent)
+        up_to++;
+    return kiln_space_add_ints(s, name, doc, value, up_to);
+}
+
+int kiln_space_add_parts(kiln_space *s, const char *name, const char *doc,
+                         int64_t extent) {
+    enum { MAX_PARTS = 64, MAX_SIZES = MAX_PARTS + 64 };
+    int64_t size[MAX_SIZES];
+    int n = MAX_SIZES; /* filled from behind: ascending */
+    KILN_ASSERT(extent >= 1, "parts '%s' of %" PRId64, name, extent);
+    for (int64_t parts = 1, last = 0; last != 1; parts++) {
+        const int64_t next = parts <= MAX_PARTS ? extent / parts + (extent % parts != 0)
+                                                : last / 2 + last % 2;
+        if (next != last)
+            size[--n] = next;
+        last = next;
+    }
+    return kiln_space_add_ints(s, name, doc, size + n, MAX_SIZES - n);
+}
+
 int kiln_space_add_tuples(kiln_space *s, const char *name, const char *doc,
                           const int64_t *value, int n, int n_parts) {
     KILN_ASSERT(n >= 1 && n_parts >= 1 && n_parts <= KILN_KNOB_MAX_PARTS,
@@ -178,6 +202,11 @@ const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k) {
     const kiln_knob *knob = knob_at(s, c, k);
     KILN_ASSERT(knob->word != NULL, "knob '%s' has integers", knob->name);
     return knob->word[c->option[k]];
+}
+
+bool kiln_config_is(const kiln_space *s, const kiln_config *c, int k,
+                    const char *word) {
+    return strcmp(kiln_config_word(s, c, k), word) == 0;
 }
 
 void kiln_config_set(const kiln_space *s, kiln_config *c, int k, const int64_t *value) {

@@ -73,6 +73,14 @@ int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
                         const int64_t *value, int n);
 int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
                          const char *const *word, int n);
+/* Those of ascending values that are below `extent`, and the first that is not: larger
+ * ones would mean the same. */
+int kiln_space_add_up_to(kiln_space *s, const char *name, const char *doc,
+                         const int64_t *value, int n, int64_t extent);
+/* Sizes of equal parts of an extent, ascending: extent / k rounded up for k up to 64,
+ * then halved down to 1. */
+int kiln_space_add_parts(kiln_space *s, const char *name, const char *doc,
+                         int64_t extent);
 /* n options of n_parts integers each. */
 int kiln_space_add_tuples(kiln_space *s, const char *name, const char *doc,
                           const int64_t *value, int n, int n_parts);
@@ -97,6 +105,7 @@ kiln_config kiln_config_cross(const kiln_space *s, const kiln_config *x,
 /* What the configuration chose: part p of knob k; the word. */
 int64_t kiln_config_int(const kiln_space *s, const kiln_config *c, int k, int p);
 const char *kiln_config_word(const kiln_space *s, const kiln_config *c, int k);
+bool kiln_config_is(const kiln_space *s, const kiln_config *c, int k, const char *word);
 /* Chooses the option with this value; where there is none, the one with the largest
  * product among those that are in no part above it; else the smallest. The word must be
  * one of the knob's. For templates' guesses. */

@@ -17,11 +17,11 @@
  * pixels of the last two axes. */
 #include "compiler/schedule/template.h"
 
+#include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/merge_axes.h"
 #include "compiler/schedule/template/tiles.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum {
     OC_BLOCK,
@@ -67,29 +67,18 @@ static bool is_all(const kiln_attr *a, int64_t v) {
     return true;
 }
 
-/* Element-wise on values of y's shape. */
-static bool is_epilogue(const kiln_node *n, const kiln_type *y) {
-    return n->op->fuse == KILN_FUSE_INJECTIVE &&
-           n->op->layout == KILN_LAYOUT_OBLIVIOUS && n->n_out == 1 &&
-           kiln_type_same_shape(&n->out[0]->type, y);
-}
-
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
     (void)p;
     if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
-        n->in[1]->def != NULL || w->graph->outputs.n != 1 ||
-        w->graph->outputs.v[0]->def == NULL || kiln_node_attr(n, "groups")->i != 1 ||
-        !is_all(kiln_node_attr(n, "pads"), 0))
+        n->in[1]->def != NULL || kiln_node_attr(n, "groups")->i != 1 ||
+        kiln_pads_any(n) || !kiln_ends_element_wise(w))
         return false;
     const kiln_type *k = &n->in[1]->type, *y = &n->out[0]->type;
     for (int i = 2; i < k->rank; i++)
         if (k->dim[i] != 1)
             return false;
-    for (size_t i = 0; i < w->graph->nodes.n; i++)
-        if (w->graph->nodes.v[i] != n && !is_epilogue(w->graph->nodes.v[i], y))
-            return false;
-    return y->dim[1] > 1 && kiln_type_elems(y) > 0 && k->dim[1] > 0;
+    return y->dim[1] > 1 && k->dim[1] > 0;
 }
 
 static kiln_merge pixels_of(const kiln_workload *w) {
@@ -133,15 +122,6 @@ static const int64_t panels[] = {1, 2, 4, 8, 16, 32};
 static const int64_t unrolls[] = {1, 2, 4, 8, 16};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-/* Those below `extent`, and the first that is not: larger ones would mean the same. */
-static void add_up_to(kiln_space *s, const char *name, const char *doc,
-                      const int64_t *all, int n_all, int64_t extent) {
-    int n = 0;
-    while (n < n_all && (n == 0 || all[n - 1] < extent))
-        n++;
-    kiln_space_add_ints(s, name, doc, all, n);
-}
-
 static void add_panels(kiln_space *s, const char *name, const char *doc,
                        int64_t extent) {
     int64_t value[COUNT(panels) + 1] = {0};
@@ -169,30 +149,25 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
         ic[n] = powers[n - 1];
         n++;
     }
-    add_up_to(s, "oc_block", "output channels of a block", powers, COUNT(powers),
-              below(p.o, p.lanes));
+    kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers,
+                         COUNT(powers), below(p.o, p.lanes));
     kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
-    add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows, COUNT(tile_rows),
-              p.rows);
-    add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps, COUNT(tile_ps),
-              p.cols);
-    add_up_to(s, "tile_oc", "blocks of output channels in a tile", tile_ocs,
-              COUNT(tile_ocs), (p.o + p.lanes - 1) / p.lanes);
+    kiln_space_add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows,
+                         COUNT(tile_rows), p.rows);
+    kiln_space_add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps,
+                         COUNT(tile_ps), p.cols);
+    kiln_space_add_up_to(s, "tile_oc", "blocks of output channels in a tile", tile_ocs,
+                         COUNT(tile_ocs), (p.o + p.lanes - 1) / p.lanes);
     add_panels(s, "block_p", "pixel panels in a block; 0: all", p.cols);
     add_panels(s, "block_oc", "channel panels in a block; 0: all",
                (p.o + p.lanes - 1) / p.lanes);
-    add_up_to(s, "unroll_ic", "copies of the body of the channel loop", unrolls,
-              COUNT(unrolls), p.c);
+    kiln_space_add_up_to(s, "unroll_ic", "copies of the body of the channel loop",
+                         unrolls, COUNT(unrolls), p.c);
     kiln_space_add_words(s, "order", "which panels are the outer loop", order, 2);
     kiln_space_add_words(s, "pack_x", "copy the pixels of a panel", pack, 2);
     kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
                          3);
     return KILN_OK;
-}
-
-static bool is_word(const kiln_space *s, const kiln_config *c, int knob,
-                    const char *word) {
-    return strcmp(kiln_config_word(s, c, knob), word) == 0;
 }
 
 static plan plan_of(const kiln_space *s, const kiln_config *c) {
@@ -205,10 +180,10 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
         .block_p = kiln_config_int(s, c, BLOCK_P, 0),
         .block_oc = kiln_config_int(s, c, BLOCK_OC, 0),
         .unroll = kiln_config_int(s, c, UNROLL_IC, 0),
-        .channels_outer = is_word(s, c, ORDER, "channels"),
-        .pack = is_word(s, c, PACK_X, "panel"),
-        .parallel_blocks = !is_word(s, c, PARALLEL, "no"),
-        .parallel_tiles = is_word(s, c, PARALLEL, "tiles"),
+        .channels_outer = kiln_config_is(s, c, ORDER, "channels"),
+        .pack = kiln_config_is(s, c, PACK_X, "panel"),
+        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
+        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
     };
     return p;
 }
@@ -250,24 +225,13 @@ static kiln_status collapse(kiln_arena *a, const kiln_merge *c, kiln_graph **out
 
 /* ---- schedule -------------------------------------------------------------------- */
 
-static kiln_layout channel_blocks(int64_t size) {
-    kiln_layout l = {.n_blocks = 0};
-    if (size > 1)
-        l.block[l.n_blocks++] = (kiln_block){.axis = 1, .size = (int32_t)size};
-    return l;
-}
-
-static void choose_layouts(const problem *x, const plan *p, const kiln_graph *g,
-                           kiln_layout *layout) {
+static const kiln_layout *layouts_of(kiln_arena *a, const problem *x, const plan *p,
+                                     const kiln_graph *g) {
     const kiln_node *n = x->w->anchor;
-    const kiln_value *y = g->values.v[n->out[0]->id];
-    for (size_t i = 0; i < g->values.n; i++)
-        if (kiln_type_same_shape(&g->values.v[i]->type, &y->type))
-            layout[i] = channel_blocks(p->oc_block);
-    layout[n->in[0]->id] = channel_blocks(p->ic_block);
-    kiln_layout w = channel_blocks(p->ic_block);
-    w.block[w.n_blocks++] = (kiln_block){.axis = 0, .size = (int32_t)p->oc_block};
-    layout[n->in[1]->id] = w;
+    kiln_layout *layout = kiln_blocked_layouts(a, g, n, p->ic_block, p->oc_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 1, p->ic_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 0, p->oc_block);
+    return layout;
 }
 
 static kiln_tiles tiles_of(const problem *x, const plan *p) {
@@ -341,10 +305,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     if (x.collapses)
         KILN_TRY(collapse(a, &pixels, &collapsed, err));
     const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
-    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
-    choose_layouts(&x, &p, g, layout);
     *out = (kiln_scheduled){.schedule = NULL};
-    KILN_TRY(kiln_graph_compute(a, g, layout, true, &out->te, err));
+    KILN_TRY(kiln_graph_compute(a, g, layouts_of(a, &x, &p, g), true, &out->te, err));
     kiln_merge_restore(&pixels, &out->te);
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);

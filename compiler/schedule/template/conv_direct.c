@@ -19,53 +19,26 @@
  */
 #include "compiler/schedule/template/conv_direct.h"
 
-#include <string.h>
+#include "compiler/schedule/template/blocked.h"
 
 enum { MAX_BODY = 112 }; /* vector multiply-adds of one unrolled body */
-
-/* Element-wise on values of y's shape, so that y's tile is theirs. */
-static bool is_epilogue(const kiln_node *n, const kiln_type *y) {
-    return n->op->fuse == KILN_FUSE_INJECTIVE &&
-           n->op->layout == KILN_LAYOUT_OBLIVIOUS && n->n_out == 1 &&
-           kiln_type_same_shape(&n->out[0]->type, y);
-}
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     const kiln_node *n = w->anchor;
-    if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
-        n->in[1]->def != NULL || w->graph->outputs.n != 1 ||
-        w->graph->outputs.v[0]->def == NULL || kiln_type_elems(&n->out[0]->type) == 0)
-        return false;
-    for (size_t i = 0; i < w->graph->nodes.n; i++)
-        if (w->graph->nodes.v[i] != n &&
-            !is_epilogue(w->graph->nodes.v[i], &n->out[0]->type))
-            return false;
-    return true;
+    return n->op == &kiln_op_conv && n->in[0] != n->in[1] && n->in[0]->def == NULL &&
+           n->in[1]->def == NULL && kiln_ends_element_wise(w);
 }
 
 /* ---- layouts --------------------------------------------------------------------- */
 
-static void add_block(kiln_layout *l, int axis, int64_t size) {
-    if (size > 1)
-        l->block[l->n_blocks++] =
-            (kiln_block){.axis = (uint8_t)axis, .size = (int32_t)size};
-}
-
-/* By value id: values of y's shape go with y. */
 static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_problem *p,
                                      const kiln_conv_plan *x) {
-    const kiln_graph *g = p->w->graph;
     const kiln_node *n = p->w->anchor;
-    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
-    for (size_t i = 0; i < g->values.n; i++)
-        if (kiln_type_same_shape(&g->values.v[i]->type, &n->out[0]->type))
-            add_block(&layout[i], 1, x->oc_block);
-    kiln_layout *lx = &layout[n->in[0]->id], *lw = &layout[n->in[1]->id];
-    *lx = *lw = (kiln_layout){0};
-    add_block(lx, 1, x->ic_block);
-    add_block(lw, 1, x->ic_block);
-    add_block(lw, 0, x->oc_block);
+    kiln_layout *layout =
+        kiln_blocked_layouts(a, p->w->graph, n, x->ic_block, x->oc_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 1, x->ic_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 0, x->oc_block);
     return layout;
 }
 
@@ -74,34 +47,11 @@ static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_problem *p,
 typedef struct nest {
     const kiln_conv_problem *p;
     const kiln_conv_plan *x;
-    kiln_stage *y, *conv, *pad; /* pad may be NULL */
-    kiln_iter *chunk;           /* of y: the parallel loop */
-    kiln_iter *tile;            /* of y: the loop around a tile */
+    kiln_blocked_stages stage;
+    kiln_iter *chunk; /* of y: the parallel loop */
+    kiln_iter *tile;  /* of y: the loop around a tile */
     kiln_err *err;
 } nest;
-
-/* The conv stage becomes one of its own where it is the output; all between it and the
- * output is computed in place. */
-static kiln_status find_stages(nest *k, kiln_schedule *s) {
-    for (size_t i = 0; i < s->stage.n; i++) {
-        kiln_stage *st = s->stage.v[i];
-        if (strcmp(st->te->tag, "conv") == 0)
-            k->conv = st;
-        if (strcmp(st->te->tag, "pad") == 0)
-            k->pad = st;
-        if (st->is_output)
-            k->y = st;
-    }
-    KILN_ASSERT(k->conv != NULL && k->y != NULL, "a convolution without its stages");
-    if (k->conv == k->y)
-        KILN_TRY(kiln_cache_write(k->y, KILN_SCOPE_REGISTER, &k->conv, k->err));
-    for (size_t i = 0; i < s->stage.n; i++) {
-        kiln_stage *st = s->stage.v[i];
-        if (st != k->y && st != k->conv && st != k->pad)
-            KILN_TRY(kiln_compute_inline(st, k->err));
-    }
-    return kiln_set_scope(k->conv, KILN_SCOPE_REGISTER, k->err);
-}
 
 static bool has_block(const nest *k) { return k->x->oc_block > 1; }
 
@@ -120,15 +70,15 @@ static kiln_status unroll_tile(nest *k, kiln_stage *st, kiln_iter *const *loop, 
 static kiln_status split_twice(nest *k, kiln_iter *x, int64_t tile, int64_t chunk,
                                kiln_iter *out[3]) {
     kiln_iter *tiles;
-    KILN_TRY(kiln_split(k->y, x, tile, &tiles, &out[2], k->err));
+    KILN_TRY(kiln_split(k->stage.y, x, tile, &tiles, &out[2], k->err));
     const int64_t n_chunks =
         kiln_conv_ceil_div(tiles->extent, kiln_conv_ceil_div(chunk, tile));
-    return kiln_split(k->y, tiles, kiln_conv_ceil_div(tiles->extent, n_chunks), &out[0],
-                      &out[1], k->err);
+    return kiln_split(k->stage.y, tiles, kiln_conv_ceil_div(tiles->extent, n_chunks),
+                      &out[0], &out[1], k->err);
 }
 
 static kiln_status schedule_y(nest *k) {
-    kiln_stage *y = k->y;
+    kiln_stage *y = k->stage.y;
     const kiln_conv_plan *x = k->x;
     const int last = k->p->n_spatial + 1;
     const bool has_rows = k->p->n_spatial >= 2;
@@ -192,29 +142,29 @@ static kiln_status unroll_steps(nest *k, kiln_iter **order, size_t *n) {
         const int64_t d = kiln_conv_divisor(order[i]->extent, steps);
         if (d < order[i]->extent && d > 1) {
             kiln_iter *outer, *inner;
-            KILN_TRY(kiln_split(k->conv, order[i], d, &outer, &inner, k->err));
+            KILN_TRY(kiln_split(k->stage.anchor, order[i], d, &outer, &inner, k->err));
             order[i] = outer;
             for (size_t j = (*n)++; j > i + 1; j--)
                 order[j] = order[j - 1];
             order[i + 1] = inner;
-            return kiln_unroll(k->conv, inner, k->err);
+            return kiln_unroll(k->stage.anchor, inner, k->err);
         }
         if (d < order[i]->extent)
             return KILN_OK;
-        KILN_TRY(kiln_unroll(k->conv, order[i], k->err));
+        KILN_TRY(kiln_unroll(k->stage.anchor, order[i], k->err));
         steps /= d;
     }
     return KILN_OK;
 }
 
 static kiln_status schedule_conv(nest *k) {
-    kiln_stage *conv = k->conv;
+    kiln_stage *conv = k->stage.anchor;
     const kiln_conv_plan *x = k->x;
     const int n_spatial = k->p->n_spatial;
     kiln_iter *ic[2] = {kiln_stage_reduce(conv, 0), NULL};
     kiln_iter *order[KILN_MAX_AXES + 8];
     size_t n = 0;
-    KILN_TRY(kiln_compute_at(conv, k->y, k->tile, k->err));
+    KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
     if (x->ic_block > 1)
         KILN_TRY(kiln_split(conv, ic[0], x->ic_block, &ic[0], &ic[1], k->err));
     if (!x->taps_outer)
@@ -241,7 +191,7 @@ static kiln_status schedule_conv(nest *k) {
 
 /* The pad stage's innermost axis in vectors: channels of a block, or columns. */
 static kiln_status schedule_pad(nest *k) {
-    kiln_stage *pad = k->pad;
+    kiln_stage *pad = k->stage.pad;
     if (pad == NULL)
         return KILN_OK;
     if (k->x->pad == KILN_CONV_PAD_NONE)
@@ -254,7 +204,7 @@ static kiln_status schedule_pad(nest *k) {
     }
     KILN_TRY(kiln_vectorize(pad, inner, k->err));
     if (k->x->pad == KILN_CONV_PAD_CHUNK)
-        return kiln_compute_at(pad, k->y, k->chunk, k->err);
+        return kiln_compute_at(pad, k->stage.y, k->chunk, k->err);
     kiln_iter *rows;
     KILN_TRY(kiln_fuse(pad, kiln_stage_axis(pad, 0), kiln_stage_axis(pad, 1), &rows,
                        k->err));
@@ -274,7 +224,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);
-    KILN_TRY(find_stages(&k, made.schedule));
+    KILN_TRY(kiln_blocked_stages_of(made.schedule, "conv", &k.stage, err));
     KILN_TRY(schedule_y(&k));
     KILN_TRY(schedule_conv(&k));
     KILN_TRY(schedule_pad(&k));

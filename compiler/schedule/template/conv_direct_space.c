@@ -1,6 +1,8 @@
 /* The knobs of conv_direct, what they say, and a good point by rule. */
 #include "compiler/schedule/template/conv_direct.h"
 
+#include "compiler/schedule/template/blocked.h"
+
 enum {
     OC_BLOCK,
     IC_BLOCK,
@@ -24,17 +26,12 @@ enum { MAX_TILE_OH = 8, MAX_TILE_OC = 8, MAX_TILES = 1024 };
 
 /* ---- the problem ----------------------------------------------------------------- */
 
-static int64_t listed(const kiln_attr *a, int i, int64_t otherwise) {
-    return a->n > 0 ? a->ints[i] : otherwise;
-}
-
 kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
                                        const kiln_profile *profile) {
     const kiln_node *n = w->anchor;
     const kiln_type *x = &n->in[0]->type, *k = &n->in[1]->type, *y = &n->out[0]->type;
     const kiln_attr *strides = kiln_node_attr(n, "strides");
     const kiln_attr *dilations = kiln_node_attr(n, "dilations");
-    const kiln_attr *pads = kiln_node_attr(n, "pads");
     kiln_conv_problem p = {.w = w,
                            .profile = profile,
                            .n_spatial = x->rank - 2,
@@ -48,13 +45,12 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
                            .extent_h = 1,
                            .elem_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
     p.o_group = p.o / p.groups;
-    for (int i = 0; i < p.n_spatial; i++)
-        p.pads |= listed(pads, i, 0) > 0 || listed(pads, p.n_spatial + i, 0) > 0;
+    p.pads = kiln_pads_any(n);
     if (p.n_spatial >= 2) {
         const int h = p.n_spatial - 2;
         p.oh = y->dim[y->rank - 2];
-        p.stride_h = listed(strides, h, 1);
-        p.extent_h = (k->dim[2 + h] - 1) * listed(dilations, h, 1) + 1;
+        p.stride_h = kiln_attr_at(strides, h, 1);
+        p.extent_h = (k->dim[2 + h] - 1) * kiln_attr_at(dilations, h, 1) + 1;
     }
     const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
     p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);

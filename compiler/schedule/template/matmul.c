@@ -20,7 +20,6 @@
 #include "compiler/schedule/template/product.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum {
     TILE_M,
@@ -56,17 +55,6 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
 
 /* ---- space ----------------------------------------------------------------------- */
 
-/* Those of `all` that are below `extent`, and the first that is not: larger ones would
- * mean the same. */
-static void add_up_to(kiln_space *s, const char *name, const char *doc,
-                      const int64_t *all, int n_all, int64_t extent) {
-    int64_t value[32];
-    int n = 0;
-    for (int i = 0; i < n_all && (i == 0 || all[i - 1] < extent); i++)
-        value[n++] = all[i];
-    kiln_space_add_ints(s, name, doc, value, n);
-}
-
 /* 0 (not cut), and those of `all` below the extent. */
 static void add_blocks(kiln_space *s, const char *name, const char *doc,
                        const int64_t *all, int n_all, int64_t extent) {
@@ -99,16 +87,18 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     int64_t wide[COUNT(vectors)];
     for (int i = 0; i < COUNT(vectors); i++)
         wide[i] = vectors[i] * x.lanes;
-    add_up_to(s, "tile_m", "rows of the register tile", rows, COUNT(rows), x.m);
-    add_up_to(s, "tile_n", "columns of the register tile", wide, COUNT(wide), x.n);
+    kiln_space_add_up_to(s, "tile_m", "rows of the register tile", rows, COUNT(rows),
+                         x.m);
+    kiln_space_add_up_to(s, "tile_n", "columns of the register tile", wide, COUNT(wide),
+                         x.n);
     add_blocks(s, "block_m", "row panels in a block; 0: all", row_panels,
                COUNT(row_panels), x.m);
     add_blocks(s, "block_n", "column panels in a block; 0: all", column_panels,
                COUNT(column_panels), ceil_div(x.n, x.lanes));
     add_blocks(s, "block_k", "terms summed before the next panel; 0: all", cuts,
                COUNT(cuts), x.k);
-    add_up_to(s, "unroll_k", "copies of the body of the k loop", unrolls,
-              COUNT(unrolls), x.k);
+    kiln_space_add_up_to(s, "unroll_k", "copies of the body of the k loop", unrolls,
+                         COUNT(unrolls), x.k);
     kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
                          order, 2);
     kiln_space_add_words(s, "pack_a", "copy rows of a next to each other", pack_a,
@@ -120,11 +110,6 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     return KILN_OK;
 }
 
-static bool is_word(const kiln_space *s, const kiln_config *c, int knob,
-                    const char *word) {
-    return strcmp(kiln_config_word(s, c, knob), word) == 0;
-}
-
 static plan plan_of(const kiln_space *s, const kiln_config *c) {
     const plan p = {
         .tile_m = kiln_config_int(s, c, TILE_M, 0),
@@ -133,12 +118,12 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
         .block_n = kiln_config_int(s, c, BLOCK_N, 0),
         .block_k = kiln_config_int(s, c, BLOCK_K, 0),
         .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
-        .columns_outer = is_word(s, c, ORDER, "columns"),
-        .pack_a = is_word(s, c, PACK_A, "rows"),
-        .pack_b_ahead = is_word(s, c, PACK_B, "ahead"),
-        .pack_b_inside = is_word(s, c, PACK_B, "inside"),
-        .parallel_blocks = !is_word(s, c, PARALLEL, "no"),
-        .parallel_tiles = is_word(s, c, PARALLEL, "tiles"),
+        .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
+        .pack_a = kiln_config_is(s, c, PACK_A, "rows"),
+        .pack_b_ahead = kiln_config_is(s, c, PACK_B, "ahead"),
+        .pack_b_inside = kiln_config_is(s, c, PACK_B, "inside"),
+        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
+        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
     };
     return p;
 }

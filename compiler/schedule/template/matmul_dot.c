@@ -13,7 +13,6 @@
 #include "compiler/schedule/template/product.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { TILE_M, TILE_N, VECTORS, UNROLL_K, BLOCK_M, ORDER, PARALLEL, N_KNOBS };
 
@@ -34,15 +33,6 @@ static const int64_t few[] = {1, 2, 4, 8};
 static const int64_t panels[] = {0, 1, 2, 4, 8, 16, 32, 64};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-/* Those below `extent`, and the first that is not: larger ones would mean the same. */
-static void add_up_to(kiln_space *s, const char *name, const char *doc,
-                      const int64_t *all, int n_all, int64_t extent) {
-    int n = 0;
-    while (n < n_all && (n == 0 || all[n - 1] < extent))
-        n++;
-    kiln_space_add_ints(s, name, doc, all, n);
-}
-
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
                          kiln_err *err) {
     static const char *const order[] = {"columns", "rows"};
@@ -50,14 +40,16 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     (void)err;
     const kiln_product x = kiln_product_of(w, p);
     const int64_t n_vectors = (x.k + x.lanes - 1) / x.lanes;
-    add_up_to(s, "tile_m", "rows of the register tile", tiles, COUNT(tiles), x.m);
-    add_up_to(s, "tile_n", "columns of the register tile", tiles, COUNT(tiles), x.n);
-    add_up_to(s, "vectors", "vectors of partial sums of an element", few, COUNT(few),
-              n_vectors);
-    add_up_to(s, "unroll_k", "copies of the body of the k loop", few, COUNT(few),
-              n_vectors);
-    add_up_to(s, "block_m", "row panels in a block; 0: all", panels, COUNT(panels),
-              x.m);
+    kiln_space_add_up_to(s, "tile_m", "rows of the register tile", tiles, COUNT(tiles),
+                         x.m);
+    kiln_space_add_up_to(s, "tile_n", "columns of the register tile", tiles,
+                         COUNT(tiles), x.n);
+    kiln_space_add_up_to(s, "vectors", "vectors of partial sums of an element", few,
+                         COUNT(few), n_vectors);
+    kiln_space_add_up_to(s, "unroll_k", "copies of the body of the k loop", few,
+                         COUNT(few), n_vectors);
+    kiln_space_add_up_to(s, "block_m", "row panels in a block; 0: all", panels,
+                         COUNT(panels), x.m);
     kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
                          order, 2);
     kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
@@ -66,16 +58,15 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
 }
 
 static plan plan_of(const kiln_space *s, const kiln_config *c) {
-    const char *parallel = kiln_config_word(s, c, PARALLEL);
     const plan p = {
         .tile_m = kiln_config_int(s, c, TILE_M, 0),
         .tile_n = kiln_config_int(s, c, TILE_N, 0),
         .vectors = kiln_config_int(s, c, VECTORS, 0),
         .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
         .block_m = kiln_config_int(s, c, BLOCK_M, 0),
-        .columns_outer = strcmp(kiln_config_word(s, c, ORDER), "columns") == 0,
-        .parallel_blocks = strcmp(parallel, "no") != 0,
-        .parallel_tiles = strcmp(parallel, "tiles") == 0,
+        .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
+        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
+        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
     };
     return p;
 }

@@ -3,10 +3,9 @@
  * instructions, and stays in a register until its last use. */
 #include "compiler/schedule/template/window.h"
 
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/collapse.h"
-
-#include <string.h>
+#include "compiler/schedule/template/rules.h"
 
 enum { C_BLOCK, TILE, OH_CHUNK, TAPS, INNER, PAD, N_KNOBS };
 enum { TILE_OH, TILE_OW };
@@ -38,53 +37,32 @@ typedef struct plan {
 
 /* ---- the problem ----------------------------------------------------------------- */
 
-static int64_t listed(const kiln_attr *a, int i, int64_t otherwise) {
-    return a->n > 0 ? a->ints[i] : otherwise;
-}
-
 static int64_t min2(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 void kiln_windows_measure(kiln_windows *p, const int64_t *kernel) {
     const kiln_node *n = p->w->anchor;
     const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
-    const kiln_attr *pads = kiln_node_attr(n, "pads");
     p->n_spatial = x->rank - 2;
     p->c = x->dim[1];
     p->oh = p->n_spatial >= 2 ? y->dim[y->rank - 2] : 1;
     p->ow = y->dim[y->rank - 1];
     p->taps = 1;
-    p->pads = false;
-    for (int i = 0; i < p->n_spatial; i++) {
+    for (int i = 0; i < p->n_spatial; i++)
         p->taps *= kernel[i];
-        p->pads =
-            p->pads || listed(pads, i, 0) > 0 || listed(pads, p->n_spatial + i, 0) > 0;
-    }
+    p->pads = kiln_pads_any(n);
     p->taps_row = kernel[p->n_spatial - 1];
-    p->stride_w = listed(kiln_node_attr(n, "strides"), p->n_spatial - 1, 1);
-    p->dilation_w = listed(kiln_node_attr(n, "dilations"), p->n_spatial - 1, 1);
+    p->stride_w = kiln_attr_at(kiln_node_attr(n, "strides"), p->n_spatial - 1, 1);
+    p->dilation_w = kiln_attr_at(kiln_node_attr(n, "dilations"), p->n_spatial - 1, 1);
     const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
     p->lanes =
         p->profile->vector_bytes / (is_half ? 4 : (int64_t)kiln_dtype_bytes(x->dtype));
 }
 
-static bool is_epilogue(const kiln_node *n, const kiln_type *y) {
-    return n->op->fuse == KILN_FUSE_INJECTIVE &&
-           n->op->layout == KILN_LAYOUT_OBLIVIOUS && n->n_out == 1 &&
-           kiln_type_same_shape(&n->out[0]->type, y);
-}
-
 bool kiln_windows_fit(const kiln_workload *w) {
     const kiln_node *n = w->anchor;
-    if (n->in[0]->def != NULL || n->in[0]->type.rank < 3 || n->n_out != 1 ||
-        w->graph->outputs.n != 1 || w->graph->outputs.v[0]->def == NULL ||
-        kiln_type_elems(&n->out[0]->type) == 0)
-        return false;
-    for (size_t i = 0; i < w->graph->nodes.n; i++)
-        if (w->graph->nodes.v[i] != n &&
-            !is_epilogue(w->graph->nodes.v[i], &n->out[0]->type))
-            return false;
-    return true;
+    return n->in[0]->def == NULL && n->in[0]->type.rank >= 3 && n->n_out == 1 &&
+           kiln_ends_element_wise(w);
 }
 
 /* ---- space ----------------------------------------------------------------------- */
@@ -188,27 +166,11 @@ kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
 
 /* ---- layouts --------------------------------------------------------------------- */
 
-static void add_block(kiln_layout *l, int axis, int64_t size) {
-    if (size > 1)
-        l->block[l->n_blocks++] =
-            (kiln_block){.axis = (uint8_t)axis, .size = (int32_t)size};
-}
-
 static const kiln_layout *layouts_of(kiln_arena *a, const problem *p, const plan *x) {
-    const kiln_graph *g = p->w->graph;
-    const kiln_node *n = p->w->anchor;
-    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
-    for (size_t i = 0; i < g->values.n; i++)
-        if (kiln_type_same_shape(&g->values.v[i]->type, &n->out[0]->type))
-            add_block(&layout[i], 1, x->c_block);
-    kiln_layout *lx = &layout[n->in[0]->id];
-    *lx = (kiln_layout){0};
-    add_block(lx, 1, x->c_block);
-    if (p->weights != NULL) {
-        kiln_layout *lw = &layout[p->weights->id];
-        *lw = (kiln_layout){0};
-        add_block(lw, 0, x->c_block);
-    }
+    kiln_layout *layout =
+        kiln_blocked_layouts(a, p->w->graph, p->w->anchor, x->c_block, x->c_block);
+    if (p->weights != NULL)
+        kiln_layout_add_block(&layout[p->weights->id], 0, x->c_block);
     return layout;
 }
 
@@ -217,38 +179,17 @@ static const kiln_layout *layouts_of(kiln_arena *a, const problem *p, const plan
 typedef struct nest {
     const problem *p;
     const plan *x;
-    kiln_stage *y, *conv, *pad; /* pad may be NULL */
-    kiln_iter *chunk, *tile;    /* of y: the parallel loop, the one around a tile */
+    kiln_blocked_stages stage;
+    kiln_iter *chunk, *tile; /* of y: the parallel loop, the one around a tile */
     kiln_err *err;
 } nest;
-
-static kiln_status find_stages(nest *k, kiln_schedule *s) {
-    for (size_t i = 0; i < s->stage.n; i++) {
-        kiln_stage *st = s->stage.v[i];
-        if (strcmp(st->te->tag, k->p->tag) == 0)
-            k->conv = st;
-        if (strcmp(st->te->tag, "pad") == 0)
-            k->pad = st;
-        if (st->is_output)
-            k->y = st;
-    }
-    KILN_ASSERT(k->conv != NULL && k->y != NULL, "%s: a stage is missing", k->p->name);
-    if (k->conv == k->y)
-        KILN_TRY(kiln_cache_write(k->y, KILN_SCOPE_REGISTER, &k->conv, k->err));
-    for (size_t i = 0; i < s->stage.n; i++) {
-        kiln_stage *st = s->stage.v[i];
-        if (st != k->y && st != k->conv && st != k->pad)
-            KILN_TRY(kiln_compute_inline(st, k->err));
-    }
-    return kiln_set_scope(k->conv, KILN_SCOPE_REGISTER, k->err);
-}
 
 static kiln_iter *lanes_of(const nest *k, kiln_stage *st) {
     return k->x->c_block > 1 ? kiln_stage_axis(st, k->p->n_spatial + 2) : NULL;
 }
 
 static kiln_status schedule_y(nest *k) {
-    kiln_stage *y = k->y;
+    kiln_stage *y = k->stage.y;
     const plan *x = k->x;
     const int last = k->p->n_spatial + 1;
     const bool has_rows = k->p->n_spatial >= 2;
@@ -292,13 +233,13 @@ static kiln_status schedule_y(nest *k) {
 /* Taps that stay loops, columns, rows, unrolled taps, lanes; or taps before the tile.
  */
 static kiln_status schedule_conv(nest *k) {
-    kiln_stage *conv = k->conv;
+    kiln_stage *conv = k->stage.anchor;
     const plan *x = k->x;
     const int n_spatial = k->p->n_spatial;
     kiln_iter *order[2 * KILN_MAX_AXES], *tile[KILN_MAX_AXES], *tap[KILN_MAX_AXES];
     size_t n = 0;
     int n_tile = 0, n_taps = 0;
-    KILN_TRY(kiln_compute_at(conv, k->y, k->tile, k->err));
+    KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
     const int before = conv->te->n_reduce - n_spatial; /* channels of a group: one */
     for (int i = 0; i < before; i++)
         order[n++] = kiln_stage_reduce(conv, i);
@@ -331,7 +272,7 @@ static kiln_status schedule_conv(nest *k) {
 }
 
 static kiln_status schedule_pad(nest *k) {
-    kiln_stage *pad = k->pad;
+    kiln_stage *pad = k->stage.pad;
     if (pad == NULL)
         return KILN_OK;
     if (k->x->pad == PAD_NONE)
@@ -340,7 +281,7 @@ static kiln_status schedule_pad(nest *k) {
     if (lanes_of(k, pad) != NULL)
         KILN_TRY(kiln_vectorize(pad, lanes_of(k, pad), k->err));
     if (k->x->pad == PAD_CHUNK)
-        return kiln_compute_at(pad, k->y, k->chunk, k->err);
+        return kiln_compute_at(pad, k->stage.y, k->chunk, k->err);
     KILN_TRY(kiln_fuse(pad, kiln_stage_axis(pad, 0), kiln_stage_axis(pad, 1), &rows,
                        k->err));
     return kiln_parallel(pad, rows, k->err);
@@ -387,7 +328,7 @@ kiln_status kiln_windows_apply(kiln_arena *a, const kiln_windows *p,
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);
-    KILN_TRY(find_stages(&k, made.schedule));
+    KILN_TRY(kiln_blocked_stages_of(made.schedule, p->tag, &k.stage, err));
     KILN_TRY(schedule_y(&k));
     KILN_TRY(schedule_conv(&k));
     KILN_TRY(schedule_pad(&k));

@@ -104,6 +104,50 @@ static void index_and_point_agree(void **state) {
     }
 }
 
+typedef struct sizes_row {
+    const char *name;
+    int64_t extent;
+    bool is_parts;
+    int n;
+    int64_t want[12];
+} sizes_row;
+
+static sizes_row sizes[] = {
+    {"up_to_ends_past_the_extent", 5, false, 4, {1, 2, 4, 8}},
+    {"up_to_ends_at_the_extent", 4, false, 3, {1, 2, 4}},
+    {"up_to_has_one_at_least", 0, false, 1, {1}},
+    {"up_to_has_no_more_than_there_are", 100, false, 5, {1, 2, 4, 8, 16}},
+    {"parts_of_one", 1, true, 1, {1}},
+    {"parts_of_seven", 7, true, 5, {1, 2, 3, 4, 7}},
+    {"parts_of_28", 28, true, 10, {1, 2, 3, 4, 5, 6, 7, 10, 14, 28}},
+};
+
+static void check_sizes(void **state) {
+    static const int64_t powers[] = {1, 2, 4, 8, 16};
+    const sizes_row *r = *state;
+    kiln_space s = fresh();
+    const int k = r->is_parts
+                      ? kiln_space_add_parts(&s, "k", "doc", r->extent)
+                      : kiln_space_add_up_to(&s, "k", "doc", powers, 5, r->extent);
+    assert_int_equal(s.knob[k].n, r->n);
+    for (int i = 0; i < r->n; i++)
+        assert_int_equal(s.knob[k].value[i], r->want[i]);
+}
+
+/* Whatever the extent: from 1 to all of it, in ascending order. */
+static void many_parts_are_halved(void **state) {
+    (void)state;
+    static const int64_t extent[] = {1000, 65536, INT64_MAX};
+    for (size_t e = 0; e < sizeof extent / sizeof extent[0]; e++) {
+        kiln_space s = fresh();
+        const int k = kiln_space_add_parts(&s, "k", "doc", extent[e]);
+        assert_int_equal(s.knob[k].value[0], 1);
+        assert_int_equal(s.knob[k].value[s.knob[k].n - 1], extent[e]);
+        for (int i = 1; i < s.knob[k].n; i++)
+            assert_true(s.knob[k].value[i] > s.knob[k].value[i - 1]);
+    }
+}
+
 /* Words and splits add up in one space, and an empty one has exactly one point. */
 static void empty_space_has_one_point(void **state) {
     (void)state;
@@ -220,6 +264,8 @@ static void check_death(void **state) {
 int main(void) {
     kiln_test_add_rows(check_split, splits);
     kiln_test_add("large_splits_lower_max", large_splits_lower_max, NULL);
+    kiln_test_add_rows(check_sizes, sizes);
+    kiln_test_add("many_parts_are_halved", many_parts_are_halved, NULL);
     kiln_test_add("first_knob_is_fastest", first_knob_is_fastest, NULL);
     kiln_test_add("index_and_point_agree", index_and_point_agree, NULL);
     kiln_test_add("empty_space_has_one_point", empty_space_has_one_point, NULL);

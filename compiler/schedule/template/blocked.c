@@ -1,0 +1,75 @@
+/* Workloads, layouts and stages of what has its channels in blocks: see blocked.h. */
+#include "compiler/schedule/template/blocked.h"
+
+#include <string.h>
+
+bool kiln_ends_element_wise(const kiln_workload *w) {
+    const kiln_graph *g = w->graph;
+    const kiln_type *y = &w->anchor->out[0]->type;
+    if (g->outputs.n != 1 || g->outputs.v[0]->def == NULL || kiln_type_elems(y) == 0)
+        return false;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        if (n != w->anchor &&
+            (n->op->fuse != KILN_FUSE_INJECTIVE ||
+             n->op->layout != KILN_LAYOUT_OBLIVIOUS || n->n_out != 1 ||
+             !kiln_type_same_shape(&n->out[0]->type, y)))
+            return false;
+    }
+    return true;
+}
+
+bool kiln_pads_any(const kiln_node *n) {
+    const kiln_attr *pads = kiln_node_attr(n, "pads");
+    for (size_t i = 0; i < pads->n; i++)
+        if (pads->ints[i] != 0)
+            return true;
+    return false;
+}
+
+void kiln_layout_add_block(kiln_layout *l, int axis, int64_t size) {
+    if (size > 1)
+        l->block[l->n_blocks++] =
+            (kiln_block){.axis = (uint8_t)axis, .size = (int32_t)size};
+}
+
+kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
+                                  const kiln_node *anchor, int64_t x_block,
+                                  int64_t y_block) {
+    const kiln_type *y = &g->values.v[anchor->out[0]->id]->type;
+    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++)
+        if (kiln_type_same_shape(&g->values.v[i]->type, y))
+            kiln_layout_add_block(&layout[i], 1, y_block);
+    for (int i = 0; i < anchor->n_in; i++)
+        if (anchor->in[i] != NULL)
+            layout[anchor->in[i]->id] = (kiln_layout){.n_blocks = 0};
+    kiln_layout_add_block(&layout[anchor->in[0]->id], 1, x_block);
+    return layout;
+}
+
+kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
+                                   kiln_blocked_stages *out, kiln_err *err) {
+    kiln_blocked_stages found = {.y = NULL};
+    for (size_t i = 0; i < s->stage.n; i++) {
+        kiln_stage *st = s->stage.v[i];
+        if (strcmp(st->te->tag, tag) == 0)
+            found.anchor = st;
+        if (strcmp(st->te->tag, "pad") == 0)
+            found.pad = st;
+        if (st->is_output)
+            found.y = st;
+    }
+    KILN_ASSERT(found.anchor != NULL && found.y != NULL,
+                "a workload without a stage '%s'", tag);
+    if (found.anchor == found.y)
+        KILN_TRY(kiln_cache_write(found.y, KILN_SCOPE_REGISTER, &found.anchor, err));
+    for (size_t i = 0; i < s->stage.n; i++) {
+        kiln_stage *st = s->stage.v[i];
+        if (st != found.y && st != found.anchor && st != found.pad)
+            KILN_TRY(kiln_compute_inline(st, err));
+    }
+    KILN_TRY(kiln_set_scope(found.anchor, KILN_SCOPE_REGISTER, err));
+    *out = found;
+    return KILN_OK;
+}
