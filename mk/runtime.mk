@@ -77,7 +77,8 @@ DESTDIR ?=
 INSTALL := install
 TO = $(DESTDIR)$(PREFIX)
 RUNTIME_HEADERS := kiln.h kernel.h
-INSTALLED = bin/kiln bin/kiln-run libexec/kiln/kiln-run-aarch64 share/doc/kiln \
+INSTALLED = bin/kiln bin/kiln-run share/doc/kiln \
+	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
 	lib/libkiln-runtime.a lib/libkiln-runtime.so lib/$(notdir $(RUNTIME_SO)) \
 	lib/pkgconfig/kiln-runtime.pc $(addprefix include/kiln/,$(RUNTIME_HEADERS))
 
@@ -97,8 +98,9 @@ install-runtime: $(RUNTIME)
 	chmod 644 $(TO)/lib/pkgconfig/kiln-runtime.pc
 	$(INSTALL) -m 644 LICENSE README.md docs/*.md docs/*.c $(TO)/share/doc/kiln/
 
-install: $(KILN) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
+install: $(KILN) $(PROGRAMS) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
 	$(INSTALL) -m 755 $(KILN) $(TO)/bin/
+	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/libexec/kiln/
 else
 install install-runtime:
 	@$(MAKE) V=release $@

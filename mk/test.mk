@@ -22,7 +22,7 @@ TEST_JOBS ?= $(JOBS)
 RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
 RESULTS := build/results
 # What tests find outside themselves: the program, and the runners that devices start.
-RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B))
+RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B)) KILN_WERROR=$(WERROR)
 pick = $(if $(TEST),$(foreach t,$(1),$(if $(findstring $(TEST),$(t)),$(t))),$(1))
 
 # cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.

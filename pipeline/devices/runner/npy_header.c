@@ -126,8 +126,11 @@ static size_t put(char *out, size_t n, size_t at, const char *s) {
 
 size_t npy_format(char *out, size_t n, const kiln_port_info *port) {
     enum { FIXED = 10, ALIGN = 64 };
+    const char *descr = npy_descr(port->dtype);
+    if (descr == NULL)
+        return 0;
     size_t at = put(out, n, FIXED, "{'descr': '");
-    at = put(out, n, at, npy_descr(port->dtype));
+    at = put(out, n, at, descr);
     at = put(out, n, at, "', 'fortran_order': False, 'shape': (");
     for (int i = 0; i < port->rank; i++) {
         char number[32];

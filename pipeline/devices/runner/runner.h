@@ -61,7 +61,7 @@ typedef struct npy_header {
 } npy_header;
 int npy_parse(const unsigned char *p, size_t n, npy_header *out, const char **why);
 /* Writes a header of version 1, a multiple of 64 bytes; its length, or 0 where `n` is
- * too small. */
+ * too small or numpy has no such dtype. */
 size_t npy_format(char *out, size_t n, const kiln_port_info *port);
 /* numpy's word for a dtype of a plan; NULL: it has none. */
 const char *npy_descr(const char *dtype);

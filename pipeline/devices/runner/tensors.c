@@ -94,12 +94,12 @@ run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
     enum { PATH_BYTES = 4096, HEADER_BYTES = 512 };
     char path[PATH_BYTES], header[HEADER_BYTES];
     size_t header_bytes = 0;
-    if (!is_raw && npy_descr(port->dtype) == NULL)
+    if (!is_raw)
+        header_bytes = npy_format(header, sizeof header, port);
+    if (!is_raw && header_bytes == 0)
         return run_fail(RUN_USAGE,
                         "output '%s' is %s, which .npy cannot say; use --raw",
                         port->name, port->dtype);
-    if (!is_raw)
-        header_bytes = npy_format(header, sizeof header, port);
     const int n =
         snprintf(path, sizeof path, "%s/output_%d.%s", dir, i, is_raw ? "bin" : "npy");
     if (n < 0 || (size_t)n >= sizeof path)

@@ -1,0 +1,181 @@
+/* make install-runtime into a folder, and what a user then does: the example of the
+ * documentation built by pkg-config against the shared and the static library, run on a
+ * package, held against the reference; what the programs and the library need and
+ * export.
+ *
+ * Tolerance: f32 sums of twelve terms of magnitude 1. */
+#include "compiler/reference/reference.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/package_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double tolerance = 1e-5;
+
+enum { N_IN = 12, N_OUT = 20, SCRIPT_SECONDS = 110 };
+static const char graph_text[] =
+    "graph \"small\" { input %x : f32[1,12] input %w : f32[12,20] %a = matmul(%x, %w) "
+    "%b = relu(%a) output %b }";
+
+static struct {
+    const char *dest;    /* DESTDIR; NULL: installing failed */
+    const char *package; /* an unpacked package beside it, with input.bin */
+    kiln_tensor want;
+} here;
+
+/* Runs a script with what it needs: $0 is the project's root, $DEST, $PACKAGE. */
+static kiln_process_result run_script(const char *script) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_process_result got;
+    char root[4096];
+    assert_non_null(getcwd(root, sizeof root));
+    const char *const argv[] = {"sh", "-c", script, root, NULL};
+    const char *const env[] = {
+        kiln_format(a, "DEST=%s", here.dest),
+        kiln_format(a, "PACKAGE=%s", here.package),
+        kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", here.dest),
+        kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", here.dest), NULL};
+    const kiln_process_options o = {.argv = argv,
+                                    .dir = here.package,
+                                    .env = env,
+                                    .time_limit_ms = SCRIPT_SECONDS * 1000};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    return got;
+}
+
+static void make_package(void) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_profile profile;
+    kiln_network n;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a, kiln_str_from(graph_text), "test", &g, &err), &err);
+    kiln_value *w = g->inputs.v[1];
+    w->data = kiln_ref_random(a, &w->type, 3).data;
+    g->inputs.n = 1;
+    kiln_graph_renumber(g);
+    const kiln_tensor in = kiln_ref_random(a, &g->inputs.v[0]->type, kiln_test_seed());
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &here.want, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &profile, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
+    package_folder_write(here.package, &n);
+    const char *input = kiln_path_join(a, here.package, "input.bin");
+    kiln_assert_status_ok(kiln_file_write(input, in.data, N_IN * sizeof(float), &err),
+                          &err);
+}
+
+/* A build of kiln's own may be what runs this test: its make is not ours. */
+static void installs(void **state) {
+    (void)state;
+    here.package = kiln_test_dir();
+    here.dest = kiln_test_dir();
+    const kiln_process_result got =
+        run_script("unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; umask 077;"
+                   "make -C \"$0\" CC=gcc WERROR=${KILN_WERROR:-0} DESTDIR=\"$DEST\" "
+                   "PREFIX=/opt/kiln install-runtime");
+    if (got.end != KILN_PROCESS_EXITED || got.code != 0) {
+        here.dest = NULL;
+        fail_msg("make install-runtime: %s", got.err.p);
+    }
+    make_package();
+}
+
+typedef struct row {
+    const char *name, *script;
+    const char *out; /* the whole of stdout; NULL: the example's outputs */
+} row;
+
+#define EXAMPLE                                                                        \
+    "cc -std=c17 -Wall -Wextra -Wpedantic -Werror \"$0\"/docs/runtime-example.c "
+#define RUN " ./example \"$PACKAGE\" <input.bin"
+/* What ldd may show besides the program's own library. */
+#define SYSTEM                                                                         \
+    "grep -vE "                                                                        \
+    "'^\\s*(linux-vdso|libc\\.|libpthread\\.|/lib.*/ld-linux|libkiln-runtime)'"
+
+static row rows[] = {
+    {"example_with_the_shared_library",
+     EXAMPLE "$(pkg-config --cflags --libs kiln-runtime) -o example &&"
+             "export LD_LIBRARY_PATH=\"$DEST\"/opt/kiln/lib &&" RUN,
+     NULL},
+    {"needs_the_shared_library_by_its_soname",
+     "ldd example | grep -c 'libkiln-runtime.so.0 => not found'", "1\n"},
+    {"shared_library_needs_libc_and_threads",
+     "ldd \"$DEST\"/opt/kiln/lib/libkiln-runtime.so | " SYSTEM "; true", ""},
+    {"example_with_the_static_library",
+     EXAMPLE "$(pkg-config --cflags kiln-runtime) "
+             "\"$(pkg-config --variable=libdir kiln-runtime)\"/libkiln-runtime.a "
+             "-lpthread -o example &&" RUN,
+     NULL},
+    {"static_example_needs_libc_and_threads", "ldd example | " SYSTEM "; true", ""},
+    {"static_example_knows_nothing_of_kiln", "ldd example | grep -c kiln; true", "0\n"},
+    {"example_without_any_library",
+     EXAMPLE "-static $(pkg-config --static --cflags --libs kiln-runtime) -o "
+             "example &&" RUN,
+     NULL},
+    {"example_says_what_is_wrong",
+     "./example 2>&1; ./example /nowhere 2>&1; ./example \"$PACKAGE\" </dev/null 2>&1;"
+     "true",
+     "usage: example FOLDER <inputs >outputs\n"
+     "'/nowhere/plan.bin': No such file or directory\nan input is not whole\n"},
+    {"runner_runs",
+     "\"$DEST\"/opt/kiln/bin/kiln-run \"$PACKAGE\" --input x=input.bin --raw "
+     "--output-dir . --json report.json >said && cat output_0.bin",
+     NULL},
+    {"exports_the_header_and_no_more",
+     "cd \"$DEST\"/opt/kiln &&"
+     "nm -D --defined-only lib/libkiln-runtime.so | awk '$2 == \"T\" { sub(/@.*/, "
+     "\"\"); print $3 }' | sort >\"$PACKAGE\"/exported &&"
+     "grep -oE 'kiln_(model|session)_[a-z_]+\\(' include/kiln/kiln.h | tr -d '(' | "
+     "sort -u | diff - \"$PACKAGE\"/exported && test -s \"$PACKAGE\"/exported",
+     ""},
+    {"headers_are_c_and_cpp",
+     "cd \"$DEST\"/opt/kiln/include && for h in kiln/*.h; do"
+     " printf '#include <%s>\\n' $h >\"$PACKAGE\"/h.c;"
+     " cc -I. -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "
+     "\"$PACKAGE\"/h.c || echo $h;"
+     " if command -v g++ >/dev/null; then g++ -I. -x c++ -std=c++11 -Wall -Wextra "
+     "-Wpedantic -Werror -fsyntax-only \"$PACKAGE\"/h.c || echo $h; fi; done; ls kiln",
+     "kernel.h\nkiln.h\n"},
+    {"everybody_may_read_what_was_installed",
+     "find \"$DEST\"/opt -type f ! -perm -444 -o -type d ! -perm -555 | sed "
+     "s,\"$DEST\",,",
+     ""},
+    {"pkg_config_knows_the_version",
+     "test \"$(pkg-config --modversion kiln-runtime)\" = \"$(sed -n "
+     "'s/^#define KILN_VERSION \"\\(.*\\)\"/\\1/p' \"$0\"/base/version.h)\" && echo ok",
+     "ok\n"},
+    {"uninstall_leaves_nothing",
+     "touch \"$DEST\"/opt/kiln/lib/other; unset MAKEFLAGS MFLAGS MAKELEVEL V CC;"
+     "make -s -C \"$0\" DESTDIR=\"$DEST\" PREFIX=/opt/kiln uninstall >/dev/null;"
+     "find \"$DEST\" ! -type d | sed s,\"$DEST\",,",
+     "/opt/kiln/lib/other\n"},
+};
+
+static void check_row(void **state) {
+    const row *r = *state;
+    if (here.dest == NULL)
+        kiln_test_skip("nothing was installed");
+    const kiln_process_result got = run_script(r->script);
+    if (got.end != KILN_PROCESS_EXITED || got.code != 0)
+        fail_msg("'%s' failed: %s%s", r->name, r->out != NULL ? got.out.p : "",
+                 got.err.p);
+    if (r->out != NULL) {
+        kiln_assert_text_equal(got.out, kiln_str_from(r->out));
+        return;
+    }
+    assert_int_equal(got.out.n, N_OUT * sizeof(float));
+    float y[N_OUT];
+    memcpy(y, got.out.p, sizeof y);
+    kiln_assert_close(y, here.want.data, N_OUT, 16, tolerance);
+}
+
+int main(void) {
+    kiln_test_add("installs", installs, NULL);
+    kiln_test_add_rows(check_row, rows);
+    return kiln_test_run("install");
+}
