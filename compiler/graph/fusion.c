@@ -60,6 +60,19 @@ static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v)
            is_elementwise(n, v);
 }
 
+/* What runs on a value that is still in registers takes its other operands as they lie,
+ * or makes them element by element: code for convolutions and products knows of nothing
+ * else. */
+static bool suits_epilogue(const cluster *c, const kiln_type *y) {
+    for (size_t i = 0; i < c->node.n; i++) {
+        const kiln_node *n = c->node.v[i];
+        if (n->op->layout != KILN_LAYOUT_OBLIVIOUS ||
+            !kiln_type_same_shape(&n->out[0]->type, y))
+            return false;
+    }
+    return true;
+}
+
 /* An injective group whose result the consumer reads once an element: it is computed
  * where it is read. */
 static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v,
@@ -69,13 +82,16 @@ static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v
     const cluster *c = &f->cluster[find(f, v->def)];
     if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes)
         return false;
+    if (f->cluster[own].anchor != NULL && f->cluster[own].anchor != n &&
+        !suits_epilogue(c, &n->out[0]->type))
+        return false;
     if (is_injective(n))
         return kiln_type_elems(&n->out[0]->type) <= kiln_type_elems(&v->type);
-    if (n->op->fuse != KILN_FUSE_REDUCTION)
-        return false;
+    if (n->op->fuse != KILN_FUSE_REDUCTION || n->op->layout == KILN_LAYOUT_TOLERANT)
+        return false; /* windows: they read an element more than once */
     kiln_cost cost = {0};
     kiln_node_cost(n, &cost);
-    return cost.flops <= 2 * kiln_type_elems(&v->type); /* not so: windows overlap */
+    return cost.flops <= 2 * kiln_type_elems(&v->type);
 }
 
 static void merge(fusing *f, int from, int into) {
@@ -127,6 +143,82 @@ static int by_index(const void *x, const void *y) {
     return (*a)->index - (*b)->index;
 }
 
+/* ---- values that are read twice ----------------------------------------------------
+ *
+ * x * sigmoid(x): neither reader alone may run in the kernel that makes x, both
+ * together may. */
+
+enum { MAX_EVALUATED = 64 };
+
+/* How many nodes are evaluated for n's result if each read within the cluster c is an
+ * evaluation, as it is when code is made. */
+static int n_evaluated(const fusing *f, const cluster *c, int own, const kiln_value *x,
+                       int *size) {
+    int last = 0;
+    for (size_t i = 0; i < c->node.n; i++) {
+        const kiln_node *n = c->node.v[i];
+        int sum = 1;
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] == x)
+                sum++;
+            else if (n->in[k] != NULL && n->in[k]->def != NULL &&
+                     find(f, n->in[k]->def) == own)
+                sum += size[n->in[k]->def->index];
+        size[n->index] = last = sum < MAX_EVALUATED ? sum : MAX_EVALUATED;
+    }
+    return last;
+}
+
+/* Is everything in the cluster element-wise on values of that shape, and are they all
+ * who read x? */
+static bool takes_all_of(const fusing *f, const cluster *c, const kiln_value *x) {
+    int n_reads = 0;
+    for (size_t i = 0; i < c->node.n; i++) {
+        const kiln_node *n = c->node.v[i];
+        if (!is_elementwise(n, x))
+            return false;
+        for (int k = 0; k < n->n_in; k++)
+            n_reads += n->in[k] == x;
+    }
+    return n_reads == f->uses[x->id];
+}
+
+/* A value of another cluster that only c reads, more than once, and whose kernel can go
+ * on with c; NULL: none. */
+static const kiln_value *read_often(const fusing *f, const cluster *c, int own,
+                                    int *size) {
+    for (size_t i = 0; i < c->node.n; i++)
+        for (int k = 0; k < c->node.v[i]->n_in; k++) {
+            const kiln_value *x = c->node.v[i]->in[k];
+            if (x == NULL || x->def == NULL || x->count != NULL || x->def->n_out != 1 ||
+                is_view(x->def) || find(f, x->def) == own)
+                continue;
+            const cluster *from = &f->cluster[find(f, x->def)];
+            const bool is_open = from->anchor == NULL
+                                     ? is_injective(x->def)
+                                     : from->anchor->op->fuse != KILN_FUSE_OPAQUE &&
+                                           from->anchor->n_out == 1;
+            if (is_open && (int)(from->node.n + c->node.n) <= f->max_nodes &&
+                takes_all_of(f, c, x) &&
+                n_evaluated(f, c, own, x, size) < MAX_EVALUATED)
+                return x;
+        }
+    return NULL;
+}
+
+static void join_readers(fusing *f) {
+    int *size = kiln_array(f->arena, int, f->g->nodes.n);
+    for (int own = 0; own < (int)f->g->nodes.n; own++) {
+        const cluster *c = &f->cluster[own];
+        if (c->into >= 0 || c->anchor != NULL || is_view(c->node.v[0]))
+            continue;
+        qsort(c->node.v, c->node.n, sizeof(kiln_node *), by_index);
+        const kiln_value *x = read_often(f, c, own, size);
+        if (x != NULL)
+            merge(f, find(f, x->def), own);
+    }
+}
+
 void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_options *o,
                      kiln_fusion *out) {
     fusing f = {.arena = a,
@@ -140,6 +232,8 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
         f.max_nodes = 1;
     for (size_t i = 0; i < g->nodes.n; i++)
         place(&f, g->nodes.v[i]);
+    if (f.max_nodes > 1)
+        join_readers(&f);
     *out = (kiln_fusion){.group = kiln_array(a, kiln_group, g->nodes.n),
                          .of = kiln_array(a, int, g->nodes.n)};
     /* A cluster is named after its last node, so this is an order of execution. */
