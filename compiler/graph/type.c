@@ -102,6 +102,12 @@ bool kiln_layout_eq(const kiln_layout *a, const kiln_layout *b) {
     return true;
 }
 
+int64_t kiln_layout_channel_block(const kiln_layout *l) {
+    return l->n_order == 0 && l->n_blocks == 1 && l->block[0].axis == 1
+               ? l->block[0].size
+               : 0;
+}
+
 static kiln_status check_layout(const kiln_type *t, kiln_err *err) {
     const kiln_layout *l = &t->layout;
     if (l->n_order != 0 && l->n_order != t->rank)

@@ -93,6 +93,8 @@ typedef struct kiln_layout {
 
 bool kiln_layout_is_plain(const kiln_layout *l);
 bool kiln_layout_eq(const kiln_layout *a, const kiln_layout *b);
+/* NCHW[x]c: x; 0 for any other layout. */
+int64_t kiln_layout_channel_block(const kiln_layout *l);
 
 /* Where a value lives. Zeroed: the first device, its main memory. */
 typedef struct kiln_place {

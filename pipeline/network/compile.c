@@ -192,34 +192,11 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
         return KILN_OK;
     }
     KILN_ASSERT(made >= 0, "'%s' is read before it is made", v->name);
+    const bool is_view =
+        kiln_net_same_places(&v->type, &n->slot.v[made].layout, layout);
+    s.view_of = is_view ? made : -1;
     *slot = kiln_net_add_slot(n, &s);
-    return convert(n, v, made, *slot, err);
-}
-
-/* Values lie as their makers chose. Element-wise groups go on in the layout of the
- * first input that has the result's shape; others make plain results. */
-static void give_layouts(kiln_net *n, const kiln_group *group, kiln_graph *part,
-                         const kiln_value *const *from) {
-    const bool is_contraction =
-        group->anchor != NULL && group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
-    if (is_contraction)
-        return; /* its template chooses */
-    for (size_t i = 0; i < part->inputs.n; i++) {
-        const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
-        part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
-    }
-    const kiln_value *y = group->node[group->n - 1]->out[0];
-    const kiln_layout *going_on = NULL;
-    bool keeps = true;
-    for (int i = 0; i < group->n; i++)
-        keeps &= group->node[i]->op->layout == KILN_LAYOUT_OBLIVIOUS &&
-                 group->node[i]->n_out == 1 &&
-                 kiln_type_same_shape(&group->node[i]->out[0]->type, &y->type);
-    for (size_t i = 0; i < part->inputs.n && keeps && going_on == NULL; i++)
-        if (kiln_type_same_shape(&part->inputs.v[i]->type, &y->type))
-            going_on = &part->inputs.v[i]->type.layout;
-    for (size_t i = 0; i < part->nodes.n && going_on != NULL; i++)
-        part->nodes.v[i]->out[0]->type.layout = *going_on;
+    return is_view ? KILN_OK : convert(n, v, made, *slot, err);
 }
 
 /* ---- groups
@@ -276,9 +253,10 @@ static void add_view(kiln_net *n, const kiln_node *node) {
 }
 
 static bool is_view(const kiln_net *n, const kiln_group *group) {
+    static const kiln_layout plain = {.n_order = 0};
     const kiln_value *x = group->is_view ? group->node[0]->in[0] : NULL;
     return x != NULL && n->slot_of[x->id] >= 0 &&
-           kiln_layout_is_plain(&n->slot.v[n->slot_of[x->id]].layout);
+           kiln_net_same_places(&x->type, &n->slot.v[n->slot_of[x->id]].layout, &plain);
 }
 
 static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
@@ -293,7 +271,7 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
     kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
     if (part->outputs.n == 0)
         return KILN_OK; /* nobody reads it */
-    give_layouts(n, group, part, from);
+    kiln_net_give_layouts(n, group, part, from);
     kiln_net_step step = {.kind = KILN_PLAN_CALL,
                           .name = group_name(n, group),
                           .op = group_op(group),

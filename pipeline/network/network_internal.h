@@ -77,6 +77,13 @@ kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
 /* One operand read, one written. */
 void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
                        const char *name);
+/* Types of a group's values: inputs as they were made, results as layout.c says. */
+void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
+                           const kiln_value *const *from);
+/* Does each element of that shape lie in one place in both layouts, and nothing else
+ * beside them? */
+bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
+                          const kiln_layout *b);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
 /* plan.bin and the parameters' bytes, once all places are known. */
 void kiln_net_write(kiln_net *n);

@@ -348,9 +348,10 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
     kiln_config c = kiln_config_at(s, 0);
     const int64_t cache = profile->l2_bytes > 0 ? profile->l2_bytes : SMALL_CACHE;
     kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
-    /* Few channels are read as they lie in images. */
-    const int64_t one = 1;
-    kiln_config_set(s, &c, IC_BLOCK, x.c < x.lanes / 2 ? &one : &x.lanes);
+    /* Few channels are read as they lie in images, or as they were made. */
+    const int64_t made = kiln_layout_channel_block(&w->anchor->in[0]->type.layout);
+    const int64_t ic = made > 0 ? made : x.c < x.lanes / 2 ? 1 : x.lanes;
+    kiln_config_set(s, &c, IC_BLOCK, &ic);
     guess_tile(&x, s, &c);
     /* What is smaller passes by again and again: it should stay in the L2 cache. */
     const bool small_weights = x.c * x.o * x.elem_bytes <= cache / 2;

@@ -214,15 +214,25 @@ static void guess_chunks(const kiln_conv_problem *p, const kiln_space *s,
     kiln_config_set(s, c, OH_CHUNK, &oh);
 }
 
+/* Sums run over tail lanes too: a tenth more is borne, a quarter where x comes in such
+ * blocks and would have to be converted. */
+static int64_t guess_ic_block(const kiln_conv_problem *p) {
+    const int64_t made = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
+    int64_t ic = p->lanes;
+    if (made > 0 && made <= p->lanes &&
+        kiln_conv_ceil_div(p->c, made) * made * 4 <= p->c * 5)
+        return made;
+    while (p->groups == 1 && kiln_conv_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
+        ic /= 2;
+    return ic;
+}
+
 kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *profile,
                                    const kiln_space *s) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     kiln_config c = {.n = s->n};
-    int64_t ic = p.lanes;
+    const int64_t ic = guess_ic_block(&p);
     kiln_config_set(s, &c, OC_BLOCK, &p.block);
-    /* Sums run over tail lanes too: a tenth more is borne. */
-    while (p.groups == 1 && kiln_conv_ceil_div(p.c, ic) * ic * 10 > p.c * 11)
-        ic /= 2;
     kiln_config_set(s, &c, IC_BLOCK, &ic);
     const int64_t unroll = 1;
     kiln_config_set(s, &c, UNROLL, &unroll);

@@ -119,17 +119,9 @@ static double loads_per_add(const problem *p, int64_t columns) {
            (double)(columns * p->taps_row);
 }
 
-/* Channels that x has in blocks already; 0: none, or in another layout. */
-static int64_t block_of_input(const kiln_windows *p) {
-    const kiln_layout *l = &p->w->anchor->in[0]->type.layout;
-    return l->n_order == 0 && l->n_blocks == 1 && l->block[0].axis == 1
-               ? l->block[0].size
-               : 0;
-}
-
 kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
     kiln_config c = {.n = s->n};
-    const int64_t block = block_of_input(p);
+    const int64_t block = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     kiln_config_set(s, &c, C_BLOCK, block > 0 ? &block : &p->lanes);
     c.option[TAPS] = p->taps <= MAX_TAPS           ? TAPS_ALL
                      : p->taps_row <= MAX_TAPS_ROW ? TAPS_ROW

@@ -1,0 +1,139 @@
+/* In what layout a group works that no template lays out.
+ *
+ * Convolutions, products and pooling choose for themselves. Everything else computes by
+ * logical indexes and takes its inputs as they were made; its results go on in the
+ * blocks of an input where nothing is mixed along the blocked axis, so that between two
+ * convolutions there is no conversion (NeoCPU, ATC'19, section 3.2). What leaves the
+ * network, or was made row-major, is row-major. */
+#include "pipeline/network/network_internal.h"
+
+static int64_t blocked(const kiln_layout *l, int axis) {
+    int64_t size = 1;
+    for (int b = 0; b < l->n_blocks; b++)
+        size *= l->block[b].axis == axis ? l->block[b].size : 1;
+    return size;
+}
+
+/* Do blocks of x become blocks of y? Along a blocked axis either nothing is done, as
+ * its length shows, or whole blocks are put together or taken apart. */
+static bool goes_on(const kiln_type *x, const kiln_type *y) {
+    if (kiln_layout_is_plain(&x->layout) || x->rank != y->rank ||
+        kiln_dtype_bytes(x->dtype) != kiln_dtype_bytes(y->dtype))
+        return false;
+    for (int i = 0; i < x->rank; i++) {
+        const int64_t size = blocked(&x->layout, i);
+        if (x->dim[i] != y->dim[i] && (x->dim[i] % size != 0 || y->dim[i] % size != 0))
+            return false;
+    }
+    return true;
+}
+
+/* The layout of node's result k: that of the largest input that can go on. */
+static kiln_layout layout_of(const kiln_node *node, int k) {
+    const kiln_type *y = &node->out[k]->type;
+    const kiln_value *best = NULL;
+    if (node->op->fuse == KILN_FUSE_OPAQUE || node->op == &kiln_op_reshape)
+        return (kiln_layout){.n_order = 0};
+    for (int i = 0; i < node->n_in; i++) {
+        const kiln_value *x = node->in[i];
+        if (x == NULL || !goes_on(&x->type, y))
+            continue;
+        if (best == NULL || kiln_type_elems(&x->type) > kiln_type_elems(&best->type))
+            best = x;
+    }
+    return best != NULL ? best->type.layout : (kiln_layout){.n_order = 0};
+}
+
+/* Will a template lay it out? Then it hears how inputs lie, and may go on with it. */
+static bool has_template(const kiln_net *n, const kiln_graph *part) {
+    kiln_workload w;
+    return kiln_workload_of(part, &w, NULL) == KILN_OK &&
+           kiln_template_for(&w, n->profile) != &kiln_template_generic;
+}
+
+/* Only for those who run the network. */
+static bool leaves(const kiln_net *n, const kiln_value *v) {
+    bool is_output = false;
+    for (size_t i = 0; i < n->g->outputs.n; i++)
+        is_output = is_output || n->g->outputs.v[i] == v;
+    for (size_t i = 0; is_output && i < n->g->nodes.n; i++)
+        for (int k = 0; k < n->g->nodes.v[i]->n_in; k++)
+            if (n->g->nodes.v[i]->in[k] == v)
+                return false;
+    return is_output;
+}
+
+void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
+                           const kiln_value *const *from) {
+    const bool is_contraction =
+        group->anchor != NULL && group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+    if (is_contraction && !has_template(n, part))
+        return; /* all of it row-major */
+    for (size_t i = 0; i < part->inputs.n; i++) {
+        const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
+        part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
+    }
+    for (size_t i = 0; i < part->nodes.n && !is_contraction; i++) {
+        const kiln_node *node = part->nodes.v[i];
+        for (int k = 0; k < node->n_out; k++)
+            node->out[k]->type.layout = layout_of(node, k);
+    }
+    for (size_t i = 0; i < part->outputs.n; i++)
+        if (leaves(n, from[part->outputs.v[i]->id]))
+            part->outputs.v[i]->type.layout = (kiln_layout){.n_order = 0};
+}
+
+/* ---- equal places ----------------------------------------------------------------
+ */
+
+enum { MAX_WALKED = KILN_MAX_RANK + KILN_MAX_BLOCKS };
+
+/* How memory walks through a value: axes of more than one position, slowest first,
+ * neighbours joined where the slower one steps over all of the faster. */
+typedef struct walked {
+    int n;
+    struct {
+        int axis;
+        int64_t step, extent; /* logical elements of one position; positions */
+    } at[MAX_WALKED];
+} walked;
+
+static void walk(walked *w, int axis, int64_t step, int64_t extent) {
+    if (extent == 1)
+        return;
+    if (w->n > 0 && w->at[w->n - 1].axis == axis &&
+        w->at[w->n - 1].step == step * extent) {
+        w->at[w->n - 1].step = step;
+        w->at[w->n - 1].extent *= extent;
+        return;
+    }
+    w->at[w->n].axis = axis;
+    w->at[w->n].step = step;
+    w->at[w->n++].extent = extent;
+}
+
+static walked walk_of(const kiln_type *shape, const kiln_layout *l) {
+    walked w = {.n = 0};
+    int64_t left[KILN_MAX_RANK];
+    for (int i = 0; i < shape->rank; i++) {
+        const int axis = l->n_order == 0 ? i : l->order[i];
+        left[axis] = blocked(l, axis);
+        walk(&w, axis, left[axis], (shape->dim[axis] + left[axis] - 1) / left[axis]);
+    }
+    for (int b = 0; b < l->n_blocks; b++) {
+        const int axis = l->block[b].axis;
+        left[axis] /= l->block[b].size;
+        walk(&w, axis, left[axis], l->block[b].size);
+    }
+    return w;
+}
+
+bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
+                          const kiln_layout *b) {
+    const walked x = walk_of(shape, a), y = walk_of(shape, b);
+    bool same = x.n == y.n;
+    for (int i = 0; same && i < x.n; i++)
+        same = x.at[i].axis == y.at[i].axis && x.at[i].step == y.at[i].step &&
+               x.at[i].extent == y.at[i].extent;
+    return same;
+}
