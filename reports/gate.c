@@ -1,0 +1,71 @@
+/* The paired test of the gate: looks and verdicts. */
+#include <math.h>
+
+#include "reports/reports.h"
+
+static const struct {
+    size_t pairs;
+    double alpha;
+} looks[KILN_GATE_LOOKS] = {{10, .003}, {16, .003}, {24, .004}};
+
+const char *kiln_gate_verdict_name(kiln_gate_verdict v) {
+    static const char *const name[] = {[KILN_GATE_PASS] = "pass",
+                                       [KILN_GATE_FAIL] = "fail",
+                                       [KILN_GATE_MORE] = "more",
+                                       [KILN_GATE_INCONCLUSIVE] = "inconclusive",
+                                       [KILN_GATE_INVALID] = "invalid"};
+    return name[v];
+}
+
+size_t kiln_gate_pairs(int look) { return looks[look].pairs; }
+
+static double *differences(kiln_arena *scratch, const double *candidate,
+                           const double *control, size_t n) {
+    double *d = kiln_array(scratch, double, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        d[i] = log(candidate[i] / control[i]);
+        if (!(candidate[i] > 0) || !(control[i] > 0) || !isfinite(d[i]))
+            return NULL;
+    }
+    return d;
+}
+
+static kiln_gate_verdict verdict(kiln_interval d, int look) {
+    if (d.low > log1p(KILN_GATE_FAIL_ABOVE))
+        return KILN_GATE_FAIL;
+    if (d.high < log1p(KILN_GATE_PASS_BELOW))
+        return KILN_GATE_PASS;
+    return look + 1 < KILN_GATE_LOOKS ? KILN_GATE_MORE : KILN_GATE_INCONCLUSIVE;
+}
+
+kiln_gate_look kiln_gate_judge(kiln_arena *scratch, const double *candidate,
+                               const double *control, size_t n) {
+    kiln_gate_look out = {.verdict = KILN_GATE_INVALID, .look = -1, .p = 1};
+    const double *d =
+        n > KILN_STATS_MAX_PAIRS ? NULL : differences(scratch, candidate, control, n);
+    for (int i = 0; i < KILN_GATE_LOOKS; i++)
+        if (n >= looks[i].pairs)
+            out.look = i;
+    if (d == NULL || out.look < 0)
+        return out;
+    const kiln_interval c = kiln_stats_centre(scratch, d, n, looks[out.look].alpha);
+    out.verdict = verdict(c, out.look);
+    out.slowdown = (kiln_interval){expm1(c.estimate), expm1(c.low), expm1(c.high)};
+    out.p = kiln_stats_signed_rank_p(scratch, d, n, log1p(KILN_GATE_FAIL_ABOVE));
+    return out;
+}
+
+kiln_gate_verdict kiln_gate_confirm(kiln_gate_verdict first, kiln_gate_verdict second) {
+    return first == KILN_GATE_FAIL && second != KILN_GATE_FAIL ? KILN_GATE_INCONCLUSIVE
+                                                               : first;
+}
+
+double kiln_gate_detectable(kiln_arena *scratch, const double *a, const double *b,
+                            size_t n) {
+    const double *d = differences(scratch, a, b, n);
+    if (d == NULL || n == 0)
+        return (double)INFINITY;
+    const kiln_interval c =
+        kiln_stats_centre(scratch, d, n, looks[KILN_GATE_LOOKS - 1].alpha);
+    return KILN_GATE_FAIL_ABOVE + expm1((c.high - c.low) / 2);
+}
