@@ -51,6 +51,15 @@ $(KERNEL_RUNNER): $(KERNEL_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
 	@$(CROSS_CC) -static $^ -o $@ -lpthread
 -include $(KERNEL_RUNNER_OBJ:.o=.d)
 
+# Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
+# to build once more.
+TSAN_SRC := $(call find_src,base runtime,*.c) $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_text.c)
+TSAN_TESTS := $(addprefix $(B)/tsan/test_,pool_linux plan sessions)
+$(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) $(LDLIBS) -o $@
+
 # The saved corpus of a fuzz target, run without a fuzzer.
 $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o \
 		$(SUPPORT) $(LIB) $(B)/link.txt
@@ -61,7 +70,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
 .PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
-	soak-tests
+	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
@@ -76,6 +85,11 @@ endif
 
 e2e: $(KILN) $(RUNTIME) $(PROGRAMS) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
+
+tsan: ## the runtime's threads under ThreadSanitizer
+	@$(MAKE) V=tsan tsan-tests
+tsan-tests: $(TSAN_TESTS)
+	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/tsan-$(notdir $(B)).txt $^
 
 check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh

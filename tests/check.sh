@@ -43,6 +43,7 @@ phase "deps" - $make deps
 variant "gcc" gcc-debug WERROR=1 CC=gcc V=debug
 variant "clang" clang-debug WERROR=1 CC=clang V=debug
 variant "clang asan" clang-asan WERROR=1 CC=clang V=asan
+phase "tsan" "$results/tsan-gcc-tsan.txt" $make WERROR=1 CC=gcc tsan
 # End to end as users run it, and once more under the sanitizers.
 e2e "gcc release" gcc-release WERROR=1 CC=gcc V=release
 e2e "clang asan" clang-asan WERROR=1 CC=clang V=asan
