@@ -338,9 +338,6 @@ static int check_step(walk *w) {
     if (s->first_operand > h->n_operands ||
         s->n_operands > h->n_operands - s->first_operand)
         return refused(r, "plan: step '%s' has operands outside the table", w->name);
-    for (uint32_t k = 0; k < s->n_operands; k++)
-        if (r->plan->operand[s->first_operand + k] >= h->n_tensors)
-            return refused(r, "plan: operand %u of step '%s' is no tensor", k, w->name);
     if (s->kind >= KILN_PLAN_N_KINDS)
         return refused(r, "plan: step '%s' is of no known kind", w->name);
     if (kinds[s->kind].n_operands >= 0 &&
@@ -352,6 +349,14 @@ static int check_step(walk *w) {
         return refused(r, "plan: its steps are run more than %d times",
                        KILN_PLAN_MAX_RUNS);
     return kinds[s->kind].check(w);
+}
+
+/* All of the table: a session finds their addresses before any step is run. */
+static int check_operands(const reader *r) {
+    for (uint32_t i = 0; i < r->h->n_operands; i++)
+        if (r->plan->operand[i] >= r->h->n_tensors)
+            return refused(r, "plan: operand %u is no tensor", i);
+    return 0;
 }
 
 static int check_steps(const reader *r) {
@@ -379,5 +384,5 @@ int kiln_plan_check(const void *bytes, size_t n, kiln_plan *out,
     for (uint32_t i = 0; i < r.h->n_kernels; i++)
         if (check_kernel(&r, i) != 0)
             return -1;
-    return check_steps(&r);
+    return check_operands(&r) == 0 ? check_steps(&r) : -1;
 }
