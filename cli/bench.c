@@ -1,6 +1,7 @@
 /* kiln bench: how fast, of what the machine could do, and is it right?
  *
  *   kiln bench MODEL             a whole network, compiled in this process
+ *   kiln bench PACKAGE           one that was built before
  *   kiln bench --ops LIST        single operators
  */
 #include "cli/op_options.h"
@@ -162,23 +163,36 @@ static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_option
                            &o->rounds, err);
 }
 
+static kiln_status read_model(const kiln_cli_args *args, kiln_subject *out,
+                              kiln_err *err) {
+    kiln_arena *a = args->arena;
+    kiln_import_options import;
+    kiln_profile *profile = kiln_new(a, kiln_profile);
+    KILN_TRY(
+        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
+    return kiln_subject_of_model(a, args->pos[0], &import, profile, 1, out, err);
+}
+
+static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
+                                kiln_err *err) {
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND};
+    KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
+                    "a package", err));
+    return kiln_subject_of_package(args->arena, args->pos[0], out, err);
+}
+
 static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
     kiln_net_bench_options o = {.steps = kiln_args_has(args, OPT_STEPS),
                                 .progress = show_round};
-    kiln_import_options import;
-    kiln_profile profile;
     kiln_subject subject;
     kiln_net_bench bench;
     KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
                     "a model", err));
     KILN_TRY(read_threads(args, &o, err));
-    KILN_TRY(
-        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
-    KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
-                              &profile, err));
-    KILN_TRY(kiln_subject_of_model(args->arena, args->pos[0], &import, &profile, 1,
-                                   &subject, err));
+    KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &subject, err)
+                                               : read_model(args, &subject, err));
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);
@@ -204,7 +218,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 const kiln_verb kiln_verb_bench = {
     .name = "bench",
     .summary = "measure and check a network or operators beside the machine's peak",
-    .usage = "MODEL [options] | --ops LIST [options]",
+    .usage = "MODEL|PACKAGE [options] | --ops LIST [options]",
     .example =
         "  kiln bench zoo:resnet18 --threads 1,2 --rounds 50 --steps\n"
         "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"

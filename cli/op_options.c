@@ -1,6 +1,12 @@
-/* Options that verbs about single operators share: which operators, which profile,
- * which template and configurations. */
+/* Options that several verbs share: which profile, which template and configurations;
+ * models and packages told apart. */
 #include "cli/op_options.h"
+#include "packager/packager.h"
+
+bool kiln_cli_is_package(const char *path) {
+    return kiln_package_is_archive(path) || kiln_package_is_folder(path) ||
+           kiln_str_ends(kiln_str_from(path), ".kiln.tar.zst");
+}
 
 kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err) {

@@ -1,10 +1,12 @@
-/* Options that verbs about single operators share. */
+/* Options that several verbs share. */
 #ifndef KILN_CLI_OP_OPTIONS_H
 #define KILN_CLI_OP_OPTIONS_H
 
 #include "cli/cli.h"
 #include "pipeline/kernels/kernels.h"
 
+/* An archive, a folder that was unpacked from one, or what its name says to be one. */
+bool kiln_cli_is_package(const char *path);
 /* A profile by name or file; NULL: this machine. */
 kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err);

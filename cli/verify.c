@@ -2,9 +2,11 @@
  *
  *   kiln verify --onnx-tests DIR --reference      a folder of ONNX conformance tests
  *   kiln verify MODEL --golden DIR --reference    a model against golden outputs
+ *   kiln verify PACKAGE                           a package against what it was made of
  */
-#include "cli/cli.h"
+#include "cli/op_options.h"
 #include "pipeline/network/network.h"
+#include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
 
 #include <stdio.h>
@@ -16,6 +18,8 @@ enum {
     OPT_GOLDEN,
     OPT_REFERENCE,
     OPT_PROFILE,
+    OPT_MODEL,
+    OPT_THREADS,
     OPT_FILTER,
     OPT_NO_PASSES,
     OPT_CHECK_PASSES,
@@ -29,11 +33,16 @@ enum {
 static const kiln_option options[N_OPTIONS] = {
     [OPT_ONNX_TESTS] = {"--onnx-tests", "DIR",
                         "run the ONNX conformance tests below DIR", false},
-    [OPT_GOLDEN] = {"--golden", "DIR", "compare MODEL with DIR/golden.json", false},
+    [OPT_GOLDEN] = {"--golden", "DIR", "compare with DIR/golden.json", false},
     [OPT_REFERENCE] = {"--reference", NULL, "run by the reference interpreter", false},
     [OPT_PROFILE] = {"--profile", "P",
                      "compile for a profile ('native': this machine) and run that",
                      false},
+    [OPT_MODEL] = {"--model", "M",
+                   "a package: ask the reference about the model it was built from",
+                   false},
+    [OPT_THREADS] = {"--threads", "N", "a package: at this number of threads (1 and 2)",
+                     true},
     [OPT_FILTER] = {"--filter", "TEXT",
                     "only conformance tests whose name contains TEXT", false},
     [OPT_NO_PASSES] = {"--no-passes", NULL, "run the graph as imported", false},
@@ -63,7 +72,7 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
         kiln_buf_printf(out, "%-11s %s", kiln_check_outcome_name(x->outcome), x->name);
         if (x->outcome != KILN_PASSED)
             kiln_buf_printf(out, ": %s", x->reason);
-        else
+        else if (x->rms_want > 0 || x->max_abs > 0)
             kiln_buf_printf(
                 out, ": largest error %.3g, rms error %.3g of rms %.3g, %lld ms",
                 x->max_abs, x->rms_error, x->rms_want, (long long)x->time_ms);
@@ -110,14 +119,50 @@ static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runn
         kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, runner, out, err);
 }
 
+/* ---- packages ----------------------------------------------------------------------
+ */
+
+static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
+                               kiln_err *err) {
+    static const int of_models[] = {OPT_ONNX_TESTS, OPT_REFERENCE,    OPT_PROFILE,
+                                    OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES,
+                                    OPT_SHAPE,      OPT_BIND};
+    for (size_t i = 0; i < sizeof of_models / sizeof of_models[0]; i++)
+        if (kiln_args_has(args, of_models[i]))
+            return kiln_fail(err, KILN_ERR_ARG, "kiln verify: a package has no %s",
+                             options[of_models[i]].name);
+    int usual[] = {1, 2};
+    kiln_verify_options o = {.threads = usual,
+                             .n_threads = 2,
+                             .golden = kiln_args_get(args, OPT_GOLDEN, NULL),
+                             .model = kiln_args_get(args, OPT_MODEL, NULL),
+                             .seed = 2};
+    const size_t n = args->n_value[OPT_THREADS];
+    int *given = kiln_array(args->arena, int, n);
+    for (size_t i = 0; i < n; i++)
+        KILN_TRY(kiln_cli_number(args->value[OPT_THREADS][i], "--threads", 1,
+                                 KILN_DEVICE_MAX_THREADS, &given[i], err));
+    if (n > 0) {
+        o.threads = given;
+        o.n_threads = (int)n;
+    }
+    kiln_checks checks = {0};
+    KILN_TRY(kiln_verify_package(args->arena, args->pos[0], &o, &checks, err));
+    KILN_TRY(print(args, &checks, true, err));
+    *exit_code = checks.n_failed == 0 ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    return KILN_OK;
+}
+
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    if (args->n_pos == 1 && kiln_cli_is_package(args->pos[0]))
+        return run_package(args, exit_code, err);
     const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);
     const bool golden = kiln_args_has(args, OPT_GOLDEN);
     if (conformance == golden || golden != (args->n_pos == 1))
         return kiln_fail(
             err, KILN_ERR_ARG,
-            "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR; "
-            "see kiln verify --help");
+            "kiln verify takes either --onnx-tests DIR, or MODEL --golden DIR, or a "
+            "package; see kiln verify --help");
     const char *name = kiln_args_get(args, OPT_PROFILE, NULL);
     if ((name != NULL) == kiln_args_has(args, OPT_REFERENCE))
         return kiln_fail(err, KILN_ERR_ARG,
@@ -144,9 +189,11 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 
 const kiln_verb kiln_verb_verify = {
     .name = "verify",
-    .summary = "compare with golden outputs or ONNX conformance data",
-    .usage = "MODEL --golden DIR | --onnx-tests DIR, --reference | --profile P",
+    .summary = "hold a package, a model or conformance tests against right outputs",
+    .usage = "PACKAGE [options] | MODEL --golden DIR | --onnx-tests DIR, --reference | "
+             "--profile P",
     .example =
+        "  kiln verify resnet18-1-native.kiln.tar.zst --model resnet18.onnx\n"
         "  kiln verify model.onnx --golden golden/model --reference\n"
         "  kiln verify model.onnx --golden golden/model --profile native\n"
         "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",

@@ -11,6 +11,8 @@ enum {
     MAX_TEXT = 256       /* bytes of names that people read */
 };
 #define MAX_BYTES ((int64_t)1 << 40)
+/* Of one call: a sum over all steps stays below 2^63. */
+#define MAX_COST ((int64_t)1 << 42)
 
 typedef struct reader {
     kiln_arena *arena;
@@ -197,7 +199,11 @@ static void read_kernel(reader *r, const kiln_json *o, kiln_package_kernel *k) {
                                .origin = name_of(r, o, "kernels", "origin"),
                                .tmpl = name_of(r, o, "kernels", "template"),
                                .config = read_config(r, o),
-                               .workload = text_of(r, o, "kernels", "workload")};
+                               .workload = text_of(r, o, "kernels", "workload"),
+                               .muladds =
+                                   count_of(r, o, "kernels", "multiply_adds", MAX_COST),
+                               .flops = count_of(r, o, "kernels", "flops", MAX_COST),
+                               .bytes = count_of(r, o, "kernels", "bytes", MAX_COST)};
     const kiln_json *list =
         list_of(r, o, "kernels", "steps", MAX_STEPS - r->n_steps, &k->n_steps);
     r->n_steps += k->n_steps;

@@ -61,6 +61,9 @@ static void put_kernel(kiln_json_writer *w, const kiln_package_kernel *k) {
     kiln_json_name(w, "configuration");
     put_value(w, config);
     kiln_json_member_str(w, "workload", k->workload);
+    kiln_json_member_i64(w, "multiply_adds", k->muladds);
+    kiln_json_member_i64(w, "flops", k->flops);
+    kiln_json_member_i64(w, "bytes", k->bytes);
     kiln_json_name(w, "steps");
     kiln_json_begin_array(w);
     for (size_t i = 0; i < k->n_steps; i++)

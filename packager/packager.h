@@ -41,12 +41,13 @@ typedef struct kiln_package_port {
 
 /* One row of the coverage ledger: where a kernel came from. */
 typedef struct kiln_package_kernel {
-    const char *symbol;      /* "k3" */
-    const char *origin;      /* "tuned", "transferred", "predicted", "default", ... */
-    const char *tmpl;        /* the template's name */
-    const char *config;      /* JSON object: the template's knobs */
-    const char *workload;    /* its key */
-    const char *const *step; /* names of the steps that call it */
+    const char *symbol;   /* "k3" */
+    const char *origin;   /* "tuned", "transferred", "predicted", "default", ... */
+    const char *tmpl;     /* the template's name */
+    const char *config;   /* JSON object: the template's knobs */
+    const char *workload; /* its key */
+    int64_t muladds, flops, bytes; /* of one call */
+    const char *const *step;       /* names of the steps that call it */
     size_t n_steps;
 } kiln_package_kernel;
 

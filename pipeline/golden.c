@@ -104,29 +104,26 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
     return KILN_OK;
 }
 
-static int find_output(const kiln_graph *g, const char *name, size_t position) {
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (name != NULL && strcmp(g->output_names.v[i], name) == 0)
+static int find_output(const kiln_golden_result *r, const char *name, size_t position) {
+    for (size_t i = 0; i < r->n; i++)
+        if (name != NULL && strcmp(r->name[i], name) == 0)
             return (int)i;
-    return name == NULL && position < g->outputs.n ? (int)position : -1;
+    return name == NULL && position < r->n ? (int)position : -1;
 }
 
 /* Inputs by name where golden.json gives one, else by position. */
-static kiln_status read_inputs(kiln_arena *a, const char *model, const char *dir,
-                               const kiln_json *list, kiln_value_binding **out,
-                               size_t *n, kiln_err *err) {
-    kiln_declared_input *in = NULL;
-    size_t n_in = 0;
-    KILN_TRY(kiln_import_inputs(a, model, &in, &n_in, err));
+static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
+                               const char *dir, const kiln_json *list,
+                               kiln_value_binding **out, size_t *n, kiln_err *err) {
     *n = kiln_json_size(list);
-    if (*n > n_in)
+    if (*n > side->n_inputs)
         return kiln_fail(err, KILN_ERR_SHAPE, "%zu inputs for a model of %zu", *n,
-                         n_in);
+                         side->n_inputs);
     *out = kiln_array(a, kiln_value_binding, *n);
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
         kiln_value_binding *b = &(*out)[i];
-        b->name = kiln_json_string(kiln_json_get(j, "name"), in[i].name);
+        b->name = kiln_json_string(kiln_json_get(j, "name"), side->input[i]);
         const kiln_status st = read_input(a, dir, j, &b->value, err);
         if (st != KILN_OK) {
             kiln_note(err, "making input '%s'", b->name);
@@ -135,6 +132,75 @@ static kiln_status read_inputs(kiln_arena *a, const char *model, const char *dir
     }
     return KILN_OK;
 }
+
+static kiln_status compare_outputs(kiln_arena *a, const char *dir,
+                                   const kiln_golden_side *side,
+                                   const kiln_golden_result *got, const kiln_json *list,
+                                   kiln_check *check, kiln_err *err) {
+    size_t position = 0;
+    for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
+        const char *name = kiln_json_string(kiln_json_get(k, "name"), NULL);
+        const int i = find_output(got, name, position++);
+        if (i < 0)
+            return kiln_fail(err, KILN_ERR_SHAPE, "the model has no output '%s'",
+                             name != NULL ? name : "?");
+        kiln_tensor want, part;
+        KILN_TRY(read_output(a, dir, k, &got->value[i], &want, &part, err));
+        KILN_TRY(kiln_check_network(a, check, got->name[i], &part, &want,
+                                    &side->tolerance, err));
+    }
+    return position > 0 ? KILN_OK
+                        : kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");
+}
+
+static kiln_status run_case(kiln_arena *a, const char *dir,
+                            const kiln_golden_side *side, const kiln_json *j,
+                            kiln_check *check, kiln_err *err) {
+    kiln_value_binding *in = NULL;
+    kiln_golden_result got;
+    size_t n_in = 0;
+    KILN_TRY(read_inputs(a, side, dir, kiln_json_get(j, "inputs"), &in, &n_in, err));
+    KILN_TRY(side->run(side->user, a, in, n_in, &got, err));
+    return compare_outputs(a, dir, side, &got, kiln_json_get(j, "outputs"), check, err);
+}
+
+kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
+                                     const kiln_golden_side *side, kiln_checks *out,
+                                     kiln_err *err) {
+    const char *path = kiln_path_join(a, dir, "golden.json");
+    const kiln_json *doc = NULL;
+    KILN_TRY(kiln_json_read(a, path, &doc, err));
+    const kiln_json *cases = kiln_json_get(doc, "cases");
+    if (kiln_json_size(cases) == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' lists no cases", path);
+    int index = 0;
+    for (const kiln_json *j = kiln_json_first(cases); j != NULL;
+         j = kiln_json_next(j)) {
+        kiln_check c = {.name = kiln_format(a, "case %d%s", index, side->suffix),
+                        .group = "",
+                        .reason = ""};
+        const int64_t begin = kiln_now_ns();
+        const kiln_status st = run_case(a, dir, side, j, &c, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "verifying case %d of '%s'", index, path);
+            return st;
+        }
+        c.time_ms = (kiln_now_ns() - begin) / 1000000;
+        kiln_checks_add(a, out, &c);
+        index++;
+    }
+    return KILN_OK;
+}
+
+/* ---- a model's file, imported for each case ----------------------------------------
+ */
+
+typedef struct imported {
+    const char *model;
+    const kiln_import_options *o;
+    const kiln_pass_options *passes;
+    const kiln_runner *runner;
+} imported;
 
 static kiln_status import_case(kiln_arena *a, const char *model,
                                const kiln_import_options *o,
@@ -162,8 +228,9 @@ static kiln_status import_case(kiln_arena *a, const char *model,
 /* The graph may have fewer inputs than the case (fixed ones): matched by name. */
 static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
                              const kiln_runner *runner, const kiln_value_binding *in,
-                             size_t n_in, kiln_tensor **out, kiln_err *err) {
+                             size_t n_in, kiln_golden_result *out, kiln_err *err) {
     kiln_tensor *given = kiln_array(a, kiln_tensor, g->inputs.n);
+    kiln_tensor *made = kiln_array(a, kiln_tensor, g->outputs.n);
     for (size_t i = 0; i < g->inputs.n; i++) {
         size_t k = 0;
         while (k < n_in && strcmp(in[k].name, g->inputs.v[i]->name) != 0)
@@ -173,39 +240,18 @@ static kiln_status run_graph(kiln_arena *a, const kiln_graph *g,
                              g->inputs.v[i]->name);
         given[i] = in[k].value;
     }
-    *out = kiln_array(a, kiln_tensor, g->outputs.n);
-    return runner->run(runner->user, a, g, given, g->inputs.n, *out, err);
+    *out = (kiln_golden_result){g->output_names.v, made, g->outputs.n};
+    return runner->run(runner->user, a, g, given, g->inputs.n, made, err);
 }
 
-static kiln_status run_case(kiln_arena *a, const char *model, const char *dir,
-                            const kiln_import_options *o,
-                            const kiln_pass_options *passes, const kiln_runner *runner,
-                            const kiln_json *j, kiln_check *check, kiln_err *err) {
-    kiln_value_binding *in = NULL;
-    size_t n_in = 0;
+static kiln_status run_imported(void *user, kiln_arena *a, const kiln_value_binding *in,
+                                size_t n_in, kiln_golden_result *out, kiln_err *err) {
+    const imported *m = user;
     kiln_graph *g = NULL;
-    kiln_tensor *got = NULL;
-    KILN_TRY(read_inputs(a, model, dir, kiln_json_get(j, "inputs"), &in, &n_in, err));
-    KILN_TRY(import_case(a, model, o, in, n_in, &g, err));
-    if (passes != NULL)
-        KILN_TRY(kiln_graph_optimize(g, passes, err));
-    KILN_TRY(run_graph(a, g, runner, in, n_in, &got, err));
-    const kiln_json *list = kiln_json_get(j, "outputs");
-    size_t position = 0;
-    for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
-        const char *name = kiln_json_string(kiln_json_get(k, "name"), NULL);
-        const int i = find_output(g, name, position++);
-        if (i < 0)
-            return kiln_fail(err, KILN_ERR_SHAPE, "the graph has no output '%s'",
-                             name != NULL ? name : "?");
-        kiln_tensor want, part;
-        KILN_TRY(read_output(a, dir, k, &got[i], &want, &part, err));
-        KILN_TRY(kiln_check_network(a, check, g->output_names.v[i], &part, &want,
-                                    &kiln_tolerance_network, err));
-    }
-    if (position == 0)
-        return kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");
-    return KILN_OK;
+    KILN_TRY(import_case(a, m->model, m->o, in, n_in, &g, err));
+    if (m->passes != NULL)
+        KILN_TRY(kiln_graph_optimize(g, m->passes, err));
+    return run_graph(a, g, m->runner, in, n_in, out, err);
 }
 
 kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
@@ -213,28 +259,18 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
                                const kiln_pass_options *passes,
                                const kiln_runner *runner, kiln_checks *out,
                                kiln_err *err) {
-    const char *path = kiln_path_join(a, dir, "golden.json");
-    const kiln_json *doc = NULL;
-    KILN_TRY(kiln_json_read(a, path, &doc, err));
-    const kiln_json *cases = kiln_json_get(doc, "cases");
-    if (kiln_json_size(cases) == 0)
-        return kiln_fail(err, KILN_ERR_PARSE, "'%s' lists no cases", path);
-    int index = 0;
-    for (const kiln_json *j = kiln_json_first(cases); j != NULL;
-         j = kiln_json_next(j)) {
-        kiln_check c = {
-            .name = kiln_format(a, "case %d", index), .group = "", .reason = ""};
-        const int64_t begin = kiln_now_ns();
-        const kiln_status st =
-            run_case(a, model, dir, o, passes,
-                     runner != NULL ? runner : &kiln_runner_reference, j, &c, err);
-        if (st != KILN_OK) {
-            kiln_note(err, "verifying case %d of '%s'", index, path);
-            return st;
-        }
-        c.time_ms = (kiln_now_ns() - begin) / 1000000;
-        kiln_checks_add(a, out, &c);
-        index++;
-    }
-    return KILN_OK;
+    imported m = {model, o, passes, runner != NULL ? runner : &kiln_runner_reference};
+    kiln_declared_input *in = NULL;
+    size_t n_in = 0;
+    KILN_TRY(kiln_import_inputs(a, model, &in, &n_in, err));
+    const char **name = kiln_array(a, const char *, n_in);
+    for (size_t i = 0; i < n_in; i++)
+        name[i] = in[i].name;
+    const kiln_golden_side side = {.input = name,
+                                   .n_inputs = n_in,
+                                   .tolerance = kiln_tolerance_network,
+                                   .suffix = "",
+                                   .run = run_imported,
+                                   .user = &m};
+    return kiln_verify_golden_cases(a, dir, &side, out, err);
 }

@@ -87,7 +87,7 @@ typedef struct kiln_source {
     kiln_graph *graph;            /* after the passes, numbered: the compiler's */
     kiln_cost cost;               /* of the latter */
 } kiln_source;
-/* `o` may be NULL. */
+/* `o` may be NULL. Where the import fails, `out` holds the hash alone. */
 kiln_status kiln_source_read(kiln_arena *a, const char *model,
                              const kiln_import_options *o, kiln_source *out,
                              kiln_err *err);
@@ -103,6 +103,26 @@ extern const kiln_tolerance kiln_tolerance_network;
 kiln_status kiln_check_network(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
                                const kiln_tolerance *tolerance, kiln_err *err);
+
+/* Who computes golden cases: a graph, a package. */
+typedef struct kiln_golden_result {
+    const char *const *name; /* of outputs */
+    const kiln_tensor *value;
+    size_t n;
+} kiln_golden_result;
+typedef struct kiln_golden_side {
+    const char *const *input; /* names, in the model's order: a case may give none */
+    size_t n_inputs;
+    kiln_tolerance tolerance;
+    const char *suffix; /* of the checks' names */
+    kiln_status (*run)(void *user, kiln_arena *a, const kiln_value_binding *in,
+                       size_t n_in, kiln_golden_result *out, kiln_err *err);
+    void *user;
+} kiln_golden_side;
+/* Every case of golden.json in `dir` becomes a check. */
+kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
+                                     const kiln_golden_side *side, kiln_checks *out,
+                                     kiln_err *err);
 
 /* Compares one output and marks the check failed, with a reason in `a`, where dtype,
  * shape or a value differs; keeps the largest errors seen. */

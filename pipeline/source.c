@@ -50,6 +50,7 @@ kiln_status kiln_source_read(kiln_arena *a, const char *model,
         KILN_TRY(zoo_file(a, model + sizeof zoo_prefix - 1, &path, err));
     s.name = name_of(a, path);
     KILN_TRY(hash_file(path, s.sha256, err));
+    *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
     s.graph = kiln_graph_clone(a, s.imported);
     const kiln_status st = kiln_graph_optimize(s.graph, &passes, err);

@@ -24,6 +24,9 @@ typedef struct kiln_codegen_text {
     kiln_str assembly, ir;
 } kiln_codegen_text;
 
+/* "19.1.7": what makes the code, for records of what made it. */
+const char *kiln_codegen_llvm_version(kiln_arena *a);
+
 /* Compiles one flattened program to one function of its name. */
 kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
                               const kiln_profile *profile,

@@ -55,6 +55,11 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_profile *profile, uint64_t seed,
                                   kiln_subject *out, kiln_err *err);
 
+/* A package: its archive is verified and unpacked, then opened in this process; right
+ * outputs are its self-test's. */
+kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, kiln_subject *out,
+                                    kiln_err *err);
+
 /* Runs it once in a session of so many threads and compares. */
 kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
                                kiln_check *check, kiln_err *err);
@@ -80,7 +85,7 @@ typedef struct kiln_net_side {
     double gflops, peak_share; /* of multiply-adds */
     kiln_peak peak;            /* medians */
     size_t session_bytes;
-    const double *step_ms; /* mean of each step, NULL: not asked for */
+    const double *step_ms; /* median of each step, NULL: not asked for */
 } kiln_net_side;
 
 typedef struct kiln_net_bench {

@@ -29,7 +29,7 @@ static void put_steps(kiln_buf *out, const kiln_subject *s, const kiln_net_side 
     qsort(order, (size_t)s->n_steps, sizeof *order, slowest_first);
     kiln_buf_printf(out, "\nsteps at %d thread%s, slowest first\n", r->threads,
                     r->threads == 1 ? "" : "s");
-    kiln_buf_printf(out, "%9s %6s %8s  %-16s %-14s %-7s %s\n", "mean ms", "%time",
+    kiln_buf_printf(out, "%9s %6s %8s  %-16s %-14s %-7s %s\n", "median ms", "%time",
                     "GFLOP/s", "op", "template", "from", "nodes");
     for (int i = 0; i < s->n_steps; i++) {
         const kiln_subject_step *step = &s->step[order[i].step];
@@ -117,7 +117,7 @@ static void put_step_times(kiln_json_writer *w, const kiln_subject *s,
         kiln_json_member_i64(w, "multiply_adds", step->cost.muladds);
         kiln_json_member_i64(w, "flops", step->cost.flops);
         kiln_json_member_i64(w, "bytes", step->cost.bytes);
-        kiln_json_member_f64(w, "mean_ms", r->step_ms[i]);
+        kiln_json_member_f64(w, "median_ms", r->step_ms[i]);
         kiln_json_end_object(w);
     }
     kiln_json_end_array(w);

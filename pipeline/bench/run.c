@@ -136,18 +136,24 @@ static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
 /* Apart from the rounds: reading a clock for each step takes time too. */
 static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
     const int n = kiln_session_n_steps(s->session);
-    double *ms = kiln_array(b->arena, double, n);
-    kiln_session_profile(s->session, 1);
-    for (int i = 0; i < STEP_RUNS && (i == 0 || !kiln_interrupted()); i++)
+    double *median = kiln_array(b->arena, double, n);
+    double(*ms)[STEP_RUNS] = kiln_arena_array(b->arena, (size_t)n, sizeof *ms);
+    int runs = 0;
+    while (runs < STEP_RUNS && (runs == 0 || !kiln_interrupted())) {
+        kiln_session_profile(s->session, 1); /* from zero */
         if (kiln_session_run(s->session) != 0)
             return kiln_session_failed(s->session, err);
-    for (int i = 0; i < n; i++) {
-        kiln_step_info info;
-        kiln_session_step(s->session, i, &info);
-        ms[i] = info.runs > 0 ? (double)info.nanoseconds * 1e-6 / (double)info.runs : 0;
+        for (int i = 0; i < n; i++) {
+            kiln_step_info info;
+            kiln_session_step(s->session, i, &info);
+            ms[i][runs] = (double)info.nanoseconds * 1e-6;
+        }
+        runs++;
     }
     kiln_session_profile(s->session, 0);
-    s->report->step_ms = ms;
+    for (int i = 0; i < n; i++)
+        median[i] = kiln_median(ms[i], (size_t)runs);
+    s->report->step_ms = median;
     return KILN_OK;
 }
 

@@ -3,6 +3,8 @@
  * belongs to one compilation at a time and to no context. */
 #include "compiler/codegen/llvm_cpu/machine.h"
 
+#include "compiler/codegen/codegen.h"
+
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
@@ -91,4 +93,10 @@ void kiln_cg_machine_give(const kiln_profile *p, LLVMTargetMachineRef machine) {
     pthread_mutex_unlock(&lock);
     if (machine != NULL)
         LLVMDisposeTargetMachine(machine);
+}
+
+const char *kiln_codegen_llvm_version(kiln_arena *a) {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    return kiln_format(a, "%u.%u.%u", major, minor, patch);
 }

@@ -1,0 +1,141 @@
+/* kiln build: a model becomes an archive that runs by itself, one for each profile. */
+#include "cli/op_options.h"
+#include "pipeline/package/package.h"
+
+#include <string.h>
+
+enum {
+    OPT_PROFILE,
+    OPT_OUT,
+    OPT_VERSION,
+    OPT_NUMERICS,
+    OPT_CONFIG_FILE,
+    OPT_SHAPE,
+    OPT_BIND,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_PROFILE] = {"--profile", "P",
+                     "make code for this profile: a name, or a JSON file", true},
+    [OPT_OUT] = {"-o", "FILE",
+                 "the archive, or a folder for it "
+                 "(MODEL-VERSION-PROFILE.kiln.tar.zst, here)",
+                 false},
+    [OPT_VERSION] = {"--version", "V", "version of the model (1)", false},
+    [OPT_NUMERICS] = {"--numerics", "MODE",
+                      "strict: NaN and infinities as the reference; or fast (as the "
+                      "profile says)",
+                      false},
+    [OPT_CONFIG_FILE] = {"--config-file", "FILE",
+                         "JSON list of {\"op\", \"template\", \"config\"}", false},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
+                  true},
+    [OPT_JSON] = {"--json", "FILE",
+                  "write what was built as JSON ('-': standard output)", false},
+};
+
+static kiln_status read_numerics(const kiln_cli_args *args, kiln_profile *p,
+                                 kiln_err *err) {
+    const char *word = kiln_args_get(args, OPT_NUMERICS, NULL);
+    if (word == NULL)
+        return KILN_OK;
+    if (strcmp(word, "strict") != 0 && strcmp(word, "fast") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--numerics must be strict or fast, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(word), 64));
+    p->numerics =
+        strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
+    return KILN_OK;
+}
+
+/* Every profile that was asked for, before anything is built. */
+static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
+                                 size_t *n, kiln_err *err) {
+    *n = args->n_value[OPT_PROFILE];
+    if (*n == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say for which hardware, by --profile: 'native' is this "
+                         "machine; see kiln profile list");
+    *out = kiln_array(args->arena, kiln_profile, *n);
+    for (size_t i = 0; i < *n; i++) {
+        KILN_TRY(kiln_profile_find(args->arena, args->value[OPT_PROFILE][i], &(*out)[i],
+                                   err));
+        KILN_TRY(read_numerics(args, &(*out)[i], err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_output(const kiln_cli_args *args, size_t n_profiles,
+                               kiln_build_options *o, kiln_err *err) {
+    const char *out = kiln_args_get(args, OPT_OUT, NULL);
+    if (out == NULL)
+        return KILN_OK;
+    if (kiln_dir_exists(out) || kiln_str_ends(kiln_str_from(out), "/")) {
+        o->folder = out;
+        return kiln_dir_make(out, err);
+    }
+    if (n_profiles > 1)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "-o must name a folder where several profiles are built, is "
+                         "'%s'",
+                         out);
+    o->path = out;
+    return KILN_OK;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    (void)exit_code;
+    kiln_arena *a = args->arena;
+    kiln_import_options import;
+    kiln_choose_options choose;
+    kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
+                            .choose = &choose,
+                            .seed = 1};
+    kiln_profile *profile = NULL;
+    size_t n = 0;
+    kiln_source source;
+    kiln_selftest selftest;
+    kiln_buf json, text;
+    kiln_json_writer w;
+    KILN_TRY(read_profiles(args, &profile, &n, err));
+    KILN_TRY(read_output(args, n, &o, err));
+    KILN_TRY(kiln_cli_choose(a, NULL, kiln_args_get(args, OPT_CONFIG_FILE, NULL),
+                             &choose, err));
+    KILN_TRY(
+        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
+    KILN_TRY(kiln_selftest_of(a, &source, o.seed, &selftest, err));
+    kiln_buf_init(&json, a);
+    kiln_buf_init(&text, a);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < n; i++) {
+        kiln_build b;
+        KILN_TRY(kiln_package_build(a, &source, &selftest, &profile[i], &o, &b, err));
+        kiln_buf_puts(&text, i > 0 ? "\n" : "");
+        kiln_build_text(&text, &b);
+        kiln_build_put(&w, &b);
+    }
+    kiln_json_end_array(&w);
+    kiln_buf_puts(&json, "\n");
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+const kiln_verb kiln_verb_build = {
+    .name = "build",
+    .summary = "compile a model and pack it as an archive that runs by itself",
+    .usage = "MODEL --profile P [options]",
+    .example = "  kiln build model.onnx --profile native -o model.kiln.tar.zst\n"
+               "  kiln build zoo:resnet18 --profile x86-avx512 --profile aarch64 -o "
+               "packages/\n"
+               "  kiln build model.onnx --shape x:1x3x224x224 --profile x86-avx2 "
+               "--numerics strict --version 2.1\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

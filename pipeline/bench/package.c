@@ -1,0 +1,101 @@
+/* A package as a subject: what plan and manifest say, and its self-test. */
+#include "pipeline/bench/bench_internal.h"
+
+#include <string.h>
+
+#include "pipeline/package/package.h"
+#include "runtime/plan.h"
+
+static const kiln_package_kernel *find_kernel(const kiln_package_facts *f,
+                                              const char *symbol) {
+    for (size_t i = 0; i < f->n_kernels; i++)
+        if (strcmp(f->kernel[i].symbol, symbol) == 0)
+            return &f->kernel[i];
+    return NULL;
+}
+
+/* The plan knows each step's kernel, the manifest what is known of kernels. */
+static void read_steps(kiln_arena *a, const kiln_package_facts *f,
+                       const kiln_plan *plan, kiln_subject *s) {
+    const uint32_t n = plan->header->n_steps;
+    kiln_subject_step *step = kiln_array(a, kiln_subject_step, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_plan_step *from = &plan->step[i];
+        step[i] = (kiln_subject_step){.name = kiln_plan_string(plan, from->name),
+                                      .op = kiln_plan_string(plan, from->op)};
+        if (from->kind != KILN_PLAN_CALL)
+            continue;
+        const kiln_package_kernel *k =
+            find_kernel(f, kiln_plan_string(plan, plan->kernel[from->kernel].symbol));
+        if (k == NULL)
+            continue;
+        step[i].tmpl = k->tmpl;
+        step[i].origin = k->origin;
+        step[i].cost = (kiln_cost){k->muladds, k->flops, k->bytes};
+        s->cost.muladds += k->muladds;
+        s->cost.flops += k->flops;
+        s->cost.bytes += k->bytes;
+    }
+    s->step = step;
+    s->n_steps = (int)n;
+}
+
+static kiln_status read_plan(kiln_arena *a, const kiln_opened *p, kiln_subject *s,
+                             kiln_err *err) {
+    char text[KILN_PLAN_ERROR];
+    kiln_str bytes;
+    kiln_plan plan;
+    const char *path = kiln_path_join(a, p->folder, "plan.bin");
+    KILN_TRY(kiln_file_map(a, path, 0, &bytes, err));
+    if (kiln_plan_check(bytes.p, bytes.n, &plan, text) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
+    read_steps(a, &p->facts, &plan, s);
+    return KILN_OK;
+}
+
+static kiln_status read_selftest(kiln_arena *a, const kiln_opened *p, kiln_subject *s,
+                                 kiln_err *err) {
+    const size_t n_out = p->package.n_outputs;
+    kiln_tensor *in = kiln_array(a, kiln_tensor, p->package.n_inputs);
+    kiln_package_expected *expected = kiln_array(a, kiln_package_expected, n_out);
+    kiln_wanted *want = kiln_array(a, kiln_wanted, n_out);
+    KILN_TRY(kiln_package_selftest_read(a, p->folder, &p->facts, in, expected, err));
+    for (size_t i = 0; i < n_out; i++)
+        want[i] =
+            (kiln_wanted){p->package.output[i].name, expected[i].value, expected[i].at};
+    s->in = in;
+    s->want = want;
+    s->n_want = n_out;
+    return KILN_OK;
+}
+
+static void close_model(void *model) { kiln_model_close(model); }
+
+kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, kiln_subject *out,
+                                    kiln_err *err) {
+    kiln_opened *p = kiln_new(a, kiln_opened);
+    char text[KILN_ERROR_TEXT] = "";
+    KILN_TRY(kiln_package_open(a, path, p, err));
+    const kiln_package_memory *m = &p->facts.memory;
+    kiln_subject s = {.name = p->facts.model,
+                      .profile = &p->facts.profile,
+                      .arena = (int64_t)m->arena,
+                      .lower_bound = (int64_t)m->lower_bound,
+                      .params = (int64_t)m->params,
+                      .workspace = (int64_t)m->workspace,
+                      .scratch = (int64_t)m->scratch,
+                      .tolerance = kiln_tolerance_network};
+    if (p->device->is_emulated)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "'%s' runs here in an emulator only: no measure of speed",
+                         path);
+    KILN_TRY(read_plan(a, p, &s, err));
+    KILN_TRY(read_selftest(a, p, &s, err));
+    kiln_model *model = kiln_model_open(p->folder, NULL, text);
+    if (model == NULL)
+        return kiln_fail(err, KILN_ERR_LIB, "'%s' cannot be opened: %s", path, text);
+    kiln_arena_defer(a, close_model, model);
+    s.model = model;
+    *out = s;
+    return KILN_OK;
+}

@@ -1,0 +1,158 @@
+/* From a graph to an archive. */
+#include "pipeline/package/package.h"
+
+#include <string.h>
+
+kiln_status kiln_selftest_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
+                             kiln_selftest *out, kiln_err *err) {
+    const kiln_graph *g = s->imported;
+    kiln_tensor *in = kiln_array(a, kiln_tensor, g->inputs.n);
+    kiln_tensor *want = kiln_array(a, kiln_tensor, g->outputs.n);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        in[i] = kiln_ref_random(a, &g->inputs.v[i]->type, seed + i);
+    const kiln_status st = kiln_ref_run(a, g, in, g->inputs.n, want, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "asking the reference for what '%s' must give", s->name);
+        return st;
+    }
+    *out = (kiln_selftest){in, want, g->inputs.n, g->outputs.n};
+    return KILN_OK;
+}
+
+/* ---- what the package says about itself --------------------------------------------
+ */
+
+static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int kernel,
+                                   size_t *n_steps) {
+    const char **name = kiln_array(a, const char *, n->step.n);
+    *n_steps = 0;
+    for (size_t i = 0; i < n->step.n; i++)
+        if (n->step.v[i].kernel == kernel)
+            name[(*n_steps)++] = n->step.v[i].name;
+    return name;
+}
+
+static const kiln_package_kernel *kernels(kiln_arena *a, const kiln_network *n) {
+    kiln_package_kernel *out = kiln_array(a, kiln_package_kernel, n->kernel.n);
+    for (size_t i = 0; i < n->kernel.n; i++) {
+        const kiln_network_kernel *k = &n->kernel.v[i];
+        out[i] =
+            (kiln_package_kernel){.symbol = k->symbol,
+                                  .origin = kiln_coverage_name(kiln_coverage_of(k)),
+                                  .tmpl = k->tmpl,
+                                  .config = k->config,
+                                  .workload = k->workload,
+                                  .muladds = k->cost.muladds,
+                                  .flops = k->cost.flops,
+                                  .bytes = k->cost.bytes};
+        out[i].step = steps_of(a, n, (int)i, &out[i].n_steps);
+    }
+    return out;
+}
+
+static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
+                                   const kiln_network *n, const kiln_build_options *o) {
+    const kiln_tolerance t = kiln_tolerance_network;
+    return (kiln_package_facts){.model = s->name,
+                                .version = o->version != NULL ? o->version : "1",
+                                .source_sha256 = s->sha256,
+                                .kiln_version = KILN_VERSION,
+                                .llvm_version = kiln_codegen_llvm_version(a),
+                                .profile = *n->profile,
+                                .tolerance = {t.relative, t.rms, t.absolute},
+                                .kernel = kernels(a, n),
+                                .n_kernels = n->kernel.n,
+                                .memory = {.lower_bound = (uint64_t)n->lower_bound}};
+}
+
+/* ---- contents ----------------------------------------------------------------------
+ */
+
+static kiln_str graph_json(kiln_arena *a, const kiln_graph *g, const kiln_network *n) {
+    kiln_package_step *step = kiln_array(a, kiln_package_step, n->step.n);
+    for (size_t i = 0; i < n->step.n; i++) {
+        const kiln_network_step *s = &n->step.v[i];
+        step[i] = (kiln_package_step){
+            .name = s->name,
+            .op = s->op,
+            .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
+            .node = s->node,
+            .n_nodes = (size_t)s->n_nodes};
+    }
+    return kiln_package_graph_json(a, g, step, n->step.n);
+}
+
+static kiln_str params_head(kiln_arena *a, const kiln_network *n) {
+    kiln_package_tensor *tensor = kiln_array(a, kiln_package_tensor, n->param.n);
+    for (size_t i = 0; i < n->param.n; i++)
+        tensor[i] = (kiln_package_tensor){n->param.v[i].name, n->param.v[i].type,
+                                          n->param.v[i].offset};
+    return kiln_package_params_head(a, tensor, n->param.n, n->param_bytes);
+}
+
+static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, kiln_str *out,
+                                kiln_err *err) {
+    kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
+    for (size_t i = 0; i < n->kernel.n; i++)
+        object[i] =
+            (kiln_package_object){n->kernel.v[i].symbol, n->kernel.v[i].object.bytes};
+    return kiln_package_link(a, n->profile->arch, object, n->kernel.n, out, err);
+}
+
+static kiln_status size_of(const char *path, uint64_t *bytes, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str file;
+    const kiln_status st = kiln_file_map(&scratch, path, 0, &file, err);
+    *bytes = st == KILN_OK ? file.n : 0;
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_selftest *t,
+                        const kiln_network *n, const kiln_build_options *o,
+                        kiln_build *b, kiln_err *err) {
+    kiln_package p = {.facts = facts_of(a, s, n, o),
+                      .plan = n->plan,
+                      .graph = graph_json(a, s->graph, n),
+                      .params_head = params_head(a, n),
+                      .params = n->params};
+    KILN_TRY(kiln_package_time(&p.time_s, err));
+    KILN_TRY(link_kernels(a, n, &p.lib, err));
+    kiln_package_selftest_make(a, t->in, t->n_in, t->out, t->n_out, &p.selftest);
+    b->path = o->path;
+    if (b->path == NULL) {
+        const char *name = kiln_package_file_name(a, &p.facts);
+        b->path = o->folder != NULL ? kiln_path_join(a, o->folder, name) : name;
+    }
+    KILN_TRY(kiln_package_write(&p, b->path, b->sha256, err));
+    return size_of(b->path, &b->bytes, err);
+}
+
+kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
+                               const kiln_selftest *t, const kiln_profile *p,
+                               const kiln_build_options *o, kiln_build *out,
+                               kiln_err *err) {
+    const kiln_network_options how = {.choose = o->choose};
+    kiln_network n;
+    KILN_TRY(kiln_network_compile(a, s->graph, p, &how, &n, err));
+    kiln_build b = {.model = s->name,
+                    .profile = p->name,
+                    .numerics = p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
+                    .cost = s->cost,
+                    .n_steps = n.n_steps,
+                    .n_conversions = n.n_conversions,
+                    .n_kernels = n.kernel.n,
+                    .arena = n.arena_bytes,
+                    .lower_bound = n.lower_bound,
+                    .params = (int64_t)n.param_bytes,
+                    .workspace = n.workspace_bytes,
+                    .scratch = n.scratch_bytes};
+    kiln_ledger_of(a, &n, &b.ledger);
+    const kiln_status st = pack(a, s, t, &n, o, &b, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "packing '%s' for profile '%s'", s->name, p->name);
+        return st;
+    }
+    *out = b;
+    return KILN_OK;
+}

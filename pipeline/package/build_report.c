@@ -1,0 +1,97 @@
+/* What a build made: for people, and as JSON (docs/build-json.md). */
+#include "pipeline/package/package.h"
+
+#include <inttypes.h>
+
+static void put_row(kiln_buf *out, const kiln_ledger_row *r, int64_t all_muladds) {
+    int64_t muladds = 0;
+    kiln_buf_printf(out, "  %-20s", r->op);
+    for (int c = 0; c < KILN_N_COVERAGE; c++) {
+        kiln_buf_printf(out, " %11" PRId64, r->steps[c]);
+        muladds += r->muladds[c];
+    }
+    kiln_buf_printf(out, " %7" PRId64 " %13.2f%%\n", r->copies,
+                    all_muladds > 0 ? 100.0 * (double)muladds / (double)all_muladds
+                                    : 0);
+}
+
+static void put_ledger(kiln_buf *out, const kiln_ledger *l) {
+    int64_t all = 0;
+    for (int c = 0; c < KILN_N_COVERAGE; c++)
+        all += l->all.muladds[c];
+    kiln_buf_printf(out, "%-22s", "coverage, in steps");
+    for (int c = 0; c < KILN_N_COVERAGE; c++)
+        kiln_buf_printf(out, " %11s", kiln_coverage_name((kiln_coverage)c));
+    kiln_buf_printf(out, " %7s %14s\n", "copies", "multiply-adds");
+    for (size_t i = 0; i < l->row.n; i++)
+        put_row(out, &l->row.v[i], all);
+    put_row(out, &l->all, all);
+    kiln_buf_printf(out, "  %-20s", "by multiply-adds");
+    for (int c = 0; c < KILN_N_COVERAGE; c++)
+        kiln_buf_printf(out, " %10.2f%%",
+                        all > 0 ? 100.0 * (double)l->all.muladds[c] / (double)all : 0);
+    kiln_buf_puts(out, "\n");
+}
+
+void kiln_build_text(kiln_buf *out, const kiln_build *b) {
+    kiln_buf_printf(out,
+                    "%s for profile %s (%s): %" PRId64
+                    " multiply-adds, %d steps (%d conversions), %zu kernels\n",
+                    b->model, b->profile, b->numerics, b->cost.muladds, b->n_steps,
+                    b->n_conversions, b->n_kernels);
+    put_ledger(out, &b->ledger);
+    kiln_buf_printf(
+        out,
+        "memory: activations %.3f MB, lower bound %.3f MB (%.3f times); parameters "
+        "%.3f MB; workspace %.3f MB, scratch of each thread %.3f MB\n",
+        (double)b->arena * 1e-6, (double)b->lower_bound * 1e-6,
+        b->lower_bound > 0 ? (double)b->arena / (double)b->lower_bound : 1,
+        (double)b->params * 1e-6, (double)b->workspace * 1e-6,
+        (double)b->scratch * 1e-6);
+    kiln_buf_printf(out, "archive: %s, %" PRIu64 " bytes\nsha256: %s\n", b->path,
+                    b->bytes, b->sha256);
+}
+
+static void put_ledger_row(kiln_json_writer *w, const kiln_ledger_row *r) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "op", r->op);
+    for (int c = 0; c < KILN_N_COVERAGE; c++) {
+        kiln_json_name(w, kiln_coverage_name((kiln_coverage)c));
+        kiln_json_begin_object(w);
+        kiln_json_member_i64(w, "steps", r->steps[c]);
+        kiln_json_member_i64(w, "multiply_adds", r->muladds[c]);
+        kiln_json_end_object(w);
+    }
+    kiln_json_member_i64(w, "copies", r->copies);
+    kiln_json_end_object(w);
+}
+
+void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "model", b->model);
+    kiln_json_member_str(w, "profile", b->profile);
+    kiln_json_member_str(w, "numerics", b->numerics);
+    kiln_json_member_str(w, "archive", b->path);
+    kiln_json_member_i64(w, "bytes", (int64_t)b->bytes);
+    kiln_json_member_str(w, "sha256", b->sha256);
+    kiln_json_member_i64(w, "multiply_adds", b->cost.muladds);
+    kiln_json_member_i64(w, "steps", b->n_steps);
+    kiln_json_member_i64(w, "conversions", b->n_conversions);
+    kiln_json_member_i64(w, "kernels", (int64_t)b->n_kernels);
+    kiln_json_name(w, "memory");
+    kiln_json_begin_object(w);
+    kiln_json_member_i64(w, "activation_bytes", b->arena);
+    kiln_json_member_i64(w, "lower_bound_bytes", b->lower_bound);
+    kiln_json_member_i64(w, "parameter_bytes", b->params);
+    kiln_json_member_i64(w, "workspace_bytes", b->workspace);
+    kiln_json_member_i64(w, "scratch_bytes", b->scratch);
+    kiln_json_end_object(w);
+    kiln_json_name(w, "coverage");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < b->ledger.row.n; i++)
+        put_ledger_row(w, &b->ledger.row.v[i]);
+    kiln_json_end_array(w);
+    kiln_json_name(w, "coverage_of_all");
+    put_ledger_row(w, &b->ledger.all);
+    kiln_json_end_object(w);
+}

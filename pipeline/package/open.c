@@ -1,0 +1,130 @@
+/* An archive verified and unpacked; its inputs and outputs by name. */
+#include "pipeline/package/package.h"
+
+#include <string.h>
+
+static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
+                          kiln_err *err) {
+    if (kiln_package_is_folder(path)) {
+        p->folder = path;
+        return kiln_package_inspect_folder(a, path, &p->facts, err);
+    }
+    const char *dir = NULL;
+    KILN_TRY(kiln_dir_temp(a, &dir, err));
+    p->folder = kiln_path_join(a, dir, "package");
+    return kiln_package_unpack(a, path, p->folder, &p->facts, err);
+}
+
+kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
+                              kiln_err *err) {
+    kiln_opened p = {.folder = NULL};
+    KILN_TRY(unpack(a, path, &p, err));
+    KILN_TRY(kiln_device_package_read(a, p.folder, &p.package, err));
+    const kiln_status st = kiln_device_find_for(a, &p.facts.profile, &p.device, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "looking for a device to run '%s'", path);
+        return st;
+    }
+    *out = p;
+    return KILN_OK;
+}
+
+/* ---- inputs ------------------------------------------------------------------------
+ */
+
+static const char *list_ports(kiln_arena *a, const kiln_device_port *port, size_t n) {
+    const char *text = "";
+    for (size_t i = 0; i < n; i++)
+        text = kiln_format(a, "%s%s%s %s", text, i > 0 ? ", " : "", port[i].name,
+                           kiln_type_text(a, &port[i].type));
+    return n > 0 ? text : "none";
+}
+
+static int find_port(const kiln_device_port *port, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(port[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static kiln_status take_input(kiln_arena *a, const kiln_device_package *p,
+                              const kiln_named_tensor *given, kiln_tensor *in,
+                              kiln_err *err) {
+    const int i = find_port(p->input, p->n_inputs, given->name);
+    if (i < 0)
+        return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has no input '%s'; inputs: %s",
+                         p->model, given->name, list_ports(a, p->input, p->n_inputs));
+    const kiln_type *want = &p->input[i].type, *got = &given->value.type;
+    if (in[i].data != NULL)
+        return kiln_fail(err, KILN_ERR_ARG, "input '%s' is given twice", given->name);
+    if (want->dtype != got->dtype || !kiln_type_same_shape(want, got))
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "input '%s' must be %s, is %s; inputs: %s", given->name,
+                         kiln_type_text(a, want), kiln_type_text(a, got),
+                         list_ports(a, p->input, p->n_inputs));
+    in[i] = given->value;
+    return KILN_OK;
+}
+
+static kiln_status all_inputs(kiln_arena *a, const kiln_opened *p,
+                              const kiln_run_options *o, kiln_tensor *in,
+                              kiln_err *err) {
+    const kiln_device_package *k = &p->package;
+    for (size_t i = 0; i < o->n_in; i++)
+        KILN_TRY(take_input(a, k, &o->in[i], in, err));
+    for (size_t i = 0; i < k->n_inputs; i++) {
+        if (in[i].data == NULL && !o->fills_random)
+            return kiln_fail(err, KILN_ERR_SHAPE, "input '%s' is missing; inputs: %s",
+                             k->input[i].name, list_ports(a, k->input, k->n_inputs));
+        if (in[i].data == NULL)
+            in[i] = kiln_ref_random(a, &k->input[i].type, o->seed + i);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_opened_run(kiln_arena *a, const kiln_opened *p,
+                            const kiln_run_options *o, kiln_tensor *out,
+                            kiln_device_result *result, kiln_err *err) {
+    const kiln_device_job job = {.n_threads = o->n_threads};
+    kiln_tensor *in = kiln_array(a, kiln_tensor, p->package.n_inputs);
+    KILN_TRY(all_inputs(a, p, o, in, err));
+    return kiln_device_run(a, p->device, &p->package, &job, in, p->package.n_inputs,
+                           out, result, err);
+}
+
+/* ---- outputs -----------------------------------------------------------------------
+ */
+
+/* Names come from models: slashes and the like stay out of paths. */
+static char *file_name(kiln_arena *a, const char *output) {
+    char *name = kiln_str_dup(a, output);
+    for (char *c = name; *c != '\0'; c++) {
+        const bool is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                               (*c >= '0' && *c <= '9');
+        if (!is_letter && strchr("_-.", *c) == NULL)
+            *c = '_';
+    }
+    if (name[0] == '.' || name[0] == '\0')
+        name = kiln_format(a, "_%s", name);
+    return kiln_format(a, "%s.npy", name);
+}
+
+kiln_status kiln_outputs_write(kiln_arena *a, const kiln_opened *p,
+                               const kiln_tensor *out, const char *dir,
+                               const char ***paths, kiln_err *err) {
+    const kiln_device_package *k = &p->package;
+    const char **path = kiln_array(a, const char *, k->n_outputs);
+    for (size_t i = 0; i < k->n_outputs; i++) {
+        path[i] = kiln_path_join(a, dir, file_name(a, k->output[i].name));
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(path[i], path[j]) == 0)
+                return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                                 "outputs '%s' and '%s' would both be '%s'",
+                                 k->output[j].name, k->output[i].name, path[i]);
+    }
+    KILN_TRY(kiln_dir_make(dir, err));
+    for (size_t i = 0; i < k->n_outputs; i++)
+        KILN_TRY(kiln_tensor_write_npy(path[i], &out[i], err));
+    *paths = path;
+    return KILN_OK;
+}

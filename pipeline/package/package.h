@@ -1,0 +1,139 @@
+/* pipeline/package: from a model to an archive, and from an archive to results.
+ *
+ *     kiln_build b;                    an archive, and what went into it
+ *     kiln_opened p;                   an archive verified, unpacked, and who can run
+ * it kiln_opened_run, kiln_verify_package
+ */
+#ifndef KILN_PIPELINE_PACKAGE_H
+#define KILN_PIPELINE_PACKAGE_H
+
+#include "packager/packager.h"
+#include "pipeline/devices/devices.h"
+#include "pipeline/network/network.h"
+#include "pipeline/pipeline.h"
+
+/* ---- the coverage ledger -----------------------------------------------------------
+ */
+
+/* Where a step's configuration came from, best first. */
+typedef enum kiln_coverage {
+    KILN_COVERED_TUNED,       /* measured for this very work */
+    KILN_COVERED_TRANSFERRED, /* measured for work like it */
+    KILN_COVERED_PREDICTED,   /* a cost model's choice */
+    KILN_COVERED_DEFAULT,     /* the table that ships, or the template's own rule */
+    KILN_COVERED_GENERIC,     /* of the template that takes any expression */
+    KILN_N_COVERAGE
+} kiln_coverage;
+const char *kiln_coverage_name(kiln_coverage c); /* "tuned", ... */
+kiln_coverage kiln_coverage_of(const kiln_network_kernel *k);
+
+typedef struct kiln_ledger_row {
+    const char *op; /* of the steps' anchors; "convert", "copy" */
+    int64_t steps[KILN_N_COVERAGE], muladds[KILN_N_COVERAGE];
+    int64_t copies; /* steps without a kernel */
+} kiln_ledger_row;
+typedef struct kiln_ledger {
+    KILN_VEC(kiln_ledger_row) row; /* in order of first appearance */
+    kiln_ledger_row all;
+} kiln_ledger;
+void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out);
+
+/* ---- building ----------------------------------------------------------------------
+ */
+
+typedef struct kiln_build_options {
+    const char *version; /* of the model; NULL: "1" */
+    const char *path;    /* of the archive; NULL: its own name in `folder` */
+    const char *folder;  /* NULL: here */
+    const kiln_choose_options *choose; /* NULL: tables and guesses */
+    uint64_t seed;                     /* of the self-test's inputs */
+} kiln_build_options;
+
+typedef struct kiln_build {
+    const char *model, *profile, *numerics, *path;
+    kiln_cost cost;
+    int n_steps, n_conversions;
+    size_t n_kernels;
+    int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
+    kiln_ledger ledger;
+    uint64_t bytes; /* of the archive */
+    char sha256[KILN_SHA256_HEX];
+} kiln_build;
+
+/* What the reference makes of a model's self-test inputs: once for all profiles. */
+typedef struct kiln_selftest {
+    const kiln_tensor *in, *out;
+    size_t n_in, n_out;
+} kiln_selftest;
+kiln_status kiln_selftest_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
+                             kiln_selftest *out, kiln_err *err);
+
+/* Compiles, links, packs, writes. The archive is there whole or not at all. */
+kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
+                               const kiln_selftest *t, const kiln_profile *p,
+                               const kiln_build_options *o, kiln_build *out,
+                               kiln_err *err);
+void kiln_build_text(kiln_buf *out, const kiln_build *b);
+/* An object of a list; docs/build-json.md. */
+void kiln_build_put(kiln_json_writer *w, const kiln_build *b);
+
+/* ---- running -----------------------------------------------------------------------
+ */
+
+typedef struct kiln_opened {
+    const char *folder; /* removed with the arena where the package was an archive */
+    kiln_package_facts facts;
+    kiln_device_package package;
+    const kiln_device *device; /* who runs it */
+} kiln_opened;
+
+/* An archive is verified and unpacked into a private folder; an unpacked one is taken
+ * where it lies. */
+kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
+                              kiln_err *err);
+
+typedef struct kiln_named_tensor {
+    const char *name;
+    kiln_tensor value;
+} kiln_named_tensor;
+
+typedef struct kiln_run_options {
+    const kiln_named_tensor *in;
+    size_t n_in;
+    bool fills_random; /* inputs that are not given are seeded random numbers */
+    uint64_t seed;
+    int n_threads; /* 0: 1 */
+} kiln_run_options;
+
+/* `out`: one tensor for each output, in their order. KILN_ERR_SHAPE lists the inputs
+ * that there are, where one is not known, missing, or of another type. */
+kiln_status kiln_opened_run(kiln_arena *a, const kiln_opened *p,
+                            const kiln_run_options *o, kiln_tensor *out,
+                            kiln_device_result *result, kiln_err *err);
+/* Writes DIR/<output>.npy for each output, each whole or not at all, and makes the
+ * folder where it is not there. Letters that names of files should not have become '_';
+ * two outputs of one file are refused. */
+kiln_status kiln_outputs_write(kiln_arena *a, const kiln_opened *p,
+                               const kiln_tensor *out, const char *dir,
+                               const char ***paths, kiln_err *err);
+
+/* ---- verifying ---------------------------------------------------------------------
+ */
+
+typedef struct kiln_verify_options {
+    const int *threads; /* each of these */
+    int n_threads;
+    const char *golden; /* folder of golden.json; NULL: none */
+    const char *model;  /* the model it was built from; NULL: the reference is not asked
+                           again, its recorded outputs are */
+    uint64_t seed;      /* of inputs for the reference */
+} kiln_verify_options;
+
+/* The archive's integrity, its self-test, the reference and golden cases, at each
+ * number of threads. What is wrong with archive or outputs is a failed check; the call
+ * fails where nothing can be said: no such file, nobody can run it. */
+kiln_status kiln_verify_package(kiln_arena *a, const char *path,
+                                const kiln_verify_options *o, kiln_checks *out,
+                                kiln_err *err);
+
+#endif

@@ -1,0 +1,230 @@
+/* Does a package compute what it should? Its integrity, its self-test, the reference,
+ * golden cases; at several numbers of threads. */
+#include "pipeline/package/package.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct verifier {
+    kiln_arena *arena;
+    const kiln_opened *package;
+    const kiln_verify_options *o;
+    kiln_checks *out;
+    kiln_tolerance tolerance;
+    kiln_selftest reference; /* of the model; n_out 0: not asked */
+    int threads;             /* of the checks now */
+} verifier;
+
+static const char *with_threads(const verifier *v, const char *what) {
+    return kiln_format(v->arena, "%s, %d thread%s", what, v->threads,
+                       v->threads == 1 ? "" : "s");
+}
+
+/* What the device said becomes the check's reason: a package that crashes is wrong. */
+static kiln_status broke(const verifier *v, kiln_check *c, kiln_err *err) {
+    if (err->status == KILN_ERR_IO || err->status == KILN_ERR_OOM)
+        return err->status; /* says nothing about the package */
+    c->outcome = KILN_FAILED;
+    c->reason = kiln_str_dup(v->arena, err->text);
+    kiln_err_clear(err);
+    return KILN_OK;
+}
+
+static kiln_status run(const verifier *v, const kiln_tensor *in, kiln_tensor *out,
+                       kiln_err *err) {
+    const kiln_device_job job = {.n_threads = v->threads};
+    const kiln_opened *p = v->package;
+    return kiln_device_run(v->arena, p->device, &p->package, &job, in,
+                           p->package.n_inputs, out, NULL, err);
+}
+
+/* ---- the self-test -----------------------------------------------------------------
+ */
+
+static kiln_tensor pick(kiln_arena *a, const kiln_tensor *whole,
+                        const kiln_package_expected *want) {
+    if (want->at == NULL)
+        return *whole;
+    const kiln_tensor part = kiln_tensor_new(a, &want->value.type);
+    const size_t size = kiln_dtype_bytes(part.type.dtype);
+    for (int64_t i = 0; i < kiln_type_elems(&part.type); i++)
+        memcpy((char *)part.data + (size_t)i * size,
+               (const char *)whole->data + (size_t)want->at[i] * size, size);
+    return part;
+}
+
+static kiln_status check_outputs(const verifier *v, const kiln_tensor *in,
+                                 const kiln_package_expected *want, kiln_check *c,
+                                 kiln_err *err) {
+    const kiln_device_package *p = &v->package->package;
+    kiln_tensor *got = kiln_array(v->arena, kiln_tensor, p->n_outputs);
+    const int64_t begin = kiln_now_ns();
+    if (run(v, in, got, err) != KILN_OK)
+        return broke(v, c, err);
+    c->time_ms = (kiln_now_ns() - begin) / 1000000;
+    for (size_t i = 0; i < p->n_outputs; i++) {
+        const kiln_tensor part = pick(v->arena, &got[i], &want[i]);
+        KILN_TRY(kiln_check_network(v->arena, c, p->output[i].name, &part,
+                                    &want[i].value, &v->tolerance, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status selftest(verifier *v, kiln_err *err) {
+    const kiln_opened *p = v->package;
+    kiln_tensor *in = kiln_array(v->arena, kiln_tensor, p->package.n_inputs);
+    kiln_package_expected *want =
+        kiln_array(v->arena, kiln_package_expected, p->package.n_outputs);
+    kiln_check c = {.name = with_threads(v, "self-test"), .group = "", .reason = ""};
+    KILN_TRY(kiln_package_selftest_read(v->arena, p->folder, &p->facts, in, want, err));
+    KILN_TRY(check_outputs(v, in, want, &c, err));
+    kiln_checks_add(v->arena, v->out, &c);
+    return KILN_OK;
+}
+
+/* ---- the reference -----------------------------------------------------------------
+ */
+
+/* Dynamic dimensions are what the package was built for. */
+static kiln_status read_model(verifier *v, kiln_source *out, kiln_err *err) {
+    const kiln_device_package *p = &v->package->package;
+    kiln_shape_binding *shape = kiln_array(v->arena, kiln_shape_binding, p->n_inputs);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        shape[i] = (kiln_shape_binding){.name = p->input[i].name,
+                                        .rank = p->input[i].type.rank};
+        memcpy(shape[i].dim, p->input[i].type.dim, sizeof shape[i].dim);
+    }
+    const kiln_import_options o = {.shapes = shape, .n_shapes = p->n_inputs};
+    return kiln_source_read(v->arena, v->o->model, &o, out, err);
+}
+
+static bool same_inputs(const kiln_device_package *p, const kiln_graph *g) {
+    bool same = g->inputs.n == p->n_inputs && g->outputs.n == p->n_outputs;
+    for (size_t i = 0; same && i < p->n_inputs; i++)
+        same = strcmp(g->inputs.v[i]->name, p->input[i].name) == 0 &&
+               g->inputs.v[i]->type.dtype == p->input[i].type.dtype &&
+               kiln_type_same_shape(&g->inputs.v[i]->type, &p->input[i].type);
+    return same;
+}
+
+/* Other inputs than the self-test's, and the model itself: what it was built from must
+ * be this very file. */
+static kiln_status ask_reference(verifier *v, kiln_err *err) {
+    kiln_source s = {.name = NULL};
+    const kiln_device_package *p = &v->package->package;
+    const kiln_status st = read_model(v, &s, err);
+    if (s.sha256[0] != '\0' && strcmp(s.sha256, v->package->facts.source_sha256) != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "the package was built from a file with SHA-256 %s, '%s' has "
+                         "%s",
+                         v->package->facts.source_sha256, v->o->model, s.sha256);
+    if (st != KILN_OK)
+        return st;
+    if (!same_inputs(p, s.imported))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "the package was built with inputs of '%s' fixed: verify it "
+                         "by its self-test and golden cases",
+                         v->o->model);
+    return kiln_selftest_of(v->arena, &s, v->o->seed, &v->reference, err);
+}
+
+static kiln_status reference(verifier *v, kiln_err *err) {
+    const size_t n = v->reference.n_out;
+    kiln_package_expected *want = kiln_array(v->arena, kiln_package_expected, n);
+    kiln_check c = {.name = with_threads(v, "reference"), .group = "", .reason = ""};
+    for (size_t i = 0; i < n; i++)
+        want[i].value = v->reference.out[i];
+    KILN_TRY(check_outputs(v, v->reference.in, want, &c, err));
+    kiln_checks_add(v->arena, v->out, &c);
+    return KILN_OK;
+}
+
+/* ---- golden cases ------------------------------------------------------------------
+ */
+
+static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding *given,
+                            size_t n_given, kiln_golden_result *out, kiln_err *err) {
+    const verifier *v = user;
+    const kiln_device_package *p = &v->package->package;
+    kiln_tensor *in = kiln_array(a, kiln_tensor, p->n_inputs);
+    kiln_tensor *made = kiln_array(a, kiln_tensor, p->n_outputs);
+    const char **name = kiln_array(a, const char *, p->n_outputs);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        size_t k = 0;
+        while (k < n_given && strcmp(given[k].name, p->input[i].name) != 0)
+            k++;
+        if (k == n_given)
+            return kiln_fail(err, KILN_ERR_SHAPE, "the case has no input '%s'",
+                             p->input[i].name);
+        in[i] = given[k].value;
+    }
+    for (size_t i = 0; i < p->n_outputs; i++)
+        name[i] = p->output[i].name;
+    *out = (kiln_golden_result){name, made, p->n_outputs};
+    return run(v, in, made, err);
+}
+
+static kiln_status golden(verifier *v, kiln_err *err) {
+    const kiln_device_package *p = &v->package->package;
+    const char **name = kiln_array(v->arena, const char *, p->n_inputs);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        name[i] = p->input[i].name;
+    const kiln_golden_side side = {.input = name,
+                                   .n_inputs = p->n_inputs,
+                                   .tolerance = v->tolerance,
+                                   .suffix = with_threads(v, ""),
+                                   .run = run_case,
+                                   .user = v};
+    return kiln_verify_golden_cases(v->arena, v->o->golden, &side, v->out, err);
+}
+
+/* ---- all ---------------------------------------------------------------------------
+ */
+
+/* A damaged archive is a failed check; a file that is not there is an error. */
+static kiln_status open_checked(kiln_arena *a, const char *path, kiln_opened *p,
+                                kiln_checks *out, kiln_err *err) {
+    kiln_check c = {.name = "archive", .group = "", .reason = ""};
+    const kiln_status st = kiln_package_open(a, path, p, err);
+    if (st == KILN_ERR_IO || st == KILN_ERR_OOM || st == KILN_ERR_UNSUPPORTED)
+        return st;
+    if (st != KILN_OK) {
+        c.outcome = KILN_FAILED;
+        c.reason = kiln_str_dup(a, err->text);
+        kiln_err_clear(err);
+    }
+    kiln_checks_add(a, out, &c);
+    return KILN_OK;
+}
+
+/* A package may promise more than kiln asks for, not less. */
+static kiln_tolerance tolerance_of(const kiln_package_tolerance *own) {
+    const kiln_tolerance t = kiln_tolerance_network;
+    return (kiln_tolerance){fmin(t.relative, own->relative), fmin(t.rms, own->rms),
+                            fmin(t.absolute, own->absolute)};
+}
+
+kiln_status kiln_verify_package(kiln_arena *a, const char *path,
+                                const kiln_verify_options *o, kiln_checks *out,
+                                kiln_err *err) {
+    kiln_opened p;
+    KILN_TRY(open_checked(a, path, &p, out, err));
+    if (out->n_failed > 0)
+        return KILN_OK;
+    verifier v = {.arena = a,
+                  .package = &p,
+                  .o = o,
+                  .out = out,
+                  .tolerance = tolerance_of(&p.facts.tolerance)};
+    if (o->model != NULL)
+        KILN_TRY(ask_reference(&v, err));
+    for (int i = 0; i < o->n_threads; i++) {
+        v.threads = o->threads[i];
+        KILN_TRY(selftest(&v, err));
+        if (o->model != NULL)
+            KILN_TRY(reference(&v, err));
+        if (o->golden != NULL)
+            KILN_TRY(golden(&v, err));
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,315 @@
+/* A small trained model built, run and verified, and what goes wrong: inputs that do
+ * not fit, damaged archives, other models. */
+#include "pipeline/package/package.h"
+#include "tests/support/kiln_test.h"
+
+#include <string.h>
+
+#define MODEL "demo/samplenet/samplenet.onnx"
+#define GOLDEN "demo/samplenet/golden"
+
+static kiln_build built; /* for this machine, by prepare() */
+
+static kiln_build build_for(const char *profile, const char *folder, const char *file) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_selftest t;
+    kiln_build b;
+    const kiln_build_options o = {.folder = folder, .path = file, .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
+    kiln_assert_status_ok(kiln_selftest_of(a, &s, 1, &t, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(a, &s, &t, &p, &o, &b, &err), &err);
+    return b;
+}
+
+static int prepare(void **state) {
+    (void)state;
+    built = build_for("native", kiln_test_dir(), NULL);
+    return 0;
+}
+
+/* ---- building ----------------------------------------------------------------------
+ */
+
+static void says_what_it_built(void **state) {
+    (void)state;
+    kiln_str file;
+    kiln_err err = {0};
+    char sha256[KILN_SHA256_HEX];
+    int64_t steps = 0, muladds = 0;
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), built.path, 0, &file, &err),
+                          &err);
+    kiln_sha256_of(file.p, file.n, sha256);
+    assert_string_equal(sha256, built.sha256);
+    assert_int_equal(file.n, built.bytes);
+    assert_string_equal(kiln_path_base(built.path), "samplenet-1-native.kiln.tar.zst");
+    for (size_t i = 0; i < built.ledger.row.n; i++) {
+        const kiln_ledger_row *r = &built.ledger.row.v[i];
+        steps += r->copies;
+        for (int c = 0; c < KILN_N_COVERAGE; c++) {
+            steps += r->steps[c];
+            muladds += r->muladds[c];
+        }
+    }
+    assert_int_equal(steps, built.n_steps);
+    assert_int_equal(muladds, built.cost.muladds);
+    assert_int_equal(built.ledger.all.muladds[KILN_COVERED_TUNED], 0);
+}
+
+static void prints_the_ledger(void **state) {
+    (void)state;
+    kiln_buf text;
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_build_text(&text, &built);
+    assert_non_null(strstr(text.p, "coverage, in steps"));
+    assert_non_null(strstr(text.p, "  conv   "));
+    assert_non_null(strstr(text.p, built.sha256));
+}
+
+static void knows_every_origin(void **state) {
+    (void)state;
+    static const struct {
+        kiln_origin origin;
+        const char *tmpl, *want;
+    } row[] = {{KILN_ORIGIN_TUNED, "generic", "tuned"},
+               {KILN_ORIGIN_TRANSFERRED, "conv_direct", "transferred"},
+               {KILN_ORIGIN_PREDICTED, "conv_direct", "predicted"},
+               {KILN_ORIGIN_TABLE, "conv_direct", "default"},
+               {KILN_ORIGIN_GUESS, "matmul", "default"},
+               {KILN_ORIGIN_FILE, "matmul", "default"},
+               {KILN_ORIGIN_GUESS, "generic", "generic"}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const kiln_network_kernel k = {.tmpl = row[i].tmpl, .origin = row[i].origin};
+        assert_string_equal(kiln_coverage_name(kiln_coverage_of(&k)), row[i].want);
+    }
+}
+
+/* ---- running -----------------------------------------------------------------------
+ */
+
+typedef struct run_row {
+    const char *name;
+    const char *input; /* NULL: none is given */
+    kiln_dtype dtype;
+    int rank;
+    int64_t dim[4];
+    int times;
+    bool fills_random;
+    kiln_status want;
+    const char *text;
+} run_row;
+
+static run_row run_rows[] = {
+    {"runs_on_a_given_input",
+     "data",
+     KILN_F32,
+     4,
+     {1, 3, 32, 32},
+     1,
+     false,
+     KILN_OK,
+     NULL},
+    {"runs_on_random_numbers", NULL, KILN_F32, 0, {0}, 0, true, KILN_OK, NULL},
+    {"lists_the_inputs_when_one_is_missing",
+     NULL,
+     KILN_F32,
+     0,
+     {0},
+     0,
+     false,
+     KILN_ERR_SHAPE,
+     "input 'data' is missing; inputs: data f32[1,3,32,32]"},
+    {"lists_the_inputs_when_a_name_is_not_known",
+     "image",
+     KILN_F32,
+     4,
+     {1, 3, 32, 32},
+     1,
+     true,
+     KILN_ERR_SHAPE,
+     "'samplenet' has no input 'image'; inputs: data f32[1,3,32,32]"},
+    {"refuses_another_dtype",
+     "data",
+     KILN_F64,
+     4,
+     {1, 3, 32, 32},
+     1,
+     false,
+     KILN_ERR_SHAPE,
+     "input 'data' must be f32[1,3,32,32], is f64[1,3,32,32]"},
+    {"refuses_another_shape",
+     "data",
+     KILN_F32,
+     3,
+     {3, 32, 32},
+     1,
+     false,
+     KILN_ERR_SHAPE,
+     "input 'data' must be f32[1,3,32,32], is f32[3,32,32]"},
+    {"refuses_an_input_twice",
+     "data",
+     KILN_F32,
+     4,
+     {1, 3, 32, 32},
+     2,
+     false,
+     KILN_ERR_ARG,
+     "input 'data' is given twice"},
+};
+
+static void check_run(void **state) {
+    const run_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_opened p;
+    kiln_tensor out[2];
+    kiln_device_result result;
+    kiln_assert_status_ok(kiln_package_open(a, built.path, &p, &err), &err);
+    const kiln_type t = kiln_type_make(r->dtype, r->rank, r->dim);
+    const kiln_tensor value = kiln_tensor_new(a, &t);
+    const kiln_named_tensor in[2] = {{r->input, value}, {r->input, value}};
+    const kiln_run_options o = {
+        .in = in, .n_in = (size_t)r->times, .fills_random = r->fills_random, .seed = 3};
+    const kiln_status st = kiln_opened_run(a, &p, &o, out, &result, &err);
+    if (r->want != KILN_OK) {
+        kiln_assert_fails(st, r->want, &err, r->text);
+        return;
+    }
+    kiln_assert_status_ok(st, &err);
+    const char **path = NULL;
+    const char *dir = kiln_path_join(a, kiln_test_dir(), r->name);
+    kiln_tensor again;
+    kiln_assert_status_ok(kiln_outputs_write(a, &p, out, dir, &path, &err), &err);
+    kiln_assert_status_ok(kiln_tensor_read_npy(a, path[0], &again, &err), &err);
+    assert_memory_equal(again.data, out[0].data, (size_t)kiln_type_bytes(&out[0].type));
+}
+
+static void keeps_files_apart(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    static const kiln_device_port port[] = {{.name = "a/b"}, {.name = "a:b"}};
+    const kiln_opened p = {.package = {.output = port, .n_outputs = 2}};
+    const char **path = NULL;
+    const kiln_tensor out[2] = {{.data = NULL}, {.data = NULL}};
+    kiln_assert_fails(kiln_outputs_write(a, &p, out, kiln_test_dir(), &path, &err),
+                      KILN_ERR_UNSUPPORTED, &err, "would both be");
+}
+
+/* ---- verifying ---------------------------------------------------------------------
+ */
+
+static kiln_status verify(const char *path, const kiln_verify_options *o,
+                          kiln_checks *out, kiln_err *err) {
+    *out = (kiln_checks){0};
+    return kiln_verify_package(kiln_test_arena(), path, o, out, err);
+}
+
+static void verifies_everything(void **state) {
+    (void)state;
+    static const int threads[] = {1, 2};
+    const kiln_verify_options o = {.threads = threads,
+                                   .n_threads = 2,
+                                   .golden = GOLDEN,
+                                   .model = MODEL,
+                                   .seed = 2};
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(verify(built.path, &o, &c, &err), &err);
+    for (size_t i = 0; i < c.list.n; i++)
+        if (c.list.v[i].outcome != KILN_PASSED)
+            print_error("%s: %s\n", c.list.v[i].name, c.list.v[i].reason);
+    assert_int_equal(c.n_failed, 0);
+    assert_int_equal(c.n_passed, 1 + 2 * (1 + 1 + 2)); /* two golden cases */
+}
+
+static void fails_a_damaged_archive(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    static const int threads[] = {1};
+    const kiln_verify_options o = {.threads = threads, .n_threads = 1};
+    const char *path = kiln_path_join(a, kiln_test_dir(), "damaged.kiln.tar.zst");
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_str file;
+    kiln_assert_status_ok(kiln_file_map(a, built.path, 0, &file, &err), &err);
+    char *bytes = kiln_arena_dup(a, file.p, file.n);
+    bytes[file.n / 2] = (char)(bytes[file.n / 2] ^ 1);
+    kiln_assert_status_ok(kiln_file_write(path, bytes, file.n, &err), &err);
+    kiln_assert_status_ok(verify(path, &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 1);
+    assert_string_equal(c.list.v[0].name, "archive");
+    assert_true(strlen(c.list.v[0].reason) > 10);
+}
+
+static void refuses_another_model(void **state) {
+    (void)state;
+    static const int threads[] = {1};
+    const kiln_verify_options o = {
+        .threads = threads, .n_threads = 1, .model = "zoo:dqn"};
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_fails(verify(built.path, &o, &c, &err), KILN_ERR_ARG, &err,
+                      "the package was built from a file with SHA-256 ");
+}
+
+static void finds_a_wrong_golden_output(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    static const char *const copy[][2] = {
+        {"golden.json", "golden.json"}, {"c0_in0.npy", "c0_in0.npy"},
+        {"c1_in0.npy", "c1_in0.npy"},   {"c0_out0.npy", "c1_out0.npy"},
+        {"c1_out0.npy", "c0_out0.npy"},
+    };
+    static const int threads[] = {1};
+    const char *dir = kiln_path_join(a, kiln_test_dir(), "wrong");
+    const kiln_verify_options o = {.threads = threads, .n_threads = 1, .golden = dir};
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_make(dir, &err), &err);
+    for (size_t i = 0; i < sizeof copy / sizeof copy[0]; i++) {
+        kiln_str bytes;
+        kiln_assert_status_ok(
+            kiln_file_map(a, kiln_path_join(a, GOLDEN, copy[i][0]), 0, &bytes, &err),
+            &err);
+        kiln_assert_status_ok(
+            kiln_file_write(kiln_path_join(a, dir, copy[i][1]), bytes.p, bytes.n, &err),
+            &err);
+    }
+    kiln_assert_status_ok(verify(built.path, &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 2);
+}
+
+static void names_a_missing_archive(void **state) {
+    (void)state;
+    const kiln_verify_options o = {.n_threads = 0};
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_fails(verify("no/such.kiln.tar.zst", &o, &c, &err), KILN_ERR_IO, &err,
+                      "no/such.kiln.tar.zst");
+}
+
+int main(void) {
+    enum { N_RUNS = sizeof run_rows / sizeof run_rows[0] };
+    static const struct CMUnitTest others[] = {
+        {"says_what_it_built", says_what_it_built, NULL, NULL, NULL},
+        {"prints_the_ledger", prints_the_ledger, NULL, NULL, NULL},
+        {"knows_every_origin", knows_every_origin, NULL, NULL, NULL},
+        {"keeps_files_apart", keeps_files_apart, NULL, NULL, NULL},
+        {"verifies_everything", verifies_everything, NULL, NULL, NULL},
+        {"fails_a_damaged_archive", fails_a_damaged_archive, NULL, NULL, NULL},
+        {"refuses_another_model", refuses_another_model, NULL, NULL, NULL},
+        {"finds_a_wrong_golden_output", finds_a_wrong_golden_output, NULL, NULL, NULL},
+        {"names_a_missing_archive", names_a_missing_archive, NULL, NULL, NULL},
+    };
+    enum { N_OTHERS = sizeof others / sizeof others[0] };
+    static struct CMUnitTest tests[N_RUNS + N_OTHERS];
+    for (size_t i = 0; i < N_RUNS; i++)
+        tests[i] =
+            (struct CMUnitTest){run_rows[i].name, check_run, NULL, NULL, &run_rows[i]};
+    memcpy(tests + N_RUNS, others, sizeof others);
+    return cmocka_run_group_tests(tests, prepare, NULL);
+}
