@@ -51,6 +51,9 @@ typedef struct kiln_op_work {
 } kiln_op_work;
 kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
                               kiln_op_work *out, kiln_err *err);
+/* The same of a graph that is there already (typed, one group); both are borrowed. */
+kiln_status kiln_op_work_of(kiln_arena *a, const char *name, kiln_graph *g,
+                            kiln_op_work *out, kiln_err *err);
 
 /* ---- how: template and configuration ----------------------------------------------
  */
@@ -187,6 +190,16 @@ typedef struct kiln_verdict {
 kiln_status kiln_call_check(kiln_arena *a, kiln_call *c, uint64_t seed,
                             kiln_verdict *out, kiln_err *err);
 
+/* Reference values and bounds of a graph's outputs. */
+typedef struct kiln_expected {
+    double *value, *bound; /* by row-major element; only picked ones where is_sparse */
+    const int64_t *pick;   /* NULL: all */
+    int64_t n_pick, n_elems;
+} kiln_expected;
+/* plain: inputs and constants by value id. out: one per graph output, in `a`. */
+kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
+                        uint64_t seed, kiln_expected *out, kiln_err *err);
+
 /* ---- the machine's limits -------------------------------------------------------- */
 
 enum { KILN_N_LEVELS = 4 }; /* L1, L2, L3, memory */
@@ -202,12 +215,24 @@ typedef struct kiln_meter {
     int64_t copy_bytes[KILN_N_LEVELS], read_bytes[KILN_N_LEVELS];
     double level_gbs[KILN_N_LEVELS]; /* 0: not measured yet */
     double lanes;                    /* f32 in a vector */
+    double fma_unit;                 /* what multiply-adds per cycle come in */
     double fma_per_cycle;            /* vector multiply-adds: a whole number */
 } kiln_meter;
 
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
 kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_team team,
                            kiln_meter *out, kiln_err *err);
+/* The kernels of the peak as objects, for processes without a compiler. */
+typedef struct kiln_meter_code {
+    kiln_object fma, chain;
+    const char *fma_name, *chain_name;
+    double fma_flops, chain_steps; /* of one call */
+    double lanes;                  /* f32 in a vector */
+    double fma_unit;               /* multiply-adds per cycle come in multiples of it */
+} kiln_meter_code;
+/* fma takes {f32[1], f32[1], f32[chains * lanes]}, chain {i64[3], i64[1]}. */
+kiln_status kiln_meter_code_make(kiln_arena *a, const kiln_profile *p,
+                                 kiln_meter_code *out, kiln_err *err);
 typedef struct kiln_peak {
     double measured_gflops, clock_ghz;
     double fma_per_cycle;

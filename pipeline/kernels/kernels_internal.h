@@ -16,16 +16,6 @@ bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at);
 /* Lines [begin, end] of a text, counted from 1. */
 kiln_str kiln_text_lines(kiln_str text, int begin, int end);
 
-/* Reference values and bounds of a graph's outputs. */
-typedef struct kiln_expected {
-    double *value, *bound; /* by row-major element; only picked ones where is_sparse */
-    const int64_t *pick;   /* NULL: all */
-    int64_t n_pick, n_elems;
-} kiln_expected;
-/* plain: inputs and constants by value id. out: one per graph output, in `a`. */
-kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
-                        uint64_t seed, kiln_expected *out, kiln_err *err);
-
 /* The entry of configs.def for this profile and one of the keys, as JSON; NULL: none.
  */
 kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,

@@ -19,14 +19,22 @@ enum {
     FIRST_SLICES = 20
 };
 
+static const char fma_name[] = "kiln_meter_fma", chain_name[] = "kiln_meter_chain";
+
+static kiln_status compile(kiln_arena *a, const kiln_profile *p, kiln_schedule *s,
+                           const kiln_te *const *arg, size_t n, const char *name,
+                           kiln_object *out, kiln_err *err) {
+    kiln_program *prog;
+    KILN_TRY(kiln_lower(a, s, arg, n, n - 1, name, &prog, err));
+    KILN_TRY(kiln_program_optimize(prog, NULL, err));
+    return kiln_codegen_llvm(a, prog, p, NULL, out, NULL, err);
+}
+
 static kiln_status load(kiln_arena *a, const kiln_profile *p, kiln_schedule *s,
                         const kiln_te *const *arg, size_t n, const char *name,
                         kiln_kernel_fn **out, kiln_err *err) {
-    kiln_program *prog;
     kiln_object o;
-    KILN_TRY(kiln_lower(a, s, arg, n, n - 1, name, &prog, err));
-    KILN_TRY(kiln_program_optimize(prog, NULL, err));
-    KILN_TRY(kiln_codegen_llvm(a, prog, p, NULL, &o, NULL, err));
+    KILN_TRY(compile(a, p, s, arg, n, name, &o, err));
     return kiln_object_load(a, &o, name, out, err);
 }
 
@@ -48,8 +56,8 @@ static kiln_status in_registers(kiln_arena *a, const kiln_te *y, kiln_schedule *
 }
 
 /* y[i] = sum over r of x[0] * w[0]: every lane its own chain, no memory inside. */
-static kiln_status make_fma(kiln_arena *a, kiln_meter *m, kiln_err *err) {
-    const kiln_profile *p = m->profile;
+static kiln_status make_fma(kiln_arena *a, const kiln_profile *p, kiln_meter_code *m,
+                            kiln_err *err) {
     const int64_t lanes = p->vector_bytes / 4;
     const int64_t chains = p->vector_registers * 3 / 4, n = chains * lanes;
     const kiln_expr *zero = kiln_x_index(a, 0);
@@ -65,11 +73,12 @@ static kiln_status make_fma(kiln_arena *a, kiln_meter *m, kiln_err *err) {
     m->fma_flops = 2.0 * (double)n * FMA_STEPS;
     m->lanes = (double)lanes;
     const kiln_te *const arg[] = {x, w, y};
-    return load(a, p, s, arg, 3, "kiln_meter_fma", &m->fma, err);
+    return compile(a, p, s, arg, 3, fma_name, &m->fma, err);
 }
 
 /* c = (c + v) ^ w, over and over: no closed form that a compiler would know. */
-static kiln_status make_chain(kiln_arena *a, kiln_meter *m, kiln_err *err) {
+static kiln_status make_chain(kiln_arena *a, const kiln_profile *p, kiln_meter_code *m,
+                              kiln_err *err) {
     enum { UNROLL = 16 };
     kiln_buffer *x =
         kiln_buffer_new(a, "x", KILN_I64, 1, (int64_t[]){3}, KILN_SCOPE_GLOBAL);
@@ -98,17 +107,40 @@ static kiln_status make_chain(kiln_arena *a, kiln_meter *m, kiln_err *err) {
                    KILN_LOOP_SERIAL, NULL, step),
         kiln_s_store(a, y, at, kiln_x_load(a, c, at, 1, NULL), NULL)};
     const kiln_buffer *arg[] = {x, y};
-    kiln_program prog = {.name = "kiln_meter_chain",
+    kiln_program prog = {.name = chain_name,
                          .arena = a,
                          .arg = kiln_arena_dup(a, arg, sizeof arg),
                          .n_args = 2,
                          .n_inputs = 1,
                          .body = kiln_s_alloc(a, c, kiln_s_seq(a, seq, 3))};
-    kiln_object o;
     KILN_TRY(kiln_program_optimize(&prog, NULL, err));
-    KILN_TRY(kiln_codegen_llvm(a, &prog, m->profile, NULL, &o, NULL, err));
     m->chain_steps = 2.0 * CHAIN_STEPS;
-    return kiln_object_load(a, &o, prog.name, &m->chain, err);
+    return kiln_codegen_llvm(a, &prog, p, NULL, &m->chain, NULL, err);
+}
+
+kiln_status kiln_meter_code_make(kiln_arena *a, const kiln_profile *p,
+                                 kiln_meter_code *out, kiln_err *err) {
+    /* A profile without fused multiply-add needs two instructions for one: a pair every
+     * two cycles is half a multiply-add. */
+    kiln_meter_code m = {.fma_name = fma_name,
+                         .chain_name = chain_name,
+                         .fma_unit = p->has_fma ? 1 : 0.5};
+    KILN_TRY(make_fma(a, p, &m, err));
+    KILN_TRY(make_chain(a, p, &m, err));
+    *out = m;
+    return KILN_OK;
+}
+
+/* The same, callable here. */
+static kiln_status load_peak(kiln_arena *a, kiln_meter *m, kiln_err *err) {
+    kiln_meter_code c;
+    KILN_TRY(kiln_meter_code_make(a, m->profile, &c, err));
+    m->fma_flops = c.fma_flops;
+    m->chain_steps = c.chain_steps;
+    m->lanes = c.lanes;
+    m->fma_unit = c.fma_unit;
+    KILN_TRY(kiln_object_load(a, &c.fma, fma_name, &m->fma, err));
+    return kiln_object_load(a, &c.chain, chain_name, &m->chain, err);
 }
 
 /* Half of L1 and L2; of L3, which others share, three times L2 and no more than a
@@ -271,11 +303,10 @@ kiln_peak kiln_meter_best(const kiln_meter *m, int slices) {
 }
 
 /* From the best of several slices: one that was disturbed would give another number,
- * but seldom all. A profile without fused multiply-add needs two instructions for one:
- * a pair every two cycles is half a multiply-add. */
+ * but seldom all. */
 static double count_fma(const kiln_meter *m) {
     const kiln_peak best = kiln_meter_best(m, FIRST_SLICES);
-    const double unit = m->profile->has_fma ? 1 : 0.5;
+    const double unit = m->fma_unit;
     const double per_cycle = best.measured_gflops /
                              (kiln_team_size(m->team) * 2 * m->lanes * best.clock_ghz);
     return fmax(unit, unit * floor(per_cycle / unit + 0.5));
@@ -285,9 +316,7 @@ kiln_status kiln_meter_new(kiln_arena *a, const kiln_profile *p, kiln_team team,
                            kiln_meter *out, kiln_err *err) {
     kiln_meter m = {.profile = p, .team = team};
     KILN_TRY(kiln_runs_here(p, err));
-    kiln_status st = make_fma(a, &m, err);
-    if (st == KILN_OK)
-        st = make_chain(a, &m, err);
+    kiln_status st = load_peak(a, &m, err);
     for (int level = 0; st == KILN_OK && level < KILN_N_LEVELS; level++) {
         st = make_copy(a, &m, level, err);
         if (st == KILN_OK)

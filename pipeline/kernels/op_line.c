@@ -463,19 +463,11 @@ static kiln_status read_line(reader *r, const kiln_op_line *line) {
     return KILN_OK;
 }
 
-kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
-                              kiln_op_work *out, kiln_err *err) {
-    reader r = {.arena = a, .graph = kiln_graph_new(a, line->name), .err = err};
-    kiln_op_work w = {.name = line->name};
-    kiln_status st = read_line(&r, line);
-    if (st == KILN_OK)
-        st = kiln_workload_of(r.graph, &w.workload, err);
-    if (st != KILN_OK) {
-        kiln_note(err, "reading '%s' (%s)", line->name, line->where);
-        return st;
-    }
-    w.graph = r.graph;
-    kiln_graph_cost(w.graph, &w.cost);
+kiln_status kiln_op_work_of(kiln_arena *a, const char *name, kiln_graph *g,
+                            kiln_op_work *out, kiln_err *err) {
+    kiln_op_work w = {.name = name, .graph = g};
+    KILN_TRY(kiln_workload_of(g, &w.workload, err));
+    kiln_graph_cost(g, &w.cost);
     kiln_buf key;
     kiln_buf_init(&key, a);
     kiln_workload_key(&key, &w.workload, false);
@@ -485,4 +477,15 @@ kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
     w.anchor = kiln_buf_str(&key);
     *out = w;
     return KILN_OK;
+}
+
+kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
+                              kiln_op_work *out, kiln_err *err) {
+    reader r = {.arena = a, .graph = kiln_graph_new(a, line->name), .err = err};
+    kiln_status st = read_line(&r, line);
+    if (st == KILN_OK)
+        st = kiln_op_work_of(a, line->name, r.graph, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "reading '%s' (%s)", line->name, line->where);
+    return st;
 }

@@ -21,46 +21,10 @@
 #define KILN_PIPELINE_MEASURE_H
 
 #include "pipeline/kernels/kernels.h"
+#include "pipeline/measure/wire/wire.h"
 
-/* ---- how a candidate ends ---------------------------------------------------------
- */
-
-typedef enum kiln_trial_error {
-    KILN_TRIAL_GOOD,        /* proved right on every seed, and timed */
-    KILN_TRIAL_SLOW,        /* right as far as checked; stopped early as a clear loser:
-                               samples say how slow at least */
-    KILN_TRIAL_REFUSED,     /* by the template, a pass or the code generator */
-    KILN_TRIAL_SPILLS,      /* its hot loops spill registers: not measured */
-    KILN_TRIAL_BUILD_CRASH, /* the builder died of it, */
-    KILN_TRIAL_BUILD_TIMEOUT, /* had no end within the time limit, */
-    KILN_TRIAL_BUILD_MEMORY,  /* or within the memory limit */
-    KILN_TRIAL_UNLOADABLE,    /* the loader refuses the object */
-    KILN_TRIAL_CRASH,         /* a signal */
-    KILN_TRIAL_TIMEOUT,
-    KILN_TRIAL_MEMORY,        /* wants, or took, more than the limit */
-    KILN_TRIAL_OUT_OF_BOUNDS, /* touched a guard page, a canary, or wrote an input */
-    KILN_TRIAL_EXIT,          /* ended the process */
-    KILN_TRIAL_RETURNED,      /* a result other than 0 */
-    KILN_TRIAL_WRONG,         /* an output is not within its bound */
-    KILN_TRIAL_LOST,          /* a worker died, or was killed, more than once; it says
-                                 nothing about the candidate */
-    KILN_N_TRIAL_ERRORS
-} kiln_trial_error;
-/* "good", "slow", "refused", ..., "out-of-bounds": for databases and reports. */
-const char *kiln_trial_error_name(kiln_trial_error e);
-bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out);
-/* A fault of the candidate's: crash, hang, memory, memory of others, wrong result. */
-bool kiln_trial_error_is_fault(kiln_trial_error e);
-
-enum { KILN_MEASURE_MAX_SAMPLES = 256, KILN_MEASURE_SEEDS = 3 };
-
-/* One slice: the kernel's, between slices of the machine's peak. */
-typedef struct kiln_slice {
-    double ns;          /* of one call */
-    double peak_gflops; /* measured just before */
-    bool disturbed;     /* others had the processor, or the peak was well below its best
-                         */
-} kiln_slice;
+/* How a candidate ends (kiln_trial_error) and a slice (kiln_slice) are the wire's. */
+enum { KILN_MEASURE_MAX_SLICES = KILN_WIRE_MAX_SLICES, KILN_MEASURE_SEEDS = 3 };
 
 /* What became of a candidate. Pointers live until the next poll of the same pool. */
 typedef struct kiln_measured {
@@ -96,7 +60,7 @@ typedef struct kiln_measure_options {
     const kiln_profile *profile; /* borrowed; must run here */
     int threads;                 /* of the kernels; 0 counts as 1 */
     int n_builders;              /* 0: one for each CPU that does not measure */
-    /* NULL-terminated; NULL: kiln-builder and kiln-runner beside this program. */
+    /* NULL-terminated; NULL: kiln-builder and kiln-runner by kiln_program_find. */
     const char *const *builder_argv, *const *runner_argv;
     uint64_t seed;          /* of inputs */
     int64_t build_limit_ms; /* of one candidate; 0: 10000 */
@@ -135,9 +99,9 @@ void kiln_measure_set_best(kiln_measure *m, int work, double ns);
 typedef struct kiln_measure_candidate {
     int work;
     const kiln_template *tmpl;
-    const kiln_config *config; /* in the space that the template gives; copied */
-    bool never_stops_early;    /* for a second, longer look at a good one */
-    double budget_ms;          /* 0: the pool's */
+    uint64_t config;        /* index in the space that the template gives */
+    bool never_stops_early; /* for a second, longer look at a good one */
+    double budget_ms;       /* 0: the pool's */
     void *user;
 } kiln_measure_candidate;
 /* Never waits. A lethal candidate is not tried again: its old error comes back.
@@ -148,8 +112,8 @@ kiln_status kiln_measure_submit(kiln_measure *m, const kiln_measure_candidate *c
                                 uint64_t *id, kiln_err *err);
 /* Submitted and not polled yet; of these, finished. Keep enough on their way (eight or
  * more) that no worker is idle. */
-size_t kiln_measure_pending(const kiln_measure *m);
-size_t kiln_measure_finished(const kiln_measure *m);
+size_t kiln_measure_pending(kiln_measure *m);
+size_t kiln_measure_finished(kiln_measure *m);
 /* Waits for a finished candidate; false: none came in time, or none is pending. */
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out);
 /* Drops what was not begun: it never comes back from poll. Returns how many. */
@@ -165,8 +129,8 @@ typedef struct kiln_lethal {
 } kiln_lethal;
 void kiln_measure_add_lethal(kiln_measure *m,
                              const kiln_lethal *l); /* text is copied */
-size_t kiln_measure_n_lethal(const kiln_measure *m);
-kiln_lethal kiln_measure_lethal(const kiln_measure *m, size_t i); /* borrowed */
+size_t kiln_measure_n_lethal(kiln_measure *m);
+kiln_lethal kiln_measure_lethal(kiln_measure *m, size_t i); /* borrowed */
 
 typedef struct kiln_measure_stats {
     uint64_t submitted, finished, by_error[KILN_N_TRIAL_ERRORS];
@@ -176,6 +140,6 @@ typedef struct kiln_measure_stats {
     double peak_gflops;            /* best slice so far */
     int n_builders, measuring_cpu; /* -1: not pinned */
 } kiln_measure_stats;
-kiln_measure_stats kiln_measure_count(const kiln_measure *m);
+kiln_measure_stats kiln_measure_count(kiln_measure *m);
 
 #endif

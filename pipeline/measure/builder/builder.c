@@ -1,0 +1,239 @@
+/* The builder's conversation: what code is for, then workloads and candidates. */
+#include "pipeline/measure/builder/builder.h"
+
+#include "pipeline/measure/builder/builder_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MAX_WORKS = 1 << 16, MAX_GRAPH_BYTES = 64 << 20 };
+
+/* A workload, parsed when the first candidate of it comes. */
+typedef struct known_work {
+    kiln_wire_work wire;
+    kiln_graph *graph; /* NULL: not yet */
+    kiln_op_work work;
+    /* Of the template asked for last. */
+    const kiln_template *tmpl;
+    kiln_space space;
+} known_work;
+
+typedef struct builder {
+    kiln_arena arena;
+    kiln_profile profile;
+    kiln_builder_make_fn *make;
+    KILN_VEC(known_work) work;
+    int out; /* the pool's; standard output itself leads to standard error */
+} builder;
+
+/* Beyond what this process has now: what a sanitizer reserves does not count. */
+static void limit_data(uint64_t bytes) {
+    struct rlimit r;
+    if (bytes == 0 || getrlimit(RLIMIT_DATA, &r) != 0)
+        return;
+    r.rlim_cur = kiln_own_data_bytes() + bytes;
+    if (r.rlim_cur < r.rlim_max)
+        (void)setrlimit(RLIMIT_DATA, &r);
+}
+
+static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer,
+                          kiln_err *err) {
+    kiln_wire_builder m;
+    kiln_meter_code code;
+    KILN_TRY(kiln_wire_expect(&b->arena, f, KILN_WIRE_BUILDER, &m, err));
+    const kiln_json *json = NULL;
+    KILN_TRY(kiln_json_parse(&b->arena, m.profile, "profile", &json, err));
+    KILN_TRY(kiln_profile_read(&b->arena, json, "profile", &b->profile, err));
+    KILN_TRY(kiln_meter_code_make(&b->arena, &b->profile, &code, err));
+    limit_data(m.data_limit_bytes);
+    const kiln_wire_meter meter = {.fma = code.fma.bytes,
+                                   .chain = code.chain.bytes,
+                                   .fma_name = kiln_str_from(code.fma_name),
+                                   .chain_name = kiln_str_from(code.chain_name),
+                                   .fma_flops = code.fma_flops,
+                                   .chain_steps = code.chain_steps,
+                                   .lanes = code.lanes,
+                                   .fma_unit = code.fma_unit};
+    kiln_wire_put(answer, KILN_WIRE_METER, &meter);
+    return KILN_OK;
+}
+
+static kiln_status take_work(builder *b, const kiln_wire_frame *f, kiln_err *err) {
+    known_work k = {.graph = NULL};
+    KILN_TRY(kiln_wire_get(&b->arena, f, &k.wire, err));
+    if (k.wire.id > b->work.n || k.wire.id >= MAX_WORKS ||
+        k.wire.graph.bytes > MAX_GRAPH_BYTES)
+        return kiln_fail(err, KILN_ERR_PARSE, "workload %" PRIu32 " is out of order",
+                         k.wire.id);
+    for (uint32_t i = 0; i < k.wire.n_values; i++)
+        k.wire.value[i].name =
+            kiln_str_from(kiln_str_dupv(&b->arena, k.wire.value[i].name));
+    if (k.wire.id == b->work.n)
+        kiln_vec_push(&b->arena, &b->work, k);
+    return KILN_OK;
+}
+
+static kiln_status parse_work(builder *b, known_work *k, kiln_err *err) {
+    const long page = sysconf(_SC_PAGESIZE);
+    const uint64_t at = k->wire.graph.at / (uint64_t)page * (uint64_t)page;
+    const size_t bytes = (size_t)(k->wire.graph.at - at + k->wire.graph.bytes);
+    void *map =
+        mmap(NULL, bytes, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, (off_t)at);
+    if (map == MAP_FAILED)
+        return kiln_fail(err, KILN_ERR_IO, "cannot map a workload's text");
+    const kiln_str text = {(const char *)map + (k->wire.graph.at - at),
+                           k->wire.graph.bytes};
+    kiln_graph *g = NULL;
+    kiln_status st = kiln_graph_parse(&b->arena, text, "workload", &g, err);
+    (void)munmap(map, bytes);
+    if (st == KILN_OK)
+        st = kiln_op_work_of(&b->arena, g->name, g, &k->work, err);
+    if (st == KILN_OK)
+        k->graph = g;
+    return st;
+}
+
+/* ---- candidates -------------------------------------------------------------------
+ */
+
+static kiln_status choose(builder *b, const kiln_wire_build *q, known_work **work,
+                          kiln_choice *out, kiln_err *err) {
+    if (q->work >= b->work.n)
+        return kiln_fail(err, KILN_ERR_ARG, "there is no workload %" PRIu32, q->work);
+    known_work *k = *work = &b->work.v[q->work];
+    if (k->graph == NULL)
+        KILN_TRY(parse_work(b, k, err));
+    const kiln_template *t = kiln_template_find(q->tmpl);
+    if (t == NULL || !t->fits(&k->work.workload, &b->profile))
+        return kiln_fail(err, KILN_ERR_ARG, "there is no template '%.*s' for it",
+                         KILN_STR_ARG(q->tmpl));
+    if (k->tmpl != t) {
+        kiln_space_init(&k->space, &b->arena);
+        k->tmpl = NULL;
+        KILN_TRY(t->space(&k->work.workload, &b->profile, &k->space, err));
+        k->tmpl = t;
+    }
+    if (q->config >= k->space.size)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "configuration %" PRIu64 " is outside of %" PRIu64, q->config,
+                         k->space.size);
+    *out = (kiln_choice){.tmpl = t,
+                         .space = k->space,
+                         .config = kiln_config_at(&k->space, q->config),
+                         .origin = KILN_ORIGIN_FILE};
+    return KILN_OK;
+}
+
+static kiln_str layouts_of(kiln_arena *a, const kiln_te_graph *te) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    for (size_t i = 0; i < te->n_args; i++)
+        kiln_buf_printf(&text, "%s%s", i > 0 ? ", " : "",
+                        kiln_type_text(a, &te->arg_type[i]));
+    return kiln_buf_str(&text);
+}
+
+static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
+                         kiln_wire_built *out, kiln_err *err) {
+    known_work *k;
+    kiln_choice choice;
+    kiln_kernel kernel;
+    kiln_hot_loops loops;
+    KILN_TRY(choose(b, q, &k, &choice, err));
+    KILN_TRY(b->make(a, &k->work, &choice, &b->profile, &kernel, err));
+    KILN_TRY(kiln_object_check(kernel.object.bytes, err));
+    KILN_TRY(kiln_kernel_loops(a, &kernel, &b->profile, &loops, err));
+    out->layouts = layouts_of(a, &kernel.scheduled.te);
+    out->spills = (uint32_t)loops.spills;
+    out->vector_registers = (uint32_t)loops.vector_registers;
+    if (loops.hot != NULL) {
+        out->hot_fma = (uint32_t)loops.hot->vector_fma;
+        out->hot_instructions = (uint32_t)loops.hot->instructions;
+    }
+    if (loops.spills > 0 && q->takes_spills == 0) {
+        out->error = KILN_TRIAL_SPILLS;
+        out->text = kiln_str_from(
+            kiln_format(a, "its hot loops go to the stack %d times", loops.spills));
+    }
+    out->code.object = kernel.object.bytes;
+    out->code.name = kiln_str_from(kernel.program->name);
+    out->code.workspace_bytes = kernel.object.workspace_bytes;
+    out->code.scratch_bytes = kernel.object.scratch_bytes;
+    return kiln_operands_describe(a, &kernel.scheduled.te, &k->wire, &out->code, err);
+}
+
+static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame *f,
+                                kiln_buf *answer, kiln_err *err) {
+    kiln_wire_build q;
+    KILN_TRY(kiln_wire_get(a, f, &q, err));
+    kiln_err refusal = {.len = 0};
+    kiln_wire_built built = {.id = q.id};
+    const int64_t begin = kiln_now_ns();
+    if (build(b, a, &q, &built, &refusal) != KILN_OK)
+        built = (kiln_wire_built){.id = q.id,
+                                  .error = KILN_TRIAL_REFUSED,
+                                  .text = kiln_str_from(refusal.text)};
+    built.build_ms = (double)(kiln_now_ns() - begin) * 1e-6;
+    kiln_wire_put(answer, KILN_WIRE_BUILT, &built);
+    return KILN_OK;
+}
+
+static kiln_status answer_one(builder *b, kiln_arena *request, kiln_wire_stream *in,
+                              bool *is_set_up, bool *goes_on, kiln_err *err) {
+    kiln_wire_frame f;
+    kiln_buf answer;
+    kiln_buf_init(&answer, request);
+    KILN_TRY(kiln_wire_read(STDIN_FILENO, in, goes_on, &f, err));
+    if (!*goes_on)
+        return KILN_OK;
+    if (!*is_set_up)
+        KILN_TRY(set_up(b, &f, &answer, err));
+    else if (f.kind == KILN_WIRE_WORK)
+        KILN_TRY(take_work(b, &f, err));
+    else if (f.kind == KILN_WIRE_BUILD)
+        KILN_TRY(answer_build(b, request, &f, &answer, err));
+    else
+        return kiln_fail(err, KILN_ERR_PARSE, "a builder takes no '%s' now",
+                         kiln_wire_kind_name(f.kind));
+    *is_set_up = true;
+    return kiln_wire_write(b->out, kiln_buf_str(&answer), err);
+}
+
+static kiln_status serve(builder *b, kiln_arena *request, kiln_err *err) {
+    kiln_wire_stream in = {.arena = &b->arena};
+    bool goes_on = true, is_set_up = false;
+    const kiln_wire_hello who = {.role = KILN_STR_LIT("builder")};
+    kiln_buf hello;
+    /* A library that prints must not print among our messages. */
+    b->out = dup(STDOUT_FILENO);
+    if (b->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot keep standard output apart");
+    kiln_buf_init(&hello, request);
+    kiln_wire_put(&hello, KILN_WIRE_HELLO, &who);
+    KILN_TRY(kiln_wire_write(b->out, kiln_buf_str(&hello), err));
+    while (goes_on) {
+        KILN_TRY(answer_one(b, request, &in, &is_set_up, &goes_on, err));
+        kiln_arena_reset(request);
+    }
+    return KILN_OK;
+}
+
+int kiln_builder_main(kiln_builder_make_fn *make) {
+    builder b = {.make = make, .out = -1};
+    kiln_arena request = {0};
+    kiln_err err = {.len = 0};
+    const kiln_status st = serve(&b, &request, &err);
+    if (st != KILN_OK && b.out >= 0) {
+        kiln_buf last;
+        const kiln_wire_failed why = {.text = kiln_str_from(err.text)};
+        kiln_buf_init(&last, &request);
+        kiln_wire_put(&last, KILN_WIRE_FAILED, &why);
+        (void)kiln_wire_write(b.out, kiln_buf_str(&last), NULL);
+    }
+    kiln_arena_fini(&request);
+    kiln_arena_fini(&b.arena);
+    return st == KILN_OK ? 0 : 5;
+}

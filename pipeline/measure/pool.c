@@ -1,0 +1,403 @@
+/* The pool as its caller sees it. */
+#include "pipeline/measure/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t start_limit_ms = 120000;
+
+/* ---- queues -----------------------------------------------------------------------
+ */
+
+void kiln_queue_push(kiln_job_queue *q, int job) {
+    KILN_ASSERT(q->n < KILN_MEASURE_MAX_QUEUED, "a queue of jobs is full");
+    q->job[(q->first + q->n++) % KILN_MEASURE_MAX_QUEUED] = job;
+}
+
+void kiln_queue_push_front(kiln_job_queue *q, int job) {
+    KILN_ASSERT(q->n < KILN_MEASURE_MAX_QUEUED, "a queue of jobs is full");
+    q->first = (q->first + KILN_MEASURE_MAX_QUEUED - 1) % KILN_MEASURE_MAX_QUEUED;
+    q->job[q->first] = job;
+    q->n++;
+}
+
+int kiln_queue_pop(kiln_job_queue *q) {
+    const int job = q->job[q->first];
+    q->first = (q->first + 1) % KILN_MEASURE_MAX_QUEUED;
+    q->n--;
+    return job;
+}
+
+/* ---- opening ----------------------------------------------------------------------
+ */
+
+static double or_else(double v, double otherwise) { return v != 0 ? v : otherwise; }
+
+static kiln_measure_options with_defaults(const kiln_measure_options *given) {
+    kiln_measure_options o = *given;
+    o.threads = o.threads > 1 ? o.threads : 1;
+    o.build_limit_ms = o.build_limit_ms > 0 ? o.build_limit_ms : 10000;
+    o.run_limit_ms = o.run_limit_ms > 0 ? o.run_limit_ms : 4000;
+    o.build_bytes = o.build_bytes > 0 ? o.build_bytes : UINT64_C(2) << 30;
+    o.run_bytes = o.run_bytes > 0 ? o.run_bytes : UINT64_C(256) << 20;
+    o.budget_ms = or_else(o.budget_ms, 60);
+    o.precision = or_else(o.precision, 0.01);
+    o.loser = or_else(o.loser, 1.5);
+    return o;
+}
+
+/* Who computes where. With a CPU to spare, builders work while one kernel is timed. */
+static void share_cpus(kiln_measure *m) {
+    m->all = m->measuring = m->building = kiln_cpus_own();
+    const int threads = m->o.threads, n = m->all.n;
+    m->is_exclusive = threads + 1 > n;
+    if (!m->is_exclusive) {
+        m->measuring = kiln_cpus_part(&m->all, 0, threads);
+        m->building = kiln_cpus_part(&m->all, threads, n - threads);
+    }
+    if (m->o.n_builders <= 0)
+        m->o.n_builders = m->building.n > 0 ? m->building.n : 1;
+    if (m->o.n_builders > KILN_MAX_WORKERS - 1)
+        m->o.n_builders = KILN_MAX_WORKERS - 1;
+    m->n_workers = 1 + m->o.n_builders;
+    m->stats.n_builders = m->o.n_builders;
+    m->stats.measuring_cpu =
+        !m->is_exclusive && threads == 1 ? kiln_cpus_first(&m->measuring) : -1;
+}
+
+static kiln_status find_workers(kiln_measure *m, kiln_err *err) {
+    static const char *const names[2] = {"kiln-builder", "kiln-runner"};
+    const char *const *given[2] = {m->o.builder_argv, m->o.runner_argv};
+    for (int i = 0; i < 2; i++) {
+        m->argv[i] = given[i];
+        if (given[i] != NULL)
+            continue;
+        char *path;
+        KILN_TRY(kiln_program_find(&m->arena, names[i], &path, err));
+        const char **argv = kiln_array(&m->arena, const char *, 2);
+        argv[0] = path;
+        m->argv[i] = argv;
+    }
+    return KILN_OK;
+}
+
+static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
+    sigset_t all, old;
+    sigfillset(&all); /* signals are the caller's */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int error = pthread_create(&m->thread, NULL, kiln_pool_main, m);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error != 0)
+        return kiln_fail(err, KILN_ERR_LIB, "cannot start a thread: %s",
+                         strerror(error));
+    return KILN_OK;
+}
+
+static struct timespec after_ms(int64_t ms) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    const int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
+    t.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    t.tv_nsec = (long)(ns % 1000000000);
+    return t;
+}
+
+static bool are_up(const kiln_measure *m) {
+    bool has_builder = false;
+    for (int i = 1; i < m->n_workers; i++)
+        has_builder = has_builder || m->worker[i].state == KILN_WORKER_IDLE;
+    return has_builder && m->worker[0].state == KILN_WORKER_IDLE;
+}
+
+static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
+    const struct timespec end = after_ms(start_limit_ms);
+    kiln_status st = KILN_OK;
+    pthread_mutex_lock(&m->lock);
+    while (!are_up(m) && m->failure.status == KILN_OK && st == KILN_OK)
+        if (pthread_cond_timedwait(&m->changed, &m->lock, &end) == ETIMEDOUT)
+            st =
+                kiln_fail(err, KILN_ERR_IO, "workers do not start within %" PRId64 " s",
+                          start_limit_ms / 1000);
+    if (m->failure.status != KILN_OK) {
+        st = m->failure.status;
+        *err = m->failure;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return st;
+}
+
+static kiln_status prepare(kiln_measure *m, kiln_err *err) {
+    kiln_buf json;
+    KILN_TRY(kiln_runs_here(m->o.profile, err));
+    if (m->o.threads > KILN_POOL_MAX_THREADS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d threads, not %d",
+                         KILN_POOL_MAX_THREADS, m->o.threads);
+    KILN_TRY(find_workers(m, err));
+    KILN_TRY(kiln_shared_open(&m->shared_write, &m->shared_read, err));
+    if (pipe(m->wake) != 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    for (int i = 0; i < 2; i++) {
+        (void)fcntl(m->wake[i], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(m->wake[i], F_SETFL, O_NONBLOCK);
+    }
+    kiln_buf_init(&json, &m->arena);
+    kiln_profile_json(&json, m->o.profile);
+    m->profile_json = kiln_buf_str(&json);
+    return KILN_OK;
+}
+
+static void init_lock(kiln_measure *m) {
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&m->lock, NULL);
+    (void)pthread_cond_init(&m->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+static void release(kiln_measure *m) {
+    const int fd[] = {m->wake[0], m->wake[1], m->shared_write, m->shared_read};
+    for (size_t i = 0; i < sizeof fd / sizeof fd[0]; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
+        kiln_arena_fini(&m->job[i].arena);
+    (void)pthread_cond_destroy(&m->changed);
+    (void)pthread_mutex_destroy(&m->lock);
+    kiln_arena_fini(&m->arena);
+}
+
+kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
+                              kiln_measure **out, kiln_err *err) {
+    kiln_measure *m = kiln_new(a, kiln_measure);
+    m->o = with_defaults(o);
+    m->taken = m->wake[0] = m->wake[1] = m->shared_write = m->shared_read = -1;
+    init_lock(m);
+    share_cpus(m);
+    kiln_status st = prepare(m, err);
+    if (st == KILN_OK)
+        st = start_thread(m, err);
+    if (st != KILN_OK) {
+        release(m);
+        return st;
+    }
+    st = wait_until_up(m, err);
+    if (st != KILN_OK) {
+        kiln_measure_close(m);
+        return st;
+    }
+    if (m->o.pins_caller)
+        kiln_cpus_use(&m->building);
+    *out = m;
+    return KILN_OK;
+}
+
+void kiln_measure_close(kiln_measure *m) {
+    if (m == NULL)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->is_closing = true;
+    kiln_pool_wake(m);
+    pthread_mutex_unlock(&m->lock);
+    (void)pthread_join(m->thread, NULL);
+    if (m->o.pins_caller)
+        kiln_cpus_use(&m->all);
+    release(m);
+}
+
+/* ---- candidates -------------------------------------------------------------------
+ */
+
+void kiln_measure_set_best(kiln_measure *m, int work, double ns) {
+    pthread_mutex_lock(&m->lock);
+    KILN_ASSERT(work >= 0 && (size_t)work < m->work.n, "there is no workload %d", work);
+    m->work.v[work].best_ns = ns > 0 ? ns : 0;
+    pthread_mutex_unlock(&m->lock);
+}
+
+static int free_job(kiln_measure *m) {
+    for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
+        if (m->job[i].state == KILN_JOB_FREE)
+            return i;
+    return -1;
+}
+
+static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
+                          uint64_t *id, kiln_err *err) {
+    if (m->failure.status != KILN_OK) {
+        *err = m->failure;
+        return m->failure.status;
+    }
+    if (c->work < 0 || (size_t)c->work >= m->work.n)
+        return kiln_fail(err, KILN_ERR_ARG, "there is no workload %d", c->work);
+    const int i = free_job(m);
+    if (i < 0)
+        return kiln_fail(err, KILN_ERR_LIMIT, "%d candidates are on their way already",
+                         KILN_MEASURE_MAX_QUEUED);
+    kiln_job *j = &m->job[i];
+    *j = (kiln_job){.arena = j->arena,
+                    .state = KILN_JOB_QUEUED,
+                    .tmpl = c->tmpl,
+                    .config = c->config,
+                    .never_stops_early = c->never_stops_early,
+                    .budget_ms = or_else(c->budget_ms, m->o.budget_ms),
+                    .out = {.id = ++m->stats.submitted,
+                            .user = c->user,
+                            .work = c->work,
+                            .text = "",
+                            .layouts = ""}};
+    *id = j->out.id;
+    m->n_pending++;
+    const kiln_lethal *known = kiln_lethal_find(m, c->work, c->tmpl->name, c->config);
+    if (known != NULL)
+        kiln_job_finish(m, i, known->error, "it is known to be lethal");
+    else
+        kiln_queue_push(&m->queued, i);
+    kiln_pool_wake(m);
+    return KILN_OK;
+}
+
+kiln_status kiln_measure_submit(kiln_measure *m, const kiln_measure_candidate *c,
+                                uint64_t *id, kiln_err *err) {
+    pthread_mutex_lock(&m->lock);
+    const kiln_status st = submit(m, c, id, err);
+    pthread_mutex_unlock(&m->lock);
+    return st;
+}
+
+size_t kiln_measure_pending(kiln_measure *m) {
+    pthread_mutex_lock(&m->lock);
+    const size_t n = m->n_pending;
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+size_t kiln_measure_finished(kiln_measure *m) {
+    pthread_mutex_lock(&m->lock);
+    const size_t n = m->finished.n;
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+static void free_taken(kiln_measure *m) {
+    if (m->taken < 0)
+        return;
+    kiln_arena_fini(&m->job[m->taken].arena);
+    m->job[m->taken].state = KILN_JOB_FREE;
+    m->taken = -1;
+}
+
+bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) {
+    const struct timespec end = after_ms(timeout_ms > 0 ? timeout_ms : 0);
+    bool has = false;
+    pthread_mutex_lock(&m->lock);
+    free_taken(m);
+    while (m->finished.n == 0 && m->n_pending > 0)
+        if (timeout_ms <= 0 ||
+            pthread_cond_timedwait(&m->changed, &m->lock, &end) == ETIMEDOUT)
+            break;
+    if (m->finished.n > 0) {
+        has = true;
+        m->taken = kiln_queue_pop(&m->finished);
+        m->job[m->taken].state = KILN_JOB_TAKEN;
+        m->n_pending--;
+        *out = m->job[m->taken].out;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return has;
+}
+
+size_t kiln_measure_drop_queued(kiln_measure *m) {
+    pthread_mutex_lock(&m->lock);
+    const size_t n = m->queued.n;
+    while (m->queued.n > 0) {
+        kiln_job *j = &m->job[kiln_queue_pop(&m->queued)];
+        kiln_arena_fini(&j->arena);
+        j->state = KILN_JOB_FREE;
+        m->n_pending--;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+/* ---- what is lethal ----------------------------------------------------------------
+ */
+
+static const char *lethal_key(kiln_arena *a, int work, const char *tmpl,
+                              uint64_t index) {
+    return kiln_format(a, "%d %s %" PRIu64, work, tmpl, index);
+}
+
+const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char *tmpl,
+                                    uint64_t index) {
+    kiln_arena scratch = {0};
+    const char *key = lethal_key(&scratch, work, tmpl, index);
+    const uintptr_t at = (uintptr_t)kiln_map_get(&m->lethal_of, kiln_str_from(key));
+    kiln_arena_fini(&scratch);
+    return at > 0 ? &m->lethal.v[at - 1] : NULL;
+}
+
+static void add_lethal(kiln_measure *m, const kiln_lethal *l) {
+    if (kiln_lethal_find(m, l->work, l->tmpl, l->index) != NULL)
+        return;
+    kiln_lethal own = *l;
+    own.tmpl = kiln_str_dup(&m->arena, l->tmpl);
+    kiln_vec_push(&m->arena, &m->lethal, own);
+    const char *key = lethal_key(&m->arena, l->work, l->tmpl, l->index);
+    (void)kiln_map_set(&m->arena, &m->lethal_of, kiln_str_from(key),
+                       (void *)(uintptr_t)m->lethal.n);
+}
+
+void kiln_measure_add_lethal(kiln_measure *m, const kiln_lethal *l) {
+    pthread_mutex_lock(&m->lock);
+    add_lethal(m, l);
+    pthread_mutex_unlock(&m->lock);
+}
+
+size_t kiln_measure_n_lethal(kiln_measure *m) {
+    pthread_mutex_lock(&m->lock);
+    const size_t n = m->lethal.n;
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+kiln_lethal kiln_measure_lethal(kiln_measure *m, size_t i) {
+    pthread_mutex_lock(&m->lock);
+    KILN_ASSERT(i < m->lethal.n, "there is no lethal candidate %zu", i);
+    const kiln_lethal l = m->lethal.v[i];
+    pthread_mutex_unlock(&m->lock);
+    return l;
+}
+
+kiln_measure_stats kiln_measure_count(kiln_measure *m) {
+    pthread_mutex_lock(&m->lock);
+    const kiln_measure_stats s = m->stats;
+    pthread_mutex_unlock(&m->lock);
+    return s;
+}
+
+void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text) {
+    kiln_job *j = &m->job[job];
+    kiln_measured *o = &j->out;
+    o->error = e;
+    o->text = kiln_str_dup(&j->arena, text);
+    j->state = KILN_JOB_FINISHED;
+    m->stats.finished++;
+    m->stats.by_error[e]++;
+    kiln_pool_work *w = &m->work.v[o->work];
+    if (e == KILN_TRIAL_GOOD && (w->best_ns <= 0 || o->median_ns < w->best_ns))
+        w->best_ns = o->median_ns;
+    if (kiln_trial_error_is_fault(e)) {
+        const kiln_lethal l = {
+            .work = o->work, .tmpl = j->tmpl->name, .index = j->config, .error = e};
+        add_lethal(m, &l);
+    }
+    kiln_queue_push(&m->finished, job);
+    (void)pthread_cond_broadcast(&m->changed);
+}

@@ -1,0 +1,292 @@
+/* A candidate's own process: forked, limited, watched, and judged by how it ended.
+ *
+ * The child trusts nothing to come: limits and handlers are set before the object is
+ * loaded, inputs are mapped read-only, the pool's pipes are closed. The parent believes
+ * the shared page about signals and times only; what counts as right is for it to see
+ * (check.c). Linux, for affinity and for dying with the parent. */
+#include "pipeline/measure/runner/runner_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* For the handler, which gets nothing else. */
+static kiln_page *own_page;
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
+    own_page->data_bytes = kiln_data_bytes(0);
+    own_page->address = (uint64_t)(uintptr_t)info->si_addr;
+    own_page->signal = number;
+    own_page->stage = KILN_STAGE_SIGNAL;
+    _exit(0);
+}
+
+static const int caught[] = {SIGSEGV, SIGBUS, SIGILL,  SIGFPE, SIGABRT,
+                             SIGTRAP, SIGSYS, SIGXCPU, SIGPROF};
+
+/* On a stack of its own: what overflowed one has none left. */
+static void catch_signals(void) {
+    enum { STACK = 64 * 1024 };
+    static unsigned char stack[STACK];
+    const stack_t own = {.ss_sp = stack, .ss_size = STACK};
+    struct sigaction action = {.sa_sigaction = on_signal,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigset_t none;
+    (void)sigaltstack(&own, NULL);
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        (void)sigaction(caught[i], &action, NULL);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void limit(int resource, uint64_t most) {
+    const struct rlimit r = {.rlim_cur = most, .rlim_max = most};
+    (void)setrlimit((__rlimit_resource_t)resource, &r);
+}
+
+static void confine(const kiln_trial_run *t, pid_t parent) {
+    const kiln_wire_runner *o = &t->r->options;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (getppid() != parent)
+        _exit(0);
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(KILN_WIRE_SHARED_FD);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 0);
+    limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
+    limit(RLIMIT_CPU, (uint64_t)(t->cpu_left_ns / 1000000000) + 2);
+    const int64_t us = t->cpu_left_ns / 1000 + 1;
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)(us / 1000000),
+                     .tv_usec = (suseconds_t)(us % 1000000)}};
+    if (t->threads == 1 && o->cpu >= 0) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET((size_t)o->cpu, &one);
+        (void)sched_setaffinity(0, sizeof one, &one);
+    }
+    catch_signals();
+    (void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                    uint64_t turn) {
+    const kiln_wire_code *c = &t->q->code;
+    void *tensor[KILN_WIRE_MAX_OPERANDS];
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const kiln_packed *p = t->input[i];
+        tensor[i] = p->region.data +
+                    (p->next + (size_t)(turn % p->n_copies)) % p->n_copies * p->stride;
+    }
+    for (uint32_t i = c->n_inputs; i < c->n_operands; i++)
+        tensor[i] = t->output[i - c->n_inputs].data;
+    const kiln_args args = {.tensor = tensor, .workspace = t->workspace.data};
+    if (pool != NULL)
+        return fn(&args, kiln_pool_ctx(pool));
+    kiln_ctx ctx;
+    kiln_ctx_init_serial(&ctx, t->scratch[0].data);
+    return fn(&args, &ctx);
+}
+
+static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
+    const kiln_pool_options o = {.n_threads = t->threads, .pins = 1};
+    void *scratch[KILN_MAX_THREADS];
+    kiln_pool *pool = NULL;
+    if (kiln_pool_open(&o, &pool, page->text) != 0) {
+        page->stage = KILN_STAGE_NO_THREADS;
+        _exit(0);
+    }
+    for (int i = 0; i < t->threads; i++)
+        scratch[i] = t->scratch[i].data;
+    kiln_pool_set_scratch(pool, scratch);
+    return pool;
+}
+
+static void child(const kiln_trial_run *t, pid_t parent) {
+    kiln_page *page = own_page = t->r->page;
+    const kiln_wire_code *c = &t->q->code;
+    kiln_code *code = NULL;
+    confine(t, parent);
+    kiln_kernel_fn *fn = NULL;
+    if (kiln_code_open(c->object.p, c->object.n, &code, page->text) == KILN_LOAD_OK) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.*s", KILN_STR_ARG(c->name));
+        fn = kiln_code_kernel(code, name);
+        if (fn == NULL)
+            (void)snprintf(page->text, sizeof page->text, "it has no function '%s'",
+                           name);
+    }
+    if (fn == NULL) {
+        page->stage = KILN_STAGE_UNLOADABLE;
+        _exit(0);
+    }
+    kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;
+    page->stage = KILN_STAGE_RUNNING;
+    if (t->is_timed) {
+        page->code = kiln_trial_slices(t, fn, pool, page);
+    } else {
+        const int64_t begin = kiln_now_ns();
+        page->code = kiln_trial_call(t, fn, pool, 0);
+        page->once_ns = (double)(kiln_now_ns() - begin);
+    }
+    page->data_bytes = kiln_data_bytes(0);
+    page->stage = KILN_STAGE_DONE;
+    _exit(0);
+}
+
+/* ---- in the parent ----------------------------------------------------------------
+ */
+
+typedef struct ending {
+    int status;          /* of wait */
+    bool was_killed;     /* by us: no time left */
+    uint64_t data_bytes; /* then: what it had taken */
+    uint64_t own_bytes;  /* what this process had at the fork */
+    int64_t cpu_ns;      /* what it took of processors */
+} ending;
+
+static int64_t nanoseconds(struct timeval t) {
+    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
+}
+
+/* SIGCHLD is blocked in this process: it stays pending until asked for. */
+static void wait_for(pid_t pid, int64_t deadline_ns, ending *e) {
+    sigset_t chld;
+    sigemptyset(&chld);
+    sigaddset(&chld, SIGCHLD);
+    for (;;) {
+        struct rusage usage = {.ru_maxrss = 0};
+        const pid_t got = wait4(pid, &e->status, WNOHANG, &usage);
+        e->cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+        if (got == pid)
+            return;
+        const int64_t left = deadline_ns - kiln_now_ns();
+        if (left <= 0)
+            break;
+        const struct timespec t = {.tv_sec = (time_t)(left / 1000000000),
+                                   .tv_nsec = (long)(left % 1000000000)};
+        (void)sigtimedwait(&chld, NULL, &t);
+    }
+    e->data_bytes = kiln_data_bytes((int)pid);
+    e->was_killed = true;
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, &e->status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* More than half of what it may have: the rest was refused. */
+static bool is_hungry(const kiln_trial_run *t, const ending *e, uint64_t bytes) {
+    return bytes > e->own_bytes + t->r->options.data_limit_bytes / 2;
+}
+
+static bool judge_signal(kiln_trial_run *t, const ending *e) {
+    const kiln_page *page = t->r->page;
+    const kiln_wire_code *c = &t->q->code;
+    const uint64_t at = page->address;
+    const bool hungry = is_hungry(t, e, page->data_bytes);
+    const uint64_t taken =
+        page->data_bytes > e->own_bytes ? page->data_bytes - e->own_bytes : 0;
+    if (page->signal == SIGXCPU || page->signal == SIGPROF)
+        return kiln_trial_fault(t, hungry ? KILN_TRIAL_MEMORY : KILN_TRIAL_TIMEOUT,
+                                "no end after %" PRId64 " ms of processor time, "
+                                "%" PRIu64 " bytes taken",
+                                t->r->options.time_limit_ms, taken);
+    const bool is_access = page->signal == SIGSEGV || page->signal == SIGBUS;
+    for (uint32_t i = 0; is_access && i < c->n_operands; i++) {
+        const bool is_input = i < c->n_inputs;
+        const kiln_region *g =
+            is_input ? &t->input[i]->region : &t->output[i - c->n_inputs];
+        const kiln_wire_value *v = &t->w->value[c->operand[i].value];
+        if (kiln_region_has(g, at, is_input))
+            return kiln_trial_fault(
+                t, KILN_TRIAL_OUT_OF_BOUNDS,
+                "it touched byte %" PRId64 " of '%.*s', %s",
+                (int64_t)(at - (uint64_t)(uintptr_t)g->data), KILN_STR_ARG(v->name),
+                is_input ? "which it may only read" : "beside its memory");
+    }
+    bool is_beside = is_access && kiln_region_has(&t->workspace, at, false);
+    for (int i = 0; is_access && i < t->threads; i++)
+        is_beside = is_beside || kiln_region_has(&t->scratch[i], at, false);
+    if (is_beside)
+        return kiln_trial_fault(t, KILN_TRIAL_OUT_OF_BOUNDS,
+                                "it touched memory beside its workspace");
+    if (hungry)
+        return kiln_trial_fault(t, KILN_TRIAL_MEMORY, "it took %" PRIu64 " bytes",
+                                taken);
+    return kiln_trial_fault(t, KILN_TRIAL_CRASH, "signal %d (%s)", page->signal,
+                            strsignal(page->signal));
+}
+
+static bool judge(kiln_trial_run *t, const ending *e) {
+    kiln_page *page = t->r->page;
+    page->text[sizeof page->text - 1] = '\0';
+    if (e->was_killed && is_hungry(t, e, e->data_bytes))
+        return kiln_trial_fault(t, KILN_TRIAL_MEMORY, "it took %" PRIu64 " bytes",
+                                e->data_bytes - e->own_bytes);
+    if (e->was_killed)
+        return kiln_trial_fault(t, KILN_TRIAL_TIMEOUT,
+                                "no end, by the wall, after "
+                                "%d times %" PRId64 " ms",
+                                KILN_WALL_LIMITS, t->r->options.time_limit_ms);
+    if (WIFSIGNALED(e->status)) {
+        const int s = WTERMSIG(e->status);
+        /* Only others send this: the system without memory, or a person. */
+        return kiln_trial_fault(t, s == SIGKILL ? KILN_TRIAL_LOST : KILN_TRIAL_CRASH,
+                                "signal %d (%s)", s, strsignal(s));
+    }
+    switch (page->stage) {
+    case KILN_STAGE_UNLOADABLE:
+        return kiln_trial_fault(t, KILN_TRIAL_UNLOADABLE, "%s", page->text);
+    case KILN_STAGE_NO_THREADS:
+        return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", page->text);
+    case KILN_STAGE_SIGNAL:
+        return judge_signal(t, e);
+    case KILN_STAGE_START:
+    case KILN_STAGE_RUNNING:
+        break;
+    case KILN_STAGE_DONE:
+        if (page->code != 0 && is_hungry(t, e, page->data_bytes))
+            return kiln_trial_fault(t, KILN_TRIAL_MEMORY, "it took %" PRIu64 " bytes",
+                                    page->data_bytes - e->own_bytes);
+        if (page->code != 0)
+            return kiln_trial_fault(t, KILN_TRIAL_RETURNED, "it returned %d",
+                                    page->code);
+        return true;
+    }
+    return kiln_trial_fault(t, KILN_TRIAL_EXIT, "it ended its process with code %d",
+                            WEXITSTATUS(e->status));
+}
+
+static void pass_inputs_on(const kiln_trial_run *t, bool yes) {
+    for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
+        kiln_region_pass_on(&t->input[i]->region, yes);
+}
+
+bool kiln_trial_fork(kiln_trial_run *t) {
+    const pid_t self = getpid();
+    ending e = {.own_bytes = kiln_data_bytes(0)};
+    memset(t->r->page, 0, sizeof *t->r->page);
+    pass_inputs_on(t, true);
+    const pid_t pid = fork();
+    if (pid == 0)
+        child(t, self);
+    pass_inputs_on(t, false);
+    if (pid < 0)
+        return kiln_trial_fault(t, KILN_TRIAL_LOST, "cannot fork: %s", strerror(errno));
+    wait_for(pid, t->deadline_ns, &e);
+    t->cpu_left_ns -= e.cpu_ns;
+    return judge(t, &e);
+}

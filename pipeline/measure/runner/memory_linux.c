@@ -1,0 +1,91 @@
+/* Memory between guards. Linux, for anonymous mappings and /proc. */
+#include "pipeline/measure/runner/runner_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CANARY = 0xC3, POISON = 0xFF };
+/* Costs no memory; a loop that runs far past an end is caught all the same. */
+static const size_t guard_bytes = 1024 * 1024;
+
+kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
+                             kiln_err *err) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    kiln_region r = {.bytes = bytes, .room = (bytes + page - 1) / page * page};
+    r.map_bytes = r.room + 2 * guard_bytes;
+    const int flags = MAP_ANONYMOUS | (is_shared ? MAP_SHARED : MAP_PRIVATE);
+    void *map = mmap(NULL, r.map_bytes, PROT_NONE, flags | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return kiln_fail(err, KILN_ERR_OOM, "no memory for %zu bytes: %s", bytes,
+                         strerror(errno));
+    r.map = map;
+    r.data = r.map + guard_bytes;
+    if (r.room > 0 && mprotect(r.data, r.room, PROT_READ | PROT_WRITE) != 0) {
+        (void)munmap(map, r.map_bytes);
+        return kiln_fail(err, KILN_ERR_OOM, "no memory for %zu bytes: %s", bytes,
+                         strerror(errno));
+    }
+    if (!is_shared)
+        (void)madvise(r.data, r.room, MADV_HUGEPAGE);
+    memset(r.data + bytes, CANARY, r.room - bytes);
+    *out = r;
+    return KILN_OK;
+}
+
+void kiln_region_close(kiln_region *r) {
+    if (r->map != NULL)
+        (void)munmap(r->map, r->map_bytes);
+    *r = (kiln_region){.map = NULL};
+}
+
+void kiln_region_poison(kiln_region *r) { memset(r->data, POISON, r->bytes); }
+
+void kiln_region_protect(kiln_region *r) {
+    if (r->room > 0)
+        (void)mprotect(r->data, r->room, PROT_READ);
+}
+
+void kiln_region_pass_on(const kiln_region *r, bool yes) {
+    (void)madvise(r->map, r->map_bytes, yes ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+bool kiln_region_is_broken(const kiln_region *r, size_t *at) {
+    for (size_t i = r->bytes; i < r->room; i++)
+        if (r->data[i] != CANARY) {
+            *at = i;
+            return true;
+        }
+    return false;
+}
+
+bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole) {
+    const uint64_t map = (uint64_t)(uintptr_t)r->map,
+                   data = (uint64_t)(uintptr_t)r->data;
+    if (r->map == NULL || address < map || address >= map + r->map_bytes)
+        return false;
+    return whole || address < data || address >= data + r->room;
+}
+
+/* The sixth number of statm, in pages. No stdio: handlers of signals call this. */
+uint64_t kiln_data_bytes(int pid) {
+    char path[32] = "/proc/self/statm", text[128];
+    if (pid != 0)
+        (void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    if (fd >= 0)
+        close(fd);
+    uint64_t pages = 0;
+    int field = 0;
+    for (ssize_t i = 0; i < n && field < 6; i++) {
+        if (text[i] == ' ')
+            field++;
+        else if (field == 5 && text[i] >= '0' && text[i] <= '9')
+            pages = pages * 10 + (uint64_t)(text[i] - '0');
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}

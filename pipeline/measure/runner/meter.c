@@ -1,0 +1,117 @@
+/* The machine's peak, by kernels that the builder made: independent chains of
+ * multiply-adds, and one chain of additions for the clock (pipeline/kernels/meter.c).
+ */
+#include "pipeline/measure/runner/runner_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FMA_RUNS = 16, CHAIN_RUNS = 4, FIRST_SLICES = 20, FMA_OUT_BYTES = 64 * 1024 };
+
+typedef struct spread {
+    kiln_kernel_fn *fn;
+    void *const *tensor; /* n of each thread */
+    size_t n;
+    int runs;
+} spread;
+
+/* One kernel on each thread, with arguments of its own. */
+static int run_part(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                    int64_t end, void *scratch) {
+    (void)args;
+    (void)ctx;
+    (void)scratch;
+    const spread *s = closure;
+    kiln_ctx serial;
+    kiln_ctx_init_serial(&serial, NULL);
+    for (int64_t thread = begin; thread < end; thread++) {
+        const kiln_args own = {.tensor = s->tensor + (size_t)thread * s->n};
+        for (int i = 0; i < s->runs; i++)
+            if (s->fn(&own, &serial) != 0)
+                return 1;
+    }
+    return 0;
+}
+
+static double run_ns(kiln_pool *pool, spread s) {
+    const int64_t begin = kiln_now_ns();
+    if (pool == NULL) {
+        (void)run_part(NULL, NULL, &s, 0, 1, NULL);
+    } else {
+        kiln_ctx *ctx = kiln_pool_ctx(pool);
+        (void)ctx->parallel_for(ctx, run_part, NULL, &s, kiln_pool_threads(pool));
+    }
+    return fmax(1, (double)(kiln_now_ns() - begin));
+}
+
+double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
+                                double *clock_ghz) {
+    const double n = pool == NULL ? 1 : (double)kiln_pool_threads(pool);
+    const double chain_ns =
+        run_ns(pool, (spread){m->chain, m->chain_tensor[0], 2, CHAIN_RUNS});
+    const double fma_ns = run_ns(pool, (spread){m->fma, m->fma_tensor[0], 3, FMA_RUNS});
+    const double clock = m->of.chain_steps * CHAIN_RUNS / chain_ns;
+    const double measured = n * m->of.fma_flops * FMA_RUNS / fma_ns;
+    if (clock_ghz != NULL)
+        *clock_ghz = clock;
+    return fmax(measured, n * m->fma_per_cycle * 2 * m->of.lanes * clock);
+}
+
+static kiln_status load(kiln_str object, kiln_str name, kiln_kernel_fn **out,
+                        kiln_err *err) {
+    kiln_code *code = NULL; /* for as long as the process lives */
+    char text[KILN_LOAD_TEXT] = "", symbol[64];
+    (void)snprintf(symbol, sizeof symbol, "%.*s", KILN_STR_ARG(name));
+    if (kiln_code_open(object.p, object.n, &code, text) != KILN_LOAD_OK)
+        return kiln_fail(err, KILN_ERR_LIB, "kernel '%s' cannot be loaded: %s", symbol,
+                         text);
+    *out = kiln_code_kernel(code, symbol);
+    return *out != NULL
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_LIB, "there is no kernel '%s'", symbol);
+}
+
+static kiln_status make_args(kiln_meter_kernels *m, int threads, kiln_err *err) {
+    static const float x = 1, w = 0x1p-30F; /* no zero, and no sum overflows */
+    static const int64_t chain[] = {1, 0x1234567, 0x7654321};
+    for (int t = 0; t < threads; t++) {
+        const size_t fma_bytes[] = {sizeof x, sizeof w, FMA_OUT_BYTES};
+        const size_t chain_bytes[] = {sizeof chain, sizeof chain[0]};
+        for (int i = 0; i < 3; i++) {
+            KILN_TRY(kiln_region_open(fma_bytes[i], false, &m->fma_arg[t][i], err));
+            m->fma_tensor[t][i] = m->fma_arg[t][i].data;
+        }
+        for (int i = 0; i < 2; i++) {
+            KILN_TRY(kiln_region_open(chain_bytes[i], false, &m->chain_arg[t][i], err));
+            m->chain_tensor[t][i] = m->chain_arg[t][i].data;
+        }
+        memcpy(m->fma_tensor[t][0], &x, sizeof x);
+        memcpy(m->fma_tensor[t][1], &w, sizeof w);
+        memcpy(m->chain_tensor[t][0], chain, sizeof chain);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
+    kiln_meter_kernels *m = &r->meter;
+    m->of = r->options.meter;
+    KILN_TRY(load(m->of.fma, m->of.fma_name, &m->fma, err));
+    KILN_TRY(load(m->of.chain, m->of.chain_name, &m->chain, err));
+    KILN_TRY(make_args(m, (int)r->options.threads, err));
+    /* Multiply-adds per cycle are a whole number of units: from the best slices, by
+     * one thread. */
+    double best = 0, clock = 0;
+    for (int i = 0; i < FIRST_SLICES; i++) {
+        double ghz;
+        best = fmax(best, kiln_meter_kernels_slice(m, NULL, &ghz));
+        clock = fmax(clock, ghz);
+    }
+    const double unit = m->of.fma_unit > 0 ? m->of.fma_unit : 1;
+    m->fma_per_cycle =
+        fmax(unit, unit * floor(best / (2 * m->of.lanes * clock) / unit + 0.5));
+    for (int i = 0; i < FIRST_SLICES; i++)
+        best = fmax(best, kiln_meter_kernels_slice(m, NULL, NULL));
+    m->best_gflops = best * (double)r->options.threads;
+    return KILN_OK;
+}

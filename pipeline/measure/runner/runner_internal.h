@@ -1,0 +1,173 @@
+/* Inside pipeline/measure/runner. */
+#ifndef KILN_PIPELINE_MEASURE_RUNNER_INTERNAL_H
+#define KILN_PIPELINE_MEASURE_RUNNER_INTERNAL_H
+
+#include "base/base.h"
+#include "pipeline/measure/runner/runner.h"
+#include "pipeline/measure/wire/wire.h"
+#include "runtime/loader.h"
+#include "runtime/pool.h"
+
+/* ---- memory between guards --------------------------------------------------------
+ */
+
+/* Page-aligned bytes; what is left of their last page holds canaries; on both sides lie
+ * pages that nobody may touch. */
+typedef struct kiln_region {
+    unsigned char *map, *data;
+    size_t map_bytes, bytes, room; /* room: whole pages from data */
+} kiln_region;
+
+/* Shared with processes forked later, or private: then what they write stays theirs.
+ * Zeros. KILN_ERR_OOM: the system has no such memory. */
+kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
+                             kiln_err *err);
+void kiln_region_close(kiln_region *r);   /* accepts a zeroed struct */
+void kiln_region_poison(kiln_region *r);  /* 0xFF: NaN in every float */
+void kiln_region_protect(kiln_region *r); /* no more writing */
+/* Do processes forked from now on have it? What they have not costs their fork nothing.
+ */
+void kiln_region_pass_on(const kiln_region *r, bool yes);
+/* A canary that is gone; *at: its offset from the data. */
+bool kiln_region_is_broken(const kiln_region *r, size_t *at);
+/* Is it the region's guard or, where `whole`, any byte of it? */
+bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole);
+
+/* Private writable bytes of a process (0: this one), which is what its data limit
+ * counts; 0: not known. Signal-safe. */
+uint64_t kiln_data_bytes(int pid);
+
+/* ---- operands ---------------------------------------------------------------------
+ */
+
+typedef struct kiln_runner kiln_runner;
+
+int64_t kiln_value_elems(const kiln_wire_value *v);
+/* Is it a way to lay out the value, each element once? Then *bytes is what it takes. */
+kiln_status kiln_operand_check(const kiln_wire_value *v, const kiln_wire_operand *o,
+                               size_t *bytes, kiln_err *err);
+/* Row-major elements as the operand has them; lanes past the shape become zeros. */
+void kiln_operand_pack(const kiln_wire_value *v, const kiln_wire_operand *o,
+                       const void *plain, void *packed);
+/* Where a row-major element lies, in elements. */
+int64_t kiln_operand_at(const kiln_wire_value *v, const kiln_wire_operand *o,
+                        int64_t element);
+/* Calls back for each packed element that is a lane past the shape, until false. */
+bool kiln_operand_has_tails(const kiln_wire_value *v, const kiln_wire_operand *o);
+
+/* A packed input, kept for the next candidate that wants it so. */
+typedef struct kiln_packed {
+    uint32_t work, seed, n_copies;
+    kiln_wire_operand operand;
+    kiln_region region;
+    size_t stride; /* from copy to copy */
+    size_t next;   /* the copy that was not read for longest */
+    bool is_used;  /* by the candidate at hand */
+} kiln_packed;
+
+/* Packs, or finds. Borrowed until kiln_operands_forget. */
+kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
+                               const kiln_wire_operand *o, uint32_t seed,
+                               uint32_t n_copies, kiln_packed **out, kiln_err *err);
+/* Frees what is too much; before each candidate. */
+void kiln_operands_forget(kiln_runner *r);
+
+/* ---- one candidate ----------------------------------------------------------------
+ */
+
+/* The limit is of processor time: a busy machine is not the candidate's fault. By the
+ * wall it is so many times that. */
+enum { KILN_MAX_THREADS = 64, KILN_WALL_LIMITS = 5 };
+
+/* What a forked process tells: shared memory, which it might have overwritten. */
+typedef enum kiln_stage {
+    KILN_STAGE_START,
+    KILN_STAGE_UNLOADABLE,
+    KILN_STAGE_NO_THREADS,
+    KILN_STAGE_RUNNING,
+    KILN_STAGE_SIGNAL,
+    KILN_STAGE_DONE
+} kiln_stage;
+
+typedef struct kiln_page {
+    volatile kiln_stage stage;
+    volatile int signal, code;
+    volatile uint64_t address, data_bytes;
+    char text[KILN_LOAD_TEXT];
+    double once_ns;
+    uint64_t n_runs;
+    uint32_t n_slices;
+    bool is_slow, is_noisy;
+    kiln_slice slice[KILN_WIRE_MAX_SLICES];
+} kiln_page;
+
+typedef struct kiln_meter_kernels {
+    kiln_kernel_fn *fma, *chain;
+    kiln_wire_meter of;
+    double fma_per_cycle, best_gflops;
+    kiln_region fma_arg[KILN_MAX_THREADS][3], chain_arg[KILN_MAX_THREADS][2];
+    void *fma_tensor[KILN_MAX_THREADS][3], *chain_tensor[KILN_MAX_THREADS][2];
+} kiln_meter_kernels;
+
+struct kiln_runner {
+    kiln_arena arena;
+    kiln_wire_runner options;
+    kiln_meter_kernels meter;
+    KILN_VEC(kiln_wire_work) work; /* by id */
+    const unsigned char *shared;   /* the pool's memory, read only */
+    size_t shared_bytes;
+    KILN_VEC(kiln_packed *) packed;
+    size_t packed_bytes;
+    kiln_page *page;
+};
+
+/* Everything about one request. */
+typedef struct kiln_trial_run {
+    kiln_runner *r;
+    const kiln_wire_run *q;
+    const kiln_wire_work *w;
+    kiln_arena *arena; /* of this request */
+    kiln_wire_ran *out;
+    kiln_packed **input; /* by argument: of the seed at hand */
+    kiln_region *output; /* by argument - n_inputs */
+    kiln_region workspace, *scratch;
+    int threads;
+    int64_t deadline_ns; /* by the wall: far beyond */
+    int64_t cpu_left_ns; /* what its threads may take of processors */
+    bool is_timed;       /* slices, else one run */
+} kiln_trial_run;
+
+/* Bytes of the shared memory; NULL: outside of it, or none. */
+const void *kiln_runner_bytes(kiln_runner *r, kiln_wire_place p);
+
+/* The verdict: everything but the id. Never fails for what a candidate does. */
+void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
+                   kiln_wire_ran *out);
+
+/* Sets the error of the trial; only the first counts. False, for `return`. */
+bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...)
+    KILN_PRINTF(3, 4);
+
+/* Runs it in a forked process, once or timed, and judges how that ended. */
+bool kiln_trial_fork(kiln_trial_run *t);
+/* Outputs and canaries, after a run. */
+bool kiln_trial_check(kiln_trial_run *t, uint32_t seed);
+/* In the forked process: slices into the page. 0, or what the kernel returned. */
+int kiln_trial_slices(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                      kiln_page *page);
+/* One call with the copies of inputs whose turn it is. */
+int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                    uint64_t turn);
+
+/* ---- the machine ------------------------------------------------------------------
+ */
+
+kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
+/* One slice of the peak, in GFLOP/s. pool NULL: the caller alone. */
+double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
+                                double *clock_ghz);
+/* Median, and its interval of about 95%; sorts v. n > 0 */
+void kiln_median_interval(double *v, size_t n, double *median, double *low,
+                          double *high);
+
+#endif

@@ -1,0 +1,261 @@
+/* One candidate: memory for it, a proof on every seed, then slices. */
+#include "pipeline/measure/runner/runner_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_COPIES = 8192 };
+/* A first run is cold, and pays for its page faults: only what is far off is believed,
+ * and only what is out of the question is not timed again. */
+static const double first_run_ns = 1e6, first_run_times = 3, hopeless_times = 10;
+
+bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...) {
+    char text[512];
+    if (t->out->error != KILN_TRIAL_GOOD)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    t->out->error = (uint32_t)e;
+    t->out->text = kiln_str_from(kiln_str_dup(t->arena, text));
+    return false;
+}
+
+/* ---- what the request says --------------------------------------------------------
+ */
+
+static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
+    const kiln_wire_code *c = &t->q->code;
+    if (c->n_operands == 0 || c->n_operands == c->n_inputs)
+        return kiln_fail(err, KILN_ERR_PARSE, "the kernel has no output");
+    for (uint32_t i = 0; i < c->n_operands; i++) {
+        const kiln_wire_operand *o = &c->operand[i];
+        size_t bytes;
+        if (o->value >= t->w->n_values ||
+            (t->w->value[o->value].is_output != 0) != (i >= c->n_inputs))
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "operand %" PRIu32 " is no value of the workload", i);
+        KILN_TRY(kiln_operand_check(&t->w->value[o->value], o, &bytes, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- memory -----------------------------------------------------------------------
+ */
+
+static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
+    const kiln_wire_code *c = &t->q->code;
+    KILN_TRY(kiln_region_open(c->workspace_bytes, true, &t->workspace, err));
+    for (int i = 0; i < t->threads; i++)
+        KILN_TRY(kiln_region_open(c->scratch_bytes, true, &t->scratch[i], err));
+    for (uint32_t i = c->n_inputs; i < c->n_operands; i++) {
+        size_t bytes;
+        KILN_TRY(kiln_operand_check(&t->w->value[c->operand[i].value], &c->operand[i],
+                                    &bytes, err));
+        KILN_TRY(kiln_region_open(bytes, true, &t->output[i - c->n_inputs], err));
+    }
+    return KILN_OK;
+}
+
+static void close_outputs(kiln_trial_run *t) {
+    kiln_region_close(&t->workspace);
+    for (int i = 0; i < t->threads; i++)
+        kiln_region_close(&t->scratch[i]);
+    for (uint32_t i = 0; i < t->q->code.n_operands - t->q->code.n_inputs; i++)
+        kiln_region_close(&t->output[i]);
+}
+
+static void poison(kiln_trial_run *t) {
+    kiln_region_poison(&t->workspace);
+    for (int i = 0; i < t->threads; i++)
+        kiln_region_poison(&t->scratch[i]);
+    for (uint32_t i = 0; i < t->q->code.n_operands - t->q->code.n_inputs; i++)
+        kiln_region_poison(&t->output[i]);
+}
+
+/* Copies of the weights that no cache holds together. */
+static uint32_t copies_of(const kiln_trial_run *t) {
+    const kiln_wire_code *c = &t->q->code;
+    const uint64_t cache = t->r->options.last_cache_bytes;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const kiln_wire_value *v = &t->w->value[c->operand[i].value];
+        if (v->is_weight != 0)
+            bytes += v->data[0].bytes;
+    }
+    if (t->w->weights_cold == 0 || bytes == 0 || cache == 0)
+        return 1;
+    const uint64_t n = (cache + cache / 4) / bytes + 2;
+    return n < MAX_COPIES ? (uint32_t)n : MAX_COPIES;
+}
+
+static kiln_status give_inputs(kiln_trial_run *t, uint32_t seed, uint32_t n_copies,
+                               kiln_err *err) {
+    const kiln_wire_code *c = &t->q->code;
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const bool is_weight = t->w->value[c->operand[i].value].is_weight != 0;
+        KILN_TRY(kiln_operand_input(t->r, t->w, &c->operand[i], seed,
+                                    is_weight ? n_copies : 1, &t->input[i], err));
+    }
+    return KILN_OK;
+}
+
+/* ---- runs -------------------------------------------------------------------------
+ */
+
+/* False: over, for the reason in t->out. */
+static bool give(kiln_trial_run *t, uint32_t seed, uint32_t n_copies) {
+    kiln_err err = {.len = 0};
+    if (give_inputs(t, seed, n_copies, &err) == KILN_OK)
+        return true;
+    return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", err.text);
+}
+
+static bool prove(kiln_trial_run *t, uint32_t seed) {
+    if (!give(t, seed, 1))
+        return false;
+    t->is_timed = false;
+    poison(t);
+    if (!kiln_trial_fork(t) || !kiln_trial_check(t, seed))
+        return false;
+    t->out->n_seeds++;
+    return true;
+}
+
+static bool is_loser(const kiln_trial_run *t, double ns, double times, double more_ns) {
+    const double loser = t->r->options.loser;
+    return loser > 0 && t->q->best_ns > 0 &&
+           ns > t->q->best_ns * loser * times + more_ns;
+}
+
+static void sum_up(kiln_trial_run *t) {
+    const kiln_page *page = t->r->page;
+    kiln_wire_ran *o = t->out;
+    double ns[KILN_WIRE_MAX_SLICES], share[KILN_WIRE_MAX_SLICES];
+    enum { FEW = 5 };
+    o->n_slices =
+        page->n_slices < KILN_WIRE_MAX_SLICES ? page->n_slices : KILN_WIRE_MAX_SLICES;
+    o->slice = kiln_arena_dup(t->arena, page->slice, o->n_slices * sizeof *o->slice);
+    o->n_runs = page->n_runs;
+    o->is_noisy = page->is_noisy;
+    for (uint32_t i = 0; i < o->n_slices; i++) {
+        o->slice[i].disturbed = o->slice[i].disturbed != 0;
+        o->n_disturbed += o->slice[i].disturbed;
+        o->peak_gflops = fmax(o->peak_gflops, o->slice[i].peak_gflops);
+        if (!(o->slice[i].ns > 0) || !isfinite(o->slice[i].ns)) {
+            (void)kiln_trial_fault(t, KILN_TRIAL_OUT_OF_BOUNDS,
+                                   "the record of its times was written");
+            return;
+        }
+    }
+    const bool takes_all = o->n_slices - o->n_disturbed < FEW;
+    size_t n = 0;
+    for (uint32_t i = 0; i < o->n_slices; i++) {
+        if (o->slice[i].disturbed && !takes_all)
+            continue;
+        ns[n] = o->slice[i].ns;
+        share[n++] = t->w->flops / o->slice[i].ns / o->slice[i].peak_gflops;
+    }
+    if (n == 0) {
+        (void)kiln_trial_fault(t, KILN_TRIAL_EXIT, "it was not timed");
+        return;
+    }
+    double low, high;
+    kiln_median_interval(ns, n, &o->median_ns, &o->low_ns, &o->high_ns);
+    kiln_median_interval(share, n, &o->peak_share, &low, &high);
+    if (page->is_slow)
+        (void)kiln_trial_fault(t, KILN_TRIAL_SLOW, "stopped at %.4g times the best",
+                               o->median_ns / t->q->best_ns);
+}
+
+/* Timed with the first seed's inputs; the outputs of the last call must be right too:
+ * a kernel that adds to what is there would show. */
+static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
+    if (!give(t, 0, n_copies))
+        return false;
+    t->is_timed = true;
+    if (!kiln_trial_fork(t) || !kiln_trial_check(t, 0))
+        return false;
+    sum_up(t);
+    const kiln_page *page = t->r->page;
+    for (uint32_t i = 0; i < t->q->code.n_inputs; i++) {
+        kiln_packed *p = t->input[i];
+        p->next = (p->next + (size_t)(page->n_runs % p->n_copies)) % p->n_copies;
+    }
+    return t->out->error == KILN_TRIAL_GOOD;
+}
+
+static void run_all(kiln_trial_run *t) {
+    if (!prove(t, 0))
+        return;
+    /* A clear loser is not worth copies and proofs; a surprise has them yet to come. */
+    if (is_loser(t, t->r->page->once_ns, hopeless_times, first_run_ns)) {
+        kiln_page *page = t->r->page;
+        page->slice[0] = (kiln_slice){.ns = page->once_ns,
+                                      .peak_gflops = t->r->meter.best_gflops,
+                                      .disturbed = true};
+        page->n_slices = 1;
+        page->n_runs = 1;
+        page->is_slow = page->is_noisy = true;
+        sum_up(t);
+        return;
+    }
+    if (is_loser(t, t->r->page->once_ns, first_run_times, first_run_ns) &&
+        !time_it(t, 1))
+        return;
+    for (uint32_t seed = 1; seed < t->w->n_seeds; seed++)
+        if (!prove(t, seed))
+            return;
+    t->out->n_disturbed = 0;
+    (void)time_it(t, copies_of(t));
+}
+
+static bool is_too_large(const kiln_trial_run *t) {
+    const kiln_wire_code *c = &t->q->code;
+    const uint64_t limit = t->r->options.data_limit_bytes;
+    return c->workspace_bytes > limit ||
+           c->scratch_bytes > limit / (uint64_t)t->threads;
+}
+
+void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
+                   kiln_wire_ran *out) {
+    const kiln_wire_code *c = &q->code;
+    const int64_t begin_ns = kiln_now_ns();
+    kiln_err err = {.len = 0};
+    kiln_trial_run t = {
+        .r = r,
+        .q = q,
+        .arena = a,
+        .out = out,
+        .threads = (int)r->options.threads,
+        .input = kiln_array(a, kiln_packed *, c->n_operands),
+        .output = kiln_array(a, kiln_region, c->n_operands),
+        .scratch = kiln_array(a, kiln_region, r->options.threads),
+        .deadline_ns = begin_ns + r->options.time_limit_ms * 1000000 * KILN_WALL_LIMITS,
+        .cpu_left_ns =
+            r->options.time_limit_ms * 1000000 * (int64_t)r->options.threads};
+    kiln_operands_forget(r);
+    if (q->work >= r->work.n) {
+        (void)kiln_trial_fault(&t, KILN_TRIAL_LOST, "there is no workload %" PRIu32,
+                               q->work);
+        return;
+    }
+    t.w = &r->work.v[q->work];
+    if (check_request(&t, &err) != KILN_OK)
+        (void)kiln_trial_fault(&t, KILN_TRIAL_UNLOADABLE, "%s", err.text);
+    else if (is_too_large(&t))
+        (void)kiln_trial_fault(&t, KILN_TRIAL_MEMORY,
+                               "it wants %" PRIu64 " bytes of workspace and %" PRIu64
+                               " of scratch for each thread",
+                               c->workspace_bytes, c->scratch_bytes);
+    else if (open_outputs(&t, &err) != KILN_OK)
+        (void)kiln_trial_fault(&t, KILN_TRIAL_MEMORY, "%s", err.text);
+    else
+        run_all(&t);
+    close_outputs(&t);
+    out->run_ms = (double)(kiln_now_ns() - begin_ns) * 1e-6;
+}

@@ -1,0 +1,317 @@
+/* Messages' fields: one list each, walked to write and to read it. */
+#include "pipeline/measure/wire/wire.h"
+
+#include <string.h>
+
+enum { LONGEST_OBJECT = 48 * 1024 * 1024 };
+
+typedef struct codec {
+    kiln_buf *out; /* writing; else reading: */
+    kiln_arena *arena;
+    const unsigned char *p;
+    size_t n;
+    bool is_bad;
+} codec;
+
+static bool is_writing(const codec *c) { return c->out != NULL; }
+
+static void number(codec *c, uint64_t *v, size_t bytes) {
+    unsigned char b[8];
+    if (is_writing(c)) {
+        for (size_t i = 0; i < bytes; i++)
+            b[i] = (unsigned char)(*v >> (8 * i));
+        kiln_buf_add(c->out, b, bytes);
+        return;
+    }
+    *v = 0;
+    if (c->is_bad || c->n < bytes) {
+        c->is_bad = true;
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        *v |= (uint64_t)c->p[i] << (8 * i);
+    c->p += bytes;
+    c->n -= bytes;
+}
+
+static void u64(codec *c, uint64_t *v) { number(c, v, 8); }
+
+static void u32(codec *c, uint32_t *v) {
+    uint64_t wide = *v;
+    number(c, &wide, 4);
+    *v = (uint32_t)wide;
+}
+
+static void i64(codec *c, int64_t *v) {
+    uint64_t bits;
+    memcpy(&bits, v, sizeof bits);
+    u64(c, &bits);
+    memcpy(v, &bits, sizeof bits);
+}
+
+static void i32(codec *c, int32_t *v) {
+    uint32_t bits;
+    memcpy(&bits, v, sizeof bits);
+    u32(c, &bits);
+    memcpy(v, &bits, sizeof bits);
+}
+
+static void f64(codec *c, double *v) {
+    uint64_t bits;
+    memcpy(&bits, v, sizeof bits);
+    u64(c, &bits);
+    memcpy(v, &bits, sizeof bits);
+}
+
+/* A number that must be below `end`, such as an enumerator; and a count. */
+static void below(codec *c, uint32_t *v, uint32_t end) {
+    u32(c, v);
+    if (*v >= end) {
+        KILN_ASSERT(!is_writing(c), "a field holds %u, must be below %u", *v, end);
+        c->is_bad = true;
+        *v = 0;
+    }
+}
+
+static void text_upto(codec *c, kiln_str *s, uint32_t limit) {
+    uint32_t n = (uint32_t)s->n;
+    KILN_ASSERT(!is_writing(c) || s->n <= limit, "a text of %zu bytes", s->n);
+    below(c, &n, limit + 1);
+    if (is_writing(c)) {
+        kiln_buf_add(c->out, s->p, s->n);
+        return;
+    }
+    *s = (kiln_str){NULL, 0};
+    if (c->is_bad || c->n < n) {
+        c->is_bad = true;
+        return;
+    }
+    *s = (kiln_str){(const char *)c->p, n};
+    c->p += n;
+    c->n -= n;
+}
+
+static void text(codec *c, kiln_str *s) { text_upto(c, s, KILN_WIRE_MAX_TEXT); }
+static void object(codec *c, kiln_str *s) { text_upto(c, s, LONGEST_OBJECT); }
+
+/* A list's storage, when reading. Its elements are small and few: `max` limits them. */
+#define list(c, v, count, max)                                                         \
+    do {                                                                               \
+        below((c), (count), (max) + 1);                                                \
+        if (!is_writing(c))                                                            \
+            *(v) = kiln_arena_array((c)->arena, *(count), sizeof **(v));               \
+    } while (0)
+
+/* ---- parts ----------------------------------------------------------------------- */
+
+static void place(codec *c, kiln_wire_place *p) {
+    u64(c, &p->at);
+    u64(c, &p->bytes);
+}
+
+static void value(codec *c, kiln_wire_value *v) {
+    text(c, &v->name);
+    below(c, &v->dtype, KILN_WIRE_N_DTYPES);
+    below(c, &v->rank, KILN_WIRE_MAX_RANK + 1);
+    for (uint32_t i = 0; i < v->rank; i++)
+        i64(c, &v->dim[i]);
+    below(c, &v->is_output, 2);
+    below(c, &v->is_weight, 2);
+    for (int s = 0; s < KILN_WIRE_MAX_SEEDS; s++) {
+        if (v->is_output == 0) {
+            place(c, &v->data[s]);
+            continue;
+        }
+        place(c, &v->expected[s].value);
+        place(c, &v->expected[s].bound);
+        place(c, &v->expected[s].pick);
+    }
+}
+
+static void operand(codec *c, kiln_wire_operand *o) {
+    u32(c, &o->value);
+    below(c, &o->n_steps, KILN_WIRE_MAX_STEPS + 1);
+    for (uint32_t i = 0; i < o->n_steps; i++) {
+        below(c, &o->step[i].axis, KILN_WIRE_MAX_RANK);
+        i64(c, &o->step[i].extent);
+        i64(c, &o->step[i].size);
+    }
+}
+
+static void code(codec *c, kiln_wire_code *k) {
+    object(c, &k->object);
+    text(c, &k->name);
+    u64(c, &k->workspace_bytes);
+    u64(c, &k->scratch_bytes);
+    list(c, &k->operand, &k->n_operands, KILN_WIRE_MAX_OPERANDS);
+    below(c, &k->n_inputs, k->n_operands + 1);
+    for (uint32_t i = 0; i < k->n_operands; i++)
+        operand(c, &k->operand[i]);
+}
+
+static void meter(codec *c, kiln_wire_meter *m) {
+    object(c, &m->fma);
+    object(c, &m->chain);
+    text(c, &m->fma_name);
+    text(c, &m->chain_name);
+    f64(c, &m->fma_flops);
+    f64(c, &m->chain_steps);
+    f64(c, &m->lanes);
+    f64(c, &m->fma_unit);
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+static void hello(codec *c, void *p) { text(c, &((kiln_wire_hello *)p)->role); }
+static void failed(codec *c, void *p) { text(c, &((kiln_wire_failed *)p)->text); }
+static void meter_message(codec *c, void *p) { meter(c, p); }
+
+static void builder(codec *c, void *p) {
+    kiln_wire_builder *m = p;
+    text(c, &m->profile);
+    u64(c, &m->data_limit_bytes);
+}
+
+static void runner(codec *c, void *p) {
+    kiln_wire_runner *m = p;
+    meter(c, &m->meter);
+    u32(c, &m->threads);
+    i32(c, &m->cpu);
+    u64(c, &m->last_cache_bytes);
+    u64(c, &m->data_limit_bytes);
+    i64(c, &m->time_limit_ms);
+    f64(c, &m->precision);
+    f64(c, &m->loser);
+}
+
+static void ready(codec *c, void *p) {
+    kiln_wire_ready *m = p;
+    f64(c, &m->peak_gflops);
+    f64(c, &m->clock_ghz);
+    f64(c, &m->fma_per_cycle);
+}
+
+static void work(codec *c, void *p) {
+    kiln_wire_work *m = p;
+    u32(c, &m->id);
+    place(c, &m->graph);
+    f64(c, &m->flops);
+    below(c, &m->n_seeds, KILN_WIRE_MAX_SEEDS + 1);
+    below(c, &m->weights_cold, 2);
+    list(c, &m->value, &m->n_values, KILN_WIRE_MAX_OPERANDS);
+    for (uint32_t i = 0; i < m->n_values; i++)
+        value(c, &m->value[i]);
+}
+
+static void build(codec *c, void *p) {
+    kiln_wire_build *m = p;
+    u64(c, &m->id);
+    u32(c, &m->work);
+    text(c, &m->tmpl);
+    u64(c, &m->config);
+    below(c, &m->takes_spills, 2);
+}
+
+static void built(codec *c, void *p) {
+    kiln_wire_built *m = p;
+    u64(c, &m->id);
+    below(c, &m->error, KILN_N_TRIAL_ERRORS);
+    text(c, &m->text);
+    text(c, &m->layouts);
+    u32(c, &m->spills);
+    u32(c, &m->vector_registers);
+    u32(c, &m->hot_fma);
+    u32(c, &m->hot_instructions);
+    f64(c, &m->build_ms);
+    code(c, &m->code);
+}
+
+static void run(codec *c, void *p) {
+    kiln_wire_run *m = p;
+    u64(c, &m->id);
+    u32(c, &m->work);
+    f64(c, &m->best_ns);
+    f64(c, &m->budget_ms);
+    code(c, &m->code);
+}
+
+static void ran(codec *c, void *p) {
+    kiln_wire_ran *m = p;
+    u64(c, &m->id);
+    below(c, &m->error, KILN_N_TRIAL_ERRORS);
+    text(c, &m->text);
+    u32(c, &m->n_seeds);
+    double *const numbers[] = {&m->worst,      &m->median_ns,  &m->low_ns,
+                               &m->high_ns,    &m->peak_share, &m->run_ms,
+                               &m->peak_gflops};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        f64(c, numbers[i]);
+    u64(c, &m->n_runs);
+    below(c, &m->is_noisy, 2);
+    u32(c, &m->n_disturbed);
+    list(c, &m->slice, &m->n_slices, KILN_WIRE_MAX_SLICES);
+    for (uint32_t i = 0; i < m->n_slices; i++) {
+        uint32_t disturbed = m->slice[i].disturbed;
+        f64(c, &m->slice[i].ns);
+        f64(c, &m->slice[i].peak_gflops);
+        below(c, &disturbed, 2);
+        m->slice[i].disturbed = disturbed != 0;
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*fields)(codec *c, void *message);
+    size_t bytes; /* of the struct */
+} messages[KILN_WIRE_N_KINDS] = {
+    [KILN_WIRE_HELLO] = {"hello", hello, sizeof(kiln_wire_hello)},
+    [KILN_WIRE_FAILED] = {"failed", failed, sizeof(kiln_wire_failed)},
+    [KILN_WIRE_BUILDER] = {"builder", builder, sizeof(kiln_wire_builder)},
+    [KILN_WIRE_METER] = {"meter", meter_message, sizeof(kiln_wire_meter)},
+    [KILN_WIRE_RUNNER] = {"runner", runner, sizeof(kiln_wire_runner)},
+    [KILN_WIRE_READY] = {"ready", ready, sizeof(kiln_wire_ready)},
+    [KILN_WIRE_WORK] = {"work", work, sizeof(kiln_wire_work)},
+    [KILN_WIRE_BUILD] = {"build", build, sizeof(kiln_wire_build)},
+    [KILN_WIRE_BUILT] = {"built", built, sizeof(kiln_wire_built)},
+    [KILN_WIRE_RUN] = {"run", run, sizeof(kiln_wire_run)},
+    [KILN_WIRE_RAN] = {"ran", ran, sizeof(kiln_wire_ran)},
+};
+
+const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }
+
+void kiln_wire_put(kiln_buf *out, kiln_wire_kind kind, const void *message) {
+    static const unsigned char magic[] = {
+        'K', 'L', 'N', 'W', KILN_WIRE_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const size_t at = out->n;
+    kiln_arena scratch = {0};
+    codec c = {.out = out};
+    kiln_buf_add(out, magic, sizeof magic);
+    messages[kind].fields(&c, kiln_arena_dup(&scratch, message, messages[kind].bytes));
+    kiln_arena_fini(&scratch);
+    const size_t bytes = out->n - at - KILN_WIRE_HEADER_BYTES;
+    KILN_ASSERT(bytes <= KILN_WIRE_MAX_BYTES, "a message of %zu bytes", bytes);
+    for (size_t i = 0; i < 4; i++) {
+        out->p[at + 8 + i] = (char)((unsigned)kind >> (8 * i) & 0xFF);
+        out->p[at + 12 + i] = (char)(bytes >> (8 * i) & 0xFF);
+    }
+}
+
+kiln_status kiln_wire_get(kiln_arena *a, const kiln_wire_frame *f, void *message,
+                          kiln_err *err) {
+    codec c = {.arena = a, .p = (const unsigned char *)f->body.p, .n = f->body.n};
+    memset(message, 0, messages[f->kind].bytes);
+    messages[f->kind].fields(&c, message);
+    if (c.is_bad || c.n > 0)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "a worker's message '%s' of %zu bytes is broken",
+                         kiln_wire_kind_name(f->kind), f->body.n);
+    return KILN_OK;
+}
+
+kiln_status kiln_wire_expect(kiln_arena *a, const kiln_wire_frame *f,
+                             kiln_wire_kind kind, void *message, kiln_err *err) {
+    if (f->kind == kind)
+        return kiln_wire_get(a, f, message, err);
+    return kiln_fail(err, KILN_ERR_PARSE, "a worker sent '%s' where '%s' was expected",
+                     kiln_wire_kind_name(f->kind), kiln_wire_kind_name(kind));
+}

@@ -1,0 +1,264 @@
+/* Messages between the pool, kiln-builder and kiln-runner (docs/workers.md).
+ *
+ * A frame is a header of 16 bytes (magic, version, kind, length of what follows) and
+ * the fields of one message: little-endian numbers, texts with their length ahead. What
+ * arrives is untrusted: a worker may have been overwritten by a candidate. Lengths and
+ * counts are limited; a frame that is not exactly its message is refused.
+ */
+#ifndef KILN_PIPELINE_MEASURE_WIRE_H
+#define KILN_PIPELINE_MEASURE_WIRE_H
+
+#include "base/base.h"
+
+enum {
+    KILN_WIRE_VERSION = 1,
+    KILN_WIRE_HEADER_BYTES = 16,
+    KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
+    KILN_WIRE_MAX_TEXT = 64 * 1024,
+    KILN_WIRE_MAX_OPERANDS = 64,
+    KILN_WIRE_MAX_RANK = 8,
+    KILN_WIRE_MAX_STEPS = 12, /* axes of a packed operand */
+    KILN_WIRE_MAX_SEEDS = 8,
+    KILN_WIRE_MAX_SLICES = 256,
+    /* Where workers find the memory that the pool shares with them. */
+    KILN_WIRE_SHARED_FD = 3
+};
+
+/* How a candidate ends. */
+typedef enum kiln_trial_error {
+    KILN_TRIAL_GOOD,          /* proved right on every seed, and timed */
+    KILN_TRIAL_SLOW,          /* right as far as checked; stopped early as a clear
+                                 loser: the slices say how slow at least */
+    KILN_TRIAL_REFUSED,       /* by the template, a pass or the code generator */
+    KILN_TRIAL_SPILLS,        /* its hot loops spill registers: not measured */
+    KILN_TRIAL_BUILD_CRASH,   /* the builder died of it, */
+    KILN_TRIAL_BUILD_TIMEOUT, /* had no end within the time limit, */
+    KILN_TRIAL_BUILD_MEMORY,  /* or within the memory limit */
+    KILN_TRIAL_UNLOADABLE,    /* the loader refuses the object */
+    KILN_TRIAL_CRASH,         /* a signal */
+    KILN_TRIAL_TIMEOUT,
+    KILN_TRIAL_MEMORY,        /* wants, or took, more than the limit */
+    KILN_TRIAL_OUT_OF_BOUNDS, /* touched a guard page or a canary, or wrote an input */
+    KILN_TRIAL_EXIT,          /* ended the process */
+    KILN_TRIAL_RETURNED,      /* a result other than 0 */
+    KILN_TRIAL_WRONG,         /* an output is not within its bound */
+    KILN_TRIAL_LOST,          /* a worker died, or was killed, more than once; it says
+                                 nothing about the candidate */
+    KILN_N_TRIAL_ERRORS
+} kiln_trial_error;
+/* "good", "slow", "refused", ..., "out-of-bounds": for databases and reports. */
+const char *kiln_trial_error_name(kiln_trial_error e);
+bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out);
+/* The candidate's own fault: crash, hang, memory, memory of others, wrong result. */
+bool kiln_trial_error_is_fault(kiln_trial_error e);
+
+/* ---- operands ---------------------------------------------------------------------
+ */
+
+typedef enum kiln_wire_dtype {
+    KILN_WIRE_F32,
+    KILN_WIRE_F16,
+    KILN_WIRE_BF16,
+    KILN_WIRE_F64,
+    KILN_WIRE_I8,
+    KILN_WIRE_U8,
+    KILN_WIRE_I16,
+    KILN_WIRE_U16,
+    KILN_WIRE_I32,
+    KILN_WIRE_U32,
+    KILN_WIRE_I64,
+    KILN_WIRE_U64,
+    KILN_WIRE_N_DTYPES
+} kiln_wire_dtype;
+size_t kiln_wire_dtype_bytes(uint32_t dtype);
+
+/* Bytes of the shared memory. */
+typedef struct kiln_wire_place {
+    uint64_t at, bytes;
+} kiln_wire_place;
+
+/* What an output must be, with one seed: element pick[i] is value[i] within bound[i].
+ */
+typedef struct kiln_wire_expected {
+    kiln_wire_place value; /* f64 */
+    kiln_wire_place bound; /* f64; no bytes: exact */
+    kiln_wire_place pick;  /* i64, row-major; no bytes: elements 0, 1, 2, ... */
+} kiln_wire_expected;
+
+/* A value of the workload: an input with its row-major elements, or an output. */
+typedef struct kiln_wire_value {
+    kiln_str name;
+    uint32_t dtype, rank;
+    int64_t dim[KILN_WIRE_MAX_RANK];
+    uint32_t is_output, is_weight;
+    kiln_wire_place data[KILN_WIRE_MAX_SEEDS];        /* inputs, by seed */
+    kiln_wire_expected expected[KILN_WIRE_MAX_SEEDS]; /* outputs, by seed */
+} kiln_wire_value;
+
+/* One axis of a packed operand, slowest first: a position on it stands for `size`
+ * elements of a logical axis. */
+typedef struct kiln_wire_step {
+    uint32_t axis;
+    int64_t extent, size;
+} kiln_wire_step;
+
+/* An argument of a kernel: which value, lying how. */
+typedef struct kiln_wire_operand {
+    uint32_t value;
+    uint32_t n_steps;
+    kiln_wire_step step[KILN_WIRE_MAX_STEPS];
+} kiln_wire_operand;
+
+/* ---- messages ---------------------------------------------------------------------
+ */
+
+typedef enum kiln_wire_kind {
+    KILN_WIRE_HELLO,   /* worker: here I am */
+    KILN_WIRE_FAILED,  /* worker: I cannot go on, and end */
+    KILN_WIRE_BUILDER, /* pool to builder: what code is made for */
+    KILN_WIRE_METER,   /* builder: kernels that measure the machine's peak */
+    KILN_WIRE_RUNNER,  /* pool to runner: these, and how to measure */
+    KILN_WIRE_READY,   /* runner: the peak */
+    KILN_WIRE_WORK,    /* pool to both: a workload, in the shared memory */
+    KILN_WIRE_BUILD,   /* pool to builder */
+    KILN_WIRE_BUILT,
+    KILN_WIRE_RUN, /* pool to runner */
+    KILN_WIRE_RAN,
+    KILN_WIRE_N_KINDS
+} kiln_wire_kind;
+
+typedef struct kiln_wire_hello {
+    kiln_str role; /* "builder", "runner" */
+} kiln_wire_hello;
+
+typedef struct kiln_wire_failed {
+    kiln_str text;
+} kiln_wire_failed;
+
+typedef struct kiln_wire_builder {
+    kiln_str profile; /* JSON */
+    uint64_t data_limit_bytes;
+} kiln_wire_builder;
+
+typedef struct kiln_wire_meter {
+    kiln_str fma, chain; /* objects; functions of these names follow */
+    kiln_str fma_name, chain_name;
+    double fma_flops, chain_steps; /* of one call */
+    double lanes;                  /* f32 in a vector */
+    double fma_unit;               /* what multiply-adds per cycle come in: 1, or 1/2 */
+} kiln_wire_meter;
+
+typedef struct kiln_wire_runner {
+    kiln_wire_meter meter;
+    uint32_t threads;
+    int32_t cpu;               /* that one-thread kernels are timed on; -1: any */
+    uint64_t last_cache_bytes; /* weights are rotated through more than this */
+    uint64_t data_limit_bytes; /* that a candidate may take beyond its operands */
+    int64_t time_limit_ms;     /* of all runs of a candidate */
+    double precision, loser;
+} kiln_wire_runner;
+
+typedef struct kiln_wire_ready {
+    double peak_gflops, clock_ghz, fma_per_cycle;
+} kiln_wire_ready;
+
+typedef struct kiln_wire_work {
+    uint32_t id;
+    kiln_wire_place graph; /* text, for the builder */
+    double flops;
+    uint32_t n_seeds, weights_cold;
+    uint32_t n_values;
+    kiln_wire_value *value;
+} kiln_wire_work;
+
+typedef struct kiln_wire_build {
+    uint64_t id;
+    uint32_t work;
+    kiln_str tmpl;
+    uint64_t config; /* index */
+    uint32_t takes_spills;
+} kiln_wire_build;
+
+/* What both sides know of code. */
+typedef struct kiln_wire_code {
+    kiln_str object, name; /* name: of the function */
+    uint64_t workspace_bytes, scratch_bytes;
+    uint32_t n_inputs, n_operands; /* inputs, then outputs */
+    kiln_wire_operand *operand;
+} kiln_wire_code;
+
+typedef struct kiln_wire_built {
+    uint64_t id;
+    uint32_t error; /* GOOD, REFUSED or SPILLS */
+    kiln_str text, layouts;
+    uint32_t spills, vector_registers, hot_fma, hot_instructions;
+    double build_ms;
+    kiln_wire_code code;
+} kiln_wire_built;
+
+typedef struct kiln_wire_run {
+    uint64_t id;
+    uint32_t work;
+    double best_ns;   /* 0: none yet */
+    double budget_ms; /* for slices */
+    kiln_wire_code code;
+} kiln_wire_run;
+
+/* One slice: the kernel's, between slices of the machine's peak. */
+typedef struct kiln_slice {
+    double ns;          /* of one call */
+    double peak_gflops; /* measured just before */
+    bool disturbed;     /* others had the processor, or the peak was well below its
+                           best */
+} kiln_slice;
+
+typedef struct kiln_wire_ran {
+    uint64_t id;
+    uint32_t error;
+    kiln_str text;
+    uint32_t n_seeds;
+    double worst, median_ns, low_ns, high_ns, peak_share, run_ms, peak_gflops;
+    uint64_t n_runs;
+    uint32_t is_noisy, n_disturbed, n_slices;
+    kiln_slice *slice;
+} kiln_wire_ran;
+
+/* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
+ * limits (asserted). */
+void kiln_wire_put(kiln_buf *out, kiln_wire_kind kind, const void *message);
+
+/* What came over a pipe and was not read yet. Zeroed but for the arena, which is its
+ * own: it grows to the largest frame and no further. */
+typedef struct kiln_wire_stream {
+    kiln_arena *arena; /* borrowed */
+    unsigned char *data;
+    size_t n, cap, used; /* used: of the frame given out last */
+} kiln_wire_stream;
+
+/* A frame's message, not decoded. Borrowed until the next call for its stream. */
+typedef struct kiln_wire_frame {
+    kiln_wire_kind kind;
+    kiln_str body;
+} kiln_wire_frame;
+
+/* Room for at least 64 KiB more; then add to s->n what was read there. */
+unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room);
+/* The next whole frame; *has: false where more must be read first. KILN_ERR_PARSE: no
+ * frame; KILN_ERR_UNSUPPORTED: another version; KILN_ERR_LIMIT: too long. */
+kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
+                           kiln_err *err);
+/* Decodes into the struct of the frame's kind; texts stay views into the frame, lists
+ * are in the arena. KILN_ERR_PARSE where it is not exactly such a message. */
+kiln_status kiln_wire_get(kiln_arena *a, const kiln_wire_frame *f, void *message,
+                          kiln_err *err);
+/* The same, for who waits for one kind only. */
+kiln_status kiln_wire_expect(kiln_arena *a, const kiln_wire_frame *f,
+                             kiln_wire_kind kind, void *message, kiln_err *err);
+const char *kiln_wire_kind_name(kiln_wire_kind k);
+
+/* For workers: blocking. *has false: end of file. */
+kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
+                           kiln_err *err);
+kiln_status kiln_wire_write(int fd, kiln_str bytes, kiln_err *err);
+
+#endif

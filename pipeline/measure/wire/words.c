@@ -1,0 +1,43 @@
+/* Names of what goes over the wire. */
+#include "pipeline/measure/wire/wire.h"
+
+static const struct {
+    const char *name;
+    bool is_fault;
+} errors[KILN_N_TRIAL_ERRORS] = {
+    [KILN_TRIAL_GOOD] = {"good", false},
+    [KILN_TRIAL_SLOW] = {"slow", false},
+    [KILN_TRIAL_REFUSED] = {"refused", false},
+    [KILN_TRIAL_SPILLS] = {"spills", false},
+    [KILN_TRIAL_BUILD_CRASH] = {"build-crash", true},
+    [KILN_TRIAL_BUILD_TIMEOUT] = {"build-timeout", true},
+    [KILN_TRIAL_BUILD_MEMORY] = {"build-memory", true},
+    [KILN_TRIAL_UNLOADABLE] = {"unloadable", true},
+    [KILN_TRIAL_CRASH] = {"crash", true},
+    [KILN_TRIAL_TIMEOUT] = {"timeout", true},
+    [KILN_TRIAL_MEMORY] = {"memory", true},
+    [KILN_TRIAL_OUT_OF_BOUNDS] = {"out-of-bounds", true},
+    [KILN_TRIAL_EXIT] = {"exit", true},
+    [KILN_TRIAL_RETURNED] = {"returned", true},
+    [KILN_TRIAL_WRONG] = {"wrong", true},
+    [KILN_TRIAL_LOST] = {"lost", false},
+};
+
+const char *kiln_trial_error_name(kiln_trial_error e) { return errors[e].name; }
+
+bool kiln_trial_error_is_fault(kiln_trial_error e) { return errors[e].is_fault; }
+
+bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out) {
+    for (int i = 0; i < KILN_N_TRIAL_ERRORS; i++)
+        if (kiln_str_is(name, errors[i].name)) {
+            *out = (kiln_trial_error)i;
+            return true;
+        }
+    return false;
+}
+
+size_t kiln_wire_dtype_bytes(uint32_t dtype) {
+    static const size_t bytes[KILN_WIRE_N_DTYPES] = {4, 2, 2, 8, 1, 1,
+                                                     2, 2, 4, 4, 8, 8};
+    return dtype < KILN_WIRE_N_DTYPES ? bytes[dtype] : 0;
+}

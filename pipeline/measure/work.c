@@ -1,0 +1,207 @@
+/* A workload for workers: its graph as text, inputs for every seed, and what the
+ * outputs must be; in memory that workers map. */
+#include "pipeline/measure/pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ALIGN = 64 };
+/* Constants of more elements are weights: random with every seed, and not part of the
+ * text. Smaller ones (axes, limits, variances) mean something. */
+enum { MAX_KEPT_ELEMS = 1024 };
+
+typedef struct writer {
+    kiln_measure *m;
+    uint64_t end;
+    kiln_err *err;
+} writer;
+
+static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_place *out) {
+    const char *from = p;
+    w->end = (w->end + ALIGN - 1) / ALIGN * ALIGN;
+    *out = (kiln_wire_place){.at = w->end, .bytes = bytes};
+    w->end += bytes;
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pwrite(w->m->shared_write, from + done, bytes - done,
+                                 (off_t)(out->at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return kiln_fail(w->err, KILN_ERR_IO, "cannot write for workers: %s",
+                             strerror(errno));
+        done += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+static bool is_weight(const kiln_value *v) {
+    return v->data != NULL && kiln_dtype_is_float(v->type.dtype) &&
+           kiln_type_elems(&v->type) > MAX_KEPT_ELEMS;
+}
+
+/* Weights' values print as one element. */
+static kiln_status put_text(writer *w, kiln_arena *a, const kiln_graph *g,
+                            kiln_wire_place *out) {
+    kiln_graph *bare = kiln_graph_clone(a, g);
+    kiln_buf text;
+    for (size_t i = 0; i < bare->values.n; i++) {
+        kiln_value *v = bare->values.v[i];
+        if (is_weight(v))
+            v->data = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&v->type));
+    }
+    kiln_buf_init(&text, a);
+    kiln_graph_print(&text, bare, NULL);
+    return put(w, text.p, text.n, out);
+}
+
+static uint32_t wire_dtype(kiln_dtype t) {
+    static const kiln_wire_dtype of[KILN_N_DTYPES] = {
+        [KILN_F32] = KILN_WIRE_F32,   [KILN_F16] = KILN_WIRE_F16,
+        [KILN_BF16] = KILN_WIRE_BF16, [KILN_F64] = KILN_WIRE_F64,
+        [KILN_I8] = KILN_WIRE_I8,     [KILN_U8] = KILN_WIRE_U8,
+        [KILN_I16] = KILN_WIRE_I16,   [KILN_U16] = KILN_WIRE_U16,
+        [KILN_I32] = KILN_WIRE_I32,   [KILN_U32] = KILN_WIRE_U32,
+        [KILN_I64] = KILN_WIRE_I64,   [KILN_U64] = KILN_WIRE_U64,
+        [KILN_BOOL] = KILN_WIRE_U8};
+    return of[t];
+}
+
+static void describe(const kiln_value *v, kiln_wire_value *out) {
+    *out = (kiln_wire_value){.name = kiln_str_from(v->name),
+                             .dtype = wire_dtype(v->type.dtype),
+                             .rank = (uint32_t)v->type.rank,
+                             .is_weight = v->data != NULL};
+    memcpy(out->dim, v->type.dim, sizeof out->dim);
+}
+
+/* Inputs, constants that are used, outputs. */
+static kiln_status list_values(kiln_arena *a, const kiln_graph *g, kiln_wire_work *w,
+                               const kiln_value **of, kiln_err *err) {
+    const int *uses = kiln_graph_count_uses(g, a);
+    size_t n = 0;
+    w->value = kiln_array(a, kiln_wire_value, KILN_WIRE_MAX_OPERANDS);
+    for (size_t i = 0; i < g->values.n + g->outputs.n; i++) {
+        const bool is_output = i >= g->values.n;
+        const kiln_value *v =
+            is_output ? g->outputs.v[i - g->values.n] : g->values.v[i];
+        if (!is_output && (v->def != NULL || (v->data != NULL && uses[v->id] == 0)))
+            continue;
+        if (n == KILN_WIRE_MAX_OPERANDS)
+            return kiln_fail(err, KILN_ERR_LIMIT,
+                             "a workload has at most %d inputs, constants and outputs",
+                             KILN_WIRE_MAX_OPERANDS);
+        describe(v, &w->value[n]);
+        if (is_output) {
+            w->value[n].name = kiln_str_from(g->output_names.v[i - g->values.n]);
+            w->value[n].is_output = 1;
+            w->value[n].is_weight = 0;
+        }
+        of[n++] = v;
+    }
+    w->n_values = (uint32_t)n;
+    return KILN_OK;
+}
+
+/* Plain types everywhere: the reference and the shared memory know no layouts. */
+static kiln_graph *plain_clone(kiln_arena *a, const kiln_graph *g, uint64_t seed) {
+    kiln_graph *plain = kiln_graph_clone(a, g);
+    for (size_t i = 0; i < plain->values.n; i++) {
+        kiln_value *v = plain->values.v[i];
+        const bool is_drawn = is_weight(v);
+        v->type = kiln_type_make(v->type.dtype, v->type.rank, v->type.dim);
+        if (is_drawn)
+            v->data = kiln_ref_random(a, &v->type, seed + i).data;
+    }
+    return plain;
+}
+
+static kiln_status put_expected(writer *w, kiln_arena *a, const kiln_expected *e,
+                                kiln_wire_expected *out) {
+    const double *value = e->value, *bound = e->bound;
+    const size_t n = (size_t)(e->pick != NULL ? e->n_pick : e->n_elems);
+    if (e->pick != NULL) {
+        double *v = kiln_array(a, double, n), *b = kiln_array(a, double, n);
+        for (size_t i = 0; i < n; i++) {
+            v[i] = e->value[e->pick[i]];
+            b[i] = e->bound != NULL ? e->bound[e->pick[i]] : 0;
+        }
+        value = v;
+        bound = b;
+        KILN_TRY(put(w, e->pick, n * sizeof *e->pick, &out->pick));
+    }
+    KILN_TRY(put(w, value, n * sizeof *value, &out->value));
+    return bound != NULL ? put(w, bound, n * sizeof *bound, &out->bound) : KILN_OK;
+}
+
+static kiln_status put_seed(writer *w, kiln_arena *a, const kiln_graph *g,
+                            kiln_wire_work *work, const kiln_value *const *of, int s) {
+    const uint64_t seed = w->m->o.seed + (uint64_t)s * 1000003;
+    kiln_graph *plain = plain_clone(a, g, seed);
+    kiln_op_work op;
+    KILN_TRY(kiln_op_work_of(a, g->name, plain, &op, w->err));
+    work->flops = (double)op.cost.flops;
+    kiln_tensor *tensor = kiln_array(a, kiln_tensor, plain->values.n);
+    size_t n_outputs = 0;
+    for (uint32_t i = 0; i < work->n_values; i++) {
+        kiln_wire_value *v = &work->value[i];
+        const kiln_value *p = plain->values.v[of[i]->id];
+        if (v->is_output != 0) {
+            n_outputs++;
+            continue;
+        }
+        tensor[p->id] =
+            p->data != NULL
+                ? (kiln_tensor){.type = p->type, .data = (void *)(uintptr_t)p->data}
+                : kiln_ref_random(a, &p->type, seed + i);
+        KILN_TRY(
+            put(w, tensor[p->id].data, (size_t)kiln_type_bytes(&p->type), &v->data[s]));
+    }
+    kiln_expected *want = kiln_array(a, kiln_expected, n_outputs);
+    KILN_TRY(kiln_expect(a, &op, tensor, seed, want, w->err));
+    for (uint32_t i = 0, o = 0; i < work->n_values; i++)
+        if (work->value[i].is_output != 0)
+            KILN_TRY(put_expected(w, a, &want[o++], &work->value[i].expected[s]));
+    return KILN_OK;
+}
+
+static kiln_status make(writer *w, kiln_arena *a, const kiln_graph *g,
+                        kiln_wire_work *work) {
+    const kiln_value **of = kiln_array(a, const kiln_value *, KILN_WIRE_MAX_OPERANDS);
+    KILN_TRY(list_values(a, g, work, of, w->err));
+    KILN_TRY(put_text(w, a, g, &work->graph));
+    for (int s = 0; s < KILN_MEASURE_SEEDS; s++) {
+        kiln_arena scratch = {0};
+        const kiln_status st = put_seed(w, &scratch, g, work, of, s);
+        kiln_arena_fini(&scratch);
+        if (st != KILN_OK)
+            return st;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
+                                  bool weights_cold, int *work, kiln_err *err) {
+    /* Only the caller's thread comes here: nobody else writes to the memory. */
+    writer w = {.m = m, .end = m->shared_bytes, .err = err};
+    kiln_arena scratch = {0};
+    kiln_wire_work message = {.id = (uint32_t)m->work.n,
+                              .n_seeds = KILN_MEASURE_SEEDS,
+                              .weights_cold = weights_cold};
+    const kiln_status st = make(&w, &scratch, g, &message);
+    if (st == KILN_OK) {
+        kiln_buf text;
+        pthread_mutex_lock(&m->lock);
+        kiln_buf_init(&text, &m->arena);
+        kiln_wire_put(&text, KILN_WIRE_WORK, &message);
+        m->shared_bytes = w.end;
+        *work = (int)m->work.n;
+        kiln_vec_push(&m->arena, &m->work,
+                      ((kiln_pool_work){.message = kiln_buf_str(&text)}));
+        pthread_mutex_unlock(&m->lock);
+    } else {
+        kiln_note(err, "preparing workload '%s' for measurements", g->name);
+    }
+    kiln_arena_fini(&scratch);
+    return st;
+}

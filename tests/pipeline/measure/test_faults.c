@@ -1,0 +1,257 @@
+/* Candidates that crash, hang, take memory without end, write where they must not or
+ * compute something else: every one is recorded by its kind, none counts as good, and
+ * the pool goes on. This program is also the builder that makes them:
+ *
+ *     test_faults --builder FOLDER     objects of fault_kernels.c are in FOLDER
+ *
+ * KILN_SOAK=1: 500 candidates. */
+#include "pipeline/measure/builder/builder.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A configuration's index, modulo their number, chooses what its builder does. */
+static const struct fault {
+    const char *name; /* FAULT_name of fault_kernels.c, or of the builder */
+    bool is_object;
+    kiln_trial_error want;
+} faults[] = {
+    {"GOOD", false, KILN_TRIAL_GOOD},
+    {"HANG", true, KILN_TRIAL_TIMEOUT},
+    {"CRASH", true, KILN_TRIAL_CRASH},
+    {"GOOD", false, KILN_TRIAL_GOOD},
+    {"MEMORY", true, KILN_TRIAL_MEMORY},
+    {"EXIT", true, KILN_TRIAL_EXIT},
+    {"BEFORE", true, KILN_TRIAL_OUT_OF_BOUNDS},
+    {"CANARY", true, KILN_TRIAL_OUT_OF_BOUNDS},
+    {"GOOD", false, KILN_TRIAL_GOOD},
+    {"INPUT", true, KILN_TRIAL_OUT_OF_BOUNDS},
+    {"WRONG", true, KILN_TRIAL_WRONG},
+    {"RETURN", true, KILN_TRIAL_RETURNED},
+    {"STACK", true, KILN_TRIAL_CRASH},
+    {"KILL", true, KILN_TRIAL_LOST},
+    {"workspace", false, KILN_TRIAL_MEMORY},
+    {"machine", false, KILN_TRIAL_UNLOADABLE},
+    {"refuse", false, KILN_TRIAL_REFUSED},
+    {"crash", false, KILN_TRIAL_BUILD_CRASH},
+    {"hang", false, KILN_TRIAL_BUILD_TIMEOUT},
+    {"memory", false, KILN_TRIAL_BUILD_MEMORY},
+};
+enum { N_FAULTS = sizeof faults / sizeof faults[0] };
+
+/* ---- the builder ------------------------------------------------------------------
+ */
+
+static const char *folder;
+
+static void take_all(kiln_arena *a) {
+    enum { STEP = 1 << 20 };
+    for (;;)
+        memset(kiln_arena_alloc_raw(a, STEP), 1, STEP);
+}
+
+static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
+                              const kiln_choice *choice, const kiln_profile *p,
+                              kiln_kernel *out, kiln_err *err) {
+    const struct fault *f =
+        &faults[kiln_config_index(&choice->space, &choice->config) % N_FAULTS];
+    /* Whatever the index says, code is that of the guess: its layouts are known. */
+    kiln_choice guess = *choice;
+    guess.config = choice->tmpl->guess(&w->workload, p, &choice->space);
+    if (strcmp(f->name, "crash") == 0)
+        abort();
+    while (strcmp(f->name, "hang") == 0)
+        (void)pause();
+    if (strcmp(f->name, "memory") == 0)
+        take_all(a);
+    if (strcmp(f->name, "refuse") == 0)
+        return kiln_fail(err, KILN_ERR_ARG, "no such thing");
+    KILN_TRY(kiln_kernel_make(a, w, &guess, p, out, err));
+    if (strcmp(f->name, "workspace") == 0)
+        out->object.workspace_bytes = (size_t)1 << 40;
+    if (strcmp(f->name, "machine") == 0) {
+        enum { E_MACHINE = 18 };
+        char *bytes = kiln_arena_dup(a, out->object.bytes.p, out->object.bytes.n);
+        bytes[E_MACHINE] = 99;
+        out->object.bytes.p = bytes;
+    }
+    if (!f->is_object)
+        return KILN_OK;
+    return kiln_file_map(a, kiln_format(a, "%s/%s.o", folder, f->name), 0,
+                         &out->object.bytes, err);
+}
+
+/* ---- the tests --------------------------------------------------------------------
+ */
+
+static const char *self;
+
+static void compile_faults(kiln_arena *a, const char *dir) {
+    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
+    kiln_err err = {0};
+    for (int i = 0; i < N_FAULTS; i++) {
+        if (!faults[i].is_object)
+            continue;
+        const char *const argv[] = {cc,
+                                    "-O1",
+                                    "-w",
+                                    "-c",
+                                    "-I.",
+                                    "-ffreestanding",
+                                    "-fno-stack-protector",
+                                    "-fno-asynchronous-unwind-tables",
+                                    "-fcf-protection=none",
+                                    kiln_format(a, "-DFAULT_%s", faults[i].name),
+                                    "tests/pipeline/measure/fault_kernels.c",
+                                    "-o",
+                                    kiln_format(a, "%s/%s.o", dir, faults[i].name),
+                                    NULL};
+        kiln_process_result r;
+        const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
+        kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
+        if (r.code != 0)
+            fail_msg("%s: %.*s", faults[i].name, KILN_STR_ARG(r.err));
+    }
+}
+
+static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o) {
+    const char *dir = kiln_test_dir();
+    compile_faults(a, dir);
+    const char **argv = kiln_array(a, const char *, 4);
+    argv[0] = self;
+    argv[1] = "--builder";
+    argv[2] = dir;
+    o->builder_argv = argv;
+    o->build_bytes = UINT64_C(256) << 20;
+    o->run_bytes = UINT64_C(64) << 20;
+    /* A builder starts within it too: generous where others use the machine. */
+    o->build_limit_ms = 2000;
+    o->run_limit_ms = 400;
+    o->budget_ms = 5;
+    o->loser = -1;
+    o->measures_spilling = true;
+    return kiln_test_measure_open(a, o);
+}
+
+static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
+                   const struct fault *f) {
+    kiln_err err = {0};
+    uint64_t id;
+    void *user;
+    memcpy(&user, &f, sizeof user); /* a round trip through the pool */
+    const kiln_measure_candidate c = {
+        .work = w->id, .tmpl = w->tmpl, .config = index, .user = user};
+    kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+}
+
+static void check(const kiln_measured *o) {
+    const struct fault *f = o->user;
+    if (o->error != f->want)
+        fail_msg("%s: is '%s' (%s), must be '%s'", f->name,
+                 kiln_trial_error_name(o->error), o->text,
+                 kiln_trial_error_name(f->want));
+    assert_int_equal(o->n_slices > 0, f->want == KILN_TRIAL_GOOD);
+    if (f->want != KILN_TRIAL_GOOD) {
+        assert_true(o->text[0] != '\0');
+        return;
+    }
+    assert_int_equal(o->n_seeds, KILN_MEASURE_SEEDS);
+    assert_true(o->worst <= 1 && o->median_ns > 0 && o->low_ns <= o->median_ns &&
+                o->median_ns <= o->high_ns);
+}
+
+/* Faults that cost their whole time limit are fewer among many. */
+static const struct fault *draw(kiln_rng *rng, int i) {
+    for (;;) {
+        const struct fault *f =
+            &faults[i < N_FAULTS ? i : kiln_rng_range(rng, 0, N_FAULTS - 1)];
+        const bool is_dear = f->want == KILN_TRIAL_BUILD_TIMEOUT ||
+                             f->want == KILN_TRIAL_TIMEOUT ||
+                             f->want == KILN_TRIAL_MEMORY;
+        if (i < N_FAULTS || !is_dear || kiln_rng_range(rng, 0, 3) == 0)
+            return f;
+    }
+}
+
+static void records_every_fault(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.threads = 1};
+    kiln_measure *m = open_faulty(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, o.profile, "conv F 5 8 8 3 1", true);
+    const int n = getenv("KILN_SOAK") != NULL ? 500 : 2 * N_FAULTS;
+    uint64_t by_error[KILN_N_TRIAL_ERRORS] = {0};
+    kiln_measured got;
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int i = 0; i < n; i++) {
+        const struct fault *f = draw(&rng, i);
+        /* Another configuration each time: known ones are not tried again. */
+        const uint64_t index = (uint64_t)i * N_FAULTS + (uint64_t)(f - faults);
+        assert_true(index < w.space.size);
+        submit(m, &w, index, f);
+        by_error[f->want]++;
+    }
+    for (int i = 0; i < n; i++) {
+        assert_true(kiln_measure_poll(m, 60000, &got));
+        check(&got);
+    }
+    assert_false(kiln_measure_poll(m, 0, &got));
+    const kiln_measure_stats s = kiln_measure_count(m);
+    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
+        assert_int_equal(s.by_error[e], by_error[e]);
+    assert_int_equal(s.runners_started, 1);
+    assert_int_equal(s.builders_started, (uint64_t)s.n_builders +
+                                             by_error[KILN_TRIAL_BUILD_CRASH] +
+                                             by_error[KILN_TRIAL_BUILD_TIMEOUT] +
+                                             by_error[KILN_TRIAL_BUILD_MEMORY]);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+static void tries_lethal_ones_once(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.threads = 1};
+    kiln_measure *m = open_faulty(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, o.profile, "conv F 5 8 8 3 1", true);
+    kiln_measured got;
+    enum { CRASH = 2, KNOWN = 4 };
+    for (int i = 0; i < 2; i++) {
+        submit(m, &w, CRASH, &faults[CRASH]);
+        assert_true(kiln_measure_poll(m, 60000, &got));
+        check(&got);
+        assert_int_equal(strstr(got.text, "known") != NULL, i == 1);
+    }
+    assert_int_equal(kiln_measure_n_lethal(m), 1);
+    const kiln_lethal l = kiln_measure_lethal(m, 0);
+    assert_int_equal(l.index, CRASH);
+    assert_int_equal(l.error, KILN_TRIAL_CRASH);
+    assert_string_equal(l.tmpl, w.tmpl->name);
+    /* What a database knew. */
+    const kiln_lethal known = {w.id, w.tmpl->name, KNOWN, KILN_TRIAL_MEMORY};
+    kiln_measure_add_lethal(m, &known);
+    submit(m, &w, KNOWN, &faults[KNOWN]);
+    assert_true(kiln_measure_poll(m, 60000, &got));
+    check(&got);
+    assert_non_null(strstr(got.text, "known"));
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--builder") == 0) {
+        folder = argv[2];
+        return kiln_builder_main(make_fault);
+    }
+    self = argv[0];
+    kiln_test_add("records_every_fault", records_every_fault, NULL);
+    kiln_test_add("tries_lethal_ones_once", tries_lethal_ones_once, NULL);
+    return kiln_test_run("faults");
+}

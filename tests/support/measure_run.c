@@ -1,0 +1,46 @@
+#include "tests/support/measure_run.h"
+
+#include <stdlib.h>
+
+#include "tests/support/kiln_test.h"
+
+const char *const *kiln_test_worker(kiln_arena *a, const char *name) {
+    const char *kiln = getenv("KILN");
+    const char **argv = kiln_array(a, const char *, 2);
+    if (kiln == NULL) {
+        print_message("skipped: KILN does not name the kiln program: 'make quick'\n");
+        skip();
+    }
+    argv[0] = kiln_path_join(a, kiln_path_dir(a, kiln), name);
+    return argv;
+}
+
+kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
+    kiln_err err = {0};
+    kiln_measure *m = NULL;
+    kiln_profile *p = kiln_new(a, kiln_profile);
+    kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
+    o->profile = p;
+    o->runner_argv = kiln_test_worker(a, "kiln-runner");
+    if (o->builder_argv == NULL)
+        o->builder_argv = kiln_test_worker(a, "kiln-builder");
+    kiln_assert_status_ok(kiln_measure_open(a, o, &m, &err), &err);
+    return m;
+}
+
+kiln_test_work kiln_test_measure_add(kiln_arena *a, kiln_measure *m,
+                                     const kiln_profile *p, const char *line,
+                                     bool weights_cold) {
+    kiln_err err = {0};
+    kiln_op_line op;
+    kiln_test_work w = {.id = -1};
+    kiln_assert_status_ok(kiln_op_line_of(a, line, &op, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_make(a, &op, &w.op, &err), &err);
+    kiln_assert_status_ok(
+        kiln_measure_add_work(m, w.op.graph, weights_cold, &w.id, &err), &err);
+    w.tmpl = kiln_template_for(&w.op.workload, p);
+    assert_non_null(w.tmpl);
+    kiln_space_init(&w.space, a);
+    kiln_assert_status_ok(w.tmpl->space(&w.op.workload, p, &w.space, &err), &err);
+    return w;
+}

@@ -1,0 +1,25 @@
+/* A pool of workers for tests and benchmarks. The workers lie beside the program that
+ * KILN in the environment names; without it the test is skipped. */
+#ifndef KILN_TESTS_SUPPORT_MEASURE_RUN_H
+#define KILN_TESTS_SUPPORT_MEASURE_RUN_H
+
+#include "pipeline/measure/measure.h"
+
+/* {path of the worker, NULL} */
+const char *const *kiln_test_worker(kiln_arena *a, const char *name);
+/* Opens a pool for this machine: *o may have anything set but profile and runner_argv;
+ * builder_argv where NULL. */
+kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
+
+/* A workload by a line of an ops file, with the template that takes it. */
+typedef struct kiln_test_work {
+    int id;
+    kiln_op_work op;
+    const kiln_template *tmpl;
+    kiln_space space;
+} kiln_test_work;
+kiln_test_work kiln_test_measure_add(kiln_arena *a, kiln_measure *m,
+                                     const kiln_profile *p, const char *line,
+                                     bool weights_cold);
+
+#endif
