@@ -35,6 +35,25 @@ static bool is_view(const kiln_node *n) {
     return n->op == &kiln_op_reshape || n->op == &kiln_op_identity;
 }
 
+/* A concat of runs of memory: what makes its parts can make them in their places
+ * (pipeline/network/parts.c), so there is nothing to do for a kernel. The parts begin
+ * at multiples of ALIGN bytes: whole blocks of channels do, whatever their layout. */
+static bool is_joint(const kiln_node *n) {
+    enum { ALIGN = 64 };
+    int axis = 0;
+    if (n->op != &kiln_op_concat ||
+        kiln_axis_normalize(kiln_node_attr(n, "axis")->i, n->out[0]->type.rank, &axis,
+                            NULL) != KILN_OK)
+        return false;
+    for (int i = 0; i < axis; i++)
+        if (n->out[0]->type.dim[i] != 1)
+            return false;
+    for (int k = 0; k + 1 < n->n_in; k++)
+        if (kiln_type_bytes(&n->in[k]->type) % ALIGN != 0)
+            return false;
+    return true;
+}
+
 /* One element of the output for each of that input, at the same place. */
 static bool is_elementwise(const kiln_node *n, const kiln_value *in) {
     return is_injective(n) && n->op->layout == KILN_LAYOUT_OBLIVIOUS && !is_view(n) &&
@@ -49,7 +68,8 @@ static bool is_private(const fusing *f, const kiln_value *v) {
 
 /* May n run in the kernel that makes v? */
 static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v) {
-    if (!is_private(f, v) || is_view(v->def) || is_view(n) || !is_injective(n))
+    if (!is_private(f, v) || is_view(v->def) || is_view(n) || !is_injective(n) ||
+        is_joint(v->def))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if ((int)c->node.n >= f->max_nodes)
@@ -77,7 +97,8 @@ static bool suits_epilogue(const cluster *c, const kiln_type *y) {
  * where it is read. */
 static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v,
                         int own) {
-    if (!is_private(f, v) || is_view(v->def) || !is_injective(v->def))
+    if (!is_private(f, v) || is_view(v->def) || !is_injective(v->def) ||
+        is_joint(v->def))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes)
@@ -127,7 +148,7 @@ static void place(fusing *f, kiln_node *n) {
     kiln_vec_push(f->arena, &own->node, n);
     if (!is_injective(n) && !is_view(n))
         own->anchor = n;
-    if (n->op->fuse == KILN_FUSE_OPAQUE || n->n_out != 1 || is_view(n))
+    if (n->op->fuse == KILN_FUSE_OPAQUE || n->n_out != 1 || is_view(n) || is_joint(n))
         return;
     const int follows = best_to_follow(f, n);
     if (follows >= 0)
@@ -191,7 +212,7 @@ static const kiln_value *read_often(const fusing *f, const cluster *c, int own,
         for (int k = 0; k < c->node.v[i]->n_in; k++) {
             const kiln_value *x = c->node.v[i]->in[k];
             if (x == NULL || x->def == NULL || x->count != NULL || x->def->n_out != 1 ||
-                is_view(x->def) || find(f, x->def) == own)
+                is_view(x->def) || is_joint(x->def) || find(f, x->def) == own)
                 continue;
             const cluster *from = &f->cluster[find(f, x->def)];
             const bool is_open = from->anchor == NULL

@@ -8,7 +8,8 @@
  *   opaque       stands alone
  *
  * A value that somebody else needs too is never fused away. Reshapes move nothing: they
- * are views, groups without a kernel.
+ * are views, groups without a kernel. A concat of whole runs of memory stays alone, as
+ * its parts can be made in their places.
  */
 #ifndef KILN_COMPILER_GRAPH_FUSION_H
 #define KILN_COMPILER_GRAPH_FUSION_H

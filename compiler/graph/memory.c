@@ -140,15 +140,20 @@ static void read_lifetimes(flow *f) {
     }
 }
 
-/* A root lives as long as its views. */
+/* A root lives as long as its views, those included that are made before it is whole.
+ */
 static void join_views(flow *f) {
     for (int i = 0; i < f->in.n_slots; i++)
         f->plan->root[i] = f->in.slot[i].view_of >= 0 ? f->in.slot[i].view_of : i;
     for (int i = 0; i < f->in.n_slots; i++) {
         const int root = root_of(f, i);
         f->plan->n_views += root != i;
+        for (int k = i; k != root; k = f->in.slot[k].view_of)
+            f->plan->inside[i] += f->in.slot[k].view_offset;
         if (f->last[root] < f->last[i])
             f->last[root] = f->last[i];
+        if (f->first[i] >= 0 && (f->first[root] < 0 || f->first[root] > f->first[i]))
+            f->first[root] = f->first[i];
     }
 }
 
@@ -190,12 +195,14 @@ static void take_places(flow *f) {
     for (int k = 0; k < f->in.n_steps; k++) {
         const kiln_flow_step *step = &f->in.step[k];
         const int result = step->n_write == 1 ? step->write[0] : -1;
-        if (result < 0 || f->in.slot[result].is_fixed || f->first[result] != k)
+        if (result < 0 || f->in.slot[result].is_fixed || f->first[result] != k ||
+            root_of(f, result) != result)
             continue;
         for (int i = 0; i < step->n_takeable; i++) {
             const int root = root_of(f, step->takeable[i]);
             if (f->in.slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
                 f->in.slot[root].bytes != f->in.slot[result].bytes ||
+                f->in.slot[step->takeable[i]].bytes != f->in.slot[root].bytes ||
                 !has_one_name(f, step, step->takeable[i]))
                 continue;
             f->plan->root[result] = root;
@@ -214,6 +221,7 @@ void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
               .last = kiln_array(a, int, n_slots),
               .plan = out};
     *out = (kiln_flow_plan){.root = kiln_array(a, int, n_slots),
+                            .inside = kiln_array(a, int64_t, n_slots),
                             .offset = kiln_array(a, int64_t, n_slots)};
     read_lifetimes(&f);
     join_views(&f);
@@ -235,7 +243,9 @@ void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
     out->lower_bound = m.lower_bound;
     for (int i = 0; i < n_slots; i++) {
         out->root[i] = root_of(&f, i);
-        out->offset[i] = index[out->root[i]] >= 0 ? m.offset[index[out->root[i]]] : -1;
+        out->offset[i] = index[out->root[i]] >= 0
+                             ? m.offset[index[out->root[i]]] + out->inside[i]
+                             : -1;
     }
 }
 

@@ -32,12 +32,14 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
 /* A value in memory. */
 typedef struct kiln_slot {
     int64_t bytes;
-    bool is_fixed; /* somebody else's memory: input, parameter, output */
-    int view_of;   /* the slot whose bytes these are; -1: none */
+    bool is_fixed;       /* somebody else's memory: input, parameter, output */
+    int view_of;         /* the slot whose bytes these are; -1: none */
+    int64_t view_offset; /* where in them */
 } kiln_slot;
 
 /* What one step reads and writes. A slot is written by one step, or comes from outside;
- * in branches and loops also by several, in whole or in parts. */
+ * in branches and loops also by several, in whole or in parts. What is only written
+ * through its views is made of them. */
 typedef struct kiln_flow_step {
     const int *read, *write;
     int n_read, n_write;
@@ -62,6 +64,7 @@ typedef struct kiln_flow {
 
 typedef struct kiln_flow_plan {
     int *root;       /* by slot: whose memory it has; itself, or another */
+    int64_t *inside; /* by slot: bytes behind the beginning of its root */
     int64_t *offset; /* by slot: in the arena; -1: fixed, or never written */
     int64_t peak, lower_bound;
     int n_views, n_in_place;

@@ -49,7 +49,7 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     kiln_model *m = NULL;
     KILN_TRY(kiln_source_read(a, model, o, &source, err));
     KILN_TRY(kiln_network_compile(a, source.graph, profile, NULL, n, err));
-    KILN_TRY(kiln_network_open(a, n, &m, err));
+    KILN_TRY(kiln_network_open(a, n, NULL, &m, err));
     kiln_arena_defer(a, close_model, m);
     kiln_subject s = {.name = source.name,
                       .profile = profile,

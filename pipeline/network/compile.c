@@ -268,6 +268,13 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
         add_view(n, group->node[0]);
         return KILN_OK;
     }
+    if (group->n == 1) {
+        bool done = kiln_net_add_slices(n, group->node[0]);
+        if (!done)
+            KILN_TRY(kiln_net_add_concat(n, group->node[0], &done, err));
+        if (done)
+            return KILN_OK;
+    }
     kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
     if (part->outputs.n == 0)
         return KILN_OK; /* nobody reads it */

@@ -16,23 +16,33 @@ static int add_input(kiln_net *n, uint32_t index) {
     return port.slot;
 }
 
-static bool is_written_by_step(const kiln_net *n, int slot) {
+static int root_of(const kiln_net *n, int slot) {
+    while (n->slot.v[slot].view_of >= 0)
+        slot = n->slot.v[slot].view_of;
+    return slot;
+}
+
+/* As a whole or in parts. */
+static bool is_written_by_step(const kiln_net *n, int root) {
     for (size_t i = 0; i < n->step.n; i++)
         for (int k = n->step.v[i].n_read; k < n->step.v[i].n_operands; k++)
-            if (n->step.v[i].operand[k] == slot)
+            if (root_of(n, n->step.v[i].operand[k]) == root)
                 return true;
     return false;
 }
 
-/* The caller's memory receives the value: directly where a kernel makes it plain, else
- * by a copy. */
+/* The caller's memory receives the value: directly where kernels make it, or what it is
+ * a view of from end to end; else by a copy. */
 static void add_output(kiln_net *n, uint32_t index, int slot) {
     const kiln_value *v = n->g->outputs.v[index];
-    kiln_net_slot *s = &n->slot.v[slot];
+    const int at = root_of(n, slot);
+    const kiln_net_slot *s = &n->slot.v[slot];
+    kiln_net_slot *root = &n->slot.v[at];
     kiln_net_port port = {n->g->output_names.v[index], v, slot};
-    if (s->place == KILN_PLAN_ARENA && s->view_of < 0 && is_written_by_step(n, slot)) {
-        s->place = KILN_PLAN_OUTPUT;
-        s->index = index;
+    if (root->place == KILN_PLAN_ARENA && root->bytes == s->bytes &&
+        is_written_by_step(n, at)) {
+        root->place = KILN_PLAN_OUTPUT;
+        root->index = index;
     } else {
         const kiln_net_slot own = {.place = KILN_PLAN_OUTPUT,
                                    .index = index,
@@ -50,8 +60,10 @@ static void plan_memory(kiln_net *n) {
     kiln_slot *slot = kiln_array(n->arena, kiln_slot, n->slot.n);
     kiln_flow_step *step = kiln_array(n->arena, kiln_flow_step, n->step.n);
     for (size_t i = 0; i < n->slot.n; i++)
-        slot[i] = (kiln_slot){n->slot.v[i].bytes, n->slot.v[i].place != KILN_PLAN_ARENA,
-                              n->slot.v[i].view_of};
+        slot[i] = (kiln_slot){.bytes = n->slot.v[i].bytes,
+                              .is_fixed = n->slot.v[i].place != KILN_PLAN_ARENA,
+                              .view_of = n->slot.v[i].view_of,
+                              .view_offset = n->slot.v[i].view_offset};
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *s = &n->step.v[i];
         step[i] = (kiln_flow_step){.read = s->operand,
@@ -77,7 +89,7 @@ static void plan_memory(kiln_net *n) {
         s->index = root->index;
         s->offset = root->place == KILN_PLAN_ARENA && m.offset[i] >= 0
                         ? (uint64_t)m.offset[i]
-                        : root->offset;
+                        : root->offset + (uint64_t)m.inside[i];
     }
     n->out->arena_bytes = m.peak;
     n->out->lower_bound = m.lower_bound;
@@ -163,7 +175,8 @@ static kiln_kernel_fn *find(void *user, const char *symbol) {
 
 static void close_code(void *code) { kiln_code_close(code); }
 
-kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n, kiln_model **out,
+kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n,
+                              const kiln_model_options *options, kiln_model **out,
                               kiln_err *err) {
     KILN_TRY(kiln_runs_here(n->profile, err));
     opened *o = kiln_new(a, opened);
@@ -181,7 +194,7 @@ kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n, kiln_model *
     }
     const kiln_model_parts parts = {n->plan.p,      n->plan.n, n->params,
                                     n->param_bytes, find,      o};
-    *out = kiln_model_from_parts(&parts, NULL, text);
+    *out = kiln_model_from_parts(&parts, options, text);
     return *out != NULL ? KILN_OK
                         : kiln_fail(err, KILN_ERR_LIB, "'%s' cannot be opened: %s",
                                     n->name, text);

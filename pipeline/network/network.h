@@ -72,8 +72,10 @@ kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err);
 /* Loads the kernels into this process, until the arena is reset. The model must be
- * closed before. KILN_ERR_UNSUPPORTED where this machine cannot run them. */
-kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n, kiln_model **out,
+ * closed before. `o` may be NULL. KILN_ERR_UNSUPPORTED where this machine cannot run
+ * them. */
+kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n,
+                              const kiln_model_options *o, kiln_model **out,
                               kiln_err *err);
 
 /* As there, but before anything is compiled. Compiles the graph, runs it once in this

@@ -10,7 +10,8 @@ typedef struct kiln_net_slot {
     uint32_t index;  /* INPUT, OUTPUT */
     uint64_t offset; /* PARAM, and ARENA once planned */
     int64_t bytes;
-    int view_of; /* -1: none */
+    int view_of;         /* -1: none */
+    int64_t view_offset; /* bytes into it */
     kiln_layout layout;
     const kiln_value *value;
     const char *path; /* PARAM: of the region that the value is in */
@@ -84,6 +85,12 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
  * beside them? */
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
                           const kiln_layout *b);
+/* A slice or a split whose parts are read where they lie; false: not this node's. */
+bool kiln_net_add_slices(kiln_net *n, const kiln_node *node);
+/* A concat whose parts are made where they belong, for the most part. */
+kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
+                                kiln_err *err);
+enum { KILN_NET_MAX_PARTS = 64 };
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
 /* plan.bin and the parameters' bytes, once all places are known. */
 void kiln_net_write(kiln_net *n);

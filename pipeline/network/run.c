@@ -26,7 +26,7 @@ static kiln_status compile_and_run(kiln_arena *code, const kiln_profile *p,
     kiln_model *m = NULL;
     char text[KILN_ERROR_TEXT] = "";
     KILN_TRY(kiln_network_compile(code, g, p, NULL, &n, err));
-    KILN_TRY(kiln_network_open(code, &n, &m, err));
+    KILN_TRY(kiln_network_open(code, &n, NULL, &m, err));
     kiln_session *s = kiln_session_open(m, NULL, text);
     const kiln_status st = s == NULL ? kiln_fail(err, KILN_ERR_OOM, "%s", text)
                                      : run_session(a, s, g, in, out, err);

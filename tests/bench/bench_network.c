@@ -163,7 +163,7 @@ static void measure(const char *name) {
            "activations (bound %.2f)\n",
            name, (double)(kiln_now_ns() - begin) * 1e-9, n.n_steps, n.kernel.n,
            n.n_conversions, (double)n.arena_bytes * 1e-6, (double)n.lower_bound * 1e-6);
-    kiln_assert_status_ok(kiln_network_open(&a, &n, &m, &err), &err);
+    kiln_assert_status_ok(kiln_network_open(&a, &n, NULL, &m, &err), &err);
     for (int t = 0; t < THREADS; t++)
         open_side(&a, g, &p, m, t + 1, &sides[t]);
     run_rounds(sides);

@@ -216,7 +216,7 @@ static void sessions_share_a_model(void **state) {
     kiln_session *s[2];
     kiln_tensor in[2][2], want[2][2];
     kiln_port_info info;
-    kiln_assert_status_ok(kiln_network_open(a, &network, &m, &err), &err);
+    kiln_assert_status_ok(kiln_network_open(a, &network, NULL, &m, &err), &err);
     assert_int_equal(kiln_model_find_output(m, "flat"), 1);
     assert_int_equal(kiln_model_find_input(m, "y"), -1);
     assert_int_equal(kiln_model_output(m, 1, &info), 0);

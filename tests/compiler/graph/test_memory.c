@@ -98,7 +98,7 @@ static kiln_flow flow_of(kiln_arena *a, const kiln_graph *g, const kiln_fusion *
     kiln_flow_step *steps = kiln_array(a, kiln_flow_step, f->n);
     for (size_t i = 0; i < g->values.n; i++)
         slot[i] = (kiln_slot){kiln_type_bytes(&g->values.v[i]->type),
-                              g->values.v[i]->def == NULL, -1};
+                              g->values.v[i]->def == NULL, -1, 0};
     for (size_t i = 0; i < g->outputs.n; i++)
         slot[g->outputs.v[i]->id].is_fixed = true;
     for (int k = 0; k < f->n; k++) {
@@ -181,7 +181,67 @@ static void plans_keep_what_is_needed(void **state) {
                             (size_t)kiln_type_bytes(&want[i].type));
 }
 
+/* ---- parts of a whole
+ * ----------------------------------------------------------------------- */
+
+/* Slot 0 is made of 1 and 2, which two steps write at different times; 3 is a slice of
+ * it, 4 a view of the slice. What lives in between has another place, and nothing takes
+ * the place of a part. */
+static void parts_lie_in_their_whole(void **state) {
+    (void)state;
+    static const kiln_slot slot[] = {
+        {.bytes = 384, .view_of = -1},
+        {.bytes = 128, .view_of = 0},
+        {.bytes = 256, .view_of = 0, .view_offset = 128},
+        {.bytes = 128, .view_of = 0, .view_offset = 192},
+        {.bytes = 64, .view_of = 3, .view_offset = 64},
+        {.bytes = 256, .view_of = -1},
+        {.bytes = 128, .view_of = -1},
+        {.bytes = 64, .view_of = -1},
+    };
+    static const int w[][1] = {{1}, {5}, {2}, {6}, {7}};
+    static const int r1[] = {1}, r5[] = {5}, r4[] = {4};
+    const kiln_flow_step step[] = {
+        {.write = w[0], .n_write = 1},
+        {.read = r1, .write = w[1], .n_read = 1, .n_write = 1},
+        {.read = r5,
+         .write = w[2],
+         .n_read = 1,
+         .n_write = 1,
+         .takeable = r5,
+         .n_takeable = 1},
+        {.read = r1,
+         .write = w[3],
+         .n_read = 1,
+         .n_write = 1,
+         .takeable = r1,
+         .n_takeable = 1},
+        {.read = r4,
+         .write = w[4],
+         .n_read = 1,
+         .n_write = 1,
+         .takeable = r4,
+         .n_takeable = 1},
+    };
+    const kiln_flow flow = {.slot = slot, .step = step, .n_slots = 8, .n_steps = 5};
+    kiln_flow_plan m;
+    kiln_plan_flow(kiln_test_arena(), &flow, ALIGN, &m);
+    assert_int_equal(m.n_views, 4);
+    assert_int_equal(m.n_in_place, 0);
+    static const int64_t inside[] = {0, 0, 128, 192, 256};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(m.root[i], 0);
+        assert_int_equal(m.inside[i], inside[i]);
+        assert_int_equal(m.offset[i], m.offset[0] + inside[i]);
+    }
+    for (int i = 5; i < 8; i++)
+        assert_true(m.offset[i] >= m.offset[0] + 384 ||
+                    m.offset[i] + slot[i].bytes <= m.offset[0]);
+    assert_int_equal(m.peak, 384 + 256);
+}
+
 int main(void) {
+    kiln_test_add("parts_lie_in_their_whole", parts_lie_in_their_whole, NULL);
     kiln_test_add("lifetimes_never_overlap", lifetimes_never_overlap, NULL);
     kiln_test_add_rows(plans_keep_what_is_needed, rows);
     return kiln_test_run("memory plan");

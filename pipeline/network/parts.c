@@ -1,0 +1,189 @@
+/* Concat and slices without copies.
+ *
+ * Where an axis is the outermost that memory walks, blocks of channels included, a part
+ * of a value is a run of its bytes: a slice is read where it lies, and what is put
+ * together is made in its place of the whole. Parts begin at multiples of
+ * KILN_PLAN_ALIGN, as every tensor does. */
+#include "pipeline/network/network_internal.h"
+
+#include <string.h>
+
+static int64_t blocked(const kiln_type *t, int axis) {
+    int64_t size = 1;
+    for (int b = 0; b < t->layout.n_blocks; b++)
+        size *= t->layout.block[b].axis == axis ? t->layout.block[b].size : 1;
+    return size;
+}
+
+/* Where `count` elements of an axis begin, in bytes; false: in several places, or where
+ * no tensor may begin. */
+static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
+                     int64_t *offset) {
+    for (int i = 0; i < t->rank; i++) {
+        const int outer = t->layout.n_order == 0 ? i : t->layout.order[i];
+        if (outer == axis)
+            break;
+        if (t->dim[outer] > blocked(t, outer))
+            return false;
+    }
+    const int64_t size = blocked(t, axis), steps = (t->dim[axis] + size - 1) / size;
+    if (steps == 0 || count == 0 || begin % size != 0 ||
+        (count % size != 0 && begin + count != t->dim[axis]))
+        return false;
+    *offset = begin / size * (kiln_type_bytes(t) / steps);
+    return *offset % KILN_PLAN_ALIGN == 0;
+}
+
+static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
+    kiln_type t = v->type;
+    t.layout = *layout;
+    return t;
+}
+
+static int add_part(kiln_net *n, const kiln_value *v, const kiln_layout *layout,
+                    int whole, int64_t offset) {
+    const kiln_type t = type_in(v, layout);
+    const kiln_net_slot slot = {.place = KILN_PLAN_ARENA,
+                                .bytes = kiln_type_bytes(&t),
+                                .view_of = whole,
+                                .view_offset = offset,
+                                .layout = *layout,
+                                .value = v};
+    return kiln_net_add_slot(n, &slot);
+}
+
+/* ---- slices ---------------------------------------------------------------------- */
+
+/* The one axis of which a slice takes a part, element after element. */
+static bool find_slice(const kiln_node *node, int *axis, int64_t *begin) {
+    const int64_t *start = kiln_node_attr(node, "starts")->ints;
+    const int64_t *step = kiln_node_attr(node, "steps")->ints;
+    const kiln_type *x = &node->in[0]->type, *y = &node->out[0]->type;
+    int n = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (y->dim[i] > 1 && step[i] != 1)
+            return false;
+        if (x->dim[i] == y->dim[i])
+            continue;
+        *axis = i;
+        *begin = start[i];
+        n++;
+    }
+    return n == 1;
+}
+
+static bool find_split(const kiln_node *node, int *axis, int64_t *begin) {
+    *begin = 0;
+    return kiln_axis_normalize(kiln_node_attr(node, "axis")->i, node->in[0]->type.rank,
+                               axis, NULL) == KILN_OK;
+}
+
+bool kiln_net_add_slices(kiln_net *n, const kiln_node *node) {
+    int axis = 0;
+    int64_t begin = 0, offset[KILN_NET_MAX_PARTS];
+    const bool is_found = node->op == &kiln_op_slice   ? find_slice(node, &axis, &begin)
+                          : node->op == &kiln_op_split ? find_split(node, &axis, &begin)
+                                                       : false;
+    const int from = is_found ? n->slot_of[node->in[0]->id] : -1;
+    if (from < 0 || node->n_out > KILN_NET_MAX_PARTS)
+        return false;
+    const kiln_layout layout = n->slot.v[from].layout;
+    const kiln_type x = type_in(node->in[0], &layout);
+    for (int k = 0; k < node->n_out; k++) {
+        const int64_t count = node->out[k]->type.dim[axis];
+        if (!place_of(&x, axis, begin, count, &offset[k]))
+            return false;
+        begin += count;
+    }
+    for (int k = 0; k < node->n_out; k++)
+        n->slot_of[node->out[k]->id] =
+            add_part(n, node->out[k], &layout, from, offset[k]);
+    return true;
+}
+
+/* ---- concat ---------------------------------------------------------------------- */
+
+/* Can what makes the value write to a place in the whole? Not what comes from outside,
+ * is a view, has a place in another whole, or is wanted here in two. */
+static bool is_movable(const kiln_net *n, const kiln_node *node, const kiln_value *v,
+                       int slot) {
+    int n_uses = 0;
+    for (int k = 0; k < node->n_in; k++)
+        n_uses += node->in[k] == v;
+    return slot >= 0 && n_uses == 1 && n->slot.v[slot].place == KILN_PLAN_ARENA &&
+           n->slot.v[slot].view_of < 0 && n->slot.v[slot].value == v;
+}
+
+/* The layout of the largest part that can be made in place. */
+static const kiln_layout *layout_of(const kiln_net *n, const kiln_node *node) {
+    const kiln_net_slot *best = NULL;
+    for (int k = 0; k < node->n_in; k++) {
+        const int slot = n->slot_of[node->in[k]->id];
+        if (is_movable(n, node, node->in[k], slot) &&
+            (best == NULL || n->slot.v[slot].bytes > best->bytes))
+            best = &n->slot.v[slot];
+    }
+    return best != NULL ? &best->layout : NULL;
+}
+
+/* Offsets of all parts; false: some have no place, or half of the bytes and more would
+ * be copied all the same. */
+static bool find_places(const kiln_net *n, const kiln_node *node,
+                        const kiln_layout *layout, int64_t *offset) {
+    const kiln_type y = type_in(node->out[0], layout);
+    int64_t begin = 0, in_place = 0;
+    int axis = 0;
+    if (kiln_axis_normalize(kiln_node_attr(node, "axis")->i, y.rank, &axis, NULL) !=
+        KILN_OK)
+        return false;
+    for (int k = 0; k < node->n_in; k++) {
+        const int64_t count = node->in[k]->type.dim[axis];
+        const int slot = n->slot_of[node->in[k]->id];
+        if (!place_of(&y, axis, begin, count, &offset[k]))
+            return false;
+        begin += count;
+        if (is_movable(n, node, node->in[k], slot) &&
+            kiln_layout_eq(&n->slot.v[slot].layout, layout))
+            in_place += n->slot.v[slot].bytes;
+    }
+    return 2 * in_place > kiln_type_bytes(&y);
+}
+
+static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
+                          int64_t offset, kiln_err *err) {
+    const kiln_layout layout = n->slot.v[whole].layout;
+    const kiln_value *v = node->in[k];
+    int slot = 0;
+    KILN_TRY(kiln_net_slot_as(n, v, &layout, &slot, err));
+    if (is_movable(n, node, v, slot)) {
+        n->slot.v[slot].view_of = whole;
+        n->slot.v[slot].view_offset = offset;
+        return KILN_OK;
+    }
+    kiln_net_add_copy(n, KILN_PLAN_COPY, slot, add_part(n, v, &layout, whole, offset),
+                      v->name);
+    return KILN_OK;
+}
+
+kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
+                                kiln_err *err) {
+    int64_t offset[KILN_NET_MAX_PARTS];
+    *done = false;
+    if (node->op != &kiln_op_concat || node->n_in > KILN_NET_MAX_PARTS)
+        return KILN_OK;
+    const kiln_layout *best = layout_of(n, node);
+    if (best == NULL || !find_places(n, node, best, offset))
+        return KILN_OK;
+    const kiln_value *v = node->out[0];
+    const kiln_type y = type_in(v, best);
+    const kiln_net_slot whole = {.place = KILN_PLAN_ARENA,
+                                 .bytes = kiln_type_bytes(&y),
+                                 .view_of = -1,
+                                 .layout = y.layout,
+                                 .value = v};
+    n->slot_of[v->id] = kiln_net_add_slot(n, &whole);
+    for (int k = 0; k < node->n_in; k++)
+        KILN_TRY(add_to(n, node, k, n->slot_of[v->id], offset[k], err));
+    *done = true;
+    return KILN_OK;
+}
