@@ -142,6 +142,12 @@ kiln_status kiln_search_next(kiln_search *s, size_t n, uint64_t *out, size_t *n_
     return KILN_OK;
 }
 
+size_t kiln_search_batch(const kiln_search *s) {
+    enum { LEAST = 8, MOST = 32 };
+    const size_t quarter = s->trial.n / 4;
+    return quarter < LEAST ? LEAST : quarter < MOST ? quarter : MOST;
+}
+
 /* ---- reports -----------------------------------------------------------------------
  */
 

@@ -230,6 +230,9 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
  * nothing is left. */
 kiln_status kiln_search_next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
                              kiln_err *err);
+/* How many to ask for next: few while little is known, so that what is learned counts
+ * soon; then a quarter of the trials so far, at most 32. */
+size_t kiln_search_batch(const kiln_search *s);
 /* What became of a configuration; also one that was not proposed (from a database). The
  * latest report of an index counts. KILN_ERR_ARG: an index outside the space, a cost
  * that is not positive and finite. */

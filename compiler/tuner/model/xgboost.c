@@ -35,11 +35,16 @@ static const char *const parameters[][2] = {
     {"validate_parameters", "0"}};
 enum { N_PARAMETERS = sizeof parameters / sizeof *parameters };
 
-/* Its text belongs to the thread until the next call. */
+/* Its text belongs to the thread until the next call. It starts with the time in
+ * brackets, and a stack follows in further lines. */
 static kiln_status failed(kiln_err *err, const char *doing) {
     const char *text = XGBGetLastError();
-    return kiln_fail(err, KILN_ERR_LIB, "cost model 'xgboost': %s: %.1000s", doing,
-                     text != NULL ? text : "no reason given");
+    kiln_str rest = kiln_str_from(text), line = {0};
+    (void)kiln_str_cut(&rest, '\n', &line);
+    if (kiln_str_starts(line, "["))
+        (void)kiln_str_cut(&line, ' ', &rest);
+    return kiln_fail(err, KILN_ERR_LIB, "cost model 'xgboost': %s: %.*s", doing,
+                     KILN_STR_ARG(line));
 }
 
 static kiln_status set_parameters(BoosterHandle b, const kiln_cost_model_options *o,
@@ -164,7 +169,7 @@ static kiln_status predict(const kiln_cost_model *m, const float *features,
 static kiln_status save(const kiln_cost_model *m, kiln_buf *out, kiln_err *err) {
     bst_ulong n;
     const char *p;
-    if (XGBoosterSaveModelToBuffer(m->handle, "{\"raw_format\": \"ubj\"}", &n, &p) != 0)
+    if (XGBoosterSaveModelToBuffer(m->handle, "{\"format\": \"ubj\"}", &n, &p) != 0)
         return failed(err, "saving");
     kiln_buf_add(out, p, n);
     return KILN_OK;

@@ -261,6 +261,74 @@ static void check_death(void **state) {
     assert_non_null(strstr(d.stderr_text, r->text));
 }
 
+/* ---- steps ----------------------------------------------------------------------- */
+
+/* One knob changes, never one that has no other option; half of the steps go to the
+ * next option. */
+static void neighbours_differ_in_one_knob(void **state) {
+    (void)state;
+    enum { STEPS = 4000 };
+    kiln_space s = fresh();
+    const int64_t v[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    kiln_rng rng;
+    int n_changed[3] = {0}, n_next = 0;
+    kiln_space_add_ints(&s, "wide", "doc", v, 8);
+    kiln_space_add_ints(&s, "single", "doc", v, 1);
+    kiln_space_add_ints(&s, "pair", "doc", v, 2);
+    kiln_rng_init(&rng, kiln_test_seed());
+    kiln_config at = kiln_config_random(&s, &rng);
+    for (int i = 0; i < STEPS; i++) {
+        const kiln_config to = kiln_config_neighbour(&s, &at, &rng);
+        int n = 0;
+        for (int k = 0; k < s.n; k++) {
+            assert_in_range(to.option[k], 0, s.knob[k].n - 1);
+            n += to.option[k] != at.option[k];
+            n_changed[k] += to.option[k] != at.option[k];
+        }
+        assert_int_equal(n, 1);
+        const int by = to.option[0] - at.option[0];
+        n_next += by == 1 || by == -1;
+        at = to;
+    }
+    assert_int_equal(n_changed[1], 0);
+    assert_true(n_changed[0] > STEPS * 2 / 5 && n_changed[2] > STEPS * 2 / 5);
+    /* half by intent, two of seven of the others by chance */
+    assert_true(n_next > n_changed[0] / 2 && n_next < n_changed[0] * 4 / 5);
+}
+
+static void single_points_have_no_neighbours(void **state) {
+    (void)state;
+    kiln_space s = fresh();
+    const int64_t v = 3;
+    kiln_rng rng;
+    kiln_rng_init(&rng, 1);
+    kiln_space_add_ints(&s, "single", "doc", &v, 1);
+    const kiln_config c = kiln_config_at(&s, 0);
+    const kiln_config to = kiln_config_neighbour(&s, &c, &rng);
+    assert_int_equal(kiln_config_index(&s, &to), 0);
+}
+
+static void children_take_from_both(void **state) {
+    (void)state;
+    enum { CHILDREN = 400 };
+    kiln_space s = fresh();
+    const int64_t v[] = {1, 2, 3};
+    kiln_rng rng;
+    int n_of_y = 0;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int k = 0; k < 4; k++)
+        kiln_space_add_ints(&s, "x", "doc", v, 3);
+    const kiln_config x = {.n = 4}, y = {.n = 4, .option = {1, 2, 1, 2}};
+    for (int i = 0; i < CHILDREN; i++) {
+        const kiln_config c = kiln_config_cross(&s, &x, &y, &rng);
+        for (int k = 0; k < 4; k++) {
+            assert_true(c.option[k] == x.option[k] || c.option[k] == y.option[k]);
+            n_of_y += c.option[k] == y.option[k];
+        }
+    }
+    assert_true(n_of_y > CHILDREN * 4 * 2 / 5 && n_of_y < CHILDREN * 4 * 3 / 5);
+}
+
 int main(void) {
     kiln_test_add_rows(check_split, splits);
     kiln_test_add("large_splits_lower_max", large_splits_lower_max, NULL);
@@ -270,6 +338,10 @@ int main(void) {
     kiln_test_add("index_and_point_agree", index_and_point_agree, NULL);
     kiln_test_add("empty_space_has_one_point", empty_space_has_one_point, NULL);
     kiln_test_add("random_points_cover_the_space", random_points_cover_the_space, NULL);
+    kiln_test_add("neighbours_differ_in_one_knob", neighbours_differ_in_one_knob, NULL);
+    kiln_test_add("single_points_have_no_neighbours", single_points_have_no_neighbours,
+                  NULL);
+    kiln_test_add("children_take_from_both", children_take_from_both, NULL);
     kiln_test_add_rows(check_set, sets);
     kiln_test_add("set_word_finds_it", set_word_finds_it, NULL);
     kiln_test_add("unsorted_values_take_the_nearest", unsorted_values_take_the_nearest,

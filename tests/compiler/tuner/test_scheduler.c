@@ -1,0 +1,237 @@
+/* Which task is next: limits, ends, and that trials go where they help. Tasks here are
+ * curves: what a kernel costs after so many trials. */
+#include "compiler/tuner/tuner.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/kiln_test.h"
+
+enum { MAX_TASKS = 4 };
+
+typedef struct curve {
+    double weight, start_ns, end_ns;
+    double half;   /* trials that halve what is left */
+    int64_t space; /* 0: never exhausted */
+} curve;
+
+static double cost_after(const curve *c, int64_t trials) {
+    return c->end_ns + (c->start_ns - c->end_ns) * exp2(-(double)trials / c->half);
+}
+
+typedef struct outcome {
+    int64_t trials[MAX_TASKS], all;
+    int turns;
+    double latency_ns;
+    kiln_task_end end;
+} outcome;
+
+/* One nanosecond of the clock a trial. */
+static outcome play(const curve *c, int n, const kiln_task_scheduler_options *o,
+                    bool known_floor) {
+    kiln_arena a = {0};
+    kiln_task_weight w[MAX_TASKS] = {{0}};
+    outcome out = {.turns = 0};
+    for (int i = 0; i < n; i++)
+        w[i] = (kiln_task_weight){.weight = c[i].weight,
+                                  .start_ns = c[i].start_ns,
+                                  .floor_ns = known_floor ? c[i].end_ns : 0};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, n, o);
+    for (int task; out.turns < 10000; out.turns++) {
+        int trials = 0;
+        task = kiln_task_scheduler_next(s, 1000 + out.all, &trials);
+        if (task < 0)
+            break;
+        assert_true(task < n && trials > 0);
+        const int64_t space = c[task].space;
+        const int64_t left = space > 0 ? space - out.trials[task] : trials;
+        trials = left < trials ? (int)left : trials;
+        out.trials[task] += trials;
+        out.all += trials;
+        kiln_task_scheduler_report(s, task, trials,
+                                   cost_after(&c[task], out.trials[task]),
+                                   space > 0 && out.trials[task] == space);
+    }
+    out.latency_ns = kiln_task_scheduler_latency_ns(s);
+    out.end = kiln_task_scheduler_end(s);
+    kiln_arena_fini(&a);
+    return out;
+}
+
+typedef struct row {
+    const char *name;
+    curve curve[MAX_TASKS];
+    kiln_task_scheduler_options options;
+    kiln_task_end end;
+    int64_t least, most; /* trials in all */
+    int favourite;       /* gets most of them; -1: does not matter */
+    int64_t least_of[MAX_TASKS], most_of[MAX_TASKS]; /* most_of 0: any; -1: none */
+} row;
+
+static row rows[] = {
+    {"spends_exactly_its_trials",
+     {{1, 1000, 500, 50, 0}, {1, 1000, 500, 50, 0}},
+     {.max_trials = 100, .batch = 16},
+     KILN_TASKS_TRIALS,
+     100,
+     100,
+     -1,
+     {16, 16},
+     {0}},
+    {"stops_when_time_is_over",
+     {{1, 1000, 1, 1000, 0}, {1, 1000, 1, 1000, 0}},
+     {.time_ns = 320, .batch = 32},
+     KILN_TASKS_TIME,
+     320,
+     320,
+     -1,
+     {32, 32},
+     {0}},
+    {"feeds_the_heavy_task",
+     {{10, 1000, 200, 200, 0}, {1, 1000, 200, 200, 0}},
+     {.max_trials = 640},
+     KILN_TASKS_TRIALS,
+     640,
+     640,
+     0,
+     {0, 32},
+     {0}},
+    {"feeds_the_one_that_falls",
+     {{1, 1000, 990, 100, 0}, {1, 1000, 100, 300, 0}},
+     {.max_trials = 640},
+     KILN_TASKS_TRIALS,
+     640,
+     640,
+     1,
+     {32, 0},
+     {0}},
+    {"never_chooses_weight_zero",
+     {{0, 1000, 1, 100, 0}, {1, 1000, 500, 100, 0}},
+     {.max_trials = 320},
+     KILN_TASKS_TRIALS,
+     320,
+     320,
+     1,
+     {0},
+     {-1, 0}},
+    {"leaves_exhausted_spaces",
+     {{5, 1000, 100, 100, 10}, {1, 1000, 500, 50, 50}},
+     {.batch = 32},
+     KILN_TASKS_EXHAUSTED,
+     60,
+     60,
+     1,
+     {10, 50},
+     {10, 50}},
+    {"stops_when_nothing_is_gained",
+     {{1, 1000, 1000, 50, 0}, {3, 1000, 1000, 50, 0}},
+     {.batch = 16, .patience_trials = 48},
+     KILN_TASKS_NO_GAIN,
+     96,
+     1000,
+     -1,
+     {48, 48},
+     {0}},
+    {"has_patience_with_each",
+     {{1, 1000, 500, 5, 0}, {1e-9, 1000, 500, 5, 0}},
+     {.batch = 16, .patience_trials = 64},
+     KILN_TASKS_NO_GAIN,
+     128,
+     2000,
+     0,
+     {64, 64},
+     {0, 64}},
+};
+
+static void check_row(void **state) {
+    const row *r = *state;
+    int n = 0;
+    while (n < MAX_TASKS && r->curve[n].start_ns > 0)
+        n++;
+    const outcome got = play(r->curve, n, &r->options, false);
+    if (got.end != r->end)
+        fail_msg("it ended by '%s', not '%s'", kiln_task_end_name(got.end),
+                 kiln_task_end_name(r->end));
+    assert_in_range(got.all, r->least, r->most);
+    for (int i = 0; i < n; i++) {
+        assert_true(got.trials[i] >= r->least_of[i]);
+        assert_true(r->most_of[i] == 0 ||
+                    got.trials[i] <= (r->most_of[i] > 0 ? r->most_of[i] : 0));
+        assert_true(r->favourite < 0 || i == r->favourite ||
+                    got.trials[i] < got.trials[r->favourite]);
+    }
+}
+
+/* Beside turns in order, with the same trials: lower latency on drawn networks, but for
+ * a few. */
+static void beats_turns_in_order(void **state) {
+    (void)state;
+    enum { NETWORKS = 200, TRIALS = 640, TURN = 32 };
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    double sum = 0;
+    int n_worse = 0;
+    for (int k = 0; k < NETWORKS; k++) {
+        curve c[MAX_TASKS];
+        double in_order = 0;
+        for (int i = 0; i < MAX_TASKS; i++) {
+            const double start = 1e4 * exp2(6 * kiln_rng_unit(&rng));
+            c[i] = (curve){.weight = (double)kiln_rng_range(&rng, 1, 6),
+                           .start_ns = start,
+                           .end_ns = start * (0.2 + 0.8 * kiln_rng_unit(&rng)),
+                           .half = 10 + 150 * kiln_rng_unit(&rng)};
+            in_order += c[i].weight * cost_after(&c[i], TRIALS / MAX_TASKS);
+        }
+        const kiln_task_scheduler_options o = {
+            .max_trials = TRIALS, .batch = TURN, .min_gain = 1e-9};
+        const outcome got = play(c, MAX_TASKS, &o, k % 2 == 0);
+        n_worse += got.latency_ns > in_order;
+        sum += log(got.latency_ns / in_order);
+    }
+    const double mean = exp(sum / NETWORKS);
+    if (mean > 0.985 || n_worse > NETWORKS / 5)
+        fail_msg("latency is %.4f of that of turns in order, worse in %d of %d", mean,
+                 n_worse, (int)NETWORKS);
+}
+
+/* What a database knew is no trial of this session, and is no task's first. */
+static void knowledge_costs_no_trials(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_task_weight w[] = {{2, 1000, 0}, {1, 1000, 0}};
+    const kiln_task_scheduler_options o = {.max_trials = 32};
+    int trials;
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, &o);
+    assert_true(kiln_task_scheduler_latency_ns(s) == 3000);
+    kiln_task_scheduler_report(s, 0, 500, 400, false);
+    assert_true(kiln_task_scheduler_latency_ns(s) == 1800);
+    assert_int_equal(kiln_task_scheduler_next(s, 5, &trials), 1);
+    assert_int_equal(trials, 32);
+    kiln_task_scheduler_report(s, 1, 32, 0, false); /* none of them worked */
+    assert_true(kiln_task_scheduler_latency_ns(s) == 1800);
+    assert_int_equal(kiln_task_scheduler_next(s, 6, &trials), -1);
+    assert_string_equal(kiln_task_end_name(kiln_task_scheduler_end(s)), "trials spent");
+    kiln_arena_fini(&a);
+}
+
+/* A task at its floor has nothing to gain. */
+static void floors_bound_what_is_hoped_for(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_task_weight w[] = {{1, 1000, 990}, {1, 1000, 100}};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, NULL);
+    kiln_task_scheduler_report(s, 0, 32, 990, false);
+    kiln_task_scheduler_report(s, 1, 32, 990, false);
+    assert_true(kiln_task_scheduler_gain(s, 0) == 0);
+    assert_true(kiln_task_scheduler_gain(s, 1) > 1);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    kiln_test_add_rows(check_row, rows);
+    kiln_test_add("beats_turns_in_order", beats_turns_in_order, NULL);
+    kiln_test_add("knowledge_costs_no_trials", knowledge_costs_no_trials, NULL);
+    kiln_test_add("floors_bound_what_is_hoped_for", floors_bound_what_is_hoped_for,
+                  NULL);
+    return kiln_test_run("scheduler");
+}
