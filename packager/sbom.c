@@ -61,7 +61,8 @@ static void put_packages(kiln_json_writer *w, const kiln_package_facts *f) {
                 "APPLICATION");
     put_package(w, "SPDXRef-model", f->model, f->version, f->licence, f->source_sha256,
                 "DATA");
-    put_package(w, "SPDXRef-kiln", "kiln", f->kiln_version, NULL, NULL, "APPLICATION");
+    put_package(w, "SPDXRef-kiln", "kiln", f->kiln_version, "Apache-2.0", NULL,
+                "APPLICATION");
     put_package(w, "SPDXRef-llvm", "LLVM", f->llvm_version,
                 "Apache-2.0 WITH LLVM-exception", NULL, "APPLICATION");
     kiln_json_end_array(w);

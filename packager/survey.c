@@ -38,10 +38,12 @@ static kiln_status read_manifest(kiln_arena *a, kiln_tar_reader *r,
     kiln_tar_entry e;
     bool found = false;
     KILN_TRY(kiln_tar_next(r, &e, &found, err));
-    if (!found || strcmp(e.name, KILN_ENTRY_MANIFEST) != 0)
+    if (!found)
+        return kiln_fail(err, KILN_ERR_PARSE, "the archive holds no entries");
+    if (strcmp(e.name, KILN_ENTRY_MANIFEST) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "the first entry must be '" KILN_ENTRY_MANIFEST "', is '%s'",
-                         found ? e.name : "");
+                         e.name);
     if (e.bytes > KILN_PACKAGE_MAX_MANIFEST)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          KILN_ENTRY_MANIFEST ": %" PRIu64 " bytes; at most %d are read",

@@ -1,5 +1,5 @@
 /* Objects and shared libraries, linked in memory: without making them executable, so
- * that tests can link for any machine. Private to runtime/. */
+ * that tests can link for any machine, and the packager can check libraries for any. */
 #ifndef KILN_RUNTIME_ELF_H
 #define KILN_RUNTIME_ELF_H
 
