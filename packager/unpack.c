@@ -259,7 +259,7 @@ kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *fol
     kiln_arena scratch = {0};
     unpack u = {.archive_bytes = 0};
     kiln_str file;
-    folder = without_slashes(&scratch, folder);
+    folder = without_slashes(a, folder);
     kiln_status st = refuse_existing(folder, err);
     if (st == KILN_OK)
         st = kiln_file_map(&scratch, path, 0, &file, err);
