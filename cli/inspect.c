@@ -1,5 +1,7 @@
-/* kiln inspect: what is in a model, what it costs, and what kiln cannot do with it. */
+/* kiln inspect: what is in a model, what it costs, and what kiln cannot do with it; or
+ * what a package says about itself. */
 #include "cli/cli.h"
+#include "packager/packager.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -238,10 +240,34 @@ static kiln_status print(const kiln_cli_args *args, const findings *f, kiln_buf 
     return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, text, err);
 }
 
+/* What a package says about itself, by its manifest. */
+static kiln_status inspect_package(const kiln_cli_args *args, const char *path,
+                                   kiln_err *err) {
+    kiln_arena *a = args->arena;
+    kiln_package_facts f;
+    kiln_buf text, json;
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (i != OPT_JSON && kiln_args_has(args, i))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "option '%s' is for models; '%s' is a "
+                             "package",
+                             options[i].name, path);
+    KILN_TRY(kiln_package_is_folder(path)
+                 ? kiln_package_inspect_folder(a, path, &f, err)
+                 : kiln_package_inspect(a, path, &f, err));
+    kiln_buf_init(&text, a);
+    kiln_buf_init(&json, a);
+    kiln_package_print(&text, &f);
+    kiln_package_manifest(&json, &f);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     (void)exit_code;
     const char *model = args->pos[0];
     kiln_import_options o;
+    if (kiln_package_is_archive(model) || kiln_package_is_folder(model))
+        return inspect_package(args, model, err);
     KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &o, err));
     kiln_import_report report = {0};
     kiln_graph *g = NULL;
@@ -269,11 +295,13 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 
 const kiln_verb kiln_verb_inspect = {
     .name = "inspect",
-    .summary = "show a model: types, operators, parameters, multiply-adds, unsupported",
-    .usage = "MODEL [options]",
+    .summary =
+        "show a model (types, operators, costs, what is unsupported) or a package",
+    .usage = "MODEL|PKG [options]",
     .example = "  kiln inspect model.onnx --shape x:1x3x224x224\n"
                "  kiln inspect model.onnx --graph --print-after simplify_inference\n"
-               "  kiln inspect model.onnx --json -\n",
+               "  kiln inspect model.onnx --json -\n"
+               "  kiln inspect model-1-native.kiln.tar.zst\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

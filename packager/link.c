@@ -7,47 +7,47 @@
 #include "packager/packager_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LINK_SECONDS = 600 };
 #define LINKER "ld.lld-19"
 
-static kiln_status make_folder(kiln_arena *a, char **out, kiln_err *err) {
-    const char *tmp = getenv("TMPDIR");
-    char *path = kiln_path_join(a, tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp",
-                                "kiln-link-XXXXXX");
-    if (mkdtemp(path) == NULL)
-        return kiln_fail(err, KILN_ERR_IO,
-                         "cannot make a folder for the linker like '%s': %s", path,
-                         strerror(errno));
-    *out = path;
-    return KILN_OK;
+/* Nothing here outlives the call: no waiting for the disk, as kiln_file_write would. */
+static kiln_status write_file(kiln_arena *a, const char *dir, const char *name,
+                              kiln_str bytes, kiln_err *err) {
+    const char *path = kiln_path_join(a, dir, name);
+    FILE *f = fopen(path, "wbx");
+    bool ok = f != NULL && fwrite(bytes.p, 1, bytes.n, f) == bytes.n;
+    if (f != NULL)
+        ok = fclose(f) == 0 && ok;
+    return ok ? KILN_OK
+              : kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", path,
+                          strerror(errno));
 }
 
-/* Objects k0.o, k1.o, ...; their list in order; the exported symbols. */
+/* Objects 0.o, 1.o, ...; their list in order; the exported symbols. */
 static kiln_status write_inputs(kiln_arena *a, const char *dir,
                                 const kiln_package_object *object, size_t n,
                                 kiln_err *err) {
     kiln_buf list, script;
     kiln_buf_init(&list, a);
     kiln_buf_init(&script, a);
-    kiln_buf_puts(&script, "{\n  global:\n");
+    kiln_buf_puts(&script, n > 0 ? "{\n  global:\n" : "{\n");
     for (size_t i = 0; i < n; i++) {
         const char *name = kiln_format(a, "%zu.o", i);
-        KILN_TRY(kiln_file_write(kiln_path_join(a, dir, name), object[i].bytes.p,
-                                 object[i].bytes.n, err));
+        KILN_TRY(write_file(a, dir, name, object[i].bytes, err));
         kiln_buf_printf(&list, "%s\n", name);
         kiln_buf_printf(&script, "    %s;\n", object[i].symbol);
     }
     kiln_buf_puts(&script, "  local: *;\n};\n");
-    if (n == 0) { /* nothing but copies; then nothing is exported either */
-        script.n = 0;
-        kiln_buf_puts(&script, "{\n  local: *;\n};\n");
+    if (n == 0) { /* a network of copies: the linker still wants a file, ar without
+                     members */
+        kiln_buf_puts(&list, "none.a\n");
+        KILN_TRY(write_file(a, dir, "none.a", KILN_STR_LIT("!<arch>\n"), err));
     }
-    KILN_TRY(kiln_file_write(kiln_path_join(a, dir, "objects"),
-                             list.p != NULL ? list.p : "", list.n, err));
-    return kiln_file_write(kiln_path_join(a, dir, "exports"), script.p, script.n, err);
+    KILN_TRY(write_file(a, dir, "objects", kiln_buf_str(&list), err));
+    return write_file(a, dir, "exports", kiln_buf_str(&script), err);
 }
 
 static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
@@ -89,31 +89,26 @@ static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                      kiln_str_printable(a, kiln_str_trim(r.err), 400));
 }
 
-static kiln_status link_in(kiln_arena *a, const char *dir, kiln_arch arch,
-                           const kiln_package_object *object, size_t n, kiln_str *out,
+static kiln_status link_in(kiln_arena *scratch, kiln_arch arch,
+                           const kiln_package_object *object, size_t n, kiln_str *lib,
                            kiln_err *err) {
-    kiln_arena scratch = {0};
-    kiln_str lib;
-    kiln_status st = write_inputs(&scratch, dir, object, n, err);
-    if (st == KILN_OK)
-        st = run_linker(&scratch, dir, arch, err);
-    if (st == KILN_OK)
-        st = kiln_file_map(&scratch, kiln_path_join(&scratch, dir, "lib.so"), 0, &lib,
-                           err);
-    if (st == KILN_OK)
-        *out = (kiln_str){kiln_arena_dup(a, lib.p, lib.n), lib.n};
-    kiln_arena_fini(&scratch);
-    return st;
+    const char *dir = NULL;
+    KILN_TRY(kiln_dir_temp(scratch, &dir, err)); /* goes with the arena */
+    KILN_TRY(write_inputs(scratch, dir, object, n, err));
+    KILN_TRY(run_linker(scratch, dir, arch, err));
+    return kiln_file_map(scratch, kiln_path_join(scratch, dir, "lib.so"), 0, lib, err);
 }
 
 kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err) {
-    char *dir = NULL;
-    KILN_TRY(make_folder(a, &dir, err));
-    const kiln_status st = link_in(a, dir, arch, object, n, out, err);
-    if (st != KILN_OK)
+    kiln_arena scratch = {0};
+    kiln_str lib;
+    const kiln_status st = link_in(&scratch, arch, object, n, &lib, err);
+    if (st == KILN_OK)
+        *out = (kiln_str){kiln_arena_dup(a, lib.p, lib.n), lib.n};
+    else
         kiln_note(err, "linking %zu kernels", n);
-    const kiln_status removed = kiln_remove_tree(dir, st == KILN_OK ? err : NULL);
-    return st != KILN_OK ? st : removed;
+    kiln_arena_fini(&scratch);
+    return st;
 }

@@ -1,0 +1,40 @@
+/* kiln unpack: an archive becomes a folder, once all of it has been verified. */
+#include "cli/cli.h"
+#include "packager/packager.h"
+
+enum { OPT_OUTPUT, OPT_JSON, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_OUTPUT] = {"-o", "DIR", "the folder to make; it must not exist", false},
+    [OPT_JSON] = {"--json", "FILE", "write the manifest ('-': standard output)", false},
+};
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    (void)exit_code;
+    kiln_arena *a = args->arena;
+    const char *folder = kiln_args_get(args, OPT_OUTPUT, NULL);
+    kiln_package_facts f;
+    kiln_buf text, json;
+    if (folder == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln unpack needs a folder to make: kiln unpack %s -o DIR",
+                         args->pos[0]);
+    KILN_TRY(kiln_package_unpack(a, args->pos[0], folder, &f, err));
+    kiln_buf_init(&text, a);
+    kiln_buf_init(&json, a);
+    kiln_package_print(&text, &f);
+    kiln_package_manifest(&json, &f);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+const kiln_verb kiln_verb_unpack = {
+    .name = "unpack",
+    .summary = "verify a package and unpack it into a new folder",
+    .usage = "PKG -o DIR",
+    .example = "  kiln unpack resnet18-1-x86-avx512.kiln.tar.zst -o resnet18\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,136 @@
+/* Packages from outside: built, looked at, unpacked; and one model built in twenty
+ * different surroundings. KILN names the program; "@x" in an argument is a file in the
+ * test's folder. */
+#include "tests/support/cli_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODEL "demo/samplenet/samplenet.onnx"
+#define PACKAGE "@samplenet-1-x86-avx2.kiln.tar.zst"
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row rows[] = {
+    {"builds",
+     {"build", MODEL, "--profile", "x86-avx2", "-o", "@"},
+     0,
+     "archive: ",
+     NULL},
+    {"inspects_the_archive",
+     {"inspect", PACKAGE},
+     0,
+     "inputs           data: f32[1,3,32,32]\noutputs          fc3: f32[1,10]\n",
+     NULL},
+    {"inspects_as_json",
+     {"inspect", PACKAGE, "--json", "-"},
+     0,
+     "\"source_sha256\": "
+     "\"981c89d15016f849acde4e556754fff92439bc8993f7ead4578d6c6fd08406ab\"",
+     NULL},
+    {"unpacks",
+     {"unpack", PACKAGE, "-o", "@folder"},
+     0,
+     "entries          graph.json, ",
+     NULL},
+    {"inspects_the_folder",
+     {"inspect", "@folder"},
+     0,
+     "model            samplenet, version 1\n",
+     NULL},
+    {"unpacks_only_once",
+     {"unpack", PACKAGE, "-o", "@folder"},
+     2,
+     NULL,
+     "exists; name a folder that does not, or remove it"},
+    {"asks_for_a_folder", {"unpack", PACKAGE}, 2, NULL, "needs a folder to make"},
+    {"refuses_a_model",
+     {"unpack", MODEL, "-o", "@model"},
+     3,
+     NULL,
+     "is no package: it does not begin as zstd does"},
+    {"finds_no_archive",
+     {"unpack", "@none", "-o", "@model"},
+     4,
+     NULL,
+     "none': No such file or directory"},
+    {"has_no_graph_to_print",
+     {"inspect", PACKAGE, "--graph"},
+     2,
+     NULL,
+     "option '--graph' is for models"},
+};
+
+static const char *dir;
+
+static void check_row(void **state) {
+    kiln_arena a = {0};
+    kiln_test_cli_check(&a, dir, *state);
+    kiln_arena_fini(&a);
+}
+
+/* ---- twenty builds
+ * ------------------------------------------------------------------- */
+
+static const char *const zones[] = {"UTC", "Asia/Tokyo", "America/Los_Angeles",
+                                    "Pacific/Kiritimati", "XYZ-13:45"};
+static const mode_t masks[] = {022, 077, 0, 027};
+
+/* Its own folder, umask and time zone; every third one also has each object in memory
+ * of its own. */
+static void build_there(kiln_arena *a, const char *own, int i, const char *model,
+                        const char *kiln) {
+    kiln_err err = {0};
+    kiln_process_result r;
+    const char *env[] = {kiln_format(a, "TZ=%s", zones[i % 5]),
+                         kiln_format(a, "TMPDIR=%s", own),
+                         kiln_format(a, "HOME=%s", own),
+                         i % 3 == 0 ? "KILN_ARENA_EACH=1" : "LC_ALL=de_DE.UTF-8", NULL};
+    const char *const argv[] = {kiln,       "build", model,    "--profile",
+                                "x86-avx2", "-o",    "it.zst", NULL};
+    const kiln_process_options o = {
+        .argv = argv, .dir = own, .env = env, .time_limit_ms = 100000};
+    kiln_assert_status_ok(kiln_dir_make(own, &err), &err);
+    const mode_t before = umask(masks[i % 4]);
+    const kiln_status st = kiln_process_run(a, &o, &r, &err);
+    umask(before);
+    kiln_assert_status_ok(st, &err);
+    if (r.end != KILN_PROCESS_EXITED || r.code != 0)
+        fail_msg("%.*s", KILN_STR_ARG(r.err));
+}
+
+static void builds_equal_bytes_twenty_times(void **state) {
+    (void)state;
+    char first[KILN_SHA256_HEX] = "", sha256[KILN_SHA256_HEX], here[4096];
+    const char *kiln = getenv("KILN");
+    if (kiln == NULL)
+        kiln_test_skip("KILN does not name the program");
+    assert_non_null(getcwd(here, sizeof here));
+    for (int i = 0; i < 20; i++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_str file;
+        char **names = NULL;
+        size_t n = 0;
+        const char *own = kiln_format(&a, "%s/build %d", dir, i);
+        build_there(&a, own, i, kiln_path_join(&a, here, MODEL), kiln);
+        kiln_assert_status_ok(
+            kiln_file_map(&a, kiln_path_join(&a, own, "it.zst"), 0, &file, &err), &err);
+        kiln_sha256_of(file.p, file.n, sha256);
+        if (i == 0)
+            memcpy(first, sha256, sizeof first);
+        assert_string_equal(sha256, first);
+        kiln_assert_status_ok(kiln_dir_list(&a, own, &names, &n, &err), &err);
+        assert_int_equal(n, 1); /* no temporary file is left */
+        kiln_arena_fini(&a);
+    }
+}
+
+int main(void) {
+    dir = kiln_test_dir();
+    kiln_test_add_rows(check_row, rows);
+    kiln_test_add("builds_equal_bytes_twenty_times", builds_equal_bytes_twenty_times,
+                  NULL);
+    return kiln_test_run("packages");
+}
