@@ -5,7 +5,7 @@
 
 #include "tests/support/kiln_test.h"
 
-enum { KILN_TEST_CLI_ARGS = 12 };
+enum { KILN_TEST_CLI_ARGS = 20 };
 
 typedef struct kiln_test_cli_row {
     const char *name;

@@ -1,5 +1,6 @@
 #include "tests/support/package_folder.h"
 
+#include "packager/packager.h"
 #include "runtime/elf.h"
 #include "tests/support/kiln_test.h"
 
@@ -12,53 +13,32 @@ static void write_file(const char *dir, const char *name, const void *p, size_t 
         &err);
 }
 
-/* A safetensors file of one tensor of bytes; the data is 64-byte aligned. */
 static void write_params(const char *dir, const kiln_network *n) {
-    enum { LENGTH = 8 };
     kiln_arena *a = kiln_test_arena();
-    kiln_buf head;
-    kiln_buf_init(&head, a);
-    kiln_buf_printf(&head,
-                    "{\"all\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":"
-                    "[0,%zu]}}",
-                    n->param_bytes, n->param_bytes);
-    while ((head.n + LENGTH) % KILN_PLAN_ALIGN != 0)
-        kiln_buf_puts(&head, " ");
-    const size_t data = head.n + LENGTH;
-    unsigned char *file = kiln_arena_alloc(a, data + n->param_bytes);
-    for (int i = 0; i < LENGTH; i++)
-        file[i] = (unsigned char)(head.n >> (8 * i));
-    memcpy(file + LENGTH, head.p, head.n);
+    kiln_package_tensor *tensor = kiln_array(a, kiln_package_tensor, n->param.n);
+    for (size_t i = 0; i < n->param.n; i++)
+        tensor[i] = (kiln_package_tensor){n->param.v[i].name, n->param.v[i].type,
+                                          n->param.v[i].offset};
+    const kiln_str head =
+        kiln_package_params_head(a, tensor, n->param.n, n->param_bytes);
+    char *file = kiln_arena_alloc(a, head.n + n->param_bytes);
+    memcpy(file, head.p, head.n);
     if (n->param_bytes > 0)
-        memcpy(file + data, n->params, n->param_bytes);
-    write_file(dir, "params.safetensors", file, data + n->param_bytes);
+        memcpy(file + head.n, n->params, n->param_bytes);
+    write_file(dir, "params.safetensors", file, head.n + n->param_bytes);
 }
 
 static void link_library(const char *dir, const kiln_network *n) {
-    enum { OPTIONS = 8 };
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
-    kiln_process_result got;
-    const char **argv = kiln_array(a, const char *, OPTIONS + n->kernel.n + 1);
-    static const char *const options[OPTIONS] = {"ld.lld-19",
-                                                 "-shared",
-                                                 "--hash-style=both",
-                                                 "--no-undefined",
-                                                 "-z",
-                                                 "max-page-size=65536",
-                                                 "-o",
-                                                 "lib.so"};
-    memcpy(argv, options, sizeof options);
-    for (size_t i = 0; i < n->kernel.n; i++) {
-        const kiln_network_kernel *k = &n->kernel.v[i];
-        argv[OPTIONS + i] = kiln_format(a, "%s.o", k->symbol);
-        write_file(dir, argv[OPTIONS + i], k->object.bytes.p, k->object.bytes.n);
-    }
-    argv[OPTIONS + n->kernel.n] = NULL;
-    const kiln_process_options o = {.argv = argv, .dir = dir, .time_limit_ms = 60000};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
-    if (got.end != KILN_PROCESS_EXITED || got.code != 0)
-        fail_msg("ld.lld-19: %s", got.err.p);
+    kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
+    kiln_str lib;
+    for (size_t i = 0; i < n->kernel.n; i++)
+        object[i] =
+            (kiln_package_object){n->kernel.v[i].symbol, n->kernel.v[i].object.bytes};
+    kiln_assert_status_ok(
+        kiln_package_link(a, n->profile->arch, object, n->kernel.n, &lib, &err), &err);
+    write_file(dir, "lib.so", lib.p, lib.n);
 }
 
 void package_folder_write(const char *dir, const kiln_network *n) {

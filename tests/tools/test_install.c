@@ -74,9 +74,10 @@ static void installs(void **state) {
     here.package = kiln_test_dir();
     here.dest = kiln_test_dir();
     const kiln_process_result got =
-        run_script("unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; umask 077;"
-                   "make -C \"$0\" CC=gcc WERROR=${KILN_WERROR:-0} DESTDIR=\"$DEST\" "
-                   "PREFIX=/opt/kiln install-runtime");
+        run_script("unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
+                   "put() { make -C \"$0\" CC=gcc WERROR=${KILN_WERROR:-0} "
+                   "DESTDIR=\"$DEST\" PREFIX=/opt/kiln install-runtime; };"
+                   "put; rm -r \"$DEST\"/opt; umask 077; put");
     if (got.end != KILN_PROCESS_EXITED || got.code != 0) {
         here.dest = NULL;
         fail_msg("make install-runtime: %s", got.err.p);
