@@ -1,8 +1,8 @@
 /* Control flow: regions' steps between those that choose and repeat (runtime/plan.h).
  *
  * A region is compiled like the whole graph, in its place among the steps. What it
- * captures lies where its maker put it; what it gives is copied to the node's outputs,
- * which both branches of an if write.
+ * captures lies where its maker put it. Both branches of an if make the node's outputs
+ * in one place, in the layouts that the first one chose.
  *
  * A scan's states are copied to places of their own, which are the node's outputs. An
  * iteration takes an element of each sequence, runs the body, puts what is stacked, and
@@ -45,18 +45,15 @@ void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
 /* ---- what goes in and comes out
  * ------------------------------------------------------- */
 
-/* A place for a value, row-major; the node's value lies there where it has one. */
-static int add_place(kiln_net *n, const kiln_value *v) {
+static int add_place(kiln_net *n, const kiln_value *v, const kiln_layout *layout) {
+    kiln_type t = v->type;
+    t.layout = *layout;
     const kiln_net_slot slot = {.place = KILN_PLAN_ARENA,
-                                .bytes = kiln_type_bytes(&v->type),
+                                .bytes = kiln_type_bytes(&t),
                                 .view_of = -1,
+                                .layout = *layout,
                                 .value = v};
     return kiln_net_add_slot(n, &slot);
-}
-
-static void add_outputs(kiln_net *n, const kiln_node *node) {
-    for (int k = 0; k < node->n_out; k++)
-        n->slot_of[node->out[k]->id] = add_place(n, node->out[k]);
 }
 
 /* Values that a region captures, as they were made; constants row-major. */
@@ -77,38 +74,61 @@ static kiln_status captured(kiln_net *n, const kiln_node *node, const char *attr
 }
 
 static kiln_status add_region(kiln_net *n, const kiln_node *node, const char *attr,
-                              const int *in, int *out, kiln_err *err) {
+                              const int *in, const kiln_layout *layout, int *out,
+                              kiln_err *err) {
     const char *path = kiln_format(n->arena, "%s%s.%s/", n->path, node->name, attr);
-    return kiln_net_add_graph(n, kiln_node_attr(node, attr)->graph, path, in, out, err);
+    return kiln_net_add_graph(n, kiln_node_attr(node, attr)->graph, path, in, layout,
+                              out, err);
 }
 
 /* ---- if
  * ------------------------------------------------------------------------------- */
 
+/* Output k of a branch, made where the node's output is: what a step of the branch
+ * makes and nobody else has a place for; the rest is copied. */
+static void give_output(kiln_net *n, const kiln_node *node, const kiln_graph *region,
+                        int k, int from) {
+    const int to = n->slot_of[node->out[k]->id];
+    kiln_net_slot *made = &n->slot.v[from];
+    if (made->place == KILN_PLAN_ARENA && made->view_of < 0 &&
+        made->value == region->outputs.v[k])
+        made->view_of = to;
+    else
+        kiln_net_add_copy(n, KILN_PLAN_COPY, from, to, node->out[k]->name);
+}
+
+/* layout: of the outputs; NULL: the branch chooses, and the outputs get their places.
+ */
 static kiln_status add_branch(kiln_net *n, const kiln_node *node, const char *attr,
-                              kiln_err *err) {
+                              const kiln_layout *layout, kiln_err *err) {
     const kiln_graph *region = kiln_node_attr(node, attr)->graph;
     int *in = kiln_array(n->arena, int, region->inputs.n);
     int *out = kiln_array(n->arena, int, region->outputs.n);
     KILN_TRY(captured(n, node, attr, in, err));
-    KILN_TRY(add_region(n, node, attr, in, out, err));
-    for (int k = 0; k < node->n_out; k++)
-        kiln_net_add_copy(n, KILN_PLAN_COPY, out[k], n->slot_of[node->out[k]->id],
-                          node->out[k]->name);
+    KILN_TRY(add_region(n, node, attr, in, layout, out, err));
+    for (int k = 0; k < node->n_out; k++) {
+        if (layout == NULL) {
+            const kiln_layout chosen = n->slot.v[out[k]].layout;
+            n->slot_of[node->out[k]->id] = add_place(n, node->out[k], &chosen);
+        }
+        give_output(n, node, region, k, out[k]);
+    }
     return KILN_OK;
 }
 
 static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
     int *condition = kiln_array(n->arena, int, 1);
+    kiln_layout *layout = kiln_array(n->arena, kiln_layout, node->n_out);
     KILN_TRY(kiln_net_slot_as(n, node->in[0], &plain, condition, err));
-    add_outputs(n, node);
     const int begin = add_choice(n, KILN_PLAN_IF, node, 0);
     n->step.v[begin].operand = condition;
     n->step.v[begin].n_operands = n->step.v[begin].n_read = 1;
-    KILN_TRY(add_branch(n, node, "then_branch", err));
+    KILN_TRY(add_branch(n, node, "then_branch", NULL, err));
     const int other = add_choice(n, KILN_PLAN_ELSE, node, 0);
     n->step.v[begin].partner = other;
-    KILN_TRY(add_branch(n, node, "else_branch", err));
+    for (int k = 0; k < node->n_out; k++)
+        layout[k] = n->slot.v[n->slot_of[node->out[k]->id]].layout;
+    KILN_TRY(add_branch(n, node, "else_branch", layout, err));
     end_block(n, node, begin, other);
     return KILN_OK;
 }
@@ -127,7 +147,8 @@ typedef struct scan {
 /* Slots of what the body takes. The states get their first values. */
 static kiln_status begin_scan(kiln_net *n, scan *s, kiln_err *err) {
     const kiln_node *node = s->node;
-    add_outputs(n, node);
+    for (int k = 0; k < node->n_out; k++)
+        n->slot_of[node->out[k]->id] = add_place(n, node->out[k], &plain);
     for (int k = 0; k < s->n_state; k++) {
         int first = 0;
         KILN_TRY(kiln_net_slot_as(n, node->in[k], &plain, &first, err));
@@ -137,15 +158,9 @@ static kiln_status begin_scan(kiln_net *n, scan *s, kiln_err *err) {
     for (int k = 0; k < s->n_scan; k++) {
         const int at = s->n_state + k;
         KILN_TRY(kiln_net_slot_as(n, node->in[at], &plain, &s->sequence[k], err));
-        s->in[at] = add_place(n, s->body->inputs.v[at]);
+        s->in[at] = add_place(n, s->body->inputs.v[at], &plain);
     }
     return captured(n, node, "body", s->in, err);
-}
-
-static int root_of(const kiln_net *n, int slot) {
-    while (n->slot.v[slot].view_of >= 0)
-        slot = n->slot.v[slot].view_of;
-    return slot;
 }
 
 /* The next states replace the old ones all at once: one that is another's old value is
@@ -154,16 +169,16 @@ static void hand_states_on(kiln_net *n, const scan *s) {
     for (int k = 0; k < s->n_state; k++) {
         bool is_state = false;
         for (int j = 0; j < s->n_state; j++)
-            is_state |= j != k && root_of(n, s->out[k]) == s->in[j];
+            is_state |= j != k && kiln_net_root(n, s->out[k]) == s->in[j];
         if (!is_state)
             continue;
-        const int aside = add_place(n, s->body->outputs.v[k]);
+        const int aside = add_place(n, s->body->outputs.v[k], &plain);
         kiln_net_add_copy(n, KILN_PLAN_COPY, s->out[k], aside,
                           s->body->outputs.v[k]->name);
         s->out[k] = aside;
     }
     for (int k = 0; k < s->n_state; k++)
-        if (root_of(n, s->out[k]) != s->in[k])
+        if (kiln_net_root(n, s->out[k]) != s->in[k])
             kiln_net_add_copy(n, KILN_PLAN_COPY, s->out[k], s->in[k],
                               s->node->out[k]->name);
 }
@@ -188,7 +203,8 @@ static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
     for (int k = 0; k < s.n_scan; k++)
         kiln_net_add_copy(n, KILN_PLAN_TAKE, s.sequence[k], s.in[s.n_state + k],
                           body->inputs.v[s.n_state + k]->name);
-    KILN_TRY(add_region(n, node, "body", s.in, s.out, err));
+    KILN_TRY(add_region(n, node, "body", s.in,
+                        kiln_array(n->arena, kiln_layout, node->n_out), s.out, err));
     for (int k = s.n_state; k < node->n_out; k++)
         kiln_net_add_copy(n, KILN_PLAN_PUT, s.out[k], n->slot_of[node->out[k]->id],
                           node->out[k]->name);

@@ -16,7 +16,7 @@ static int add_input(kiln_net *n, uint32_t index) {
     return port.slot;
 }
 
-static int root_of(const kiln_net *n, int slot) {
+int kiln_net_root(const kiln_net *n, int slot) {
     while (n->slot.v[slot].view_of >= 0)
         slot = n->slot.v[slot].view_of;
     return slot;
@@ -26,7 +26,7 @@ static int root_of(const kiln_net *n, int slot) {
 static bool is_written_by_step(const kiln_net *n, int root) {
     for (size_t i = 0; i < n->step.n; i++)
         for (int k = n->step.v[i].n_read; k < n->step.v[i].n_operands; k++)
-            if (root_of(n, n->step.v[i].operand[k]) == root)
+            if (kiln_net_root(n, n->step.v[i].operand[k]) == root)
                 return true;
     return false;
 }
@@ -35,7 +35,7 @@ static bool is_written_by_step(const kiln_net *n, int root) {
  * a view of from end to end; else by a copy. */
 static void add_output(kiln_net *n, uint32_t index, int slot) {
     const kiln_value *v = n->g->outputs.v[index];
-    const int at = root_of(n, slot);
+    const int at = kiln_net_root(n, slot);
     const kiln_net_slot *s = &n->slot.v[slot];
     kiln_net_slot *root = &n->slot.v[at];
     kiln_net_port port = {n->g->output_names.v[index], v, slot};
@@ -98,7 +98,8 @@ static void plan_memory(kiln_net *n) {
 }
 
 kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
-                               const int *in, int *out, kiln_err *err) {
+                               const int *in, const kiln_layout *layout, int *out,
+                               kiln_err *err) {
     const kiln_layout plain = {.n_order = 0};
     const kiln_fusion_options o = {.is_off = n->o != NULL && n->o->no_fusion};
     const kiln_net around = *n;
@@ -114,8 +115,13 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
         n->slot_of[g->inputs.v[i]->id] = in[i];
     for (int i = 0; i < fusion->n && st == KILN_OK; i++)
         st = kiln_net_add_group(n, &fusion->group[i], err);
-    for (size_t i = 0; i < g->outputs.n && st == KILN_OK; i++)
-        st = kiln_net_slot_as(n, g->outputs.v[i], &plain, &out[i], err);
+    for (size_t i = 0; i < g->outputs.n && st == KILN_OK; i++) {
+        const kiln_value *v = g->outputs.v[i];
+        out[i] = n->slot_of[v->id];
+        if (layout != NULL || out[i] < 0)
+            st = kiln_net_slot_as(n, v, layout != NULL ? &layout[i] : &plain, &out[i],
+                                  err);
+    }
     n->g = around.g;
     n->path = around.path;
     n->slot_of = around.slot_of;
@@ -134,9 +140,10 @@ static kiln_status check_plan(const kiln_net *n, kiln_err *err) {
 static kiln_status build(kiln_net *n, kiln_err *err) {
     int *in = kiln_array(n->arena, int, n->g->inputs.n);
     int *out = kiln_array(n->arena, int, n->g->outputs.n);
+    const kiln_layout *plain = kiln_array(n->arena, kiln_layout, n->g->outputs.n);
     for (size_t i = 0; i < n->g->inputs.n; i++)
         in[i] = add_input(n, (uint32_t)i);
-    KILN_TRY(kiln_net_add_graph(n, n->g, "", in, out, err));
+    KILN_TRY(kiln_net_add_graph(n, n->g, "", in, plain, out, err));
     for (size_t i = 0; i < n->g->outputs.n; i++)
         add_output(n, (uint32_t)i, out[i]);
     plan_memory(n);

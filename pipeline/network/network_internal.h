@@ -56,9 +56,11 @@ typedef struct kiln_net {
 } kiln_net;
 
 /* The steps of a graph, the whole or a region, in its place among the steps. in: slots
- * of its inputs, as they were made. out: those of its outputs, row-major. */
+ * of its inputs, as they were made. out: those of its outputs, in these layouts; NULL:
+ * as they were made, constants row-major. */
 kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
-                               const int *in, int *out, kiln_err *err);
+                               const int *in, const kiln_layout *layout, int *out,
+                               kiln_err *err);
 /* Is it an operator that runs regions? */
 bool kiln_net_is_control(const kiln_node *node);
 /* The steps of such a node: its regions' between those that choose and repeat. */
@@ -91,6 +93,8 @@ bool kiln_net_add_slices(kiln_net *n, const kiln_node *node);
 kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                 kiln_err *err);
 enum { KILN_NET_MAX_PARTS = 64 };
+/* The slot whose bytes a view's are; a slot that is none: itself. */
+int kiln_net_root(const kiln_net *n, int slot);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
 /* plan.bin and the parameters' bytes, once all places are known. */
 void kiln_net_write(kiln_net *n);

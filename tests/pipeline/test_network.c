@@ -115,7 +115,7 @@ static row rows[] = {
      "else_branch=graph \"else\" { input %p : f32[1,16,8,8] input %a : f32[1,16,8,8] "
      "%d = neg(%a) %e = mul(%d, %p) output %e output %d }} "
      "%z = add(%y, %a) output %z output %q output %y }",
-     18, 5, 0},
+     14, 4, 3},
     {"branches_in_branches",
      "graph \"g\" { input %x : f32[3,5] input %c0 : bool[] input %c1 : bool[] "
      "%y = if(%c0, %c1, %x, %x, %c1) {then_branch=graph \"then\" { input %c : bool[] "
@@ -127,7 +127,7 @@ static row rows[] = {
      "%y = if(%c, %x) {then_branch=graph \"a\" { input %x : f32[3,5] %b = exp(%x) "
      "output %b }, else_branch=graph \"b\" { const %k : f32[3,5] = {0x1p+1 x 15} "
      "output %k }} output %y }} output %y }",
-     21, 0, 0},
+     15, 0, 4},
     {"a_condition_that_is_computed",
      "graph \"g\" { input %x : f32[6] const %zero : f32[] = {0} %s = reduce_sum(%x) "
      "{axes=[0], keepdims=false} %c = greater(%s, %zero) "
@@ -135,7 +135,7 @@ static row rows[] = {
      "%a = reshape(%x) {shape=[2,3]} output %a }, else_branch=graph \"else\" { "
      "input %x : f32[6] %a = reshape(%x) {shape=[3,2]} %b = transpose(%a) {perm=[1,0]} "
      "output %b }} output %y output %y }",
-     9, 0, 0},
+     7, 0, 3},
     {"states_and_stacks",
      "graph \"g\" { input %x : f32[5,3] input %w : f32[3,3] input %s : f32[3] "
      "%b = sigmoid(%x) %last, %y, %z = scan(%s, %b, %x, %w, %b) {n_state=1, n_scan=2, "
@@ -146,7 +146,7 @@ static row rows[] = {
      "%n = add(%h1, %e) %t = tanh(%n) %u = mul(%t, %f) %r = reduce_sum(%b) {axes=[0], "
      "keepdims=false} %v = add(%u, %r) %g = relu(%v) "
      "output %t output %g output %e }} output %last output %y output %z }",
-     16, 0, 0},
+     12, 0, 2},
     {"states_change_places",
      "graph \"g\" { input %x : f32[4,2] input %s : f32[2] %t = neg(%s) %u = exp(%s) "
      "%a, %b, %c, %d, %y = scan(%s, %t, %u, %u, %x) {n_state=4, n_scan=1, "
@@ -155,7 +155,7 @@ static row rows[] = {
      "{shape=[2]} "
      "output %b output %v output %n output %d output %d }} "
      "output %a output %b output %c output %d output %y }",
-     20, 0, 0},
+     14, 0, 0},
     {"from_the_last_to_the_first",
      "graph \"g\" { input %x : f32[4,2] input %s : f32[2] %r = slice(%x) "
      "{starts=[3,0], steps=[-1,1], sizes=[4,2]} "
@@ -163,7 +163,7 @@ static row rows[] = {
      "input %s : f32[2] input %e : f32[2] %h = mul(%s, %s) %n = add(%h, %e) output %n "
      "output %n }} %b = slice(%y) {starts=[3,0], steps=[-1,1], sizes=[4,2]} "
      "output %b output %last }",
-     11, 0, 0},
+     9, 0, 0},
     {"a_scan_over_nothing",
      "graph \"g\" { input %x : f32[0,2] input %s : f32[3] %last, %y = scan(%s, %x) "
      "{n_state=1, n_scan=1, body=graph \"step\" { input %s : f32[3] input %e : f32[2] "
@@ -181,14 +181,31 @@ static row rows[] = {
      "output %a }} %q = reduce_sum(%p) {axes=[0], keepdims=false} %z = add(%l, %q) "
      "output %z }, else_branch=graph \"else\" { input %s : f32[2] %z = neg(%s) "
      "output %z }} %m = add(%n, %k) output %m output %n }} output %last output %y }",
-     32, 0, 0},
+     21, 0, 2},
+    {"parts_in_branches_and_loops",
+     "graph \"g\" { input %x : f32[3,16] input %c : bool[] %s = reshape(%x) "
+     "{shape=[48]} "
+     "%t = neg(%x) %last, %y = scan(%s, %x, %t) {n_state=1, n_scan=1, "
+     "body=graph \"step\" { input %s : f32[48] input %e : f32[16] input %t : f32[3,16] "
+     "%a = slice(%s) {starts=[0], steps=[1], sizes=[16]} "
+     "%b = slice(%s) {starts=[16], steps=[1], sizes=[32]} %d = exp(%e) %f = tanh(%b) "
+     "%g = add(%a, %d) %n = concat(%f, %g) {axis=0} "
+     "%u = slice(%t) {starts=[1,0], steps=[1,1], sizes=[1,16]} "
+     "%v = reshape(%u) {shape=[16]} %w = concat(%e, %d, %v) {axis=0} output %n "
+     "output %w }} "
+     "%z = if(%c, %last, %y, %y) {then_branch=graph \"then\" { input %l : f32[48] "
+     "input %y : f32[3,48] %m = reshape(%l) {shape=[1,48]} %h = sigmoid(%y) "
+     "%z = concat(%h, %m) {axis=0} output %z }, else_branch=graph \"else\" { "
+     "input %y : f32[3,48] %h = sin(%y) %k = slice(%h) {starts=[2,0], steps=[1,1], "
+     "sizes=[1,48]} %z = concat(%k, %y) {axis=0} output %z }} output %z output %last }",
+     18, 0, 13},
     {"what_comes_before_a_loop_stays",
      "graph \"g\" { input %x : f32[5,8] input %s : f32[8] %k = exp(%s) %l = sin(%k) "
      "%last = scan(%s, %x, %k, %l) {n_state=1, n_scan=1, body=graph \"step\" { "
      "input %s : f32[8] input %e : f32[8] input %k : f32[8] input %l : f32[8] "
      "%a = mul(%k, %e) %v = softmax(%a) %b = add(%l, %v) %w = softmax(%b) "
      "%d = add(%w, %s) %g = softmax(%d) output %g }} output %last }",
-     12, 0, 0},
+     11, 0, 0},
 };
 
 /* Inputs but for x and conditions become constants, so that they are packed. */
