@@ -1,5 +1,5 @@
 /* Stages in terms of logical indexes: layouts, tail lanes, outputs. */
-#include "compiler/tensor/compute.h"
+#include "compiler/tensor/tails.h"
 
 #include <string.h>
 
@@ -37,8 +37,8 @@ int kiln_type_physical(const kiln_type *t, int64_t dim[KILN_MAX_AXES]) {
     return t->rank + t->layout.n_blocks;
 }
 
-static bool has_tail(const kiln_type *t, int axis) {
-    return t->dim[axis] % kiln_type_blocked(t, axis) != 0;
+bool kiln_compute_has_zero_tails(const kiln_type *t) {
+    return (t->facts & KILN_FACT_TAIL_ZERO) != 0 || !kiln_type_has_tails(t);
 }
 
 /* ---- division of indexes --------------------------------------------------------- */
@@ -241,7 +241,7 @@ static const kiln_expr *inside(const kiln_compute_cx *cx, const kiln_te *te,
     const kiln_expr *all = NULL;
     for (int i = 0; i < t->rank; i++) {
         const int axis = order_at(t, i);
-        if (!has_tail(t, axis))
+        if (!kiln_type_has_tail(t, axis))
             continue;
         const kiln_expr *e = kiln_x_mul(a, kiln_te_var(te, i),
                                         kiln_x_index(a, kiln_type_blocked(t, axis)));
@@ -257,8 +257,8 @@ static const kiln_expr *inside(const kiln_compute_cx *cx, const kiln_te *te,
     return all;
 }
 
-/* Bounds of an index over a stage's axes; false: not known. */
-static bool bounds_of(const kiln_te *te, const kiln_expr *e, int64_t *lo, int64_t *hi) {
+bool kiln_index_bounds(const kiln_te *te, const kiln_expr *e, int64_t *lo,
+                       int64_t *hi) {
     int64_t l[2], h[2], d = 0;
     if (kiln_x_is_int(e, lo)) {
         *hi = *lo;
@@ -269,8 +269,8 @@ static bool bounds_of(const kiln_te *te, const kiln_expr *e, int64_t *lo, int64_
         *hi = largest(te, e);
         return *hi >= 0;
     }
-    if (e->n_arg != 2 || !bounds_of(te, e->arg[0], &l[0], &h[0]) ||
-        !bounds_of(te, e->arg[1], &l[1], &h[1]))
+    if (e->n_arg != 2 || !kiln_index_bounds(te, e->arg[0], &l[0], &h[0]) ||
+        !kiln_index_bounds(te, e->arg[1], &l[1], &h[1]))
         return false;
     const bool by_const = kiln_x_is_int(e->arg[1], &d) && d > 0;
     switch ((int)e->kind) {
@@ -299,31 +299,6 @@ static bool bounds_of(const kiln_te *te, const kiln_expr *e, int64_t *lo, int64_
     }
 }
 
-typedef struct inside_check {
-    const kiln_te *te;
-    bool ok;
-} inside_check;
-
-static void check_read(void *user, const kiln_expr *e) {
-    inside_check *c = user;
-    if (e->kind != KILN_EXPR_READ)
-        return;
-    for (int i = 0; i < e->n_arg; i++) {
-        int64_t lo = 0, hi = 0;
-        c->ok = c->ok && bounds_of(c->te, e->arg[i], &lo, &hi) && lo >= 0 &&
-                hi < kiln_te_dim(e->u.read.te, i);
-    }
-}
-
-/* Tail lanes of what a reduction reads can be read only where the reader's layout has
- * no more of them than the operand's. */
-static bool reads_stay_inside(const kiln_te *te, const kiln_reduction *r) {
-    inside_check c = {.te = te, .ok = true};
-    for (int i = 0; i < r->reducer->n; i++)
-        kiln_expr_visit(r->source[i], check_read, &c);
-    return c.ok;
-}
-
 static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
                                           const kiln_expr *cond) {
     const kiln_reduction *r = body->u.reduce;
@@ -340,43 +315,72 @@ static bool has_zero_tails(const kiln_te *te, const kiln_type *t) {
     if (!is_conv && strcmp(te->tag, "matmul") != 0)
         return false;
     for (int axis = 0; axis < t->rank; axis++)
-        if (has_tail(t, axis) && (is_conv ? axis >= 2 : t->dim[axis] == 1))
+        if (kiln_type_has_tail(t, axis) && (is_conv ? axis >= 2 : t->dim[axis] == 1))
             return false;
     return true;
 }
 
+static bool is_zero(const kiln_expr *e) {
+    return (e->kind == KILN_EXPR_INT && e->u.i == 0) ||
+           (e->kind == KILN_EXPR_FLOAT && e->u.f == 0);
+}
+
+/* May the stage do without a guard? Then it runs over tail lanes as over elements. */
+static bool runs_over_tails(const kiln_compute_cx *cx, const kiln_te *te,
+                            const kiln_type *t, const kiln_expr *body) {
+    if (kiln_tails_stay_zero(cx, te, t, body))
+        return true;
+    /* Products of zeros; and copies for windows, whose reader has a guard. */
+    const bool is_product = body->kind == KILN_EXPR_REDUCE && has_zero_tails(te, t);
+    return (is_product || strcmp(te->tag, "pad") == 0) && kiln_tails_exist(te, body) &&
+           kiln_tails_are_read_as_zero(cx, body);
+}
+
+/* What a guarded reduction leaves there. */
+static bool leaves_zero(const kiln_expr *body) {
+    const kiln_reduction *r = body->kind == KILN_EXPR_REDUCE ? body->u.reduce : NULL;
+    return r == NULL || is_zero(r->reducer->identity[r->index]);
+}
+
 /* The bodies as a stage: tail lanes of injective ones become zero, those of reductions
- * the identity. */
+ * the identity. *facts: what holds of the outputs. */
 static kiln_status seal(kiln_compute_cx *cx, kiln_te *te, const kiln_type *t, int n_out,
-                        const kiln_expr *const *given) {
+                        const kiln_expr *const *given, unsigned *facts) {
     const kiln_expr *body[KILN_MAX_TE_OUTS];
     const kiln_expr *cond = inside(cx, te, t);
-    const bool is_reduce = given[0]->kind == KILN_EXPR_REDUCE;
-    const bool copies_tail = cx->trust_tails && strcmp(te->tag, "pad") == 0;
-    const bool trusted = is_reduce && cx->trust_tails && has_zero_tails(te, t) &&
-                         reads_stay_inside(te, given[0]->u.reduce);
+    bool is_zero_there = true;
     KILN_ASSERT(n_out <= KILN_MAX_TE_OUTS, "'%s' has %d outputs", te->name, n_out);
     for (int k = 0; k < n_out; k++) {
         body[k] = given[k];
-        if (cond == NULL || copies_tail || trusted)
+        if (cond == NULL)
             continue;
-        body[k] = is_reduce
+        if (n_out == 1 && runs_over_tails(cx, te, t, body[k])) {
+            is_zero_there =
+                kiln_tails_stay_zero(cx, te, t, body[k]) || strcmp(te->tag, "pad") != 0;
+            continue;
+        }
+        is_zero_there = is_zero_there && leaves_zero(given[k]);
+        body[k] = given[k]->kind == KILN_EXPR_REDUCE
                       ? guarded_reduction(cx->arena, body[k], cond)
                       : kiln_x_select(cx->arena, cond, body[k],
                                       kiln_x_number(cx->arena, body[k]->dtype, 0));
     }
     if (te->tag[0] == '\0')
-        te->tag = is_reduce ? "reduce" : "injective";
+        te->tag = given[0]->kind == KILN_EXPR_REDUCE ? "reduce" : "injective";
+    *facts = cond != NULL && is_zero_there ? KILN_FACT_TAIL_ZERO : 0;
     return kiln_te_end(te, n_out, body, cx->err);
 }
 
 kiln_status kiln_compute_inner_tuple(kiln_compute_cx *cx, kiln_te *te,
                                      const kiln_type *t, int n_out,
                                      const kiln_expr *const *body, kiln_te_value *out) {
-    KILN_TRY(seal(cx, te, t, n_out, body));
+    unsigned facts = 0;
+    KILN_TRY(seal(cx, te, t, n_out, body, &facts));
     for (int k = 0; k < n_out; k++) {
         out[k] = (kiln_te_value){.te = te, .out = k, .type = *t};
         out[k].type.dtype = body[k]->dtype;
+        out[k].type.facts = facts;
+        kiln_vec_push(cx->arena, &cx->made, out[k]);
     }
     return KILN_OK;
 }
@@ -386,18 +390,12 @@ kiln_status kiln_compute_inner(kiln_compute_cx *cx, kiln_te *te, const kiln_type
     return kiln_compute_inner_tuple(cx, te, t, 1, &body, out);
 }
 
-static bool is_zero(const kiln_expr *e) {
-    return (e->kind == KILN_EXPR_INT && e->u.i == 0) ||
-           (e->kind == KILN_EXPR_FLOAT && e->u.f == 0);
-}
-
-/* A reduction leaves its identity in tail lanes: an output must have zeros there. */
-static bool breaks_tail(const kiln_type *t, const kiln_expr *body) {
-    const kiln_reduction *r = body->u.reduce;
-    bool tail = false;
-    for (int axis = 0; axis < t->rank; axis++)
-        tail = tail || has_tail(t, axis);
-    return tail && !is_zero(r->reducer->identity[r->index]);
+/* A guarded reduction leaves its identity in tail lanes: an output must have zeros
+ * there. */
+static bool breaks_tail(const kiln_compute_cx *cx, const kiln_te *te,
+                        const kiln_type *t, const kiln_expr *body) {
+    return kiln_type_has_tails(t) && !leaves_zero(body) &&
+           !runs_over_tails(cx, te, t, body);
 }
 
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
@@ -406,10 +404,12 @@ kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
     const kiln_dtype dtype = out->type.dtype;
     const bool is_reduce = body->kind == KILN_EXPR_REDUCE;
     out->out = 0;
-    if (!is_reduce || (body->dtype == dtype && !breaks_tail(&out->type, body))) {
+    if (!is_reduce ||
+        (body->dtype == dtype && !breaks_tail(cx, te, &out->type, body))) {
         body = kiln_x_cast(cx->arena, dtype, body);
-        KILN_TRY(seal(cx, te, &out->type, 1, &body));
+        KILN_TRY(seal(cx, te, &out->type, 1, &body, &out->type.facts));
         out->te = te;
+        kiln_vec_push(cx->arena, &cx->made, *out);
         return KILN_OK;
     }
     kiln_te_value wide;
@@ -418,13 +418,15 @@ kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
     KILN_TRY(kiln_compute_inner(cx, te, &out->type, body, &wide));
     kiln_te *narrow = kiln_compute_begin(cx, "", &out->type, index);
     body = kiln_x_cast(cx->arena, dtype, kiln_compute_read_value(cx, &wide, index));
-    KILN_TRY(seal(cx, narrow, &out->type, 1, &body));
+    KILN_TRY(seal(cx, narrow, &out->type, 1, &body, &out->type.facts));
     out->te = narrow;
+    kiln_vec_push(cx->arena, &cx->made, *out);
     return KILN_OK;
 }
 
 void kiln_compute_forward(kiln_compute_cx *cx, int k, int i) {
-    const kiln_type type = cx->out[k].type;
+    kiln_type type = cx->out[k].type;
+    type.facts = cx->in[i].type.facts;
     cx->out[k] = cx->in[i];
     cx->out[k].type = type;
 }

@@ -13,13 +13,11 @@
  * serves NCHW, NHWC and NCHW[x]c alike (NeoCPU, ATC'19, section 3.1), and templates
  * choose layouts without touching an operator.
  *
- * Tail lanes of blocked axes (logical index past the shape): an injective stage writes
- * zero there (but for padding stages under trust_tails, which copy the zeros that are
- * there). A reduction takes its reducer's identity there, except under
- * cx->trust_tails: the caller then promises that tail lanes of all inputs are zero;
- * stages tagged "conv" or "matmul" that read nothing but elements and tail lanes that
- * exist run over them, and the hot loop carries no guard. (Zero times an infinity is
- * NaN: not for strict numerics.)
+ * Tail lanes of blocked axes (logical index past the shape) are zero in every output: a
+ * fact of its type (KILN_FACT_TAIL_ZERO) that compute_end sets and readers ask for. A
+ * stage that makes zeros of the zeros it reads there (relu, sums, products, pooling,
+ * convolutions) has no guard; any other writes zero, as an injective one, or takes its
+ * reducer's identity. (Zero times an infinity is NaN: not for strict numerics.)
  *
  * Arithmetic: f16 and bf16 inputs are computed in f32 and rounded once at the end
  * (kiln_compute_widened, kiln_compute_end casts to the type's dtype), as the
@@ -44,8 +42,8 @@ struct kiln_compute_cx {
     const kiln_te_value *in; /* node->n_in entries */
     kiln_te_value *out;      /* node->n_out entries; type is set, kiln_compute_end sets
                                 the rest */
-    bool trust_tails;
-    const kiln_te *stage; /* begun last: its axes' ranges simplify indexes */
+    KILN_VEC(kiln_te_value) made; /* values of the node's stages so far */
+    const kiln_te *stage;         /* begun last: its axes' ranges simplify indexes */
     kiln_err *err;
 };
 
@@ -54,6 +52,9 @@ int kiln_type_physical(const kiln_type *t, int64_t dim[KILN_MAX_AXES]);
 
 /* Elements that the blocks of an axis hold together: 1 where it has none. */
 int64_t kiln_type_blocked(const kiln_type *t, int axis);
+
+/* Are there no tail lanes, or zeros in them? */
+bool kiln_compute_has_zero_tails(const kiln_type *t);
 
 /* A stage with the physical axes of `t`; index[] (t->rank entries) receives the logical
  * indexes. `suffix` names the stage: the node's name for "", else name.suffix. */
@@ -109,9 +110,10 @@ typedef struct kiln_te_graph {
 } kiln_te_graph;
 
 /* Stages for every node. `layout` (by value id; NULL: all as typed) overrides the
- * values' layouts. KILN_ERR_UNSUPPORTED names a node whose operator has no compute. An
- * output that is a placeholder, or listed twice, gets a copying stage: every output has
- * a stage of its own. */
+ * values' layouts; trust_tails says that tail lanes of all inputs are zero, else it is
+ * as their types say. KILN_ERR_UNSUPPORTED names a node whose operator has no compute.
+ * An output that is a placeholder, or listed twice, gets a copying stage: every output
+ * has a stage of its own. */
 kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
                                const kiln_layout *layout, bool trust_tails,
                                kiln_te_graph *out, kiln_err *err);

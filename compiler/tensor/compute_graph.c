@@ -1,5 +1,5 @@
 /* Stages for a whole graph: placeholders, each node's compute, a stage per output. */
-#include "compiler/tensor/compute.h"
+#include "compiler/tensor/tails.h"
 
 #include <string.h>
 
@@ -34,6 +34,10 @@ static void placeholder(builder *b, const kiln_value *v) {
         return; /* listed twice */
     int64_t dim[KILN_MAX_AXES];
     x->type = type_of(b, v);
+    if (b->trust_tails || kiln_value_is_const(v)) /* packed with zeros */
+        x->type.facts |= KILN_FACT_TAIL_ZERO;
+    if (!kiln_type_has_tails(&x->type))
+        x->type.facts = 0;
     const int rank = kiln_type_physical(&x->type, dim);
     x->te = kiln_te_placeholder(b->arena, v->name, v->type.dtype, rank, dim);
     push(b, x, v);
@@ -51,12 +55,8 @@ static kiln_status add_node(builder *b, const kiln_node *n) {
             in[i] = b->out->value[n->in[i]->id];
     for (int k = 0; k < n->n_out; k++)
         out[k].type = type_of(b, n->out[k]);
-    kiln_compute_cx cx = {.arena = b->arena,
-                          .node = n,
-                          .in = in,
-                          .out = out,
-                          .trust_tails = b->trust_tails,
-                          .err = b->err};
+    kiln_compute_cx cx = {
+        .arena = b->arena, .node = n, .in = in, .out = out, .err = b->err};
     const kiln_status status = n->op->compute(n, &cx);
     if (status != KILN_OK) {
         kiln_note(b->err, "node '%s' (%s)", n->name, n->op->name);

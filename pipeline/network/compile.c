@@ -121,12 +121,14 @@ kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
  * ------------------------------------------------------------------------- */
 
 /* x in its layout, y in another: one identity. */
-static kiln_graph *conversion(kiln_net *n, const kiln_value *v, const kiln_layout *from,
-                              const kiln_layout *to, kiln_err *err) {
+static kiln_graph *conversion(kiln_net *n, const kiln_value *v,
+                              const kiln_net_slot *from, const kiln_layout *to,
+                              kiln_err *err) {
     kiln_graph *g = kiln_graph_new(&n->scratch, "convert");
     kiln_type t = v->type;
     kiln_node *node = NULL;
-    t.layout = *from;
+    t.layout = from->layout;
+    t.facts = from->facts;
     kiln_value *x = kiln_graph_add_input(g, "x", &t);
     const kiln_node_spec spec = {.op = &kiln_op_identity, .in = &x, .n_in = 1};
     if (kiln_graph_add_node(g, &spec, &node, err) != KILN_OK)
@@ -140,11 +142,11 @@ static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
                            kiln_err *err) {
     kiln_scheduled s;
     int kernel = 0;
-    kiln_graph *g =
-        conversion(n, v, &n->slot.v[from].layout, &n->slot.v[to].layout, err);
+    kiln_graph *g = conversion(n, v, &n->slot.v[from], &n->slot.v[to].layout, err);
     if (g == NULL)
         return KILN_ERR_ARG;
     KILN_TRY(kiln_net_kernel(n, g, &s, &kernel, err));
+    n->slot.v[to].facts = s.te.arg_type[s.te.n_inputs].facts;
     kiln_net_add_copy(n, KILN_PLAN_CALL, from, to, v->name);
     kiln_net_step *step = &n->step.v[n->step.n - 1];
     step->kernel = kernel;
@@ -184,6 +186,7 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                        .value = v};
     if (kiln_value_is_const(v)) {
         s.place = KILN_PLAN_PARAM;
+        s.facts = KILN_FACT_TAIL_ZERO; /* as they are packed */
         s.path = n->path;
         s.offset = n->param_bytes;
         n->param_bytes += ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN *
@@ -195,6 +198,7 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
     const bool is_view =
         kiln_net_same_places(&v->type, &n->slot.v[made].layout, layout);
     s.view_of = is_view ? made : -1;
+    s.facts = is_view ? n->slot.v[made].facts : 0;
     *slot = kiln_net_add_slot(n, &s);
     return is_view ? KILN_OK : convert(n, v, made, *slot, err);
 }
@@ -223,6 +227,8 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
     for (size_t i = 0; i < te->n_inputs; i++) {
         const kiln_value *v = from[te->arg_value[i]->id];
         KILN_TRY(kiln_net_slot_as(n, v, &te->arg_type[i].layout, &operand[i], err));
+        KILN_ASSERT((te->arg_type[i].facts & ~n->slot.v[operand[i]].facts) == 0,
+                    "'%s' has tail lanes that a reader wants to be zero", v->name);
         if (te->n_args == te->n_inputs + 1 && kiln_group_can_take(group, v) &&
             kiln_layout_eq(&te->arg_type[i].layout, &te->arg_type[te->n_inputs].layout))
             takeable[step->n_takeable++] = operand[i];
@@ -233,6 +239,7 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
                                     .bytes = bytes_as(v, &te->arg_type[i].layout),
                                     .view_of = -1,
                                     .layout = te->arg_type[i].layout,
+                                    .facts = te->arg_type[i].facts,
                                     .value = v};
         operand[i] = n->slot_of[v->id] = kiln_net_add_slot(n, &made);
     }

@@ -72,6 +72,7 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
     for (size_t i = 0; i < part->inputs.n; i++) {
         const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
         part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
+        part->inputs.v[i]->type.facts = n->slot.v[slot].facts;
     }
     for (size_t i = 0; i < part->nodes.n && !is_contraction; i++) {
         const kiln_node *node = part->nodes.v[i];

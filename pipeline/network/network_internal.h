@@ -13,6 +13,7 @@ typedef struct kiln_net_slot {
     int view_of;         /* -1: none */
     int64_t view_offset; /* bytes into it */
     kiln_layout layout;
+    unsigned facts; /* of its type: are tail lanes zero? */
     const kiln_value *value;
     const char *path; /* PARAM: of the region that the value is in */
 } kiln_net_slot;

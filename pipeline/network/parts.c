@@ -48,6 +48,7 @@ static int add_part(kiln_net *n, const kiln_value *v, const kiln_layout *layout,
                                 .view_of = whole,
                                 .view_offset = offset,
                                 .layout = *layout,
+                                .facts = n->slot.v[whole].facts,
                                 .value = v};
     return kiln_net_add_slot(n, &slot);
 }
@@ -155,6 +156,10 @@ static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
     const kiln_value *v = node->in[k];
     int slot = 0;
     KILN_TRY(kiln_net_slot_as(n, v, &layout, &slot, err));
+    kiln_type t = type_in(v, &layout);
+    t.facts = n->slot.v[slot].facts;
+    if (!kiln_compute_has_zero_tails(&t))
+        n->slot.v[whole].facts = 0;
     if (is_movable(n, node, v, slot)) {
         n->slot.v[slot].view_of = whole;
         n->slot.v[slot].view_offset = offset;
@@ -180,6 +185,7 @@ kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                  .bytes = kiln_type_bytes(&y),
                                  .view_of = -1,
                                  .layout = y.layout,
+                                 .facts = KILN_FACT_TAIL_ZERO, /* if all parts' are */
                                  .value = v};
     n->slot_of[v->id] = kiln_net_add_slot(n, &whole);
     for (int k = 0; k < node->n_in; k++)

@@ -90,6 +90,24 @@ static row rows[] = {
      "{starts=[4,0], steps=[1,1], sizes=[4,16]} output %b output %f output %g "
      "output %a output %f }",
      6, 0, 4},
+    {"odd_channels_through_everything",
+     "graph \"g\" { input %x : f32[2,3,10,10] input %w : f32[17,3,3,3] "
+     "input %v : f32[17,17,1,1] input %b : f32[17] input %u : f32[20,17,3,3] "
+     "input %k : f32[20,1,3,3] input %s : f32[] %a = conv(%x, %w, %b) {pads=[1,1,1,1]} "
+     "%c = relu(%a) %d = conv(%c, %v) %e = add(%d, %c) %f = max_pool(%e) "
+     "{kernel=[2,2], strides=[2,2]} %g = sigmoid(%f) %h = mul(%g, %f) %i = exp(%h) "
+     "%j = add(%i, %s) %l = avg_pool(%j) {kernel=[3,3], pads=[1,1,1,1]} "
+     "%m = conv(%l, %u) %n = conv(%m, %k) {groups=20, pads=[1,1,1,1]} "
+     "%o = max_pool(%n) {kernel=[3,3], pads=[1,1,1,1]} %p = reduce_mean(%o) "
+     "{axes=[2,3]} %q = sigmoid(%p) %r = mul(%o, %q) %t = reduce_max(%r) "
+     "{axes=[2,3], keepdims=false} %y = softmax(%t) output %y output %r }",
+     13, 2, 0},
+    {"a_thousand_and_one_channels",
+     "graph \"g\" { input %x : f32[1,7,5,5] input %w : f32[1001,7,1,1] "
+     "%a = conv(%x, %w) %b = relu(%a) %c = neg(%b) %d = max(%a, %c) %e = max_pool(%d) "
+     "{kernel=[2,2]} %f = cosh(%e) %g = add(%f, %e) %h = reduce_mean(%g) {axes=[2,3]} "
+     "output %h }",
+     3, 0, 0},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",

@@ -247,6 +247,20 @@ static const char *lower_and_run(run *r) {
     return interpret(r, p, "optimised");
 }
 
+/* Tail lanes of which nothing is known hold all bits: NaN, where there is one. */
+static void poison_tails(kiln_arena *a, const kiln_type *t, unsigned char *packed) {
+    if ((t->facts & KILN_FACT_TAIL_ZERO) != 0 || kiln_layout_is_plain(&t->layout))
+        return;
+    const size_t n = (size_t)kiln_type_bytes(t);
+    const kiln_type shape = kiln_type_make(t->dtype, t->rank, t->dim);
+    unsigned char *plain = kiln_tensor_new(a, &shape).data;
+    unsigned char *is_element = kiln_tensor_new(a, t).data;
+    memset(plain, 0xFF, (size_t)kiln_type_bytes(&shape));
+    kiln_layout_pack(t, plain, is_element);
+    for (size_t i = 0; i < n; i++)
+        packed[i] = is_element[i] == 0 ? 0xFF : packed[i];
+}
+
 const char *compute_case_check(kiln_arena *a, const compute_case *c,
                                const kiln_layout *layout, bool trust_tails) {
     run r = {.a = a, .c = c, .trust_tails = trust_tails};
@@ -255,9 +269,10 @@ const char *compute_case_check(kiln_arena *a, const compute_case *c,
     r.arg = kiln_array(a, void *, r.te.n_args);
     for (size_t i = 0; i < r.te.n_args; i++) {
         r.arg[i] = kiln_tensor_new(a, &r.te.arg_type[i]).data;
-        if (i < r.te.n_inputs)
-            kiln_layout_pack(&r.te.arg_type[i], given(c, r.te.arg_value[i]).data,
-                             r.arg[i]);
+        if (i >= r.te.n_inputs)
+            continue;
+        kiln_layout_pack(&r.te.arg_type[i], given(c, r.te.arg_value[i]).data, r.arg[i]);
+        poison_tails(a, &r.te.arg_type[i], r.arg[i]);
     }
     const char *wrong = evaluate(&r);
     return wrong != NULL ? wrong : lower_and_run(&r);

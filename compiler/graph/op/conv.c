@@ -165,7 +165,8 @@ static kiln_bound error_bound(const kiln_node *n) {
 static int64_t reduced_channels(const kiln_compute_cx *cx) {
     const kiln_type *x = &cx->in[X].type, *w = &cx->in[W].type;
     const int64_t c = w->dim[1];
-    if (!cx->trust_tails || c != x->dim[1])
+    if (!kiln_compute_has_zero_tails(x) || !kiln_compute_has_zero_tails(w) ||
+        c != x->dim[1])
         return c;
     const int64_t bx = kiln_type_blocked(x, 1), bw = kiln_type_blocked(w, 1);
     const int64_t px = (c + bx - 1) / bx * bx, pw = (c + bw - 1) / bw * bw;

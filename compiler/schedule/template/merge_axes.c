@@ -80,9 +80,10 @@ kiln_status kiln_merge_check(kiln_graph *g, kiln_err *err) {
 void kiln_merge_restore(const kiln_merge *c, kiln_te_graph *te) {
     for (size_t i = 0; i < te->n_args; i++) {
         const kiln_value *v = c->w->graph->values.v[te->arg_value[i]->id];
-        const kiln_layout layout = te->arg_type[i].layout;
+        const kiln_type merged = te->arg_type[i];
         te->arg_value[i] = v;
         te->arg_type[i] = v->type;
-        te->arg_type[i].layout = layout;
+        te->arg_type[i].layout = merged.layout;
+        te->arg_type[i].facts = merged.facts;
     }
 }
