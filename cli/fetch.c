@@ -1,0 +1,169 @@
+/* kiln fetch: model files of a catalog, verified, into the cache. */
+#include "cli/cli.h"
+#include "zoo/fetch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPT_CATALOG,
+    OPT_LIST,
+    OPT_CACHE,
+    OPT_HTTP,
+    OPT_OFFLINE,
+    OPT_CHECK,
+    OPT_RETRIES,
+    OPT_STALL,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_CATALOG] = {"--catalog", "FILE",
+                     "models of this list (docs/catalog-format.md; default: the one "
+                     "that ships)",
+                     false},
+    [OPT_LIST] = {"--list", NULL, "only say what there is", false},
+    [OPT_CACHE] = {"--cache", "DIR",
+                   "where files are kept ($KILN_CACHE, ~/.cache/kiln)", false},
+    [OPT_HTTP] = {"--allow-http", NULL, "also without encryption; hashes protect",
+                  false},
+    [OPT_OFFLINE] = {"--offline", NULL, "only what is in the cache", false},
+    [OPT_CHECK] = {"--check", NULL, "hash what is in the cache again", false},
+    [OPT_RETRIES] = {"--retries", "N", "after failures that may pass (5)", false},
+    [OPT_STALL] = {"--stall", "S", "give up after S seconds without a byte (60)",
+                   false},
+    [OPT_JSON] = {"--json", "FILE", "write paths as JSON ('-': standard output)",
+                  false},
+};
+
+/* ---- progress ----------------------------------------------------------------------
+ */
+
+typedef struct watch {
+    bool is_terminal;
+    int64_t next_ns;
+} watch;
+
+static void show(void *user, const kiln_fetch_entry *e, int64_t done) {
+    watch *w = user;
+    const int64_t now = kiln_now_ns();
+    if (!w->is_terminal || now < w->next_ns)
+        return;
+    w->next_ns = now + 200000000;
+    fprintf(stderr, "\r%-32.32s %6.1f of %.1f MB (%3.0f%%)", e->name,
+            (double)done * 1e-6, (double)e->bytes * 1e-6,
+            (double)done * 100 / (double)e->bytes);
+}
+
+static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
+                      double seconds) {
+    const watch *w = user;
+    fprintf(stderr, "%s%s: %s; again in %.0f s\n", w->is_terminal ? "\n" : "", e->name,
+            why, seconds);
+}
+
+/* ---- list --------------------------------------------------------------------------
+ */
+
+static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
+                        kiln_err *err) {
+    kiln_buf text, json;
+    kiln_json_writer w;
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < m->list.n; i++) {
+        const kiln_fetch_entry *e = &m->list.v[i];
+        kiln_buf_printf(&text, "%-44s %8.1f MB  %s\n", e->name, (double)e->bytes * 1e-6,
+                        e->licence != NULL ? e->licence : "");
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "name", e->name);
+        kiln_json_member_str(&w, "url", e->url);
+        kiln_json_member_str(&w, "sha256", e->sha256);
+        kiln_json_member_i64(&w, "bytes", e->bytes);
+        kiln_json_member_str(&w, "licence", e->licence);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    kiln_buf_puts(&json, "\n");
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+/* ---- fetch -------------------------------------------------------------------------
+ */
+
+static kiln_status fetch_all(const kiln_cli_args *args, const kiln_catalog *m,
+                             const kiln_fetch_options *o, kiln_err *err) {
+    kiln_buf text, json;
+    kiln_json_writer w;
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < args->n_pos; i++) {
+        kiln_fetch_entry e;
+        const char *path = NULL;
+        KILN_TRY(kiln_catalog_find(m, args->pos[i], &e, err));
+        KILN_TRY(kiln_fetch(args->arena, &e, o, &path, err));
+        kiln_buf_printf(&text, "%s\n", path);
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "name", e.name);
+        kiln_json_member_str(&w, "path", path);
+        kiln_json_member_str(&w, "sha256", e.sha256);
+        kiln_json_member_str(&w, "licence", e.licence);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    kiln_buf_puts(&json, "\n");
+    if (((watch *)o->user)->is_terminal)
+        fputs("\n", stderr);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
+    kiln_fetch_options o = {.cache = kiln_args_get(args, OPT_CACHE, NULL),
+                            .allow_http = kiln_args_has(args, OPT_HTTP),
+                            .offline = kiln_args_has(args, OPT_OFFLINE),
+                            .check = kiln_args_has(args, OPT_CHECK),
+                            .progress = show,
+                            .waits = show_wait,
+                            .user = &w};
+    kiln_catalog m;
+    const char *path = kiln_args_get(args, OPT_CATALOG, NULL);
+    (void)exit_code;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_RETRIES, "5"), "--retries", 0,
+                             1000, &o.retries, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_STALL, "60"), "--stall", 1, 86400,
+                             &o.stall_s, err));
+    if (o.retries == 0)
+        o.retries = -1; /* none, where 0 is the default */
+    if (path != NULL)
+        KILN_TRY(kiln_catalog_read(args->arena, path, &m, err));
+    else
+        kiln_catalog_shipped(args->arena, &m);
+    if (kiln_args_has(args, OPT_LIST))
+        return list(args, &m, err);
+    if (args->n_pos == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say which models to fetch; kiln fetch --list names all");
+    kiln_interrupt_catch();
+    return fetch_all(args, &m, &o, err);
+}
+
+const kiln_verb kiln_verb_fetch = {
+    .name = "fetch",
+    .summary = "download trained models, verified, into the cache",
+    .usage = "NAME... | --list [options]",
+    .example = "  kiln fetch --list\n"
+               "  kiln fetch resnet18-v1-7\n"
+               "  kiln fetch --catalog models.json mine --cache models\n",
+    .n_pos_max = 1000,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

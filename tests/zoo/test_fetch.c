@@ -1,0 +1,389 @@
+/* Fetching against a small server that misbehaves: what is wrong is named, what is
+ * broken never stays, what is good goes on where it stopped. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/http_server.h"
+#include "zoo/fetch.h"
+
+enum { N_BYTES = 300000 };
+static unsigned char content[N_BYTES];
+static kiln_test_server server;
+
+static kiln_fetch_entry entry(const char *url) {
+    static char hex[KILN_SHA256_HEX];
+    kiln_sha256_of(content, N_BYTES, hex);
+    return (kiln_fetch_entry){"it", url, hex, N_BYTES, NULL};
+}
+
+static const char *at_server(const char *path) {
+    return kiln_format(kiln_test_arena(), "http://127.0.0.1:%d%s/it.onnx", server.port,
+                       path);
+}
+
+static kiln_fetch_options options(const char *cache) {
+    return (kiln_fetch_options){.cache = cache,
+                                .allow_http = true,
+                                .retries = 2,
+                                .first_wait_s = 0.01,
+                                .connect_s = 5,
+                                .stall_s = 1};
+}
+
+static void count_from_zero(void) {
+    server.n_requests = 0;
+    server.n_ranges = 0;
+    server.n_proxied = 0;
+}
+
+static void holds_it(const char *path) {
+    kiln_err err = {0};
+    kiln_str got;
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &got, &err), &err);
+    assert_int_equal(got.n, N_BYTES);
+    assert_memory_equal(got.p, content, N_BYTES);
+}
+
+static size_t n_files(const char *folder) {
+    char **names = NULL;
+    size_t n = 0;
+    kiln_err err = {0};
+    if (!kiln_dir_exists(folder))
+        return 0;
+    kiln_assert_status_ok(kiln_dir_list(kiln_test_arena(), folder, &names, &n, &err),
+                          &err);
+    return n;
+}
+
+/* ---- each way of serving
+ * -----------------------------------------------------------------------------------
+ */
+
+typedef struct fetch_row {
+    const char *name, *path;
+    kiln_status want;
+    const char *text;
+    int requests; /* 0: not counted */
+    bool keeps_partial;
+} fetch_row;
+
+static fetch_row rows[] = {
+    {"gets_a_file", "/good", KILN_OK, NULL, 1, false},
+    {"gets_a_file_without_ranges", "/norange", KILN_OK, NULL, 1, false},
+    {"goes_on_after_cuts", "/cut", KILN_OK, NULL, 0, false},
+    {"waits_for_a_busy_server", "/busy", KILN_OK, NULL, 3, false},
+    {"follows", "/moved", KILN_OK, NULL, 2, false},
+    {"goes_on_after_stalls", "/stall", KILN_OK, NULL, 0, false},
+    {"refuses_other_bytes", "/wrong", KILN_ERR_PARSE, "the catalog states", 1, false},
+    {"refuses_endless_ones", "/big", KILN_ERR_PARSE, "more than 300000 bytes", 1, true},
+    {"refuses_shorter_ones", "/short", KILN_ERR_IO, "the server", 0, true},
+    {"says_what_is_missing", "/missing", KILN_ERR_IO, "answers 404 (not found)", 1,
+     true},
+    {"ends_loops", "/loop", KILN_ERR_IO, "redirect", 0, true},
+    {"never_turns_to_files", "/local", KILN_ERR_IO, "rotocol", 1, true},
+    {"survives_garbage", "/garbage", KILN_ERR_IO, "it.onnx", 0, true},
+};
+
+static void fetches(void **state) {
+    const fetch_row *r = *state;
+    kiln_err err = {0};
+    const char *cache = kiln_test_dir(), *path = NULL;
+    const kiln_fetch_options o = options(cache);
+    const kiln_fetch_entry e = entry(at_server(r->path));
+    count_from_zero();
+    const kiln_status st = kiln_fetch(kiln_test_arena(), &e, &o, &path, &err);
+    if (r->want == KILN_OK) {
+        kiln_assert_status_ok(st, &err);
+        holds_it(path);
+    } else {
+        kiln_assert_fails(st, r->want, &err, r->text);
+        assert_int_equal(n_files(kiln_format(kiln_test_arena(), "%s/models", cache)),
+                         0);
+    }
+    if (r->requests > 0)
+        assert_int_equal(server.n_requests, r->requests);
+    if (!r->keeps_partial)
+        assert_int_equal(n_files(kiln_format(kiln_test_arena(), "%s/partial", cache)),
+                         0);
+}
+
+/* ---- the cache
+ * -----------------------------------------------------------------------------------
+ */
+
+static void asks_once(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL, *again = NULL;
+    kiln_fetch_options o = options(kiln_test_dir());
+    const kiln_fetch_entry e = entry(at_server("/good"));
+    count_from_zero();
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
+    o.offline = o.check = true;
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &again, &err), &err);
+    assert_string_equal(path, again);
+    assert_int_equal(server.n_requests, 1);
+    /* What was damaged since is no file of ours. */
+    kiln_assert_status_ok(kiln_file_write(path, "", 0, &err), &err);
+    kiln_assert_fails(kiln_fetch(kiln_test_arena(), &e, &o, &again, &err), KILN_ERR_IO,
+                      &err, "--offline forbids");
+    kiln_err_clear(&err);
+    o.offline = false;
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &again, &err), &err);
+    holds_it(again);
+    unsigned char *flipped = kiln_arena_dup(kiln_test_arena(), content, N_BYTES);
+    flipped[7] ^= 1;
+    kiln_assert_status_ok(kiln_file_write(path, flipped, N_BYTES, &err), &err);
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &again, &err), &err);
+    holds_it(again);
+}
+
+/* A partial file of an earlier run: gone on with where it is right, begun anew where it
+ * is not, or too long. */
+static void goes_on_with_partial_files(void **state) {
+    (void)state;
+    static const struct {
+        size_t bytes;
+        bool is_wrong;
+    } left[] = {{100000, false}, {100000, true}, {N_BYTES, true}, {N_BYTES + 5, false}};
+    for (size_t i = 0; i < 4; i++) {
+        kiln_err err = {0};
+        const char *cache = kiln_test_dir(), *path = NULL;
+        const kiln_fetch_options o = options(cache);
+        const kiln_fetch_entry e = entry(at_server("/good"));
+        unsigned char *part = kiln_array(kiln_test_arena(), unsigned char, N_BYTES + 5);
+        memcpy(part, content, N_BYTES);
+        part[5] ^= left[i].is_wrong;
+        const char *folder = kiln_format(kiln_test_arena(), "%s/partial", cache);
+        kiln_assert_status_ok(kiln_dir_make(folder, &err), &err);
+        kiln_assert_status_ok(
+            kiln_file_write(kiln_path_join(kiln_test_arena(), folder, e.sha256), part,
+                            left[i].bytes, &err),
+            &err);
+        count_from_zero();
+        kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
+        holds_it(path);
+        assert_int_equal(server.n_ranges, left[i].bytes < N_BYTES);
+        assert_int_equal(n_files(folder), 0);
+    }
+}
+
+/* ---- places
+ * -----------------------------------------------------------------------------------
+ */
+
+static void reads_files(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL;
+    kiln_fetch_options o = options(kiln_test_dir());
+    const char *source = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "m.onnx");
+    kiln_assert_status_ok(kiln_file_write(source, content, N_BYTES, &err), &err);
+    const kiln_fetch_entry e =
+        entry(kiln_format(kiln_test_arena(), "file://%s", source));
+    o.allow_http = false;
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
+    holds_it(path);
+    assert_string_equal(kiln_path_base(path), "m.onnx");
+    const kiln_fetch_entry none = entry("file:///there/is/no/such.onnx");
+    o.cache = kiln_test_dir();
+    kiln_assert_fails(kiln_fetch(kiln_test_arena(), &none, &o, &path, &err),
+                      KILN_ERR_IO, &err, "such.onnx");
+}
+
+static void wants_encryption(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL;
+    kiln_fetch_options o = options(kiln_test_dir());
+    const kiln_fetch_entry e = entry(at_server("/good"));
+    o.allow_http = false;
+    count_from_zero();
+    kiln_assert_fails(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), KILN_ERR_IO,
+                      &err, "rotocol");
+    assert_int_equal(server.n_requests, 0);
+}
+
+static void goes_through_proxies(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL;
+    const kiln_fetch_options o = options(kiln_test_dir());
+    const kiln_fetch_entry e = entry("http://models.invalid/good/it.onnx");
+    count_from_zero();
+    setenv("http_proxy",
+           kiln_format(kiln_test_arena(), "http://127.0.0.1:%d", server.port), 1);
+    const kiln_status st = kiln_fetch(kiln_test_arena(), &e, &o, &path, &err);
+    unsetenv("http_proxy");
+    kiln_assert_status_ok(st, &err);
+    holds_it(path);
+    assert_int_equal(server.n_proxied, 1);
+}
+
+static void nobody_listens(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL;
+    const kiln_fetch_options o = options(kiln_test_dir());
+    const kiln_fetch_entry e = entry("http://127.0.0.1:1/it.onnx");
+    kiln_assert_fails(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), KILN_ERR_IO,
+                      &err, "the same command goes on");
+}
+
+/* A file that may not grow past a third stands for a full disk. */
+static void names_a_full_disk(void **state) {
+    (void)state;
+    const char *cache = kiln_test_dir();
+    const kiln_fetch_entry e = entry(at_server("/good"));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {N_BYTES / 3, N_BYTES / 3};
+        const kiln_fetch_options o = options(cache);
+        kiln_err err = {0};
+        const char *path = NULL;
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        const kiln_status st = kiln_fetch(kiln_test_arena(), &e, &o, &path, &err);
+        _exit(st == KILN_ERR_IO && strstr(err.text, "cannot write '") != NULL ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    kiln_err err = {0};
+    const char *path = NULL;
+    const kiln_fetch_options o = options(cache);
+    count_from_zero();
+    kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
+    holds_it(path);
+    assert_int_equal(server.n_ranges, 1);
+}
+
+/* Three processes, one cache: one download. */
+static void shares_a_cache(void **state) {
+    (void)state;
+    const char *cache = kiln_test_dir();
+    const kiln_fetch_entry e = entry(at_server("/good"));
+    pid_t pid[3];
+    count_from_zero();
+    for (int i = 0; i < 3; i++)
+        if ((pid[i] = fork()) == 0) {
+            const kiln_fetch_options o = options(cache);
+            const char *path = NULL;
+            _exit(kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL) != KILN_OK);
+        }
+    for (int i = 0; i < 3; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(server.n_requests, 1);
+}
+
+/* ---- catalogs
+ * -----------------------------------------------------------------------------------
+ */
+
+typedef struct catalog_row {
+    const char *name, *text, *message;
+} catalog_row;
+
+#define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define MODEL(name, url, hash, bytes)                                                  \
+    "{\"name\": \"" name "\", \"url\": \"" url "\", \"sha256\": \"" hash               \
+    "\", \"bytes\": " bytes "}"
+
+static catalog_row catalog_rows[] = {
+    {"no_list", "{}", "must be {\"models\": [...]}"},
+    {"no_object", "{\"models\": [3]}", "reading model 0"},
+    {"another_member", "{\"models\": [{\"path\": \"x\"}]}", "an unknown member"},
+    {"no_name", "{\"models\": [{}]}", "it must have a name"},
+    {"another_kind_of_url", "{\"models\": [" MODEL("a", "ftp://x/y", HASH, "1") "]}",
+     "is 'ftp://x/y'"},
+    {"a_url_with_blanks", "{\"models\": [" MODEL("a", "https://x/y z", HASH, "1") "]}",
+     "'url' must begin"},
+    {"a_short_hash", "{\"models\": [" MODEL("a", "https://x/y", "9f", "1") "]}",
+     "64 lower-case"},
+    {"no_size", "{\"models\": [" MODEL("a", "https://x/y", HASH, "0") "]}",
+     "a size from 1"},
+    {"an_absurd_size", "{\"models\": [" MODEL("a", "https://x/y", HASH, "1e15") "]}",
+     "a size from 1"},
+    {"one_name_twice",
+     "{\"models\": [" MODEL("a", "https://x/y", HASH,
+                            "1") ", " MODEL("a", "https://x/z", HASH, "1") "]}",
+     "another one is called 'a' too"},
+};
+
+static void bad_catalogs_are_refused(void **state) {
+    const catalog_row *r = *state;
+    kiln_err err = {0};
+    kiln_catalog c;
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "c.json");
+    kiln_assert_status_ok(kiln_file_write(path, r->text, strlen(r->text), &err), &err);
+    kiln_assert_fails(kiln_catalog_read(kiln_test_arena(), path, &c, &err),
+                      KILN_ERR_PARSE, &err, r->message);
+}
+
+static void good_catalogs_are_read(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"models\": [" MODEL("a", "https://x/y", HASH, "7") "]}";
+    kiln_err err = {0};
+    kiln_catalog c;
+    kiln_fetch_entry e;
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "c.json");
+    kiln_assert_status_ok(kiln_file_write(path, text, sizeof text - 1, &err), &err);
+    kiln_assert_status_ok(kiln_catalog_read(kiln_test_arena(), path, &c, &err), &err);
+    kiln_assert_status_ok(kiln_catalog_find(&c, "a", &e, &err), &err);
+    assert_int_equal(e.bytes, 7);
+    kiln_assert_fails(kiln_catalog_find(&c, "b", &e, &err), KILN_ERR_ARG, &err,
+                      "no model of this name");
+}
+
+/* The one that ships holds what a user's must. */
+static void the_shipped_one_is_sound(void **state) {
+    (void)state;
+    kiln_catalog c;
+    kiln_fetch_entry e;
+    kiln_err err = {0};
+    kiln_map seen = {0};
+    kiln_catalog_shipped(kiln_test_arena(), &c);
+    assert_true(c.list.n > 100);
+    for (size_t i = 0; i < c.list.n; i++) {
+        const kiln_fetch_entry *x = &c.list.v[i];
+        assert_int_equal(strspn(x->sha256, "0123456789abcdef"), 64);
+        assert_true(strlen(x->sha256) == 64 && x->bytes > 0);
+        assert_null(kiln_map_get(&seen, kiln_str_from(x->name)));
+        kiln_map_set(kiln_test_arena(), &seen, kiln_str_from(x->name), &c);
+    }
+    kiln_assert_status_ok(kiln_catalog_find(&c, "resnet18-v1-7", &e, &err), &err);
+    kiln_assert_fails(kiln_catalog_find(&c, "resnet18-v9", &e, &err), KILN_ERR_ARG,
+                      &err, "is 'resnet18-v1-7' meant?");
+}
+
+int main(void) {
+    kiln_rng rng;
+    kiln_rng_init(&rng, 1);
+    for (size_t i = 0; i < N_BYTES; i++)
+        content[i] = (unsigned char)kiln_rng_next(&rng);
+    kiln_test_server_open(&server, content, N_BYTES);
+    kiln_test_add_rows(fetches, rows);
+    kiln_test_add("asks_once", asks_once, NULL);
+    kiln_test_add("goes_on_with_partial_files", goes_on_with_partial_files, NULL);
+    kiln_test_add("reads_files", reads_files, NULL);
+    kiln_test_add("wants_encryption", wants_encryption, NULL);
+    kiln_test_add("goes_through_proxies", goes_through_proxies, NULL);
+    kiln_test_add("nobody_listens", nobody_listens, NULL);
+    kiln_test_add("names_a_full_disk", names_a_full_disk, NULL);
+    kiln_test_add("shares_a_cache", shares_a_cache, NULL);
+    kiln_test_add_rows(bad_catalogs_are_refused, catalog_rows);
+    kiln_test_add("good_catalogs_are_read", good_catalogs_are_read, NULL);
+    kiln_test_add("the_shipped_one_is_sound", the_shipped_one_is_sound, NULL);
+    const int code = kiln_test_run("zoo: fetch");
+    kiln_test_server_close(&server);
+    return code;
+}
