@@ -166,7 +166,7 @@ static void release(kiln_measure *m) {
     for (size_t i = 0; i < sizeof fd / sizeof fd[0]; i++)
         if (fd[i] >= 0)
             close(fd[i]);
-    for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
+    for (int i = 0; i < KILN_MAX_JOBS; i++)
         kiln_arena_fini(&m->job[i].arena);
     (void)pthread_cond_destroy(&m->changed);
     (void)pthread_mutex_destroy(&m->lock);
@@ -222,9 +222,10 @@ void kiln_measure_set_best(kiln_measure *m, int work, double ns) {
 }
 
 static int free_job(kiln_measure *m) {
-    for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
+    for (int i = 0; i < KILN_MAX_JOBS; i++)
         if (m->job[i].state == KILN_JOB_FREE)
             return i;
+    KILN_ASSERT(false, "%zu candidates are pending, and no job is free", m->n_pending);
     return -1;
 }
 
@@ -236,10 +237,10 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
     }
     if (c->work < 0 || (size_t)c->work >= m->work.n)
         return kiln_fail(err, KILN_ERR_ARG, "there is no workload %d", c->work);
-    const int i = free_job(m);
-    if (i < 0)
+    if (m->n_pending >= KILN_MEASURE_MAX_QUEUED)
         return kiln_fail(err, KILN_ERR_LIMIT, "%d candidates are on their way already",
                          KILN_MEASURE_MAX_QUEUED);
+    const int i = free_job(m);
     kiln_job *j = &m->job[i];
     *j = (kiln_job){.arena = j->arena,
                     .state = KILN_JOB_QUEUED,

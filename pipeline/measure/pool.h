@@ -7,7 +7,11 @@
 
 #include <pthread.h>
 
-enum { KILN_MAX_WORKERS = 64, KILN_WORKER_LOG = 1024 };
+enum {
+    KILN_MAX_WORKERS = 64,
+    KILN_WORKER_LOG = 1024,
+    KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 1 /* and the one that the caller has */
+};
 
 /* ---- candidates -------------------------------------------------------------------
  */
@@ -100,7 +104,7 @@ struct kiln_measure {
     kiln_wire_runner runner_setup; /* once has_meter */
     bool has_meter;
 
-    kiln_job job[KILN_MEASURE_MAX_QUEUED];
+    kiln_job job[KILN_MAX_JOBS];
     kiln_job_queue queued, built, finished;
     size_t n_pending;                     /* submitted and not polled */
     int taken;                            /* by the caller; -1: none */

@@ -1,0 +1,358 @@
+/* The pool and its workers: what comes back, who is started again, who ends with whom.
+ * Linux, for /proc. This program is also a coordinator that is killed:
+ *
+ *     test_workers_linux --coordinate     opens a pool, and never ends
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
+
+static const char small[] = "conv S 8 16 16 3 1";
+static const char *self;
+
+static void pause_ms(int64_t ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
+/* ---- what comes back --------------------------------------------------------------
+ */
+
+static uint64_t guess_of(const kiln_test_work *w, const kiln_profile *p) {
+    const kiln_config c = w->tmpl->guess(&w->op.workload, p, &w->space);
+    return kiln_config_index(&w->space, &c);
+}
+
+static kiln_measured measure_one(kiln_measure *m, const kiln_measure_candidate *c) {
+    kiln_err err = {0};
+    kiln_measured got = {.id = 0};
+    uint64_t id;
+    kiln_assert_status_ok(kiln_measure_submit(m, c, &id, &err), &err);
+    assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_int_equal(got.id, id);
+    return got;
+}
+
+typedef struct good_row {
+    const char *name, *line;
+    int threads;
+    bool is_cold;
+} good_row;
+
+static good_row good_rows[] = {
+    {"warm", small, 1, false},
+    {"weights_cold", small, 1, true},
+    {"two_threads", "conv T 28 32 32 3 1", 2, false},
+    {"depthwise", "dw D 14 32 32 3 1", 1, true},
+    {"product", "mm M 8 64 48", 1, true},
+    {"integers", "add A in=i32[3,17] in=i32[3,17]", 1, false},
+    {"halves", "relu R in=f16[5,33]", 1, false},
+    {"many_elements", "conv P 20 64 32 3 1 ", 1, true},
+};
+
+static void proves_and_times(void **state) {
+    const good_row *row = *state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.threads = row->threads,
+                              .budget_ms = 5,
+                              .keeps_objects = true,
+                              .measures_spilling = true};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, o.profile, row->line, row->is_cold);
+    const kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile), .user = &a};
+    const kiln_measured got = measure_one(m, &c);
+    if (got.error != KILN_TRIAL_GOOD)
+        fail_msg("%s: %s", kiln_trial_error_name(got.error), got.text);
+    assert_int_equal(got.n_seeds, KILN_MEASURE_SEEDS);
+    assert_true(got.worst <= 1 && got.median_ns > 0 && got.n_slices >= 7);
+    assert_true(got.peak_share >= 0 && got.peak_share < 1.5);
+    assert_true(got.n_runs >= (int64_t)got.n_slices);
+    assert_ptr_equal(got.user, &a);
+    assert_true(got.object.n > 0 && got.object.n == got.code_bytes);
+    assert_true(strchr(got.layouts, '[') != NULL);
+    assert_int_equal(kiln_measure_pending(m), 0);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+static void stops_losers_early(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.budget_ms = 5, .measures_spilling = true};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, o.profile, "conv L 28 64 64 3 1", false);
+    kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+    const double full_ns = measure_one(m, &c).median_ns;
+    /* Below what any could reach; once hopelessly, once not. */
+    for (int i = 0; i < 2; i++) {
+        kiln_measure_set_best(m, w.id, i == 0 ? 1 : full_ns / 4);
+        const kiln_measured got = measure_one(m, &c);
+        assert_int_equal(got.error, KILN_TRIAL_SLOW);
+        assert_true(got.n_slices > 0 && got.n_slices <= 7 && got.median_ns > 0);
+    }
+    c.never_stops_early = true;
+    assert_int_equal(measure_one(m, &c).error, KILN_TRIAL_GOOD);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+static void refuses_wrong_use(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    uint64_t id;
+    kiln_measured got;
+    kiln_measure_options o = {.threads = 1};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    assert_false(kiln_measure_poll(m, 60000, &got)); /* nothing is pending: at once */
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
+    kiln_measure_candidate c = {.work = w.id + 1, .tmpl = w.tmpl};
+    kiln_assert_fails(kiln_measure_submit(m, &c, &id, &err), KILN_ERR_ARG, &err,
+                      "there is no workload 1");
+    c.work = w.id;
+    c.config = w.space.size;
+    got = measure_one(m, &c);
+    assert_int_equal(got.error, KILN_TRIAL_REFUSED);
+    assert_non_null(strstr(got.text, "is outside of"));
+    c.config = guess_of(&w, o.profile);
+    for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
+        kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+    kiln_assert_fails(kiln_measure_submit(m, &c, &id, &err), KILN_ERR_LIMIT, &err,
+                      "on their way already");
+    /* What was begun comes back, the rest does not. */
+    const size_t n = KILN_MEASURE_MAX_QUEUED - kiln_measure_drop_queued(m);
+    assert_true(n < 32);
+    for (size_t i = 0; i < n; i++)
+        assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_false(kiln_measure_poll(m, 60000, &got));
+    kiln_measure_close(m);
+    kiln_measure_close(NULL);
+    kiln_arena_fini(&a);
+}
+
+typedef struct start_row {
+    const char *name, *program, *text;
+} start_row;
+
+static start_row start_rows[] = {
+    {"missing", "/nonexistent/kiln-runner", "cannot run the worker '/nonexistent/"},
+    {"ends_at_once", "/bin/true",
+     "workers do not start: the runner ended: exit code 0"},
+    {"says_something_else", "/bin/date", "a worker's message does not start as one"},
+};
+
+static void reports_workers_that_do_not_start(void **state) {
+    const start_row *row = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_measure *m = NULL;
+    const char *const argv[] = {row->program, NULL};
+    kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);
+    const kiln_measure_options o = {.profile = &p,
+                                    .builder_argv =
+                                        kiln_test_worker(&a, "kiln-builder"),
+                                    .runner_argv = argv};
+    kiln_assert_fails(kiln_measure_open(&a, &o, &m, &err), KILN_ERR_IO, &err,
+                      row->text);
+    assert_null(m);
+    kiln_arena_fini(&a);
+}
+
+/* ---- processes --------------------------------------------------------------------
+ */
+
+enum { MAX_CHILDREN = 64 };
+
+static int parent_of(int pid) {
+    char path[64], text[512];
+    int parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return 0;
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    (void)fclose(f);
+    text[n] = '\0';
+    const char *behind = strrchr(text, ')'); /* names may hold anything */
+    return behind != NULL && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static size_t children_of(int parent, int pid[MAX_CHILDREN]) {
+    size_t n = 0;
+    DIR *proc = opendir("/proc");
+    assert_non_null(proc);
+    for (const struct dirent *e; (e = readdir(proc)) != NULL && n < MAX_CHILDREN;) {
+        int64_t number;
+        if (kiln_parse_i64(kiln_str_from(e->d_name), &number) &&
+            parent_of((int)number) == parent)
+            pid[n++] = (int)number;
+    }
+    (void)closedir(proc);
+    return n;
+}
+
+/* One of the workers, or of what they started. */
+static void kill_one(kiln_rng *rng) {
+    int pid[MAX_CHILDREN], inner[MAX_CHILDREN];
+    const size_t n = children_of(getpid(), pid);
+    if (n == 0)
+        return;
+    int victim = pid[kiln_rng_range(rng, 0, (int64_t)n - 1)];
+    const size_t n_inner = children_of(victim, inner);
+    if (n_inner > 0 && kiln_rng_range(rng, 0, 1) == 0)
+        victim = inner[0];
+    (void)kill(victim, SIGKILL);
+}
+
+/* At most the candidate in flight is lost, and that is said; every one comes back once.
+ */
+static void survives_kills(void **state) {
+    (void)state;
+    enum { N = 60, ON_THEIR_WAY = 6, MAX_KILLS = 30 };
+    const int n_kills = getenv("KILN_SOAK") != NULL ? MAX_KILLS : 6;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_rng rng;
+    kiln_measured got;
+    bool seen[N + 1] = {false};
+    int n_lost = 0, killed = 0;
+    kiln_measure_options o = {.budget_ms = 2, .loser = -1, .measures_spilling = true};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
+    kiln_rng_init(&rng, kiln_test_seed());
+    const kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+    for (int sent = 0, done = 0; done < N;) {
+        uint64_t id;
+        for (; sent < N && kiln_measure_pending(m) < ON_THEIR_WAY; sent++)
+            kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+        if (killed < n_kills && killed * N / n_kills <= done) {
+            pause_ms(kiln_rng_range(&rng, 0, 30));
+            kill_one(&rng);
+            killed++;
+        }
+        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_true(got.id >= 1 && got.id <= N && !seen[got.id]);
+        seen[got.id] = true;
+        done++;
+        n_lost += got.error == KILN_TRIAL_LOST;
+        if (got.error != KILN_TRIAL_LOST && got.error != KILN_TRIAL_GOOD)
+            fail_msg("%s: %s", kiln_trial_error_name(got.error), got.text);
+    }
+    assert_true(n_lost <= killed / 2); /* it takes two to lose one */
+    assert_int_equal(kiln_measure_n_lethal(m), 0);
+    kiln_measure_close(m);
+    int pid[MAX_CHILDREN];
+    assert_int_equal(children_of(getpid(), pid), 0);
+    kiln_arena_fini(&a);
+}
+
+static void coordinate(void) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    uint64_t id;
+    kiln_measured got;
+    kiln_measure_options o = {.threads = 1, .run_limit_ms = 60000, .budget_ms = 30000};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
+    const kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+    for (;;) {
+        kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+        (void)printf("submitted\n");
+        (void)fflush(stdout);
+        while (!kiln_measure_poll(m, 1000, &got))
+            ;
+    }
+}
+
+static void workers_end_with_the_coordinator(void **state) {
+    (void)state;
+    char line[64];
+    int pid[MAX_CHILDREN], inner[MAX_CHILDREN];
+    (void)kiln_test_worker(kiln_test_arena(), "kiln-runner"); /* or skips */
+    int pipe_end[2];
+    assert_int_equal(pipe(pipe_end), 0);
+    const pid_t coordinator = fork();
+    if (coordinator == 0) {
+        (void)dup2(pipe_end[1], STDOUT_FILENO);
+        (void)execl(self, self, "--coordinate", (char *)NULL);
+        _exit(127);
+    }
+    (void)close(pipe_end[1]);
+    assert_true(read(pipe_end[0], line, sizeof line) > 0);
+    size_t n = 0, n_inner = 0;
+    for (int i = 0; i < 500 && n_inner == 0; i++) { /* until a candidate runs */
+        pause_ms(20);
+        n = children_of(coordinator, pid);
+        n_inner = 0;
+        for (size_t k = 0; k < n && n_inner == 0; k++)
+            n_inner = children_of(pid[k], inner);
+    }
+    assert_true(n >= 2);
+    assert_int_equal(n_inner, 1);
+    assert_int_equal(kill(coordinator, SIGKILL), 0);
+    assert_int_equal(waitpid(coordinator, NULL, 0), coordinator);
+    pid[n++] = inner[0];
+    for (size_t k = 0; k < n; k++) {
+        for (int i = 0; i < 250 && kill(pid[k], 0) == 0 && parent_of(pid[k]) != 0; i++)
+            pause_ms(20);
+        /* A zombie whose new parent sleeps is dead enough. */
+        char path[64], state_of[256] = "";
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", pid[k]);
+        FILE *f = fopen(path, "r");
+        if (f == NULL)
+            continue;
+        (void)!fread(state_of, 1, sizeof state_of - 1, f);
+        (void)fclose(f);
+        assert_non_null(strstr(state_of, ") Z"));
+    }
+    (void)close(pipe_end[0]);
+}
+
+static void runner_links_no_library(void **state) {
+    static const char *const unwanted[] = {"libLLVM", "libxgboost", "libsqlite3",
+                                           "libcurl", "libsodium",  "libgomp"};
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_str bytes;
+    kiln_assert_status_ok(
+        kiln_file_map(&a, kiln_test_worker(&a, "kiln-runner")[0], 0, &bytes, &err),
+        &err);
+    for (size_t u = 0; u < sizeof unwanted / sizeof unwanted[0]; u++) {
+        const size_t n = strlen(unwanted[u]);
+        for (size_t i = 0; i + n <= bytes.n; i++)
+            if (memcmp(bytes.p + i, unwanted[u], n) == 0)
+                fail_msg("kiln-runner needs '%s'", unwanted[u]);
+    }
+    kiln_arena_fini(&a);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--coordinate") == 0)
+        coordinate(); /* for ever */
+    self = argv[0];
+    kiln_test_add_rows(proves_and_times, good_rows);
+    kiln_test_add("stops_losers_early", stops_losers_early, NULL);
+    kiln_test_add("refuses_wrong_use", refuses_wrong_use, NULL);
+    kiln_test_add_rows(reports_workers_that_do_not_start, start_rows);
+    kiln_test_add("survives_kills", survives_kills, NULL);
+    kiln_test_add("workers_end_with_the_coordinator", workers_end_with_the_coordinator,
+                  NULL);
+    kiln_test_add("runner_links_no_library", runner_links_no_library, NULL);
+    return kiln_test_run("workers");
+}
