@@ -1,0 +1,278 @@
+/* Messages between the pool and its workers: what is written is read again; what is no
+ * message is refused by name. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/measure/wire/wire.h"
+#include "tests/support/kiln_test.h"
+
+static kiln_str s(const char *text) { return kiln_str_from(text); }
+
+static kiln_wire_operand an_operand(void) {
+    return (kiln_wire_operand){
+        .value = 1, .n_steps = 2, .step = {{0, 4, 8}, {0, 8, 1}}};
+}
+
+/* One of each kind, with something in every list. */
+static void put_all(kiln_buf *out) {
+    static kiln_wire_value value[2];
+    static kiln_wire_operand operand[2];
+    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
+    operand[0] = operand[1] = an_operand();
+    value[0] = (kiln_wire_value){.name = s("x"),
+                                 .dtype = KILN_WIRE_F16,
+                                 .rank = 2,
+                                 .dim = {3, 5},
+                                 .is_weight = 1,
+                                 .data = {{64, 30}, {128, 30}}};
+    value[1] = (kiln_wire_value){
+        .name = s("y"),
+        .rank = 1,
+        .dim = {7},
+        .is_output = 1,
+        .expected = {{.value = {0, 56}, .bound = {64, 56}, .pick = {128, 56}}}};
+    const kiln_wire_meter meter = {.fma = s("object"),
+                                   .chain = s("other"),
+                                   .fma_name = s("f"),
+                                   .chain_name = s("c"),
+                                   .fma_flops = 1e6,
+                                   .chain_steps = 2e6,
+                                   .lanes = 16,
+                                   .fma_unit = 0.5};
+    const kiln_wire_code code = {.object = s("ELF"),
+                                 .name = s("kiln_kernel"),
+                                 .workspace_bytes = 1 << 20,
+                                 .scratch_bytes = 77,
+                                 .n_inputs = 1,
+                                 .n_operands = 2,
+                                 .operand = operand};
+    const kiln_wire_hello hello = {s("runner")};
+    const kiln_wire_failed failed = {s("no memory")};
+    const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40};
+    const kiln_wire_runner runner = {.meter = meter,
+                                     .threads = 2,
+                                     .cpu = -1,
+                                     .last_cache_bytes = 1 << 25,
+                                     .loser = -1};
+    const kiln_wire_ready ready = {200.5, 3.7, 2};
+    const kiln_wire_work work = {.id = 3,
+                                 .graph = {64, 100},
+                                 .flops = INFINITY,
+                                 .n_seeds = 3,
+                                 .weights_cold = 1,
+                                 .n_values = 2,
+                                 .value = value};
+    const kiln_wire_build build = {UINT64_MAX, 3, s("conv_direct"), 1234567890123, 1};
+    const kiln_wire_built built = {.id = 9,
+                                   .error = KILN_TRIAL_SPILLS,
+                                   .text = s("it spills"),
+                                   .spills = 4,
+                                   .code = code};
+    const kiln_wire_run run = {.id = 9, .best_ns = 1e5, .budget_ms = 60, .code = code};
+    const kiln_wire_ran ran = {.id = 9,
+                               .error = KILN_TRIAL_WRONG,
+                               .worst = NAN,
+                               .n_slices = 2,
+                               .slice = slice};
+    const void *const all[KILN_WIRE_N_KINDS] = {&hello,  &failed, &builder, &meter,
+                                                &runner, &ready,  &work,    &build,
+                                                &built,  &run,    &ran};
+    for (int k = 0; k < KILN_WIRE_N_KINDS; k++)
+        kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
+}
+
+typedef union message {
+    kiln_wire_runner runner;
+    kiln_wire_work work;
+    kiln_wire_built built;
+    kiln_wire_ran ran;
+    unsigned char room[4096];
+} message;
+
+static void feed(kiln_wire_stream *in, kiln_str bytes) {
+    size_t room;
+    unsigned char *to = kiln_wire_stream_room(in, &room);
+    assert_true(room >= bytes.n);
+    memcpy(to, bytes.p, bytes.n);
+    in->n += bytes.n;
+}
+
+/* Byte by byte, as slow pipes give it. */
+static void reads_what_was_written(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf text, again;
+    kiln_wire_stream in = {.arena = &a};
+    int kind = 0;
+    kiln_buf_init(&text, &a);
+    kiln_buf_init(&again, &a);
+    put_all(&text);
+    for (size_t i = 0; i < text.n; i++) {
+        bool has;
+        kiln_wire_frame f;
+        message m;
+        feed(&in, (kiln_str){text.p + i, 1});
+        kiln_assert_status_ok(kiln_wire_next(&in, &has, &f, &err), &err);
+        if (!has)
+            continue;
+        assert_int_equal(f.kind, kind++);
+        kiln_assert_status_ok(kiln_wire_get(&a, &f, &m, &err), &err);
+        kiln_wire_put(&again, f.kind, &m);
+    }
+    assert_int_equal(kind, KILN_WIRE_N_KINDS);
+    assert_int_equal(again.n, text.n);
+    assert_memory_equal(again.p, text.p, text.n);
+    kiln_arena_fini(&a);
+}
+
+/* Every message, cut at every place, and with every byte changed: refused, or another
+ * message; nothing worse. */
+static void refuses_what_is_broken(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_buf text;
+    kiln_wire_stream in = {.arena = &a};
+    kiln_buf_init(&text, &a);
+    put_all(&text);
+    feed(&in, kiln_buf_str(&text));
+    for (;;) {
+        bool has;
+        kiln_err err = {0};
+        kiln_wire_frame f, bad;
+        kiln_assert_status_ok(kiln_wire_next(&in, &has, &f, &err), &err);
+        if (!has)
+            break;
+        for (size_t n = 0; n < f.body.n; n++) {
+            kiln_arena scratch = {0};
+            message m;
+            bad = f;
+            bad.body.n = n;
+            kiln_assert_fails(kiln_wire_get(&scratch, &bad, &m, &err), KILN_ERR_PARSE,
+                              &err, "is broken");
+            kiln_err_clear(&err);
+            char *copy = kiln_arena_dup(&scratch, f.body.p, f.body.n);
+            copy[n] = (char)~copy[n];
+            bad.body = (kiln_str){copy, f.body.n};
+            (void)kiln_wire_get(&scratch, &bad, &m, &err);
+            kiln_err_clear(&err);
+            kiln_arena_fini(&scratch);
+        }
+    }
+    kiln_arena_fini(&a);
+}
+
+typedef struct header_row {
+    const char *name;
+    size_t at; /* of the byte that is changed */
+    char to;
+    kiln_status want;
+    const char *text;
+} header_row;
+
+static header_row header_rows[] = {
+    {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
+    {"version", 4, 9, KILN_ERR_UNSUPPORTED,
+     "speaks version 9 of the protocol, not 1: install workers and kiln together"},
+    {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
+    {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
+};
+
+static void refuses_headers(void **state) {
+    const header_row *row = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_wire_stream in = {.arena = &a};
+    bool has;
+    kiln_wire_frame f;
+    const kiln_wire_hello hello = {s("runner")};
+    kiln_buf_init(&text, &a);
+    kiln_wire_put(&text, KILN_WIRE_HELLO, &hello);
+    text.p[row->at] = row->to;
+    feed(&in, kiln_buf_str(&text));
+    kiln_assert_fails(kiln_wire_next(&in, &has, &f, &err), row->want, &err, row->text);
+    kiln_arena_fini(&a);
+}
+
+static void says_what_it_waited_for(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_wire_ready m;
+    const kiln_wire_frame f = {KILN_WIRE_RAN, {NULL, 0}};
+    kiln_assert_fails(kiln_wire_expect(&a, &f, KILN_WIRE_READY, &m, &err),
+                      KILN_ERR_PARSE, &err, "sent 'ran' where 'ready' was expected");
+    kiln_arena_fini(&a);
+}
+
+static void reads_pipes(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_wire_stream in = {.arena = &a};
+    kiln_wire_frame f;
+    bool has;
+    int fd[2];
+    const kiln_wire_hello hello = {s("runner")};
+    assert_int_equal(pipe(fd), 0);
+    kiln_buf_init(&text, &a);
+    kiln_wire_put(&text, KILN_WIRE_HELLO, &hello);
+    kiln_assert_status_ok(kiln_wire_write(fd[1], kiln_buf_str(&text), &err), &err);
+    kiln_assert_status_ok(kiln_wire_write(fd[1], (kiln_str){text.p, text.n - 1}, &err),
+                          &err);
+    assert_int_equal(close(fd[1]), 0);
+    kiln_assert_status_ok(kiln_wire_read(fd[0], &in, &has, &f, &err), &err);
+    assert_true(has && f.kind == KILN_WIRE_HELLO);
+    kiln_assert_fails(kiln_wire_read(fd[0], &in, &has, &f, &err), KILN_ERR_PARSE, &err,
+                      "ended in the middle of a message");
+    assert_int_equal(close(fd[0]), 0);
+    kiln_arena_fini(&a);
+}
+
+static void names_errors(void **state) {
+    (void)state;
+    for (int i = 0; i < KILN_N_TRIAL_ERRORS; i++) {
+        kiln_trial_error e;
+        assert_true(
+            kiln_trial_error_parse(s(kiln_trial_error_name((kiln_trial_error)i)), &e));
+        assert_int_equal(e, i);
+    }
+    kiln_trial_error e;
+    assert_false(kiln_trial_error_parse(s("fine"), &e));
+}
+
+/* KILN_WIRE_SEED=FILE: one message of each kind, for the corpus of fuzz_measure_wire.
+ */
+static void writes_a_seed(void **state) {
+    (void)state;
+    const char *path = getenv("KILN_WIRE_SEED");
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_buf_init(&text, &a);
+    put_all(&text);
+    if (path != NULL)
+        kiln_assert_status_ok(kiln_file_write(path, text.p, text.n, &err), &err);
+    kiln_str saved;
+    kiln_assert_status_ok(
+        kiln_file_map(&a, "tests/fuzz/corpus/measure_wire/all_kinds", 0, &saved, &err),
+        &err);
+    assert_int_equal(saved.n, text.n); /* the format did not change unnoticed */
+    assert_memory_equal(saved.p, text.p, text.n);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    kiln_test_add("reads_what_was_written", reads_what_was_written, NULL);
+    kiln_test_add("refuses_what_is_broken", refuses_what_is_broken, NULL);
+    kiln_test_add_rows(refuses_headers, header_rows);
+    kiln_test_add("says_what_it_waited_for", says_what_it_waited_for, NULL);
+    kiln_test_add("reads_pipes", reads_pipes, NULL);
+    kiln_test_add("names_errors", names_errors, NULL);
+    kiln_test_add("writes_the_corpus_seed", writes_a_seed, NULL);
+    return kiln_test_run("wire");
+}
