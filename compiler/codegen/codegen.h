@@ -35,6 +35,11 @@ kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
 /* KILN_ERR_LIB names an undefined symbol. */
 kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
 
+/* The object's code as assembly, sections one after another; labels where branches
+ * lead. Cheaper by far than options.want_assembly, which makes the code once more. */
+kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profile *p,
+                                kiln_str *out, kiln_err *err);
+
 /* What the hottest loops of an assembly text hold: for explain, and for tests that
  * spills are absent. */
 typedef struct kiln_asm_loop {

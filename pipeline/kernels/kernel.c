@@ -6,24 +6,27 @@
 static const char kernel_name[] = "kiln_kernel";
 
 static kiln_status make(kiln_arena *a, const kiln_op_work *w, const kiln_choice *choice,
-                        const kiln_profile *p, kiln_kernel *k, kiln_err *err) {
-    const kiln_codegen_options options = {.want_assembly = true};
+                        const kiln_profile *p, bool lists, kiln_kernel *k,
+                        kiln_err *err) {
+    const kiln_codegen_options options = {.want_assembly = !lists};
     const int64_t begin = kiln_now_ns();
     KILN_TRY(choice->tmpl->apply(a, &w->workload, p, &k->choice.space, &choice->config,
                                  &k->scheduled, err));
     KILN_TRY(kiln_scheduled_program(a, &k->scheduled, kernel_name, &k->program, err));
     const int64_t lowered = kiln_now_ns();
     KILN_TRY(kiln_codegen_llvm(a, k->program, p, &options, &k->object, &k->text, err));
+    if (lists)
+        KILN_TRY(kiln_object_listing(a, k->object.bytes, p, &k->text.assembly, err));
     k->lower_ns = lowered - begin;
     k->codegen_ns = kiln_now_ns() - lowered;
     return KILN_OK;
 }
 
-kiln_status kiln_kernel_make(kiln_arena *a, const kiln_op_work *w,
-                             const kiln_choice *choice, const kiln_profile *p,
-                             kiln_kernel *out, kiln_err *err) {
+static kiln_status make_noted(kiln_arena *a, const kiln_op_work *w,
+                              const kiln_choice *choice, const kiln_profile *p,
+                              bool lists, kiln_kernel *out, kiln_err *err) {
     kiln_kernel k = {.work = w, .choice = *choice};
-    const kiln_status st = make(a, w, choice, p, &k, err);
+    const kiln_status st = make(a, w, choice, p, lists, &k, err);
     if (st != KILN_OK) {
         kiln_note(err, "making a kernel of '%s' by template '%s'", w->name,
                   choice->tmpl->name);
@@ -31,6 +34,18 @@ kiln_status kiln_kernel_make(kiln_arena *a, const kiln_op_work *w,
     }
     *out = k;
     return KILN_OK;
+}
+
+kiln_status kiln_kernel_make(kiln_arena *a, const kiln_op_work *w,
+                             const kiln_choice *choice, const kiln_profile *p,
+                             kiln_kernel *out, kiln_err *err) {
+    return make_noted(a, w, choice, p, false, out, err);
+}
+
+kiln_status kiln_kernel_make_listed(kiln_arena *a, const kiln_op_work *w,
+                                    const kiln_choice *choice, const kiln_profile *p,
+                                    kiln_kernel *out, kiln_err *err) {
+    return make_noted(a, w, choice, p, true, out, err);
 }
 
 kiln_status kiln_kernel_load(kiln_arena *a, const kiln_profile *p, kiln_kernel *k,

@@ -29,11 +29,15 @@ static void initialise(void) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86Disassembler();
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64Disassembler();
 }
+
+void kiln_cg_initialise(void) { pthread_once(&once, initialise); }
 
 /* False: too long to be kept. */
 static bool key_of(const kiln_profile *p, char key[MAX_KEY]) {

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "compiler/target/target.h"
 
+/* LLVM's targets, once. */
+void kiln_cg_initialise(void);
 /* A machine for the profile that nobody else uses, until it is given back. */
 kiln_status kiln_cg_machine_take(const kiln_profile *p, LLVMTargetMachineRef *out,
                                  kiln_err *err);

@@ -5,7 +5,8 @@
 
 #include "pipeline/kernels/kernels.h"
 
-/* How code is made: kiln_kernel_make, or what a test puts in its place to see faults.
+/* How code is made: kiln_kernel_make_listed, or what a test puts in its place to see
+ * faults.
  */
 typedef kiln_status kiln_builder_make_fn(kiln_arena *a, const kiln_op_work *w,
                                          const kiln_choice *choice,

@@ -131,8 +131,46 @@ static void accumulators_stay_in_registers(void **state) {
              KILN_STR_ARG(text.assembly));
 }
 
+/* The object's listing has the loops of the assembly: what is counted agrees. */
+static void listing_has_the_same_loops(void **state) {
+    const tile_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_codegen_options o = {.want_assembly = true};
+    kiln_codegen_text text = {.ir = {NULL, 0}};
+    kiln_object object;
+    kiln_profile p;
+    kiln_err err = {0};
+    kiln_str listing;
+    kiln_asm_loop *want = NULL, *got = NULL;
+    size_t n_want = 0, n_got = 0;
+    OK(kiln_profile_find(a, r->profile, &p, &err));
+    OK(kiln_codegen_llvm(a, tiled_matmul(a, r), &p, &o, &object, &text, &err));
+    OK(kiln_object_listing(a, object.bytes, &p, &listing, &err));
+    OK(kiln_asm_innermost_loops(a, text.assembly, p.arch, &want, &n_want, &err));
+    OK(kiln_asm_innermost_loops(a, listing, p.arch, &got, &n_got, &err));
+    if (n_got != n_want || n_got == 0)
+        fail_msg("%zu loops, must be %zu:\n%.*s", n_got, n_want, KILN_STR_ARG(listing));
+    for (size_t i = 0; i < n_got; i++) {
+        assert_int_equal(got[i].instructions, want[i].instructions);
+        assert_int_equal(got[i].vector_fma, want[i].vector_fma);
+        assert_int_equal(got[i].vector_loads, want[i].vector_loads);
+        assert_int_equal(got[i].vector_stores, want[i].vector_stores);
+        assert_int_equal(got[i].spills, want[i].spills);
+    }
+    const kiln_str no_object = KILN_STR_LIT("no object");
+    kiln_assert_fails(kiln_object_listing(a, no_object, &p, &listing, &err),
+                      KILN_ERR_PARSE, &err, "no relocatable ELF64 file");
+}
+
+static tile_row listing_rows[] = {
+    {"lists_avx512", "x86-avx512", 6, 64, 16},
+    {"lists_spills_on_avx2", "x86-avx2", 12, 32, 8},
+    {"lists_aarch64", "aarch64", 6, 16, 4},
+};
+
 int main(void) {
     kiln_test_add_rows(check_text, text_rows);
+    kiln_test_add_rows(listing_has_the_same_loops, listing_rows);
     kiln_test_add_rows(accumulators_stay_in_registers, tile_rows);
     return kiln_test_run("assembly");
 }

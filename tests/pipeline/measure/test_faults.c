@@ -70,7 +70,7 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
         take_all(a);
     if (strcmp(f->name, "refuse") == 0)
         return kiln_fail(err, KILN_ERR_ARG, "no such thing");
-    KILN_TRY(kiln_kernel_make(a, w, &guess, p, out, err));
+    KILN_TRY(kiln_kernel_make_listed(a, w, &guess, p, out, err));
     if (strcmp(f->name, "workspace") == 0)
         out->object.workspace_bytes = (size_t)1 << 40;
     if (strcmp(f->name, "machine") == 0) {

@@ -1,0 +1,101 @@
+/* An object's code as assembly: cheaper than asking LLVM for assembly, which makes the
+ * code a second time, and the truth about what runs. Branch targets get labels, so that
+ * kiln_asm_innermost_loops reads the text as it reads a compiler's.
+ *
+ * Two walks: the first learns where branches lead, the second prints. */
+#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/llvm_cpu/machine.h"
+
+#include <inttypes.h>
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/DisassemblerTypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EHDR = 64, SHDR = 64, SHT_PROGBITS = 1, SHF_EXECINSTR = 4, TEXT = 256 };
+
+static uint64_t number(const char *p, int bytes) {
+    uint64_t v = 0;
+    for (int i = bytes; i-- > 0;)
+        v = v << 8 | (unsigned char)p[i];
+    return v;
+}
+
+typedef struct listing {
+    kiln_str code;
+    bool *is_target; /* by byte of the code, and its end */
+    bool prints;
+    char name[32]; /* of the target asked for last */
+} listing;
+
+/* LLVM asks what lies at an address that an instruction refers to. */
+static const char *on_reference(void *user, uint64_t value, uint64_t *type, uint64_t pc,
+                                const char **name) {
+    listing *l = user;
+    const bool is_branch = *type == LLVMDisassembler_ReferenceType_In_Branch;
+    (void)pc;
+    *type = LLVMDisassembler_ReferenceType_InOut_None;
+    *name = NULL;
+    if (!is_branch || value > l->code.n)
+        return NULL;
+    l->is_target[value] = true;
+    if (!l->prints)
+        return NULL;
+    (void)snprintf(l->name, sizeof l->name, ".L%" PRIx64, value);
+    return l->name;
+}
+
+static void walk(listing *l, LLVMDisasmContextRef dis, size_t step, kiln_buf *out) {
+    char text[TEXT];
+    uint8_t bytes[32];
+    for (size_t at = 0; at < l->code.n;) {
+        /* LLVM's argument is not const. */
+        const size_t left = l->code.n - at;
+        const size_t room = left < sizeof bytes ? left : sizeof bytes;
+        memcpy(bytes, l->code.p + at, room);
+        const size_t n = LLVMDisasmInstruction(dis, bytes, room, at, text, sizeof text);
+        if (l->prints && l->is_target[at])
+            kiln_buf_printf(out, ".L%zx:\n", at);
+        if (l->prints && n > 0)
+            kiln_buf_printf(out, "%s\n", text);
+        at += n > 0 ? n : step; /* padding, or a constant */
+    }
+}
+
+static kiln_status list_section(kiln_arena *a, const kiln_profile *p, kiln_str code,
+                                kiln_buf *out, kiln_err *err) {
+    listing l = {.code = code, .is_target = kiln_array(a, bool, code.n + 1)};
+    LLVMDisasmContextRef dis = LLVMCreateDisasmCPUFeatures(
+        p->triple, p->cpu, p->features, &l, 0, NULL, on_reference);
+    if (dis == NULL)
+        return kiln_fail(err, KILN_ERR_LIB, "LLVM does not disassemble for '%s'",
+                         p->triple);
+    const size_t step = p->arch == KILN_ARCH_X86_64 ? 1 : 4;
+    walk(&l, dis, step, out);
+    l.prints = true;
+    walk(&l, dis, step, out);
+    LLVMDisasmDispose(dis);
+    return KILN_OK;
+}
+
+kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profile *p,
+                                kiln_str *out, kiln_err *err) {
+    kiln_buf text;
+    KILN_TRY(kiln_object_check(object, err));
+    kiln_cg_initialise();
+    kiln_buf_init(&text, a);
+    kiln_buf_puts(&text, "");
+    const uint64_t at = number(object.p + 40, 8), n = number(object.p + 60, 2);
+    for (uint64_t i = 0; i < n; i++) {
+        const char *s = object.p + at + i * SHDR;
+        const uint64_t begin = number(s + 24, 8), size = number(s + 32, 8);
+        if (number(s + 4, 4) != SHT_PROGBITS || (number(s + 8, 8) & SHF_EXECINSTR) == 0)
+            continue;
+        if (begin > object.n || size > object.n - begin)
+            return kiln_fail(err, KILN_ERR_PARSE, "object: a section leaves the file");
+        KILN_TRY(
+            list_section(a, p, (kiln_str){object.p + begin, (size_t)size}, &text, err));
+    }
+    *out = kiln_buf_str(&text);
+    return KILN_OK;
+}
