@@ -88,8 +88,8 @@ int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool
     void *tensor[KILN_WIRE_MAX_OPERANDS];
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const kiln_packed *p = t->input[i];
-        tensor[i] = p->region.data +
-                    (p->next + (size_t)(turn % p->n_copies)) % p->n_copies * p->stride;
+        const size_t copy = (size_t)((t->r->turn + turn) % p->n_copies);
+        tensor[i] = p->region.data + copy * p->stride;
     }
     for (uint32_t i = c->n_inputs; i < c->n_operands; i++)
         tensor[i] = t->output[i - c->n_inputs].data;
@@ -99,6 +99,21 @@ int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool
     kiln_ctx ctx;
     kiln_ctx_init_serial(&ctx, t->scratch[0].data);
     return fn(&args, &ctx);
+}
+
+/* Shared memory is mapped page by page at first touch, which is no part of a kernel's
+ * time. */
+static void prepare_memory(const kiln_trial_run *t) {
+    const kiln_wire_code *c = &t->q->code;
+    if (t->is_rotated) {
+        kiln_region_protect(&t->r->rotation);
+        kiln_region_populate(&t->r->rotation, false);
+    }
+    kiln_region_populate(&t->workspace, true);
+    for (int i = 0; i < t->threads; i++)
+        kiln_region_populate(&t->scratch[i], true);
+    for (uint32_t i = 0; i < c->n_operands - c->n_inputs; i++)
+        kiln_region_populate(&t->output[i], true);
 }
 
 static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
@@ -120,6 +135,7 @@ static void child(const kiln_trial_run *t, pid_t parent) {
     const kiln_wire_code *c = &t->q->code;
     kiln_code *code = NULL;
     confine(t, parent);
+    prepare_memory(t);
     kiln_kernel_fn *fn = NULL;
     if (kiln_code_open(c->object.p, c->object.n, &code, page->text) == KILN_LOAD_OK) {
         char name[64];
@@ -272,7 +288,8 @@ static bool judge(kiln_trial_run *t, const ending *e) {
 
 static void pass_inputs_on(const kiln_trial_run *t, bool yes) {
     for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
-        kiln_region_pass_on(&t->input[i]->region, yes);
+        if (t->input[i]->n_copies == 1) /* copies are in shared memory */
+            kiln_region_pass_on(&t->input[i]->region, yes);
 }
 
 bool kiln_trial_fork(kiln_trial_run *t) {

@@ -29,8 +29,7 @@ kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
         return kiln_fail(err, KILN_ERR_OOM, "no memory for %zu bytes: %s", bytes,
                          strerror(errno));
     }
-    if (!is_shared)
-        (void)madvise(r.data, r.room, MADV_HUGEPAGE);
+    kiln_region_populate(&r, true);
     memset(r.data + bytes, CANARY, r.room - bytes);
     *out = r;
     return KILN_OK;
@@ -51,6 +50,13 @@ void kiln_region_protect(kiln_region *r) {
 
 void kiln_region_pass_on(const kiln_region *r, bool yes) {
     (void)madvise(r->map, r->map_bytes, yes ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+void kiln_region_populate(const kiln_region *r, bool writes) {
+    /* Kernels before 5.14 refuse; then pages come one by one. */
+    if (r->room > 0)
+        (void)madvise(r->data, r->room,
+                      writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 bool kiln_region_is_broken(const kiln_region *r, size_t *at) {

@@ -8,7 +8,6 @@
 /* Of one packed operand; and of all that are kept between candidates. */
 static const size_t max_operand_bytes = (size_t)4 << 30;
 static const size_t max_kept_bytes = (size_t)384 << 20;
-enum { COPY_ALIGN = 4096 };
 
 int64_t kiln_value_elems(const kiln_wire_value *v) {
     int64_t n = 1;
@@ -144,11 +143,11 @@ static bool is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
 }
 
 static kiln_packed *find(kiln_runner *r, const kiln_wire_work *w,
-                         const kiln_wire_operand *o, uint32_t seed, uint32_t n_copies) {
+                         const kiln_wire_operand *o, uint32_t seed) {
     for (size_t i = 0; i < r->packed.n; i++) {
         kiln_packed *p = r->packed.v[i];
         if (p->region.map != NULL && p->work == w->id && p->seed == seed &&
-            p->n_copies == n_copies && is_same(&p->operand, o))
+            is_same(&p->operand, o))
             return p;
     }
     return NULL;
@@ -165,47 +164,98 @@ static kiln_packed *new_entry(kiln_runner *r) {
 
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
-                               uint32_t n_copies, kiln_packed **out, kiln_err *err) {
+                               kiln_packed **out, kiln_err *err) {
     const kiln_wire_value *v = &w->value[o->value];
-    kiln_packed *p = find(r, w, o, seed, n_copies);
+    kiln_packed *p = find(r, w, o, seed);
     if (p == NULL) {
         size_t bytes;
         kiln_region region;
-        const void *plain = kiln_runner_bytes(r, v->data[seed]);
         KILN_TRY(kiln_operand_check(v, o, &bytes, err));
-        const size_t stride = (bytes + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
-        if (n_copies > 1 && stride > max_operand_bytes / n_copies)
-            return kiln_fail(err, KILN_ERR_LIMIT, "%" PRIu32 " copies of %zu bytes",
-                             n_copies, bytes);
-        KILN_TRY(kiln_region_open(n_copies > 1 ? stride * n_copies : bytes, false,
-                                  &region, err));
+        KILN_TRY(kiln_region_open(bytes, false, &region, err));
         if (bytes > 0)
-            kiln_operand_pack(v, o, plain, region.data);
-        for (uint32_t i = 1; i < n_copies; i++)
-            memcpy(region.data + i * stride, region.data, bytes);
+            kiln_operand_pack(v, o, kiln_runner_bytes(r, v->data[seed]), region.data);
         kiln_region_protect(&region);
         kiln_region_pass_on(&region, false);
         p = new_entry(r);
         *p = (kiln_packed){.work = w->id,
                            .seed = seed,
-                           .n_copies = n_copies,
                            .operand = *o,
                            .region = region,
-                           .stride = stride};
+                           .n_copies = 1,
+                           .stride = region.room};
         r->packed_bytes += region.room;
     }
-    p->is_used = true;
     *out = p;
     return KILN_OK;
 }
 
 void kiln_operands_forget(kiln_runner *r) {
+    if (r->packed_bytes <= max_kept_bytes)
+        return;
     /* All at once: a search stays with one workload and few layouts for long, and then
      * goes on to others. */
-    for (size_t i = 0; i < r->packed.n && r->packed_bytes > max_kept_bytes; i++)
-        kiln_region_close(&r->packed.v[i]->region);
-    if (r->packed_bytes > max_kept_bytes)
-        r->packed_bytes = 0;
     for (size_t i = 0; i < r->packed.n; i++)
-        r->packed.v[i]->is_used = false;
+        kiln_region_close(&r->packed.v[i]->region);
+    r->packed_bytes = 0;
+}
+
+/* ---- copies -----------------------------------------------------------------------
+ */
+
+/* Are these copies there already, in the same places? */
+static bool is_rotated(const kiln_runner *r, kiln_packed ***of, size_t n,
+                       uint32_t n_copies) {
+    if (r->rotated.n != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const kiln_packed *p = *of[i], *q = &r->rotated.v[i];
+        if (q->work != p->work || q->n_copies != n_copies ||
+            !is_same(&q->operand, &p->operand))
+            return false;
+    }
+    return true;
+}
+
+static kiln_status reserve(kiln_runner *r, size_t bytes, kiln_err *err) {
+    if (bytes <= r->rotation.bytes)
+        return KILN_OK;
+    kiln_region_close(&r->rotation);
+    r->rotated.n = 0;
+    return kiln_region_open(bytes, true, &r->rotation, err);
+}
+
+kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
+                                 size_t n, uint32_t n_copies, kiln_err *err) {
+    size_t all = 0, at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t stride = (*of[i])->region.room;
+        if (stride > max_operand_bytes / n_copies ||
+            all > max_operand_bytes - stride * n_copies)
+            return kiln_fail(err, KILN_ERR_LIMIT,
+                             "%" PRIu32 " copies of %zu bytes are too much", n_copies,
+                             stride);
+        all += stride * n_copies;
+    }
+    KILN_TRY(reserve(r, all, err));
+    const bool is_there = is_rotated(r, of, n, n_copies);
+    if (!is_there)
+        r->rotated.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        kiln_packed *copy = kiln_arena_dup(a, *of[i], sizeof *copy);
+        const kiln_region *one = &(*of[i])->region;
+        copy->n_copies = n_copies;
+        copy->stride = one->room;
+        copy->region = (kiln_region){.map = r->rotation.data + at,
+                                     .data = r->rotation.data + at,
+                                     .map_bytes = one->room * n_copies,
+                                     .bytes = one->room * n_copies,
+                                     .room = one->room * n_copies};
+        for (uint32_t k = 0; k < n_copies && !is_there; k++)
+            memcpy(copy->region.data + k * copy->stride, one->data, one->bytes);
+        if (!is_there)
+            kiln_vec_push(&r->arena, &r->rotated, *copy);
+        at += copy->region.room;
+        *of[i] = copy;
+    }
+    return KILN_OK;
 }

@@ -28,6 +28,8 @@ void kiln_region_protect(kiln_region *r); /* no more writing */
 /* Do processes forked from now on have it? What they have not costs their fork nothing.
  */
 void kiln_region_pass_on(const kiln_region *r, bool yes);
+/* Maps all its pages now, not when they are touched: for reading, or writing. */
+void kiln_region_populate(const kiln_region *r, bool writes);
 /* A canary that is gone; *at: its offset from the data. */
 bool kiln_region_is_broken(const kiln_region *r, size_t *at);
 /* Is it the region's guard or, where `whole`, any byte of it? */
@@ -55,20 +57,23 @@ int64_t kiln_operand_at(const kiln_wire_value *v, const kiln_wire_operand *o,
 /* Calls back for each packed element that is a lane past the shape, until false. */
 bool kiln_operand_has_tails(const kiln_wire_value *v, const kiln_wire_operand *o);
 
-/* A packed input, kept for the next candidate that wants it so. */
+/* A packed input, kept for the next candidate that wants it so; or copies of one. */
 typedef struct kiln_packed {
-    uint32_t work, seed, n_copies;
+    uint32_t work, seed;
     kiln_wire_operand operand;
     kiln_region region;
+    uint32_t n_copies;
     size_t stride; /* from copy to copy */
-    size_t next;   /* the copy that was not read for longest */
-    bool is_used;  /* by the candidate at hand */
 } kiln_packed;
 
 /* Packs, or finds. Borrowed until kiln_operands_forget. */
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
-                               uint32_t n_copies, kiln_packed **out, kiln_err *err);
+                               kiln_packed **out, kiln_err *err);
+/* Copies of packed inputs, in turn more than the last cache holds, in one region that
+ * is kept: replaces *of[i] for the n weights. The copies are in `a`. */
+kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
+                                 size_t n, uint32_t n_copies, kiln_err *err);
 /* Frees what is too much; before each candidate. */
 void kiln_operands_forget(kiln_runner *r);
 
@@ -118,6 +123,10 @@ struct kiln_runner {
     size_t shared_bytes;
     KILN_VEC(kiln_packed *) packed;
     size_t packed_bytes;
+    kiln_region rotation;          /* copies of weights, */
+    uint64_t turn;                 /* of which this many were read */
+    KILN_VEC(kiln_packed) rotated; /* what it holds copies of */
+    KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
 };
 
@@ -135,6 +144,7 @@ typedef struct kiln_trial_run {
     int64_t deadline_ns; /* by the wall: far beyond */
     int64_t cpu_left_ns; /* what its threads may take of processors */
     bool is_timed;       /* slices, else one run */
+    bool is_rotated;     /* weights are views into r->rotation */
 } kiln_trial_run;
 
 /* Bytes of the shared memory; NULL: outside of it, or none. */
@@ -155,7 +165,7 @@ bool kiln_trial_check(kiln_trial_run *t, uint32_t seed);
 /* In the forked process: slices into the page. 0, or what the kernel returned. */
 int kiln_trial_slices(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                       kiln_page *page);
-/* One call with the copies of inputs whose turn it is. */
+/* One call, with the copies of inputs whose turn it is. */
 int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                     uint64_t turn);
 

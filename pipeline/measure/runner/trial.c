@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COPIES = 8192 };
+enum { MAX_COPIES = 8192, MAX_SPARE = 32 };
 /* A first run is cold, and pays for its page faults: only what is far off is believed,
  * and only what is out of the question is not timed again. */
 static const double first_run_ns = 1e6, first_run_times = 3, hopeless_times = 10;
@@ -47,26 +47,55 @@ static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
 /* ---- memory -----------------------------------------------------------------------
  */
 
+/* Mapping memory costs more than what is done with it: regions of finished candidates
+ * are used again. */
+static kiln_status take_shared(kiln_runner *r, size_t bytes, kiln_region *out,
+                               kiln_err *err) {
+    for (size_t i = 0; i < r->spare.n; i++)
+        if (r->spare.v[i].bytes == bytes) {
+            *out = r->spare.v[i];
+            r->spare.v[i] = r->spare.v[--r->spare.n];
+            return KILN_OK;
+        }
+    return kiln_region_open(bytes, true, out, err);
+}
+
+static void give_shared(kiln_runner *r, kiln_region *g) {
+    size_t at;
+    if (g->map == NULL)
+        return;
+    if (r->spare.n >= MAX_SPARE) {
+        kiln_region_close(&r->spare.v[0]); /* the oldest */
+        r->spare.v[0] = r->spare.v[--r->spare.n];
+    }
+    if (kiln_region_is_broken(g, &at))
+        kiln_region_close(g);
+    else
+        kiln_vec_push(&r->arena, &r->spare, *g);
+    *g = (kiln_region){.map = NULL};
+}
+
 static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
-    KILN_TRY(kiln_region_open(c->workspace_bytes, true, &t->workspace, err));
+    kiln_runner *r = t->r;
+    KILN_TRY(take_shared(r, c->workspace_bytes, &t->workspace, err));
     for (int i = 0; i < t->threads; i++)
-        KILN_TRY(kiln_region_open(c->scratch_bytes, true, &t->scratch[i], err));
+        KILN_TRY(take_shared(r, c->scratch_bytes, &t->scratch[i], err));
     for (uint32_t i = c->n_inputs; i < c->n_operands; i++) {
         size_t bytes;
         KILN_TRY(kiln_operand_check(&t->w->value[c->operand[i].value], &c->operand[i],
                                     &bytes, err));
-        KILN_TRY(kiln_region_open(bytes, true, &t->output[i - c->n_inputs], err));
+        KILN_TRY(take_shared(r, bytes, &t->output[i - c->n_inputs], err));
     }
     return KILN_OK;
 }
 
 static void close_outputs(kiln_trial_run *t) {
-    kiln_region_close(&t->workspace);
+    give_shared(t->r, &t->workspace);
     for (int i = 0; i < t->threads; i++)
-        kiln_region_close(&t->scratch[i]);
+        give_shared(t->r, &t->scratch[i]);
     for (uint32_t i = 0; i < t->q->code.n_operands - t->q->code.n_inputs; i++)
-        kiln_region_close(&t->output[i]);
+        give_shared(t->r, &t->output[i]);
 }
 
 static void poison(kiln_trial_run *t) {
@@ -96,12 +125,17 @@ static uint32_t copies_of(const kiln_trial_run *t) {
 static kiln_status give_inputs(kiln_trial_run *t, uint32_t seed, uint32_t n_copies,
                                kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
+    kiln_packed ***weight = kiln_array(t->arena, kiln_packed **, c->n_inputs);
+    size_t n = 0;
     for (uint32_t i = 0; i < c->n_inputs; i++) {
-        const bool is_weight = t->w->value[c->operand[i].value].is_weight != 0;
-        KILN_TRY(kiln_operand_input(t->r, t->w, &c->operand[i], seed,
-                                    is_weight ? n_copies : 1, &t->input[i], err));
+        KILN_TRY(
+            kiln_operand_input(t->r, t->w, &c->operand[i], seed, &t->input[i], err));
+        if (t->w->value[c->operand[i].value].is_weight != 0)
+            weight[n++] = &t->input[i];
     }
-    return KILN_OK;
+    t->is_rotated = n_copies > 1;
+    return n_copies > 1 ? kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, err)
+                        : KILN_OK;
 }
 
 /* ---- runs -------------------------------------------------------------------------
@@ -181,11 +215,7 @@ static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
     if (!kiln_trial_fork(t) || !kiln_trial_check(t, 0))
         return false;
     sum_up(t);
-    const kiln_page *page = t->r->page;
-    for (uint32_t i = 0; i < t->q->code.n_inputs; i++) {
-        kiln_packed *p = t->input[i];
-        p->next = (p->next + (size_t)(page->n_runs % p->n_copies)) % p->n_copies;
-    }
+    t->r->turn += t->out->n_runs;
     return t->out->error == KILN_TRIAL_GOOD;
 }
 
