@@ -135,7 +135,8 @@ static uint64_t dtype_bytes(const char *name) {
 static bool has_bytes_of_shape(const reader *r, const kiln_plan_port *p) {
     uint64_t bytes = dtype_bytes(kiln_plan_string(r->plan, p->dtype));
     for (uint32_t i = 0; i < p->rank; i++) {
-        if (p->dim[i] != 0 && bytes > MAX_MEMORY / p->dim[i])
+        if (p->dim[i] > MAX_MEMORY ||
+            (p->dim[i] != 0 && bytes > MAX_MEMORY / p->dim[i]))
             return false;
         bytes *= p->dim[i];
     }

@@ -351,7 +351,40 @@ static void networks_compute_what_their_graphs_do(void **state) {
     }
 }
 
+/* ---- what is refused
+ * ----------------------------------------------------------------- */
+
+typedef struct refused_row {
+    const char *name, *text, *why;
+} refused_row;
+
+static refused_row refused[] = {
+    {"a_sequence_without_end",
+     "graph \"g\" { input %x : f32[2000000000,0] %y = scan(%x) {n_state=0, n_scan=1, "
+     "body=graph \"b\" { input %e : f32[0] output %e }} output %y }",
+     "a sequence must have at most 1073741824 elements, has 2000000000"},
+    {"sequences_in_sequences_without_end",
+     "graph \"g\" { input %x : f32[100000,100000,0] %y = scan(%x) {n_state=0, "
+     "n_scan=1, "
+     "body=graph \"b\" { input %e : f32[100000,0] %z = scan(%e) {n_state=0, n_scan=1, "
+     "body=graph \"c\" { input %f : f32[0] output %f }} output %z }} output %y }",
+     "begins more than 1073741824 runs"},
+};
+
+static void networks_are_refused(void **state) {
+    const refused_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_network n;
+    kiln_graph *g = with_weights(a, r->text);
+    kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
+    kiln_assert_fails(kiln_network_compile(a, g, &p, NULL, &n, &err), KILN_ERR_LIMIT,
+                      &err, r->why);
+}
+
 int main(void) {
     kiln_test_add_rows(networks_compute_what_their_graphs_do, rows);
+    kiln_test_add_rows(networks_are_refused, refused);
     return kiln_test_run("network");
 }

@@ -178,6 +178,7 @@ typedef struct bad_row {
     const char *name, *steps, *text;
     size_t at, bytes;
     uint64_t value;
+    bool empty_port; /* input 0 holds nothing: its shape is [0, value] */
 } bad_row;
 
 #define LOOPS_8 "loop 1; loop 1; loop 1; loop 1; loop 1; loop 1; loop 1; loop 1; "
@@ -292,6 +293,9 @@ static bad_row bad[] = {
     {"a_port_with_a_shape_past_all_bounds", "copy v z",
      .text = "port 'x' has not the bytes of its shape",
      POKE(port, 0, dim[0], UINT64_MAX / 4 + 65)},
+    {"a_port_of_nothing_with_a_shape_past_all_bounds", "copy v z",
+     .text = "port 'x' has not the bytes of its shape",
+     POKE(port, 0, dim[1], UINT64_MAX), .empty_port = true},
     {"a_port_of_an_unknown_type", "copy v z",
      .text = "port 'z' has not the bytes of its shape", POKE(port, 4, dtype, 0)},
     {"a_port_with_another_tensor", "copy v z",
@@ -305,6 +309,10 @@ static void is_refused(void **state) {
     kiln_plan checked;
     kiln_test_plan p;
     kiln_test_plan_read(r->steps, &p);
+    if (r->empty_port) {
+        p.port[0].rank = 2;
+        p.port[0].dim[0] = p.port[0].bytes = p.tensor[0].bytes = 0;
+    }
     memcpy((char *)&p + r->at, &r->value, r->bytes); /* little-endian, as plans are */
     const kiln_str bytes = kiln_test_plan_write(a, &p);
     const int st = kiln_plan_check(bytes.p, bytes.n, &checked, error);
