@@ -95,6 +95,9 @@ static const char *parse_dictionary(text *t, npy_header *out) {
         if (!take(t, ",") && !(t->p < t->end && *t->p == '}'))
             return "its header is broken";
     }
+    skip_spaces(t);
+    if (t->p != t->end)
+        return "its header has more than a dictionary";
     return has_descr && has_order && has_shape ? NULL : "its header is not whole";
 }
 
