@@ -81,7 +81,7 @@ static char first[KILN_SHA256_HEX]; /* of the first row's archive */
 static int build(char **argv) {
     kiln_err err = {0};
     kiln_profile p;
-    const long n_files = atol(argv[2]), user = atol(argv[3]);
+    const long n_files = strtol(argv[2], NULL, 10), user = strtol(argv[3], NULL, 10);
     struct rlimit limit;
     umask((mode_t)strtol(argv[1], NULL, 8));
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

@@ -290,7 +290,8 @@ static void sbom_is_spdx(void **state) {
 static void names_of_files_are_plain(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
-    kiln_package_facts f = {.model = "res/net 18", .version = "1.0", .profile = {"é"}};
+    kiln_package_facts f = {
+        .model = "res/net 18", .version = "1.0", .profile = {.name = "é"}};
     assert_string_equal(kiln_package_file_name(a, &f),
                         "res_net_18-1.0-__.kiln.tar.zst");
 }
