@@ -1,5 +1,6 @@
 /* kiln doctor: is this machine fit to run kiln, and what would kiln see of it? */
 #include "cli/cli.h"
+#include "packager/packager.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -130,6 +131,17 @@ static void check_clock(findings *f) {
         step < 10000 ? NULL : "short kernels are measured in longer batches");
 }
 
+/* Everything but building works without it. */
+static void check_linker(findings *f) {
+    kiln_err why = {0};
+    const char *version = NULL;
+    if (kiln_package_linker(f->arena, &version, &why) == KILN_OK)
+        add(f, "linker", GOOD, version, NULL);
+    else
+        add(f, "linker", NOTE, "packages cannot be built",
+            kiln_str_dup(f->arena, why.text));
+}
+
 static void check_operators(findings *f) {
     add(f, "operators", GOOD,
         kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
@@ -162,6 +174,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_memory(&f);
     check_disk(&f);
     check_clock(&f);
+    check_linker(&f);
     check_operators(&f);
 
     bool good = true;

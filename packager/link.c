@@ -50,6 +50,35 @@ static kiln_status write_inputs(kiln_arena *a, const char *dir,
     return write_file(a, dir, "exports", kiln_buf_str(&script), err);
 }
 
+static kiln_status run(kiln_arena *a, const char *const *argv, const char *dir,
+                       kiln_process_result *r, kiln_err *err) {
+    static const char *const env[] = {"LC_ALL=C", NULL};
+    const kiln_process_options o = {
+        .argv = argv, .dir = dir, .env = env, .time_limit_ms = LINK_SECONDS * 1000};
+    kiln_err why = {.status = KILN_OK};
+    if (kiln_process_run(a, &o, r, &why) != KILN_OK)
+        return kiln_fail(err, KILN_ERR_LIB,
+                         "%s; kiln links with '" LINKER "': install the Debian package "
+                         "lld-19 and have it in PATH",
+                         why.text);
+    if (r->end == KILN_PROCESS_EXITED && r->code == 0)
+        return KILN_OK;
+    return kiln_fail(err, KILN_ERR_LIB, "'" LINKER "' ended with %s %d: %s",
+                     r->end == KILN_PROCESS_EXITED ? "code" : "signal", r->code,
+                     kiln_str_printable(a, kiln_str_trim(r->err), 400));
+}
+
+/* "Debian LLD 19.1.7 (compatible with GNU linkers)" */
+kiln_status kiln_package_linker(kiln_arena *a, const char **version, kiln_err *err) {
+    static const char *const argv[] = {LINKER, "--version", NULL};
+    kiln_process_result r;
+    kiln_str line;
+    KILN_TRY(run(a, argv, NULL, &r, err));
+    kiln_str_cut(&r.out, '(', &line);
+    *version = kiln_str_printable(a, kiln_str_trim(line), 64);
+    return KILN_OK;
+}
+
 static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                               kiln_err *err) {
     const char *const argv[] = {LINKER,
@@ -72,21 +101,8 @@ static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                                 "lib.so",
                                 "@objects",
                                 NULL};
-    static const char *const env[] = {"LC_ALL=C", NULL};
-    const kiln_process_options o = {
-        .argv = argv, .dir = dir, .env = env, .time_limit_ms = LINK_SECONDS * 1000};
     kiln_process_result r;
-    kiln_err why = {.status = KILN_OK};
-    if (kiln_process_run(a, &o, &r, &why) != KILN_OK)
-        return kiln_fail(err, KILN_ERR_LIB,
-                         "%s; kiln links with '" LINKER "': install the Debian package "
-                         "lld-19 and have it in PATH",
-                         why.text);
-    if (r.end == KILN_PROCESS_EXITED && r.code == 0)
-        return KILN_OK;
-    return kiln_fail(err, KILN_ERR_LIB, "'" LINKER "' ended with %s %d: %s",
-                     r.end == KILN_PROCESS_EXITED ? "code" : "signal", r.code,
-                     kiln_str_printable(a, kiln_str_trim(r.err), 400));
+    return run(a, argv, dir, &r, err);
 }
 
 static kiln_status link_in(kiln_arena *scratch, kiln_arch arch,

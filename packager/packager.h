@@ -104,6 +104,9 @@ kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err);
 
+/* "Debian LLD 19.1.7"; fails as linking does where there is none. */
+kiln_status kiln_package_linker(kiln_arena *a, const char **version, kiln_err *err);
+
 /* A tensor of a safetensors file; its bytes, in its type's layout, lie at `offset`
  * (a multiple of 64) of the data. */
 typedef struct kiln_package_tensor {
