@@ -15,8 +15,18 @@
 #include <time.h>
 
 /* A sleeping thread needs 40 to 65 us to wake on a virtual machine: it spins about as
- * long, and during a run so long that waking after all costs a twentieth. */
+ * long, and during a run so long that waking after all costs a twentieth.
+ *
+ * Where others want the processors too, who spins takes them from whom it waits for,
+ * and each fork may cost a time slice (28 ms for a network became 200). A spinning
+ * thread that finds itself taken off its processor says so, and for a while nobody
+ * spins; longer each time that it happens again soon. */
 enum { LINE = 64, DEFAULT_SPIN_US = 50, RUN_FACTOR = 20, PAUSES = 64 };
+enum {
+    PREEMPTED_NS = 500 * 1000, /* between two looks: less is an interrupt */
+    MIN_CROWDED_NS = 20 * 1000 * 1000,
+    MAX_CROWDED_NS = 1000 * 1000 * 1000
+};
 
 typedef struct job {
     kiln_parallel_fn *fn;
@@ -50,7 +60,8 @@ struct kiln_pool {
     bed workers, caller;
     job job;
     _Alignas(LINE) atomic_uint epoch;
-    atomic_uint runs; /* begun and ended: odd during one */
+    atomic_uint runs;                       /* begun and ended: odd during one */
+    atomic_llong crowded_until, crowded_ns; /* time and length of the last period */
     atomic_int stops;
     _Alignas(LINE) atomic_llong next; /* iteration that nobody has taken */
     worker w[];
@@ -77,20 +88,41 @@ static int is_there(atomic_uint *at, unsigned value, int differs) {
     return (atomic_load_explicit(at, memory_order_acquire) == value) != differs;
 }
 
-static int64_t patience(kiln_pool *p) {
+static int64_t patience(kiln_pool *p, int64_t now) {
     const unsigned runs = atomic_load_explicit(&p->runs, memory_order_relaxed);
+    if (now < atomic_load_explicit(&p->crowded_until, memory_order_relaxed))
+        return 0;
     return runs % 2 == 1 ? RUN_FACTOR * p->spin_ns : p->spin_ns;
+}
+
+static void note_crowd(kiln_pool *p, int64_t now) {
+    const int64_t until = atomic_load_explicit(&p->crowded_until, memory_order_relaxed);
+    const int64_t last = atomic_load_explicit(&p->crowded_ns, memory_order_relaxed);
+    int64_t ns = MIN_CROWDED_NS;
+    if (now < until)
+        return;
+    if (now - until < 4 * last)
+        ns = last < MAX_CROWDED_NS / 2 ? 2 * last : MAX_CROWDED_NS;
+    atomic_store_explicit(&p->crowded_ns, ns, memory_order_relaxed);
+    atomic_store_explicit(&p->crowded_until, now + ns, memory_order_relaxed);
 }
 
 static int spin(kiln_pool *p, atomic_uint *at, unsigned value, int differs) {
     const int64_t begin = p->spin_ns > 0 ? now_ns() : 0;
+    int64_t now = begin, last;
     do {
         for (int i = 0; i < PAUSES; i++) {
             if (is_there(at, value, differs))
                 return 1;
             relax();
         }
-    } while (p->spin_ns > 0 && now_ns() - begin < patience(p));
+        if (p->spin_ns <= 0)
+            return 0;
+        last = now;
+        now = now_ns();
+        if (now - last > PREEMPTED_NS)
+            note_crowd(p, now);
+    } while (now - begin < patience(p, now));
     return 0;
 }
 
@@ -274,6 +306,8 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
         p->spin_ns = (int64_t)DEFAULT_SPIN_US * 1000;
     atomic_init(&p->epoch, 0);
     atomic_init(&p->runs, 0);
+    atomic_init(&p->crowded_until, 0);
+    atomic_init(&p->crowded_ns, 0);
     atomic_init(&p->stops, 0);
     atomic_init(&p->next, 0);
     for (int i = 0; i < n; i++) {
@@ -331,7 +365,7 @@ int kiln_pool_open(const kiln_pool_options *o, kiln_pool **out,
 
 kiln_ctx *kiln_pool_ctx(kiln_pool *p) { return &p->ctx; }
 
-/* Nobody spins: nobody is woken before there is work. */
+/* Where nobody spins, nobody is woken before there is work. */
 void kiln_pool_begin(kiln_pool *p) {
     if (p->spin_ns <= 0)
         return;

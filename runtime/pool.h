@@ -1,7 +1,8 @@
 /* A thread pool for kernels' parallel loops, after NeoCPU (Liu et al., USENIX ATC'19,
  * section 3.1.2): each thread has its part of the iterations before the loop starts;
  * fork and join are loads and stores of cache lines that one thread writes; who waits
- * spins for a while, then sleeps. A loop inside a parallel loop runs in place.
+ * spins for a while, then sleeps; at once where other processes want the processors. A
+ * loop inside a parallel loop runs in place.
  *
  * A pool belongs to the thread that opened it: it calls the kernels, and takes part as
  * thread 0. Threads stay inside the process's affinity mask.
