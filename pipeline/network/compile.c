@@ -276,7 +276,8 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
         return KILN_OK;
     }
     if (group->n == 1) {
-        bool done = kiln_net_add_slices(n, group->node[0]);
+        bool done = kiln_net_add_slices(n, group->node[0]) ||
+                    kiln_net_add_tail(n, group->node[0]);
         if (!done)
             KILN_TRY(kiln_net_add_concat(n, group->node[0], &done, err));
         if (done)

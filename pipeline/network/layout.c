@@ -14,15 +14,26 @@ static int64_t blocked(const kiln_layout *l, int axis) {
     return size;
 }
 
+/* Does each element keep its place along the axis, where the length changes? */
+static bool keeps_places(const kiln_node *node, int axis) {
+    return (node->op == &kiln_op_pad &&
+            kiln_node_attr(node, "pads")->ints[axis] == 0) ||
+           (node->op == &kiln_op_slice &&
+            kiln_node_attr(node, "starts")->ints[axis] == 0 &&
+            kiln_node_attr(node, "steps")->ints[axis] == 1);
+}
+
 /* Do blocks of x become blocks of y? Along a blocked axis either nothing is done, as
- * its length shows, or whole blocks are put together or taken apart. */
-static bool goes_on(const kiln_type *x, const kiln_type *y) {
+ * its length shows, or whole blocks are put together or taken apart, or elements are
+ * added or dropped at its end. */
+static bool goes_on(const kiln_node *node, const kiln_type *x, const kiln_type *y) {
     if (kiln_layout_is_plain(&x->layout) || x->rank != y->rank ||
         kiln_dtype_bytes(x->dtype) != kiln_dtype_bytes(y->dtype))
         return false;
     for (int i = 0; i < x->rank; i++) {
         const int64_t size = blocked(&x->layout, i);
-        if (x->dim[i] != y->dim[i] && (x->dim[i] % size != 0 || y->dim[i] % size != 0))
+        const bool is_whole = x->dim[i] % size == 0 && y->dim[i] % size == 0;
+        if (x->dim[i] != y->dim[i] && !is_whole && !keeps_places(node, i))
             return false;
     }
     return true;
@@ -36,7 +47,7 @@ static kiln_layout layout_of(const kiln_node *node, int k) {
         return (kiln_layout){.n_order = 0};
     for (int i = 0; i < node->n_in; i++) {
         const kiln_value *x = node->in[i];
-        if (x == NULL || !goes_on(&x->type, y))
+        if (x == NULL || !goes_on(node, &x->type, y))
             continue;
         if (best == NULL || kiln_type_elems(&x->type) > kiln_type_elems(&best->type))
             best = x;

@@ -90,6 +90,8 @@ bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
                           const kiln_layout *b);
 /* A slice or a split whose parts are read where they lie; false: not this node's. */
 bool kiln_net_add_slices(kiln_net *n, const kiln_node *node);
+/* A pad whose zeros are tail lanes of what it pads; false: not this node's. */
+bool kiln_net_add_tail(kiln_net *n, const kiln_node *node);
 /* A concat whose parts are made where they belong, for the most part. */
 kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                 kiln_err *err);

@@ -1,9 +1,10 @@
-/* Concat and slices without copies.
+/* Concat, slices and pads without copies.
  *
  * Where an axis is the outermost that memory walks, blocks of channels included, a part
  * of a value is a run of its bytes: a slice is read where it lies, and what is put
  * together is made in its place of the whole. Parts begin at multiples of
- * KILN_PLAN_ALIGN, as every tensor does. */
+ * KILN_PLAN_ALIGN, as every tensor does. Zeros that a pad adds behind an axis are there
+ * already where they fit into its tail lanes. */
 #include "pipeline/network/network_internal.h"
 
 #include <string.h>
@@ -99,6 +100,36 @@ bool kiln_net_add_slices(kiln_net *n, const kiln_node *node) {
     for (int k = 0; k < node->n_out; k++)
         n->slot_of[node->out[k]->id] =
             add_part(n, node->out[k], &layout, from, offset[k]);
+    return true;
+}
+
+/* ---- pads ------------------------------------------------------------------------ */
+
+static bool pads_with_zeros(const kiln_node *node) {
+    const kiln_value *fill = node->n_in > 1 ? node->in[1] : NULL;
+    static const unsigned char zeros[8] = {0};
+    return kiln_node_attr(node, "mode")->i == 0 && /* constant */
+           (fill == NULL ||
+            (kiln_value_is_const(fill) &&
+             memcmp(fill->data, zeros, kiln_dtype_bytes(fill->type.dtype)) == 0));
+}
+
+bool kiln_net_add_tail(kiln_net *n, const kiln_node *node) {
+    if (node->op != &kiln_op_pad || !pads_with_zeros(node))
+        return false;
+    const int from = n->slot_of[node->in[0]->id];
+    const int64_t *pads = kiln_node_attr(node, "pads")->ints;
+    if (from < 0 || (n->slot.v[from].facts & KILN_FACT_TAIL_ZERO) == 0)
+        return false;
+    const kiln_layout layout = n->slot.v[from].layout;
+    const kiln_type x = type_in(node->in[0], &layout);
+    for (int i = 0; i < x.rank; i++) {
+        const int64_t size = blocked(&x, i), room = (size - x.dim[i] % size) % size;
+        const int64_t behind = pads[x.rank + i];
+        if (pads[i] != 0 || behind < 0 || behind > room)
+            return false;
+    }
+    n->slot_of[node->out[0]->id] = add_part(n, node->out[0], &layout, from, 0);
     return true;
 }
 

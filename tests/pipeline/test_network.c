@@ -18,6 +18,11 @@ typedef struct row {
     int n_views;       /* after passes; at least */
 } row;
 
+#define ZEROS_72                                                                       \
+    "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"   \
+    "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"
+#define ZEROS_288 ZEROS_72 "," ZEROS_72 "," ZEROS_72 "," ZEROS_72
+
 static row rows[] = {
     {"convolutions_keep_their_layout",
      "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[32,16,3,3] "
@@ -108,6 +113,15 @@ static row rows[] = {
      "{kernel=[2,2]} %f = cosh(%e) %g = add(%f, %e) %h = reduce_mean(%g) {axes=[2,3]} "
      "output %h }",
      3, 0, 0},
+    {"zeros_behind_channels",
+     "graph \"g\" { input %x : f32[1,16,6,6] input %w : f32[20,16,1,1] "
+     "input %v : f32[28,20,1,1] input %u : f32[36,28,1,1] const %z8 : f32[1,8,6,6] = "
+     "{" ZEROS_288
+     "} %a = conv(%x, %w) %b = concat(%a, %z8) {axis=1} %c = conv(%a, %v) "
+     "%d = add(%c, %b) %e = relu(%d) %f = concat(%e, %z8) {axis=1} %g = conv(%e, %u) "
+     "%h = add(%g, %f) %i = pad(%h) {pads=[0,1,0,0,0,3,0,0]} %j = slice(%i) "
+     "{starts=[0,0,0,0], steps=[1,1,1,1], sizes=[1,9,6,6]} output %i output %j }",
+     7, 1, 2},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",

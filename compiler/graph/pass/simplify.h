@@ -21,6 +21,8 @@ kiln_status kiln_simplify_slice(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_concat(kiln_sweep *s, kiln_node *n, kiln_value **same);
 
 /* Arithmetic with a neutral constant (simplify_neutral.c). */
+/* Is v a constant, all of whose elements have the bits of `x` in its dtype? */
+bool kiln_simplify_is_filled(const kiln_value *v, double x);
 kiln_status kiln_simplify_add(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_sub(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_mul(kiln_sweep *s, kiln_node *n, kiln_value **same);

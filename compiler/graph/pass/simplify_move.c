@@ -174,13 +174,36 @@ kiln_status kiln_simplify_slice(kiln_sweep *s, kiln_node *n, kiln_value **same) 
     return kiln_sweep_add(s, &kiln_op_slice, n, &x, 1, args, 3, same);
 }
 
-/* One part that is the whole, the others being empty. */
+/* x between zeros is x with padding. */
+static kiln_status pad_for_zeros(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    const int rank = n->out[0]->type.rank;
+    int64_t pads[2 * KILN_MAX_RANK] = {0};
+    kiln_value *x = NULL;
+    int axis = 0;
+    KILN_TRY(
+        kiln_axis_normalize(kiln_node_attr(n, "axis")->i, rank, &axis, s->cx->err));
+    for (int k = 0; k < n->n_in; k++) {
+        kiln_value *v = n->in[k];
+        if (!kiln_simplify_is_filled(v, 0)) {
+            if (x != NULL)
+                return KILN_OK;
+            x = v;
+        } else {
+            pads[x == NULL ? axis : rank + axis] += v->type.dim[axis];
+        }
+    }
+    if (x == NULL)
+        return KILN_OK;
+    const kiln_attr_arg arg = kiln_arg_ints("pads", pads, 2 * (size_t)rank);
+    return kiln_sweep_add(s, &kiln_op_pad, n, &x, 1, &arg, 1, same);
+}
+
+/* One part that is the whole, the others being empty; or being zeros. */
 kiln_status kiln_simplify_concat(kiln_sweep *s, kiln_node *n, kiln_value **same) {
-    (void)s;
     for (int k = 0; k < n->n_in; k++)
         if (kiln_type_eq(&n->in[k]->type, &n->out[0]->type)) {
             *same = n->in[k];
             return KILN_OK;
         }
-    return KILN_OK;
+    return pad_for_zeros(s, n, same);
 }

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Is v a constant, all of whose elements have the bits of `x` in its dtype? */
-static bool is_filled(const kiln_value *v, double x) {
+bool kiln_simplify_is_filled(const kiln_value *v, double x) {
     if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout))
         return false;
     const kiln_type t = kiln_type_scalar(v->type.dtype);
@@ -29,7 +28,7 @@ static bool is_filled(const kiln_value *v, double x) {
  * larger. */
 static void match(const kiln_node *n, int x, int c, double neutral, kiln_value **same) {
     if (*same == NULL && kiln_type_eq(&n->in[x]->type, &n->out[0]->type) &&
-        is_filled(n->in[c], neutral))
+        kiln_simplify_is_filled(n->in[c], neutral))
         *same = n->in[x];
 }
 
