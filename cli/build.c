@@ -97,7 +97,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_profile *profile = NULL;
     size_t n = 0;
     kiln_source source;
-    kiln_selftest selftest;
+    kiln_expectation expectation;
     kiln_buf json, text;
     kiln_json_writer w;
     KILN_TRY(read_profiles(args, &profile, &n, err));
@@ -107,14 +107,15 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
-    KILN_TRY(kiln_selftest_of(a, &source, o.seed, &selftest, err));
+    KILN_TRY(kiln_expectation_of(a, &source, o.seed, &expectation, err));
     kiln_buf_init(&json, a);
     kiln_buf_init(&text, a);
     kiln_json_writer_init(&w, &json);
     kiln_json_begin_array(&w);
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
-        KILN_TRY(kiln_package_build(a, &source, &selftest, &profile[i], &o, &b, err));
+        KILN_TRY(
+            kiln_package_build(a, &source, &expectation, &profile[i], &o, &b, err));
         kiln_buf_puts(&text, i > 0 ? "\n" : "");
         kiln_build_text(&text, &b);
         kiln_build_put(&w, &b);

@@ -133,15 +133,23 @@ typedef struct kiln_package_step {
 kiln_str kiln_package_graph_json(kiln_arena *a, const kiln_graph *g,
                                  const kiln_package_step *step, size_t n);
 
+/* An output as it must be, row-major. at NULL: the whole of it; else value is a list,
+ * and element i belongs at at[i], ascending. */
+typedef struct kiln_package_expected {
+    kiln_tensor value;
+    const int64_t *at;
+} kiln_package_expected;
+
 /* selftest/inputs.safetensors and selftest/expected.safetensors: what the reference
  * makes of seeded inputs. Outputs of more than KILN_SELFTEST_SAMPLES elements are
- * sampled there: first, last, and seeded positions in ascending order. */
+ * sampled there: first, last, and seeded positions in ascending order. Elements that
+ * are not to be compared are left out by `at`; one at least must be left. */
 enum { KILN_SELFTEST_SAMPLES = 4096 };
 typedef struct kiln_package_selftest {
     kiln_str inputs, expected;
 } kiln_package_selftest;
 void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_in,
-                                const kiln_tensor *out, size_t n_out,
+                                const kiln_package_expected *out, size_t n_out,
                                 kiln_package_selftest *result);
 
 /* All that goes into an archive; borrowed until it is written. */
@@ -178,12 +186,7 @@ kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *fol
 bool kiln_package_is_archive(const char *path);
 bool kiln_package_is_folder(const char *path);
 
-/* Of an unpacked folder. Row-major tensors in the arena; at NULL: the whole output,
- * else value i is element at[i] of it. */
-typedef struct kiln_package_expected {
-    kiln_tensor value;
-    const int64_t *at;
-} kiln_package_expected;
+/* Of an unpacked folder; tensors are in the arena. */
 kiln_status kiln_package_selftest_read(kiln_arena *a, const char *folder,
                                        const kiln_package_facts *f, kiln_tensor *in,
                                        kiln_package_expected *out, kiln_err *err);

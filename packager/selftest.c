@@ -57,10 +57,19 @@ static int64_t *sample(kiln_arena *a, int64_t n_elems, uint64_t seed, int64_t *n
     return at;
 }
 
+static int64_t *all(kiln_arena *a, int64_t n) {
+    int64_t *at = kiln_array(a, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        at[i] = i;
+    return at;
+}
+
+/* Of the whole output, or of the elements that are to be compared. */
 static void add_sampled(kiln_arena *a, tensors *f, const char *name,
-                        const kiln_tensor *t, uint64_t seed) {
-    int64_t n = 0;
-    const int64_t *at = sample(a, kiln_type_elems(&t->type), seed, &n);
+                        const kiln_package_expected *from, uint64_t seed) {
+    const kiln_tensor *t = &from->value;
+    int64_t n = kiln_type_elems(&t->type);
+    int64_t *at = n > KILN_SELFTEST_SAMPLES ? sample(a, n, seed, &n) : all(a, n);
     const size_t size = kiln_dtype_bytes(t->type.dtype);
     const kiln_type values = kiln_type_make(t->type.dtype, 1, &n),
                     places = kiln_type_make(KILN_I64, 1, &n);
@@ -68,20 +77,23 @@ static void add_sampled(kiln_arena *a, tensors *f, const char *name,
     for (int64_t i = 0; i < n; i++)
         memcpy(value + (size_t)i * size, (const char *)t->data + (size_t)at[i] * size,
                size);
+    for (int64_t i = 0; i < n && from->at != NULL; i++)
+        at[i] = from->at[at[i]];
     add(a, f, name, &values, value);
     add(a, f, kiln_format(a, "%s.at", name), &places, at);
 }
 
 void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_in,
-                                const kiln_tensor *out, size_t n_out,
+                                const kiln_package_expected *out, size_t n_out,
                                 kiln_package_selftest *result) {
     tensors inputs = {.bytes = 0}, expected = {.bytes = 0};
     for (size_t i = 0; i < n_in; i++)
         add(a, &inputs, kiln_format(a, "input%zu", i), &in[i].type, in[i].data);
     for (size_t i = 0; i < n_out; i++) {
         const char *name = kiln_format(a, "output%zu", i);
-        if (kiln_type_elems(&out[i].type) <= KILN_SELFTEST_SAMPLES)
-            add(a, &expected, name, &out[i].type, out[i].data);
+        const kiln_tensor *t = &out[i].value;
+        if (out[i].at == NULL && kiln_type_elems(&t->type) <= KILN_SELFTEST_SAMPLES)
+            add(a, &expected, name, &t->type, t->data);
         else
             add_sampled(a, &expected, name, &out[i], i);
     }
@@ -136,6 +148,9 @@ static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t
                   KILN_ENTRY_EXPECTED, &at, err));
     const int64_t *p = at.data;
     int64_t before = -1;
+    if (n == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: tensor '%s.at' names no element",
+                         KILN_ENTRY_EXPECTED, name);
     for (int64_t k = 0; k < n; before = p[k++])
         if (p[k] <= before || p[k] >= kiln_type_elems(whole))
             return kiln_fail(err, KILN_ERR_PARSE,
@@ -143,6 +158,11 @@ static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t
                              KILN_ENTRY_EXPECTED, name);
     out->at = p;
     return KILN_OK;
+}
+
+static bool has_places(kiln_arena *a, const kiln_safetensors *s, size_t i,
+                       const char *name) {
+    return i < s->n && strcmp(s->tensor[i].name, kiln_format(a, "%s.at", name)) == 0;
 }
 
 kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
@@ -164,7 +184,8 @@ kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
     for (size_t i = 0; i < f->n_outputs; i++) {
         const kiln_type t = type_of(&f->output[i]);
         const char *name = kiln_format(a, "output%zu", i);
-        const bool is_whole = kiln_type_elems(&t) <= KILN_SELFTEST_SAMPLES;
+        const bool is_whole = kiln_type_elems(&t) <= KILN_SELFTEST_SAMPLES &&
+                              !has_places(a, &s, at + 1, name);
         out[i] = (kiln_package_expected){.at = NULL};
         if (is_whole)
             KILN_TRY(take(a, &s, at, name, &t, expected, KILN_ENTRY_EXPECTED,

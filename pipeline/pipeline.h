@@ -104,6 +104,27 @@ kiln_status kiln_check_network(kiln_arena *a, kiln_check *check, const char *out
                                const kiln_tensor *got, const kiln_tensor *want,
                                const kiln_tolerance *tolerance, kiln_err *err);
 
+/* An output as it must be: whole, or those of its elements that are compared. */
+typedef struct kiln_wanted {
+    const char *name;
+    kiln_tensor value; /* with `at`: a list of the elements */
+    const int64_t *at; /* row-major indexes, ascending; NULL: all */
+} kiln_wanted;
+kiln_status kiln_check_wanted(kiln_arena *a, kiln_check *check, const kiln_tensor *got,
+                              const kiln_wanted *want, const kiln_tolerance *tolerance,
+                              kiln_err *err);
+
+/* What a model must give on seeded inputs, by the reference, which runs the graph as it
+ * was imported. Elements whose value hangs on rounding (kiln_ref_run_noisy) are left
+ * out; KILN_ERR_UNSUPPORTED where none of an output is left. */
+typedef struct kiln_expectation {
+    const kiln_tensor *in;
+    const kiln_wanted *out;
+    size_t n_in, n_out;
+} kiln_expectation;
+kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
+                                kiln_expectation *out, kiln_err *err);
+
 /* Who computes golden cases: a graph, a package. */
 typedef struct kiln_golden_result {
     const char *const *name; /* of outputs */
@@ -115,6 +136,9 @@ typedef struct kiln_golden_side {
     size_t n_inputs;
     kiln_tolerance tolerance;
     const char *suffix; /* of the checks' names */
+    /* A case that `run` calls KILN_ERR_UNSUPPORTED is a check of that outcome, not an
+     * error of the call. */
+    bool may_refuse;
     kiln_status (*run)(void *user, kiln_arena *a, const kiln_value_binding *in,
                        size_t n_in, kiln_golden_result *out, kiln_err *err);
     void *user;

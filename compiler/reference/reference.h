@@ -16,6 +16,14 @@
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
+/* The same with an error of some units in the last place of f32 on what each operator
+ * makes, unless it only moves or compares: what other arithmetic might give. Elements
+ * that come out far from kiln_ref_run's hang on rounding, and nobody can be held to
+ * them. (Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997.) */
+kiln_status kiln_ref_run_noisy(kiln_arena *a, const kiln_graph *g,
+                               const kiln_tensor *in, size_t n_in, uint64_t seed,
+                               kiln_tensor *out, kiln_err *err);
+
 /* Evaluates one node on native tensors (in[i].data NULL: absent); out is made in `a`.
  */
 kiln_status kiln_ref_eval_node(kiln_arena *a, const kiln_node *n, const kiln_tensor *in,

@@ -7,6 +7,7 @@
  */
 #include "compiler/reference/reference_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- storage of live values ----
@@ -37,6 +38,8 @@ typedef struct frame {
     kiln_arena *out;  /* where graph outputs are made */
     cell *free_cells[MAX_CLASS + 1];
     int depth;
+    bool is_noisy;
+    kiln_rng noise;
 } frame;
 
 static void *value_alloc(frame *f, slot *s, size_t bytes) {
@@ -119,6 +122,25 @@ static void store_value(frame *f, const kiln_value *v, const kiln_wide *w,
     s->native = data;
 }
 
+/* As f32 arithmetic might err: a sum by some units of its typical terms, anything else
+ * by a unit of its own. Operators that only move or compare are exact in any
+ * arithmetic. */
+static void add_noise(frame *f, const kiln_node *n, kiln_wide *w) {
+    static const double of_value = 0x1p-22, of_rms = 0x1p-22;
+    const kiln_bound_kind kind = n->op->error_bound(n).kind;
+    if (w->f == NULL || kind == KILN_BOUND_EXACT)
+        return;
+    const int64_t count = kiln_type_elems(&w->type);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += isfinite(w->f[i]) ? w->f[i] * w->f[i] : 0;
+    const double rms =
+        kind == KILN_BOUND_DOT && count > 0 ? sqrt(sum / (double)count) : 0;
+    for (int64_t i = 0; i < count; i++)
+        w->f[i] += (2 * kiln_rng_unit(&f->noise) - 1) *
+                   (of_value * fabs(w->f[i]) + of_rms * rms);
+}
+
 static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
                             kiln_err *err) {
     kiln_wide *in = kiln_array(&f->node, kiln_wide, n->n_in);
@@ -137,6 +159,8 @@ static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] != NULL)
             drop_use(f, n->in[k]);
+    for (int k = 0; k < n->n_out && f->is_noisy; k++)
+        add_noise(f, n, &e.out[k]);
     for (int k = 0; k < n->n_out; k++)
         store_value(f, n->out[k], &e.out[k], is_output[n->out[k]->id]);
     kiln_arena_reset(&f->node);
@@ -189,11 +213,15 @@ static kiln_status check_inputs(const kiln_graph *g, const kiln_tensor *in, size
     return KILN_OK;
 }
 
-kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
-                         size_t n_in, kiln_tensor *out, kiln_err *err) {
+static kiln_status run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
+                       size_t n_in, const uint64_t *noise_seed, kiln_tensor *out,
+                       kiln_err *err) {
     KILN_TRY(check_inputs(g, in, n_in, err));
     frame f;
     frame_init(&f, g, a, 0);
+    f.is_noisy = noise_seed != NULL;
+    if (f.is_noisy)
+        kiln_rng_init(&f.noise, *noise_seed);
     for (size_t i = 0; i < n_in; i++)
         slot_of(&f, g->inputs.v[i])->native = in[i].data;
     /* Inputs stay the caller's and there until the end: an extra use keeps them. */
@@ -212,6 +240,17 @@ kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *
     }
     frame_fini(&f);
     return st;
+}
+
+kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
+                         size_t n_in, kiln_tensor *out, kiln_err *err) {
+    return run(a, g, in, n_in, NULL, out, err);
+}
+
+kiln_status kiln_ref_run_noisy(kiln_arena *a, const kiln_graph *g,
+                               const kiln_tensor *in, size_t n_in, uint64_t seed,
+                               kiln_tensor *out, kiln_err *err) {
+    return run(a, g, in, n_in, &seed, out, err);
 }
 
 kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,

@@ -18,13 +18,6 @@
 /* ---- what is measured --------------------------------------------------------------
  */
 
-/* An output as it must be: whole, or some elements of it. */
-typedef struct kiln_wanted {
-    const char *name;
-    kiln_tensor value; /* with `at`: a list of the elements */
-    const int64_t *at; /* row-major indexes; NULL: all */
-} kiln_wanted;
-
 /* What is known of the plan's steps (kiln_session_step). */
 typedef struct kiln_subject_step {
     const char *name, *op;

@@ -1,8 +1,6 @@
 /* A model made callable, and what its outputs must be. */
 #include "pipeline/bench/bench_internal.h"
 
-#include <string.h>
-
 #include "pipeline/network/network.h"
 
 static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
@@ -18,24 +16,6 @@ static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
         step[i].cost = k->cost;
     }
     return step;
-}
-
-/* Runs the graph as it was imported: whatever passes and compiler did to it, they did
- * to another copy. */
-static kiln_status ask_reference(kiln_arena *a, const kiln_graph *g, uint64_t seed,
-                                 kiln_subject *s, kiln_err *err) {
-    kiln_tensor *in = kiln_array(a, kiln_tensor, g->inputs.n);
-    kiln_tensor *out = kiln_array(a, kiln_tensor, g->outputs.n);
-    kiln_wanted *want = kiln_array(a, kiln_wanted, g->outputs.n);
-    for (size_t i = 0; i < g->inputs.n; i++)
-        in[i] = kiln_ref_random(a, &g->inputs.v[i]->type, seed + i);
-    KILN_TRY(kiln_ref_run(a, g, in, g->inputs.n, out, err));
-    for (size_t i = 0; i < g->outputs.n; i++)
-        want[i] = (kiln_wanted){g->output_names.v[i], out[i], NULL};
-    s->in = in;
-    s->want = want;
-    s->n_want = g->outputs.n;
-    return KILN_OK;
 }
 
 static void close_model(void *model) { kiln_model_close(model); }
@@ -63,11 +43,11 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                       .workspace = n->workspace_bytes,
                       .scratch = n->scratch_bytes,
                       .tolerance = kiln_tolerance_network};
-    const kiln_status st = ask_reference(a, source.imported, seed, &s, err);
-    if (st != KILN_OK) {
-        kiln_note(err, "asking the reference for the outputs of '%s'", model);
-        return st;
-    }
+    kiln_expectation e;
+    KILN_TRY(kiln_expectation_of(a, &source, seed, &e, err));
+    s.in = e.in;
+    s.want = e.out;
+    s.n_want = e.n_out;
     *out = s;
     return KILN_OK;
 }
@@ -76,22 +56,10 @@ kiln_status kiln_session_failed(const kiln_session *s, kiln_err *err) {
     return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(s));
 }
 
-/* The elements that are wanted, as a list; the whole output where all are. */
-static kiln_tensor pick(kiln_arena *a, const kiln_tensor *whole, const kiln_wanted *w) {
-    if (w->at == NULL)
-        return *whole;
-    const kiln_tensor part = kiln_tensor_new(a, &w->value.type);
-    const size_t size = kiln_dtype_bytes(part.type.dtype);
-    for (int64_t i = 0; i < kiln_type_elems(&part.type); i++)
-        memcpy((char *)part.data + (size_t)i * size,
-               (const char *)whole->data + (size_t)w->at[i] * size, size);
-    return part;
-}
-
 static kiln_status compare(kiln_arena *a, const kiln_subject *s, const kiln_session *on,
                            const kiln_wanted *w, kiln_check *check, kiln_err *err) {
     kiln_port_info port;
-    kiln_tensor whole, got;
+    kiln_tensor whole;
     const int i = kiln_model_find_output(s->model, w->name);
     if (i < 0)
         return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has no output '%s'", s->name,
@@ -99,8 +67,7 @@ static kiln_status compare(kiln_arena *a, const kiln_subject *s, const kiln_sess
     kiln_model_output(s->model, i, &port);
     whole.type = kiln_type_make(w->value.type.dtype, port.rank, port.dim);
     whole.data = (void *)(uintptr_t)kiln_session_output(on, i); /* read only */
-    got = pick(a, &whole, w);
-    return kiln_check_network(a, check, w->name, &got, &w->value, &s->tolerance, err);
+    return kiln_check_wanted(a, check, &whole, w, &s->tolerance, err);
 }
 
 kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,

@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-kiln_status kiln_selftest_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
-                             kiln_selftest *out, kiln_err *err) {
-    const kiln_graph *g = s->imported;
-    kiln_tensor *in = kiln_array(a, kiln_tensor, g->inputs.n);
-    kiln_tensor *want = kiln_array(a, kiln_tensor, g->outputs.n);
-    for (size_t i = 0; i < g->inputs.n; i++)
-        in[i] = kiln_ref_random(a, &g->inputs.v[i]->type, seed + i);
-    const kiln_status st = kiln_ref_run(a, g, in, g->inputs.n, want, err);
-    if (st != KILN_OK) {
-        kiln_note(err, "asking the reference for what '%s' must give", s->name);
-        return st;
-    }
-    *out = (kiln_selftest){in, want, g->inputs.n, g->outputs.n};
-    return KILN_OK;
-}
-
 /* ---- what the package says about itself --------------------------------------------
  */
 
@@ -99,6 +83,13 @@ static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, kiln_str *
     return kiln_package_link(a, n->profile->arch, object, n->kernel.n, out, err);
 }
 
+static const kiln_package_expected *expected(kiln_arena *a, const kiln_expectation *e) {
+    kiln_package_expected *out = kiln_array(a, kiln_package_expected, e->n_out);
+    for (size_t i = 0; i < e->n_out; i++)
+        out[i] = (kiln_package_expected){e->out[i].value, e->out[i].at};
+    return out;
+}
+
 static kiln_status size_of(const char *path, uint64_t *bytes, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_str file;
@@ -108,7 +99,7 @@ static kiln_status size_of(const char *path, uint64_t *bytes, kiln_err *err) {
     return st;
 }
 
-static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_selftest *t,
+static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectation *e,
                         const kiln_network *n, const kiln_build_options *o,
                         kiln_build *b, kiln_err *err) {
     kiln_package p = {.facts = facts_of(a, s, n, o),
@@ -118,7 +109,8 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_selftest
                       .params = n->params};
     KILN_TRY(kiln_package_time(&p.time_s, err));
     KILN_TRY(link_kernels(a, n, &p.lib, err));
-    kiln_package_selftest_make(a, t->in, t->n_in, t->out, t->n_out, &p.selftest);
+    kiln_package_selftest_make(a, e->in, e->n_in, expected(a, e), e->n_out,
+                               &p.selftest);
     b->path = o->path;
     if (b->path == NULL) {
         const char *name = kiln_package_file_name(a, &p.facts);
@@ -129,7 +121,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_selftest
 }
 
 kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
-                               const kiln_selftest *t, const kiln_profile *p,
+                               const kiln_expectation *e, const kiln_profile *p,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err) {
     const kiln_network_options how = {.choose = o->choose};
@@ -148,7 +140,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                     .workspace = n.workspace_bytes,
                     .scratch = n.scratch_bytes};
     kiln_ledger_of(a, &n, &b.ledger);
-    const kiln_status st = pack(a, s, t, &n, o, &b, err);
+    const kiln_status st = pack(a, s, e, &n, o, &b, err);
     if (st != KILN_OK) {
         kiln_note(err, "packing '%s' for profile '%s'", s->name, p->name);
         return st;

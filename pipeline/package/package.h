@@ -60,17 +60,10 @@ typedef struct kiln_build {
     char sha256[KILN_SHA256_HEX];
 } kiln_build;
 
-/* What the reference makes of a model's self-test inputs: once for all profiles. */
-typedef struct kiln_selftest {
-    const kiln_tensor *in, *out;
-    size_t n_in, n_out;
-} kiln_selftest;
-kiln_status kiln_selftest_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
-                             kiln_selftest *out, kiln_err *err);
-
-/* Compiles, links, packs, writes. The archive is there whole or not at all. */
+/* Compiles, links, packs, writes; `e` becomes the self-test, once for all profiles. The
+ * archive is there whole or not at all. */
 kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
-                               const kiln_selftest *t, const kiln_profile *p,
+                               const kiln_expectation *e, const kiln_profile *p,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err);
 void kiln_build_text(kiln_buf *out, const kiln_build *b);

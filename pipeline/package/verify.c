@@ -11,8 +11,8 @@ typedef struct verifier {
     const kiln_verify_options *o;
     kiln_checks *out;
     kiln_tolerance tolerance;
-    kiln_selftest reference; /* of the model; n_out 0: not asked */
-    int threads;             /* of the checks now */
+    kiln_expectation reference; /* of the model; n_out 0: not asked */
+    int threads;                /* of the checks now */
 } verifier;
 
 static const char *with_threads(const verifier *v, const char *what) {
@@ -41,20 +41,8 @@ static kiln_status run(const verifier *v, const kiln_tensor *in, kiln_tensor *ou
 /* ---- the self-test -----------------------------------------------------------------
  */
 
-static kiln_tensor pick(kiln_arena *a, const kiln_tensor *whole,
-                        const kiln_package_expected *want) {
-    if (want->at == NULL)
-        return *whole;
-    const kiln_tensor part = kiln_tensor_new(a, &want->value.type);
-    const size_t size = kiln_dtype_bytes(part.type.dtype);
-    for (int64_t i = 0; i < kiln_type_elems(&part.type); i++)
-        memcpy((char *)part.data + (size_t)i * size,
-               (const char *)whole->data + (size_t)want->at[i] * size, size);
-    return part;
-}
-
 static kiln_status check_outputs(const verifier *v, const kiln_tensor *in,
-                                 const kiln_package_expected *want, kiln_check *c,
+                                 const kiln_wanted *want, kiln_check *c,
                                  kiln_err *err) {
     const kiln_device_package *p = &v->package->package;
     kiln_tensor *got = kiln_array(v->arena, kiln_tensor, p->n_outputs);
@@ -62,21 +50,23 @@ static kiln_status check_outputs(const verifier *v, const kiln_tensor *in,
     if (run(v, in, got, err) != KILN_OK)
         return broke(v, c, err);
     c->time_ms = (kiln_now_ns() - begin) / 1000000;
-    for (size_t i = 0; i < p->n_outputs; i++) {
-        const kiln_tensor part = pick(v->arena, &got[i], &want[i]);
-        KILN_TRY(kiln_check_network(v->arena, c, p->output[i].name, &part,
-                                    &want[i].value, &v->tolerance, err));
-    }
+    for (size_t i = 0; i < p->n_outputs; i++)
+        KILN_TRY(kiln_check_wanted(v->arena, c, &got[i], &want[i], &v->tolerance, err));
     return KILN_OK;
 }
 
 static kiln_status selftest(verifier *v, kiln_err *err) {
     const kiln_opened *p = v->package;
     kiln_tensor *in = kiln_array(v->arena, kiln_tensor, p->package.n_inputs);
-    kiln_package_expected *want =
-        kiln_array(v->arena, kiln_package_expected, p->package.n_outputs);
+    const size_t n = p->package.n_outputs;
+    kiln_package_expected *expected = kiln_array(v->arena, kiln_package_expected, n);
+    kiln_wanted *want = kiln_array(v->arena, kiln_wanted, n);
     kiln_check c = {.name = with_threads(v, "self-test"), .group = "", .reason = ""};
-    KILN_TRY(kiln_package_selftest_read(v->arena, p->folder, &p->facts, in, want, err));
+    KILN_TRY(
+        kiln_package_selftest_read(v->arena, p->folder, &p->facts, in, expected, err));
+    for (size_t i = 0; i < n; i++)
+        want[i] =
+            (kiln_wanted){p->package.output[i].name, expected[i].value, expected[i].at};
     KILN_TRY(check_outputs(v, in, want, &c, err));
     kiln_checks_add(v->arena, v->out, &c);
     return KILN_OK;
@@ -125,16 +115,12 @@ static kiln_status ask_reference(verifier *v, kiln_err *err) {
                          "the package was built with inputs of '%s' fixed: verify it "
                          "by its self-test and golden cases",
                          v->o->model);
-    return kiln_selftest_of(v->arena, &s, v->o->seed, &v->reference, err);
+    return kiln_expectation_of(v->arena, &s, v->o->seed, &v->reference, err);
 }
 
 static kiln_status reference(verifier *v, kiln_err *err) {
-    const size_t n = v->reference.n_out;
-    kiln_package_expected *want = kiln_array(v->arena, kiln_package_expected, n);
     kiln_check c = {.name = with_threads(v, "reference"), .group = "", .reason = ""};
-    for (size_t i = 0; i < n; i++)
-        want[i].value = v->reference.out[i];
-    KILN_TRY(check_outputs(v, v->reference.in, want, &c, err));
+    KILN_TRY(check_outputs(v, v->reference.in, v->reference.out, &c, err));
     kiln_checks_add(v->arena, v->out, &c);
     return KILN_OK;
 }
@@ -157,6 +143,11 @@ static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding 
             return kiln_fail(err, KILN_ERR_SHAPE, "the case has no input '%s'",
                              p->input[i].name);
         in[i] = given[k].value;
+        if (!kiln_type_same_shape(&in[i].type, &p->input[i].type))
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "input '%s' is %s, the package was built for %s",
+                             p->input[i].name, kiln_type_text(a, &in[i].type),
+                             kiln_type_text(a, &p->input[i].type));
     }
     for (size_t i = 0; i < p->n_outputs; i++)
         name[i] = p->output[i].name;
@@ -173,9 +164,17 @@ static kiln_status golden(verifier *v, kiln_err *err) {
                                    .n_inputs = p->n_inputs,
                                    .tolerance = v->tolerance,
                                    .suffix = with_threads(v, ""),
+                                   .may_refuse = true,
                                    .run = run_case,
                                    .user = v};
-    return kiln_verify_golden_cases(v->arena, v->o->golden, &side, v->out, err);
+    const size_t n_before = v->out->n_passed + v->out->n_failed;
+    KILN_TRY(kiln_verify_golden_cases(v->arena, v->o->golden, &side, v->out, err));
+    if (v->out->n_passed + v->out->n_failed == n_before)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' has no case for the shapes of this package: nothing was "
+                         "compared",
+                         v->o->golden);
+    return KILN_OK;
 }
 
 /* ---- all ---------------------------------------------------------------------------

@@ -253,7 +253,8 @@ static void large_outputs_are_sampled(void **state) {
                                        {"y", "i32", 2, {7, 1000}}};
     const kiln_package_facts f = {
         .input = &ports[0], .output = &ports[1], .n_inputs = 1, .n_outputs = 1};
-    kiln_package_selftest_make(&a, &x, 1, &y, 1, &t);
+    const kiln_package_expected whole = {.value = y};
+    kiln_package_selftest_make(&a, &x, 1, &whole, 1, &t);
     kiln_assert_status_ok(
         kiln_selftest_decode(&a, &f, t.inputs, t.expected, &in, &out, &err), &err);
     const int64_t n = kiln_type_elems(&out.value.type);

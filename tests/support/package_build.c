@@ -88,7 +88,12 @@ static void put_selftest(kiln_arena *a, const kiln_graph *g, kiln_package *out) 
     for (size_t i = 0; i < g->inputs.n; i++)
         in[i] = kiln_ref_random(a, &g->inputs.v[i]->type, 1 + i);
     kiln_assert_status_ok(kiln_ref_run(a, g, in, g->inputs.n, want, &err), &err);
-    kiln_package_selftest_make(a, in, g->inputs.n, want, g->outputs.n, &out->selftest);
+    kiln_package_expected *expected =
+        kiln_array(a, kiln_package_expected, g->outputs.n);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        expected[i].value = want[i];
+    kiln_package_selftest_make(a, in, g->inputs.n, expected, g->outputs.n,
+                               &out->selftest);
 }
 
 void kiln_test_package(kiln_arena *a, const char *graph_text,

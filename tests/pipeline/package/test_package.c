@@ -15,12 +15,12 @@ static kiln_build build_for(const char *profile, const char *folder, const char 
     kiln_err err = {0};
     kiln_profile p;
     kiln_source s;
-    kiln_selftest t;
+    kiln_expectation t;
     kiln_build b;
     const kiln_build_options o = {.folder = folder, .path = file, .seed = 1};
     kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
     kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
-    kiln_assert_status_ok(kiln_selftest_of(a, &s, 1, &t, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &t, &err), &err);
     kiln_assert_status_ok(kiln_package_build(a, &s, &t, &p, &o, &b, &err), &err);
     return b;
 }
