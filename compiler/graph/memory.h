@@ -73,7 +73,7 @@ typedef struct kiln_flow_plan {
 /* Views live in their roots, results in place of an operand of equal size that is read
  * for the last time; the rest is placed. What a loop and the steps outside of it both
  * touch keeps its place through the whole loop. */
-void kiln_plan_flow(kiln_arena *a, const kiln_flow *flow, int64_t align,
+void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
                     kiln_flow_plan *out);
 
 /* May the group's result take the place of v, which it reads? v's layout is the
