@@ -59,8 +59,8 @@ typedef struct kiln_nest {
     int n_guards;          /* branches in the text */
 } kiln_nest;
 
-/* In scratch. Loops deeper than KILN_MAX_DEPTH count as statements' surroundings only:
- * they multiply runs, and indexes that use them are unknown. */
+/* In scratch. Loops deeper than KILN_MAX_DEPTH multiply runs and are constants to
+ * indexes. */
 void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out);
 /* Elements by which one step of the loop moves the access. */
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth);

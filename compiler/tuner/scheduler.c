@@ -87,13 +87,16 @@ double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
 
 static bool is_open(const task *t) { return t->is.weight > 0 && !t->is_exhausted; }
 
-/* Tasks never tried first, the heaviest of them first; of those whose cost is not even
- * known, in their order. */
+/* Tasks never tried, the heaviest first; and those that no trial worked for and whose
+ * cost nobody knows: what they weigh cannot be told, so they get what patience allows.
+ */
 static int untried(const kiln_task_scheduler *s) {
     int best = -1;
     for (int i = 0; i < s->n; i++) {
         const task *t = &s->task[i];
-        if (!is_open(t) || t->trials > 0)
+        const bool is_unknown =
+            now_ns(t) <= 0 && t->trials < s->options.patience_trials;
+        if (!is_open(t) || (t->trials > 0 && !is_unknown))
             continue;
         if (best < 0 ||
             t->is.weight * now_ns(t) > s->task[best].is.weight * now_ns(&s->task[best]))

@@ -95,12 +95,14 @@ void kiln_search_propose(kiln_search *s, uint64_t index) {
     kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_PROPOSED);
 }
 
-/* Random points; where these are all taken, the next free one behind a random point, as
- * far as a space can be walked. */
+/* Random points; where these are all taken, the next free one behind a random point.
+ * Small spaces are walked whole; of a large one where 4096 draws found nothing, only a
+ * part: a template that refuses almost everything must not stall a search. */
 bool kiln_search_draw(kiln_search *s, uint64_t *out) {
     enum { TRIES = 4096 };
-    static const uint64_t max_walk = UINT64_C(1) << 20;
+    static const uint64_t small_space = UINT64_C(1) << 20, part = UINT64_C(1) << 14;
     const uint64_t size = s->task->space.size;
+    const uint64_t walk = size <= small_space ? size : part;
     if (s->seen.n < size / 2)
         for (int i = 0; i < TRIES; i++) {
             const kiln_config c = kiln_config_random(&s->task->space, &s->rng);
@@ -111,7 +113,7 @@ bool kiln_search_draw(kiln_search *s, uint64_t *out) {
             }
         }
     const uint64_t begin = (uint64_t)kiln_rng_range(&s->rng, 0, (int64_t)size - 1);
-    for (uint64_t i = 0; i < size && i < max_walk; i++) {
+    for (uint64_t i = 0; i < walk; i++) {
         const uint64_t index = (begin + i) % size;
         if (kiln_search_is_free(s, index)) {
             *out = index;
@@ -205,6 +207,8 @@ size_t kiln_search_n_measured(const kiln_search *s) {
         n += s->trial.v[i].outcome == KILN_OUTCOME_MEASURED;
     return n;
 }
+
+const kiln_cost_model *kiln_search_model(const kiln_search *s) { return &s->model; }
 
 kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; }
 

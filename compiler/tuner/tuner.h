@@ -162,6 +162,8 @@ kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *featu
                                     float *out, kiln_err *err);
 /* Bytes with kind, feature version and a checksum. load: KILN_ERR_PARSE what is not
  * such, or damaged; KILN_ERR_UNSUPPORTED another feature version or an unknown kind.
+ * The checksum tells damage, not malice: XGBoost reads its part, so load only what a
+ * database of one's own holds.
  * `out` must not be initialised. */
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err);
@@ -241,6 +243,9 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
 bool kiln_search_best(const kiln_search *s, kiln_trial *out);
 size_t kiln_search_n_trials(const kiln_search *s); /* reported, LOST ones left out */
 kiln_candidates *kiln_search_candidates(kiln_search *s);
+/* What it learned of this task, on top of the global model: to be saved. Borrowed until
+ * the next call; n_features is 0 where it has not learned (yet). */
+const kiln_cost_model *kiln_search_model(const kiln_search *s);
 /* The n configurations that the model likes best of what it has seen annealing, best
  * first, measured or not; without any trial the global model's choice: a build without
  * budget. KILN_ERR_ARG: the search does not learn. */

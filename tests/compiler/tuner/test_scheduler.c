@@ -214,6 +214,25 @@ static void knowledge_costs_no_trials(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* A task without any kernel and of unknown cost is tried until patience ends, then left
+ * for one that gains. */
+static void unknown_costs_get_patience(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_task_weight w[] = {{1, 0, 0}, {1, 1000, 0}};
+    const kiln_task_scheduler_options o = {.batch = 16, .patience_trials = 48};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, &o);
+    int trials, n_first = 0, task;
+    kiln_task_scheduler_report(s, 1, 16, 900, false);
+    while ((task = kiln_task_scheduler_next(s, 0, &trials)) == 0) {
+        kiln_task_scheduler_report(s, 0, trials, 0, false);
+        n_first += trials;
+    }
+    assert_int_equal(n_first, 48);
+    assert_int_equal(task, 1);
+    kiln_arena_fini(&a);
+}
+
 /* A task at its floor has nothing to gain. */
 static void floors_bound_what_is_hoped_for(void **state) {
     (void)state;
@@ -231,6 +250,7 @@ int main(void) {
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("beats_turns_in_order", beats_turns_in_order, NULL);
     kiln_test_add("knowledge_costs_no_trials", knowledge_costs_no_trials, NULL);
+    kiln_test_add("unknown_costs_get_patience", unknown_costs_get_patience, NULL);
     kiln_test_add("floors_bound_what_is_hoped_for", floors_bound_what_is_hoped_for,
                   NULL);
     return kiln_test_run("scheduler");
