@@ -1,6 +1,7 @@
 /* kiln doctor: is this machine fit to run kiln, and what would kiln see of it? */
 #include "cli/cli.h"
 #include "packager/packager.h"
+#include "pipeline/devices/devices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,26 @@ static void check_operators(findings *f) {
         kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
 }
 
+/* Which of the shipped profiles each device runs; where none, what is missing. */
+static void check_devices(findings *f) {
+    const kiln_device *d = NULL;
+    const kiln_profile *p = NULL;
+    for (int i = 0; (d = kiln_device_at(i)) != NULL; i++) {
+        kiln_buf text;
+        const char *missing = NULL;
+        bool runs = false;
+        kiln_buf_init(&text, f->arena);
+        for (int k = 0; (p = kiln_profile_at(k)) != NULL; k++) {
+            if (!d->can_run(f->arena, p, &missing))
+                continue;
+            kiln_buf_printf(&text, "%s%s", runs ? ", " : "runs packages for ", p->name);
+            runs = true;
+        }
+        add(f, kiln_format(f->arena, "device %s", d->name), runs ? GOOD : NOTE,
+            runs ? text.p : "runs none of the shipped profiles", runs ? NULL : missing);
+    }
+}
+
 static void write_json(const findings *f, bool good, kiln_buf *out) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
@@ -176,6 +197,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_clock(&f);
     check_linker(&f);
     check_operators(&f);
+    check_devices(&f);
 
     bool good = true;
     kiln_buf text;
@@ -198,7 +220,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 
 const kiln_verb kiln_verb_doctor = {
     .name = "doctor",
-    .summary = "check this machine: processor, memory, disk, clock",
+    .summary = "check this machine: processor, memory, disk, clock, devices",
     .usage = "[options]",
     .example = "  kiln doctor\n  kiln doctor --json -\n",
     .option = options,

@@ -160,6 +160,7 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "holds no conformance test"},
     {"looks_at_the_machine", {"doctor"}, 0, "cpu: ", NULL},
+    {"looks_for_devices", {"doctor"}, 0, "device local: runs packages for ", NULL},
     {"writes_what_it_found_as_json",
      {"doctor", "--json", "-"},
      0,
