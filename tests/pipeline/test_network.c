@@ -122,6 +122,12 @@ static row rows[] = {
      "%h = add(%g, %f) %i = pad(%h) {pads=[0,1,0,0,0,3,0,0]} %j = slice(%i) "
      "{starts=[0,0,0,0], steps=[1,1,1,1], sizes=[1,9,6,6]} output %i output %j }",
      7, 1, 2},
+    {"transposed_convolutions",
+     "graph \"g\" { input %x : f32[1,20,5,4] input %w : f32[20,17,4,4] "
+     "input %b : f32[17] input %v : f32[17,3,3,5] %a = conv_transpose(%x, %w, %b) "
+     "{strides=[2,2], pads=[1,1,1,1]} %c = relu(%a) %d = conv_transpose(%c, %v) "
+     "{strides=[1,3], pads=[1,1,1,1]} %e = tanh(%d) output %e }",
+     21, 2, 2},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",

@@ -252,6 +252,25 @@ static void step_pad_window(maker *m) {
                       : add(m, pools[kind], in, 1, args, kind == 1 ? 4 : 3));
 }
 
+static void step_conv_transpose(maker *m) {
+    kiln_value *x = any(m);
+    const int64_t n = kiln_type_elems(&x->type), c = n % 2 == 0 ? 2 : 1;
+    if (n == 0)
+        return;
+    const int64_t image[] = {1, c, 1, n / c};
+    const int64_t w_dim[] = {c, 2, 1 + roll(m, 3), 1 + roll(m, 4)};
+    const int64_t strides[] = {1 + roll(m, 3), 1 + roll(m, 3)};
+    const int64_t pads[] = {0, roll(m, 2), 0, roll(m, 2)};
+    const int64_t more[] = {roll(m, strides[0]), roll(m, strides[1])};
+    const kiln_attr_arg shape = kiln_arg_ints("shape", image, 4);
+    const kiln_attr_arg args[] = {kiln_arg_ints("strides", strides, 2),
+                                  kiln_arg_ints("pads", pads, 4),
+                                  kiln_arg_ints("output_padding", more, 2)};
+    kiln_value *in[] = {add(m, &kiln_op_reshape, &x, 1, &shape, 1),
+                        constant(m, 4, w_dim)};
+    keep(m, add(m, &kiln_op_conv_transpose, in, 2, args, 3));
+}
+
 /* Both branches of an if take one value; the condition is a constant or an input's
  * sign. */
 static void step_if(maker *m) {
