@@ -5,7 +5,7 @@
  * oc_block. A tile is tile_p pixels by tile_oc blocks of output channels; every pixel's
  * input channel is broadcast over the blocks:
  *
- *     for batch, channel block, pixel block        one parallel loop
+ *     for batch, channel block, pixel block        one parallel loop, with panels or not
  *         for channel panel, pixel panel           in either order
  *             acc[tile_p][tile_oc][oc_b] = 0       registers
  *             for ic block, ic in block: acc += x[p, ic] * w[ic, oc]
@@ -43,8 +43,9 @@ enum { SMALL_CACHE = 1 << 18 }; /* bytes: where a profile does not say */
 typedef struct problem {
     const kiln_workload *w;
     const kiln_profile *profile;
-    int n_spatial;      /* axes of x */
-    bool collapses;     /* its spatial axes are one */
+    int n_spatial;  /* axes of x */
+    bool collapses; /* its spatial axes are one */
+    int64_t images;
     int64_t c, o;       /* channels of x, of y */
     int64_t rows, cols; /* of y that tiles cut; rows 1 where it is collapsed */
     int64_t pixels;     /* of y, in all */
@@ -55,7 +56,8 @@ typedef struct problem {
 typedef struct plan {
     int64_t oc_block, ic_block, tile_rows, tile_p, tile_oc, block_p, block_oc;
     int64_t unroll;
-    bool channels_outer, pack, parallel_blocks, parallel_tiles;
+    bool channels_outer, pack;
+    kiln_tiles_parallel parallel;
 } plan;
 
 /* ---- the problem ----------------------------------------------------------------- */
@@ -96,6 +98,7 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
                  .profile = profile,
                  .n_spatial = x->rank - 2,
                  .collapses = collapses(w),
+                 .images = x->dim[0],
                  .c = x->dim[1],
                  .o = y->dim[1],
                  .rows = 1,
@@ -134,12 +137,12 @@ static void add_panels(kiln_space *s, const char *name, const char *doc,
 }
 
 static int64_t below(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
                          kiln_space *s, kiln_err *err) {
     static const char *const order[] = {"channels", "pixels"};
     static const char *const pack[] = {"no", "panel"};
-    static const char *const parallel[] = {"no", "blocks", "tiles"};
     int64_t ic[COUNT(powers) + 1] = {1};
     int n = 1;
     (void)err;
@@ -165,8 +168,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
                          unrolls, COUNT(unrolls), p.c);
     kiln_space_add_words(s, "order", "which panels are the outer loop", order, 2);
     kiln_space_add_words(s, "pack_x", "copy the pixels of a panel", pack, 2);
-    kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
-                         3);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
     return KILN_OK;
 }
 
@@ -182,8 +185,7 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
         .unroll = kiln_config_int(s, c, UNROLL_IC, 0),
         .channels_outer = kiln_config_is(s, c, ORDER, "channels"),
         .pack = kiln_config_is(s, c, PACK_X, "panel"),
-        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
-        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
+        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
     };
     return p;
 }
@@ -242,8 +244,7 @@ static kiln_tiles tiles_of(const problem *x, const plan *p) {
         .lane_axis = 2 + n_spatial,
         .lanes = x->lanes,
         .columns_outer = p->channels_outer,
-        .parallel = p->parallel_blocks,
-        .parallel_tiles = p->parallel_tiles,
+        .parallel = p->parallel,
     };
     t.outer[t.n_outer++] = 0;
     for (int i = 0; i < n_spatial; i++) {
@@ -342,6 +343,20 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
             }
 }
 
+static kiln_tiles_parallel guess_parallel(const problem *x, const kiln_space *s,
+                                          const kiln_config *c) {
+    const plan p = plan_of(s, c);
+    const int64_t channels = ceil_div(ceil_div(x->o, p.oc_block), p.tile_oc);
+    const int64_t pixels = ceil_div(x->rows, p.tile_rows) * ceil_div(x->cols, p.tile_p);
+    /* Images, and of three spatial axes the first. */
+    const int64_t around = x->images * (x->pixels / (x->rows * x->cols));
+    const kiln_tile_counts n = {around, p.channels_outer ? channels : pixels,
+                                p.channels_outer ? pixels : channels};
+    return kiln_tiles_guess_parallel(
+        n, (double)(x->images * x->pixels) * (double)x->o * (double)x->c,
+        x->profile->cores, KILN_TILES_ALL);
+}
+
 static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
                          const kiln_space *s) {
     const problem x = problem_of(w, profile);
@@ -357,8 +372,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
     const bool small_weights = x.c * x.o * x.elem_bytes <= cache / 2;
     kiln_config_set_word(s, &c, ORDER,
                          small_weights || x.o <= x.pixels ? "pixels" : "channels");
-    if (profile->cores > 1)
-        kiln_config_set_word(s, &c, PARALLEL, "tiles");
+    c.option[PARALLEL] = (int16_t)guess_parallel(&x, s, &c);
     return c;
 }
 

@@ -43,7 +43,7 @@ enum {
 typedef struct plan {
     int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
     bool columns_outer, pack_a, pack_b_ahead, pack_b_inside;
-    bool parallel_blocks, parallel_tiles;
+    kiln_tiles_parallel parallel;
 } plan;
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
@@ -81,7 +81,6 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     static const char *const pack_a[] = {"no", "rows"};
     static const char *const ahead[] = {"no", "ahead"};
     static const char *const inside[] = {"no", "inside"};
-    static const char *const parallel[] = {"no", "blocks", "tiles"};
     (void)err;
     const kiln_product x = kiln_product_of(w, p);
     int64_t wide[COUNT(vectors)];
@@ -105,8 +104,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                          x.m > 1 ? 2 : 1);
     kiln_space_add_words(s, "pack_b", "panels of b in one piece",
                          x.is_const_b ? ahead : inside, x.col >= 0 ? 2 : 1);
-    kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
-                         3);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
     return KILN_OK;
 }
 
@@ -122,8 +121,7 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
         .pack_a = kiln_config_is(s, c, PACK_A, "rows"),
         .pack_b_ahead = kiln_config_is(s, c, PACK_B, "ahead"),
         .pack_b_inside = kiln_config_is(s, c, PACK_B, "inside"),
-        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
-        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
+        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
     };
     return p;
 }
@@ -157,8 +155,7 @@ typedef struct build {
 static kiln_tiles tiles_of(const kiln_product *x, const plan *p) {
     kiln_tiles t = kiln_product_tiles(x, p->tile_m, p->tile_n, p->block_m, p->block_n);
     t.columns_outer = p->columns_outer;
-    t.parallel = p->parallel_blocks;
-    t.parallel_tiles = p->parallel_tiles;
+    t.parallel = p->parallel;
     return t;
 }
 
@@ -337,13 +334,14 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
          * reading a again. */
         kiln_config_set_word(s, &c, PACK_B, "inside");
     }
-    if (prof->cores > 1) {
-        const int64_t block = kiln_config_int(s, &c, BLOCK_M, 0);
-        const int64_t rows_of = block * kiln_config_int(s, &c, TILE_M, 0);
-        const int64_t blocks = x.batch * (block == 0 ? 1 : ceil_div(x.m, rows_of));
-        kiln_config_set_word(s, &c, PARALLEL,
-                             blocks / 2 >= prof->cores ? "blocks" : "tiles");
-    }
+    const plan p = plan_of(s, &c);
+    /* Copies and sums between cuts are made once for each parallel part. */
+    const bool is_shared = p.pack_a || p.pack_b_inside || p.block_k > 0;
+    c.option[PARALLEL] = (int16_t)kiln_tiles_guess_parallel(
+        kiln_product_counts(&x, p.tile_m, p.tile_n, p.block_m, p.block_n,
+                            p.columns_outer),
+        kiln_product_muladds(&x), prof->cores,
+        is_shared ? KILN_TILES_OUTER : KILN_TILES_ALL);
     return c;
 }
 

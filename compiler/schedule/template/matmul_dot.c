@@ -18,7 +18,8 @@ enum { TILE_M, TILE_N, VECTORS, UNROLL_K, BLOCK_M, ORDER, PARALLEL, N_KNOBS };
 
 typedef struct plan {
     int64_t tile_m, tile_n, vectors, unroll_k, block_m;
-    bool columns_outer, parallel_blocks, parallel_tiles;
+    bool columns_outer;
+    kiln_tiles_parallel parallel;
 } plan;
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
@@ -36,7 +37,6 @@ static const int64_t panels[] = {0, 1, 2, 4, 8, 16, 32, 64};
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
                          kiln_err *err) {
     static const char *const order[] = {"columns", "rows"};
-    static const char *const parallel[] = {"no", "blocks", "tiles"};
     (void)err;
     const kiln_product x = kiln_product_of(w, p);
     const int64_t n_vectors = (x.k + x.lanes - 1) / x.lanes;
@@ -52,8 +52,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                          COUNT(panels), x.m);
     kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
                          order, 2);
-    kiln_space_add_words(s, "parallel", "which loops run on several threads", parallel,
-                         3);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
     return KILN_OK;
 }
 
@@ -65,8 +65,7 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
         .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
         .block_m = kiln_config_int(s, c, BLOCK_M, 0),
         .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
-        .parallel_blocks = !kiln_config_is(s, c, PARALLEL, "no"),
-        .parallel_tiles = kiln_config_is(s, c, PARALLEL, "tiles"),
+        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
     };
     return p;
 }
@@ -139,8 +138,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     KILN_TRY(kiln_product_compute(a, &x, NULL, out, &acc, &y, err));
     kiln_tiles loops = kiln_product_tiles(&x, p.tile_m, p.tile_n, p.block_m, 0);
     loops.columns_outer = p.columns_outer;
-    loops.parallel = p.parallel_blocks;
-    loops.parallel_tiles = p.parallel_tiles;
+    loops.parallel = p.parallel;
     KILN_TRY(kiln_tiles_nest(y, &loops, NULL, &t, err));
     KILN_TRY(kiln_tiles_fuse(y, &loops, &t, err));
     KILN_TRY(kiln_split(acc, kiln_stage_reduce(acc, 0), x.lanes * p.vectors, &outer,
@@ -184,8 +182,11 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
     const kiln_product x = kiln_product_of(w, prof);
     kiln_config c = kiln_config_at(s, 0);
     guess_tile(&x, s, &c);
-    if (prof->cores > 1)
-        kiln_config_set_word(s, &c, PARALLEL, "tiles");
+    const int64_t m = kiln_config_int(s, &c, TILE_M, 0);
+    const int64_t n = kiln_config_int(s, &c, TILE_N, 0);
+    c.option[PARALLEL] = (int16_t)kiln_tiles_guess_parallel(
+        kiln_product_counts(&x, m, n, 0, 0, kiln_config_is(s, &c, ORDER, "columns")),
+        kiln_product_muladds(&x), prof->cores, KILN_TILES_ALL);
     return c;
 }
 

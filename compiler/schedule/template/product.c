@@ -104,6 +104,32 @@ kiln_tiles kiln_product_tiles(const kiln_product *x, int64_t tile_m, int64_t til
     return t;
 }
 
+/* Panels of an axis, in blocks of so many; 0: all in one. */
+typedef struct panels {
+    int64_t blocks, in_block;
+} panels;
+
+static panels panels_of(int64_t extent, int64_t tile, int64_t block) {
+    const int64_t all = extent / tile + (extent % tile != 0);
+    if (block == 0 || block >= all)
+        return (panels){1, all};
+    return (panels){all / block + (all % block != 0), block};
+}
+
+kiln_tile_counts kiln_product_counts(const kiln_product *x, int64_t tile_m,
+                                     int64_t tile_n, int64_t block_m, int64_t block_n,
+                                     bool columns_outer) {
+    const panels row = panels_of(x->m, tile_m, block_m);
+    const panels col = panels_of(x->n, tile_n, block_n);
+    return (kiln_tile_counts){x->batch * row.blocks * col.blocks,
+                              columns_outer ? col.in_block : row.in_block,
+                              columns_outer ? row.in_block : col.in_block};
+}
+
+double kiln_product_muladds(const kiln_product *x) {
+    return (double)x->batch * (double)x->m * (double)x->n * (double)x->k;
+}
+
 kiln_status kiln_product_compute(kiln_arena *a, const kiln_product *x,
                                  const kiln_layout *layout, kiln_scheduled *out,
                                  kiln_stage **acc, kiln_stage **y, kiln_err *err) {

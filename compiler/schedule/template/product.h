@@ -34,6 +34,11 @@ const kiln_value *kiln_product_source_of_b(const kiln_product *x);
 /* Loops over y: tiles of tile_m x tile_n, blocks of so many panels (0: all). */
 kiln_tiles kiln_product_tiles(const kiln_product *x, int64_t tile_m, int64_t tile_n,
                               int64_t block_m, int64_t block_n);
+/* How often each loop of such tiles runs; their multiply-adds. */
+kiln_tile_counts kiln_product_counts(const kiln_product *x, int64_t tile_m,
+                                     int64_t tile_n, int64_t block_m, int64_t block_n,
+                                     bool columns_outer);
+double kiln_product_muladds(const kiln_product *x);
 /* Everything the workload computes, in these layouts (by value id; NULL: as typed),
  * with an untouched schedule but for element-wise stages, which are inlined; *acc is
  * the stage that sums, *y the output behind it. */

@@ -5,6 +5,8 @@
  * the last stage when every read between them has just that variable there. */
 #include "compiler/schedule/template/rules.h"
 
+#include "compiler/schedule/template/shares.h"
+
 enum { N_CACHE_LINES = 2 };
 
 typedef struct unit {
@@ -213,18 +215,24 @@ static void group(planner *p) {
 
 /* ---- parallel loops -------------------------------------------------------------- */
 
+/* Enough for a thread that comes late, and dealt out evenly. */
+static bool is_shared_well(int64_t n, int64_t cores) {
+    static const double loss = 1.04;
+    return n >= 4 * cores && kiln_share_loss(n, cores) <= loss;
+}
+
 /* Fuses and marks the outer loops before `n_free`: those that nothing is attached to
  * and that may be fused. Loop n_free itself may run in parallel as it is. */
 static kiln_status run_parallel(planner *p, kiln_stage *st,
                                 const kiln_nest_outer *outer, int n_free) {
-    const int64_t enough = 4 * (int64_t)p->nester.profile->cores;
+    const int64_t cores = p->nester.profile->cores;
     int i = 0;
     if (!p->rules->parallel || outer->n == 0)
         return KILN_OK;
     while (i + 1 < outer->n && i < n_free && outer->loop[i]->extent == 1)
         i++;
     kiln_iter *x = outer->loop[i];
-    for (i++; i < n_free && i < outer->n && x->extent < enough; i++)
+    for (i++; i < n_free && i < outer->n && !is_shared_well(x->extent, cores); i++)
         KILN_TRY(kiln_fuse(st, x, outer->loop[i], &x, p->err));
     return x->extent > 1 ? kiln_parallel(st, x, p->err) : KILN_OK;
 }

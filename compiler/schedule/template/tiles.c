@@ -1,7 +1,12 @@
 /* Blocks, panels and register tiles (Goto and van de Geijn, ACM TOMS 34(3), 2008). */
 #include "compiler/schedule/template/tiles.h"
 
+#include "compiler/schedule/template/shares.h"
+
 #include <string.h>
+
+const char *const kiln_tiles_parallel_words[KILN_N_TILES_PARALLEL] = {"no", "blocks",
+                                                                      "tiles", "all"};
 
 /* One axis as block, panel and tile loops. */
 typedef struct parts {
@@ -74,6 +79,9 @@ kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
     for (int i = 0; i < l.n_outers; i++)
         l.outers[i] = panel[first][i];
     l.outer = l.outers[l.n_outers - 1];
+    l.n_inners = first == 0 ? n_panel[1] : 0;
+    for (int i = 0; i < l.n_inners; i++)
+        l.inners[i] = panel[1][i];
     l.tile = order[n - 1];
     for (int i = 0; i < t->n_row; i++)
         order[n++] = row[i].inner;
@@ -86,28 +94,35 @@ kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
 /* Loops of one iteration step aside: fused, they would only hide what others are. */
 kiln_status kiln_tiles_fuse(kiln_stage *st, const kiln_tiles *t, kiln_tile_loops *l,
                             kiln_err *err) {
-    kiln_iter *part[KILN_MAX_AXES + KILN_TILE_ROWS], *order[KILN_MAX_AXES + 2];
-    const bool tiles = t->parallel_tiles && l->outer != l->tile;
+    kiln_iter *part[KILN_MAX_AXES + 2 * KILN_TILE_ROWS];
+    kiln_iter *order[KILN_MAX_AXES + 2 * KILN_TILE_ROWS];
+    const bool all = t->parallel == KILN_TILES_ALL;
+    const bool outer = t->parallel >= KILN_TILES_OUTER;
+    const bool has_tile = all || (outer && l->outer == l->tile);
     size_t n = 0, at = 0, n_once = 0;
     for (int i = 0; i < l->n_around; i++)
         part[n++] = l->around[i];
-    for (int i = 0; i < l->n_outers && tiles; i++)
+    for (int i = 0; i < l->n_outers && outer; i++)
         part[n++] = l->outers[i];
+    for (int i = 0; i < l->n_inners && all; i++)
+        part[n++] = l->inners[i];
     for (int many = 0; many < 2; many++)
         for (size_t i = 0; i < n; i++)
             if ((part[i]->extent > 1) == (many == 1))
                 order[at++] = part[i];
     while (n_once < n && order[n_once]->extent == 1)
         n_once++;
-    if (!t->parallel || n_once == n)
+    if (t->parallel == KILN_TILES_SERIAL || n_once == n)
         return KILN_OK;
     KILN_TRY(kiln_reorder(st, order, at, err));
     kiln_iter *fused = order[n_once];
     for (size_t i = n_once + 1; i < n; i++)
         KILN_TRY(kiln_fuse(st, fused, order[i], &fused, err));
     l->block = fused;
-    if (tiles)
+    if (outer)
         l->outer = fused;
+    if (has_tile)
+        l->tile = fused;
     return kiln_parallel(st, fused, err);
 }
 
@@ -160,6 +175,23 @@ double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
         sum += kiln_tile_cycles(rest_r, rest_v);
     /* Tails are code of their own, and what they cost beside their work. */
     return sum * (1 + (rest_r > 0 ? 0.01 : 0) + (rest_v > 0 ? 0.01 : 0));
+}
+
+kiln_tiles_parallel kiln_tiles_guess_parallel(kiln_tile_counts n, double muladds,
+                                              int64_t cores, kiln_tiles_parallel most) {
+    /* A fork and join takes 0.2 us, the other core's cache 10 GB/s: under a microsecond
+     * of work there is nothing to gain. */
+    static const double min_muladds = 1e5;
+    /* What fusing further must gain: tails are decided tile by tile then. */
+    static const double gain = 1.03;
+    const int64_t count[] = {1, n.blocks, n.blocks * n.outer,
+                             n.blocks * n.outer * n.inner};
+    int best = KILN_TILES_SERIAL;
+    for (int k = KILN_TILES_BLOCKS; k <= (int)most && muladds >= min_muladds; k++)
+        if (count[k] > 1 && kiln_share_loss(count[k], cores) * gain <
+                                kiln_share_loss(count[best], cores))
+            best = k;
+    return (kiln_tiles_parallel)best;
 }
 
 /* ---- stages ---------------------------------------------------------------------- */

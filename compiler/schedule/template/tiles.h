@@ -12,6 +12,16 @@ typedef struct kiln_tile_axis {
     int64_t tile, block; /* elements; block 0: the whole axis, else whole tiles */
 } kiln_tile_axis;
 
+/* Which loops become one parallel loop; the words of a knob. */
+typedef enum kiln_tiles_parallel {
+    KILN_TILES_SERIAL,
+    KILN_TILES_BLOCKS, /* those around the panels */
+    KILN_TILES_OUTER,  /* and the outer panels */
+    KILN_TILES_ALL,    /* and the inner panels: an iteration is a register tile */
+    KILN_N_TILES_PARALLEL
+} kiln_tiles_parallel;
+extern const char *const kiln_tiles_parallel_words[KILN_N_TILES_PARALLEL];
+
 /* How the axes of an output are walked. Rows are what one operand is broadcast over,
  * columns what the other has in vectors. */
 typedef struct kiln_tiles {
@@ -23,9 +33,8 @@ typedef struct kiln_tiles {
     int lane_axis; /* the axis that vectors run along; -1: split off the column's tile
                     */
     int64_t lanes;
-    bool columns_outer;  /* panels of columns around panels of rows */
-    bool parallel;       /* the loops around the panels */
-    bool parallel_tiles; /* and the outer panels */
+    bool columns_outer; /* panels of columns around panels of rows */
+    kiln_tiles_parallel parallel;
 } kiln_tiles;
 
 /* Loops of a stage over the output after kiln_tiles_nest. */
@@ -34,16 +43,16 @@ typedef struct kiln_tile_loops {
     kiln_iter *block; /* innermost of those around the panels */
     kiln_iter *outer; /* innermost of the outer panels */
     kiln_iter *tile;  /* innermost of the panels: one iteration is one register tile */
-    /* for kiln_tiles_fuse: those around the panels, and the outer panels */
-    kiln_iter *around[KILN_MAX_AXES], *outers[KILN_TILE_ROWS];
-    int n_around, n_outers;
+    /* for kiln_tiles_fuse: those around the panels, the outer and the inner panels */
+    kiln_iter *around[KILN_MAX_AXES], *outers[KILN_TILE_ROWS], *inners[KILN_TILE_ROWS];
+    int n_around, n_outers, n_inners;
 } kiln_tile_loops;
 
 /* Splits and orders the loops: around, cut, outer panels, inner panels, rows, vectors,
  * lanes; the last three unrolled and vectorised. */
 kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
                             kiln_tile_loops *out, kiln_err *err);
-/* One parallel loop out of those around the panels (and the outer panels). */
+/* One parallel loop out of those that t->parallel says. */
 kiln_status kiln_tiles_fuse(kiln_stage *st, const kiln_tiles *t, kiln_tile_loops *l,
                             kiln_err *err);
 /* A stage that computes one tile in registers: the given reduction loops outside, then
@@ -59,6 +68,15 @@ double kiln_tile_cycles(int64_t rows, int64_t vectors);
 /* The same for all of an output, tails included. */
 double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
                          int64_t tile_vectors);
+
+/* How many iterations each kind of parallel loop has. */
+typedef struct kiln_tile_counts {
+    int64_t blocks, outer, inner; /* of the loops of each kind by themselves */
+} kiln_tile_counts;
+/* For guesses: the kind up to `most` that the profile's cores share well enough and
+ * that fuses fewest loops; serial where `muladds` are too few to fork for. */
+kiln_tiles_parallel kiln_tiles_guess_parallel(kiln_tile_counts n, double muladds,
+                                              int64_t cores, kiln_tiles_parallel most);
 
 /* A copy of what `reader` reads of te, at loop x of `at`: its last axis in vectors of
  * `lanes`. */

@@ -6,6 +6,7 @@
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/shares.h"
 
 enum { C_BLOCK, TILE, OH_CHUNK, TAPS, INNER, PAD, N_KNOBS };
 enum { TILE_OH, TILE_OW };
@@ -20,7 +21,6 @@ enum {
     MAX_TILE_OH = 4,
     MAX_TILE_OW = 28,
     MAX_TILES = 256,
-    MAX_CHUNKS = 20,
     MAX_TAPS = 9, /* of a guess: all of a window, one row */
     MAX_TAPS_ROW = 18,
     MAX_COLUMNS = 8, /* of a guess: longer bodies measured slower */
@@ -72,7 +72,7 @@ static int64_t unrolled_taps(const problem *p, int taps) {
 }
 
 kiln_status kiln_windows_space(const kiln_windows *p, kiln_space *out) {
-    int64_t chunk[MAX_CHUNKS], value[2 * MAX_TILES];
+    int64_t value[2 * MAX_TILES];
     int n = 0;
     if (p->can_be_plain)
         value[n++] = 1;
@@ -88,11 +88,7 @@ kiln_status kiln_windows_space(const kiln_windows *p, kiln_space *out) {
                 value[2 * n++ + TILE_OW] = j;
             }
     kiln_space_add_tuples(out, "tile", "rows, columns of y in one body", value, n, 2);
-    n = 0;
-    for (int64_t rows = 1; rows < p->oh && n + 1 < MAX_CHUNKS; rows *= 2)
-        chunk[n++] = rows;
-    chunk[n++] = p->oh;
-    kiln_space_add_ints(out, "oh_chunk", "rows of one parallel part", chunk, n);
+    kiln_space_add_parts(out, "oh_chunk", "rows of one parallel part", p->oh);
     kiln_space_add_words(out, "taps", "how much of the window is unrolled", taps_words,
                          3);
     kiln_space_add_words(out, "inner", "what runs fastest in a body", inner_words, 2);
@@ -117,6 +113,20 @@ static double loads_per_add(const problem *p, int64_t columns) {
     const int64_t touched = (columns - 1) * p->stride_w + reach;
     return (double)min2(touched, columns * p->taps_row) /
            (double)(columns * p->taps_row);
+}
+
+/* Rows of a parallel part: as many as threads can share well, four at least. */
+static int64_t guess_rows(const kiln_windows *p, const kiln_space *s, int64_t c_block) {
+    static const double gain = 1.03; /* that smaller parts must bring */
+    const kiln_knob *rows = &s->knob[OH_CHUNK];
+    const int64_t around = p->w->anchor->in[0]->type.dim[0] * ceil_div(p->c, c_block);
+    const int64_t cores = p->profile->cores;
+    int64_t best = p->oh;
+    for (int i = rows->n - 1; i-- > 0 && rows->value[i] >= 4;)
+        if (kiln_share_loss(around * ceil_div(p->oh, rows->value[i]), cores) * gain <
+            kiln_share_loss(around * ceil_div(p->oh, best), cores))
+            best = rows->value[i];
+    return best;
 }
 
 kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
@@ -145,11 +155,7 @@ kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
         }
     }
     kiln_config_set(s, &c, TILE, tile);
-    int64_t oh = p->oh;
-    while (oh > 4 && p->w->anchor->in[0]->type.dim[0] * ceil_div(p->c, p->lanes) *
-                             ceil_div(p->oh, oh) <
-                         p->profile->cores)
-        oh = ceil_div(oh, 2);
+    const int64_t oh = guess_rows(p, s, kiln_config_int(s, &c, C_BLOCK, 0));
     kiln_config_set(s, &c, OH_CHUNK, &oh);
     c.option[INNER] = p->profile->vector_registers < 32;
     c.option[PAD] = PAD_NONE;
