@@ -57,6 +57,23 @@ static void make_arguments(kiln_arena *a, const kiln_te_graph *te, uint64_t seed
     }
 }
 
+/* `zeros` is what was unpacked and packed again: zeros in all tails. Readers take them
+ * for granted where the type says so only; the sign of a zero is none of it. */
+static bool are_tails_zero(const kiln_type *t, const void *got, const void *zeros) {
+    const size_t size = kiln_dtype_bytes(t->dtype);
+    const unsigned char *x = got, *y = zeros;
+    for (size_t at = 0; at < (size_t)kiln_type_bytes(t); at += size) {
+        unsigned char unsigned_zero[16] = {0};
+        memcpy(unsigned_zero, x + at, size);
+        if (kiln_dtype_is_float(t->dtype))
+            unsigned_zero[size - 1] &= 0x7F;
+        if (memcmp(x + at, y + at, size) != 0 &&
+            memcmp(unsigned_zero, y + at, size) != 0)
+            return false;
+    }
+    return true;
+}
+
 static void check_outputs(kiln_arena *a, const template_check *t,
                           const kiln_te_graph *te, void *const *tensor,
                           const kiln_tensor *want, const char *what) {
@@ -75,7 +92,8 @@ static void check_outputs(kiln_arena *a, const template_check *t,
                      ": %.9g, want %.9g",
                      what, d.n_bad, d.worst_index, d.worst_got, d.worst_want);
         kiln_layout_pack(type, got.data, again);
-        if (memcmp(again, tensor[i], (size_t)kiln_type_bytes(type)) != 0)
+        if (kiln_compute_has_zero_tails(type) &&
+            !are_tails_zero(type, tensor[i], again))
             fail_msg("%s: tail lanes of the output are not zero", what);
     }
 }
