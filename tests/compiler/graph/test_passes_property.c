@@ -303,7 +303,7 @@ static kiln_graph *make(kiln_arena *a, uint64_t seed) {
         step_unary,        step_binary,          step_transpose,  step_reshape,
         step_cast,         step_shape,           step_if,         step_binary,
         step_slice_concat, step_conv_batch_norm, step_pad_window, step_axes,
-        step_axes,         step_transpose,       step_transpose,
+        step_axes,         step_conv_transpose,  step_transpose,  step_transpose,
     };
     maker m = {.g = kiln_graph_new(a, "random")};
     kiln_rng_init(&m.rng, seed);
