@@ -1,6 +1,8 @@
 /* kiln build: a model becomes an archive that runs by itself, one for each profile. */
+#include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "pipeline/package/package.h"
+#include "pipeline/tune/tune.h"
 
 #include <string.h>
 
@@ -10,6 +12,9 @@ enum {
     OPT_VERSION,
     OPT_NUMERICS,
     OPT_CONFIG_FILE,
+    OPT_DB,
+    OPT_THREADS,
+    OPT_REQUIRE_TUNED,
     OPT_SHAPE,
     OPT_BIND,
     OPT_JSON,
@@ -30,6 +35,11 @@ static const kiln_option options[N_OPTIONS] = {
                       false},
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
+    [OPT_DB] = KILN_DB_OPTION,
+    [OPT_THREADS] = {"--threads", "N",
+                     "records of kernels tuned for so many threads (1)", false},
+    [OPT_REQUIRE_TUNED] = {"--require-tuned", "SHARE",
+                           "fail where less of the multiply-adds is tuned: 95%", false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
@@ -86,28 +96,49 @@ static kiln_status read_output(const kiln_cli_args *args, size_t n_profiles,
     return KILN_OK;
 }
 
-static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    (void)exit_code;
+/* "95%", "95": of a hundred. */
+static kiln_status read_share(const kiln_cli_args *args, double *out, kiln_err *err) {
+    const char *text = kiln_args_get(args, OPT_REQUIRE_TUNED, NULL);
+    kiln_str s = kiln_str_from(text);
+    if (text == NULL)
+        return KILN_OK;
+    if (kiln_str_ends(s, "%"))
+        s.n--;
+    if (!kiln_parse_f64(s, out) || !(*out >= 0) || *out > 100)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--require-tuned must be a share from 0%% to 100%%, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    *out /= 100;
+    return KILN_OK;
+}
+
+static bool is_tuned_enough(const kiln_build *b, double share) {
+    int64_t all = 0;
+    for (int c = 0; c < KILN_N_COVERAGE; c++)
+        all += b->ledger.all.muladds[c];
+    return (double)b->ledger.all.muladds[KILN_COVERED_TUNED] >= share * (double)all;
+}
+
+/* One archive for each profile, and what was built as text and JSON. */
+static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
+                             int *exit_code, kiln_err *err) {
     kiln_arena *a = args->arena;
     kiln_import_options import;
-    kiln_choose_options choose;
-    kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
-                            .choose = &choose,
-                            .seed = 1};
     kiln_profile *profile = NULL;
+    kiln_build_options to = *o;
     size_t n = 0;
+    double share = 0;
     kiln_source source;
     kiln_expectation expectation;
     kiln_buf json, text;
     kiln_json_writer w;
+    KILN_TRY(read_share(args, &share, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
-    KILN_TRY(read_output(args, n, &o, err));
-    KILN_TRY(kiln_cli_choose(a, NULL, kiln_args_get(args, OPT_CONFIG_FILE, NULL),
-                             &choose, err));
+    KILN_TRY(read_output(args, n, &to, err));
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
-    KILN_TRY(kiln_expectation_of(a, &source, o.seed, &expectation, err));
+    KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
     kiln_buf_init(&json, a);
     kiln_buf_init(&text, a);
     kiln_json_writer_init(&w, &json);
@@ -115,14 +146,39 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
         KILN_TRY(
-            kiln_package_build(a, &source, &expectation, &profile[i], &o, &b, err));
+            kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err));
         kiln_buf_puts(&text, i > 0 ? "\n" : "");
         kiln_build_text(&text, &b);
         kiln_build_put(&w, &b);
+        if (is_tuned_enough(&b, share))
+            continue;
+        *exit_code = KILN_EXIT_CHECK;
+        kiln_buf_printf(&text,
+                        "too little is tuned for '%s': kiln tune %s --profile %s\n",
+                        b.profile, args->pos[0], b.profile);
     }
     kiln_json_end_array(&w);
     kiln_buf_puts(&json, "\n");
     return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_choose_options choose;
+    const kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
+                                  .choose = &choose,
+                                  .seed = 1};
+    kiln_tune_advice advice = {.arena = args->arena};
+    kiln_adviser adviser;
+    KILN_TRY(kiln_cli_choose(args->arena, NULL,
+                             kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
+                             KILN_POOL_MAX_THREADS, &advice.threads, err));
+    KILN_TRY(kiln_cli_db_read(args, OPT_DB, &advice.db, err));
+    adviser = kiln_tune_adviser(&advice);
+    choose.adviser = advice.db != NULL ? &adviser : NULL;
+    const kiln_status st = build_all(args, &o, exit_code, err);
+    kiln_db_close(advice.db);
+    return st;
 }
 
 const kiln_verb kiln_verb_build = {
@@ -133,7 +189,9 @@ const kiln_verb kiln_verb_build = {
                "  kiln build zoo:resnet18 --profile x86-avx512 --profile aarch64 -o "
                "packages/\n"
                "  kiln build model.onnx --shape x:1x3x224x224 --profile x86-avx2 "
-               "--numerics strict --version 2.1\n",
+               "--numerics strict --version 2.1\n"
+               "  kiln build model.onnx --profile native --threads 2 --require-tuned "
+               "95%\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

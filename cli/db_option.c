@@ -20,3 +20,16 @@ kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char *
     *out = path;
     return KILN_OK;
 }
+
+kiln_status kiln_cli_db_read(const kiln_cli_args *args, int option, kiln_db **out,
+                             kiln_err *err) {
+    static const kiln_db_options reads = {.read_only = true};
+    const char *path = NULL, *env = getenv("KILN_DB");
+    const bool is_named =
+        kiln_args_has(args, option) || (env != NULL && env[0] != '\0');
+    *out = NULL;
+    KILN_TRY(kiln_cli_db_path(args, option, &path, err));
+    if (!is_named && !kiln_file_exists(path))
+        return KILN_OK;
+    return kiln_db_open(args->arena, path, &reads, out, err);
+}

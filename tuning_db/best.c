@@ -4,7 +4,7 @@
 #include "tuning_db/tuning_db_internal.h"
 
 /* ?1 workload, ?2 anchor, ?3 hash of the profile, ?4 its name, ?5 threads, ?6 numerics,
- * ?7 caches, ?8 the farthest match.
+ * ?7 caches, ?8 the farthest match, ?9 how many for each layouts.
  *
  * near: tasks and how near they are. counted: candidates that never failed, each by the
  * mean of its rounds' medians: a single lucky round does not win. ranked: the fastest
@@ -26,7 +26,7 @@ static const char best_sql[] =
     " FROM ranked r JOIN trial t ON t.id = r.id"
     " JOIN task k ON k.id = r.task JOIN workload w ON w.id = k.workload"
     " JOIN profile p ON p.id = k.profile"
-    " WHERE r.rank = 1 ORDER BY r.match, r.mean_ns, r.id";
+    " WHERE r.rank <= ?9 ORDER BY r.match, r.mean_ns, r.id";
 
 static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
     const int at = KILN_DB_N_TRIAL_COLUMNS;
@@ -41,7 +41,8 @@ static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
 }
 
 kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
-                         kiln_db_match farthest, kiln_db_bests *out, kiln_err *err) {
+                         kiln_db_match farthest, int n_each, kiln_db_bests *out,
+                         kiln_err *err) {
     kiln_query q = {0};
     char hash[KILN_SHA256_HEX];
     bool has_row = false;
@@ -56,6 +57,7 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
     kiln_query_text(&q, 6, t->numerics);
     kiln_query_text(&q, 7, t->cache);
     kiln_query_i64(&q, 8, (int)farthest);
+    kiln_query_i64(&q, 9, n_each);
     kiln_status st = KILN_OK;
     while ((st = kiln_query_step(&q, &has_row, err)) == KILN_OK && has_row) {
         kiln_db_record_best b;

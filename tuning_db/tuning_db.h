@@ -5,7 +5,7 @@
  *     kiln_db_task_id(db, &task, &id, err);
  *     kiln_db_claim(db, id, &candidate, "me", 60, &claim, err);   is it mine to
  * measure? kiln_db_record(db, id, &trial, &was_new, err);              it is on disk
- * now kiln_db_best(db, arena, &task, KILN_DB_ANCHOR, &list, err);
+ * now kiln_db_best(db, arena, &task, KILN_DB_ANCHOR, 1, &list, err);
  *
  * Several processes may use one file: a claim keeps two of them from measuring the same
  * candidate, and a trial counts once however often it arrives. What a call reports as
@@ -132,11 +132,12 @@ typedef struct kiln_db_record_best {
 typedef struct kiln_db_bests {
     KILN_VEC(kiln_db_record_best) list;
 } kiln_db_bests;
-/* The best good trial for each layouts of each task that matches up to `farthest`:
- * nearest matches first, then fastest. A candidate measured several times counts by the
- * median of all its samples. Numerics and caches must agree always. */
+/* The `n_each` best good candidates for each layouts of each task that matches up to
+ * `farthest`: nearest matches first, then fastest. A candidate measured several times
+ * counts by the median of all its samples. Numerics and caches must agree always. */
 kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
-                         kiln_db_match farthest, kiln_db_bests *out, kiln_err *err);
+                         kiln_db_match farthest, int n_each, kiln_db_bests *out,
+                         kiln_err *err);
 
 /* ---- models and history ------------------------------------------------------------
  */

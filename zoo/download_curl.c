@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* What the callbacks tell each other. */
 typedef struct transfer {
     kiln_download *d;

@@ -168,8 +168,8 @@ static void the_claims_of_the_dead_end(void **state) {
 static kiln_db_bests best(kiln_db *db, const kiln_db_task *t, kiln_db_match farthest) {
     kiln_err err = {0};
     kiln_db_bests out;
-    kiln_assert_status_ok(kiln_db_best(db, kiln_test_arena(), t, farthest, &out, &err),
-                          &err);
+    kiln_assert_status_ok(
+        kiln_db_best(db, kiln_test_arena(), t, farthest, 1, &out, &err), &err);
     return out;
 }
 
@@ -192,6 +192,13 @@ static void the_fastest_of_each_layouts_wins(void **state) {
     assert_string_equal(b.list.v[0].trial.candidate.config, "{\"k\": 3}");
     assert_string_equal(b.list.v[1].trial.candidate.config, "{\"k\": 2}");
     assert_int_equal(b.list.v[0].match, KILN_DB_EXACT);
+    kiln_err err = {0};
+    kiln_db_bests more;
+    kiln_assert_status_ok(
+        kiln_db_best(db, kiln_test_arena(), &task, KILN_DB_EXACT, 2, &more, &err),
+        &err);
+    assert_int_equal(more.list.n, 3);
+    assert_string_equal(more.list.v[2].trial.candidate.config, "{\"k\": 1}");
     kiln_db_close(db);
 }
 

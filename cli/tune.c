@@ -1,0 +1,245 @@
+/* kiln tune: measure configurations of a network's kernels, or of single operators,
+ * until the tuning database knows good ones. */
+#include "cli/db_option.h"
+#include "cli/op_options.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/tune/tune.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    OPT_OPS,
+    OPT_OP,
+    OPT_TRIALS,
+    OPT_TIME,
+    OPT_THREADS,
+    OPT_PROFILE,
+    OPT_DB,
+    OPT_SEARCH,
+    OPT_MODEL,
+    OPT_NO_TRANSFER,
+    OPT_SEED,
+    OPT_SHAPE,
+    OPT_BIND,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_OPS] = {"--ops", "LIST",
+                 "operators instead of a model: resnet18, mobilenet, gemm, or a file "
+                 "(docs/ops-file.md)",
+                 false},
+    [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},
+    [OPT_TRIALS] = {"--trials", "N",
+                    "trials for each kernel, on average, with those on record (64)",
+                    false},
+    [OPT_TIME] = {"--time-limit", "T", "stop after 90, 90s, 15m or 2h", false},
+    [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
+    [OPT_PROFILE] = {"--profile", "NAME",
+                     "tune for this profile (default: this machine's)", false},
+    [OPT_DB] = KILN_DB_OPTION,
+    [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
+    [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
+    [OPT_NO_TRANSFER] = {"--no-transfer", NULL, "learn nothing from other kernels",
+                         false},
+    [OPT_SEED] = {"--seed", "S", "a number that the choices follow from (1)", false},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE",
+                  "fix a model's input: a number, FILE.npy or FILE.pb", true},
+    [OPT_JSON] = {"--json", "FILE", "write the summary as JSON ('-': standard output)",
+                  false},
+};
+
+/* ---- progress ----------------------------------------------------------------------
+ */
+
+/* On a terminal one line that changes; else a line every ten seconds. */
+typedef struct watch {
+    bool is_terminal;
+    int64_t next_ns;
+} watch;
+
+static void show(void *user, const kiln_tune_state *s) {
+    watch *w = user;
+    const int64_t now = kiln_now_ns();
+    if (now < w->next_ns)
+        return;
+    w->next_ns = now + (w->is_terminal ? 200000000 : 10000000000);
+    fprintf(stderr,
+            "%s%" PRId64 " trials, %" PRId64 " failed, %.1f/s  kernels %.3f ms"
+            "  %.0f s left  %-20.20s%s",
+            w->is_terminal ? "\r" : "", s->n_trials, s->n_failed, s->trials_per_s,
+            s->latency_ns * 1e-6, s->seconds_left > 0 ? s->seconds_left : 0, s->work,
+            w->is_terminal ? "" : "\n");
+}
+
+/* ---- arguments ---------------------------------------------------------------------
+ */
+
+static kiln_status read_time(const kiln_cli_args *args, double *out, kiln_err *err) {
+    const char *text = kiln_args_get(args, OPT_TIME, NULL);
+    kiln_str s = kiln_str_from(text);
+    double unit = 1;
+    if (text == NULL)
+        return KILN_OK;
+    if (s.n > 1) {
+        const char last = s.p[s.n - 1];
+        unit = last == 'h' ? 3600 : last == 'm' ? 60 : 1;
+        s.n -= last == 'h' || last == 'm' || last == 's';
+    }
+    if (!kiln_parse_f64(s, out) || !(*out > 0) || *out * unit > 1e7)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--time-limit must be a time such as 90s, 15m or 2h, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    *out *= unit;
+    return KILN_OK;
+}
+
+static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
+                               kiln_err *err) {
+    const char *search = kiln_args_get(args, OPT_SEARCH, NULL);
+    const char *model = kiln_args_get(args, OPT_MODEL, NULL);
+    kiln_buf names;
+    kiln_buf_init(&names, args->arena);
+    if (search != NULL) {
+        o->search = kiln_search_find(kiln_str_from(search));
+        for (int i = 0; kiln_search_at(i) != NULL; i++)
+            kiln_buf_printf(&names, " %s", kiln_search_at(i)->name);
+        if (o->search == NULL)
+            return kiln_fail(
+                err, KILN_ERR_ARG, "--search must be one of%s, is '%s'", names.p,
+                kiln_str_printable(args->arena, kiln_str_from(search), 64));
+    }
+    kiln_buf_init(&names, args->arena);
+    if (model != NULL) {
+        o->model = kiln_cost_model_find(kiln_str_from(model));
+        for (int i = 0; kiln_cost_model_at(i) != NULL; i++)
+            kiln_buf_printf(&names, " %s", kiln_cost_model_at(i)->name);
+        if (o->model == NULL)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "--cost-model must be one of%s, is '%s'", names.p,
+                             kiln_str_printable(args->arena, kiln_str_from(model), 64));
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
+                                kiln_err *err) {
+    int trials = 0, seed = 0;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_TRIALS, "64"), "--trials", 1,
+                             1000000, &trials, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEED, "1"), "--seed", 1, INT32_MAX,
+                             &seed, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
+                             KILN_POOL_MAX_THREADS, &o->threads, err));
+    KILN_TRY(read_time(args, &o->seconds, err));
+    o->trials = trials;
+    o->seed = (uint64_t)seed;
+    o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
+    return read_search(args, o, err);
+}
+
+/* The model's graph (else NULL), and what there is to tune. */
+static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
+                              kiln_tune_works *out, const kiln_graph **graph,
+                              kiln_err *err) {
+    const char *ops = kiln_args_get(args, OPT_OPS, NULL);
+    const char *op = kiln_args_get(args, OPT_OP, NULL);
+    kiln_op_lines lines = {.list = {.n = 0}};
+    if ((args->n_pos > 0) + (ops != NULL) + (op != NULL) != 1)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say what to tune: a model, or operators by --ops LIST or by "
+                         "--op LINE");
+    if (args->n_pos > 0) {
+        kiln_import_options import;
+        kiln_source source;
+        KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
+                                         &import, err));
+        KILN_TRY(kiln_source_read(args->arena, args->pos[0], &import, &source, err));
+        *graph = source.graph;
+        return kiln_tune_works_of_graph(args->arena, source.graph, p, out, err);
+    }
+    if (ops != NULL)
+        KILN_TRY(kiln_op_lines_read(args->arena, ops, &lines, err));
+    if (op != NULL) {
+        kiln_op_line line;
+        KILN_TRY(kiln_op_line_of(args->arena, op, &line, err));
+        kiln_vec_push(args->arena, &lines.list, line);
+    }
+    return kiln_tune_works_of_lines(args->arena, &lines, out, err);
+}
+
+/* ---- the verb ----------------------------------------------------------------------
+ */
+
+static void settled_text(kiln_buf *out, const kiln_tune_settled *s) {
+    if (s->n_works > 0)
+        kiln_buf_printf(out,
+                        "in the network: %.3f ms with the best alone, %.3f ms as "
+                        "chosen; %d of %d kernels change\n",
+                        s->alone_ns * 1e-6, s->chosen_ns * 1e-6, s->n_changed,
+                        s->n_works);
+}
+
+static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
+                        const kiln_tune_works *works, const kiln_graph *graph,
+                        kiln_err *err) {
+    kiln_tune_result result;
+    kiln_tune_settled settled = {0};
+    kiln_buf text, json;
+    KILN_TRY(kiln_tune_run(args->arena, works, o, &result, err));
+    if (graph != NULL && !result.is_interrupted)
+        KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_tune_text(&text, &result);
+    settled_text(&text, &settled);
+    kiln_tune_json(&json, &result);
+    if (((watch *)o->user)->is_terminal)
+        fputs("\n", stderr);
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    if (result.is_interrupted)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "interrupted after %" PRId64
+                         " trials; they are on record, the same command goes on",
+                         result.n_new);
+    return KILN_OK;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
+    kiln_tune_options o = {.progress = show, .user = &w};
+    kiln_profile profile;
+    kiln_tune_works works;
+    const kiln_graph *graph = NULL;
+    const char *path = NULL;
+    (void)exit_code;
+    KILN_TRY(read_options(args, &o, err));
+    KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
+                              &profile, err));
+    KILN_TRY(kiln_runs_here(&profile, err));
+    KILN_TRY(read_works(args, &profile, &works, &graph, err));
+    KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));
+    KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.db, err));
+    kiln_interrupt_catch();
+    o.profile = &profile;
+    const kiln_status st = tune(args, &o, &works, graph, err);
+    kiln_db_close(o.db);
+    return st;
+}
+
+const kiln_verb kiln_verb_tune = {
+    .name = "tune",
+    .summary = "measure configurations until the database knows fast ones",
+    .usage = "MODEL [options] | --ops LIST [options]",
+    .example = "  kiln tune model.onnx --trials 96 --threads 2\n"
+               "  kiln tune zoo:resnet18 --time-limit 15m\n"
+               "  kiln tune --ops resnet18 --trials 200 --db my.db --json -\n",
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,93 @@
+/* Records as configurations: what a build asks for each kernel. */
+#include <string.h>
+
+#include "pipeline/tune/tune_internal.h"
+
+/* Records whose configuration the template still takes, in the layouts of its own
+ * rule. */
+static bool is_usable(kiln_arena *scratch, const kiln_tune_task *t,
+                      const char *activations, const kiln_db_trial *r) {
+    kiln_config c;
+    if (strcmp(r->candidate.tmpl, t->tmpl->name) != 0 ||
+        !kiln_tune_config_read(scratch, t->tmpl, &t->space, r->candidate.config, &c))
+        return false;
+    const char *got = kiln_tune_activations(scratch, t, &t->space, &c);
+    return got != NULL && strcmp(got, activations) == 0;
+}
+
+static bool is_listed(const kiln_db_trial *const *list, int n, const kiln_db_trial *r) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i]->candidate.config, r->candidate.config) == 0)
+            return true;
+    return false;
+}
+
+/* The record of this rank among those usable, nearest first; the last there is where
+ * there are fewer. */
+static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task *t,
+                                       const kiln_db_bests *bests, int rank) {
+    const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
+    const char *want = kiln_tune_activations(scratch, t, &t->space, &guess);
+    const kiln_db_trial *seen[KILN_TUNE_MAX_RANK + 1];
+    const kiln_db_record_best *found = NULL;
+    int n = 0;
+    for (size_t i = 0; want != NULL && i < bests->list.n && n <= rank; i++) {
+        const kiln_db_record_best *b = &bests->list.v[i];
+        if (n > KILN_TUNE_MAX_RANK || is_listed(seen, n, &b->trial) ||
+            !is_usable(scratch, t, want, &b->trial))
+            continue;
+        seen[n++] = &b->trial;
+        found = b;
+    }
+    return found;
+}
+
+static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
+                          const kiln_op_work *w, const kiln_profile *p,
+                          kiln_advice *out, kiln_err *err) {
+    static const char *const cache[] = {KILN_TUNE_CACHE_NETWORK, KILN_TUNE_CACHE};
+    kiln_tune_task t;
+    KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
+    for (int i = c->rank == 0 ? 0 : 1; i < 2; i++) {
+        kiln_db_bests bests;
+        const kiln_db_task task =
+            kiln_tune_task_of(scratch, w, p, c->threads, cache[i]);
+        /* In the network: that very work, or another's epilogue may hide a slower one.
+         */
+        KILN_TRY(kiln_db_best(c->db, scratch, &task,
+                              i == 0 ? KILN_DB_EXACT : KILN_DB_RELATIVE,
+                              KILN_TUNE_MAX_RANK + 1, &bests, err));
+        const kiln_db_record_best *b =
+            pick(scratch, &t, &bests, c->rank > 0 ? c->rank : 0);
+        if (b == NULL)
+            continue;
+        out->tmpl = t.tmpl->name;
+        out->origin =
+            b->match == KILN_DB_EXACT ? KILN_ORIGIN_TUNED : KILN_ORIGIN_TRANSFERRED;
+        return kiln_json_parse(
+            c->arena, kiln_str_from(kiln_str_dup(c->arena, b->trial.candidate.config)),
+            "tuning database", &out->config, err);
+    }
+    return KILN_OK;
+}
+
+static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
+                       const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+    kiln_tune_advice *c = user;
+    *out = (kiln_advice){.tmpl = NULL};
+    if (!kiln_tune_takes(w))
+        return KILN_OK;
+    const kiln_advice *known = kiln_map_get(&c->known, w->key);
+    if (known == NULL) {
+        kiln_advice *made = kiln_new(c->arena, kiln_advice);
+        KILN_TRY(search(c, scratch, w, p, made, err));
+        kiln_map_set(c->arena, &c->known, w->key, made);
+        known = made;
+    }
+    *out = *known; /* also kept for the next kernel that does the same */
+    return KILN_OK;
+}
+
+kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice) {
+    return (kiln_adviser){ask, advice};
+}

@@ -1,0 +1,82 @@
+/* What a run found, for people and programs. */
+#include <inttypes.h>
+
+#include "pipeline/tune/tune_internal.h"
+
+static void put_row(kiln_buf *out, const kiln_tune_row *r) {
+    kiln_buf_printf(out, "%-24.24s %5.0f %6" PRId64 " %6" PRId64 " ", r->name, r->calls,
+                    r->n_known, r->n_new);
+    if (r->best_ns <= 0) {
+        kiln_buf_puts(out, "         none of them works\n");
+        return;
+    }
+    if (r->start_ns > 0)
+        kiln_buf_printf(out, "%10.1f %10.1f %7.2f", r->start_ns * 1e-3,
+                        r->best_ns * 1e-3, r->start_ns / r->best_ns);
+    else
+        kiln_buf_printf(out, "%10s %10.1f %7s", "-", r->best_ns * 1e-3, "-");
+    if (r->best_share > 0)
+        kiln_buf_printf(out, " %5.1f%%", r->best_share * 100);
+    kiln_buf_puts(out, "\n");
+}
+
+void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r) {
+    kiln_buf_printf(out, "%-24s %5s %6s %6s %10s %10s %7s %6s\n", "work", "calls",
+                    "known", "new", "start us", "best us", "faster", "peak");
+    for (size_t i = 0; i < r->row.n; i++)
+        put_row(out, &r->row.v[i]);
+    kiln_buf_printf(out, "\n%-24s %5s %6s %6" PRId64 " %10.1f %10.1f %7.2f\n", "all",
+                    "", "", r->n_new, r->start_ns * 1e-3, r->best_ns * 1e-3,
+                    r->best_ns > 0 ? r->start_ns / r->best_ns : 0);
+    kiln_buf_printf(out, "%" PRId64 " trials in %.1f s (%.1f a second), ended by %s\n",
+                    r->n_new, r->seconds,
+                    r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
+                    r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
+    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
+        if (r->by_error[e] > 0)
+            kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",
+                            kiln_trial_error_name((kiln_trial_error)e), r->by_error[e]);
+}
+
+static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "name", r->name);
+    kiln_json_member_str(w, "workload", r->key);
+    kiln_json_member_str(w, "template", r->tmpl);
+    kiln_json_member_f64(w, "calls", r->calls);
+    /* A number may be past 2^53. */
+    kiln_json_member_f64(w, "configurations", (double)r->n_configs);
+    kiln_json_member_i64(w, "known_trials", r->n_known);
+    kiln_json_member_i64(w, "new_trials", r->n_new);
+    kiln_json_member_f64(w, "start_ns", r->start_ns);
+    kiln_json_member_f64(w, "best_ns", r->best_ns);
+    kiln_json_member_f64(w, "best_share_of_peak", r->best_share);
+    kiln_json_member_str(w, "best", r->best);
+    kiln_json_end_object(w);
+}
+
+void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r) {
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    kiln_json_member_i64(&w, "new_trials", r->n_new);
+    kiln_json_member_f64(&w, "seconds", r->seconds);
+    kiln_json_member_f64(&w, "start_ns", r->start_ns);
+    kiln_json_member_f64(&w, "best_ns", r->best_ns);
+    kiln_json_member_str(&w, "end", kiln_task_end_name(r->end));
+    kiln_json_member_bool(&w, "interrupted", r->is_interrupted);
+    kiln_json_name(&w, "trials");
+    kiln_json_begin_object(&w);
+    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
+        if (r->by_error[e] > 0)
+            kiln_json_member_i64(&w, kiln_trial_error_name((kiln_trial_error)e),
+                                 r->by_error[e]);
+    kiln_json_end_object(&w);
+    kiln_json_name(&w, "works");
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < r->row.n; i++)
+        put_row_json(&w, &r->row.v[i]);
+    kiln_json_end_array(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}

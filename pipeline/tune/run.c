@@ -1,0 +1,277 @@
+/* The loop: which work is next, which configurations, off to the workers, on record. */
+#include "pipeline/tune/run_internal.h"
+
+#include <string.h>
+
+enum {
+    LOW_WATER = 8, /* so many on their way keep builder and runner busy */
+    BATCH = 16,    /* small ones learn sooner, large ones waste fewer fits */
+    CLAIM_SECONDS = 300,
+    REFIT_EVERY = 48, /* new trials between two fits of the model of all works */
+    POLL_MS = 100
+};
+
+/* ---- setting up --------------------------------------------------------------------
+ */
+
+/* What a build without records takes, as the search's first proposal: the row's start.
+ */
+static void first_config(kiln_tuning *r, kiln_tuned_work *t) {
+    static const kiln_choose_options none = {.tmpl = NULL};
+    kiln_choice c;
+    kiln_buf text;
+    kiln_config config;
+    kiln_buf_init(&text, &r->scratch);
+    if (kiln_choose(&r->scratch, &t->work->op, r->o->profile, &none, &c, NULL) !=
+            KILN_OK ||
+        c.tmpl != t->task.tmpl)
+        return;
+    kiln_config_json(&text, c.tmpl, &c.space, &c.config);
+    if (kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->task.space, text.p,
+                              &config)) {
+        t->first = kiln_config_index(&t->task.space, &config);
+        t->has_first = true;
+    }
+}
+
+static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
+    kiln_tuned_work *t = &r->work[i];
+    const kiln_tune_options *o = r->o;
+    t->work = &r->works->list.v[i];
+    t->measured_as = -1;
+    KILN_TRY(kiln_tune_space(r->arena, &t->work->op, o->profile, &t->task, err));
+    kiln_space_init(&t->whole, r->arena);
+    KILN_TRY(t->task.tmpl->space(t->task.work, o->profile, &t->whole, err));
+    const kiln_db_task key = kiln_tune_task_of(r->arena, &t->work->op, o->profile,
+                                               o->threads, KILN_TUNE_CACHE);
+    KILN_TRY(kiln_db_task_id(o->db, &key, &t->id, err));
+    first_config(r, t);
+    kiln_search_options search = {.seed = (o->seed > 0 ? o->seed : 1) + i,
+                                  .model = o->model,
+                                  .global = o->no_transfer ? NULL : &r->global,
+                                  .first = &t->first,
+                                  .n_first = t->has_first ? 1 : 0};
+    const kiln_search_kind *kind =
+        o->search != NULL ? o->search : kiln_search_find(kiln_str_from("annealing"));
+    KILN_ASSERT(kind != NULL, "annealing is in the table");
+    KILN_TRY(kiln_search_new(r->arena, kind, &t->task, &search, &t->search, err));
+    t->row = (kiln_tune_row){.name = t->work->op.name,
+                             .key = kiln_str_dupv(r->arena, t->work->op.key),
+                             .tmpl = t->task.tmpl->name,
+                             .calls = t->work->calls,
+                             .n_configs = t->task.space.size,
+                             .best = ""};
+    kiln_arena_reset(&r->scratch);
+    return kiln_tune_load(r, t, err);
+}
+
+static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
+    const kiln_measure_options m = {.profile = r->o->profile,
+                                    .threads = r->o->threads,
+                                    .builder_argv = r->o->builder_argv,
+                                    .runner_argv = r->o->runner_argv,
+                                    .seed = r->o->seed,
+                                    .pins_caller = true};
+    return r->pool != NULL ? KILN_OK : kiln_measure_open(r->arena, &m, &r->pool, err);
+}
+
+/* ---- submitting --------------------------------------------------------------------
+ */
+
+static kiln_status add_work(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
+    KILN_TRY(open_pool(r, err));
+    if (t->measured_as >= 0)
+        return KILN_OK;
+    KILN_TRY(
+        kiln_measure_add_work(r->pool, t->work->op.graph, true, &t->measured_as, err));
+    if (t->row.best_ns > 0)
+        kiln_measure_set_best(r->pool, t->measured_as, t->row.best_ns);
+    return kiln_tune_give_lethal(r, t, err);
+}
+
+/* The builder knows the template's whole space. */
+static kiln_config as_whole(kiln_tuning *r, const kiln_tuned_work *t, uint64_t index) {
+    kiln_config c = {.n = 0};
+    const char *text = kiln_tune_config_text(&r->scratch, &t->task, index);
+    const bool is_there =
+        kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->whole, text, &c);
+    KILN_ASSERT(is_there, "a part of a space has what the whole has not: %s", text);
+    return c;
+}
+
+static kiln_status submit(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
+                          kiln_err *err) {
+    kiln_db_claim_state state;
+    const kiln_db_candidate named = {
+        t->task.tmpl->name, kiln_tune_config_text(&r->scratch, &t->task, index)};
+    KILN_TRY(
+        kiln_db_claim(r->o->db, t->id, &named, r->owner, CLAIM_SECONDS, &state, err));
+    if (state == KILN_DB_DONE) /* another tuner was faster */
+        return kiln_tune_load(r, t, err);
+    if (state == KILN_DB_BUSY)
+        return KILN_OK;
+    const kiln_config config = as_whole(r, t, index);
+    kiln_tune_pending *p = kiln_new(r->arena, kiln_tune_pending);
+    *p = (kiln_tune_pending){t, index};
+    const kiln_measure_candidate c = {.work = t->measured_as,
+                                      .tmpl = t->task.tmpl,
+                                      .config = kiln_config_index(&t->whole, &config),
+                                      .user = p};
+    uint64_t id = 0;
+    KILN_TRY(kiln_measure_submit(r->pool, &c, &id, err));
+    t->n_pending++;
+    return KILN_OK;
+}
+
+/* A turn of up to n trials. Others' claims count as tried, or a turn might never end.
+ */
+static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
+                              kiln_err *err) {
+    uint64_t index[BATCH];
+    size_t n_index = 0;
+    const size_t want = n < BATCH ? (size_t)n : BATCH;
+    KILN_TRY(kiln_search_next(t->search, want, index, &n_index, err));
+    t->is_exhausted = n_index < want;
+    if (n_index > 0)
+        KILN_TRY(add_work(r, t, err));
+    const int before = t->n_pending;
+    for (size_t i = 0; i < n_index; i++)
+        KILN_TRY(submit(r, t, index[i], err));
+    t->turn += (int)n_index - (t->n_pending - before);
+    kiln_arena_reset(&r->scratch);
+    if (t->n_pending == 0)
+        kiln_tune_end_turn(r, t);
+    return KILN_OK;
+}
+
+/* ---- the loop ----------------------------------------------------------------------
+ */
+
+static kiln_status poll_one(kiln_tuning *r, kiln_err *err) {
+    kiln_measured m;
+    if (!kiln_measure_poll(r->pool, POLL_MS, &m))
+        return KILN_OK;
+    const kiln_status st = kiln_tune_finish(r, m.user, &m, err);
+    kiln_arena_reset(&r->scratch);
+    return st;
+}
+
+static size_t pending(const kiln_tuning *r) {
+    return r->pool != NULL ? kiln_measure_pending(r->pool) : 0;
+}
+
+static bool is_over(const kiln_tuning *r) {
+    return kiln_interrupted() ||
+           (r->o->seconds > 0 &&
+            (double)(kiln_now_ns() - r->begin_ns) * 1e-9 > r->o->seconds);
+}
+
+/* One trial for each work that has none: what the scheduler compares. */
+static kiln_status first_look(kiln_tuning *r, kiln_err *err) {
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->work[i].row.n_known == 0 && !is_over(r))
+            KILN_TRY(begin_turn(r, &r->work[i], 1, err));
+        while (pending(r) >= LOW_WATER && !is_over(r))
+            KILN_TRY(poll_one(r, err));
+    }
+    while (pending(r) > 0 && !is_over(r))
+        KILN_TRY(poll_one(r, err));
+    return KILN_OK;
+}
+
+static double floor_ns(const kiln_tuning *r, const kiln_tuned_work *t) {
+    const double peak = r->pool != NULL ? kiln_measure_count(r->pool).peak_gflops : 0;
+    return peak > 0 ? (double)t->work->op.cost.flops / peak : 0;
+}
+
+static void make_scheduler(kiln_tuning *r) {
+    kiln_task_weight *w = kiln_array(r->arena, kiln_task_weight, r->n);
+    const double spent = (double)(kiln_now_ns() - r->begin_ns);
+    const kiln_task_scheduler_options o = {
+        .seed = r->o->seed,
+        .max_trials = kiln_tune_budget(r),
+        .time_ns = r->o->seconds <= 0 ? 0
+                   : spent < r->o->seconds * 1e9
+                       ? (int64_t)(r->o->seconds * 1e9 - spent)
+                       : 1,
+        .batch = BATCH};
+    for (size_t i = 0; i < r->n; i++)
+        w[i] = (kiln_task_weight){r->work[i].work->calls, r->work[i].row.start_ns,
+                                  floor_ns(r, &r->work[i])};
+    r->scheduler = kiln_task_scheduler_new(r->arena, w, (int)r->n, &o);
+    for (size_t i = 0; i < r->n; i++)
+        kiln_tune_replay(r, &r->work[i], (int)i);
+}
+
+/* Keeps so many on their way that no worker waits; false: the scheduler has ended. */
+static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
+    while (pending(r) < LOW_WATER) {
+        int n = 0;
+        const int64_t left = kiln_tune_trials_left(r);
+        const int i =
+            left <= 0 ? -1 : kiln_task_scheduler_next(r->scheduler, kiln_now_ns(), &n);
+        *goes_on = i >= 0;
+        if (i < 0)
+            return KILN_OK;
+        n = n < left ? n : (int)left;
+        if (r->n_unlearnt >= REFIT_EVERY)
+            KILN_TRY(kiln_tune_learn(r, err));
+        KILN_TRY(begin_turn(r, &r->work[i], n, err));
+        if (is_over(r))
+            return KILN_OK;
+    }
+    return KILN_OK;
+}
+
+static kiln_status loop(kiln_tuning *r, kiln_err *err) {
+    bool goes_on = true;
+    KILN_TRY(first_look(r, err));
+    make_scheduler(r);
+    if (!r->o->no_transfer)
+        KILN_TRY(kiln_tune_learn(r, err));
+    while (!is_over(r) && (goes_on || pending(r) > 0)) {
+        if (goes_on)
+            KILN_TRY(feed(r, &goes_on, err));
+        if (pending(r) > 0)
+            KILN_TRY(poll_one(r, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status run(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
+    for (size_t i = 0; i < r->n; i++) {
+        const kiln_status st = set_up_work(r, i, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "preparing '%s'", r->works->list.v[i].op.name);
+            return st;
+        }
+    }
+    KILN_TRY(loop(r, err));
+    KILN_TRY(kiln_tune_keep_model(r, err));
+    return kiln_tune_conclude(r, out, err);
+}
+
+kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
+                          const kiln_tune_options *o, kiln_tune_result *out,
+                          kiln_err *err) {
+    kiln_tuning r = {.arena = a, .works = works, .o = o, .n = works->list.n};
+    KILN_TRY(kiln_runs_here(o->profile, err));
+    kiln_arena_init(&r.scratch);
+    r.begin_ns = kiln_now_ns();
+    r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
+    r.work = kiln_array(a, kiln_tuned_work, r.n);
+    kiln_cost_model_init(
+        &r.global,
+        o->model != NULL ? o->model : kiln_cost_model_find(kiln_str_from("xgboost")),
+        NULL);
+    kiln_status st = kiln_tune_recall_model(&r, err);
+    if (st == KILN_OK)
+        st = run(&r, out, err);
+    kiln_measure_close(r.pool);
+    /* What was claimed and not measured is free again, also after a failure. */
+    const kiln_status released =
+        kiln_db_release(o->db, r.owner, st == KILN_OK ? err : NULL);
+    kiln_cost_model_fini(&r.global);
+    kiln_arena_fini(&r.scratch);
+    return st != KILN_OK ? st : released;
+}

@@ -1,0 +1,73 @@
+/* One run of the tuner: shared by run.c (the loop) and trials.c (what it learns). */
+#ifndef KILN_PIPELINE_TUNE_RUN_INTERNAL_H
+#define KILN_PIPELINE_TUNE_RUN_INTERNAL_H
+
+#include "pipeline/tune/tune_internal.h"
+
+enum {
+    KILN_TUNE_TURN = 16
+}; /* small turns learn sooner, large ones waste fewer fits */
+
+typedef struct kiln_tuned_work {
+    const kiln_tune_work *work;
+    kiln_tune_task task; /* its space keeps the layouts */
+    kiln_space whole;    /* the template's own */
+    kiln_search *search;
+    int64_t id;      /* of the database's task */
+    int measured_as; /* the pool's number; -1: not yet */
+    uint64_t first;  /* what a build without records takes */
+    bool has_first, is_exhausted;
+    int n_pending; /* on their way */
+    int turn;      /* finished since the scheduler was told */
+    KILN_VEC(kiln_trial)
+    trial; /* of this space, latest last; an index may come twice */
+    kiln_tune_row row;
+} kiln_tuned_work;
+
+/* A candidate on its way. */
+typedef struct kiln_tune_pending {
+    kiln_tuned_work *work;
+    uint64_t index;
+} kiln_tune_pending;
+
+typedef struct kiln_tuning {
+    kiln_arena *arena;
+    kiln_arena scratch;
+    const kiln_tune_works *works;
+    const kiln_tune_options *o;
+    const char *owner;
+    int64_t begin_ns;
+    kiln_tuned_work *work;
+    size_t n;
+    kiln_measure *pool;             /* opened for the first candidate */
+    kiln_task_scheduler *scheduler; /* NULL during the first look */
+    kiln_cost_model global;         /* of all works, in the relation form */
+    int64_t n_unlearnt;             /* trials since it was fitted */
+    int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
+} kiln_tuning;
+
+/* Trials in all, with those on record. */
+int64_t kiln_tune_budget(const kiln_tuning *r);
+/* Of them, those that may still be begun: what is on its way counts. */
+int64_t kiln_tune_trials_left(const kiln_tuning *r);
+/* What the database knows of this work, into its search; again after another tuner
+ * added to it. */
+kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
+/* Configurations on record that crash or hang: workers do not try them again. */
+kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
+/* A candidate has come back: on record, then into search and result. */
+kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
+                             const kiln_measured *m, kiln_err *err);
+/* Tells the scheduler of the trials of this turn. */
+void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t);
+/* Tells a new scheduler what is known, turn by turn as it might have been. */
+void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t, int task);
+
+/* The model of all works: fitted to every trial; from the database; and back there. */
+kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err);
+kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err);
+kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err);
+
+kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err);
+
+#endif

@@ -1,0 +1,279 @@
+/* The best few of every work, measured between the network's own steps: what is fastest
+ * alone, with caches all to itself, is not always so there. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "pipeline/network/network.h"
+#include "pipeline/tune/tune_internal.h"
+
+enum { N_RANKS = 3, ROUNDS = 15, RUNS_AHEAD = 2 };
+
+/* A work of the network: its time with the configuration of each rank. */
+typedef struct settling {
+    const kiln_op_work *op;
+    int64_t id; /* the database's task, in the network */
+    const char *tmpl[N_RANKS], *config[N_RANKS]; /* tmpl NULL: no such record */
+    double sample_ns[N_RANKS][ROUNDS];           /* sum of its steps in a run */
+    int steps;
+} settling;
+
+/* The network with the configurations of one rank. */
+typedef struct variant {
+    kiln_network network;
+    kiln_model *model;
+    kiln_session *session;
+    int *work_of; /* by step: index of the work; -1: none that is tuned */
+    double total_ns[ROUNDS];
+} variant;
+
+typedef struct settle {
+    kiln_arena *arena;
+    const kiln_graph *g;
+    const kiln_tune_options *o;
+    kiln_tune_works works;
+    settling *work;
+    kiln_map index_of; /* key -> index + 1 */
+    variant v[N_RANKS];
+    const kiln_tensor *in;
+} settle;
+
+/* ---- which ones --------------------------------------------------------------------
+ */
+
+static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t i,
+                       kiln_err *err) {
+    kiln_advice a;
+    settling *w = &s->work[i];
+    kiln_buf text;
+    kiln_json_writer json;
+    KILN_TRY(adviser->ask(adviser->user, s->arena, w->op, s->o->profile, &a, err));
+    if (a.tmpl == NULL || a.origin != KILN_ORIGIN_TUNED)
+        return KILN_OK;
+    const kiln_template *t = kiln_template_find(kiln_str_from(a.tmpl));
+    kiln_space space;
+    kiln_config c;
+    kiln_space_init(&space, s->arena);
+    KILN_TRY(t->space(&w->op->workload, s->o->profile, &space, err));
+    KILN_TRY(kiln_config_parse(a.config, t, &space, &c, err));
+    kiln_buf_init(&text, s->arena);
+    kiln_json_writer_init(&json, &text);
+    json.compact_from = 1;
+    kiln_config_put(&json, t, &space, &c);
+    for (int k = 0; k < rank; k++)
+        if (w->tmpl[k] != NULL && strcmp(w->config[k], text.p) == 0)
+            return KILN_OK; /* there are fewer than so many */
+    w->tmpl[rank] = t->name;
+    w->config[rank] = text.p;
+    return KILN_OK;
+}
+
+/* *todo: some candidate was never measured in the network. */
+static kiln_status look(settle *s, bool *todo, int *n, kiln_err *err) {
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        kiln_tune_advice advice = {.db = s->o->db,
+                                   .threads = s->o->threads,
+                                   .rank = rank > 0 ? rank : -1,
+                                   .arena = s->arena};
+        const kiln_adviser adviser = kiln_tune_adviser(&advice);
+        for (size_t i = 0; i < s->works.list.n; i++)
+            KILN_TRY(ask(s, &adviser, rank, i, err));
+    }
+    for (size_t i = 0; i < s->works.list.n; i++) {
+        kiln_db_trials known;
+        bool is_new = false;
+        const kiln_db_task task =
+            kiln_tune_task_of(s->arena, s->work[i].op, s->o->profile, s->o->threads,
+                              KILN_TUNE_CACHE_NETWORK);
+        KILN_TRY(kiln_db_task_id(s->o->db, &task, &s->work[i].id, err));
+        KILN_TRY(kiln_db_trials_of(s->o->db, s->arena, s->work[i].id, &known, err));
+        for (int k = 0; k < N_RANKS; k++) {
+            bool is_known = s->work[i].tmpl[k] == NULL;
+            for (size_t j = 0; j < known.list.n; j++)
+                is_known |=
+                    strcmp(known.list.v[j].candidate.config,
+                           s->work[i].tmpl[k] != NULL ? s->work[i].config[k] : "") == 0;
+            is_new |= !is_known;
+        }
+        *n += is_new;
+        *todo |= is_new;
+    }
+    return KILN_OK;
+}
+
+/* ---- measuring ---------------------------------------------------------------------
+ */
+
+static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
+    variant *v = &s->v[rank];
+    char text[KILN_ERROR_TEXT] = "";
+    kiln_tune_advice advice = {.db = s->o->db,
+                               .threads = s->o->threads,
+                               .rank = rank > 0 ? rank : -1,
+                               .arena = s->arena};
+    const kiln_adviser adviser = kiln_tune_adviser(&advice);
+    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_network_options o = {.choose = &choose};
+    const kiln_session_options session = {.n_threads =
+                                              s->o->threads > 0 ? s->o->threads : 1};
+    KILN_TRY(kiln_network_compile(s->arena, s->g, s->o->profile, &o, &v->network, err));
+    KILN_TRY(kiln_network_open(s->arena, &v->network, NULL, &v->model, err));
+    v->session = kiln_session_open(v->model, &session, text);
+    if (v->session == NULL)
+        return kiln_fail(err, KILN_ERR_OOM, "%s", text);
+    for (size_t i = 0; i < s->g->inputs.n; i++)
+        if (kiln_session_set_input(v->session, (int)i, s->in[i].data) != 0)
+            return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(v->session));
+    v->work_of = kiln_array(s->arena, int, v->network.step.n);
+    for (size_t i = 0; i < v->network.step.n; i++) {
+        const int kernel = v->network.step.v[i].kernel;
+        const uintptr_t at =
+            kernel < 0 ? 0
+                       : (uintptr_t)kiln_map_get(
+                             &s->index_of,
+                             kiln_str_from(v->network.kernel.v[kernel].workload));
+        v->work_of[i] = (int)at - 1;
+    }
+    return KILN_OK;
+}
+
+static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
+    variant *v = &s->v[rank];
+    kiln_session_profile(v->session, 1);
+    if (kiln_session_run(v->session) != 0)
+        return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(v->session));
+    if (round < 0)
+        return KILN_OK;
+    for (size_t i = 0; i < v->network.step.n; i++) {
+        kiln_step_info info;
+        if (kiln_session_step(v->session, (int)i, &info) != 0)
+            continue;
+        v->total_ns[round] += (double)info.nanoseconds;
+        if (v->work_of[i] >= 0)
+            s->work[v->work_of[i]].sample_ns[rank][round] += (double)info.nanoseconds;
+        if (v->work_of[i] >= 0 && rank == 0 && round == 0)
+            s->work[v->work_of[i]].steps++;
+    }
+    return KILN_OK;
+}
+
+static kiln_status measure(settle *s, kiln_err *err) {
+    for (int rank = 0; rank < N_RANKS; rank++)
+        KILN_TRY(open_variant(s, rank, err));
+    for (int round = -RUNS_AHEAD; round < ROUNDS; round++)
+        for (int rank = 0; rank < N_RANKS; rank++) {
+            KILN_TRY(run_once(s, rank, round, err));
+            if (kiln_interrupted())
+                return kiln_fail(err, KILN_ERR_IO,
+                                 "interrupted; the same command goes on");
+        }
+    return KILN_OK;
+}
+
+/* ---- records -----------------------------------------------------------------------
+ */
+
+/* The proof is that of the trial alone: the same code. */
+static const char *proof_of(settle *s, const settling *w, int rank, kiln_err *err) {
+    kiln_db_trials all;
+    int64_t id = 0;
+    const kiln_db_task task = kiln_tune_task_of(s->arena, w->op, s->o->profile,
+                                                s->o->threads, KILN_TUNE_CACHE);
+    if (kiln_db_task_id(s->o->db, &task, &id, err) != KILN_OK ||
+        kiln_db_trials_of(s->o->db, s->arena, id, &all, err) != KILN_OK)
+        return NULL;
+    for (size_t i = 0; i < all.list.n; i++)
+        if (all.list.v[i].error[0] == '\0' &&
+            strcmp(all.list.v[i].candidate.config, w->config[rank]) == 0)
+            return all.list.v[i].proof;
+    return NULL;
+}
+
+static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
+    struct timespec now;
+    double ns[ROUNDS];
+    const char *proof = proof_of(s, w, rank, err);
+    if (proof == NULL)
+        return kiln_fail(err, KILN_ERR_LIB, "the record of '%s' has gone", w->op->name);
+    for (int i = 0; i < ROUNDS; i++)
+        ns[i] = fmax(w->sample_ns[rank][i] / w->steps, 1);
+    clock_gettime(CLOCK_REALTIME, &now);
+    const kiln_db_trial t = {.candidate = {w->tmpl[rank], w->config[rank]},
+                             .sample_ns = ns,
+                             .n_samples = ROUNDS,
+                             .proof = proof,
+                             .owner = kiln_tune_owner(s->arena),
+                             .kiln = KILN_VERSION,
+                             .time_ms =
+                                 (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                             .is_repeat = true};
+    return kiln_db_record(s->o->db, w->id, &t, NULL, err);
+}
+
+static double median(const double *v) {
+    double x[ROUNDS];
+    memcpy(x, v, sizeof x);
+    for (int i = 1; i < ROUNDS; i++)
+        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
+            const double t = x[k];
+            x[k] = x[k - 1];
+            x[k - 1] = t;
+        }
+    return x[ROUNDS / 2];
+}
+
+static kiln_status conclude(settle *s, kiln_tune_settled *out, kiln_err *err) {
+    out->alone_ns = out->chosen_ns = median(s->v[0].total_ns);
+    for (size_t i = 0; i < s->works.list.n; i++) {
+        settling *w = &s->work[i];
+        const double alone = median(w->sample_ns[0]);
+        double best = alone;
+        for (int rank = 0; rank < N_RANKS && w->steps > 0; rank++)
+            if (w->tmpl[rank] != NULL) {
+                best = fmin(best, median(w->sample_ns[rank]));
+                KILN_TRY(record(s, w, rank, err));
+            }
+        out->n_changed += best < alone;
+        out->chosen_ns -= alone - best;
+    }
+    return KILN_OK;
+}
+
+static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) {
+    bool todo = false;
+    KILN_TRY(kiln_tune_works_of_graph(s->arena, s->g, s->o->profile, &s->works, err));
+    s->work = kiln_array(s->arena, settling, s->works.list.n);
+    for (size_t i = 0; i < s->works.list.n; i++) {
+        s->work[i].op = &s->works.list.v[i].op;
+        kiln_map_set(s->arena, &s->index_of, s->work[i].op->key,
+                     (void *)(uintptr_t)(i + 1));
+    }
+    KILN_TRY(look(s, &todo, &out->n_works, err));
+    if (!todo)
+        return KILN_OK;
+    kiln_tensor *in = kiln_array(s->arena, kiln_tensor, s->g->inputs.n);
+    for (size_t i = 0; i < s->g->inputs.n; i++)
+        in[i] = kiln_ref_random(s->arena, &s->g->inputs.v[i]->type, i + 1);
+    s->in = in;
+    kiln_status st = measure(s, err);
+    if (st == KILN_OK)
+        st = conclude(s, out, err);
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        kiln_session_close(s->v[rank].session);
+        kiln_model_close(s->v[rank].model);
+    }
+    return st;
+}
+
+kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
+                             kiln_tune_settled *out, kiln_err *err) {
+    kiln_arena arena;
+    kiln_tune_settled found = {0};
+    settle s = {.arena = &arena, .g = g, .o = o};
+    kiln_arena_init(&arena);
+    const kiln_status st = settle_all(&s, &found, err);
+    kiln_arena_fini(&arena);
+    if (st == KILN_OK)
+        *out = found;
+    return st;
+}

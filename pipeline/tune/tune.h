@@ -1,0 +1,139 @@
+/* pipeline/tune: from a network (or a list of operators) to records in the tuning
+ * database, and from records to the configurations that a build uses.
+ *
+ *     kiln_tune_works works;              what there is to tune, and how often it runs
+ *     kiln_tune_run(a, &works, &o, &result, err);
+ *     kiln_tune_settle(graph, &o, &settled, err);   the best ones, in the network
+ *     kiln_adviser adviser = kiln_tune_adviser(&advice);  for kiln_choose
+ *
+ * The algorithms are compiler/tuner's, the processes pipeline/measure's, the records
+ * tuning_db's; this folder makes them work together. Every finished trial is on disk
+ * before the next is thought of, so a run that is killed goes on where it stopped.
+ */
+#ifndef KILN_PIPELINE_TUNE_H
+#define KILN_PIPELINE_TUNE_H
+
+#include "compiler/tuner/tuner.h"
+#include "pipeline/measure/measure.h"
+#include "tuning_db/tuning_db.h"
+
+/* ---- what -------------------------------------------------------------------------
+ */
+
+typedef struct kiln_tune_work {
+    kiln_op_work op; /* plain layouts */
+    double calls;    /* in one run of the network; 1 for an operator of a list */
+} kiln_tune_work;
+typedef struct kiln_tune_works {
+    KILN_VEC(kiln_tune_work) list;
+} kiln_tune_works;
+
+/* Every convolution and product of the graph (which has been through the passes) that a
+ * template with a choice takes, equal ones once. Reduction-free work is left to the
+ * templates' rules: memory bounds it. */
+kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
+                                     const kiln_profile *p, kiln_tune_works *out,
+                                     kiln_err *err);
+kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
+                                     kiln_tune_works *out, kiln_err *err);
+
+/* ---- tuning ------------------------------------------------------------------------
+ */
+
+/* What somebody who watches wants to know. */
+typedef struct kiln_tune_state {
+    const char *work;           /* whose trial came in last */
+    double last_ns;             /* 0: it failed */
+    const char *last_kind;      /* "good", "crash", ... */
+    int64_t n_trials, n_failed; /* of this run */
+    double seconds, trials_per_s;
+    double latency_ns;   /* sum of calls times best, if stopped now */
+    double seconds_left; /* of the time limit, or by the trials that are left */
+} kiln_tune_state;
+
+typedef struct kiln_tune_options {
+    const kiln_profile *profile;
+    int threads; /* 0 counts as 1 */
+    kiln_db *db;
+    int64_t trials; /* for each work, on average, with those in the database; 0: 64 */
+    double seconds; /* 0: no limit */
+    uint64_t seed;  /* 0 counts as 1 */
+    const kiln_search_kind *search;    /* NULL: annealing */
+    const kiln_cost_model_kind *model; /* NULL: xgboost */
+    bool no_transfer;                  /* learn nothing from other works */
+    const char *owner;                 /* of claims; NULL: host and process */
+    void (*progress)(void *user, const kiln_tune_state *s);
+    void *user;
+    /* As kiln_measure_options has them; for tests. */
+    const char *const *builder_argv, *const *runner_argv;
+} kiln_tune_options;
+
+typedef struct kiln_tune_row {
+    const char *name, *key, *tmpl;
+    double calls;
+    uint64_t n_configs; /* of the space that was searched */
+    int64_t n_known, n_new;
+    double start_ns, best_ns; /* without tuning, and now; 0: not known */
+    double best_share;        /* of the peak measured beside it; 0: not known */
+    const char *best;         /* configuration as JSON; "": none */
+} kiln_tune_row;
+
+typedef struct kiln_tune_result {
+    KILN_VEC(kiln_tune_row) row;
+    int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
+    double seconds;
+    double start_ns, best_ns; /* sums of calls times start and best */
+    kiln_task_end end;
+    bool is_interrupted;
+} kiln_tune_result;
+
+/* Runs until trials, time, or hope are used up, or an interrupt. KILN_ERR_UNSUPPORTED
+ * where the profile does not run here; a candidate's failure is a record, never an
+ * error. Nothing worked at all, though something was tried: KILN_ERR_LIB. */
+kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
+                          const kiln_tune_options *o, kiln_tune_result *out,
+                          kiln_err *err);
+void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r);
+void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r);
+
+/* ---- records as configurations ------------------------------------------------------
+ */
+
+/* States of the caches that tasks name. */
+#define KILN_TUNE_CACHE "rotated"         /* parameters come from memory */
+#define KILN_TUNE_CACHE_NETWORK "network" /* between the network's own steps */
+
+/* The database's task for a work. The texts live in `a`. */
+kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
+                               const kiln_profile *p, int threads, const char *cache);
+
+enum { KILN_TUNE_MAX_RANK = 7 };
+
+/* What a build asks. Layouts are those of the template's own rule: neighbours agree
+ * then. What was measured inside the network comes before what was measured alone. */
+typedef struct kiln_tune_advice {
+    kiln_db *db;
+    int threads;
+    int rank; /* 0: the best; 1: the second best of those measured alone, where there
+                 is one; ... at most KILN_TUNE_MAX_RANK. -1: the best of those alone */
+    kiln_arena *arena; /* of the answers; lives as long as this */
+    kiln_map known;    /* key -> answer: zeroed at the beginning */
+} kiln_tune_advice;
+kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
+
+/* ---- inside the network ------------------------------------------------------------
+ */
+
+typedef struct kiln_tune_settled {
+    int n_works,
+        n_changed; /* whose best inside the network is another one than alone */
+    double alone_ns, chosen_ns; /* the network's run with the best alone, as chosen */
+} kiln_tune_settled;
+
+/* Measures the three best configurations of every work between the network's own steps,
+ * and records the times: the adviser prefers them. Works whose candidates have such
+ * records are not measured again; n_works counts the others. */
+kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
+                             kiln_tune_settled *out, kiln_err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* Shared inside pipeline/tune. */
+#ifndef KILN_PIPELINE_TUNE_INTERNAL_H
+#define KILN_PIPELINE_TUNE_INTERNAL_H
+
+#include "pipeline/tune/tune.h"
+
+/* Work that is tuned at all: a contraction, whose template chooses layouts. */
+bool kiln_tune_takes(const kiln_op_work *w);
+
+/* The task with only those options that keep the layouts of the template's own rule:
+ * what lies between kernels then agrees, whatever the search finds. */
+kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                            kiln_tune_task *out, kiln_err *err);
+/* Types of the kernel's activations with this configuration, as text; NULL: the
+ * template refuses it. */
+const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
+                                  const kiln_space *space, const kiln_config *c);
+
+/* As the database stores it: one line. */
+const char *kiln_tune_config_text(kiln_arena *a, const kiln_tune_task *t,
+                                  uint64_t index);
+/* False: not a configuration of this space (any more). */
+bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
+                           const kiln_space *space, const char *text, kiln_config *out);
+
+/* How the search takes an end; and what the database calls it ("" for good ones). */
+kiln_outcome kiln_tune_outcome(kiln_trial_error e);
+
+/* "host.process": of claims and records. */
+const char *kiln_tune_owner(kiln_arena *a);
+
+#endif

@@ -1,0 +1,211 @@
+/* What there is to tune: the kernels that a build of the network would make. */
+#include "pipeline/network/network.h"
+#include "pipeline/tune/tune_internal.h"
+
+#include <string.h>
+
+bool kiln_tune_takes(const kiln_op_work *w) {
+    return w->workload.anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+}
+
+static kiln_status copy_work(kiln_arena *a, const kiln_op_work *w, kiln_op_work *out,
+                             kiln_err *err) {
+    out->graph = kiln_graph_clone(a, w->graph);
+    /* As its own task it stands without neighbours: keys know no layouts either. */
+    for (size_t i = 0; i < out->graph->values.n; i++) {
+        out->graph->values.v[i]->type.layout = (kiln_layout){.n_order = 0};
+        out->graph->values.v[i]->type.facts = 0;
+    }
+    out->name = kiln_str_dup(a, w->workload.anchor->name);
+    out->key = kiln_str_from(kiln_str_dupv(a, w->key));
+    out->anchor = kiln_str_from(kiln_str_dupv(a, w->anchor));
+    out->cost = w->cost;
+    return kiln_workload_of(out->graph, &out->workload, err);
+}
+
+/* Is there anything to choose? */
+static kiln_status has_choice(kiln_arena *a, const kiln_op_work *w,
+                              const kiln_profile *p, bool *out, kiln_err *err) {
+    kiln_tune_task t;
+    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, NULL, &t, err));
+    *out = t.space.size > 1;
+    return KILN_OK;
+}
+
+/* Gives no advice, but sees every kernel's work. */
+typedef struct collecting {
+    kiln_arena *a;
+    kiln_map index_of; /* key -> index + 1 */
+    kiln_tune_works *out;
+} collecting;
+
+static kiln_status see(void *user, kiln_arena *scratch, const kiln_op_work *w,
+                       const kiln_profile *p, kiln_advice *advice, kiln_err *err) {
+    collecting *c = user;
+    kiln_tune_work work = {.calls = 1};
+    bool choice = false;
+    *advice = (kiln_advice){.tmpl = NULL};
+    if (!kiln_tune_takes(w))
+        return KILN_OK;
+    const uintptr_t at = (uintptr_t)kiln_map_get(&c->index_of, w->key);
+    if (at != 0) {
+        c->out->list.v[at - 1].calls += 1;
+        return KILN_OK;
+    }
+    KILN_TRY(has_choice(scratch, w, p, &choice, err));
+    if (!choice)
+        return KILN_OK;
+    KILN_TRY(copy_work(c->a, w, &work.op, err));
+    kiln_vec_push(c->a, &c->out->list, work);
+    kiln_map_set(c->a, &c->index_of, work.op.key, (void *)(uintptr_t)c->out->list.n);
+    return KILN_OK;
+}
+
+kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
+                                     const kiln_profile *p, kiln_tune_works *out,
+                                     kiln_err *err) {
+    kiln_tune_works works = {0};
+    collecting c = {.a = a, .out = &works};
+    const kiln_adviser adviser = {see, &c};
+    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_network_options o = {.choose = &choose};
+    kiln_network n;
+    kiln_arena code;
+    kiln_arena_init(&code);
+    const kiln_status st = kiln_network_compile(&code, g, p, &o, &n, err);
+    kiln_arena_fini(&code);
+    if (st != KILN_OK)
+        return st;
+    if (works.list.n == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' has no convolution or product to tune", g->name);
+    *out = works;
+    return KILN_OK;
+}
+
+kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
+                                     kiln_tune_works *out, kiln_err *err) {
+    kiln_tune_works works = {0};
+    for (size_t i = 0; i < lines->list.n; i++) {
+        kiln_tune_work w = {.calls = 1};
+        KILN_TRY(kiln_op_work_make(a, &lines->list.v[i], &w.op, err));
+        kiln_vec_push(a, &works.list, w);
+    }
+    *out = works;
+    return KILN_OK;
+}
+
+/* ---- spaces that keep the layouts --------------------------------------------------
+ */
+
+/* Types of the activations among the kernel's arguments; NULL: the template refuses.
+ * Constants are packed as each configuration likes. */
+static const char *activations(kiln_arena *scratch, const kiln_tune_task *t,
+                               const kiln_space *space, const kiln_config *c) {
+    kiln_scheduled s;
+    kiln_buf text;
+    kiln_err ignored = {0};
+    if (t->tmpl->apply(scratch, t->work, t->profile, space, c, &s, &ignored) != KILN_OK)
+        return NULL;
+    kiln_buf_init(&text, scratch);
+    for (size_t i = 0; i < s.te.n_args; i++)
+        if (!kiln_value_is_const(s.te.arg_value[i]))
+            kiln_buf_printf(&text, "%s;", kiln_type_text(scratch, &s.te.arg_type[i]));
+    return text.n > 0 ? text.p : "";
+}
+
+const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
+                                  const kiln_space *space, const kiln_config *c) {
+    return activations(scratch, t, space, c);
+}
+
+static void keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n) {
+    if (knob->value != NULL) {
+        int64_t *v = kiln_array(a, int64_t, n * knob->n_parts);
+        for (int i = 0; i < n; i++)
+            memcpy(&v[i * knob->n_parts], &knob->value[kept[i] * knob->n_parts],
+                   (size_t)knob->n_parts * sizeof *v);
+        knob->value = v;
+    } else {
+        const char **word = kiln_array(a, const char *, n);
+        for (int i = 0; i < n; i++)
+            word[i] = knob->word[kept[i]];
+        knob->word = word;
+    }
+    knob->n = n;
+}
+
+/* Of each knob the options that, chosen alone, leave the activations' layouts as the
+ * rule has them. */
+kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                            kiln_tune_task *out, kiln_err *err) {
+    kiln_arena scratch;
+    kiln_tune_task t;
+    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, NULL, &t, err));
+    const kiln_space whole = t.space;
+    const kiln_config guess = t.tmpl->guess(t.work, p, &whole);
+    kiln_arena_init(&scratch);
+    const char *found = activations(&scratch, &t, &whole, &guess);
+    const char *want = kiln_str_dup(a, found != NULL ? found : "");
+    t.space.size = 1;
+    for (int k = 0; k < whole.n; k++) {
+        int *kept = kiln_array(a, int, whole.knob[k].n);
+        int n = 0;
+        for (int i = 0; i < whole.knob[k].n; i++) {
+            kiln_config c = guess;
+            c.option[k] = (int16_t)i;
+            kiln_arena_reset(&scratch);
+            const char *got = activations(&scratch, &t, &whole, &c);
+            if (got == NULL || strcmp(got, want) == 0)
+                kept[n++] = i;
+        }
+        keep_options(a, &t.space.knob[k], kept, n);
+        t.space.size *= (uint64_t)n;
+    }
+    kiln_arena_fini(&scratch);
+    if (found == NULL)
+        return kiln_fail(err, KILN_ERR_LIB,
+                         "template '%s' refuses its own rule for '%s'", t.tmpl->name,
+                         w->name);
+    *out = t;
+    return KILN_OK;
+}
+
+/* ---- configurations as text --------------------------------------------------------
+ */
+
+const char *kiln_tune_config_text(kiln_arena *a, const kiln_tune_task *t,
+                                  uint64_t index) {
+    const kiln_config c = kiln_config_at(&t->space, index);
+    kiln_json_writer w;
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_json_writer_init(&w, &text);
+    w.compact_from = 1;
+    kiln_config_put(&w, t->tmpl, &t->space, &c);
+    return text.p;
+}
+
+bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
+                           const kiln_space *space, const char *text,
+                           kiln_config *out) {
+    const kiln_json *json = NULL;
+    return kiln_json_parse(scratch, kiln_str_from(text), "configuration", &json,
+                           NULL) == KILN_OK &&
+           kiln_config_parse(json, tmpl, space, out, NULL) == KILN_OK;
+}
+
+kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
+                               const kiln_profile *p, int threads, const char *cache) {
+    kiln_buf json;
+    kiln_buf_init(&json, a);
+    kiln_profile_json(&json, p);
+    return (kiln_db_task){.workload = kiln_str_dupv(a, w->key),
+                          .anchor = kiln_str_dupv(a, w->anchor),
+                          .profile = p->name,
+                          .profile_json = json.p,
+                          .threads = threads > 0 ? threads : 1,
+                          .numerics =
+                              p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
+                          .cache = cache};
+}

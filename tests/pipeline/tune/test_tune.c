@@ -1,0 +1,330 @@
+/* The tuner as a whole, on small kernels: trials on record, runs that go on, records
+ * that builds use. */
+#include "compiler/frontend/frontend.h"
+#include "pipeline/network/network.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/tune/tune.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
+
+#include <string.h>
+
+static kiln_profile native;
+
+static kiln_db *open_db(const char *path) {
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), path, NULL, &db, &err), &err);
+    return db;
+}
+
+static kiln_tune_options options(kiln_db *db, int64_t trials) {
+    return (kiln_tune_options){
+        .profile = &native,
+        .db = db,
+        .trials = trials,
+        .builder_argv = kiln_test_worker(kiln_test_arena(), "kiln-builder"),
+        .runner_argv = kiln_test_worker(kiln_test_arena(), "kiln-runner")};
+}
+
+static kiln_tune_works works_of(const char *const *line, int n) {
+    kiln_op_lines lines = {.list = {.n = 0}};
+    kiln_tune_works works;
+    kiln_err err = {0};
+    for (int i = 0; i < n; i++) {
+        kiln_op_line l;
+        kiln_assert_status_ok(kiln_op_line_of(kiln_test_arena(), line[i], &l, &err),
+                              &err);
+        kiln_vec_push(kiln_test_arena(), &lines.list, l);
+    }
+    kiln_assert_status_ok(
+        kiln_tune_works_of_lines(kiln_test_arena(), &lines, &works, &err), &err);
+    return works;
+}
+
+static kiln_tune_result tune(const kiln_tune_works *w, const kiln_tune_options *o) {
+    kiln_err err = {0};
+    kiln_tune_result r;
+    kiln_assert_status_ok(kiln_tune_run(kiln_test_arena(), w, o, &r, &err), &err);
+    return r;
+}
+
+static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
+static const char *const conv_add = "conv two h=7 ic=16 oc=32 k=3";
+static const char *const product = "matmul three m=24 n=32 k=40";
+
+static kiln_db_trials trials_of(kiln_db *db, const kiln_op_work *w, const char *cache) {
+    kiln_err err = {0};
+    int64_t id = 0;
+    kiln_db_trials t;
+    const kiln_db_task task =
+        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, cache);
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    kiln_assert_status_ok(kiln_db_trials_of(db, kiln_test_arena(), id, &t, &err), &err);
+    return t;
+}
+
+static void is_sound(kiln_db *db) {
+    kiln_err err = {0};
+    kiln_db_problems p;
+    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+    if (p.line.n > 0)
+        fail_msg("%s", p.line.v[0]);
+}
+
+/* ---- runs
+ * -----------------------------------------------------------------------------------
+ */
+
+/* A second run goes on where the first stopped; a third has nothing to do, and starts
+ * no workers: their paths lead nowhere. */
+static void runs_go_on(void **state) {
+    (void)state;
+    const char *const lines[] = {conv, product};
+    static const char *const nowhere[] = {"/nonexistent/worker", NULL};
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(lines, 2);
+    kiln_tune_options o = options(db, 6);
+    o.search = kiln_search_find(kiln_str_from("random"));
+    kiln_tune_result r = tune(&works, &o);
+    assert_int_equal(r.n_new, 12);
+    assert_int_equal(r.end, KILN_TASKS_TRIALS);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(r.row.v[i].n_new >= 1);
+        assert_int_equal(r.row.v[i].n_known, 0);
+        assert_true(r.row.v[i].start_ns > 0);
+        assert_true(r.row.v[i].best_ns <= r.row.v[i].start_ns);
+        assert_true(r.row.v[i].best[0] == '{');
+    }
+    o.trials = 8;
+    r = tune(&works, &o);
+    assert_int_equal(r.n_new, 4);
+    assert_int_equal(r.row.v[0].n_known + r.row.v[1].n_known, 12);
+    o.builder_argv = o.runner_argv = nowhere;
+    r = tune(&works, &o);
+    assert_int_equal(r.n_new, 0);
+    assert_true(r.best_ns > 0);
+    is_sound(db);
+    kiln_db_close(db);
+}
+
+/* What is good has samples and was proved; the configurations differ. */
+static void trials_are_on_record(void **state) {
+    (void)state;
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(&conv, 1);
+    const kiln_tune_options o = options(db, 20);
+    const kiln_tune_result r = tune(&works, &o);
+    const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
+    int64_t n_good = 0;
+    assert_int_equal(r.n_new, 20);
+    assert_int_equal(t.list.n, 20);
+    for (size_t i = 0; i < t.list.n; i++) {
+        const kiln_db_trial *x = &t.list.v[i];
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(x->candidate.config, t.list.v[k].candidate.config);
+        if (x->error[0] != '\0')
+            continue;
+        n_good++;
+        assert_true(x->n_samples >= 3);
+        assert_non_null(strstr(x->proof, "\"seeds\": 3"));
+        assert_non_null(strstr(x->layouts, "f32["));
+        assert_true(x->peak_gflops > 0);
+    }
+    assert_int_equal(n_good, r.by_error[KILN_TRIAL_GOOD]);
+    assert_true(n_good > 0);
+    /* The first trial is what a build without records takes. */
+    assert_true(t.list.v[0].median_ns == r.row.v[0].start_ns);
+    is_sound(db);
+    kiln_db_close(db);
+}
+
+static void stops_in_time(void **state) {
+    (void)state;
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_tune_options o = options(db, 100000);
+    o.seconds = 2;
+    const kiln_tune_result r = tune(&works, &o);
+    assert_int_equal(r.end, KILN_TASKS_TIME);
+    assert_true(r.n_new > 0 && r.n_new < 1000);
+    assert_int_equal(trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE).list.n,
+                     r.n_new);
+    kiln_db_close(db);
+}
+
+static void workers_must_be_there(void **state) {
+    (void)state;
+    static const char *const nowhere[] = {"/nonexistent/worker", NULL};
+    kiln_err err = {0};
+    kiln_tune_result r;
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_tune_options o = options(db, 4);
+    o.builder_argv = nowhere;
+    kiln_assert_fails(kiln_tune_run(kiln_test_arena(), &works, &o, &r, &err),
+                      KILN_ERR_IO, &err, "/nonexistent/worker");
+    kiln_db_close(db);
+}
+
+/* ---- records as configurations
+ * -----------------------------------------------------------------------------------
+ */
+
+static kiln_choice choose(kiln_db *db, const kiln_op_work *w, int threads) {
+    kiln_err err = {0};
+    kiln_choice c;
+    kiln_tune_advice advice = {
+        .db = db, .threads = threads, .arena = kiln_test_arena()};
+    const kiln_adviser adviser = kiln_tune_adviser(&advice);
+    const kiln_choose_options o = {.adviser = &adviser};
+    kiln_assert_status_ok(kiln_choose(kiln_test_arena(), w, &native, &o, &c, &err),
+                          &err);
+    return c;
+}
+
+static const char *text_of(const kiln_choice *c) {
+    kiln_buf text;
+    kiln_json_writer w;
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_json_writer_init(&w, &text);
+    w.compact_from = 1;
+    kiln_config_put(&w, c->tmpl, &c->space, &c->config);
+    return text.p;
+}
+
+static void builds_take_the_best(void **state) {
+    (void)state;
+    const char *const lines[] = {conv, conv_add, product};
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works all = works_of(lines, 3);
+    const kiln_tune_works one = works_of(lines, 1);
+    const kiln_tune_options o = options(db, 12);
+    assert_true(choose(db, &all.list.v[0].op, 1).origin >= KILN_ORIGIN_TABLE);
+    const kiln_tune_result r = tune(&one, &o);
+    const kiln_choice c = choose(db, &all.list.v[0].op, 1);
+    assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
+    assert_string_equal(text_of(&c), r.row.v[0].best);
+    /* Another epilogue, another number of threads: like it, not it. */
+    assert_int_equal(choose(db, &all.list.v[1].op, 1).origin, KILN_ORIGIN_TRANSFERRED);
+    assert_int_equal(choose(db, &all.list.v[0].op, 2).origin, KILN_ORIGIN_TRANSFERRED);
+    assert_true(choose(db, &all.list.v[2].op, 1).origin >= KILN_ORIGIN_TABLE);
+    kiln_db_close(db);
+}
+
+/* A record of a kiln that had other knobs is no advice, and no error. */
+static void strange_records_are_left_alone(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(&conv, 1);
+    const kiln_op_work *w = &works.list.v[0].op;
+    const kiln_db_task task =
+        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+    static const char *const config[] = {"{\"knob\": 3}", "{}"};
+    const double ns = 1;
+    int64_t id = 0;
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        const kiln_db_trial t = {
+            .candidate = {i == 0 ? "conv_direct" : "no_such_template", config[i]},
+            .sample_ns = &ns,
+            .n_samples = 1,
+            .proof = "{}",
+            .owner = "an older one",
+            .kiln = "0.0"};
+        kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
+    }
+    assert_true(choose(db, w, 1).origin >= KILN_ORIGIN_TABLE);
+    const kiln_tune_options o = options(db, 6);
+    const kiln_tune_result r = tune(&works, &o);
+    assert_int_equal(r.row.v[0].n_known, 2);
+    assert_int_equal(r.n_new, 4);
+    assert_true(r.row.v[0].best_ns > 1);
+    kiln_db_close(db);
+}
+
+/* ---- in the network
+ * -----------------------------------------------------------------------------------
+ */
+
+/* Two equal convolutions, another one behind, and what is not tuned. */
+static kiln_graph *network(void) {
+    static const char text[] =
+        "graph \"g\" { input %x : f32[1,16,9,9] input %w : f32[16,16,3,3] "
+        "input %v : f32[32,16,1,1] %a = conv(%x, %w) {pads=[1,1,1,1]} %b = relu(%a) "
+        "%c = conv(%b, %w) {pads=[1,1,1,1]} %d = relu(%c) %e = conv(%d, %v) "
+        "%f = max_pool(%e) {kernel=[3,3]} output %f }";
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(
+        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "g", &g, &err), &err);
+    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
+    return g;
+}
+
+static void equal_kernels_are_one_work(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_works works;
+    kiln_assert_status_ok(
+        kiln_tune_works_of_graph(kiln_test_arena(), network(), &native, &works, &err),
+        &err);
+    assert_int_equal(works.list.n, 2);
+    assert_true(works.list.v[0].calls == 2);
+    assert_true(works.list.v[1].calls == 1);
+}
+
+/* Tuned alone, then in the network; compiled with that, it is still right. */
+static void networks_settle(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_works works;
+    kiln_tune_settled s = {0};
+    kiln_graph *g = network();
+    kiln_db *db = open_db(":memory:");
+    kiln_tune_options o = options(db, 12);
+    kiln_assert_status_ok(
+        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
+    tune(&works, &o);
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_int_equal(s.n_works, 2);
+    assert_true(s.chosen_ns <= s.alone_ns && s.chosen_ns > 0);
+    const kiln_db_trials in_network =
+        trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE_NETWORK);
+    assert_in_range(in_network.list.n, 1, 3);
+    assert_non_null(strstr(in_network.list.v[0].proof, "\"seeds\": 3"));
+    is_sound(db);
+    s.n_works = 7;
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_int_equal(s.n_works, 0); /* nothing is left to measure */
+
+    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = kiln_test_arena()};
+    const kiln_adviser adviser = kiln_tune_adviser(&advice);
+    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_network_options net = {.choose = &choose};
+    kiln_network n;
+    kiln_assert_status_ok(
+        kiln_network_compile(kiln_test_arena(), g, &native, &net, &n, &err), &err);
+    int n_tuned = 0;
+    for (size_t i = 0; i < n.kernel.n; i++)
+        n_tuned += n.kernel.v[i].origin == KILN_ORIGIN_TUNED;
+    assert_true(n_tuned >= 2);
+    kiln_db_close(db);
+}
+
+int main(void) {
+    kiln_err err = {0};
+    if (kiln_profile_detect(kiln_test_arena(), &native, &err) != KILN_OK)
+        return 1;
+    kiln_test_add("runs_go_on", runs_go_on, NULL);
+    kiln_test_add("trials_are_on_record", trials_are_on_record, NULL);
+    kiln_test_add("stops_in_time", stops_in_time, NULL);
+    kiln_test_add("workers_must_be_there", workers_must_be_there, NULL);
+    kiln_test_add("builds_take_the_best", builds_take_the_best, NULL);
+    kiln_test_add("strange_records_are_left_alone", strange_records_are_left_alone,
+                  NULL);
+    kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
+    kiln_test_add("networks_settle", networks_settle, NULL);
+    return kiln_test_run("tune");
+}
