@@ -5,8 +5,8 @@
  * candidates a second go through lowering, features and prediction.
  *
  * KILN_TRIALS=512 of each search, KILN_SEEDS=3, KILN_OPS=C2,C9 to choose. A search that
- * did not get there counts with all its trials. One thread; about 20 trials a second.
- */
+ * did not get there counts with all its trials; none is given the template's guess. One
+ * thread; about 20 trials a second. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +34,9 @@ typedef struct bench {
     int n_measured, n_failed;
 } bench;
 
-/* One search of one seed: the cost of each trial, in order. */
+/* One search of one seed: its trials in order. */
 typedef struct run {
-    double cost[MAX_TRIALS];
+    const kiln_trial *trial[MAX_TRIALS]; /* in `known` */
     int n;
 } run;
 
@@ -71,11 +71,11 @@ static kiln_status measure(bench *b, uint64_t index, double *cost_ns) {
     return KILN_OK;
 }
 
-static kiln_trial trial_of(bench *b, uint64_t index) {
+static const kiln_trial *trial_of(bench *b, uint64_t index) {
     const kiln_str key = {(const char *)&index, sizeof index};
     kiln_trial *t = kiln_map_get(&b->known, key);
     if (t != NULL)
-        return *t;
+        return t;
     t = kiln_new(&b->arena, kiln_trial);
     *t = (kiln_trial){.index = index, .outcome = KILN_OUTCOME_MEASURED};
     if (measure(b, index, &t->cost_ns) != KILN_OK)
@@ -83,7 +83,34 @@ static kiln_trial trial_of(bench *b, uint64_t index) {
     b->n_measured++;
     b->n_failed += t->outcome != KILN_OUTCOME_MEASURED;
     kiln_map_set(&b->arena, &b->known, key, t);
-    return *t;
+    return t;
+}
+
+static int by_value(const void *x, const void *y) {
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* What is near the best decides, so it is measured twice more: the median counts, not
+ * the luckiest slice of a busy machine. */
+static void settle(bench *b) {
+    static const double near = 0.85;
+    double best = (double)INFINITY;
+    for (size_t i = 0; i < b->known.entries.n; i++) {
+        const kiln_trial *t = b->known.entries.v[i].value;
+        if (t->outcome == KILN_OUTCOME_MEASURED)
+            best = fmin(best, t->cost_ns);
+    }
+    for (size_t i = 0; i < b->known.entries.n; i++) {
+        kiln_trial *t = b->known.entries.v[i].value;
+        double cost[3] = {t->cost_ns, t->cost_ns, t->cost_ns};
+        if (t->outcome != KILN_OUTCOME_MEASURED || best / t->cost_ns < near ||
+            measure(b, t->index, &cost[1]) != KILN_OK ||
+            measure(b, t->index, &cost[2]) != KILN_OK)
+            continue;
+        qsort(cost, 3, sizeof *cost, by_value);
+        t->cost_ns = cost[1];
+    }
 }
 
 static void search(bench *b, const char *name, uint64_t seed, int n_trials, run *out) {
@@ -100,10 +127,9 @@ static void search(bench *b, const char *name, uint64_t seed, int n_trials, run 
             kiln_search_next(s, kiln_search_batch(s), index, &n, &err), &err);
         assert_int_not_equal(n, 0);
         for (size_t i = 0; i < n && out->n < n_trials; i++) {
-            const kiln_trial t = trial_of(b, index[i]);
-            kiln_assert_status_ok(kiln_search_report(s, &t, &err), &err);
-            out->cost[out->n++] =
-                t.outcome == KILN_OUTCOME_MEASURED ? t.cost_ns : (double)INFINITY;
+            const kiln_trial *t = trial_of(b, index[i]);
+            kiln_assert_status_ok(kiln_search_report(s, t, &err), &err);
+            out->trial[out->n++] = t;
         }
     }
     kiln_arena_fini(&a);
@@ -163,16 +189,20 @@ static void measure_candidates(bench *b, const char *name) {
 /* ---- the table
  * ------------------------------------------------------------------------ */
 
+static double cost_of(const kiln_trial *t) {
+    return t->outcome == KILN_OUTCOME_MEASURED ? t->cost_ns : (double)INFINITY;
+}
+
 static double least(const run *r) {
     double best = (double)INFINITY;
     for (int i = 0; i < r->n; i++)
-        best = fmin(best, r->cost[i]);
+        best = fmin(best, cost_of(r->trial[i]));
     return best;
 }
 
 static int trials_to(const run *r, double cost) {
     for (int i = 0; i < r->n; i++)
-        if (r->cost[i] <= cost)
+        if (cost_of(r->trial[i]) <= cost)
             return i + 1;
     return r->n;
 }
@@ -206,11 +236,12 @@ static void open_task(bench *b, const char *name) {
 static double compare(bench *b, const char *name, int n_trials, int n_seeds) {
     run *r = kiln_array(&b->arena, run, N_SEARCHES * n_seeds);
     double best = (double)INFINITY, sum = 0;
-    for (int i = 0; i < N_SEARCHES * n_seeds; i++) {
+    for (int i = 0; i < N_SEARCHES * n_seeds; i++)
         search(b, searches[i % N_SEARCHES], (uint64_t)(i / N_SEARCHES) + 1, n_trials,
                &r[i]);
+    settle(b);
+    for (int i = 0; i < N_SEARCHES * n_seeds; i++)
         best = fmin(best, least(&r[i]));
-    }
     for (int i = 0; i < n_seeds; i++) {
         const run *guided = &r[N_SEARCHES * i], *random = guided + 1;
         const int g = trials_to(guided, best / 0.95),
