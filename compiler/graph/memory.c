@@ -85,14 +85,29 @@ static int64_t place_in_order(kiln_arena *a, const ranked *order, int n, int64_t
     return peak;
 }
 
+/* What ends highest is placed first the next time. */
+static void put_highest_first(ranked *order, int n, const int64_t *offset) {
+    int at = 0;
+    if (n == 0)
+        return;
+    for (int i = 1; i < n; i++)
+        if (offset[order[i].index] + order[i].item->bytes >
+            offset[order[at].index] + order[at].item->bytes)
+            at = i;
+    const ranked highest = order[at];
+    for (; at > 0; at--)
+        order[at] = order[at - 1];
+    order[0] = highest;
+}
+
 void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t align,
                       kiln_memory_plan *out) {
+    enum { WAYS = 2, MORE_TRIES = 40 };
     ranked *order = kiln_array(a, ranked, n);
     *out = (kiln_memory_plan){.offset = kiln_array(a, int64_t, n),
                               .peak = INT64_MAX,
                               .lower_bound = bound_of(a, item, n, align)};
-    for (int way = 0; way < 2; way++) {
-        int64_t *offset = kiln_array(a, int64_t, n);
+    for (int way = 0; way < WAYS && out->peak > out->lower_bound; way++) {
         for (int i = 0; i < n; i++) {
             const int64_t length = item[i].last - item[i].first;
             order[i] = (ranked){&item[i], i, {item[i].bytes, length}};
@@ -102,11 +117,15 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
             }
         }
         qsort(order, (size_t)n, sizeof *order, by_key);
-        const int64_t peak = place_in_order(a, order, n, align, offset);
-        if (peak >= out->peak)
-            continue;
-        out->peak = peak;
-        out->offset = offset;
+        for (int i = 0; i <= MORE_TRIES && out->peak > out->lower_bound; i++) {
+            int64_t *offset = kiln_array(a, int64_t, n);
+            const int64_t peak = place_in_order(a, order, n, align, offset);
+            put_highest_first(order, n, offset);
+            if (peak >= out->peak)
+                continue;
+            out->peak = peak;
+            out->offset = offset;
+        }
     }
 }
 

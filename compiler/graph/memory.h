@@ -21,7 +21,8 @@ typedef struct kiln_memory_plan {
 } kiln_memory_plan;
 
 /* Places every lifetime so that no two that live at one step overlap: largest first,
- * each at the smallest gap that takes it; and longest-lived first; the better of both.
+ * each at the smallest gap that takes it; and longest-lived first; then again with what
+ * ended highest in front, for as long as that may help. The best of all.
  * align: a power of two. */
 void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t align,
                       kiln_memory_plan *out);
