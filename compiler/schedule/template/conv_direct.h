@@ -38,6 +38,12 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
 kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s,
                                  const kiln_config *c);
 
+/* Of the knobs' options (tile, oc_chunk, oh_chunk) those that take the fewest cycles,
+ * on one thread and on as many as the profile has cores. */
+void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *tiles,
+                                  const kiln_knob *oc_chunk, const kiln_knob *oh_chunk,
+                                  int option[3]);
+
 static inline int64_t kiln_conv_min(int64_t x, int64_t y) { return x < y ? x : y; }
 static inline int64_t kiln_conv_ceil_div(int64_t x, int64_t y) {
     return x / y + (x % y != 0);

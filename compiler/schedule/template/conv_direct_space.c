@@ -111,20 +111,14 @@ static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
 
 kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *profile,
                                    kiln_space *out, kiln_err *err) {
-    static const int64_t chunk[] = {1, 2, 4, 8, 16, 32, 64, 128};
     static const int64_t unroll[] = {1, 2, 4, 8};
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     (void)err;
     add_blocks(&p, out);
     add_tiles(&p, out);
-    int n = 1;
-    while (n < 8 && chunk[n - 1] < p.blocks)
-        n++;
-    kiln_space_add_ints(out, "oc_chunk", "channel blocks of one parallel part", chunk,
-                        n);
-    for (n = 1; n < 8 && chunk[n - 1] < p.oh; n++)
-        ;
-    kiln_space_add_ints(out, "oh_chunk", "rows of one parallel part", chunk, n);
+    kiln_space_add_parts(out, "oc_chunk", "channel blocks of one parallel part",
+                         p.blocks);
+    kiln_space_add_parts(out, "oh_chunk", "rows of one parallel part", p.oh);
     kiln_space_add_words(out, "order", "the outer of the loops over chunks",
                          order_words, 2);
     kiln_space_add_words(out, "inner", "the outer of the loops over tiles", inner_words,
@@ -160,60 +154,6 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
 
 /* ---- a good point without a search ----------------------------------------------- */
 
-/* Cycles of one step of the reduction: two multiply-adds and two loads a cycle, each
- * accumulator waits four cycles for itself and a fifth for what comes between, and
- * loads are not all hidden: measured, a tenth of a cycle each. */
-static double step_cycles(int64_t pixels, int64_t oc) {
-    const double adds = (double)(pixels * oc) / 2, loads = (double)(pixels + oc);
-    const double most = adds > loads / 2 ? adds : loads / 2;
-    return (most > 5 ? most : 5) + loads / 10;
-}
-
-/* Of all tiles of the output; what a tile leaves over is a smaller tile. */
-static double tile_cycles(const kiln_conv_problem *p, const int64_t *tile) {
-    const int64_t extent[3] = {p->oh, p->ow, p->blocks};
-    double sum = 0;
-    for (int part = 0; part < 8; part++) {
-        int64_t size[3];
-        double n = 1;
-        for (int i = 0; i < 3; i++) {
-            const bool is_rest = (part >> i & 1) != 0;
-            size[i] = is_rest ? extent[i] % tile[i] : kiln_conv_min(tile[i], extent[i]);
-            n *= (double)(is_rest ? size[i] > 0 : extent[i] / tile[i]);
-        }
-        if (n > 0)
-            sum += n * step_cycles(size[KILN_CONV_TILE_OH] * size[KILN_CONV_TILE_OW],
-                                   size[KILN_CONV_TILE_OC]);
-    }
-    return sum;
-}
-
-/* All channels and as many rows as leave x in a part of the second cache, a larger one
- * where weights are read once more for each chunk from further away; unless there would
- * be too few parts for the cores. */
-static void guess_chunks(const kiln_conv_problem *p, const kiln_space *s,
-                         kiln_config *c) {
-    const int64_t cache =
-        p->profile->l2_bytes > 0 ? p->profile->l2_bytes : INT64_C(256) * 1024;
-    const kiln_type *x = &p->w->anchor->in[0]->type;
-    const int64_t row_bytes = x->dim[x->rank - 1] * p->c * p->elem_bytes;
-    const int64_t part = kiln_type_bytes(&p->w->anchor->in[1]->type) > cache ? 2 : 4;
-    int64_t oc = p->blocks, oh = p->oh;
-    while (oh > 1 && (oh * p->stride_h + p->extent_h) * row_bytes > cache / part)
-        oh = kiln_conv_ceil_div(oh, 2);
-    while (x->dim[0] * p->groups * kiln_conv_ceil_div(p->blocks, oc) *
-                   kiln_conv_ceil_div(p->oh, oh) <
-               p->profile->cores &&
-           (oc > 1 || oh > 1)) {
-        if (oh > 4 || oc == 1)
-            oh = kiln_conv_ceil_div(oh, 2);
-        else
-            oc = kiln_conv_ceil_div(oc, 2);
-    }
-    kiln_config_set(s, c, OC_CHUNK, &oc);
-    kiln_config_set(s, c, OH_CHUNK, &oh);
-}
-
 /* Sums run over tail lanes too: a tenth more is borne, a quarter where x comes in such
  * blocks and would have to be converted. */
 static int64_t guess_ic_block(const kiln_conv_problem *p) {
@@ -236,15 +176,12 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
     kiln_config_set(s, &c, IC_BLOCK, &ic);
     const int64_t unroll = 1;
     kiln_config_set(s, &c, UNROLL, &unroll);
-    double best = 0;
-    for (int i = 0; i < s->knob[TILE].n; i++) {
-        const double cycles = tile_cycles(&p, &s->knob[TILE].value[3 * (size_t)i]);
-        if (i == 0 || cycles < best) {
-            best = cycles;
-            c.option[TILE] = (int16_t)i;
-        }
-    }
-    guess_chunks(&p, s, &c);
+    int option[3];
+    kiln_conv_direct_guess_loops(&p, &s->knob[TILE], &s->knob[OC_CHUNK],
+                                 &s->knob[OH_CHUNK], option);
+    c.option[TILE] = (int16_t)option[0];
+    c.option[OC_CHUNK] = (int16_t)option[1];
+    c.option[OH_CHUNK] = (int16_t)option[2];
     c.option[PAD] = p.pads ? KILN_CONV_PAD_CHUNK : 0;
     return c;
 }
