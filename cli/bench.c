@@ -4,6 +4,7 @@
  *   kiln bench PACKAGE           one that was built before
  *   kiln bench --ops LIST        single operators
  */
+#include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "pipeline/bench/bench.h"
 
@@ -19,6 +20,7 @@ enum {
     OPT_PROFILE,
     OPT_TEMPLATE,
     OPT_CONFIG_FILE,
+    OPT_DB,
     OPT_SECONDS,
     OPT_ROUNDS,
     OPT_STEPS,
@@ -45,6 +47,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "operators: JSON list of {\"op\", \"template\", \"config\"}",
                          false},
+    [OPT_DB] = KILN_DB_OPTION,
     [OPT_SECONDS] = {"--seconds", "S", "measure each operator so long (0.5)", false},
     [OPT_ROUNDS] = {"--rounds", "R", "samples of a model (30)", false},
     [OPT_STEPS] = {"--steps", NULL, "a model's steps too, slowest first", false},
@@ -125,6 +128,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, o.threads, &o.choose, err));
     KILN_TRY(kiln_bench_run(args->arena, &lines, &profile, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);
@@ -163,20 +167,24 @@ static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_option
                            &o->rounds, err);
 }
 
-static kiln_status read_model(const kiln_cli_args *args, kiln_subject *out,
+/* Compiled with records for the first number of threads. */
+static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subject *out,
                               kiln_err *err) {
     kiln_arena *a = args->arena;
+    kiln_choose_options choose = {.tmpl = NULL};
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
-    return kiln_subject_of_model(a, args->pos[0], &import, profile, 1, out, err);
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, threads, &choose, err));
+    return kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1, out,
+                                 err);
 }
 
 static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
                                 kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND, OPT_DB};
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
     return kiln_subject_of_package(args->arena, args->pos[0], out, err);
@@ -191,8 +199,9 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
                     "a model", err));
     KILN_TRY(read_threads(args, &o, err));
-    KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &subject, err)
-                                               : read_model(args, &subject, err));
+    KILN_TRY(kiln_cli_is_package(args->pos[0])
+                 ? read_package(args, &subject, err)
+                 : read_model(args, o.threads[0], &subject, err));
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);

@@ -2,7 +2,6 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "pipeline/package/package.h"
-#include "pipeline/tune/tune.h"
 
 #include <string.h>
 
@@ -167,18 +166,13 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
                                   .choose = &choose,
                                   .seed = 1};
-    kiln_tune_advice advice = {.arena = args->arena};
-    kiln_adviser adviser;
+    int threads = 1;
     KILN_TRY(kiln_cli_choose(args->arena, NULL,
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
-                             KILN_POOL_MAX_THREADS, &advice.threads, err));
-    KILN_TRY(kiln_cli_db_read(args, OPT_DB, &advice.db, err));
-    adviser = kiln_tune_adviser(&advice);
-    choose.adviser = advice.db != NULL ? &adviser : NULL;
-    const kiln_status st = build_all(args, &o, exit_code, err);
-    kiln_db_close(advice.db);
-    return st;
+                             KILN_POOL_MAX_THREADS, &threads, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, threads, &choose, err));
+    return build_all(args, &o, exit_code, err);
 }
 
 const kiln_verb kiln_verb_build = {

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "pipeline/tune/tune.h"
+
 kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
                              kiln_err *err) {
     const char *path = kiln_args_get(args, option, getenv("KILN_DB"));
@@ -21,15 +23,23 @@ kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char *
     return KILN_OK;
 }
 
-kiln_status kiln_cli_db_read(const kiln_cli_args *args, int option, kiln_db **out,
-                             kiln_err *err) {
+static void close_db(void *db) { kiln_db_close(db); }
+
+kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int threads,
+                            kiln_choose_options *choose, kiln_err *err) {
     static const kiln_db_options reads = {.read_only = true};
     const char *path = NULL, *env = getenv("KILN_DB");
     const bool is_named =
         kiln_args_has(args, option) || (env != NULL && env[0] != '\0');
-    *out = NULL;
     KILN_TRY(kiln_cli_db_path(args, option, &path, err));
     if (!is_named && !kiln_file_exists(path))
         return KILN_OK;
-    return kiln_db_open(args->arena, path, &reads, out, err);
+    kiln_tune_advice *advice = kiln_new(args->arena, kiln_tune_advice);
+    kiln_adviser *adviser = kiln_new(args->arena, kiln_adviser);
+    *advice = (kiln_tune_advice){.threads = threads, .arena = args->arena};
+    KILN_TRY(kiln_db_open(args->arena, path, &reads, &advice->db, err));
+    kiln_arena_defer(args->arena, close_db, advice->db);
+    *adviser = kiln_tune_adviser(advice);
+    choose->adviser = adviser;
+    return KILN_OK;
 }

@@ -3,7 +3,7 @@
 #define KILN_CLI_DB_OPTION_H
 
 #include "cli/cli.h"
-#include "tuning_db/tuning_db.h"
+#include "pipeline/kernels/kernels.h"
 
 #define KILN_DB_OPTION                                                                 \
     { "--db", "FILE", "the tuning database ($KILN_DB, or the user's own)", false }
@@ -12,9 +12,10 @@
  * ($XDG_DATA_HOME, or ~/.local/share), which is made. */
 kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
                              kiln_err *err);
-/* Opened for reading by verbs that can do without: *out is NULL where the user has none
- * and named none; one that was named must be there. */
-kiln_status kiln_cli_db_read(const kiln_cli_args *args, int option, kiln_db **out,
-                             kiln_err *err);
+/* The database's records of kernels with so many threads become the adviser of
+ * `choose`. None where the user has no database and named none; one that was named must
+ * be there. It is open until the arguments' arena is reset. */
+kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int threads,
+                            kiln_choose_options *choose, kiln_err *err);
 
 #endif

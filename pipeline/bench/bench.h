@@ -41,11 +41,13 @@ typedef struct kiln_subject {
 } kiln_subject;
 
 /* Imports the model, compiles it for the profile, opens it in this process until the
- * arena is reset, and asks the reference for its outputs on seeded inputs.
+ * arena is reset, and asks the reference for its outputs on seeded inputs. choose NULL:
+ * tables and guesses.
  * KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
-                                  const kiln_profile *profile, uint64_t seed,
+                                  const kiln_profile *profile,
+                                  const kiln_choose_options *choose, uint64_t seed,
                                   kiln_subject *out, kiln_err *err);
 
 /* A package: its archive is verified and unpacked, then opened in this process; right

@@ -22,13 +22,15 @@ static void close_model(void *model) { kiln_model_close(model); }
 
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
-                                  const kiln_profile *profile, uint64_t seed,
+                                  const kiln_profile *profile,
+                                  const kiln_choose_options *choose, uint64_t seed,
                                   kiln_subject *out, kiln_err *err) {
     kiln_source source;
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_model *m = NULL;
     KILN_TRY(kiln_source_read(a, model, o, &source, err));
-    KILN_TRY(kiln_network_compile(a, source.graph, profile, NULL, n, err));
+    const kiln_network_options net = {.choose = choose};
+    KILN_TRY(kiln_network_compile(a, source.graph, profile, &net, n, err));
     KILN_TRY(kiln_network_open(a, n, NULL, &m, err));
     kiln_arena_defer(a, close_model, m);
     kiln_subject s = {.name = source.name,
