@@ -73,8 +73,7 @@ kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *featu
     return KILN_OK;
 }
 
-/* ---- saved -------------------------------------------------------------------------
- */
+/* ---- saved ----------------------------------------------------------------------- */
 
 static const char *const objective_names[] = {"rank", "regression"};
 static const char magic[] = "kiln cost model 1";

@@ -105,8 +105,7 @@ void kiln_feature_name(kiln_buf *out, size_t i) {
     }
 }
 
-/* ---- helpers -----------------------------------------------------------------------
- */
+/* ---- helpers --------------------------------------------------------------------- */
 
 static float log2_of(double x) { return x >= 1 ? log2f((float)x) : 0; }
 
@@ -117,8 +116,7 @@ static float step_of(int64_t step) {
 
 static const kiln_nest_stmt *hot_of(const kiln_nest *k) { return &k->stmts.v[k->hot]; }
 
-/* ---- relations ----------------------------------------------------------------------
- */
+/* ---- relations ------------------------------------------------------------------- */
 
 typedef struct point {
     double touched, accesses;
@@ -172,15 +170,14 @@ static void relate(const kiln_nest *k, const point *p, float *out) {
             continue;
         const float touched = log2_of(p[l].touched);
         const float work = log2_of(k->loops.v[l].work);
-        take(out + WORK_IN_TOUCHED * N_THRESHOLDS, touched, work);
-        take(out + REUSE_IN_TOUCHED * N_THRESHOLDS, touched,
+        take(out + WORK_IN_TOUCHED * (size_t)N_THRESHOLDS, touched, work);
+        take(out + REUSE_IN_TOUCHED * (size_t)N_THRESHOLDS, touched,
              log2_of(p[l].accesses / p[l].touched));
-        take(out + TOUCHED_IN_WORK * N_THRESHOLDS, work, touched);
+        take(out + TOUCHED_IN_WORK * (size_t)N_THRESHOLDS, work, touched);
     }
 }
 
-/* ---- scalars ------------------------------------------------------------------------
- */
+/* ---- scalars --------------------------------------------------------------------- */
 
 /* The innermost loops around a statement that become copies or lanes: from this one on.
  * -1: none. */
@@ -305,8 +302,7 @@ static void scalars(const kiln_nest *k, float *out) {
     }
 }
 
-/* ---- context ------------------------------------------------------------------------
- */
+/* ---- context --------------------------------------------------------------------- */
 
 static void context_row(const kiln_nest *k, int l, float *row) {
     const kiln_nest_loop *loop = &k->loops.v[l];
@@ -323,7 +319,7 @@ static void context_row(const kiln_nest *k, int l, float *row) {
     const int access[CONTEXT_ROLES] = {s->has_store ? s->first : -1, k->vector,
                                        k->broadcast};
     for (int i = 0; i < CONTEXT_ROLES; i++) {
-        float *to = row + CONTEXT_HEAD + i * CONTEXT_PER_ROLE;
+        float *to = row + CONTEXT_HEAD + (size_t)i * CONTEXT_PER_ROLE;
         if (access[i] < 0) {
             to[0] = to[1] = to[2] = -1;
             continue;
@@ -341,7 +337,7 @@ static void context(const kiln_nest *k, float *out) {
         out[i] = -1;
     int l = k->hot < 0 ? -1 : hot_of(k)->loop;
     for (int i = 0; i < CONTEXT_LOOPS && l >= 0; i++, l = k->loops.v[l].parent)
-        context_row(k, l, out + i * CONTEXT_ROW);
+        context_row(k, l, out + (size_t)i * CONTEXT_ROW);
 }
 
 void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out) {
@@ -354,7 +350,7 @@ void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *ou
     point *points = kiln_array(scratch, point, k.loops.n);
     for (int role = 0; role < KILN_N_ROLES; role++) {
         touched_by_role(&k, role, by_buffer, points);
-        relate(&k, points, out + N_SCALARS + role * N_RELATIONS * N_THRESHOLDS);
+        relate(&k, points, out + N_SCALARS + (size_t)role * N_RELATIONS * N_THRESHOLDS);
     }
     context(&k, out + N_RELATION);
 }

@@ -20,8 +20,7 @@ typedef struct walk {
 
 static void walk_stmt(walk *w, const kiln_stmt *s, place at);
 
-/* ---- guards ------------------------------------------------------------------------
- */
+/* ---- guards ---------------------------------------------------------------------- */
 
 /* The part of lhs - rhs's range where lhs < rhs (or <=) holds. A guard on loops that
  * one around it depends on too says the same again. */
@@ -51,8 +50,7 @@ static void assume(walk *w, const kiln_expr *cond, place *at) {
     }
 }
 
-/* ---- accesses ----------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------- */
 
 static int buffer_id(kiln_nest *k, const kiln_buffer *b) {
     for (size_t i = 0; i < k->buffers.n; i++)
@@ -136,8 +134,7 @@ static void add_stmt(walk *w, const kiln_stmt *s, const place *at) {
     kiln_vec_push(k->arena, &k->stmts, made);
 }
 
-/* ---- statements --------------------------------------------------------------------
- */
+/* ---- statements ------------------------------------------------------------------ */
 
 /* A loop's variable is its begin plus the iteration. */
 static void push_loop(walk *w, const kiln_stmt *s, int depth, int64_t extent) {
@@ -230,8 +227,7 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
     }
 }
 
-/* ---- the hot statement -------------------------------------------------------------
- */
+/* ---- the hot statement ----------------------------------------------------------- */
 
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth) {
     int64_t step = 0;

@@ -26,8 +26,7 @@ const kiln_search_kind *kiln_search_find(kiln_str name) {
     return NULL;
 }
 
-/* ---- making ------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------- */
 
 static void release(void *p) {
     kiln_search *s = p;
@@ -78,8 +77,7 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
     return KILN_OK;
 }
 
-/* ---- proposing ---------------------------------------------------------------------
- */
+/* ---- proposing ------------------------------------------------------------------- */
 
 bool kiln_search_is_free(kiln_search *s, uint64_t index) {
     const uint32_t *seen = kiln_index_map_get(&s->seen, index);
@@ -150,8 +148,7 @@ size_t kiln_search_batch(const kiln_search *s) {
     return quarter < LEAST ? LEAST : quarter < MOST ? quarter : MOST;
 }
 
-/* ---- reports -----------------------------------------------------------------------
- */
+/* ---- reports --------------------------------------------------------------------- */
 
 static void add_row(kiln_search *s, uint64_t index) {
     const float *row = kiln_candidates_features(s->candidates, index);
@@ -212,8 +209,7 @@ const kiln_cost_model *kiln_search_model(const kiln_search *s) { return &s->mode
 
 kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; }
 
-/* ---- learning ----------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------- */
 
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err) {
     kiln_trial best;

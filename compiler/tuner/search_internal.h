@@ -55,8 +55,7 @@ enum { KILN_SCORE_ROWS = 256 };
 kiln_status kiln_search_score(kiln_search *s, const float *rows, size_t n, float *out,
                               kiln_err *err);
 
-/* ---- diversity (Chen's thesis, equation 5.3) ----------------------------------------
- */
+/* ---- diversity (Chen's thesis, equation 5.3) ------------------------------------- */
 
 typedef struct kiln_scored {
     uint64_t index;

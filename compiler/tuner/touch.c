@@ -186,8 +186,7 @@ void kiln_form_of(const kiln_touch_vars *v, const kiln_expr *e, kiln_form *out) 
     }
 }
 
-/* ---- what they reach ---------------------------------------------------------------
- */
+/* ---- what they reach ------------------------------------------------------------- */
 
 static int64_t min64(int64_t x, int64_t y) { return x < y ? x : y; }
 

@@ -38,8 +38,7 @@ kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                                 const kiln_profile *p, const kiln_template *tmpl,
                                 kiln_tune_task *out, kiln_err *err);
 
-/* ---- features (docs/features.md) --------------------------------------------------
- */
+/* ---- features (docs/features.md) ------------------------------------------------- */
 
 /* Another layout or meaning of any feature is another version; models and stored
  * features of different versions do not mix. */
@@ -56,8 +55,7 @@ void kiln_feature_name(kiln_buf *out, size_t i);
  * floats. Deterministic: names, addresses and order of arguments do not matter. */
 void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out);
 
-/* ---- candidates -------------------------------------------------------------------
- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 /* The configurations of one task as features: applied, lowered and looked at when first
  * asked for; the latest ones are kept. */
@@ -71,8 +69,7 @@ typedef struct kiln_candidates_stats {
 } kiln_candidates_stats;
 kiln_candidates_stats kiln_candidates_count(const kiln_candidates *c);
 
-/* ---- trials -----------------------------------------------------------------------
- */
+/* ---- trials ---------------------------------------------------------------------- */
 
 /* How a measurement ended. All but the first score as the slowest there is. */
 typedef enum kiln_outcome {
@@ -94,8 +91,7 @@ typedef struct kiln_trial {
  * for what did not run. */
 float kiln_trial_score(const kiln_trial *t, double best_ns);
 
-/* ---- cost models ------------------------------------------------------------------
- */
+/* ---- cost models ----------------------------------------------------------------- */
 
 /* What a model learns from. Row i is features[i * n_features ...]. */
 typedef struct kiln_samples {
@@ -186,8 +182,7 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
                          size_t n);
 kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
 
-/* ---- search -----------------------------------------------------------------------
- */
+/* ---- search ---------------------------------------------------------------------- */
 
 typedef struct kiln_search_options {
     uint64_t seed;
@@ -252,8 +247,7 @@ const kiln_cost_model *kiln_search_model(const kiln_search *s);
 kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
                                   size_t *n_out, kiln_err *err);
 
-/* ---- which task is next ------------------------------------------------------------
- */
+/* ---- which task is next ---------------------------------------------------------- */
 
 /* Trials go where the latency of the whole is expected to fall most: for each task the
  * larger of its recent slope and of what a task of its age may still gain, times its
@@ -288,17 +282,17 @@ kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weig
                                              int n,
                                              const kiln_task_scheduler_options *o);
 /* The next task, and how many trials its turn has; -1: it is over, for the reason of
- * kiln_task_scheduler_end. `now_ns`: any clock that does not go back. */
-int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t now_ns, int *n_trials);
-/* After a turn, or ahead with what a database knows: so many trials more, the best so
- * far (<= 0: none works), and whether its space is exhausted. */
-void kiln_task_scheduler_report(kiln_task_scheduler *s, int task, int64_t n_trials,
+ * kiln_task_scheduler_end. `time_ns`: any clock that does not go back. */
+int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_trials);
+/* Of task i, after a turn, or ahead with what a database knows: so many trials more,
+ * the best so far (<= 0: none works), and whether its space is exhausted. */
+void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
                                 double best_ns, bool is_exhausted);
 kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
 /* Sum of weight times best: the latency if stopped now. Tasks without a best count with
  * start_ns. */
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);
-/* What turns of this task are expected to save, of the whole latency, in ns a trial. */
-double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int task);
+/* What turns of task i are expected to save, of the whole latency, in ns a trial. */
+double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i);
 
 #endif

@@ -48,8 +48,7 @@ static int number(const char *name, int otherwise, int most) {
     return (int)v;
 }
 
-/* ---- measuring ----------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------- */
 
 /* As a cost: what the work would take at the peak, over the share of it. */
 static kiln_status measure(bench *b, uint64_t index, double *cost_ns) {
@@ -135,8 +134,7 @@ static void search(bench *b, const char *name, uint64_t seed, int n_trials, run 
     kiln_arena_fini(&a);
 }
 
-/* ---- candidates a second
- * -------------------------------------------------------------- */
+/* ---- candidates a second --------------------------------------------------------- */
 
 static double cpu_s(void) {
     struct timespec t;
@@ -168,7 +166,7 @@ static void measure_candidates(bench *b, const char *name) {
     const size_t width = kiln_n_features();
     float *rows = kiln_array(&a, float, ROWS *width), score[ROWS];
     const double begin = cpu_s();
-    double n = 0;
+    size_t n = 0;
     for (int round = 0; round < N_ROUNDS; round++) {
         for (size_t i = 0; i < ROWS; n++) {
             const kiln_config x = kiln_config_random(&b->task.space, &rng);
@@ -181,13 +179,12 @@ static void measure_candidates(bench *b, const char *name) {
             kiln_cost_model_predict(&m, rows, width, ROWS, NULL, score, &err), &err);
     }
     printf("  %s: %.0f candidates a second, refused ones included\n", name,
-           n / (cpu_s() - begin));
+           (double)n / (cpu_s() - begin));
     kiln_cost_model_fini(&m);
     kiln_arena_fini(&a);
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------- */
 
 static double cost_of(const kiln_trial *t) {
     return t->outcome == KILN_OUTCOME_MEASURED ? t->cost_ns : (double)INFINITY;

@@ -28,8 +28,7 @@ void kiln_sim_conv_make(kiln_arena *a, const kiln_sim_shape *shape, kiln_sim_con
                           &err);
 }
 
-/* ---- the knobs ----------------------------------------------------------------------
- */
+/* ---- the knobs ------------------------------------------------------------------- */
 
 typedef struct knobs {
     double oc_block, ic_block, tile_oh, tile_ow, tile_oc, oc_chunk, oh_chunk, unroll;
@@ -70,8 +69,7 @@ static knobs knobs_of(const kiln_space *s, const kiln_config *c) {
                    .pad = kiln_config_word(s, c, knob_named(s, "pad"))[0]};
 }
 
-/* ---- the machine: 3 GHz, 2 multiply-adds and 2 loads a cycle, 32 KiB and 512 KiB
- * ------ */
+/* ---- the machine: 3 GHz, 2 multiply-adds and 2 loads a cycle, 32 KiB and 512 KiB - */
 
 static const double ghz = 3, l1_bytes = 32768, l2_bytes = 524288;
 static const double l2_bytes_cycle = 24, l3_bytes_cycle = 8;
@@ -100,7 +98,8 @@ static double traffic_cycles(double bytes_read, double piece) {
 
 static double cycles_of(const kiln_sim_conv *c, const knobs *x) {
     const double k2 = (double)(c->shape.k * c->shape.k), ic = (double)c->shape.ic;
-    const double out = (double)(c->shape.h / c->shape.s);
+    const int64_t rows = c->shape.h / c->shape.s;
+    const double out = (double)rows;
     const double blocks = ceil((double)c->shape.oc / x->oc_block);
     const double oc_chunk = fmin(x->oc_chunk, blocks),
                  oh_chunk = fmin(x->oh_chunk, out);

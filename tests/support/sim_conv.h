@@ -18,7 +18,7 @@ typedef struct kiln_sim_conv {
 } kiln_sim_conv;
 
 /* Workload and task of the shape, which must stay where they are made. */
-void kiln_sim_conv_make(kiln_arena *a, const kiln_sim_shape *s, kiln_sim_conv *out);
+void kiln_sim_conv_make(kiln_arena *a, const kiln_sim_shape *shape, kiln_sim_conv *c);
 /* Nanoseconds, always the same for one configuration: register tiles and their rests,
  * two cache levels, loops around, padding; and three percent that look like noise. */
 double kiln_sim_conv_ns(const kiln_sim_conv *c, uint64_t index);

@@ -46,8 +46,7 @@ static kiln_status init(kiln_search *s, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- programs that are the same
- * ------------------------------------------------------ */
+/* ---- programs that are the same -------------------------------------------------- */
 
 static uint64_t program_of(const float *row) {
     return kiln_hash64(row, kiln_n_features() * sizeof *row, 0);
@@ -67,8 +66,7 @@ static void mark_trials(kiln_search *s) {
                            program_of(s->rows.v + x->n_hashed * kiln_n_features()), 1);
 }
 
-/* ---- chains
- * -------------------------------------------------------------------------- */
+/* ---- chains ---------------------------------------------------------------------- */
 
 static const float refused_score = -INFINITY;
 
@@ -212,8 +210,7 @@ static kiln_status look(kiln_search *s, kiln_scored **out, size_t *n_out,
     return KILN_OK;
 }
 
-/* ---- a batch
- * ------------------------------------------------------------------------- */
+/* ---- a batch --------------------------------------------------------------------- */
 
 /* The best so many that are free, one of each program. */
 static size_t pool_of(kiln_search *s, kiln_arena *scratch, const kiln_scored *v,

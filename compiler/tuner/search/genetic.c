@@ -24,11 +24,11 @@ static size_t parents_of(const kiln_search *s, parent *out) {
         return 0;
     for (size_t i = 0; i < s->trial.n; i++) {
         const double score = (double)kiln_trial_score(&s->trial.v[i], best.cost_ns);
-        size_t at = n;
         if (score <= 0 || (n == POPULATION && score <= out[n - 1].score))
             continue;
         n += n < POPULATION ? 1 : 0;
-        for (at = n - 1; at > 0 && out[at - 1].score < score; at--)
+        size_t at = n - 1;
+        for (; at > 0 && out[at - 1].score < score; at--)
             out[at] = out[at - 1];
         out[at] =
             (parent){.config = kiln_config_at(&s->task->space, s->trial.v[i].index),

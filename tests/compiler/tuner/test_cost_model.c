@@ -225,8 +225,7 @@ static void no_samples_are_refused(void **state) {
     kiln_cost_model_fini(&m);
 }
 
-/* ---- saved
- * --------------------------------------------------------------------------- */
+/* ---- saved ----------------------------------------------------------------------- */
 
 static kiln_buf saved(kiln_arena *a, const char *kind, const kiln_samples *s,
                       float *out) {

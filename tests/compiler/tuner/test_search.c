@@ -8,8 +8,7 @@
 #include "compiler/tuner/search_internal.h"
 #include "tests/support/kiln_test.h"
 
-/* ---- tasks
- * --------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 /* A template with a knob of 5 and one of 9 options that refuses every third point, and
  * makes the first knob's loop out of what is left: programs differ by it alone. */
@@ -124,8 +123,7 @@ static size_t next(kiln_search *s, size_t n, uint64_t *out) {
     return n_out;
 }
 
-/* ---- promises, for each kind
- * ----------------------------------------------------------- */
+/* ---- promises, for each kind ----------------------------------------------------- */
 
 /* All that the template takes, each once, whatever became of them; then nothing. Every
  * seventh is lost once and comes back. */
@@ -218,8 +216,7 @@ static void same_seed_same_search(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- reports
- * ------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------- */
 
 static void best_is_the_fastest_measured(void **state) {
     (void)state;
@@ -293,8 +290,7 @@ static void refuses_first_ones_outside(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- learning
- * ------------------------------------------------------------------------ */
+/* ---- learning -------------------------------------------------------------------- */
 
 /* Of programs that are the same, one is measured while there are others. */
 static void measures_each_program_once(void **state) {
@@ -399,8 +395,7 @@ static void batches_grow(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- parts
- * --------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------- */
 
 /* Two knobs; scores fall slowly. Without weight the best; with it, those that bring new
  * options. */
