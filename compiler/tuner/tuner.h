@@ -9,10 +9,11 @@
  *
  * Pure algorithms: no files, clocks, processes or databases. Whoever measures drives:
  *
- *     while ((task = kiln_task_scheduler_next(sched, now)) >= 0) {
- *         kiln_search_next(search[task], 32, index, &n, err);
- *         ... build and time them, kiln_search_report(search[task], &trial, err) ...
- *         kiln_task_scheduler_report(sched, task, n, best_ns, n == 0);
+ *     while ((t = kiln_task_scheduler_next(sched, now, &n_trials)) >= 0) {
+ *         n = the smaller of n_trials and kiln_search_batch(search[t])
+ *         kiln_search_next(search[t], n, index, &n, err);
+ *         ... build and time them, kiln_search_report(search[t], &trial, err) ...
+ *         kiln_task_scheduler_report(sched, t, n, best_ns, n == 0);
  *     }
  *
  * The same calls with the same seed give the same answers. Nothing here may be used by
