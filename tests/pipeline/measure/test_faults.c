@@ -43,6 +43,20 @@ static const struct fault {
 };
 enum { N_FAULTS = sizeof faults / sizeof faults[0] };
 
+/* A sanitizer that is out of memory hangs in its own report: the last row is left out.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { N_DRAWN = N_FAULTS - 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { N_DRAWN = N_FAULTS - 1 };
+#else
+enum { N_DRAWN = N_FAULTS };
+#endif
+#else
+enum { N_DRAWN = N_FAULTS };
+#endif
+
 /* ---- the builder ------------------------------------------------------------------
  */
 
@@ -168,11 +182,11 @@ static void check(const kiln_measured *o) {
 static const struct fault *draw(kiln_rng *rng, int i) {
     for (;;) {
         const struct fault *f =
-            &faults[i < N_FAULTS ? i : kiln_rng_range(rng, 0, N_FAULTS - 1)];
+            &faults[i < N_DRAWN ? i : kiln_rng_range(rng, 0, N_DRAWN - 1)];
         const bool is_dear = f->want == KILN_TRIAL_BUILD_TIMEOUT ||
                              f->want == KILN_TRIAL_TIMEOUT ||
                              f->want == KILN_TRIAL_MEMORY;
-        if (i < N_FAULTS || !is_dear || kiln_rng_range(rng, 0, 3) == 0)
+        if (i < N_DRAWN || !is_dear || kiln_rng_range(rng, 0, 3) == 0)
             return f;
     }
 }
@@ -188,6 +202,8 @@ static void records_every_fault(void **state) {
     uint64_t by_error[KILN_N_TRIAL_ERRORS] = {0};
     kiln_measured got;
     kiln_rng rng;
+    if ((int)N_DRAWN < (int)N_FAULTS)
+        print_message("left out under a sanitizer: a builder without memory\n");
     kiln_rng_init(&rng, kiln_test_seed());
     for (int i = 0; i < n; i++) {
         const struct fault *f = draw(&rng, i);

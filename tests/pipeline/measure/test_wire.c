@@ -59,7 +59,7 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_ready ready = {200.5, 3.7, 2};
     const kiln_wire_work work = {.id = 3,
                                  .graph = {64, 100},
-                                 .flops = INFINITY,
+                                 .flops = (double)INFINITY,
                                  .n_seeds = 3,
                                  .weights_cold = 1,
                                  .n_values = 2,
@@ -73,7 +73,7 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_run run = {.id = 9, .best_ns = 1e5, .budget_ms = 60, .code = code};
     const kiln_wire_ran ran = {.id = 9,
                                .error = KILN_TRIAL_WRONG,
-                               .worst = NAN,
+                               .worst = (double)NAN,
                                .n_slices = 2,
                                .slice = slice};
     const void *const all[KILN_WIRE_N_KINDS] = {&hello,  &failed, &builder, &meter,
