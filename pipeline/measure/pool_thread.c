@@ -136,7 +136,7 @@ static void serve(kiln_measure *m, const struct pollfd *fd) {
         ;
     for (int i = 0; i < m->n_workers; i++) {
         kiln_worker *w = &m->worker[i];
-        const struct pollfd *own = fd + 1 + i * FDS_OF_ONE;
+        const struct pollfd *own = fd + 1 + (size_t)i * FDS_OF_ONE;
         if (is_up(w) && own[1].revents != 0)
             read_log(w);
         if (is_up(w) && own[2].revents != 0)

@@ -34,7 +34,7 @@ static void limit_data(uint64_t bytes) {
     struct rlimit r;
     if (bytes == 0 || getrlimit(RLIMIT_DATA, &r) != 0)
         return;
-    r.rlim_cur = kiln_own_data_bytes() + bytes;
+    r.rlim_cur = kiln_data_bytes(0) + bytes;
     if (r.rlim_cur < r.rlim_max)
         (void)setrlimit(RLIMIT_DATA, &r);
 }

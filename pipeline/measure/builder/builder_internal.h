@@ -9,7 +9,5 @@
 kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
                                    const kiln_wire_work *w, kiln_wire_code *out,
                                    kiln_err *err);
-/* Private writable bytes of this process, which is what its data limit counts. */
-uint64_t kiln_own_data_bytes(void);
 
 #endif

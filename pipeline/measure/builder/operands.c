@@ -1,9 +1,6 @@
 /* Layouts as a runner knows them: the steps of a packed tensor's axes. */
 #include "pipeline/measure/builder/builder_internal.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 /* Elements that the blocks of an axis behind block `after` hold (-1: all of them). */
 static int64_t held(const kiln_layout *l, int axis, int after) {
     int64_t n = 1;
@@ -69,15 +66,4 @@ kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
     out->n_operands = (uint32_t)te->n_args;
     out->n_inputs = (uint32_t)te->n_inputs;
     return KILN_OK;
-}
-
-uint64_t kiln_own_data_bytes(void) {
-    unsigned long long pages[6] = {0};
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f == NULL)
-        return 0;
-    const int n = fscanf(f, "%llu %llu %llu %llu %llu %llu", &pages[0], &pages[1],
-                         &pages[2], &pages[3], &pages[4], &pages[5]);
-    (void)fclose(f);
-    return n == 6 ? (uint64_t)pages[5] * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -10,7 +10,7 @@
 
 enum { CANARY = 0xC3, POISON = 0xFF };
 /* Costs no memory; a loop that runs far past an end is caught all the same. */
-static const size_t guard_bytes = 1024 * 1024;
+static const size_t guard_bytes = (size_t)1 << 20;
 
 kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
                              kiln_err *err) {
@@ -74,24 +74,4 @@ bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole) {
     if (r->map == NULL || address < map || address >= map + r->map_bytes)
         return false;
     return whole || address < data || address >= data + r->room;
-}
-
-/* The sixth number of statm, in pages. No stdio: handlers of signals call this. */
-uint64_t kiln_data_bytes(int pid) {
-    char path[32] = "/proc/self/statm", text[128];
-    if (pid != 0)
-        (void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    if (fd >= 0)
-        close(fd);
-    uint64_t pages = 0;
-    int field = 0;
-    for (ssize_t i = 0; i < n && field < 6; i++) {
-        if (text[i] == ' ')
-            field++;
-        else if (field == 5 && text[i] >= '0' && text[i] <= '9')
-            pages = pages * 10 + (uint64_t)(text[i] - '0');
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -35,10 +35,6 @@ bool kiln_region_is_broken(const kiln_region *r, size_t *at);
 /* Is it the region's guard or, where `whole`, any byte of it? */
 bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole);
 
-/* Private writable bytes of a process (0: this one), which is what its data limit
- * counts; 0: not known. Signal-safe. */
-uint64_t kiln_data_bytes(int pid);
-
 /* ---- operands ---------------------------------------------------------------------
  */
 

@@ -261,4 +261,8 @@ kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, bool *has, kiln_wire_fra
                            kiln_err *err);
 kiln_status kiln_wire_write(int fd, kiln_str bytes, kiln_err *err);
 
+/* Private writable bytes of a process (0: this one), which is what its data limit
+ * counts; 0: not known. Signal-safe. */
+uint64_t kiln_data_bytes(int pid);
+
 #endif
