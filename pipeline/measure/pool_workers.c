@@ -51,7 +51,8 @@ static bool set_up(kiln_measure *m, kiln_worker *w, const kiln_wire_hello *hello
         return false;
     }
     const kiln_wire_builder builder = {.profile = m->profile_json,
-                                       .data_limit_bytes = m->o.build_bytes};
+                                       .data_limit_bytes = m->o.build_bytes,
+                                       .time_limit_ms = m->o.build_limit_ms};
     if (w->is_runner)
         kiln_wire_put(&w->out, KILN_WIRE_RUNNER, &m->runner_setup);
     else
@@ -118,7 +119,7 @@ static void give_build(kiln_measure *m, kiln_worker *w) {
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_BUILD, &q);
     j->state = KILN_JOB_BUILDING;
-    become_busy(w, job, m->o.build_limit_ms);
+    become_busy(w, job, m->o.build_limit_ms * KILN_WIRE_WALL_LIMITS);
 }
 
 static void give_run(kiln_measure *m, kiln_worker *w) {
@@ -133,7 +134,7 @@ static void give_run(kiln_measure *m, kiln_worker *w) {
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_RUN, &q);
     j->state = KILN_JOB_RUNNING;
-    become_busy(w, job, m->o.run_limit_ms + grace_ms);
+    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
 }
 
 static bool is_building(const kiln_measure *m) {
@@ -332,7 +333,7 @@ static void builder_lost(kiln_measure *m, const kiln_worker *w, int status,
     const bool is_oom = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) ||
                         says(w, "out of memory") || says(w, "bad_alloc") ||
                         says(w, "bad alloc");
-    if (is_timeout)
+    if (is_timeout || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF))
         kiln_job_finish(m, w->job, KILN_TRIAL_BUILD_TIMEOUT, text);
     else if (was_killed || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
         job_lost(m, w->job, text); /* by others; or it talked nonsense */

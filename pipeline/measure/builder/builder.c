@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { MAX_WORKS = 1 << 16, MAX_GRAPH_BYTES = 64 << 20 };
@@ -26,6 +27,7 @@ typedef struct builder {
     kiln_profile profile;
     kiln_builder_make_fn *make;
     KILN_VEC(known_work) work;
+    int64_t time_limit_ms;
     int out; /* the pool's; standard output itself leads to standard error */
 } builder;
 
@@ -39,6 +41,14 @@ static void limit_data(uint64_t bytes) {
         (void)setrlimit(RLIMIT_DATA, &r);
 }
 
+/* SIGPROF ends the process after so much of the processor; 0: never. */
+static void limit_time(int64_t ms) {
+    const struct itimerval t = {
+        .it_value = {.tv_sec = (time_t)(ms / 1000),
+                     .tv_usec = (suseconds_t)(ms % 1000 * 1000)}};
+    (void)setitimer(ITIMER_PROF, &t, NULL);
+}
+
 static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer,
                           kiln_err *err) {
     kiln_wire_builder m;
@@ -49,6 +59,7 @@ static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer
     KILN_TRY(kiln_profile_read(&b->arena, json, "profile", &b->profile, err));
     KILN_TRY(kiln_meter_code_make(&b->arena, &b->profile, &code, err));
     limit_data(m.data_limit_bytes);
+    b->time_limit_ms = m.time_limit_ms;
     const kiln_wire_meter meter = {.fma = code.fma.bytes,
                                    .chain = code.chain.bytes,
                                    .fma_name = kiln_str_from(code.fma_name),
@@ -172,7 +183,10 @@ static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame
     kiln_err refusal = {.len = 0};
     kiln_wire_built built = {.id = q.id};
     const int64_t begin = kiln_now_ns();
-    if (build(b, a, &q, &built, &refusal) != KILN_OK)
+    limit_time(b->time_limit_ms);
+    const kiln_status st = build(b, a, &q, &built, &refusal);
+    limit_time(0);
+    if (st != KILN_OK)
         built = (kiln_wire_built){.id = q.id,
                                   .error = KILN_TRIAL_REFUSED,
                                   .text = kiln_str_from(refusal.text)};

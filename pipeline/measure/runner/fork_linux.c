@@ -256,7 +256,7 @@ static bool judge(kiln_trial_run *t, const ending *e) {
         return kiln_trial_fault(t, KILN_TRIAL_TIMEOUT,
                                 "no end, by the wall, after "
                                 "%d times %" PRId64 " ms",
-                                KILN_WALL_LIMITS, t->r->options.time_limit_ms);
+                                KILN_WIRE_WALL_LIMITS, t->r->options.time_limit_ms);
     if (WIFSIGNALED(e->status)) {
         const int s = WTERMSIG(e->status);
         /* Only others send this: the system without memory, or a person. */

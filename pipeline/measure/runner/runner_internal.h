@@ -76,9 +76,7 @@ void kiln_operands_forget(kiln_runner *r);
 /* ---- one candidate ----------------------------------------------------------------
  */
 
-/* The limit is of processor time: a busy machine is not the candidate's fault. By the
- * wall it is so many times that. */
-enum { KILN_MAX_THREADS = 64, KILN_WALL_LIMITS = 5 };
+enum { KILN_MAX_THREADS = 64 };
 
 /* What a forked process tells: shared memory, which it might have overwritten. */
 typedef enum kiln_stage {

@@ -256,18 +256,18 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
     const kiln_wire_code *c = &q->code;
     const int64_t begin_ns = kiln_now_ns();
     kiln_err err = {.len = 0};
-    kiln_trial_run t = {
-        .r = r,
-        .q = q,
-        .arena = a,
-        .out = out,
-        .threads = (int)r->options.threads,
-        .input = kiln_array(a, kiln_packed *, c->n_operands),
-        .output = kiln_array(a, kiln_region, c->n_operands),
-        .scratch = kiln_array(a, kiln_region, r->options.threads),
-        .deadline_ns = begin_ns + r->options.time_limit_ms * 1000000 * KILN_WALL_LIMITS,
-        .cpu_left_ns =
-            r->options.time_limit_ms * 1000000 * (int64_t)r->options.threads};
+    kiln_trial_run t = {.r = r,
+                        .q = q,
+                        .arena = a,
+                        .out = out,
+                        .threads = (int)r->options.threads,
+                        .input = kiln_array(a, kiln_packed *, c->n_operands),
+                        .output = kiln_array(a, kiln_region, c->n_operands),
+                        .scratch = kiln_array(a, kiln_region, r->options.threads),
+                        .deadline_ns = begin_ns + r->options.time_limit_ms * 1000000 *
+                                                      KILN_WIRE_WALL_LIMITS,
+                        .cpu_left_ns = r->options.time_limit_ms * 1000000 *
+                                       (int64_t)r->options.threads};
     kiln_operands_forget(r);
     if (q->work >= r->work.n) {
         (void)kiln_trial_fault(&t, KILN_TRIAL_LOST, "there is no workload %" PRIu32,

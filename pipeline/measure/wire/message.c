@@ -170,6 +170,7 @@ static void builder(codec *c, void *p) {
     kiln_wire_builder *m = p;
     text(c, &m->profile);
     u64(c, &m->data_limit_bytes);
+    i64(c, &m->time_limit_ms);
 }
 
 static void runner(codec *c, void *p) {

@@ -21,7 +21,10 @@ enum {
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     /* Where workers find the memory that the pool shares with them. */
-    KILN_WIRE_SHARED_FD = 3
+    KILN_WIRE_SHARED_FD = 3,
+    /* Limits of time are of processor time: a busy machine is not a candidate's fault.
+     * By the wall they are so many times that. */
+    KILN_WIRE_WALL_LIMITS = 5
 };
 
 /* How a candidate ends. */
@@ -138,6 +141,7 @@ typedef struct kiln_wire_failed {
 typedef struct kiln_wire_builder {
     kiln_str profile; /* JSON */
     uint64_t data_limit_bytes;
+    int64_t time_limit_ms; /* of the processor, for one candidate */
 } kiln_wire_builder;
 
 typedef struct kiln_wire_meter {
@@ -154,7 +158,7 @@ typedef struct kiln_wire_runner {
     int32_t cpu;               /* that one-thread kernels are timed on; -1: any */
     uint64_t last_cache_bytes; /* weights are rotated through more than this */
     uint64_t data_limit_bytes; /* that a candidate may take beyond its operands */
-    int64_t time_limit_ms;     /* of all runs of a candidate */
+    int64_t time_limit_ms;     /* of the processor, for all runs of a candidate */
     double precision, loser;
 } kiln_wire_runner;
 

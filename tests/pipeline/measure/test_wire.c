@@ -50,7 +50,7 @@ static void put_all(kiln_buf *out) {
                                  .operand = operand};
     const kiln_wire_hello hello = {s("runner")};
     const kiln_wire_failed failed = {s("no memory")};
-    const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40};
+    const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};
     const kiln_wire_runner runner = {.meter = meter,
                                      .threads = 2,
                                      .cpu = -1,
