@@ -215,6 +215,20 @@ kiln_status kiln_db_release(kiln_db *db, const char *owner, kiln_err *err) {
     return st;
 }
 
+kiln_status kiln_db_owners_of(kiln_db *db, kiln_arena *a, kiln_db_owners *out,
+                              kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    *out = (kiln_db_owners){0};
+    kiln_status st = kiln_query_open(
+        db->sql, "SELECT DISTINCT owner FROM claim ORDER BY owner", &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row)
+        kiln_vec_push(a, &out->list, kiln_query_get_text(&q, 0, a));
+    kiln_query_close(&q);
+    return st;
+}
+
 /* ---- trials ------------------------------------------------------------------------
  */
 

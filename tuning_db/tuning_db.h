@@ -100,6 +100,12 @@ kiln_status kiln_db_claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
                           kiln_err *err);
 /* Gives up all claims of this owner. */
 kiln_status kiln_db_release(kiln_db *db, const char *owner, kiln_err *err);
+/* Who claims anything now, sorted. */
+typedef struct kiln_db_owners {
+    KILN_VEC(const char *) list;
+} kiln_db_owners;
+kiln_status kiln_db_owners_of(kiln_db *db, kiln_arena *a, kiln_db_owners *out,
+                              kiln_err *err);
 
 /* Stores the trial and ends its claim, together. *was_new (may be NULL): false where
  * this very candidate had a trial already and the new one is no repeat; then nothing

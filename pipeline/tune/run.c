@@ -213,6 +213,8 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
         *goes_on = i >= 0;
         if (i < 0)
             return KILN_OK;
+        const int64_t batch = (int64_t)kiln_search_batch(r->work[i].search);
+        n = n < batch ? n : (int)batch;
         n = n < left ? n : (int)left;
         if (r->n_unlearnt >= REFIT_EVERY)
             KILN_TRY(kiln_tune_learn(r, err));
@@ -264,7 +266,9 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
         &r.global,
         o->model != NULL ? o->model : kiln_cost_model_find(kiln_str_from("xgboost")),
         NULL);
-    kiln_status st = kiln_tune_recall_model(&r, err);
+    kiln_status st = kiln_tune_bury(&r, err);
+    if (st == KILN_OK)
+        st = kiln_tune_recall_model(&r, err);
     if (st == KILN_OK)
         st = run(&r, out, err);
     kiln_measure_close(r.pool);

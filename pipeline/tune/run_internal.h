@@ -50,6 +50,7 @@ typedef struct kiln_tuning {
 int64_t kiln_tune_budget(const kiln_tuning *r);
 /* Of them, those that may still be begun: what is on its way counts. */
 int64_t kiln_tune_trials_left(const kiln_tuning *r);
+kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err);
 /* What the database knows of this work, into its search; again after another tuner
  * added to it. */
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);

@@ -1,6 +1,8 @@
 /* What becomes of trials: records, what search and scheduler hear, the model of all
  * works, the result. */
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -54,6 +56,24 @@ int64_t kiln_tune_trials_left(const kiln_tuning *r) {
     for (size_t i = 0; i < r->n; i++)
         spent += r->work[i].row.n_known;
     return kiln_tune_budget(r) - spent;
+}
+
+/* Claims of tuners of this machine that have died: theirs to measure no more. */
+kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
+    const char *ours = kiln_tune_owner(&r->scratch);
+    const size_t host = (size_t)(strrchr(ours, '.') - ours) + 1;
+    kiln_db_owners owners;
+    KILN_TRY(kiln_db_owners_of(r->o->db, &r->scratch, &owners, err));
+    for (size_t i = 0; i < owners.list.n; i++) {
+        const char *who = owners.list.v[i];
+        int64_t pid = 0;
+        if (strncmp(who, ours, host) != 0 ||
+            !kiln_parse_i64(kiln_str_from(who + host), &pid) || pid <= 0)
+            continue;
+        if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            KILN_TRY(kiln_db_release(r->o->db, who, err));
+    }
+    return KILN_OK;
 }
 
 /* ---- into search and row -----------------------------------------------------------

@@ -1,0 +1,216 @@
+/* kiln tune from outside: what it prints and refuses; tuner, builder and runner killed
+ * at random moments; three tuners on one file; records in a build. */
+#include "tests/support/cli_run.h"
+#include "tuning_db/tuning_db.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *dir; /* one for all */
+
+#define SMALL "conv small h=7 ic=16 oc=32 k=3 act=relu"
+
+/* ---- rows
+ * -----------------------------------------------------------------------------------
+ */
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row rows[] = {
+    {"has_an_example", {"tune", "--help"}, 0, "example:\n", NULL},
+    {"tunes_an_operator",
+     {"tune", "--op", SMALL, "--trials", "6", "--db", "@t.db"},
+     0,
+     "6 trials in ",
+     NULL},
+    {"measures_nothing_twice",
+     {"tune", "--op", SMALL, "--trials", "6", "--db", "@t.db", "--json", "-"},
+     0,
+     "\"new_trials\": 0",
+     NULL},
+    {"goes_on",
+     {"tune", "--op", SMALL, "--trials", "9", "--search", "random", "--db", "@t.db"},
+     0,
+     "3 trials in ",
+     NULL},
+    {"leaves_a_sound_file", {"db", "check", "--db", "@t.db"}, 0, "no problems", NULL},
+    {"makes_a_network", {"zoo", "make", "dqn", "-o", "@dqn.onnx"}, 0, NULL, NULL},
+    {"tunes_a_network",
+     {"tune", "@dqn.onnx", "--trials", "4", "--db", "@t.db"},
+     0,
+     "in the network: ",
+     NULL},
+    {"builds_with_records",
+     {"build", "@dqn.onnx", "--profile", "native", "--db", "@t.db", "--require-tuned",
+      "99%", "-o", "@dqn.kiln.tar.zst"},
+     0,
+     "tuned",
+     NULL},
+    {"the_package_is_right", {"verify", "@dqn.kiln.tar.zst"}, 0, NULL, NULL},
+    {"a_build_may_want_more",
+     {"build", "@dqn.onnx", "--profile", "x86-baseline", "--db", "@t.db",
+      "--require-tuned", "50%", "-o", "@base.kiln.tar.zst"},
+     1,
+     "too little is tuned",
+     NULL},
+    {"wants_something_to_tune", {"tune", "--db", "@t.db"}, 2, NULL, "say what to tune"},
+    {"wants_one_thing",
+     {"tune", "@dqn.onnx", "--ops", "gemm", "--db", "@t.db"},
+     2,
+     NULL,
+     "say what to tune"},
+    {"wants_a_time",
+     {"tune", "@dqn.onnx", "--time-limit", "soon", "--db", "@t.db"},
+     2,
+     NULL,
+     "--time-limit must be a time such as 90s, 15m or 2h"},
+    {"knows_its_searches",
+     {"tune", "--op", SMALL, "--search", "luck", "--db", "@t.db"},
+     2,
+     NULL,
+     "--search must be one of"},
+    {"needs_a_machine_that_runs_it",
+     {"tune", "--op", SMALL, "--profile", "aarch64", "--db", "@t.db"},
+     3,
+     NULL,
+     "aarch64"},
+};
+
+static void check(void **state) {
+    kiln_arena a = {0};
+    kiln_test_cli_check(&a, dir, *state);
+    kiln_arena_fini(&a);
+}
+
+/* ---- killed
+ * -----------------------------------------------------------------------------------
+ */
+
+static pid_t start(const char *db, int trials) {
+    const char *kiln = getenv("KILN");
+    if (kiln == NULL)
+        kiln_test_skip("KILN does not name the kiln program: 'make e2e'");
+    const char *count = kiln_format(kiln_test_arena(), "%d", trials);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (freopen("/dev/null", "w", stdout) == NULL ||
+            freopen("/dev/null", "w", stderr) == NULL)
+            _exit(126);
+        execl(kiln, kiln, "tune", "--op", SMALL, "--trials", count, "--search",
+              "random", "--db", db, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static bool has_ended(pid_t pid, int *status) {
+    return waitpid(pid, status, WNOHANG) == pid;
+}
+
+/* One of the children, by what the system says; 0: there is none now. */
+static pid_t a_child(pid_t parent, uint64_t random) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    char **names = NULL;
+    size_t n = 0, found = 0;
+    pid_t child[16];
+    kiln_assert_status_ok(kiln_dir_list(&a, "/proc", &names, &n, &err), &err);
+    for (size_t i = 0; i < n && found < 16; i++) {
+        int64_t pid = 0;
+        char text[512] = "";
+        if (!kiln_parse_i64(kiln_str_from(names[i]), &pid))
+            continue;
+        FILE *f = fopen(kiln_format(&a, "/proc/%s/stat", names[i]), "r");
+        if (f == NULL)
+            continue;
+        const size_t got = fread(text, 1, sizeof text - 1, f);
+        fclose(f);
+        text[got] = '\0';
+        const char *behind = strrchr(text, ')'); /* the name may hold anything */
+        if (behind != NULL && strtol(behind + 4, NULL, 10) == parent)
+            child[found++] = (pid_t)pid;
+    }
+    kiln_arena_fini(&a);
+    return found > 0 ? child[random % found] : 0;
+}
+
+static void holds(const char *path, int trials) {
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    kiln_db_stats s;
+    kiln_db_problems p;
+    kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), path, NULL, &db, &err), &err);
+    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+    kiln_assert_status_ok(kiln_db_stats_of(db, kiln_test_arena(), &s, &err), &err);
+    kiln_db_close(db);
+    if (p.line.n > 0)
+        fail_msg("%s", p.line.v[0]);
+    assert_int_equal(s.n_trials, trials);
+    assert_int_equal(s.n_repeats, 0);
+}
+
+/* The tuner itself, or one of its workers, dies every now and then. */
+static void killed_at_random(void **state) {
+    (void)state;
+    const bool is_soak = getenv("KILN_SOAK") != NULL;
+    const int moments = is_soak ? 30 : 5, trials = is_soak ? 120 : 30;
+    const char *db = kiln_path_join(kiln_test_arena(), dir, "killed.db");
+    kiln_rng rng;
+    int status = 0;
+    kiln_rng_init(&rng, kiln_test_seed());
+    pid_t pid = start(db, trials);
+    for (int i = 0; i < moments; i++) {
+        poll(NULL, 0, 50 + (int)(kiln_rng_next(&rng) % 1500));
+        const uint64_t draw = kiln_rng_next(&rng);
+        const pid_t child = draw % 2 == 0 ? 0 : a_child(pid, draw >> 8);
+        if (has_ended(pid, &status)) {
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            holds(db, trials);
+            return;
+        }
+        kill(child != 0 ? child : pid, SIGKILL);
+        if (child == 0) {
+            assert_int_equal(waitpid(pid, &status, 0), pid);
+            pid = start(db, trials);
+        }
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    holds(db, trials);
+}
+
+static void three_tuners_share_a_file(void **state) {
+    (void)state;
+    enum { TRIALS = 24 };
+    const char *db = kiln_path_join(kiln_test_arena(), dir, "shared.db");
+    pid_t pid[3];
+    for (int i = 0; i < 3; i++)
+        pid[i] = start(db, TRIALS);
+    for (int i = 0; i < 3; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    kiln_err err = {0};
+    kiln_db *file = NULL;
+    kiln_db_stats s;
+    kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), db, NULL, &file, &err), &err);
+    kiln_assert_status_ok(kiln_db_stats_of(file, kiln_test_arena(), &s, &err), &err);
+    kiln_db_close(file);
+    /* Each counts what it knows of; together they may do some more, never one twice. */
+    assert_in_range(s.n_trials, TRIALS, 3 * TRIALS);
+    holds(db, (int)s.n_trials);
+}
+
+int main(void) {
+    dir = kiln_test_dir();
+    kiln_test_add_rows(check, rows);
+    kiln_test_add("killed_at_random", killed_at_random, NULL);
+    kiln_test_add("three_tuners_share_a_file", three_tuners_share_a_file, NULL);
+    return kiln_test_run("kiln tune");
+}
