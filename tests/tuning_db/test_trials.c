@@ -139,7 +139,8 @@ static void a_claim_is_one_owners(void **state) {
     assert_int_equal(kiln_test_db_claim(db, id, 1, "b", 60), KILN_DB_BUSY);
     assert_int_equal(kiln_test_db_claim(db, id, 2, "b", 60), KILN_DB_CLAIMED);
     kiln_db_owners owners;
-    kiln_assert_status_ok(kiln_db_owners_of(db, kiln_test_arena(), &owners, &err), &err);
+    kiln_assert_status_ok(kiln_db_owners_of(db, kiln_test_arena(), &owners, &err),
+                          &err);
     assert_int_equal(owners.list.n, 2);
     assert_string_equal(owners.list.v[0], "a");
     assert_string_equal(owners.list.v[1], "b");

@@ -82,7 +82,7 @@ static bad_row bad_rows[] = {
      "'cpu' must be letters, digits and '_-+,.'"},
     {"triple_is_a_string", "\"x86_64-unknown-linux-gnu\"", "3", KILN_ERR_PARSE,
      "'triple' must be a string"},
-    {"cores_are_counted", "\"cores\": 1", "\"cores\": 0", KILN_ERR_PARSE,
+    {"cores_are_counted", "\"cores\": 2", "\"cores\": 0", KILN_ERR_PARSE,
      "'cores' must be a whole number from 1 to 4096"},
 };
 
