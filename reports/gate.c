@@ -30,7 +30,7 @@ static double *differences(kiln_arena *scratch, const double *candidate,
     return d;
 }
 
-static kiln_gate_verdict verdict(kiln_interval d, int look) {
+static kiln_gate_verdict verdict(kiln_stats_interval d, int look) {
     if (d.low > log1p(KILN_GATE_FAIL_ABOVE))
         return KILN_GATE_FAIL;
     if (d.high < log1p(KILN_GATE_PASS_BELOW))
@@ -48,9 +48,11 @@ kiln_gate_look kiln_gate_judge(kiln_arena *scratch, const double *candidate,
             out.look = i;
     if (d == NULL || out.look < 0)
         return out;
-    const kiln_interval c = kiln_stats_centre(scratch, d, n, looks[out.look].alpha);
+    const kiln_stats_interval c =
+        kiln_stats_centre(scratch, d, n, looks[out.look].alpha);
     out.verdict = verdict(c, out.look);
-    out.slowdown = (kiln_interval){expm1(c.estimate), expm1(c.low), expm1(c.high)};
+    out.slowdown =
+        (kiln_stats_interval){expm1(c.estimate), expm1(c.low), expm1(c.high)};
     out.p = kiln_stats_signed_rank_p(scratch, d, n, log1p(KILN_GATE_FAIL_ABOVE));
     return out;
 }
@@ -65,7 +67,7 @@ double kiln_gate_detectable(kiln_arena *scratch, const double *a, const double *
     const double *d = differences(scratch, a, b, n);
     if (d == NULL || n == 0)
         return (double)INFINITY;
-    const kiln_interval c =
+    const kiln_stats_interval c =
         kiln_stats_centre(scratch, d, n, looks[KILN_GATE_LOOKS - 1].alpha);
     return KILN_GATE_FAIL_ABOVE + expm1((c.high - c.low) / 2);
 }

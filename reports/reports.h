@@ -31,8 +31,8 @@ size_t kiln_gate_pairs(int look); /* 10, 16, 24 */
 typedef struct kiln_gate_look {
     kiln_gate_verdict verdict;
     int look;
-    kiln_interval slowdown; /* candidate / control - 1 */
-    double p;               /* signed ranks against a slowdown of at most 1% */
+    kiln_stats_interval slowdown; /* candidate / control - 1 */
+    double p;                     /* signed ranks against a slowdown of at most 1% */
 } kiln_gate_look;
 /* The look that n pairs are enough for: all n are used. n below the first look's, or a
  * time that is not positive and finite: INVALID. */

@@ -41,15 +41,16 @@ static double drawn_median(kiln_rng *rng, const double *v, size_t n, double *roo
     return quantile_sorted(room, n, 0.5);
 }
 
-static kiln_interval ends(double *v, int n, double level, double estimate) {
+static kiln_stats_interval ends(double *v, int n, double level, double estimate) {
     qsort(v, (size_t)n, sizeof *v, ascending);
-    return (kiln_interval){estimate, quantile_sorted(v, (size_t)n, (1 - level) / 2),
-                           quantile_sorted(v, (size_t)n, (1 + level) / 2)};
+    return (kiln_stats_interval){estimate,
+                                 quantile_sorted(v, (size_t)n, (1 - level) / 2),
+                                 quantile_sorted(v, (size_t)n, (1 + level) / 2)};
 }
 
-kiln_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_t n_a,
-                               const double *b, size_t n_b, double level, int rounds,
-                               uint64_t seed) {
+kiln_stats_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_t n_a,
+                                     const double *b, size_t n_b, double level,
+                                     int rounds, uint64_t seed) {
     kiln_rng rng;
     double *room = kiln_array(scratch, double, n_a > n_b ? n_a : n_b);
     double *ratio = kiln_array(scratch, double, rounds);
@@ -63,8 +64,8 @@ kiln_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_t n_a,
                     kiln_stats_median(scratch, b, n_b));
 }
 
-kiln_interval kiln_stats_geomean(kiln_arena *scratch, const double *v, size_t n,
-                                 double level, int rounds, uint64_t seed) {
+kiln_stats_interval kiln_stats_geomean(kiln_arena *scratch, const double *v, size_t n,
+                                       double level, int rounds, uint64_t seed) {
     kiln_rng rng;
     double *mean = kiln_array(scratch, double, rounds), whole = 0;
     kiln_rng_init(&rng, seed);
@@ -115,8 +116,8 @@ static size_t critical(kiln_arena *scratch, size_t n, double alpha) {
     return k;
 }
 
-kiln_interval kiln_stats_centre(kiln_arena *scratch, const double *d, size_t n,
-                                double alpha) {
+kiln_stats_interval kiln_stats_centre(kiln_arena *scratch, const double *d, size_t n,
+                                      double alpha) {
     KILN_ASSERT(n > 0 && n <= KILN_STATS_MAX_PAIRS, "%zu pairs", n);
     const size_t n_means = n * (n + 1) / 2;
     double *mean = kiln_array(scratch, double, n_means);
@@ -126,10 +127,11 @@ kiln_interval kiln_stats_centre(kiln_arena *scratch, const double *d, size_t n,
             mean[at++] = 0.5 * (d[i] + d[k]);
     qsort(mean, n_means, sizeof *mean, ascending);
     const size_t k = critical(scratch, n, alpha);
-    const kiln_interval unbounded = {quantile_sorted(mean, n_means, 0.5),
-                                     -(double)INFINITY, (double)INFINITY};
+    const kiln_stats_interval unbounded = {quantile_sorted(mean, n_means, 0.5),
+                                           -(double)INFINITY, (double)INFINITY};
     return k == 0 ? unbounded
-                  : (kiln_interval){unbounded.estimate, mean[k - 1], mean[n_means - k]};
+                  : (kiln_stats_interval){unbounded.estimate, mean[k - 1],
+                                          mean[n_means - k]};
 }
 
 typedef struct ranked {

@@ -81,7 +81,7 @@ static void the_textbooks_example(void **state) {
     kiln_arena a = {0};
     const double d[] = {.952, -.147, 1.022, .430, .620, .590, .490, -.080, .010};
     near(kiln_stats_signed_rank_p(&a, d, 9, 0), .0195, .0001);
-    const kiln_interval c = kiln_stats_centre(&a, d, 9, .04);
+    const kiln_stats_interval c = kiln_stats_centre(&a, d, 9, .04);
     near(c.estimate, .46, .0005);
     near(c.low, .010, .0005);
     near(c.high, .786, .0005);
@@ -92,7 +92,7 @@ static void too_few_pairs_say_nothing(void **state) {
     (void)state;
     kiln_arena a = {0};
     const double d[] = {1, 2, 3};
-    const kiln_interval c = kiln_stats_centre(&a, d, 3, .05);
+    const kiln_stats_interval c = kiln_stats_centre(&a, d, 3, .05);
     near(c.estimate, 2, 0);
     assert_true(isinf(c.low) && c.low < 0 && isinf(c.high) && c.high > 0);
     kiln_arena_fini(&a);
@@ -109,7 +109,7 @@ static void intervals_cover(void **state) {
         double d[10];
         for (size_t i = 0; i < 10; i++)
             d[i] = 5 + (kiln_rng_unit(&rng) - 0.5) * (kiln_rng_unit(&rng) + 1);
-        const kiln_interval c = kiln_stats_centre(&a, d, 10, .02);
+        const kiln_stats_interval c = kiln_stats_centre(&a, d, 10, .02);
         misses += c.low > 5 || c.high < 5;
         kiln_arena_reset(&a);
     }
@@ -133,13 +133,13 @@ static void ratios_have_intervals(void **state) {
         x[i] = 1.2 * (1 + 0.02 * kiln_rng_unit(&rng));
         y[i] = 1 + 0.02 * kiln_rng_unit(&rng);
     }
-    const kiln_interval r = kiln_stats_ratio(&a, x, 60, y, 60, 0.95, 500, 1);
-    const kiln_interval again = kiln_stats_ratio(&a, x, 60, y, 60, 0.95, 500, 1);
+    const kiln_stats_interval r = kiln_stats_ratio(&a, x, 60, y, 60, 0.95, 500, 1);
+    const kiln_stats_interval again = kiln_stats_ratio(&a, x, 60, y, 60, 0.95, 500, 1);
     assert_true(r.low <= r.estimate && r.estimate <= r.high);
     assert_true(r.low > 1.18 && r.high < 1.22);
     assert_memory_equal(&r, &again, sizeof r);
     const double two[] = {0.5, 2};
-    const kiln_interval g = kiln_stats_geomean(&a, two, 2, 0.95, 500, 1);
+    const kiln_stats_interval g = kiln_stats_geomean(&a, two, 2, 0.95, 500, 1);
     near(g.estimate, 1, 1e-15);
     near(g.low, 0.5, 1e-15);
     near(g.high, 2, 1e-15);
