@@ -1,4 +1,4 @@
-/* Long-lived children with a pipe each way. Private to pipeline/measure. */
+/* Long-lived children with a pipe each way. For pipeline alone. */
 #ifndef KILN_PIPELINE_MEASURE_CHILD_H
 #define KILN_PIPELINE_MEASURE_CHILD_H
 
@@ -26,8 +26,8 @@ typedef struct kiln_child {
 } kiln_child;
 
 /* argv[0] is a path. The child is a process group of its own, has no other descriptors
- * than these and `shared` (read-only, as KILN_WIRE_SHARED_FD), leaves no core file, and
- * is killed when the calling thread ends. */
+ * than these and `shared` (read-only, as KILN_WIRE_SHARED_FD; -1: none), leaves no core
+ * file, and is killed when the calling thread ends. */
 kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err);
 /* Waits up to a second for the end of one that closed its output. */

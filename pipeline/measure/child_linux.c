@@ -131,9 +131,10 @@ static void child(const char *const *argv, const pipes *p, int shared,
     if (getppid() != parent)
         _exit(127);
     if (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0 ||
-        dup2(p->err[1], STDERR_FILENO) < 0 || dup2(shared, KILN_WIRE_SHARED_FD) < 0)
+        dup2(p->err[1], STDERR_FILENO) < 0 ||
+        (shared >= 0 && dup2(shared, KILN_WIRE_SHARED_FD) < 0))
         _exit(127);
-    (void)close_range(KILN_WIRE_SHARED_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    (void)close_range(KILN_WIRE_SHARED_FD + (shared >= 0), ~0U, CLOSE_RANGE_CLOEXEC);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     kiln_cpus_use(cpus);
     /* exec does not write to argv; its type is older than const. */
@@ -158,7 +159,7 @@ kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpu
                          "cannot run the worker '%s': %s; it is installed beside kiln",
                          argv[0], strerror(errno));
     if (open_pipe(p.in) && open_pipe(p.out) && open_pipe(p.err) &&
-        (high = fcntl(shared, F_DUPFD_CLOEXEC, FIRST_FREE_FD)) >= 0) {
+        (shared < 0 || (high = fcntl(shared, F_DUPFD_CLOEXEC, FIRST_FREE_FD)) >= 0)) {
         sigset_t all, old;
         sigfillset(&all); /* none of our handlers may run in the child */
         (void)sigprocmask(SIG_SETMASK, &all, &old);
