@@ -26,6 +26,7 @@ enum {
     OPT_STEPS,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_BASELINES,
     OPT_JSON,
     N_OPTIONS
 };
@@ -54,6 +55,10 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
+    [OPT_BASELINES] = {"--baselines", "LIST",
+                       "measure a model beside these libraries: onnxruntime, openvino "
+                       "(kiln baselines)",
+                       false},
     [OPT_JSON] = {"--json", "FILE", "write the results as JSON ('-': standard output)",
                   false},
 };
@@ -61,7 +66,8 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND,
+                                 OPT_BASELINES};
 
 static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
                           const char *what, kiln_err *err) {
@@ -167,6 +173,15 @@ static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_option
                            &o->rounds, err);
 }
 
+static kiln_status read_baselines(const kiln_cli_args *args, kiln_net_bench_options *o,
+                                  kiln_err *err) {
+    const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
+    if (list == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_baselines_parse(args->arena, list, &o->baseline, err));
+    return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
+}
+
 /* Compiled with records for the first number of threads. */
 static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subject *out,
                               kiln_err *err) {
@@ -184,7 +199,8 @@ static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subje
 
 static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
                                 kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND, OPT_DB};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND, OPT_DB,
+                                    OPT_BASELINES};
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
     return kiln_subject_of_package(args->arena, args->pos[0], out, err);
@@ -199,6 +215,7 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
                     "a model", err));
     KILN_TRY(read_threads(args, &o, err));
+    KILN_TRY(read_baselines(args, &o, err));
     KILN_TRY(kiln_cli_is_package(args->pos[0])
                  ? read_package(args, &subject, err)
                  : read_model(args, o.threads[0], &subject, err));
@@ -209,7 +226,9 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     kiln_net_bench_json(&json, &bench);
     kiln_net_bench_text(&text, &bench);
     KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
-    *exit_code = bench.check.outcome == KILN_PASSED ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    const bool is_good = bench.check.outcome == KILN_PASSED;
+    *exit_code =
+        is_good && kiln_net_bench_is_compared(&bench) ? KILN_EXIT_OK : KILN_EXIT_CHECK;
     if (bench.is_interrupted)
         return kiln_fail(err, KILN_ERR_IO,
                          "interrupted after %zu of %d rounds; the same command "
@@ -230,6 +249,7 @@ const kiln_verb kiln_verb_bench = {
     .usage = "MODEL|PACKAGE [options] | --ops LIST [options]",
     .example =
         "  kiln bench zoo:resnet18 --threads 1,2 --rounds 50 --steps\n"
+        "  kiln bench zoo:resnet18 --threads 1,2 --baselines onnxruntime\n"
         "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"
         "  kiln bench --ops resnet18 --filter C2\n"
         "  kiln bench --op \"conv mine h=28 ic=64 oc=96 k=3 act=relu\" --json -\n"

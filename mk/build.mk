@@ -25,7 +25,10 @@ KILN := $(if $(CLI_SRC),$(B)/kiln)
 # Programs that kiln starts, installed beside it: programs/kiln-x.c is $(B)/kiln-x.
 PROGRAM_SRC := $(call find_src,programs,*.c)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
-PROGRAMS := $(PROGRAM_SRC:programs/%.c=$(B)/%)
+C_PROGRAMS := $(PROGRAM_SRC:programs/%.c=$(B)/%)
+# One is a script, run by another Python than the one it was written with.
+BRIDGE := $(B)/kiln-bridge
+PROGRAMS := $(C_PROGRAMS) $(BRIDGE)
 # Those that link nothing but libc: what they take from the archive must be free of libraries too.
 PLAIN_PROGRAMS := $(B)/kiln-runner
 
@@ -117,8 +120,12 @@ $(B)/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
 
-$(PROGRAMS): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
+$(C_PROGRAMS): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(LDLIBS)) -o $@
+
+$(BRIDGE): pipeline/baselines/bridge.py
+	@mkdir -p $(@D)
+	@install -m 755 $< $@
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d)

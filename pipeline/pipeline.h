@@ -82,6 +82,7 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
  */
 typedef struct kiln_source {
     const char *name;             /* "resnet18": of the file, without its ending */
+    const char *path;             /* of the file, as long as the arena lives */
     char sha256[KILN_SHA256_HEX]; /* of the file */
     kiln_graph *imported;         /* as the file says: the reference's */
     kiln_graph *graph;            /* after the passes, numbered: the compiler's */

@@ -49,6 +49,7 @@ kiln_status kiln_source_read(kiln_arena *a, const char *model,
     if (kiln_str_starts(kiln_str_from(model), zoo_prefix))
         KILN_TRY(zoo_file(a, model + sizeof zoo_prefix - 1, &path, err));
     s.name = name_of(a, path);
+    s.path = kiln_str_dup(a, path);
     KILN_TRY(hash_file(path, s.sha256, err));
     *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));

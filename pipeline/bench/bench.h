@@ -11,8 +11,10 @@
 #ifndef KILN_PIPELINE_BENCH_H
 #define KILN_PIPELINE_BENCH_H
 
+#include "pipeline/baselines/baselines.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/pipeline.h"
+#include "reports/stats.h"
 #include "runtime/kiln.h"
 
 /* ---- what is measured --------------------------------------------------------------
@@ -27,6 +29,11 @@ typedef struct kiln_subject_step {
 
 typedef struct kiln_subject {
     const char *name;
+    const char *file; /* of the model, for baselines; NULL: a package */
+    /* Inputs of the file that are none of the model's, borrowed from the import's
+     * options. */
+    const kiln_value_binding *fixed;
+    size_t n_fixed;
     const kiln_profile *profile;
     const kiln_model *model;
     kiln_cost cost;
@@ -67,12 +74,41 @@ typedef struct kiln_net_sample {
     double peak_gflops, measured_gflops, clock_ghz; /* of the slice before it */
     bool is_disturbed; /* others had a processor for a part of it */
 } kiln_net_sample;
+typedef KILN_VEC(kiln_net_sample) kiln_net_samples;
+
+/* Never mixed up: not installed, nothing is known of it; here, and it refused, crashed
+ * or did not end; its outputs are not the reference's; there are numbers. */
+typedef enum kiln_rival_state {
+    KILN_RIVAL_ABSENT,
+    KILN_RIVAL_FAILED,
+    KILN_RIVAL_WRONG,
+    KILN_RIVAL_MEASURED
+} kiln_rival_state;
+const char *kiln_rival_state_name(kiln_rival_state s); /* "absent", "failed", ... */
+
+/* A baseline at one number of threads, on the same inputs in the same rounds. Its
+ * numbers are 0 unless it was measured. */
+typedef struct kiln_net_rival {
+    const kiln_baseline *baseline;
+    const char *version; /* NULL: absent, or nobody could tell */
+    kiln_rival_state state;
+    const char *reason; /* "" where measured */
+    kiln_check check;
+    int64_t runs; /* of each sample */
+    kiln_net_samples sample;
+    size_t n_disturbed;
+    double min_ms, q1_ms, median_ms, q3_ms;
+    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
+     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
+     * all. */
+    kiln_stats_interval ratio;
+} kiln_net_rival;
 
 /* One number of threads. */
 typedef struct kiln_net_side {
     int threads;
-    int64_t runs; /* of each sample: short networks run more often */
-    KILN_VEC(kiln_net_sample) sample; /* in the order they were taken */
+    int64_t runs;            /* of each sample: short networks run more often */
+    kiln_net_samples sample; /* in the order they were taken */
     /* Of the samples that were not disturbed, of all where they are fewer than seven.
      */
     size_t n_disturbed;
@@ -81,6 +117,7 @@ typedef struct kiln_net_side {
     kiln_peak peak;            /* medians */
     size_t session_bytes;
     const double *step_ms; /* median of each step, NULL: not asked for */
+    KILN_VEC(kiln_net_rival) rival;
 } kiln_net_side;
 
 typedef struct kiln_net_bench {
@@ -95,6 +132,10 @@ typedef struct kiln_net_bench_options {
     int n_threads;
     int rounds;
     bool steps; /* measure each step too */
+    /* To compare with: a list that ends in NULL; NULL: none. Not with packages. */
+    const kiln_baseline *const *baseline;
+    const char *baselines_dir;  /* where their wheels are */
+    int64_t baselines_limit_ms; /* of each answer; 0: as the adapters have it */
     void (*progress)(void *user, int done, int total);
     void *user;
 } kiln_net_bench_options;
@@ -105,6 +146,8 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,
                                kiln_err *err);
 void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b);
+/* Was each baseline measured that was asked for? */
+bool kiln_net_bench_is_compared(const kiln_net_bench *b);
 /* docs/bench-json.md */
 void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b);
 

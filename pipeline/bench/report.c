@@ -1,5 +1,5 @@
 /* What a bench of a network found: for people, and as JSON (docs/bench-json.md). */
-#include "pipeline/bench/bench.h"
+#include "pipeline/bench/bench_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,6 +77,7 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
                         r->gflops, 100 * r->peak_share, r->peak.gflops,
                         r->peak.clock_ghz, r->sample.n, r->n_disturbed);
     }
+    kiln_rivals_text(out, b);
     for (size_t i = 0; i < b->side.n; i++)
         if (b->side.v[i].step_ms != NULL)
             put_steps(out, s, &b->side.v[i]);
@@ -86,22 +87,6 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
 
 /* ---- JSON --------------------------------------------------------------------------
  */
-
-static void put_samples(kiln_json_writer *w, const kiln_net_side *r) {
-    kiln_json_name(w, "samples");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < r->sample.n; i++) {
-        const kiln_net_sample *s = &r->sample.v[i];
-        kiln_json_begin_row(w);
-        kiln_json_put_f64(w, s->ms);
-        kiln_json_put_f64(w, s->peak_gflops);
-        kiln_json_put_f64(w, s->measured_gflops);
-        kiln_json_put_f64(w, s->clock_ghz);
-        kiln_json_put_bool(w, s->is_disturbed);
-        kiln_json_end_array(w);
-    }
-    kiln_json_end_array(w);
-}
 
 static void put_step_times(kiln_json_writer *w, const kiln_subject *s,
                            const kiln_net_side *r) {
@@ -143,9 +128,10 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_member_f64(w, "clock_ghz", r->peak.clock_ghz);
     kiln_json_end_object(w);
     kiln_json_member_i64(w, "session_bytes", (int64_t)r->session_bytes);
-    put_samples(w, r);
+    kiln_samples_json(w, &r->sample);
     if (r->step_ms != NULL)
         put_step_times(w, s, r);
+    kiln_rivals_json(w, r);
     kiln_json_end_object(w);
 }
 

@@ -14,6 +14,7 @@ typedef struct side {
     kiln_net_side *report;
     kiln_session *session;
     kiln_meter meter;
+    kiln_rivals *rivals; /* NULL: none */
 } side;
 
 typedef struct bench {
@@ -89,18 +90,27 @@ static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
 /* ---- numbers -----------------------------------------------------------------------
  */
 
-static double *column(const bench *b, const kiln_net_side *r, size_t offset,
-                      size_t *n) {
+bool kiln_samples_suffice(const kiln_net_samples *s) {
     size_t n_good = 0;
-    for (size_t i = 0; i < r->sample.n; i++)
-        n_good += !r->sample.v[i].is_disturbed;
-    const bool all = n_good < MIN_GOOD;
-    double *v = kiln_array(b->arena, double, r->sample.n);
+    for (size_t i = 0; i < s->n; i++)
+        n_good += !s->v[i].is_disturbed;
+    return n_good >= MIN_GOOD;
+}
+
+double *kiln_samples_column(kiln_arena *a, const kiln_net_samples *s, bool all,
+                            size_t member, size_t *n) {
+    double *v = kiln_array(a, double, s->n);
     *n = 0;
-    for (size_t i = 0; i < r->sample.n; i++)
-        if (all || !r->sample.v[i].is_disturbed)
-            memcpy(&v[(*n)++], (const char *)&r->sample.v[i] + offset, sizeof *v);
+    for (size_t i = 0; i < s->n; i++)
+        if (all || !s->v[i].is_disturbed)
+            memcpy(&v[(*n)++], (const char *)&s->v[i] + member, sizeof *v);
     return v;
+}
+
+static double *column(const bench *b, const kiln_net_side *r, size_t member,
+                      size_t *n) {
+    return kiln_samples_column(b->arena, &r->sample, !kiln_samples_suffice(&r->sample),
+                               member, n);
 }
 
 static double share_of(const bench *b, const kiln_net_side *r) {
@@ -160,16 +170,34 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
 /* ---- rounds ------------------------------------------------------------------------
  */
 
-static kiln_status one_round(bench *b, kiln_err *err) {
+/* Beside baselines, each begins a turn with a run that is not timed: who ran before
+ * left its own data in the caches, and threads sleep. */
+static kiln_status take_turn(bench *b, side *s, const kiln_net_sample *peak,
+                             kiln_err *err) {
+    kiln_net_sample sample = *peak;
+    if (s->rivals != NULL && kiln_session_run(s->session) != 0)
+        return kiln_session_failed(s->session, err);
+    KILN_TRY(run_sample(s, &sample, err));
+    kiln_vec_push(b->arena, &s->report->sample, sample);
+    return KILN_OK;
+}
+
+/* kiln before the baselines and after them in turns: whoever comes first is treated
+ * alike. */
+static kiln_status one_round(bench *b, int round, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++) {
         side *s = &b->side[i];
-        kiln_net_sample sample;
-        const kiln_peak peak = kiln_meter_slice(&s->meter);
-        KILN_TRY(run_sample(s, &sample, err));
-        sample.peak_gflops = peak.gflops;
-        sample.measured_gflops = peak.measured_gflops;
-        sample.clock_ghz = peak.clock_ghz;
-        kiln_vec_push(b->arena, &s->report->sample, sample);
+        const bool is_first = round % 2 == 0;
+        const kiln_peak p = kiln_meter_slice(&s->meter);
+        const kiln_net_sample peak = {.peak_gflops = p.gflops,
+                                      .measured_gflops = p.measured_gflops,
+                                      .clock_ghz = p.clock_ghz};
+        if (is_first)
+            KILN_TRY(take_turn(b, s, &peak, err));
+        if (s->rivals != NULL)
+            kiln_rivals_round(s->rivals, &peak);
+        if (!is_first)
+            KILN_TRY(take_turn(b, s, &peak, err));
     }
     return KILN_OK;
 }
@@ -179,7 +207,7 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
     while (done < b->o->rounds && !kiln_interrupted()) {
         if (b->o->progress != NULL)
             b->o->progress(b->o->user, done, b->o->rounds);
-        KILN_TRY(one_round(b, err));
+        KILN_TRY(one_round(b, done, err));
         done++;
     }
     if (done == 0)
@@ -188,6 +216,8 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads; i++) {
         add_up(b, b->side[i].report, &b->side[i].meter);
+        if (b->side[i].rivals != NULL)
+            kiln_rivals_add_up(b->side[i].rivals);
         if (b->o->steps)
             KILN_TRY(measure_steps(b, &b->side[i], err));
     }
@@ -199,6 +229,17 @@ static kiln_status check_all(bench *b, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++)
         KILN_TRY(kiln_subject_check(b->arena, b->subject, b->side[i].session,
                                     &b->out->check, err));
+    return KILN_OK;
+}
+
+static kiln_status open_rivals(bench *b, kiln_err *err) {
+    if (b->subject->file == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "baselines run model files; '%s' is a package",
+                         b->subject->name);
+    for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++)
+        b->side[i].rivals =
+            kiln_rivals_open(b->arena, b->subject, b->o, b->side[i].report);
     return KILN_OK;
 }
 
@@ -217,6 +258,8 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
     KILN_TRY(check_all(&b, err));
     if (out->check.outcome != KILN_PASSED)
         return KILN_OK;
+    if (o->baseline != NULL)
+        KILN_TRY(open_rivals(&b, err));
     for (int i = 0; i < o->n_threads; i++)
         KILN_TRY(warm_up(&b.side[i], err));
     return all_rounds(&b, err);

@@ -34,6 +34,7 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     KILN_TRY(kiln_network_open(a, n, NULL, &m, err));
     kiln_arena_defer(a, close_model, m);
     kiln_subject s = {.name = source.name,
+                      .file = source.path,
                       .profile = profile,
                       .model = m,
                       .cost = source.cost,
@@ -50,6 +51,10 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     s.in = e.in;
     s.want = e.out;
     s.n_want = e.n_out;
+    if (o != NULL) {
+        s.fixed = o->values;
+        s.n_fixed = o->n_values;
+    }
     *out = s;
     return KILN_OK;
 }

@@ -101,6 +101,31 @@ static kiln_test_cli_row rows[] = {
      0,
      "steps at 2 threads, slowest first",
      NULL},
+    {"bench_says_which_baseline_is_absent",
+     {"bench", "zoo:dqn", "--rounds", "2", "--baselines", "onnxruntime"},
+     1,
+     "onnxruntime            absent: not in '",
+     NULL},
+    {"bench_knows_its_baselines",
+     {"bench", "zoo:dqn", "--baselines", "tvm"},
+     2,
+     NULL,
+     "there is no baseline 'tvm'; there are: onnxruntime, openvino"},
+    {"baselines_lists_what_is_absent",
+     {"baselines", "list", "--dir", "@nowhere"},
+     0,
+     "onnxruntime    absent   not in '",
+     NULL},
+    {"baselines_lists_as_json",
+     {"baselines", "list", "--dir", "@nowhere", "--json", "-"},
+     0,
+     "\"state\": \"absent\"",
+     NULL},
+    {"baselines_refuses_what_it_does_not_do",
+     {"baselines", "remove"},
+     2,
+     NULL,
+     "kiln baselines does 'list' or 'install', not 'remove'"},
     {"bench_prints_a_models_json",
      {"bench", "zoo:dqn", "--rounds", "2", "--json", "-"},
      0,
@@ -307,6 +332,8 @@ int main(void) {
         {"--ops", "gemm", "--seconds", "60"},
         {"zoo:dqn", "--rounds=100000", "--threads=1", "--steps"}};
     static struct CMUnitTest tests[N_ROWS + 2];
+    if (setenv("KILN_BASELINES", "/nowhere", 1) != 0) /* whatever is installed here */
+        return 1;
     for (size_t i = 0; i < 2; i++)
         tests[N_ROWS + i] = (struct CMUnitTest){
             i == 0 ? "bench_of_operators_keeps_what_it_measured_when_interrupted"

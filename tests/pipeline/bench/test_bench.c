@@ -2,7 +2,7 @@
  * right output gives samples, a wrong one a failed check and no number. Times are not
  * looked at. */
 #include "pipeline/bench/bench.h"
-#include "tests/support/kiln_test.h"
+#include "tests/support/fake_baseline.h"
 
 #include <string.h>
 
@@ -135,6 +135,92 @@ static void names_what_is_no_model(void **state) {
                       KILN_ERR_IO, &err, "no/such");
 }
 
+/* ---- beside baselines --------------------------------------------------------------
+ */
+
+typedef struct rival_row {
+    const char *name;
+    const char *script; /* @ is a file of outputs: right, or right but for one; NULL:
+                           nothing is installed */
+    bool is_wrong;
+    kiln_rival_state want;
+    const char *reason;
+    size_t samples;
+} rival_row;
+
+static rival_row rivals[] = {
+    {"measures_a_baseline", "case $line in *load*) give @;; *) sample;; esac", false,
+     KILN_RIVAL_MEASURED, "", ROUNDS},
+    {"says_absent", NULL, false, KILN_RIVAL_ABSENT,
+     "not in '/nowhere'; 'kiln baselines install --only onnxruntime' gets it", 0},
+    {"says_wrong", "case $line in *load*) give @;; *) sample;; esac", true,
+     KILN_RIVAL_WRONG, "output '", 0},
+    {"says_failed", "exit 7", false, KILN_RIVAL_FAILED,
+     "the process 'python' ended with code 7", 0},
+    {"says_failed_on_the_way",
+     "n=$((n + 1)); case $line in *load*) give @;; *) test $n -lt 4 || exit 9; "
+     "sample;; esac",
+     false, KILN_RIVAL_FAILED, "the process 'python' ended with code 9", 1},
+};
+
+static const char *baseline_of(const rival_row *r, const kiln_subject *s) {
+    kiln_arena *a = kiln_test_arena();
+    const char *file = kiln_path_join(a, kiln_test_dir(), "outputs.npy");
+    const char *at = r->script != NULL ? strchr(r->script, '@') : NULL;
+    kiln_err err = {0};
+    kiln_tensor t = s->want[0].value;
+    if (r->script == NULL)
+        return "/nowhere";
+    t.data = kiln_arena_dup(a, t.data, kiln_type_bytes(&t.type));
+    if (r->is_wrong)
+        ((float *)t.data)[2] += 1;
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &t, &err), &err);
+    return kiln_test_fake_baseline(at == NULL ? r->script
+                                              : kiln_format(a, "%.*s%s%s",
+                                                            (int)(at - r->script),
+                                                            r->script, file, at + 1));
+}
+
+static void check_rival(void **state) {
+    const rival_row *r = *state;
+    const kiln_subject s = subject_of("zoo:dqn");
+    static const int threads[] = {1};
+    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
+    const kiln_net_bench_options o = {.threads = threads,
+                                      .n_threads = 1,
+                                      .rounds = ROUNDS,
+                                      .baseline = list,
+                                      .baselines_dir = baseline_of(r, &s),
+                                      .baselines_limit_ms = 20000};
+    kiln_net_bench b;
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_buf_init(&text, kiln_test_arena());
+    assert_null(s.want[0].at); /* the fake gives whole outputs */
+    kiln_assert_status_ok(kiln_net_bench_run(kiln_test_arena(), &s, &o, &b, &err),
+                          &err);
+    const kiln_net_rival *v = &b.side.v[0].rival.v[0];
+    const kiln_json *json = kiln_json_first(kiln_json_get(
+        kiln_json_first(kiln_json_get(json_of(&b), "threads")), "baselines"));
+    kiln_net_bench_text(&text, &b);
+    print_message("%s", text.p);
+    assert_int_equal(v->state, r->want);
+    assert_int_equal(strncmp(v->reason, r->reason, strlen(r->reason)), 0);
+    assert_int_equal(v->sample.n, r->samples);
+    assert_int_equal(b.side.v[0].sample.n, ROUNDS); /* kiln goes on, whatever it does */
+    assert_string_equal(kiln_json_string(kiln_json_get(json, "state"), ""),
+                        kiln_rival_state_name(r->want));
+    assert_int_equal(kiln_net_bench_is_compared(&b), r->want == KILN_RIVAL_MEASURED);
+    assert_int_equal(kiln_json_get(json, "ratio") != NULL,
+                     r->want == KILN_RIVAL_MEASURED);
+    if (r->want == KILN_RIVAL_MEASURED) {
+        assert_int_equal(v->runs, 1);
+        kiln_assert_close_f64(&v->median_ms, (const double[]){2}, 1, 0, 0);
+        assert_true(v->ratio.low <= v->ratio.estimate &&
+                    v->ratio.estimate <= v->ratio.high);
+    }
+}
+
 int main(void) {
     kiln_test_add("steps_add_up", steps_add_up, NULL);
     kiln_test_add("keeps_every_sample", keeps_every_sample, NULL);
@@ -142,5 +228,6 @@ int main(void) {
                   gives_no_number_for_a_wrong_output, NULL);
     kiln_test_add("compares_chosen_elements", compares_chosen_elements, NULL);
     kiln_test_add("names_what_is_no_model", names_what_is_no_model, NULL);
+    kiln_test_add_rows(check_rival, rivals);
     return kiln_test_run("bench");
 }

@@ -1,0 +1,99 @@
+/* kiln baselines: which vendor libraries are here to compare with, and getting them. */
+#include "cli/cli.h"
+#include "pipeline/baselines/baselines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPT_DIR, OPT_ONLY, OPT_JSON, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_DIR] = {"--dir", "DIR",
+                 "where wheels are ($KILN_BASELINES, ~/.local/share/kiln/baselines)",
+                 false},
+    [OPT_ONLY] = {"--only", "LIST", "these alone: onnxruntime,openvino", false},
+    [OPT_JSON] = {"--json", "FILE", "write what is here as JSON ('-': standard output)",
+                  false},
+};
+
+/* Absent and broken are two things. */
+static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
+                    kiln_buf *text, kiln_json_writer *w) {
+    kiln_baseline_here here = {.version = NULL};
+    kiln_err err = {.status = KILN_OK};
+    const bool is_broken = b->find(b, a, dir, &here, &err) != KILN_OK;
+    const char *state = is_broken ? "failed" : here.is_here ? "here" : "absent";
+    const char *problem = is_broken ? err.text : here.remedy;
+    kiln_buf_printf(text, "%-14s %-8s %s\n", b->name, state,
+                    here.is_here ? here.version : problem);
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "name", b->name);
+    kiln_json_member_str(w, "doc", b->doc);
+    kiln_json_member_str(w, "state", state);
+    kiln_json_member_str(w, "version", here.version);
+    kiln_json_member_str(w, "wanted", kiln_wheel_version(b->name));
+    kiln_json_member_str(w, "problem", problem);
+    kiln_json_end_object(w);
+    return !is_broken && here.is_here;
+}
+
+static kiln_status list(const kiln_cli_args *args, const kiln_baseline *const *which,
+                        const char *dir, bool *has_all, kiln_err *err) {
+    kiln_buf text, json;
+    kiln_json_writer w;
+    kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&json, args->arena);
+    kiln_json_writer_init(&w, &json);
+    kiln_json_begin_array(&w);
+    *has_all = true;
+    for (; *which != NULL; which++)
+        *has_all = put_row(args->arena, *which, dir, &text, &w) && *has_all;
+    kiln_json_end_array(&w);
+    kiln_buf_puts(&json, "\n");
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+static const kiln_baseline *const *all(kiln_arena *a) {
+    KILN_VEC(const kiln_baseline *) v = {.n = 0};
+    for (int i = 0; kiln_baseline_at(i) != NULL; i++)
+        kiln_vec_push(a, &v, kiln_baseline_at(i));
+    kiln_vec_push(a, &v, NULL);
+    return v.v;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    const char *dir = kiln_args_get(args, OPT_DIR, NULL);
+    const char *only = kiln_args_get(args, OPT_ONLY, NULL);
+    const char *what = args->pos[0];
+    const kiln_baseline *const *which = all(args->arena);
+    const bool installs = strcmp(what, "install") == 0;
+    bool has_all;
+    if (!installs && strcmp(what, "list") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln baselines does 'list' or 'install', not '%.64s'", what);
+    if (dir == NULL)
+        KILN_TRY(kiln_baselines_dir(args->arena, &dir, err));
+    if (only != NULL)
+        KILN_TRY(kiln_baselines_parse(args->arena, only, &which, err));
+    if (installs) {
+        fprintf(stderr, "installing into '%s'; this takes minutes\n", dir);
+        KILN_TRY(kiln_baselines_install(args->arena, dir, which, err));
+    }
+    KILN_TRY(list(args, which, dir, &has_all, err));
+    *exit_code = installs && !has_all ? KILN_EXIT_CHECK : KILN_EXIT_OK;
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_baselines = {
+    .name = "baselines",
+    .summary = "vendor libraries to compare with: which are here, and getting them",
+    .usage = "list|install [options]",
+    .example = "  kiln baselines install --only onnxruntime\n"
+               "  kiln baselines list\n"
+               "  kiln bench zoo:resnet18 --baselines onnxruntime --threads 1,2\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,96 @@
+/* pipeline/baselines: vendor libraries that kiln is compared with.
+ *
+ * An adapter answers three questions: is the library here, can it run this model, what
+ * are its samples. A comparison ends in one of four words, which are never mixed up:
+ * absent (not installed: nothing is known), failed (it is here and refused, crashed or
+ * did not end), wrong (it answered, but not what the reference says), measured.
+ *
+ *     kiln_baseline_here here;         is it here?
+ *     kiln_baseline_session *s;        a model, made ready with N threads
+ *     kiln_baseline_run                one sample
+ */
+#ifndef KILN_PIPELINE_BASELINES_H
+#define KILN_PIPELINE_BASELINES_H
+
+#include "base/base.h"
+#include "compiler/frontend/frontend.h"
+
+/* ---- is it here? -------------------------------------------------------------------
+ */
+
+typedef struct kiln_baseline_here {
+    bool is_here;
+    const char *version; /* of what is here, "1.31.1"; NULL: absent */
+    const char *remedy;  /* absent: how to get it, one line */
+} kiln_baseline_here;
+
+/* ---- can it run this model? --------------------------------------------------------
+ */
+
+typedef struct kiln_baseline_job {
+    const char *dir;   /* where wheels are installed */
+    const char *model; /* the file */
+    int threads;
+    const kiln_value_binding *in; /* every input that the model's file asks for */
+    size_t n_in;
+    const char *const *out; /* names of the outputs that are wanted */
+    size_t n_out;
+    int64_t limit_ms; /* of making ready, and of each sample; 0: five minutes */
+} kiln_baseline_job;
+
+/* A model made ready: lives in an arena, ends when that is reset. */
+typedef struct kiln_baseline_session {
+    const kiln_tensor *out; /* one for each that the job asked for, of the first run */
+    void *own;              /* the adapter's */
+} kiln_baseline_session;
+
+/* ---- what are its samples? ---------------------------------------------------------
+ */
+
+/* Of `runs` runs in a row, timed by whoever runs them, after one that was not: caches
+ * and threads are as warm as in a loop. */
+typedef struct kiln_baseline_sample {
+    int64_t wall_ns;
+    int64_t cpu_ns;    /* of all its threads */
+    int64_t preempted; /* times that somebody took a processor away */
+} kiln_baseline_sample;
+
+/* One library. A failure of open or run is the baseline's, with its reason in *err. */
+typedef struct kiln_baseline {
+    const char *name; /* as --baselines has it */
+    const char *doc;
+    const char *const *wheel; /* what it needs (wheels.def); ends in NULL */
+    /* Fails where the place is there and broken. */
+    kiln_status (*find)(const struct kiln_baseline *b, kiln_arena *a, const char *dir,
+                        kiln_baseline_here *out, kiln_err *err);
+    kiln_status (*open)(const struct kiln_baseline *b, kiln_arena *a,
+                        const kiln_baseline_job *job, kiln_baseline_session *out,
+                        kiln_err *err);
+    /* After a failure the session is of no use. */
+    kiln_status (*run)(const kiln_baseline_session *s, int64_t runs,
+                       kiln_baseline_sample *out, kiln_err *err);
+} kiln_baseline;
+
+/* In the order of baselines.def; NULL past the last. */
+const kiln_baseline *kiln_baseline_at(int index);
+/* "onnxruntime,openvino": a list that ends in NULL. KILN_ERR_ARG names those there are.
+ */
+kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
+                                 const kiln_baseline *const **out, kiln_err *err);
+
+/* ---- where wheels are --------------------------------------------------------------
+ */
+
+/* $KILN_BASELINES, else kiln/baselines in $XDG_DATA_HOME or ~/.local/share. */
+kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err);
+
+/* The version of a wheel that kiln asks for; NULL: no row of wheels.def. */
+const char *kiln_wheel_version(const char *name);
+
+/* Makes a Python virtual environment in `dir` (an existing one is used) and installs
+ * what the baselines (a list that ends in NULL) need, in the versions of wheels.def.
+ * Takes minutes and a network. A killed one is repeated by the same call. */
+kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
+                                   const kiln_baseline *const *which, kiln_err *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* Inside pipeline/baselines. */
+#ifndef KILN_PIPELINE_BASELINES_INTERNAL_H
+#define KILN_PIPELINE_BASELINES_INTERNAL_H
+
+#include "pipeline/baselines/baselines.h"
+
+/* Of Python wheels: these functions ask kiln-bridge, a process of the environment's
+ * Python (bridge.py; the protocol is at its top). */
+kiln_status kiln_bridge_find(const kiln_baseline *b, kiln_arena *a, const char *dir,
+                             kiln_baseline_here *out, kiln_err *err);
+kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
+                             const kiln_baseline_job *job, kiln_baseline_session *out,
+                             kiln_err *err);
+kiln_status kiln_bridge_run(const kiln_baseline_session *s, int64_t runs,
+                            kiln_baseline_sample *out, kiln_err *err);
+
+/* The Python of the environment in `dir`. */
+const char *kiln_baselines_python(kiln_arena *a, const char *dir);
+
+/* ---- one long-lived process that answers line by line -------------------------------
+ */
+
+typedef struct kiln_talk kiln_talk;
+
+/* argv[0] is a path. It ends when the arena is reset. */
+kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **out,
+                           kiln_err *err);
+/* Sends a line and waits for the line of the answer, which lives in `a`, without its
+ * end. Failures say how the process ended, what it complained of last, or that nothing
+ * came in time; then it was killed, and every later call fails too. */
+kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t limit_ms,
+                          kiln_str *answer, kiln_err *err);
+/* Kills the process; later calls fail. */
+void kiln_talk_end(kiln_talk *t);
+
+#endif

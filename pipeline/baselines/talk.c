@@ -1,0 +1,195 @@
+/* A child process that answers line by line, under time limits. It may hang, crash, or
+ * say anything. */
+#include "pipeline/baselines/baselines_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pipeline/measure/child.h"
+
+enum {
+    MAX_LINE = 1 << 20,
+    TAIL = 600, /* of what it complained of */
+    TICK_MS = 100
+};
+
+struct kiln_talk {
+    kiln_child child; /* pid 0: it has ended */
+    const char *name;
+    char tail[TAIL + 1];
+    size_t n_tail;
+    char line[MAX_LINE];
+    size_t n_line;
+    char end[128]; /* how it ended */
+};
+
+static void end_child(void *talk) { kiln_talk_end(talk); }
+
+void kiln_talk_end(kiln_talk *t) {
+    bool by_itself;
+    int status;
+    kiln_child_end(&t->child, &by_itself, &status);
+}
+
+kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **out,
+                           kiln_err *err) {
+    const kiln_cpus any = {.n = 0};
+    kiln_talk *t = kiln_new(a, kiln_talk);
+    t->name = kiln_path_base(argv[0]);
+    KILN_TRY(kiln_child_start(argv, -1, &any, &t->child, err));
+    kiln_arena_defer(a, end_child, t);
+    *out = t;
+    return KILN_OK;
+}
+
+/* ---- pipes ------------------------------------------------------------------------
+ */
+
+/* A write to somebody who died would raise SIGPIPE, and kiln has no handler of it. */
+static ssize_t write_quietly(int fd, const char *p, size_t n) {
+    const struct timespec now = {.tv_sec = 0};
+    sigset_t broken, old, before;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    (void)sigpending(&before);
+    (void)pthread_sigmask(SIG_BLOCK, &broken, &old);
+    const ssize_t done = write(fd, p, n);
+    const int error = errno;
+    if (done < 0 && error == EPIPE && sigismember(&before, SIGPIPE) != 1)
+        (void)sigtimedwait(&broken, NULL, &now);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = error;
+    return done;
+}
+
+/* Keeps the end of what comes. */
+static void read_complaints(kiln_talk *t) {
+    char piece[TAIL];
+    for (;;) {
+        const ssize_t got = read(t->child.err, piece, sizeof piece);
+        if (got <= 0)
+            return;
+        const size_t n = (size_t)got;
+        const size_t keep = t->n_tail + n > TAIL ? TAIL - n : t->n_tail;
+        memmove(t->tail, t->tail + t->n_tail - keep, keep);
+        memcpy(t->tail + keep, piece, n);
+        t->n_tail = keep + n;
+    }
+}
+
+/* Its last words, printable. */
+static const char *complaint(kiln_talk *t, kiln_arena *a) {
+    const kiln_str said = kiln_str_trim((kiln_str){t->tail, t->n_tail});
+    char *text = kiln_str_dupv(a, said);
+    for (char *c = text; *c != '\0'; c++)
+        if (*c != '\n' && (*c < ' ' || *c > '~'))
+            *c = '?';
+    return said.n == 0 ? "" : kiln_format(a, "; it said last:\n%s", text);
+}
+
+static kiln_status ended(kiln_talk *t, kiln_arena *a, kiln_err *err) {
+    bool by_itself;
+    int status;
+    kiln_child_wait(&t->child);
+    read_complaints(t);
+    kiln_child_end(&t->child, &by_itself, &status);
+    const int signal_number = status & 0x7f, code = (status >> 8) & 0xff;
+    if (!by_itself)
+        (void)snprintf(t->end, sizeof t->end, "closed its pipe and did not end");
+    else if (signal_number != 0)
+        (void)snprintf(t->end, sizeof t->end, "was ended by signal %d", signal_number);
+    else
+        (void)snprintf(t->end, sizeof t->end, "ended with code %d", code);
+    return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s%s", t->name, t->end,
+                     complaint(t, a));
+}
+
+static kiln_status give_up(kiln_talk *t, const char *why, kiln_err *err) {
+    (void)snprintf(t->end, sizeof t->end, "%s", why);
+    kiln_talk_end(t);
+    return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s", t->name, why);
+}
+
+/* ---- one question -----------------------------------------------------------------
+ */
+
+/* Waits until it takes (`writes`) or gives something; reads complaints meanwhile. */
+static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
+                            kiln_err *err) {
+    char why[96];
+    for (;;) {
+        struct pollfd fd[] = {{.fd = writes ? t->child.in : t->child.out,
+                               .events = writes ? POLLOUT : POLLIN},
+                              {.fd = t->child.err, .events = POLLIN}};
+        const int64_t left_ms = (deadline_ns - kiln_now_ns()) / 1000000 + 1;
+        if (left_ms <= 0)
+            break;
+        (void)poll(fd, 2, left_ms < TICK_MS ? (int)left_ms : TICK_MS);
+        read_complaints(t);
+        if (fd[0].revents != 0)
+            return KILN_OK;
+        if (kiln_interrupted())
+            return give_up(t, "was ended: interrupted", err);
+        if ((fd[1].revents & POLLHUP) != 0) { /* poll would not wait any more */
+            const struct timespec tick = {.tv_nsec = 1000000};
+            (void)nanosleep(&tick, NULL);
+        }
+    }
+    (void)snprintf(why, sizeof why, "did not answer in time and was ended");
+    return give_up(t, why, err);
+}
+
+static kiln_status send_line(kiln_talk *t, kiln_arena *a, kiln_str line,
+                             int64_t deadline_ns, kiln_err *err) {
+    while (line.n > 0) {
+        const ssize_t n = write_quietly(t->child.in, line.p, line.n);
+        if (n >= 0)
+            line = (kiln_str){line.p + n, line.n - (size_t)n};
+        else if (errno == EPIPE)
+            return ended(t, a, err);
+        else
+            KILN_TRY(wait_for(t, true, deadline_ns, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_line(kiln_talk *t, kiln_arena *a, int64_t deadline_ns,
+                             kiln_str *answer, kiln_err *err) {
+    size_t searched = 0;
+    for (;;) {
+        const char *end = memchr(t->line + searched, '\n', t->n_line - searched);
+        searched = t->n_line;
+        if (end != NULL) {
+            const size_t n = (size_t)(end - t->line);
+            *answer = kiln_str_from(kiln_str_dupv(a, (kiln_str){.p = t->line, .n = n}));
+            t->n_line -= n + 1;
+            memmove(t->line, end + 1, t->n_line);
+            return KILN_OK;
+        }
+        if (t->n_line == MAX_LINE)
+            return give_up(t, "answered a megabyte that is no line", err);
+        KILN_TRY(wait_for(t, false, deadline_ns, err));
+        const ssize_t got =
+            read(t->child.out, t->line + t->n_line, MAX_LINE - t->n_line);
+        if (got == 0)
+            return ended(t, a, err);
+        t->n_line += got > 0 ? (size_t)got : 0;
+    }
+}
+
+kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t limit_ms,
+                          kiln_str *answer, kiln_err *err) {
+    const int64_t deadline_ns = kiln_now_ns() + limit_ms * 1000000;
+    if (t->child.pid == 0)
+        return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s before", t->name,
+                         t->end);
+    KILN_TRY(send_line(t, a, line, deadline_ns, err));
+    KILN_TRY(send_line(t, a, KILN_STR_LIT("\n"), deadline_ns, err));
+    return read_line(t, a, deadline_ns, answer, err);
+}

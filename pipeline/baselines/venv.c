@@ -1,0 +1,123 @@
+/* The Python virtual environment that holds the wheels. */
+#include "pipeline/baselines/baselines_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENVIRONMENT_MS = 180000, INSTALL_MS = 1800000, SAID_BYTES = 1000 };
+
+kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err) {
+    const char *own = getenv("KILN_BASELINES"), *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    if (own != NULL && own[0] != '\0') {
+        *out = kiln_str_dup(a, own);
+        return KILN_OK;
+    }
+    if (data != NULL && data[0] == '/')
+        *out = kiln_path_join(a, data, "kiln/baselines");
+    else if (home != NULL && home[0] == '/')
+        *out = kiln_path_join(a, home, ".local/share/kiln/baselines");
+    else
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "no place for baselines: neither KILN_BASELINES nor "
+                         "XDG_DATA_HOME nor HOME names a folder");
+    return KILN_OK;
+}
+
+const char *kiln_baselines_python(kiln_arena *a, const char *dir) {
+    return kiln_path_join(a, dir, "bin/python");
+}
+
+/* The end of what a program said, for a message. */
+static const char *last_words(kiln_arena *a, const kiln_process_result *r) {
+    kiln_str said = kiln_str_trim(r->err.n > 0 ? r->err : r->out);
+    if (said.n == 0)
+        return "it said nothing";
+    if (said.n > SAID_BYTES)
+        said = (kiln_str){said.p + said.n - SAID_BYTES, SAID_BYTES};
+    char *text = kiln_str_dupv(a, said);
+    for (char *c = text; *c != '\0'; c++)
+        if (*c != '\n' && (*c < ' ' || *c > '~'))
+            *c = '?';
+    return text;
+}
+
+static kiln_status run(kiln_arena *a, const char *const *argv, int64_t limit_ms,
+                       const char *remedy, kiln_err *err) {
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = limit_ms};
+    kiln_process_result r;
+    KILN_TRY(kiln_process_run(a, &o, &r, err));
+    if (r.end == KILN_PROCESS_TIMED_OUT)
+        return kiln_fail(err, KILN_ERR_IO, "'%s' did not end in %d minutes; %s",
+                         argv[0], (int)(limit_ms / 60000), remedy);
+    if (r.end != KILN_PROCESS_EXITED || r.code != 0)
+        return kiln_fail(err, KILN_ERR_IO, "'%s' ended with %s %d; %s. It said:\n%s",
+                         argv[0], r.end == KILN_PROCESS_EXITED ? "code" : "signal",
+                         r.code, remedy, last_words(a, &r));
+    return KILN_OK;
+}
+
+static kiln_status make_environment(kiln_arena *a, const char *dir, kiln_err *err) {
+    const char *const argv[] = {"python3", "-m", "venv", dir, NULL};
+    const kiln_status st = run(
+        a, argv, ENVIRONMENT_MS,
+        "Python 3.11 or later with venv and pip is needed: Debian's python3-venv", err);
+    if (st != KILN_OK)
+        kiln_note(err, "making a Python virtual environment in '%s'", dir);
+    return st;
+}
+
+/* Whole once pip is: that comes last. */
+static bool is_environment(kiln_arena *a, const char *dir) {
+    kiln_process_result r;
+    const char *const argv[] = {
+        kiln_baselines_python(a, dir), "-I", "-m", "pip", "--version", NULL};
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = ENVIRONMENT_MS};
+    return kiln_file_exists(argv[0]) && kiln_process_run(a, &o, &r, NULL) == KILN_OK &&
+           r.end == KILN_PROCESS_EXITED && r.code == 0;
+}
+
+typedef KILN_VEC(const char *) words;
+
+static void add_wheels(kiln_arena *a, const kiln_baseline *b, words *argv) {
+    for (const char *const *w = b->wheel; *w != NULL; w++) {
+        const char *version = kiln_wheel_version(*w);
+        KILN_ASSERT(version != NULL, "wheel '%s' has no row", *w);
+        const char *word = kiln_format(a, "%s==%s", *w, version);
+        bool is_new = true;
+        for (size_t i = 0; i < argv->n && is_new; i++)
+            is_new = strcmp(argv->v[i], word) != 0;
+        if (is_new)
+            kiln_vec_push(a, argv, word);
+    }
+}
+
+kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
+                                   const kiln_baseline *const *which, kiln_err *err) {
+    words argv = {.n = 0};
+    static const char *const pip[] = {"-I",
+                                      "-m",
+                                      "pip",
+                                      "install",
+                                      "--quiet",
+                                      "--no-input",
+                                      "--disable-pip-version-check",
+                                      "--only-binary=:all:"};
+    kiln_vec_push(a, &argv, kiln_baselines_python(a, dir));
+    for (size_t i = 0; i < sizeof pip / sizeof pip[0]; i++)
+        kiln_vec_push(a, &argv, pip[i]);
+    for (; *which != NULL; which++)
+        add_wheels(a, *which, &argv);
+    kiln_vec_push(a, &argv, NULL);
+    KILN_TRY(kiln_dir_make(dir, err));
+    if (!is_environment(a, dir))
+        KILN_TRY(make_environment(a, dir, err));
+    const kiln_status st =
+        run(a, argv.v, INSTALL_MS,
+            "pip needs a network, or to be told of a mirror; the same command goes on "
+            "from here",
+            err);
+    if (st != KILN_OK)
+        kiln_note(err, "installing wheels into '%s'", dir);
+    return st;
+}

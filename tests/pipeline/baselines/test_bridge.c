@@ -1,0 +1,274 @@
+/* Libraries behind the bridge, whatever they do: answer, refuse, crash, hang, babble.
+ * The real ones run where kiln baselines install put them. */
+#include "pipeline/baselines/baselines.h"
+#include "compiler/reference/reference.h"
+#include "tests/support/fake_baseline.h"
+#include "zoo/zoo.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LIMIT_MS = 1000 };
+
+typedef struct row {
+    const char *name;
+    const char *script;
+    const char *open_fails, *run_fails; /* text; NULL: goes well */
+} row;
+
+#define RIGHT "case $line in *load*) give @OUT;; *) sample;; esac"
+
+static row rows[] = {
+    {"answers", RIGHT, NULL, NULL},
+    {"refuses", "echo '{\"problem\": \"NotImplemented: no kernel for Frobnicate\"}'",
+     "NotImplemented: no kernel for Frobnicate", NULL},
+    {"exits", "echo >&2 'libfoo.so: cannot open'; exit 3",
+     "the process 'python' ended with code 3; it said last:\nlibfoo.so: cannot open",
+     NULL},
+    {"crashes", "kill -SEGV $$", "the process 'python' was ended by signal 11", NULL},
+    {"hangs", "sleep 60", "did not answer in time and was ended", NULL},
+    {"closes_its_output_and_hangs", "exec >&-; sleep 60",
+     "closed its pipe and did not end", NULL},
+    {"babbles", "echo Segfault imminent, have a nice day",
+     "answered what is no answer: 'Segfault imminent, have a nice day'", NULL},
+    {"babbles_without_end", "tr '\\0' 'x' </dev/zero",
+     "answered a megabyte that is no line", NULL},
+    {"answers_a_list", "echo '[1, 2]'", "answered what is no answer: '[1, 2]'", NULL},
+    {"promises_outputs_and_writes_none", "echo '{}'", "out0.npy", NULL},
+    {"writes_what_is_no_tensor", "case $line in *load*) give /bin/sh;; esac",
+     "out0.npy", NULL},
+    {"crashes_in_a_run", "case $line in *load*) give @OUT;; *) kill -ABRT $$;; esac",
+     NULL, "was ended by signal 6"},
+    {"gives_no_times", "case $line in *load*) give @OUT;; *) echo '{}';; esac", NULL,
+     "answered without 'wall_ns', 'cpu_ns' and 'preempted'"},
+    {"gives_times_before_it_began",
+     "case $line in *load*) give @OUT;; *) echo '{\"wall_ns\": -5, \"cpu_ns\": 1, "
+     "\"preempted\": 0}';; esac",
+     NULL, "answered without 'wall_ns', 'cpu_ns' and 'preempted'"},
+};
+
+static const kiln_baseline *ort(void) { return kiln_baseline_at(0); }
+
+static kiln_tensor tensor_of(const float *v, int64_t n) {
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    kiln_tensor out = kiln_tensor_new(kiln_test_arena(), &t);
+    memcpy(out.data, v, (size_t)n * sizeof *v);
+    return out;
+}
+
+/* @OUT in a script is a file that holds 1, 2, 3. */
+static const char *with_output(const char *script) {
+    kiln_arena *a = kiln_test_arena();
+    const char *at = strstr(script, "@OUT");
+    const char *file = kiln_path_join(a, kiln_test_dir(), "right.npy");
+    const kiln_tensor right = tensor_of((const float[]){1, 2, 3}, 3);
+    kiln_err err = {.status = KILN_OK};
+    if (at == NULL)
+        return script;
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &right, &err), &err);
+    return kiln_format(a, "%.*s%s%s", (int)(at - script), script, file, at + 4);
+}
+
+static void check_row(void **state) {
+    const row *r = *state;
+    kiln_arena a = {0};
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_session s;
+    kiln_baseline_sample sample;
+    const char *out = "y";
+    const kiln_value_binding in = {"x", tensor_of((const float[]){4}, 1)};
+    const kiln_baseline_job job = {.dir =
+                                       kiln_test_fake_baseline(with_output(r->script)),
+                                   .model = "model.onnx",
+                                   .threads = 1,
+                                   .in = &in,
+                                   .n_in = 1,
+                                   .out = &out,
+                                   .n_out = 1,
+                                   .limit_ms = LIMIT_MS};
+    kiln_status st = ort()->open(ort(), &a, &job, &s, &err);
+    if (r->open_fails != NULL) {
+        assert_int_not_equal(st, KILN_OK);
+        if (strstr(err.text, r->open_fails) == NULL)
+            fail_msg("'%s' is not in: %s", r->open_fails, err.text);
+        assert_non_null(strstr(err.text, "ready in onnxruntime with 1 thread"));
+        kiln_arena_fini(&a);
+        return;
+    }
+    kiln_assert_status_ok(st, &err);
+    kiln_assert_close(s.out[0].data, ((const float[]){1, 2, 3}), 3, 0, 0);
+    st = ort()->run(&s, 3, &sample, &err);
+    if (r->run_fails != NULL) {
+        kiln_assert_fails(st, KILN_ERR_LIB, &err, r->run_fails);
+    } else {
+        kiln_assert_status_ok(st, &err);
+        assert_int_equal(sample.wall_ns, 2000000);
+    }
+    kiln_arena_fini(&a);
+}
+
+/* After it was given up, no call waits again. */
+static void fails_at_once_after_a_failure(void **state) {
+    (void)state;
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_session s;
+    kiln_baseline_sample sample;
+    const char *script =
+        with_output("case $line in *load*) give @OUT;; *) sleep 60;; esac");
+    const char *out = "y";
+    const kiln_baseline_job job = {.dir = kiln_test_fake_baseline(script),
+                                   .model = "model.onnx",
+                                   .threads = 2,
+                                   .out = &out,
+                                   .n_out = 1,
+                                   .limit_ms = LIMIT_MS};
+    kiln_assert_status_ok(ort()->open(ort(), kiln_test_arena(), &job, &s, &err), &err);
+    kiln_assert_fails(ort()->run(&s, 1, &sample, &err), KILN_ERR_LIB, &err,
+                      "did not answer in time");
+    kiln_err_clear(&err);
+    kiln_assert_fails(ort()->run(&s, 1, &sample, &err), KILN_ERR_LIB, &err,
+                      "did not answer in time and was ended before");
+}
+
+/* ---- places ------------------------------------------------------------------------
+ */
+
+static void tells_what_is_here(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_here here;
+    kiln_assert_status_ok(
+        ort()->find(ort(), a, kiln_test_fake_baseline("exit"), &here, &err), &err);
+    assert_true(here.is_here);
+    assert_string_equal(here.version, "1.2.3");
+    kiln_assert_status_ok(ort()->find(ort(), a, "/nowhere", &here, &err), &err);
+    assert_false(here.is_here);
+    assert_string_equal(here.remedy, "not in '/nowhere'; 'kiln baselines install "
+                                     "--only onnxruntime' gets it");
+}
+
+static void rows_have_their_wheels(void **state) {
+    (void)state;
+    for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
+        const kiln_baseline *b = kiln_baseline_at(i);
+        assert_true(strlen(b->doc) > 0);
+        for (const char *const *w = b->wheel; *w != NULL; w++)
+            assert_non_null(kiln_wheel_version(*w));
+    }
+    assert_null(kiln_wheel_version("antigravity"));
+}
+
+static void parses_lists(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const kiln_baseline *const *list;
+    kiln_assert_status_ok(kiln_baselines_parse(a, "openvino,onnxruntime", &list, &err),
+                          &err);
+    assert_string_equal(list[0]->name, "openvino");
+    assert_string_equal(list[1]->name, "onnxruntime");
+    assert_null(list[2]);
+    kiln_assert_fails(kiln_baselines_parse(a, "onnxruntime,tvm", &list, &err),
+                      KILN_ERR_ARG, &err,
+                      "there is no baseline 'tvm'; there are: onnxruntime, openvino");
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_baselines_parse(a, "openvino,openvino", &list, &err),
+                      KILN_ERR_ARG, &err, "baseline 'openvino' is given twice");
+}
+
+/* ---- installing --------------------------------------------------------------------
+ */
+
+typedef struct install_row {
+    const char *name;
+    const char *python3; /* a script that PATH finds; "@DIR" is where to install */
+    const char *text;
+} install_row;
+
+static install_row installs[] = {
+    {"reports_a_python_without_venv", "echo 'No module named venv' >&2; exit 1",
+     "'python3' ended with code 1; Python 3.11 or later with venv and pip is needed: "
+     "Debian's python3-venv. It said:\nNo module named venv\n  while making a Python "
+     "virtual environment in '"},
+    {"reports_a_pip_without_network",
+     "mkdir -p \"$3/bin\"; printf '#!/bin/sh\\necho \"no route to host\" >&2; exit "
+     "2\\n' "
+     ">\"$3/bin/python\"; chmod 700 \"$3/bin/python\"",
+     "ended with code 2; pip needs a network, or to be told of a mirror; the same "
+     "command goes on from here. It said:\nno route to host\n  while installing wheels "
+     "into '"},
+};
+
+static void check_install(void **state) {
+    const install_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const kiln_baseline *const which[] = {ort(), NULL};
+    const char *fake = kiln_test_fake_baseline("exit"), *path = getenv("PATH");
+    const char *old = kiln_str_dup(a, path);
+    const char *bin = kiln_path_join(a, fake, "bin");
+    const char *target = kiln_path_join(a, fake, "made/here");
+    const char *text = kiln_format(a, "#!/bin/sh\n%s\n", r->python3);
+    const char *python3 = kiln_path_join(a, bin, "python3");
+    const kiln_str bytes = kiln_str_from(text);
+    kiln_assert_status_ok(kiln_file_write(python3, bytes.p, bytes.n, &err), &err);
+    assert_int_equal(chmod(python3, 0700), 0);
+    assert_int_equal(setenv("PATH", kiln_format(a, "%s:%s", bin, old), 1), 0);
+    const kiln_status st = kiln_baselines_install(a, target, which, &err);
+    assert_int_equal(setenv("PATH", old, 1), 0);
+    kiln_assert_fails(st, KILN_ERR_IO, &err, r->text);
+}
+
+/* ---- the real ones -----------------------------------------------------------------
+ */
+
+static void runs_dqn(void **state) {
+    const kiln_baseline *b = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_here here;
+    kiln_baseline_session s;
+    kiln_baseline_sample sample;
+    const kiln_zoo_network *net = NULL;
+    kiln_graph *g = NULL;
+    const char *dir, *model = kiln_path_join(a, kiln_test_dir(), "dqn.onnx");
+    kiln_assert_status_ok(kiln_baselines_dir(a, &dir, &err), &err);
+    kiln_assert_status_ok(b->find(b, a, dir, &here, &err), &err);
+    if (!here.is_here)
+        kiln_test_skip("%s is absent: %s", b->name, here.remedy);
+    kiln_assert_status_ok(kiln_zoo_find("dqn", &net, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_write(net, 1, model, &err), &err);
+    kiln_assert_status_ok(kiln_zoo_import(a, net, 1, KILN_ZOO_OUTLINE, &g, &err), &err);
+    const char *out = g->output_names.v[0];
+    const kiln_value_binding in = {g->inputs.v[0]->name,
+                                   kiln_ref_random(a, &g->inputs.v[0]->type, 1)};
+    const kiln_baseline_job job = {.dir = dir,
+                                   .model = model,
+                                   .threads = 2,
+                                   .in = &in,
+                                   .n_in = 1,
+                                   .out = &out,
+                                   .n_out = 1};
+    kiln_assert_status_ok(b->open(b, a, &job, &s, &err), &err);
+    assert_int_equal(kiln_type_elems(&s.out[0].type),
+                     kiln_type_elems(&g->outputs.v[0]->type));
+    kiln_assert_status_ok(b->run(&s, 5, &sample, &err), &err);
+    assert_true(sample.wall_ns > 0 && sample.cpu_ns > 0);
+}
+
+int main(void) {
+    kiln_test_add_rows(check_row, rows);
+    kiln_test_add("fails_at_once_after_a_failure", fails_at_once_after_a_failure, NULL);
+    kiln_test_add("tells_what_is_here", tells_what_is_here, NULL);
+    kiln_test_add("rows_have_their_wheels", rows_have_their_wheels, NULL);
+    kiln_test_add("parses_lists", parses_lists, NULL);
+    kiln_test_add_rows(check_install, installs);
+    for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
+        const kiln_baseline *b = kiln_baseline_at(i);
+        kiln_test_add(kiln_format(kiln_test_arena(), "runs_dqn_in_%s", b->name),
+                      runs_dqn, (void *)(uintptr_t)b);
+    }
+    return kiln_test_run("bridge");
+}

@@ -1,0 +1,15 @@
+/* A place of baselines whose Python is a shell script: it stands for a library that
+ * answers rightly, wrongly, or not at all. */
+#ifndef KILN_TESTS_SUPPORT_FAKE_BASELINE_H
+#define KILN_TESTS_SUPPORT_FAKE_BASELINE_H
+
+#include "tests/support/kiln_test.h"
+
+/* A new folder, in the test arena. The script is what runs for each request, with the
+ * whole line in $line; `--version` has been answered with 1.2.3 before. Before it, the
+ * shell has these functions:
+ *   give FILE     copies the file to where the request wants its first output
+ *   sample        answers a request to run */
+const char *kiln_test_fake_baseline(const char *script);
+
+#endif
