@@ -29,7 +29,9 @@ static void say(int fd, const char *text) { put(fd, text, strlen(text)); }
 static void redirect(int fd, const char *to) {
     char text[200];
     snprintf(text, sizeof text,
-             "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", to);
+             "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: "
+             "%s\r\nContent-Length: 0\r\n\r\n",
+             to);
     say(fd, text);
 }
 
@@ -39,11 +41,13 @@ static void serve(kiln_test_server *s, int fd, size_t from, size_t end,
     char text[200];
     if (from > 0)
         snprintf(text, sizeof text,
-                 "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %zu-%zu/%zu\r\n"
+                 "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Range: "
+                 "bytes %zu-%zu/%zu\r\n"
                  "Content-Length: %zu\r\n\r\n",
                  from, end - 1, end, end - from);
     else
-        snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n",
+        snprintf(text, sizeof text,
+                 "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
                  end);
     say(fd, text);
     put(fd, s->bytes + from, send_only);
@@ -70,7 +74,9 @@ static void wait_silently(const kiln_test_server *s, int fd) {
 static void serve_wrong(kiln_test_server *s, int fd) {
     char text[100];
     const unsigned char other = (unsigned char)(s->bytes[0] ^ 1);
-    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", s->n);
+    snprintf(text, sizeof text,
+             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
+             s->n);
     say(fd, text);
     put(fd, &other, 1);
     put(fd, s->bytes + 1, s->n - 1);
@@ -79,7 +85,8 @@ static void serve_wrong(kiln_test_server *s, int fd) {
 static void answer(kiln_test_server *s, int fd, kiln_test_http what, size_t from) {
     const size_t left = s->n - from;
     if (from >= s->n && what != KILN_TEST_HTTP_NORANGE) {
-        say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n");
+        say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: "
+                "close\r\nContent-Length: 0\r\n\r\n");
         return;
     }
     switch (what) {
@@ -94,7 +101,8 @@ static void answer(kiln_test_server *s, int fd, kiln_test_http what, size_t from
         break;
     case KILN_TEST_HTTP_SHORT:
         if (from >= s->n / 2)
-            say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n");
+            say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: "
+                    "close\r\nContent-Length: 0\r\n\r\n");
         else
             serve(s, fd, from, s->n / 2, s->n / 2 - from);
         break;
@@ -105,11 +113,13 @@ static void answer(kiln_test_server *s, int fd, kiln_test_http what, size_t from
         serve_wrong(s, fd);
         break;
     case KILN_TEST_HTTP_MISSING:
-        say(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        say(fd,
+            "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         break;
     case KILN_TEST_HTTP_BUSY:
         if (s->n_requests <= 2)
-            say(fd, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+            say(fd, "HTTP/1.1 503 Service Unavailable\r\nConnection: "
+                    "close\r\nContent-Length: 0\r\n\r\n");
         else
             serve(s, fd, from, s->n, left);
         break;
