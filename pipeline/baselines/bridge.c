@@ -25,8 +25,13 @@ static kiln_status ask_version(const kiln_baseline *b, kiln_arena *a,
     KILN_TRY(kiln_process_run(a, &o, r, err));
     if (r->end == KILN_PROCESS_EXITED && r->code == 0)
         return KILN_OK;
-    return kiln_fail(err, KILN_ERR_LIB, "'%s' cannot say which version of '%s' is here",
-                     python, b->name);
+    const kiln_str said = kiln_str_trim(r->err);
+    return kiln_fail(err, KILN_ERR_LIB,
+                     "'%s' cannot say which version of '%s' is here: %s", python,
+                     b->name,
+                     r->end == KILN_PROCESS_TIMED_OUT ? "it did not end"
+                     : said.n == 0                    ? "it said nothing"
+                                   : kiln_str_printable(a, said, 400));
 }
 
 /* An empty answer: Python is there, the wheel is not. */

@@ -138,7 +138,7 @@ void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak) {
             continue;
         if (take_sample(v, r->side->threads, &r->session[i], &sample, &err) == KILN_OK)
             kiln_vec_push(r->arena, &v->sample, sample);
-        else
+        else if (!kiln_interrupted() || v->sample.n == 0) /* keeps what it has */
             fail(r->arena, v, &err);
     }
 }

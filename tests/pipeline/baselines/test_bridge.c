@@ -149,6 +149,23 @@ static void tells_what_is_here(void **state) {
                                      "--only onnxruntime' gets it");
 }
 
+/* Broken is not absent. */
+static void tells_what_is_broken(void **state) {
+    (void)state;
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_here here;
+    const char *dir = kiln_test_fake_baseline("exit");
+    const char *python = kiln_path_join(kiln_test_arena(), dir, "bin/python");
+    static const char broken[] = "#!/bin/sh\necho 'no module named os' >&2; exit 1\n";
+    kiln_assert_status_ok(kiln_file_write(python, broken, sizeof broken - 1, &err),
+                          &err);
+    assert_int_equal(chmod(python, 0700), 0);
+    kiln_assert_fails(ort()->find(ort(), kiln_test_arena(), dir, &here, &err),
+                      KILN_ERR_LIB, &err,
+                      "cannot say which version of 'onnxruntime' is here: no module "
+                      "named os");
+}
+
 static void rows_have_their_wheels(void **state) {
     (void)state;
     for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
@@ -262,6 +279,7 @@ int main(void) {
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("fails_at_once_after_a_failure", fails_at_once_after_a_failure, NULL);
     kiln_test_add("tells_what_is_here", tells_what_is_here, NULL);
+    kiln_test_add("tells_what_is_broken", tells_what_is_broken, NULL);
     kiln_test_add("rows_have_their_wheels", rows_have_their_wheels, NULL);
     kiln_test_add("parses_lists", parses_lists, NULL);
     kiln_test_add_rows(check_install, installs);
