@@ -5,8 +5,8 @@
  * oc_block. A tile is tile_p pixels by tile_oc blocks of output channels; every pixel's
  * input channel is broadcast over the blocks:
  *
- *     for batch, channel block, pixel block        one parallel loop, with panels or not
- *         for channel panel, pixel panel           in either order
+ *     for batch, channel block, pixel block        one parallel loop, with panels or
+ * not for channel panel, pixel panel           in either order
  *             acc[tile_p][tile_oc][oc_b] = 0       registers
  *             for ic block, ic in block: acc += x[p, ic] * w[ic, oc]
  *             y = epilogue(acc)
@@ -307,7 +307,9 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
         KILN_TRY(collapse(a, &pixels, &collapsed, err));
     const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
     *out = (kiln_scheduled){.schedule = NULL};
-    KILN_TRY(kiln_graph_compute(a, g, layouts_of(a, &x, &p, g), true, &out->te, err));
+    KILN_TRY(kiln_graph_compute(a, g, layouts_of(a, &x, &p, g),
+                                profile->numerics != KILN_NUMERICS_STRICT, &out->te,
+                                err));
     kiln_merge_restore(&pixels, &out->te);
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);
