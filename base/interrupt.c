@@ -29,3 +29,9 @@ void kiln_interrupt_catch(void) {
 }
 
 bool kiln_interrupted(void) { return asked != 0; }
+
+kiln_status kiln_interrupt_check(kiln_err *err) {
+    return asked == 0 ? KILN_OK
+                      : kiln_fail(err, KILN_ERR_IO,
+                                  "interrupted; the same command starts again");
+}

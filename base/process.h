@@ -44,8 +44,9 @@ typedef struct kiln_process_result {
     int64_t peak_rss_bytes;
 } kiln_process_result;
 
-/* Runs to the end. Fails (KILN_ERR_IO) only when the child could not be started; how it
- * ended is in the result. The child is in its own process group, gets no descriptor but
+/* Runs to the end. Fails (KILN_ERR_IO) only when the child could not be started, or
+ * when we were interrupted (interrupt.h) and so killed it; how it ended is in the
+ * result. The child is in its own process group, gets no descriptor but
  * 0, 1, 2, default signal handling and no core dumps. What it leaves running in its
  * group is killed when it ends. */
 kiln_status kiln_process_run(kiln_arena *a, const kiln_process_options *o,

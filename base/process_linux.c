@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/vec.h"
 
 enum {
@@ -58,7 +59,7 @@ typedef struct run {
     sigset_t old_mask;
     pid_t pid;
     int pidfd; /* readable once the child has ended; -1: the kernel has none */
-    bool timed_out;
+    bool timed_out, interrupted;
     kiln_str input;      /* what is still to be written */
     stream streams[2];   /* out, err */
     int64_t deadline_ns; /* INT64_MAX: none */
@@ -381,8 +382,17 @@ static bool has_ended(pid_t pid) {
            info.si_pid == pid;
 }
 
+/* A Ctrl-C does not reach the child by itself: its group is not the terminal's. */
+static void stop_if_interrupted(run *r) {
+    if (r->interrupted || !kiln_interrupted())
+        return;
+    r->interrupted = true;
+    kill_all(r->pid);
+}
+
 /* One round: waits for a pipe, the next tick or the deadline. */
 static void pump(run *r) {
+    stop_if_interrupted(r);
     const int64_t left_ns = r->deadline_ns - kiln_now_ns();
     if (left_ns <= 0) {
         r->timed_out = true;
@@ -417,6 +427,8 @@ static kiln_status finish(run *r, int64_t start_ns, kiln_process_result *out,
     if (!reap(r->pid, &status, &usage))
         return kiln_fail(err, KILN_ERR_IO, "cannot learn how '%s' ended: %s",
                          r->o->argv[0], strerror(errno));
+    if (r->interrupted)
+        return kiln_interrupt_check(err);
     const bool is_signaled = WIFSIGNALED(status);
     *out = (kiln_process_result){
         /* It may have ended by itself in the moment before the kill. */

@@ -88,6 +88,7 @@ static kiln_status print(const kiln_cli_args *args, const kiln_opened *p,
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_interrupt_catch();
     (void)exit_code;
     const char *dir = kiln_args_get(args, OPT_OUTPUT_DIR, NULL);
     kiln_run_options o;

@@ -10,6 +10,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_interrupt_catch();
     (void)exit_code;
     kiln_arena *a = args->arena;
     const char *folder = kiln_args_get(args, OPT_OUTPUT, NULL);

@@ -154,6 +154,7 @@ static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_interrupt_catch();
     if (args->n_pos == 1 && kiln_cli_is_package(args->pos[0]))
         return run_package(args, exit_code, err);
     const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);

@@ -56,11 +56,13 @@ static kiln_status run(kiln_arena *a, const char *const *argv, const char *dir,
     const kiln_process_options o = {
         .argv = argv, .dir = dir, .env = env, .time_limit_ms = LINK_SECONDS * 1000};
     kiln_err why = {.status = KILN_OK};
-    if (kiln_process_run(a, &o, r, &why) != KILN_OK)
+    if (kiln_process_run(a, &o, r, &why) != KILN_OK) {
+        KILN_TRY(kiln_interrupt_check(err));
         return kiln_fail(err, KILN_ERR_LIB,
                          "%s; kiln links with '" LINKER "': install the Debian package "
                          "lld-19 and have it in PATH",
                          why.text);
+    }
     if (r->end == KILN_PROCESS_EXITED && r->code == 0)
         return KILN_OK;
     return kiln_fail(err, KILN_ERR_LIB, "'" LINKER "' ended with %s %d: %s",

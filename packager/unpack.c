@@ -111,6 +111,7 @@ static kiln_status copy_bytes(kiln_tar_reader *r, int fd, const char *path,
                               kiln_sha256 *h, unsigned char *buffer, kiln_err *err) {
     while (r->left > 0) {
         const size_t n = r->left < CHUNK_BYTES ? (size_t)r->left : CHUNK_BYTES;
+        KILN_TRY(kiln_interrupt_check(err));
         KILN_TRY(kiln_tar_read(r, buffer, n, err));
         kiln_sha256_add(h, buffer, n);
         KILN_TRY(write_all(fd, path, buffer, n, err));

@@ -299,6 +299,7 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
 }
 
 kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
+    KILN_TRY(kiln_interrupt_check(err));
     const kiln_status st = add_group(n, group, err);
     if (st != KILN_OK)
         kiln_note(err, "compiling the group of node '%s'", group->node[0]->name);

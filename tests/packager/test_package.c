@@ -437,11 +437,37 @@ static void link_on_full_disk(void *dir) {
         _exit(1);
 }
 
-static void leaves_nothing_on_a_full_disk(void **state) {
+static void unpack_interrupted(void *dir) {
+    kiln_err err = {0};
+    kiln_interrupt_catch();
+    raise(SIGTERM);
+    if (kiln_package_unpack(kiln_test_arena(), path_of("good.zst"),
+                            kiln_path_join(kiln_test_arena(), dir, "x"), NULL,
+                            &err) != KILN_ERR_IO ||
+        strstr(err.text, "interrupted") == NULL)
+        _exit(1);
+}
+
+static void link_interrupted(void *dir) {
+    kiln_err err = {0};
+    kiln_str out;
+    const kiln_package_object object = {"k0", {"", 0}};
+    setenv("TMPDIR", dir, 1);
+    kiln_interrupt_catch();
+    raise(SIGTERM);
+    if (kiln_package_link(kiln_test_arena(), KILN_ARCH_X86_64, &object, 1, &out,
+                          &err) != KILN_ERR_IO ||
+        strstr(err.text, "interrupted; the same command starts again\n  while "
+                         "linking") == NULL)
+        _exit(1);
+}
+
+static void leaves_nothing_behind(void **state) {
     (void)state;
     void (*const child[])(void *) = {unpack_on_full_disk, write_on_full_disk,
-                                     link_on_full_disk};
-    for (size_t i = 0; i < 3; i++) {
+                                     link_on_full_disk, unpack_interrupted,
+                                     link_interrupted};
+    for (size_t i = 0; i < sizeof child / sizeof child[0]; i++) {
         kiln_err err = {0};
         kiln_test_death death;
         char *dir = kiln_format(kiln_test_arena(), "%s/full%zu", test_dir, i);
@@ -551,7 +577,7 @@ int main(void) {
     kiln_test_add("names_of_files_are_plain", names_of_files_are_plain, NULL);
     kiln_test_add_rows(check_time, time_rows);
     kiln_test_add_rows(check_folder, folder_rows);
-    kiln_test_add("leaves_nothing_on_a_full_disk", leaves_nothing_on_a_full_disk, NULL);
+    kiln_test_add("leaves_nothing_behind", leaves_nothing_behind, NULL);
     kiln_test_add("honours_the_umask", honours_the_umask, NULL);
     kiln_test_add("links_nothing_that_is_no_object", links_nothing_that_is_no_object,
                   NULL);
