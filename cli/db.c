@@ -162,16 +162,17 @@ typedef struct action {
     kiln_status (*run)(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                        kiln_err *err);
     unsigned takes; /* options, beside --db */
-    bool makes;     /* the file may be new */
+    bool writes;
+    bool makes; /* the file may be new */
     bool wants_files;
 } action;
 
 static const action actions[] = {
-    {"stats", stats, 1u << OPT_JSON, false, false},
-    {"check", check, 1u << OPT_JSON, false, false},
-    {"export", export, 1u << OPT_OUT, false, false},
-    {"import", import, 0, true, true},
-    {"prune", prune, 1u << OPT_KEEP, false, false},
+    {"stats", stats, 1u << OPT_JSON, false, false, false},
+    {"check", check, 1u << OPT_JSON, false, false, false},
+    {"export", export, 1u << OPT_OUT, false, false, false},
+    {"import", import, 0, true, true, true},
+    {"prune", prune, 1u << OPT_KEEP, true, false, false},
 };
 
 static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err *err) {
@@ -204,7 +205,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (!what->makes && !kiln_file_exists(path))
         return kiln_fail(err, KILN_ERR_IO,
                          "there is no tuning database '%s'; kiln tune makes one", path);
-    KILN_TRY(kiln_db_open(args->arena, path, NULL, &db, err));
+    const kiln_db_options o = {.read_only = !what->writes};
+    KILN_TRY(kiln_db_open(args->arena, path, &o, &db, err));
     const kiln_status st = what->run(args, db, exit_code, err);
     kiln_db_close(db);
     return st;

@@ -106,8 +106,8 @@ kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
         return KILN_OK;
     if (read_only)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "tuning database '%s' has version %d, not %d; open it once "
-                         "for writing (kiln db stats)",
+                         "tuning database '%s' has version %d, not %d; kiln tune and "
+                         "kiln db import bring it up to date",
                          kiln_sql_path(s), (int)version, KILN_DB_VERSION);
     KILN_TRY(kiln_sql_begin(s, err));
     const kiln_status st = migrate(s, err);

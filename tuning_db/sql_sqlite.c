@@ -1,7 +1,10 @@
 /* SQLite: its C interface appears in this file only. */
 #include "tuning_db/sql.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <string.h>
+#include <unistd.h>
 
 struct kiln_sql {
     sqlite3 *db;
@@ -22,13 +25,18 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
         return kiln_fail(err, KILN_ERR_PARSE,
-                         "'%s' is not a tuning database, or damaged: %s", s->path,
-                         text);
+                         "'%s' is not a tuning database, or damaged: %s; move it away: "
+                         "kiln tune begins a new one, kiln db import fills it",
+                         s->path, text);
     case SQLITE_FULL:
         return kiln_fail(err, KILN_ERR_IO, "no space left for tuning database '%s'",
                          s->path);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
+        return kiln_fail(err, KILN_ERR_IO,
+                         "tuning database '%s': %s (%s); its folder must be there, and "
+                         "writable",
+                         s->path, text, doing);
     case SQLITE_PERM:
     case SQLITE_IOERR:
         return kiln_fail(err, KILN_ERR_IO, "tuning database '%s': %s (%s)", s->path,
@@ -57,14 +65,36 @@ static kiln_status set_up(kiln_sql *s, const kiln_sql_options *o, kiln_err *err)
     return KILN_OK;
 }
 
+/* A database with a write-ahead log is read through files beside it, which SQLite
+ * makes: in a folder that nobody here may write to, it reads the file alone. Nothing is
+ * missing then as long as no log lies there. */
+static const char *alone(kiln_arena *a, const char *path) {
+    static const char hex[] = "0123456789ABCDEF";
+    kiln_buf uri;
+    if (faccessat(AT_FDCWD, kiln_path_dir(a, path), W_OK, AT_EACCESS) == 0 ||
+        kiln_file_exists(kiln_format(a, "%s-wal", path)))
+        return NULL;
+    kiln_buf_init(&uri, a);
+    kiln_buf_puts(&uri, "file:");
+    for (const char *c = path; *c != '\0'; c++) {
+        const char escaped[] = {'%', hex[(unsigned char)*c >> 4], hex[*c & 15], '\0'};
+        const char plain[] = {*c, '\0'};
+        kiln_buf_puts(&uri, strchr("%?#", *c) != NULL ? escaped : plain);
+    }
+    kiln_buf_puts(&uri, "?immutable=1");
+    return uri.p;
+}
+
 kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_options *o,
                           kiln_sql **out, kiln_err *err) {
     kiln_sql *s = kiln_new(a, kiln_sql);
     s->path = kiln_str_dup(a, path);
-    const int flags = o->read_only ? SQLITE_OPEN_READONLY
-                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const char *uri = o->read_only ? alone(a, path) : NULL;
+    const int flags = (o->read_only ? SQLITE_OPEN_READONLY
+                                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
+                      (uri != NULL ? SQLITE_OPEN_URI : 0) | SQLITE_OPEN_NOMUTEX;
     kiln_status st = KILN_OK;
-    if (sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(uri != NULL ? uri : path, &s->db, flags, NULL) != SQLITE_OK)
         st = failed(s, "opening it", err);
     if (st == KILN_OK)
         st = set_up(s, o, err);

@@ -26,7 +26,8 @@ enum {
 };
 
 typedef struct kiln_db_options {
-    bool read_only; /* the file must exist; nothing is migrated */
+    bool read_only; /* the file must exist; nothing is migrated. Its folder need not be
+                       writable */
     int busy_ms;    /* 0: KILN_DB_BUSY_MS */
 } kiln_db_options;
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,36 @@ static void contents_outlive_the_handle(void **state) {
     kiln_db_close(db);
 }
 
+/* In a folder that we may not write to: a shared one, or a package's. Root may write
+ * everywhere, so it steps aside. Names need not be fit for a URI. */
+static void is_read_where_nothing_may_be_written(void **state) {
+    (void)state;
+    enum { NOBODY = 65534 };
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    kiln_db_stats s;
+    const kiln_db_options o = {.read_only = true};
+    const char *const top = kiln_test_dir();
+    const char *const folder = kiln_path_join(kiln_test_arena(), top, "50% #1?");
+    const char *const path = kiln_path_join(kiln_test_arena(), folder, "a.db");
+    const bool is_root = geteuid() == 0;
+    kiln_assert_status_ok(kiln_dir_make(folder, &err), &err);
+    kiln_db_close(filled(path));
+    assert_int_equal(chmod(top, 0755), 0);
+    assert_int_equal(chmod(folder, 0555), 0);
+    if (is_root)
+        assert_int_equal(seteuid(NOBODY), 0);
+    const kiln_status st = kiln_db_open(kiln_test_arena(), path, &o, &db, &err);
+    const kiln_status counted =
+        st == KILN_OK ? kiln_db_stats_of(db, kiln_test_arena(), &s, &err) : st;
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(folder, 0755), 0);
+    kiln_assert_status_ok(counted, &err);
+    assert_int_equal(s.n_trials, 6);
+    kiln_db_close(db);
+}
+
 static void run_sql(const char *path, const char *text) {
     kiln_err err = {0};
     kiln_sql *s = NULL;
@@ -82,7 +113,7 @@ static open_row open_rows[] = {
      KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 1"},
     {"refuses_to_migrate_what_it_may_only_read", NULL,
      "PRAGMA application_id = 1265194052; CREATE TABLE x (y)", true,
-     KILN_ERR_UNSUPPORTED, "open it once for writing"},
+     KILN_ERR_UNSUPPORTED, "kiln tune and kiln db import bring it up to date"},
 };
 
 static void opening_looks_first(void **state) {
@@ -346,6 +377,8 @@ static void three_tuners_lose_and_double_nothing(void **state) {
 int main(void) {
     static bool kills = true;
     kiln_test_add("contents_outlive_the_handle", contents_outlive_the_handle, NULL);
+    kiln_test_add("is_read_where_nothing_may_be_written",
+                  is_read_where_nothing_may_be_written, NULL);
     kiln_test_add_rows(opening_looks_first, open_rows);
     kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
     kiln_test_add_rows(check_finds, damage_rows);
