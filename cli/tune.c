@@ -6,6 +6,7 @@
 #include "pipeline/tune/tune.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -153,6 +154,11 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
         return kiln_fail(err, KILN_ERR_ARG,
                          "say what to tune: a model, or operators by --ops LIST or by "
                          "--op LINE");
+    if (args->n_pos == 0 &&
+        (kiln_args_has(args, OPT_SHAPE) || kiln_args_has(args, OPT_BIND)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--shape and --bind are for a model; an operator's line "
+                         "states its shape");
     if (args->n_pos > 0) {
         kiln_import_options import;
         kiln_source source;
@@ -175,8 +181,16 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
 /* ---- the verb ----------------------------------------------------------------------
  */
 
+/* Of a time limit, what is kept for the comparison in the network: a tenth, at most. */
+static const double settle_seconds = 60;
+
 static void settled_text(kiln_buf *out, const kiln_tune_settled *s) {
-    if (s->n_works > 0)
+    if (s->is_cut)
+        kiln_buf_printf(out,
+                        "in the network: no time was left to compare the best of %d "
+                        "kernels; the same command does that\n",
+                        s->n_works);
+    else if (s->n_works > 0)
         kiln_buf_printf(out,
                         "in the network: %.3f ms with the best alone, %.3f ms as "
                         "chosen; %d of %d kernels change\n",
@@ -190,9 +204,16 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     kiln_tune_result result;
     kiln_tune_settled settled = {0};
     kiln_buf text, json;
+    const double limit = o->seconds;
+    const int64_t begin_ns = kiln_now_ns();
+    if (graph != NULL)
+        o->seconds = limit - fmin(limit / 10, settle_seconds);
     KILN_TRY(kiln_tune_run(args->arena, works, o, &result, err));
+    if (limit > 0)
+        o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
     if (graph != NULL && !result.is_interrupted)
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
+    result.is_interrupted = kiln_interrupted();
     kiln_buf_init(&text, args->arena);
     kiln_buf_init(&json, args->arena);
     kiln_tune_text(&text, &result);

@@ -7,7 +7,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/tune/tune_internal.h"
 
-enum { N_RANKS = 3, ROUNDS = 15, RUNS_AHEAD = 2 };
+enum { N_RANKS = 3, ROUNDS = 15, LEAST_ROUNDS = 5, RUNS_AHEAD = 2 };
 
 /* A work of the network: its time with the configuration of each rank. */
 typedef struct settling {
@@ -16,6 +16,7 @@ typedef struct settling {
     const char *tmpl[N_RANKS], *config[N_RANKS]; /* tmpl NULL: no such record */
     double sample_ns[N_RANKS][ROUNDS];           /* sum of its steps in a run */
     int steps;
+    bool is_new; /* a candidate of it was never measured in the network */
 } settling;
 
 /* The network with the configurations of one rank. */
@@ -36,7 +37,16 @@ typedef struct settle {
     kiln_map index_of; /* key -> index + 1 */
     variant v[N_RANKS];
     const kiln_tensor *in;
+    int64_t begin_ns;
+    int rounds; /* that were measured */
 } settle;
+
+static bool is_out_of_time(const settle *s) {
+    return s->o->seconds > 0 &&
+           (double)(kiln_now_ns() - s->begin_ns) * 1e-9 > s->o->seconds;
+}
+
+static bool is_over(const settle *s) { return kiln_interrupted() || is_out_of_time(s); }
 
 /* ---- which ones --------------------------------------------------------------------
  */
@@ -68,8 +78,8 @@ static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t 
     return KILN_OK;
 }
 
-/* *todo: some candidate was never measured in the network. */
-static kiln_status look(settle *s, bool *todo, int *n, kiln_err *err) {
+/* *n: works of which some candidate was never measured in the network. */
+static kiln_status look(settle *s, int *n, kiln_err *err) {
     for (int rank = 0; rank < N_RANKS; rank++) {
         kiln_tune_advice advice = {.db = s->o->db,
                                    .threads = s->o->threads,
@@ -95,14 +105,28 @@ static kiln_status look(settle *s, bool *todo, int *n, kiln_err *err) {
                            s->work[i].tmpl[k] != NULL ? s->work[i].config[k] : "") == 0;
             is_new |= !is_known;
         }
+        s->work[i].is_new = is_new;
         *n += is_new;
-        *todo |= is_new;
     }
     return KILN_OK;
 }
 
 /* ---- measuring ---------------------------------------------------------------------
  */
+
+/* Compiling a network takes seconds: it ends between two kernels where time has. */
+typedef struct hurried {
+    const settle *s;
+    kiln_adviser adviser;
+} hurried;
+
+static kiln_status ask_in_time(void *user, kiln_arena *scratch, const kiln_op_work *w,
+                               const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+    const hurried *h = user;
+    if (is_over(h->s))
+        return kiln_fail(err, KILN_ERR_IO, "no time is left");
+    return h->adviser.ask(h->adviser.user, scratch, w, p, out, err);
+}
 
 static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
     variant *v = &s->v[rank];
@@ -111,7 +135,8 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
                                .threads = s->o->threads,
                                .rank = rank > 0 ? rank : -1,
                                .arena = s->arena};
-    const kiln_adviser adviser = kiln_tune_adviser(&advice);
+    hurried h = {s, kiln_tune_adviser(&advice)};
+    const kiln_adviser adviser = {ask_in_time, &h};
     const kiln_choose_options choose = {.adviser = &adviser};
     const kiln_network_options o = {.choose = &choose};
     const kiln_session_options session = {.n_threads =
@@ -157,16 +182,21 @@ static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
     return KILN_OK;
 }
 
+/* Where time ends early, a few rounds are enough; fewer are none: s->rounds is 0. */
 static kiln_status measure(settle *s, kiln_err *err) {
-    for (int rank = 0; rank < N_RANKS; rank++)
-        KILN_TRY(open_variant(s, rank, err));
-    for (int round = -RUNS_AHEAD; round < ROUNDS; round++)
-        for (int rank = 0; rank < N_RANKS; rank++) {
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        const kiln_status st = open_variant(s, rank, err);
+        if (st != KILN_OK && is_over(s))
+            return KILN_OK;
+        KILN_TRY(st);
+    }
+    int done = 0;
+    for (int round = -RUNS_AHEAD; round < ROUNDS && !is_over(s); round++) {
+        for (int rank = 0; rank < N_RANKS; rank++)
             KILN_TRY(run_once(s, rank, round, err));
-            if (kiln_interrupted())
-                return kiln_fail(err, KILN_ERR_IO,
-                                 "interrupted; the same command goes on");
-        }
+        done = round + 1;
+    }
+    s->rounds = done >= LEAST_ROUNDS ? done : 0;
     return KILN_OK;
 }
 
@@ -195,12 +225,12 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
     const char *proof = proof_of(s, w, rank, err);
     if (proof == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "the record of '%s' has gone", w->op->name);
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < s->rounds; i++)
         ns[i] = fmax(w->sample_ns[rank][i] / w->steps, 1);
     clock_gettime(CLOCK_REALTIME, &now);
     const kiln_db_trial t = {.candidate = {w->tmpl[rank], w->config[rank]},
                              .sample_ns = ns,
-                             .n_samples = ROUNDS,
+                             .n_samples = (size_t)s->rounds,
                              .proof = proof,
                              .owner = kiln_tune_owner(s->arena),
                              .kiln = KILN_VERSION,
@@ -210,27 +240,29 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
     return kiln_db_record(s->o->db, w->id, &t, NULL, err);
 }
 
-static double median(const double *v) {
+static double median(const double *v, int n) {
     double x[ROUNDS];
     memcpy(x, v, sizeof x);
-    for (int i = 1; i < ROUNDS; i++)
+    for (int i = 1; i < n; i++)
         for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
             const double t = x[k];
             x[k] = x[k - 1];
             x[k - 1] = t;
         }
-    return x[ROUNDS / 2];
+    return x[n / 2];
 }
 
+/* Works that were settled before keep their records: they count as chosen then. */
 static kiln_status conclude(settle *s, kiln_tune_settled *out, kiln_err *err) {
-    out->alone_ns = out->chosen_ns = median(s->v[0].total_ns);
+    const int n = s->rounds;
+    out->alone_ns = out->chosen_ns = median(s->v[0].total_ns, n);
     for (size_t i = 0; i < s->works.list.n; i++) {
         settling *w = &s->work[i];
-        const double alone = median(w->sample_ns[0]);
+        const double alone = median(w->sample_ns[0], n);
         double best = alone;
-        for (int rank = 0; rank < N_RANKS && w->steps > 0; rank++)
+        for (int rank = 0; rank < N_RANKS && w->is_new && w->steps > 0; rank++)
             if (w->tmpl[rank] != NULL) {
-                best = fmin(best, median(w->sample_ns[rank]));
+                best = fmin(best, median(w->sample_ns[rank], n));
                 KILN_TRY(record(s, w, rank, err));
             }
         out->n_changed += best < alone;
@@ -240,7 +272,6 @@ static kiln_status conclude(settle *s, kiln_tune_settled *out, kiln_err *err) {
 }
 
 static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) {
-    bool todo = false;
     KILN_TRY(kiln_tune_works_of_graph(s->arena, s->g, s->o->profile, &s->works, err));
     s->work = kiln_array(s->arena, settling, s->works.list.n);
     for (size_t i = 0; i < s->works.list.n; i++) {
@@ -248,15 +279,16 @@ static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) 
         kiln_map_set(s->arena, &s->index_of, s->work[i].op->key,
                      (void *)(uintptr_t)(i + 1));
     }
-    KILN_TRY(look(s, &todo, &out->n_works, err));
-    if (!todo)
+    KILN_TRY(look(s, &out->n_works, err));
+    if (out->n_works == 0)
         return KILN_OK;
     kiln_tensor *in = kiln_array(s->arena, kiln_tensor, s->g->inputs.n);
     for (size_t i = 0; i < s->g->inputs.n; i++)
         in[i] = kiln_ref_random(s->arena, &s->g->inputs.v[i]->type, i + 1);
     s->in = in;
     kiln_status st = measure(s, err);
-    if (st == KILN_OK)
+    out->is_cut = s->rounds == 0;
+    if (st == KILN_OK && !out->is_cut)
         st = conclude(s, out, err);
     for (int rank = 0; rank < N_RANKS; rank++) {
         kiln_session_close(s->v[rank].session);
@@ -269,7 +301,7 @@ kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
                              kiln_tune_settled *out, kiln_err *err) {
     kiln_arena arena;
     kiln_tune_settled found = {0};
-    settle s = {.arena = &arena, .g = g, .o = o};
+    settle s = {.arena = &arena, .g = g, .o = o, .begin_ns = kiln_now_ns()};
     kiln_arena_init(&arena);
     const kiln_status st = settle_all(&s, &found, err);
     kiln_arena_fini(&arena);

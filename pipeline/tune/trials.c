@@ -114,18 +114,31 @@ static bool as_trial(kiln_tuning *r, const kiln_tuned_work *t, const kiln_db_tri
     return out->outcome != KILN_OUTCOME_LOST;
 }
 
+static bool is_taken(const kiln_tuned_work *t, const kiln_trial *trial) {
+    for (size_t i = 0; i < t->trial.n; i++)
+        if (t->trial.v[i].index == trial->index &&
+            t->trial.v[i].outcome == trial->outcome &&
+            t->trial.v[i].cost_ns == trial->cost_ns)
+            return true;
+    return false;
+}
+
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     kiln_db_trials all;
     kiln_arena a;
     kiln_arena_init(&a);
     kiln_status st = kiln_db_trials_of(r->o->db, &a, t->id, &all, err);
     const int64_t n_ours = t->row.n_new; /* they are on record too */
+    const bool is_again = t->trial.n > 0;
     t->row.n_known = 0;
     for (size_t i = 0; st == KILN_OK && i < all.list.n; i++) {
         kiln_trial trial;
         kiln_trial_error error;
         t->row.n_known += all.list.v[i].round == 0;
-        if (as_trial(r, t, &all.list.v[i], &trial, &error))
+        if (!as_trial(r, t, &all.list.v[i], &trial, &error))
+            continue;
+        const bool is_ours = strcmp(all.list.v[i].owner, r->owner) == 0;
+        if (!is_again || (!is_ours && !is_taken(t, &trial)))
             st = take(r, t, &trial, all.list.v[i].peak_gflops, err);
     }
     t->row.n_known -= n_ours;
@@ -335,7 +348,8 @@ kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
     int64_t n = 0;
     if (r->o->no_transfer || r->n_new == 0)
         return KILN_OK;
-    KILN_TRY(kiln_tune_learn(r, err));
+    if (!kiln_interrupted()) /* seconds, after thousands of trials */
+        KILN_TRY(kiln_tune_learn(r, err));
     if (r->global.n_features == 0)
         return KILN_OK; /* too few trials to learn from */
     kiln_buf_init(&bytes, &r->scratch);

@@ -127,12 +127,16 @@ kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
 typedef struct kiln_tune_settled {
     int n_works,
         n_changed; /* whose best inside the network is another one than alone */
-    double alone_ns, chosen_ns; /* the network's run with the best alone, as chosen */
+    /* The network's run with the best alone: measured; as chosen: that, less what the
+     * works of this call gain by their own medians. */
+    double alone_ns, chosen_ns;
+    bool is_cut; /* time or an interrupt ended it: nothing was recorded */
 } kiln_tune_settled;
 
 /* Measures the three best configurations of every work between the network's own steps,
  * and records the times: the adviser prefers them. Works whose candidates have such
- * records are not measured again; n_works counts the others. */
+ * records get no others; n_works counts the rest. options.seconds is a limit of this
+ * call: with a third of its rounds it is content, else nothing is recorded. */
 kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
                              kiln_tune_settled *out, kiln_err *err);
 

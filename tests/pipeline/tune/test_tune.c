@@ -153,6 +153,61 @@ static void stops_in_time(void **state) {
     kiln_db_close(db);
 }
 
+/* Another tuner of the same mind: while ours measures its first candidate, all that it
+ * would try next is done. */
+typedef struct faster_tuner {
+    kiln_db *db;
+    kiln_str records;
+    bool has_come;
+} faster_tuner;
+
+static void bring_records(void *user, const kiln_tune_state *s) {
+    faster_tuner *f = user;
+    kiln_err err = {0};
+    kiln_db_import_counts n;
+    (void)s;
+    if (!f->has_come)
+        kiln_assert_status_ok(kiln_db_import(f->db, f->records, "records", &n, &err),
+                              &err);
+    f->has_come = true;
+}
+
+/* Each proposal that turns out to be done has the records read again: they are learnt
+ * from once. */
+static void anothers_records_count_once(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_db *other = open_db(":memory:"), *db = open_db(":memory:");
+    kiln_tune_options o = options(other, 24);
+    kiln_buf text;
+    o.search = kiln_search_find(kiln_str_from("random"));
+    o.owner = "elsewhere.1";
+    tune(&works, &o);
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(other, &text, &err), &err);
+    kiln_db_close(other);
+    faster_tuner faster = {.db = db, .records = kiln_buf_str(&text)};
+    o = options(db, 40);
+    o.search = kiln_search_find(kiln_str_from("random"));
+    o.progress = bring_records;
+    o.user = &faster;
+    const kiln_tune_result r = tune(&works, &o);
+    assert_true(r.row.v[0].n_known >= 20);
+    const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
+    kiln_db_model m;
+    bool found = false;
+    kiln_assert_status_ok(
+        kiln_db_get_model(db, kiln_test_arena(), "xgboost",
+                          kiln_format(kiln_test_arena(), "%s/1", native.name),
+                          KILN_FEATURE_VERSION, &found, &m, &err),
+        &err);
+    assert_true(found);
+    assert_true(m.n_trials <= (int64_t)t.list.n);
+    is_sound(db);
+    kiln_db_close(db);
+}
+
 static void workers_must_be_there(void **state) {
     (void)state;
     static const char *const nowhere[] = {"/nonexistent/worker", NULL};
@@ -275,6 +330,65 @@ static void equal_kernels_are_one_work(void **state) {
     assert_true(works.list.v[1].calls == 1);
 }
 
+static size_t n_in_network(kiln_db *db, const kiln_tune_works *w, size_t i) {
+    return trials_of(db, &w->list.v[i].op, KILN_TUNE_CACHE_NETWORK).list.n;
+}
+
+/* Says that a candidate which was not among the best is the fastest. */
+static void promote(kiln_db *db, const kiln_op_work *w) {
+    const kiln_db_trials in = trials_of(db, w, KILN_TUNE_CACHE_NETWORK),
+                         alone = trials_of(db, w, KILN_TUNE_CACHE);
+    static const double ns = 1;
+    kiln_err err = {0};
+    int64_t id = 0;
+    const kiln_db_task task =
+        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    for (size_t i = 0; i < alone.list.n; i++) {
+        kiln_db_trial t = alone.list.v[i];
+        bool is_in = t.error[0] != '\0';
+        for (size_t k = 0; k < in.list.n; k++)
+            is_in |= strcmp(in.list.v[k].candidate.config, t.candidate.config) == 0;
+        if (is_in)
+            continue;
+        t.sample_ns = &ns;
+        t.n_samples = 1;
+        t.is_repeat = true;
+        kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
+        return;
+    }
+    fail_msg("no other candidate is good");
+}
+
+/* What was measured in the network stays as it is when another work has news; and
+ * without time nothing is recorded at all. */
+static void settles_what_is_new(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_works works;
+    kiln_tune_settled s = {0};
+    kiln_graph *g = network();
+    kiln_db *db = open_db(":memory:");
+    kiln_tune_options o = options(db, 12);
+    kiln_assert_status_ok(
+        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
+    tune(&works, &o);
+    o.seconds = 1e-6;
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_true(s.is_cut && s.n_works == 2 && n_in_network(db, &works, 0) == 0);
+    o.seconds = 0;
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_false(s.is_cut);
+    const size_t before = n_in_network(db, &works, 1);
+    promote(db, &works.list.v[0].op);
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_int_equal(s.n_works, 1);
+    assert_true(s.n_changed <= s.n_works);
+    assert_int_equal(n_in_network(db, &works, 1), before);
+    is_sound(db);
+    kiln_db_close(db);
+}
+
 /* Tuned alone, then in the network; compiled with that, it is still right. */
 static void networks_settle(void **state) {
     (void)state;
@@ -320,11 +434,13 @@ int main(void) {
     kiln_test_add("runs_go_on", runs_go_on, NULL);
     kiln_test_add("trials_are_on_record", trials_are_on_record, NULL);
     kiln_test_add("stops_in_time", stops_in_time, NULL);
+    kiln_test_add("anothers_records_count_once", anothers_records_count_once, NULL);
     kiln_test_add("workers_must_be_there", workers_must_be_there, NULL);
     kiln_test_add("builds_take_the_best", builds_take_the_best, NULL);
     kiln_test_add("strange_records_are_left_alone", strange_records_are_left_alone,
                   NULL);
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
     kiln_test_add("networks_settle", networks_settle, NULL);
+    kiln_test_add("settles_what_is_new", settles_what_is_new, NULL);
     return kiln_test_run("tune");
 }
