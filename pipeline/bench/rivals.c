@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <time.h>
 
 enum { BOOTSTRAP = 2000 };
 static const double sample_ns = 1e6; /* a sample is at least about so long */
@@ -129,7 +130,13 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
 /* ---- samples -----------------------------------------------------------------------
  */
 
+void kiln_rest(void) {
+    const struct timespec rest = {.tv_nsec = 3000000};
+    (void)nanosleep(&rest, NULL);
+}
+
 void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak) {
+    kiln_rest();
     for (size_t i = 0; i < r->side->rival.n; i++) {
         kiln_net_rival *v = &r->side->rival.v[i];
         kiln_net_sample sample = *peak;

@@ -170,13 +170,16 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
 /* ---- rounds ------------------------------------------------------------------------
  */
 
-/* Beside baselines, each begins a turn with a run that is not timed: who ran before
- * left its own data in the caches, and threads sleep. */
+/* Beside baselines, each begins a turn after a rest, with a run that is not timed: who
+ * ran before left its own data in the caches, and threads sleep. */
 static kiln_status take_turn(bench *b, side *s, const kiln_net_sample *peak,
                              kiln_err *err) {
     kiln_net_sample sample = *peak;
-    if (s->rivals != NULL && kiln_session_run(s->session) != 0)
-        return kiln_session_failed(s->session, err);
+    if (s->rivals != NULL) {
+        kiln_rest();
+        if (kiln_session_run(s->session) != 0)
+            return kiln_session_failed(s->session, err);
+    }
     KILN_TRY(run_sample(s, &sample, err));
     kiln_vec_push(b->arena, &s->report->sample, sample);
     return KILN_OK;

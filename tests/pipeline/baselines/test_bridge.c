@@ -251,7 +251,8 @@ static void runs_dqn(void **state) {
     const kiln_zoo_network *net = NULL;
     kiln_graph *g = NULL;
     const char *dir, *model = kiln_path_join(a, kiln_test_dir(), "dqn.onnx");
-    kiln_assert_status_ok(kiln_baselines_dir(a, &dir, &err), &err);
+    if (kiln_baselines_dir(a, &dir, &err) != KILN_OK)
+        kiln_test_skip("%s is absent: %s", b->name, err.text);
     kiln_assert_status_ok(b->find(b, a, dir, &here, &err), &err);
     if (!here.is_here)
         kiln_test_skip("%s is absent: %s", b->name, here.remedy);
