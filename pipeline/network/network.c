@@ -66,12 +66,14 @@ static void plan_memory(kiln_net *n) {
                               .view_offset = n->slot.v[i].view_offset};
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *s = &n->step.v[i];
-        step[i] = (kiln_flow_step){.read = s->operand,
-                                   .write = s->operand + s->n_read,
-                                   .n_read = s->n_read,
-                                   .n_write = s->n_operands - s->n_read,
-                                   .takeable = s->takeable,
-                                   .n_takeable = s->n_takeable};
+        step[i] =
+            (kiln_flow_step){.read = s->operand,
+                             .write = s->n_operands > 0 ? s->operand + s->n_read
+                                                        : NULL, /* the end of a block */
+                             .n_read = s->n_read,
+                             .n_write = s->n_operands - s->n_read,
+                             .takeable = s->takeable,
+                             .n_takeable = s->n_takeable};
     }
     kiln_flow flow = {.slot = slot,
                       .step = step,

@@ -37,11 +37,11 @@ unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room) {
 
 kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
                            kiln_err *err) {
-    const unsigned char *p = s->data + s->used;
     const size_t n = s->n - s->used;
     *has = false;
     if (n < KILN_WIRE_HEADER_BYTES)
-        return KILN_OK;
+        return KILN_OK; /* perhaps without any memory yet */
+    const unsigned char *p = s->data + s->used;
     if (memcmp(p, "KLNW", 4) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "a worker's message does not start as one");

@@ -103,7 +103,8 @@ static void gives_no_number_for_a_wrong_output(void **state) {
 static void compares_chosen_elements(void **state) {
     (void)state;
     kiln_subject s = subject_of("zoo:dqn");
-    static const int64_t at[] = {0, 4, 16}; /* and one further, where wrong */
+    static const int64_t at[] = {0, 4, 7}; /* and one further, where wrong */
+    assert_true(kiln_type_elems(&s.want[0].value.type) > 8);
     kiln_wanted want = {.name = s.want[0].name, .at = at};
     const int64_t n = 3;
     const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
