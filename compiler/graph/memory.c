@@ -202,12 +202,13 @@ static void stay_through_loops(kiln_arena *a, flow *f) {
     }
 }
 
-/* Is the root read only under this name in the step? */
-static bool has_one_name(const flow *f, const kiln_flow_step *step, int slot) {
+/* Is the root one operand of the step, and no more? Two operands may be one slot: a
+ * region that captures a value twice reads it under two names. */
+static bool is_read_once(const flow *f, const kiln_flow_step *step, int slot) {
+    int n = 0;
     for (int i = 0; i < step->n_read; i++)
-        if (step->read[i] != slot && root_of(f, step->read[i]) == root_of(f, slot))
-            return false;
-    return true;
+        n += root_of(f, step->read[i]) == root_of(f, slot);
+    return n == 1;
 }
 
 static void take_places(flow *f) {
@@ -222,7 +223,7 @@ static void take_places(flow *f) {
             if (f->in.slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
                 f->in.slot[root].bytes != f->in.slot[result].bytes ||
                 f->in.slot[step->takeable[i]].bytes != f->in.slot[root].bytes ||
-                !has_one_name(f, step, step->takeable[i]))
+                !is_read_once(f, step, step->takeable[i]))
                 continue;
             f->plan->root[result] = root;
             f->last[root] = f->last[result];

@@ -240,7 +240,35 @@ static void parts_lie_in_their_whole(void **state) {
     assert_int_equal(m.peak, 384 + 256);
 }
 
+/* Of two operands that are one slot, one may be read elsewhere than where the result is
+ * written: a region's inputs for a value that it captures twice. */
+static void takes_no_place_that_is_read_twice(void **state) {
+    (void)state;
+    static const kiln_slot slot[] = {{.bytes = 64, .view_of = -1},
+                                     {.bytes = 64, .view_of = -1}};
+    static const int w[][1] = {{0}, {1}}, twice[] = {0, 0}, r1[] = {1};
+    for (int n_read = 1; n_read <= 2; n_read++) {
+        const kiln_flow_step step[] = {
+            {.write = w[0], .n_write = 1},
+            {.read = twice,
+             .write = w[1],
+             .n_read = n_read,
+             .n_write = 1,
+             .takeable = twice,
+             .n_takeable = 1},
+            {.read = r1, .n_read = 1},
+        };
+        const kiln_flow flow = {.slot = slot, .step = step, .n_slots = 2, .n_steps = 3};
+        kiln_flow_plan m;
+        kiln_plan_flow(kiln_test_arena(), &flow, ALIGN, &m);
+        assert_int_equal(m.n_in_place, n_read == 1 ? 1 : 0);
+        assert_int_equal(m.peak, n_read == 1 ? 64 : 128);
+    }
+}
+
 int main(void) {
+    kiln_test_add("takes_no_place_that_is_read_twice",
+                  takes_no_place_that_is_read_twice, NULL);
     kiln_test_add("parts_lie_in_their_whole", parts_lie_in_their_whole, NULL);
     kiln_test_add("lifetimes_never_overlap", lifetimes_never_overlap, NULL);
     kiln_test_add_rows(plans_keep_what_is_needed, rows);
