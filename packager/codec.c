@@ -14,6 +14,12 @@ static const char *text_of(struct archive *a) {
 /* ---- writing ------------------------------------------------------------------------
  */
 
+/* NULL: libarchive was built without it, and writing fails as well. */
+const char *kiln_zstd_version(void) {
+    const char *version = archive_libzstd_version();
+    return version != NULL ? version : "none";
+}
+
 struct kiln_zstd_writer {
     struct archive *archive;
     kiln_sink sink;

@@ -17,6 +17,9 @@ typedef struct kiln_sink {
     void *user;
 } kiln_sink;
 
+/* "1.5.4": of the library that compresses. */
+const char *kiln_zstd_version(void);
+
 typedef struct kiln_zstd_writer kiln_zstd_writer;
 kiln_status kiln_zstd_writer_open(kiln_arena *a, kiln_sink sink, kiln_zstd_writer **out,
                                   kiln_err *err);

@@ -302,6 +302,8 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     KILN_TRY(check_format(root, err));
     f.kiln_version = name_of(&r, root, "", "kiln");
     f.llvm_version = name_of(&r, root, "", "llvm");
+    f.lld_version = name_of(&r, root, "", "lld");
+    f.zstd_version = name_of(&r, root, "", "zstd");
     read_model(&r, root, &f);
     read_profile(&r, root, &f);
     f.input = read_ports(&r, root, "inputs", &f.n_inputs);

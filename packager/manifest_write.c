@@ -114,6 +114,8 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_member_i64(&w, "format_version", KILN_PACKAGE_FORMAT);
     kiln_json_member_str(&w, "kiln", f->kiln_version);
     kiln_json_member_str(&w, "llvm", f->llvm_version);
+    kiln_json_member_str(&w, "lld", f->lld_version);
+    kiln_json_member_str(&w, "zstd", f->zstd_version);
     put_model(&w, f);
     kiln_json_member_str(&w, "architecture", kiln_arch_name(f->profile.arch));
     kiln_json_member_str(&w, "numerics", kiln_numerics_name(f->profile.numerics));
@@ -180,9 +182,11 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     kiln_str_printable(a, kiln_str_from(f->profile.name), 64),
                     kiln_arch_name(f->profile.arch), f->profile.cpu,
                     kiln_numerics_name(f->profile.numerics));
-    kiln_buf_printf(out, "%-16s kiln %s, LLVM %s\n", "made by",
+    kiln_buf_printf(out, "%-16s kiln %s, LLVM %s, %s, zstd %s\n", "made by",
                     kiln_str_printable(a, kiln_str_from(f->kiln_version), 32),
-                    kiln_str_printable(a, kiln_str_from(f->llvm_version), 32));
+                    kiln_str_printable(a, kiln_str_from(f->llvm_version), 32),
+                    kiln_str_printable(a, kiln_str_from(f->lld_version), 64),
+                    kiln_str_printable(a, kiln_str_from(f->zstd_version), 32));
     print_ports(out, "inputs", f->input, f->n_inputs);
     print_ports(out, "outputs", f->output, f->n_outputs);
     print_ledger(out, f);

@@ -73,13 +73,15 @@ typedef struct kiln_package_facts {
     const char *source_sha256;               /* of the file it was imported from */
     const char *licence;                     /* SPDX expression; NULL: not known */
     const char *kiln_version, *llvm_version; /* what compiled it */
+    const char *lld_version;                 /* what linked it: kiln_package_linker */
     kiln_profile profile;                    /* numerics included */
     kiln_package_tolerance tolerance;
     const kiln_package_kernel *kernel;
     size_t n_kernels;
     kiln_package_memory memory;
-    /* Set by reading; a writer leaves them zero, they follow from plan and contents.
-     * So do the sizes in `memory`, but for lower_bound. */
+    /* Set by reading; a writer leaves them zero, they follow from plan, contents and
+     * this program. So do the sizes in `memory`, but for lower_bound. */
+    const char *zstd_version;
     const kiln_package_port *input, *output;
     size_t n_inputs, n_outputs;
     const kiln_package_entry *entry; /* all but the manifest, in their order */
@@ -178,6 +180,9 @@ kiln_status kiln_package_inspect(kiln_arena *a, const char *path,
 /* The same of a folder that was unpacked. */
 kiln_status kiln_package_inspect_folder(kiln_arena *a, const char *folder,
                                         kiln_package_facts *out, kiln_err *err);
+/* Of a folder that was unpacked: that nothing in it was changed since, but for what is
+ * beside the manifest's entries, which nobody reads. */
+kiln_status kiln_package_verify_folder(const char *folder, kiln_err *err);
 /* Verifies everything, then makes `folder`, which must not exist. On failure nothing is
  * left behind. `out` may be NULL. */
 kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,

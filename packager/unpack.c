@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,16 +161,49 @@ static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
     return KILN_OK;
 }
 
-static kiln_status check_folder(kiln_arena *a, const unpack *u, kiln_err *err) {
+static kiln_status check_folder(kiln_arena *a, const char *folder,
+                                const kiln_package_facts *f, kiln_err *err) {
     kiln_package_parts p;
     const char *const name[] = {KILN_ENTRY_PLAN, KILN_ENTRY_LIB, KILN_ENTRY_PARAMS,
                                 KILN_ENTRY_INPUTS, KILN_ENTRY_EXPECTED};
     kiln_str *const file[] = {&p.plan, &p.lib, &p.params, &p.inputs, &p.expected};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-        KILN_TRY(
-            kiln_file_map(a, kiln_path_join(a, u->folder, name[i]), 0, file[i], err));
+        KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, name[i]), 0, file[i], err));
     p.params_bytes = p.params.n;
-    return kiln_package_check(a, &u->facts, &p, err);
+    return kiln_package_check(a, f, &p, err);
+}
+
+static kiln_status check_file(kiln_arena *a, const char *folder,
+                              const kiln_package_entry *want, kiln_err *err) {
+    kiln_str file;
+    char sha256[KILN_SHA256_HEX];
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, want->name), 0, &file, err));
+    if (file.n != want->bytes)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s' has %zu bytes, the manifest says %" PRIu64 "; unpack "
+                         "the archive again",
+                         want->name, file.n, want->bytes);
+    kiln_sha256_of(file.p, file.n, sha256);
+    if (strcmp(sha256, want->sha256) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s': its SHA-256 is not the manifest's; unpack the archive "
+                         "again",
+                         want->name);
+    return KILN_OK;
+}
+
+kiln_status kiln_package_verify_folder(const char *folder, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_package_facts f;
+    kiln_status st = kiln_package_inspect_folder(&scratch, folder, &f, err);
+    for (size_t i = 0; st == KILN_OK && i < f.n_entries; i++)
+        st = check_file(&scratch, folder, &f.entry[i], err);
+    if (st == KILN_OK)
+        st = check_folder(&scratch, folder, &f, err);
+    if (st != KILN_OK)
+        kiln_note(err, "verifying the package's folder '%s'", folder);
+    kiln_arena_fini(&scratch);
+    return st;
 }
 
 /* ---- the folder itself
@@ -226,7 +260,7 @@ static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *privat
     u->folder = kiln_path_join(a, private, "package");
     kiln_status st = with_tar(a, frame, extract, u, err);
     if (st == KILN_OK)
-        st = check_folder(a, u, err);
+        st = check_folder(a, u->folder, &u->facts, err);
     if (st == KILN_OK)
         st = put_in_place(a, u, folder, err);
     for (size_t i = 0; i < u->n_fds; i++)

@@ -79,6 +79,7 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
         return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_PLAN ": %s", error);
     *f = p->facts;
     f->model = kiln_package_utf8(a, f->model);
+    f->zstd_version = kiln_zstd_version();
     kiln_facts_of_plan(a, &plan, f);
     list_contents(p, (size_t)f->memory.params, all);
     kiln_package_entry *entry = kiln_array(a, kiln_package_entry, N_ENTRIES);

@@ -108,6 +108,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
                       .params_head = params_head(a, n),
                       .params = n->params};
     KILN_TRY(kiln_package_time(&p.time_s, err));
+    KILN_TRY(kiln_package_linker(a, &p.facts.lld_version, err));
     KILN_TRY(link_kernels(a, n, &p.lib, err));
     kiln_package_selftest_make(a, e->in, e->n_in, expected(a, e), e->n_out,
                                &p.selftest);

@@ -180,11 +180,16 @@ static kiln_status golden(verifier *v, kiln_err *err) {
 /* ---- all ---------------------------------------------------------------------------
  */
 
-/* A damaged archive is a failed check; a file that is not there is an error. */
+/* A damaged archive, or a folder that was changed since it was unpacked, is a failed
+ * check; a file that is not there is an error. */
 static kiln_status open_checked(kiln_arena *a, const char *path, kiln_opened *p,
                                 kiln_checks *out, kiln_err *err) {
-    kiln_check c = {.name = "archive", .group = "", .reason = ""};
-    const kiln_status st = kiln_package_open(a, path, p, err);
+    const bool is_folder = kiln_package_is_folder(path);
+    kiln_check c = {
+        .name = is_folder ? "folder" : "archive", .group = "", .reason = ""};
+    kiln_status st = is_folder ? kiln_package_verify_folder(path, err) : KILN_OK;
+    if (st == KILN_OK)
+        st = kiln_package_open(a, path, p, err);
     if (st == KILN_ERR_IO || st == KILN_ERR_OOM || st == KILN_ERR_UNSUPPORTED)
         return st;
     if (st != KILN_OK) {

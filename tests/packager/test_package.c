@@ -92,6 +92,8 @@ static void unpacks_what_was_packed(void **state) {
     assert_true(kiln_package_is_archive(archive) && !kiln_package_is_archive(folder));
     assert_true(kiln_package_is_folder(folder) && !kiln_package_is_folder(archive));
     assert_string_equal(f.model, "small");
+    assert_string_equal(f.lld_version, "LLD 19");
+    assert_true(f.zstd_version[0] >= '0' && f.zstd_version[0] <= '9');
     assert_string_equal(f.profile.name, p.facts.profile.name);
     assert_int_equal(f.n_kernels, p.facts.n_kernels);
     assert_string_equal(f.kernel[0].workload, p.facts.kernel[0].workload);

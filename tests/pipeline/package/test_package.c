@@ -245,6 +245,39 @@ static void fails_a_damaged_archive(void **state) {
     assert_true(strlen(c.list.v[0].reason) > 10);
 }
 
+/* Flips a bit in the middle of one file after another: a self-test alone would not see
+ * it in a constant that matters little, nor in what only tools read. */
+static void fails_a_changed_folder(void **state) {
+    (void)state;
+    static const int threads[] = {1};
+    static const char *const name[] = {"graph.json", "params.safetensors",
+                                       "selftest/inputs.safetensors", "sbom.spdx.json"};
+    const kiln_verify_options o = {.threads = threads, .n_threads = 1};
+    kiln_arena *a = kiln_test_arena();
+    const char *folder = kiln_path_join(a, kiln_test_dir(), "changed");
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_package_unpack(a, built.path, folder, NULL, &err), &err);
+    kiln_assert_status_ok(verify(folder, &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 0);
+    assert_string_equal(c.list.v[0].name, "folder");
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+        const char *path = kiln_path_join(a, folder, name[i]);
+        kiln_str file;
+        kiln_assert_status_ok(kiln_file_map(a, path, 0, &file, &err), &err);
+        char *bytes = kiln_arena_dup(a, file.p, file.n);
+        bytes[file.n / 2] = (char)(bytes[file.n / 2] ^ 1);
+        kiln_assert_status_ok(kiln_file_write(path, bytes, file.n, &err), &err);
+        kiln_assert_status_ok(verify(folder, &o, &c, &err), &err);
+        assert_int_equal(c.n_failed, 1);
+        if (strstr(c.list.v[0].reason, name[i]) == NULL ||
+            strstr(c.list.v[0].reason, "unpack the archive again") == NULL)
+            fail_msg("%s", c.list.v[0].reason);
+        bytes[file.n / 2] = (char)(bytes[file.n / 2] ^ 1);
+        kiln_assert_status_ok(kiln_file_write(path, bytes, file.n, &err), &err);
+    }
+}
+
 static void refuses_another_model(void **state) {
     (void)state;
     static const int threads[] = {1};
@@ -301,6 +334,7 @@ int main(void) {
         {"keeps_files_apart", keeps_files_apart, NULL, NULL, NULL},
         {"verifies_everything", verifies_everything, NULL, NULL, NULL},
         {"fails_a_damaged_archive", fails_a_damaged_archive, NULL, NULL, NULL},
+        {"fails_a_changed_folder", fails_a_changed_folder, NULL, NULL, NULL},
         {"refuses_another_model", refuses_another_model, NULL, NULL, NULL},
         {"finds_a_wrong_golden_output", finds_a_wrong_golden_output, NULL, NULL, NULL},
         {"names_a_missing_archive", names_a_missing_archive, NULL, NULL, NULL},
