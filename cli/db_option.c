@@ -4,21 +4,33 @@
 
 #include "pipeline/tune/tune.h"
 
-kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
-                             kiln_err *err) {
+/* NULL: none is named, and the user has no folder for it. */
+static const char *name_of(const kiln_cli_args *args, int option) {
     const char *path = kiln_args_get(args, option, getenv("KILN_DB"));
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (path == NULL || path[0] == '\0') {
-        if ((data == NULL || data[0] != '/') && (home == NULL || home[0] != '/'))
-            return kiln_fail(err, KILN_ERR_ARG,
-                             "no place for the tuning database: neither --db nor "
-                             "KILN_DB nor HOME is given");
-        if (data == NULL || data[0] != '/')
-            data = kiln_path_join(args->arena, home, ".local/share");
-        const char *const folder = kiln_path_join(args->arena, data, "kiln");
-        KILN_TRY(kiln_dir_make(folder, err));
-        path = kiln_path_join(args->arena, folder, "tuning.db");
-    }
+    if (path != NULL && path[0] != '\0')
+        return path;
+    if (data != NULL && data[0] == '/')
+        return kiln_path_join(args->arena, data, "kiln/tuning.db");
+    if (home != NULL && home[0] == '/')
+        return kiln_path_join(args->arena, home, ".local/share/kiln/tuning.db");
+    return NULL;
+}
+
+static bool is_named(const kiln_cli_args *args, int option) {
+    const char *env = getenv("KILN_DB");
+    return kiln_args_has(args, option) || (env != NULL && env[0] != '\0');
+}
+
+kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
+                             kiln_err *err) {
+    const char *path = name_of(args, option);
+    if (path == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "no place for the tuning database: neither --db nor KILN_DB "
+                         "nor HOME is given");
+    if (!is_named(args, option))
+        KILN_TRY(kiln_dir_make(kiln_path_dir(args->arena, path), err));
     *out = path;
     return KILN_OK;
 }
@@ -28,12 +40,9 @@ static void close_db(void *db) { kiln_db_close(db); }
 kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int threads,
                             kiln_choose_options *choose, kiln_err *err) {
     static const kiln_db_options reads = {.read_only = true};
-    const char *path = NULL, *env = getenv("KILN_DB");
-    const bool is_named =
-        kiln_args_has(args, option) || (env != NULL && env[0] != '\0');
-    KILN_TRY(kiln_cli_db_path(args, option, &path, err));
-    if (!is_named && !kiln_file_exists(path))
-        return KILN_OK;
+    const char *path = name_of(args, option);
+    if (!is_named(args, option) && (path == NULL || !kiln_file_exists(path)))
+        return KILN_OK; /* who only reads makes no folder */
     kiln_tune_advice *advice = kiln_new(args->arena, kiln_tune_advice);
     kiln_adviser *adviser = kiln_new(args->arena, kiln_adviser);
     *advice = (kiln_tune_advice){.threads = threads, .arena = args->arena};
