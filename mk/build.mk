@@ -27,7 +27,7 @@ PROGRAM_SRC := $(call find_src,programs,*.c)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 C_PROGRAMS := $(PROGRAM_SRC:programs/%.c=$(B)/%)
 # One is a script, run by another Python than the one it was written with.
-BRIDGE := $(B)/kiln-bridge
+BRIDGE := $(if $(wildcard pipeline/baselines/bridge.py),$(B)/kiln-bridge)
 PROGRAMS := $(C_PROGRAMS) $(BRIDGE)
 # Those that link nothing but libc: what they take from the archive must be free of libraries too.
 PLAIN_PROGRAMS := $(B)/kiln-runner
@@ -124,7 +124,7 @@ $(C_PROGRAMS): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(LDLIBS)) -o $@
 
-$(BRIDGE): pipeline/baselines/bridge.py
+$(B)/kiln-bridge: pipeline/baselines/bridge.py
 	@mkdir -p $(@D)
 	@install -m 755 $< $@
 
