@@ -284,6 +284,21 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     return st;
 }
 
+static kiln_status end_claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
+                             kiln_err *err) {
+    kiln_query q = {0};
+    kiln_status st = kiln_query_open(
+        db->sql, "DELETE FROM claim WHERE task = ?1 AND template = ?2 AND config = ?3",
+        &q, err);
+    if (st == KILN_OK) {
+        bind_candidate(&q, task, c);
+        st = kiln_query_run(&q, err);
+    }
+    kiln_query_close(&q);
+    return st;
+}
+
+/* What is on record is nobody's to measure, also where it came from elsewhere. */
 kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
                                  const kiln_db_trial *t, bool *was_new, kiln_err *err) {
     kiln_arena scratch;
@@ -292,6 +307,8 @@ kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
     kiln_status st = next_round(db, task, t, &round, err);
     if (st == KILN_OK)
         st = insert(db, task, uid, round, t, &scratch, was_new, err);
+    if (st == KILN_OK)
+        st = end_claim(db, task, &t->candidate, err);
     kiln_arena_fini(&scratch);
     return st;
 }
@@ -321,19 +338,9 @@ static kiln_status record(kiln_db *db, kiln_arena *scratch, int64_t task,
                           const kiln_db_trial *t, bool *was_new, kiln_err *err) {
     kiln_db_task of;
     char uid[KILN_SHA256_HEX];
-    kiln_query q = {0};
     KILN_TRY(task_of(db, scratch, task, &of, err));
     kiln_db_trial_uid(scratch, &of, t, uid);
-    KILN_TRY(kiln_db_insert_trial(db, task, uid, t, was_new, err));
-    kiln_status st = kiln_query_open(
-        db->sql, "DELETE FROM claim WHERE task = ?1 AND template = ?2 AND config = ?3",
-        &q, err);
-    if (st == KILN_OK) {
-        bind_candidate(&q, task, &t->candidate);
-        st = kiln_query_run(&q, err);
-    }
-    kiln_query_close(&q);
-    return st;
+    return kiln_db_insert_trial(db, task, uid, t, was_new, err);
 }
 
 kiln_status kiln_db_record(kiln_db *db, int64_t task, const kiln_db_trial *t,

@@ -310,6 +310,29 @@ static void bad_imports_leave_nothing(void **state) {
 
 enum { N_CANDIDATES = 60, N_TUNERS = 3 };
 
+/* What comes by an import is nobody's to measure any more. */
+static void imports_end_claims(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_db_import_counts n;
+    const kiln_db_task task = kiln_test_db_task("conv", "");
+    static const double ns = 100;
+    const kiln_db_trial t = kiln_test_db_trial(1, &ns, NULL);
+    kiln_db *from = kiln_test_db_open(":memory:"), *to = kiln_test_db_open(":memory:");
+    assert_true(kiln_test_db_record(from, kiln_test_db_task_id(from, &task), &t));
+    const int64_t id = kiln_test_db_task_id(to, &task);
+    assert_int_equal(kiln_test_db_claim(to, id, 1, "dead", 60), KILN_DB_CLAIMED);
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(from, &text, &err), &err);
+    kiln_assert_status_ok(
+        kiln_db_import(to, kiln_buf_str(&text), "an export", &n, &err), &err);
+    assert_int_equal(n.n_new, 1);
+    kiln_test_db_is_sound(to);
+    kiln_db_close(from);
+    kiln_db_close(to);
+}
+
 /* Measures every candidate that it can claim, until all have a trial. */
 static void tune(const char *path, const char *owner) {
     kiln_db *db = kiln_test_db_open(path);
@@ -376,6 +399,7 @@ static void three_tuners_lose_and_double_nothing(void **state) {
 
 int main(void) {
     static bool kills = true;
+    kiln_test_add("imports_end_claims", imports_end_claims, NULL);
     kiln_test_add("contents_outlive_the_handle", contents_outlive_the_handle, NULL);
     kiln_test_add("is_read_where_nothing_may_be_written",
                   is_read_where_nothing_may_be_written, NULL);
