@@ -201,15 +201,15 @@ void kiln_child_end(kiln_child *c, bool *by_itself, int *status) {
     *status = 0;
     if (c->pid == 0)
         return;
-    *by_itself = waitpid(c->pid, status, WNOHANG) == c->pid;
+    siginfo_t info = {0};
+    *by_itself = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                 info.si_pid == c->pid;
     /* What it left in its group goes too; as long as it is not reaped, the number is
      * nobody else's. */
-    if (!*by_itself) {
-        (void)kill(-c->pid, SIGKILL);
-        (void)kill(c->pid, SIGKILL);
-        while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
-            ;
-    }
+    (void)kill(-c->pid, SIGKILL);
+    (void)kill(c->pid, SIGKILL);
+    while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
+        ;
     close_fd(c->in);
     close_fd(c->out);
     close_fd(c->err);

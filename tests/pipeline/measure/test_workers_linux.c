@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pipeline/measure/child.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
@@ -204,6 +205,45 @@ static size_t children_of(int parent, int pid[MAX_CHILDREN]) {
     return n;
 }
 
+static bool runs(int pid) {
+    char path[64], state = 'X';
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return false;
+    const bool known = fscanf(f, "%*d %*s %c", &state) == 1;
+    (void)fclose(f);
+    return known && state != 'Z' && state != 'X';
+}
+
+/* A worker that ends by itself takes with it what it had started. */
+static void groups_end_with_their_leader(void **state) {
+    (void)state;
+    static const char *const argv[] = {"/bin/sh", "-c",
+                                       "sleep 60 >/dev/null 2>&1 & echo $!", NULL};
+    const kiln_cpus any = {.n = 0};
+    kiln_err err = {0};
+    kiln_child c;
+    char text[32] = "";
+    size_t n = 0;
+    int left = 0, status;
+    bool by_itself;
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &c, &err), &err);
+    for (int i = 0; i < 5000 && strchr(text, '\n') == NULL; i++) {
+        const ssize_t got = read(c.out, text + n, sizeof text - 1 - n);
+        n += got > 0 ? (size_t)got : 0;
+        pause_ms(1);
+    }
+    assert_int_equal(sscanf(text, "%d", &left), 1);
+    kiln_child_wait(&c);
+    assert_true(runs(left));
+    kiln_child_end(&c, &by_itself, &status);
+    assert_true(by_itself);
+    for (int i = 0; i < 5000 && runs(left); i++)
+        pause_ms(1);
+    assert_false(runs(left));
+}
+
 /* One of the workers, or of what they started. */
 static void kill_one(kiln_rng *rng) {
     int pid[MAX_CHILDREN], inner[MAX_CHILDREN];
@@ -350,6 +390,7 @@ int main(int argc, char **argv) {
     kiln_test_add("stops_losers_early", stops_losers_early, NULL);
     kiln_test_add("refuses_wrong_use", refuses_wrong_use, NULL);
     kiln_test_add_rows(reports_workers_that_do_not_start, start_rows);
+    kiln_test_add("groups_end_with_their_leader", groups_end_with_their_leader, NULL);
     kiln_test_add("survives_kills", survives_kills, NULL);
     kiln_test_add("workers_end_with_the_coordinator", workers_end_with_the_coordinator,
                   NULL);
