@@ -28,10 +28,7 @@ static const kiln_option options[N_OPTIONS] = {
                  "(MODEL-VERSION-PROFILE.kiln.tar.zst, here)",
                  false},
     [OPT_VERSION] = {"--version", "V", "version of the model (1)", false},
-    [OPT_NUMERICS] = {"--numerics", "MODE",
-                      "strict: NaN and infinities as the reference; or fast (as the "
-                      "profile says)",
-                      false},
+    [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
     [OPT_DB] = KILN_DB_OPTION,
@@ -46,20 +43,6 @@ static const kiln_option options[N_OPTIONS] = {
                   "write what was built as JSON ('-': standard output)", false},
 };
 
-static kiln_status read_numerics(const kiln_cli_args *args, kiln_profile *p,
-                                 kiln_err *err) {
-    const char *word = kiln_args_get(args, OPT_NUMERICS, NULL);
-    if (word == NULL)
-        return KILN_OK;
-    if (strcmp(word, "strict") != 0 && strcmp(word, "fast") != 0)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "--numerics must be strict or fast, is '%s'",
-                         kiln_str_printable(args->arena, kiln_str_from(word), 64));
-    p->numerics =
-        strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
-    return KILN_OK;
-}
-
 /* Every profile that was asked for, before anything is built. */
 static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
                                  size_t *n, kiln_err *err) {
@@ -72,7 +55,7 @@ static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
     for (size_t i = 0; i < *n; i++) {
         KILN_TRY(kiln_profile_find(args->arena, args->value[OPT_PROFILE][i], &(*out)[i],
                                    err));
-        KILN_TRY(read_numerics(args, &(*out)[i], err));
+        KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &(*out)[i], err));
     }
     return KILN_OK;
 }

@@ -1,6 +1,8 @@
 /* Options that several verbs share: which profile, which template and configurations;
  * models and packages told apart. */
 #include "cli/op_options.h"
+
+#include <string.h>
 #include "packager/packager.h"
 
 bool kiln_cli_is_package(const char *path) {
@@ -22,5 +24,19 @@ kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_
         KILN_TRY(kiln_config_file_check(o.file, config_file, err));
     }
     *out = o;
+    return KILN_OK;
+}
+
+kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profile *p,
+                              kiln_err *err) {
+    const char *word = kiln_args_get(args, option, NULL);
+    if (word == NULL)
+        return KILN_OK;
+    if (strcmp(word, "strict") != 0 && strcmp(word, "fast") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--numerics must be strict or fast, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(word), 64));
+    p->numerics =
+        strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
     return KILN_OK;
 }

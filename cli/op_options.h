@@ -14,4 +14,16 @@ kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
 kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,
                             kiln_choose_options *out, kiln_err *err);
 
+#define KILN_NUMERICS_OPTION                                                           \
+    {                                                                                  \
+        "--numerics", "MODE",                                                          \
+            "strict: NaN and infinities as the reference; or fast (as the profile "    \
+            "says)",                                                                   \
+            false                                                                      \
+    }
+
+/* The profile with the numerics that the option asks for, where it is given. */
+kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profile *p,
+                              kiln_err *err);
+
 #endif

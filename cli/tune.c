@@ -17,6 +17,7 @@ enum {
     OPT_TIME,
     OPT_THREADS,
     OPT_PROFILE,
+    OPT_NUMERICS,
     OPT_DB,
     OPT_SEARCH,
     OPT_MODEL,
@@ -41,6 +42,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "tune for this profile (default: this machine's)", false},
+    [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
     [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
@@ -71,7 +73,7 @@ static void show(void *user, const kiln_tune_state *s) {
     w->next_ns = now + (w->is_terminal ? 200000000 : 10000000000);
     fprintf(stderr,
             "%s%" PRId64 " trials, %" PRId64 " failed, %.1f/s  kernels %.3f ms"
-            "  %.0f s left  %-20.20s%s",
+            "  %.0f s left  %-24.20s%s",
             w->is_terminal ? "\r" : "", s->n_trials, s->n_failed, s->trials_per_s,
             s->latency_ns * 1e-6, s->seconds_left > 0 ? s->seconds_left : 0, s->work,
             w->is_terminal ? "" : "\n");
@@ -184,20 +186,6 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
 /* Of a time limit, what is kept for the comparison in the network: a tenth, at most. */
 static const double settle_seconds = 60;
 
-static void settled_text(kiln_buf *out, const kiln_tune_settled *s) {
-    if (s->is_cut)
-        kiln_buf_printf(out,
-                        "in the network: no time was left to compare the best of %d "
-                        "kernels; the same command does that\n",
-                        s->n_works);
-    else if (s->n_works > 0)
-        kiln_buf_printf(out,
-                        "in the network: %.3f ms with the best alone, %.3f ms as "
-                        "chosen; %d of %d kernels change\n",
-                        s->alone_ns * 1e-6, s->chosen_ns * 1e-6, s->n_changed,
-                        s->n_works);
-}
-
 static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
                         const kiln_tune_works *works, const kiln_graph *graph,
                         kiln_err *err) {
@@ -216,9 +204,8 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     result.is_interrupted = kiln_interrupted();
     kiln_buf_init(&text, args->arena);
     kiln_buf_init(&json, args->arena);
-    kiln_tune_text(&text, &result);
-    settled_text(&text, &settled);
-    kiln_tune_json(&json, &result);
+    kiln_tune_text(&text, &result, &settled);
+    kiln_tune_json(&json, &result, &settled);
     if (((watch *)o->user)->is_terminal)
         fputs("\n", stderr);
     KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
@@ -241,6 +228,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(read_options(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
+    KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &profile, err));
     KILN_TRY(kiln_runs_here(&profile, err));
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));

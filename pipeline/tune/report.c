@@ -20,7 +20,20 @@ static void put_row(kiln_buf *out, const kiln_tune_row *r) {
     kiln_buf_puts(out, "\n");
 }
 
-void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r) {
+static void put_settled(kiln_buf *out, const kiln_tune_settled *s) {
+    if (s->is_cut)
+        kiln_buf_puts(out, "in the network: no time was left to compare the best; the "
+                           "same command does that\n");
+    else if (s->n_works > 0)
+        kiln_buf_printf(out,
+                        "in the network: %.3f ms with the best alone, %.3f ms as "
+                        "chosen; %d of %d kernels change\n",
+                        s->alone_ns * 1e-6, s->chosen_ns * 1e-6, s->n_changed,
+                        s->n_works);
+}
+
+void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
+                    const kiln_tune_settled *settled) {
     kiln_buf_printf(out, "%-24s %5s %6s %6s %10s %10s %7s %6s\n", "work", "calls",
                     "known", "new", "start us", "best us", "faster", "peak");
     for (size_t i = 0; i < r->row.n; i++)
@@ -36,6 +49,8 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r) {
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",
                             kiln_trial_error_name((kiln_trial_error)e), r->by_error[e]);
+    if (settled != NULL)
+        put_settled(out, settled);
 }
 
 static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
@@ -55,7 +70,8 @@ static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
     kiln_json_end_object(w);
 }
 
-void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r) {
+void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
+                    const kiln_tune_settled *settled) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
@@ -77,6 +93,16 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r) {
     for (size_t i = 0; i < r->row.n; i++)
         put_row_json(&w, &r->row.v[i]);
     kiln_json_end_array(&w);
+    if (settled != NULL && (settled->n_works > 0 || settled->is_cut)) {
+        kiln_json_name(&w, "in_network");
+        kiln_json_begin_object(&w);
+        kiln_json_member_bool(&w, "cut", settled->is_cut);
+        kiln_json_member_i64(&w, "works", settled->n_works);
+        kiln_json_member_i64(&w, "changed", settled->n_changed);
+        kiln_json_member_f64(&w, "alone_ns", settled->alone_ns);
+        kiln_json_member_f64(&w, "chosen_ns", settled->chosen_ns);
+        kiln_json_end_object(&w);
+    }
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
 }

@@ -272,7 +272,13 @@ static kiln_status conclude(settle *s, kiln_tune_settled *out, kiln_err *err) {
 }
 
 static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) {
-    KILN_TRY(kiln_tune_works_of_graph(s->arena, s->g, s->o->profile, &s->works, err));
+    const kiln_status listed =
+        kiln_tune_works_of_graph(s->arena, s->g, s->o->profile, &s->works, err);
+    if (listed != KILN_OK && kiln_interrupted()) {
+        out->is_cut = true;
+        return KILN_OK;
+    }
+    KILN_TRY(listed);
     s->work = kiln_array(s->arena, settling, s->works.list.n);
     for (size_t i = 0; i < s->works.list.n; i++) {
         s->work[i].op = &s->works.list.v[i].op;

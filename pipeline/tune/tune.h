@@ -93,9 +93,6 @@ typedef struct kiln_tune_result {
 kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
                           const kiln_tune_options *o, kiln_tune_result *out,
                           kiln_err *err);
-void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r);
-void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r);
-
 /* ---- records as configurations ------------------------------------------------------
  */
 
@@ -139,5 +136,11 @@ typedef struct kiln_tune_settled {
  * call: with a third of its rounds it is content, else nothing is recorded. */
 kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
                              kiln_tune_settled *out, kiln_err *err);
+
+/* Both, for people and programs; settled: NULL, or zeroed: there is no network. */
+void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
+                    const kiln_tune_settled *settled);
+void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
+                    const kiln_tune_settled *settled);
 
 #endif
