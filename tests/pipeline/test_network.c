@@ -244,6 +244,15 @@ static row rows[] = {
      "%a = mul(%k, %e) %v = softmax(%a) %b = add(%l, %v) %w = softmax(%b) "
      "%d = add(%w, %s) %g = softmax(%d) output %g }} output %last }",
      11, 0, 0},
+    {"one_value_under_two_names",
+     "graph \"g\" { input %x : f32[1,16,9,9] input %c : bool[] "
+     "input %w : f32[16,16,3,3] %b = conv(%x, %w) {pads=[1,1,1,1]} %a = relu(%b) "
+     "%y = if(%c, %a, %w, %a, %x) {then_branch=graph \"then\" { "
+     "input %p : f32[1,16,9,9] input %w : f32[16,16,3,3] input %q : f32[1,16,9,9] "
+     "%d = conv(%p, %w) {pads=[1,1,1,1]} %e = add(%d, %q) %f = tanh(%e) "
+     "%z = softmax(%f) output %z }, else_branch=graph \"else\" { "
+     "input %x : f32[1,16,9,9] %z = neg(%x) output %z }} output %y }",
+     14, 4, 1},
 };
 
 /* Inputs but for x and conditions become constants, so that they are packed. */
