@@ -107,23 +107,44 @@ static kiln_status look_in_cache(fetching *f, bool *found, kiln_err *err) {
     return KILN_OK;
 }
 
+static void pause_for(double seconds) {
+    for (int64_t left = (int64_t)(seconds * 1000); left > 0 && !kiln_interrupted();
+         left -= 50) {
+        const struct timespec t = {0, 50000000};
+        nanosleep(&t, NULL);
+    }
+}
+
+/* By asking again: a signal does not end a wait for a lock (SA_RESTART). */
+static kiln_status lock_partial(const fetching *f, kiln_err *err) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    while (fcntl(f->fd, F_SETLK, &lock) != 0) {
+        if (errno != EACCES && errno != EAGAIN && errno != EINTR)
+            return kiln_fail(err, KILN_ERR_IO, "cannot lock '%s': %s", f->partial,
+                             strerror(errno));
+        if (kiln_interrupted())
+            return kiln_fail(err, KILN_ERR_IO,
+                             "interrupted while another process fetches it");
+        pause_for(0.05);
+    }
+    return KILN_OK;
+}
+
 /* Opens and locks the partial file; waits for another process that has it. Whoever held
  * the lock may have renamed the file away: then ours is a new one. */
 static kiln_status open_partial(fetching *f, kiln_err *err) {
     KILN_TRY(kiln_dir_make(kiln_path_dir(f->arena, f->partial), err));
     for (;;) {
         struct stat by_name, by_fd;
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         f->fd = open(f->partial, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (f->fd < 0)
             return kiln_fail(err, KILN_ERR_IO, "cannot make '%s': %s", f->partial,
                              strerror(errno));
-        while (fcntl(f->fd, F_SETLKW, &lock) != 0)
-            if (errno != EINTR || kiln_interrupted()) {
-                close(f->fd);
-                return kiln_fail(err, KILN_ERR_IO, "waiting for '%s': %s", f->partial,
-                                 strerror(errno));
-            }
+        const kiln_status st = lock_partial(f, err);
+        if (st != KILN_OK) {
+            close(f->fd);
+            return st;
+        }
         if (stat(f->partial, &by_name) == 0 && fstat(f->fd, &by_fd) == 0 &&
             by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev)
             return KILN_OK;
@@ -151,14 +172,6 @@ static kiln_status check_space(const fetching *f, int64_t have, kiln_err *err) {
 static void report(void *user, int64_t done) {
     const fetching *f = user;
     f->o->progress(f->o->user, f->e, done);
-}
-
-static void pause_for(double seconds) {
-    for (int64_t left = (int64_t)(seconds * 1000); left > 0 && !kiln_interrupted();
-         left -= 50) {
-        const struct timespec t = {0, 50000000};
-        nanosleep(&t, NULL);
-    }
 }
 
 static kiln_status failed(const fetching *f, const kiln_download *d,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/http_server.h"
@@ -284,6 +285,38 @@ static void shares_a_cache(void **state) {
     assert_int_equal(server.n_requests, 1);
 }
 
+/* Ctrl-C while another process has the file: at once, not when that one ends. */
+static void an_interrupt_ends_waiting(void **state) {
+    (void)state;
+    enum { BUSY = 3 };
+    const char *cache = kiln_test_dir();
+    const kiln_fetch_entry e = entry(at_server("/good"));
+    const char *partial =
+        kiln_format(kiln_test_arena(), "%s/partial/%s", cache, e.sha256);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_dir_make(kiln_path_dir(kiln_test_arena(), partial), &err), &err);
+    const int fd = open(partial, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const kiln_fetch_options o = options(cache);
+        const char *path = NULL;
+        alarm(20);
+        kiln_interrupt_catch();
+        _exit(kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL) == KILN_ERR_IO ? BUSY
+                                                                                : 0);
+    }
+    const struct timespec while_it_waits = {.tv_nsec = 300000000};
+    int status = 0;
+    nanosleep(&while_it_waits, NULL);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(fd);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == BUSY);
+}
+
 /* ---- catalogs
  * -----------------------------------------------------------------------------------
  */
@@ -380,6 +413,7 @@ int main(void) {
     kiln_test_add("nobody_listens", nobody_listens, NULL);
     kiln_test_add("names_a_full_disk", names_a_full_disk, NULL);
     kiln_test_add("shares_a_cache", shares_a_cache, NULL);
+    kiln_test_add("an_interrupt_ends_waiting", an_interrupt_ends_waiting, NULL);
     kiln_test_add_rows(bad_catalogs_are_refused, catalog_rows);
     kiln_test_add("good_catalogs_are_read", good_catalogs_are_read, NULL);
     kiln_test_add("the_shipped_one_is_sound", the_shipped_one_is_sound, NULL);
