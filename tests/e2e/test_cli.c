@@ -153,7 +153,7 @@ static kiln_test_cli_row rows[] = {
      {"verify", DEMO, "--reference"},
      2,
      NULL,
-     "either --onnx-tests DIR, or MODEL --golden DIR"},
+     "is no package; a model is verified by --golden DIR"},
     {"says_that_an_empty_folder_holds_no_test",
      {"verify", "--onnx-tests", "docs", "--reference"},
      2,
