@@ -53,8 +53,10 @@ static kiln_status write_inputs(kiln_arena *a, const char *dir,
 static kiln_status run(kiln_arena *a, const char *const *argv, const char *dir,
                        kiln_process_result *r, kiln_err *err) {
     static const char *const env[] = {"LC_ALL=C", NULL};
-    const kiln_process_options o = {
-        .argv = argv, .dir = dir, .env = env, .time_limit_ms = LINK_SECONDS * 1000};
+    const kiln_process_options o = {.argv = argv,
+                                    .dir = dir,
+                                    .env = env,
+                                    .time_limit_ms = (int64_t)LINK_SECONDS * 1000};
     kiln_err why = {.status = KILN_OK};
     if (kiln_process_run(a, &o, r, &why) != KILN_OK) {
         KILN_TRY(kiln_interrupt_check(err));

@@ -91,6 +91,7 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
         if (strcmp(all[i].name, KILN_ENTRY_SBOM) == 0)
             sbom = &all[i];
     }
+    KILN_ASSERT(sbom != NULL, "a package has a bill of materials");
     sbom->piece[0] = kiln_package_sbom(a, f, p->time_s);
     describe(sbom, &entry[sbom - all]);
     const kiln_package_parts parts = {p->plan,

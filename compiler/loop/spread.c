@@ -44,7 +44,8 @@ static double node_work(const kiln_expr *e) {
 
 static double vectors_of(const kiln_expr *e) {
     const int64_t bytes = e->lanes * (int64_t)kiln_dtype_bytes(e->dtype);
-    return (double)((bytes + VECTOR_BYTES - 1) / VECTOR_BYTES);
+    const int64_t vectors = (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES;
+    return (double)vectors;
 }
 
 static void add_node(void *user, const kiln_expr *e) {

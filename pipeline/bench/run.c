@@ -249,9 +249,10 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
 kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,
                                kiln_err *err) {
-    bench b = {a, s, o, kiln_array(a, side, o->n_threads), out};
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
+    bench b = {a, s, o, NULL, out};
+    b.side = kiln_array(a, side, o->n_threads);
     for (int i = 0; i < o->n_threads; i++)
         kiln_vec_push(a, &out->side, (kiln_net_side){0});
     for (int i = 0; i < o->n_threads; i++) {

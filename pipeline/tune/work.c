@@ -123,7 +123,8 @@ static void keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n)
     if (knob->value != NULL) {
         int64_t *v = kiln_array(a, int64_t, n * knob->n_parts);
         for (int i = 0; i < n; i++)
-            memcpy(&v[i * knob->n_parts], &knob->value[kept[i] * knob->n_parts],
+            memcpy(&v[(ptrdiff_t)i * knob->n_parts],
+                   &knob->value[(ptrdiff_t)kept[i] * knob->n_parts],
                    (size_t)knob->n_parts * sizeof *v);
         knob->value = v;
     } else {

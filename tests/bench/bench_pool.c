@@ -48,12 +48,13 @@ static void measure(kiln_pool *p, int64_t gap_ns, bool is_run) {
     if (is_run)
         kiln_pool_end(p);
     qsort(ns, (size_t)n, sizeof ns[0], by_value);
+    const int median = n / 2, low = n / 4, high = n * 3 / 4, last = n * 99 / 100;
     printf(
         "  %s, %3lld us between: median %.2f us, quartiles %.2f and %.2f, 99%% below "
         "%.2f\n",
         is_run ? "in a run" : "no run  ", (long long)gap_ns / 1000,
-        (double)ns[n / 2] * 1e-3, (double)ns[n / 4] * 1e-3,
-        (double)ns[n * 3 / 4] * 1e-3, (double)ns[n * 99 / 100] * 1e-3);
+        (double)ns[median] * 1e-3, (double)ns[low] * 1e-3, (double)ns[high] * 1e-3,
+        (double)ns[last] * 1e-3);
 }
 
 int main(void) {

@@ -18,7 +18,7 @@ static volatile unsigned char sink;
 
 static int touch(uint32_t index, const kiln_args *args, const kiln_ctx *ctx) {
     const kiln_plan_kernel *k = &plan.kernel[index];
-    const uint64_t *size = &plan.size[k->first_size];
+    const uint64_t *size = plan.size + k->first_size;
     for (uint32_t i = 0; i < k->n_operands; i++) {
         unsigned char *bytes = args->tensor[i];
         KILN_ASSERT((uintptr_t)bytes % KILN_PLAN_ALIGN == 0, "a crooked tensor");

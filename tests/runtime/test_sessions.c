@@ -11,6 +11,13 @@
 
 enum { N = 16, N_CALLERS = 4, N_SESSIONS = 3, N_RUNS = 20 };
 
+static int is_equal(const float *got, const float *want, size_t n) {
+    size_t same = 0;
+    while (same < n && got[same] == want[same])
+        same++;
+    return same == n;
+}
+
 /* phase 1: workspace = y */
 static int keep(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
                 int64_t end, void *scratch) {
@@ -91,7 +98,8 @@ static const char *run_session(const caller *c, int round, int n_threads) {
         kiln_session_set_input(s, 2, &yes);
         if (kiln_session_run(s) != 0)
             wrong = "a run fails";
-        else if (memcmp(kiln_session_output(s, 1), want, sizeof want) != 0)
+        else if (!is_equal(kiln_session_output(s, 1), want,
+                           sizeof want / sizeof want[0]))
             wrong = "an output is wrong";
     }
     kiln_session_close(s);

@@ -275,7 +275,8 @@ static void shares_a_cache(void **state) {
         if ((pid[i] = fork()) == 0) {
             const kiln_fetch_options o = options(cache);
             const char *path = NULL;
-            _exit(kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL) != KILN_OK);
+            const kiln_status st = kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL);
+            _exit(st == KILN_OK ? 0 : 1);
         }
     for (int i = 0; i < 3; i++) {
         int status = 0;

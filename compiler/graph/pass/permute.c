@@ -151,7 +151,10 @@ static bool is_one(const kiln_value *v) { return kiln_type_elems(&v->type) == 1;
 
 static void permute_aligned(const kiln_node *n, const kiln_perm *known, kiln_perm *in) {
     for (int k = 0; k < n->n_in; k++)
-        in[k] = n->in[k] == NULL || is_one(n->in[k]) ? (kiln_perm){0} : *known;
+        if (n->in[k] == NULL || is_one(n->in[k]))
+            memset(&in[k], 0, sizeof in[k]);
+        else
+            in[k] = *known;
 }
 
 bool kiln_permute_node(const kiln_node *n, int at, const kiln_perm *known,

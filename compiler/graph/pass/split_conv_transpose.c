@@ -146,8 +146,9 @@ static kiln_status weave(kiln_sweep *s, const splitting *p, kiln_value **part,
         const kiln_attr_arg axis = kiln_arg_int("axis", 3 + 2 * i);
         count /= each;
         for (int k = 0; k < count && each > 1; k++)
-            KILN_TRY(kiln_sweep_add(s, &kiln_op_concat, p->node, part + k * each, each,
-                                    &axis, 1, &part[k]));
+            KILN_TRY(kiln_sweep_add(s, &kiln_op_concat, p->node,
+                                    part + (ptrdiff_t)k * each, each, &axis, 1,
+                                    &part[k]));
     }
     const kiln_type *y = &p->node->out[0]->type;
     const kiln_attr_arg shape = kiln_arg_ints("shape", y->dim, (size_t)y->rank);

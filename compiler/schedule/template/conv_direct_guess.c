@@ -115,12 +115,13 @@ typedef struct chunk_costs {
 /* Of the first n chunks of all images. */
 static double first_cycles(const chunk_costs *c, int64_t n) {
     const int64_t image = c->oc.n * c->oh.n, at = n % image;
+    const int64_t images = n / image, rows = at / c->oh.n; /* whole ones */
     double row[2];
     for (int i = 0; i < 2; i++)
         row[i] = (double)(c->oh.n - 1) * c->cycles[i][0] + c->cycles[i][1];
     const double whole = (double)(c->oc.n - 1) * row[0] + row[1];
-    return (double)(n / image) * whole + (double)(at / c->oh.n) * row[0] +
-           (double)(at % c->oh.n) * c->cycles[at / c->oh.n == c->oc.n - 1][0];
+    return (double)images * whole + (double)rows * row[0] +
+           (double)(at % c->oh.n) * c->cycles[rows == c->oc.n - 1][0];
 }
 
 /* Until the last of so many threads is done. */

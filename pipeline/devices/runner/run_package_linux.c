@@ -243,14 +243,17 @@ static run_exit open_and_run(const run_options *o) {
     char error[KILN_ERROR_TEXT] = "";
     run_times t = {0};
     const size_t time_bytes = ((size_t)o->n_rounds + 1) * sizeof *t.run_ns;
-    t.run_ns = mmap(NULL, time_bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (t.run_ns == MAP_FAILED)
+    void *const times = mmap(NULL, time_bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (times == MAP_FAILED)
         return run_fail(RUN_DEVICE, "no memory for %d times", o->n_rounds);
+    t.run_ns = times;
     const uint64_t begin = now();
     kiln_model *m = kiln_model_open(o->folder, NULL, error);
-    if (m == NULL)
+    if (m == NULL) {
+        munmap(times, time_bytes);
         return run_fail(RUN_INPUT, "%s", error);
+    }
     const kiln_session_options options = {.n_threads = o->n_threads};
     kiln_session *s = kiln_session_open(m, &options, error);
     t.open_ns = now() - begin;
@@ -258,7 +261,7 @@ static run_exit open_and_run(const run_options *o) {
         s != NULL ? run_session(o, m, s, &t) : run_fail(RUN_DEVICE, "%s", error);
     kiln_session_close(s);
     kiln_model_close(m);
-    munmap(t.run_ns, time_bytes);
+    munmap(times, time_bytes);
     return code;
 }
 

@@ -177,7 +177,9 @@ static void sum_up(kiln_trial_run *t) {
     o->n_runs = page->n_runs;
     o->is_noisy = page->is_noisy;
     for (uint32_t i = 0; i < o->n_slices; i++) {
-        o->slice[i].disturbed = o->slice[i].disturbed != 0;
+        unsigned char disturbed; /* the candidate may have written any byte there */
+        memcpy(&disturbed, &page->slice[i].disturbed, 1);
+        o->slice[i].disturbed = disturbed != 0;
         o->n_disturbed += o->slice[i].disturbed;
         o->peak_gflops = fmax(o->peak_gflops, o->slice[i].peak_gflops);
         if (!(o->slice[i].ns > 0) || !isfinite(o->slice[i].ns)) {
