@@ -4,27 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *x, const void *y) {
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static double *sorted(kiln_arena *scratch, const double *v, size_t n) {
     double *s = kiln_arena_dup(scratch, v, n * sizeof *s);
-    qsort(s, n, sizeof *s, ascending);
+    kiln_sort_f64(s, n);
     return s;
-}
-
-static double quantile_sorted(const double *s, size_t n, double share) {
-    const double at = share * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return i + 1 < n ? s[i] + (at - (double)i) * (s[i + 1] - s[i]) : s[n - 1];
 }
 
 double kiln_stats_quantile(kiln_arena *scratch, const double *v, size_t n,
                            double share) {
     KILN_ASSERT(n > 0 && share >= 0 && share <= 1, "quantile %g of %zu", share, n);
-    return quantile_sorted(sorted(scratch, v, n), n, share);
+    return kiln_quantile(sorted(scratch, v, n), n, share);
 }
 
 double kiln_stats_median(kiln_arena *scratch, const double *v, size_t n) {
@@ -37,15 +26,13 @@ double kiln_stats_median(kiln_arena *scratch, const double *v, size_t n) {
 static double drawn_median(kiln_rng *rng, const double *v, size_t n, double *room) {
     for (size_t i = 0; i < n; i++)
         room[i] = v[kiln_rng_next(rng) % n];
-    qsort(room, n, sizeof *room, ascending);
-    return quantile_sorted(room, n, 0.5);
+    return kiln_median(room, n);
 }
 
 static kiln_stats_interval ends(double *v, int n, double level, double estimate) {
-    qsort(v, (size_t)n, sizeof *v, ascending);
-    return (kiln_stats_interval){estimate,
-                                 quantile_sorted(v, (size_t)n, (1 - level) / 2),
-                                 quantile_sorted(v, (size_t)n, (1 + level) / 2)};
+    kiln_sort_f64(v, (size_t)n);
+    return (kiln_stats_interval){estimate, kiln_quantile(v, (size_t)n, (1 - level) / 2),
+                                 kiln_quantile(v, (size_t)n, (1 + level) / 2)};
 }
 
 kiln_stats_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_t n_a,
@@ -125,9 +112,9 @@ kiln_stats_interval kiln_stats_centre(kiln_arena *scratch, const double *d, size
     for (size_t i = 0; i < n; i++)
         for (size_t k = i; k < n; k++)
             mean[at++] = 0.5 * (d[i] + d[k]);
-    qsort(mean, n_means, sizeof *mean, ascending);
+    kiln_sort_f64(mean, n_means);
     const size_t k = critical(scratch, n, alpha);
-    const kiln_stats_interval unbounded = {quantile_sorted(mean, n_means, 0.5),
+    const kiln_stats_interval unbounded = {kiln_quantile(mean, n_means, 0.5),
                                            -(double)INFINITY, (double)INFINITY};
     return k == 0 ? unbounded
                   : (kiln_stats_interval){unbounded.estimate, mean[k - 1],

@@ -1,7 +1,6 @@
 /* Claims and trials. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tuning_db/tuning_db_internal.h"
@@ -9,15 +8,8 @@
 /* ---- samples -----------------------------------------------------------------------
  */
 
-static int compare(const void *x, const void *y) {
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 double kiln_db_median(kiln_arena *scratch, const double *sample, size_t n) {
-    double *v = kiln_arena_dup(scratch, sample, n * sizeof *v);
-    qsort(v, n, sizeof *v, compare);
-    return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    return kiln_median(kiln_arena_dup(scratch, sample, n * sizeof *sample), n);
 }
 
 kiln_str kiln_db_samples_bytes(kiln_arena *a, const double *sample, size_t n) {

@@ -264,10 +264,6 @@ kiln_watch kiln_watch_now(void);
  * fiftieth of it, the thread's own, and *disturbed (may be NULL) is set. */
 double kiln_watch_ns(const kiln_watch *begin, bool *disturbed);
 
-double kiln_median(double *v, size_t n); /* sorts v; n > 0 */
-/* Between neighbours linearly. */
-double kiln_quantile(const double *sorted, size_t n, double q);
-
 typedef struct kiln_timing {
     size_t n_slices;
     size_t n_disturbed; /* of them: others had the processor for a part. They count only

@@ -4,30 +4,12 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { MIN_SLICES = 7, MAX_SLICES = 4096 };
 static const double slice_ns = 1e6; /* long against the clock's steps, short against
                                        what else a machine does */
-
-static int by_value(const void *x, const void *y) {
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-double kiln_quantile(const double *sorted, size_t n, double q) {
-    const double at = q * (double)(n - 1);
-    const size_t i = (size_t)at;
-    const double rest = at - (double)i;
-    return i + 1 < n ? sorted[i] * (1 - rest) + sorted[i + 1] * rest : sorted[i];
-}
-
-double kiln_median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_value);
-    return kiln_quantile(v, n, 0.5);
-}
 
 kiln_watch kiln_watch_now(void) {
     struct timespec t = {0};
@@ -142,7 +124,7 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
     }
     const size_t counted = sort_out(s, n, &n_disturbed);
     double *ms = column(a, s, counted, offsetof(slice, ms));
-    qsort(ms, counted, sizeof *ms, by_value);
+    kiln_sort_f64(ms, counted);
     kiln_timing t = {
         .n_slices = n,
         .n_disturbed = n_disturbed,

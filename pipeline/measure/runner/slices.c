@@ -6,7 +6,6 @@
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3 };
@@ -14,18 +13,12 @@ static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one wil
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
 
-static int by_value(const void *x, const void *y) {
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 void kiln_median_interval(double *v, size_t n, double *median, double *low,
                           double *high) {
     static const double z = 1.96; /* of the normal distribution, 95% */
-    qsort(v, n, sizeof *v, by_value);
+    *median = kiln_median(v, n);
     const double half = z * sqrt((double)n) / 2, middle = (double)n / 2;
     const double first = floor(middle - half), last = ceil(middle + half);
-    *median = n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
     *low = v[first > 1 ? (size_t)first - 1 : 0];
     *high = v[last < (double)n - 1 ? (size_t)last : n - 1];
 }
