@@ -175,25 +175,11 @@ static kiln_status as_flag(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     return kiln_sweep_add(s, &kiln_op_gemm, n, in, n->n_in, args, 4, same);
 }
 
-static kiln_status settle(kiln_graph *g, kiln_pass_cx *cx) {
-    kiln_sweep s;
-    kiln_status st = KILN_OK;
-    kiln_sweep_begin(&s, g, cx);
-    for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
-        kiln_value *same = NULL;
-        if (n->op == &kiln_op_transpose)
-            st = as_view(&s, n, &same);
-        else if (n->op == &kiln_op_gemm || n->op == &kiln_op_matmul)
-            st = as_flag(&s, n, &same);
-        if (same == NULL) {
-            kiln_sweep_keep(&s, n);
-            continue;
-        }
-        kiln_sweep_replace(&s, n->out[0], same);
-        kiln_sweep_drop(&s, n);
-    }
-    kiln_sweep_end(&s);
-    return st;
+static kiln_status settle(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    if (n->op == &kiln_op_transpose)
+        return as_view(s, n, same);
+    return n->op == &kiln_op_gemm || n->op == &kiln_op_matmul ? as_flag(s, n, same)
+                                                              : KILN_OK;
 }
 
 static bool has_transposes(const kiln_graph *g) {
@@ -218,7 +204,7 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
             break;
         KILN_TRY(move_all(g, cx, choice));
     }
-    return settle(g, cx);
+    return kiln_sweep_by(g, cx, settle);
 }
 
 const kiln_pass kiln_pass_cancel_transposes = {

@@ -48,6 +48,10 @@ kiln_status kiln_sweep_add(kiln_sweep *s, const kiln_op_def *op, const kiln_node
                            kiln_value *const *in, int n_in, const kiln_attr_arg *args,
                            size_t n_args, kiln_value **out);
 void kiln_sweep_end(kiln_sweep *s);
+/* A whole sweep by one rule: *same, where it is set, takes the place of n's first
+ * output, and n goes; else n stays. */
+typedef kiln_status kiln_sweep_rule(kiln_sweep *s, kiln_node *n, kiln_value **same);
+kiln_status kiln_sweep_by(kiln_graph *g, kiln_pass_cx *cx, kiln_sweep_rule *rule);
 
 /* ---- folding (fold.c) ---- */
 

@@ -146,3 +146,21 @@ void kiln_sweep_end(kiln_sweep *s) {
         g->values.v[i]->count = resolve(s, g->values.v[i]->count);
     kiln_graph_renumber(g);
 }
+
+kiln_status kiln_sweep_by(kiln_graph *g, kiln_pass_cx *cx, kiln_sweep_rule *rule) {
+    kiln_sweep s;
+    kiln_status st = KILN_OK;
+    kiln_sweep_begin(&s, g, cx);
+    for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
+        kiln_value *same = NULL;
+        st = rule(&s, n, &same);
+        if (same == NULL) {
+            kiln_sweep_keep(&s, n);
+            continue;
+        }
+        kiln_sweep_replace(&s, n->out[0], same);
+        kiln_sweep_drop(&s, n);
+    }
+    kiln_sweep_end(&s);
+    return st;
+}

@@ -43,24 +43,13 @@ static kiln_simplify_rule rule_of(const kiln_node *n) {
     return NULL;
 }
 
+static kiln_status simplify(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    const kiln_simplify_rule rule = rule_of(n);
+    return rule != NULL ? rule(s, n, same) : KILN_OK;
+}
+
 static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
-    kiln_sweep s;
-    kiln_status st = KILN_OK;
-    kiln_sweep_begin(&s, g, cx);
-    for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
-        const kiln_simplify_rule rule = rule_of(n);
-        kiln_value *same = NULL;
-        if (rule != NULL)
-            st = rule(&s, n, &same);
-        if (same == NULL) {
-            kiln_sweep_keep(&s, n);
-            continue;
-        }
-        kiln_sweep_replace(&s, n->out[0], same);
-        kiln_sweep_drop(&s, n);
-    }
-    kiln_sweep_end(&s);
-    return st;
+    return kiln_sweep_by(g, cx, simplify);
 }
 
 const kiln_pass kiln_pass_simplify_inference = {
