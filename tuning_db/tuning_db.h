@@ -40,6 +40,7 @@ kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options 
                          kiln_db **out, kiln_err *err);
 void kiln_db_close(kiln_db *db); /* NULL is fine */
 const char *kiln_db_path(const kiln_db *db);
+int64_t kiln_db_now_ms(void); /* since 1970: what records carry */
 
 /* ---- tasks -------------------------------------------------------------------------
  */

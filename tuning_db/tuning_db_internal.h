@@ -16,7 +16,7 @@ kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err);
  * network file system. */
 kiln_status kiln_db_check_place(const char *path, kiln_err *err);
 
-/* Median of n samples, n > 0, by a sort of a copy. */
+/* Median of n samples, n > 0, which stay as they are. */
 double kiln_db_median(kiln_arena *scratch, const double *sample, size_t n);
 /* Samples as bytes: little-endian doubles. */
 kiln_str kiln_db_samples_bytes(kiln_arena *a, const double *sample, size_t n);
@@ -32,7 +32,6 @@ void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
 kiln_status kiln_db_task_check(const kiln_db_task *t, kiln_err *err);
 /* Neither missing nor empty, not too long, UTF-8. */
 kiln_status kiln_db_text_check(const char *what, const char *z, kiln_err *err);
-int64_t kiln_db_now_ms(void);
 /* Commits where st is KILN_OK, else rolls back. */
 kiln_status kiln_db_end(kiln_db *db, kiln_status st, kiln_err *err);
 

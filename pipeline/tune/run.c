@@ -92,7 +92,7 @@ static kiln_status add_work(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
 /* The builder knows the template's whole space. */
 static kiln_config as_whole(kiln_tuning *r, const kiln_tuned_work *t, uint64_t index) {
     kiln_config c = {.n = 0};
-    const char *text = kiln_tune_config_text(&r->scratch, &t->task, index);
+    const char *text = kiln_tune_index_text(&r->scratch, &t->task, index);
     const bool is_there =
         kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->whole, text, &c);
     KILN_ASSERT(is_there, "a part of a space has what the whole has not: %s", text);
@@ -103,7 +103,7 @@ static kiln_status submit(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
                           kiln_err *err) {
     kiln_db_claim_state state;
     const kiln_db_candidate named = {
-        t->task.tmpl->name, kiln_tune_config_text(&r->scratch, &t->task, index)};
+        t->task.tmpl->name, kiln_tune_index_text(&r->scratch, &t->task, index)};
     KILN_TRY(
         kiln_db_claim(r->o->db, t->id, &named, r->owner, CLAIM_SECONDS, &state, err));
     if (state == KILN_DB_DONE) /* another tuner was faster */

@@ -2,7 +2,6 @@
  * alone, with caches all to itself, is not always so there. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "pipeline/network/network.h"
 #include "pipeline/tune/tune_internal.h"
@@ -55,8 +54,6 @@ static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t 
                        kiln_err *err) {
     kiln_advice a;
     settling *w = &s->work[i];
-    kiln_buf text;
-    kiln_json_writer json;
     KILN_TRY(adviser->ask(adviser->user, s->arena, w->op, s->o->profile, &a, err));
     if (a.tmpl == NULL || a.origin != KILN_ORIGIN_TUNED)
         return KILN_OK;
@@ -66,15 +63,12 @@ static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t 
     kiln_space_init(&space, s->arena);
     KILN_TRY(t->space(&w->op->workload, s->o->profile, &space, err));
     KILN_TRY(kiln_config_parse(a.config, t, &space, &c, err));
-    kiln_buf_init(&text, s->arena);
-    kiln_json_writer_init(&json, &text);
-    json.compact_from = 1;
-    kiln_config_put(&json, t, &space, &c);
+    const char *text = kiln_tune_config_text(s->arena, t, &space, &c);
     for (int k = 0; k < rank; k++)
-        if (w->tmpl[k] != NULL && strcmp(w->config[k], text.p) == 0)
+        if (w->tmpl[k] != NULL && strcmp(w->config[k], text) == 0)
             return KILN_OK; /* there are fewer than so many */
     w->tmpl[rank] = t->name;
-    w->config[rank] = text.p;
+    w->config[rank] = text;
     return KILN_OK;
 }
 
@@ -220,22 +214,19 @@ static const char *proof_of(settle *s, const settling *w, int rank, kiln_err *er
 }
 
 static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
-    struct timespec now;
     double ns[ROUNDS];
     const char *proof = proof_of(s, w, rank, err);
     if (proof == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "the record of '%s' has gone", w->op->name);
     for (int i = 0; i < s->rounds; i++)
         ns[i] = fmax(w->sample_ns[rank][i] / w->steps, 1);
-    clock_gettime(CLOCK_REALTIME, &now);
     const kiln_db_trial t = {.candidate = {w->tmpl[rank], w->config[rank]},
                              .sample_ns = ns,
                              .n_samples = (size_t)s->rounds,
                              .proof = proof,
                              .owner = kiln_tune_owner(s->arena),
                              .kiln = KILN_VERSION,
-                             .time_ms =
-                                 (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                             .time_ms = kiln_db_now_ms(),
                              .is_repeat = true};
     return kiln_db_record(s->o->db, w->id, &t, NULL, err);
 }
@@ -243,13 +234,7 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
 static double median(const double *v, int n) {
     double x[ROUNDS];
     memcpy(x, v, sizeof x);
-    for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
-            const double t = x[k];
-            x[k] = x[k - 1];
-            x[k - 1] = t;
-        }
-    return x[n / 2];
+    return kiln_median(x, (size_t)n);
 }
 
 /* Works that were settled before keep their records: they count as chosen then. */

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pipeline/tune/run_internal.h"
@@ -90,7 +89,7 @@ static kiln_status take(kiln_tuning *r, kiln_tuned_work *t, const kiln_trial *tr
         row->start_ns = trial->cost_ns;
     if (row->best_ns <= 0 || trial->cost_ns < row->best_ns) {
         row->best_ns = trial->cost_ns;
-        row->best = kiln_tune_config_text(r->arena, &t->task, trial->index);
+        row->best = kiln_tune_index_text(r->arena, &t->task, trial->index);
         row->best_share = peak_gflops > 0 ? (double)t->work->op.cost.flops /
                                                 trial->cost_ns / peak_gflops
                                           : 0;
@@ -206,13 +205,11 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m) {
 static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
                           const kiln_measured *m, double *peak, kiln_err *err) {
     const bool is_good = m->error == KILN_TRIAL_GOOD;
-    struct timespec now;
     double *ns = NULL;
-    clock_gettime(CLOCK_REALTIME, &now);
     const size_t n = samples_of(&r->scratch, m, &ns, peak);
     const kiln_db_trial t = {
         .candidate = {p->work->task.tmpl->name,
-                      kiln_tune_config_text(&r->scratch, &p->work->task, p->index)},
+                      kiln_tune_index_text(&r->scratch, &p->work->task, p->index)},
         .layouts = m->layouts,
         .error = is_good ? "" : kiln_trial_error_name(m->error),
         .detail = kiln_str_printable(&r->scratch, kiln_str_from(m->text), 400),
@@ -225,7 +222,7 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .facts = facts_of(&r->scratch, m),
         .owner = r->owner,
         .kiln = KILN_VERSION,
-        .time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+        .time_ms = kiln_db_now_ms()};
     return kiln_db_record(r->o->db, p->work->id, &t, NULL, err);
 }
 

@@ -17,8 +17,10 @@ const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
                                   const kiln_space *space, const kiln_config *c);
 
 /* As the database stores it: one line. */
-const char *kiln_tune_config_text(kiln_arena *a, const kiln_tune_task *t,
-                                  uint64_t index);
+const char *kiln_tune_config_text(kiln_arena *a, const kiln_template *tmpl,
+                                  const kiln_space *space, const kiln_config *c);
+const char *kiln_tune_index_text(kiln_arena *a, const kiln_tune_task *t,
+                                 uint64_t index);
 /* False: not a configuration of this space (any more). */
 bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
                            const kiln_space *space, const char *text, kiln_config *out);

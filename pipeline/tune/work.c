@@ -175,16 +175,21 @@ kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_pro
 /* ---- configurations as text --------------------------------------------------------
  */
 
-const char *kiln_tune_config_text(kiln_arena *a, const kiln_tune_task *t,
-                                  uint64_t index) {
-    const kiln_config c = kiln_config_at(&t->space, index);
+const char *kiln_tune_config_text(kiln_arena *a, const kiln_template *tmpl,
+                                  const kiln_space *space, const kiln_config *c) {
     kiln_json_writer w;
     kiln_buf text;
     kiln_buf_init(&text, a);
     kiln_json_writer_init(&w, &text);
     w.compact_from = 1;
-    kiln_config_put(&w, t->tmpl, &t->space, &c);
+    kiln_config_put(&w, tmpl, space, c);
     return text.p;
+}
+
+const char *kiln_tune_index_text(kiln_arena *a, const kiln_tune_task *t,
+                                 uint64_t index) {
+    const kiln_config c = kiln_config_at(&t->space, index);
+    return kiln_tune_config_text(a, t->tmpl, &t->space, &c);
 }
 
 bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
