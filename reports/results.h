@@ -1,0 +1,201 @@
+/* The results of a nightly run: everything that its report says, as data.
+ *
+ * `results.json` (docs/results-json.md) is this struct written down; the HTML page and
+ * the CSV are made from it alone, so equal results give equal bytes, and each number of
+ * the page is found in the JSON. Whoever measured fills it in (pipeline/nightly), this
+ * folder never measures.
+ *
+ * Numbers that are not known are 0 where 0 cannot be measured, else NaN (null in JSON);
+ * texts that are not known are NULL. Lists keep the order of the pipeline's file.
+ */
+#ifndef KILN_REPORTS_RESULTS_H
+#define KILN_REPORTS_RESULTS_H
+
+#include "reports/stats.h"
+
+#define KILN_RESULTS_SCHEMA "kiln-results-1"
+
+/* ---- where it was measured ---------------------------------------------------------
+ */
+
+typedef struct kiln_results_peak {
+    int threads;
+    double gflops, clock_ghz; /* multiply-adds, measured between the runs; medians */
+} kiln_results_peak;
+
+typedef struct kiln_results_machine {
+    const char *cpu, *os; /* "AMD EPYC ...", "Linux 6.1.0 x86_64" */
+    int cores;            /* that this process may use */
+    int64_t memory_bytes;
+    double bandwidth_gbs; /* of copying, all cores; 0: not measured */
+    KILN_VEC(kiln_results_peak) peak;
+} kiln_results_machine;
+
+/* ---- one job: model x profile x threads --------------------------------------------
+ */
+
+typedef enum kiln_stage_state {
+    KILN_STAGE_DONE,
+    KILN_STAGE_FAILED,    /* exit code and message say how */
+    KILN_STAGE_TIMED_OUT, /* its limit was over; it was ended */
+    KILN_STAGE_SKIPPED    /* something that it needs failed, or nobody asked for it */
+} kiln_stage_state;
+const char *kiln_stage_state_name(kiln_stage_state s); /* "done", "timed out", ... */
+
+typedef struct kiln_results_stage {
+    const char *name; /* "fetch", "tune", "build", "verify", "bench", "gate" */
+    kiln_stage_state state;
+    double seconds;
+    int exit_code;
+    const char *message; /* the last error; NULL: none */
+    const char *command; /* that repeats it, as a shell has it */
+    bool is_reused;      /* finished by an earlier process of this run */
+} kiln_results_stage;
+
+typedef struct kiln_results_latency {
+    double median_ms, q1_ms, q3_ms, min_ms;
+    size_t n_samples, n_disturbed;
+    double gflops, peak_share;
+    int64_t session_bytes;
+    KILN_VEC(double) sample_ms; /* in the order they were taken */
+} kiln_results_latency;
+
+/* A baseline beside it: `state` is kiln_rival_state's word (absent, failed, wrong,
+ * measured), and only a measured one has numbers. */
+typedef struct kiln_results_baseline {
+    const char *name, *version, *state, *problem;
+    double median_ms, q1_ms, q3_ms, min_ms;
+    kiln_stats_interval ratio; /* kiln / baseline: below 1 where kiln is faster */
+    double max_abs_error;
+} kiln_results_baseline;
+typedef KILN_VEC(kiln_results_baseline) kiln_results_baselines;
+
+typedef struct kiln_results_step {
+    const char *name, *op;
+    const char *tmpl, *origin; /* of the kernel; NULL: a copy */
+    const char *epilogue;      /* "bias, add, relu"; "": none; NULL: not known */
+    const char *layout_in, *layout_out;  /* "NCHW16c"; NULL: not known */
+    int64_t multiply_adds, flops, bytes; /* bytes that it must read and write, once */
+    double median_ms, gflops, peak_share;
+} kiln_results_step;
+
+typedef struct kiln_results_memory { /* bytes */
+    int64_t activation, lower_bound, parameter, workspace, scratch;
+} kiln_results_memory;
+
+/* The coverage ledger: multiply-adds and steps by where their configuration is from. */
+typedef struct kiln_results_coverage {
+    const char *origin; /* "tuned", "transferred", "predicted", "default", "generic" */
+    int64_t steps, multiply_adds;
+    double ms; /* of the steps' medians */
+} kiln_results_coverage;
+
+typedef struct kiln_results_point {
+    int64_t trial; /* how many had come in */
+    double ns;     /* sum of calls times best by then */
+} kiln_results_point;
+typedef struct kiln_results_count {
+    const char *name;
+    int64_t n;
+} kiln_results_count;
+typedef struct kiln_results_work {
+    const char *name, *tmpl, *best; /* best: configuration as JSON */
+    double calls, start_ns, best_ns, best_share;
+    int64_t known_trials, new_trials;
+} kiln_results_work;
+typedef struct kiln_results_tuning {
+    int64_t new_trials;
+    double seconds, start_ns, best_ns;
+    const char *end; /* why it ended */
+    KILN_VEC(kiln_results_count) by_error;
+    KILN_VEC(kiln_results_work) work;
+    KILN_VEC(kiln_results_point) curve; /* best so far, each point an improvement */
+} kiln_results_tuning;
+
+typedef struct kiln_results_archive {
+    const char *path, *sha256;
+    int64_t bytes;
+} kiln_results_archive;
+
+/* Of the comparison with the accepted archive. */
+typedef struct kiln_results_gate {
+    const char *verdict; /* "pass", "fail", "inconclusive", "invalid", "equal" (the same
+                            code: nothing to time), "new" (nothing was accepted) */
+    const char *reason;  /* one sentence */
+    int pairs;
+    kiln_stats_interval slowdown; /* candidate / control - 1 */
+    double p, detectable;
+    const char *accepted_sha256;
+    KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
+    KILN_VEC(kiln_results_step)
+    moved; /* those steps, by how much: median_ms is the
+              difference */
+    const char *command;
+} kiln_results_gate;
+
+typedef struct kiln_results_job {
+    const char *model, *profile;
+    int threads;
+    const char *status; /* "ok", "failed": a stage did, "interrupted" */
+    KILN_VEC(kiln_results_stage) stage;
+    bool has_latency, has_tuning, has_archive, has_gate;
+    kiln_results_latency latency;
+    kiln_results_baselines baseline;
+    KILN_VEC(kiln_results_step) step;
+    kiln_results_memory memory;
+    KILN_VEC(kiln_results_coverage) coverage;
+    kiln_results_tuning tuning;
+    kiln_results_archive archive;
+    kiln_results_gate gate;
+    double max_abs_error, rms_error; /* outputs against the reference */
+} kiln_results_job;
+
+/* ---- lists of operators, with operator baselines -----------------------------------
+ */
+
+typedef struct kiln_results_op {
+    const char *name, *line; /* of the operators' file */
+    const char *tmpl, *origin;
+    int64_t multiply_adds;
+    double median_ms, gflops, peak_share;
+    kiln_results_baselines baseline;
+} kiln_results_op;
+typedef struct kiln_results_ops {
+    const char *set, *profile;
+    int threads;
+    const char *status;
+    KILN_VEC(kiln_results_stage) stage;
+    KILN_VEC(kiln_results_op) row;
+} kiln_results_ops;
+
+/* ---- all of it ---------------------------------------------------------------------
+ */
+
+typedef struct kiln_results {
+    const char *name, *run; /* of the pipeline; of this run, "2026-11-21T02-00-00" */
+    const char *kiln;       /* version */
+    const char *started;    /* ISO 8601, UTC */
+    double seconds;
+    const char *status;  /* "ok", "failed", "interrupted" */
+    const char *command; /* that makes this run again */
+    /* Of the whole night: the worst of the jobs' verdicts, and how many of each. */
+    const char *verdict; /* NULL: no gate */
+    KILN_VEC(kiln_results_count) by_verdict;
+    kiln_stats_interval geomean_slowdown; /* of jobs that were timed; NaN: none */
+    kiln_results_machine machine;
+    KILN_VEC(kiln_results_job) job;
+    KILN_VEC(kiln_results_ops) ops;
+} kiln_results;
+
+/* Everything read lives in `a`. Members that are not known are refused by name, members
+ * that are missing are "not known"; KILN_ERR_PARSE names the member's path. */
+kiln_status kiln_results_read(kiln_arena *a, const char *path, kiln_results *out,
+                              kiln_err *err);
+void kiln_results_json(kiln_buf *out, const kiln_results *r);
+
+/* One self-contained page: no scripts needed, nothing loaded. */
+void kiln_results_html(kiln_buf *out, const kiln_results *r);
+/* A line for each job, and one for each of its baselines (docs/results-csv.md). */
+void kiln_results_csv(kiln_buf *out, const kiln_results *r);
+
+#endif
