@@ -32,6 +32,7 @@ static model models[] = {
     {.name = "mobilenet_v2", .source = "zoo:mobilenet_v2"},
     {.name = "resnet18", .source = "zoo:resnet18"},
     {.name = "lstm_lm", .source = "zoo:lstm_lm"},
+    {.name = "bert_mini", .source = "zoo:bert_mini"},
     {.name = "resnet50", .source = "zoo:resnet50", .is_large = true},
     {.name = "vgg16", .source = "zoo:vgg16", .is_large = true},
     {.name = "samplenet",
