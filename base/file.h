@@ -51,6 +51,9 @@ kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 char *kiln_path_join(kiln_arena *a, const char *dir, const char *name);
 char *kiln_path_dir(kiln_arena *a, const char *path); /* "." when there is no slash */
 const char *kiln_path_base(const char *path);         /* view into `path` */
+/* Absolute, without links and "..": of something that is there. */
+kiln_status kiln_path_real(kiln_arena *a, const char *path, const char **out,
+                           kiln_err *err);
 /* True for a relative path without empty, "." or ".." parts, backslashes or control
  * characters: a path from an untrusted file that stays below the folder it is joined
  * to. */

@@ -326,6 +326,23 @@ static void check_contained(void **state) {
     assert_int_equal(kiln_path_is_contained(r->path), r->want);
 }
 
+static void real_paths_have_no_links(void **state) {
+    const char *dir = kiln_test_dir(), *real = NULL, *got = NULL;
+    const char *link = kiln_path_join(kiln_test_arena(), dir, "link");
+    kiln_err err = {0};
+    (void)state;
+    kiln_assert_status_ok(kiln_path_real(kiln_test_arena(), dir, &real, &err), &err);
+    assert_true(real[0] == '/');
+    assert_int_equal(symlink(dir, link), 0);
+    kiln_assert_status_ok(kiln_path_real(kiln_test_arena(),
+                                         kiln_path_join(kiln_test_arena(), link, "."),
+                                         &got, &err),
+                          &err);
+    assert_string_equal(got, real);
+    kiln_assert_fails(kiln_path_real(kiln_test_arena(), "no/such/thing", &got, &err),
+                      KILN_ERR_IO, &err, "cannot find 'no/such/thing'");
+}
+
 int main(void) {
     static const struct CMUnitTest plain[] = {
         cmocka_unit_test(writes_and_replaces_a_file),
@@ -342,6 +359,7 @@ int main(void) {
         cmocka_unit_test(lists_sorted_by_bytes),
         cmocka_unit_test(removes_a_tree_but_not_behind_links),
         cmocka_unit_test(remove_says_what_it_cannot),
+        cmocka_unit_test(real_paths_have_no_links),
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         kiln_test_add(plain[i].name, plain[i].test_func, NULL);

@@ -1,0 +1,235 @@
+/* The command of each stage: one of kiln's own verbs. */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include <string.h>
+
+typedef struct command {
+    kiln_arena *arena;
+    kiln_nightly_words words;
+} command;
+
+static void add(command *k, const char *word) {
+    kiln_vec_push(k->arena, &k->words, word);
+}
+
+static void add_option(command *k, const char *name, const char *value) {
+    add(k, name);
+    add(k, value);
+}
+
+static void add_number(command *k, const char *name, int value) {
+    add_option(k, name, kiln_format(k->arena, "%d", value));
+}
+
+static void add_import(command *k, const kiln_nightly_model *m) {
+    for (size_t i = 0; i < m->shape.n; i++)
+        add_option(k, "--shape", m->shape.v[i]);
+    for (size_t i = 0; i < m->bind.n; i++)
+        add_option(k, "--bind", m->bind.v[i]);
+}
+
+const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
+                            const kiln_nightly_graph *g, const kiln_nightly_job *j,
+                            const char *run) {
+    const kiln_nightly_model *m = &c->model.v[j->model];
+    const char *folder = g->stage.v[j->stage[KILN_NIGHTLY_BUILD]].folder;
+    return kiln_format(a, "%s/%s/%s-%s-%s.kiln.tar.zst", run, folder, m->name,
+                       m->version, j->profile->label);
+}
+
+/* ---- one for each stage ------------------------------------------------------------
+ */
+
+static void put_tune(command *k, const kiln_nightly_config *c,
+                     const kiln_nightly_model *m, const kiln_nightly_job *j,
+                     const char *file) {
+    add(k, "tune");
+    add(k, file);
+    add_option(k, "--profile", j->profile->word);
+    add_number(k, "--threads", j->threads);
+    add_option(k, "--numerics", m->numerics);
+    add_number(k, "--trials", m->tune.trials);
+    if (m->tune.seconds > 0)
+        add_option(k, "--time-limit", kiln_format(k->arena, "%ds", m->tune.seconds));
+    if (m->tune.search != NULL)
+        add_option(k, "--search", m->tune.search);
+    if (m->tune.cost_model != NULL)
+        add_option(k, "--cost-model", m->tune.cost_model);
+    add_number(k, "--seed", m->tune.seed);
+    add_import(k, m);
+    add_option(k, "--db", c->db);
+}
+
+static void put_build(command *k, const kiln_nightly_config *c,
+                      const kiln_nightly_model *m, const kiln_nightly_job *j,
+                      const char *file, const char *archive) {
+    add(k, "build");
+    add(k, file);
+    add_option(k, "--profile", j->profile->word);
+    add_number(k, "--threads", j->threads);
+    add_option(k, "--numerics", m->numerics);
+    add_option(k, "--version", m->version);
+    if (c->require_tuned >= 0)
+        add_option(k, "--require-tuned",
+                   kiln_format(k->arena, "%g%%", c->require_tuned));
+    add_import(k, m);
+    add_option(k, "--db", c->db);
+    add_option(k, "-o", archive);
+}
+
+static void put_verify(command *k, const kiln_nightly_model *m,
+                       const kiln_nightly_job *j, const char *file,
+                       const char *archive) {
+    add(k, "verify");
+    add(k, archive);
+    add_number(k, "--threads", j->threads);
+    /* The reference asks about a model as it stands alone; with dimensions bound, the
+     * archive's recorded outputs are the reference's word. */
+    if (m->shape.n + m->bind.n == 0)
+        add_option(k, "--model", file);
+    if (m->golden != NULL)
+        add_option(k, "--golden", m->golden);
+}
+
+static void put_bench(command *k, const kiln_nightly_config *c,
+                      const kiln_nightly_model *m, const kiln_nightly_job *j,
+                      const char *file, const char *archive) {
+    add(k, "bench");
+    add(k, archive);
+    add_option(k, "--model", file);
+    add_import(k, m);
+    add_number(k, "--threads", j->threads);
+    add_number(k, "--rounds", c->rounds);
+    add(k, "--steps");
+    if (c->baselines != NULL)
+        add_option(k, "--baselines", c->baselines);
+}
+
+static void put_ops(command *k, const kiln_nightly_config *c, const kiln_nightly_set *s,
+                    const kiln_nightly_job *j) {
+    add(k, "bench");
+    add_option(k, "--ops", s->word);
+    add_option(k, "--profile", j->profile->word);
+    add_number(k, "--threads", j->threads);
+    if (s->seconds > 0)
+        add_option(k, "--seconds", kiln_format(k->arena, "%g", s->seconds));
+    if (s->baselines != NULL)
+        add_option(k, "--baselines", s->baselines);
+    add_option(k, "--db", c->db);
+}
+
+kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
+                                   const kiln_nightly_graph *g,
+                                   const kiln_nightly_stage *s,
+                                   const nightly_places *at) {
+    command k = {.arena = a};
+    const kiln_nightly_job *j = s->job >= 0 ? &g->job.v[s->job] : NULL;
+    const kiln_nightly_model *m = s->model >= 0 ? &c->model.v[s->model] : NULL;
+    const char *file = s->model >= 0 ? at->model[s->model] : NULL;
+    const char *archive =
+        s->model >= 0 && j != NULL ? nightly_archive(a, c, g, j, at->run) : NULL;
+    switch (s->kind) {
+    case KILN_NIGHTLY_FETCH:
+        add(&k, "fetch");
+        add(&k, m->fetch);
+        if (c->catalog != NULL)
+            add_option(&k, "--catalog", c->catalog);
+        break;
+    case KILN_NIGHTLY_TUNE:
+        put_tune(&k, c, m, j, file);
+        break;
+    case KILN_NIGHTLY_BUILD:
+        put_build(&k, c, m, j, file, archive);
+        break;
+    case KILN_NIGHTLY_VERIFY:
+        put_verify(&k, m, j, file, archive);
+        break;
+    case KILN_NIGHTLY_BENCH:
+        put_bench(&k, c, m, j, file, archive);
+        break;
+    case KILN_NIGHTLY_GATE:
+        add(&k, "gate");
+        add(&k, archive);
+        add_option(&k, "--against", c->accepted);
+        break;
+    case KILN_NIGHTLY_OPS:
+        put_ops(&k, c, &c->set.v[j->set], j);
+        break;
+    case KILN_NIGHTLY_N_KINDS:
+        break;
+    }
+    add_option(&k, "--json", kiln_format(a, "%s/%s/result.json", at->run, s->folder));
+    return k.words;
+}
+
+/* ---- for people --------------------------------------------------------------------
+ */
+
+static bool is_plain(const char *z) {
+    return z[0] != '\0' &&
+           strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                     "0123456789_+-.,/:=@%") == strlen(z);
+}
+
+const char *nightly_shell(kiln_arena *a, const char *program,
+                          const kiln_nightly_words *words) {
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    for (size_t i = 0; i <= words->n; i++) {
+        const char *word = i == 0 ? program : words->v[i - 1];
+        if (i > 0)
+            kiln_buf_puts(&out, " ");
+        if (is_plain(word)) {
+            kiln_buf_puts(&out, word);
+            continue;
+        }
+        kiln_buf_puts(&out, "'");
+        for (const char *c = word; *c != '\0'; c++) {
+            if (*c == '\'')
+                kiln_buf_puts(&out, "'\\'"); /* ends the quotes, and begins others */
+            kiln_buf_add(&out, c, 1);
+        }
+        kiln_buf_puts(&out, "'");
+    }
+    return out.p;
+}
+
+const char *nightly_title(kiln_arena *a, const kiln_nightly_config *c,
+                          const kiln_nightly_graph *g, const kiln_nightly_stage *s) {
+    if (s->job < 0)
+        return c->model.v[s->model].name;
+    const kiln_nightly_job *j = &g->job.v[s->job];
+    const char *name = j->set >= 0 ? c->set.v[j->set].label : c->model.v[j->model].name;
+    return kiln_format(a, "%s, %s, %d thread%s", name, j->profile->label, j->threads,
+                       j->threads > 1 ? "s" : "");
+}
+
+void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
+                            const kiln_nightly_graph *g) {
+    kiln_arena *a = out->arena;
+    const char **model = kiln_array(a, const char *, c->model.n);
+    const nightly_places at = {.run = kiln_path_join(a, c->out, "RUN"), .model = model};
+    const char *before = "";
+    for (size_t i = 0; i < c->model.n; i++)
+        model[i] = c->model.v[i].source != NULL
+                       ? c->model.v[i].source
+                       : kiln_format(a, "<fetched %s>", c->model.v[i].fetch);
+    kiln_buf_printf(out, "%s: %zu jobs, %zu stages\nruns in %s, records in %s%s\n",
+                    c->name, g->job.n, g->stage.n, c->out, c->db,
+                    c->is_frozen ? ", which is frozen" : "");
+    for (size_t i = 0; i < g->stage.n; i++) {
+        const kiln_nightly_stage *s = &g->stage.v[i];
+        const char *title = nightly_title(a, c, g, s);
+        const kiln_nightly_words words = nightly_command(a, c, g, s, &at);
+        if (strcmp(title, before) != 0)
+            kiln_buf_printf(out, "\n%s\n", title);
+        before = title;
+        if (s->skip != NULL)
+            kiln_buf_printf(out, "  %-9s skipped: %s\n",
+                            kiln_nightly_kind_name(s->kind), s->skip);
+        else
+            kiln_buf_printf(out, "  %-9s at most %d s: %s\n",
+                            kiln_nightly_kind_name(s->kind), s->limit_s,
+                            nightly_shell(a, "kiln", &words));
+    }
+}

@@ -1,0 +1,453 @@
+/* The file of a pipeline, from JSON to names that were looked up
+ * (docs/pipeline-json.md).
+ */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include <string.h>
+
+enum {
+    DEFAULT_ROUNDS = 30,
+    MAX_ROUNDS = 100000,
+    MAX_SECONDS = 10 * 24 * 3600,
+    MAX_RANK = 16 /* of --shape; the import names its own limit */
+};
+
+typedef struct reader {
+    kiln_arena *arena;
+    problems problems;
+    const char *dir; /* absolute: what paths are relative to */
+    kiln_nightly_config *c;
+    kiln_nightly_profiles profile; /* what models have that say nothing */
+    kiln_nightly_numbers threads;
+    const char *numerics;
+    kiln_nightly_tune tune;
+} reader;
+
+/* ---- words -------------------------------------------------------------------------
+ */
+
+/* The folder's own path has no links, so each leading ".." is the folder above. */
+static const char *absolute(kiln_arena *a, const char *dir, const char *path) {
+    const char *at = dir;
+    for (;;) {
+        if (strncmp(path, "./", 2) == 0) {
+            path += 2;
+        } else if (strncmp(path, "../", 3) == 0) {
+            path += 3;
+            at = kiln_path_dir(a, at);
+        } else {
+            break;
+        }
+    }
+    return kiln_path_join(a, at, path);
+}
+
+static const char *path_field(reader *r, const fields *f, const char *member) {
+    const char *text = fields_text(f, member);
+    return text == NULL ? NULL : absolute(r->arena, r->dir, text);
+}
+
+/* A name, or the path of a file: what has a slash, or such an ending. */
+static bool is_path(const char *word, const char *ending) {
+    return strchr(word, '/') != NULL ||
+           (ending != NULL && kiln_str_ends(kiln_str_from(word), ending));
+}
+
+/* "a/b.json": "b". */
+static const char *label_of(kiln_arena *a, const char *word) {
+    char *label = kiln_str_dup(a, kiln_path_base(word));
+    char *dot = strrchr(label, '.');
+    if (dot != NULL && dot != label && strchr(word, '/') != NULL)
+        *dot = '\0';
+    return label;
+}
+
+static kiln_nightly_numbers read_threads(reader *r, const fields *f,
+                                         kiln_nightly_numbers otherwise) {
+    const kiln_json *list = fields_list(f, "threads");
+    kiln_nightly_numbers out = {.n = 0};
+    if (list == NULL)
+        return otherwise;
+    size_t i = 0;
+    for (const kiln_json *v = kiln_json_first(list); v != NULL;
+         v = kiln_json_next(v), i++) {
+        const char *path =
+            kiln_format(r->arena, "%s[%zu]", fields_path(f, "threads"), i);
+        int64_t n = 0;
+        bool is_twice = false;
+        if (!kiln_json_i64(v, &n) || n < 1 || n > KILN_NIGHTLY_MAX_THREADS) {
+            problem(&r->problems, path, "must be a whole number from 1 to %d, is %s",
+                    KILN_NIGHTLY_MAX_THREADS, shown(r->arena, v));
+            continue;
+        }
+        for (size_t k = 0; k < out.n; k++)
+            is_twice |= out.v[k] == (int)n;
+        if (is_twice)
+            problem(&r->problems, path, "is there twice: %d", (int)n);
+        else
+            kiln_vec_push(r->arena, &out, (int)n);
+    }
+    if (i == 0)
+        problem(&r->problems, fields_path(f, "threads"), "must not be empty");
+    return out.n > 0 ? out : otherwise;
+}
+
+static void add_profile(reader *r, const char *path, const char *word,
+                        kiln_nightly_profiles *out) {
+    const bool is_file = is_path(word, ".json");
+    const kiln_nightly_profile p = {
+        .word = is_file ? absolute(r->arena, r->dir, word) : word,
+        .label = is_file ? label_of(r->arena, absolute(r->arena, r->dir, word)) : word};
+    kiln_profile profile;
+    kiln_err why = {.status = KILN_OK};
+    if (kiln_profile_find(r->arena, p.word, &profile, &why) != KILN_OK) {
+        problem(&r->problems, path, "must be a profile: %s", why.text);
+        return;
+    }
+    if (!is_name(p.label)) {
+        problem(&r->problems, path, "must be a file whose name can name a folder too");
+        return;
+    }
+    for (size_t i = 0; i < out->n; i++)
+        if (strcmp(out->v[i].label, p.label) == 0) {
+            problem(&r->problems, path, "is there twice: '%s'", p.label);
+            return;
+        }
+    kiln_vec_push(r->arena, out, p);
+}
+
+static kiln_nightly_profiles read_profiles(reader *r, const fields *f,
+                                           kiln_nightly_profiles otherwise) {
+    const kiln_json *list = fields_list(f, "profiles");
+    kiln_nightly_profiles out = {.n = 0};
+    if (list == NULL)
+        return otherwise;
+    size_t i = 0;
+    for (const kiln_json *v = kiln_json_first(list); v != NULL;
+         v = kiln_json_next(v), i++) {
+        const char *path =
+            kiln_format(r->arena, "%s[%zu]", fields_path(f, "profiles"), i);
+        const char *word = kiln_json_string(v, NULL);
+        if (word == NULL)
+            problem(&r->problems, path, "must be a profile's name or file, is %s",
+                    shown(r->arena, v));
+        else
+            add_profile(r, path, word, &out);
+    }
+    if (i == 0)
+        problem(&r->problems, fields_path(f, "profiles"), "must not be empty");
+    return out.n > 0 ? out : otherwise;
+}
+
+/* "a,b" of ["a", "b"]; NULL: none. */
+static const char *read_baselines(reader *r, const fields *f,
+                                  const char *(*name_at)(int i)) {
+    const kiln_json *list = fields_list(f, "baselines");
+    kiln_buf text;
+    size_t i = 0;
+    kiln_buf_init(&text, r->arena);
+    for (const kiln_json *v = kiln_json_first(list); v != NULL;
+         v = kiln_json_next(v), i++) {
+        const char *path =
+            kiln_format(r->arena, "%s[%zu]", fields_path(f, "baselines"), i);
+        if (word_of(&r->problems, path, v, name_at) != NULL)
+            kiln_buf_printf(&text, "%s%s", text.n > 0 ? "," : "",
+                            kiln_json_string(v, ""));
+    }
+    return text.n > 0 ? text.p : NULL;
+}
+
+/* "tune": null says that nothing is tuned, an object changes what `otherwise` says. */
+static kiln_nightly_tune read_tune(reader *r, const fields *f,
+                                   kiln_nightly_tune otherwise) {
+    static const char *const known[] = {"trials",     "seconds", "search",
+                                        "cost_model", "seed",    NULL};
+    const kiln_json *v = kiln_json_get(f->object, "tune");
+    kiln_nightly_tune t = otherwise;
+    if (v == NULL)
+        return otherwise;
+    if (fields_get(f, "tune") == NULL)
+        return (kiln_nightly_tune){.is_asked = false};
+    const fields own = fields_open(&r->problems, v, fields_path(f, "tune"), known);
+    t.is_asked = true;
+    t.trials = fields_int(&own, "trials", 1, 1000000, t.trials);
+    t.seconds = fields_int(&own, "seconds", 0, MAX_SECONDS, t.seconds);
+    t.seed = fields_int(&own, "seed", 1, INT32_MAX, t.seed);
+    const char *search = fields_word(&own, "search", nightly_search_name);
+    const char *model = fields_word(&own, "cost_model", nightly_cost_model_name);
+    t.search = search != NULL ? search : t.search;
+    t.cost_model = model != NULL ? model : t.cost_model;
+    return t;
+}
+
+/* ---- models ------------------------------------------------------------------------
+ */
+
+/* {"x": [1, 3, 224, 224]}: "x:1x3x224x224". */
+static void read_shapes(reader *r, const fields *f, kiln_nightly_words *out) {
+    const kiln_json *v = fields_get(f, "shapes");
+    if (v != NULL && !kiln_json_is_object(v)) {
+        problem(&r->problems, fields_path(f, "shapes"),
+                "must be an object such as {\"x\": [1, 3, 224, 224]}, is %s",
+                shown(r->arena, v));
+        return;
+    }
+    for (const kiln_json *m = kiln_json_first(v); m != NULL; m = kiln_json_next(m)) {
+        kiln_buf text;
+        size_t n = 0;
+        bool is_good = kiln_json_is_array(m);
+        kiln_buf_init(&text, r->arena);
+        kiln_buf_printf(&text, "%s:", kiln_json_key(m));
+        for (const kiln_json *d = kiln_json_first(m); d != NULL;
+             d = kiln_json_next(d), n++) {
+            int64_t dim = -1;
+            is_good = is_good && kiln_json_i64(d, &dim) && dim >= 0 && n < MAX_RANK;
+            kiln_buf_printf(&text, "%s%lld", n > 0 ? "x" : "", (long long)dim);
+        }
+        if (!is_good || n == 0)
+            problem(&r->problems,
+                    kiln_format(r->arena, "%s.%s", fields_path(f, "shapes"),
+                                kiln_json_key(m)),
+                    "must be a list of dimensions such as [1, 3, 224, 224]");
+        else
+            kiln_vec_push(r->arena, out, text.p);
+    }
+}
+
+/* {"sr": 16000, "h": "h.npy"}: "sr=16000", "h=/there/h.npy". */
+static void read_binds(reader *r, const fields *f, kiln_nightly_words *out) {
+    const kiln_json *v = fields_get(f, "binds");
+    if (v != NULL && !kiln_json_is_object(v)) {
+        problem(&r->problems, fields_path(f, "binds"),
+                "must be an object such as {\"sr\": 16000}, is %s", shown(r->arena, v));
+        return;
+    }
+    for (const kiln_json *m = kiln_json_first(v); m != NULL; m = kiln_json_next(m)) {
+        const char *key = kiln_json_key(m);
+        const char *path = kiln_format(r->arena, "%s.%s", fields_path(f, "binds"), key);
+        const char *file = kiln_json_string(m, NULL);
+        if (kiln_json_is_number(m)) {
+            kiln_vec_push(
+                r->arena, out,
+                kiln_format(r->arena, "%s=%.17g", key, kiln_json_number(m, 0)));
+        } else if (file == NULL) {
+            problem(&r->problems, path, "must be a number or a file, is %s",
+                    shown(r->arena, m));
+        } else if (!kiln_file_exists(absolute(r->arena, r->dir, file))) {
+            problem(&r->problems, path, "must be a file that is there, is '%s'", file);
+        } else {
+            kiln_vec_push(
+                r->arena, out,
+                kiln_format(r->arena, "%s=%s", key, absolute(r->arena, r->dir, file)));
+        }
+    }
+}
+
+/* "zoo:NAME", "fetch:NAME", or a file. */
+static void read_source(reader *r, const fields *f, kiln_nightly_model *out) {
+    static const char zoo[] = "zoo:", fetch[] = "fetch:";
+    const char *text = fields_text(f, "source");
+    const char *path = fields_path(f, "source");
+    kiln_err why = {.status = KILN_OK};
+    if (text == NULL) {
+        if (fields_get(f, "source") == NULL)
+            problem(&r->problems, path,
+                    "must say where the model is: \"zoo:NAME\", \"fetch:NAME\" or a "
+                    "file");
+    } else if (strncmp(text, zoo, sizeof zoo - 1) == 0) {
+        out->source = text;
+        if (nightly_find_zoo(text + sizeof zoo - 1, &why) != KILN_OK)
+            problem(&r->problems, path, "is '%s': %s", text, why.text);
+    } else if (strncmp(text, fetch, sizeof fetch - 1) == 0) {
+        out->fetch = text + sizeof fetch - 1;
+        if (nightly_find_in_catalog(r->arena, r->c->catalog, out->fetch, &why) !=
+            KILN_OK)
+            problem(&r->problems, path, "is '%s': %s", text, why.text);
+    } else {
+        out->source = absolute(r->arena, r->dir, text);
+        if (!kiln_file_exists(out->source))
+            problem(&r->problems, path,
+                    "must be a file that is there, \"zoo:NAME\" or \"fetch:NAME\", is "
+                    "'%s'",
+                    text);
+    }
+}
+
+static void read_golden(reader *r, const fields *f, kiln_nightly_model *out) {
+    out->golden = path_field(r, f, "golden");
+    if (out->golden != NULL &&
+        !kiln_file_exists(kiln_path_join(r->arena, out->golden, "golden.json")))
+        problem(&r->problems, fields_path(f, "golden"),
+                "must be a folder with a golden.json, is '%s'", out->golden);
+}
+
+static void read_model(reader *r, const kiln_json *v, size_t i) {
+    static const char *const known[] = {"name",     "source", "version",  "shapes",
+                                        "binds",    "golden", "profiles", "threads",
+                                        "numerics", "tune",   NULL};
+    const fields f =
+        fields_open(&r->problems, v, kiln_format(r->arena, "models[%zu]", i), known);
+    kiln_nightly_model m = {.name = fields_name(&f, "name"),
+                            .version = fields_name(&f, "version")};
+    if (fields_get(&f, "name") == NULL && f.object != NULL)
+        problem(&r->problems, fields_path(&f, "name"), "must be there");
+    for (size_t k = 0; m.name != NULL && k < r->c->model.n; k++)
+        if (strcmp(r->c->model.v[k].name, m.name) == 0)
+            problem(&r->problems, fields_path(&f, "name"),
+                    "must be its own, models[%zu] is called '%s' too", k, m.name);
+    m.name = m.name == NULL ? "" : m.name;
+    m.version = m.version == NULL ? "1" : m.version;
+    read_source(r, &f, &m);
+    read_shapes(r, &f, &m.shape);
+    read_binds(r, &f, &m.bind);
+    read_golden(r, &f, &m);
+    m.profile = read_profiles(r, &f, r->profile);
+    m.threads = read_threads(r, &f, r->threads);
+    const char *numerics = fields_word(&f, "numerics", nightly_numerics_name);
+    m.numerics = numerics != NULL ? numerics : r->numerics;
+    m.tune = read_tune(r, &f, r->tune);
+    kiln_vec_push(r->arena, &r->c->model, m);
+}
+
+/* ---- lists of operators ------------------------------------------------------------
+ */
+
+static void read_set(reader *r, const kiln_json *v, size_t i) {
+    static const char *const known[] = {"set", "profiles", "threads", "seconds", NULL};
+    const fields f =
+        fields_open(&r->problems, v, kiln_format(r->arena, "operators[%zu]", i), known);
+    const char *word = fields_text(&f, "set");
+    kiln_err why = {.status = KILN_OK};
+    kiln_nightly_set s = {.word = "", .label = ""};
+    if (word != NULL) {
+        const bool is_file = is_path(word, NULL);
+        s.word = is_file ? absolute(r->arena, r->dir, word) : word;
+        s.label = label_of(r->arena, s.word);
+        if (nightly_find_ops(r->arena, s.word, &why) != KILN_OK)
+            problem(&r->problems, fields_path(&f, "set"), "is '%s': %s", word,
+                    why.text);
+        else if (!is_name(s.label))
+            problem(&r->problems, fields_path(&f, "set"),
+                    "must be a file whose name can name a folder too");
+    } else if (fields_get(&f, "set") == NULL && f.object != NULL) {
+        problem(&r->problems, fields_path(&f, "set"),
+                "must be a list of operators that ships, or a file");
+    }
+    for (size_t k = 0; k < r->c->set.n; k++)
+        if (s.label[0] != '\0' && strcmp(r->c->set.v[k].label, s.label) == 0)
+            problem(&r->problems, fields_path(&f, "set"),
+                    "must be its own, operators[%zu] is '%s' too", k, s.label);
+    s.profile = read_profiles(r, &f, r->profile);
+    s.threads = read_threads(r, &f, r->threads);
+    s.seconds = fields_number(&f, "seconds", 0, 3600, 0);
+    kiln_vec_push(r->arena, &r->c->set, s);
+}
+
+/* ---- the rest ----------------------------------------------------------------------
+ */
+
+static void read_limits(reader *r, const fields *top) {
+    const char *known[KILN_NIGHTLY_N_KINDS + 1] = {NULL};
+    for (int k = 0; k < KILN_NIGHTLY_N_KINDS; k++)
+        known[k] = kiln_nightly_kind_name((kiln_nightly_kind)k);
+    const fields f =
+        fields_open(&r->problems, fields_get(top, "limits"), "limits", known);
+    for (int k = 0; k < KILN_NIGHTLY_N_KINDS; k++)
+        r->c->limit_s[k] = fields_int(&f, known[k], 1, MAX_SECONDS, 0);
+}
+
+static void read_stages(reader *r, const fields *top) {
+    static const char *const of_build[] = {"require_tuned", NULL};
+    static const char *const of_bench[] = {"rounds", "baselines", "require_baselines",
+                                           NULL};
+    static const char *const of_gate[] = {"accepted", NULL};
+    kiln_nightly_config *c = r->c;
+    const fields build =
+        fields_open(&r->problems, fields_get(top, "build"), "build", of_build);
+    const fields bench =
+        fields_open(&r->problems, fields_get(top, "bench"), "bench", of_bench);
+    const fields gate =
+        fields_open(&r->problems, fields_get(top, "gate"), "gate", of_gate);
+    c->require_tuned = fields_number(&build, "require_tuned", 0, 100, -1);
+    c->rounds = fields_int(&bench, "rounds", 1, MAX_ROUNDS, DEFAULT_ROUNDS);
+    c->baselines = read_baselines(r, &bench, nightly_baseline_name);
+    c->require_baselines = fields_bool(&bench, "require_baselines", true);
+    c->accepted = path_field(r, &gate, "accepted");
+    if (gate.object != NULL && fields_get(&gate, "accepted") == NULL)
+        problem(&r->problems, "gate.accepted",
+                "must be the folder of accepted archives");
+}
+
+static void read_lists(reader *r, const fields *top) {
+    const kiln_json *models = fields_list(top, "models");
+    const kiln_json *sets = fields_list(top, "operators");
+    size_t i = 0;
+    if (kiln_json_size(models) + kiln_json_size(sets) > KILN_NIGHTLY_MAX_MODELS) {
+        problem(&r->problems, "models", "and operators must be at most %d",
+                KILN_NIGHTLY_MAX_MODELS);
+        return;
+    }
+    for (const kiln_json *v = kiln_json_first(models); v != NULL; v = kiln_json_next(v))
+        read_model(r, v, i++);
+    i = 0;
+    for (const kiln_json *v = kiln_json_first(sets); v != NULL; v = kiln_json_next(v))
+        read_set(r, v, i++);
+    if (r->c->model.n + r->c->set.n == 0 && r->problems.line.n == 0)
+        problem(&r->problems, "models", "must not be empty: there is nothing to do");
+}
+
+static void read_all(reader *r, const kiln_json *root) {
+    static const char *const known[] = {"name",   "out",      "db",      "catalog",
+                                        "models", "profiles", "threads", "numerics",
+                                        "tune",   "build",    "bench",   "operators",
+                                        "gate",   "limits",   NULL};
+    static const kiln_nightly_tune tune = {.trials = 64, .seed = 1};
+    const kiln_nightly_profile native = {"native", "native"};
+    const fields top = fields_open(&r->problems, root, "", known);
+    kiln_nightly_config *c = r->c;
+    c->name = fields_text(&top, "name");
+    c->name = c->name == NULL ? label_of(r->arena, absolute(r->arena, r->dir, c->path))
+                              : c->name;
+    c->out = path_field(r, &top, "out");
+    c->out = c->out == NULL ? kiln_path_join(r->arena, r->dir, "out") : c->out;
+    c->db = path_field(r, &top, "db");
+    c->catalog = path_field(r, &top, "catalog");
+    if (c->catalog != NULL && !kiln_file_exists(c->catalog))
+        problem(&r->problems, "catalog", "must be a file that is there, is '%s'",
+                c->catalog);
+    kiln_nightly_numbers one = {.n = 0};
+    kiln_vec_push(r->arena, &one, 1);
+    kiln_nightly_profiles here = {.n = 0};
+    kiln_vec_push(r->arena, &here, native);
+    r->threads = read_threads(r, &top, one);
+    r->profile = read_profiles(r, &top, here);
+    r->numerics = fields_word(&top, "numerics", nightly_numerics_name);
+    r->numerics = r->numerics == NULL ? "fast" : r->numerics;
+    r->tune = read_tune(r, &top, tune);
+    read_stages(r, &top);
+    read_limits(r, &top);
+    read_lists(r, &top);
+}
+
+kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
+                              const kiln_nightly_overrides *over,
+                              kiln_nightly_config *out, kiln_err *err) {
+    kiln_nightly_config c = {.path = path, .is_frozen = over->is_frozen};
+    reader r = {.arena = a, .problems = {.arena = a, .file = path}, .c = &c};
+    const kiln_json *root = NULL;
+    const char *here = NULL;
+    kiln_str text;
+    KILN_TRY(kiln_file_map(a, path, KILN_JSON_MAX_BYTES, &text, err));
+    kiln_sha256_of(text.p, text.n, c.sha256);
+    KILN_TRY(kiln_json_parse(a, text, path, &root, err));
+    KILN_TRY(kiln_path_real(a, kiln_path_dir(a, path), &r.dir, err));
+    KILN_TRY(kiln_path_real(a, ".", &here, err));
+    read_all(&r, root);
+    c.out = over->out != NULL ? absolute(a, here, over->out) : c.out;
+    c.accepted =
+        over->accepted != NULL ? absolute(a, here, over->accepted) : c.accepted;
+    c.db = c.db == NULL ? kiln_path_join(a, c.out, "tuning.db") : c.db;
+    KILN_TRY(problems_end(&r.problems, err));
+    *out = c;
+    return KILN_OK;
+}

@@ -1,0 +1,57 @@
+/* What a pipeline's file may name, and how its stages are called. */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include "compiler/tuner/tuner.h"
+#include "pipeline/baselines/baselines.h"
+#include "pipeline/kernels/kernels.h"
+#include "zoo/fetch.h"
+#include "zoo/zoo.h"
+
+const char *kiln_nightly_kind_name(kiln_nightly_kind k) {
+    static const char *const name[] = {"fetch", "tune", "build",    "verify",
+                                       "bench", "gate", "operators"};
+    _Static_assert(sizeof name / sizeof name[0] == KILN_NIGHTLY_N_KINDS, "a name each");
+    return name[k];
+}
+
+const char *nightly_search_name(int i) {
+    const kiln_search_kind *k = kiln_search_at(i);
+    return k == NULL ? NULL : k->name;
+}
+
+const char *nightly_cost_model_name(int i) {
+    const kiln_cost_model_kind *k = kiln_cost_model_at(i);
+    return k == NULL ? NULL : k->name;
+}
+
+const char *nightly_baseline_name(int i) {
+    const kiln_baseline *b = kiln_baseline_at(i);
+    return b == NULL ? NULL : b->name;
+}
+
+const char *nightly_numerics_name(int i) {
+    static const kiln_numerics all[] = {KILN_NUMERICS_FAST, KILN_NUMERICS_STRICT};
+    const int n = sizeof all / sizeof all[0];
+    return i < n ? kiln_numerics_name(all[i]) : NULL;
+}
+
+kiln_status nightly_find_zoo(const char *name, kiln_err *err) {
+    const kiln_zoo_network *network = NULL;
+    return kiln_zoo_find(name, &network, err);
+}
+
+kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
+                                    const char *name, kiln_err *err) {
+    kiln_catalog all;
+    kiln_fetch_entry entry;
+    if (catalog == NULL)
+        kiln_catalog_shipped(a, &all);
+    else
+        KILN_TRY(kiln_catalog_read(a, catalog, &all, err));
+    return kiln_catalog_find(&all, name, &entry, err);
+}
+
+kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err) {
+    kiln_op_lines lines = {.list = {.n = 0}};
+    return kiln_op_lines_read(a, set, &lines, err);
+}
