@@ -338,6 +338,10 @@ bool kiln_json_is_number(const kiln_json *v) { return cJSON_IsNumber(v) != 0; }
 
 bool kiln_json_is_string(const kiln_json *v) { return cJSON_IsString(v) != 0; }
 
+bool kiln_json_is_bool(const kiln_json *v) { return cJSON_IsBool(v) != 0; }
+
+bool kiln_json_is_null(const kiln_json *v) { return cJSON_IsNull(v) != 0; }
+
 const kiln_json *kiln_json_get(const kiln_json *object, const char *key) {
     return kiln_json_is_object(object) ? cJSON_GetObjectItemCaseSensitive(object, key)
                                        : NULL;

@@ -43,6 +43,8 @@ bool kiln_json_is_object(const kiln_json *v);
 bool kiln_json_is_array(const kiln_json *v);
 bool kiln_json_is_number(const kiln_json *v);
 bool kiln_json_is_string(const kiln_json *v);
+bool kiln_json_is_bool(const kiln_json *v);
+bool kiln_json_is_null(const kiln_json *v); /* false where there is nothing */
 const char *kiln_json_string(const kiln_json *v, const char *otherwise);
 double kiln_json_number(const kiln_json *v, double otherwise);
 bool kiln_json_bool(const kiln_json *v, bool otherwise);

@@ -77,17 +77,20 @@ typedef struct kiln_results_step {
     const char *layout_in, *layout_out;  /* "NCHW16c"; NULL: not known */
     int64_t multiply_adds, flops, bytes; /* bytes that it must read and write, once */
     double median_ms, gflops, peak_share;
+    double time_share, intensity; /* derived: of the steps' sum; flops / bytes */
 } kiln_results_step;
 
 typedef struct kiln_results_memory { /* bytes */
     int64_t activation, lower_bound, parameter, workspace, scratch;
+    double over_lower_bound; /* derived: activation / lower_bound */
 } kiln_results_memory;
 
 /* The coverage ledger: multiply-adds and steps by where their configuration is from. */
 typedef struct kiln_results_coverage {
     const char *origin; /* "tuned", "transferred", "predicted", "default", "generic" */
     int64_t steps, multiply_adds;
-    double ms; /* of the steps' medians */
+    double ms;                             /* of the steps' medians */
+    double time_share, multiply_add_share; /* derived: of all rows */
 } kiln_results_coverage;
 
 typedef struct kiln_results_point {
@@ -101,11 +104,13 @@ typedef struct kiln_results_count {
 typedef struct kiln_results_work {
     const char *name, *tmpl, *best; /* best: configuration as JSON */
     double calls, start_ns, best_ns, best_share;
+    double speedup; /* derived: start / best */
     int64_t known_trials, new_trials;
 } kiln_results_work;
 typedef struct kiln_results_tuning {
     int64_t new_trials;
     double seconds, start_ns, best_ns;
+    double speedup;  /* derived: start / best */
     const char *end; /* why it ended */
     KILN_VEC(kiln_results_count) by_error;
     KILN_VEC(kiln_results_work) work;
@@ -127,9 +132,8 @@ typedef struct kiln_results_gate {
     double p, detectable;
     const char *accepted_sha256;
     KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
-    KILN_VEC(kiln_results_step)
-    moved; /* those steps, by how much: median_ms is the
-              difference */
+    /* Those steps: median_ms is the difference, candidate - control. */
+    KILN_VEC(kiln_results_step) moved;
     const char *command;
 } kiln_results_gate;
 
@@ -148,7 +152,16 @@ typedef struct kiln_results_job {
     kiln_results_archive archive;
     kiln_results_gate gate;
     double max_abs_error, rms_error; /* outputs against the reference */
+    double steps_ms;                 /* derived: sum of the steps' medians */
 } kiln_results_job;
+
+/* Derived: a baseline over all jobs (or operators) that it was measured in. */
+typedef struct kiln_results_versus {
+    const char *name;
+    int64_t measured, faster, slower; /* faster: the whole interval is below 1 */
+    kiln_stats_interval ratio;        /* geometric mean, kiln / baseline */
+} kiln_results_versus;
+typedef KILN_VEC(kiln_results_versus) kiln_results_versus_list;
 
 /* ---- lists of operators, with operator baselines -----------------------------------
  */
@@ -166,6 +179,7 @@ typedef struct kiln_results_ops {
     const char *status;
     KILN_VEC(kiln_results_stage) stage;
     KILN_VEC(kiln_results_op) row;
+    kiln_results_versus_list versus; /* derived */
 } kiln_results_ops;
 
 /* ---- all of it ---------------------------------------------------------------------
@@ -181,16 +195,29 @@ typedef struct kiln_results {
     /* Of the whole night: the worst of the jobs' verdicts, and how many of each. */
     const char *verdict; /* NULL: no gate */
     KILN_VEC(kiln_results_count) by_verdict;
-    kiln_stats_interval geomean_slowdown; /* of jobs that were timed; NaN: none */
+    KILN_VEC(kiln_results_count) by_status; /* derived: jobs, in the order met */
+    kiln_results_versus_list versus;        /* derived */
+    kiln_stats_interval geomean_slowdown;   /* of jobs that were timed; NaN: none */
     kiln_results_machine machine;
     KILN_VEC(kiln_results_job) job;
     KILN_VEC(kiln_results_ops) ops;
 } kiln_results;
 
+/* Fills in the members called derived from the others; whoever measured calls it once,
+ * before anything is written. Calling it again changes nothing. Lives in `a`. */
+void kiln_results_derive(kiln_arena *a, kiln_results *r);
+
 /* Everything read lives in `a`. Members that are not known are refused by name, members
  * that are missing are "not known"; KILN_ERR_PARSE names the member's path. */
+enum {
+    KILN_RESULTS_MAX_JOBS = 4096,    /* and lists of operators */
+    KILN_RESULTS_MAX_ITEMS = 1 << 20 /* of all lists together, samples too */
+};
 kiln_status kiln_results_read(kiln_arena *a, const char *path, kiln_results *out,
                               kiln_err *err);
+/* The same of a text; `name` is for messages. */
+kiln_status kiln_results_parse(kiln_arena *a, kiln_str text, const char *name,
+                               kiln_results *out, kiln_err *err);
 void kiln_results_json(kiln_buf *out, const kiln_results *r);
 
 /* One self-contained page: no scripts needed, nothing loaded. */

@@ -1,0 +1,121 @@
+/* What follows from other members of the results: shares, quotients, counts. They are
+ * members too, so that no number of the page is made where nobody can look it up. */
+#include "reports/results.h"
+
+#include <string.h>
+
+static double quotient(double a, double b) { return a > 0 && b > 0 ? a / b : 0; }
+
+static void derive_job(kiln_results_job *j) {
+    double ms = 0, coverage_ms = 0, multiply_adds = 0;
+    for (size_t i = 0; i < j->step.n; i++)
+        ms += j->step.v[i].median_ms > 0 ? j->step.v[i].median_ms : 0;
+    j->steps_ms = ms;
+    for (size_t i = 0; i < j->step.n; i++) {
+        kiln_results_step *s = &j->step.v[i];
+        s->time_share = quotient(s->median_ms, ms);
+        s->intensity = quotient((double)s->flops, (double)s->bytes);
+    }
+    for (size_t i = 0; i < j->coverage.n; i++) {
+        coverage_ms += j->coverage.v[i].ms > 0 ? j->coverage.v[i].ms : 0;
+        multiply_adds += (double)j->coverage.v[i].multiply_adds;
+    }
+    for (size_t i = 0; i < j->coverage.n; i++) {
+        kiln_results_coverage *c = &j->coverage.v[i];
+        c->time_share = quotient(c->ms, coverage_ms);
+        c->multiply_add_share = quotient((double)c->multiply_adds, multiply_adds);
+    }
+    j->memory.over_lower_bound =
+        quotient((double)j->memory.activation, (double)j->memory.lower_bound);
+    j->tuning.speedup = quotient(j->tuning.start_ns, j->tuning.best_ns);
+    for (size_t i = 0; i < j->tuning.work.n; i++) {
+        kiln_results_work *w = &j->tuning.work.v[i];
+        w->speedup = quotient(w->start_ns, w->best_ns);
+    }
+}
+
+static bool is_same(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* ---- a baseline over all --------------------------------------------------------- */
+
+typedef struct tally {
+    kiln_arena *arena;
+    kiln_results_versus_list list;
+    kiln_map ratios; /* of a name: ratio_list * */
+} tally;
+typedef KILN_VEC(double) ratio_list;
+
+static bool is_measured(const kiln_results_baseline *b) {
+    return is_same(b->state, "measured") && b->ratio.estimate > 0 && b->name != NULL;
+}
+
+static void add_baselines(tally *t, const kiln_results_baselines *b) {
+    for (size_t i = 0; i < b->n; i++) {
+        if (!is_measured(&b->v[i]))
+            continue;
+        const kiln_stats_interval *ratio = &b->v[i].ratio;
+        const kiln_str name = kiln_str_from(b->v[i].name);
+        ratio_list *ratios = kiln_map_get(&t->ratios, name);
+        if (ratios == NULL) {
+            ratios = kiln_new(t->arena, ratio_list);
+            kiln_map_set(t->arena, &t->ratios, name, ratios);
+            const kiln_results_versus fresh = {.name = b->v[i].name};
+            kiln_vec_push(t->arena, &t->list, fresh);
+        }
+        kiln_vec_push(t->arena, ratios, ratio->estimate);
+        for (size_t k = 0; k < t->list.n; k++) {
+            kiln_results_versus *v = &t->list.v[k];
+            if (strcmp(v->name, b->v[i].name) != 0)
+                continue;
+            v->measured++;
+            v->faster += ratio->high > 0 && ratio->high < 1;
+            v->slower += ratio->low > 1;
+        }
+    }
+}
+
+/* Few ratios say nothing of the spread of others: then there is no interval. */
+static kiln_results_versus_list close_tally(tally *t) {
+    enum { ROUNDS = 2000, SEED = 1, FEW = 5 };
+    for (size_t k = 0; k < t->list.n; k++) {
+        kiln_results_versus *v = &t->list.v[k];
+        const ratio_list *ratios = kiln_map_get(&t->ratios, kiln_str_from(v->name));
+        v->ratio =
+            kiln_stats_geomean(t->arena, ratios->v, ratios->n, 0.95, ROUNDS, SEED);
+        if (ratios->n < FEW)
+            v->ratio.low = v->ratio.high = 0;
+    }
+    return t->list;
+}
+
+static void count_status(kiln_arena *a, kiln_results *r, const char *status) {
+    if (status == NULL)
+        return;
+    for (size_t i = 0; i < r->by_status.n; i++) {
+        if (is_same(r->by_status.v[i].name, status)) {
+            r->by_status.v[i].n++;
+            return;
+        }
+    }
+    const kiln_results_count first = {status, 1};
+    kiln_vec_push(a, &r->by_status, first);
+}
+
+void kiln_results_derive(kiln_arena *a, kiln_results *r) {
+    tally jobs = {.arena = a};
+    memset(&r->by_status, 0, sizeof r->by_status);
+    for (size_t i = 0; i < r->job.n; i++) {
+        derive_job(&r->job.v[i]);
+        count_status(a, r, r->job.v[i].status);
+        add_baselines(&jobs, &r->job.v[i].baseline);
+    }
+    r->versus = close_tally(&jobs);
+    for (size_t i = 0; i < r->ops.n; i++) {
+        tally ops = {.arena = a};
+        for (size_t k = 0; k < r->ops.v[i].row.n; k++)
+            add_baselines(&ops, &r->ops.v[i].row.v[k].baseline);
+        r->ops.v[i].versus = close_tally(&ops);
+    }
+}
