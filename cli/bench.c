@@ -27,6 +27,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_BASELINES,
+    OPT_MODEL,
     OPT_JSON,
     N_OPTIONS
 };
@@ -59,6 +60,8 @@ static const kiln_option options[N_OPTIONS] = {
                        "measure a model beside these libraries: onnxruntime, openvino "
                        "(kiln baselines)",
                        false},
+    [OPT_MODEL] = {"--model", "MODEL",
+                   "a package: what it was built from; the baselines run that", false},
     [OPT_JSON] = {"--json", "FILE", "write the results as JSON ('-': standard output)",
                   false},
 };
@@ -66,8 +69,8 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND,
-                                 OPT_BASELINES};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,     OPT_SHAPE,
+                                 OPT_BIND,   OPT_BASELINES, OPT_MODEL};
 
 static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
                           const char *what, kiln_err *err) {
@@ -185,7 +188,9 @@ static kiln_status read_baselines(const kiln_cli_args *args, kiln_net_bench_opti
 /* Compiled with records for the first number of threads. */
 static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subject *out,
                               kiln_err *err) {
+    static const int of_packages[] = {OPT_MODEL};
     kiln_arena *a = args->arena;
+    KILN_TRY(refuse(args, of_packages, 1, "a model", err));
     kiln_choose_options choose = {.tmpl = NULL};
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
@@ -197,13 +202,25 @@ static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subje
                                  err);
 }
 
+/* What is shipped is what is compared: the package itself, beside baselines that run
+ * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
                                 kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_BIND, OPT_DB,
-                                    OPT_BASELINES};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB};
+    const char *model = kiln_args_get(args, OPT_MODEL, NULL);
+    kiln_import_options import = {.values = NULL};
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
-    return kiln_subject_of_package(args->arena, args->pos[0], out, err);
+    if (model == NULL &&
+        (kiln_args_has(args, OPT_BASELINES) || kiln_args_has(args, OPT_BIND)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln bench: beside a package baselines run the model that it "
+                         "was built from: name it by --model");
+    if (model != NULL)
+        KILN_TRY(
+            kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &import, err));
+    const kiln_fixed_inputs fixed = {import.values, import.n_values};
+    return kiln_subject_of_package(args->arena, args->pos[0], model, &fixed, out, err);
 }
 
 static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
@@ -250,6 +267,8 @@ const kiln_verb kiln_verb_bench = {
     .example =
         "  kiln bench zoo:resnet18 --threads 1,2 --rounds 50 --steps\n"
         "  kiln bench zoo:resnet18 --threads 1,2 --baselines onnxruntime\n"
+        "  kiln bench model-1-native.kiln.tar.zst --model model.onnx --baselines "
+        "openvino\n"
         "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"
         "  kiln bench --ops resnet18 --filter C2\n"
         "  kiln bench --op \"conv mine h=28 ic=64 oc=96 k=3 act=relu\" --json -\n"

@@ -119,6 +119,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_output(args, n, &to, err));
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    to.import = &import;
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
     kiln_interrupt_catch(); /* up to here there is nothing to take away */

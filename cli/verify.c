@@ -122,11 +122,26 @@ static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runn
 /* ---- packages ----------------------------------------------------------------------
  */
 
+static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
+                              kiln_err *err) {
+    kiln_import_options import;
+    if (!kiln_args_has(args, OPT_BIND))
+        return KILN_OK;
+    if (o->model == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln verify: a package has no --bind, but the model that it "
+                         "was built from has: name it by --model");
+    KILN_TRY(
+        kiln_cli_import_options(args, o->model, OPT_SHAPE, OPT_BIND, &import, err));
+    o->fixed = (kiln_fixed_inputs){import.values, import.n_values};
+    return KILN_OK;
+}
+
 static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
     static const int of_models[] = {OPT_ONNX_TESTS, OPT_REFERENCE,    OPT_PROFILE,
                                     OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES,
-                                    OPT_SHAPE,      OPT_BIND};
+                                    OPT_SHAPE};
     for (size_t i = 0; i < sizeof of_models / sizeof of_models[0]; i++)
         if (kiln_args_has(args, of_models[i]))
             return kiln_fail(err, KILN_ERR_ARG, "kiln verify: a package has no %s",
@@ -137,6 +152,7 @@ static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                              .golden = kiln_args_get(args, OPT_GOLDEN, NULL),
                              .model = kiln_args_get(args, OPT_MODEL, NULL),
                              .seed = 2};
+    KILN_TRY(read_fixed(args, &o, err));
     const size_t n = args->n_value[OPT_THREADS];
     int *given = kiln_array(args->arena, int, n);
     for (size_t i = 0; i < n; i++)

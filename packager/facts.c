@@ -56,6 +56,14 @@ void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts
     f->memory.scratch = h->scratch_bytes;
 }
 
+kiln_package_fixed kiln_package_fixed_of(kiln_arena *a, const char *name,
+                                         const kiln_tensor *value) {
+    kiln_package_fixed f = {.name = kiln_package_utf8(a, name),
+                            .type = kiln_type_text(a, &value->type)};
+    kiln_sha256_of(value->data, (size_t)kiln_type_bytes(&value->type), f.sha256);
+    return f;
+}
+
 static void put_plain(kiln_buf *out, const char *text) {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";

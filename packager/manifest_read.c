@@ -88,12 +88,27 @@ static const char *sha256_of(reader *r, const kiln_json *o, const char *where,
     return "";
 }
 
+static void read_fixed(reader *r, const kiln_json *model, kiln_package_facts *f) {
+    const kiln_json *list =
+        list_of(r, model, "model", "fixed_inputs", MAX_PORTS, &f->n_fixed);
+    kiln_package_fixed *fixed = kiln_array(r->arena, kiln_package_fixed, f->n_fixed);
+    const kiln_json *o = kiln_json_first(list);
+    for (size_t i = 0; i < f->n_fixed; i++, o = kiln_json_next(o)) {
+        fixed[i].name = text_of(r, o, "fixed_inputs", "name");
+        fixed[i].type = text_of(r, o, "fixed_inputs", "type");
+        const char *sha256 = sha256_of(r, o, "fixed_inputs", "sha256");
+        memcpy(fixed[i].sha256, sha256, strlen(sha256) + 1);
+    }
+    f->fixed = fixed;
+}
+
 static void read_model(reader *r, const kiln_json *root, kiln_package_facts *f) {
     const kiln_json *m = kiln_json_get(root, "model");
     f->model = name_of(r, m, "model", "name");
     f->version = name_of(r, m, "model", "version");
     f->source_sha256 = sha256_of(r, m, "model", "source_sha256");
     f->licence = kiln_json_string(kiln_json_get(m, "licence"), NULL);
+    read_fixed(r, m, f);
 }
 
 static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f) {

@@ -72,6 +72,19 @@ static void put_kernel(kiln_json_writer *w, const kiln_package_kernel *k) {
     kiln_json_end_object(w);
 }
 
+static void put_fixed(kiln_json_writer *w, const kiln_package_facts *f) {
+    kiln_json_name(w, "fixed_inputs");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < f->n_fixed; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "name", f->fixed[i].name);
+        kiln_json_member_str(w, "type", f->fixed[i].type);
+        kiln_json_member_str(w, "sha256", f->fixed[i].sha256);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
 static void put_model(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_name(w, "model");
     kiln_json_begin_object(w);
@@ -79,6 +92,7 @@ static void put_model(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_member_str(w, "version", f->version);
     kiln_json_member_str(w, "source_sha256", f->source_sha256);
     kiln_json_member_str(w, "licence", f->licence);
+    put_fixed(w, f);
     kiln_json_end_object(w);
 }
 

@@ -51,6 +51,16 @@ typedef struct kiln_package_kernel {
     size_t n_steps;
 } kiln_package_kernel;
 
+/* An input of the model that was fixed when it was imported: none of the package's. */
+typedef struct kiln_package_fixed {
+    const char *name;
+    const char *type;             /* as graph text has it: "f32[1,3]" */
+    char sha256[KILN_SHA256_HEX]; /* of its value's bytes, row-major */
+} kiln_package_fixed;
+/* In the arena. */
+kiln_package_fixed kiln_package_fixed_of(kiln_arena *a, const char *name,
+                                         const kiln_tensor *value);
+
 /* |got - want| <= relative * |want| + rms * rms(output) + absolute */
 typedef struct kiln_package_tolerance {
     double relative, rms, absolute;
@@ -69,8 +79,10 @@ typedef struct kiln_package_entry {
 } kiln_package_entry;
 
 typedef struct kiln_package_facts {
-    const char *model, *version;             /* of the network */
-    const char *source_sha256;               /* of the file it was imported from */
+    const char *model, *version;     /* of the network */
+    const char *source_sha256;       /* of the file it was imported from */
+    const kiln_package_fixed *fixed; /* inputs of that file */
+    size_t n_fixed;
     const char *licence;                     /* SPDX expression; NULL: not known */
     const char *kiln_version, *llvm_version; /* what compiled it */
     const char *lld_version;                 /* what linked it: kiln_package_linker */

@@ -13,6 +13,7 @@
 
 #include "pipeline/baselines/baselines.h"
 #include "pipeline/kernels/kernels.h"
+#include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
 #include "reports/stats.h"
 #include "runtime/kiln.h"
@@ -29,9 +30,8 @@ typedef struct kiln_subject_step {
 
 typedef struct kiln_subject {
     const char *name;
-    const char *file; /* of the model, for baselines; NULL: a package */
-    /* Inputs of the file that are none of the model's, borrowed from the import's
-     * options. */
+    const char *file; /* of the model, for baselines; NULL: a package alone */
+    /* Inputs of the file that are none of the model's: borrowed. */
     const kiln_value_binding *fixed;
     size_t n_fixed;
     const kiln_profile *profile;
@@ -58,8 +58,11 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   kiln_subject *out, kiln_err *err);
 
 /* A package: its archive is verified and unpacked, then opened in this process; right
- * outputs are its self-test's. */
-kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, kiln_subject *out,
+ * outputs are its self-test's. KILN_ERR_UNSUPPORTED where it runs in an emulator only.
+ * model NULL: nothing is beside it; else the model that it was built from
+ * (kiln_package_source), which baselines run on the self-test's inputs. */
+kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char *model,
+                                    const kiln_fixed_inputs *fixed, kiln_subject *out,
                                     kiln_err *err);
 
 /* Runs it once in a session of so many threads and compares. */
@@ -132,7 +135,8 @@ typedef struct kiln_net_bench_options {
     int n_threads;
     int rounds;
     bool steps; /* measure each step too */
-    /* To compare with: a list that ends in NULL; NULL: none. Not with packages. */
+    /* To compare with: a list that ends in NULL; NULL: none. They run the subject's
+     * file: KILN_ERR_ARG where it has none. */
     const kiln_baseline *const *baseline;
     const char *baselines_dir;  /* where their wheels are */
     int64_t baselines_limit_ms; /* of each answer; 0: as the adapters have it */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "pipeline/package/package.h"
 #include "runtime/plan.h"
 
 static const kiln_package_kernel *find_kernel(const kiln_package_facts *f,
@@ -71,31 +70,55 @@ static kiln_status read_selftest(kiln_arena *a, const kiln_opened *p, kiln_subje
 
 static void close_model(void *model) { kiln_model_close(model); }
 
-kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, kiln_subject *out,
+/* What baselines run: the very file that the package was built from. */
+static kiln_status add_model(kiln_arena *a, const kiln_opened *p, const char *model,
+                             const kiln_fixed_inputs *fixed, kiln_subject *s,
+                             kiln_err *err) {
+    kiln_source source;
+    const kiln_status st = kiln_package_source(a, p, model, fixed, &source, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "looking for what the package was built from in '%s'", model);
+        return st;
+    }
+    s->file = source.path;
+    s->fixed = fixed->value;
+    s->n_fixed = fixed->n;
+    return KILN_OK;
+}
+
+static kiln_subject facts_of(const kiln_opened *p) {
+    const kiln_package_memory *m = &p->facts.memory;
+    return (kiln_subject){.name = p->facts.model,
+                          .profile = &p->facts.profile,
+                          .arena = (int64_t)m->arena,
+                          .lower_bound = (int64_t)m->lower_bound,
+                          .params = (int64_t)m->params,
+                          .workspace = (int64_t)m->workspace,
+                          .scratch = (int64_t)m->scratch,
+                          .tolerance = kiln_tolerance_network};
+}
+
+kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char *model,
+                                    const kiln_fixed_inputs *fixed, kiln_subject *out,
                                     kiln_err *err) {
     kiln_opened *p = kiln_new(a, kiln_opened);
     char text[KILN_ERROR_TEXT] = "";
     KILN_TRY(kiln_package_open(a, path, p, err));
-    const kiln_package_memory *m = &p->facts.memory;
-    kiln_subject s = {.name = p->facts.model,
-                      .profile = &p->facts.profile,
-                      .arena = (int64_t)m->arena,
-                      .lower_bound = (int64_t)m->lower_bound,
-                      .params = (int64_t)m->params,
-                      .workspace = (int64_t)m->workspace,
-                      .scratch = (int64_t)m->scratch,
-                      .tolerance = kiln_tolerance_network};
     if (p->device->is_emulated)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "'%s' runs here in an emulator only: no measure of speed",
-                         path);
+                         "'%s' is made for '%s', which runs here in an emulator only: "
+                         "its times would say nothing; measure it on such a machine",
+                         path, p->facts.profile.name);
+    kiln_subject s = facts_of(p);
     KILN_TRY(read_plan(a, p, &s, err));
     KILN_TRY(read_selftest(a, p, &s, err));
-    kiln_model *model = kiln_model_open(p->folder, NULL, text);
-    if (model == NULL)
+    if (model != NULL)
+        KILN_TRY(add_model(a, p, model, fixed, &s, err));
+    kiln_model *opened = kiln_model_open(p->folder, NULL, text);
+    if (opened == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "'%s' cannot be opened: %s", path, text);
-    kiln_arena_defer(a, close_model, model);
-    s.model = model;
+    kiln_arena_defer(a, close_model, opened);
+    s.model = opened;
     *out = s;
     return KILN_OK;
 }

@@ -238,7 +238,8 @@ static kiln_status check_all(bench *b, kiln_err *err) {
 static kiln_status open_rivals(bench *b, kiln_err *err) {
     if (b->subject->file == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
-                         "baselines run model files; '%s' is a package",
+                         "baselines run the model's file: name the one that package "
+                         "'%s' was built from",
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++)
         b->side[i].rivals =

@@ -34,12 +34,22 @@ static const kiln_package_kernel *kernels(kiln_arena *a, const kiln_network *n) 
     return out;
 }
 
+static const kiln_package_fixed *fixed_of(kiln_arena *a, const kiln_import_options *o) {
+    const size_t n = o != NULL ? o->n_values : 0;
+    kiln_package_fixed *out = kiln_array(a, kiln_package_fixed, n);
+    for (size_t i = 0; i < n; i++)
+        out[i] = kiln_package_fixed_of(a, o->values[i].name, &o->values[i].value);
+    return out;
+}
+
 static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                    const kiln_network *n, const kiln_build_options *o) {
     const kiln_tolerance t = kiln_tolerance_network;
     return (kiln_package_facts){.model = s->name,
                                 .version = o->version != NULL ? o->version : "1",
                                 .source_sha256 = s->sha256,
+                                .fixed = fixed_of(a, o->import),
+                                .n_fixed = o->import != NULL ? o->import->n_values : 0,
                                 .kiln_version = KILN_VERSION,
                                 .llvm_version = kiln_codegen_llvm_version(a),
                                 .profile = *n->profile,

@@ -46,6 +46,7 @@ typedef struct kiln_build_options {
     const char *path;    /* of the archive; NULL: its own name in `folder` */
     const char *folder;  /* NULL: here */
     const kiln_choose_options *choose; /* NULL: tables and guesses */
+    const kiln_import_options *import; /* what the source was read with; NULL: none */
     uint64_t seed;                     /* of the self-test's inputs */
 } kiln_build_options;
 
@@ -85,6 +86,17 @@ typedef struct kiln_opened {
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
                               kiln_err *err);
 
+/* The model that it was built from, as it was imported then: the file must be that very
+ * one, the dynamic dimensions are the package's, and `fixed` gives the same inputs the
+ * same values. Messages say what differs. */
+typedef struct kiln_fixed_inputs {
+    const kiln_value_binding *value;
+    size_t n;
+} kiln_fixed_inputs;
+kiln_status kiln_package_source(kiln_arena *a, const kiln_opened *p, const char *model,
+                                const kiln_fixed_inputs *fixed, kiln_source *out,
+                                kiln_err *err);
+
 typedef struct kiln_named_tensor {
     const char *name;
     kiln_tensor value;
@@ -119,7 +131,8 @@ typedef struct kiln_verify_options {
     const char *golden; /* folder of golden.json; NULL: none */
     const char *model;  /* the model it was built from; NULL: the reference is not asked
                            again, its recorded outputs are */
-    uint64_t seed;      /* of inputs for the reference */
+    kiln_fixed_inputs fixed; /* of the model */
+    uint64_t seed;           /* of inputs for the reference */
 } kiln_verify_options;
 
 /* The archive's integrity, its self-test, the reference and golden cases, at each

@@ -75,46 +75,11 @@ static kiln_status selftest(verifier *v, kiln_err *err) {
 /* ---- the reference -----------------------------------------------------------------
  */
 
-/* Dynamic dimensions are what the package was built for. */
-static kiln_status read_model(verifier *v, kiln_source *out, kiln_err *err) {
-    const kiln_device_package *p = &v->package->package;
-    kiln_shape_binding *shape = kiln_array(v->arena, kiln_shape_binding, p->n_inputs);
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        shape[i] = (kiln_shape_binding){.name = p->input[i].name,
-                                        .rank = p->input[i].type.rank};
-        memcpy(shape[i].dim, p->input[i].type.dim, sizeof shape[i].dim);
-    }
-    const kiln_import_options o = {.shapes = shape, .n_shapes = p->n_inputs};
-    return kiln_source_read(v->arena, v->o->model, &o, out, err);
-}
-
-static bool same_inputs(const kiln_device_package *p, const kiln_graph *g) {
-    bool same = g->inputs.n == p->n_inputs && g->outputs.n == p->n_outputs;
-    for (size_t i = 0; same && i < p->n_inputs; i++)
-        same = strcmp(g->inputs.v[i]->name, p->input[i].name) == 0 &&
-               g->inputs.v[i]->type.dtype == p->input[i].type.dtype &&
-               kiln_type_same_shape(&g->inputs.v[i]->type, &p->input[i].type);
-    return same;
-}
-
-/* Other inputs than the self-test's, and the model itself: what it was built from must
- * be this very file. */
+/* Other inputs than the self-test's, and the model itself. */
 static kiln_status ask_reference(verifier *v, kiln_err *err) {
-    kiln_source s = {.name = NULL};
-    const kiln_device_package *p = &v->package->package;
-    const kiln_status st = read_model(v, &s, err);
-    if (s.sha256[0] != '\0' && strcmp(s.sha256, v->package->facts.source_sha256) != 0)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "the package was built from a file with SHA-256 %s, '%s' has "
-                         "%s",
-                         v->package->facts.source_sha256, v->o->model, s.sha256);
-    if (st != KILN_OK)
-        return st;
-    if (!same_inputs(p, s.imported))
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "the package was built with inputs of '%s' fixed: verify it "
-                         "by its self-test and golden cases",
-                         v->o->model);
+    kiln_source s;
+    KILN_TRY(
+        kiln_package_source(v->arena, v->package, v->o->model, &v->o->fixed, &s, err));
     return kiln_expectation_of(v->arena, &s, v->o->seed, &v->reference, err);
 }
 

@@ -182,9 +182,8 @@ static const char *baseline_of(const rival_row *r, const kiln_subject *s) {
                                                             r->script, file, at + 1));
 }
 
-static void check_rival(void **state) {
-    const rival_row *r = *state;
-    const kiln_subject s = subject_of("zoo:dqn");
+static void check_rival_of(const rival_row *r, const kiln_subject *subject) {
+    const kiln_subject s = *subject;
     static const int threads[] = {1};
     const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
     const kiln_net_bench_options o = {.threads = threads,
@@ -222,6 +221,96 @@ static void check_rival(void **state) {
     }
 }
 
+static void check_rival(void **state) {
+    const kiln_subject s = subject_of("zoo:dqn");
+    check_rival_of(*state, &s);
+}
+
+/* ---- packages ----------------------------------------------------------------------
+ */
+
+#define MODEL "demo/samplenet/samplenet.onnx"
+
+static const char *package_for(const char *profile) {
+    kiln_arena *a = kiln_test_arena();
+    const kiln_build_options o = {
+        .path = kiln_path_join(a, kiln_test_dir(), "it.kiln.tar.zst"), .seed = 1};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation e;
+    kiln_build b;
+    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(a, &s, &e, &p, &o, &b, &err), &err);
+    return b.path;
+}
+
+static const kiln_fixed_inputs none_fixed = {.n = 0};
+
+/* The package, not the model compiled anew; its file is what baselines run. */
+static kiln_subject packaged(const char *model) {
+    kiln_err err = {0};
+    kiln_subject s;
+    kiln_assert_status_ok(kiln_subject_of_package(kiln_test_arena(),
+                                                  package_for("native"), model,
+                                                  &none_fixed, &s, &err),
+                          &err);
+    return s;
+}
+
+static void measures_a_package_beside_a_baseline(void **state) {
+    const kiln_subject s = packaged(MODEL);
+    (void)state;
+    assert_string_equal(s.file, MODEL);
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++)
+        check_rival_of(&rivals[i], &s);
+}
+
+static void asks_for_the_model_of_a_package(void **state) {
+    const kiln_subject s = packaged(NULL);
+    static const int threads[] = {1};
+    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
+    const kiln_net_bench_options o = {
+        .threads = threads, .n_threads = 1, .rounds = 1, .baseline = list};
+    kiln_net_bench b;
+    kiln_err err = {0};
+    (void)state;
+    kiln_assert_fails(kiln_net_bench_run(kiln_test_arena(), &s, &o, &b, &err),
+                      KILN_ERR_ARG, &err,
+                      "name the one that package 'samplenet' was built from");
+}
+
+static void refuses_another_model(void **state) {
+    kiln_err err = {0};
+    kiln_subject s;
+    (void)state;
+    kiln_assert_fails(kiln_subject_of_package(kiln_test_arena(), package_for("native"),
+                                              "zoo:dqn", &none_fixed, &s, &err),
+                      KILN_ERR_ARG, &err,
+                      "the package was built from a file with SHA-256 ");
+}
+
+static void measures_nothing_in_an_emulator(void **state) {
+    kiln_arena *a = kiln_test_arena();
+    const kiln_device *d = NULL;
+    kiln_profile p;
+    kiln_err err = {0};
+    kiln_subject s;
+    (void)state;
+    kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &p, &err), &err);
+    if (kiln_device_find_for(a, &p, &d, &err) != KILN_OK)
+        kiln_test_skip("%s", err.text);
+    if (!d->is_emulated)
+        kiln_test_skip("this machine needs no emulator for AArch64");
+    kiln_assert_fails(kiln_subject_of_package(a, package_for("aarch64"), MODEL,
+                                              &none_fixed, &s, &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "is made for 'aarch64', which runs here in an emulator only: "
+                      "its times would say nothing");
+}
+
 int main(void) {
     kiln_test_add("steps_add_up", steps_add_up, NULL);
     kiln_test_add("keeps_every_sample", keeps_every_sample, NULL);
@@ -230,5 +319,12 @@ int main(void) {
     kiln_test_add("compares_chosen_elements", compares_chosen_elements, NULL);
     kiln_test_add("names_what_is_no_model", names_what_is_no_model, NULL);
     kiln_test_add_rows(check_rival, rivals);
+    kiln_test_add("measures_a_package_beside_a_baseline",
+                  measures_a_package_beside_a_baseline, NULL);
+    kiln_test_add("asks_for_the_model_of_a_package", asks_for_the_model_of_a_package,
+                  NULL);
+    kiln_test_add("refuses_another_model", refuses_another_model, NULL);
+    kiln_test_add("measures_nothing_in_an_emulator", measures_nothing_in_an_emulator,
+                  NULL);
     return kiln_test_run("bench");
 }

@@ -325,6 +325,93 @@ static void names_a_missing_archive(void **state) {
                       "no/such.kiln.tar.zst");
 }
 
+/* ---- fixed inputs ------------------------------------------------------------------
+ * x + y, built with y fixed to 1: the model is asked again with the same y alone. */
+
+typedef struct fixed_row {
+    const char *name;
+    const char *input[2]; /* that are fixed; NULL: none */
+    float value;
+    kiln_status want;
+    const char *text;
+} fixed_row;
+
+static fixed_row fixed_rows[] = {
+    {"takes_the_same_value", {"y"}, 1, KILN_OK, NULL},
+    {"refuses_another_value",
+     {"y"},
+     2,
+     KILN_ERR_ARG,
+     "input 'y' was fixed to another value when the package was built (f32[3,4,5], "},
+    {"asks_for_the_value",
+     {NULL},
+     1,
+     KILN_ERR_ARG,
+     "the package was built with input 'y' fixed to a value (f32[3,4,5]): give the "
+     "same by --bind"},
+    {"refuses_a_value_too_many",
+     {"y", "x"},
+     1,
+     KILN_ERR_ARG,
+     "the package was built without a value for input 'x': leave its --bind away"},
+};
+
+static kiln_value_binding bound(const char *name, float value) {
+    static const int64_t dim[] = {3, 4, 5};
+    const kiln_type t = kiln_type_make(KILN_F32, 3, dim);
+    const kiln_value_binding b = {name, kiln_tensor_new(kiln_test_arena(), &t)};
+    for (int64_t i = 0; i < kiln_type_elems(&t); i++)
+        ((float *)b.value.data)[i] = value;
+    return b;
+}
+
+static const char *build_fixed(const char *model) {
+    kiln_arena *a = kiln_test_arena();
+    const char *path = kiln_path_join(a, kiln_test_dir(), "fixed.kiln.tar.zst");
+    const kiln_value_binding y = bound("y", 1);
+    const kiln_import_options import = {.values = &y, .n_values = 1};
+    const kiln_build_options o = {.path = path, .seed = 1, .import = &import};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation t;
+    kiln_build b;
+    kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, model, &import, &s, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &t, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(a, &s, &t, &p, &o, &b, &err), &err);
+    return path;
+}
+
+static void check_fixed(void **state) {
+    const fixed_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const char *model = kiln_test_shared("onnx-node-tests/node/test_add/model.onnx");
+    kiln_value_binding value[2];
+    kiln_fixed_inputs fixed = {.value = value};
+    kiln_err err = {0};
+    kiln_opened p;
+    kiln_source s;
+    for (; fixed.n < 2 && r->input[fixed.n] != NULL; fixed.n++)
+        value[fixed.n] = bound(r->input[fixed.n], r->value);
+    const char *path = build_fixed(model);
+    kiln_assert_status_ok(kiln_package_open(a, path, &p, &err), &err);
+    const kiln_status st = kiln_package_source(a, &p, model, &fixed, &s, &err);
+    if (r->want != KILN_OK) {
+        kiln_assert_fails(st, r->want, &err, r->text);
+        return;
+    }
+    kiln_assert_status_ok(st, &err);
+    assert_int_equal(s.imported->inputs.n, 1);
+    static const int threads[] = {1};
+    const kiln_verify_options o = {
+        .threads = threads, .n_threads = 1, .model = model, .fixed = fixed, .seed = 2};
+    kiln_checks c;
+    kiln_assert_status_ok(verify(path, &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 0);
+    assert_int_equal(c.n_passed, 3); /* archive, self-test, reference */
+}
+
 int main(void) {
     enum { N_RUNS = sizeof run_rows / sizeof run_rows[0] };
     static const struct CMUnitTest others[] = {
@@ -340,10 +427,14 @@ int main(void) {
         {"names_a_missing_archive", names_a_missing_archive, NULL, NULL, NULL},
     };
     enum { N_OTHERS = sizeof others / sizeof others[0] };
-    static struct CMUnitTest tests[N_RUNS + N_OTHERS];
+    enum { N_FIXED = sizeof fixed_rows / sizeof fixed_rows[0] };
+    static struct CMUnitTest tests[N_RUNS + N_OTHERS + N_FIXED];
     for (size_t i = 0; i < N_RUNS; i++)
         tests[i] =
             (struct CMUnitTest){run_rows[i].name, check_run, NULL, NULL, &run_rows[i]};
     memcpy(tests + N_RUNS, others, sizeof others);
+    for (size_t i = 0; i < N_FIXED; i++)
+        tests[N_RUNS + N_OTHERS + i] = (struct CMUnitTest){
+            fixed_rows[i].name, check_fixed, NULL, NULL, &fixed_rows[i]};
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

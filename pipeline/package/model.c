@@ -1,0 +1,122 @@
+/* The model that a package was built from, read again as it was read then. */
+#include "pipeline/package/package.h"
+
+#include <string.h>
+
+/* Dynamic dimensions are what the package was built for. Where the import fails, the
+ * file's hash is known. */
+static kiln_status read_model(kiln_arena *a, const kiln_device_package *p,
+                              const char *model, const kiln_fixed_inputs *fixed,
+                              kiln_source *out, kiln_err *err) {
+    kiln_shape_binding *shape = kiln_array(a, kiln_shape_binding, p->n_inputs);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        shape[i] = (kiln_shape_binding){.name = p->input[i].name,
+                                        .rank = p->input[i].type.rank};
+        memcpy(shape[i].dim, p->input[i].type.dim, sizeof shape[i].dim);
+    }
+    const kiln_import_options o = {.shapes = shape,
+                                   .n_shapes = p->n_inputs,
+                                   .values = fixed->value,
+                                   .n_values = fixed->n};
+    return kiln_source_read(a, model, &o, out, err);
+}
+
+/* ---- fixed inputs ------------------------------------------------------------------
+ */
+
+static const char *printable(kiln_arena *a, const char *name) {
+    return kiln_str_printable(a, kiln_str_from(name), 64);
+}
+
+static kiln_status check_value(kiln_arena *a, const kiln_package_fixed *was,
+                               const kiln_fixed_inputs *fixed, kiln_err *err) {
+    for (size_t i = 0; i < fixed->n; i++) {
+        const kiln_package_fixed is =
+            kiln_package_fixed_of(a, fixed->value[i].name, &fixed->value[i].value);
+        if (strcmp(is.name, was->name) != 0)
+            continue;
+        if (strcmp(is.type, was->type) == 0 && strcmp(is.sha256, was->sha256) == 0)
+            return KILN_OK;
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "input '%s' was fixed to another value when the package was "
+                         "built (%s, SHA-256 %s)",
+                         printable(a, was->name), printable(a, was->type), was->sha256);
+    }
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "the package was built with input '%s' fixed to a value (%s): "
+                     "give the same by --bind",
+                     printable(a, was->name), printable(a, was->type));
+}
+
+/* Each once and no other: a name that comes twice, or is none of the model's inputs, is
+ * the import's to refuse. */
+static kiln_status check_fixed(kiln_arena *a, const kiln_package_facts *f,
+                               const kiln_fixed_inputs *fixed, kiln_err *err) {
+    for (size_t i = 0; i < f->n_fixed; i++)
+        KILN_TRY(check_value(a, &f->fixed[i], fixed, err));
+    for (size_t i = 0; i < fixed->n && fixed->n > f->n_fixed; i++) {
+        bool was = false;
+        for (size_t k = 0; k < f->n_fixed; k++)
+            was = was || strcmp(f->fixed[k].name, fixed->value[i].name) == 0;
+        if (!was)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "the package was built without a value for input '%s': "
+                             "leave its --bind away",
+                             printable(a, fixed->value[i].name));
+    }
+    return KILN_OK;
+}
+
+/* ---- inputs and outputs ------------------------------------------------------------
+ */
+
+static const char *text_of(kiln_arena *a, const char *name, const kiln_type *t) {
+    return kiln_format(a, "'%s' %s", printable(a, name), kiln_type_text(a, t));
+}
+
+static kiln_status check_ports(kiln_arena *a, const char *model, const char *what,
+                               const kiln_device_port *port, size_t n,
+                               kiln_value *const *value, const char *const *name,
+                               size_t n_values, kiln_err *err) {
+    if (n != n_values)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "the package has %zu %ss, '%s' has %zu: it was built with "
+                         "other options",
+                         n, what, model, n_values);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_type *t = &value[i]->type;
+        const char *own = name != NULL ? name[i] : value[i]->name;
+        if (strcmp(own, port[i].name) != 0 || t->dtype != port[i].type.dtype ||
+            !kiln_type_same_shape(t, &port[i].type))
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "%s %zu of the package is %s, of '%s' it is %s: it was "
+                             "built with other options",
+                             what, i, text_of(a, port[i].name, &port[i].type), model,
+                             text_of(a, own, t));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_package_source(kiln_arena *a, const kiln_opened *p, const char *model,
+                                const kiln_fixed_inputs *fixed, kiln_source *out,
+                                kiln_err *err) {
+    const kiln_device_package *k = &p->package;
+    kiln_source s = {.name = NULL};
+    const kiln_status st = read_model(a, k, model, fixed, &s, err);
+    if (s.sha256[0] != '\0' && strcmp(s.sha256, p->facts.source_sha256) != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "the package was built from a file with SHA-256 %s, '%s' has "
+                         "%s",
+                         p->facts.source_sha256, model, s.sha256);
+    if (s.sha256[0] != '\0')
+        KILN_TRY(check_fixed(a, &p->facts, fixed, err));
+    if (st != KILN_OK)
+        return st;
+    const kiln_graph *g = s.imported;
+    KILN_TRY(check_ports(a, model, "input", k->input, k->n_inputs, g->inputs.v, NULL,
+                         g->inputs.n, err));
+    KILN_TRY(check_ports(a, model, "output", k->output, k->n_outputs, g->outputs.v,
+                         g->output_names.v, g->outputs.n, err));
+    *out = s;
+    return KILN_OK;
+}
