@@ -148,15 +148,14 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_choose_options choose;
-    const kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
-                                  .choose = &choose,
-                                  .seed = 1};
-    int threads = 1;
+    kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
+                            .choose = &choose,
+                            .seed = 1};
     KILN_TRY(kiln_cli_choose(args->arena, NULL,
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
-                             KILN_POOL_MAX_THREADS, &threads, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, threads, &choose, err));
+                             KILN_POOL_MAX_THREADS, &o.threads, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, o.threads, &choose, err));
     return build_all(args, &o, exit_code, err);
 }
 

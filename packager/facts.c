@@ -79,6 +79,8 @@ char *kiln_package_file_name(kiln_arena *a, const kiln_package_facts *f) {
     put_plain(&out, f->version);
     kiln_buf_puts(&out, "-");
     put_plain(&out, f->profile.name);
+    if (f->threads > 1)
+        kiln_buf_printf(&out, "-t%d", f->threads);
     kiln_buf_puts(&out, ".kiln.tar.zst");
     return out.p;
 }

@@ -8,7 +8,8 @@ enum {
     MAX_PORTS = 4096,
     MAX_KERNELS = 1 << 16,
     MAX_STEPS = 1 << 20, /* of all kernels */
-    MAX_TEXT = 256       /* bytes of names that people read */
+    MAX_TEXT = 256,      /* bytes of names that people read */
+    MAX_THREADS = 1024
 };
 #define MAX_BYTES ((int64_t)1 << 40)
 /* Of one call: a sum over all steps stays below 2^63. */
@@ -125,6 +126,15 @@ static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f
         refuse(r, "", "numerics", "that of the profile");
 }
 
+/* Archives made before it was recorded were tuned for one. */
+static int read_threads(reader *r, const kiln_json *root) {
+    int64_t n = 1;
+    const kiln_json *v = kiln_json_get(root, "threads");
+    if (v != NULL && (!kiln_json_i64(v, &n) || n < 1 || n > MAX_THREADS))
+        refuse(r, "", "threads", "a number from 1 to 1024");
+    return (int)n;
+}
+
 static void read_port(reader *r, const kiln_json *o, const char *where,
                       kiln_package_port *out) {
     size_t rank = 0;
@@ -187,6 +197,15 @@ static bool put_knob(kiln_json_writer *w, const kiln_json *v, int depth) {
     return true;
 }
 
+/* Archives made before it was recorded have none. */
+static void read_code(reader *r, const kiln_json *o, kiln_package_kernel *k) {
+    const kiln_json *sha256 = kiln_json_get(o, "code_sha256");
+    if (!kiln_json_is_string(sha256))
+        return;
+    k->code_sha256 = sha256_of(r, o, "kernels", "code_sha256");
+    k->code_bytes = count_of(r, o, "kernels", "code_bytes", MAX_BYTES);
+}
+
 static const char *read_config(reader *r, const kiln_json *o) {
     const kiln_json *config = kiln_json_get(o, "configuration");
     kiln_buf text;
@@ -219,6 +238,7 @@ static void read_kernel(reader *r, const kiln_json *o, kiln_package_kernel *k) {
                                    count_of(r, o, "kernels", "multiply_adds", MAX_COST),
                                .flops = count_of(r, o, "kernels", "flops", MAX_COST),
                                .bytes = count_of(r, o, "kernels", "bytes", MAX_COST)};
+    read_code(r, o, k);
     const kiln_json *list =
         list_of(r, o, "kernels", "steps", MAX_STEPS - r->n_steps, &k->n_steps);
     r->n_steps += k->n_steps;
@@ -321,6 +341,7 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     f.zstd_version = name_of(&r, root, "", "zstd");
     read_model(&r, root, &f);
     read_profile(&r, root, &f);
+    f.threads = read_threads(&r, root);
     f.input = read_ports(&r, root, "inputs", &f.n_inputs);
     f.output = read_ports(&r, root, "outputs", &f.n_outputs);
     read_memory(&r, root, &f.memory);

@@ -64,6 +64,8 @@ static void put_kernel(kiln_json_writer *w, const kiln_package_kernel *k) {
     kiln_json_member_i64(w, "multiply_adds", k->muladds);
     kiln_json_member_i64(w, "flops", k->flops);
     kiln_json_member_i64(w, "bytes", k->bytes);
+    kiln_json_member_i64(w, "code_bytes", k->code_bytes);
+    kiln_json_member_str(w, "code_sha256", k->code_sha256);
     kiln_json_name(w, "steps");
     kiln_json_begin_array(w);
     for (size_t i = 0; i < k->n_steps; i++)
@@ -133,6 +135,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     put_model(&w, f);
     kiln_json_member_str(&w, "architecture", kiln_arch_name(f->profile.arch));
     kiln_json_member_str(&w, "numerics", kiln_numerics_name(f->profile.numerics));
+    kiln_json_member_i64(&w, "threads", f->threads > 1 ? f->threads : 1);
     kiln_json_name(&w, "profile");
     kiln_profile_put(&w, &f->profile);
     put_ports(&w, "inputs", f->input, f->n_inputs);
@@ -192,10 +195,11 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     f->licence != NULL
                         ? kiln_str_printable(a, kiln_str_from(f->licence), 64)
                         : "not known");
-    kiln_buf_printf(out, "%-16s %s (%s, %s, numerics %s)\n", "profile",
+    kiln_buf_printf(out, "%-16s %s (%s, %s, numerics %s), %d thread%s\n", "profile",
                     kiln_str_printable(a, kiln_str_from(f->profile.name), 64),
                     kiln_arch_name(f->profile.arch), f->profile.cpu,
-                    kiln_numerics_name(f->profile.numerics));
+                    kiln_numerics_name(f->profile.numerics), f->threads,
+                    f->threads == 1 ? "" : "s");
     kiln_buf_printf(out, "%-16s kiln %s, LLVM %s, %s, zstd %s\n", "made by",
                     kiln_str_printable(a, kiln_str_from(f->kiln_version), 32),
                     kiln_str_printable(a, kiln_str_from(f->llvm_version), 32),

@@ -49,6 +49,9 @@ typedef struct kiln_package_kernel {
     int64_t muladds, flops, bytes; /* of one call */
     const char *const *step;       /* names of the steps that call it */
     size_t n_steps;
+    /* kiln_package_code_of its object; NULL: not known. */
+    const char *code_sha256;
+    int64_t code_bytes;
 } kiln_package_kernel;
 
 /* An input of the model that was fixed when it was imported: none of the package's. */
@@ -87,6 +90,7 @@ typedef struct kiln_package_facts {
     const char *kiln_version, *llvm_version; /* what compiled it */
     const char *lld_version;                 /* what linked it: kiln_package_linker */
     kiln_profile profile;                    /* numerics included */
+    int threads; /* that its configurations were chosen for; 0 counts as 1 */
     kiln_package_tolerance tolerance;
     const kiln_package_kernel *kernel;
     size_t n_kernels;
@@ -100,8 +104,8 @@ typedef struct kiln_package_facts {
     size_t n_entries;
 } kiln_package_facts;
 
-/* "resnet18-1-x86-avx512.kiln.tar.zst": what is no letter, digit, '.', '_' or '-'
- * becomes '_'. */
+/* "resnet18-1-x86-avx512.kiln.tar.zst", "resnet18-1-x86-avx512-t2.kiln.tar.zst" for two
+ * threads: what is no letter, digit, '.', '_' or '-' becomes '_'. */
 char *kiln_package_file_name(kiln_arena *a, const kiln_package_facts *f);
 
 /* ---- making one ------------------------------------------------------------------ */
@@ -110,6 +114,12 @@ typedef struct kiln_package_object {
     const char *symbol; /* the function that it holds and exports */
     kiln_str bytes;     /* ELF relocatable for x86-64 or AArch64 */
 } kiln_package_object;
+
+/* What an object is, whatever its symbol is called and wherever it is linked: the
+ * SHA-256 of its code, constants and relocations; bytes of its code. KILN_ERR_PARSE: no
+ * object for the machine. */
+kiln_status kiln_package_code_of(kiln_arena *a, kiln_arch arch, kiln_str object,
+                                 const char **sha256, int64_t *bytes, kiln_err *err);
 
 /* lib.so: the kernels in one shared library that imports nothing and exports the
  * symbols, by ld.lld-19. KILN_ERR_LIB names the remedy where there is no such program.

@@ -16,7 +16,8 @@ static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int ker
     return name;
 }
 
-static const kiln_package_kernel *kernels(kiln_arena *a, const kiln_network *n) {
+static kiln_status kernels(kiln_arena *a, const kiln_network *n, kiln_package_facts *f,
+                           kiln_err *err) {
     kiln_package_kernel *out = kiln_array(a, kiln_package_kernel, n->kernel.n);
     for (size_t i = 0; i < n->kernel.n; i++) {
         const kiln_network_kernel *k = &n->kernel.v[i];
@@ -30,8 +31,12 @@ static const kiln_package_kernel *kernels(kiln_arena *a, const kiln_network *n) 
                                   .flops = k->cost.flops,
                                   .bytes = k->cost.bytes};
         out[i].step = steps_of(a, n, (int)i, &out[i].n_steps);
+        KILN_TRY(kiln_package_code_of(a, n->profile->arch, k->object.bytes,
+                                      &out[i].code_sha256, &out[i].code_bytes, err));
     }
-    return out;
+    f->kernel = out;
+    f->n_kernels = n->kernel.n;
+    return KILN_OK;
 }
 
 static const kiln_package_fixed *fixed_of(kiln_arena *a, const kiln_import_options *o) {
@@ -53,9 +58,8 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .kiln_version = KILN_VERSION,
                                 .llvm_version = kiln_codegen_llvm_version(a),
                                 .profile = *n->profile,
+                                .threads = o->threads,
                                 .tolerance = {t.relative, t.rms, t.absolute},
-                                .kernel = kernels(a, n),
-                                .n_kernels = n->kernel.n,
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
 
@@ -117,6 +121,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
                       .graph = graph_json(a, s->graph, n),
                       .params_head = params_head(a, n),
                       .params = n->params};
+    KILN_TRY(kernels(a, n, &p.facts, err));
     KILN_TRY(kiln_package_time(&p.time_s, err));
     KILN_TRY(kiln_package_linker(a, &p.facts.lld_version, err));
     KILN_TRY(link_kernels(a, n, &p.lib, err));

@@ -47,6 +47,7 @@ typedef struct kiln_build_options {
     const char *folder;  /* NULL: here */
     const kiln_choose_options *choose; /* NULL: tables and guesses */
     const kiln_import_options *import; /* what the source was read with; NULL: none */
+    int threads;                       /* that `choose` chooses for; 0: 1 */
     uint64_t seed;                     /* of the self-test's inputs */
 } kiln_build_options;
 

@@ -297,6 +297,9 @@ static void names_of_files_are_plain(void **state) {
         .model = "res/net 18", .version = "1.0", .profile = {.name = "é"}};
     assert_string_equal(kiln_package_file_name(a, &f),
                         "res_net_18-1.0-__.kiln.tar.zst");
+    f.threads = 2;
+    assert_string_equal(kiln_package_file_name(a, &f),
+                        "res_net_18-1.0-__-t2.kiln.tar.zst");
 }
 
 /* ---- time

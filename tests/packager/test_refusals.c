@@ -239,6 +239,12 @@ static void negative_memory(craft *c) {
 }
 static void no_tolerance(craft *c) { craft_replace(c, "\"relative\"", "\"r\"", false); }
 static void other_symbol(craft *c) { craft_replace(c, "\"k0\"", "\"k9\"", false); }
+static void zero_threads(craft *c) {
+    craft_replace(c, "\"threads\": 1,", "\"threads\": 0,", false);
+}
+static void short_code_hash(craft *c) {
+    craft_replace(c, "\"code_sha256\": \"", "\"code_sha256\": \"x", false);
+}
 static void nested_config(craft *c) {
     craft_replace(c, "\"oc_block\": ", "\"oc_block\": {}, \"x\": ", false);
 }
@@ -526,6 +532,10 @@ static row rows[] = {
      .text = "manifest.json: 'memory.param_bytes' must be a number from 0 to #"},
     {"tolerance_missing", .edit = no_tolerance,
      .text = "manifest.json: 'tolerance.relative' must be a number of at least 0"},
+    {"no_threads", .edit = zero_threads,
+     .text = "manifest.json: 'threads' must be a number from 1 to 1024"},
+    {"code_hashed_otherwise", .edit = short_code_hash,
+     .text = "manifest.json: 'kernels.code_sha256' must be 64 hexadecimal digits"},
     {"configuration_nested", .edit = nested_config,
      .text = "manifest.json: 'kernels.configuration' must be an object of words and "
              "numbers"},

@@ -36,6 +36,7 @@ static kiln_graph *read_graph(kiln_arena *a, const char *text) {
 }
 
 static void put_ledger(kiln_arena *a, const kiln_network *n, kiln_package *out) {
+    kiln_err err = {0};
     kiln_package_kernel *kernel = kiln_array(a, kiln_package_kernel, n->kernel.n);
     for (size_t i = 0; i < n->kernel.n; i++) {
         const kiln_network_kernel *k = &n->kernel.v[i];
@@ -49,6 +50,10 @@ static void put_ledger(kiln_arena *a, const kiln_network *n, kiln_package *out) 
         for (size_t s = 0; s < n->step.n; s++)
             if (n->step.v[s].kernel == (int)i)
                 step[kernel[i].n_steps++] = n->step.v[s].name;
+        kiln_assert_status_ok(kiln_package_code_of(a, n->profile->arch, k->object.bytes,
+                                                   &kernel[i].code_sha256,
+                                                   &kernel[i].code_bytes, &err),
+                              &err);
     }
     out->facts.kernel = kernel;
     out->facts.n_kernels = n->kernel.n;
