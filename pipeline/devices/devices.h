@@ -89,7 +89,11 @@ typedef struct kiln_device_result {
     uint64_t open_ns; /* model and session */
     uint64_t session_bytes;
     const uint64_t *run_ns;
+    /* Of each run: what the first thread got of its processor, and how often one of the
+     * threads lost its. */
+    const uint64_t *cpu_ns, *preempted;
     size_t n_runs;
+    double clock_ghz[2]; /* before the runs and after them: to compare processes with */
     const kiln_device_step *step; /* NULL: no profile was asked for */
     size_t n_steps;
 } kiln_device_result;

@@ -12,21 +12,32 @@ static bool get_u64(const kiln_json *object, const char *key, uint64_t *out) {
     return true;
 }
 
-static bool read_runs(kiln_arena *a, const kiln_json *runs, size_t n,
-                      kiln_device_result *out) {
-    if (!kiln_json_is_array(runs) || kiln_json_size(runs) != n)
-        return false;
-    uint64_t *run_ns = kiln_array(a, uint64_t, n);
+/* n numbers of a list; NULL: it is none of these. */
+static const uint64_t *read_numbers(kiln_arena *a, const kiln_json *list, size_t n) {
+    if (!kiln_json_is_array(list) || kiln_json_size(list) != n)
+        return NULL;
+    uint64_t *number = kiln_array(a, uint64_t, n);
     size_t i = 0;
-    for (const kiln_json *v = kiln_json_first(runs); v != NULL; v = kiln_json_next(v)) {
-        int64_t ns = 0;
-        if (!kiln_json_i64(v, &ns) || ns < 0)
-            return false;
-        run_ns[i++] = (uint64_t)ns;
+    for (const kiln_json *v = kiln_json_first(list); v != NULL; v = kiln_json_next(v)) {
+        int64_t x = 0;
+        if (!kiln_json_i64(v, &x) || x < 0)
+            return NULL;
+        number[i++] = (uint64_t)x;
     }
-    out->run_ns = run_ns;
+    return number;
+}
+
+static bool read_runs(kiln_arena *a, const kiln_json *report, size_t n,
+                      kiln_device_result *out) {
+    const kiln_json *clock = kiln_json_get(report, "clock_ghz");
     out->n_runs = n;
-    return true;
+    out->run_ns = read_numbers(a, kiln_json_get(report, "run_ns"), n);
+    out->cpu_ns = read_numbers(a, kiln_json_get(report, "cpu_ns"), n);
+    out->preempted = read_numbers(a, kiln_json_get(report, "preempted"), n);
+    for (size_t i = 0; i < 2; i++)
+        out->clock_ghz[i] = kiln_json_number(kiln_json_at(clock, i), -1);
+    return out->run_ns != NULL && out->cpu_ns != NULL && out->preempted != NULL &&
+           out->clock_ghz[0] > 0 && out->clock_ghz[1] > 0;
 }
 
 /* Names come from the plan. */
@@ -58,7 +69,7 @@ kiln_status kiln_device_read_report(kiln_arena *a, const char *path,
     KILN_TRY(kiln_json_parse(a, text, "the runner's report", &v, err));
     if (!get_u64(v, "open_ns", &r.open_ns) ||
         !get_u64(v, "session_bytes", &r.session_bytes) ||
-        !read_runs(a, kiln_json_get(v, "run_ns"), (size_t)job->n_rounds, &r) ||
+        !read_runs(a, v, (size_t)job->n_rounds, &r) ||
         (job->wants_profile && !read_steps(a, kiln_json_get(v, "steps"), p, &r)))
         return kiln_fail(err, KILN_ERR_PARSE, "the runner's report is not whole");
     *out = r;

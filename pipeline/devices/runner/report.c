@@ -55,6 +55,13 @@ static void put_steps(FILE *f, const kiln_session *s) {
     fprintf(f, "]");
 }
 
+static void put_numbers(FILE *f, const char *key, const uint64_t *v, int n) {
+    fprintf(f, ",\n  \"%s\": [", key);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%" PRIu64, i > 0 ? ", " : "", v[i]);
+    fprintf(f, "]");
+}
+
 static void put_report(FILE *f, const run_options *o, const kiln_model *m,
                        const kiln_session *s, const run_times *t) {
     fprintf(f, "{\n  \"model\": ");
@@ -66,10 +73,10 @@ static void put_report(FILE *f, const run_options *o, const kiln_model *m,
     fprintf(f, ",\n  \"open_ns\": %" PRIu64, t->open_ns);
     put_ports(f, "inputs", m, kiln_model_n_inputs(m), kiln_model_input);
     put_ports(f, "outputs", m, kiln_model_n_outputs(m), kiln_model_output);
-    fprintf(f, ",\n  \"run_ns\": [");
-    for (int i = 0; i < o->n_rounds; i++)
-        fprintf(f, "%s%" PRIu64, i > 0 ? ", " : "", t->run_ns[i]);
-    fprintf(f, "]");
+    put_numbers(f, "run_ns", t->run_ns, o->n_rounds);
+    put_numbers(f, "cpu_ns", t->cpu_ns, o->n_rounds);
+    put_numbers(f, "preempted", t->preempted, o->n_rounds);
+    fprintf(f, ",\n  \"clock_ghz\": [%.4f, %.4f]", t->clock_ghz[0], t->clock_ghz[1]);
     if (o->is_profiled)
         put_steps(f, s);
     fprintf(f, "\n}\n");

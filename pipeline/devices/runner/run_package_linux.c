@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,10 +30,18 @@ static const char usage[] =
     "threads or a file that cannot be written, 5 a kernel failed\n"
     "example: kiln-run resnet18 --input data=cat.npy --output-dir out --threads 2\n";
 
-static uint64_t now(void) {
+static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now(void) { return read_clock(CLOCK_MONOTONIC); }
+
+/* Of all threads: how often the system took a processor away before they gave it up. */
+static uint64_t n_preempted(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_nivcsw : 0;
 }
 
 /* ---- arguments --------------------------------------------------------------------
@@ -194,17 +203,36 @@ static run_exit set_inputs(const run_options *o, const kiln_model *m, kiln_sessi
     return RUN_OK;
 }
 
+static run_exit run_once(kiln_session *s) {
+    return kiln_session_run(s) == 0 ? RUN_OK
+                                    : run_fail(RUN_KERNEL, "%s", kiln_session_error(s));
+}
+
+/* The wall's clock is read last before a run and first after it. */
+static run_exit run_timed(kiln_session *s, int i, run_times *t) {
+    const uint64_t preempted = n_preempted();
+    const uint64_t cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t begin = now();
+    const run_exit code = run_once(s);
+    t->run_ns[i] = now() - begin;
+    t->cpu_ns[i] = read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    t->preempted[i] = n_preempted() - preempted;
+    return code;
+}
+
 static run_exit run(const run_options *o, kiln_session *s, run_times *t) {
-    for (int i = -o->n_warm_up; i < o->n_rounds; i++) {
-        if (i == 0 && o->is_profiled)
-            kiln_session_profile(s, 1);
-        const uint64_t begin = now();
-        if (kiln_session_run(s) != 0)
-            return run_fail(RUN_KERNEL, "%s", kiln_session_error(s));
-        if (i >= 0)
-            t->run_ns[i] = now() - begin;
-    }
-    return RUN_OK;
+    run_exit code = RUN_OK;
+    for (int i = 0; i < o->n_warm_up && code == RUN_OK; i++)
+        code = run_once(s);
+    t->clock_ghz[0] = run_clock_ghz();
+    if (code == RUN_OK && o->n_warm_up > 0) /* what measured the clock went through */
+        code = run_once(s);                 /* caches, and threads fell asleep */
+    if (o->is_profiled)
+        kiln_session_profile(s, 1);
+    for (int i = 0; i < o->n_rounds && code == RUN_OK; i++)
+        code = run_timed(s, i, t);
+    t->clock_ghz[1] = run_clock_ghz();
+    return code;
 }
 
 static void print_times(const run_options *o, const kiln_model *m, const run_times *t) {
@@ -242,12 +270,15 @@ static run_exit run_session(const run_options *o, const kiln_model *m, kiln_sess
 static run_exit open_and_run(const run_options *o) {
     char error[KILN_ERROR_TEXT] = "";
     run_times t = {0};
-    const size_t time_bytes = ((size_t)o->n_rounds + 1) * sizeof *t.run_ns;
+    const size_t n = (size_t)o->n_rounds + 1;
+    const size_t time_bytes = 3 * n * sizeof *t.run_ns;
     void *const times = mmap(NULL, time_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (times == MAP_FAILED)
         return run_fail(RUN_DEVICE, "no memory for %d times", o->n_rounds);
     t.run_ns = times;
+    t.cpu_ns = t.run_ns + n;
+    t.preempted = t.cpu_ns + n;
     const uint64_t begin = now();
     kiln_model *m = kiln_model_open(o->folder, NULL, error);
     if (m == NULL) {

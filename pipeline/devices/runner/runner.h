@@ -29,7 +29,10 @@ typedef struct run_options {
 /* What was measured. */
 typedef struct run_times {
     uint64_t open_ns;
-    uint64_t *run_ns; /* n_rounds */
+    uint64_t *run_ns;    /* n_rounds: wall clock */
+    uint64_t *cpu_ns;    /* n_rounds: what the first thread got of its processor */
+    uint64_t *preempted; /* n_rounds: how often one of our threads lost its */
+    double clock_ghz[2]; /* before the timed runs and after them */
 } run_times;
 
 /* Says what is wrong, on stderr; the code. A macro, so that compilers check the format.
@@ -47,6 +50,9 @@ run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
                           const void *data, int is_raw);
 /* "f32[1,3,8]" */
 void run_port_text(char *out, size_t n, const kiln_port_info *port);
+/* Clock of the processor that we are on, by a chain of dependent operations: only to be
+ * compared with itself. About half a millisecond. */
+double run_clock_ghz(void);
 /* The report as JSON; "-" is stdout. */
 run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
                     const run_times *t);

@@ -244,6 +244,10 @@ static void reports_runs_and_steps(void **state) {
     kiln_assert_status_ok(
         kiln_json_parse(kiln_test_arena(), got.out, "report", &doc, &err), &err);
     assert_int_equal(kiln_json_size(kiln_json_get(doc, "run_ns")), 4);
+    assert_int_equal(kiln_json_size(kiln_json_get(doc, "cpu_ns")), 4);
+    assert_int_equal(kiln_json_size(kiln_json_get(doc, "preempted")), 4);
+    assert_true(kiln_json_number(kiln_json_at(kiln_json_get(doc, "clock_ghz"), 1), 0) >
+                0);
     const kiln_json *step = kiln_json_at(kiln_json_get(doc, "steps"), 0);
     assert_string_equal(kiln_json_string(kiln_json_get(step, "op"), ""), "relu");
     assert_int_equal((int)kiln_json_number(kiln_json_get(step, "runs"), 0), 4);
