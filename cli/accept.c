@@ -1,0 +1,46 @@
+/* kiln accept: archives become what kiln gate compares with (docs/gate.md). */
+#include "cli/cli.h"
+#include "pipeline/gate/gate.h"
+
+enum { OPT_TO, OPT_WHO, OPT_DRY_RUN, OPT_JSON, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_TO] = {"--to", "ACCEPTED", "the folder that kiln gate looks into", false},
+    [OPT_WHO] = {"--who", "NAME", "who accepts (default: the user's name)", false},
+    [OPT_DRY_RUN] = {"--dry-run", NULL,
+                     "verify, say what would be done, change nothing", false},
+    [OPT_JSON] = {"--json", "FILE",
+                  "write what was done as JSON ('-': standard output)", false},
+};
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    (void)exit_code;
+    const kiln_accept_options o = {.to = kiln_args_get(args, OPT_TO, NULL),
+                                   .who = kiln_args_get(args, OPT_WHO, NULL),
+                                   .is_dry = kiln_args_has(args, OPT_DRY_RUN)};
+    kiln_accept_rows rows;
+    kiln_buf json, text;
+    if (o.to == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say which folder holds what is accepted, by --to FOLDER");
+    kiln_interrupt_catch();
+    KILN_TRY(kiln_accept(args->arena, args->pos, args->n_pos, &o, &rows, err));
+    kiln_buf_init(&json, args->arena);
+    kiln_buf_init(&text, args->arena);
+    kiln_accept_json(&json, &rows, o.is_dry);
+    kiln_accept_text(&text, &rows, o.is_dry);
+    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+}
+
+const kiln_verb kiln_verb_accept = {
+    .name = "accept",
+    .summary = "make archives the ones that the gate compares with",
+    .usage = "ARCHIVE|FOLDER... --to ACCEPTED [options]",
+    .example = "  kiln accept resnet18-1-native.kiln.tar.zst --to accepted\n"
+               "  kiln accept out/tonight --to accepted --dry-run\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1000,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,97 @@
+/* kiln gate: is a new archive slower than the accepted one (docs/gate.md)? */
+#include "cli/cli.h"
+#include "pipeline/gate/gate.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    OPT_AGAINST,
+    OPT_THREADS,
+    OPT_SECONDS,
+    OPT_SEED,
+    OPT_TIME_EQUAL,
+    OPT_JSON,
+    N_OPTIONS
+};
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_AGAINST] = {"--against", "ACCEPTED",
+                     "the folder that kiln accept fills, or one archive", false},
+    [OPT_THREADS] = {"--threads", "N",
+                     "run on so many (default: what the archive was built for)", false},
+    [OPT_SECONDS] = {"--seconds", "S", "timed runs of each process last so long (0.3)",
+                     false},
+    [OPT_SEED] = {"--seed", "S",
+                  "of the order of processes (default: made of the archives)", false},
+    [OPT_TIME_EQUAL] = {"--time-equal", NULL,
+                        "time them even where code and parameters are the same", false},
+    [OPT_JSON] = {"--json", "FILE",
+                  "write everything measured as JSON ('-': standard output)", false},
+};
+
+/* Progress goes to stderr, and only where somebody watches. */
+static void show(void *user, const char *model, int pair, int pairs) {
+    (void)user;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%-40.40s pair %d of %d \r", model, pair + 1, pairs);
+}
+
+static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
+                                kiln_err *err) {
+    const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.3");
+    int seed = 0;
+    o->against = kiln_args_get(args, OPT_AGAINST, NULL);
+    o->times_equal = kiln_args_has(args, OPT_TIME_EQUAL);
+    if (o->against == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "say what was accepted, by --against FOLDER or ARCHIVE; kiln "
+                         "accept fills such a folder");
+    if (kiln_args_has(args, OPT_THREADS))
+        KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
+                                 KILN_DEVICE_MAX_THREADS, &o->threads, err));
+    if (kiln_args_has(args, OPT_SEED))
+        KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEED, "1"), "--seed", 1,
+                                 2000000000, &seed, err));
+    o->seed = (uint64_t)seed;
+    if (!kiln_args_has(args, OPT_SECONDS))
+        return KILN_OK;
+    if (!kiln_parse_f64(kiln_str_from(seconds), &o->seconds) || !(o->seconds > 0) ||
+        o->seconds > 60)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--seconds must be a number above 0, at most 60, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(seconds), 64));
+    return KILN_OK;
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_gate_options o = {.progress = show};
+    kiln_gate_report report;
+    kiln_buf json, text;
+    KILN_TRY(read_options(args, &o, err));
+    kiln_interrupt_catch();
+    KILN_TRY(kiln_gate_run(args->arena, args->pos, args->n_pos, &o, &report, err));
+    kiln_buf_init(&json, args->arena);
+    kiln_buf_init(&text, args->arena);
+    kiln_gate_json(&json, &report);
+    kiln_gate_text(&text, &report);
+    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    if (kiln_gate_is_failure(report.outcome))
+        *exit_code = KILN_EXIT_CHECK;
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_gate = {
+    .name = "gate",
+    .summary = "time a new archive beside the accepted one: is it slower?",
+    .usage = "ARCHIVE|FOLDER... --against ACCEPTED [options]",
+    .example = "  kiln gate resnet18-1-native.kiln.tar.zst --against accepted\n"
+               "  kiln gate out/tonight --against accepted --json gate.json\n"
+               "  kiln gate new.kiln.tar.zst --against old.kiln.tar.zst --threads 2 "
+               "--seed 7\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1000,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,314 @@
+/* Archives become the accepted ones: verified, copied under the name of their contents,
+ * and then, all at once, named in accepted.json. Whoever reads the folder meanwhile
+ * finds what was accepted before, whole. */
+#include "pipeline/gate/gate_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_HISTORY = 1000, NAME_DIGITS = 12 };
+
+typedef struct acceptance {
+    kiln_arena *arena;
+    const kiln_accept_options *o;
+    const char *when, *who, *machine;
+    kiln_accepted_list list;
+    kiln_accept_rows rows;
+} acceptance;
+
+/* ---- verification ------------------------------------------------------------------
+ */
+
+static kiln_status unpack_apart(kiln_arena *a, const char *path, kiln_err *err) {
+    const char *dir = NULL;
+    KILN_TRY(kiln_dir_temp(a, &dir, err));
+    return kiln_package_unpack(a, path, kiln_path_join(a, dir, "package"), NULL, err);
+}
+
+/* Nobody here can run it: then its integrity is all that can be verified. */
+static kiln_status verify_whole(const acceptance *c, kiln_arena *scratch,
+                                kiln_accept_row *row, kiln_err *err) {
+    row->not_tested = kiln_gate_sentence(c->arena, err);
+    kiln_err_clear(err);
+    return unpack_apart(scratch, row->path, err);
+}
+
+static kiln_status verify(const acceptance *c, kiln_arena *scratch,
+                          kiln_accept_row *row, kiln_err *err) {
+    const kiln_verify_options o = {.threads = &row->entry.threads, .n_threads = 1};
+    kiln_checks checks = {.n_failed = 0};
+    const kiln_status st = kiln_verify_package(scratch, row->path, &o, &checks, err);
+    if (st == KILN_ERR_UNSUPPORTED)
+        return verify_whole(c, scratch, row, err);
+    for (size_t i = 0; i < checks.list.n; i++)
+        if (st == KILN_OK && checks.list.v[i].outcome != KILN_PASSED)
+            return kiln_fail(err, KILN_ERR_PARSE, "'%s' is not accepted: %s: %s",
+                             row->path, checks.list.v[i].name, checks.list.v[i].reason);
+    return st;
+}
+
+static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *row,
+                            kiln_err *err) {
+    kiln_arena *a = c->arena;
+    kiln_package_facts f;
+    *row = (kiln_accept_row){.path = path};
+    if (kiln_dir_exists(path))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' is an unpacked package; accept its archive", path);
+    KILN_TRY(kiln_package_inspect(a, path, &f, err));
+    row->entry = (kiln_accepted){.model = f.model,
+                                 .profile = f.profile.name,
+                                 .threads = f.threads,
+                                 .version = f.version,
+                                 .when = c->when,
+                                 .who = c->who,
+                                 .kiln = f.kiln_version,
+                                 .machine = c->machine};
+    KILN_TRY(kiln_gate_hash(a, path, &row->entry.sha256, &row->entry.bytes, err));
+    const char *name = kiln_package_file_name(a, &f);
+    const size_t n = strlen(name) - strlen(KILN_ARCHIVE_ENDING);
+    row->entry.file = kiln_format(a, "%.*s-%.*s" KILN_ARCHIVE_ENDING, (int)n, name,
+                                  NAME_DIGITS, row->entry.sha256);
+    kiln_arena scratch = {0};
+    const kiln_status st = verify(c, &scratch, row, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+/* Two archives for one place are a question that only the caller can answer; the same
+ * bytes twice are none. */
+static kiln_status add_row(acceptance *c, const kiln_accept_row *row, kiln_err *err) {
+    for (size_t i = 0; i < c->rows.n; i++) {
+        const kiln_accept_row *other = &c->rows.v[i];
+        if (kiln_accepted_order(&other->entry, &row->entry) != 0)
+            continue;
+        if (strcmp(other->entry.sha256, row->entry.sha256) == 0)
+            return KILN_OK;
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' and '%s' are both '%s' for profile '%s' at %d threads; "
+                         "accept one of them",
+                         other->path, row->path, row->entry.model, row->entry.profile,
+                         row->entry.threads);
+    }
+    kiln_vec_push(c->arena, &c->rows, *row);
+    return KILN_OK;
+}
+
+/* ---- the folder --------------------------------------------------------------------
+ */
+
+static kiln_accepted *find_now(acceptance *c, const kiln_accepted *e) {
+    for (size_t i = 0; i < c->list.now.n; i++)
+        if (kiln_accepted_order(&c->list.now.v[i], e) == 0)
+            return &c->list.now.v[i];
+    return NULL;
+}
+
+static void mark_replaced(acceptance *c) {
+    for (size_t i = 0; i < c->rows.n; i++) {
+        kiln_accept_row *row = &c->rows.v[i];
+        const kiln_accepted *now = find_now(c, &row->entry);
+        row->replaces = now != NULL ? now->sha256 : NULL;
+        row->is_unchanged = now != NULL && strcmp(now->sha256, row->entry.sha256) == 0;
+    }
+}
+
+/* What is copied must be what was verified. */
+static kiln_status copy(const acceptance *c, const kiln_accept_row *row,
+                        kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str file;
+    char sha256[KILN_SHA256_HEX] = "";
+    const char *to = kiln_path_join(c->arena, c->o->to, row->entry.file);
+    kiln_status st = kiln_file_map(&scratch, row->path, 0, &file, err);
+    if (st == KILN_OK)
+        kiln_sha256_of(file.p, file.n, sha256);
+    if (st == KILN_OK && strcmp(sha256, row->entry.sha256) != 0)
+        st = kiln_fail(err, KILN_ERR_IO, "'%s' was changed while it was verified",
+                       row->path);
+    if (st == KILN_OK)
+        st = kiln_file_write(to, file.p, file.n, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static int in_order(const void *x, const void *y) { return kiln_accepted_order(x, y); }
+
+/* The list with the rows in it: what they replace becomes history. */
+static void replace(acceptance *c) {
+    kiln_accepted_list l = {.folder = c->list.folder};
+    for (size_t i = 0; i < c->rows.n; i++) {
+        const kiln_accept_row *row = &c->rows.v[i];
+        kiln_accepted *now = find_now(c, &row->entry);
+        if (row->is_unchanged)
+            continue;
+        if (now == NULL) {
+            kiln_vec_push(c->arena, &c->list.now, row->entry);
+            continue;
+        }
+        now->replaced = c->when;
+        kiln_vec_push(c->arena, &l.history, *now);
+        *now = row->entry;
+    }
+    for (size_t i = 0; i < c->list.history.n && l.history.n < MAX_HISTORY; i++)
+        kiln_vec_push(c->arena, &l.history, c->list.history.v[i]);
+    l.now.v = c->list.now.v;
+    l.now.n = c->list.now.n;
+    if (l.now.n > 0)
+        qsort(l.now.v, l.now.n, sizeof *l.now.v, in_order);
+    c->list = l;
+}
+
+static bool is_named(const acceptance *c, const char *file) {
+    for (size_t i = 0; i < c->list.now.n; i++)
+        if (strcmp(c->list.now.v[i].file, file) == 0)
+            return true;
+    return false;
+}
+
+/* Replaced archives, and what an acceptance that was ended on its way left. */
+static kiln_status remove_others(const acceptance *c, kiln_err *err) {
+    char **name = NULL;
+    size_t n = 0;
+    KILN_TRY(kiln_dir_list(c->arena, c->o->to, &name, &n, err));
+    for (size_t i = 0; i < n; i++)
+        if (kiln_str_ends(kiln_str_from(name[i]), KILN_ARCHIVE_ENDING) &&
+            !is_named(c, name[i]))
+            KILN_TRY(
+                kiln_remove_tree(kiln_path_join(c->arena, c->o->to, name[i]), err));
+    return KILN_OK;
+}
+
+static kiln_status write_folder(acceptance *c, kiln_err *err) {
+    kiln_buf json;
+    for (size_t i = 0; i < c->rows.n; i++)
+        if (!c->rows.v[i].is_unchanged)
+            KILN_TRY(copy(c, &c->rows.v[i], err));
+    replace(c);
+    kiln_buf_init(&json, c->arena);
+    kiln_accepted_json(&json, &c->list);
+    KILN_TRY(kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
+                             json.p, json.n, err));
+    return remove_others(c, err);
+}
+
+/* One at a time: two would each write a list without the other's. */
+static kiln_status lock_folder(const acceptance *c, int *fd, kiln_err *err) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const char *path = kiln_path_join(c->arena, c->o->to, ".lock");
+    KILN_TRY(kiln_dir_make(c->o->to, err));
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (*fd < 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot open '%s': %s", path,
+                         strerror(errno));
+    if (fcntl(*fd, F_SETLK, &lock) == 0)
+        return KILN_OK;
+    close(*fd);
+    return kiln_fail(err, KILN_ERR_IO,
+                     "another 'kiln accept' is at work in '%s'; try again when it has "
+                     "ended",
+                     c->o->to);
+}
+
+static kiln_status put_into_folder(acceptance *c, kiln_err *err) {
+    int fd = -1;
+    if (!c->o->is_dry)
+        KILN_TRY(lock_folder(c, &fd, err));
+    kiln_status st = kiln_accepted_read(c->arena, c->o->to, &c->list, err);
+    if (st == KILN_OK)
+        mark_replaced(c);
+    if (st == KILN_OK && !c->o->is_dry)
+        st = write_folder(c, err);
+    if (fd >= 0)
+        close(fd); /* and so the lock is released */
+    return st;
+}
+
+/* ---- all ---------------------------------------------------------------------------
+ */
+
+static const char *now_utc(kiln_arena *a) {
+    enum { TEXT = 32 };
+    char text[TEXT] = "";
+    struct tm t;
+    const time_t now = time(NULL);
+    if (gmtime_r(&now, &t) != NULL)
+        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return kiln_str_dup(a, text);
+}
+
+static const char *user_name(void) {
+    const char *name = getenv("USER");
+    if (name == NULL || name[0] == '\0')
+        name = getenv("LOGNAME");
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
+                        const kiln_accept_options *o, kiln_accept_rows *out,
+                        kiln_err *err) {
+    acceptance c = {.arena = a,
+                    .o = o,
+                    .when = now_utc(a),
+                    .who = o->who != NULL ? o->who : user_name()};
+    kiln_gate_paths paths;
+    KILN_TRY(kiln_gate_machine(a, &c.machine, err));
+    KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
+    for (size_t i = 0; i < paths.n; i++) {
+        kiln_accept_row row;
+        KILN_TRY(kiln_interrupt_check(err));
+        KILN_TRY(read_row(&c, paths.v[i], &row, err));
+        KILN_TRY(add_row(&c, &row, err));
+    }
+    KILN_TRY(put_into_folder(&c, err));
+    *out = c.rows;
+    return KILN_OK;
+}
+
+/* ---- what was done -----------------------------------------------------------------
+ */
+
+void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry) {
+    for (size_t i = 0; i < rows->n; i++) {
+        const kiln_accept_row *r = &rows->v[i];
+        const kiln_accepted *e = &r->entry;
+        kiln_buf_printf(out, "%s %s, version %s, %s, %d thread%s: sha256 %.*s",
+                        r->is_unchanged ? "unchanged"
+                        : is_dry        ? "would accept"
+                                        : "accepted",
+                        e->model, e->version, e->profile, e->threads,
+                        e->threads == 1 ? "" : "s", NAME_DIGITS, e->sha256);
+        if (r->replaces != NULL && !r->is_unchanged)
+            kiln_buf_printf(out, " replaces %.*s", NAME_DIGITS, r->replaces);
+        if (r->not_tested != NULL)
+            kiln_buf_printf(out, "; its self-test was not run: %s", r->not_tested);
+        kiln_buf_puts(out, "\n");
+    }
+}
+
+void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry) {
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < rows->n; i++) {
+        const kiln_accept_row *r = &rows->v[i];
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "path", r->path);
+        kiln_json_member_str(&w, "model", r->entry.model);
+        kiln_json_member_str(&w, "profile", r->entry.profile);
+        kiln_json_member_i64(&w, "threads", r->entry.threads);
+        kiln_json_member_str(&w, "version", r->entry.version);
+        kiln_json_member_str(&w, "sha256", r->entry.sha256);
+        kiln_json_member_i64(&w, "bytes", r->entry.bytes);
+        kiln_json_member_str(&w, "replaces", r->replaces);
+        kiln_json_member_bool(&w, "changed", !r->is_unchanged && !is_dry);
+        kiln_json_member_str(&w, "not_tested", r->not_tested);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    kiln_buf_puts(out, "\n");
+}

@@ -1,0 +1,352 @@
+/* The gate: of each candidate its validity, its structure, and where that differs the
+ * pairs; of many, which failures stand. */
+#include "pipeline/gate/gate_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double default_seconds = 0.3;
+static const double moved_from = 0.01;  /* slowdown, either way */
+static const double false_share = 0.05; /* Benjamini and Hochberg */
+enum { GEOMEAN_ROUNDS = 2000, GEOMEAN_SEED = 1 };
+
+const char *kiln_gate_outcome_name(kiln_gate_outcome o) {
+    static const char *const name[KILN_N_GATED] = {
+        [KILN_GATED_EQUAL] = "equal", [KILN_GATED_PASS] = "pass",
+        [KILN_GATED_NEW] = "new",     [KILN_GATED_INCONCLUSIVE] = "inconclusive",
+        [KILN_GATED_FAIL] = "fail",   [KILN_GATED_INVALID] = "invalid"};
+    return name[o];
+}
+
+bool kiln_gate_is_failure(kiln_gate_outcome o) {
+    return o == KILN_GATED_FAIL || o == KILN_GATED_INVALID;
+}
+
+/* One candidate on its way. `out` outlives it. */
+typedef struct candidate {
+    kiln_arena *arena; /* of the report */
+    kiln_arena *own;   /* of what is opened for it */
+    const kiln_gate_options *o;
+    kiln_gate_result *out;
+    kiln_opened candidate, control;
+} candidate;
+
+static kiln_status decide(kiln_gate_result *out, kiln_gate_outcome outcome,
+                          const char *reason) {
+    out->outcome = outcome;
+    out->reason = reason;
+    return KILN_OK;
+}
+
+/* ---- validity ----------------------------------------------------------------------
+ */
+
+/* Of an unpacked folder: its integrity was or is verified with it. */
+static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char *what,
+                                 kiln_err *err) {
+    const kiln_verify_options o = {.threads = &c->out->threads, .n_threads = 1};
+    kiln_checks checks = {.n_failed = 0};
+    KILN_TRY(kiln_verify_package(c->own, p->folder, &o, &checks, err));
+    for (size_t i = 0; i < checks.list.n; i++)
+        if (checks.list.v[i].outcome != KILN_PASSED)
+            return kiln_fail(err, KILN_ERR_SHAPE, "the %s is wrong here: %s: %s", what,
+                             checks.list.v[i].name, checks.list.v[i].reason);
+    return KILN_OK;
+}
+
+static const char *profile_text(kiln_arena *a, const kiln_profile *p) {
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    kiln_profile_json(&out, p);
+    return out.p;
+}
+
+/* The first line of the profiles' JSON that differs. */
+static kiln_status check_profiles(candidate *c, kiln_err *err) {
+    const char *x = profile_text(c->own, &c->candidate.facts.profile);
+    const char *y = profile_text(c->own, &c->control.facts.profile);
+    kiln_str new_rest = kiln_str_from(x), old_rest = kiln_str_from(y), is, was;
+    while (kiln_str_cut(&new_rest, '\n', &is) && kiln_str_cut(&old_rest, '\n', &was)) {
+        is = kiln_str_trim(is);
+        was = kiln_str_trim(was);
+        if (!kiln_str_eq(is, was))
+            return kiln_fail(
+                err, KILN_ERR_SHAPE,
+                "the profile '%s' is not the one that the accepted archive "
+                "was made for: %.*s was %.*s; accept the new one to go on",
+                c->candidate.facts.profile.name, KILN_STR_ARG(is), KILN_STR_ARG(was));
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_same_work(candidate *c, kiln_err *err) {
+    const kiln_package_facts *x = &c->candidate.facts, *y = &c->control.facts;
+    if (strcmp(x->model, y->model) != 0)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "the candidate is '%s', the accepted archive '%s'", x->model,
+                         y->model);
+    return check_profiles(c, err);
+}
+
+/* ---- time --------------------------------------------------------------------------
+ */
+
+typedef struct watcher {
+    const kiln_gate_options *o;
+    const char *model;
+} watcher;
+
+static void show(void *user, int pair, int pairs) {
+    const watcher *w = user;
+    if (w->o->progress != NULL)
+        w->o->progress(w->o->user, w->model, pair, pairs);
+}
+
+/* Of the archives' contents: the same command has the same order. */
+static uint64_t seed_of(const candidate *c) {
+    const char *text =
+        kiln_format(c->own, "%s %s %d", c->out->sha256 != NULL ? c->out->sha256 : "",
+                    c->out->accepted.sha256 != NULL ? c->out->accepted.sha256 : "",
+                    c->out->threads);
+    /* As a JSON number holds it, and never 0. */
+    return kiln_hash64(text, strlen(text), 1) % 1000000000 + 1;
+}
+
+static bool wants_steps(const kiln_gate_timing *t) {
+    return t->first.problem == NULL &&
+           (t->outcome != KILN_GATED_PASS ||
+            fabs(t->first.look.slowdown.estimate) >= moved_from);
+}
+
+static kiln_status time_pairs(candidate *c, kiln_err *err) {
+    kiln_gate_result *out = c->out;
+    kiln_gate_pair pair;
+    watcher w = {c->o, out->model};
+    const char *machine = NULL;
+    const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
+    KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, out->threads,
+                                 seconds, &pair, err));
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w};
+    out->runs = pair.runs;
+    KILN_TRY(kiln_gate_time(c->arena, &b, c->o->seed > 0 ? c->o->seed : seed_of(c),
+                            &out->timing, err));
+    out->is_timed = true;
+    if (wants_steps(&out->timing))
+        KILN_TRY(kiln_gate_moved(c->arena, &pair, out, err));
+    KILN_TRY(kiln_gate_machine(c->own, &machine, err));
+    if (strcmp(machine, out->machine) != 0)
+        return kiln_fail(err, KILN_ERR_LIB,
+                         "the machine was '%s' before the pairs and is '%s' after them",
+                         out->machine, machine);
+    return decide(out, out->timing.outcome, out->timing.reason);
+}
+
+/* ---- one candidate -----------------------------------------------------------------
+ */
+
+/* What is accepted for it: `path` of an archive, or NULL. */
+static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err) {
+    kiln_gate_result *out = c->out;
+    const char *against = c->o->against;
+    kiln_accepted_list list;
+    *path = NULL;
+    if (!kiln_dir_exists(against) || kiln_package_is_folder(against)) {
+        if (!kiln_file_exists(against) && !kiln_dir_exists(against))
+            return KILN_OK;
+        *path = against;
+        out->has_accepted = true;
+        out->accepted = (kiln_accepted){.file = against};
+        return kiln_package_is_folder(against)
+                   ? KILN_OK
+                   : kiln_gate_hash(c->arena, against, &out->accepted.sha256,
+                                    &out->accepted.bytes, err);
+    }
+    KILN_TRY(kiln_accepted_read(c->arena, against, &list, err));
+    const kiln_accepted *e = kiln_accepted_find(&list, &c->candidate.facts);
+    if (e == NULL)
+        return KILN_OK;
+    const char *sha256 = NULL;
+    int64_t bytes = 0;
+    out->accepted = *e;
+    out->accepted.file = *path = kiln_path_join(c->arena, against, e->file);
+    out->has_accepted = true;
+    KILN_TRY(kiln_gate_hash(c->own, *path, &sha256, &bytes, err));
+    return strcmp(sha256, e->sha256) == 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_PARSE,
+                           "'%s' is not the archive that was accepted: its SHA-256 is "
+                           "%s, " KILN_ACCEPTED_FILE " has %s",
+                           *path, sha256, e->sha256);
+}
+
+static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
+    kiln_gate_result *out = c->out;
+    KILN_TRY(kiln_package_open(c->own, control, &c->control, err));
+    KILN_TRY(check_same_work(c, err));
+    kiln_gate_compare(c->arena, &c->candidate.facts, &c->control.facts,
+                      &out->structure);
+    if (out->accepted.machine != NULL &&
+        strcmp(out->accepted.machine, out->machine) != 0)
+        kiln_vec_push(c->arena, &out->structure.change,
+                      kiln_format(c->arena, "accepted on %s; both are run on %s",
+                                  out->accepted.machine, out->machine));
+    if (out->structure.is_equal && !c->o->times_equal)
+        return decide(out, KILN_GATED_EQUAL,
+                      "same code, plan and parameters: nothing to time");
+    if (c->candidate.device->is_emulated)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "profile '%s' runs here in an emulator only: its time says "
+                         "nothing",
+                         out->profile);
+    KILN_TRY(check_outputs(c, &c->control, "accepted archive", err));
+    return time_pairs(c, err);
+}
+
+static kiln_status gate(candidate *c, kiln_err *err) {
+    kiln_gate_result *out = c->out;
+    const char *control = NULL;
+    KILN_TRY(kiln_package_open(c->own, out->path, &c->candidate, err));
+    const kiln_package_facts *f = &c->candidate.facts;
+    out->model = kiln_str_dup(c->arena, f->model);
+    out->profile = kiln_str_dup(c->arena, f->profile.name);
+    out->threads = c->o->threads > 0 ? c->o->threads : f->threads;
+    KILN_TRY(kiln_gate_machine(c->arena, &out->machine, err));
+    KILN_TRY(check_outputs(c, &c->candidate, "candidate", err));
+    KILN_TRY(find_accepted(c, &control, err));
+    if (control == NULL)
+        return decide(out, KILN_GATED_NEW,
+                      kiln_format(c->arena,
+                                  "nothing is accepted for it in '%s': 'kiln accept %s "
+                                  "--to %s' makes it the first",
+                                  c->o->against, out->path, c->o->against));
+    return compare(c, control, err);
+}
+
+/* Says nothing about the archive: nobody could go on. */
+static bool is_environment(kiln_status st) {
+    return st == KILN_ERR_IO || st == KILN_ERR_OOM || st == KILN_ERR_ARG;
+}
+
+static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_options *o,
+                            kiln_gate_result *out, kiln_err *err) {
+    kiln_arena own = {0};
+    *out = (kiln_gate_result){.path = path};
+    candidate c = {.arena = a, .own = &own, .o = o, .out = out};
+    kiln_status st = KILN_OK;
+    if (!kiln_package_is_folder(path))
+        st = kiln_gate_hash(a, path, &out->sha256, &out->bytes, err);
+    if (st == KILN_OK)
+        st = gate(&c, err);
+    kiln_arena_fini(&own);
+    if (st == KILN_OK || is_environment(st)) {
+        if (st != KILN_OK)
+            kiln_note(err, "gating '%s'", path);
+        return st;
+    }
+    const char *reason = kiln_gate_sentence(a, err);
+    kiln_err_clear(err);
+    return decide(out, KILN_GATED_INVALID, reason);
+}
+
+/* ---- many --------------------------------------------------------------------------
+ */
+
+static bool is_judged(const kiln_gate_result *x) {
+    return x->is_timed && x->outcome != KILN_GATED_INVALID;
+}
+
+/* The more series, the more often one of them is slow by chance: failures whose p is
+ * not small enough among all are doubtful. */
+static void weigh_failures(kiln_arena *a, kiln_gate_report *r) {
+    double *p = kiln_array(a, double, r->result.n);
+    bool *rejected = kiln_array(a, bool, r->result.n);
+    size_t n = 0;
+    for (size_t i = 0; i < r->result.n; i++)
+        if (is_judged(&r->result.v[i]))
+            p[n++] = r->result.v[i].timing.first.look.p;
+    (void)kiln_stats_rejected(a, p, n, false_share, rejected);
+    const size_t n_judged = n;
+    n = 0;
+    for (size_t i = 0; i < r->result.n; i++) {
+        kiln_gate_result *x = &r->result.v[i];
+        if (!is_judged(x))
+            continue;
+        if (x->outcome == KILN_GATED_FAIL && !rejected[n])
+            (void)decide(x, KILN_GATED_INCONCLUSIVE,
+                         kiln_format(a,
+                                     "%s; but among %zu series that may be chance (p "
+                                     "%.3g)",
+                                     x->reason, n_judged, p[n]));
+        n++;
+    }
+}
+
+static void add_up(kiln_arena *a, kiln_gate_report *r) {
+    double *ratio = kiln_array(a, double, r->result.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < r->result.n; i++) {
+        const kiln_gate_result *x = &r->result.v[i];
+        r->n[x->outcome]++;
+        r->outcome = x->outcome > r->outcome ? x->outcome : r->outcome;
+        if (is_judged(x))
+            ratio[n++] = 1 + x->timing.first.look.slowdown.estimate;
+    }
+    r->geomean = (kiln_stats_interval){(double)NAN, (double)NAN, (double)NAN};
+    if (n == 0)
+        return;
+    r->geomean = kiln_stats_geomean(a, ratio, n, 0.95, GEOMEAN_ROUNDS, GEOMEAN_SEED);
+    r->geomean.estimate -= 1;
+    r->geomean.low -= 1;
+    r->geomean.high -= 1;
+}
+
+/* For a shell: quoted where it must be. */
+static const char *quoted(kiln_arena *a, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-./:=+@%,";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word))
+        return word;
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    kiln_buf_puts(&out, "'");
+    for (const char *c = word; *c != '\0'; c++)
+        kiln_buf_add(&out, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
+    kiln_buf_puts(&out, "'");
+    return out.p;
+}
+
+static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
+                              const kiln_gate_options *o) {
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    kiln_buf_printf(&out, "kiln gate %s --against %s", quoted(a, r->path),
+                    quoted(a, o->against));
+    if (r->threads > 0)
+        kiln_buf_printf(&out, " --threads %d", r->threads);
+    if (r->is_timed)
+        kiln_buf_printf(&out, " --seed %llu", (unsigned long long)r->timing.seed);
+    if (o->seconds > 0)
+        kiln_buf_printf(&out, " --seconds %g", o->seconds);
+    if (o->times_equal)
+        kiln_buf_puts(&out, " --time-equal");
+    return out.p;
+}
+
+kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
+                          const kiln_gate_options *o, kiln_gate_report *out,
+                          kiln_err *err) {
+    kiln_gate_paths paths;
+    kiln_gate_report r = {.outcome = KILN_GATED_EQUAL};
+    KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
+    for (size_t i = 0; i < paths.n; i++) {
+        kiln_gate_result x;
+        KILN_TRY(kiln_interrupt_check(err));
+        KILN_TRY(gate_one(a, paths.v[i], o, &x, err));
+        x.command = command_of(a, &x, o);
+        kiln_vec_push(a, &r.result, x);
+    }
+    weigh_failures(a, &r);
+    add_up(a, &r);
+    *out = r;
+    return KILN_OK;
+}

@@ -1,0 +1,214 @@
+/* pipeline/gate: is a new archive slower than the last accepted one (docs/gate.md)?
+ *
+ *     kiln_gate_run(a, paths, n, &options, &report, err);    candidates against
+ * accepted kiln_accept(a, paths, n, &options, &report, err);      makes archives the
+ * accepted
+ *
+ * The accepted archive, the control, runs beside the candidate on this machine, in
+ * pairs of fresh processes; numbers of another night are never compared. What the pairs
+ * mean is reports/gate.c's.
+ */
+#ifndef KILN_PIPELINE_GATE_H
+#define KILN_PIPELINE_GATE_H
+
+#include "pipeline/package/package.h"
+#include "reports/reports.h"
+
+/* ---- verdicts ----------------------------------------------------------------------
+ */
+
+/* In ascending order of concern: of many, the greatest is the verdict of all. */
+typedef enum kiln_gate_outcome {
+    KILN_GATED_EQUAL,        /* same code and parameters: nothing was timed */
+    KILN_GATED_PASS,         /* slower by less than 3%, at most */
+    KILN_GATED_NEW,          /* nothing is accepted to compare with */
+    KILN_GATED_INCONCLUSIVE, /* neither can be said */
+    KILN_GATED_FAIL,         /* slower by more than 1%, at least, and found twice */
+    KILN_GATED_INVALID,      /* nothing was, or can be, compared: the reason says why */
+    KILN_N_GATED
+} kiln_gate_outcome;
+const char *kiln_gate_outcome_name(kiln_gate_outcome o); /* "equal", ... */
+/* Nothing measured is a failure too. */
+bool kiln_gate_is_failure(kiln_gate_outcome o);
+
+/* ---- a series of pairs -------------------------------------------------------------
+ */
+
+typedef enum kiln_gate_side {
+    KILN_GATE_CANDIDATE,
+    KILN_GATE_CONTROL,
+    KILN_GATE_AGAIN, /* the control once more: what differs is the machine's noise */
+    KILN_N_GATE_SIDES
+} kiln_gate_side;
+const char *kiln_gate_side_name(kiln_gate_side s); /* "candidate", ... */
+
+/* One fresh process: its timed runs. */
+typedef struct kiln_gate_process {
+    double median_ms, min_ms; /* of undisturbed runs */
+    double clock_ghz;         /* around them */
+    size_t n_runs, n_disturbed;
+} kiln_gate_process;
+
+typedef struct kiln_gate_sample {
+    int pair;
+    kiln_gate_side side;
+    kiln_gate_process process;
+    bool is_used; /* false: taken again */
+} kiln_gate_sample;
+
+/* Who runs a side once, in a process of its own. */
+typedef struct kiln_gate_bench {
+    kiln_status (*run)(void *user, kiln_gate_side side, kiln_gate_process *out,
+                       kiln_err *err);
+    void *user;
+    void (*progress)(void *user, int pair, int pairs); /* NULL: none */
+    void *progress_user;
+} kiln_gate_bench;
+
+typedef struct kiln_gate_series {
+    kiln_gate_look look; /* candidate / control */
+    int pairs;           /* at the look that decided */
+    bool has_itself;
+    kiln_gate_look itself; /* control / control: PASS where they are alike */
+    double detectable;     /* slowdown that so many pairs would have shown */
+    int n_retaken;
+    KILN_VEC(kiln_gate_sample) sample; /* in the order they were taken */
+    const char *problem;               /* why nothing can be said; NULL: it can */
+} kiln_gate_series;
+
+/* Looks at 10, 16 and 24 pairs, in an order that the seed shuffles, until the verdict
+ * is known. A process whose runs others disturbed, or whose clock differs by more than
+ * 5% from those before it, is taken again, twice at most. with_itself: the control
+ * runs against itself between the pairs, and must be found alike. */
+kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                                 bool with_itself, kiln_gate_series *out,
+                                 kiln_err *err);
+
+typedef struct kiln_gate_timing {
+    uint64_t seed;
+    kiln_gate_series first, second; /* second: after a failure */
+    bool has_second;
+    kiln_gate_outcome outcome;
+    const char *reason;
+} kiln_gate_timing;
+/* A series with the control against itself; after a failure a second one, fresh. */
+kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                           kiln_gate_timing *out, kiln_err *err);
+
+/* ---- structure ---------------------------------------------------------------------
+ */
+
+typedef struct kiln_gate_structure {
+    KILN_VEC(const char *) change; /* sentences */
+    bool is_equal;                 /* code, plan and parameters, bit for bit */
+} kiln_gate_structure;
+void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
+                       const kiln_package_facts *control, kiln_gate_structure *out);
+
+/* ---- accepted archives -------------------------------------------------------------
+ */
+
+/* One archive of a folder's accepted.json. */
+typedef struct kiln_accepted {
+    const char *model, *profile;
+    int threads;
+    const char *version, *sha256, *file; /* file: in the folder */
+    int64_t bytes;
+    const char *when, *who, *kiln, *machine; /* of the acceptance; NULL: not known */
+    const char *replaced; /* when; NULL: it is the accepted one, not history */
+} kiln_accepted;
+
+typedef struct kiln_accepted_list {
+    const char *folder;
+    KILN_VEC(kiln_accepted) now;     /* by model, profile, threads; one of each */
+    KILN_VEC(kiln_accepted) history; /* what was replaced, newest first */
+} kiln_accepted_list;
+
+/* Empty where the folder is not there or holds nothing. KILN_ERR_ARG: archives, but no
+ * accepted.json; KILN_ERR_PARSE names the member. */
+kiln_status kiln_accepted_read(kiln_arena *a, const char *folder,
+                               kiln_accepted_list *out, kiln_err *err);
+/* NULL: none. */
+const kiln_accepted *kiln_accepted_find(const kiln_accepted_list *l,
+                                        const kiln_package_facts *f);
+
+typedef struct kiln_accept_options {
+    const char *to;
+    const char *who; /* NULL: the user's name as the environment has it */
+    bool is_dry;     /* verify, and say what would be done */
+} kiln_accept_options;
+
+typedef struct kiln_accept_row {
+    const char *path;
+    kiln_accepted entry;
+    const char *replaces;   /* SHA-256; NULL: nothing was accepted */
+    bool is_unchanged;      /* it is the accepted one already */
+    const char *not_tested; /* why its self-test was not run; NULL: it passed */
+} kiln_accept_row;
+typedef KILN_VEC(kiln_accept_row) kiln_accept_rows;
+
+/* Archives, or folders with archives at any depth. All are verified before any is
+ * copied; then accepted.json changes at once for all of them.
+ * KILN_ERR_ARG: two archives for one place, no archive at all; KILN_ERR_PARSE: damaged,
+ * or wrong outputs. */
+kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
+                        const kiln_accept_options *o, kiln_accept_rows *out,
+                        kiln_err *err);
+void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
+void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
+
+/* ---- the gate ----------------------------------------------------------------------
+ */
+
+typedef struct kiln_gate_step {
+    const char *name, *op;
+    const char *tmpl, *origin;       /* of the candidate's kernel; NULL: none */
+    double candidate_ms, control_ms; /* NaN: this side has no such step */
+    double difference_ms;            /* NaN counts as 0 */
+} kiln_gate_step;
+
+typedef struct kiln_gate_result {
+    const char *path, *sha256; /* of the candidate; sha256 NULL: a folder, or unread */
+    int64_t bytes;
+    const char *model, *profile; /* NULL: it could not be read */
+    int threads;
+    kiln_gate_outcome outcome;
+    const char *reason;
+    bool has_accepted;
+    kiln_accepted accepted; /* `file` is its path */
+    const char *machine;
+    kiln_gate_structure structure;
+    bool is_timed;
+    kiln_gate_timing timing;
+    int runs; /* timed ones of a process */
+    KILN_VEC(kiln_gate_step) moved;
+    const char *command;
+} kiln_gate_result;
+
+typedef struct kiln_gate_report {
+    KILN_VEC(kiln_gate_result) result;
+    kiln_gate_outcome outcome; /* the worst */
+    int n[KILN_N_GATED];
+    kiln_stats_interval geomean; /* slowdown of those timed; NaN: none was */
+} kiln_gate_report;
+
+typedef struct kiln_gate_options {
+    const char *against; /* a folder of accepted archives, or one archive */
+    int threads;         /* 0: those that the archive was built for */
+    double seconds;      /* that the timed runs of a process last; 0: 0.3 */
+    uint64_t seed;       /* of the order; 0: made of the two archives */
+    bool times_equal;    /* even where code and parameters are the same */
+    void (*progress)(void *user, const char *model, int pair, int pairs);
+    void *user;
+} kiln_gate_options;
+
+/* Archives, unpacked packages, or folders with archives at any depth. What is wrong
+ * with one of them is its verdict, `invalid`; the call fails where nothing can be said:
+ * no archive (KILN_ERR_ARG), no such file, interrupted. */
+kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
+                          const kiln_gate_options *o, kiln_gate_report *out,
+                          kiln_err *err);
+void kiln_gate_text(kiln_buf *out, const kiln_gate_report *r);
+void kiln_gate_json(kiln_buf *out, const kiln_gate_report *r); /* docs/gate-json.md */
+
+#endif

@@ -1,0 +1,72 @@
+/* Inside pipeline/gate. */
+#ifndef KILN_PIPELINE_GATE_INTERNAL_H
+#define KILN_PIPELINE_GATE_INTERNAL_H
+
+#include "pipeline/gate/gate.h"
+
+#define KILN_ARCHIVE_ENDING ".kiln.tar.zst"
+#define KILN_ACCEPTED_FILE "accepted.json"
+
+/* Paths: files and unpacked packages as they are, of other folders all archives below
+ * them by name, sorted. KILN_ERR_ARG where a folder has none. */
+typedef KILN_VEC(const char *) kiln_gate_paths;
+kiln_status kiln_gate_find_archives(kiln_arena *a, const char *const *path, size_t n,
+                                    kiln_gate_paths *out, kiln_err *err);
+
+/* This machine: "AMD EPYC 9R45, 2 cores, features 1f2e...": equal texts, same kind. */
+kiln_status kiln_gate_machine(kiln_arena *a, const char **out, kiln_err *err);
+/* SHA-256 and size of a file. */
+kiln_status kiln_gate_hash(kiln_arena *a, const char *path, const char **sha256,
+                           int64_t *bytes, kiln_err *err);
+/* The chain as one sentence. */
+const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
+
+/* ---- accepted.json (accepted.c) ----------------------------------------------------
+ */
+
+/* By model, then profile, then threads. */
+int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y);
+void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l);
+
+/* ---- packages as sides (trial.c) ---------------------------------------------------
+ */
+
+typedef struct kiln_gate_pair {
+    const kiln_opened *candidate, *control;
+    const kiln_tensor *in; /* the control's self-test: equal work for both */
+    int threads, runs, warm_up;
+} kiln_gate_pair;
+
+/* Fails with KILN_ERR_SHAPE where inputs are not the same. Finds out how many runs fill
+ * so many seconds. */
+kiln_status kiln_gate_pair_init(kiln_arena *a, const kiln_opened *candidate,
+                                const kiln_opened *control, int threads, double seconds,
+                                kiln_gate_pair *out, kiln_err *err);
+/* A fresh process (kiln_gate_bench.run); user: a kiln_gate_pair. */
+kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_process *out,
+                               kiln_err *err);
+/* One process with each step timed: milliseconds of a run, in the plan's order. */
+kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
+                                 kiln_gate_side side, double **ms, kiln_err *err);
+/* What runs of one process say. n >= 1 of each. Threads beyond the first: what it got
+ * of its processor says nothing of the others. */
+kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
+                                       int threads);
+
+/* ---- which steps moved (moved.c) ---------------------------------------------------
+ */
+
+/* Steps whose time differs by more than their noise, largest slowdown first. */
+kiln_status kiln_gate_moved(kiln_arena *a, const kiln_gate_pair *p,
+                            kiln_gate_result *out, kiln_err *err);
+/* The same of given times: n_processes rows of each side's steps, in plan order. */
+enum { KILN_GATE_STEP_PROCESSES = 5 };
+typedef struct kiln_gate_step_times {
+    const kiln_device_step *step; /* of the plan */
+    size_t n_steps;
+    double *ms[KILN_GATE_STEP_PROCESSES];
+} kiln_gate_step_times;
+void kiln_gate_moved_of(kiln_arena *a, const kiln_gate_step_times *candidate,
+                        const kiln_gate_step_times *control, kiln_gate_result *out);
+
+#endif

@@ -1,0 +1,228 @@
+/* A series: pairs of fresh processes in random order, looked at after 10, 16 and 24,
+ * with the control against itself between them. Who runs them is the caller's. */
+#include "pipeline/gate/gate_internal.h"
+
+#include <math.h>
+
+enum {
+    ATTEMPTS = 3,  /* at one process, disturbed ones included */
+    MIN_GOOD = 7,  /* undisturbed runs that a median needs */
+    CLOCK_LAST = 5 /* processes before it, that a process's clock is compared with */
+};
+static const double clock_band = 0.05;
+/* Of processes that stay disturbed however often they are taken. */
+static const double bad_share = 0.25;
+
+const char *kiln_gate_side_name(kiln_gate_side s) {
+    static const char *const name[KILN_N_GATE_SIDES] = {"candidate", "control",
+                                                        "again"};
+    return name[s];
+}
+
+typedef struct series {
+    kiln_arena *arena;
+    const kiln_gate_bench *bench;
+    kiln_gate_series *out;
+    kiln_rng rng;
+    double ms[KILN_N_GATE_SIDES][KILN_GATE_MAX_PAIRS];
+    size_t n;             /* pairs taken */
+    size_t n_used, n_bad; /* processes; bad ones were used all the same */
+    bool is_open, is_itself_open;
+} series;
+
+/* ---- one process -------------------------------------------------------------------
+ */
+
+static bool is_control(kiln_gate_side s) { return s != KILN_GATE_CANDIDATE; }
+
+/* The median clock of the last few processes of the same program: a program may have a
+ * clock of its own, where wide vectors slow it down, and all may drift. 0: too few. */
+static double usual_clock(series *s, kiln_gate_side side) {
+    double clock[CLOCK_LAST];
+    size_t n = 0;
+    for (size_t i = s->out->sample.n; i-- > 0 && n < CLOCK_LAST;) {
+        const kiln_gate_sample *x = &s->out->sample.v[i];
+        if (x->is_used && is_control(x->side) == is_control(side))
+            clock[n++] = x->process.clock_ghz;
+    }
+    return n < CLOCK_LAST ? 0 : kiln_stats_median(s->arena, clock, n);
+}
+
+static bool is_good(series *s, kiln_gate_side side, const kiln_gate_process *p) {
+    const double usual = usual_clock(s, side);
+    return p->n_runs - p->n_disturbed >= MIN_GOOD && 2 * p->n_disturbed <= p->n_runs &&
+           (usual <= 0 || fabs(p->clock_ghz / usual - 1) <= clock_band);
+}
+
+/* The last attempt counts, whatever it is: what stays disturbed is noise that the
+ * intervals show, and too much of it ends the series. */
+static kiln_status take(series *s, kiln_gate_side side, kiln_err *err) {
+    kiln_gate_sample x = {.pair = (int)s->n, .side = side};
+    for (int i = 1; !x.is_used; i++) {
+        KILN_TRY(kiln_interrupt_check(err));
+        KILN_TRY(s->bench->run(s->bench->user, side, &x.process, err));
+        const bool good = is_good(s, side, &x.process);
+        x.is_used = good || i == ATTEMPTS;
+        s->n_bad += x.is_used && !good;
+        s->out->n_retaken += !x.is_used;
+        kiln_vec_push(s->arena, &s->out->sample, x);
+    }
+    s->n_used++;
+    s->ms[side][s->n] = x.process.median_ms;
+    return KILN_OK;
+}
+
+static kiln_status take_pair(series *s, kiln_err *err) {
+    kiln_gate_side order[KILN_N_GATE_SIDES];
+    int n = 0;
+    order[n++] = KILN_GATE_CONTROL;
+    if (s->is_open)
+        order[n++] = KILN_GATE_CANDIDATE;
+    if (s->is_itself_open)
+        order[n++] = KILN_GATE_AGAIN;
+    for (int i = n - 1; i > 0; i--) { /* Fisher and Yates */
+        const int64_t j = kiln_rng_range(&s->rng, 0, i);
+        const kiln_gate_side held = order[i];
+        order[i] = order[j];
+        order[j] = held;
+    }
+    for (int i = 0; i < n; i++)
+        KILN_TRY(take(s, order[i], err));
+    s->n++;
+    return KILN_OK;
+}
+
+/* ---- looks -------------------------------------------------------------------------
+ */
+
+/* Alike in both directions. The interval is that of the second control over the first.
+ */
+static kiln_gate_look judge_itself(series *s) {
+    const double *again = s->ms[KILN_GATE_AGAIN], *control = s->ms[KILN_GATE_CONTROL];
+    kiln_gate_look l = kiln_gate_judge(s->arena, again, control, s->n);
+    const kiln_gate_verdict other =
+        kiln_gate_judge(s->arena, control, again, s->n).verdict;
+    const kiln_gate_verdict in_order[] = {KILN_GATE_INVALID, KILN_GATE_FAIL,
+                                          KILN_GATE_MORE, KILN_GATE_INCONCLUSIVE};
+    for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++)
+        if (l.verdict == in_order[i] || other == in_order[i]) {
+            l.verdict = in_order[i];
+            break;
+        }
+    return l;
+}
+
+/* A side that is decided stays decided: it is not looked at again. */
+static void look(series *s) {
+    kiln_gate_series *out = s->out;
+    if (s->is_open) {
+        out->look = kiln_gate_judge(s->arena, s->ms[KILN_GATE_CANDIDATE],
+                                    s->ms[KILN_GATE_CONTROL], s->n);
+        out->pairs = (int)s->n;
+        s->is_open = out->look.verdict == KILN_GATE_MORE;
+    }
+    if (s->is_itself_open) {
+        out->itself = judge_itself(s);
+        out->detectable = kiln_gate_detectable(s->arena, s->ms[KILN_GATE_AGAIN],
+                                               s->ms[KILN_GATE_CONTROL], s->n);
+        s->is_itself_open = out->itself.verdict == KILN_GATE_MORE;
+    }
+}
+
+static const char *percent(kiln_arena *a, kiln_stats_interval v) {
+    return kiln_format(a, "%+.2f%% (%+.2f%% to %+.2f%%)", 100 * v.estimate, 100 * v.low,
+                       100 * v.high);
+}
+
+/* The control must be like itself, where that was asked. */
+static const char *problem_of(const series *s) {
+    kiln_arena *a = s->arena;
+    const kiln_gate_series *out = s->out;
+    if (out->look.verdict == KILN_GATE_INVALID ||
+        (out->has_itself && out->itself.verdict == KILN_GATE_INVALID))
+        return "a process reported a time of 0";
+    if (out->has_itself && out->itself.verdict == KILN_GATE_FAIL)
+        return kiln_format(a,
+                           "the accepted archive differs from itself by %s: the "
+                           "machine, not the code, makes the difference",
+                           percent(a, out->itself.slowdown));
+    if (out->has_itself && out->itself.verdict != KILN_GATE_PASS)
+        return kiln_format(a,
+                           "the machine is too noisy: the accepted archive against "
+                           "itself gives %s",
+                           percent(a, out->itself.slowdown));
+    if ((double)s->n_bad > bad_share * (double)s->n_used)
+        return kiln_format(a,
+                           "%zu of %zu processes were disturbed, or ran at another "
+                           "clock, each time they were taken: others use the machine",
+                           s->n_bad, s->n_used);
+    return NULL;
+}
+
+kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                                 bool with_itself, kiln_gate_series *out,
+                                 kiln_err *err) {
+    series s = {.arena = a,
+                .bench = b,
+                .out = out,
+                .is_open = true,
+                .is_itself_open = with_itself};
+    *out = (kiln_gate_series){.has_itself = with_itself};
+    kiln_rng_init(&s.rng, seed);
+    for (int i = 0; i < KILN_GATE_LOOKS && (s.is_open || s.is_itself_open); i++) {
+        while (s.n < kiln_gate_pairs(i)) {
+            if (b->progress != NULL)
+                b->progress(b->progress_user, (int)s.n, (int)kiln_gate_pairs(i));
+            KILN_TRY(take_pair(&s, err));
+        }
+        look(&s);
+        if (with_itself && out->itself.verdict == KILN_GATE_FAIL)
+            break;
+    }
+    out->problem = problem_of(&s);
+    return KILN_OK;
+}
+
+/* ---- the verdict -------------------------------------------------------------------
+ */
+
+static const char *reason_of(kiln_arena *a, const kiln_gate_timing *t) {
+    const kiln_gate_look *l = &t->first.look;
+    const char *by = percent(a, l->slowdown);
+    const int pairs = t->first.pairs;
+    if (t->outcome == KILN_GATED_PASS)
+        return kiln_format(a, "%s after %d pairs: below 3%%", by, pairs);
+    if (t->outcome == KILN_GATED_FAIL)
+        return kiln_format(a, "slower by %s after %d pairs, and by %s in a second run",
+                           by, pairs, percent(a, t->second.look.slowdown));
+    if (t->has_second)
+        return kiln_format(a, "slower by %s after %d pairs, but a second run found %s",
+                           by, pairs, percent(a, t->second.look.slowdown));
+    return kiln_format(a,
+                       "%s after %d pairs: neither below 3%% nor above 1%% for sure; "
+                       "slowdowns from %.1f%% can be seen here",
+                       by, pairs, 100 * t->first.detectable);
+}
+
+static kiln_gate_outcome outcome_of(kiln_gate_verdict v) {
+    return v == KILN_GATE_PASS   ? KILN_GATED_PASS
+           : v == KILN_GATE_FAIL ? KILN_GATED_FAIL
+                                 : KILN_GATED_INCONCLUSIVE;
+}
+
+kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                           kiln_gate_timing *out, kiln_err *err) {
+    kiln_gate_timing t = {.seed = seed};
+    KILN_TRY(kiln_gate_series_run(a, b, seed, true, &t.first, err));
+    kiln_gate_verdict v = t.first.look.verdict;
+    t.has_second = t.first.problem == NULL && v == KILN_GATE_FAIL;
+    if (t.has_second) {
+        KILN_TRY(kiln_gate_series_run(a, b, seed + 1, false, &t.second, err));
+        v = kiln_gate_confirm(v, t.second.look.verdict);
+    }
+    const char *problem = t.has_second ? t.second.problem : t.first.problem;
+    t.outcome = problem != NULL ? KILN_GATED_INVALID : outcome_of(v);
+    t.reason = problem != NULL ? problem : reason_of(a, &t);
+    *out = t;
+    return KILN_OK;
+}

@@ -1,0 +1,179 @@
+/* What differs between two packages, free of noise: versions, memory, and step by step
+ * the kernel's origin, template, configuration and code. */
+#include "pipeline/gate/gate_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAX_CHANGES = 200, MAX_NAME = 120 };
+
+typedef struct comparison {
+    kiln_arena *arena;
+    const kiln_package_facts *candidate, *control;
+    kiln_gate_structure *out;
+    size_t n; /* changes, listed or not */
+} comparison;
+
+static void add(comparison *c, const char *text) {
+    if (c->n++ < MAX_CHANGES)
+        kiln_vec_push(c->arena, &c->out->change, text);
+}
+
+static const char *shown(const comparison *c, const char *name) {
+    return kiln_str_printable(c->arena, kiln_str_from(name), MAX_NAME);
+}
+
+static void add_word(comparison *c, const char *what, const char *from,
+                     const char *to) {
+    if (strcmp(from, to) != 0)
+        add(c,
+            kiln_format(c->arena, "%s %s -> %s", what, shown(c, from), shown(c, to)));
+}
+
+static void add_bytes(comparison *c, const char *what, uint64_t from, uint64_t to) {
+    if (from != to)
+        add(c, kiln_format(c->arena, "%s %" PRIu64 " -> %" PRIu64 " bytes", what, from,
+                           to));
+}
+
+/* ---- the whole ---------------------------------------------------------------------
+ */
+
+static const kiln_package_entry *find_entry(const kiln_package_facts *f,
+                                            const char *name) {
+    for (size_t i = 0; i < f->n_entries; i++)
+        if (strcmp(f->entry[i].name, name) == 0)
+            return &f->entry[i];
+    return NULL;
+}
+
+static bool same_entry(const comparison *c, const char *name) {
+    const kiln_package_entry *x = find_entry(c->candidate, name);
+    const kiln_package_entry *y = find_entry(c->control, name);
+    return x != NULL && y != NULL && strcmp(x->sha256, y->sha256) == 0;
+}
+
+static void compare_whole(comparison *c) {
+    const kiln_package_facts *x = c->candidate, *y = c->control;
+    const kiln_package_entry *lib = find_entry(x, "lib.so");
+    const kiln_package_entry *old = find_entry(y, "lib.so");
+    add_word(c, "version of the model", y->version, x->version);
+    if (strcmp(x->source_sha256, y->source_sha256) != 0)
+        add(c, "the model's file is another one");
+    add_word(c, "kiln", y->kiln_version, x->kiln_version);
+    add_word(c, "LLVM", y->llvm_version, x->llvm_version);
+    add_word(c, "lld", y->lld_version, x->lld_version);
+    add_bytes(c, "activations", y->memory.arena, x->memory.arena);
+    add_bytes(c, "parameters", y->memory.params, x->memory.params);
+    add_bytes(c, "workspace", y->memory.workspace, x->memory.workspace);
+    add_bytes(c, "scratch of each thread", y->memory.scratch, x->memory.scratch);
+    if (lib != NULL && old != NULL)
+        add_bytes(c, "lib.so", old->bytes, lib->bytes);
+}
+
+/* ---- kernels, step by step ---------------------------------------------------------
+ */
+
+/* Index of the kernel, by the name of a step that calls it; + 1, so that none is NULL.
+ */
+static void map_steps(kiln_arena *a, const kiln_package_facts *f, kiln_map *out) {
+    for (size_t k = 0; k < f->n_kernels; k++)
+        for (size_t i = 0; i < f->kernel[k].n_steps; i++)
+            kiln_map_set(a, out, kiln_str_from(f->kernel[k].step[i]),
+                         (void *)(uintptr_t)(k + 1));
+}
+
+static const char *code_change(const comparison *c, const kiln_package_kernel *x,
+                               const kiln_package_kernel *y) {
+    if (x->code_sha256 == NULL || y->code_sha256 == NULL ||
+        strcmp(x->code_sha256, y->code_sha256) == 0)
+        return "";
+    return x->code_bytes == y->code_bytes
+               ? kiln_format(c->arena, "; code of as many bytes (%" PRId64 ") changed",
+                             x->code_bytes)
+               : kiln_format(c->arena, "; code %" PRId64 " -> %" PRId64 " bytes",
+                             y->code_bytes, x->code_bytes);
+}
+
+static const char *word_change(const comparison *c, const char *what, const char *from,
+                               const char *to) {
+    return strcmp(from, to) == 0 ? ""
+                                 : kiln_format(c->arena, "; %s %s -> %s", what,
+                                               shown(c, from), shown(c, to));
+}
+
+/* Of `count` steps, `step` the first of them, that went from kernel y to x. */
+static void compare_kernels(comparison *c, const kiln_package_kernel *x,
+                            const kiln_package_kernel *y, const char *step,
+                            size_t count) {
+    const char *what = kiln_format(
+        c->arena, "%s%s%s%s%s", word_change(c, "work", y->workload, x->workload),
+        word_change(c, "origin", y->origin, x->origin),
+        word_change(c, "template", y->tmpl, x->tmpl),
+        word_change(c, "configuration", y->config, x->config), code_change(c, x, y));
+    if (what[0] == '\0')
+        return;
+    const char *more =
+        count > 1 ? kiln_format(c->arena, " and %zu more", count - 1) : "";
+    add(c, kiln_format(c->arena, "step '%s'%s: %s", shown(c, step), more, what + 2));
+}
+
+/* Where a kernel's steps were computed before: by how many different kernels. */
+typedef struct origin {
+    size_t stamp, count;
+    const char *first;
+} origin;
+
+static void compare_steps_of(comparison *c, const kiln_map *before, size_t k,
+                             origin *from) {
+    const kiln_package_kernel *x = &c->candidate->kernel[k];
+    for (size_t i = 0; i < x->n_steps; i++) {
+        const uintptr_t old =
+            (uintptr_t)kiln_map_get(before, kiln_str_from(x->step[i]));
+        if (old == 0) {
+            add(c, kiln_format(c->arena, "step '%s' is new: template %s, origin %s",
+                               shown(c, x->step[i]), shown(c, x->tmpl),
+                               shown(c, x->origin)));
+            continue;
+        }
+        origin *o = &from[old - 1];
+        if (o->stamp != k + 1)
+            *o = (origin){.stamp = k + 1, .first = x->step[i]};
+        o->count++;
+    }
+    for (size_t i = 0; i < x->n_steps; i++) {
+        const uintptr_t old =
+            (uintptr_t)kiln_map_get(before, kiln_str_from(x->step[i]));
+        origin *o = old > 0 ? &from[old - 1] : NULL;
+        if (o != NULL && o->count > 0)
+            compare_kernels(c, x, &c->control->kernel[old - 1], o->first, o->count);
+        if (o != NULL)
+            o->count = 0; /* said once */
+    }
+}
+
+static void compare_steps(comparison *c) {
+    kiln_map before = {.slot = NULL}, after = {.slot = NULL};
+    map_steps(c->arena, c->control, &before);
+    map_steps(c->arena, c->candidate, &after);
+    origin *from = kiln_array(c->arena, origin, c->control->n_kernels);
+    for (size_t k = 0; k < c->candidate->n_kernels; k++)
+        compare_steps_of(c, &before, k, from);
+    for (size_t i = 0; i < before.entries.n; i++)
+        if (!kiln_map_has(&after, before.entries.v[i].key))
+            add(c, kiln_format(c->arena, "step '%s' is gone",
+                               shown(c, before.entries.v[i].key.p)));
+}
+
+void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
+                       const kiln_package_facts *control, kiln_gate_structure *out) {
+    *out = (kiln_gate_structure){.is_equal = false};
+    comparison c = {a, candidate, control, out, 0};
+    out->is_equal = same_entry(&c, "lib.so") && same_entry(&c, "plan.bin") &&
+                    same_entry(&c, "params.safetensors");
+    compare_whole(&c);
+    compare_steps(&c);
+    if (c.n > MAX_CHANGES)
+        kiln_vec_push(a, &out->change,
+                      kiln_format(a, "and %zu more", c.n - MAX_CHANGES));
+}

@@ -1,0 +1,136 @@
+/* Two packages as the gate's sides: fresh processes of kiln-run on the device. */
+#include "pipeline/gate/gate_internal.h"
+
+#include <math.h>
+
+enum {
+    PROCESS_LIMIT_MS = 180 * 1000,
+    MIN_RUNS = 11, /* of a process: seven that nobody disturbs */
+    MAX_RUNS = 20000,
+    PROBE_RUNS = 5,
+    PROBE_WARM_UP = 2,
+    STEP_SHARE = 5 /* of the runs, that a process with each step timed takes */
+};
+
+static const kiln_opened *side_of(const kiln_gate_pair *p, kiln_gate_side side) {
+    return side == KILN_GATE_CANDIDATE ? p->candidate : p->control;
+}
+
+/* Private memory is limited by time alone: a package that takes too much of it is
+ * killed like any other process. */
+static kiln_status run_process(kiln_arena *a, const kiln_gate_pair *p,
+                               kiln_gate_side side, int runs, int warm_up,
+                               bool wants_steps, kiln_device_result *out,
+                               kiln_err *err) {
+    const kiln_opened *o = side_of(p, side);
+    const kiln_device_job job = {.n_threads = p->threads,
+                                 .n_rounds = runs,
+                                 .n_warm_up = warm_up,
+                                 .wants_profile = wants_steps,
+                                 .time_limit_ms = PROCESS_LIMIT_MS};
+    const kiln_status st = kiln_device_run(a, o->device, &o->package, &job, p->in,
+                                           o->package.n_inputs, NULL, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "timing the %s",
+                  side == KILN_GATE_CANDIDATE ? "candidate" : "accepted archive");
+    return st;
+}
+
+/* ---- what runs say -----------------------------------------------------------------
+ */
+
+/* As bench has it: somebody else had the processor for a part of the run. */
+static bool is_disturbed(const kiln_device_result *r, size_t i, int threads) {
+    const double wall = (double)r->run_ns[i], cpu = (double)r->cpu_ns[i];
+    return r->preempted[i] > 0 || (threads == 1 && wall - cpu > wall / 50);
+}
+
+kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
+                                       int threads) {
+    kiln_gate_process p = {.n_runs = r->n_runs,
+                           .clock_ghz = (r->clock_ghz[0] + r->clock_ghz[1]) / 2};
+    double *ms = kiln_array(scratch, double, r->n_runs);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_runs; i++)
+        p.n_disturbed += is_disturbed(r, i, threads);
+    const bool takes_all = p.n_disturbed == r->n_runs;
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (takes_all || !is_disturbed(r, i, threads))
+            ms[n++] = (double)r->run_ns[i] * 1e-6;
+    p.median_ms = kiln_stats_median(scratch, ms, n);
+    p.min_ms = kiln_stats_quantile(scratch, ms, n, 0);
+    return p;
+}
+
+kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_process *out,
+                               kiln_err *err) {
+    const kiln_gate_pair *p = user;
+    kiln_arena scratch = {0};
+    kiln_device_result r;
+    const kiln_status st =
+        run_process(&scratch, p, side, p->runs, p->warm_up, false, &r, err);
+    if (st == KILN_OK)
+        *out = kiln_gate_process_of(&scratch, &r, p->threads);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
+                                 kiln_gate_side side, double **ms, kiln_err *err) {
+    kiln_device_result r;
+    const int runs = p->runs / STEP_SHARE > 1 ? p->runs / STEP_SHARE : 1;
+    KILN_TRY(run_process(a, p, side, runs, p->warm_up, true, &r, err));
+    double *out = kiln_array(a, double, r.n_steps);
+    for (size_t i = 0; i < r.n_steps; i++)
+        out[i] = (double)r.step[i].time_ns * 1e-6 / (double)r.n_runs;
+    *ms = out;
+    return KILN_OK;
+}
+
+/* ---- making ready ------------------------------------------------------------------
+ */
+
+static kiln_status check_inputs(kiln_arena *a, const kiln_device_package *x,
+                                const kiln_device_package *y, kiln_err *err) {
+    if (x->n_inputs != y->n_inputs)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "the candidate has %zu inputs, the accepted archive %zu: they "
+                         "do not do the same work",
+                         x->n_inputs, y->n_inputs);
+    for (size_t i = 0; i < x->n_inputs; i++) {
+        const kiln_type *t = &x->input[i].type, *u = &y->input[i].type;
+        if (t->dtype != u->dtype || !kiln_type_same_shape(t, u))
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "input '%s' is %s in the candidate, %s in the accepted "
+                             "archive: they do not do the same work",
+                             x->input[i].name, kiln_type_text(a, t),
+                             kiln_type_text(a, u));
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_inputs(kiln_arena *a, const kiln_opened *p, kiln_tensor **in,
+                               kiln_err *err) {
+    kiln_package_expected *expected =
+        kiln_array(a, kiln_package_expected, p->package.n_outputs);
+    *in = kiln_array(a, kiln_tensor, p->package.n_inputs);
+    return kiln_package_selftest_read(a, p->folder, &p->facts, *in, expected, err);
+}
+
+kiln_status kiln_gate_pair_init(kiln_arena *a, const kiln_opened *candidate,
+                                const kiln_opened *control, int threads, double seconds,
+                                kiln_gate_pair *out, kiln_err *err) {
+    kiln_gate_pair p = {.candidate = candidate, .control = control, .threads = threads};
+    kiln_tensor *in = NULL;
+    kiln_device_result r;
+    KILN_TRY(check_inputs(a, &candidate->package, &control->package, err));
+    KILN_TRY(read_inputs(a, control, &in, err));
+    p.in = in;
+    KILN_TRY(run_process(a, &p, KILN_GATE_CONTROL, PROBE_RUNS, PROBE_WARM_UP, false, &r,
+                         err));
+    const double ms = kiln_gate_process_of(a, &r, threads).min_ms;
+    p.runs = (int)fmin(MAX_RUNS, fmax(MIN_RUNS, seconds * 1e3 / fmax(ms, 1e-4)));
+    p.warm_up = p.runs / 5;
+    *out = p;
+    return KILN_OK;
+}
