@@ -2,12 +2,17 @@
  *
  * What a trial of task i is expected to save, of the latency sum w_i g_i:
  *
- *     w_i * max(slope of its last turns, (g_i - floor_i) / trials_i)
+ *     w_i * max(slope of its last trials, (g_i - floor_i) / trials_i)
  *
  * The first term is what it did lately; the second is optimistic of young tasks: as
  * much again in twice the trials, down to what the machine allows. Both fall as trials
- * bring nothing, so every task gets its share and none is fed for ever. A turn that
- * brought nothing halves what is hoped for. */
+ * bring nothing, so every task gets its share and none is fed for ever.
+ *
+ * What is expected of one turn says who is next, never who is given up: a search comes
+ * down in steps with long flats between, and a step cannot be told from a flat. A task
+ * is given up where little is left to gain (its best is near the floor, or even the
+ * floor would save next to nothing of the whole), or where a flat became as long as all
+ * the way to its best: the optimism above has then been refuted. */
 #include "compiler/tuner/tuner.h"
 
 #include <math.h>
@@ -17,13 +22,22 @@
 static const double hope = 0.5;
 /* Without a floor: so much below the best may still be reached. */
 static const double unknown_floor = 0.5;
+/* Trials after which half of the slope is of later ones: a lucky one does not decide
+ * for long. */
+static const double slope_trials = 16;
+/* At the floor, but for this part: what is left is not worth a search. */
+static const double near_floor = 0.05;
+/* A best that falls by less than this, in all since it last counted, is what noise
+ * and the luck of many draws do. */
+static const double least_step = 0.005;
 
 typedef struct task {
     kiln_task_weight is;
     int64_t trials;
     double best_ns;  /* <= 0: none */
     double slope_ns; /* saved by one trial, of one call, lately */
-    int idle_turns;  /* turns since the best fell */
+    double step_ns;  /* the best when it last fell by a step, */
+    int64_t step_at; /* and how many trials there were then */
     bool is_exhausted;
 } task;
 
@@ -45,7 +59,7 @@ kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weig
     if (o != NULL)
         s->options = *o;
     s->options.batch = s->options.batch > 0 ? s->options.batch : 32;
-    s->options.min_gain = s->options.min_gain > 0 ? s->options.min_gain : 1e-4;
+    s->options.min_gain = s->options.min_gain > 0 ? s->options.min_gain : 1e-3;
     s->options.patience_trials =
         s->options.patience_trials > 0 ? s->options.patience_trials : 64;
     for (int i = 0; i < n; i++)
@@ -72,17 +86,38 @@ double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s) {
     return sum;
 }
 
-static double gain_of(const task *t) {
+/* What a call could save at most. */
+static double left_ns(const task *t) {
     const double best = now_ns(t);
     const double floor_ns = t->is.floor_ns > 0 ? t->is.floor_ns : unknown_floor * best;
-    const double left = fmax(0, best - floor_ns);
-    const double hoped = hope * left / (double)(t->trials > 0 ? t->trials : 1) /
-                         (1 << (t->idle_turns < 20 ? t->idle_turns : 20));
+    return fmax(0, best - floor_ns);
+}
+
+static int64_t flat_trials(const task *t) { return t->trials - t->step_at; }
+
+static double gain_of(const kiln_task_scheduler *s, const task *t) {
+    const double left = left_ns(t);
+    const double flat = (double)flat_trials(t) / (double)s->options.patience_trials;
+    const double hoped =
+        hope * left / (double)(t->trials > 0 ? t->trials : 1) * exp2(-flat);
     return t->is.weight * fmin(fmax(t->slope_ns, hoped), left);
 }
 
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
-    return gain_of(&s->task[i]);
+    return gain_of(s, &s->task[i]);
+}
+
+/* Nothing more is to be expected of it. At the floor that is plain from the first
+ * trial; the rest takes patience. */
+static bool is_given_up(const kiln_task_scheduler *s, const task *t) {
+    const int64_t patience = s->options.patience_trials;
+    const double left = left_ns(t);
+    if (t->best_ns > 0 && t->is.floor_ns > 0 && left <= near_floor * t->is.floor_ns)
+        return true;
+    const double least = s->options.min_gain * kiln_task_scheduler_latency_ns(s);
+    return t->trials >= patience &&
+           (t->is.weight * left < least ||
+            flat_trials(t) >= (patience > t->step_at ? patience : t->step_at));
 }
 
 static bool is_open(const task *t) { return t->is.weight > 0 && !t->is_exhausted; }
@@ -105,22 +140,17 @@ static int untried(const kiln_task_scheduler *s) {
     return best;
 }
 
-static int most_gain(const kiln_task_scheduler *s) {
+/* Of those that are not given up, where a trial is expected to save most; *any_open:
+ * some space has not been searched whole. */
+static int most_gain(const kiln_task_scheduler *s, bool *any_open) {
     int best = -1;
-    for (int i = 0; i < s->n; i++)
-        if (is_open(&s->task[i]) &&
-            (best < 0 || gain_of(&s->task[i]) > gain_of(&s->task[best])))
-            best = i;
-    return best;
-}
-
-/* A task that is younger than patience asks, and could still gain. */
-static int impatient(const kiln_task_scheduler *s) {
-    int best = -1;
+    *any_open = false;
     for (int i = 0; i < s->n; i++) {
-        const task *t = &s->task[i];
-        if (is_open(t) && t->trials < s->options.patience_trials &&
-            (best < 0 || gain_of(t) > gain_of(&s->task[best])))
+        if (!is_open(&s->task[i]))
+            continue;
+        *any_open = true;
+        if (!is_given_up(s, &s->task[i]) &&
+            (best < 0 || gain_of(s, &s->task[i]) > gain_of(s, &s->task[best])))
             best = i;
     }
     return best;
@@ -143,15 +173,10 @@ int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_tri
         return stop(s, KILN_TASKS_TRIALS);
     int next = untried(s);
     if (next < 0) {
-        next = most_gain(s);
+        bool any_open;
+        next = most_gain(s, &any_open);
         if (next < 0)
-            return stop(s, KILN_TASKS_EXHAUSTED);
-        const double least = o->min_gain * kiln_task_scheduler_latency_ns(s);
-        if (gain_of(&s->task[next]) * o->batch < least) {
-            next = impatient(s);
-            if (next < 0)
-                return stop(s, KILN_TASKS_NO_GAIN);
-        }
+            return stop(s, any_open ? KILN_TASKS_NO_GAIN : KILN_TASKS_EXHAUSTED);
     }
     const int64_t left = o->max_trials > 0 ? o->max_trials - s->trials : o->batch;
     *n_trials = left < o->batch ? (int)left : o->batch;
@@ -172,9 +197,13 @@ void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
     if (n_trials <= 0)
         return;
     const double saved = before > 0 && best_ns > 0 ? fmax(0, before - best_ns) : 0;
-    /* Half of it from the last turn: one lucky trial does not decide for long. */
-    t->slope_ns = (t->slope_ns + saved / (double)n_trials) / 2;
-    t->idle_turns = saved > 0 ? 0 : t->idle_turns + 1;
+    const double old = exp2(-(double)n_trials / slope_trials);
+    t->slope_ns = old * t->slope_ns + (1 - old) * saved / (double)n_trials;
+    if (t->best_ns > 0 &&
+        (t->step_ns <= 0 || t->best_ns < t->step_ns * (1 - least_step))) {
+        t->step_ns = t->best_ns;
+        t->step_at = t->trials;
+    }
 }
 
 kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s) { return s->end; }

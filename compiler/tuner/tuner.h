@@ -252,7 +252,8 @@ kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
 
 /* Trials go where the latency of the whole is expected to fall most: for each task the
  * larger of its recent slope and of what a task of its age may still gain, times its
- * weight (Zheng et al., Ansor, OSDI'20, section 6.2). */
+ * weight (Zheng et al., Ansor, OSDI'20, section 6.2). A task is given up near its
+ * floor, or after as many trials without a step as it took to its best. */
 typedef struct kiln_task_weight {
     double weight;   /* how often the network calls it; 0: never chosen */
     double start_ns; /* what a call costs without tuning; <= 0: not known */
@@ -273,7 +274,7 @@ typedef enum kiln_task_end {
     KILN_TASKS_RUNNING,
     KILN_TASKS_TRIALS,   /* all trials were spent */
     KILN_TASKS_TIME,     /* the time limit has passed */
-    KILN_TASKS_NO_GAIN,  /* nothing more is expected */
+    KILN_TASKS_NO_GAIN,  /* of no task anything more is expected */
     KILN_TASKS_EXHAUSTED /* every space was searched whole */
 } kiln_task_end;
 const char *kiln_task_end_name(kiln_task_end e);

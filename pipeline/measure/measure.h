@@ -139,6 +139,7 @@ typedef struct kiln_measure_stats {
     uint64_t retried;              /* candidates whose worker was lost under them */
     double building_s, running_s;  /* of all workers, by the wall */
     double peak_gflops;            /* best slice so far */
+    double memory_gbs;             /* that the threads may read at most; 0: not known */
     int n_builders, measuring_cpu; /* -1: not pinned */
 } kiln_measure_stats;
 kiln_measure_stats kiln_measure_count(kiln_measure *m);

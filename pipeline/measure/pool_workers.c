@@ -277,6 +277,8 @@ static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
         ok = kiln_wire_expect(&scratch, f, KILN_WIRE_READY, &ready, err) == KILN_OK;
         if (ok && ready.peak_gflops > m->stats.peak_gflops)
             m->stats.peak_gflops = ready.peak_gflops;
+        if (ok && ready.memory_gbs > m->stats.memory_gbs)
+            m->stats.memory_gbs = ready.memory_gbs;
     } else {
         ok = kiln_wire_expect(&scratch, f, KILN_WIRE_METER, &meter, err) == KILN_OK;
         if (ok)

@@ -1,6 +1,7 @@
 /* The loop: which work is next, which configurations, off to the workers, on record. */
 #include "pipeline/tune/run_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -179,12 +180,34 @@ static kiln_status first_look(kiln_tuning *r, kiln_err *err) {
     return KILN_OK;
 }
 
+/* What the best of this machine were, now or when the records were made: a run on
+ * records alone must come to the conclusions of the run that made them. */
+static void know_machine(kiln_tuning *r) {
+    if (r->pool == NULL)
+        return;
+    const kiln_measure_stats s = kiln_measure_count(r->pool);
+    r->peak_gflops = fmax(r->peak_gflops, s.peak_gflops);
+    r->memory_gbs = fmax(r->memory_gbs, s.memory_gbs);
+}
+
+/* The roofline of direct algorithms, which are all that templates have: what the
+ * multiply-adds take at the peak, and the parameters, which come from memory, at its
+ * speed. Activations may be in any cache. */
 static double floor_ns(const kiln_tuning *r, const kiln_tuned_work *t) {
-    const double peak = r->pool != NULL ? kiln_measure_count(r->pool).peak_gflops : 0;
-    return peak > 0 ? (double)t->work->op.cost.flops / peak : 0;
+    /* A kernel's own loads may be this much faster than the meter's. */
+    static const double faster = 1.25;
+    const kiln_graph *g = t->work->op.graph;
+    double bytes = 0;
+    for (size_t i = 0; i < g->values.n; i++)
+        if (kiln_value_is_const(g->values.v[i]))
+            bytes += (double)kiln_type_bytes(&g->values.v[i]->type);
+    const double compute =
+        r->peak_gflops > 0 ? (double)t->work->op.cost.flops / r->peak_gflops : 0;
+    return fmax(compute, r->memory_gbs > 0 ? bytes / (faster * r->memory_gbs) : 0);
 }
 
 static void make_scheduler(kiln_tuning *r) {
+    know_machine(r);
     kiln_task_weight *w = kiln_array(r->arena, kiln_task_weight, r->n);
     const double spent = (double)(kiln_now_ns() - r->begin_ns);
     const kiln_task_scheduler_options o = {

@@ -43,6 +43,7 @@ typedef struct kiln_tuning {
     kiln_task_scheduler *scheduler; /* NULL during the first look */
     kiln_cost_model global;         /* of all works, in the relation form */
     int64_t n_unlearnt;             /* trials since it was fitted */
+    double peak_gflops, memory_gbs; /* the best known; 0: not known */
     int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
 } kiln_tuning;
 

@@ -97,6 +97,14 @@ static kiln_status take(kiln_tuning *r, kiln_tuned_work *t, const kiln_trial *tr
     return KILN_OK;
 }
 
+/* Of what facts_of wrote. */
+static double fact(kiln_arena *a, const char *facts, const char *name) {
+    const kiln_json *json = NULL;
+    if (kiln_json_parse(a, kiln_str_from(facts), "facts", &json, NULL) != KILN_OK)
+        return 0;
+    return kiln_json_number(kiln_json_get(json, name), 0);
+}
+
 static bool as_trial(kiln_tuning *r, const kiln_tuned_work *t, const kiln_db_trial *in,
                      kiln_trial *out, kiln_trial_error *error) {
     kiln_config c;
@@ -134,6 +142,9 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
         kiln_trial trial;
         kiln_trial_error error;
         t->row.n_known += all.list.v[i].round == 0;
+        r->peak_gflops = fmax(r->peak_gflops, all.list.v[i].peak_gflops);
+        r->memory_gbs =
+            fmax(r->memory_gbs, fact(&a, all.list.v[i].facts, "memory_gbs"));
         if (!as_trial(r, t, &all.list.v[i], &trial, &error))
             continue;
         const bool is_ours = strcmp(all.list.v[i].owner, r->owner) == 0;
@@ -183,7 +194,7 @@ static size_t samples_of(kiln_arena *a, const kiln_measured *m, double **out,
     return n;
 }
 
-static const char *facts_of(kiln_arena *a, const kiln_measured *m) {
+static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory_gbs) {
     kiln_json_writer w;
     kiln_buf text;
     kiln_buf_init(&text, a);
@@ -198,6 +209,7 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m) {
     kiln_json_member_i64(&w, "disturbed", (int64_t)m->n_disturbed);
     kiln_json_member_f64(&w, "build_ms", m->build_ms);
     kiln_json_member_f64(&w, "run_ms", m->run_ms);
+    kiln_json_member_f64(&w, "memory_gbs", memory_gbs);
     kiln_json_end_object(&w);
     return text.p;
 }
@@ -219,7 +231,7 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .proof = is_good ? kiln_format(&r->scratch, "{\"seeds\": %d, \"worst\": %.4g}",
                                        m->n_seeds, m->worst)
                          : "",
-        .facts = facts_of(&r->scratch, m),
+        .facts = facts_of(&r->scratch, m, kiln_measure_count(r->pool).memory_gbs),
         .owner = r->owner,
         .kiln = KILN_VERSION,
         .time_ms = kiln_db_now_ms()};

@@ -93,6 +93,30 @@ static kiln_status make_args(kiln_meter_kernels *m, int threads, kiln_err *err) 
     return KILN_OK;
 }
 
+/* What one thread reads of memory that no cache holds: the library's own search for a
+ * byte that is not there, which reads as fast as it can and writes nothing. All threads
+ * together read at most so many times that. */
+static double memory_gbs(const kiln_runner *r) {
+    enum { PASSES = 4 };
+    static const uint64_t least = UINT64_C(64) << 20, most = UINT64_C(512) << 20;
+    const uint64_t cache = r->options.last_cache_bytes;
+    const uint64_t bytes = cache > most / 2    ? most
+                           : cache > least / 2 ? 2 * cache
+                                               : least;
+    kiln_region memory;
+    double best = 0;
+    if (kiln_region_open((size_t)bytes, false, &memory, NULL) != KILN_OK)
+        return 0;
+    for (int i = 0; i < PASSES; i++) {
+        const int64_t begin = kiln_now_ns();
+        if (memchr(memory.data, 1, memory.bytes) != NULL)
+            break; /* never: it is all zeros */
+        best = fmax(best, (double)bytes / fmax(1, (double)(kiln_now_ns() - begin)));
+    }
+    kiln_region_close(&memory);
+    return best * (double)r->options.threads;
+}
+
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     kiln_meter_kernels *m = &r->meter;
     m->of = r->options.meter;
@@ -113,5 +137,6 @@ kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     for (int i = 0; i < FIRST_SLICES; i++)
         best = fmax(best, kiln_meter_kernels_slice(m, NULL, NULL));
     m->best_gflops = best * (double)r->options.threads;
+    m->memory_gbs = memory_gbs(r);
     return KILN_OK;
 }

@@ -104,6 +104,7 @@ typedef struct kiln_meter_kernels {
     kiln_kernel_fn *fma, *chain;
     kiln_wire_meter of;
     double fma_per_cycle, best_gflops;
+    double memory_gbs; /* of reading, by all threads; 0: not known */
     kiln_region fma_arg[KILN_MAX_THREADS][3], chain_arg[KILN_MAX_THREADS][2];
     void *fma_tensor[KILN_MAX_THREADS][3], *chain_tensor[KILN_MAX_THREADS][2];
 } kiln_meter_kernels;

@@ -107,7 +107,8 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     o->meter.fma = o->meter.chain = o->meter.fma_name = o->meter.chain_name =
         (kiln_str){NULL, 0}; /* views into the frame */
     kiln_wire_ready ready = {.fma_per_cycle = r->meter.fma_per_cycle,
-                             .peak_gflops = r->meter.best_gflops};
+                             .peak_gflops = r->meter.best_gflops,
+                             .memory_gbs = r->meter.memory_gbs};
     (void)kiln_meter_kernels_slice(&r->meter, NULL, &ready.clock_ghz);
     kiln_wire_put(answer, KILN_WIRE_READY, &ready);
     return KILN_OK;

@@ -190,6 +190,7 @@ static void ready(codec *c, void *p) {
     f64(c, &m->peak_gflops);
     f64(c, &m->clock_ghz);
     f64(c, &m->fma_per_cycle);
+    f64(c, &m->memory_gbs);
 }
 
 static void work(codec *c, void *p) {

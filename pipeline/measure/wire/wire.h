@@ -164,6 +164,7 @@ typedef struct kiln_wire_runner {
 
 typedef struct kiln_wire_ready {
     double peak_gflops, clock_ghz, fma_per_cycle;
+    double memory_gbs; /* that all threads may read at most; 0: not known */
 } kiln_wire_ready;
 
 typedef struct kiln_wire_work {

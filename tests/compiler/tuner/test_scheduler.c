@@ -246,8 +246,96 @@ static void floors_bound_what_is_hoped_for(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* What a search does: a step now and then, flats between. A kernel of so many percent
+ * of what the machine allows, from that trial on. */
+typedef struct step {
+    int64_t at;
+    double percent;
+} step;
+enum { MAX_STEPS = 6 };
+typedef struct stairs_row {
+    const char *name;
+    step step[2][MAX_STEPS]; /* of two tasks, */
+    int pairs, batch;        /* so many times; trials of a turn */
+    double least[2];         /* percent, when nothing more is expected */
+    int64_t most;            /* trials in all */
+} stairs_row;
+
+static stairs_row stairs_rows[] = {
+    /* One of many kernels saves little of the whole in a turn: once that was the end of
+     * all of them, at 82% and 74% of what the machine allows. */
+    {"goes_on_behind_flats",
+     {{{1, 50}, {8, 82}, {70, 90}, {130, 97}},
+      {{1, 40}, {16, 74}, {72, 88}, {120, 96}}},
+     10,
+     8,
+     {97, 96},
+     3200},
+    {"goes_on_as_long_as_it_took",
+     {{{1, 50}, {60, 70}, {115, 80}, {220, 96}}, {{1, 50}, {40, 99}}},
+     1,
+     16,
+     {96, 99},
+     400},
+    /* Whatever else is hoped for: there is nothing to gain. */
+    {"leaves_what_is_at_its_floor",
+     {{{1, 96}}, {{1, 50}, {8, 97}}},
+     1,
+     8,
+     {96, 97},
+     24},
+    {"gives_up_flats_without_end",
+     {{{1, 50}, {8, 60}}, {{1, 50}, {40, 60}}},
+     1,
+     8,
+     {60, 60},
+     192},
+    {"takes_noise_for_a_flat",
+     {{{1, 50}, {8, 60}, {50, 60.1}, {100, 60.2}, {160, 60.29}}, {{1, 99}}},
+     1,
+     8,
+     {60, 99},
+     80},
+};
+
+static double percent_after(const step *s, int64_t trials) {
+    double percent = 0;
+    for (int i = 0; i < MAX_STEPS && s[i].at > 0 && s[i].at <= trials; i++)
+        percent = s[i].percent;
+    return percent;
+}
+
+static void climbs_stairs(void **state) {
+    enum { MAX_TURNS = 10000, MAX_PAIRS = 10 };
+    static const double floor_ns = 1e6;
+    const stairs_row *r = *state;
+    kiln_arena a = {0};
+    kiln_task_weight w[2 * MAX_PAIRS];
+    for (int i = 0; i < 2 * r->pairs; i++)
+        w[i] = (kiln_task_weight){1 + i % 2, 4 * floor_ns, floor_ns};
+    const kiln_task_scheduler_options o = {.batch = r->batch};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2 * r->pairs, &o);
+    int64_t trials[2 * MAX_PAIRS] = {0}, all = 0;
+    int n, task, turns = 0;
+    for (; (task = kiln_task_scheduler_next(s, 0, &n)) >= 0; turns++) {
+        assert_true(turns < MAX_TURNS);
+        trials[task] += n;
+        all += n;
+        const double percent = percent_after(r->step[task % 2], trials[task]);
+        kiln_task_scheduler_report(s, task, n, floor_ns / percent * 100, false);
+    }
+    assert_int_equal(kiln_task_scheduler_end(s), KILN_TASKS_NO_GAIN);
+    for (int i = 0; i < 2 * r->pairs; i++)
+        if (percent_after(r->step[i % 2], trials[i]) < r->least[i % 2])
+            fail_msg("task %d was given up at %g%%, after %lld trials", i,
+                     percent_after(r->step[i % 2], trials[i]), (long long)trials[i]);
+    assert_in_range(all, 2, r->most);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_add_rows(check_row, rows);
+    kiln_test_add_rows(climbs_stairs, stairs_rows);
     kiln_test_add("beats_turns_in_order", beats_turns_in_order, NULL);
     kiln_test_add("knowledge_costs_no_trials", knowledge_costs_no_trials, NULL);
     kiln_test_add("unknown_costs_get_patience", unknown_costs_get_patience, NULL);

@@ -56,7 +56,7 @@ static void put_all(kiln_buf *out) {
                                      .cpu = -1,
                                      .last_cache_bytes = 1 << 25,
                                      .loser = -1};
-    const kiln_wire_ready ready = {200.5, 3.7, 2};
+    const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5};
     const kiln_wire_work work = {.id = 3,
                                  .graph = {64, 100},
                                  .flops = (double)INFINITY,
