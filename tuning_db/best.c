@@ -16,13 +16,15 @@ static const char best_sql[] =
     "  FROM " KILN_DB_TASK_TABLES
     "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
     "    AND (p.hash = ?3 OR p.name = ?4)),"
-    " counted AS (SELECT n.match, t.task, avg(t.median_ns) AS mean_ns, min(t.id) AS id"
+    " counted AS (SELECT n.match, t.task, avg(t.median_ns) AS mean_ns, min(t.id) AS id,"
+    "  count(*) AS rounds"
     "  FROM near n JOIN trial t ON t.task = n.task WHERE n.match <= ?8"
     "  GROUP BY t.task, t.template, t.config HAVING max(t.error) = ''),"
     " ranked AS (SELECT c.*, row_number() OVER ("
     "   PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) AS rank"
     "  FROM counted c JOIN trial t ON t.id = c.id)"
-    " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ", r.match, r.mean_ns"
+    " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS
+    ", r.match, r.mean_ns, r.rounds"
     " FROM ranked r JOIN trial t ON t.id = r.id"
     " JOIN task k ON k.id = r.task JOIN workload w ON w.id = k.workload"
     " JOIN profile p ON p.id = k.profile"
@@ -35,6 +37,7 @@ static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
     kiln_db_get_task(q, at, a, &task);
     out->match = (kiln_db_match)kiln_query_get_i64(q, at + KILN_DB_N_TASK_COLUMNS);
     out->trial.median_ns = kiln_query_get_f64(q, at + KILN_DB_N_TASK_COLUMNS + 1);
+    out->n_rounds = kiln_query_get_i64(q, at + KILN_DB_N_TASK_COLUMNS + 2);
     out->workload = task.workload;
     out->profile = task.profile;
     out->threads = task.threads;

@@ -132,7 +132,8 @@ typedef enum kiln_db_match {
 const char *kiln_db_match_name(kiln_db_match m);
 
 typedef struct kiln_db_record_best {
-    kiln_db_trial trial;
+    kiln_db_trial trial; /* its first round, but for median_ns: the mean of all */
+    int64_t n_rounds;
     kiln_db_match match;
     const char *workload, *profile; /* of the record */
     int threads;

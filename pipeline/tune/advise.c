@@ -22,10 +22,16 @@ static bool is_listed(const kiln_db_trial *const *list, int n, const kiln_db_tri
     return false;
 }
 
+/* Noise may be what makes it fast: it was measured but once. */
+static bool is_suspect(kiln_arena *scratch, const kiln_db_record_best *b) {
+    return b->n_rounds < 2 && kiln_tune_facts_read(scratch, b->trial.facts).is_noisy;
+}
+
 /* The record of this rank among those usable, nearest first; the last there is where
  * there are fewer. */
 static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task *t,
-                                       const kiln_db_bests *bests, int rank) {
+                                       const kiln_db_bests *bests, int rank,
+                                       bool takes_suspects) {
     const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
     const char *want = kiln_tune_activations(scratch, t, &t->space, &guess);
     const kiln_db_trial *seen[KILN_TUNE_MAX_RANK + 1];
@@ -34,6 +40,7 @@ static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task
     for (size_t i = 0; want != NULL && i < bests->list.n && n <= rank; i++) {
         const kiln_db_record_best *b = &bests->list.v[i];
         if (n > KILN_TUNE_MAX_RANK || is_listed(seen, n, &b->trial) ||
+            (!takes_suspects && is_suspect(scratch, b)) ||
             !is_usable(scratch, t, want, &b->trial))
             continue;
         seen[n++] = &b->trial;
@@ -57,8 +64,10 @@ static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
         KILN_TRY(kiln_db_best(c->db, scratch, &task,
                               i == 0 ? KILN_DB_EXACT : KILN_DB_RELATIVE,
                               KILN_TUNE_MAX_RANK + 1, &bests, err));
-        const kiln_db_record_best *b =
-            pick(scratch, &t, &bests, c->rank > 0 ? c->rank : 0);
+        const int rank = c->rank > 0 ? c->rank : 0;
+        const kiln_db_record_best *b = pick(scratch, &t, &bests, rank, false);
+        if (b == NULL) /* better one of them than none */
+            b = pick(scratch, &t, &bests, rank, true);
         if (b == NULL)
             continue;
         out->tmpl = t.tmpl->name;

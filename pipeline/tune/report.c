@@ -45,6 +45,11 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     r->n_new, r->seconds,
                     r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
                     r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
+    if (r->n_again > 0)
+        kiln_buf_printf(out,
+                        "%" PRId64 " noisy ones that seemed best were measured "
+                        "again\n",
+                        r->n_again);
     for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",
@@ -76,6 +81,7 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
     kiln_json_member_i64(&w, "new_trials", r->n_new);
+    kiln_json_member_i64(&w, "measured_again", r->n_again);
     kiln_json_member_f64(&w, "seconds", r->seconds);
     kiln_json_member_f64(&w, "start_ns", r->start_ns);
     kiln_json_member_f64(&w, "best_ns", r->best_ns);

@@ -9,7 +9,8 @@ enum {
     BATCH = 16,    /* small ones learn sooner, large ones waste fewer fits */
     CLAIM_SECONDS = 300,
     REFIT_EVERY = 48, /* new trials between two fits of the model of all works */
-    POLL_MS = 100
+    POLL_MS = 100,
+    AGAIN_MS = 180 /* for slices of a second look: three times the pool's own budget */
 };
 
 /* ---- setting up --------------------------------------------------------------------
@@ -100,6 +101,34 @@ static kiln_config as_whole(kiln_tuning *r, const kiln_tuned_work *t, uint64_t i
     return c;
 }
 
+static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
+                        bool is_again, kiln_err *err) {
+    const kiln_config config = as_whole(r, t, index);
+    kiln_tune_pending *p = kiln_new(r->arena, kiln_tune_pending);
+    *p = (kiln_tune_pending){.work = t, .index = index, .is_again = is_again};
+    const kiln_measure_candidate c = {.work = t->measured_as,
+                                      .tmpl = t->task.tmpl,
+                                      .config = kiln_config_index(&t->whole, &config),
+                                      .never_stops_early = is_again,
+                                      .budget_ms = is_again ? AGAIN_MS : 0,
+                                      .user = p};
+    uint64_t id = 0;
+    KILN_TRY(kiln_measure_submit(r->pool, &c, &id, err));
+    t->n_pending++;
+    r->n_looking += is_again;
+    return KILN_OK;
+}
+
+/* A noisy candidate that would be the best is measured again, and longer. */
+static kiln_status look_again(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
+    uint64_t index = 0;
+    if (t->is_looking || !kiln_tune_doubted(t, &index))
+        return KILN_OK;
+    KILN_TRY(add_work(r, t, err));
+    t->is_looking = true;
+    return send(r, t, index, true, err);
+}
+
 static kiln_status submit(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
                           kiln_err *err) {
     kiln_db_claim_state state;
@@ -111,17 +140,7 @@ static kiln_status submit(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
         return kiln_tune_load(r, t, err);
     if (state == KILN_DB_BUSY)
         return KILN_OK;
-    const kiln_config config = as_whole(r, t, index);
-    kiln_tune_pending *p = kiln_new(r->arena, kiln_tune_pending);
-    *p = (kiln_tune_pending){t, index};
-    const kiln_measure_candidate c = {.work = t->measured_as,
-                                      .tmpl = t->task.tmpl,
-                                      .config = kiln_config_index(&t->whole, &config),
-                                      .user = p};
-    uint64_t id = 0;
-    KILN_TRY(kiln_measure_submit(r->pool, &c, &id, err));
-    t->n_pending++;
-    return KILN_OK;
+    return send(r, t, index, false, err);
 }
 
 /* A turn of up to n trials. Others' claims count as tried, or a turn might never end.
@@ -152,9 +171,15 @@ static kiln_status poll_one(kiln_tuning *r, kiln_err *err) {
     kiln_measured m;
     if (!kiln_measure_poll(r->pool, POLL_MS, &m))
         return KILN_OK;
-    const kiln_status st = kiln_tune_finish(r, m.user, &m, err);
+    kiln_tune_pending *p = m.user;
+    kiln_tuned_work *t = p->work;
+    KILN_TRY(kiln_tune_finish(r, p, &m, err));
+    t->is_looking = t->is_looking && !p->is_again;
+    KILN_TRY(look_again(r, t, err));
+    if (t->n_pending == 0 || t->turn >= KILN_TUNE_TURN)
+        kiln_tune_end_turn(r, t);
     kiln_arena_reset(&r->scratch);
-    return st;
+    return KILN_OK;
 }
 
 static size_t pending(const kiln_tuning *r) {
@@ -254,6 +279,9 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
     make_scheduler(r);
     if (!r->o->no_transfer)
         KILN_TRY(kiln_tune_learn(r, err));
+    /* What a run that was cut short had left in doubt. */
+    for (size_t i = 0; i < r->n && !is_over(r); i++)
+        KILN_TRY(look_again(r, &r->work[i], err));
     while (!is_over(r) && (goes_on || pending(r) > 0)) {
         if (goes_on)
             KILN_TRY(feed(r, &goes_on, err));

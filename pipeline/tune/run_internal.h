@@ -8,19 +8,36 @@ enum {
     KILN_TUNE_TURN = 16
 }; /* small turns learn sooner, large ones waste fewer fits */
 
+/* One measurement of a candidate. */
+typedef struct kiln_tune_round {
+    kiln_trial trial;
+    double peak_gflops; /* beside it; 0: not known */
+    bool is_noisy;
+} kiln_tune_round;
+
+/* All measurements of a candidate. */
+typedef struct kiln_tuned_rounds {
+    int n;
+    double sum_ns, peak_sum;
+    bool is_noisy; /* every one of them */
+    bool was_lost; /* a worker, when it was measured again */
+} kiln_tuned_rounds;
+
 typedef struct kiln_tuned_work {
     const kiln_tune_work *work;
     kiln_tune_task task; /* its space keeps the layouts */
     kiln_space whole;    /* the template's own */
     kiln_search *search;
-    int64_t id;      /* of the database's task */
-    int measured_as; /* the pool's number; -1: not yet */
-    uint64_t first;  /* what a build without records takes */
-    bool has_first, is_exhausted;
-    int n_pending; /* on their way */
-    int turn;      /* finished since the scheduler was told */
-    KILN_VEC(kiln_trial)
-    trial; /* of this space, latest last; an index may come twice */
+    int64_t id;                               /* of the database's task */
+    int measured_as;                          /* the pool's number; -1: not yet */
+    uint64_t first;                           /* what a build without records takes */
+    bool has_first, is_exhausted, is_looking; /* looking: one is measured again */
+    int n_pending;                            /* on their way */
+    int turn; /* finished since the scheduler was told */
+    /* Of this space, in order of their first round; both of one length. */
+    KILN_VEC(kiln_trial) trial; /* cost: the mean of all rounds */
+    KILN_VEC(kiln_tuned_rounds) rounds;
+    uint64_t best; /* its index, once row.best_ns > 0 */
     kiln_tune_row row;
 } kiln_tuned_work;
 
@@ -28,6 +45,7 @@ typedef struct kiln_tuned_work {
 typedef struct kiln_tune_pending {
     kiln_tuned_work *work;
     uint64_t index;
+    bool is_again; /* for a second, longer look */
 } kiln_tune_pending;
 
 typedef struct kiln_tuning {
@@ -44,6 +62,7 @@ typedef struct kiln_tuning {
     kiln_cost_model global;         /* of all works, in the relation form */
     int64_t n_unlearnt;             /* trials since it was fitted */
     double peak_gflops, memory_gbs; /* the best known; 0: not known */
+    int64_t n_again, n_looking;     /* candidates measured again, and on their way */
     int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
 } kiln_tuning;
 
@@ -52,12 +71,18 @@ int64_t kiln_tune_budget(const kiln_tuning *r);
 /* Of them, those that may still be begun: what is on its way counts. */
 int64_t kiln_tune_trials_left(const kiln_tuning *r);
 kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err);
+/* A round of a candidate has come: into search and row. */
+kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_round *x,
+                           kiln_err *err);
+/* Would a candidate be the best whose only round was noisy? */
+bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index);
 /* What the database knows of this work, into its search; again after another tuner
  * added to it. */
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
 /* Configurations on record that crash or hang: workers do not try them again. */
 kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
-/* A candidate has come back: on record, then into search and result. */
+/* A candidate has come back: on record, then into search and result. The turn goes on.
+ */
 kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
                              const kiln_measured *m, kiln_err *err);
 /* Tells the scheduler of the trials of this turn. */

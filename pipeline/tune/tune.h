@@ -81,6 +81,7 @@ typedef struct kiln_tune_row {
 typedef struct kiln_tune_result {
     KILN_VEC(kiln_tune_row) row;
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
+    int64_t n_again; /* candidates measured once more, as noise had favoured them */
     double seconds;
     double start_ns, best_ns; /* sums of calls times start and best */
     kiln_task_end end;

@@ -28,6 +28,13 @@ bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
 /* How the search takes an end; and what the database calls it ("" for good ones). */
 kiln_outcome kiln_tune_outcome(kiln_trial_error e);
 
+/* What a trial's facts say that is of use later. */
+typedef struct kiln_tune_facts {
+    bool is_noisy;
+    double memory_gbs; /* of the machine; 0: not known */
+} kiln_tune_facts;
+kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text);
+
 /* "host.process": of claims and records. */
 const char *kiln_tune_owner(kiln_arena *a);
 

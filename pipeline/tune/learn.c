@@ -1,0 +1,62 @@
+/* The model of all works: every trial of every work, in the relation form. */
+#include "pipeline/tune/run_internal.h"
+
+enum { FEW_TRIALS = 16 };
+
+static const char *scope(kiln_tuning *r) {
+    return kiln_format(&r->scratch, "%s/%d", r->o->profile->name,
+                       r->o->threads > 0 ? r->o->threads : 1);
+}
+
+kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
+    kiln_arena a;
+    kiln_sample_set set;
+    kiln_status st = KILN_OK;
+    r->n_unlearnt = 0;
+    kiln_arena_init(&a);
+    kiln_sample_set_init(&set, &a, true);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->work[i].trial.n > 1)
+            kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
+                                r->work[i].trial.v, r->work[i].trial.n);
+    const kiln_samples samples = kiln_sample_set_view(&set);
+    if (samples.n >= FEW_TRIALS)
+        st = kiln_cost_model_fit(&r->global, &samples, err);
+    kiln_arena_fini(&a);
+    return st;
+}
+
+/* Of another feature version, or damaged: the run begins without one. */
+kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err) {
+    kiln_db_model stored;
+    kiln_cost_model model;
+    bool found = false;
+    if (r->o->no_transfer)
+        return KILN_OK;
+    KILN_TRY(kiln_db_get_model(r->o->db, &r->scratch, r->global.kind->name, scope(r),
+                               KILN_FEATURE_VERSION, &found, &stored, err));
+    if (found &&
+        kiln_cost_model_load(&model, stored.bytes.p, stored.bytes.n, NULL) == KILN_OK) {
+        kiln_cost_model_fini(&r->global);
+        r->global = model;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
+    kiln_buf bytes;
+    int64_t n = 0;
+    if (r->o->no_transfer || r->n_new == 0)
+        return KILN_OK;
+    if (!kiln_interrupted()) /* seconds, after thousands of trials */
+        KILN_TRY(kiln_tune_learn(r, err));
+    if (r->global.n_features == 0)
+        return KILN_OK; /* too few trials to learn from */
+    kiln_buf_init(&bytes, &r->scratch);
+    KILN_TRY(kiln_cost_model_save(&r->global, &bytes, err));
+    for (size_t i = 0; i < r->n; i++)
+        n += (int64_t)r->work[i].trial.n;
+    const kiln_db_model m = {r->global.kind->name, scope(r), KILN_FEATURE_VERSION, n,
+                             kiln_buf_str(&bytes)};
+    return kiln_db_put_model(r->o->db, &m, err);
+}
