@@ -185,6 +185,9 @@ static void put_step(writer *w, const kiln_package_step *s) {
     for (size_t i = 0; i < s->n_nodes; i++)
         put_text(w, s->node[i]);
     kiln_json_end_array(&w->json);
+    kiln_json_member_str(&w->json, "epilogue", s->epilogue);
+    kiln_json_member_str(&w->json, "layout_in", s->layout_in);
+    kiln_json_member_str(&w->json, "layout_out", s->layout_out);
     kiln_json_end_object(&w->json);
 }
 
@@ -211,4 +214,46 @@ kiln_str kiln_package_graph_json(kiln_arena *a, const kiln_graph *g,
     kiln_json_end_object(&w.json);
     kiln_buf_puts(&out, "\n");
     return kiln_buf_str(&out);
+}
+
+/* ---- reading -----------------------------------------------------------------------
+ * What tools ask of a package: its steps. The file is untrusted. */
+
+static kiln_status read_step(const kiln_json *o, kiln_package_step *out,
+                             kiln_err *err) {
+    *out = (kiln_package_step){
+        .name = kiln_json_string(kiln_json_get(o, "name"), NULL),
+        .op = kiln_json_string(kiln_json_get(o, "op"), NULL),
+        .kernel = kiln_json_string(kiln_json_get(o, "kernel"), NULL),
+        .epilogue = kiln_json_string(kiln_json_get(o, "epilogue"), NULL),
+        .layout_in = kiln_json_string(kiln_json_get(o, "layout_in"), NULL),
+        .layout_out = kiln_json_string(kiln_json_get(o, "layout_out"), NULL)};
+    if (out->name == NULL || out->op == NULL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         KILN_ENTRY_GRAPH ": a step must have a name and an operator");
+    return KILN_OK;
+}
+
+kiln_status kiln_package_steps_read(kiln_arena *a, const char *folder,
+                                    const kiln_package_step **out, size_t *n,
+                                    kiln_err *err) {
+    enum { MAX_BYTES = 256 << 20, MAX_STEPS = 1 << 20 };
+    const kiln_json *root = NULL;
+    kiln_str text;
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_GRAPH), MAX_BYTES,
+                           &text, err));
+    KILN_TRY(kiln_json_parse(a, text, KILN_ENTRY_GRAPH, &root, err));
+    const kiln_json *list = kiln_json_get(root, "steps");
+    const size_t n_steps = kiln_json_size(list);
+    if (!kiln_json_is_array(list) || n_steps > MAX_STEPS)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         KILN_ENTRY_GRAPH ": 'steps' must be a list of at most %d",
+                         MAX_STEPS);
+    kiln_package_step *step = kiln_array(a, kiln_package_step, n_steps);
+    const kiln_json *o = kiln_json_first(list);
+    for (size_t i = 0; i < n_steps; i++, o = kiln_json_next(o))
+        KILN_TRY(read_step(o, &step[i], err));
+    *out = step;
+    *n = n_steps;
+    return KILN_OK;
 }

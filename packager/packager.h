@@ -151,11 +151,20 @@ typedef struct kiln_package_step {
     const char *kernel; /* symbol; NULL: a copy */
     const char *const *node;
     size_t n_nodes;
+    const char *epilogue;               /* "bias, add, relu"; "": none */
+    const char *layout_in, *layout_out; /* "NCHW16c"; NULL: there is none */
 } kiln_package_step;
 
 /* graph.json: nodes, values, types; constants without their data. */
 kiln_str kiln_package_graph_json(kiln_arena *a, const kiln_graph *g,
                                  const kiln_package_step *step, size_t n);
+
+/* The steps of an unpacked folder's graph.json, in the plan's order; their nodes are
+ * left out. Members that a writer did not know are NULL: archives are older than what
+ * tools ask of them. */
+kiln_status kiln_package_steps_read(kiln_arena *a, const char *folder,
+                                    const kiln_package_step **out, size_t *n,
+                                    kiln_err *err);
 
 /* An output as it must be, row-major. at NULL: the whole of it; else value is a list,
  * and element i belongs at at[i], ascending. */

@@ -350,3 +350,36 @@ kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
     }
     return c.to;
 }
+
+/* ---- what is behind the anchor ----------------------------------------------------
+ */
+
+/* Does it read what one of the first `n` nodes that count makes? */
+static bool reads_one(const kiln_node *node, const kiln_group *group,
+                      const bool *counts, int n) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; counts[i] && k < node->n_in; k++)
+            if (node->in[k] != NULL && node->in[k]->def == group->node[i])
+                return true;
+    return false;
+}
+
+const char *kiln_group_epilogue(kiln_arena *a, const kiln_group *group) {
+    enum { BIAS = 2 }; /* of convolutions and products: what they add to their sums */
+    const kiln_node *anchor = group->anchor;
+    bool *counts = kiln_array(a, bool, group->n);
+    kiln_buf text;
+    if (anchor == NULL)
+        return "";
+    kiln_buf_init(&text, a);
+    if (anchor->op->fuse == KILN_FUSE_OUT_FUSABLE && anchor->n_in > BIAS &&
+        anchor->in[BIAS] != NULL)
+        kiln_buf_puts(&text, "bias");
+    for (int i = 0; i < group->n; i++) {
+        const kiln_node *node = group->node[i];
+        counts[i] = node == anchor || reads_one(node, group, counts, i);
+        if (counts[i] && node != anchor)
+            kiln_buf_printf(&text, "%s%s", text.n > 0 ? ", " : "", node->op->name);
+    }
+    return text.n > 0 ? text.p : "";
+}

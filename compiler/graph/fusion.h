@@ -45,6 +45,11 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
 kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
                              const kiln_group *group, const kiln_value ***from);
 
+/* What the group does with its anchor's result: "bias, add, relu", operators behind it
+ * in order, and first the bias that a contraction takes itself. "": nothing, or there
+ * is no anchor. In the arena. */
+const char *kiln_group_epilogue(kiln_arena *a, const kiln_group *group);
+
 /* "g0: conv_1 + relu_1", one line a group: for people and golden tests. */
 void kiln_fusion_print(kiln_buf *out, const kiln_fusion *f);
 

@@ -93,6 +93,10 @@ typedef struct kiln_layout {
 
 bool kiln_layout_is_plain(const kiln_layout *l);
 bool kiln_layout_eq(const kiln_layout *a, const kiln_layout *b);
+/* For people: "NCHW16c", "NHWC". Axes are called N C H W where there are four, N C W of
+ * three, N C D H W of five, N C of two, C of one, else A B C ...; a scalar is
+ * "scalar". In the arena. */
+const char *kiln_layout_name(kiln_arena *a, int rank, const kiln_layout *l);
 /* NCHW[x]c: x; 0 for any other layout. */
 int64_t kiln_layout_channel_block(const kiln_layout *l);
 

@@ -61,6 +61,23 @@ char *kiln_type_text(kiln_arena *a, const kiln_type *t) {
     return b.p;
 }
 
+const char *kiln_layout_name(kiln_arena *a, int rank, const kiln_layout *l) {
+    static const char *const letters[KILN_MAX_RANK + 1] = {
+        "", "C", "NC", "NCW", "NCHW", "NCDHW", "ABCDEF", "ABCDEFG", "ABCDEFGH"};
+    static const char *const small[KILN_MAX_RANK + 1] = {
+        "", "c", "nc", "ncw", "nchw", "ncdhw", "abcdef", "abcdefg", "abcdefgh"};
+    kiln_buf b;
+    if (rank == 0)
+        return "scalar";
+    kiln_buf_init(&b, a);
+    for (int i = 0; i < rank; i++)
+        kiln_buf_printf(&b, "%c", letters[rank][l->n_order == 0 ? i : l->order[i]]);
+    for (int i = 0; i < l->n_blocks; i++)
+        kiln_buf_printf(&b, "%" PRId32 "%c", l->block[i].size,
+                        small[rank][l->block[i].axis]);
+    return b.p;
+}
+
 char *kiln_shape_text(kiln_arena *a, int rank, const int64_t *dim) {
     kiln_buf b;
     kiln_buf_init(&b, a);

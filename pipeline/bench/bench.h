@@ -24,7 +24,10 @@
 /* What is known of the plan's steps (kiln_session_step). */
 typedef struct kiln_subject_step {
     const char *name, *op;
-    const char *tmpl, *origin; /* of the kernel; NULL: none, a copy */
+    const char *tmpl, *origin; /* of the kernel, as the coverage ledger has it; NULL:
+                                  none, a copy */
+    const char *epilogue;      /* "bias, add, relu"; "": none; NULL: not known */
+    const char *layout_in, *layout_out; /* "NCHW16c"; NULL: none, or not known */
     kiln_cost cost;
 } kiln_subject_step;
 

@@ -29,6 +29,30 @@ void kiln_rest(void);
 void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak);
 void kiln_rivals_add_up(kiln_rivals *r);
 
+/* ---- steps (report_steps.c)
+ * ----------------------------------------------------------
+ */
+
+/* Of all its operations, element-wise ones too. */
+double kiln_step_gflops(const kiln_subject_step *step, double ms);
+
+/* Sums over the steps whose configurations are of one origin; "copy": no kernel. The
+ * one that takes longest comes first. */
+typedef struct kiln_step_coverage {
+    const char *origin;
+    int steps;
+    int64_t muladds;
+    double ms;
+} kiln_step_coverage;
+typedef KILN_VEC(kiln_step_coverage) kiln_step_coverages;
+kiln_step_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
+                                        const double *step_ms);
+
+void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r);
+/* Members "steps" and "coverage". */
+void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
+                     const kiln_net_side *r);
+
 /* Tables and members of them (report_rivals.c). */
 void kiln_rivals_text(kiln_buf *out, const kiln_net_bench *b);
 void kiln_rivals_json(kiln_json_writer *w, const kiln_net_side *side);

@@ -14,8 +14,8 @@ static const kiln_package_kernel *find_kernel(const kiln_package_facts *f,
 }
 
 /* The plan knows each step's kernel, the manifest what is known of kernels. */
-static void read_steps(kiln_arena *a, const kiln_package_facts *f,
-                       const kiln_plan *plan, kiln_subject *s) {
+static kiln_subject_step *read_steps(kiln_arena *a, const kiln_package_facts *f,
+                                     const kiln_plan *plan, kiln_subject *s) {
     const uint32_t n = plan->header->n_steps;
     kiln_subject_step *step = kiln_array(a, kiln_subject_step, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -37,6 +37,25 @@ static void read_steps(kiln_arena *a, const kiln_package_facts *f,
     }
     s->step = step;
     s->n_steps = (int)n;
+    return step;
+}
+
+/* What graph.json says of the same steps. */
+static kiln_status read_graph(kiln_arena *a, const kiln_opened *p, kiln_subject *s,
+                              kiln_subject_step *step, kiln_err *err) {
+    const kiln_package_step *known = NULL;
+    size_t n = 0;
+    KILN_TRY(kiln_package_steps_read(a, p->folder, &known, &n, err));
+    if (n != (size_t)s->n_steps)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s': graph.json has %zu steps, plan.bin has %d", p->folder,
+                         n, s->n_steps);
+    for (size_t i = 0; i < n; i++) {
+        step[i].epilogue = known[i].epilogue;
+        step[i].layout_in = known[i].layout_in;
+        step[i].layout_out = known[i].layout_out;
+    }
+    return KILN_OK;
 }
 
 static kiln_status read_plan(kiln_arena *a, const kiln_opened *p, kiln_subject *s,
@@ -48,8 +67,7 @@ static kiln_status read_plan(kiln_arena *a, const kiln_opened *p, kiln_subject *
     KILN_TRY(kiln_file_map(a, path, 0, &bytes, err));
     if (kiln_plan_check(bytes.p, bytes.n, &plan, text) != 0)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
-    read_steps(a, &p->facts, &plan, s);
-    return KILN_OK;
+    return read_graph(a, p, s, read_steps(a, &p->facts, &plan, s), err);
 }
 
 static kiln_status read_selftest(kiln_arena *a, const kiln_opened *p, kiln_subject *s,

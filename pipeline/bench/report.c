@@ -2,45 +2,9 @@
 #include "pipeline/bench/bench_internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* ---- text --------------------------------------------------------------------------
  */
-
-typedef struct slow {
-    double ms;
-    int step;
-} slow;
-
-static int slowest_first(const void *x, const void *y) {
-    const slow *a = x, *b = y;
-    if (a->ms != b->ms)
-        return a->ms > b->ms ? -1 : 1;
-    return a->step - b->step;
-}
-
-static void put_steps(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r) {
-    slow *order = kiln_array(out->arena, slow, s->n_steps);
-    double sum = 0;
-    for (int i = 0; i < s->n_steps; i++) {
-        order[i] = (slow){r->step_ms[i], i};
-        sum += r->step_ms[i];
-    }
-    qsort(order, (size_t)s->n_steps, sizeof *order, slowest_first);
-    kiln_buf_printf(out, "\nsteps at %d thread%s, slowest first\n", r->threads,
-                    r->threads == 1 ? "" : "s");
-    kiln_buf_printf(out, "%9s %6s %8s  %-16s %-14s %-7s %s\n", "median ms", "%time",
-                    "GFLOP/s", "op", "template", "from", "nodes");
-    for (int i = 0; i < s->n_steps; i++) {
-        const kiln_subject_step *step = &s->step[order[i].step];
-        const double ms = order[i].ms;
-        kiln_buf_printf(out, "%9.4f %6.1f %8.1f  %-16s %-14s %-7s %s\n", ms,
-                        sum > 0 ? 100 * ms / sum : 0,
-                        ms > 0 ? (double)step->cost.flops * 1e-6 / ms : 0, step->op,
-                        step->tmpl != NULL ? step->tmpl : "-",
-                        step->origin != NULL ? step->origin : "-", step->name);
-    }
-}
 
 static void put_memory(kiln_buf *out, const kiln_subject *s) {
     kiln_buf_printf(out,
@@ -80,33 +44,13 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
     kiln_rivals_text(out, b);
     for (size_t i = 0; i < b->side.n; i++)
         if (b->side.v[i].step_ms != NULL)
-            put_steps(out, s, &b->side.v[i]);
+            kiln_steps_text(out, s, &b->side.v[i]);
     if (b->is_interrupted)
         kiln_buf_puts(out, "\ninterrupted: fewer rounds than asked for\n");
 }
 
 /* ---- JSON --------------------------------------------------------------------------
  */
-
-static void put_step_times(kiln_json_writer *w, const kiln_subject *s,
-                           const kiln_net_side *r) {
-    kiln_json_name(w, "steps");
-    kiln_json_begin_array(w);
-    for (int i = 0; i < s->n_steps; i++) {
-        const kiln_subject_step *step = &s->step[i];
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "name", step->name);
-        kiln_json_member_str(w, "op", step->op);
-        kiln_json_member_str(w, "template", step->tmpl);
-        kiln_json_member_str(w, "origin", step->origin);
-        kiln_json_member_i64(w, "multiply_adds", step->cost.muladds);
-        kiln_json_member_i64(w, "flops", step->cost.flops);
-        kiln_json_member_i64(w, "bytes", step->cost.bytes);
-        kiln_json_member_f64(w, "median_ms", r->step_ms[i]);
-        kiln_json_end_object(w);
-    }
-    kiln_json_end_array(w);
-}
 
 static void put_side(kiln_json_writer *w, const kiln_subject *s,
                      const kiln_net_side *r) {
@@ -130,7 +74,7 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_member_i64(w, "session_bytes", (int64_t)r->session_bytes);
     kiln_samples_json(w, &r->sample);
     if (r->step_ms != NULL)
-        put_step_times(w, s, r);
+        kiln_steps_json(w, s, r);
     kiln_rivals_json(w, r);
     kiln_json_end_object(w);
 }

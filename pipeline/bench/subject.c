@@ -1,18 +1,20 @@
 /* A model made callable, and what its outputs must be. */
 #include "pipeline/bench/bench_internal.h"
 
-#include "pipeline/network/network.h"
-
 static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
     kiln_subject_step *step = kiln_array(a, kiln_subject_step, n->step.n);
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *from = &n->step.v[i];
-        step[i] = (kiln_subject_step){.name = from->name, .op = from->op};
+        step[i] = (kiln_subject_step){.name = from->name,
+                                      .op = from->op,
+                                      .epilogue = from->epilogue,
+                                      .layout_in = from->layout_in,
+                                      .layout_out = from->layout_out};
         if (from->kernel < 0)
             continue;
         const kiln_network_kernel *k = &n->kernel.v[from->kernel];
         step[i].tmpl = k->tmpl;
-        step[i].origin = kiln_origin_name(k->origin);
+        step[i].origin = kiln_coverage_name(kiln_coverage_of(k));
         step[i].cost = k->cost;
     }
     return step;

@@ -43,6 +43,10 @@ typedef struct kiln_network_step {
                                 conversions, copies and choices. Names in regions follow
                                 those of the nodes around: "If_0.then_branch/conv_1" */
     int n_nodes;
+    const char *epilogue; /* "bias, add, relu": kiln_group_epilogue; "": none */
+    /* As kiln_layout_name has them: of the first value read that is no parameter, and
+     * of the first one written; NULL: there is none. */
+    const char *layout_in, *layout_out;
 } kiln_network_step;
 
 /* A packed constant: the type's layout is as the kernels read it. */

@@ -38,6 +38,31 @@ static const char *in_region(const kiln_net *n, const char *path, const char *na
                                            : kiln_format(n->arena, "%s%s", path, name);
 }
 
+static const char *layout_of(const kiln_net *n, int slot) {
+    const kiln_net_slot *s = &n->slot.v[slot];
+    return kiln_layout_name(n->arena, s->value->type.rank, &s->layout);
+}
+
+static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
+    const int n_nodes = s->group != NULL ? s->group->n : 0;
+    kiln_network_step step = {
+        .name = s->name,
+        .op = s->op,
+        .kernel = s->kind == KILN_PLAN_CALL ? s->kernel : -1,
+        .n_nodes = n_nodes,
+        .epilogue = s->group != NULL ? kiln_group_epilogue(n->arena, s->group) : ""};
+    const char **node = kiln_array(n->arena, const char *, n_nodes);
+    for (int k = 0; k < n_nodes; k++)
+        node[k] = in_region(n, s->path, s->group->node[k]->name);
+    step.node = node;
+    for (int k = s->n_read; k-- > 0;)
+        if (n->slot.v[s->operand[k]].place != KILN_PLAN_PARAM)
+            step.layout_in = layout_of(n, s->operand[k]);
+    if (s->n_operands > s->n_read)
+        step.layout_out = layout_of(n, s->operand[s->n_read]);
+    return step;
+}
+
 /* What tools are told beside the plan. */
 static void describe(kiln_net *n) {
     for (size_t i = 0; i < n->slot.n; i++) {
@@ -49,19 +74,8 @@ static void describe(kiln_net *n) {
         p.type.layout = s->layout;
         kiln_vec_push(n->arena, &n->out->param, p);
     }
-    for (size_t i = 0; i < n->step.n; i++) {
-        const kiln_net_step *s = &n->step.v[i];
-        kiln_network_step step = {.name = s->name,
-                                  .op = s->op,
-                                  .kernel = s->kind == KILN_PLAN_CALL ? s->kernel : -1};
-        const int n_nodes = s->group != NULL ? s->group->n : 0;
-        const char **node = kiln_array(n->arena, const char *, n_nodes);
-        for (int k = 0; k < n_nodes; k++)
-            node[k] = in_region(n, s->path, s->group->node[k]->name);
-        step.node = node;
-        step.n_nodes = n_nodes;
-        kiln_vec_push(n->arena, &n->out->step, step);
-    }
+    for (size_t i = 0; i < n->step.n; i++)
+        kiln_vec_push(n->arena, &n->out->step, step_of(n, &n->step.v[i]));
 }
 
 static void write_tensors(const kiln_net *n, kiln_buf *out) {

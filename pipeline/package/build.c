@@ -75,7 +75,10 @@ static kiln_str graph_json(kiln_arena *a, const kiln_graph *g, const kiln_networ
             .op = s->op,
             .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
             .node = s->node,
-            .n_nodes = (size_t)s->n_nodes};
+            .n_nodes = (size_t)s->n_nodes,
+            .epilogue = s->epilogue,
+            .layout_in = s->layout_in,
+            .layout_out = s->layout_out};
     }
     return kiln_package_graph_json(a, g, step, n->step.n);
 }

@@ -175,6 +175,53 @@ static void graph_names_nodes_of_steps(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* What tools read of an unpacked folder; what an older writer did not know is NULL. */
+static void steps_are_read_again(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_package p;
+    const kiln_package_step *step = NULL;
+    size_t n = 0;
+    const char *folder = path_of("steps/");
+    const char *file = kiln_path_join(&a, folder, "graph.json");
+    make(&a, "x86-avx2", &p);
+    const size_t n_made = kiln_json_size(kiln_json_get(parse(&a, p.graph), "steps"));
+    kiln_assert_status_ok(kiln_dir_make(folder, &err), &err);
+    kiln_assert_status_ok(kiln_file_write(file, p.graph.p, p.graph.n, &err), &err);
+    kiln_assert_status_ok(kiln_package_steps_read(&a, folder, &step, &n, &err), &err);
+    assert_int_equal(n, n_made);
+    assert_string_equal(step[0].name, "conv + relu");
+    assert_string_equal(step[0].kernel, "k0");
+    assert_string_equal(step[0].epilogue, "bias, relu");
+    assert_string_equal(step[0].layout_out, "NCHW8c");
+    static const struct {
+        const char *text;
+        kiln_status want;
+        const char *message;
+    } row[] = {
+        {"{\"steps\": [{\"name\": \"a\", \"op\": \"b\", \"layout_in\": 7}]}", KILN_OK,
+         NULL},
+        {"{\"steps\": [{\"name\": \"a\"}]}", KILN_ERR_PARSE,
+         "graph.json: a step must have a name and an operator"},
+        {"{\"steps\": 3}", KILN_ERR_PARSE, "graph.json: 'steps' must be a list"},
+        {"{\"steps\": [", KILN_ERR_PARSE, "graph.json"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        kiln_assert_status_ok(
+            kiln_file_write(file, row[i].text, strlen(row[i].text), &err), &err);
+        const kiln_status st = kiln_package_steps_read(&a, folder, &step, &n, &err);
+        if (row[i].want != KILN_OK) {
+            kiln_assert_fails(st, row[i].want, &err, row[i].message);
+            kiln_err_clear(&err);
+            continue;
+        }
+        kiln_assert_status_ok(st, &err);
+        assert_true(n == 1 && step[0].epilogue == NULL && step[0].layout_in == NULL);
+    }
+    kiln_arena_fini(&a);
+}
+
 /* Graphs inside graphs are listed behind the first. */
 static void graph_lists_regions(void **state) {
     (void)state;
@@ -575,6 +622,7 @@ int main(void) {
     kiln_test_add("unpacks_for_aarch64", unpacks_what_was_packed, aarch64);
     kiln_test_add("others_can_read_it", others_can_read_it, NULL);
     kiln_test_add("graph_names_nodes_of_steps", graph_names_nodes_of_steps, NULL);
+    kiln_test_add("steps_are_read_again", steps_are_read_again, NULL);
     kiln_test_add("graph_lists_regions", graph_lists_regions, NULL);
     kiln_test_add("params_are_safetensors", params_are_safetensors, NULL);
     kiln_test_add("large_outputs_are_sampled", large_outputs_are_sampled, NULL);

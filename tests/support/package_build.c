@@ -74,8 +74,14 @@ static void put_files(kiln_arena *a, const kiln_graph *g, const kiln_network *n,
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *s = &n->step.v[i];
         step[i] = (kiln_package_step){
-            s->name, s->op, s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
-            s->node, (size_t)s->n_nodes};
+            .name = s->name,
+            .op = s->op,
+            .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
+            .node = s->node,
+            .n_nodes = (size_t)s->n_nodes,
+            .epilogue = s->epilogue,
+            .layout_in = s->layout_in,
+            .layout_out = s->layout_out};
     }
     kiln_assert_status_ok(
         kiln_package_link(a, n->profile->arch, object, n->kernel.n, &out->lib, &err),

@@ -65,7 +65,58 @@ static void check_golden(void **state) {
     kiln_test_golden_check(&golden, kiln_buf_str(&text));
 }
 
+/* ---- epilogues ---------------------------------------------------------------------
+ */
+
+typedef struct epilogue_row {
+    const char *name, *graph;
+    const char *want; /* of the last group that has an anchor, else of the last */
+} epilogue_row;
+
+#define CONV "input %x : f32[1,8,6,6] input %w : f32[8,8,1,1] input %b : f32[8] "
+
+static epilogue_row epilogues[] = {
+    {"names_bias_and_what_follows",
+     "graph \"g\" { " CONV "input %r : f32[1,8,6,6] %c = conv(%x, %w, %b) "
+     "%s = add(%c, %r) %y = relu(%s) output %y }",
+     "bias, add, relu"},
+    {"has_no_bias_where_there_is_none",
+     "graph \"g\" { " CONV "%c = conv(%x, %w) %y = relu(%c) output %y }", "relu"},
+    {"takes_a_products_addend_as_bias",
+     "graph \"g\" { input %a : f32[2,3] input %b : f32[3,4] input %c : f32[4] "
+     "%y = gemm(%a, %b, %c) output %y }",
+     "bias"},
+    {"is_empty_behind_a_bare_product",
+     "graph \"g\" { input %a : f32[2,3] input %b : f32[3,4] %y = matmul(%a, %b) "
+     "output %y }",
+     ""},
+    {"leaves_out_what_comes_before",
+     "graph \"g\" { input %x : f32[4,5] %r = relu(%x) %s = reduce_sum(%r) {axes=[1]} "
+     "%y = sqrt(%s) output %y }",
+     "sqrt"},
+    {"is_empty_without_an_anchor",
+     "graph \"g\" { input %x : f32[4] %r = relu(%x) %y = sqrt(%r) output %y }", ""},
+};
+
+static void check_epilogue(void **state) {
+    const epilogue_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_fusion f;
+    const char *got = "";
+    kiln_assert_status_ok(
+        kiln_graph_parse(a, kiln_str_from(r->graph), r->name, &g, &err), &err);
+    kiln_graph_renumber(g);
+    kiln_graph_fuse(a, g, NULL, &f);
+    for (int i = 0; i < f.n; i++)
+        if (f.group[i].anchor != NULL || i + 1 == f.n)
+            got = kiln_group_epilogue(a, &f.group[i]);
+    assert_string_equal(got, r->want);
+}
+
 int main(void) {
+    kiln_test_add_rows(check_epilogue, epilogues);
     kiln_test_add_golden("tests/compiler/graph/golden/fusion", check_golden);
     return kiln_test_run("fusion");
 }

@@ -121,6 +121,33 @@ static kiln_type type_of(const char *text) {
     return t;
 }
 
+/* ---- names of layouts --------------------------------------------------------------
+ */
+
+typedef struct layout_row {
+    const char *name, *type, *want;
+} layout_row;
+
+static layout_row layouts[] = {
+    {"calls_row_major_by_its_axes", "f32[1,3,8,8]", "NCHW"},
+    {"calls_blocks_of_channels", "f32[1,64,56,56]{block=1x16}", "NCHW16c"},
+    {"calls_channels_last", "f32[1,64,56,56]{order=0231}", "NHWC"},
+    {"calls_two_blocks", "f32[64,64,3,3]{block=1x16,0x8}", "NCHW16c8n"},
+    {"calls_three_axes", "f32[1,4,9]", "NCW"},
+    {"calls_five_axes", "f32[1,4,9,9,9]{block=1x4}", "NCDHW4c"},
+    {"calls_a_transposed_matrix", "f32[2,3]{order=10}", "CN"},
+    {"calls_a_list", "f32[7]", "C"},
+    {"calls_a_scalar", "f32[]", "scalar"},
+    {"calls_many_axes_by_letters", "f32[1,2,3,4,5,6,7,8]{block=7x2}", "ABCDEFGH2h"},
+};
+
+static void check_layout_name(void **state) {
+    const layout_row *r = *state;
+    const kiln_type t = type_of(r->type);
+    assert_string_equal(kiln_layout_name(kiln_test_arena(), t.rank, &t.layout),
+                        r->want);
+}
+
 static void check_equality(void **state) {
     (void)state;
     static const char *const different[] = {
@@ -322,6 +349,7 @@ int main(void) {
     kiln_test_add_rows(check_text, text_rows);
     kiln_test_add("parse_stops_behind_the_type", check_parse_stops_behind_the_type,
                   NULL);
+    kiln_test_add_rows(check_layout_name, layouts);
     kiln_test_add("types_differ_in_each_part", check_equality, NULL);
     kiln_test_add("dtypes_are_consistent", check_dtypes, NULL);
     kiln_test_add_rows(check_broadcast, broadcast_rows);

@@ -4,6 +4,7 @@
 #include "pipeline/bench/bench.h"
 #include "tests/support/fake_baseline.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROUNDS = 3 };
@@ -268,6 +269,65 @@ static void measures_a_package_beside_a_baseline(void **state) {
         check_rival_of(&rivals[i], &s);
 }
 
+static void assert_same(const char *got, const char *want) {
+    assert_non_null(got);
+    assert_string_equal(got, want);
+}
+
+/* What a package says of its steps is what is known where it is compiled. */
+static void knows_the_same_of_both(void **state) {
+    const kiln_subject p = packaged(NULL), m = subject_of(MODEL);
+    bool has_epilogue = false, has_blocks = false;
+    (void)state;
+    assert_int_equal(p.n_steps, m.n_steps);
+    for (int i = 0; i < p.n_steps; i++) {
+        const kiln_subject_step *x = &p.step[i], *y = &m.step[i];
+        assert_same(x->name, y->name);
+        assert_same(x->epilogue, y->epilogue);
+        assert_same(x->layout_in, y->layout_in);
+        assert_same(x->layout_out, y->layout_out);
+        assert_int_equal(x->origin == NULL, y->origin == NULL);
+        if (x->origin != NULL)
+            assert_same(x->origin, y->origin);
+        has_epilogue = has_epilogue || strcmp(x->epilogue, "bias, relu") == 0;
+        has_blocks = has_blocks || strncmp(x->layout_out, "NCHW", 4) == 0;
+    }
+    assert_true(has_epilogue && has_blocks);
+}
+
+/* Of shares and sums in the JSON: each from what is beside it. */
+static void adds_up_steps_by_origin(void **state) {
+    const kiln_subject s = packaged(NULL);
+    const kiln_net_bench b = measured(&s);
+    const kiln_json *side = kiln_json_first(kiln_json_get(json_of(&b), "threads"));
+    const double peak =
+        kiln_json_number(kiln_json_get(kiln_json_get(side, "peak"), "gflops"), 0);
+    double ms = 0, sum = 0;
+    int64_t n = 0, steps = 0, muladds = 0;
+    (void)state;
+    for (const kiln_json *o = kiln_json_first(kiln_json_get(side, "steps")); o != NULL;
+         o = kiln_json_next(o)) {
+        const double median = kiln_json_number(kiln_json_get(o, "median_ms"), -1);
+        const double gflops = kiln_json_number(kiln_json_get(o, "gflops"), -1);
+        const double share = kiln_json_number(kiln_json_get(o, "peak_share"), -1);
+        const double flops = kiln_json_number(kiln_json_get(o, "flops"), -1);
+        ms += median;
+        assert_true(fabs(gflops * median * 1e6 - flops) <= 1e-6 * flops);
+        assert_true(fabs(share * peak - gflops) <= 1e-6 * gflops);
+    }
+    for (const kiln_json *o = kiln_json_first(kiln_json_get(side, "coverage"));
+         o != NULL; o = kiln_json_next(o)) {
+        sum += kiln_json_number(kiln_json_get(o, "ms"), -1);
+        assert_true(kiln_json_i64(kiln_json_get(o, "steps"), &n));
+        steps += n;
+        assert_true(kiln_json_i64(kiln_json_get(o, "multiply_adds"), &n));
+        muladds += n;
+    }
+    assert_int_equal(steps, s.n_steps);
+    assert_int_equal(muladds, s.cost.muladds);
+    assert_true(fabs(sum - ms) <= 1e-6 * ms);
+}
+
 static void asks_for_the_model_of_a_package(void **state) {
     const kiln_subject s = packaged(NULL);
     static const int threads[] = {1};
@@ -321,6 +381,8 @@ int main(void) {
     kiln_test_add_rows(check_rival, rivals);
     kiln_test_add("measures_a_package_beside_a_baseline",
                   measures_a_package_beside_a_baseline, NULL);
+    kiln_test_add("knows_the_same_of_both", knows_the_same_of_both, NULL);
+    kiln_test_add("adds_up_steps_by_origin", adds_up_steps_by_origin, NULL);
     kiln_test_add("asks_for_the_model_of_a_package", asks_for_the_model_of_a_package,
                   NULL);
     kiln_test_add("refuses_another_model", refuses_another_model, NULL);
