@@ -11,7 +11,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_DIR] = {"--dir", "DIR",
                  "where wheels are ($KILN_BASELINES, ~/.local/share/kiln/baselines)",
                  false},
-    [OPT_ONLY] = {"--only", "LIST", "these alone: onnxruntime,openvino", false},
+    [OPT_ONLY] = {"--only", "LIST", "these alone, as onnxruntime,onednn", false},
     [OPT_JSON] = {"--json", "FILE", "write what is here as JSON ('-': standard output)",
                   false},
 };
@@ -24,17 +24,19 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
     const bool is_broken = b->find(b, a, dir, &here, &err) != KILN_OK;
     const char *state = is_broken ? "failed" : here.is_here ? "here" : "absent";
     const char *problem = is_broken ? err.text : here.remedy;
-    kiln_buf_printf(text, "%-14s %-8s %s\n", b->name, state,
-                    here.is_here ? here.version : problem);
+    kiln_buf_printf(text, "%-14s %-10s %-8s %s\n", b->name, kiln_baseline_runs(b),
+                    state, here.is_here ? here.version : problem);
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "name", b->name);
     kiln_json_member_str(w, "doc", b->doc);
+    kiln_json_member_str(w, "runs", kiln_baseline_runs(b));
     kiln_json_member_str(w, "state", state);
     kiln_json_member_str(w, "version", here.version);
     kiln_json_member_str(w, "wanted", kiln_wheel_version(b->name));
     kiln_json_member_str(w, "problem", problem);
     kiln_json_end_object(w);
-    return !is_broken && here.is_here;
+    /* What no installing brings is not missing after it. */
+    return !is_broken && (here.is_here || b->wheel == NULL);
 }
 
 static kiln_status list(const kiln_cli_args *args, const kiln_baseline *const *which,
@@ -74,7 +76,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (dir == NULL)
         KILN_TRY(kiln_baselines_dir(args->arena, &dir, err));
     if (only != NULL)
-        KILN_TRY(kiln_baselines_parse(args->arena, only, &which, err));
+        KILN_TRY(
+            kiln_baselines_parse(args->arena, only, KILN_BASELINE_ANY, &which, err));
     if (installs) {
         fprintf(stderr, "installing into '%s'; this takes minutes\n", dir);
         KILN_TRY(kiln_baselines_install(args->arena, dir, which, err));
@@ -90,7 +93,8 @@ const kiln_verb kiln_verb_baselines = {
     .usage = "list|install [options]",
     .example = "  kiln baselines install --only onnxruntime\n"
                "  kiln baselines list\n"
-               "  kiln bench zoo:resnet18 --baselines onnxruntime --threads 1,2\n",
+               "  kiln bench zoo:resnet18 --baselines onnxruntime --threads 1,2\n"
+               "  kiln bench --ops resnet18 --baselines onednn,xnnpack\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

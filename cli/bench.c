@@ -57,8 +57,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_BASELINES] = {"--baselines", "LIST",
-                       "measure a model beside these libraries: onnxruntime, openvino "
-                       "(kiln baselines)",
+                       "measure beside these libraries: onnxruntime, openvino for "
+                       "models, onednn, xnnpack for operators (kiln baselines)",
                        false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
@@ -69,8 +69,7 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,     OPT_SHAPE,
-                                 OPT_BIND,   OPT_BASELINES, OPT_MODEL};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND, OPT_MODEL};
 
 static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
                           const char *what, kiln_err *err) {
@@ -132,6 +131,10 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                     "a list of operators", err));
     KILN_TRY(read_lines(args, &lines, err));
     KILN_TRY(read_numbers(args, &o, err));
+    if (kiln_args_has(args, OPT_BASELINES))
+        KILN_TRY(kiln_baselines_parse(args->arena,
+                                      kiln_args_get(args, OPT_BASELINES, NULL),
+                                      KILN_BASELINE_OPERATORS, &o.baseline, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
@@ -146,7 +149,8 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     kiln_bench_text(&text, &bench);
     KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
     /* Nothing measured is no success either. */
-    *exit_code = bench.n_wrong > 0 || bench.n_refused > 0 ? KILN_EXIT_CHECK : 0;
+    const bool is_good = bench.n_wrong == 0 && bench.n_refused == 0;
+    *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
         return kiln_fail(err, KILN_ERR_IO,
                          "interrupted after %zu operators; the same command measures "
@@ -181,7 +185,8 @@ static kiln_status read_baselines(const kiln_cli_args *args, kiln_net_bench_opti
     const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
     if (list == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_baselines_parse(args->arena, list, &o->baseline, err));
+    KILN_TRY(kiln_baselines_parse(args->arena, list, KILN_BASELINE_MODELS, &o->baseline,
+                                  err));
     return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
 }
 
@@ -272,7 +277,8 @@ const kiln_verb kiln_verb_bench = {
         "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"
         "  kiln bench --ops resnet18 --filter C2\n"
         "  kiln bench --op \"conv mine h=28 ic=64 oc=96 k=3 act=relu\" --json -\n"
-        "  kiln bench --ops gemm --profile x86-avx2 --seconds 1\n",
+        "  kiln bench --ops gemm --profile x86-avx2 --seconds 1\n"
+        "  kiln bench --ops resnet18 --threads 2 --baselines onednn,xnnpack\n",
     .n_pos_max = 1,
     .option = options,
     .n_options = N_OPTIONS,

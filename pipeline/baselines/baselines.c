@@ -33,6 +33,22 @@ const char *kiln_wheel_version(const char *name) {
     return NULL;
 }
 
+const char *kiln_rival_state_name(kiln_rival_state s) {
+    static const char *const name[] = {[KILN_RIVAL_ABSENT] = "absent",
+                                       [KILN_RIVAL_FAILED] = "failed",
+                                       [KILN_RIVAL_WRONG] = "wrong",
+                                       [KILN_RIVAL_MEASURED] = "measured"};
+    return name[s];
+}
+
+double kiln_baseline_ms(const kiln_baseline_sample *s, int64_t runs, int threads,
+                        bool *is_disturbed) {
+    const double wall = (double)s->wall_ns, cpu = (double)s->cpu_ns;
+    const bool was_away = cpu > 0 && wall - cpu > wall / 50;
+    *is_disturbed = threads == 1 ? was_away : s->preempted > 0;
+    return (threads == 1 && was_away ? cpu : wall) * 1e-6 / (double)runs;
+}
+
 static const kiln_baseline *find(kiln_str name) {
     for (int i = 0; i < N_BASELINES; i++)
         if (kiln_str_is(name, table[i]->name))
@@ -40,16 +56,32 @@ static const kiln_baseline *find(kiln_str name) {
     return NULL;
 }
 
-static kiln_status unknown(kiln_arena *a, kiln_str name, kiln_err *err) {
+static bool fits(const kiln_baseline *b, kiln_baseline_subject subject) {
+    return ((subject & KILN_BASELINE_MODELS) != 0 && b->open != NULL) ||
+           ((subject & KILN_BASELINE_OPERATORS) != 0 && b->open_op != NULL);
+}
+
+const char *kiln_baseline_runs(const kiln_baseline *b) {
+    return b->open != NULL ? "models" : "operators";
+}
+
+static const char *names_of(kiln_arena *a, kiln_baseline_subject subject) {
     kiln_buf names;
     kiln_buf_init(&names, a);
     for (int i = 0; i < N_BASELINES; i++)
-        kiln_buf_printf(&names, "%s%s", i > 0 ? ", " : "", table[i]->name);
+        if (fits(table[i], subject))
+            kiln_buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", table[i]->name);
+    return names.p;
+}
+
+static kiln_status unknown(kiln_arena *a, kiln_str name, kiln_baseline_subject subject,
+                           kiln_err *err) {
     return kiln_fail(err, KILN_ERR_ARG, "there is no baseline '%s'; there are: %s",
-                     kiln_str_printable(a, name, 64), names.p);
+                     kiln_str_printable(a, name, 64), names_of(a, subject));
 }
 
 kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
+                                 kiln_baseline_subject subject,
                                  const kiln_baseline *const **out, kiln_err *err) {
     kiln_str rest = kiln_str_from(text), name;
     const kiln_baseline **list = kiln_array(a, const kiln_baseline *, N_BASELINES + 1);
@@ -57,7 +89,13 @@ kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
     while (kiln_str_cut(&rest, ',', &name)) {
         const kiln_baseline *b = find(name);
         if (b == NULL)
-            return unknown(a, name, err);
+            return unknown(a, name, subject, err);
+        if (!fits(b, subject))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "baseline '%s' runs %s; those of %s are: %s", b->name,
+                             kiln_baseline_runs(b),
+                             subject == KILN_BASELINE_MODELS ? "models" : "operators",
+                             names_of(a, subject));
         for (size_t i = 0; i < n; i++)
             if (list[i] == b)
                 return kiln_fail(err, KILN_ERR_ARG, "baseline '%s' is given twice",

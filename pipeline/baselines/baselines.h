@@ -5,8 +5,11 @@
  * absent (not installed: nothing is known), failed (it is here and refused, crashed or
  * did not end), wrong (it answered, but not what the reference says), measured.
  *
+ * Some run models (Python wheels), some single operators (programs of kiln's own, built
+ * where the library's development package is).
+ *
  *     kiln_baseline_here here;         is it here?
- *     kiln_baseline_session *s;        a model, made ready with N threads
+ *     kiln_baseline_session *s;        a model or operator, made ready with N threads
  *     kiln_baseline_run                one sample
  */
 #ifndef KILN_PIPELINE_BASELINES_H
@@ -14,6 +17,7 @@
 
 #include "base/base.h"
 #include "compiler/frontend/frontend.h"
+#include "pipeline/baselines/library/library.h"
 
 /* ---- is it here? -------------------------------------------------------------------
  */
@@ -38,10 +42,19 @@ typedef struct kiln_baseline_job {
     int64_t limit_ms; /* of making ready, and of each sample; 0: five minutes */
 } kiln_baseline_job;
 
-/* A model made ready: lives in an arena, ends when that is reset. */
+/* The same for one operator, with what is behind it. */
+typedef struct kiln_baseline_op_job {
+    const kiln_library_op *op; /* with the values of its inputs */
+    int threads;
+    int64_t limit_ms; /* of making ready, and of each sample; 0: five minutes */
+} kiln_baseline_op_job;
+
+/* A model or operator made ready: lives in an arena, ends when that is reset. */
 typedef struct kiln_baseline_session {
-    const kiln_tensor *out; /* one for each that the job asked for, of the first run */
-    void *own;              /* the adapter's */
+    /* One for each that the job asked for (of an operator: one), of the first run. */
+    const kiln_tensor *out;
+    const char *implementation; /* as the library calls what it chose; NULL: unsaid */
+    void *own;                  /* the adapter's */
 } kiln_baseline_session;
 
 /* ---- what are its samples? ---------------------------------------------------------
@@ -55,17 +68,40 @@ typedef struct kiln_baseline_sample {
     int64_t preempted; /* times that somebody took a processor away */
 } kiln_baseline_sample;
 
+/* What its clocks say of one run. One thread's time is what it got of the processor,
+ * where others took it away; of several only the wall's clock counts, and that somebody
+ * took a processor away is noted. */
+double kiln_baseline_ms(const kiln_baseline_sample *s, int64_t runs, int threads,
+                        bool *is_disturbed);
+
+/* Never mixed up: not installed, nothing is known of it; here, and it refused, crashed
+ * or did not end; its outputs are not the reference's; there are numbers. */
+typedef enum kiln_rival_state {
+    KILN_RIVAL_ABSENT,
+    KILN_RIVAL_FAILED,
+    KILN_RIVAL_WRONG,
+    KILN_RIVAL_MEASURED
+} kiln_rival_state;
+const char *kiln_rival_state_name(kiln_rival_state s); /* "absent", "failed", ... */
+
 /* One library. A failure of open or run is the baseline's, with its reason in *err. */
 typedef struct kiln_baseline {
     const char *name; /* as --baselines has it */
     const char *doc;
-    const char *const *wheel; /* what it needs (wheels.def); ends in NULL */
+    /* What it needs: wheels (wheels.def; ends in NULL), or Debian's packages, with
+     * which kiln is built again. The other is NULL. */
+    const char *const *wheel;
+    const char *packages;
     /* Fails where the place is there and broken. */
     kiln_status (*find)(const struct kiln_baseline *b, kiln_arena *a, const char *dir,
                         kiln_baseline_here *out, kiln_err *err);
+    /* Of models, of operators: NULL where it does not run such. */
     kiln_status (*open)(const struct kiln_baseline *b, kiln_arena *a,
                         const kiln_baseline_job *job, kiln_baseline_session *out,
                         kiln_err *err);
+    kiln_status (*open_op)(const struct kiln_baseline *b, kiln_arena *a,
+                           const kiln_baseline_op_job *job, kiln_baseline_session *out,
+                           kiln_err *err);
     /* After a failure the session is of no use. */
     kiln_status (*run)(const kiln_baseline_session *s, int64_t runs,
                        kiln_baseline_sample *out, kiln_err *err);
@@ -73,9 +109,16 @@ typedef struct kiln_baseline {
 
 /* In the order of baselines.def; NULL past the last. */
 const kiln_baseline *kiln_baseline_at(int index);
-/* "onnxruntime,openvino": a list that ends in NULL. KILN_ERR_ARG names those there are.
- */
+typedef enum kiln_baseline_subject {
+    KILN_BASELINE_MODELS = 1,
+    KILN_BASELINE_OPERATORS = 2,
+    KILN_BASELINE_ANY = 3
+} kiln_baseline_subject;
+const char *kiln_baseline_runs(const kiln_baseline *b); /* "models" or "operators" */
+/* "onnxruntime,openvino": a list that ends in NULL. KILN_ERR_ARG names those there are
+ * for such a subject. */
 kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
+                                 kiln_baseline_subject subject,
                                  const kiln_baseline *const **out, kiln_err *err);
 
 /* ---- where wheels are --------------------------------------------------------------
@@ -88,7 +131,8 @@ kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err);
 const char *kiln_wheel_version(const char *name);
 
 /* Makes a Python virtual environment in `dir` (an existing one is used) and installs
- * what the baselines (a list that ends in NULL) need, in the versions of wheels.def.
+ * the wheels that the baselines (a list that ends in NULL) need, in the versions of
+ * wheels.def. KILN_ERR_ARG where none of them comes as a wheel.
  * Takes minutes and a network. A killed one is repeated by the same call. */
 kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                    const kiln_baseline *const *which, kiln_err *err);

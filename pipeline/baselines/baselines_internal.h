@@ -11,8 +11,19 @@ kiln_status kiln_bridge_find(const kiln_baseline *b, kiln_arena *a, const char *
 kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
                              const kiln_baseline_job *job, kiln_baseline_session *out,
                              kiln_err *err);
-kiln_status kiln_bridge_run(const kiln_baseline_session *s, int64_t runs,
-                            kiln_baseline_sample *out, kiln_err *err);
+
+/* Of libraries with a C interface: these ask the program kiln-<name of the baseline>
+ * (library/serve.c; the protocol is at its top). It was not built: absent. */
+kiln_status kiln_program_baseline_find(const kiln_baseline *b, kiln_arena *a,
+                                       const char *dir, kiln_baseline_here *out,
+                                       kiln_err *err);
+kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
+                                       const kiln_baseline_op_job *job,
+                                       kiln_baseline_session *out, kiln_err *err);
+
+/* Of both. */
+kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
+                           kiln_baseline_sample *out, kiln_err *err);
 
 /* The Python of the environment in `dir`. */
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
@@ -32,5 +43,30 @@ kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t li
                           kiln_str *answer, kiln_err *err);
 /* Kills the process; later calls fail. */
 void kiln_talk_end(kiln_talk *t);
+
+/* ---- one that answers in JSON (ask.c) ----------------------------------------------
+ */
+
+typedef struct kiln_asked {
+    kiln_talk *talk;
+    const char *name, *folder; /* folder: of the tensors' files */
+    int64_t limit_ms;
+} kiln_asked;
+
+kiln_status kiln_asked_open(kiln_arena *a, const char *const *argv, const char *name,
+                            int64_t limit_ms, kiln_asked *out, kiln_err *err);
+/* Sends an object; KILN_ERR_LIB with the text of a refusal. */
+kiln_status kiln_asked_ask(const kiln_asked *b, kiln_arena *a, kiln_buf *request,
+                           const kiln_json **reply, kiln_err *err);
+/* "in0.npy" in the folder; and as an object of a request. */
+const char *kiln_asked_file(kiln_arena *a, const char *folder, const char *what,
+                            size_t i);
+void kiln_asked_put_file(kiln_json_writer *w, const char *name, const char *file);
+/* Reads out0.npy, ... */
+kiln_status kiln_asked_outputs(const kiln_asked *b, kiln_arena *a, size_t n,
+                               kiln_baseline_session *out, kiln_err *err);
+/* What the program prints, trimmed; how it failed where it did. */
+kiln_status kiln_asked_version(kiln_arena *a, const char *const *argv, const char *name,
+                               kiln_str *out, kiln_err *err);
 
 #endif

@@ -12,5 +12,5 @@ const kiln_baseline kiln_baseline_onnxruntime = {
     .wheel = wheels,
     .find = kiln_bridge_find,
     .open = kiln_bridge_open,
-    .run = kiln_bridge_run,
+    .run = kiln_asked_run,
 };

@@ -80,7 +80,7 @@ static bool is_environment(kiln_arena *a, const char *dir) {
 typedef KILN_VEC(const char *) words;
 
 static void add_wheels(kiln_arena *a, const kiln_baseline *b, words *argv) {
-    for (const char *const *w = b->wheel; *w != NULL; w++) {
+    for (const char *const *w = b->wheel; w != NULL && *w != NULL; w++) {
         const char *version = kiln_wheel_version(*w);
         KILN_ASSERT(version != NULL, "wheel '%s' has no row", *w);
         const char *word = kiln_format(a, "%s==%s", *w, version);
@@ -106,8 +106,14 @@ kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
     kiln_vec_push(a, &argv, kiln_baselines_python(a, dir));
     for (size_t i = 0; i < sizeof pip / sizeof pip[0]; i++)
         kiln_vec_push(a, &argv, pip[i]);
-    for (; *which != NULL; which++)
-        add_wheels(a, *which, &argv);
+    const size_t n_words = argv.n;
+    for (size_t i = 0; which[i] != NULL; i++)
+        add_wheels(a, which[i], &argv);
+    if (argv.n == n_words)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "'%s' comes with kiln: install Debian's %s and build kiln again",
+            which[0]->name, which[0]->packages);
     kiln_vec_push(a, &argv, NULL);
     KILN_TRY(kiln_dir_make(dir, err));
     if (!is_environment(a, dir))

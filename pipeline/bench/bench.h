@@ -82,16 +82,6 @@ typedef struct kiln_net_sample {
 } kiln_net_sample;
 typedef KILN_VEC(kiln_net_sample) kiln_net_samples;
 
-/* Never mixed up: not installed, nothing is known of it; here, and it refused, crashed
- * or did not end; its outputs are not the reference's; there are numbers. */
-typedef enum kiln_rival_state {
-    KILN_RIVAL_ABSENT,
-    KILN_RIVAL_FAILED,
-    KILN_RIVAL_WRONG,
-    KILN_RIVAL_MEASURED
-} kiln_rival_state;
-const char *kiln_rival_state_name(kiln_rival_state s); /* "absent", "failed", ... */
-
 /* A baseline at one number of threads, on the same inputs in the same rounds. Its
  * numbers are 0 unless it was measured. */
 typedef struct kiln_net_rival {

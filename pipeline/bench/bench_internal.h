@@ -21,10 +21,6 @@ double *kiln_samples_column(kiln_arena *a, const kiln_net_samples *s, bool all,
 typedef struct kiln_rivals kiln_rivals;
 kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
                               const kiln_net_bench_options *o, kiln_net_side *side);
-/* kiln's own threads, and the meter's, spin for up to a millisecond after a run
- * (runtime/pool.c), longer than a short network takes: on as many threads as there are
- * processors whoever comes next would be timed beside them. Three milliseconds. */
-void kiln_rest(void);
 /* A sample of each that still runs, with the peak's slice of this round. */
 void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak);
 void kiln_rivals_add_up(kiln_rivals *r);

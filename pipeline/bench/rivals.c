@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <time.h>
 
 enum { BOOTSTRAP = 2000 };
 static const double sample_ns = 1e6; /* a sample is at least about so long */
@@ -16,14 +15,6 @@ struct kiln_rivals {
     kiln_baseline_session *session; /* one for each rival */
     kiln_baseline_job job;
 };
-
-const char *kiln_rival_state_name(kiln_rival_state s) {
-    static const char *const name[] = {[KILN_RIVAL_ABSENT] = "absent",
-                                       [KILN_RIVAL_FAILED] = "failed",
-                                       [KILN_RIVAL_WRONG] = "wrong",
-                                       [KILN_RIVAL_MEASURED] = "measured"};
-    return name[s];
-}
 
 static void fail(kiln_arena *a, kiln_net_rival *r, const kiln_err *err) {
     r->state = KILN_RIVAL_FAILED;
@@ -77,11 +68,7 @@ static kiln_status take_sample(const kiln_net_rival *v, int threads,
                                kiln_net_sample *out, kiln_err *err) {
     kiln_baseline_sample got;
     KILN_TRY(v->baseline->run(session, v->runs, &got, err));
-    const double wall = (double)got.wall_ns, cpu = (double)got.cpu_ns;
-    const bool was_away = cpu > 0 && wall - cpu > wall / 50;
-    const double ns = threads == 1 && was_away ? cpu : wall;
-    out->is_disturbed = threads == 1 ? was_away : got.preempted > 0;
-    out->ms = ns * 1e-6 / (double)v->runs;
+    out->ms = kiln_baseline_ms(&got, v->runs, threads, &out->is_disturbed);
     return KILN_OK;
 }
 
@@ -129,11 +116,6 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
 
 /* ---- samples -----------------------------------------------------------------------
  */
-
-void kiln_rest(void) {
-    const struct timespec rest = {.tv_nsec = 3000000};
-    (void)nanosleep(&rest, NULL);
-}
 
 void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak) {
     kiln_rest();

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAK_SLICES = 50 };
+enum { PEAK_SLICES = 50, BOOTSTRAP = 2000 };
 
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h) {
@@ -23,6 +23,24 @@ void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
     }
 }
 
+/* The kernel's outputs, then those of baselines, against one expectation. */
+static kiln_status check(kiln_arena *a, kiln_arena *scratch, kiln_call *call,
+                         const kiln_bench_options *o, kiln_bench_row *row,
+                         kiln_op_rivals **rivals, kiln_err *err) {
+    const kiln_op_work *work = call->kernel->work;
+    kiln_arena own = {0};
+    kiln_expected *want = kiln_array(&own, kiln_expected, work->graph->outputs.n);
+    const kiln_status st = kiln_expect(&own, work, call->plain, o->seed, want, err);
+    if (st == KILN_OK) {
+        kiln_call_compare(&own, call, want, &row->verdict);
+        row->verdict.problem = kiln_str_dup(a, row->verdict.problem);
+        if (o->baseline != NULL)
+            *rivals = kiln_op_rivals_open(a, scratch, call, want, o, row);
+    }
+    kiln_arena_fini(&own);
+    return st;
+}
+
 /* `scratch` lives as long as this operator, `a` as the report. */
 static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_line *line,
                            const kiln_profile *p, const kiln_bench_options *o,
@@ -31,6 +49,7 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     kiln_kernel kernel;
     kiln_hot_loops loops;
     kiln_call call;
+    kiln_op_rivals *rivals = NULL;
     KILN_TRY(kiln_op_work_make(scratch, line, &work, err));
     row->key = kiln_str_dupv(a, work.key);
     row->cost = work.cost;
@@ -40,15 +59,39 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     kiln_bench_row_fill(row, &kernel, &loops);
     KILN_TRY(kiln_kernel_load(scratch, p, &kernel, err));
     KILN_TRY(kiln_call_new(scratch, &kernel, m->team, o->seed, &call, err));
-    const kiln_arena_mark mark = kiln_arena_save(scratch);
-    KILN_TRY(kiln_call_check(scratch, &call, o->seed, &row->verdict, err));
-    row->verdict.problem = kiln_str_dup(a, row->verdict.problem);
-    kiln_arena_rewind(scratch, mark);
-    return kiln_call_time(scratch, &call, m, o->seconds, &row->timing, err);
+    KILN_TRY(check(a, scratch, &call, o, row, &rivals, err));
+    KILN_TRY(kiln_call_time_beside(scratch, &call, m, o->seconds, rivals, &row->timing,
+                                   err));
+    if (rivals != NULL)
+        kiln_op_rivals_add_up(rivals);
+    return KILN_OK;
 }
 
 static bool is_wanted(const kiln_bench_options *o, const kiln_op_line *line) {
     return o->filter == NULL || strstr(line->name, o->filter) != NULL;
+}
+
+bool kiln_bench_is_compared(const kiln_bench *b) {
+    for (size_t i = 0; i < b->row.n; i++)
+        for (size_t k = 0; k < b->row.v[i].rival.n; k++)
+            if (b->row.v[i].rival.v[k].state != KILN_RIVAL_MEASURED)
+                return false;
+    return true;
+}
+
+static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
+                                    const kiln_baseline *baseline) {
+    kiln_op_standing s = {.baseline = baseline};
+    double *ratio = kiln_array(a, double, b->row.n);
+    for (size_t i = 0; i < b->row.n; i++)
+        for (size_t k = 0; k < b->row.v[i].rival.n; k++) {
+            const kiln_op_rival *r = &b->row.v[i].rival.v[k];
+            if (r->baseline == baseline && r->state == KILN_RIVAL_MEASURED)
+                ratio[s.n_measured++] = r->ratio.estimate;
+        }
+    if (s.n_measured > 0)
+        s.ratio = kiln_stats_geomean(a, ratio, s.n_measured, 0.95, BOOTSTRAP, 1);
+    return s;
 }
 
 static void count(kiln_bench *b) {
@@ -90,7 +133,7 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         if (o->progress != NULL)
             o->progress(o->user, line->name, b.row.n, total);
         kiln_arena scratch = {0};
-        kiln_bench_row row = {.name = line->name};
+        kiln_bench_row row = {.name = line->name, .line = line->text};
         const kiln_status st = measure(a, &scratch, line, p, o, &meter, &row, err);
         kiln_arena_fini(&scratch);
         if (st == KILN_ERR_ARG || st == KILN_ERR_PARSE || st == KILN_ERR_IO)
@@ -104,6 +147,8 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
     memcpy(b.level_gbs, meter.level_gbs, sizeof b.level_gbs);
     b.is_interrupted = kiln_interrupted();
     count(&b);
+    for (size_t i = 0; o->baseline != NULL && o->baseline[i] != NULL; i++)
+        kiln_vec_push(a, &b.standing, standing_of(a, &b, o->baseline[i]));
     *out = b;
     return KILN_OK;
 }

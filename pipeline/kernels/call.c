@@ -73,7 +73,7 @@ int kiln_call_run(kiln_call *c) {
 static void close_pool(void *pool) { kiln_pool_close(pool); }
 
 kiln_status kiln_team_open(kiln_arena *a, int n, kiln_team *out, kiln_err *err) {
-    kiln_team t = {.pool = NULL};
+    kiln_team t = {.pool = NULL, .cpus = kiln_cpus_own()};
     char text[KILN_POOL_TEXT] = "";
     const kiln_pool_options o = {.n_threads = n, .pins = 1};
     if (n > KILN_POOL_MAX_THREADS)

@@ -71,6 +71,8 @@ static void check_element(checker *c, const kiln_expected *want, int64_t i, doub
     c->verdict->n_checked++;
     if (is_same)
         return;
+    if (!(off <= c->verdict->max_abs))
+        c->verdict->max_abs = off;
     if (!(off <= bound)) /* NaN too */
         problem(c, "output '%s' element %" PRId64 " is %.9g, must be %.9g within %.3g",
                 name, i, got, w, bound);
@@ -79,23 +81,18 @@ static void check_element(checker *c, const kiln_expected *want, int64_t i, doub
         c->verdict->worst = ratio;
 }
 
-static void check_output(checker *c, size_t o, const kiln_expected *want) {
-    const kiln_te_graph *te = &c->call->kernel->scheduled.te;
-    const kiln_type *t = &te->arg_type[te->n_inputs + o];
-    const kiln_guarded *g = &c->call->arg[te->n_inputs + o];
-    const char *name = c->call->kernel->work->graph->output_names.v[o];
-    const kiln_type plain = kiln_type_make(t->dtype, t->rank, t->dim);
-    void *data = kiln_arena_alloc_raw(c->arena, (size_t)kiln_type_bytes(&plain));
-    kiln_layout_unpack(t, g->data, data);
-    kiln_wide w = kiln_wide_new(c->arena, &plain);
-    kiln_widen(&plain, data, &w);
+static void check_elements(checker *c, const kiln_expected *want,
+                           const kiln_tensor *got, const char *name) {
+    const kiln_type *t = &got->type;
+    kiln_wide w = kiln_wide_new(c->arena, t);
+    kiln_widen(t, got->data, &w);
     const int64_t n = want->pick != NULL ? want->n_pick : want->n_elems;
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = want->pick != NULL ? want->pick[j] : j;
-        const double got = w.f != NULL            ? w.f[i]
-                           : t->dtype == KILN_U64 ? (double)(uint64_t)w.i[i]
-                                                  : (double)w.i[i];
-        check_element(c, want, i, got, name);
+        const double value = w.f != NULL            ? w.f[i]
+                             : t->dtype == KILN_U64 ? (double)(uint64_t)w.i[i]
+                                                    : (double)w.i[i];
+        check_element(c, want, i, value, name);
     }
     /* Elements that were not chosen must have been written at least. */
     if (w.f != NULL && want->pick != NULL)
@@ -105,14 +102,29 @@ static void check_output(checker *c, size_t o, const kiln_expected *want) {
                 break;
             }
     c->verdict->n_elems += want->n_elems;
+}
+
+static void check_output(checker *c, size_t o, const kiln_expected *want) {
+    const kiln_te_graph *te = &c->call->kernel->scheduled.te;
+    const kiln_type *t = &te->arg_type[te->n_inputs + o];
+    const kiln_guarded *g = &c->call->arg[te->n_inputs + o];
+    const char *name = c->call->kernel->work->graph->output_names.v[o];
+    kiln_tensor got = {.type = kiln_type_make(t->dtype, t->rank, t->dim)};
+    got.data = kiln_arena_alloc_raw(c->arena, (size_t)kiln_type_bytes(&got.type));
+    kiln_layout_unpack(t, g->data, got.data);
+    check_elements(c, want, &got, name);
     check_tail(c, t, g->data, name);
 }
 
-kiln_status kiln_call_check(kiln_arena *a, kiln_call *call, uint64_t seed,
-                            kiln_verdict *out, kiln_err *err) {
-    const kiln_op_work *work = call->kernel->work;
-    kiln_expected *want = kiln_array(a, kiln_expected, work->graph->outputs.n);
-    KILN_TRY(kiln_expect(a, work, call->plain, seed, want, err));
+void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
+                           const kiln_tensor *got, const char *name,
+                           kiln_verdict *out) {
+    checker c = {.arena = a, .verdict = out};
+    check_elements(&c, want, got, name);
+}
+
+void kiln_call_compare(kiln_arena *a, kiln_call *call, const kiln_expected *want,
+                       kiln_verdict *out) {
     kiln_verdict v = {.ok = true, .problem = ""};
     checker c = {.arena = a, .call = call, .verdict = &v};
     kiln_call_poison(call);
@@ -120,8 +132,16 @@ kiln_status kiln_call_check(kiln_arena *a, kiln_call *call, uint64_t seed,
     if (code != 0)
         problem(&c, "the kernel returned %d", code);
     check_memory(&c);
-    for (size_t o = 0; o < work->graph->outputs.n; o++)
+    for (size_t o = 0; o < call->kernel->work->graph->outputs.n; o++)
         check_output(&c, o, &want[o]);
     *out = v;
+}
+
+kiln_status kiln_call_check(kiln_arena *a, kiln_call *call, uint64_t seed,
+                            kiln_verdict *out, kiln_err *err) {
+    const kiln_op_work *work = call->kernel->work;
+    kiln_expected *want = kiln_array(a, kiln_expected, work->graph->outputs.n);
+    KILN_TRY(kiln_expect(a, work, call->plain, seed, want, err));
+    kiln_call_compare(a, call, want, out);
     return KILN_OK;
 }

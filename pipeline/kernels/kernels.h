@@ -15,6 +15,9 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "compiler/schedule/template.h"
+#include "pipeline/baselines/baselines.h"
+#include "pipeline/measure/child.h"
+#include "reports/stats.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -153,6 +156,7 @@ kiln_status kiln_kernel_loops(kiln_arena *a, const kiln_kernel *k,
 /* Who runs kernels. Zeroed: the caller alone. */
 typedef struct kiln_team {
     kiln_pool *pool; /* closed with the arena; NULL: parallel loops run in place */
+    kiln_cpus cpus;  /* of who opened it, before a pool pinned it */
 } kiln_team;
 /* n >= 1 threads, each on a CPU of its own where there are so many. */
 kiln_status kiln_team_open(kiln_arena *a, int n, kiln_team *out, kiln_err *err);
@@ -187,6 +191,7 @@ typedef struct kiln_verdict {
     bool ok;
     const char *problem; /* "" when ok */
     double worst;        /* largest |got - want| / bound; 0 where all are equal */
+    double max_abs;      /* largest |got - want| */
     int64_t n_checked, n_elems;
 } kiln_verdict;
 /* Runs the kernel once on poisoned memory and compares with the reference: all elements
@@ -279,13 +284,53 @@ typedef struct kiln_timing {
 kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
                            kiln_timing *out, kiln_err *err);
 
+/* ---- beside vendor libraries ------------------------------------------------------
+ */
+
+typedef struct kiln_op_sample {
+    double ms;         /* of one run */
+    bool is_disturbed; /* others had a processor for a part of it */
+} kiln_op_sample;
+typedef KILN_VEC(kiln_op_sample) kiln_op_samples;
+
+/* A baseline on the same inputs in the same rounds. Its numbers are 0 unless it was
+ * measured. */
+typedef struct kiln_op_rival {
+    const kiln_baseline *baseline;
+    const char *version;        /* NULL: absent, or nobody could tell */
+    const char *implementation; /* as the library calls what it chose; NULL: unsaid */
+    kiln_rival_state state;
+    const char *reason;   /* "" where measured */
+    kiln_verdict verdict; /* of its output, by the bound that kiln's has */
+    int64_t runs;         /* of each sample */
+    kiln_op_samples sample;
+    size_t n_disturbed;
+    double min_ms, q1_ms, median_ms, q3_ms;
+    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
+     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
+     * all. */
+    kiln_stats_interval ratio;
+} kiln_op_rival;
+
+/* A baseline's operators together. */
+typedef struct kiln_op_standing {
+    const kiln_baseline *baseline;
+    size_t n_measured;
+    kiln_stats_interval ratio; /* geometric mean, where something was measured */
+} kiln_op_standing;
+
+/* Threads of a team spin for a while after a run (runtime/pool.c): on as many as there
+ * are processors whoever comes next would be timed beside them. Three milliseconds. */
+void kiln_rest(void);
+
 /* ---- reports --------------------------------------------------------------------- */
 
 /* One operator's result. */
 typedef struct kiln_bench_row {
-    const char *name, *key; /* key: the workload's; NULL: not that far */
-    kiln_choice choice;     /* tmpl NULL: not that far */
-    const char *refusal;    /* why it was not measured; NULL: it was */
+    const char *name, *line; /* line: as in the ops file */
+    const char *key;         /* the workload's; NULL: not that far */
+    kiln_choice choice;      /* tmpl NULL: not that far */
+    const char *refusal;     /* why it was not measured; NULL: it was */
     kiln_verdict verdict;
     kiln_timing timing;
     kiln_cost cost;
@@ -293,6 +338,10 @@ typedef struct kiln_bench_row {
     double lower_ms, codegen_ms;
     size_t code_bytes, workspace_bytes, scratch_bytes;
     kiln_spread spread; /* of the work on two threads */
+    /* One for each baseline asked for, and kiln's own samples in the order of rounds;
+     * both are empty where nothing was measured. */
+    KILN_VEC(kiln_op_rival) rival;
+    kiln_op_samples sample;
 } kiln_bench_row;
 
 typedef struct kiln_bench {
@@ -302,8 +351,9 @@ typedef struct kiln_bench {
     int threads;
     KILN_VEC(kiln_bench_row) row;
     size_t n_wrong, n_refused;
-    double mean_share;   /* geometric, of what was measured; 0: nothing was */
-    bool is_interrupted; /* not all lines were measured */
+    double mean_share; /* geometric, of what was measured; 0: nothing was */
+    KILN_VEC(kiln_op_standing) standing; /* one for each baseline asked for */
+    bool is_interrupted;                 /* not all lines were measured */
 } kiln_bench;
 
 typedef struct kiln_bench_options {
@@ -312,6 +362,9 @@ typedef struct kiln_bench_options {
     double seconds;     /* for timing each */
     uint64_t seed;
     kiln_choose_options choose;
+    /* To compare with: a list that ends in NULL, all of operators; NULL: none. */
+    const kiln_baseline *const *baseline;
+    int64_t baselines_limit_ms; /* of each answer; 0: as the adapters have it */
     void (*progress)(void *user, const char *name, size_t done, size_t total);
     void *user;
 } kiln_bench_options;
@@ -323,7 +376,10 @@ typedef struct kiln_bench_options {
 kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
                            const kiln_profile *p, const kiln_bench_options *o,
                            kiln_bench *out, kiln_err *err);
+/* Was each baseline measured that was asked for? */
+bool kiln_bench_is_compared(const kiln_bench *b);
 void kiln_bench_text(kiln_buf *out, const kiln_bench *b);
+/* docs/bench-ops-json.md */
 void kiln_bench_json(kiln_buf *out, const kiln_bench *b);
 
 /* What `kiln explain` shows of one operator. */

@@ -25,6 +25,38 @@ kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 
+/* Holds the outputs of one call against what they must be (kiln_expect). */
+void kiln_call_compare(kiln_arena *a, kiln_call *c, const kiln_expected *want,
+                       kiln_verdict *out);
+/* Holds one output, row-major, against what it must be; adds to the verdict. */
+void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
+                           const kiln_tensor *got, const char *name, kiln_verdict *out);
+
+/* ---- baselines (rivals.c) ----------------------------------------------------------
+ */
+
+/* Those of `o` for one operator, made ready and compared; kept in the row, whose memory
+ * is in `a`. They end with `scratch`. */
+typedef struct kiln_op_rivals kiln_op_rivals;
+kiln_op_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
+                                    const kiln_call *c, const kiln_expected *want,
+                                    const kiln_bench_options *o, kiln_bench_row *row);
+/* A sample of each that still runs. */
+void kiln_op_rivals_round(kiln_op_rivals *r);
+/* One of kiln's. */
+void kiln_op_rivals_own(kiln_op_rivals *r, double ms, bool is_disturbed);
+void kiln_op_rivals_add_up(kiln_op_rivals *r);
+
+/* kiln_call_time, in rounds with rivals (NULL: none). */
+kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
+                                  double seconds, kiln_op_rivals *rivals,
+                                  kiln_timing *out, kiln_err *err);
+
+/* Tables and members of them (report_rivals.c). */
+void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b);
+void kiln_op_rivals_put(kiln_json_writer *w, const kiln_bench_row *row);
+void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b);
+
 /* What is known of a row's code; and the row as a JSON object. */
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h);

@@ -42,6 +42,7 @@ void kiln_bench_text(kiln_buf *out, const kiln_bench *b) {
     kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused%s\n",
                     b->row.n - b->n_refused, b->n_wrong, b->n_refused,
                     b->is_interrupted ? ", interrupted" : "");
+    kiln_op_rivals_text(out, b);
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -77,6 +78,7 @@ static void put_timing(kiln_json_writer *w, const kiln_timing *t) {
 void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "op", r->name);
+    kiln_json_member_str(w, "line", r->line);
     kiln_json_member_str(w, "workload", r->key);
     if (r->choice.tmpl != NULL) {
         kiln_json_member_str(w, "template", r->choice.tmpl->name);
@@ -85,6 +87,7 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
         kiln_config_put(w, r->choice.tmpl, &r->choice.space, &r->choice.config);
     }
     kiln_json_member_str(w, "refusal", r->refusal);
+    kiln_json_member_i64(w, "multiply_adds", r->cost.muladds);
     kiln_json_member_i64(w, "flops", r->cost.flops);
     kiln_json_member_i64(w, "bytes", r->cost.bytes);
     if (r->refusal == NULL) {
@@ -93,6 +96,7 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
         kiln_json_member_bool(w, "ok", r->verdict.ok);
         kiln_json_member_str(w, "problem", r->verdict.problem);
         kiln_json_member_f64(w, "worst_error_of_bound", r->verdict.worst);
+        kiln_json_member_f64(w, "max_abs_error", r->verdict.max_abs);
         kiln_json_member_i64(w, "checked", r->verdict.n_checked);
         kiln_json_member_i64(w, "elements", r->verdict.n_elems);
         kiln_json_end_object(w);
@@ -119,6 +123,7 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
         kiln_json_member_f64(w, "codegen_ms", r->codegen_ms);
         kiln_json_end_object(w);
     }
+    kiln_op_rivals_put(w, r);
     kiln_json_end_object(w);
 }
 
@@ -141,6 +146,7 @@ void kiln_bench_json(kiln_buf *out, const kiln_bench *b) {
     for (size_t i = 0; i < b->row.n; i++)
         kiln_bench_row_put(&w, &b->row.v[i]);
     kiln_json_end_array(&w);
+    kiln_op_standings_put(&w, b);
     kiln_json_member_i64(&w, "wrong", (int64_t)b->n_wrong);
     kiln_json_member_i64(&w, "refused", (int64_t)b->n_refused);
     kiln_json_member_f64(&w, "mean_peak_share", b->mean_share);

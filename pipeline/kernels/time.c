@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { MIN_SLICES = 7, MAX_SLICES = 4096 };
@@ -28,8 +29,17 @@ double kiln_watch_ns(const kiln_watch *begin, bool *disturbed) {
     return fmax(1, is_disturbed ? cpu : wall);
 }
 
+static int64_t n_preempted(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_nivcsw : 0;
+}
+
+/* One thread's time is what it got of the processor, where others took it away. Several
+ * threads wait for each other, so only the wall's clock is theirs; that somebody took a
+ * processor away is noted. */
 static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
                              bool *disturbed, kiln_err *err) {
+    const int64_t preempted = n_preempted();
     const kiln_watch begin = kiln_watch_now();
     for (int64_t i = 0; i < runs; i++) {
         const int code = kiln_call_run(c);
@@ -37,22 +47,29 @@ static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
             return kiln_fail(err, KILN_ERR_LIB, "the kernel of '%s' returned %d",
                              c->kernel->work->name, code);
     }
-    *ns_each = kiln_watch_ns(&begin, disturbed) / (double)runs;
+    const double wall = (double)(kiln_now_ns() - begin.wall_ns);
+    double ns = kiln_watch_ns(&begin, disturbed);
+    if (kiln_team_size(c->team) > 1) {
+        ns = fmax(1, wall);
+        *disturbed = n_preempted() > preempted;
+    }
+    *ns_each = ns / (double)runs;
     return KILN_OK;
 }
 
 /* Runs that fill a slice, found while caches and branch predictors warm up. */
 static kiln_status warm_up(kiln_call *c, int64_t *runs, kiln_err *err) {
     double ns = 0;
+    bool is_disturbed;
     *runs = 1;
     for (;;) {
-        KILN_TRY(run_slice(c, *runs, &ns, NULL, err));
+        KILN_TRY(run_slice(c, *runs, &ns, &is_disturbed, err));
         if (ns * (double)*runs >= slice_ns / 2)
             break;
         *runs *= 2;
     }
     *runs = (int64_t)fmax(1, slice_ns / ns);
-    return run_slice(c, *runs, &ns, NULL, err);
+    return run_slice(c, *runs, &ns, &is_disturbed, err);
 }
 
 /* Bytes that a call touches: arguments as stored, and the workspace. */
@@ -102,8 +119,37 @@ static size_t sort_out(slice *s, size_t n, size_t *n_disturbed) {
     return n_good >= MIN_SLICES ? n_good : n;
 }
 
-kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
-                           kiln_timing *out, kiln_err *err) {
+/* One round: the peak, the kernel, and rivals before it or behind in turns, as whoever
+ * comes first is treated alike. Beside rivals each begins its turn after a rest, with a
+ * run that is not timed: who ran before left its own data in the caches, and threads
+ * sleep. */
+static kiln_status one_round(kiln_call *c, kiln_meter *m, int64_t runs, size_t round,
+                             kiln_op_rivals *rivals, slice *out, kiln_err *err) {
+    double ns;
+    const kiln_peak peak = kiln_meter_slice(m);
+    if (rivals != NULL && round % 2 == 1)
+        kiln_op_rivals_round(rivals);
+    if (rivals != NULL) {
+        kiln_rest();
+        KILN_TRY(run_slice(c, 1, &ns, &out->disturbed, err));
+    }
+    KILN_TRY(run_slice(c, runs, &ns, &out->disturbed, err));
+    out->ms = ns * 1e-6;
+    out->share = (double)c->kernel->work->cost.flops / ns / peak.gflops;
+    out->measured = peak.measured_gflops;
+    out->clock = peak.clock_ghz;
+    out->gflops = peak.gflops;
+    if (rivals != NULL) {
+        kiln_op_rivals_own(rivals, out->ms, out->disturbed);
+        if (round % 2 == 0)
+            kiln_op_rivals_round(rivals);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
+                                  double seconds, kiln_op_rivals *rivals,
+                                  kiln_timing *out, kiln_err *err) {
     const double flops = (double)c->kernel->work->cost.flops;
     slice *s = kiln_array(a, slice, MAX_SLICES);
     int64_t runs = 0;
@@ -112,14 +158,7 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
     const int64_t end = kiln_now_ns() + (int64_t)(seconds * 1e9);
     while (n < MAX_SLICES &&
            (n < MIN_SLICES || (kiln_now_ns() < end && !kiln_interrupted()))) {
-        double ns;
-        const kiln_peak peak = kiln_meter_slice(m);
-        KILN_TRY(run_slice(c, runs, &ns, &s[n].disturbed, err));
-        s[n].ms = ns * 1e-6;
-        s[n].share = flops / ns / peak.gflops;
-        s[n].measured = peak.measured_gflops;
-        s[n].clock = peak.clock_ghz;
-        s[n].gflops = peak.gflops;
+        KILN_TRY(one_round(c, m, runs, n, rivals, &s[n], err));
         n++;
     }
     const size_t counted = sort_out(s, n, &n_disturbed);
@@ -148,4 +187,9 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
     add_roofline(c, m, &t);
     *out = t;
     return KILN_OK;
+}
+
+kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
+                           kiln_timing *out, kiln_err *err) {
+    return kiln_call_time_beside(a, c, m, seconds, NULL, out, err);
 }
