@@ -105,7 +105,9 @@ kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_r
     if (t->has_first && x->trial.index == t->first &&
         t->trial.v[at].outcome == KILN_OUTCOME_MEASURED)
         t->row.start_ns = t->trial.v[at].cost_ns;
+    const double before_ns = t->row.best_ns;
     choose_best(r, t);
+    kiln_tune_note_best(r, t, before_ns);
     return KILN_OK;
 }
 

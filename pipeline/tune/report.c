@@ -75,6 +75,19 @@ static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
     kiln_json_end_object(w);
 }
 
+/* Rows, one a line. */
+static void put_curve(kiln_json_writer *w, const kiln_tune_curve *c) {
+    kiln_json_name(w, "curve");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < c->n; i++) {
+        kiln_json_begin_row(w);
+        kiln_json_put_i64(w, c->v[i].trial);
+        kiln_json_put_f64(w, c->v[i].ns);
+        kiln_json_end_array(w);
+    }
+    kiln_json_end_array(w);
+}
+
 void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
                     const kiln_tune_settled *settled) {
     kiln_json_writer w;
@@ -99,6 +112,7 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
     for (size_t i = 0; i < r->row.n; i++)
         put_row_json(&w, &r->row.v[i]);
     kiln_json_end_array(&w);
+    put_curve(&w, &r->curve);
     if (settled != NULL && (settled->n_works > 0 || settled->is_cut)) {
         kiln_json_name(&w, "in_network");
         kiln_json_begin_object(&w);

@@ -48,6 +48,13 @@ typedef struct kiln_tune_pending {
     bool is_again; /* for a second, longer look */
 } kiln_tune_pending;
 
+/* The best of a work changed. */
+typedef struct kiln_tune_event {
+    size_t work;
+    int64_t trial;  /* of this run; 0: a record */
+    double best_ns; /* 0: none is left */
+} kiln_tune_event;
+
 typedef struct kiln_tuning {
     kiln_arena *arena;
     kiln_arena scratch;
@@ -64,6 +71,7 @@ typedef struct kiln_tuning {
     double peak_gflops, memory_gbs; /* the best known; 0: not known */
     int64_t n_again, n_looking;     /* candidates measured again, and on their way */
     int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
+    KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;
 
 /* Trials in all, with those on record. */
@@ -95,6 +103,9 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err);
 kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err);
 kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err);
 
+/* The work's best was before_ns until now. */
+void kiln_tune_note_best(kiln_tuning *r, const kiln_tuned_work *t, double before_ns);
+void kiln_tune_draw(kiln_tuning *r, kiln_tune_curve *out);
 kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err);
 
 #endif

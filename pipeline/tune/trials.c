@@ -226,6 +226,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
         res.start_ns += row->calls * (row->start_ns > 0 ? row->start_ns : row->best_ns);
         res.best_ns += row->calls * row->best_ns;
     }
+    kiln_tune_draw(r, &res.curve);
     res.end = kiln_task_scheduler_end(r->scheduler);
     if (res.end == KILN_TASKS_RUNNING) /* it was not asked again */
         res.end = kiln_tune_trials_left(r) <= 0 ? KILN_TASKS_TRIALS : KILN_TASKS_TIME;

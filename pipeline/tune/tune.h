@@ -78,12 +78,21 @@ typedef struct kiln_tune_row {
     const char *best;         /* configuration as JSON; "": none */
 } kiln_tune_row;
 
+/* So many trials of this run had come in, and the kernels took so long together: the
+ * sum of calls times best. */
+typedef struct kiln_tune_point {
+    int64_t trial;
+    double ns;
+} kiln_tune_point;
+typedef KILN_VEC(kiln_tune_point) kiln_tune_curve;
+
 typedef struct kiln_tune_result {
     KILN_VEC(kiln_tune_row) row;
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
     int64_t n_again; /* candidates measured once more, as noise had favoured them */
     double seconds;
     double start_ns, best_ns; /* sums of calls times start and best */
+    kiln_tune_curve curve;    /* each point lower than the one before; may be empty */
     kiln_task_end end;
     bool is_interrupted;
 } kiln_tune_result;

@@ -315,6 +315,60 @@ static void strange_records_are_left_alone(void **state) {
     kiln_db_close(db);
 }
 
+/* ---- the curve
+ * -----------------------------------------------------------------------------------
+ */
+
+static const kiln_json *curve_json(const kiln_tune_result *r) {
+    kiln_err err = {0};
+    kiln_buf text;
+    const kiln_json *root = NULL;
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_tune_json(&text, r, NULL);
+    kiln_assert_status_ok(
+        kiln_json_parse(kiln_test_arena(), kiln_buf_str(&text), "tune", &root, &err),
+        &err);
+    return kiln_json_get(root, "curve");
+}
+
+/* It falls from point to point and ends at the run's sum; in JSON too. */
+static void check_curve(const kiln_tune_result *r) {
+    const kiln_json *json = curve_json(r);
+    int64_t trial = -1;
+    assert_true(r->curve.n > 0);
+    assert_int_equal(kiln_json_size(json), r->curve.n);
+    for (size_t i = 0; i < r->curve.n; i++) {
+        const kiln_tune_point *p = &r->curve.v[i];
+        const kiln_json *row = kiln_json_at(json, i);
+        assert_true(p->trial > trial && p->trial <= r->n_new);
+        assert_true(i == 0 || p->ns < r->curve.v[i - 1].ns);
+        assert_true(kiln_json_i64(kiln_json_at(row, 0), &trial) && trial == p->trial);
+        kiln_assert_close_f64(&(double){kiln_json_number(kiln_json_at(row, 1), 0)},
+                              &p->ns, 1, 4, 0);
+    }
+    kiln_assert_close_f64(&r->curve.v[r->curve.n - 1].ns, &r->best_ns, 1, 4, 0);
+}
+
+/* Without records it begins when both works have a kernel; with them before the first
+ * trial, where the last run ended. */
+static void curves_go_on(void **state) {
+    (void)state;
+    const char *const line[] = {conv, product};
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(line, 2);
+    kiln_tune_options o = options(db, 4);
+    const kiln_tune_result first = tune(&works, &o);
+    check_curve(&first);
+    assert_true(first.curve.v[0].trial >= 2);
+    o.trials = 6;
+    const kiln_tune_result again = tune(&works, &o);
+    check_curve(&again);
+    assert_true(again.n_new > 0);
+    assert_int_equal(again.curve.v[0].trial, 0);
+    kiln_assert_close_f64(&again.curve.v[0].ns, &first.best_ns, 1, 4, 0);
+    kiln_db_close(db);
+}
+
 /* ---- noise
  * -----------------------------------------------------------------------------------
  */
@@ -385,6 +439,7 @@ static void noise_is_measured_again(void **state) {
     kiln_tune_result r = tune(&works, &o);
     assert_int_equal(r.n_new, 0);
     assert_int_equal(r.n_again, row->n_again);
+    check_curve(&r); /* what was noise is taken back */
     const kiln_db_trials after = trials_of(db, w, KILN_TUNE_CACHE);
     assert_int_equal(after.list.n, before.list.n + (size_t)row->n_again);
     if (row->n_again > 0) {
@@ -542,6 +597,7 @@ int main(void) {
     kiln_test_add("strange_records_are_left_alone", strange_records_are_left_alone,
                   NULL);
     kiln_test_add_rows(noise_is_measured_again, noise_rows);
+    kiln_test_add("curves_go_on", curves_go_on, NULL);
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
     kiln_test_add("networks_settle", networks_settle, NULL);
     kiln_test_add("settles_what_is_new", settles_what_is_new, NULL);
