@@ -101,8 +101,8 @@ golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
 	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
 	@$(MAKE) V=release run-bench
-run-bench: $(KILN) $(PROGRAMS) $(BENCH)
-	@for b in $(call pick,$(BENCH)); do echo "== $$b"; KILN=$(abspath $(KILN)) $$b || exit 1; done
+run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(BENCH)
+	@for b in $(call pick,$(BENCH)); do echo "== $$b"; $(RUN_ENV) $$b || exit 1; done
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
 FUZZ_CC ?= clang

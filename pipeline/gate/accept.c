@@ -113,7 +113,9 @@ static void mark_replaced(acceptance *c) {
         kiln_accept_row *row = &c->rows.v[i];
         const kiln_accepted *now = find_now(c, &row->entry);
         row->replaces = now != NULL ? now->sha256 : NULL;
-        row->is_unchanged = now != NULL && strcmp(now->sha256, row->entry.sha256) == 0;
+        row->is_unchanged =
+            now != NULL && strcmp(now->sha256, row->entry.sha256) == 0 &&
+            kiln_file_exists(kiln_path_join(c->arena, c->o->to, now->file));
     }
 }
 
@@ -170,16 +172,13 @@ static bool is_named(const acceptance *c, const char *file) {
     return false;
 }
 
-/* Replaced archives, and what an acceptance that was ended on its way left. */
-static kiln_status remove_others(const acceptance *c, kiln_err *err) {
-    char **name = NULL;
-    size_t n = 0;
-    KILN_TRY(kiln_dir_list(c->arena, c->o->to, &name, &n, err));
-    for (size_t i = 0; i < n; i++)
-        if (kiln_str_ends(kiln_str_from(name[i]), KILN_ARCHIVE_ENDING) &&
-            !is_named(c, name[i]))
-            KILN_TRY(
-                kiln_remove_tree(kiln_path_join(c->arena, c->o->to, name[i]), err));
+/* No other file of the folder: it may be somebody's. */
+static kiln_status remove_replaced(const acceptance *c, kiln_err *err) {
+    for (size_t i = 0; i < c->list.history.n; i++) {
+        const char *file = c->list.history.v[i].file;
+        if (!is_named(c, file))
+            KILN_TRY(kiln_remove_tree(kiln_path_join(c->arena, c->o->to, file), err));
+    }
     return KILN_OK;
 }
 
@@ -193,7 +192,7 @@ static kiln_status write_folder(acceptance *c, kiln_err *err) {
     kiln_accepted_json(&json, &c->list);
     KILN_TRY(kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
                              json.p, json.n, err));
-    return remove_others(c, err);
+    return remove_replaced(c, err);
 }
 
 /* One at a time: two would each write a list without the other's. */

@@ -61,14 +61,21 @@ static const char *profile_text(kiln_arena *a, const kiln_profile *p) {
     return out.p;
 }
 
+static kiln_str one_member(kiln_str line) {
+    line = kiln_str_trim(line);
+    if (kiln_str_ends(line, ","))
+        line.n--;
+    return line;
+}
+
 /* The first line of the profiles' JSON that differs. */
 static kiln_status check_profiles(candidate *c, kiln_err *err) {
     const char *x = profile_text(c->own, &c->candidate.facts.profile);
     const char *y = profile_text(c->own, &c->control.facts.profile);
     kiln_str new_rest = kiln_str_from(x), old_rest = kiln_str_from(y), is, was;
     while (kiln_str_cut(&new_rest, '\n', &is) && kiln_str_cut(&old_rest, '\n', &was)) {
-        is = kiln_str_trim(is);
-        was = kiln_str_trim(was);
+        is = one_member(is);
+        was = one_member(was);
         if (!kiln_str_eq(is, was))
             return kiln_fail(
                 err, KILN_ERR_SHAPE,
@@ -281,7 +288,8 @@ static void weigh_failures(kiln_arena *a, kiln_gate_report *r) {
     }
 }
 
-static void add_up(kiln_arena *a, kiln_gate_report *r) {
+void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r) {
+    weigh_failures(a, r);
     double *ratio = kiln_array(a, double, r->result.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < r->result.n; i++) {
@@ -345,8 +353,7 @@ kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
         x.command = command_of(a, &x, o);
         kiln_vec_push(a, &r.result, x);
     }
-    weigh_failures(a, &r);
-    add_up(a, &r);
+    kiln_gate_add_up(a, &r);
     *out = r;
     return KILN_OK;
 }

@@ -28,6 +28,12 @@ const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
 int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y);
 void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l);
 
+/* ---- many (gate.c) -----------------------------------------------------------------
+ */
+
+/* Which failures stand among all results, and what they are together. */
+void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r);
+
 /* ---- packages as sides (trial.c) ---------------------------------------------------
  */
 

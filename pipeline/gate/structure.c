@@ -7,6 +7,10 @@
 
 enum { MAX_CHANGES = 200, MAX_NAME = 120 };
 
+/* What time depends on. */
+static const char *const decisive[] = {"lib.so", "plan.bin", "params.safetensors"};
+enum { N_DECISIVE = sizeof decisive / sizeof decisive[0] };
+
 typedef struct comparison {
     kiln_arena *arena;
     const kiln_package_facts *candidate, *control;
@@ -53,10 +57,19 @@ static bool same_entry(const comparison *c, const char *name) {
     return x != NULL && y != NULL && strcmp(x->sha256, y->sha256) == 0;
 }
 
+static void compare_entry(comparison *c, const char *name) {
+    const kiln_package_entry *x = find_entry(c->candidate, name);
+    const kiln_package_entry *y = find_entry(c->control, name);
+    if (x == NULL || y == NULL || same_entry(c, name))
+        return;
+    if (x->bytes != y->bytes)
+        add_bytes(c, name, y->bytes, x->bytes);
+    else
+        add(c, kiln_format(c->arena, "%s has other contents", name));
+}
+
 static void compare_whole(comparison *c) {
     const kiln_package_facts *x = c->candidate, *y = c->control;
-    const kiln_package_entry *lib = find_entry(x, "lib.so");
-    const kiln_package_entry *old = find_entry(y, "lib.so");
     add_word(c, "version of the model", y->version, x->version);
     if (strcmp(x->source_sha256, y->source_sha256) != 0)
         add(c, "the model's file is another one");
@@ -67,8 +80,8 @@ static void compare_whole(comparison *c) {
     add_bytes(c, "parameters", y->memory.params, x->memory.params);
     add_bytes(c, "workspace", y->memory.workspace, x->memory.workspace);
     add_bytes(c, "scratch of each thread", y->memory.scratch, x->memory.scratch);
-    if (lib != NULL && old != NULL)
-        add_bytes(c, "lib.so", old->bytes, lib->bytes);
+    for (int i = 0; i < N_DECISIVE; i++)
+        compare_entry(c, decisive[i]);
 }
 
 /* ---- kernels, step by step ---------------------------------------------------------
@@ -169,8 +182,9 @@ void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
                        const kiln_package_facts *control, kiln_gate_structure *out) {
     *out = (kiln_gate_structure){.is_equal = false};
     comparison c = {a, candidate, control, out, 0};
-    out->is_equal = same_entry(&c, "lib.so") && same_entry(&c, "plan.bin") &&
-                    same_entry(&c, "params.safetensors");
+    out->is_equal = true;
+    for (int i = 0; i < N_DECISIVE; i++)
+        out->is_equal = out->is_equal && same_entry(&c, decisive[i]);
     compare_whole(&c);
     compare_steps(&c);
     if (c.n > MAX_CHANGES)

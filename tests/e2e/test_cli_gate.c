@@ -1,0 +1,140 @@
+/* kiln accept and kiln gate from outside: verdicts, exit codes, JSON. KILN names the
+ * program; "@x" in an argument is a file in the test's folder. */
+#include "tests/support/cli_run.h"
+#include "tests/support/package_vary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL "demo/samplenet/samplenet.onnx"
+#define NEW "@new/samplenet-1-native.kiln.tar.zst"
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row rows[] = {
+    {"asks_what_was_accepted", {"gate", "@new"}, 2, NULL, "by --against FOLDER"},
+    {"asks_where_to", {"accept", "@new"}, 2, NULL, "by --to FOLDER"},
+    {"takes_seconds_above_0",
+     {"gate", "@new", "--against", "@accepted", "--seconds", "0"},
+     2,
+     NULL,
+     "--seconds must be a number above 0, at most 60, is '0'"},
+    {"builds", {"build", MODEL, "--profile", "native", "-o", "@new/"}, 0, NULL, NULL},
+    {"builds_for_two_threads",
+     {"build", MODEL, "--profile", "native", "--threads", "2", "-o", "@two/"},
+     0,
+     "samplenet-1-native-t2.kiln.tar.zst",
+     NULL},
+    {"nothing_is_accepted_yet",
+     {"gate", NEW, "--against", "@accepted"},
+     0,
+     "new          samplenet, native, 1 thread: nothing is accepted for it",
+     NULL},
+    {"says_what_it_would_accept",
+     {"accept", "@new", "--to", "@accepted", "--dry-run"},
+     0,
+     "would accept samplenet, version 1, native, 1 thread: sha256 ",
+     NULL},
+    {"dry_runs_accept_nothing",
+     {"gate", NEW, "--against", "@accepted"},
+     0,
+     "new          samplenet",
+     NULL},
+    {"accepts",
+     {"accept", "@new", "@two", "--to", "@accepted", "--json", "-"},
+     0,
+     "\"changed\": true",
+     NULL},
+    {"finds_it",
+     {"gate", NEW, "--against", "@accepted"},
+     0,
+     "equal        samplenet, native, 1 thread: same code, plan and parameters",
+     NULL},
+    {"each_number_of_threads_has_its_own",
+     {"gate", "@two", "@new", "--against", "@accepted"},
+     0,
+     "2 archives: 2 equal",
+     NULL},
+    {"accepts_once",
+     {"accept", "@new", "--to", "@accepted"},
+     0,
+     "unchanged samplenet",
+     NULL},
+    {"refuses_a_model",
+     {"accept", MODEL, "--to", "@accepted"},
+     3,
+     NULL,
+     "is no package: it does not begin as zstd does"},
+    {"a_model_is_no_candidate",
+     {"gate", MODEL, "--against", "@accepted"},
+     1,
+     "invalid      demo/samplenet/samplenet.onnx: ",
+     NULL},
+    {"finds_no_file",
+     {"gate", "@none", "--against", "@accepted"},
+     4,
+     NULL,
+     "No such file or directory"},
+};
+
+static const char *dir;
+
+static void check_row(void **state) {
+    kiln_arena a = {0};
+    kiln_test_cli_check(&a, dir, *state);
+    kiln_arena_fini(&a);
+}
+
+/* Times are not looked at: only that the same code does not fail, and what the JSON
+ * says of it. */
+static void times_the_same_code(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    const kiln_json *doc = NULL;
+    const char *const arg[KILN_TEST_CLI_ARGS] = {
+        "gate",      NEW,    "--against", "@accepted", "--time-equal",
+        "--seconds", "0.01", "--seed",    "5",         "--json",
+        "-",         NULL};
+    const kiln_process_result got = kiln_test_cli_run(a, dir, arg);
+    kiln_assert_status_ok(kiln_json_parse(a, got.out, "gate", &doc, &err), &err);
+    const char *verdict = kiln_json_string(kiln_json_get(doc, "verdict"), "");
+    const kiln_json *s = kiln_json_at(kiln_json_get(doc, "series"), 0);
+    print_message("%s: %s\n", verdict,
+                  kiln_json_string(kiln_json_get(s, "reason"), ""));
+    assert_string_not_equal(verdict, "fail");
+    assert_int_equal(got.code, strcmp(verdict, "invalid") == 0);
+    assert_string_equal(kiln_json_string(kiln_json_get(doc, "format"), ""),
+                        "kiln-gate-1");
+    assert_true(kiln_json_size(kiln_json_get(s, "samples")) >= 30);
+    assert_true(kiln_json_number(kiln_json_get(s, "seed"), 0) == 5);
+    assert_true(kiln_json_number(kiln_json_get(s, "detectable"), 0) > 0);
+    assert_non_null(strstr(kiln_json_string(kiln_json_get(s, "command"), ""),
+                           " --seed 5 --seconds 0.01 --time-equal"));
+}
+
+/* A candidate that computes something else never gets as far as the clock. */
+static void a_wrong_candidate_ends_the_night(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_test_cli_row row = {
+        "wrong",
+        {"gate", "@wrong.kiln.tar.zst", "--against", "@accepted"},
+        1,
+        "invalid      small, ",
+        NULL};
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    package_vary(&(package_variant){.is_wrong = true},
+                 kiln_path_join(&a, dir, "wrong.kiln.tar.zst"));
+    kiln_test_cli_check(&a, dir, &row);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    dir = kiln_test_dir();
+    kiln_test_add_rows(check_row, rows);
+    kiln_test_add("times_the_same_code", times_the_same_code, NULL);
+    kiln_test_add("a_wrong_candidate_ends_the_night", a_wrong_candidate_ends_the_night,
+                  NULL);
+    return kiln_test_run("gate from outside");
+}

@@ -1,0 +1,391 @@
+/* Whole archives at the gate: each verdict that needs no clock, and one that does,
+ * whose time is not looked at. What many results are together; what runs and steps of
+ * given times say. */
+#include "pipeline/gate/gate_internal.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/package_build.h"
+#include "tests/support/package_vary.h"
+
+#include <math.h>
+#include <string.h>
+
+static kiln_arena *arena(void) { return kiln_test_arena(); }
+
+static const char *in(const char *dir, const char *name) {
+    return kiln_path_join(arena(), dir, name);
+}
+
+static void accept(const char *path, const char *to) {
+    kiln_err err = {0};
+    kiln_accept_rows rows;
+    const kiln_accept_options o = {.to = to};
+    kiln_assert_status_ok(kiln_accept(arena(), &path, 1, &o, &rows, &err), &err);
+}
+
+static kiln_gate_report gate(const char *path, const kiln_gate_options *o) {
+    kiln_err err = {0};
+    kiln_gate_report r;
+    kiln_assert_status_ok(kiln_gate_run(arena(), &path, 1, o, &r, &err), &err);
+    for (size_t i = 0; i < r.result.n; i++)
+        print_message("%s: %s\n", kiln_gate_outcome_name(r.result.v[i].outcome),
+                      r.result.v[i].reason);
+    return r;
+}
+
+/* ---- verdicts without a clock ------------------------------------------------------
+ */
+
+/* Candidate x.kiln.tar.zst against the folder "accepted", or against a file. */
+typedef struct row {
+    const char *name;
+    void (*prepare)(const char *dir, const char *x, const char *to);
+    const char *against; /* in the folder; NULL: "accepted" */
+    kiln_gate_outcome want;
+    const char *reason;
+} row;
+
+static void nothing_accepted(const char *dir, const char *x, const char *to) {
+    (void)dir, (void)to;
+    package_vary(&(package_variant){0}, x);
+}
+
+static void same_archive(const char *dir, const char *x, const char *to) {
+    nothing_accepted(dir, x, to);
+    accept(x, to);
+}
+
+static void same_code(const char *dir, const char *x, const char *to) {
+    same_archive(dir, x, to);
+    package_vary(&(package_variant){.version = "2"}, x);
+}
+
+static void other_threads(const char *dir, const char *x, const char *to) {
+    same_archive(dir, x, to);
+    package_vary(&(package_variant){.threads = 2}, x);
+}
+
+static void wrong_outputs(const char *dir, const char *x, const char *to) {
+    same_archive(dir, x, to);
+    package_vary(&(package_variant){.is_wrong = true}, x);
+}
+
+static void no_archive(const char *dir, const char *x, const char *to) {
+    kiln_err err = {0};
+    (void)dir, (void)to;
+    kiln_assert_status_ok(kiln_file_write(x, "text", 4, &err), &err);
+}
+
+static void other_profile(const char *dir, const char *x, const char *to) {
+    same_archive(dir, x, to);
+    package_vary(&(package_variant){.l2_bytes = 12345}, x);
+}
+
+/* Somebody put another archive where the accepted one was. */
+static void accepted_was_changed(const char *dir, const char *x, const char *to) {
+    kiln_err err = {0};
+    kiln_accepted_list l;
+    same_archive(dir, x, to);
+    kiln_assert_status_ok(kiln_accepted_read(arena(), to, &l, &err), &err);
+    package_vary(&(package_variant){.version = "2"}, in(to, l.now.v[0].file));
+}
+
+static const char other_text[] = "graph \"other\" { input %x : f32[1,3,9,9] "
+                                 "%r = relu(%x) output %r }";
+static const char other_shape[] = "graph \"small\" { input %x : f32[1,3,9,8] "
+                                  "%r = relu(%x) output %r }";
+
+static void other_model(const char *dir, const char *x, const char *to) {
+    nothing_accepted(dir, x, to);
+    kiln_test_package_file(other_text, NULL, in(dir, "old.kiln.tar.zst"));
+}
+
+static void other_inputs(const char *dir, const char *x, const char *to) {
+    nothing_accepted(dir, x, to);
+    kiln_test_package_file(other_shape, NULL, in(dir, "old.kiln.tar.zst"));
+}
+
+static void control_is_wrong(const char *dir, const char *x, const char *to) {
+    nothing_accepted(dir, x, to);
+    package_vary(&(package_variant){.is_wrong = true}, in(dir, "old.kiln.tar.zst"));
+}
+
+static row rows[] = {
+    {"nothing_accepted", nothing_accepted, NULL, KILN_GATED_NEW,
+     "nothing is accepted for it in '"},
+    {"other_threads", other_threads, NULL, KILN_GATED_NEW, "'kiln accept "},
+    {"same_archive", same_archive, NULL, KILN_GATED_EQUAL, "same code, plan and"},
+    {"same_code", same_code, NULL, KILN_GATED_EQUAL, "same code, plan and"},
+    {"wrong_outputs", wrong_outputs, NULL, KILN_GATED_INVALID,
+     "the candidate is wrong here: self-test, 1 thread: "},
+    {"no_archive", no_archive, NULL, KILN_GATED_INVALID, "is no package"},
+    {"other_profile", other_profile, NULL, KILN_GATED_INVALID,
+     "is not the one that the accepted archive was made for: \"l2_bytes\": 12345"},
+    {"accepted_was_changed", accepted_was_changed, NULL, KILN_GATED_INVALID,
+     "is not the archive that was accepted: its SHA-256 is "},
+    {"other_model", other_model, "old.kiln.tar.zst", KILN_GATED_INVALID,
+     "the candidate is 'small', the accepted archive 'other'"},
+    {"other_inputs", other_inputs, "old.kiln.tar.zst", KILN_GATED_INVALID,
+     "they do not do the same work"},
+    {"control_is_wrong", control_is_wrong, "old.kiln.tar.zst", KILN_GATED_INVALID,
+     "the accepted archive is wrong here: self-test, 1 thread: "},
+};
+
+static void check_row(void **state) {
+    const row *r = *state;
+    const char *dir = kiln_test_dir();
+    const char *x = in(dir, "x.kiln.tar.zst"), *to = in(dir, "accepted");
+    r->prepare(dir, x, to);
+    const kiln_gate_options o = {
+        .against = r->against != NULL ? in(dir, r->against) : to, .seconds = 0.001};
+    const kiln_gate_report g = gate(x, &o);
+    assert_int_equal(g.result.n, 1);
+    assert_int_equal(g.result.v[0].outcome, r->want);
+    assert_non_null(strstr(g.result.v[0].reason, r->reason));
+    assert_int_equal(g.outcome, r->want);
+    assert_false(g.result.v[0].is_timed);
+}
+
+/* Code for another machine can be run in an emulator, but not timed there. */
+static void emulators_are_no_clock(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *x = in(dir, "x.kiln.tar.zst"), *old = in(dir, "old.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_profile p;
+    const kiln_device *device = NULL;
+    kiln_assert_status_ok(kiln_profile_find(arena(), "aarch64", &p, &err), &err);
+    if (kiln_device_find_for(arena(), &p, &device, &err) != KILN_OK)
+        kiln_test_skip("%s", err.text);
+    if (!device->is_emulated)
+        kiln_test_skip("this machine is one");
+    kiln_test_package_file(other_text, &p, x);
+    kiln_test_package_file("graph \"other\" { input %x : f32[1,3,9,9] "
+                           "%r = sigmoid(%x) output %r }",
+                           &p, old);
+    const kiln_gate_options o = {.against = old};
+    const kiln_gate_report g = gate(x, &o);
+    assert_int_equal(g.outcome, KILN_GATED_INVALID);
+    assert_non_null(strstr(g.result.v[0].reason, "in an emulator only"));
+    const kiln_gate_options same = {.against = x};
+    assert_int_equal(gate(x, &same).outcome, KILN_GATED_EQUAL);
+}
+
+static void errors_are_no_verdicts(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *path = in(dir, "x.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_gate_report r;
+    kiln_gate_options o = {.against = in(dir, "accepted")};
+    kiln_assert_fails(kiln_gate_run(arena(), &path, 1, &o, &r, &err), KILN_ERR_IO, &err,
+                      "No such file");
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_gate_run(arena(), &dir, 1, &o, &r, &err), KILN_ERR_ARG, &err,
+                      "has no *.kiln.tar.zst");
+    kiln_err_clear(&err);
+    package_vary(&(package_variant){0}, path);
+    o.against = dir; /* archives that nobody accepted */
+    kiln_assert_fails(kiln_gate_run(arena(), &path, 1, &o, &r, &err), KILN_ERR_ARG,
+                      &err, "but no accepted.json");
+}
+
+/* ---- with a clock, which is not looked at ------------------------------------------
+ */
+
+static const kiln_json *json_of(const kiln_gate_report *r) {
+    kiln_err err = {0};
+    kiln_buf json;
+    const kiln_json *doc = NULL;
+    kiln_buf_init(&json, arena());
+    kiln_gate_json(&json, r);
+    kiln_assert_status_ok(
+        kiln_json_parse(arena(), kiln_buf_str(&json), "gate", &doc, &err), &err);
+    return doc;
+}
+
+static void times_the_same_code(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *x = in(dir, "it's.kiln.tar.zst"), *to = in(dir, "accepted");
+    package_vary(&(package_variant){0}, x);
+    accept(x, to);
+    const kiln_gate_options o = {
+        .against = to, .threads = 1, .seconds = 0.002, .seed = 3, .times_equal = true};
+    const kiln_gate_report r = gate(x, &o);
+    const kiln_gate_result *g = &r.result.v[0];
+    assert_true(g->is_timed);
+    assert_int_not_equal(g->outcome, KILN_GATED_FAIL);
+    assert_true(g->timing.first.sample.n >= 30);
+    assert_true(g->runs >= 11);
+    assert_non_null(strstr(g->command, "kiln gate '/"));
+    assert_non_null(strstr(g->command, "it'\\''s.kiln.tar.zst' --against /"));
+    assert_non_null(strstr(g->command, " --threads 1 --seed 3 --seconds 0.002"));
+    const kiln_json *s = kiln_json_at(kiln_json_get(json_of(&r), "series"), 0);
+    assert_int_equal(kiln_json_size(kiln_json_get(s, "samples")),
+                     g->timing.first.sample.n + g->timing.second.sample.n);
+    assert_true(kiln_json_number(
+                    kiln_json_get(kiln_json_get(s, "slowdown"), "estimate"), -1) > -1);
+}
+
+/* As right as it was, and not the same. */
+static void a_repeated_step_is_seen(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *x = in(dir, "x.kiln.tar.zst"), *old = in(dir, "old.kiln.tar.zst");
+    const int threads = 1;
+    const kiln_verify_options o = {.threads = &threads, .n_threads = 1};
+    kiln_err err = {0};
+    kiln_checks checks = {.n_failed = 0};
+    kiln_package_facts f, g;
+    kiln_gate_structure s;
+    package_vary(&(package_variant){0}, old);
+    package_repeat(old, 0, x);
+    kiln_assert_status_ok(kiln_verify_package(arena(), x, &o, &checks, &err), &err);
+    assert_int_equal(checks.n_failed, 0);
+    kiln_assert_status_ok(kiln_package_inspect(arena(), x, &f, &err), &err);
+    kiln_assert_status_ok(kiln_package_inspect(arena(), old, &g, &err), &err);
+    kiln_gate_compare(arena(), &f, &g, &s);
+    assert_false(s.is_equal);
+    assert_int_equal(s.change.n, 1);
+    assert_non_null(strstr(s.change.v[0], "plan.bin "));
+}
+
+/* ---- many --------------------------------------------------------------------------
+ */
+
+static kiln_gate_result timed(kiln_gate_outcome outcome, double slowdown, double p) {
+    kiln_gate_result r = {
+        .path = "x", .outcome = outcome, .reason = "because", .is_timed = true};
+    r.timing.first.look.slowdown.estimate = slowdown;
+    r.timing.first.look.p = p;
+    return r;
+}
+
+static void failures_must_hold_among_many(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_gate_report r = {.outcome = KILN_GATED_EQUAL};
+    const kiln_gate_result untimed = {.outcome = KILN_GATED_NEW, .reason = ""};
+    for (int i = 0; i < 28; i++)
+        kiln_vec_push(&a, &r.result, timed(KILN_GATED_PASS, 0, .5));
+    kiln_vec_push(&a, &r.result, untimed);
+    kiln_vec_push(&a, &r.result, timed(KILN_GATED_INVALID, 9, 1e-9));
+    kiln_vec_push(&a, &r.result, timed(KILN_GATED_FAIL, .05, .001));
+    kiln_vec_push(&a, &r.result, timed(KILN_GATED_FAIL, .05, .01));
+    kiln_gate_add_up(&a, &r);
+    assert_int_equal(r.result.v[30].outcome, KILN_GATED_FAIL); /* .001 <= .05 / 30 */
+    assert_int_equal(r.result.v[31].outcome, KILN_GATED_INCONCLUSIVE);
+    assert_string_equal(r.result.v[31].reason,
+                        "because; but among 30 series that may be chance (p 0.01)");
+    assert_int_equal(r.outcome, KILN_GATED_INVALID);
+    assert_int_equal(r.n[KILN_GATED_PASS], 28);
+    assert_int_equal(r.n[KILN_GATED_FAIL], 1);
+    /* The invalid one's times say nothing. */
+    kiln_assert_close_f64(&r.geomean.estimate, &(double){pow(1.05, 2. / 30) - 1}, 1, 0,
+                          1e-12);
+    assert_true(r.geomean.low <= r.geomean.estimate &&
+                r.geomean.estimate <= r.geomean.high);
+    const kiln_json *doc = json_of(&r);
+    assert_string_equal(kiln_json_string(kiln_json_get(doc, "verdict"), ""), "invalid");
+    assert_int_equal(kiln_json_size(kiln_json_get(doc, "series")), 32);
+    kiln_arena_fini(&a);
+}
+
+static void nothing_timed_has_no_mean(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_gate_report r = {.outcome = KILN_GATED_EQUAL};
+    const kiln_gate_result untimed = {.outcome = KILN_GATED_EQUAL, .reason = ""};
+    kiln_vec_push(&a, &r.result, untimed);
+    kiln_gate_add_up(&a, &r);
+    assert_int_equal(r.outcome, KILN_GATED_EQUAL);
+    assert_true(isnan(r.geomean.estimate));
+    assert_false(kiln_gate_is_failure(r.outcome));
+    kiln_arena_fini(&a);
+}
+
+/* ---- runs of a process -------------------------------------------------------------
+ */
+
+static void disturbed_runs_do_not_count(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const uint64_t run[] = {1000000, 9000000, 1200000, 1100000, 8000000};
+    const uint64_t cpu[] = {1000000, 2000000, 1200000, 1100000, 8000000};
+    const uint64_t switches[] = {0, 0, 0, 0, 2};
+    const kiln_device_result r = {.run_ns = run,
+                                  .cpu_ns = cpu,
+                                  .preempted = switches,
+                                  .n_runs = 5,
+                                  .clock_ghz = {3, 4}};
+    const kiln_gate_process one = kiln_gate_process_of(&a, &r, 1);
+    assert_int_equal(one.n_runs, 5);
+    assert_int_equal(one.n_disturbed, 2);
+    kiln_assert_close_f64(&one.median_ms, &(double){1.1}, 1, 1, 0);
+    kiln_assert_close_f64(&one.min_ms, &(double){1}, 1, 1, 0);
+    kiln_assert_close_f64(&one.clock_ghz, &(double){3.5}, 1, 1, 0);
+    /* On two threads the first one's processor says nothing of the other's. */
+    assert_int_equal(kiln_gate_process_of(&a, &r, 2).n_disturbed, 1);
+    kiln_arena_fini(&a);
+}
+
+/* ---- which steps moved -------------------------------------------------------------
+ */
+
+static kiln_gate_step_times steps_of(kiln_arena *a, const kiln_device_step *step,
+                                     size_t n, const double *ms, double noise) {
+    kiln_gate_step_times t = {.step = step, .n_steps = n};
+    for (int i = 0; i < KILN_GATE_STEP_PROCESSES; i++) {
+        t.ms[i] = kiln_array(a, double, n);
+        for (size_t k = 0; k < n; k++)
+            t.ms[i][k] = ms[k] * (1 + noise * i);
+    }
+    return t;
+}
+
+static void steps_that_moved_are_ranked(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_device_step old[] = {{.name = "conv1", .op = "conv"},
+                                    {.name = "conv2", .op = "conv"},
+                                    {.name = "copy", .op = "copy"},
+                                    {.name = "copy", .op = "copy"},
+                                    {.name = "gone", .op = "relu"}};
+    const kiln_device_step new[] = {{.name = "conv1", .op = "conv"},
+                                    {.name = "conv2", .op = "conv"},
+                                    {.name = "copy", .op = "copy"},
+                                    {.name = "copy", .op = "copy"},
+                                    {.name = "more", .op = "relu"}};
+    const double before[] = {1, 2, .5, .5, .3}, after[] = {1.05, 2.4, .5, .2, .1};
+    /* 2% from process to process: conv1 may have moved, and may not. */
+    const kiln_gate_step_times x = steps_of(&a, new, 5, after, .02);
+    const kiln_gate_step_times y = steps_of(&a, old, 5, before, .02);
+    const struct {
+        const char *name;
+        double difference;
+    } want[] = {{"conv2", .416}, {"more", .104}, {"copy", -.312}, {"gone", -.312}};
+    kiln_gate_result r = {.path = "x"};
+    kiln_gate_moved_of(&a, &x, &y, &r);
+    assert_int_equal(r.moved.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        if (i < 2)
+            assert_string_equal(r.moved.v[i].name, want[i].name);
+        kiln_assert_close_f64(&r.moved.v[i].difference_ms, &want[i].difference, 1, 0,
+                              1e-9);
+    }
+    assert_true(isnan(r.moved.v[1].control_ms));
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    kiln_test_add_rows(check_row, rows);
+    kiln_test_add("emulators_are_no_clock", emulators_are_no_clock, NULL);
+    kiln_test_add("errors_are_no_verdicts", errors_are_no_verdicts, NULL);
+    kiln_test_add("times_the_same_code", times_the_same_code, NULL);
+    kiln_test_add("a_repeated_step_is_seen", a_repeated_step_is_seen, NULL);
+    kiln_test_add("failures_must_hold_among_many", failures_must_hold_among_many, NULL);
+    kiln_test_add("nothing_timed_has_no_mean", nothing_timed_has_no_mean, NULL);
+    kiln_test_add("disturbed_runs_do_not_count", disturbed_runs_do_not_count, NULL);
+    kiln_test_add("steps_that_moved_are_ranked", steps_that_moved_are_ranked, NULL);
+    return kiln_test_run("gate");
+}
