@@ -48,7 +48,7 @@ typedef struct kiln_process_result {
  * when we were interrupted (interrupt.h) and so killed it; how it ended is in the
  * result. The child is in its own process group, gets no descriptor but
  * 0, 1, 2, default signal handling and no core dumps. What it leaves running in its
- * group is killed when it ends. */
+ * group is killed when it ends; it is killed itself when the calling thread dies. */
 kiln_status kiln_process_run(kiln_arena *a, const kiln_process_options *o,
                              kiln_process_result *out, kiln_err *err);
 

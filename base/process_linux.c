@@ -1,4 +1,5 @@
-/* Child processes: see process.h. Linux, for close_range, pipe2 and wait4.
+/* Child processes: see process.h. Linux, for close_range, pipe2, wait4 and dying with
+ * the parent.
  *
  * The parent prepares all that needs memory (program path, environment); between fork
  * and exec the child makes system calls only, because another thread may have held any
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -215,9 +217,12 @@ static void child_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void child(const run *r) {
+static void child(const run *r, pid_t parent) {
     setpgid(0, 0);
     child_signals();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127); /* it died before it could be asked for */
     if (dup2(r->in[READ_END], STDIN_FILENO) < 0 ||
         dup2(r->out[WRITE_END], STDOUT_FILENO) < 0 ||
         dup2(r->err[WRITE_END], STDERR_FILENO) < 0)
@@ -289,9 +294,10 @@ static kiln_status start(run *r, kiln_err *err) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &r->old_mask);
+    const pid_t self = getpid();
     r->pid = fork();
     if (r->pid == 0)
-        child(r);
+        child(r, self);
     const int error = errno;
     sigset_t mask = r->old_mask;
     sigaddset(&mask, SIGPIPE);

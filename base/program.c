@@ -7,14 +7,21 @@
 #include "base/str.h"
 
 /* Linux: a link to the file that runs. */
-static char *own_folder(kiln_arena *a) {
+kiln_status kiln_program_own(kiln_arena *a, char **out, kiln_err *err) {
     enum { PATH_BYTES = 4096 };
     char path[PATH_BYTES];
     const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     if (n <= 0)
-        return NULL;
+        return kiln_fail(err, KILN_ERR_IO,
+                         "cannot tell where this program lies: is /proc mounted?");
     path[n] = '\0';
-    return kiln_path_dir(a, path);
+    *out = kiln_str_dup(a, path);
+    return KILN_OK;
+}
+
+static char *own_folder(kiln_arena *a) {
+    char *path = NULL;
+    return kiln_program_own(a, &path, NULL) == KILN_OK ? kiln_path_dir(a, path) : NULL;
 }
 
 static bool is_program(const char *path) {

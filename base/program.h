@@ -12,4 +12,7 @@
 kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
                               kiln_err *err);
 
+/* The path of the running program. */
+kiln_status kiln_program_own(kiln_arena *a, char **out, kiln_err *err);
+
 #endif

@@ -94,6 +94,17 @@ static int play_leave_behind(char **arg) {
     return 0;
 }
 
+/* Writes its number into a file, and stays. */
+static int play_tell(char **arg) {
+    kiln_err err = {0};
+    char text[32];
+    const int n = snprintf(text, sizeof text, "%ld", (long)getpid());
+    if (kiln_file_write(arg[0], text, (size_t)n, &err) != KILN_OK)
+        return 1;
+    sleep_ms(60000);
+    return 0;
+}
+
 static int play_spin(char **arg) {
     (void)arg;
     for (volatile unsigned i = 0;; i++)
@@ -172,7 +183,7 @@ static const struct part {
     {"spin", play_spin},       {"descriptors", play_descriptors},
     {"signals", play_signals}, {"folder", play_folder},
     {"env", play_env},         {"limits", play_limits},
-    {"touch", play_touch},
+    {"touch", play_touch},     {"tell", play_tell},
 };
 
 /* --- the tests
@@ -330,6 +341,33 @@ static void kills_what_the_child_leaves_behind(void **state) {
             sleep_ms(10);
         assert_false(is_alive((pid_t)pid));
     }
+}
+
+static void kills_a_child_whose_parent_died(void **state) {
+    (void)state;
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "number");
+    const pid_t parent = fork();
+    if (parent == 0) {
+        const kiln_process_options o = {
+            .argv = (const char *const[]){own_path, "tell", path, NULL}};
+        kiln_process_result r;
+        kiln_err err = {0};
+        _exit(kiln_process_run(kiln_test_arena(), &o, &r, &err) == KILN_OK ? 0 : 1);
+    }
+    assert_true(parent > 0);
+    for (int tries = 0; tries < 3000 && !kiln_file_exists(path); tries++)
+        sleep_ms(10);
+    kiln_err err = {0};
+    kiln_str text;
+    int64_t pid = 0;
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &text, &err), &err);
+    assert_true(kiln_parse_i64(text, &pid));
+    assert_true(is_alive((pid_t)pid));
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    for (int tries = 0; tries < 3000 && is_alive((pid_t)pid); tries++)
+        sleep_ms(10);
+    assert_false(is_alive((pid_t)pid));
 }
 
 static void limits_processor_time(void **state) {
@@ -582,6 +620,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(cuts_long_output_but_reads_it_all),
         cmocka_unit_test(kills_after_the_time_limit),
         cmocka_unit_test(kills_what_the_child_leaves_behind),
+        cmocka_unit_test(kills_a_child_whose_parent_died),
         cmocka_unit_test(limits_processor_time),
         cmocka_unit_test(sets_limits_in_the_child_only),
         cmocka_unit_test(limits_memory),

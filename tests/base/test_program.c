@@ -33,6 +33,9 @@ static void looks_beside_this_program(void **state) {
     unsetenv("KILN_LIBEXEC");
     kiln_assert_status_ok(kiln_program_find(a, "test_program", &got, &err), &err);
     assert_non_null(strstr(got, "/tests/base/test_program"));
+    char *own = NULL;
+    kiln_assert_status_ok(kiln_program_own(a, &own, &err), &err);
+    assert_string_equal(kiln_path_dir(a, own), kiln_path_dir(a, got));
     kiln_assert_fails(kiln_program_find(a, "no-such-tool", &got, &err), KILN_ERR_IO,
                       &err, "/../libexec/kiln'; 'make' builds it");
 }
