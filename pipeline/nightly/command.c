@@ -21,11 +21,9 @@ static void add_number(command *k, const char *name, int value) {
     add_option(k, name, kiln_format(k->arena, "%d", value));
 }
 
-static void add_import(command *k, const kiln_nightly_model *m) {
-    for (size_t i = 0; i < m->shape.n; i++)
-        add_option(k, "--shape", m->shape.v[i]);
-    for (size_t i = 0; i < m->bind.n; i++)
-        add_option(k, "--bind", m->bind.v[i]);
+static void add_options(command *k, const char *name, const kiln_nightly_words *words) {
+    for (size_t i = 0; i < words->n; i++)
+        add_option(k, name, words->v[i]);
 }
 
 const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
@@ -56,7 +54,8 @@ static void put_tune(command *k, const kiln_nightly_config *c,
     if (m->tune.cost_model != NULL)
         add_option(k, "--cost-model", m->tune.cost_model);
     add_number(k, "--seed", m->tune.seed);
-    add_import(k, m);
+    add_options(k, "--shape", &m->shape);
+    add_options(k, "--bind", &m->bind);
     add_option(k, "--db", c->db);
 }
 
@@ -72,7 +71,8 @@ static void put_build(command *k, const kiln_nightly_config *c,
     if (c->require_tuned >= 0)
         add_option(k, "--require-tuned",
                    kiln_format(k->arena, "%g%%", c->require_tuned));
-    add_import(k, m);
+    add_options(k, "--shape", &m->shape);
+    add_options(k, "--bind", &m->bind);
     add_option(k, "--db", c->db);
     add_option(k, "-o", archive);
 }
@@ -83,10 +83,8 @@ static void put_verify(command *k, const kiln_nightly_model *m,
     add(k, "verify");
     add(k, archive);
     add_number(k, "--threads", j->threads);
-    /* The reference asks about a model as it stands alone; with dimensions bound, the
-     * archive's recorded outputs are the reference's word. */
-    if (m->shape.n + m->bind.n == 0)
-        add_option(k, "--model", file);
+    add_option(k, "--model", file);
+    add_options(k, "--bind", &m->bind);
     if (m->golden != NULL)
         add_option(k, "--golden", m->golden);
 }
@@ -97,7 +95,7 @@ static void put_bench(command *k, const kiln_nightly_config *c,
     add(k, "bench");
     add(k, archive);
     add_option(k, "--model", file);
-    add_import(k, m);
+    add_options(k, "--bind", &m->bind);
     add_number(k, "--threads", j->threads);
     add_number(k, "--rounds", c->rounds);
     add(k, "--steps");

@@ -15,7 +15,7 @@
 
 enum {
     KILN_NIGHTLY_MAX_MODELS = 1000,
-    KILN_NIGHTLY_MAX_JOBS = 10000,
+    KILN_NIGHTLY_MAX_JOBS = 4096,
     KILN_NIGHTLY_MAX_THREADS = 1024
 };
 
@@ -141,5 +141,40 @@ kiln_status kiln_nightly_plan(kiln_arena *a, const kiln_nightly_config *c,
  * run's folder have names in angle brackets. */
 void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
                             const kiln_nightly_graph *g);
+
+/* ---- running it --------------------------------------------------------------------
+ */
+
+typedef struct kiln_nightly_event {
+    const char *title; /* "dqn, native, 2 threads" */
+    const char *stage; /* "bench" */
+    size_t index, n_stages;
+    bool is_end; /* else it begins */
+    /* Of ends: */
+    const char *state, *message; /* "done", "failed", ...; NULL: none */
+    double seconds;
+    bool is_reused;
+} kiln_nightly_event;
+
+typedef struct kiln_nightly_options {
+    const char *program; /* kiln; NULL: the running program */
+    bool is_new;         /* begin another run, even where one has not ended */
+    void (*progress)(void *user, const kiln_nightly_event *e);
+    void *user;
+} kiln_nightly_options;
+
+typedef struct kiln_nightly_result {
+    const char *folder; /* of the run */
+    bool goes_on;       /* an earlier process began it */
+    bool is_interrupted;
+    int n_stages, n_done, n_failed, n_skipped, n_reused;
+} kiln_nightly_result;
+
+/* What stages find and fail at is the result; fails where nightly itself cannot work:
+ * KILN_ERR_IO where another one is at work in the folder, a disk is full, or there is
+ * no database to freeze. Killed at any moment, the same call goes on. */
+kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
+                             const kiln_nightly_graph *g, const kiln_nightly_options *o,
+                             kiln_nightly_result *out, kiln_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "compiler/target/target.h"
 #include "pipeline/nightly/fields.h"
 #include "pipeline/nightly/nightly.h"
+#include "reports/results.h"
 
 /* ---- names.c: what a file may name -------------------------------------------------
  */
@@ -45,5 +46,71 @@ const char *nightly_shell(kiln_arena *a, const char *program,
 /* "dqn, native, 2 threads". */
 const char *nightly_title(kiln_arena *a, const kiln_nightly_config *c,
                           const kiln_nightly_graph *g, const kiln_nightly_stage *s);
+
+/* ---- marker.c: how a stage ended ---------------------------------------------------
+ */
+
+typedef struct nightly_marker {
+    const char *inputs; /* SHA-256 of all that the stage is a function of */
+    kiln_stage_state state;
+    int exit_code; /* 128 + n: ended by signal n */
+    double seconds;
+    const char *message; /* the last error, or why it was skipped; NULL: none */
+    const char *command; /* as a shell has it */
+    const char *product; /* SHA-256 of the archive or model that it made; NULL: none */
+} nightly_marker;
+
+kiln_status nightly_marker_write(const char *folder, const nightly_marker *m,
+                                 kiln_err *err);
+/* False where there is none that can be read. */
+bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out);
+void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
+
+/* ---- lock.c ------------------------------------------------------------------------
+ */
+
+/* KILN_ERR_IO names the process that has it. *fd: to be given up. */
+kiln_status nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
+void nightly_unlock(int fd); /* -1 is fine */
+
+/* ---- a run -------------------------------------------------------------------------
+ */
+
+/* One stage of it. */
+typedef struct nightly_step {
+    nightly_marker marker;
+    bool has_ended; /* in this process or before: the marker is filled */
+    bool is_reused;
+} nightly_step;
+
+typedef struct night {
+    kiln_arena *arena;
+    const kiln_nightly_config *c;
+    const kiln_nightly_graph *g;
+    const kiln_nightly_options *o;
+    const char *program;            /* kiln */
+    char identity[KILN_SHA256_HEX]; /* of the program's file and version */
+    const char *db_state;           /* what a frozen database holds; "": it grows */
+    const char *run, *name, *started;
+    bool goes_on;           /* an earlier process began it */
+    const char **model;     /* of each: file or "zoo:NAME"; NULL: not fetched yet */
+    const char **model_sha; /* of each: of its file; "": the zoo makes it */
+    nightly_step *step;     /* of each stage of the graph */
+    bool is_interrupted;
+} night;
+
+/* folder.c: the unfinished run of this pipeline, or a new one. */
+kiln_status nightly_run_open(night *n, kiln_err *err);
+kiln_status nightly_run_end(night *n, kiln_err *err);
+
+/* stage.c: brings one stage to its end, unless it is there already. What becomes of the
+ * child is in its step; fails where nightly itself cannot go on. */
+kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err);
+/* "RUN/models/dqn/native-t1/bench/result.json". */
+const char *nightly_result(kiln_arena *a, const night *n, size_t stage);
+
+/* judge.c: what an ended child means. `message` and `product` are in `a`. */
+void nightly_judge(kiln_arena *a, const night *n, size_t stage,
+                   const kiln_process_result *r, nightly_marker *out);
 
 #endif

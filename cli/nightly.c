@@ -1,0 +1,95 @@
+/* kiln nightly: a whole pipeline, unattended. */
+#include "cli/cli.h"
+#include "pipeline/nightly/nightly.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { OPT_CHECK, OPT_OUT, OPT_ACCEPTED, OPT_FROZEN_DB, OPT_NEW, N_OPTIONS };
+
+static const kiln_option options[N_OPTIONS] = {
+    [OPT_CHECK] = {"--check", NULL,
+                   "only read the file and print jobs, stages and commands", false},
+    [OPT_OUT] = {"--out", "DIR", "folder of runs (instead of the file's)", false},
+    [OPT_ACCEPTED] = {"--accepted", "DIR",
+                      "compare with these accepted archives (instead of the file's)",
+                      false},
+    [OPT_FROZEN_DB] = {"--frozen-db", NULL,
+                       "tune nothing, only read the tuning database: equal inputs give "
+                       "equal archives",
+                       false},
+    [OPT_NEW] = {"--new", NULL, "begin another run, even where one has not ended",
+                 false},
+};
+
+/* Two lines a stage, one for what is not run. */
+static void show(void *user, const kiln_nightly_event *e) {
+    (void)user;
+    if (!e->is_end) {
+        fprintf(stderr, "%4zu of %zu  %s: %s\n", e->index + 1, e->n_stages, e->title,
+                e->stage);
+        return;
+    }
+    if (e->is_reused)
+        fprintf(stderr, "%4zu of %zu  %s: %s: %s before\n", e->index + 1, e->n_stages,
+                e->title, e->stage, e->state);
+    else if (e->seconds > 0)
+        fprintf(stderr, "            %s after %.1f s", e->state, e->seconds);
+    else
+        fprintf(stderr, "%4zu of %zu  %s: %s: %s", e->index + 1, e->n_stages, e->title,
+                e->stage, e->state);
+    if (!e->is_reused)
+        fprintf(stderr, "%s%s\n", e->message != NULL ? ": " : "",
+                e->message != NULL ? e->message : "");
+}
+
+static kiln_status check(kiln_arena *a, const kiln_nightly_config *c,
+                         const kiln_nightly_graph *g, kiln_err *err) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_nightly_plan_text(&text, c, g);
+    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    kiln_arena *a = args->arena;
+    const kiln_nightly_overrides over = {
+        .out = kiln_args_get(args, OPT_OUT, NULL),
+        .accepted = kiln_args_get(args, OPT_ACCEPTED, NULL),
+        .is_frozen = kiln_args_has(args, OPT_FROZEN_DB)};
+    const kiln_nightly_options o = {.is_new = kiln_args_has(args, OPT_NEW),
+                                    .progress = show};
+    kiln_nightly_config config;
+    kiln_nightly_graph graph;
+    kiln_nightly_result result;
+    KILN_TRY(kiln_nightly_read(a, args->pos[0], &over, &config, err));
+    KILN_TRY(kiln_nightly_plan(a, &config, &graph, err));
+    if (kiln_args_has(args, OPT_CHECK))
+        return check(a, &config, &graph, err);
+    kiln_interrupt_catch();
+    KILN_TRY(kiln_nightly_run(a, &config, &graph, &o, &result, err));
+    printf("%d of %d stages done, %d failed, %d skipped\nrun: %s\n", result.n_done,
+           result.n_stages, result.n_failed, result.n_skipped, result.folder);
+    *exit_code = result.n_failed > 0 ? KILN_EXIT_CHECK : KILN_EXIT_OK;
+    if (result.is_interrupted)
+        return kiln_fail(err, KILN_ERR_IO,
+                         "interrupted after %d of %d stages; they are kept, the same "
+                         "command goes on",
+                         result.n_done + result.n_failed + result.n_skipped,
+                         result.n_stages);
+    return KILN_OK;
+}
+
+const kiln_verb kiln_verb_nightly = {
+    .name = "nightly",
+    .summary = "fetch, tune, build, verify, measure and judge all models of a pipeline",
+    .usage = "PIPELINE.json [options]",
+    .example = "  kiln nightly pipeline.json --check\n"
+               "  kiln nightly pipeline.json\n"
+               "  kiln nightly pipeline.json --out /var/kiln/nights --new\n",
+    .n_pos_min = 1,
+    .n_pos_max = 1,
+    .option = options,
+    .n_options = N_OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/* The folder of a run: which one goes on, and the file that says what it is of. */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char schema[] = "kiln-run-1";
+static const char file_name[] = "run.json";
+
+/* What must be equal for a run to go on. */
+static void identity_of(const kiln_nightly_config *c, char hex[KILN_SHA256_HEX]) {
+    kiln_sha256 h;
+    kiln_sha256_init(&h);
+    kiln_sha256_add(&h, c->sha256, strlen(c->sha256));
+    kiln_sha256_add(&h, c->is_frozen ? "frozen" : "open", c->is_frozen ? 6 : 4);
+    kiln_sha256_add(&h, c->db, strlen(c->db) + 1);
+    if (c->accepted != NULL)
+        kiln_sha256_add(&h, c->accepted, strlen(c->accepted) + 1);
+    kiln_sha256_hex(&h, hex);
+}
+
+/* "2026-11-21T02-00-00", and more behind it where two runs began within a second. */
+static bool is_run(const char *name) {
+    static const char form[] = "0000-00-00T00-00-00";
+    for (size_t i = 0; i < sizeof form - 1; i++)
+        if (form[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != form[i])
+            return false;
+    return true;
+}
+
+static kiln_status write_it(const night *n, bool is_ended, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_buf text;
+    kiln_json_writer w;
+    char identity[KILN_SHA256_HEX];
+    identity_of(n->c, identity);
+    kiln_buf_init(&text, &scratch);
+    kiln_json_writer_init(&w, &text);
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "schema", schema);
+    kiln_json_member_str(&w, "pipeline", n->c->name);
+    kiln_json_member_str(&w, "identity", identity);
+    kiln_json_member_str(&w, "started", n->started);
+    kiln_json_member_bool(&w, "is_ended", is_ended);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(&text, "\n");
+    const kiln_status st = kiln_file_write(kiln_path_join(&scratch, n->run, file_name),
+                                           text.p, text.n, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static kiln_status begin(night *n, kiln_err *err) {
+    const time_t now = time(NULL);
+    struct tm utc;
+    char name[64], started[64];
+    if (gmtime_r(&now, &utc) == NULL)
+        return kiln_fail(err, KILN_ERR_IO, "the clock cannot be read");
+    strftime(name, sizeof name, "%Y-%m-%dT%H-%M-%S", &utc);
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    n->name = kiln_str_dup(n->arena, name);
+    n->run = kiln_path_join(n->arena, n->c->out, n->name);
+    for (int i = 2; kiln_dir_exists(n->run); i++) {
+        n->name = kiln_format(n->arena, "%s-%d", name, i);
+        n->run = kiln_path_join(n->arena, n->c->out, n->name);
+    }
+    n->started = kiln_str_dup(n->arena, started);
+    KILN_TRY(kiln_dir_make(n->run, err));
+    return write_it(n, false, err);
+}
+
+/* The newest run of this pipeline, where it has not ended. */
+static bool find_unfinished(night *n, char *const *names, size_t n_names) {
+    char identity[KILN_SHA256_HEX];
+    identity_of(n->c, identity);
+    for (size_t i = n_names; i-- > 0;) { /* sorted: the last is the newest */
+        const char *run = kiln_path_join(n->arena, n->c->out, names[i]);
+        const char *path = kiln_path_join(n->arena, run, file_name);
+        const kiln_json *root = NULL;
+        if (!is_run(names[i]) || !kiln_file_exists(path) ||
+            kiln_json_read(n->arena, path, &root, NULL) != KILN_OK ||
+            strcmp(kiln_json_string(kiln_json_get(root, "schema"), ""), schema) != 0 ||
+            strcmp(kiln_json_string(kiln_json_get(root, "identity"), ""), identity) !=
+                0)
+            continue;
+        if (kiln_json_bool(kiln_json_get(root, "is_ended"), true))
+            return false;
+        n->name = kiln_str_dup(n->arena, names[i]);
+        n->run = run;
+        n->started = kiln_json_string(kiln_json_get(root, "started"), "");
+        return true;
+    }
+    return false;
+}
+
+kiln_status nightly_run_open(night *n, kiln_err *err) {
+    char **names = NULL;
+    size_t n_names = 0;
+    KILN_TRY(kiln_dir_list(n->arena, n->c->out, &names, &n_names, err));
+    if (!n->o->is_new && find_unfinished(n, names, n_names)) {
+        n->goes_on = true;
+        return KILN_OK;
+    }
+    return begin(n, err);
+}
+
+/* A link in the folder of runs, for whoever collects the newest: replaced by rename, so
+ * it always leads to a whole run. */
+static kiln_status link_latest(const night *n, kiln_err *err) {
+    const char *link = kiln_path_join(n->arena, n->c->out, "latest");
+    const char *fresh = kiln_format(n->arena, "%s.%ld", link, (long)getpid());
+    (void)unlink(fresh);
+    if (symlink(n->name, fresh) == 0 && rename(fresh, link) == 0)
+        return KILN_OK;
+    const int why = errno;
+    (void)unlink(fresh);
+    return kiln_fail(err, KILN_ERR_IO, "cannot make the link '%s': %s", link,
+                     strerror(why));
+}
+
+kiln_status nightly_run_end(night *n, kiln_err *err) {
+    KILN_TRY(link_latest(n, err));
+    return write_it(n, true, err);
+}

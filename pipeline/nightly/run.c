@@ -1,0 +1,124 @@
+/* A run from its folder to its end. */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include <string.h>
+
+#include "tuning_db/tuning_db.h"
+
+_Static_assert((int)KILN_NIGHTLY_MAX_JOBS <= (int)KILN_RESULTS_MAX_JOBS,
+               "what can be reported");
+
+/* ---- before the first stage --------------------------------------------------------
+ */
+
+static kiln_status hash_of(kiln_arena *a, const char *path, const char **out,
+                           kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str bytes;
+    char hex[KILN_SHA256_HEX];
+    const kiln_status st = kiln_file_map(&scratch, path, 0, &bytes, err);
+    if (st == KILN_OK) {
+        kiln_sha256_of(bytes.p, bytes.n, hex);
+        *out = kiln_str_dup(a, hex);
+    }
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+/* Another kiln may do another thing of the same command. */
+static kiln_status find_program(night *n, kiln_err *err) {
+    const char *hex = NULL;
+    char *own = NULL;
+    if (n->o->program == NULL)
+        KILN_TRY(kiln_program_own(n->arena, &own, err));
+    n->program = n->o->program != NULL ? n->o->program : own;
+    KILN_TRY(hash_of(n->arena, n->program, &hex, err));
+    const char *text = kiln_format(n->arena, "%s %s", KILN_VERSION, hex);
+    kiln_sha256_of(text, strlen(text), n->identity);
+    return KILN_OK;
+}
+
+static kiln_status find_models(night *n, kiln_err *err) {
+    n->model = kiln_array(n->arena, const char *, n->c->model.n);
+    n->model_sha = kiln_array(n->arena, const char *, n->c->model.n);
+    for (size_t i = 0; i < n->c->model.n; i++) {
+        const char *source = n->c->model.v[i].source;
+        n->model[i] = source;
+        n->model_sha[i] = "";
+        if (source != NULL && !kiln_str_starts(kiln_str_from(source), "zoo:"))
+            KILN_TRY(hash_of(n->arena, source, &n->model_sha[i], err));
+    }
+    return KILN_OK;
+}
+
+/* A frozen one must be there, and what it holds is an input of every stage; else it is
+ * made, so that whoever reads it first finds it. */
+static kiln_status find_database(night *n, kiln_err *err) {
+    const kiln_db_options o = {.read_only = n->c->is_frozen};
+    kiln_db *db = NULL;
+    kiln_db_stats s;
+    if (!n->c->is_frozen)
+        KILN_TRY(kiln_dir_make(kiln_path_dir(n->arena, n->c->db), err));
+    KILN_TRY(kiln_db_open(n->arena, n->c->db, &o, &db, err));
+    kiln_status st = KILN_OK;
+    n->db_state = "";
+    if (n->c->is_frozen)
+        st = kiln_db_stats_of(db, n->arena, &s, err);
+    if (st == KILN_OK && n->c->is_frozen)
+        n->db_state = kiln_format(
+            n->arena, "%lld tasks, %lld trials, %lld repeats, from %lld to %lld",
+            (long long)s.n_tasks, (long long)s.n_trials, (long long)s.n_repeats,
+            (long long)s.first_ms, (long long)s.last_ms);
+    kiln_db_close(db);
+    return st;
+}
+
+/* ---- all of it ---------------------------------------------------------------------
+ */
+
+static void count(const night *n, kiln_nightly_result *out) {
+    out->folder = n->run;
+    out->goes_on = n->goes_on;
+    out->is_interrupted = n->is_interrupted;
+    out->n_stages = (int)n->g->stage.n;
+    for (size_t i = 0; i < n->g->stage.n; i++) {
+        const nightly_step *s = &n->step[i];
+        if (!s->has_ended)
+            continue;
+        out->n_done += s->marker.state == KILN_STAGE_DONE;
+        out->n_skipped += s->marker.state == KILN_STAGE_SKIPPED;
+        out->n_failed += s->marker.state == KILN_STAGE_FAILED ||
+                         s->marker.state == KILN_STAGE_TIMED_OUT;
+        out->n_reused += s->is_reused;
+    }
+}
+
+static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
+    KILN_TRY(find_program(n, err));
+    KILN_TRY(find_models(n, err));
+    KILN_TRY(find_database(n, err));
+    KILN_TRY(nightly_run_open(n, err));
+    n->step = kiln_array(n->arena, nightly_step, n->g->stage.n);
+    for (size_t i = 0; i < n->g->stage.n && !n->is_interrupted; i++) {
+        n->is_interrupted = kiln_interrupted();
+        if (!n->is_interrupted)
+            KILN_TRY(nightly_stage_run(n, i, err));
+    }
+    count(n, out);
+    return n->is_interrupted ? KILN_OK : nightly_run_end(n, err);
+}
+
+kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
+                             const kiln_nightly_graph *g, const kiln_nightly_options *o,
+                             kiln_nightly_result *out, kiln_err *err) {
+    night n = {.arena = a, .c = c, .g = g, .o = o};
+    kiln_nightly_result result = {.folder = NULL};
+    int lock = -1;
+    KILN_TRY(kiln_dir_make(c->out, err));
+    KILN_TRY(nightly_lock(a, c->out, &lock, err));
+    const kiln_status st = run_all(&n, &result, err);
+    nightly_unlock(lock);
+    if (st == KILN_OK)
+        *out = result;
+    return st;
+}

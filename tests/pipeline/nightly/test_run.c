@@ -1,0 +1,571 @@
+/* Runs with a stand-in for kiln, a script that does what each test tells it: how stages
+ * end, what is repeated and what is not, interrupts, kills, locks. */
+#include "pipeline/nightly/nightly.h"
+#include "tests/support/kiln_test.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* $FAKE/calls gets a line for each command; $FAKE/VERB, where it is there, is run in
+ * its middle, with the command's options in $json, $out, $model, $ops. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "verb=$1 model=$2 json= out= ops=\n"
+    "[ \"$model\" != --ops ] || verb=ops\n"
+    "while [ $# -gt 0 ]; do\n"
+    "  case $1 in --json) json=$2;; -o) out=$2;; --ops) ops=$2;; esac\n"
+    "  shift\n"
+    "done\n"
+    "echo \"$verb $json\" >> \"$FAKE/calls\"\n"
+    "[ ! -f \"$FAKE/$verb\" ] || . \"$FAKE/$verb\"\n"
+    "sha=$(printf '%064d' 0)\n"
+    "case $verb in\n"
+    "  fetch) text='[{\"path\":\"'$FAKE'/fetched.onnx\",\"sha256\":\"'$sha'\"}]';;\n"
+    "  build) printf archive > \"$out\"\n"
+    "    sha=$(sha256sum \"$out\"); text='[{\"sha256\":\"'${sha%% *}'\"}]';;\n"
+    "  gate) text='{\"verdict\":\"'${verdict:-new}'\"}';;\n"
+    "  *) text='{\"output\":{\"ok\":true},\"threads\":[{}]}';;\n"
+    "esac\n"
+    "echo \"$text\" > \"$json.tmp\" && mv \"$json.tmp\" \"$json\"\n"
+    "exit ${code:-0}\n";
+
+static const char pipeline[] =
+    "{\"models\": [{\"name\": \"a\", \"source\": \"m.onnx\"},"
+    " {\"name\": \"b\", \"source\": \"fetch:resnet18-v1-7\", \"tune\": null}],"
+    " \"operators\": [{\"set\": \"gemm\"}],"
+    " \"tune\": {}, \"bench\": {\"require_baselines\": false},"
+    " \"gate\": {\"accepted\": \"accepted\"}, \"limits\": {\"verify\": %d}}";
+
+/* ---- a place to work in ------------------------------------------------------------
+ */
+
+typedef struct place {
+    const char *dir; /* with p.json, m.onnx, kiln; runs are in out/ */
+} place;
+
+static const char *at(const place *p, const char *name) {
+    return kiln_path_join(kiln_test_arena(), p->dir, name);
+}
+
+static void write_file(const place *p, const char *name, const char *text) {
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(at(p, name), text, strlen(text), &err), &err);
+}
+
+static place new_place(int verify_limit_s) {
+    const place p = {kiln_test_dir()};
+    write_file(&p, "kiln", script);
+    assert_int_equal(chmod(at(&p, "kiln"), 0755), 0);
+    write_file(&p, "m.onnx", "a model");
+    write_file(&p, "p.json", kiln_format(kiln_test_arena(), pipeline, verify_limit_s));
+    return p;
+}
+
+static kiln_str file_text(const char *path) {
+    kiln_str text = {"", 0};
+    kiln_err err = {0};
+    if (kiln_file_exists(path))
+        kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &text, &err),
+                              &err);
+    return (kiln_str){kiln_arena_dup(kiln_test_arena(), text.p, text.n), text.n};
+}
+
+static size_t n_lines(kiln_str text, const char *part) {
+    size_t n = 0;
+    kiln_str line;
+    while (kiln_str_cut(&text, '\n', &line)) {
+        const char *z = kiln_str_dupv(kiln_test_arena(), line);
+        n += line.n > 0 && strstr(z, part) != NULL;
+    }
+    return n;
+}
+
+static size_t n_calls(const place *p, const char *part) {
+    return n_lines(file_text(at(p, "calls")), part);
+}
+
+/* ---- running -----------------------------------------------------------------------
+ */
+
+static void note(void *user, const kiln_nightly_event *e) {
+    kiln_buf *out = user;
+    if (e->is_end)
+        kiln_buf_printf(out, "%s %s: %s%s%s%s\n", e->title, e->stage, e->state,
+                        e->is_reused ? " before" : "", e->message != NULL ? ": " : "",
+                        e->message != NULL ? e->message : "");
+}
+
+static kiln_status run(const place *p, bool is_new, bool is_frozen,
+                       kiln_nightly_result *out, kiln_buf *events, kiln_err *err) {
+    kiln_arena *a = kiln_test_arena();
+    const kiln_nightly_overrides over = {.is_frozen = is_frozen};
+    const kiln_nightly_options o = {
+        .program = at(p, "kiln"), .is_new = is_new, .progress = note, .user = events};
+    kiln_nightly_config c;
+    kiln_nightly_graph g;
+    kiln_buf_init(events, a);
+    setenv("FAKE", p->dir, 1);
+    KILN_TRY(kiln_nightly_read(a, at(p, "p.json"), &over, &c, err));
+    KILN_TRY(kiln_nightly_plan(a, &c, &g, err));
+    return kiln_nightly_run(a, &c, &g, &o, out, err);
+}
+
+static kiln_nightly_result run_well(const place *p, kiln_buf *events) {
+    kiln_nightly_result r;
+    kiln_err err = {0};
+    kiln_assert_status_ok(run(p, false, false, &r, events, &err), &err);
+    return r;
+}
+
+/* In a process of its own, that can be interrupted and killed. */
+static pid_t start(const place *p) {
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        kiln_nightly_result r;
+        kiln_buf events;
+        kiln_err err = {0};
+        kiln_interrupt_catch();
+        const kiln_status st = run(p, false, false, &r, &events, &err);
+        _exit(st != KILN_OK ? 4 : r.is_interrupted ? 9 : r.n_failed > 0 ? 1 : 0);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void wait_for(const char *path) {
+    for (int i = 0; i < 6000 && !kiln_file_exists(path); i++)
+        poll(NULL, 0, 10);
+    assert_true(kiln_file_exists(path));
+}
+
+/* ---- how stages end ----------------------------------------------------------------
+ */
+
+enum { N_ALL = 11 };
+
+static const char all_done[] = "a, native, 1 thread tune: done\n"
+                               "a, native, 1 thread build: done\n"
+                               "a, native, 1 thread verify: done\n"
+                               "a, native, 1 thread bench: done\n"
+                               "a, native, 1 thread gate: done\n"
+                               "b fetch: done\n"
+                               "b, native, 1 thread build: done\n"
+                               "b, native, 1 thread verify: done\n"
+                               "b, native, 1 thread bench: done\n"
+                               "b, native, 1 thread gate: done\n"
+                               "gemm, native, 1 thread operators: done\n";
+
+typedef struct end_row {
+    const char *name, *verb, *does; /* the script's middle */
+    const char *want[5];            /* lines of the events; NULL: no more */
+    int done, failed, skipped;
+} end_row;
+
+static end_row ends[] = {
+    {"all_is_well", "bench", "", {all_done}, N_ALL, 0, 0},
+    {"a_failing_model_fails_alone",
+     "build",
+     "case $json in */a/*) printf 'x\\nerror: conv: no\\n  while building\\n' >&2; "
+     "exit "
+     "3;; esac",
+     {"a, native, 1 thread build: failed: conv: no; while building\n",
+      "a, native, 1 thread verify: skipped: its stage 'build' failed\n",
+      "a, native, 1 thread bench: skipped: its stage 'build' failed\n",
+      "a, native, 1 thread gate: skipped: its stage 'build' failed\n",
+      "b, native, 1 thread gate: done\n"},
+     7,
+     1,
+     3},
+    {"a_build_that_misses_its_check_is_measured",
+     "build",
+     "case $json in */a/*) echo too little is tuned; code=1;; esac",
+     {"a, native, 1 thread build: failed: too little is tuned\n",
+      "a, native, 1 thread verify: done\n"},
+     10,
+     1,
+     0},
+    {"tuning_that_fails_leaves_defaults",
+     "tune",
+     "echo 'error: none of 3 trials gave a kernel that works' >&2; exit 4",
+     {"a, native, 1 thread tune: failed: none of 3 trials gave a kernel that works\n",
+      "a, native, 1 thread gate: done\n"},
+     10,
+     1,
+     0},
+    {"what_is_wrong_is_not_measured",
+     "verify",
+     "case $json in */a/*) printf 'passed x\\nfailed y: far off\\n1 passed\\n'; exit "
+     "1;; "
+     "esac",
+     {"a, native, 1 thread verify: failed: failed y: far off\n",
+      "a, native, 1 thread bench: skipped: its stage 'verify' failed\n"},
+     8,
+     1,
+     2},
+    {"what_is_not_fetched_is_not_built",
+     "fetch",
+     "echo 'error: the server answers 404 (not found)' >&2; exit 4",
+     {"b fetch: failed: the server answers 404 (not found)\n",
+      "b, native, 1 thread build: skipped: its stage 'fetch' failed\n",
+      "b, native, 1 thread verify: skipped: its stage 'fetch' failed\n",
+      "b, native, 1 thread bench: skipped: its stage 'build' was skipped\n",
+      "gemm, native, 1 thread operators: done\n"},
+     6,
+     1,
+     4},
+    {"baselines_may_be_absent",
+     "bench",
+     "code=1",
+     {"a, native, 1 thread bench: done\n", "b, native, 1 thread bench: done\n"},
+     N_ALL,
+     0,
+     0},
+    {"a_bad_verdict_is_a_verdict",
+     "gate",
+     "code=1 verdict=fail",
+     {"a, native, 1 thread gate: done\n"},
+     N_ALL,
+     0,
+     0},
+    {"a_gate_that_cannot_work_fails",
+     "gate",
+     "echo 'error: no such folder' >&2; exit 4",
+     {"a, native, 1 thread gate: failed: no such folder\n"},
+     9,
+     2,
+     0},
+    {"a_crash_is_a_signal",
+     "ops",
+     "kill -SEGV $$",
+     {"gemm, native, 1 thread operators: failed: it was ended by signal 11 (bad memory "
+      "access)\n"},
+     10,
+     1,
+     0},
+    {"who_was_killed_once_is_asked_again",
+     "ops",
+     "[ -f $FAKE/killed ] || { touch $FAKE/killed; kill -KILL $$; }",
+     {all_done},
+     N_ALL,
+     0,
+     0},
+    {"who_is_always_killed_fails",
+     "ops",
+     "kill -KILL $$",
+     {"gemm, native, 1 thread operators: failed: it was ended by signal 9 (killed: out "
+      "of memory?)\n"},
+     10,
+     1,
+     0},
+    {"silence_is_no_success",
+     "ops",
+     "exit 0",
+     {"gemm, native, 1 thread operators: failed: it ended well and wrote no result\n"},
+     10,
+     1,
+     0},
+    {"garbage_is_no_success",
+     "ops",
+     "echo '{' > $json; exit 0",
+     {"gemm, native, 1 thread operators: failed: ", "result.json:"},
+     10,
+     1,
+     0},
+    {"last_words_may_be_missing",
+     "ops",
+     "exit 7",
+     {"gemm, native, 1 thread operators: failed: it ended with code 7\n"},
+     10,
+     1,
+     0},
+    {"a_time_limit_ends_it",
+     "verify",
+     "case $json in */a/*) sleep 60;; esac",
+     {"a, native, 1 thread verify: timed out: it was ended at its limit of 1 s\n",
+      "a, native, 1 thread bench: skipped: its stage 'verify' timed out\n"},
+     8,
+     1,
+     2},
+};
+
+static void end(void **state) {
+    const end_row *r = *state;
+    const place p = new_place(strcmp(r->name, "a_time_limit_ends_it") == 0 ? 1 : 600);
+    kiln_buf events;
+    write_file(&p, r->verb, r->does);
+    const kiln_nightly_result got = run_well(&p, &events);
+    for (int i = 0; i < 5 && r->want[i] != NULL; i++)
+        if (strstr(events.p, r->want[i]) == NULL)
+            fail_msg("the events must hold '%s', are\n%s", r->want[i], events.p);
+    assert_int_equal(got.n_done, r->done);
+    assert_int_equal(got.n_failed, r->failed);
+    assert_int_equal(got.n_skipped, r->skipped);
+    assert_int_equal(got.n_stages, N_ALL);
+    assert_false(got.is_interrupted || got.goes_on);
+}
+
+/* ---- what is left behind -----------------------------------------------------------
+ */
+
+static void keeps_what_stages_say_and_no_more(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_buf events;
+    char link[4096] = "";
+    write_file(&p, "build", "echo hello; echo more >&2; touch $TMPDIR/left");
+    const kiln_nightly_result r = run_well(&p, &events);
+    const char *folder =
+        kiln_path_join(kiln_test_arena(), r.folder, "models/a/native-t1/build");
+    const kiln_str log =
+        file_text(kiln_path_join(kiln_test_arena(), folder, "log.txt"));
+    assert_int_equal(n_lines(log, "$ "), 1);
+    assert_int_equal(n_lines(log, "hello"), 1);
+    assert_int_equal(n_lines(log, "more"), 1);
+    assert_int_equal(n_lines(log, "(ended by exit code 0 after"), 1);
+    assert_false(kiln_dir_exists(kiln_path_join(kiln_test_arena(), folder, "tmp")));
+    assert_true(kiln_file_exists(
+        kiln_path_join(kiln_test_arena(), folder, "a-1-native.kiln.tar.zst")));
+    assert_true(readlink(at(&p, "out/latest"), link, sizeof link - 1) > 0);
+    assert_string_equal(link, kiln_path_base(r.folder));
+}
+
+/* ---- going on ----------------------------------------------------------------------
+ */
+
+/* Interrupted while b is verified, whose script waits. */
+static void interrupt(const place *p) {
+    int status = 0;
+    (void)unlink(at(p, "waits"));
+    write_file(p, "verify", "case $json in */b/*) touch $FAKE/waits; sleep 60;; esac");
+    const pid_t pid = start(p);
+    wait_for(at(p, "waits"));
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+    assert_int_equal(unlink(at(p, "verify")), 0);
+}
+
+static void an_interrupt_keeps_what_is_finished(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_buf events;
+    interrupt(&p);
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_true(r.goes_on && r.n_reused == 7 && r.n_done == N_ALL);
+    assert_int_equal(n_calls(&p, "verify "), 3); /* b's was begun twice */
+    assert_int_equal(n_calls(&p, ""), N_ALL + 1);
+    assert_non_null(strstr(events.p, "b, native, 1 thread build: done before\n"));
+    /* It has ended now: the same call is another night. */
+    const kiln_nightly_result next = run_well(&p, &events);
+    assert_true(!next.goes_on && next.n_reused == 0);
+    assert_string_not_equal(next.folder, r.folder);
+    assert_int_equal(n_calls(&p, ""), 2 * N_ALL + 1);
+}
+
+static void a_new_run_may_be_asked_for(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_nightly_result r;
+    kiln_buf events;
+    kiln_err err = {0};
+    interrupt(&p);
+    kiln_assert_status_ok(run(&p, true, false, &r, &events, &err), &err);
+    assert_true(!r.goes_on && r.n_reused == 0 && r.n_done == N_ALL);
+}
+
+typedef struct change_row {
+    const char *name;
+    const char *shell; /* between the interrupt and the next call */
+    int reused;        /* of 7 */
+    bool goes_on;
+} change_row;
+
+static change_row changes[] = {
+    {"nothing_changes", "true", 7, true},
+    {"another_model_file", "echo other > m.onnx", 2, true},
+    {"another_program", "echo '# new' >> kiln", 0, true},
+    {"another_pipeline", "echo ' ' >> p.json", 0, false},
+    {"a_torn_marker", "echo '{' > $(ls -d out/2*)/models/a/native-t1/bench/done.json",
+     6, true},
+    {"a_lost_archive", "rm out/2*/models/a/native-t1/build/*.zst", 3, true},
+    {"a_changed_archive", "echo x >> $(ls out/2*/models/a/native-t1/build/*.zst)", 3,
+     true},
+    {"a_lost_result", "rm out/2*/models/a/native-t1/gate/result.json", 6, true},
+    {"a_marker_of_something_else",
+     "cp out/2*/models/b/fetch/done.json $(ls -d out/2*)/models/a/native-t1/gate/", 6,
+     true},
+};
+
+static void change(void **state) {
+    const change_row *r = *state;
+    const place p = new_place(600);
+    kiln_buf events;
+    interrupt(&p);
+    /* What is repeated writes another marker, at another time: those behind it follow.
+     */
+    assert_int_equal(
+        system(kiln_format(kiln_test_arena(), "cd '%s' && %s", p.dir, r->shell)), 0);
+    write_file(&p, "build", "sleep 0.1");
+    const kiln_nightly_result got = run_well(&p, &events);
+    assert_int_equal(got.n_done, N_ALL);
+    if (got.n_reused != r->reused)
+        fail_msg("%d stages must be reused, %d were:\n%s", r->reused, got.n_reused,
+                 events.p);
+    assert_int_equal(got.goes_on, r->goes_on);
+}
+
+/* Verdicts are kept; what the machine, a signal or a limit ended is tried again. */
+static void failures_of_the_moment_are_tried_again(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_buf events;
+    write_file(&p, "tune", "echo 'error: disk full' >&2; exit 4");
+    write_file(&p, "bench",
+               "case $json in */a/*) echo 'error: refused' >&2; exit 3;; esac");
+    write_file(&p, "gate", "kill -SEGV $$");
+    interrupt(&p);
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_true(r.goes_on);
+    assert_non_null(strstr(events.p, "tune: failed: disk full\n"));
+    assert_int_equal(n_calls(&p, "tune "), 2);
+    /* Behind tuning all is built and measured again, for the marker is another one. */
+    assert_int_equal(n_calls(&p, "bench "), 3);
+    assert_int_equal(unlink(at(&p, "tune")), 0);
+    write_file(&p, "p.json", kiln_format(kiln_test_arena(), pipeline, 700));
+    interrupt(&p);
+    const size_t before = n_calls(&p, "/a/native-t1/bench");
+    run_well(&p, &events);
+    assert_non_null(
+        strstr(events.p, "a, native, 1 thread bench: failed before: refused"));
+    assert_int_equal(n_calls(&p, "/a/native-t1/bench"), before);
+}
+
+/* ---- killed ------------------------------------------------------------------------
+ */
+
+typedef struct paths {
+    KILN_VEC(const char *) list;
+} paths;
+
+static void find_markers(const char *folder, paths *out) {
+    char **names = NULL;
+    size_t n = 0;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_list(kiln_test_arena(), folder, &names, &n, &err),
+                          &err);
+    for (size_t i = 0; i < n; i++) {
+        const char *path = kiln_path_join(kiln_test_arena(), folder, names[i]);
+        if (strcmp(names[i], "latest") == 0)
+            continue;
+        if (kiln_dir_exists(path))
+            find_markers(path, out);
+        else if (strcmp(names[i], "done.json") == 0)
+            kiln_vec_push(kiln_test_arena(), &out->list, folder);
+    }
+}
+
+/* How often each of them was begun. */
+static size_t n_begun(const place *p, const paths *of) {
+    size_t n = 0;
+    for (size_t i = 0; i < of->list.n; i++)
+        n += n_calls(p, of->list.v[i]);
+    return n;
+}
+
+static void nothing_finished_is_repeated(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    const int kills = getenv("KILN_SOAK") != NULL ? 60 : 12;
+    kiln_rng rng;
+    kiln_buf events;
+    kiln_rng_init(&rng, kiln_test_seed());
+    static const char *const verbs[] = {"fetch", "tune", "build", "verify",
+                                        "bench", "gate", "ops"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        write_file(&p, verbs[i], "sleep 0.05");
+    for (int i = 0; i < kills; i++) {
+        int status = 0;
+        paths done = {.list = {.n = 0}};
+        const pid_t pid = start(&p);
+        poll(NULL, 0, (int)(kiln_rng_next(&rng) % 200));
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            break; /* done */
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (!kiln_dir_exists(at(&p, "out")))
+            continue;
+        find_markers(at(&p, "out"), &done);
+        const size_t before = n_begun(&p, &done);
+        const pid_t next = start(&p);
+        poll(NULL, 0, (int)(kiln_rng_next(&rng) % 200));
+        assert_int_equal(kill(next, SIGKILL), 0);
+        assert_int_equal(waitpid(next, &status, 0), next);
+        assert_int_equal(n_begun(&p, &done), before);
+    }
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_int_equal(r.n_done, N_ALL);
+}
+
+/* ---- one at a time -----------------------------------------------------------------
+ */
+
+static void two_are_one_too_many(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_nightly_result r;
+    kiln_buf events;
+    kiln_err err = {0};
+    write_file(&p, "ops", "touch $FAKE/waits; sleep 60");
+    const pid_t pid = start(&p);
+    int status = 0;
+    wait_for(at(&p, "waits"));
+    kiln_assert_fails(run(&p, false, false, &r, &events, &err), KILN_ERR_IO, &err,
+                      kiln_format(kiln_test_arena(),
+                                  "process %ld, another kiln nightly, is at work in '",
+                                  (long)pid));
+    assert_int_equal(n_calls(&p, "tune "), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    write_file(&p, "ops", "");
+    assert_true(run_well(&p, &events).goes_on); /* its lock died with it */
+}
+
+static void a_frozen_database_must_be_there(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_nightly_result r;
+    kiln_buf events;
+    kiln_err err = {0};
+    kiln_assert_fails(run(&p, false, true, &r, &events, &err), KILN_ERR_IO, &err,
+                      "tuning.db");
+    run_well(&p, &events); /* makes it */
+    err = (kiln_err){0};
+    kiln_assert_status_ok(run(&p, false, true, &r, &events, &err), &err);
+    assert_int_equal(r.n_done, N_ALL - 1);
+    assert_non_null(strstr(
+        events.p, "a, native, 1 thread tune: skipped: the database is frozen\n"));
+}
+
+int main(void) {
+    kiln_test_add_rows(end, ends);
+    kiln_test_add("keeps_what_stages_say_and_no_more",
+                  keeps_what_stages_say_and_no_more, NULL);
+    kiln_test_add("an_interrupt_keeps_what_is_finished",
+                  an_interrupt_keeps_what_is_finished, NULL);
+    kiln_test_add("a_new_run_may_be_asked_for", a_new_run_may_be_asked_for, NULL);
+    kiln_test_add_rows(change, changes);
+    kiln_test_add("failures_of_the_moment_are_tried_again",
+                  failures_of_the_moment_are_tried_again, NULL);
+    kiln_test_add("nothing_finished_is_repeated", nothing_finished_is_repeated, NULL);
+    kiln_test_add("two_are_one_too_many", two_are_one_too_many, NULL);
+    kiln_test_add("a_frozen_database_must_be_there", a_frozen_database_must_be_there,
+                  NULL);
+    return kiln_test_run("nightly run");
+}
