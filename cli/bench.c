@@ -231,6 +231,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
 static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
     kiln_net_bench_options o = {.steps = kiln_args_has(args, OPT_STEPS),
+                                .bandwidth = kiln_args_has(args, OPT_JSON),
                                 .progress = show_round};
     kiln_subject subject;
     kiln_net_bench bench;

@@ -37,22 +37,6 @@ static void add(findings *f, const char *name, level l, const char *text,
     kiln_vec_push(f->arena, &f->list, item);
 }
 
-/* The value of the first "key : value" line of a /proc file, or NULL. */
-static const char *proc_value(kiln_arena *a, const char *path, const char *key) {
-    FILE *in = fopen(path, "r"); /* /proc files cannot be mapped */
-    if (in == NULL)
-        return NULL;
-    char line[8192];
-    const char *found = NULL;
-    while (found == NULL && fgets(line, sizeof line, in) != NULL) {
-        kiln_str rest = kiln_str_from(line), left;
-        if (kiln_str_cut(&rest, ':', &left) && kiln_str_is(kiln_str_trim(left), key))
-            found = kiln_str_dupv(a, kiln_str_trim(rest));
-    }
-    fclose(in);
-    return found;
-}
-
 static bool has_word(const char *list, const char *word) {
     kiln_str rest = kiln_str_from(list), w;
     while (kiln_str_cut(&rest, ' ', &w))
@@ -65,7 +49,7 @@ static void check_cpu(findings *f) {
     struct utsname u;
     if (uname(&u) != 0)
         memset(&u, 0, sizeof u);
-    const char *model = proc_value(f->arena, "/proc/cpuinfo", "model name");
+    const char *model = kiln_proc_value(f->arena, "/proc/cpuinfo", "model name");
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     add(f, "cpu", GOOD,
         kiln_format(f->arena, "%s, %s, %ld cores online",
@@ -74,7 +58,7 @@ static void check_cpu(findings *f) {
         NULL);
     if (strcmp(u.machine, "x86_64") != 0)
         return;
-    const char *flags = proc_value(f->arena, "/proc/cpuinfo", "flags");
+    const char *flags = kiln_proc_value(f->arena, "/proc/cpuinfo", "flags");
     static const char *const wanted[] = {"avx2", "fma", "avx512f", "avx512_vnni",
                                          "avx512_bf16"};
     kiln_buf text;
@@ -91,8 +75,8 @@ static const int64_t low_memory_kib = INT64_C(1024) * 1024;
 static const uint64_t low_disk_mib = 256, bytes_per_mib = UINT64_C(1) << 20;
 
 static void check_memory(findings *f) {
-    const char *total = proc_value(f->arena, "/proc/meminfo", "MemTotal");
-    const char *available = proc_value(f->arena, "/proc/meminfo", "MemAvailable");
+    const char *total = kiln_proc_value(f->arena, "/proc/meminfo", "MemTotal");
+    const char *available = kiln_proc_value(f->arena, "/proc/meminfo", "MemAvailable");
     kiln_str number = kiln_str_from(available), head;
     int64_t kib = 0;
     const bool known = available != NULL && kiln_str_cut(&number, ' ', &head) &&

@@ -119,15 +119,18 @@ typedef struct kiln_net_side {
 typedef struct kiln_net_bench {
     const kiln_subject *subject;
     KILN_VEC(kiln_net_side) side;
-    kiln_check check;    /* worst of all numbers of threads */
-    bool is_interrupted; /* fewer rounds than asked for */
+    kiln_check check; /* worst of all numbers of threads */
+    kiln_machine machine;
+    double bandwidth_gbs; /* of copying, by all of its cores; 0: not measured */
+    bool is_interrupted;  /* fewer rounds than asked for */
 } kiln_net_bench;
 
 typedef struct kiln_net_bench_options {
     const int *threads; /* each at least 1 */
     int n_threads;
     int rounds;
-    bool steps; /* measure each step too */
+    bool steps;     /* measure each step too */
+    bool bandwidth; /* and how fast the machine copies, once, behind everything else */
     /* To compare with: a list that ends in NULL; NULL: none. They run the subject's
      * file: KILN_ERR_ARG where it has none. */
     const kiln_baseline *const *baseline;

@@ -25,6 +25,10 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
 void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak);
 void kiln_rivals_add_up(kiln_rivals *r);
 
+/* GB/s of copying, by all cores that this process may use (machine.c); 0: there are no
+ * threads for it. A few hundred milliseconds. */
+double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);
+
 /* ---- steps (report_steps.c)
  * ----------------------------------------------------------
  */

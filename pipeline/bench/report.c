@@ -17,6 +17,16 @@ static void put_memory(kiln_buf *out, const kiln_subject *s) {
                     (double)s->scratch * 1e-6);
 }
 
+static void put_machine(kiln_buf *out, const kiln_net_bench *b) {
+    const kiln_machine *m = &b->machine;
+    kiln_buf_printf(out, "machine: %s%s%s, %d core%s, %.1f GB", m->cpu,
+                    m->cpu[0] != '\0' ? ", " : "", m->os, m->cores,
+                    m->cores == 1 ? "" : "s", (double)m->memory_bytes * 1e-9);
+    if (b->bandwidth_gbs > 0)
+        kiln_buf_printf(out, "; copies %.1f GB/s", b->bandwidth_gbs);
+    kiln_buf_puts(out, "\n");
+}
+
 void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
     const kiln_subject *s = b->subject;
     kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
@@ -29,6 +39,7 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
                     "output: right, largest error %.3g, rms error %.3g of rms %.3g\n",
                     b->check.max_abs, b->check.rms_error, b->check.rms_want);
     put_memory(out, s);
+    put_machine(out, b);
     kiln_buf_printf(out, "\n%7s %10s %10s %10s %10s %8s %6s %8s %6s %7s %9s\n",
                     "threads", "median ms", "q1 ms", "q3 ms", "min ms", "GFLOP/s",
                     "%peak", "peak", "GHz", "samples", "disturbed");
@@ -79,12 +90,26 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_end_object(w);
 }
 
+static void put_machine_json(kiln_json_writer *w, const kiln_net_bench *b) {
+    const kiln_machine *m = &b->machine;
+    kiln_json_name(w, "machine");
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "cpu", m->cpu);
+    kiln_json_member_str(w, "os", m->os);
+    kiln_json_member_i64(w, "cores", m->cores);
+    kiln_json_member_i64(w, "memory_bytes", m->memory_bytes);
+    kiln_json_member_f64(w, "bandwidth_gbs", b->bandwidth_gbs);
+    kiln_json_end_object(w);
+}
+
 void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
     const kiln_subject *s = b->subject;
     const bool is_right = b->check.outcome == KILN_PASSED;
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "kiln", KILN_VERSION);
+    put_machine_json(&w, b);
     kiln_json_member_str(&w, "model", s->name);
     kiln_json_member_str(&w, "profile", s->profile->name);
     kiln_json_member_i64(&w, "multiply_adds", s->cost.muladds);

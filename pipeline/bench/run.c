@@ -225,6 +225,8 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
             KILN_TRY(measure_steps(b, &b->side[i], err));
     }
     b->out->is_interrupted = done < b->o->rounds;
+    if (b->o->bandwidth && !kiln_interrupted())
+        b->out->bandwidth_gbs = kiln_copy_gbs(b->subject->profile, &b->out->machine);
     return KILN_OK;
 }
 
@@ -253,6 +255,7 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
     bench b = {a, s, o, NULL, out};
+    kiln_machine_read(a, &out->machine);
     b.side = kiln_array(a, side, o->n_threads);
     for (int i = 0; i < o->n_threads; i++)
         kiln_vec_push(a, &out->side, (kiln_net_side){0});

@@ -328,6 +328,27 @@ static void adds_up_steps_by_origin(void **state) {
     assert_true(fabs(sum - ms) <= 1e-6 * ms);
 }
 
+/* Not how fast, but that it was asked. */
+static void measures_copying_where_asked(void **state) {
+    const kiln_subject s = packaged(NULL);
+    static const int threads[] = {1};
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        const kiln_net_bench_options o = {
+            .threads = threads, .n_threads = 1, .rounds = 1, .bandwidth = asked != 0};
+        kiln_net_bench b;
+        kiln_err err = {0};
+        kiln_assert_status_ok(kiln_net_bench_run(kiln_test_arena(), &s, &o, &b, &err),
+                              &err);
+        const kiln_json *m = kiln_json_get(json_of(&b), "machine");
+        const double gbs = kiln_json_number(kiln_json_get(m, "bandwidth_gbs"), -1);
+        assert_true(asked != 0 ? gbs > 0 : gbs == 0);
+        assert_true(kiln_json_number(kiln_json_get(m, "cores"), 0) >= 1);
+        assert_string_equal(kiln_json_string(kiln_json_get(json_of(&b), "kiln"), ""),
+                            KILN_VERSION);
+    }
+}
+
 static void asks_for_the_model_of_a_package(void **state) {
     const kiln_subject s = packaged(NULL);
     static const int threads[] = {1};
@@ -383,6 +404,7 @@ int main(void) {
                   measures_a_package_beside_a_baseline, NULL);
     kiln_test_add("knows_the_same_of_both", knows_the_same_of_both, NULL);
     kiln_test_add("adds_up_steps_by_origin", adds_up_steps_by_origin, NULL);
+    kiln_test_add("measures_copying_where_asked", measures_copying_where_asked, NULL);
     kiln_test_add("asks_for_the_model_of_a_package", asks_for_the_model_of_a_package,
                   NULL);
     kiln_test_add("refuses_another_model", refuses_another_model, NULL);
