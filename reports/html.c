@@ -1,0 +1,158 @@
+/* index.html: one page that loads nothing and runs nothing. It is made from the results
+ * alone, so equal results give equal bytes. */
+#include "reports/html_page.h"
+
+static void put_head(kiln_page *p) {
+    kiln_page_put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+                     "<meta charset=\"utf-8\">\n"
+                     /* Whatever a name may hold: nothing is loaded and nothing runs. */
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\""
+                     "default-src 'none'; style-src 'unsafe-inline'\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, "
+                     "initial-scale=1\">\n<title>kiln: ");
+    kiln_page_escape(p, p->r->name != NULL ? p->r->name : "results");
+    if (p->r->run != NULL) {
+        kiln_page_put(p, ", ");
+        kiln_page_escape(p, p->r->run);
+    }
+    kiln_page_put(p, "</title>\n<style>\n");
+    for (size_t i = 0; kiln_page_style[i] != NULL; i++)
+        kiln_page_put(p, kiln_page_style[i]);
+    kiln_page_put(p, "</style>\n</head>\n<body>\n");
+}
+
+static void put_links(kiln_page *p) {
+    kiln_page_put(p, "<nav aria-label=\"Jobs\"><ul>\n");
+    for (size_t i = 0; i < p->r->job.n; i++) {
+        kiln_page_putf(p, "<li><a href=\"#job-%zu\">", i);
+        kiln_page_job_name(p, i);
+        kiln_page_put(p, "</a></li>\n");
+    }
+    for (size_t i = 0; i < p->r->ops.n; i++) {
+        kiln_page_putf(p, "<li><a href=\"#ops-%zu\">operators: ", i);
+        kiln_page_text(p, "span", NULL, kiln_page_item(p, "", "ops", i), "set",
+                       p->r->ops.v[i].set);
+        kiln_page_put(p, "</a></li>\n");
+    }
+    kiln_page_put(p, "<li><a href=\"#machine\">machine</a></li>\n"
+                     "<li><a href=\"#reading\">how to read this</a></li>\n"
+                     "</ul></nav>\n");
+}
+
+static void put_header(kiln_page *p) {
+    const kiln_results *r = p->r;
+    kiln_page_put(p, "<header>\n<p class=\"brand\">kiln nightly</p>\n");
+    kiln_page_text(p, "h1", NULL, "", "name", r->name);
+    kiln_page_put(p, "\n<p class=\"meta\">");
+    if (r->run != NULL) {
+        kiln_page_put(p, "<span>run ");
+        kiln_page_text(p, "span", NULL, "", "run", r->run);
+        kiln_page_put(p, "</span>");
+    }
+    if (r->started != NULL) {
+        kiln_page_put(p, "<span>started ");
+        kiln_page_text(p, "span", NULL, "", "started", r->started);
+        kiln_page_put(p, "</span>");
+    }
+    kiln_page_put(p, "<span>took ");
+    kiln_page_number(p, "span", "", "seconds", r->seconds, &kiln_unit_seconds);
+    kiln_page_put(p, "</span>");
+    if (r->kiln != NULL) {
+        kiln_page_put(p, "<span>kiln ");
+        kiln_page_text(p, "span", NULL, "", "kiln", r->kiln);
+        kiln_page_put(p, "</span>");
+    }
+    kiln_page_put(p, "</p>\n");
+    put_links(p);
+    kiln_page_put(p, "</header>\n");
+}
+
+static void put_peaks(kiln_page *p, const kiln_results_machine *m) {
+    static const char *const title[] = {"#threads", "#peak, GFLOP/s", "#clock, GHz"};
+    if (m->peak.n == 0)
+        return;
+    KILN_PAGE_TABLE(p, "narrow",
+                    "Peak of multiply-adds and clock, measured between "
+                    "the runs (medians)",
+                    title);
+    for (size_t i = 0; i < m->peak.n; i++) {
+        const kiln_results_peak *v = &m->peak.v[i];
+        const char *at = kiln_page_item(p, "machine", "peaks", i);
+        kiln_page_put(p, "<tr>");
+        kiln_page_count(p, "td", at, "threads", v->threads);
+        kiln_page_number(p, "td", at, "gflops", v->gflops, &kiln_unit_plain);
+        kiln_page_number(p, "td", at, "clock_ghz", v->clock_ghz, &kiln_unit_plain);
+        kiln_page_put(p, "</tr>\n");
+    }
+    kiln_page_table_end(p);
+}
+
+void kiln_page_machine(kiln_page *p) {
+    const kiln_results_machine *m = &p->r->machine;
+    kiln_page_put(
+        p, "<section id=\"machine\"><h2>Machine</h2>\n<div class=\"card\">\n<dl>\n");
+    kiln_page_fact(p, "processor");
+    kiln_page_text(p, "span", NULL, "machine", "cpu", m->cpu);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "operating system");
+    kiln_page_text(p, "span", NULL, "machine", "os", m->os);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "cores of the run");
+    kiln_page_count(p, "span", "machine", "cores", m->cores);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "memory, GiB");
+    kiln_page_number(p, "span", "machine", "memory_bytes", (double)m->memory_bytes,
+                     &kiln_unit_gib);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "copying, GB/s");
+    kiln_page_number(p, "span", "machine", "bandwidth_gbs", m->bandwidth_gbs,
+                     &kiln_unit_plain);
+    kiln_page_fact_end(p);
+    kiln_page_put(p, "</dl>\n");
+    put_peaks(p, m);
+    kiln_page_put(p, "</div></section>\n");
+}
+
+static void put_reading(kiln_page *p) {
+    kiln_page_put(
+        p,
+        "<section id=\"reading\"><h2>How to read this</h2>\n<div class=\"card\">\n"
+        "<p>All numbers are rounded from <a href=\"results.json\">results.json</a>, "
+        "which lies beside this page with <a href=\"results.csv\">results.csv</a>; "
+        "each "
+        "element's <code>data-path</code> names the member, and <code>data-by</code> "
+        "the factor to the unit shown. Numbers along axes belong to the axes.</p>\n"
+        "<p>A time is the median over samples, a dash is a number that is not known. "
+        "Ranges in brackets are 95% intervals; of samples, the middle half. Ratios are "
+        "kiln's time over the other's from the same rounds: below one, kiln is faster. "
+        "GFLOP/s count two operations for each multiply-add; the peak is measured "
+        "between the runs.</p>\n"
+        "<p>The gate compares with the archive that was last accepted, in pairs of "
+        "fresh processes; it fails only what a second, fresh series finds slower too."
+        "</p>\n");
+    if (p->r->command != NULL) {
+        kiln_page_put(p, "<p>This makes the run again:</p>\n");
+        kiln_page_text(p, "pre", NULL, "", "command", p->r->command);
+    }
+    kiln_page_put(p, "</div></section>\n");
+}
+
+void kiln_results_html(kiln_buf *out, const kiln_results *r) {
+    kiln_arena scratch = {0};
+    kiln_page p = {out, &scratch, r};
+    put_head(&p);
+    put_header(&p);
+    kiln_page_put(&p, "<main>\n");
+    kiln_page_summary(&p);
+    kiln_page_latencies(&p);
+    for (size_t i = 0; i < r->job.n; i++)
+        kiln_page_job(&p, i);
+    for (size_t i = 0; i < r->ops.n; i++)
+        kiln_page_ops(&p, i);
+    kiln_page_machine(&p);
+    put_reading(&p);
+    kiln_page_put(&p,
+                  "</main>\n<footer>Made by kiln from results.json; nothing on this "
+                  "page is loaded from elsewhere.</footer>\n</body>\n</html>\n");
+    kiln_arena_fini(&scratch);
+}

@@ -1,0 +1,96 @@
+/* What the parts of the page share: escaped texts and numbers that say where in
+ * results.json they are from.
+ *
+ * Each number and each text of the results stands in an element of its own, whose
+ * data-path names the member; data-by is the factor from the member's unit to the one
+ * shown. So "the page shows the results" can be checked, element by element, by
+ * somebody who knows nothing of this code; tests/reports/test_html.c does.
+ */
+#ifndef KILN_REPORTS_HTML_PAGE_H
+#define KILN_REPORTS_HTML_PAGE_H
+
+#include "reports/results.h"
+
+typedef struct kiln_page {
+    kiln_buf *out;
+    kiln_arena *arena; /* until the page is done */
+    const kiln_results *r;
+} kiln_page;
+
+typedef struct kiln_page_unit {
+    double by;          /* shown = member * by */
+    int digits;         /* significant ones, else behind the point */
+    bool is_fixed;      /* the latter */
+    bool has_plus;      /* of differences */
+    bool may_be_0;      /* else 0 is not known */
+    const char *suffix; /* "%"; a unit behind a number that no heading names */
+} kiln_page_unit;
+
+extern const kiln_page_unit kiln_unit_plain, kiln_unit_count, kiln_unit_percent,
+    kiln_unit_change, kiln_unit_ratio, kiln_unit_mib, kiln_unit_gib, kiln_unit_mega,
+    kiln_unit_us, kiln_unit_ns_as_us, kiln_unit_seconds, kiln_unit_error;
+
+/* Markup of our own, as it is. */
+void kiln_page_put(kiln_page *p, const char *html);
+void kiln_page_escape(kiln_page *p, const char *text);
+#define kiln_page_putf(p, ...) kiln_buf_printf((p)->out, __VA_ARGS__)
+/* "jobs[3].latency"; `at` may be empty. Lives in the page's arena. */
+const char *kiln_page_at(kiln_page *p, const char *at, const char *member);
+const char *kiln_page_item(kiln_page *p, const char *at, const char *list, size_t i);
+
+/* <tag class="cls" data-path>text</tag>; NULL becomes a dash. cls may be NULL. */
+void kiln_page_text(kiln_page *p, const char *tag, const char *cls, const char *at,
+                    const char *member, const char *text);
+/* The same of a number; NaN, infinities and, where the unit says so, 0 become a dash.
+ */
+void kiln_page_number(kiln_page *p, const char *tag, const char *at, const char *member,
+                      double v, const kiln_page_unit *u);
+void kiln_page_count(kiln_page *p, const char *tag, const char *at, const char *member,
+                     int64_t v);
+/* " (low to high)" of an interval; nothing where there is none. */
+void kiln_page_interval(kiln_page *p, const char *at, const char *member,
+                        const kiln_stats_interval *v, const kiln_page_unit *u);
+/* A state or a verdict, in the colour that its word has. */
+void kiln_page_pill(kiln_page *p, const char *at, const char *member, const char *word);
+/* One line of a list of facts: <dt>label</dt><dd>, and its end. */
+void kiln_page_fact(kiln_page *p, const char *label);
+void kiln_page_fact_end(kiln_page *p);
+
+/* A table that scrolls in a frame of its own where the page is narrow. Titles that
+ * start with '#' head columns of numbers. */
+void kiln_page_table(kiln_page *p, const char *cls, const char *caption,
+                     const char *const *title, size_t n_titles);
+void kiln_page_table_end(kiln_page *p);
+#define KILN_PAGE_TABLE(p, cls, caption, titles)                                       \
+    kiln_page_table((p), (cls), (caption), (titles), sizeof(titles) / sizeof *(titles))
+
+/* "dqn, 2 threads, x86-64-v4": of a job. */
+void kiln_page_job_name(kiln_page *p, size_t job);
+bool kiln_page_is(const char *text, const char *word); /* NULL is nothing */
+
+/* ---- the parts --------------------------------------------------------------------
+ */
+
+extern const char *const kiln_page_style[]; /* pieces; NULL at the end */
+
+void kiln_page_summary(kiln_page *p);
+void kiln_page_latencies(kiln_page *p);
+void kiln_page_job(kiln_page *p, size_t job);
+void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g);
+void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j);
+void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j);
+void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m);
+void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t);
+void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *stage,
+                      size_t n);
+void kiln_page_ops(kiln_page *p, size_t list);
+void kiln_page_machine(kiln_page *p);
+void kiln_page_versus(kiln_page *p, const char *at,
+                      const kiln_results_versus_list *versus, const char *of_what);
+/* The rows of one job's or operator's baselines, on an axis from 0 to `most`. */
+double kiln_page_ratio_axis(double most, const kiln_results_baselines *b);
+void kiln_page_ratio_rows(kiln_page *p, const char *at, const kiln_results_baselines *b,
+                          double most);
+void kiln_page_ratio_foot(kiln_page *p, double most);
+
+#endif

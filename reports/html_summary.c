@@ -1,0 +1,243 @@
+/* The top of the page: the verdict, what needs a look, and all latencies. */
+#include "reports/html_page.h"
+
+#include <math.h>
+
+static void put_counts(kiln_page *p, const char *list, const char *what,
+                       const kiln_results_count *v, size_t n) {
+    if (n == 0)
+        return;
+    kiln_page_putf(p, "<ul class=\"counts\"><li>%s</li>\n", what);
+    for (size_t i = 0; i < n; i++) {
+        const char *at = kiln_page_item(p, "", list, i);
+        kiln_page_put(p, "<li>");
+        kiln_page_pill(p, at, "name", v[i].name);
+        kiln_page_put(p, " ");
+        kiln_page_count(p, "b", at, "n", v[i].n);
+        kiln_page_put(p, "</li>\n");
+    }
+    kiln_page_put(p, "</ul>\n");
+}
+
+static void put_verdict(kiln_page *p) {
+    const kiln_results *r = p->r;
+    kiln_page_put(p, "<div class=\"verdict\">");
+    if (r->verdict != NULL)
+        kiln_page_pill(p, "", "verdict", r->verdict);
+    else
+        kiln_page_pill(p, "", "status", r->status);
+    kiln_page_put(p, "<p>");
+    if (r->verdict == NULL)
+        kiln_page_put(p, "No job was compared with an accepted archive.");
+    else if (isfinite(r->geomean_slowdown.estimate)) {
+        kiln_page_put(p, "Against the accepted archives, time changed by ");
+        kiln_page_number(p, "b", "geomean_slowdown", "estimate",
+                         r->geomean_slowdown.estimate, &kiln_unit_change);
+        kiln_page_interval(p, "", "geomean_slowdown", &r->geomean_slowdown,
+                           &kiln_unit_change);
+        kiln_page_put(p, " in the geometric mean of the jobs that were timed.");
+    } else {
+        kiln_page_put(p, "No job had to be timed against its accepted archive.");
+    }
+    kiln_page_put(p, "</p></div>\n");
+    put_counts(p, "by_verdict", "Verdicts:", r->by_verdict.v, r->by_verdict.n);
+    put_counts(p, "by_status", "Jobs:", r->by_status.v, r->by_status.n);
+}
+
+/* ---- what needs a look ------------------------------------------------------------
+ *
+ * What regressed first, by how much; then what failed; then what could not be told. */
+
+enum { LOOK_FAIL, LOOK_FAILED, LOOK_INVALID, LOOK_INTERRUPTED, LOOK_OPEN, N_LOOKS };
+
+static int look_of(const kiln_results_job *j) {
+    const char *verdict = j->has_gate ? j->gate.verdict : NULL;
+    if (kiln_page_is(verdict, "fail"))
+        return LOOK_FAIL;
+    if (kiln_page_is(j->status, "failed"))
+        return LOOK_FAILED;
+    if (kiln_page_is(verdict, "invalid"))
+        return LOOK_INVALID;
+    if (kiln_page_is(j->status, "interrupted"))
+        return LOOK_INTERRUPTED;
+    return kiln_page_is(verdict, "inconclusive") ? LOOK_OPEN : N_LOOKS;
+}
+
+/* Larger is worse; what has no number comes last. */
+static double badness(const kiln_results_job *j) {
+    return j->has_gate && isfinite(j->gate.slowdown.estimate)
+               ? j->gate.slowdown.estimate
+               : (double)-INFINITY;
+}
+
+static void put_change(kiln_page *p, const char *at, const kiln_results_gate *g) {
+    if (g->pairs <= 0 || !isfinite(g->slowdown.estimate))
+        return;
+    kiln_page_put(p, "time ");
+    kiln_page_number(p, "b", kiln_page_at(p, at, "slowdown"), "estimate",
+                     g->slowdown.estimate, &kiln_unit_change);
+    kiln_page_interval(p, at, "slowdown", &g->slowdown, &kiln_unit_change);
+}
+
+static void put_failed_stages(kiln_page *p, const char *at, const kiln_results_job *j) {
+    for (size_t i = 0; i < j->stage.n; i++) {
+        const kiln_results_stage *s = &j->stage.v[i];
+        const char *here = kiln_page_item(p, at, "stages", i);
+        if (s->state != KILN_STAGE_FAILED && s->state != KILN_STAGE_TIMED_OUT)
+            continue;
+        kiln_page_put(p, "<p>stage ");
+        kiln_page_text(p, "b", NULL, here, "name", s->name);
+        kiln_page_put(p, " ");
+        kiln_page_pill(p, here, "state", kiln_stage_state_name(s->state));
+        kiln_page_put(p, "</p>\n");
+        if (s->message != NULL)
+            kiln_page_text(p, "pre", NULL, here, "message", s->message);
+    }
+}
+
+static void put_look(kiln_page *p, size_t job) {
+    const kiln_results_job *j = &p->r->job.v[job];
+    const char *at = kiln_page_item(p, "", "jobs", job);
+    const char *gate = kiln_page_at(p, at, "gate");
+    kiln_page_putf(p, "<li class=\"%s\"><p><a href=\"#job-%zu\">",
+                   look_of(j) == LOOK_OPEN || look_of(j) == LOOK_INTERRUPTED
+                       ? "warn-edge"
+                       : "bad-edge",
+                   job);
+    kiln_page_job_name(p, job);
+    kiln_page_put(p, "</a> ");
+    if (j->has_gate && look_of(j) != LOOK_FAILED) {
+        kiln_page_pill(p, gate, "verdict", j->gate.verdict);
+        kiln_page_put(p, " ");
+        put_change(p, gate, &j->gate);
+        kiln_page_put(p, "</p>\n");
+        if (j->gate.reason != NULL)
+            kiln_page_text(p, "p", NULL, gate, "reason", j->gate.reason);
+    } else {
+        kiln_page_pill(p, at, "status", j->status);
+        kiln_page_put(p, "</p>\n");
+    }
+    put_failed_stages(p, at, j);
+    if (j->has_gate && j->gate.change.n > 0) {
+        kiln_page_put(p, "<ul>");
+        for (size_t i = 0; i < j->gate.change.n; i++)
+            kiln_page_text(p, "li", NULL, gate,
+                           kiln_format(p->arena, "changes[%zu]", i),
+                           j->gate.change.v[i]);
+        kiln_page_put(p, "</ul>\n");
+    }
+    kiln_page_put(p, "</li>\n");
+}
+
+static void put_looks(kiln_page *p) {
+    const kiln_results *r = p->r;
+    size_t n_done = 0;
+    bool *done = kiln_array(p->arena, bool, r->job.n);
+    for (int look = 0; look < N_LOOKS; look++) {
+        for (;;) {
+            size_t worst = r->job.n;
+            for (size_t i = 0; i < r->job.n; i++)
+                if (!done[i] && look_of(&r->job.v[i]) == look &&
+                    (worst == r->job.n ||
+                     badness(&r->job.v[i]) > badness(&r->job.v[worst])))
+                    worst = i;
+            if (worst == r->job.n)
+                break;
+            kiln_page_put(p, n_done++ == 0 ? "<h3>What needs a look</h3>\n"
+                                             "<ul class=\"look\">\n"
+                                           : "");
+            done[worst] = true;
+            put_look(p, worst);
+        }
+    }
+    kiln_page_put(p, n_done > 0 ? "</ul>\n" : "<p>Nothing needs a look.</p>\n");
+}
+
+void kiln_page_summary(kiln_page *p) {
+    kiln_page_put(p,
+                  "<section id=\"summary\"><h2>Summary</h2>\n<div class=\"card\">\n");
+    put_verdict(p);
+    put_looks(p);
+    kiln_page_put(p, "</div></section>\n");
+}
+
+/* ---- all latencies ----------------------------------------------------------------
+ */
+
+static void put_job_latency(kiln_page *p, const char *at,
+                            const kiln_results_latency *l) {
+    kiln_page_put(p, "<td class=\"n\">");
+    kiln_page_number(p, "span", at, "q1_ms", l->q1_ms, &kiln_unit_plain);
+    kiln_page_put(p, " to ");
+    kiln_page_number(p, "span", at, "q3_ms", l->q3_ms, &kiln_unit_plain);
+    kiln_page_put(p, "</td>");
+    kiln_page_number(p, "td", at, "min_ms", l->min_ms, &kiln_unit_plain);
+    kiln_page_number(p, "td", at, "gflops", l->gflops, &kiln_unit_plain);
+    kiln_page_number(p, "td", at, "peak_share", l->peak_share, &kiln_unit_percent);
+}
+
+static void put_jobs(kiln_page *p) {
+    static const char *const title[] = {"job",      "#median, ms",      "gate",
+                                        "status",   "#middle half, ms", "#fastest, ms",
+                                        "#GFLOP/s", "#of peak"};
+    KILN_PAGE_TABLE(p, "wide sticky", "Latency of each job", title);
+    for (size_t i = 0; i < p->r->job.n; i++) {
+        const kiln_results_job *j = &p->r->job.v[i];
+        const char *at = kiln_page_item(p, "", "jobs", i);
+        const char *latency = kiln_page_at(p, at, "latency");
+        kiln_page_putf(p, "<tr><th scope=\"row\"><a href=\"#job-%zu\">", i);
+        kiln_page_job_name(p, i);
+        kiln_page_put(p, "</a></th>");
+        kiln_page_number(p, "td", latency, "median_ms",
+                         j->has_latency ? j->latency.median_ms : 0, &kiln_unit_plain);
+        kiln_page_put(p, "<td>");
+        if (j->has_gate)
+            kiln_page_pill(p, kiln_page_at(p, at, "gate"), "verdict", j->gate.verdict);
+        kiln_page_put(p, "</td><td>");
+        kiln_page_pill(p, at, "status", j->status);
+        kiln_page_put(p, "</td>");
+        if (j->has_latency)
+            put_job_latency(p, latency, &j->latency);
+        else
+            kiln_page_put(p, "<td colspan=\"4\" class=\"words\">not measured</td>");
+        kiln_page_put(p, "</tr>\n");
+    }
+    kiln_page_table_end(p);
+}
+
+static void put_ratios(kiln_page *p) {
+    static const char *const title[] = {
+        "baseline", "kiln's time / the baseline's (left of the dashed line: faster)",
+        "ratio"};
+    double most = 1.2;
+    for (size_t i = 0; i < p->r->job.n; i++)
+        most = kiln_page_ratio_axis(most, &p->r->job.v[i].baseline);
+    KILN_PAGE_TABLE(p, "plotted", "Beside the baselines, with 95% intervals", title);
+    for (size_t i = 0; i < p->r->job.n; i++) {
+        const kiln_results_baselines *b = &p->r->job.v[i].baseline;
+        if (b->n == 0)
+            continue;
+        kiln_page_put(p, "<tr class=\"head\"><th scope=\"rowgroup\" colspan=\"3\">");
+        kiln_page_job_name(p, i);
+        kiln_page_put(p, "</th></tr>\n");
+        kiln_page_ratio_rows(p, kiln_page_item(p, "", "jobs", i), b, most);
+    }
+    kiln_page_ratio_foot(p, most);
+}
+
+void kiln_page_latencies(kiln_page *p) {
+    bool has_baselines = false;
+    if (p->r->job.n == 0)
+        return;
+    kiln_page_put(p,
+                  "<section id=\"latency\"><h2>Latency</h2>\n<div class=\"card\">\n");
+    put_jobs(p);
+    for (size_t i = 0; i < p->r->job.n; i++)
+        has_baselines = has_baselines || p->r->job.v[i].baseline.n > 0;
+    if (has_baselines) {
+        kiln_page_put(p, "<h3>Beside other libraries</h3>\n");
+        kiln_page_versus(p, "", &p->r->versus, "jobs");
+        put_ratios(p);
+    }
+    kiln_page_put(p, "</div></section>\n");
+}

@@ -1,0 +1,123 @@
+/* Of one job: what tuning found, and how quickly. */
+#include "reports/html_page.h"
+
+#include <math.h>
+
+#include "reports/svg.h"
+
+/* The best so far is a staircase: it holds until a trial improves it. */
+static void put_steps(kiln_page *p, const kiln_results_tuning *t,
+                      const kiln_svg_axis *x, const kiln_svg_axis *y) {
+    kiln_page_put(p, "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 100 100\" "
+                     "preserveAspectRatio=\"none\"><path class=\"curve\" "
+                     "vector-effect=\"non-scaling-stroke\" d=\"");
+    for (size_t i = 0; i < t->curve.n; i++) {
+        const double at = kiln_svg_place(x, (double)t->curve.v[i].trial);
+        const double height = 100 - kiln_svg_place(y, t->curve.v[i].ns);
+        if (i == 0)
+            kiln_page_putf(p, "M%.2f %.2f", at, height);
+        else
+            kiln_page_putf(p, "H%.2fV%.2f", at, height);
+    }
+    kiln_page_putf(p, "H%.2f\"/></svg>", kiln_svg_place(x, (double)t->new_trials));
+}
+
+static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
+    double most_trials = (double)t->new_trials, most_ns = 0;
+    for (size_t i = 0; i < t->curve.n; i++) {
+        most_trials = fmax(most_trials, (double)t->curve.v[i].trial);
+        most_ns = fmax(most_ns, t->curve.v[i].ns);
+    }
+    if (most_trials <= 0 || !(most_ns > 0))
+        return;
+    const kiln_svg_axis x = kiln_svg_axis_to(most_trials);
+    const kiln_svg_axis y = kiln_svg_axis_to(most_ns * 1e-3);
+    const kiln_svg_axis y_ns = {y.end * 1e3, y.step * 1e3};
+    kiln_page_put(p, "<figure><figcaption>Tuning curve: time of the tuned steps "
+                     "(\xC2\xB5s, of one run) with the best found so far, over the "
+                     "number of trials</figcaption>\n"
+                     "<div class=\"plot\"><svg role=\"img\" aria-label=\"Tuning curve, "
+                     "from the first time to the best\">");
+    kiln_svg_frame(p->out, &x, &y);
+    put_steps(p, t, &x, &y_ns);
+    kiln_page_put(p, "</svg></div></figure>\n");
+}
+
+static void put_work(kiln_page *p, const char *at, const kiln_results_tuning *t) {
+    static const char *const title[] = {"workload",
+                                        "kernel",
+                                        "#calls",
+                                        "#before, \xC2\xB5s",
+                                        "#after, \xC2\xB5s",
+                                        "#times faster",
+                                        "#of peak",
+                                        "#known trials",
+                                        "#new trials",
+                                        "best configuration"};
+    if (t->work.n == 0)
+        return;
+    KILN_PAGE_TABLE(p, "wide sticky", "Tuned workloads; times of one call", title);
+    for (size_t i = 0; i < t->work.n; i++) {
+        const kiln_results_work *w = &t->work.v[i];
+        const char *here = kiln_page_item(p, at, "work", i);
+        kiln_page_put(p, "<tr>");
+        kiln_page_text(p, "th", NULL, here, "name", w->name);
+        kiln_page_text(p, "td", NULL, here, "template", w->tmpl);
+        kiln_page_number(p, "td", here, "calls", w->calls, &kiln_unit_count);
+        kiln_page_number(p, "td", here, "start_ns", w->start_ns, &kiln_unit_ns_as_us);
+        kiln_page_number(p, "td", here, "best_ns", w->best_ns, &kiln_unit_ns_as_us);
+        kiln_page_number(p, "td", here, "speedup", w->speedup, &kiln_unit_ratio);
+        kiln_page_number(p, "td", here, "best_share", w->best_share,
+                         &kiln_unit_percent);
+        kiln_page_count(p, "td", here, "known_trials", w->known_trials);
+        kiln_page_count(p, "td", here, "new_trials", w->new_trials);
+        kiln_page_text(p, "td", "wrap code", here, "best", w->best);
+        kiln_page_put(p, "</tr>\n");
+    }
+    kiln_page_table_end(p);
+}
+
+static void put_errors(kiln_page *p, const char *at, const kiln_results_tuning *t) {
+    if (t->by_error.n == 0)
+        return;
+    kiln_page_put(p, "<p>Trials that gave no time:</p><ul class=\"counts\">");
+    for (size_t i = 0; i < t->by_error.n; i++) {
+        const char *here = kiln_page_item(p, at, "by_error", i);
+        kiln_page_put(p, "<li>");
+        kiln_page_count(p, "b", here, "n", t->by_error.v[i].n);
+        kiln_page_put(p, " ");
+        kiln_page_text(p, "span", NULL, here, "name", t->by_error.v[i].name);
+        kiln_page_put(p, "</li>\n");
+    }
+    kiln_page_put(p, "</ul>\n");
+}
+
+void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t) {
+    kiln_page_put(p, "<details open><summary><h4>Tuning</h4></summary>\n<dl>\n");
+    kiln_page_fact(p, "before, \xC2\xB5s");
+    kiln_page_number(p, "span", at, "start_ns", t->start_ns, &kiln_unit_ns_as_us);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "after, \xC2\xB5s");
+    kiln_page_number(p, "span", at, "best_ns", t->best_ns, &kiln_unit_ns_as_us);
+    kiln_page_put(p, "<small>");
+    kiln_page_number(p, "span", at, "speedup", t->speedup, &kiln_unit_ratio);
+    kiln_page_put(p, " times as fast</small>");
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "new trials");
+    kiln_page_count(p, "span", at, "new_trials", t->new_trials);
+    kiln_page_put(p, "<small>in ");
+    kiln_page_number(p, "span", at, "seconds", t->seconds, &kiln_unit_seconds);
+    kiln_page_put(p, "</small>");
+    kiln_page_fact_end(p);
+    if (t->end != NULL) {
+        kiln_page_put(p, "<div><dt>why it ended</dt><dd class=\"text\">");
+        kiln_page_text(p, "span", NULL, at, "end", t->end);
+        kiln_page_fact_end(p);
+    }
+    kiln_page_put(p, "</dl>\n");
+    if (t->curve.n > 0)
+        put_curve(p, t);
+    put_work(p, at, t);
+    put_errors(p, at, t);
+    kiln_page_put(p, "</details>\n");
+}

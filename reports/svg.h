@@ -1,0 +1,26 @@
+/* Pieces of plots as inline SVG. Coordinates are percentages of the plot's own width,
+ * so that it fills whatever width there is while texts and lines keep their size. Ticks
+ * belong to the axis, not to the data: their texts have the class "tick".
+ */
+#ifndef KILN_REPORTS_SVG_H
+#define KILN_REPORTS_SVG_H
+
+#include "reports/results.h"
+
+typedef struct kiln_svg_axis { /* linear, from 0 */
+    double end, step;
+} kiln_svg_axis;
+/* The smallest axis with round ticks, four to eight of them, that has `most` > 0 on
+ * it. */
+kiln_svg_axis kiln_svg_axis_to(double most);
+
+/* In percent, held to the plot. */
+double kiln_svg_place(const kiln_svg_axis *axis, double v);
+void kiln_svg_grid(kiln_buf *out, const kiln_svg_axis *axis);
+void kiln_svg_ticks(kiln_buf *out, const kiln_svg_axis *axis);
+/* Grid, axes and ticks of a plot with both axes; values of y grow upwards. */
+void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *y);
+/* A horizontal line with ends, in the middle of the row. */
+void kiln_svg_range(kiln_buf *out, const kiln_svg_axis *axis, double low, double high);
+
+#endif

@@ -1,0 +1,340 @@
+/* The page: every number and text of the results on it is found in results.json, by the
+ * rule that docs/results-json.md states, and there is no other number; nothing that a
+ * name holds becomes markup; equal results give equal bytes. */
+#include "reports/results.h"
+#include "tests/support/kiln_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEMO "tests/reports/demo/results.json"
+
+static kiln_str page_of(const kiln_results *r) {
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_results_html(&out, r);
+    return kiln_buf_str(&out);
+}
+
+static void parse(kiln_str json, kiln_results *r) {
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_results_parse(kiln_test_arena(), json, "test", r, &err),
+                          &err);
+}
+
+/* ---- what the page shows ----------------------------------------------------------
+ *
+ * A small reader of the page's own markup: tags and the texts between them. */
+
+typedef struct reader {
+    const char *at;
+    const kiln_json *json;
+    size_t n_numbers, n_texts;
+} reader;
+
+/* A value of a tag's attribute, in the test arena; NULL: it has none. */
+static const char *attribute(kiln_str tag, const char *name) {
+    const char *text = kiln_str_dupv(kiln_test_arena(), tag);
+    const char *at = strstr(text, kiln_format(kiln_test_arena(), " %s=\"", name));
+    if (at == NULL)
+        return NULL;
+    at = strchr(at, '"') + 1;
+    return kiln_str_dupv(kiln_test_arena(), (kiln_str){at, strcspn(at, "\"")});
+}
+
+static const char *unescaped(kiln_str s) {
+    static const struct {
+        const char *name, *text;
+    } entity[] = {
+        {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}};
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_buf_puts(&out, "");
+    while (s.n > 0) {
+        size_t n = 1;
+        const char *text = NULL;
+        for (size_t i = 0; i < sizeof entity / sizeof entity[0]; i++) {
+            if (kiln_str_starts(s, entity[i].name)) {
+                n = strlen(entity[i].name);
+                text = entity[i].text;
+            }
+        }
+        if (text == NULL && s.p[0] == '&')
+            fail_msg("an & that stands for itself: %.20s", s.p);
+        kiln_buf_add(&out, text != NULL ? text : s.p, 1);
+        s = (kiln_str){s.p + n, s.n - n};
+    }
+    return out.p;
+}
+
+/* "jobs[3].latency.median_ms" */
+static const kiln_json *find(const kiln_json *v, const char *path) {
+    while (*path != '\0' && v != NULL) {
+        if (*path == '[') {
+            v = kiln_json_at(v, (size_t)strtoul(path + 1, NULL, 10));
+            path += strcspn(path, "]") + 1;
+            continue;
+        }
+        path += *path == '.';
+        const size_t n = strcspn(path, ".[");
+        v = kiln_json_get(v, kiln_str_dupv(kiln_test_arena(), (kiln_str){path, n}));
+        path += n;
+    }
+    return v;
+}
+
+/* The number that the text shows, and half a unit of its last digit. */
+static double shown(const char *text, double *half) {
+    kiln_buf plain;
+    kiln_buf_init(&plain, kiln_test_arena());
+    for (const char *at = text; *at != '\0';) {
+        if (strncmp(at, "\xE2\x88\x92", 3) == 0) { /* minus */
+            kiln_buf_puts(&plain, "-");
+            at += 3;
+        } else if (strncmp(at, "\xE2\x80\xAF", 3) == 0) { /* between groups */
+            at += 3;
+        } else if (strncmp(at, "\xC2\xA0s", 3) == 0) { /* seconds */
+            at += 3;
+        } else if (*at == '%' && at[1] == '\0') {
+            at++;
+        } else {
+            kiln_buf_add(&plain, at++, 1);
+        }
+    }
+    double v = 0;
+    if (!kiln_parse_f64(kiln_buf_str(&plain), &v))
+        fail_msg("'%s' is no number", text);
+    const char *point = strchr(plain.p, '.'), *e = strchr(plain.p, 'e');
+    const size_t digits = point == NULL ? 0 : strspn(point + 1, "0123456789");
+    double exponent = 0;
+    assert_true(e == NULL || kiln_parse_f64(kiln_str_from(e + 1), &exponent));
+    *half = 0.5 * pow(10, exponent - (double)digits);
+    return v;
+}
+
+static void check_element(reader *r, const char *path, const char *by,
+                          const char *text) {
+    const kiln_json *v = find(r->json, path);
+    if (v == NULL || kiln_json_is_null(v))
+        fail_msg("%s is not in results.json; the page shows '%s'", path, text);
+    if (kiln_json_is_string(v)) {
+        assert_string_equal(text, kiln_json_string(v, ""));
+        r->n_texts++;
+        return;
+    }
+    assert_true(kiln_json_is_number(v));
+    double half, scale = 1;
+    const double got = shown(text, &half);
+    assert_true(by == NULL || kiln_parse_f64(kiln_str_from(by), &scale));
+    const double want = kiln_json_number(v, 0) * scale;
+    if (!(fabs(got - want) <= half * (1 + 1e-6) + fabs(want) * 1e-12))
+        fail_msg("%s: the page shows '%s', results.json says %.17g", path, text, want);
+    r->n_numbers++;
+}
+
+/* Texts of the page's own have no numbers, but for these names. */
+static void check_own_text(kiln_str text) {
+    static const char *const names[] = {"95% intervals", "SHA-256"};
+    const char *plain = kiln_str_dupv(kiln_test_arena(), text);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strstr(plain, names[i]) != NULL)
+            return;
+    if (strpbrk(plain, "0123456789") != NULL)
+        fail_msg("a number that nobody can look up: '%s'", plain);
+}
+
+static bool is_tag(kiln_str tag, const char *name) {
+    return kiln_str_starts(tag, name) && strchr(" >/", tag.p[strlen(name)]) != NULL;
+}
+
+static void read_page(reader *r) {
+    bool is_own = true; /* not the text of an element that was checked */
+    r->at = strstr(r->at, "<body>");
+    while (r->at != NULL && *r->at != '\0') {
+        const kiln_str tag = {r->at, strcspn(r->at, ">") + 1};
+        r->at += tag.n;
+        const kiln_str text = {r->at, strcspn(r->at, "<")};
+        const char *path = attribute(tag, "data-path");
+        const char *cls = attribute(tag, "class");
+        is_own = path == NULL && (cls == NULL || strncmp(cls, "tick", 4) != 0);
+        if (path != NULL) {
+            if (strncmp(r->at + text.n, "</", 2) != 0)
+                fail_msg("%s: an element inside", path);
+            check_element(r, path, attribute(tag, "data-by"), unescaped(text));
+        } else if (is_own) {
+            check_own_text(text);
+        }
+        assert_false(is_tag(tag, "<script") || is_tag(tag, "<img") ||
+                     is_tag(tag, "<link") || is_tag(tag, "<iframe") ||
+                     is_tag(tag, "<object"));
+        const char *href = attribute(tag, "href");
+        assert_true(href == NULL || href[0] == '#' ||
+                    strcmp(href, "results.json") == 0 ||
+                    strcmp(href, "results.csv") == 0);
+        r->at += text.n;
+    }
+}
+
+/* Against what the results are written down as, where integers that are not known have
+ * a 0. */
+static void check_page(kiln_str json, size_t least_numbers) {
+    kiln_results r;
+    kiln_err err = {0};
+    kiln_buf written;
+    parse(json, &r);
+    kiln_buf_init(&written, kiln_test_arena());
+    kiln_results_json(&written, &r);
+    reader page = {.at = page_of(&r).p};
+    kiln_assert_status_ok(kiln_json_parse(kiln_test_arena(), kiln_buf_str(&written),
+                                          "test", &page.json, &err),
+                          &err);
+    read_page(&page);
+    assert_in_range(page.n_numbers, least_numbers, SIZE_MAX);
+}
+
+static kiln_str demo(void) {
+    kiln_str text;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), DEMO, 0, &text, &err), &err);
+    return text;
+}
+
+static void each_number_is_in_the_results(void **state) {
+    (void)state;
+    check_page(demo(), 400);
+}
+
+/* ---- whatever the results say ------------------------------------------------------
+ */
+
+static void nothing_is_known(void **state) {
+    (void)state;
+    check_page(KILN_STR_LIT("{\"schema\": \"kiln-results-1\"}"), 0);
+    check_page(KILN_STR_LIT("{\"schema\": \"kiln-results-1\", \"jobs\": [{\"latency\": "
+                            "{}, \"tuning\": {\"curve\": [{}]}, \"gate\": {}, "
+                            "\"archive\": {}, \"steps\": [{}], \"coverage\": [{}], "
+                            "\"baselines\": [{}], \"stages\": [{}]}], \"ops\": "
+                            "[{\"rows\": [{\"baselines\": [{}]}]}]}"),
+               0);
+}
+
+/* The demo with every number replaced: what is drawn must not fail on any of them. */
+static void extreme_numbers(void **state) {
+    (void)state;
+    static const char *const number[] = {"0", "1e-300", "1e300", "1",
+                                         "9007199254740992"};
+    for (size_t k = 0; k < sizeof number / sizeof number[0]; k++) {
+        kiln_buf out;
+        kiln_results r;
+        kiln_err err = {0};
+        const kiln_str text = demo();
+        bool in_string = false;
+        kiln_buf_init(&out, kiln_test_arena());
+        for (size_t i = 0; i < text.n; i++) {
+            const char c = text.p[i];
+            if (c == '"' && text.p[i - 1] != '\\')
+                in_string = !in_string;
+            if (in_string || strchr("-0123456789", c) == NULL) {
+                kiln_buf_add(&out, &c, 1);
+                continue;
+            }
+            i += strspn(text.p + i, "-+.e0123456789") - 1;
+            kiln_buf_puts(&out, number[k]);
+        }
+        /* Most integers are refused where they are none of 53 bits. */
+        if (kiln_results_parse(kiln_test_arena(), kiln_buf_str(&out), "extreme", &r,
+                               &err) == KILN_OK)
+            (void)page_of(&r);
+        else
+            assert_true(k == 1 || k == 2 || k == 4);
+    }
+    /* The doubles alone. */
+    for (int k = 0; k < 2; k++) {
+        const char *json = kiln_format(
+            kiln_test_arena(),
+            "{\"schema\": \"kiln-results-1\", \"machine\": {\"bandwidth_gbs\": %s, "
+            "\"peaks\": [{\"threads\": 0, \"gflops\": %s}]}, \"jobs\": [{\"latency\": "
+            "{\"median_ms\": %s, \"q1_ms\": %s, \"q3_ms\": %s, \"peak_share\": %s}, "
+            "\"baselines\": [{\"name\": \"x\", \"state\": \"measured\", \"median_ms\": "
+            "%s, \"ratio\": {\"estimate\": %s, \"low\": %s, \"high\": %s}}], "
+            "\"steps\": "
+            "[{\"median_ms\": %s, \"gflops\": %s, \"intensity\": %s, \"time_share\": "
+            "%s}], \"coverage\": [{\"ms\": %s, \"time_share\": %s}], \"tuning\": "
+            "{\"new_trials\": 3, \"start_ns\": %s, \"curve\": [{\"trial\": 9, \"ns\": "
+            "%s}]}, \"gate\": {\"pairs\": 2, \"slowdown\": {\"estimate\": -%s, "
+            "\"low\": "
+            "-%s}}}]}",
+#define V number[k + 1]
+            V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V);
+#undef V
+        check_page(kiln_str_from(json), 20);
+    }
+}
+
+static void hostile_names_stay_texts(void **state) {
+    (void)state;
+    static const char name[] = "</title><script>alert(1)</script><img src=x "
+                               "onerror='alert(2)'>&lt;\\\" \\u0007\\u202e x";
+    const char *json = kiln_format(
+        kiln_test_arena(),
+        "{\"schema\": \"kiln-results-1\", \"name\": \"%s\", \"run\": \"%s\", "
+        "\"command\": \"%s\", \"jobs\": [{\"model\": \"%s\", \"profile\": \"%s\", "
+        "\"baselines\": [{\"name\": \"%s\", \"state\": \"failed\", \"problem\": "
+        "\"%s\"}], \"steps\": [{\"name\": \"%s\", \"gflops\": 2, \"intensity\": 2}], "
+        "\"gate\": {\"changes\": [\"%s\"]}, \"stages\": [{\"state\": \"failed\", "
+        "\"message\": \"%s\", \"command\": \"%s\"}]}]}",
+        name, name, name, name, name, name, name, name, name, name, name);
+    kiln_results r;
+    parse(kiln_str_from(json), &r);
+    const kiln_str page = page_of(&r);
+    assert_null(strstr(page.p, "<script"));
+    assert_null(strstr(page.p, "<img"));
+    assert_null(strchr(page.p, '\a'));
+    assert_non_null(strstr(page.p, "&lt;/title&gt;&lt;script&gt;alert(1)"));
+    /* Quotes inside attributes are the page's own: no name is in any. */
+    for (const char *at = strstr(page.p, "<body>"); (at = strchr(at, '<')) != NULL;) {
+        const size_t n = strcspn(at, ">");
+        const char *tag = kiln_str_dupv(kiln_test_arena(), (kiln_str){at, n});
+        assert_null(strstr(tag, "alert"));
+        at += n;
+    }
+}
+
+static void equal_results_give_equal_bytes(void **state) {
+    (void)state;
+    kiln_results a, b;
+    parse(demo(), &a);
+    parse(demo(), &b);
+    kiln_assert_text_equal(page_of(&a), page_of(&b));
+}
+
+/* ---- golden ------------------------------------------------------------------------
+ */
+
+/* Without the style, which is looked at, not compared; a line for each block. */
+static void golden(void **state) {
+    kiln_test_golden g;
+    kiln_results r;
+    kiln_test_golden_read(*state, &g);
+    parse(g.input, &r);
+    const kiln_str page = page_of(&r);
+    const char *style = strstr(page.p, "<style>"), *end = strstr(page.p, "</style>");
+    assert_true(style != NULL && end != NULL);
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_buf_add(&out, page.p, (size_t)(style - page.p));
+    kiln_buf_puts(&out, end + strlen("</style>\n"));
+    kiln_test_golden_check(&g, kiln_buf_str(&out));
+}
+
+int main(void) {
+    kiln_test_add("each_number_is_in_the_results", each_number_is_in_the_results, NULL);
+    kiln_test_add("nothing_is_known", nothing_is_known, NULL);
+    kiln_test_add("extreme_numbers", extreme_numbers, NULL);
+    kiln_test_add("hostile_names_stay_texts", hostile_names_stay_texts, NULL);
+    kiln_test_add("equal_results_give_equal_bytes", equal_results_give_equal_bytes,
+                  NULL);
+    kiln_test_add_golden("tests/reports/golden/html", golden);
+    return kiln_test_run("html");
+}
