@@ -16,14 +16,33 @@ find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(
 
 # A program of its own, for boards (mk/runtime.mk).
 RUNNER_DIR := pipeline/devices/runner
-LIB_SRC := $(filter-out $(RUNNER_DIR)/%,$(call find_src,$(LIB_DIRS),*.c))
+# Files of vendor libraries are in the programs of these alone (below).
+VENDOR_DIR := pipeline/baselines/library
+VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack*.c)
+LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 LIB := $(B)/libkiln.a
 KILN := $(if $(CLI_SRC),$(B)/kiln)
+# Vendor libraries to compare with, each in a program of its own where its development package is
+# here, in a version with the interface that kiln knows.
+comma := ,
+hash := \#
+have = $(shell printf '%s\n' '$(1)' 'int main(void) { $(2); return 0; }' | \
+	$(CC) -x c -std=c17 -fsyntax-only - >/dev/null 2>&1 && echo yes)
+VENDORS := onednn xnnpack
+HAVE_onednn := $(call have,$(hash)include <oneapi/dnnl/dnnl.h>,dnnl_pooling_v2_desc_t d; (void)d)
+HAVE_xnnpack := $(call have,$(hash)include <xnnpack.h>,xnn_setup_softmax_nc_f32(0$(comma) 0$(comma) 0$(comma) 0$(comma) 0))
+VENDOR_MISSING := $(foreach v,$(VENDORS),$(if $(HAVE_$(v)),,$(v)))
+VENDOR_PROGRAMS := $(patsubst %,$(B)/kiln-%,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
+LIBS_onednn := -ldnnl
+LIBS_xnnpack := -lXNNPACK -lpthreadpool
+# XNNPACK does not say which version it is; its package does.
+XNNPACK_VERSION = $(or $(shell dpkg-query -W -f='$${Version}' libxnnpack-dev 2>/dev/null),unknown)
+
 # Programs that kiln starts, installed beside it: programs/kiln-x.c is $(B)/kiln-x.
-PROGRAM_SRC := $(call find_src,programs,*.c)
+PROGRAM_SRC := $(filter-out $(VENDOR_MISSING:%=programs/kiln-%.c),$(call find_src,programs,*.c))
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 C_PROGRAMS := $(PROGRAM_SRC:programs/%.c=$(B)/%)
 # One is a script, run by another Python than the one it was written with.
@@ -85,7 +104,8 @@ LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through: fast in every variant.
-flags_for = $(if $(filter %_f64.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
+flags_for = $(if $(filter $(VENDOR_DIR)/xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
+	$(if $(filter %_f64.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
 
 # --- rules ---------------------------------------------------------------------------------
@@ -120,7 +140,12 @@ $(B)/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
 
-$(C_PROGRAMS): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
+# They need a little of the archive, and start faster without what the rest of it stands on.
+$(VENDOR_PROGRAMS): $(B)/kiln-%: $(B)/programs/kiln-%.o $(VENDOR_SRC:%.c=$(B)/%.o) $(LIB) $(B)/link.txt
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $< $(filter $(B)/$(VENDOR_DIR)/$*%,$^) $(LIB) $(LIBS_$*) -Wl,--as-needed $(LDLIBS) -o $@
+
+$(filter-out $(VENDOR_PROGRAMS),$(C_PROGRAMS)): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(LDLIBS)) -o $@
 
@@ -128,4 +153,4 @@ $(B)/kiln-bridge: pipeline/baselines/bridge.py
 	@mkdir -p $(@D)
 	@install -m 755 $< $@
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(VENDOR_SRC:%.c=$(B)/%.d)

@@ -71,6 +71,7 @@ static kiln_status check_shape(const kiln_library_op *op, const kiln_tensor *t,
                      "the output has another shape or type than the operator's");
 }
 
+/* No note: whoever asks names library and operator beside what went wrong. */
 kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
                                        const kiln_baseline_op_job *job,
                                        kiln_baseline_session *out, kiln_err *err) {
@@ -88,8 +89,5 @@ kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
         st = kiln_asked_outputs(own, a, 1, out, err);
     if (st == KILN_OK)
         st = check_shape(job->op, &out->out[0], err);
-    if (st != KILN_OK)
-        kiln_note(err, "making the operator ready in %s with %d thread%s", b->name,
-                  job->threads, job->threads == 1 ? "" : "s");
     return st;
 }

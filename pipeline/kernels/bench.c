@@ -86,6 +86,8 @@ static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
     for (size_t i = 0; i < b->row.n; i++)
         for (size_t k = 0; k < b->row.v[i].rival.n; k++) {
             const kiln_op_rival *r = &b->row.v[i].rival.v[k];
+            if (r->baseline == baseline && r->version != NULL)
+                s.version = r->version;
             if (r->baseline == baseline && r->state == KILN_RIVAL_MEASURED)
                 ratio[s.n_measured++] = r->ratio.estimate;
         }

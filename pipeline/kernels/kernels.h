@@ -315,6 +315,7 @@ typedef struct kiln_op_rival {
 /* A baseline's operators together. */
 typedef struct kiln_op_standing {
     const kiln_baseline *baseline;
+    const char *version; /* NULL: absent, or nobody could tell */
     size_t n_measured;
     kiln_stats_interval ratio; /* geometric mean, where something was measured */
 } kiln_op_standing;

@@ -5,38 +5,41 @@
  */
 
 static void put_row(kiln_buf *out, const char *op, const kiln_op_rival *r) {
-    const char *name = kiln_format(out->arena, "%s %s", r->baseline->name,
-                                   r->version != NULL ? r->version : "");
+    const char *name = r->baseline->name;
     if (r->state != KILN_RIVAL_MEASURED) {
-        kiln_buf_printf(out, "%-6s %-26s %s: %s\n", op, name,
+        kiln_buf_printf(out, "%-6s %-10s %s: %s\n", op, name,
                         kiln_rival_state_name(r->state), r->reason);
         return;
     }
     kiln_buf_printf(out,
-                    "%-6s %-26s %9.4f %9.4f %9.4f %7zu %9zu %6.3f [%.3f, %.3f]  %s\n",
+                    "%-6s %-10s %9.4f %9.4f %9.4f %7zu %9zu %6.3f [%.3f, %.3f]  %s\n",
                     op, name, r->median_ms, r->q1_ms, r->q3_ms, r->sample.n,
                     r->n_disturbed, r->ratio.estimate, r->ratio.low, r->ratio.high,
                     r->implementation != NULL ? r->implementation : "");
 }
 
+static void put_standing(kiln_buf *out, const kiln_op_standing *s) {
+    kiln_buf_printf(out, "%s%s%s: %zu measured", s->baseline->name,
+                    s->version != NULL ? " " : "", s->version != NULL ? s->version : "",
+                    s->n_measured);
+    if (s->n_measured > 0)
+        kiln_buf_printf(out, ", geometric mean of kiln / it %.3f [%.3f, %.3f]",
+                        s->ratio.estimate, s->ratio.low, s->ratio.high);
+    kiln_buf_puts(out, "\n");
+}
+
 void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b) {
     if (b->standing.n == 0)
         return;
-    kiln_buf_printf(out, "\n%-6s %-26s %9s %9s %9s %7s %9s %s\n", "op", "baseline",
+    kiln_buf_printf(out, "\n%-6s %-10s %9s %9s %9s %7s %9s %s\n", "op", "baseline",
                     "median ms", "q1 ms", "q3 ms", "samples", "disturbed",
                     "kiln / it [95%]");
     for (size_t i = 0; i < b->row.n; i++)
         for (size_t k = 0; k < b->row.v[i].rival.n; k++)
             put_row(out, b->row.v[i].name, &b->row.v[i].rival.v[k]);
-    for (size_t i = 0; i < b->standing.n; i++) {
-        const kiln_op_standing *s = &b->standing.v[i];
-        kiln_buf_printf(out, "%s%s: %zu measured", i == 0 ? "\n" : "",
-                        s->baseline->name, s->n_measured);
-        if (s->n_measured > 0)
-            kiln_buf_printf(out, ", geometric mean of kiln / it %.3f [%.3f, %.3f]",
-                            s->ratio.estimate, s->ratio.low, s->ratio.high);
-        kiln_buf_puts(out, "\n");
-    }
+    kiln_buf_puts(out, "\n");
+    for (size_t i = 0; i < b->standing.n; i++)
+        put_standing(out, &b->standing.v[i]);
 }
 
 /* ---- JSON --------------------------------------------------------------------------
@@ -103,6 +106,7 @@ void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b) {
     for (size_t i = 0; i < b->standing.n; i++) {
         kiln_json_begin_object(w);
         kiln_json_member_str(w, "name", b->standing.v[i].baseline->name);
+        kiln_json_member_str(w, "version", b->standing.v[i].version);
         kiln_json_member_i64(w, "measured", (int64_t)b->standing.v[i].n_measured);
         if (b->standing.v[i].n_measured > 0)
             put_ratio(w, &b->standing.v[i].ratio);

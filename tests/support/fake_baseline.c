@@ -13,16 +13,30 @@ static const char head[] = "#!/bin/sh\n"
                            "2000000, \"preempted\": 0}'; }\n"
                            "while read -r line; do\n";
 
+static void write_program(const char *dir, const char *name, const char *script) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const char *path = kiln_path_join(a, dir, name);
+    const kiln_str text = kiln_str_from(kiln_format(a, "%s%s\ndone\n", head, script));
+    kiln_assert_status_ok(kiln_dir_make(dir, &err), &err);
+    kiln_assert_status_ok(kiln_file_write(path, text.p, text.n, &err), &err);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
 const char *kiln_test_fake_baseline(const char *script) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
-    const char *dir, *text = kiln_format(a, "%s%s\ndone\n", head, script);
+    const char *dir;
     kiln_assert_status_ok(kiln_dir_temp(a, &dir, &err), &err);
-    const char *bin = kiln_path_join(a, dir, "bin");
-    const char *python = kiln_path_join(a, bin, "python");
-    kiln_assert_status_ok(kiln_dir_make(bin, &err), &err);
-    const kiln_str bytes = kiln_str_from(text);
-    kiln_assert_status_ok(kiln_file_write(python, bytes.p, bytes.n, &err), &err);
-    assert_int_equal(chmod(python, 0700), 0);
+    write_program(kiln_path_join(a, dir, "bin"), "python", script);
+    return dir;
+}
+
+const char *kiln_test_fake_program(const char *name, const char *script) {
+    kiln_err err = {.status = KILN_OK};
+    const char *dir;
+    kiln_assert_status_ok(kiln_dir_temp(kiln_test_arena(), &dir, &err), &err);
+    if (script != NULL)
+        write_program(dir, name, script);
     return dir;
 }

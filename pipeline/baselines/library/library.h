@@ -111,6 +111,9 @@ typedef struct kiln_library {
     kiln_status (*read)(const kiln_library_ready *r, kiln_tensor *out, kiln_err *err);
 } kiln_library;
 
+/* In the programs alone, not in the archive. */
+extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
+
 /* The whole program:
  *
  *     kiln-NAME --version              prints the library's version
