@@ -1,0 +1,137 @@
+/* The real libraries, where kiln was built with them: each operator at one and two
+ * threads is what the reference says, or refused in the words of a row. */
+#include "pipeline/kernels/kernels_internal.h"
+#include "tests/support/described.h"
+
+#include <string.h>
+
+typedef struct row {
+    const char *name, *line;
+    const char *refused[2]; /* by oneDNN, by XNNPACK; NULL: it has it */
+} row;
+
+static row rows[] = {
+    {"conv", "conv x h=14 ic=16 oc=32 k=3", {NULL, NULL}},
+    {"conv_odd", "conv x h=9 w=13 ic=7 oc=17 kh=5 kw=1 sh=2 pad=2,0,1,0", {NULL, NULL}},
+    {"conv_bias_relu", "conv x h=14 ic=16 oc=32 k=1 bias=yes act=relu", {NULL, NULL}},
+    {"conv_sum_relu",
+     "conv x h=14 ic=16 oc=16 k=3 bias=yes add=yes act=relu",
+     {NULL, NULL}},
+    {"conv_groups", "conv x h=8 ic=16 oc=32 k=3 groups=4 s=2", {NULL, NULL}},
+    {"conv_dilated", "conv x h=17 w=11 ic=8 oc=4 k=3 d=2 bias=yes", {NULL, NULL}},
+    {"conv_batch", "conv x n=3 h=6 ic=8 oc=8 k=3", {NULL, NULL}},
+    {"conv_sigmoid", "conv x h=6 ic=8 oc=8 k=1 act=sigmoid", {NULL, NULL}},
+    {"conv_hard_swish", "conv x h=6 ic=8 oc=8 k=1 act=hard_swish", {NULL, NULL}},
+    {"conv_leaky_relu", "conv x h=6 ic=8 oc=8 k=1 act=leaky_relu", {NULL, NULL}},
+    {"conv_elu", "conv x h=6 ic=8 oc=8 k=1 act=elu", {NULL, NULL}},
+    {"conv_tanh",
+     "conv x h=6 ic=8 oc=8 k=1 act=tanh",
+     {NULL, "no such operator in XNNPACK: tanh"}},
+    {"conv_swish",
+     "conv x h=6 ic=8 oc=8 k=1 act=swish",
+     {NULL, "no such operator in XNNPACK: swish"}},
+    {"depthwise", "dw x h=12 c=24 k=3 s=2 bias=yes act=relu", {NULL, NULL}},
+    {"depthwise_multiplied", "dw x h=8 c=8 m=2 k=5", {NULL, NULL}},
+    {"matmul", "matmul x m=33 k=65 n=17 bias=yes act=relu", {NULL, NULL}},
+    {"matmul_sum", "matmul x m=33 k=65 n=17 add=yes", {NULL, NULL}},
+    {"matmul_row", "matmul x m=1 k=64 n=100", {NULL, NULL}},
+    {"matmul_gelu",
+     "matmul x m=8 k=16 n=24 act=gelu",
+     {NULL, "no such operator in XNNPACK: gelu"}},
+    {"matmul_batch_of_weights", "matmul x m=5 k=7 n=9 batch=3", {NULL, NULL}},
+    {"matmul_of_activations",
+     "matmul x m=5 k=7 n=9 batch=3 b=input",
+     {NULL, "no such operator in XNNPACK: a product of two activations"}},
+    {"gemm",
+     "gemm x in=f32[8,16] const=f32[10,16] const=f32[10] trans_b=yes",
+     {NULL, NULL}},
+    {"gemm_transposed",
+     "gemm x in=f32[16,8] const=f32[16,10] trans_a=yes",
+     {NULL, "no such operator in XNNPACK: a product with a transposed activation"}},
+    {"max_pool",
+     "max_pool x in=f32[1,20,13,13] kernel=3,3 strides=2,2 pads=1,1,1,1",
+     {NULL, NULL}},
+    {"max_pool_ceiling",
+     "max_pool x in=f32[1,16,12,12] kernel=3,3 strides=2,2 ceil_mode=yes",
+     {NULL, NULL}},
+    {"mean", "avg_pool x in=f32[1,16,9,9] kernel=3,3 pads=1,1,1,1", {NULL, NULL}},
+    {"mean_with_padding",
+     "avg_pool x in=f32[1,16,9,9] kernel=3,3 pads=1,1,1,1 count_include_pad=yes",
+     {NULL, "no such operator in XNNPACK: a mean that counts padding"}},
+    {"mean_of_all", "avg_pool x in=f32[1,24,7,7] kernel=7,7", {NULL, NULL}},
+    {"softmax", "softmax x in=f32[12,100] axis=-1", {NULL, NULL}},
+    {"softmax_of_columns",
+     "softmax x in=f32[12,100] axis=0",
+     {NULL, "no such operator in XNNPACK: a softmax along another axis"}},
+};
+
+static const kiln_baseline *library(int index) {
+    const kiln_baseline *const *list;
+    kiln_err err = {.status = KILN_OK};
+    kiln_assert_status_ok(kiln_baselines_parse(kiln_test_arena(), "onednn,xnnpack",
+                                               KILN_BASELINE_OPERATORS, &list, &err),
+                          &err);
+    return list[index];
+}
+
+static void compare(const kiln_test_described *d, const kiln_tensor *out) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_expected want;
+    kiln_verdict v = {.ok = true, .problem = ""};
+    kiln_err err = {.status = KILN_OK};
+    kiln_assert_status_ok(
+        kiln_expect(a, &d->work, d->plain, kiln_test_seed(), &want, &err), &err);
+    kiln_expected_compare(a, &want, out, "y", &v);
+    if (!v.ok)
+        fail_msg("%s", v.problem);
+    assert_int_equal(v.n_checked, kiln_type_elems(&d->op.out));
+}
+
+/* Twice: what the first run left must not be in the second's way. */
+static void check_on(const row *r, int which, int threads) {
+    const kiln_baseline *b = library(which);
+    kiln_arena a = {0};
+    kiln_err err = {.status = KILN_OK};
+    kiln_test_described d;
+    kiln_baseline_session s;
+    kiln_baseline_sample sample;
+    kiln_assert_status_ok(kiln_test_describe(r->line, &d, &err), &err);
+    const kiln_baseline_op_job job = {.op = &d.op, .threads = threads};
+    const kiln_status st = b->open_op(b, &a, &job, &s, &err);
+    if (r->refused[which] != NULL) {
+        kiln_assert_fails(st, KILN_ERR_LIB, &err, r->refused[which]);
+    } else {
+        kiln_assert_status_ok(st, &err);
+        compare(&d, &s.out[0]);
+        kiln_assert_status_ok(b->run(&s, 2, &sample, &err), &err);
+        kiln_assert_status_ok(b->run(&s, 3, &sample, &err), &err);
+        assert_true(sample.wall_ns > 0 && sample.cpu_ns >= 0);
+        assert_true((s.implementation != NULL) == (which == 0));
+    }
+    kiln_arena_fini(&a);
+}
+
+static void check(const row *r, int which) {
+    const kiln_baseline *b = library(which);
+    kiln_err err = {.status = KILN_OK};
+    kiln_baseline_here here;
+    kiln_assert_status_ok(b->find(b, kiln_test_arena(), "", &here, &err), &err);
+    if (!here.is_here)
+        kiln_test_skip("%s is absent: %s", b->name, here.remedy);
+    for (int threads = 1; threads <= 2; threads++)
+        check_on(r, which, threads);
+}
+
+static void check_onednn(void **state) { check(*state, 0); }
+static void check_xnnpack(void **state) { check(*state, 1); }
+
+int main(void) {
+    kiln_arena *a = kiln_test_arena();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        kiln_test_add(kiln_format(a, "onednn_%s", rows[i].name), check_onednn,
+                      &rows[i]);
+        kiln_test_add(kiln_format(a, "xnnpack_%s", rows[i].name), check_xnnpack,
+                      &rows[i]);
+    }
+    return kiln_test_run("libraries");
+}

@@ -1,0 +1,20 @@
+#include "tests/support/described.h"
+
+kiln_status kiln_test_describe(const char *line, kiln_test_described *out,
+                               kiln_err *err) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_op_line parsed;
+    kiln_assert_status_ok(kiln_op_line_of(a, line, &parsed, err), err);
+    kiln_assert_status_ok(kiln_op_work_make(a, &parsed, &out->work, err), err);
+    const kiln_graph *g = out->work.graph;
+    out->plain = kiln_array(a, kiln_tensor, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++) {
+        const kiln_value *v = g->values.v[i];
+        if (v->data != NULL)
+            out->plain[i] =
+                (kiln_tensor){.type = v->type, .data = (void *)(uintptr_t)v->data};
+        else if (v->def == NULL)
+            out->plain[i] = kiln_ref_random(a, &v->type, kiln_test_seed() + i);
+    }
+    return kiln_library_op_of(g, out->work.workload.anchor, out->plain, &out->op, err);
+}

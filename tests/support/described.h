@@ -1,0 +1,19 @@
+/* An operator of an ops file's line, with random inputs, as libraries are given it. */
+#ifndef KILN_TESTS_SUPPORT_DESCRIBED_H
+#define KILN_TESTS_SUPPORT_DESCRIBED_H
+
+#include "pipeline/kernels/kernels.h"
+#include "tests/support/kiln_test.h"
+
+typedef struct kiln_test_described {
+    kiln_op_work work;
+    kiln_tensor *plain; /* inputs and constants, by value id */
+    kiln_library_op op;
+} kiln_test_described;
+
+/* In the test arena. What cannot be described fails as kiln_library_op_of does; all
+ * else is asserted. */
+kiln_status kiln_test_describe(const char *line, kiln_test_described *out,
+                               kiln_err *err);
+
+#endif
