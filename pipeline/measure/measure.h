@@ -13,7 +13,7 @@
  * more. A thread of the pool moves messages, so that building and measuring go on while
  * the caller thinks. One-thread kernels are timed on the first CPU of the process's
  * affinity mask while the others compile; kernels of as many threads as there are CPUs
- * are timed while no builder works.
+ * are timed while no builder works and the caller waits.
  *
  * One caller's thread at a time. docs/workers.md describes processes and protocol.
  */
@@ -115,7 +115,9 @@ kiln_status kiln_measure_submit(kiln_measure *m, const kiln_measure_candidate *c
  * more) that no worker is idle. */
 size_t kiln_measure_pending(kiln_measure *m);
 size_t kiln_measure_finished(kiln_measure *m);
-/* Waits for a finished candidate; false: none came in time, or none is pending. */
+/* Waits for a finished candidate; false: none came in time, or none is pending. Kernels
+ * that need every CPU are timed while the caller waits here, until it gets one: it may
+ * think as hard as it likes in between. After a false it should come back soon. */
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out);
 /* Drops what was not begun: it never comes back from poll. Returns how many. */
 size_t kiln_measure_drop_queued(kiln_measure *m);
@@ -136,10 +138,12 @@ kiln_lethal kiln_measure_lethal(kiln_measure *m, size_t i); /* borrowed */
 typedef struct kiln_measure_stats {
     uint64_t submitted, finished, by_error[KILN_N_TRIAL_ERRORS];
     uint64_t builders_started, runners_started; /* more than there are: some died */
-    uint64_t retried;              /* candidates whose worker was lost under them */
-    double building_s, running_s;  /* of all workers, by the wall */
-    double peak_gflops;            /* best slice so far */
-    double memory_gbs;             /* that the threads may read at most; 0: not known */
+    uint64_t retried;             /* candidates whose worker was lost under them */
+    double building_s, running_s; /* of all workers, by the wall */
+    uint64_t runs;                /* candidates given to a runner, retried ones again */
+    uint64_t slices, disturbed;   /* of all candidates */
+    double peak_gflops;           /* best slice so far */
+    double memory_gbs;            /* that the threads may read at most; 0: not known */
     int n_builders, measuring_cpu; /* -1: not pinned */
 } kiln_measure_stats;
 kiln_measure_stats kiln_measure_count(kiln_measure *m);

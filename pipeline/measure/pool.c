@@ -299,12 +299,17 @@ bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) 
     bool has = false;
     pthread_mutex_lock(&m->lock);
     free_taken(m);
+    const bool waits = m->finished.n == 0 && m->n_pending > 0;
+    if (m->is_exclusive && waits && !m->caller_waits)
+        kiln_pool_wake(m);
+    m->caller_waits = waits;
     while (m->finished.n == 0 && m->n_pending > 0)
         if (timeout_ms <= 0 ||
             pthread_cond_timedwait(&m->changed, &m->lock, &end) == ETIMEDOUT)
             break;
     if (m->finished.n > 0) {
         has = true;
+        m->caller_waits = false;
         m->taken = kiln_queue_pop(&m->finished);
         m->job[m->taken].state = KILN_JOB_TAKEN;
         m->n_pending--;

@@ -89,7 +89,8 @@ struct kiln_measure {
     kiln_str profile_json;
     const char *const *argv[2]; /* of builders, of runners */
     kiln_cpus all, measuring, building;
-    bool is_exclusive; /* kernels need every CPU: builders rest while one is timed */
+    bool is_exclusive; /* kernels need every CPU: all others rest while one is timed */
+    bool caller_waits; /* its last call was a poll, and that gave it nothing yet */
 
     pthread_t thread;
     pthread_mutex_t lock;

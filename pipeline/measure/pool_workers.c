@@ -134,18 +134,22 @@ static void give_run(kiln_measure *m, kiln_worker *w) {
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_RUN, &q);
     j->state = KILN_JOB_RUNNING;
+    m->stats.runs++;
     become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
 }
 
+/* A builder that starts compiles too: the meter's kernels. */
 static bool is_building(const kiln_measure *m) {
     for (int i = 1; i < m->n_workers; i++)
-        if (m->worker[i].state == KILN_WORKER_BUSY)
+        if (m->worker[i].state != KILN_WORKER_IDLE &&
+            m->worker[i].state != KILN_WORKER_DOWN)
             return true;
     return false;
 }
 
-/* Kernels that need every CPU are timed while no builder works: a few are built, then
- * all that are built are timed. */
+/* Kernels that need every CPU are timed while nobody else works, neither a builder nor
+ * the caller: a few are built, then all that are built are timed, each once the caller
+ * waits. */
 static bool may_build(const kiln_measure *m) {
     if (m->queued.n == 0 || m->built.n >= MAX_BUILT)
         return false;
@@ -156,14 +160,17 @@ static bool may_build(const kiln_measure *m) {
 }
 
 static bool may_run(const kiln_measure *m) {
-    return m->built.n > 0 && !(m->is_exclusive && is_building(m));
+    return m->built.n > 0 && !(m->is_exclusive && (is_building(m) || !m->caller_waits));
 }
 
 void kiln_pool_dispatch(kiln_measure *m) {
     m->worker[0].is_runner = true;
     for (int i = 0; i < m->n_workers && m->failure.status == KILN_OK; i++) {
         kiln_worker *w = &m->worker[i];
-        if (w->state == KILN_WORKER_DOWN && (!w->is_runner || m->has_meter))
+        const bool may_start =
+            w->is_runner ? m->has_meter
+                         : !m->is_exclusive || m->worker[0].state != KILN_WORKER_BUSY;
+        if (w->state == KILN_WORKER_DOWN && may_start)
             start(m, w);
     }
     if (m->worker[0].state == KILN_WORKER_IDLE && may_run(m))
@@ -252,6 +259,8 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     o->worst = r.worst;
     o->run_ms = (double)(kiln_now_ns() - w->begin_ns) * 1e-6;
     m->stats.running_s += o->run_ms * 1e-3;
+    m->stats.slices += r.n_slices;
+    m->stats.disturbed += r.n_disturbed;
     if (r.peak_gflops > m->stats.peak_gflops)
         m->stats.peak_gflops = r.peak_gflops;
     const char *text = kiln_str_dupv(&j->arena, r.text);

@@ -45,6 +45,10 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     r->n_new, r->seconds,
                     r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
                     r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
+    if (r->n_slices > 0)
+        kiln_buf_printf(out, "%.1f%% of %" PRIu64 " slices were disturbed\n",
+                        100 * (double)r->n_disturbed / (double)r->n_slices,
+                        r->n_slices);
     if (r->n_again > 0)
         kiln_buf_printf(out,
                         "%" PRId64 " noisy ones that seemed best were measured "
@@ -95,6 +99,8 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
     kiln_json_begin_object(&w);
     kiln_json_member_i64(&w, "new_trials", r->n_new);
     kiln_json_member_i64(&w, "measured_again", r->n_again);
+    kiln_json_member_i64(&w, "slices", (int64_t)r->n_slices);
+    kiln_json_member_i64(&w, "disturbed_slices", (int64_t)r->n_disturbed);
     kiln_json_member_f64(&w, "seconds", r->seconds);
     kiln_json_member_f64(&w, "start_ns", r->start_ns);
     kiln_json_member_f64(&w, "best_ns", r->best_ns);

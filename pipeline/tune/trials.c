@@ -227,6 +227,11 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
         res.best_ns += row->calls * row->best_ns;
     }
     kiln_tune_draw(r, &res.curve);
+    if (r->pool != NULL) {
+        const kiln_measure_stats s = kiln_measure_count(r->pool);
+        res.n_slices = s.slices;
+        res.n_disturbed = s.disturbed;
+    }
     res.end = kiln_task_scheduler_end(r->scheduler);
     if (res.end == KILN_TASKS_RUNNING) /* it was not asked again */
         res.end = kiln_tune_trials_left(r) <= 0 ? KILN_TASKS_TRIALS : KILN_TASKS_TIME;

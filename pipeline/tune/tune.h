@@ -89,6 +89,7 @@ typedef KILN_VEC(kiln_tune_point) kiln_tune_curve;
 typedef struct kiln_tune_result {
     KILN_VEC(kiln_tune_row) row;
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
+    uint64_t n_slices, n_disturbed; /* of them all: others had the processor */
     int64_t n_again; /* candidates measured once more, as noise had favoured them */
     double seconds;
     double start_ns, best_ns; /* sums of calls times start and best */

@@ -109,6 +109,36 @@ static void stops_losers_early(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Kernels that need every CPU: built while the caller thinks, timed once it waits. */
+static void lets_the_caller_think(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    uint64_t id;
+    kiln_measured got;
+    kiln_measure_options o = {
+        .threads = kiln_cpus_own().n, .budget_ms = 5, .loser = -1};
+    if (o.threads > KILN_POOL_MAX_THREADS)
+        kiln_test_skip("a kernel cannot have as many threads as there are CPUs here");
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
+    const kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+    for (int round = 0; round < 2; round++) {
+        const double before_s = kiln_measure_count(m).building_s;
+        kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+        while (kiln_measure_count(m).building_s <= before_s)
+            pause_ms(1);
+        /* What is built is dispatched under the same lock, if it is at all. */
+        assert_int_equal(kiln_measure_count(m).runs, round);
+        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_int_equal(got.error, KILN_TRIAL_GOOD);
+        assert_int_equal(kiln_measure_count(m).runs, round + 1);
+    }
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
 static void refuses_wrong_use(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -388,6 +418,7 @@ int main(int argc, char **argv) {
     self = argv[0];
     kiln_test_add_rows(proves_and_times, good_rows);
     kiln_test_add("stops_losers_early", stops_losers_early, NULL);
+    kiln_test_add("lets_the_caller_think", lets_the_caller_think, NULL);
     kiln_test_add("refuses_wrong_use", refuses_wrong_use, NULL);
     kiln_test_add_rows(reports_workers_that_do_not_start, start_rows);
     kiln_test_add("groups_end_with_their_leader", groups_end_with_their_leader, NULL);
