@@ -1,12 +1,15 @@
-/* What there is to tune: the kernels that a build of the network would make. */
-#include "pipeline/network/network.h"
+/* What there is to tune: the kernels that a build of the network would make, which no
+ * code has to be generated for. */
+#include "compiler/graph/fusion.h"
 #include "pipeline/tune/tune_internal.h"
 
 #include <string.h>
 
-bool kiln_tune_takes(const kiln_op_work *w) {
-    return w->workload.anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+static bool takes_node(const kiln_node *anchor) {
+    return anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
 }
+
+bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
 
 static kiln_status copy_work(kiln_arena *a, const kiln_op_work *w, kiln_op_work *out,
                              kiln_err *err) {
@@ -32,54 +35,79 @@ static kiln_status has_choice(kiln_arena *a, const kiln_op_work *w,
     return KILN_OK;
 }
 
-/* Gives no advice, but sees every kernel's work. */
-typedef struct collecting {
+/* Kernels by their keys, as the groups of the fusion say: nothing is compiled. */
+typedef struct listing {
     kiln_arena *a;
+    kiln_arena scratch; /* of one group */
+    const kiln_profile *profile;
     kiln_map index_of; /* key -> index + 1 */
-    kiln_tune_works *out;
-} collecting;
+    kiln_tune_works works;
+} listing;
 
-static kiln_status see(void *user, kiln_arena *scratch, const kiln_op_work *w,
-                       const kiln_profile *p, kiln_advice *advice, kiln_err *err) {
-    collecting *c = user;
-    kiln_tune_work work = {.calls = 1};
+static kiln_status add_group(listing *l, const kiln_graph *g, const kiln_group *group,
+                             double runs, kiln_err *err) {
+    kiln_op_work w;
+    kiln_tune_work work = {.calls = runs};
     bool choice = false;
-    *advice = (kiln_advice){.tmpl = NULL};
-    if (!kiln_tune_takes(w))
-        return KILN_OK;
-    const uintptr_t at = (uintptr_t)kiln_map_get(&c->index_of, w->key);
+    kiln_graph *part = kiln_group_graph(&l->scratch, g, group, NULL);
+    if (part->outputs.n == 0)
+        return KILN_OK; /* nobody reads it */
+    KILN_TRY(kiln_op_work_of(&l->scratch, part->name, part, &w, err));
+    const uintptr_t at = (uintptr_t)kiln_map_get(&l->index_of, w.key);
     if (at != 0) {
-        c->out->list.v[at - 1].calls += 1;
+        l->works.list.v[at - 1].calls += runs;
         return KILN_OK;
     }
-    KILN_TRY(has_choice(scratch, w, p, &choice, err));
+    KILN_TRY(has_choice(&l->scratch, &w, l->profile, &choice, err));
     if (!choice)
         return KILN_OK;
-    KILN_TRY(copy_work(c->a, w, &work.op, err));
-    kiln_vec_push(c->a, &c->out->list, work);
-    kiln_map_set(c->a, &c->index_of, work.op.key, (void *)(uintptr_t)c->out->list.n);
+    KILN_TRY(copy_work(l->a, &w, &work.op, err));
+    kiln_vec_push(l->a, &l->works.list, work);
+    kiln_map_set(l->a, &l->index_of, work.op.key, (void *)(uintptr_t)l->works.list.n);
     return KILN_OK;
+}
+
+/* `runs`: of this graph in one run of the whole. */
+static kiln_status add_graph(listing *l, const kiln_graph *g, double runs,
+                             kiln_err *err) {
+    kiln_arena own; /* regions have groups of their own */
+    kiln_fusion fusion;
+    kiln_status st = KILN_OK;
+    kiln_arena_init(&own);
+    kiln_graph_fuse(&own, g, NULL, &fusion);
+    for (int i = 0; i < fusion.n && st == KILN_OK; i++) {
+        const kiln_group *group = &fusion.group[i];
+        const kiln_node *first = group->node[0];
+        const double times =
+            first->op->region_runs != NULL ? (double)first->op->region_runs(first) : 1;
+        for (size_t k = 0; k < first->op->n_attr && st == KILN_OK; k++)
+            if (first->attr[k].graph != NULL)
+                st = add_graph(l, first->attr[k].graph, runs * times, err);
+        if (st == KILN_OK && group->anchor != NULL && takes_node(group->anchor))
+            st = add_group(l, g, group, runs, err);
+        kiln_arena_reset(&l->scratch);
+        if (st == KILN_OK)
+            st = kiln_interrupt_check(err);
+    }
+    kiln_arena_fini(&own);
+    return st;
 }
 
 kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
                                      const kiln_profile *p, kiln_tune_works *out,
                                      kiln_err *err) {
-    kiln_tune_works works = {0};
-    collecting c = {.a = a, .out = &works};
-    const kiln_adviser adviser = {see, &c};
-    const kiln_choose_options choose = {.adviser = &adviser};
-    const kiln_network_options o = {.choose = &choose};
-    kiln_network n;
-    kiln_arena code;
-    kiln_arena_init(&code);
-    const kiln_status st = kiln_network_compile(&code, g, p, &o, &n, err);
-    kiln_arena_fini(&code);
-    if (st != KILN_OK)
+    listing l = {.a = a, .profile = p};
+    kiln_arena_init(&l.scratch);
+    const kiln_status st = add_graph(&l, g, 1, err);
+    kiln_arena_fini(&l.scratch);
+    if (st != KILN_OK) {
+        kiln_note(err, "listing the kernels of '%s'", g->name);
         return st;
-    if (works.list.n == 0)
+    }
+    if (l.works.list.n == 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' has no convolution or product to tune", g->name);
-    *out = works;
+    *out = l.works;
     return KILN_OK;
 }
 

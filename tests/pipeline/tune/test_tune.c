@@ -6,6 +6,7 @@
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
+#include "zoo/zoo.h"
 
 #include <string.h>
 
@@ -487,6 +488,99 @@ static void equal_kernels_are_one_work(void **state) {
     assert_true(works.list.v[1].calls == 1);
 }
 
+/* What a compile asks an adviser for. */
+typedef struct asked {
+    kiln_map calls; /* key -> how often */
+    size_t n;
+} asked;
+
+static kiln_status count_asked(void *user, kiln_arena *scratch, const kiln_op_work *w,
+                               const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+    asked *x = user;
+    kiln_tune_task t;
+    *out = (kiln_advice){.tmpl = NULL};
+    if (w->workload.anchor->op->fuse != KILN_FUSE_OUT_FUSABLE)
+        return KILN_OK;
+    KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
+    if (t.space.size <= 1)
+        return KILN_OK;
+    const uintptr_t n = (uintptr_t)kiln_map_get(&x->calls, w->key);
+    x->n += n == 0;
+    kiln_map_set(kiln_test_arena(), &x->calls,
+                 kiln_str_from(kiln_str_dupv(kiln_test_arena(), w->key)),
+                 (void *)(n + 1));
+    return KILN_OK;
+}
+
+typedef struct listed_row {
+    const char *name, *zoo, *text; /* a network of the zoo, or a graph's text */
+    int times;                     /* that the compile's kernels run */
+} listed_row;
+
+static listed_row listed_rows[] = {
+    {"lists_dqn", "dqn", NULL, 1},
+    {"lists_dcgan", "dcgan", NULL, 1},
+    {"lists_branches", NULL,
+     "graph \"g\" { input %c : bool[] input %x : f32[1,16,9,9] "
+     "input %w : f32[16,16,3,3] %h = conv(%x, %w) {pads=[1,1,1,1]} "
+     "%y = if(%c, %h, %w, %h, %w) {then_branch=graph \"then\" { input %x : "
+     "f32[1,16,9,9] "
+     "input %w : f32[16,16,3,3] %y = conv(%x, %w) {pads=[1,1,1,1]} output %y }, "
+     "else_branch=graph \"else\" { input %x : f32[1,16,9,9] "
+     "input %w : f32[16,16,3,3] %a = conv(%x, %w) {pads=[1,1,1,1]} %y = relu(%a) "
+     "output %y }} output %y }",
+     1},
+    {"lists_steps", NULL,
+     "graph \"g\" { input %s : f32[8,32] input %x : f32[3,8,32] "
+     "input %w : f32[32,32] %last, %y = scan(%s, %x, %w) {n_state=1, n_scan=1, "
+     "body=graph \"step\" { input %s : f32[8,32] input %e : f32[8,32] "
+     "input %w : f32[32,32] %a = matmul(%s, %w) %n = add(%a, %e) output %n output %n "
+     "}} output %y }",
+     3},
+};
+
+static kiln_graph *listed_graph(const listed_row *row) {
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_arena *a = kiln_test_arena();
+    if (row->zoo != NULL) {
+        const kiln_zoo_network *z = NULL;
+        kiln_assert_status_ok(kiln_zoo_find(row->zoo, &z, &err), &err);
+        kiln_assert_status_ok(kiln_zoo_import(a, z, 1, KILN_ZOO_FILLED, &g, &err),
+                              &err);
+    } else {
+        kiln_assert_status_ok(
+            kiln_graph_parse(a, kiln_str_from(row->text), row->name, &g, &err), &err);
+    }
+    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
+    return g;
+}
+
+/* The same works, as often, though nothing is compiled. */
+static void lists_what_a_compile_asks_for(void **state) {
+    const listed_row *row = *state;
+    kiln_err err = {0};
+    asked x = {.n = 0};
+    kiln_network n;
+    kiln_tune_works works;
+    kiln_graph *g = listed_graph(row);
+    const kiln_adviser adviser = {count_asked, &x};
+    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_network_options o = {.choose = &choose};
+    kiln_assert_status_ok(
+        kiln_network_compile(kiln_test_arena(), g, &native, &o, &n, &err), &err);
+    kiln_assert_status_ok(
+        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
+    assert_int_equal(works.list.n, x.n);
+    for (size_t i = 0; i < works.list.n; i++) {
+        const uintptr_t calls =
+            (uintptr_t)kiln_map_get(&x.calls, works.list.v[i].op.key);
+        if (calls == 0)
+            fail_msg("a compile makes no '%.*s'", KILN_STR_ARG(works.list.v[i].op.key));
+        assert_true(works.list.v[i].calls == row->times * (double)calls);
+    }
+}
+
 static size_t n_in_network(kiln_db *db, const kiln_tune_works *w, size_t i) {
     return trials_of(db, &w->list.v[i].op, KILN_TUNE_CACHE_NETWORK).list.n;
 }
@@ -599,6 +693,7 @@ int main(void) {
     kiln_test_add_rows(noise_is_measured_again, noise_rows);
     kiln_test_add("curves_go_on", curves_go_on, NULL);
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
+    kiln_test_add_rows(lists_what_a_compile_asks_for, listed_rows);
     kiln_test_add("networks_settle", networks_settle, NULL);
     kiln_test_add("settles_what_is_new", settles_what_is_new, NULL);
     return kiln_test_run("tune");
