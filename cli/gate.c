@@ -20,7 +20,7 @@ static const kiln_option options[N_OPTIONS] = {
                      "the folder that kiln accept fills, or one archive", false},
     [OPT_THREADS] = {"--threads", "N",
                      "run on so many (default: what the archive was built for)", false},
-    [OPT_SECONDS] = {"--seconds", "S", "timed runs of each process last so long (0.3)",
+    [OPT_SECONDS] = {"--seconds", "S", "timed runs of each process last so long (0.1)",
                      false},
     [OPT_SEED] = {"--seed", "S",
                   "of the order of processes (default: made of the archives)", false},
@@ -39,7 +39,7 @@ static void show(void *user, const char *model, int pair, int pairs) {
 
 static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
                                 kiln_err *err) {
-    const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.3");
+    const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.1");
     int seed = 0;
     o->against = kiln_args_get(args, OPT_AGAINST, NULL);
     o->times_equal = kiln_args_has(args, OPT_TIME_EQUAL);

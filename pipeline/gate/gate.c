@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double default_seconds = 0.3;
+static const double default_seconds = 0.1;
 static const double moved_from = 0.01;  /* slowdown, either way */
 static const double false_share = 0.05; /* Benjamini and Hochberg */
 enum { GEOMEAN_ROUNDS = 2000, GEOMEAN_SEED = 1 };

@@ -44,8 +44,10 @@ const char *kiln_gate_side_name(kiln_gate_side s); /* "candidate", ... */
 
 /* One fresh process: its timed runs. */
 typedef struct kiln_gate_process {
-    double median_ms, min_ms; /* of undisturbed runs */
-    double clock_ghz;         /* around them */
+    /* Of undisturbed runs: the lower quartile, since others only ever make runs slower,
+     * and the least. */
+    double ms, min_ms;
+    double clock_ghz; /* around them */
     size_t n_runs, n_disturbed;
 } kiln_gate_process;
 
@@ -76,10 +78,12 @@ typedef struct kiln_gate_series {
     const char *problem;               /* why nothing can be said; NULL: it can */
 } kiln_gate_series;
 
-/* Looks at 10, 16 and 24 pairs, in an order that the seed shuffles, until the verdict
- * is known. A process whose runs others disturbed, or whose clock differs by more than
- * 5% from those before it, is taken again, twice at most. with_itself: the control
- * runs against itself between the pairs, and must be found alike. */
+/* Looks at 10, 16 and 24 pairs until the verdict is known. A pair is each side once, in
+ * an order that the seed shuffles, and once more in the opposite order; the faster of
+ * both counts. A process whose runs others disturbed, or whose
+ * clock differs by more than 5% from those before it, is taken again, twice at most.
+ * with_itself: the control runs against itself between the pairs, and must be found
+ * alike. */
 kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                                  bool with_itself, kiln_gate_series *out,
                                  kiln_err *err);
@@ -195,7 +199,7 @@ typedef struct kiln_gate_report {
 typedef struct kiln_gate_options {
     const char *against; /* a folder of accepted archives, or one archive */
     int threads;         /* 0: those that the archive was built for */
-    double seconds;      /* that the timed runs of a process last; 0: 0.3 */
+    double seconds;      /* that the timed runs of a process last; 0: 0.1 */
     uint64_t seed;       /* of the order; 0: made of the two archives */
     bool times_equal;    /* even where code and parameters are the same */
     void (*progress)(void *user, const char *model, int pair, int pairs);

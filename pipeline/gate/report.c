@@ -144,7 +144,7 @@ static void put_samples(kiln_json_writer *w, int series, const kiln_gate_series 
         kiln_json_put_i64(w, series);
         kiln_json_put_i64(w, x->pair);
         kiln_json_put_string(w, kiln_str_from(kiln_gate_side_name(x->side)));
-        kiln_json_put_f64(w, x->process.median_ms);
+        kiln_json_put_f64(w, x->process.ms);
         kiln_json_put_f64(w, x->process.min_ms);
         kiln_json_put_f64(w, x->process.clock_ghz);
         kiln_json_put_i64(w, (int64_t)x->process.n_disturbed);

@@ -6,7 +6,7 @@
 
 enum {
     ATTEMPTS = 3,  /* at one process, disturbed ones included */
-    MIN_GOOD = 7,  /* undisturbed runs that a median needs */
+    MIN_GOOD = 5,  /* undisturbed runs that a quartile needs */
     CLOCK_LAST = 5 /* processes before it, that a process's clock is compared with */
 };
 static const double clock_band = 0.05;
@@ -56,7 +56,7 @@ static bool is_good(series *s, kiln_gate_side side, const kiln_gate_process *p) 
 
 /* The last attempt counts, whatever it is: what stays disturbed is noise that the
  * intervals show, and too much of it ends the series. */
-static kiln_status take(series *s, kiln_gate_side side, kiln_err *err) {
+static kiln_status take(series *s, kiln_gate_side side, double *ms, kiln_err *err) {
     kiln_gate_sample x = {.pair = (int)s->n, .side = side};
     for (int i = 1; !x.is_used; i++) {
         KILN_TRY(kiln_interrupt_check(err));
@@ -68,10 +68,12 @@ static kiln_status take(series *s, kiln_gate_side side, kiln_err *err) {
         kiln_vec_push(s->arena, &s->out->sample, x);
     }
     s->n_used++;
-    s->ms[side][s->n] = x.process.median_ms;
+    *ms = x.process.ms;
     return KILN_OK;
 }
 
+/* There and back, the faster of both: who comes first by chance has no advantage from
+ * drift, and what slows one process down is seldom there twice. */
 static kiln_status take_pair(series *s, kiln_err *err) {
     kiln_gate_side order[KILN_N_GATE_SIDES];
     int n = 0;
@@ -86,8 +88,13 @@ static kiln_status take_pair(series *s, kiln_err *err) {
         order[i] = order[j];
         order[j] = held;
     }
-    for (int i = 0; i < n; i++)
-        KILN_TRY(take(s, order[i], err));
+    for (int i = 0; i < 2 * n; i++) {
+        const kiln_gate_side side = order[i < n ? i : 2 * n - 1 - i];
+        double ms = 0;
+        KILN_TRY(take(s, side, &ms, err));
+        double *of_pair = &s->ms[side][s->n];
+        *of_pair = i < n || ms < *of_pair ? ms : *of_pair;
+    }
     s->n++;
     return KILN_OK;
 }

@@ -5,7 +5,7 @@
 
 enum {
     PROCESS_LIMIT_MS = 180 * 1000,
-    MIN_RUNS = 11, /* of a process: seven that nobody disturbs */
+    MIN_RUNS = 9, /* of a process: five that nobody disturbs */
     MAX_RUNS = 20000,
     PROBE_RUNS = 5,
     PROBE_WARM_UP = 2,
@@ -57,7 +57,7 @@ kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_re
     for (size_t i = 0; i < r->n_runs; i++)
         if (takes_all || !is_disturbed(r, i, threads))
             ms[n++] = (double)r->run_ns[i] * 1e-6;
-    p.median_ms = kiln_stats_median(scratch, ms, n);
+    p.ms = kiln_stats_quantile(scratch, ms, n, 0.25);
     p.min_ms = kiln_stats_quantile(scratch, ms, n, 0);
     return p;
 }

@@ -215,8 +215,8 @@ static void times_the_same_code(void **state) {
     const kiln_gate_result *g = &r.result.v[0];
     assert_true(g->is_timed);
     assert_int_not_equal(g->outcome, KILN_GATED_FAIL);
-    assert_true(g->timing.first.sample.n >= 30);
-    assert_true(g->runs >= 11);
+    assert_true(g->timing.first.sample.n >= 60);
+    assert_true(g->runs >= 9);
     assert_non_null(strstr(g->command, "kiln gate '/"));
     assert_non_null(strstr(g->command, "it'\\''s.kiln.tar.zst' --against /"));
     assert_non_null(strstr(g->command, " --threads 1 --seed 3 --seconds 0.002"));
@@ -321,7 +321,7 @@ static void disturbed_runs_do_not_count(void **state) {
     const kiln_gate_process one = kiln_gate_process_of(&a, &r, 1);
     assert_int_equal(one.n_runs, 5);
     assert_int_equal(one.n_disturbed, 2);
-    kiln_assert_close_f64(&one.median_ms, &(double){1.1}, 1, 1, 0);
+    kiln_assert_close_f64(&one.ms, &(double){1.05}, 1, 1, 0);
     kiln_assert_close_f64(&one.min_ms, &(double){1}, 1, 1, 0);
     kiln_assert_close_f64(&one.clock_ghz, &(double){3.5}, 1, 1, 0);
     /* On two threads the first one's processor says nothing of the other's. */

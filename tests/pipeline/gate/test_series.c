@@ -34,7 +34,7 @@ static script rows[] = {
     {"half_a_percent_passes", .slow = 1.005, .want = KILN_GATED_PASS, .pairs = 10},
     {"five_percent_fails_twice", .slow = 1.05, .want = KILN_GATED_FAIL,
      .reason = "in a second run", .pairs = 10},
-    {"failure_that_does_not_come_again", .slow = 1.05, .slow_until = 30,
+    {"failure_that_does_not_come_again", .slow = 1.05, .slow_until = 60,
      .want = KILN_GATED_INCONCLUSIVE, .reason = "but a second run found"},
     {"neither_slow_nor_alike", .swing = .04, .want = KILN_GATED_INCONCLUSIVE,
      .reason = "neither below 3% nor above 1% for sure", .pairs = 24},
@@ -77,7 +77,7 @@ static kiln_status play(void *user, kiln_gate_side side, kiln_gate_process *out,
     double ms = 10 + 0.001 * (n % 7);
     double clock = 4;
     if (side == KILN_GATE_CANDIDATE)
-        ms *= (is_slow ? or_one(s->slow) : 1) * (own % 2 == 1 ? 1 + s->swing : 1);
+        ms *= (is_slow ? or_one(s->slow) : 1) * (own / 2 % 2 == 1 ? 1 + s->swing : 1);
     if (side == KILN_GATE_AGAIN)
         ms *= or_one(s->itself);
     ms *= 1 + s->noise * (double)(kiln_hash64(&n, sizeof n, 1) % 100) / 100;
@@ -90,9 +90,9 @@ static kiln_status play(void *user, kiln_gate_side side, kiln_gate_process *out,
         clock *= 0.8;
         ms /= 0.8;
     }
-    *out = (kiln_gate_process){.median_ms = s->is_zero     ? 0
-                                            : is_disturbed ? ms * 1.5
-                                                           : ms,
+    *out = (kiln_gate_process){.ms = s->is_zero     ? 0
+                                     : is_disturbed ? ms * 1.5
+                                                    : ms,
                                .min_ms = ms,
                                .clock_ghz = clock,
                                .n_runs = RUNS,
@@ -151,14 +151,19 @@ static void order_is_the_seeds(void **state) {
     int n_first[KILN_N_GATE_SIDES] = {0};
     assert_true(same_order(&x, &y));
     assert_false(same_order(&x, &z));
-    assert_int_equal(x.sample.n, 30);
-    for (size_t i = 0; i < x.sample.n; i += KILN_N_GATE_SIDES) {
+    assert_int_equal(x.sample.n, 60);
+    enum { OF_A_PAIR = 2 * KILN_N_GATE_SIDES };
+    for (size_t i = 0; i < x.sample.n; i += OF_A_PAIR) {
         unsigned seen = 0;
         for (size_t k = 0; k < KILN_N_GATE_SIDES; k++) {
-            assert_int_equal(x.sample.v[i + k].pair, i / KILN_N_GATE_SIDES);
-            seen |= 1U << x.sample.v[i + k].side;
+            const kiln_gate_sample *there = &x.sample.v[i + k];
+            const kiln_gate_sample *back = &x.sample.v[i + OF_A_PAIR - 1 - k];
+            assert_int_equal(there->pair, i / OF_A_PAIR);
+            assert_int_equal(back->pair, there->pair);
+            assert_int_equal(back->side, there->side);
+            seen |= 1U << there->side;
         }
-        assert_int_equal(seen, 7); /* each side once in every pair */
+        assert_int_equal(seen, 7); /* every side */
         n_first[x.sample.v[i].side]++;
     }
     for (int side = 0; side < KILN_N_GATE_SIDES; side++)
@@ -180,16 +185,16 @@ static kiln_status break_down(void *user, kiln_gate_side side, kiln_gate_process
 
 static void failures_of_the_runner_end_it(void **state) {
     (void)state;
-    for (int n = 0; n < 40; n += 13) {
+    for (int n = 0; n < 80; n += 26) {
         kiln_arena a = {0};
         kiln_err err = {0};
         int left = n;
         const kiln_gate_bench b = {.run = break_down, .user = &left};
         kiln_gate_timing t;
         const kiln_status st = kiln_gate_time(&a, &b, 1, &t, &err);
-        if (n < 30)
+        if (n < 60)
             kiln_assert_fails(st, KILN_ERR_LIB, &err, "the package crashed");
-        else /* ten pairs of three were enough */
+        else /* ten pairs of six were enough */
             kiln_assert_status_ok(st, &err);
         kiln_arena_fini(&a);
     }
@@ -247,10 +252,8 @@ static kiln_status run_at_night(void *user, kiln_gate_side side, kiln_gate_proce
     if (kiln_rng_unit(&t->rng) < w->outliers)
         ms *= 1 + 0.5 * kiln_rng_unit(&t->rng);
     const double clock = kiln_rng_unit(&t->rng) < w->steps ? 0.9 : 1;
-    *out = (kiln_gate_process){.median_ms = ms / clock,
-                               .min_ms = ms / clock,
-                               .clock_ghz = 4 * clock,
-                               .n_runs = RUNS};
+    *out = (kiln_gate_process){
+        .ms = ms / clock, .min_ms = ms / clock, .clock_ghz = 4 * clock, .n_runs = RUNS};
     return KILN_OK;
 }
 
