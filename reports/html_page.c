@@ -9,6 +9,8 @@ const kiln_page_unit kiln_unit_plain = {.by = 1, .digits = 3};
 const kiln_page_unit kiln_unit_count = {.by = 1, .is_fixed = true, .may_be_0 = true};
 const kiln_page_unit kiln_unit_percent = {
     .by = 100, .digits = 1, .is_fixed = true, .suffix = "%"};
+const kiln_page_unit kiln_unit_part = {
+    .by = 100, .digits = 1, .is_fixed = true, .may_be_0 = true, .suffix = "%"};
 const kiln_page_unit kiln_unit_change = {.by = 100,
                                          .digits = 1,
                                          .is_fixed = true,
@@ -18,7 +20,7 @@ const kiln_page_unit kiln_unit_change = {.by = 100,
 const kiln_page_unit kiln_unit_ratio = {.by = 1, .digits = 2, .is_fixed = true};
 const kiln_page_unit kiln_unit_mib = {.by = 0x1p-20, .digits = 3, .may_be_0 = true};
 const kiln_page_unit kiln_unit_gib = {.by = 0x1p-30, .digits = 3};
-const kiln_page_unit kiln_unit_mega = {.by = 1e-6, .digits = 3};
+const kiln_page_unit kiln_unit_mega = {.by = 1e-6, .digits = 3, .may_be_0 = true};
 const kiln_page_unit kiln_unit_us = {.by = 1000, .digits = 3};
 const kiln_page_unit kiln_unit_ns_as_us = {.by = 1e-3, .digits = 3};
 const kiln_page_unit kiln_unit_seconds = {

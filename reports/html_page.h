@@ -27,8 +27,9 @@ typedef struct kiln_page_unit {
 } kiln_page_unit;
 
 extern const kiln_page_unit kiln_unit_plain, kiln_unit_count, kiln_unit_percent,
-    kiln_unit_change, kiln_unit_ratio, kiln_unit_mib, kiln_unit_gib, kiln_unit_mega,
-    kiln_unit_us, kiln_unit_ns_as_us, kiln_unit_seconds, kiln_unit_error;
+    kiln_unit_part, kiln_unit_change, kiln_unit_ratio, kiln_unit_mib, kiln_unit_gib,
+    kiln_unit_mega, kiln_unit_us, kiln_unit_ns_as_us, kiln_unit_seconds,
+    kiln_unit_error;
 
 /* Markup of our own, as it is. */
 void kiln_page_put(kiln_page *p, const char *html);

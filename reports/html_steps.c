@@ -186,14 +186,18 @@ static void put_roof(kiln_page *p, const roofline *f) {
                  place_y(f, log10(f->peak)));
 }
 
+/* In pixels; the area grows with the share of time. */
+static double radius(const kiln_results_step *s) {
+    return 3 + 14 * sqrt(fmin(fmax(s->time_share, 0), 1));
+}
+
 /* The title, which pointers and screen readers find, says what the table says. */
 static void put_spot(kiln_page *p, const roofline *f, size_t i) {
     const kiln_results_step *s = &f->job->step.v[i];
     const char *at = kiln_page_item(p, f->at, "steps", i);
-    const double share = s->time_share > 0 && s->time_share <= 1 ? s->time_share : 0;
     kiln_page_putf(p, "<circle class=\"spot\" cx=\"%.2f%%\" cy=\"%.2f%%\" r=\"%.2f\">",
                    place_x(f, log10(s->intensity)), place_y(f, log10(s->gflops)),
-                   3 + 14 * sqrt(share));
+                   radius(s));
     if (s->name != NULL)
         kiln_page_text(p, "title", NULL, at, "name", s->name);
     kiln_page_put(p, "</circle>");
@@ -209,11 +213,11 @@ static bool is_near(const roofline *f, const kiln_results_step *a,
 
 static void put_label(kiln_page *p, const roofline *f, size_t i) {
     const kiln_results_step *s = &f->job->step.v[i];
-    const double x = place_x(f, log10(s->intensity));
+    const double x = place_x(f, log10(s->intensity)), dx = radius(s) + 5;
     kiln_page_putf(p,
-                   "<text class=\"label\" x=\"%.2f%%\" y=\"%.2f%%\" dx=\"%d\" "
+                   "<text class=\"label\" x=\"%.2f%%\" y=\"%.2f%%\" dx=\"%.2f\" "
                    "dy=\"4\" text-anchor=\"%s\">",
-                   x, place_y(f, log10(s->gflops)), x > 50 ? -14 : 14,
+                   x, place_y(f, log10(s->gflops)), x > 50 ? -dx : dx,
                    x > 50 ? "end" : "start");
     kiln_page_text(p, "tspan", NULL, kiln_page_item(p, f->at, "steps", i), "name",
                    s->name);
@@ -261,6 +265,7 @@ static void put_roofline(kiln_page *p, const char *at, const kiln_results_job *j
     put_log_ticks(p, &f);
     put_line(p, "frame", 0, 100, 100, 100);
     put_line(p, "frame", 0, 0, 0, 100);
+    kiln_svg_names(p->out, "FLOP/byte", "GFLOP/s");
     put_roof(p, &f);
     for (size_t i = 0; i < j->step.n; i++)
         if (is_on(&j->step.v[i]))
@@ -333,12 +338,11 @@ void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j)
         kiln_page_put(p, "</th>");
         kiln_page_count(p, "td", here, "steps", c->steps);
         kiln_page_number(p, "td", here, "ms", c->ms, &kiln_unit_us);
-        kiln_page_number(p, "td", here, "time_share", c->time_share,
-                         &kiln_unit_percent);
+        kiln_page_number(p, "td", here, "time_share", c->time_share, &kiln_unit_part);
         kiln_page_number(p, "td", here, "multiply_adds", (double)c->multiply_adds,
                          &kiln_unit_mega);
         kiln_page_number(p, "td", here, "multiply_add_share", c->multiply_add_share,
-                         &kiln_unit_percent);
+                         &kiln_unit_part);
         kiln_page_put(p, "</tr>\n");
     }
     kiln_page_table_end(p);
@@ -353,12 +357,11 @@ typedef struct memory_row {
 } memory_row;
 
 void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m) {
-    const memory_row rows[] = {
-        {"activations, as planned", "activation_bytes", m->activation},
-        {"activations, lower bound of any plan", "lower_bound_bytes", m->lower_bound},
-        {"weights", "parameter_bytes", m->parameter},
-        {"workspace of kernels", "workspace_bytes", m->workspace},
-        {"scratch of each thread", "scratch_bytes", m->scratch}};
+    const memory_row rows[] = {{"planned", "activation_bytes", m->activation},
+                               {"lower bound", "lower_bound_bytes", m->lower_bound},
+                               {"weights", "parameter_bytes", m->parameter},
+                               {"workspace", "workspace_bytes", m->workspace},
+                               {"scratch", "scratch_bytes", m->scratch}};
     static const char *const title[] = {"part", "", "#MiB"};
     const int64_t most =
         m->activation > m->lower_bound ? m->activation : m->lower_bound;
@@ -371,7 +374,10 @@ void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m
                          &kiln_unit_ratio);
         kiln_page_put(p, " times the lower bound.</p>\n");
     }
-    KILN_PAGE_TABLE(p, "plotted", "Memory of a session", title);
+    KILN_PAGE_TABLE(p, "plotted",
+                    "Activations as planned, beside the lower bound of any plan; "
+                    "weights, workspace of a kernel, scratch of a thread",
+                    title);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         kiln_page_putf(p, "<tr><th scope=\"row\">%s</th><td>", rows[i].label);
         if (i < 2 && most > 0) /* the plan beside its bound; the rest is not its own */

@@ -65,7 +65,7 @@ const char *const kiln_page_style[] = {
     "color:var(--muted);vertical-align:bottom;white-space:nowrap}"
     "tbody th{font-weight:500}th.n,td.n{text-align:right;white-space:nowrap}"
     "td.words{color:var(--muted)}td.wrap,tbody th{overflow-wrap:anywhere}.narrow tbody "
-    "th{min-width:96px}\n",
+    "th{min-width:118px}\n",
     ".sticky th:first-child,.sticky td:first-child{position:sticky;left:0;"
     "background:var(--card);z-index:1}"
     ".wide td{white-space:nowrap}.wide thead th{white-space:normal}.wide "
@@ -91,8 +91,9 @@ const char *const kiln_page_style[] = {
     ".o4{fill:var(--o5);background:var(--o5)}"
     ".key{display:inline-block;width:11px;height:11px;border-radius:3px;"
     "margin-right:7px}\n",
-    "figure{margin:12px 0}.plot{margin:8px 14px 34px 58px}.plot svg{width:100%;"
-    "height:300px}.label{fill:var(--ink)}\n",
+    "figure{margin:12px 0}.plot{margin:30px 14px 44px 58px}.plot svg{width:100%;"
+    "height:300px}svg "
+    ".label{fill:var(--ink);paint-order:stroke;stroke:var(--card);stroke-width:3px}\n",
     "details{margin:10px 0}summary{cursor:pointer;font-weight:600;padding:4px 0}"
     "summary h4{display:inline;margin:0}\n",
     "footer{margin-top:64px;padding-top:16px;padding-bottom:40px;color:var(--muted);"

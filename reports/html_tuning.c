@@ -39,6 +39,7 @@ static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
                      "<div class=\"plot\"><svg role=\"img\" aria-label=\"Tuning curve, "
                      "from the first time to the best\">");
     kiln_svg_frame(p->out, &x, &y);
+    kiln_svg_names(p->out, "trials", "\xC2\xB5s");
     put_steps(p, t, &x, &y_ns);
     kiln_page_put(p, "</svg></div></figure>\n");
 }

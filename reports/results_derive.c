@@ -2,9 +2,15 @@
  * members too, so that no number of the page is made where nobody can look it up. */
 #include "reports/results.h"
 
+#include <math.h>
 #include <string.h>
 
 static double quotient(double a, double b) { return a > 0 && b > 0 ? a / b : 0; }
+
+/* 0 is a share too; of nothing there is none. */
+static double share(double part, double whole) {
+    return whole > 0 && part >= 0 ? part / whole : (double)NAN;
+}
 
 static void derive_job(kiln_results_job *j) {
     double ms = 0, coverage_ms = 0, multiply_adds = 0;
@@ -22,8 +28,8 @@ static void derive_job(kiln_results_job *j) {
     }
     for (size_t i = 0; i < j->coverage.n; i++) {
         kiln_results_coverage *c = &j->coverage.v[i];
-        c->time_share = quotient(c->ms, coverage_ms);
-        c->multiply_add_share = quotient((double)c->multiply_adds, multiply_adds);
+        c->time_share = share(c->ms, coverage_ms);
+        c->multiply_add_share = share((double)c->multiply_adds, multiply_adds);
     }
     j->memory.over_lower_bound =
         quotient((double)j->memory.activation, (double)j->memory.lower_bound);

@@ -207,8 +207,8 @@ static const kiln_results_field coverage_rows[] = {
     SAME(steps, "whose configuration came from there"),
     SAME(multiply_adds, "of these steps"),
     SAME(ms, "sum of their medians"),
-    POSITIVE(time_share, "derived: of all rows"),
-    POSITIVE(multiply_add_share, "derived: of all rows"),
+    SAME(time_share, "derived: of all rows"),
+    SAME(multiply_add_share, "derived: of all rows"),
 };
 TABLE(coverage, coverage_rows, "A row of the coverage ledger");
 #undef T

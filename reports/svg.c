@@ -87,3 +87,11 @@ void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *
                         at, y->step * i);
     }
 }
+
+void kiln_svg_names(kiln_buf *out, const char *x, const char *y) {
+    kiln_buf_printf(out,
+                    "<text x=\"100%%\" y=\"100%%\" dy=\"33\" text-anchor=\"end\">%s"
+                    "</text><text x=\"-8\" y=\"0\" dy=\"-12\" "
+                    "text-anchor=\"end\">%s</text>",
+                    x, y);
+}

@@ -20,6 +20,8 @@ void kiln_svg_grid(kiln_buf *out, const kiln_svg_axis *axis);
 void kiln_svg_ticks(kiln_buf *out, const kiln_svg_axis *axis);
 /* Grid, axes and ticks of a plot with both axes; values of y grow upwards. */
 void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *y);
+/* What the axes of a plot count; y stands above its axis. */
+void kiln_svg_names(kiln_buf *out, const char *x, const char *y);
 /* A horizontal line with ends, in the middle of the row. */
 void kiln_svg_range(kiln_buf *out, const kiln_svg_axis *axis, double low, double high);
 
