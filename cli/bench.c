@@ -7,6 +7,7 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "pipeline/bench/bench.h"
+#include "pipeline/devices/devices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,8 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_BASELINES] = {"--baselines", "LIST",
                        "measure beside these libraries: onnxruntime, openvino for "
-                       "models, onednn, xnnpack for operators (kiln baselines)",
+                       "models, onednn, xnnpack for operators (kiln baselines); "
+                       "profile: those that the profile's file names",
                        false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
@@ -131,12 +133,13 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                     "a list of operators", err));
     KILN_TRY(read_lines(args, &lines, err));
     KILN_TRY(read_numbers(args, &o, err));
-    if (kiln_args_has(args, OPT_BASELINES))
-        KILN_TRY(kiln_baselines_parse(args->arena,
-                                      kiln_args_get(args, OPT_BASELINES, NULL),
-                                      KILN_BASELINE_OPERATORS, &o.baseline, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
+    KILN_TRY(kiln_device_measures_here(&profile, err));
+    if (kiln_args_has(args, OPT_BASELINES))
+        KILN_TRY(
+            kiln_baselines_choose(args->arena, kiln_args_get(args, OPT_BASELINES, NULL),
+                                  &profile, KILN_BASELINE_OPERATORS, &o.baseline, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));
@@ -180,19 +183,19 @@ static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_option
                            &o->rounds, err);
 }
 
-static kiln_status read_baselines(const kiln_cli_args *args, kiln_net_bench_options *o,
-                                  kiln_err *err) {
+static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile *p,
+                                  kiln_net_bench_options *o, kiln_err *err) {
     const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
     if (list == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_baselines_parse(args->arena, list, KILN_BASELINE_MODELS, &o->baseline,
-                                  err));
+    KILN_TRY(kiln_baselines_choose(args->arena, list, p, KILN_BASELINE_MODELS,
+                                   &o->baseline, err));
     return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
 }
 
 /* Compiled with records for the first number of threads. */
-static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subject *out,
-                              kiln_err *err) {
+static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options *o,
+                              kiln_subject *out, kiln_err *err) {
     static const int of_packages[] = {OPT_MODEL};
     kiln_arena *a = args->arena;
     KILN_TRY(refuse(args, of_packages, 1, "a model", err));
@@ -202,15 +205,17 @@ static kiln_status read_model(const kiln_cli_args *args, int threads, kiln_subje
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, threads, &choose, err));
+    KILN_TRY(kiln_device_measures_here(profile, err));
+    KILN_TRY(read_baselines(args, profile, o, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, o->threads[0], &choose, err));
     return kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1, out,
                                  err);
 }
 
 /* What is shipped is what is compared: the package itself, beside baselines that run
  * the model it was built from. */
-static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
-                                kiln_err *err) {
+static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
+                                kiln_subject *out, kiln_err *err) {
     static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     kiln_import_options import = {.values = NULL};
@@ -221,6 +226,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_subject *out,
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln bench: beside a package baselines run the model that it "
                          "was built from: name it by --model");
+    KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
         KILN_TRY(
             kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &import, err));
@@ -238,10 +244,8 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
                     "a model", err));
     KILN_TRY(read_threads(args, &o, err));
-    KILN_TRY(read_baselines(args, &o, err));
-    KILN_TRY(kiln_cli_is_package(args->pos[0])
-                 ? read_package(args, &subject, err)
-                 : read_model(args, o.threads[0], &subject, err));
+    KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &o, &subject, err)
+                                               : read_model(args, &o, &subject, err));
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
     kiln_buf json, text;
     kiln_buf_init(&json, args->arena);

@@ -6,6 +6,8 @@
  */
 #include "cli/cli.h"
 #include "compiler/target/target.h"
+#include "pipeline/baselines/baselines.h"
+#include "pipeline/devices/devices.h"
 
 #include <string.h>
 
@@ -19,10 +21,33 @@ static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
                               kiln_err *err) {
     kiln_buf text;
     kiln_buf_init(&text, args->arena);
-    kiln_profile_json(&text, p);
-    kiln_buf_puts(&text, "\n");
+    kiln_profile_document(&text, p);
     return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL), kiln_buf_str(&text),
                            err);
+}
+
+/* This machine is measured here, beside what is installed. */
+static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err *err) {
+    kiln_arena *a = args->arena;
+    const char *dir = NULL, **name = NULL;
+    int n = 0;
+    kiln_err none = {.status = KILN_OK};
+    KILN_TRY(kiln_profile_detect(a, out, err));
+    out->measure = kiln_device_local.name;
+    if (kiln_baselines_dir(a, &dir, &none) != KILN_OK)
+        return KILN_OK; /* nobody could have installed any */
+    while (kiln_baseline_at(n) != NULL)
+        n++;
+    name = kiln_array(a, const char *, n + 1);
+    out->baseline = name;
+    for (int i = 0; i < n; i++) {
+        const kiln_baseline *b = kiln_baseline_at(i);
+        kiln_baseline_here here = {.is_here = false};
+        kiln_err broken = {.status = KILN_OK};
+        if (b->find(b, a, dir, &here, &broken) == KILN_OK && here.is_here)
+            *name++ = b->name;
+    }
+    return KILN_OK;
 }
 
 static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
@@ -48,7 +73,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (strcmp(what, "list") == 0 && args->n_pos == 1)
         return list(args, err);
     if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
-        KILN_TRY(kiln_profile_detect(args->arena, &p, err));
+        KILN_TRY(detect(args, &p, err));
         return print_json(args, &p, err);
     }
     if (strcmp(what, "show") == 0 && args->n_pos == 2) {

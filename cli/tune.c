@@ -2,6 +2,7 @@
  * until the tuning database knows good ones. */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
+#include "pipeline/devices/devices.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/tune/tune.h"
 
@@ -229,6 +230,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &profile, err));
+    KILN_TRY(kiln_device_measures_here(&profile, err));
     KILN_TRY(kiln_runs_here(&profile, err));
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));

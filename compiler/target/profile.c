@@ -24,7 +24,9 @@ static const kiln_profile shipped[] = {
      dotprod,                                                                          \
      bf16,                                                                             \
      f16,                                                                              \
-     KILN_NUMERICS_FAST},
+     KILN_NUMERICS_FAST,                                                               \
+     NULL,                                                                             \
+     NULL},
 #include "compiler/target/profiles.def"
 #undef KILN_PROFILE
 };
@@ -49,8 +51,7 @@ void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
     kiln_profile_put(&w, p);
 }
 
-void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
-    kiln_json_begin_object(w);
+static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_json_member_str(w, "name", p->name);
     kiln_json_member_str(w, "arch", arch_name[p->arch]);
     kiln_json_member_str(w, "triple", p->triple);
@@ -68,7 +69,30 @@ void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
     kiln_json_member_bool(w, "has_bf16", p->has_bf16);
     kiln_json_member_bool(w, "has_f16", p->has_f16);
     kiln_json_member_str(w, "numerics", numerics_name[p->numerics]);
+}
+
+void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
+    kiln_json_begin_object(w);
+    put_code(w, p);
     kiln_json_end_object(w);
+}
+
+void kiln_profile_document(kiln_buf *out, const kiln_profile *p) {
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    kiln_json_begin_object(&w);
+    put_code(&w, p);
+    if (p->measure != NULL)
+        kiln_json_member_str(&w, "measure", p->measure);
+    if (p->baseline != NULL) {
+        kiln_json_name(&w, "baselines");
+        kiln_json_begin_row(&w);
+        for (int i = 0; p->baseline[i] != NULL; i++)
+            kiln_json_put_string(&w, kiln_str_from(p->baseline[i]));
+        kiln_json_end_array(&w);
+    }
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
 }
 
 typedef struct reader {
@@ -119,6 +143,30 @@ static bool is_plain(const char *s) {
                      "_-+,.") == strlen(s);
 }
 
+/* Both may be left out. */
+static void read_measuring(reader *r, kiln_profile *p) {
+    const kiln_json *list = kiln_json_get(r->root, "baselines");
+    const size_t n = kiln_json_size(list);
+    if (kiln_json_get(r->root, "measure") != NULL) {
+        p->measure = text_of(r, "measure");
+        need(r, is_plain(p->measure) && p->measure[0] != '\0', "measure",
+             "a device's name");
+    }
+    if (list == NULL)
+        return;
+    need(r, kiln_json_is_array(list) && n <= KILN_PROFILE_MAX_BASELINES, "baselines",
+         "a list of at most 32 names");
+    if (r->status != KILN_OK)
+        return;
+    const char **name = kiln_array(r->arena, const char *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *s = kiln_json_string(kiln_json_at(list, i), "");
+        need(r, s[0] != '\0' && is_plain(s), "baselines", "a list of names");
+        name[i] = kiln_str_dup(r->arena, s);
+    }
+    p->baseline = name;
+}
+
 static void read_all(reader *r, kiln_profile *p) {
     const int64_t bytes = (int64_t)1 << 40;
     p->name = text_of(r, "name");
@@ -144,6 +192,7 @@ static void read_all(reader *r, kiln_profile *p) {
     p->has_f16 = kiln_json_bool(kiln_json_get(r->root, "has_f16"), false);
     p->numerics =
         (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
+    read_measuring(r, p);
 }
 
 static const char *shipped_names(kiln_arena *a) {

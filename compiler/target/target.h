@@ -29,7 +29,12 @@ typedef struct kiln_profile {
         l3_bytes; /* per core, per core, shared; 0: none or not known */
     bool has_fma, has_vnni, has_dotprod, has_bf16, has_f16;
     kiln_numerics numerics;
+    /* How its code is measured, which changes no code: on which device (its name; NULL:
+     * the first that can), beside which baselines (ends in NULL; NULL: none named). */
+    const char *measure;
+    const char *const *baseline;
 } kiln_profile;
+enum { KILN_PROFILE_MAX_BASELINES = 32 };
 
 /* This machine: the profile is named after what it can do. */
 kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err);
@@ -37,9 +42,13 @@ kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err)
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
+/* What code is made for, and nothing else: the key of tuning records, and what packages
+ * hold. Measuring elsewhere orphans no record. */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
-/* The same inside a document that is being written, and read from one; `where` is for
- * messages. */
+/* All of it, as a file. */
+void kiln_profile_document(kiln_buf *out, const kiln_profile *p);
+/* As kiln_profile_json inside a document that is being written, and read from one;
+ * `where` is for messages. */
 void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p);
 kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,
                               kiln_profile *out, kiln_err *err);

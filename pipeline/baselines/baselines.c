@@ -105,3 +105,47 @@ kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
     *out = list;
     return KILN_OK;
 }
+
+/* ---- of a profile ------------------------------------------------------------------
+ */
+
+/* A profile names those of models and of operators in one list. */
+static kiln_status of_profile(kiln_arena *a, const kiln_profile *p,
+                              kiln_baseline_subject subject, kiln_buf *out,
+                              kiln_err *err) {
+    for (int i = 0; p->baseline != NULL && p->baseline[i] != NULL; i++) {
+        const kiln_baseline *b = find(kiln_str_from(p->baseline[i]));
+        if (b == NULL) {
+            const kiln_status st =
+                unknown(a, kiln_str_from(p->baseline[i]), KILN_BASELINE_ANY, err);
+            kiln_note(err, "reading the baselines of profile '%s'", p->name);
+            return st;
+        }
+        if (fits(b, subject))
+            kiln_buf_printf(out, "%s%s", out->n > 0 ? "," : "", b->name);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_baselines_choose(kiln_arena *a, const char *text,
+                                  const kiln_profile *p, kiln_baseline_subject subject,
+                                  const kiln_baseline *const **out, kiln_err *err) {
+    kiln_buf names;
+    if (strcmp(text, "profile") != 0)
+        return kiln_baselines_parse(a, text, subject, out, err);
+    if (p == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a package does not say with what it is compared: name the "
+                         "baselines; there are: %s",
+                         names_of(a, subject));
+    kiln_buf_init(&names, a);
+    KILN_TRY(of_profile(a, p, subject, &names, err));
+    if (names.n == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "profile '%s' names no baselines of %s: add \"baselines\" to "
+                         "its file, or name them; there are: %s",
+                         p->name,
+                         subject == KILN_BASELINE_MODELS ? "models" : "operators",
+                         names_of(a, subject));
+    return kiln_baselines_parse(a, names.p, subject, out, err);
+}

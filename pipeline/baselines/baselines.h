@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "compiler/frontend/frontend.h"
+#include "compiler/target/target.h"
 #include "pipeline/baselines/library/library.h"
 
 /* ---- is it here? -------------------------------------------------------------------
@@ -120,6 +121,12 @@ const char *kiln_baseline_runs(const kiln_baseline *b); /* "models" or "operator
 kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
                                  kiln_baseline_subject subject,
                                  const kiln_baseline *const **out, kiln_err *err);
+
+/* "profile": those of the profile's list that run such subjects. KILN_ERR_ARG where
+ * there are none; p NULL: nobody knows a profile. Any other text: as above. */
+kiln_status kiln_baselines_choose(kiln_arena *a, const char *text,
+                                  const kiln_profile *p, kiln_baseline_subject subject,
+                                  const kiln_baseline *const **out, kiln_err *err);
 
 /* ---- where wheels are --------------------------------------------------------------
  */

@@ -53,6 +53,21 @@ kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
                      KILN_STR_ARG(kiln_buf_str(&why)));
 }
 
+kiln_status kiln_device_measures_here(const kiln_profile *p, kiln_err *err) {
+    const kiln_device *d = &kiln_device_local;
+    const kiln_status st =
+        p->measure != NULL ? kiln_device_find(p->measure, &d, err) : KILN_OK;
+    if (st != KILN_OK) {
+        kiln_note(err, "looking for where profile '%s' is measured", p->name);
+        return st;
+    }
+    if (d != &kiln_device_local)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "profile '%s' is measured on device '%s', not on this machine",
+                         p->name, d->name);
+    return KILN_OK;
+}
+
 bool kiln_device_in_path(kiln_arena *a, const char *program) {
     const char *path = getenv("PATH");
     kiln_str rest = kiln_str_from(path != NULL ? path : ""), dir;

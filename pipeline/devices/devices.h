@@ -31,13 +31,19 @@ typedef struct kiln_device {
 } kiln_device;
 enum { KILN_DEVICE_COMMAND = 8 };
 
-const kiln_device *kiln_device_at(int i); /* NULL past the end */
+const kiln_device *kiln_device_at(int i);   /* NULL past the end */
+extern const kiln_device kiln_device_local; /* this machine */
 /* KILN_ERR_ARG lists the names. */
 kiln_status kiln_device_find(const char *name, const kiln_device **out, kiln_err *err);
 /* The first that can run code for the profile. KILN_ERR_UNSUPPORTED says for each what
  * is missing. */
 kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
                                  const kiln_device **out, kiln_err *err);
+
+/* Is code for the profile measured on this machine? So it is where the profile does not
+ * say. KILN_ERR_UNSUPPORTED names the device where it is measured, KILN_ERR_ARG those
+ * there are where it names none of them. */
+kiln_status kiln_device_measures_here(const kiln_profile *p, kiln_err *err);
 
 /* ---- packages -------------------------------------------------------------------- */
 

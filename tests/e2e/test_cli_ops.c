@@ -1,5 +1,6 @@
 /* kiln bench and kiln explain from outside: exit codes, tables, JSON, refusals. KILN
  * names the program; "@x" in an argument is a file that prepare() makes. */
+#include "compiler/target/target.h"
 #include "tests/support/cli_run.h"
 
 #include <stdlib.h>
@@ -105,6 +106,26 @@ static kiln_test_cli_row rows[] = {
      {"bench", "zoo:dqn", "--rounds", "2", "--baselines", "onnxruntime"},
      1,
      "onnxruntime            absent: not in '",
+     NULL},
+    {"bench_asks_the_profile_for_baselines",
+     {"bench", "zoo:dqn", "--baselines", "profile"},
+     2,
+     NULL,
+     "profile 'native' names no baselines of models: add \"baselines\" to its file"},
+    {"bench_measures_here_alone",
+     {"bench", "zoo:dqn", "--profile", "@elsewhere.json"},
+     3,
+     NULL,
+     "profile 'elsewhere' is measured on device 'qemu-aarch64', not on this machine"},
+    {"tune_measures_here_alone",
+     {"tune", "zoo:dqn", "--profile", "@elsewhere.json"},
+     3,
+     NULL,
+     "profile 'elsewhere' is measured on device 'qemu-aarch64', not on this machine"},
+    {"profile_detect_says_where_to_measure",
+     {"profile", "detect"},
+     0,
+     "\"measure\": \"local\",\n  \"baselines\": [",
      NULL},
     {"bench_knows_its_baselines",
      {"bench", "zoo:dqn", "--baselines", "tvm"},
@@ -299,6 +320,18 @@ static void write_good_configuration(fixture *f) {
     write_text(f, "good.json", kiln_buf_str(&out));
 }
 
+static void write_profile(fixture *f) {
+    kiln_buf text;
+    kiln_profile p;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_profile_detect(&f->arena, &p, &err), &err);
+    p.name = "elsewhere";
+    p.measure = "qemu-aarch64";
+    kiln_buf_init(&text, &f->arena);
+    kiln_profile_document(&text, &p);
+    write_text(f, "elsewhere.json", kiln_buf_str(&text));
+}
+
 static fixture shared;
 
 static int prepare(void **state) {
@@ -310,6 +343,7 @@ static int prepare(void **state) {
     write_text(
         &shared, "ops.txt",
         KILN_STR_LIT("# two\nmatmul first m=8 k=5 n=6\nrelu second in=f32[9]\n"));
+    write_profile(&shared);
     if (getenv("KILN") != NULL)
         write_good_configuration(&shared);
     return 0;

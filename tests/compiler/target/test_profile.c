@@ -25,6 +25,33 @@ static void shipped_ones_read_back(void **state) {
     }
 }
 
+/* How code is measured is in the file, and not in what records and packages are of. */
+static void measuring_changes_no_code(void **state) {
+    static const char *const names[] = {"onnxruntime", "onednn", NULL};
+    kiln_arena *a = kiln_test_arena();
+    kiln_profile p = *kiln_profile_at(0), q;
+    const char *path = kiln_path_join(a, kiln_test_dir(), "p.json");
+    kiln_err err = {0};
+    kiln_buf plain, code, file, again;
+    (void)state;
+    kiln_buf_init(&plain, a);
+    kiln_buf_init(&code, a);
+    kiln_buf_init(&file, a);
+    kiln_buf_init(&again, a);
+    kiln_profile_json(&plain, &p);
+    p.measure = "local";
+    p.baseline = names;
+    kiln_profile_json(&code, &p);
+    kiln_assert_text_equal(kiln_buf_str(&code), kiln_buf_str(&plain));
+    kiln_profile_document(&file, &p);
+    assert_non_null(strstr(file.p, "\"measure\": \"local\",\n"
+                                   "  \"baselines\": [\"onnxruntime\", \"onednn\"]"));
+    kiln_assert_status_ok(kiln_file_write(path, file.p, file.n, &err), &err);
+    kiln_assert_status_ok(kiln_profile_find(a, path, &q, &err), &err);
+    kiln_profile_document(&again, &q);
+    kiln_assert_text_equal(kiln_buf_str(&again), kiln_buf_str(&file));
+}
+
 static void this_machine_runs_itself(void **state) {
     kiln_profile p;
     kiln_err err = {0};
@@ -82,6 +109,14 @@ static bad_row bad_rows[] = {
      "'cpu' must be letters, digits and '_-+,.'"},
     {"triple_is_a_string", "\"x86_64-unknown-linux-gnu\"", "3", KILN_ERR_PARSE,
      "'triple' must be a string"},
+    {"measure_is_a_name", "\"name\"", "\"measure\": 3, \"name\"", KILN_ERR_PARSE,
+     "'measure' must be a string"},
+    {"measure_is_plain", "\"name\"", "\"measure\": \"a b\", \"name\"", KILN_ERR_PARSE,
+     "'measure' must be a device's name"},
+    {"baselines_are_a_list", "\"name\"", "\"baselines\": \"all\", \"name\"",
+     KILN_ERR_PARSE, "'baselines' must be a list of at most 32 names"},
+    {"baselines_are_names", "\"name\"", "\"baselines\": [\"tvm\", 3], \"name\"",
+     KILN_ERR_PARSE, "'baselines' must be a list of names"},
     {"cores_are_counted", "\"cores\": 2", "\"cores\": 0", KILN_ERR_PARSE,
      "'cores' must be a whole number from 1 to 4096"},
 };
@@ -115,6 +150,7 @@ static void refuses_an_unknown_name(void **state) {
 
 int main(void) {
     kiln_test_add("shipped_ones_read_back", shipped_ones_read_back, NULL);
+    kiln_test_add("measuring_changes_no_code", measuring_changes_no_code, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
     kiln_test_add_rows(check_runs, runs_rows);
     kiln_test_add_rows(check_bad, bad_rows);

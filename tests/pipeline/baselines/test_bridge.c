@@ -297,7 +297,85 @@ static void runs_dqn(void **state) {
     assert_true(sample.wall_ns > 0 && sample.cpu_ns > 0);
 }
 
+/* ---- of a profile ------------------------------------------------------------------
+ */
+
+typedef struct of_row {
+    const char *name, *text, *listed[4]; /* listed: the profile's */
+    kiln_baseline_subject subject;
+    bool has_profile;
+    const char *want; /* names, each with a blank; NULL: refused */
+    const char *message;
+} of_row;
+
+static of_row of_rows[] = {
+    {"takes_the_profiles_of_models",
+     "profile",
+     {"onednn", "openvino", "onnxruntime"},
+     KILN_BASELINE_MODELS,
+     true,
+     "openvino onnxruntime ",
+     NULL},
+    {"takes_the_profiles_of_operators",
+     "profile",
+     {"onednn", "openvino"},
+     KILN_BASELINE_OPERATORS,
+     true,
+     "onednn ",
+     NULL},
+    {"takes_named_ones_as_before",
+     "onnxruntime",
+     {"openvino"},
+     KILN_BASELINE_MODELS,
+     true,
+     "onnxruntime ",
+     NULL},
+    {"says_where_the_profile_names_none",
+     "profile",
+     {"onednn"},
+     KILN_BASELINE_MODELS,
+     true,
+     NULL,
+     "profile 'mine' names no baselines of models: add \"baselines\" to its file, or "
+     "name them; there are: onnxruntime, openvino"},
+    {"knows_its_baselines_in_profiles",
+     "profile",
+     {"tvm"},
+     KILN_BASELINE_MODELS,
+     true,
+     NULL,
+     "there is no baseline 'tvm'"},
+    {"says_that_packages_name_none",
+     "profile",
+     {NULL},
+     KILN_BASELINE_MODELS,
+     false,
+     NULL,
+     "a package does not say with what it is compared"},
+};
+
+static void check_of_profile(void **state) {
+    const of_row *r = *state;
+    const kiln_profile p = {.name = "mine", .baseline = r->listed};
+    const kiln_baseline *const *list = NULL;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_buf names;
+    const kiln_status st = kiln_baselines_choose(a, r->text, r->has_profile ? &p : NULL,
+                                                 r->subject, &list, &err);
+    if (r->want == NULL) {
+        kiln_assert_fails(st, KILN_ERR_ARG, &err, r->message);
+        return;
+    }
+    kiln_assert_status_ok(st, &err);
+    kiln_buf_init(&names, a);
+    for (; *list != NULL; list++)
+        kiln_buf_printf(&names, "%s ", (*list)->name);
+    assert_string_equal(names.p, r->want);
+}
+
 int main(void) {
+    kiln_test_add_rows(check_of_profile, of_rows);
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("fails_at_once_after_a_failure", fails_at_once_after_a_failure, NULL);
     kiln_test_add("tells_what_is_here", tells_what_is_here, NULL);
