@@ -9,6 +9,7 @@ enum {
     OPT_PROFILE,
     OPT_OUT,
     OPT_VERSION,
+    OPT_LICENCE,
     OPT_NUMERICS,
     OPT_CONFIG_FILE,
     OPT_DB,
@@ -28,6 +29,8 @@ static const kiln_option options[N_OPTIONS] = {
                  "(MODEL-VERSION-PROFILE.kiln.tar.zst, here)",
                  false},
     [OPT_VERSION] = {"--version", "V", "version of the model (1)", false},
+    [OPT_LICENCE] = {"--licence", "SPDX",
+                     "licence of the model, such as MIT (nothing is asserted)", false},
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
@@ -149,8 +152,14 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_choose_options choose;
     kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
+                            .licence = kiln_args_get(args, OPT_LICENCE, NULL),
                             .choose = &choose,
                             .seed = 1};
+    if (o.licence != NULL && !kiln_package_is_licence(o.licence))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--licence must be an SPDX expression such as 'MIT OR "
+                         "Apache-2.0', is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(o.licence), 64));
     KILN_TRY(kiln_cli_choose(args->arena, NULL,
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,

@@ -201,7 +201,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *path = NULL;
     kiln_db *db = NULL;
     KILN_TRY(find(args, &what, err));
-    KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));
+    KILN_TRY(kiln_cli_db_path(args, OPT_DB, what->makes, &path, err));
     if (!what->makes && !kiln_file_exists(path))
         return kiln_fail(err, KILN_ERR_IO,
                          "there is no tuning database '%s'; kiln tune makes one", path);

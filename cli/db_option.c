@@ -22,14 +22,14 @@ static bool is_named(const kiln_cli_args *args, int option) {
     return kiln_args_has(args, option) || (env != NULL && env[0] != '\0');
 }
 
-kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, const char **out,
-                             kiln_err *err) {
+kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, bool makes,
+                             const char **out, kiln_err *err) {
     const char *path = name_of(args, option);
     if (path == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "no place for the tuning database: neither --db nor KILN_DB "
                          "nor HOME is given");
-    if (!is_named(args, option))
+    if (makes && !is_named(args, option))
         KILN_TRY(kiln_dir_make(kiln_path_dir(args->arena, path), err));
     *out = path;
     return KILN_OK;

@@ -233,7 +233,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_device_measures_here(&profile, err));
     KILN_TRY(kiln_runs_here(&profile, err));
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
-    KILN_TRY(kiln_cli_db_path(args, OPT_DB, &path, err));
+    KILN_TRY(kiln_cli_db_path(args, OPT_DB, true, &path, err));
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.db, err));
     kiln_interrupt_catch();
     o.profile = &profile;

@@ -56,6 +56,14 @@ void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts
     f->memory.scratch = h->scratch_bytes;
 }
 
+bool kiln_package_is_licence(const char *text) {
+    enum { MAX_BYTES = 256 };
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-+:() ";
+    const size_t n = strlen(text);
+    return n > 0 && n <= MAX_BYTES && strspn(text, letters) == n;
+}
+
 kiln_package_fixed kiln_package_fixed_of(kiln_arena *a, const char *name,
                                          const kiln_tensor *value) {
     kiln_package_fixed f = {.name = kiln_package_utf8(a, name),

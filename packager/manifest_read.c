@@ -109,6 +109,8 @@ static void read_model(reader *r, const kiln_json *root, kiln_package_facts *f) 
     f->version = name_of(r, m, "model", "version");
     f->source_sha256 = sha256_of(r, m, "model", "source_sha256");
     f->licence = kiln_json_string(kiln_json_get(m, "licence"), NULL);
+    if (f->licence != NULL && !kiln_package_is_licence(f->licence))
+        refuse(r, "model", "licence", "an SPDX expression");
     read_fixed(r, m, f);
 }
 

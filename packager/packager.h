@@ -60,6 +60,9 @@ typedef struct kiln_package_fixed {
     const char *type;             /* as graph text has it: "f32[1,3]" */
     char sha256[KILN_SHA256_HEX]; /* of its value's bytes, row-major */
 } kiln_package_fixed;
+/* Is it, as far as its letters go, an SPDX expression: "MIT OR Apache-2.0", at most 256
+ * bytes? */
+bool kiln_package_is_licence(const char *text);
 /* In the arena. */
 kiln_package_fixed kiln_package_fixed_of(kiln_arena *a, const char *name,
                                          const kiln_tensor *value);

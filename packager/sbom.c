@@ -65,6 +65,10 @@ static void put_packages(kiln_json_writer *w, const kiln_package_facts *f) {
                 "APPLICATION");
     put_package(w, "SPDXRef-llvm", "LLVM", f->llvm_version,
                 "Apache-2.0 WITH LLVM-exception", NULL, "APPLICATION");
+    put_package(w, "SPDXRef-lld", "LLD", f->lld_version,
+                "Apache-2.0 WITH LLVM-exception", NULL, "APPLICATION");
+    put_package(w, "SPDXRef-zstd", "zstd", f->zstd_version,
+                "BSD-3-Clause OR GPL-2.0-only", NULL, "APPLICATION");
     kiln_json_end_array(w);
     kiln_json_name(w, "relationships");
     kiln_json_begin_array(w);
@@ -72,6 +76,8 @@ static void put_packages(kiln_json_writer *w, const kiln_package_facts *f) {
     put_relation(w, "SPDXRef-package", "GENERATED_FROM", "SPDXRef-model");
     put_relation(w, "SPDXRef-kiln", "BUILD_TOOL_OF", "SPDXRef-package");
     put_relation(w, "SPDXRef-llvm", "BUILD_TOOL_OF", "SPDXRef-package");
+    put_relation(w, "SPDXRef-lld", "BUILD_TOOL_OF", "SPDXRef-package");
+    put_relation(w, "SPDXRef-zstd", "BUILD_TOOL_OF", "SPDXRef-package");
     kiln_json_end_array(w);
 }
 

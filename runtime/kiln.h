@@ -100,7 +100,10 @@ void kiln_session_close(kiln_session *s); /* NULL is fine */
 /* Copies the input's bytes. */
 int kiln_session_set_input(kiln_session *s, int i, const void *data);
 /* Uses the caller's memory, which must be 64-byte aligned and stay until the next bind
- * or the end; NULL goes back to the session's own. */
+ * or the end; NULL goes back to the session's own. While it runs an output may not
+ * overlap an input or another output, also not the session's own memory for one (what
+ * kiln_session_output gives): steps write outputs before all inputs are read. Running
+ * fails then; inputs may overlap one another. */
 int kiln_session_bind_input(kiln_session *s, int i, const void *data);
 int kiln_session_bind_output(kiln_session *s, int i, void *data);
 /* Fails: an input that was never set, a kernel that failed. Outputs hold nothing

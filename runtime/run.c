@@ -113,6 +113,8 @@ int kiln_session_run(kiln_session *s) {
                      kiln_model_name(s->model));
             return -1;
         }
+    if (kiln_session_check_ports(s) != 0)
+        return -1;
     place here = {.at = 0};
     int result = 0;
     if (s->pool != NULL)

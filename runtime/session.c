@@ -142,6 +142,7 @@ static int bind(kiln_session *s, int at, void *data, int i) {
     if ((uintptr_t)data % KILN_PLAN_ALIGN != 0)
         return failed(s, "bound memory must be 64-byte aligned", i);
     s->port[at].bound = data;
+    s->is_bound_anew = 1;
     s->port[at].is_set = data != NULL;
     resolve(s);
     return 0;
@@ -157,6 +158,35 @@ int kiln_session_bind_output(kiln_session *s, int i, void *data) {
     if (i < 0 || i >= kiln_model_n_outputs(s->model))
         return failed(s, "there is no such output", i);
     return bind(s, kiln_model_n_inputs(s->model) + i, data, i);
+}
+
+static const char *memory_of(const kiln_session *s, uint32_t port) {
+    return s->port[port].bound != NULL ? s->port[port].bound : s->port[port].own;
+}
+
+static int overlap(const kiln_session *s, uint32_t i, uint32_t k) {
+    const kiln_plan_port *port = s->model->plan.port;
+    const uintptr_t a = (uintptr_t)memory_of(s, i), b = (uintptr_t)memory_of(s, k);
+    const uintptr_t a_end = a + (uintptr_t)port[i].bytes;
+    const uintptr_t b_end = b + (uintptr_t)port[k].bytes;
+    return a < b_end && b < a_end && a < a_end && b < b_end;
+}
+
+int kiln_session_check_ports(kiln_session *s) {
+    const kiln_plan_header *h = s->model->plan.header;
+    const uint32_t n = h->n_inputs + h->n_outputs;
+    for (uint32_t i = h->n_inputs; s->is_bound_anew && i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (overlap(s, i, k)) {
+                snprintf(s->error, KILN_ERROR_TEXT,
+                         "the memory of output %u overlaps that of %s %u of '%.100s'",
+                         i - h->n_inputs, k < h->n_inputs ? "input" : "output",
+                         k < h->n_inputs ? k : k - h->n_inputs,
+                         kiln_model_name(s->model));
+                return -1;
+            }
+    s->is_bound_anew = 0;
+    return 0;
 }
 
 const void *kiln_session_output(const kiln_session *s, int i) {

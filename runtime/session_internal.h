@@ -26,8 +26,12 @@ struct kiln_session {
     void **operand;              /* by the plan's operands: pointers for the kernels */
     kiln_session_time *measured; /* by step */
     int is_measuring;
+    int is_bound_anew; /* since ports were last held against one another */
     size_t bytes;
     char error[KILN_ERROR_TEXT];
 };
+
+/* 0, or -1 with an error: no output's memory overlaps another port's. */
+int kiln_session_check_ports(kiln_session *s);
 
 #endif

@@ -43,6 +43,7 @@ void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out);
 
 typedef struct kiln_build_options {
     const char *version; /* of the model; NULL: "1" */
+    const char *licence; /* of the model, an SPDX expression; NULL: not known */
     const char *path;    /* of the archive; NULL: its own name in `folder` */
     const char *folder;  /* NULL: here */
     const kiln_choose_options *choose; /* NULL: tables and guesses */

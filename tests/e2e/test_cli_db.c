@@ -2,6 +2,8 @@
 #include "tests/support/cli_run.h"
 #include "tests/support/db_make.h"
 
+#include <stdlib.h>
+
 /* In this order: some read what earlier ones wrote. */
 static kiln_test_cli_row rows[] = {
     {"has_an_example", {"db", "--help"}, 0, "example:\n", NULL},
@@ -102,8 +104,43 @@ static void make_files(void **state) {
         kiln_file_write(file("torn.jsonl"), torn, sizeof torn - 1, &err), &err);
 }
 
+/* Who only looks makes no folder; who imports does. */
+static void makes_a_folder_where_it_writes(void **state) {
+    static const struct {
+        const char *arg[3];
+        bool makes;
+    } row[] = {{{"db", "stats"}, false},
+               {{"db", "check"}, false},
+               {{"db", "prune"}, false},
+               {{"db", "import", "t.jsonl"}, true}};
+    const char *kiln = getenv("KILN");
+    kiln_arena *a = kiln_test_arena();
+    (void)state;
+    if (kiln == NULL)
+        kiln_test_skip("KILN does not name the program");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const char *home = kiln_test_dir();
+        const char *env[] = {kiln_format(a, "XDG_DATA_HOME=%s", home),
+                             "KILN_DB=", NULL};
+        const char *argv[] = {kiln, row[i].arg[0], row[i].arg[1],
+                              row[i].arg[2] != NULL ? file(row[i].arg[2]) : NULL, NULL};
+        const kiln_process_options o = {
+            .argv = argv, .env = env, .time_limit_ms = 60000};
+        kiln_process_result r;
+        kiln_err err = {0};
+        kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
+        assert_int_equal(kiln_dir_exists(kiln_path_join(a, home, "kiln")),
+                         row[i].makes);
+        if (r.code != (row[i].makes ? 0 : 4))
+            fail_msg("kiln db %s: %d: %.*s", row[i].arg[1], r.code,
+                     KILN_STR_ARG(r.err));
+    }
+}
+
 int main(void) {
     kiln_test_add("make_files", make_files, NULL);
     kiln_test_add_rows(check, rows);
+    kiln_test_add("makes_a_folder_where_it_writes", makes_a_folder_where_it_writes,
+                  NULL);
     return kiln_test_run("kiln db");
 }

@@ -324,13 +324,18 @@ static void sbom_is_spdx(void **state) {
                                   .licence = "BSD-3-Clause",
                                   .kiln_version = "1",
                                   .llvm_version = "19.1",
+                                  .lld_version = "LLD 19.1.7",
+                                  .zstd_version = "1.5",
                                   .profile = {.name = "p"}};
     const kiln_json *root = parse(&a, kiln_package_sbom(&a, &f, 951782400));
     const kiln_json *packages = kiln_json_get(root, "packages");
     assert_string_equal(word(root, "spdxVersion"), "SPDX-2.3");
     assert_string_equal(word(kiln_json_get(root, "creationInfo"), "created"),
                         "2000-02-29T00:00:00Z");
-    assert_int_equal(kiln_json_size(packages), 4);
+    assert_int_equal(kiln_json_size(packages), 6);
+    assert_int_equal(kiln_json_size(kiln_json_get(root, "relationships")), 6);
+    assert_string_equal(word(kiln_json_at(packages, 4), "versionInfo"), "LLD 19.1.7");
+    assert_string_equal(word(kiln_json_at(packages, 5), "versionInfo"), "1.5");
     assert_string_equal(word(kiln_json_at(packages, 1), "licenseDeclared"),
                         "BSD-3-Clause");
     assert_string_equal(word(kiln_json_at(packages, 3), "versionInfo"), "19.1");

@@ -204,6 +204,42 @@ static void kernels_that_fail_are_named(void **state) {
     kiln_model_close(m);
 }
 
+/* Inputs of 64 and 128 bytes, outputs of 32: who may share memory is asked when it
+ * runs, so that buffers can be exchanged one after another. */
+static void bound_outputs_lie_apart(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    char error[KILN_ERROR_TEXT];
+    kiln_model *m = NULL;
+    kiln_assert_status_ok(
+        kiln_network_open(kiln_test_arena(), &network, NULL, &m, &err), &err);
+    kiln_session *s = kiln_session_open(m, NULL, error);
+    char *memory = aligned(1024);
+    assert_non_null(s);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(kiln_session_bind_input(s, i, memory), 0); /* the same */
+    assert_int_equal(kiln_session_bind_output(s, 0, memory + 512), 0);
+    assert_int_equal(kiln_session_run(s), 0);
+    assert_int_equal(kiln_session_bind_output(s, 0, memory), 0);
+    assert_int_equal(kiln_session_run(s), -1);
+    assert_non_null(strstr(kiln_session_error(s),
+                           "the memory of output 0 overlaps that of input 0"));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(kiln_session_bind_input(s, i, memory + 256), 0);
+    assert_int_equal(kiln_session_run(s), 0); /* exchanged */
+    assert_int_equal(kiln_session_bind_output(s, 1, memory), 0);
+    assert_int_equal(kiln_session_run(s), -1);
+    assert_non_null(strstr(kiln_session_error(s),
+                           "the memory of output 1 overlaps that of output 0"));
+    assert_int_equal(kiln_session_bind_output(s, 1, NULL), 0);
+    assert_int_equal(kiln_session_bind_input(s, 0, kiln_session_output(s, 1)), 0);
+    assert_int_equal(kiln_session_run(s), -1);
+    assert_non_null(strstr(kiln_session_error(s),
+                           "the memory of output 1 overlaps that of input 0"));
+    kiln_session_close(s);
+    kiln_model_close(m);
+}
+
 /* ---- sessions
  * ------------------------------------------------------------------------ */
 
@@ -262,6 +298,7 @@ int main(void) {
                   failing_allocations_leave_nothing, NULL);
     kiln_test_add("wrong_parts_are_refused", wrong_parts_are_refused, NULL);
     kiln_test_add("kernels_that_fail_are_named", kernels_that_fail_are_named, NULL);
+    kiln_test_add("bound_outputs_lie_apart", bound_outputs_lie_apart, NULL);
     kiln_test_add("sessions_share_a_model", sessions_share_a_model, NULL);
     return kiln_test_run("models and sessions");
 }
