@@ -62,15 +62,17 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_nightly_config config;
     kiln_nightly_graph graph;
     kiln_nightly_result result;
+    kiln_buf text;
     KILN_TRY(kiln_nightly_read(a, args->pos[0], &over, &config, err));
     KILN_TRY(kiln_nightly_plan(a, &config, &graph, err));
     if (kiln_args_has(args, OPT_CHECK))
         return check(a, &config, &graph, err);
     kiln_interrupt_catch();
     KILN_TRY(kiln_nightly_run(a, &config, &graph, &o, &result, err));
-    printf("%d of %d stages done, %d failed, %d skipped\nrun: %s\n", result.n_done,
-           result.n_stages, result.n_failed, result.n_skipped, result.folder);
-    *exit_code = result.n_failed > 0 ? KILN_EXIT_CHECK : KILN_EXIT_OK;
+    kiln_buf_init(&text, a);
+    kiln_nightly_text(&text, &result);
+    KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    *exit_code = result.is_good ? KILN_EXIT_OK : KILN_EXIT_CHECK;
     if (result.is_interrupted)
         return kiln_fail(err, KILN_ERR_IO,
                          "interrupted after %d of %d stages; they are kept, the same "

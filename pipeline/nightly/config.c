@@ -313,7 +313,8 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
  */
 
 static void read_set(reader *r, const kiln_json *v, size_t i) {
-    static const char *const known[] = {"set", "profiles", "threads", "seconds", NULL};
+    static const char *const known[] = {"set",       "profiles", "threads",
+                                        "baselines", "seconds",  NULL};
     const fields f =
         fields_open(&r->problems, v, kiln_format(r->arena, "operators[%zu]", i), known);
     const char *word = fields_text(&f, "set");
@@ -340,6 +341,7 @@ static void read_set(reader *r, const kiln_json *v, size_t i) {
     s.profile = read_profiles(r, &f, r->profile);
     s.threads = read_threads(r, &f, r->threads);
     s.seconds = fields_number(&f, "seconds", 0, 3600, 0);
+    s.baselines = read_baselines(r, &f, nightly_op_baseline_name);
     kiln_vec_push(r->arena, &r->c->set, s);
 }
 
@@ -429,6 +431,23 @@ static void read_all(reader *r, const kiln_json *root) {
     read_lists(r, &top);
 }
 
+static void add_command(reader *r, const kiln_nightly_overrides *over) {
+    kiln_nightly_config *c = r->c;
+    const char *path = kiln_path_join(r->arena, r->dir, kiln_path_base(c->path));
+    const char *const option[][2] = {
+        {"--out", over->out != NULL ? c->out : NULL},
+        {"--accepted", over->accepted != NULL ? c->accepted : NULL}};
+    kiln_vec_push(r->arena, &c->command, "nightly");
+    kiln_vec_push(r->arena, &c->command, path);
+    for (size_t i = 0; i < sizeof option / sizeof option[0]; i++)
+        if (option[i][1] != NULL) {
+            kiln_vec_push(r->arena, &c->command, option[i][0]);
+            kiln_vec_push(r->arena, &c->command, option[i][1]);
+        }
+    if (c->is_frozen)
+        kiln_vec_push(r->arena, &c->command, "--frozen-db");
+}
+
 kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
                               const kiln_nightly_overrides *over,
                               kiln_nightly_config *out, kiln_err *err) {
@@ -448,6 +467,7 @@ kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
         over->accepted != NULL ? absolute(a, here, over->accepted) : c.accepted;
     c.db = c.db == NULL ? kiln_path_join(a, c.out, "tuning.db") : c.db;
     KILN_TRY(problems_end(&r.problems, err));
+    add_command(&r, over);
     *out = c;
     return KILN_OK;
 }

@@ -69,8 +69,12 @@ static kiln_status read_result(kiln_arena *a, const night *n, size_t stage,
 }
 
 /* kiln bench fails where a baseline was not measured; that is the pipeline's to say. */
-static bool is_measured(const kiln_json *result) {
+static bool is_measured(kiln_nightly_kind kind, const kiln_json *result) {
     const kiln_json *output = kiln_json_get(result, "output");
+    if (kind == KILN_NIGHTLY_OPS)
+        return kiln_json_size(kiln_json_get(result, "ops")) > 0 &&
+               kiln_json_number(kiln_json_get(result, "wrong"), 1) == 0 &&
+               kiln_json_number(kiln_json_get(result, "refused"), 1) == 0;
     return kiln_json_bool(kiln_json_get(output, "ok"), false) &&
            kiln_json_size(kiln_json_get(result, "threads")) > 0;
 }
@@ -105,8 +109,8 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
         return;
     }
     if (may_fail && ((kind == KILN_NIGHTLY_GATE && has_verdict(result)) ||
-                     (kind == KILN_NIGHTLY_BENCH && !n->c->require_baselines &&
-                      is_measured(result))))
+                     ((kind == KILN_NIGHTLY_BENCH || kind == KILN_NIGHTLY_OPS) &&
+                      !n->c->require_baselines && is_measured(kind, result))))
         out->state = KILN_STAGE_DONE;
     if (out->state == KILN_STAGE_FAILED)
         out->message = flat(a, kiln_str_trim(r->err).n > 0 ? last_error(r->err)

@@ -24,9 +24,23 @@ const char *nightly_cost_model_name(int i) {
     return k == NULL ? NULL : k->name;
 }
 
+static const char *baseline_name(int i, kiln_baseline_subject subject) {
+    const kiln_baseline *b = NULL;
+    for (int k = 0; (b = kiln_baseline_at(k)) != NULL; k++) {
+        const bool runs =
+            subject == KILN_BASELINE_MODELS ? b->open != NULL : b->open_op != NULL;
+        if (runs && i-- == 0)
+            return b->name;
+    }
+    return NULL;
+}
+
 const char *nightly_baseline_name(int i) {
-    const kiln_baseline *b = kiln_baseline_at(i);
-    return b == NULL ? NULL : b->name;
+    return baseline_name(i, KILN_BASELINE_MODELS);
+}
+
+const char *nightly_op_baseline_name(int i) {
+    return baseline_name(i, KILN_BASELINE_OPERATORS);
 }
 
 const char *nightly_numerics_name(int i) {

@@ -12,6 +12,7 @@
 #define KILN_PIPELINE_NIGHTLY_H
 
 #include "base/base.h"
+#include "reports/results.h"
 
 enum {
     KILN_NIGHTLY_MAX_MODELS = 1000,
@@ -91,6 +92,7 @@ typedef struct kiln_nightly_config {
     int limit_s[KILN_NIGHTLY_N_KINDS]; /* 0: of the stage's own making */
     KILN_VEC(kiln_nightly_model) model;
     KILN_VEC(kiln_nightly_set) set;
+    kiln_nightly_words command; /* behind the program: reads the same again */
 } kiln_nightly_config;
 
 /* What the command line says instead of the file. */
@@ -168,6 +170,9 @@ typedef struct kiln_nightly_result {
     bool goes_on;       /* an earlier process began it */
     bool is_interrupted;
     int n_stages, n_done, n_failed, n_skipped, n_reused;
+    kiln_results results; /* also in the folder, as JSON, a page and a table */
+    const char *failure;  /* of the whole: "nothing was measured"; NULL: none */
+    bool is_good;         /* no stage failed, no verdict is bad */
 } kiln_nightly_result;
 
 /* What stages find and fail at is the result; fails where nightly itself cannot work:
@@ -176,5 +181,7 @@ typedef struct kiln_nightly_result {
 kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
                              const kiln_nightly_graph *g, const kiln_nightly_options *o,
                              kiln_nightly_result *out, kiln_err *err);
+
+void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *r);
 
 #endif

@@ -5,7 +5,6 @@
 #include "compiler/target/target.h"
 #include "pipeline/nightly/fields.h"
 #include "pipeline/nightly/nightly.h"
-#include "reports/results.h"
 
 /* ---- names.c: what a file may name -------------------------------------------------
  */
@@ -13,7 +12,8 @@
 /* By number, NULL past the end. */
 const char *nightly_search_name(int i);
 const char *nightly_cost_model_name(int i);
-const char *nightly_baseline_name(int i);
+const char *nightly_baseline_name(int i);    /* of models */
+const char *nightly_op_baseline_name(int i); /* of operators */
 const char *nightly_numerics_name(int i);
 /* Is there such a network, model, list of operators? */
 kiln_status nightly_find_zoo(const char *name, kiln_err *err);
@@ -112,5 +112,9 @@ const char *nightly_result(kiln_arena *a, const night *n, size_t stage);
 /* judge.c: what an ended child means. `message` and `product` are in `a`. */
 void nightly_judge(kiln_arena *a, const night *n, size_t stage,
                    const kiln_process_result *r, nightly_marker *out);
+
+/* collect.c: what is known by now. *dead: why the night as a whole is no success. */
+kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
+                            kiln_err *err);
 
 #endif

@@ -93,6 +93,26 @@ static void count(const night *n, kiln_nightly_result *out) {
     }
 }
 
+typedef void printer(kiln_buf *out, const kiln_results *r);
+
+static kiln_status write_results(const night *n, const kiln_results *r, kiln_err *err) {
+    static const struct file {
+        const char *name;
+        printer *print;
+    } files[] = {{"results.json", kiln_results_json}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        kiln_arena scratch = {0};
+        kiln_buf text;
+        kiln_buf_init(&text, &scratch);
+        files[i].print(&text, r);
+        const kiln_status st = kiln_file_write(
+            kiln_path_join(&scratch, n->run, files[i].name), text.p, text.n, err);
+        kiln_arena_fini(&scratch);
+        KILN_TRY(st);
+    }
+    return KILN_OK;
+}
+
 static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
     KILN_TRY(find_program(n, err));
     KILN_TRY(find_models(n, err));
@@ -105,6 +125,9 @@ static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
             KILN_TRY(nightly_stage_run(n, i, err));
     }
     count(n, out);
+    KILN_TRY(nightly_collect(n, &out->results, &out->failure, err));
+    out->is_good = strcmp(out->results.status, "ok") == 0;
+    KILN_TRY(write_results(n, &out->results, err));
     return n->is_interrupted ? KILN_OK : nightly_run_end(n, err);
 }
 

@@ -29,8 +29,12 @@ static const char script[] =
     "  fetch) text='[{\"path\":\"'$FAKE'/fetched.onnx\",\"sha256\":\"'$sha'\"}]';;\n"
     "  build) printf archive > \"$out\"\n"
     "    sha=$(sha256sum \"$out\"); text='[{\"sha256\":\"'${sha%% *}'\"}]';;\n"
-    "  gate) text='{\"verdict\":\"'${verdict:-new}'\"}';;\n"
-    "  *) text='{\"output\":{\"ok\":true},\"threads\":[{}]}';;\n"
+    "  gate) text='{\"verdict\":\"'${verdict:-new}'\",\"series\":[{\"verdict\":\"'"
+    "${verdict:-new}'\"}]}';;\n"
+    "  tune) text='{\"works\":[{\"best_ns\":9,\"new_trials\":'${trials:-3}'}]}';;\n"
+    "  ops) text='{\"ops\":[{}],\"wrong\":0,\"refused\":0}';;\n"
+    "  *) text='{\"output\":{\"ok\":true},"
+    "\"threads\":[{\"median_ms\":'${ms:-1.5}'}]}';;\n"
     "esac\n"
     "echo \"$text\" > \"$json.tmp\" && mv \"$json.tmp\" \"$json\"\n"
     "exit ${code:-0}\n";
@@ -166,10 +170,30 @@ typedef struct end_row {
     const char *name, *verb, *does; /* the script's middle */
     const char *want[5];            /* lines of the events; NULL: no more */
     int done, failed, skipped;
+    const char *failure; /* of the whole; NULL: none */
+    bool is_good;
 } end_row;
 
 static end_row ends[] = {
-    {"all_is_well", "bench", "", {all_done}, N_ALL, 0, 0},
+    {"all_is_well", "bench", "", {all_done}, N_ALL, 0, 0, NULL, true},
+    {"nothing_measured_is_a_failure",
+     "bench",
+     "ms=0",
+     {all_done},
+     N_ALL,
+     0,
+     0,
+     "nothing was measured",
+     false},
+    {"nothing_tuned_is_a_failure",
+     "tune",
+     "trials=0",
+     {all_done},
+     N_ALL,
+     0,
+     0,
+     "nothing was tuned",
+     false},
     {"a_failing_model_fails_alone",
      "build",
      "case $json in */a/*) printf 'x\\nerror: conv: no\\n  while building\\n' >&2; "
@@ -182,7 +206,9 @@ static end_row ends[] = {
       "b, native, 1 thread gate: done\n"},
      7,
      1,
-     3},
+     3,
+     NULL,
+     false},
     {"a_build_that_misses_its_check_is_measured",
      "build",
      "case $json in */a/*) echo too little is tuned; code=1;; esac",
@@ -190,7 +216,9 @@ static end_row ends[] = {
       "a, native, 1 thread verify: done\n"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"tuning_that_fails_leaves_defaults",
      "tune",
      "echo 'error: none of 3 trials gave a kernel that works' >&2; exit 4",
@@ -198,7 +226,9 @@ static end_row ends[] = {
       "a, native, 1 thread gate: done\n"},
      10,
      1,
-     0},
+     0,
+     "nothing was tuned",
+     false},
     {"what_is_wrong_is_not_measured",
      "verify",
      "case $json in */a/*) printf 'passed x\\nfailed y: far off\\n1 passed\\n'; exit "
@@ -208,7 +238,9 @@ static end_row ends[] = {
       "a, native, 1 thread bench: skipped: its stage 'verify' failed\n"},
      8,
      1,
-     2},
+     2,
+     NULL,
+     false},
     {"what_is_not_fetched_is_not_built",
      "fetch",
      "echo 'error: the server answers 404 (not found)' >&2; exit 4",
@@ -219,28 +251,45 @@ static end_row ends[] = {
       "gemm, native, 1 thread operators: done\n"},
      6,
      1,
-     4},
+     4,
+     NULL,
+     false},
     {"baselines_may_be_absent",
      "bench",
      "code=1",
      {"a, native, 1 thread bench: done\n", "b, native, 1 thread bench: done\n"},
      N_ALL,
      0,
-     0},
+     0,
+     NULL,
+     true},
+    {"baselines_of_operators_too",
+     "ops",
+     "code=1",
+     {all_done},
+     N_ALL,
+     0,
+     0,
+     NULL,
+     true},
     {"a_bad_verdict_is_a_verdict",
      "gate",
      "code=1 verdict=fail",
      {"a, native, 1 thread gate: done\n"},
      N_ALL,
      0,
-     0},
+     0,
+     NULL,
+     false},
     {"a_gate_that_cannot_work_fails",
      "gate",
      "echo 'error: no such folder' >&2; exit 4",
      {"a, native, 1 thread gate: failed: no such folder\n"},
      9,
      2,
-     0},
+     0,
+     NULL,
+     false},
     {"a_crash_is_a_signal",
      "ops",
      "kill -SEGV $$",
@@ -248,14 +297,18 @@ static end_row ends[] = {
       "access)\n"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"who_was_killed_once_is_asked_again",
      "ops",
      "[ -f $FAKE/killed ] || { touch $FAKE/killed; kill -KILL $$; }",
      {all_done},
      N_ALL,
      0,
-     0},
+     0,
+     NULL,
+     true},
     {"who_is_always_killed_fails",
      "ops",
      "kill -KILL $$",
@@ -263,28 +316,36 @@ static end_row ends[] = {
       "of memory?)\n"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"silence_is_no_success",
      "ops",
      "exit 0",
      {"gemm, native, 1 thread operators: failed: it ended well and wrote no result\n"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"garbage_is_no_success",
      "ops",
      "echo '{' > $json; exit 0",
      {"gemm, native, 1 thread operators: failed: ", "result.json:"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"last_words_may_be_missing",
      "ops",
      "exit 7",
      {"gemm, native, 1 thread operators: failed: it ended with code 7\n"},
      10,
      1,
-     0},
+     0,
+     NULL,
+     false},
     {"a_time_limit_ends_it",
      "verify",
      "case $json in */a/*) sleep 60;; esac",
@@ -292,8 +353,30 @@ static end_row ends[] = {
       "a, native, 1 thread bench: skipped: its stage 'verify' timed out\n"},
      8,
      1,
-     2},
+     2,
+     NULL,
+     false},
 };
+
+/* What was returned is what lies in the folder. */
+static void holds_results(const kiln_nightly_result *r) {
+    kiln_results read;
+    kiln_err err = {0};
+    kiln_buf want, got;
+    kiln_buf_init(&want, kiln_test_arena());
+    kiln_buf_init(&got, kiln_test_arena());
+    kiln_assert_status_ok(
+        kiln_results_read(kiln_test_arena(),
+                          kiln_path_join(kiln_test_arena(), r->folder, "results.json"),
+                          &read, &err),
+        &err);
+    kiln_results_json(&want, &r->results);
+    kiln_results_json(&got, &read);
+    kiln_assert_text_equal(kiln_buf_str(&got), kiln_buf_str(&want));
+    assert_int_equal(read.job.n, 2);
+    assert_int_equal(read.ops.n, 1);
+    assert_string_equal(read.status, r->is_good ? "ok" : "failed");
+}
 
 static void end(void **state) {
     const end_row *r = *state;
@@ -309,6 +392,12 @@ static void end(void **state) {
     assert_int_equal(got.n_skipped, r->skipped);
     assert_int_equal(got.n_stages, N_ALL);
     assert_false(got.is_interrupted || got.goes_on);
+    assert_int_equal(got.is_good, r->is_good);
+    if (r->failure == NULL)
+        assert_null(got.failure);
+    else
+        assert_string_equal(got.failure, r->failure);
+    holds_results(&got);
 }
 
 /* ---- what is left behind -----------------------------------------------------------

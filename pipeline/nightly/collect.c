@@ -1,0 +1,174 @@
+/* The results of a run, from what its stages wrote. */
+#include "pipeline/nightly/collect.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- stages ------------------------------------------------------------------------
+ */
+
+static kiln_results_stage stage_of(const night *n, size_t i) {
+    const nightly_step *s = &n->step[i];
+    return (kiln_results_stage){.name = kiln_nightly_kind_name(n->g->stage.v[i].kind),
+                                .state = s->marker.state,
+                                .seconds = s->marker.seconds,
+                                .exit_code = s->marker.exit_code,
+                                .message = s->marker.message,
+                                .command = s->marker.command,
+                                .is_reused = s->is_reused};
+}
+
+static bool is_bad(const kiln_results_stage *s) {
+    return s->state == KILN_STAGE_FAILED || s->state == KILN_STAGE_TIMED_OUT;
+}
+
+typedef KILN_VEC(kiln_results_stage) stages;
+
+/* Those that have ended, and what they say of the job. */
+static const char *take_stages(const night *n, const kiln_nightly_job *j, stages *out) {
+    const char *status = "ok";
+    for (int k = 0; k < KILN_NIGHTLY_N_KINDS; k++) {
+        const int i = j->stage[k];
+        if (i < 0)
+            continue;
+        if (!n->step[i].has_ended)
+            return "interrupted";
+        const kiln_results_stage s = stage_of(n, (size_t)i);
+        kiln_vec_push(n->arena, out, s);
+        if (is_bad(&s))
+            status = "failed";
+    }
+    return status;
+}
+
+/* What a stage wrote that came to a good end, or to a bad one with something to show.
+ */
+static kiln_status result_of(const night *n, int stage, const kiln_json **out,
+                             kiln_err *err) {
+    *out = NULL;
+    if (stage < 0 || !n->step[stage].has_ended)
+        return KILN_OK;
+    const nightly_marker *m = &n->step[stage].marker;
+    const char *path = nightly_result(n->arena, n, (size_t)stage);
+    if (m->state != KILN_STAGE_DONE &&
+        !(m->state == KILN_STAGE_FAILED && m->exit_code == 1 && kiln_file_exists(path)))
+        return KILN_OK;
+    return kiln_json_read(n->arena, path, out, err);
+}
+
+/* ---- jobs --------------------------------------------------------------------------
+ */
+
+static kiln_status take_job(const night *n, const kiln_nightly_job *j,
+                            kiln_results *out, kiln_err *err) {
+    kiln_arena *a = n->arena;
+    kiln_results_job r = {.model = n->c->model.v[j->model].name,
+                          .profile = j->profile->label,
+                          .threads = j->threads,
+                          .max_abs_error = (double)NAN,
+                          .rms_error = (double)NAN};
+    stages list = {.n = 0};
+    const kiln_json *v = NULL;
+    r.status = take_stages(n, j, &list);
+    for (size_t i = 0; i < list.n; i++)
+        kiln_vec_push(a, &r.stage, list.v[i]);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_TUNE], &v, err));
+    if (v != NULL)
+        nightly_take_tune(a, v, &r);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_BUILD], &v, err));
+    if (v != NULL)
+        nightly_take_build(a, v, &r);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_BENCH], &v, err));
+    if (v != NULL)
+        nightly_take_bench(a, v, &r, &out->machine);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_GATE], &v, err));
+    if (v != NULL)
+        nightly_take_gate(a, v, &r);
+    kiln_vec_push(a, &out->job, r);
+    return KILN_OK;
+}
+
+static kiln_status take_set(const night *n, const kiln_nightly_job *j,
+                            kiln_results *out, kiln_err *err) {
+    kiln_results_ops r = {.set = n->c->set.v[j->set].label,
+                          .profile = j->profile->label,
+                          .threads = j->threads};
+    stages list = {.n = 0};
+    const kiln_json *v = NULL;
+    r.status = take_stages(n, j, &list);
+    for (size_t i = 0; i < list.n; i++)
+        kiln_vec_push(n->arena, &r.stage, list.v[i]);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_OPS], &v, err));
+    if (v != NULL)
+        nightly_take_ops(n->arena, v, &r, &out->machine);
+    kiln_vec_push(n->arena, &out->ops, r);
+    return KILN_OK;
+}
+
+/* ---- the night ---------------------------------------------------------------------
+ */
+
+/* A night in which nothing was measured, or nothing tuned that should have been, is no
+ * success, whatever each stage says. NULL: all is well. */
+static const char *what_is_dead(const night *n, const kiln_results *r) {
+    bool measured = false, asked = false, tuned = false;
+    for (size_t i = 0; i < r->job.n; i++) {
+        const kiln_results_job *j = &r->job.v[i];
+        measured |= j->has_latency && j->latency.median_ms > 0;
+        for (size_t k = 0; k < j->tuning.work.n; k++)
+            tuned |=
+                j->tuning.work.v[k].best_ns > 0 &&
+                j->tuning.work.v[k].known_trials + j->tuning.work.v[k].new_trials > 0;
+    }
+    for (size_t i = 0; i < r->ops.n; i++)
+        for (size_t k = 0; k < r->ops.v[i].row.n; k++)
+            measured |= r->ops.v[i].row.v[k].median_ms > 0;
+    for (size_t i = 0; i < n->g->stage.n; i++)
+        asked |=
+            n->g->stage.v[i].kind == KILN_NIGHTLY_TUNE && n->g->stage.v[i].skip == NULL;
+    return !measured         ? "nothing was measured"
+           : asked && !tuned ? "nothing was tuned"
+                             : NULL;
+}
+
+static bool is_bad_verdict(const char *verdict) {
+    return verdict != NULL &&
+           (strcmp(verdict, "fail") == 0 || strcmp(verdict, "invalid") == 0);
+}
+
+static const char *status_of(const night *n, const kiln_results *r, const char *dead) {
+    bool is_good = dead == NULL && !is_bad_verdict(r->verdict);
+    for (size_t i = 0; i < n->g->stage.n; i++) {
+        const kiln_results_stage s = stage_of(n, i);
+        is_good = is_good && !(n->step[i].has_ended && is_bad(&s));
+    }
+    return n->is_interrupted ? "interrupted" : is_good ? "ok" : "failed";
+}
+
+kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
+                            kiln_err *err) {
+    kiln_machine machine;
+    kiln_results r = {.name = n->c->name,
+                      .run = n->name,
+                      .kiln = KILN_VERSION,
+                      .started = n->started,
+                      .command = nightly_shell(n->arena, n->program, &n->c->command)};
+    kiln_machine_read(n->arena, &machine);
+    r.machine =
+        (kiln_results_machine){.cpu = machine.cpu[0] != '\0' ? machine.cpu : NULL,
+                               .os = machine.os,
+                               .cores = machine.cores,
+                               .memory_bytes = machine.memory_bytes};
+    for (size_t i = 0; i < n->g->job.n; i++) {
+        const kiln_nightly_job *j = &n->g->job.v[i];
+        KILN_TRY(j->set >= 0 ? take_set(n, j, &r, err) : take_job(n, j, &r, err));
+    }
+    for (size_t i = 0; i < n->g->stage.n; i++)
+        r.seconds += n->step[i].has_ended ? n->step[i].marker.seconds : 0;
+    nightly_judge_all(n->arena, &r);
+    *dead = n->is_interrupted ? NULL : what_is_dead(n, &r);
+    r.status = status_of(n, &r, *dead);
+    kiln_results_derive(n->arena, &r);
+    *out = r;
+    return KILN_OK;
+}

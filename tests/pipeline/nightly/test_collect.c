@@ -1,0 +1,274 @@
+/* From what stages wrote to results: each number arrives where it belongs, what is not
+ * there is not known, and many verdicts become one. */
+#include "pipeline/nightly/collect.h"
+#include "tests/support/kiln_test.h"
+
+#include <math.h>
+#include <string.h>
+
+static const kiln_json *parse(const char *text) {
+    const kiln_json *v = NULL;
+    kiln_err err = {0};
+    char *json = kiln_str_dup(kiln_test_arena(), text);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    kiln_assert_status_ok(
+        kiln_json_parse(kiln_test_arena(), kiln_str_from(json), "test", &v, &err),
+        &err);
+    return v;
+}
+
+static const char bench[] =
+    "{'machine': {'bandwidth_gbs': 12}, 'output': {'ok': true, 'max_abs_error': 1e-6, "
+    "'rms_error': 2e-7},"
+    " 'threads': [{'threads': 2, 'median_ms': 1.5, 'q1_ms': 1.25, 'q3_ms': 1.75,"
+    " 'min_ms': 1, 'disturbed_samples': 1, 'gflops': 40, 'peak_share': 0.5,"
+    " 'session_bytes': 4096, 'peak': {'gflops': 80, 'clock_ghz': 3.5},"
+    " 'samples': [[1.5, 80, 79, 3.5, false], [1.75, 80, 79, 3.5, true]],"
+    " 'steps': [{'name': 'conv1', 'op': 'conv', 'template': 'conv_direct', 'origin':"
+    " 'tuned', 'epilogue': 'bias, relu', 'layout_in': 'NCHW', 'layout_out': 'NCHW16c',"
+    " 'multiply_adds': 100, 'flops': 210, 'bytes': 30, 'median_ms': 0.75, 'gflops': 20,"
+    " 'peak_share': 0.25}, {'name': 'copy1', 'op': 'copy', 'template': null, 'origin':"
+    " null, 'epilogue': null, 'layout_in': null, 'layout_out': null, 'multiply_adds': "
+    "0,"
+    " 'flops': 0, 'bytes': 8, 'median_ms': 0.25, 'gflops': 0, 'peak_share': 0}],"
+    " 'coverage': [{'origin': 'tuned', 'steps': 1, 'multiply_adds': 100, 'ms': 0.75}],"
+    " 'baselines': [{'name': 'fast', 'version': '1.2', 'state': 'measured', 'problem':"
+    " '', 'max_abs_error': 3e-6, 'median_ms': 3, 'q1_ms': 2.5, 'q3_ms': 3.5, 'min_ms':"
+    " 2, 'ratio': {'kiln_over_baseline': 0.5, 'low': 0.4, 'high': 0.6}},"
+    " {'name': 'none', 'version': null, 'state': 'absent', 'problem': 'not installed',"
+    " 'max_abs_error': 0}]}]}";
+
+static void a_bench_arrives(void **state) {
+    (void)state;
+    kiln_results_job j = {.threads = 2};
+    kiln_results_machine m = {.cores = 2};
+    const kiln_results_coverage old = {.origin = "default"};
+    kiln_vec_push(kiln_test_arena(), &j.coverage, old); /* the build's */
+    nightly_take_bench(kiln_test_arena(), parse(bench), &j, &m);
+    const kiln_results_latency *l = &j.latency;
+    assert_true(j.has_latency && l->median_ms == 1.5 && l->q1_ms == 1.25);
+    assert_true(l->q3_ms == 1.75 && l->min_ms == 1 && l->gflops == 40);
+    assert_true(l->peak_share == 0.5 && l->session_bytes == 4096);
+    assert_true(l->n_samples == 2 && l->n_disturbed == 1 && l->sample_ms.v[1] == 1.75);
+    assert_true(j.max_abs_error == 1e-6 && j.rms_error == 2e-7);
+    assert_int_equal(j.step.n, 2);
+    const kiln_results_step *s = j.step.v;
+    assert_string_equal(s[0].epilogue, "bias, relu");
+    assert_string_equal(s[0].layout_out, "NCHW16c");
+    assert_string_equal(s[0].tmpl, "conv_direct");
+    assert_true(s[0].multiply_adds == 100 && s[0].flops == 210 && s[0].bytes == 30);
+    assert_true(s[0].median_ms == 0.75 && s[0].gflops == 20 && s[0].peak_share == 0.25);
+    assert_true(s[1].tmpl == NULL && s[1].epilogue == NULL && s[1].layout_in == NULL);
+    assert_int_equal(j.coverage.n, 1);
+    assert_string_equal(j.coverage.v[0].origin, "tuned");
+    assert_true(j.coverage.v[0].ms == 0.75);
+    assert_int_equal(j.baseline.n, 2);
+    const kiln_results_baseline *b = j.baseline.v;
+    assert_true(b[0].median_ms == 3 && b[0].ratio.estimate == 0.5);
+    assert_true(b[0].ratio.low == 0.4 && b[0].ratio.high == 0.6);
+    assert_null(b[0].problem);
+    assert_string_equal(b[1].state, "absent");
+    assert_string_equal(b[1].problem, "not installed");
+    assert_true(b[1].version == NULL && isnan(b[1].ratio.estimate));
+    assert_true(m.peak.n == 1 && m.bandwidth_gbs == 12);
+    assert_true(m.peak.v[0].threads == 2 && m.peak.v[0].gflops == 80);
+}
+
+static void the_best_peak_is_the_machines(void **state) {
+    (void)state;
+    kiln_results_machine m = {.cores = 2};
+    static const char form[] =
+        "{'threads': [{'median_ms': 1, 'peak': {'gflops': %d, 'clock_ghz': 3}}]}";
+    const int peaks[] = {70, 90, 80};
+    for (int i = 0; i < 3; i++) {
+        kiln_results_job j = {.threads = 1};
+        nightly_take_bench(kiln_test_arena(),
+                           parse(kiln_format(kiln_test_arena(), form, peaks[i])), &j,
+                           &m);
+    }
+    assert_true(m.peak.n == 1 && m.peak.v[0].gflops == 90);
+}
+
+static void what_is_wrong_has_no_times(void **state) {
+    (void)state;
+    kiln_results_job j = {.threads = 1};
+    kiln_results_machine m = {.cores = 2};
+    nightly_take_bench(
+        kiln_test_arena(),
+        parse("{'output': {'ok': false, 'max_abs_error': 7}, 'threads': []}"), &j, &m);
+    assert_true(!j.has_latency && j.max_abs_error == 7 && m.peak.n == 0);
+}
+
+static void a_build_arrives(void **state) {
+    (void)state;
+    kiln_results_job j = {.threads = 1};
+    nightly_take_build(
+        kiln_test_arena(),
+        parse("[{'archive': 'a.zst', 'sha256': 'ab', 'bytes': 99, 'memory':"
+              " {'activation_bytes': 10, 'lower_bound_bytes': 8, 'parameter_bytes': 30,"
+              " 'workspace_bytes': 4, 'scratch_bytes': 2}, 'coverage_of_all': {'op':"
+              " 'all', 'tuned': {'steps': 3, 'multiply_adds': 50}, 'default': {'steps':"
+              " 0, 'multiply_adds': 0}, 'copies': 1}}]"),
+        &j);
+    assert_true(j.has_archive && j.archive.bytes == 99);
+    assert_string_equal(j.archive.sha256, "ab");
+    assert_true(j.memory.activation == 10 && j.memory.lower_bound == 8);
+    assert_true(j.memory.parameter == 30 && j.memory.workspace == 4);
+    assert_int_equal(j.memory.scratch, 2);
+    assert_true(j.coverage.n == 1 && j.coverage.v[0].steps == 3);
+    assert_string_equal(j.coverage.v[0].origin, "tuned");
+}
+
+static void tuning_arrives(void **state) {
+    (void)state;
+    kiln_results_job j = {.threads = 1};
+    nightly_take_tune(
+        kiln_test_arena(),
+        parse(
+            "{'new_trials': 9, 'seconds': 2.5, 'start_ns': 200, 'best_ns': 100, 'end':"
+            " 'trials spent', 'trials': {'good': 5, 'slow': 2, 'spills': 2}, 'works':"
+            " [{'name': 'c', 'template': 't', 'calls': 3, 'known_trials': 1,"
+            " 'new_trials': 9, 'start_ns': 20, 'best_ns': 10, 'best_share_of_peak':"
+            " 0.5, 'best': '{}'}], 'curve': [[1, 150], [7, 100]]}"),
+        &j);
+    const kiln_results_tuning *t = &j.tuning;
+    assert_true(j.has_tuning && t->new_trials == 9 && t->seconds == 2.5);
+    assert_true(t->start_ns == 200 && t->best_ns == 100);
+    assert_true(t->by_error.n == 1 && t->by_error.v[0].n == 2);
+    assert_string_equal(t->by_error.v[0].name, "spills");
+    assert_true(t->work.n == 1 && t->work.v[0].calls == 3 &&
+                t->work.v[0].best_ns == 10);
+    assert_true(t->work.v[0].known_trials == 1 && t->work.v[0].best_share == 0.5);
+    assert_true(t->curve.n == 2 && t->curve.v[1].trial == 7 && t->curve.v[1].ns == 100);
+}
+
+static void a_verdict_arrives(void **state) {
+    (void)state;
+    kiln_results_job j = {.threads = 1};
+    nightly_take_gate(
+        kiln_test_arena(),
+        parse(
+            "{'verdict': 'fail', 'series': [{'verdict': 'fail', 'reason': 'slower',"
+            " 'pairs': 16, 'slowdown': {'estimate': 0.05, 'low': 0.04, 'high': 0.06},"
+            " 'p': 0.001, 'detectable': 0.012, 'accepted': {'sha256': 'cd'},"
+            " 'changes': ['step x'], 'moved': [{'name': 'x', 'op': 'conv', 'template':"
+            " 't', 'origin': 'tuned', 'difference_ms': -0.5}], 'command': 'kiln gate"
+            " a'}]}"),
+        &j);
+    const kiln_results_gate *g = &j.gate;
+    assert_true(j.has_gate && g->pairs == 16 && g->slowdown.low == 0.04);
+    assert_true(g->p == 0.001 && g->detectable == 0.012);
+    assert_string_equal(g->accepted_sha256, "cd");
+    assert_true(g->change.n == 1 && g->moved.n == 1);
+    assert_true(g->moved.v[0].median_ms == -0.5);
+}
+
+static void operators_arrive(void **state) {
+    (void)state;
+    kiln_results_ops o = {.threads = 1};
+    kiln_results_machine m = {.cores = 2};
+    nightly_take_ops(
+        kiln_test_arena(),
+        parse(
+            "{'peak': {'gflops': 70, 'clock_ghz': 3},"
+            " 'ops': [{'op': 'C1', 'line': 'conv C1 1 1', 'template': 't', 'origin':"
+            " 'table', 'multiply_adds': 5, 'time': {'median_ms': 2, 'gflops': 3,"
+            " 'peak_share': 0.1}, 'baselines': [{'name': 'lib', 'state': 'measured',"
+            " 'median_ms': 4, 'ratio': {'kiln_over_baseline': 0.5, 'low': 0.4, 'high':"
+            " 0.6}}]}, {'op': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}"),
+        &o, &m);
+    assert_int_equal(o.row.n, 2);
+    assert_true(o.row.v[0].median_ms == 2 && o.row.v[0].multiply_adds == 5);
+    assert_true(o.row.v[0].baseline.v[0].ratio.estimate == 0.5);
+    assert_true(o.row.v[1].median_ms == 0 && o.row.v[1].baseline.n == 0);
+    assert_true(m.peak.v[0].gflops == 70);
+}
+
+/* ---- many verdicts -----------------------------------------------------------------
+ */
+
+typedef struct verdict_row {
+    const char *name;
+    struct one {
+        const char *verdict; /* NULL: no gate */
+        int pairs;
+        double slowdown, p;
+    } job[4];
+    const char *want[4]; /* of each */
+    const char *all;
+    double geomean; /* 0: not known */
+} verdict_row;
+
+#define NONE                                                                           \
+    { NULL, 0, 0, 0 }
+
+static verdict_row verdicts[] = {
+    {"no_gate", {NONE, NONE, NONE, NONE}, {NULL}, NULL, 0},
+    {"the_worst_counts",
+     {{"equal", 0, 0, 0}, {"pass", 10, 0.01, 0.5}, {"new", 0, 0, 0}, NONE},
+     {"equal", "pass", "new", NULL},
+     "new",
+     0.01},
+    {"invalid_is_the_worst",
+     {{"invalid", 10, 0, 0.5}, {"fail", 16, 0.1, 0.0001}, NONE, NONE},
+     {"invalid", "fail", NULL, NULL},
+     "invalid",
+     0.1},
+    {"a_clear_failure_holds",
+     {{"fail", 16, 0.21, 0.0001}, {"pass", 10, 0, 0.9}, {"pass", 10, 0, 0.8}, NONE},
+     {"fail", "pass", "pass", NULL},
+     "fail",
+     0.0656},
+    {"among_many_it_may_be_chance",
+     {{"fail", 16, 0.02, 0.04}, {"pass", 10, 0, 0.9}, {"pass", 10, 0, 0.8}, NONE},
+     {"inconclusive", "pass", "pass", NULL},
+     "inconclusive",
+     0.0066},
+};
+
+static void judges(void **state) {
+    const verdict_row *r = *state;
+    kiln_results all = {.name = "test"};
+    int64_t n = 0, counted = 0;
+    for (int i = 0; i < 4; i++) {
+        const struct one *o = &r->job[i];
+        const bool is_timed = o->pairs > 0;
+        const kiln_results_job j = {
+            .has_gate = o->verdict != NULL,
+            .gate = {.verdict = o->verdict,
+                     .reason = "so",
+                     .pairs = o->pairs,
+                     .p = is_timed ? o->p : (double)NAN,
+                     .slowdown = {is_timed ? o->slowdown : (double)NAN, 0, 0}}};
+        kiln_vec_push(kiln_test_arena(), &all.job, j);
+        n += o->verdict != NULL;
+    }
+    nightly_judge_all(kiln_test_arena(), &all);
+    for (int i = 0; i < 4; i++)
+        if (r->want[i] != NULL)
+            assert_string_equal(all.job.v[i].gate.verdict, r->want[i]);
+    if (r->all == NULL)
+        assert_null(all.verdict);
+    else
+        assert_string_equal(all.verdict, r->all);
+    for (size_t i = 0; i < all.by_verdict.n; i++)
+        counted += all.by_verdict.v[i].n;
+    assert_int_equal(counted, n);
+    if (r->geomean == 0)
+        assert_true(isnan(all.geomean_slowdown.estimate));
+    else
+        assert_true(fabs(all.geomean_slowdown.estimate - r->geomean) < 1e-3);
+}
+
+int main(void) {
+    kiln_test_add("a_bench_arrives", a_bench_arrives, NULL);
+    kiln_test_add("the_best_peak_is_the_machines", the_best_peak_is_the_machines, NULL);
+    kiln_test_add("what_is_wrong_has_no_times", what_is_wrong_has_no_times, NULL);
+    kiln_test_add("a_build_arrives", a_build_arrives, NULL);
+    kiln_test_add("tuning_arrives", tuning_arrives, NULL);
+    kiln_test_add("a_verdict_arrives", a_verdict_arrives, NULL);
+    kiln_test_add("operators_arrive", operators_arrive, NULL);
+    kiln_test_add_rows(judges, verdicts);
+    return kiln_test_run("nightly collect");
+}
