@@ -8,6 +8,7 @@
 enum {
     OPT_PROFILE,
     OPT_OUT,
+    OPT_NAME,
     OPT_VERSION,
     OPT_LICENCE,
     OPT_NUMERICS,
@@ -28,6 +29,9 @@ static const kiln_option options[N_OPTIONS] = {
                  "the archive, or a folder for it "
                  "(MODEL-VERSION-PROFILE.kiln.tar.zst, here)",
                  false},
+    [OPT_NAME] = {"--name", "NAME",
+                  "the model's name in the archive (its file's, without the ending)",
+                  false},
     [OPT_VERSION] = {"--version", "V", "version of the model (1)", false},
     [OPT_LICENCE] = {"--licence", "SPDX",
                      "licence of the model, such as MIT (nothing is asserted)", false},
@@ -104,6 +108,22 @@ static bool is_tuned_enough(const kiln_build *b, double share) {
     return (double)b->ledger.all.muladds[KILN_COVERED_TUNED] >= share * (double)all;
 }
 
+/* Files are often called the same ("model.onnx"); archives are compared by the model's
+ * name. */
+static kiln_status read_source(const kiln_cli_args *args,
+                               const kiln_import_options *import, kiln_source *out,
+                               kiln_err *err) {
+    const char *name = kiln_args_get(args, OPT_NAME, NULL);
+    if (name != NULL && name[0] == '\0')
+        return kiln_fail(err, KILN_ERR_ARG, "--name must not be empty");
+    KILN_TRY(kiln_source_read(args->arena, args->pos[0], import, out, err));
+    if (name != NULL) {
+        out->name = name;
+        out->graph->name = name;
+    }
+    return KILN_OK;
+}
+
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
                              int *exit_code, kiln_err *err) {
@@ -123,7 +143,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     to.import = &import;
-    KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
+    KILN_TRY(read_source(args, &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
     kiln_interrupt_catch(); /* up to here there is nothing to take away */
     kiln_buf_init(&json, a);

@@ -31,8 +31,9 @@ const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
                             const char *run) {
     const kiln_nightly_model *m = &c->model.v[j->model];
     const char *folder = g->stage.v[j->stage[KILN_NIGHTLY_BUILD]].folder;
-    return kiln_format(a, "%s/%s/%s-%s-%s.kiln.tar.zst", run, folder, m->name,
-                       m->version, j->profile->label);
+    const char *threads = j->threads > 1 ? kiln_format(a, "-t%d", j->threads) : "";
+    return kiln_format(a, "%s/%s/%s-%s-%s%s.kiln.tar.zst", run, folder, m->name,
+                       m->version, j->profile->label, threads);
 }
 
 /* ---- one for each stage ------------------------------------------------------------
@@ -67,6 +68,7 @@ static void put_build(command *k, const kiln_nightly_config *c,
     add_option(k, "--profile", j->profile->word);
     add_number(k, "--threads", j->threads);
     add_option(k, "--numerics", m->numerics);
+    add_option(k, "--name", m->name);
     add_option(k, "--version", m->version);
     if (c->require_tuned >= 0)
         add_option(k, "--require-tuned",

@@ -99,7 +99,9 @@ static kiln_status write_results(const night *n, const kiln_results *r, kiln_err
     static const struct file {
         const char *name;
         printer *print;
-    } files[] = {{"results.json", kiln_results_json}};
+    } files[] = {{"results.json", kiln_results_json},
+                 {"results.csv", kiln_results_csv},
+                 {"index.html", kiln_results_html}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         kiln_arena scratch = {0};
         kiln_buf text;

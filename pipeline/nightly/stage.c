@@ -197,8 +197,9 @@ static kiln_status run_child(kiln_arena *a, const night *n, size_t stage,
                                     .output_limit_bytes = OUTPUT_BYTES};
     KILN_TRY(kiln_remove_tree(folder, err));
     KILN_TRY(kiln_dir_make(temp, err));
-    KILN_TRY(kiln_process_run(a, &o, out, err));
-    return kiln_remove_tree(temp, err);
+    const kiln_status st = kiln_process_run(a, &o, out, err);
+    const kiln_status cleaned = kiln_remove_tree(temp, st == KILN_OK ? err : NULL);
+    return st != KILN_OK ? st : cleaned;
 }
 
 static kiln_status attempt(kiln_arena *a, night *n, size_t stage,

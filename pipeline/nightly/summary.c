@@ -107,6 +107,6 @@ void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *result) {
                     result->n_done, result->n_stages, result->n_failed,
                     result->n_skipped, result->failure != NULL ? "; " : "",
                     result->failure != NULL ? result->failure : "");
-    kiln_buf_printf(out, "results: %s/results.json\nverdict: %s\n", result->folder,
+    kiln_buf_printf(out, "report:  %s/index.html\nverdict: %s\n", result->folder,
                     r->verdict != NULL ? r->verdict : "none (no gate)");
 }
