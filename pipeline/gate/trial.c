@@ -16,8 +16,6 @@ static const kiln_opened *side_of(const kiln_gate_pair *p, kiln_gate_side side) 
     return side == KILN_GATE_CANDIDATE ? p->candidate : p->control;
 }
 
-/* Private memory is limited by time alone: a package that takes too much of it is
- * killed like any other process. */
 static kiln_status run_process(kiln_arena *a, const kiln_gate_pair *p,
                                kiln_gate_side side, int runs, int warm_up,
                                bool wants_steps, kiln_device_result *out,
