@@ -201,18 +201,3 @@ bool kiln_path_is_contained(kiln_str path) {
             return false;
     return true;
 }
-
-static void remove_temp(void *path) { (void)kiln_remove_tree(path, NULL); }
-
-kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err) {
-    const char *parent = getenv("TMPDIR");
-    if (parent == NULL || parent[0] == '\0')
-        parent = "/tmp";
-    char *path = kiln_path_join(a, parent, "kiln-XXXXXX");
-    if (mkdtemp(path) == NULL)
-        return kiln_fail(err, KILN_ERR_IO, "making a folder in '%s' (TMPDIR): %s",
-                         parent, strerror(errno));
-    kiln_arena_defer(a, remove_temp, path);
-    *out = path;
-    return KILN_OK;
-}

@@ -44,6 +44,9 @@ kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names,
 /* A new folder that only we may enter, in TMPDIR (else /tmp); removed with all that is
  * in it when the arena is reset. */
 kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err);
+/* Removes such folders of processes that ended without doing so (SIGKILL); returns how
+ * many. Those of living ones, of other users, and other folders stay. */
+int kiln_dir_temp_sweep(void);
 /* A file or a whole tree; links are removed, not followed; a missing path is fine. */
 kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 

@@ -52,6 +52,11 @@ typedef struct kiln_process_result {
 kiln_status kiln_process_run(kiln_arena *a, const kiln_process_options *o,
                              kiln_process_result *out, kiln_err *err);
 
+/* When the process started, in clock ticks since the system did: with its number it
+ * names one process among all of this boot. 0: there is none, or only what its parent
+ * has not collected yet. */
+uint64_t kiln_process_start(int64_t pid);
+
 /* Monotonic clock. */
 int64_t kiln_now_ns(void);
 

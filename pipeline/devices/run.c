@@ -1,8 +1,6 @@
 /* One run of a package: inputs to files, kiln-run, outputs from files. Tensors go as
  * raw bytes, so that every dtype does. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/devices/devices_internal.h"
@@ -15,7 +13,7 @@ typedef struct run {
     const kiln_device *device;
     const kiln_device_package *package;
     kiln_device_job job; /* complete */
-    char *dir;
+    const char *dir;
 } run;
 
 static kiln_status complete(const kiln_device_job *job, kiln_device_job *out,
@@ -32,18 +30,6 @@ static kiln_status complete(const kiln_device_job *job, kiln_device_job *out,
         out->n_warm_up < 0 || out->n_warm_up > KILN_DEVICE_MAX_ROUNDS)
         return kiln_fail(err, KILN_ERR_ARG, "rounds must be 1 to %d, are %d",
                          KILN_DEVICE_MAX_ROUNDS, out->n_rounds);
-    return KILN_OK;
-}
-
-static kiln_status make_folder(run *r, kiln_err *err) {
-    const char *tmp = getenv("TMPDIR");
-    char *dir = kiln_path_join(r->arena, tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp",
-                               "kiln-run-XXXXXX");
-    if (mkdtemp(dir) == NULL)
-        return kiln_fail(err, KILN_ERR_IO,
-                         "cannot make a folder for inputs and outputs like '%s': %s",
-                         dir, strerror(errno));
-    r->dir = dir;
     return KILN_OK;
 }
 
@@ -182,15 +168,11 @@ kiln_status kiln_device_run(kiln_arena *a, const kiln_device *d,
     kiln_arena scratch = {0};
     run r = {.arena = &scratch, .device = d, .package = p};
     KILN_TRY(complete(job, &r.job, err));
-    kiln_status st = make_folder(&r, err);
+    kiln_status st = kiln_dir_temp(&scratch, &r.dir, err);
     if (st == KILN_OK)
         st = run_in_folder(&r, a, in, n_in, out, result, err);
     if (st != KILN_OK)
         kiln_note(err, "running '%s' on device '%s'", p->folder, d->name);
-    if (r.dir != NULL) {
-        const kiln_status removed = kiln_remove_tree(r.dir, st == KILN_OK ? err : NULL);
-        st = st != KILN_OK ? st : removed;
-    }
     kiln_arena_fini(&scratch);
     return st;
 }

@@ -37,5 +37,7 @@ void kiln_child_end(kiln_child *c, bool *by_itself, int *status);
 
 /* Memory without a name that children can map: kiln_child_start's `shared`. */
 kiln_status kiln_shared_open(int *write_fd, int *read_fd, kiln_err *err);
+/* So many bytes take no memory any more, and read as zeros. */
+void kiln_shared_give_back(int write_fd, uint64_t at, uint64_t bytes);
 
 #endif

@@ -86,6 +86,12 @@ kiln_status kiln_shared_open(int *write_fd, int *read_fd, kiln_err *err) {
                      strerror(error));
 }
 
+void kiln_shared_give_back(int write_fd, uint64_t at, uint64_t bytes) {
+    /* Where it fails they stay until the end, as they would have without. */
+    (void)fallocate(write_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
+                    (off_t)bytes);
+}
+
 /* ---- pipes ------------------------------------------------------------------------
  */
 

@@ -93,6 +93,9 @@ void kiln_measure_close(kiln_measure *m); /* ends all workers; NULL is fine */
  * output. */
 kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
                                   bool weights_cold, int *work, kiln_err *err);
+/* Its memory is given back, and it takes no more candidates; false: some are on their
+ * way. A workload that is wanted again is added again. */
+bool kiln_measure_drop_work(kiln_measure *m, int work);
 /* Best time known before: what early stopping compares with, until a better one is
  * measured here. <= 0: none. */
 void kiln_measure_set_best(kiln_measure *m, int work, double ns);
@@ -140,6 +143,8 @@ typedef struct kiln_measure_stats {
     uint64_t builders_started, runners_started; /* more than there are: some died */
     uint64_t retried;             /* candidates whose worker was lost under them */
     double building_s, running_s; /* of all workers, by the wall */
+    uint64_t wakes;               /* of the pool's thread */
+    uint64_t shared_bytes;        /* of workloads that are kept for workers */
     uint64_t runs;                /* candidates given to a runner, retried ones again */
     uint64_t slices, disturbed;   /* of all candidates */
     double peak_gflops;           /* best slice so far */

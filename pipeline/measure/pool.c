@@ -138,6 +138,7 @@ static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     if (m->o.threads > KILN_POOL_MAX_THREADS)
         return kiln_fail(err, KILN_ERR_LIMIT, "at most %d threads, not %d",
                          KILN_POOL_MAX_THREADS, m->o.threads);
+    (void)kiln_dir_temp_sweep(); /* what killed tuners and builds had left */
     KILN_TRY(find_workers(m, err));
     KILN_TRY(kiln_shared_open(&m->shared_write, &m->shared_read, err));
     if (pipe(m->wake) != 0)
@@ -237,6 +238,8 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
     }
     if (c->work < 0 || (size_t)c->work >= m->work.n)
         return kiln_fail(err, KILN_ERR_ARG, "there is no workload %d", c->work);
+    if (m->work.v[c->work].bytes == 0)
+        return kiln_fail(err, KILN_ERR_ARG, "workload %d was dropped", c->work);
     if (m->n_pending >= KILN_MEASURE_MAX_QUEUED)
         return kiln_fail(err, KILN_ERR_LIMIT, "%d candidates are on their way already",
                          KILN_MEASURE_MAX_QUEUED);

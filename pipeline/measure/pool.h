@@ -79,7 +79,8 @@ typedef struct kiln_worker {
  */
 
 typedef struct kiln_pool_work {
-    kiln_str message; /* KILN_WIRE_WORK, as sent */
+    kiln_str message;   /* KILN_WIRE_WORK, as sent */
+    uint64_t at, bytes; /* of the shared memory; 0: given back */
     double best_ns;
 } kiln_pool_work;
 

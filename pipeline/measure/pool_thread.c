@@ -31,14 +31,22 @@ static void keep_log(kiln_worker *w, const char *p, size_t n) {
     w->n_log += n;
 }
 
+/* At its end it is closed: a pipe that hung up would wake us again and again. */
 static void read_log(kiln_worker *w) {
     char chunk[4096];
+    if (w->child.err < 0)
+        return;
     for (int i = 0; i < 16; i++) { /* one that writes for ever does not keep us here */
         const ssize_t n = read(w->child.err, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
+        if (n < 0 && errno == EAGAIN)
             return;
+        if (n <= 0) {
+            close(w->child.err);
+            w->child.err = -1;
+            return;
+        }
         keep_log(w, chunk, (size_t)n);
     }
 }
@@ -49,8 +57,10 @@ static void write_out(kiln_worker *w) {
             write(w->child.in, w->out.p + w->out_at, w->out.n - w->out_at);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
         if (n < 0)
-            return; /* full, or the worker is gone: its output will say so */
+            break; /* it reads no more: its output, or the clock, will say so */
         w->out_at += (size_t)n;
     }
     w->out.n = w->out_at = 0;
@@ -171,6 +181,7 @@ void *kiln_pool_main(void *measure) {
         pthread_mutex_unlock(&m->lock);
         const int got = poll(fd, n, ms);
         pthread_mutex_lock(&m->lock);
+        m->stats.wakes++;
         if (got > 0)
             serve(m, fd);
         look_at_clock(m);

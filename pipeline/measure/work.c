@@ -194,14 +194,42 @@ kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
         pthread_mutex_lock(&m->lock);
         kiln_buf_init(&text, &m->arena);
         kiln_wire_put(&text, KILN_WIRE_WORK, &message);
+        const kiln_pool_work added = {.message = kiln_buf_str(&text),
+                                      .at = m->shared_bytes,
+                                      .bytes = w.end - m->shared_bytes};
         m->shared_bytes = w.end;
+        m->stats.shared_bytes += added.bytes;
         *work = (int)m->work.n;
-        kiln_vec_push(&m->arena, &m->work,
-                      ((kiln_pool_work){.message = kiln_buf_str(&text)}));
+        kiln_vec_push(&m->arena, &m->work, added);
         pthread_mutex_unlock(&m->lock);
     } else {
         kiln_note(err, "preparing workload '%s' for measurements", g->name);
     }
     kiln_arena_fini(&scratch);
     return st;
+}
+
+/* Is a worker to read it yet? */
+static bool is_wanted(const kiln_measure *m, int work) {
+    for (int i = 0; i < KILN_MAX_JOBS; i++) {
+        const kiln_job *j = &m->job[i];
+        if (j->out.work == work && j->state >= KILN_JOB_QUEUED &&
+            j->state <= KILN_JOB_RUNNING)
+            return true;
+    }
+    return false;
+}
+
+bool kiln_measure_drop_work(kiln_measure *m, int work) {
+    pthread_mutex_lock(&m->lock);
+    KILN_ASSERT(work >= 0 && (size_t)work < m->work.n, "there is no workload %d", work);
+    kiln_pool_work *w = &m->work.v[work];
+    const bool can = !is_wanted(m, work);
+    if (can) {
+        kiln_shared_give_back(m->shared_write, w->at, w->bytes);
+        m->stats.shared_bytes -= w->bytes;
+        w->at = w->bytes = 0;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return can;
 }

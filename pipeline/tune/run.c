@@ -80,12 +80,32 @@ static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
 /* ---- submitting --------------------------------------------------------------------
  */
 
+/* Workloads that wait longest for their next turn go, until the rest is small enough;
+ * preparing one again takes seconds. */
+static void drop_works(kiln_tuning *r, const kiln_tuned_work *but) {
+    static const uint64_t otherwise = UINT64_C(1) << 30;
+    const uint64_t most = r->o->shared_bytes > 0 ? r->o->shared_bytes : otherwise;
+    while (kiln_measure_count(r->pool).shared_bytes > most) {
+        kiln_tuned_work *oldest = NULL;
+        for (size_t i = 0; i < r->n; i++) {
+            kiln_tuned_work *t = &r->work[i];
+            if (t != but && t->measured_as >= 0 && t->n_pending == 0 &&
+                (oldest == NULL || t->used_ns < oldest->used_ns))
+                oldest = t;
+        }
+        if (oldest == NULL || !kiln_measure_drop_work(r->pool, oldest->measured_as))
+            return;
+        oldest->measured_as = -1;
+    }
+}
+
 static kiln_status add_work(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     KILN_TRY(open_pool(r, err));
     if (t->measured_as >= 0)
         return KILN_OK;
     KILN_TRY(
         kiln_measure_add_work(r->pool, t->work->op.graph, true, &t->measured_as, err));
+    drop_works(r, t);
     if (t->row.best_ns > 0)
         kiln_measure_set_best(r->pool, t->measured_as, t->row.best_ns);
     return kiln_tune_give_lethal(r, t, err);
@@ -115,6 +135,7 @@ static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     uint64_t id = 0;
     KILN_TRY(kiln_measure_submit(r->pool, &c, &id, err));
     t->n_pending++;
+    t->used_ns = kiln_now_ns();
     r->n_looking += is_again;
     return KILN_OK;
 }

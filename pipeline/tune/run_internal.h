@@ -28,6 +28,7 @@ typedef struct kiln_tuned_work {
     kiln_tune_task task; /* its space keeps the layouts */
     kiln_space whole;    /* the template's own */
     kiln_search *search;
+    int64_t used_ns;                          /* when a candidate of it was sent last */
     int64_t id;                               /* of the database's task */
     int measured_as;                          /* the pool's number; -1: not yet */
     uint64_t first;                           /* what a build without records takes */

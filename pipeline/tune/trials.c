@@ -1,7 +1,6 @@
 /* What becomes of trials: counts, records, what the scheduler hears, the result. */
-#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -45,7 +44,9 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
 
 const char *kiln_tune_owner(kiln_arena *a) {
     struct utsname u;
-    return kiln_format(a, "%s.%d", uname(&u) == 0 ? u.nodename : "?", (int)getpid());
+    const int64_t self = (int64_t)getpid();
+    return kiln_format(a, "%s.%" PRId64 "-%" PRIu64, uname(&u) == 0 ? u.nodename : "?",
+                       self, kiln_process_start(self));
 }
 
 int64_t kiln_tune_trials_left(const kiln_tuning *r) {
@@ -56,6 +57,18 @@ int64_t kiln_tune_trials_left(const kiln_tuning *r) {
     return kiln_tune_budget(r) - spent;
 }
 
+/* "PID-START", of an older kiln "PID". What it names may live though it cannot be told:
+ * then claims end when they expire. */
+static bool is_dead(kiln_str process) {
+    int64_t pid = 0, start = 0;
+    kiln_str number;
+    if (!kiln_str_cut(&process, '-', &number) || !kiln_parse_i64(number, &pid) ||
+        pid <= 0)
+        return false;
+    const uint64_t is = kiln_process_start(pid);
+    return is == 0 || (kiln_parse_i64(process, &start) && is != (uint64_t)start);
+}
+
 /* Claims of tuners of this machine that have died: theirs to measure no more. */
 kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     const char *ours = kiln_tune_owner(&r->scratch);
@@ -64,11 +77,7 @@ kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     KILN_TRY(kiln_db_owners_of(r->o->db, &r->scratch, &owners, err));
     for (size_t i = 0; i < owners.list.n; i++) {
         const char *who = owners.list.v[i];
-        int64_t pid = 0;
-        if (strncmp(who, ours, host) != 0 ||
-            !kiln_parse_i64(kiln_str_from(who + host), &pid) || pid <= 0)
-            continue;
-        if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        if (strncmp(who, ours, host) == 0 && is_dead(kiln_str_from(who + host)))
             KILN_TRY(kiln_db_release(r->o->db, who, err));
     }
     return KILN_OK;

@@ -62,6 +62,7 @@ typedef struct kiln_tune_options {
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     bool no_transfer;                  /* learn nothing from other works */
     const char *owner;                 /* of claims; NULL: host and process */
+    uint64_t shared_bytes; /* of workloads that workers keep at once; 0: 1 GiB */
     void (*progress)(void *user, const kiln_tune_state *s);
     void *user;
     /* As kiln_measure_options has them; for tests. */

@@ -35,7 +35,7 @@ typedef struct kiln_tune_facts {
 } kiln_tune_facts;
 kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text);
 
-/* "host.process": of claims and records. */
+/* "host.PID-START": of claims and records. */
 const char *kiln_tune_owner(kiln_arena *a);
 
 #endif

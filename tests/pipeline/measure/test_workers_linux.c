@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "pipeline/measure/child.h"
+#include "pipeline/measure/pool.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
@@ -246,6 +247,67 @@ static bool runs(int pid) {
     return known && state != 'Z' && state != 'X';
 }
 
+/* A worker without standard error: a pipe that hung up does not wake the pool for ever.
+ */
+static void bears_a_closed_log(void **state) {
+    (void)state;
+    enum { MANY = 3000 }; /* a message or two each; a pool that spins has millions */
+    kiln_arena a = {0};
+    const char *const argv[] = {"/bin/sh", "-c", "exec \"$0\" 2>/dev/null",
+                                kiln_test_worker(&a, "kiln-builder")[0], NULL};
+    kiln_measure_options o = {.budget_ms = 50, .builder_argv = argv};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
+    const kiln_measure_candidate c = {
+        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+    assert_int_equal(measure_one(m, &c).error, KILN_TRIAL_GOOD);
+    assert_in_range(kiln_measure_count(m).wakes, 1, MANY);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+static int64_t blocks_of(const kiln_measure *m) {
+    struct stat st;
+    assert_int_equal(fstat(m->shared_write, &st), 0);
+    return (int64_t)st.st_blocks * 512;
+}
+
+/* Memory of a workload goes when it is dropped, not when the pool is closed; the others
+ * stay what they are, also for a worker that starts later. */
+static void gives_memory_back(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    uint64_t id;
+    kiln_measured got;
+    kiln_measure_options o = {.budget_ms = 5, .loser = -1};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work first =
+        kiln_test_measure_add(&a, m, o.profile, "conv A 28 64 64 3 1", false);
+    const kiln_test_work second = kiln_test_measure_add(&a, m, o.profile, small, false);
+    kiln_measure_candidate c = {
+        .work = first.id, .tmpl = first.tmpl, .config = guess_of(&first, o.profile)};
+    const uint64_t both = kiln_measure_count(m).shared_bytes;
+    const int64_t blocks = blocks_of(m);
+    kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+    assert_false(kiln_measure_drop_work(m, first.id)); /* it is wanted */
+    assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_true(kiln_measure_drop_work(m, first.id));
+    assert_true(kiln_measure_drop_work(m, first.id)); /* again: nothing to do */
+    assert_true(kiln_measure_count(m).shared_bytes < both / 2);
+    assert_true(blocks_of(m) < blocks / 2);
+    kiln_assert_fails(kiln_measure_submit(m, &c, &id, &err), KILN_ERR_ARG, &err,
+                      "workload 0 was dropped");
+    int pid[MAX_CHILDREN];
+    for (size_t n = children_of(getpid(), pid); n-- > 0;)
+        (void)kill(pid[n], SIGKILL);
+    c = (kiln_measure_candidate){
+        .work = second.id, .tmpl = second.tmpl, .config = guess_of(&second, o.profile)};
+    assert_int_equal(measure_one(m, &c).error, KILN_TRIAL_GOOD);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
 /* A worker that ends by itself takes with it what it had started. */
 static void groups_end_with_their_leader(void **state) {
     (void)state;
@@ -421,6 +483,8 @@ int main(int argc, char **argv) {
     kiln_test_add("lets_the_caller_think", lets_the_caller_think, NULL);
     kiln_test_add("refuses_wrong_use", refuses_wrong_use, NULL);
     kiln_test_add_rows(reports_workers_that_do_not_start, start_rows);
+    kiln_test_add("bears_a_closed_log", bears_a_closed_log, NULL);
+    kiln_test_add("gives_memory_back", gives_memory_back, NULL);
     kiln_test_add("groups_end_with_their_leader", groups_end_with_their_leader, NULL);
     kiln_test_add("survives_kills", survives_kills, NULL);
     kiln_test_add("workers_end_with_the_coordinator", workers_end_with_the_coordinator,

@@ -3,12 +3,14 @@
 #include "compiler/frontend/frontend.h"
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/tune/tune.h"
+#include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static kiln_profile native;
 
@@ -222,6 +224,82 @@ static void anothers_records_count_once(void **state) {
     assert_true(found);
     assert_true(m.n_trials <= (int64_t)t.list.n);
     is_sound(db);
+    kiln_db_close(db);
+}
+
+/* Workloads that do not fit together are prepared in turns. */
+static void workloads_take_turns(void **state) {
+    (void)state;
+    const char *const lines[] = {conv, conv_add};
+    kiln_db *db = open_db(":memory:");
+    const kiln_tune_works works = works_of(lines, 2);
+    kiln_tune_options o = options(db, 8);
+    o.shared_bytes = 1;
+    const kiln_tune_result r = tune(&works, &o);
+    assert_int_equal(r.n_new, 16);
+    assert_int_equal(r.row.v[0].n_new + r.row.v[1].n_new, 16);
+    assert_true(r.row.v[0].best_ns > 0 && r.row.v[1].best_ns > 0);
+    is_sound(db);
+    kiln_db_close(db);
+}
+
+/* What a process calls itself that has ended, and that nobody has collected. */
+static const char *name_of_a_zombie(void) {
+    int end[2];
+    char text[512] = "";
+    siginfo_t info;
+    assert_int_equal(pipe(end), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        kiln_arena a = {0};
+        const char *name = kiln_tune_owner(&a);
+        _exit(write(end[1], name, strlen(name)) < 0 ? 1 : 0);
+    }
+    assert_true(read(end[0], text, sizeof text - 1) > 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    close(end[0]);
+    close(end[1]);
+    return kiln_str_dup(kiln_test_arena(), text);
+}
+
+/* Claims of the dead are free at once; those of the living, and of other machines, are
+ * not. A process of the same number that started later is another one. */
+static void the_dead_claim_nothing(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    const char *own = kiln_tune_owner(a);
+    const char *dash = strrchr(own, '-');
+    const char *const owner[] = {
+        name_of_a_zombie(),
+        kiln_format(a, "%.*s-1", (int)(dash - own), own),
+        kiln_format(a, "%.*s", (int)(dash - own), own), /* of an older kiln */
+        own,
+        "elsewhere.1-1",
+    };
+    enum { N = sizeof owner / sizeof owner[0], N_DEAD = 2 };
+    kiln_db *db = open_db(":memory:");
+    kiln_db_owners left;
+    const kiln_tune_works works = works_of(&product, 1);
+    const kiln_db_task task =
+        kiln_tune_task_of(a, &works.list.v[0].op, &native, 1, KILN_TUNE_CACHE);
+    int64_t id = 0;
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    for (int i = 0; i < N; i++) {
+        kiln_db_claim_state claimed;
+        const kiln_db_candidate c = {"none", kiln_format(a, "{\"n\": %d}", i)};
+        kiln_assert_status_ok(kiln_db_claim(db, id, &c, owner[i], 600, &claimed, &err),
+                              &err);
+        assert_int_equal(claimed, KILN_DB_CLAIMED);
+    }
+    kiln_tune_options o = options(db, 2);
+    o.owner = "a tuner";
+    tune(&works, &o);
+    kiln_assert_status_ok(kiln_db_owners_of(db, a, &left, &err), &err);
+    assert_int_equal(left.list.n, N - N_DEAD);
+    for (size_t i = 0; i < left.list.n; i++)
+        for (int k = 0; k < N_DEAD; k++)
+            assert_string_not_equal(left.list.v[i], owner[k]);
     kiln_db_close(db);
 }
 
@@ -686,6 +764,8 @@ int main(void) {
     kiln_test_add("trials_are_on_record", trials_are_on_record, NULL);
     kiln_test_add("stops_in_time", stops_in_time, NULL);
     kiln_test_add("anothers_records_count_once", anothers_records_count_once, NULL);
+    kiln_test_add("workloads_take_turns", workloads_take_turns, NULL);
+    kiln_test_add("the_dead_claim_nothing", the_dead_claim_nothing, NULL);
     kiln_test_add("workers_must_be_there", workers_must_be_there, NULL);
     kiln_test_add("builds_take_the_best", builds_take_the_best, NULL);
     kiln_test_add("strange_records_are_left_alone", strange_records_are_left_alone,
