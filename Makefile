@@ -34,14 +34,10 @@ lib: $(LIB) ## the static archive of everything but cli/
 deps: ## install what is missing, by Debian package name
 	@mk/deps.sh mk/packages.txt
 
-demo: ## set-up and the main job: build, verify, bench and run a small network
+demo: ## set-up and the main job: tune, build, verify and measure three networks, with a report
 	@$(MAKE) deps
-	@$(MAKE) all
-	@mkdir -p build/demo
-	$(KILN) build demo/samplenet/samplenet.onnx --profile native -o build/demo/samplenet.kiln.tar.zst
-	$(KILN) verify build/demo/samplenet.kiln.tar.zst --model demo/samplenet/samplenet.onnx --golden demo/samplenet/golden
-	$(KILN) bench build/demo/samplenet.kiln.tar.zst --threads 1,2 --rounds 10
-	$(KILN) run build/demo/samplenet.kiln.tar.zst --random 1 --output-dir build/demo/out
+	@$(MAKE) V=release all
+	build/$(notdir $(CC))-release/kiln nightly pipeline/demo.json
 
 format: ## rewrite every C file in the house format
 	@$(call find_c,$(FORMAT_DIRS)) | xargs -r clang-format -i

@@ -282,6 +282,19 @@ static void other_machines_are_not_measured(void **state) {
     assert_int_equal(stage[KILN_NIGHTLY_FETCH], -1);
 }
 
+static void what_ships_is_right(void **state) {
+    static const char *const shipped[] = {"pipeline/demo.json", "ci/nightly.json"};
+    const kiln_nightly_overrides over = {.is_frozen = false};
+    (void)state;
+    for (size_t i = 0; i < sizeof shipped / sizeof shipped[0]; i++) {
+        kiln_nightly_config c;
+        kiln_err err = {0};
+        kiln_assert_status_ok(
+            kiln_nightly_read(kiln_test_arena(), shipped[i], &over, &c, &err), &err);
+        assert_non_null(c.accepted);
+    }
+}
+
 int main(void) {
     folder = kiln_test_dir();
     kiln_profile native;
@@ -302,6 +315,7 @@ int main(void) {
                   an_absent_file_is_no_mistake_in_it, NULL);
     kiln_test_add("models_take_what_they_do_not_say", models_take_what_they_do_not_say,
                   NULL);
+    kiln_test_add("what_ships_is_right", what_ships_is_right, NULL);
     kiln_test_add("other_machines_are_not_measured", other_machines_are_not_measured,
                   NULL);
     kiln_test_add_golden("tests/pipeline/nightly/golden/plan", plans);
