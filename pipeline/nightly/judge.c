@@ -84,10 +84,11 @@ static bool has_verdict(const kiln_json *result) {
     return kiln_json_string(kiln_json_get(result, "verdict"), NULL) != NULL;
 }
 
-static const char *product_of(kiln_arena *a, kiln_nightly_kind kind,
-                              const kiln_json *result) {
-    if (kind != KILN_NIGHTLY_FETCH && kind != KILN_NIGHTLY_BUILD)
-        return NULL;
+static bool makes_a_file(kiln_nightly_kind kind) {
+    return kind == KILN_NIGHTLY_FETCH || kind == KILN_NIGHTLY_BUILD;
+}
+
+static const char *product_of(kiln_arena *a, const kiln_json *result) {
     const char *sha256 =
         kiln_json_string(kiln_json_get(kiln_json_at(result, 0), "sha256"), NULL);
     return sha256 == NULL ? NULL : kiln_str_dup(a, sha256);
@@ -101,9 +102,11 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
     const kiln_status st = read_result(a, n, stage, &result, &why);
     const bool may_fail = r->code == EXIT_CHECK && st == KILN_OK;
     out->state = r->code == 0 ? KILN_STAGE_DONE : KILN_STAGE_FAILED;
-    if (st == KILN_OK)
-        out->product = product_of(a, kind, result);
-    if (r->code == 0 && st != KILN_OK) {
+    if (st == KILN_OK && makes_a_file(kind))
+        out->product = product_of(a, result);
+    if (r->code == 0 && st == KILN_OK && makes_a_file(kind) && out->product == NULL)
+        (void)kiln_fail(&why, KILN_ERR_PARSE, "its result names no file");
+    if (r->code == 0 && why.status != KILN_OK) {
         out->state = KILN_STAGE_FAILED;
         out->message = flat(a, kiln_str_from(why.text));
         return;

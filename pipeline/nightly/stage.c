@@ -144,6 +144,22 @@ static bool holds(const char *path, const char *sha256) {
     return strcmp(hex, sha256) == 0;
 }
 
+/* After fetching: where the model is. False where it is no longer. */
+static bool take_model(night *n, size_t stage) {
+    const kiln_json *result = NULL;
+    const int model = n->g->stage.v[stage].model;
+    if (kiln_json_read(n->arena, nightly_result(n->arena, n, stage), &result, NULL) !=
+        KILN_OK)
+        return false;
+    const kiln_json *first = kiln_json_at(result, 0);
+    const char *path = kiln_json_string(kiln_json_get(first, "path"), "");
+    if (!kiln_file_exists(path))
+        return false;
+    n->model[model] = path;
+    n->model_sha[model] = kiln_json_string(kiln_json_get(first, "sha256"), "");
+    return true;
+}
+
 static bool is_finished(night *n, size_t stage, const char *inputs,
                         nightly_marker *out) {
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
@@ -156,6 +172,8 @@ static bool is_finished(night *n, size_t stage, const char *inputs,
         return false;
     if (m.product != NULL && s->kind == KILN_NIGHTLY_BUILD &&
         !holds(nightly_archive(n->arena, n->c, n->g, job_of(n, s), n->run), m.product))
+        return false;
+    if (m.product != NULL && s->kind == KILN_NIGHTLY_FETCH && !take_model(n, stage))
         return false;
     *out = m;
     return true;
@@ -219,24 +237,12 @@ static kiln_status attempt(kiln_arena *a, night *n, size_t stage,
     }
     m->seconds = (double)r.wall_ms * 1e-3;
     nightly_judge(n->arena, n, stage, &r, m);
+    if (m->state == KILN_STAGE_DONE &&
+        n->g->stage.v[stage].kind == KILN_NIGHTLY_FETCH && !take_model(n, stage)) {
+        m->state = KILN_STAGE_FAILED;
+        m->message = "the file that it names is not there";
+    }
     return nightly_marker_write(folder, m, err);
-}
-
-/* After fetching: where the model is. */
-static kiln_status take_model(night *n, const kiln_nightly_stage *s, size_t stage,
-                              kiln_err *err) {
-    const kiln_json *result = NULL;
-    KILN_TRY(
-        kiln_json_read(n->arena, nightly_result(n->arena, n, stage), &result, err));
-    const kiln_json *first = kiln_json_at(result, 0);
-    const char *path = kiln_json_string(kiln_json_get(first, "path"), NULL);
-    const char *sha256 = kiln_json_string(kiln_json_get(first, "sha256"), NULL);
-    if (path == NULL || sha256 == NULL)
-        return kiln_fail(err, KILN_ERR_PARSE, "'%s' does not say where the model is",
-                         nightly_result(n->arena, n, stage));
-    n->model[s->model] = path;
-    n->model_sha[s->model] = sha256;
-    return KILN_OK;
 }
 
 static void tell(const night *n, size_t stage, bool is_end) {
@@ -289,8 +295,6 @@ kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err) {
             return KILN_OK;
     }
     step->has_ended = true;
-    if (s->kind == KILN_NIGHTLY_FETCH && step->marker.state == KILN_STAGE_DONE)
-        KILN_TRY(take_model(n, s, stage, err));
     tell(n, stage, true);
     return KILN_OK;
 }

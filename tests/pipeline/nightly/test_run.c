@@ -67,6 +67,7 @@ static place new_place(int verify_limit_s) {
     write_file(&p, "kiln", script);
     assert_int_equal(chmod(at(&p, "kiln"), 0755), 0);
     write_file(&p, "m.onnx", "a model");
+    write_file(&p, "fetched.onnx", "another");
     write_file(&p, "p.json", kiln_format(kiln_test_arena(), pipeline, verify_limit_s));
     return p;
 }
@@ -249,6 +250,24 @@ static end_row ends[] = {
       "b, native, 1 thread verify: skipped: its stage 'fetch' failed\n",
       "b, native, 1 thread bench: skipped: its stage 'build' was skipped\n",
       "gemm, native, 1 thread operators: done\n"},
+     6,
+     1,
+     4,
+     NULL,
+     false},
+    {"a_result_must_name_the_model",
+     "fetch",
+     "echo '[]' > $json; exit 0",
+     {"b fetch: failed: its result names no file\n"},
+     6,
+     1,
+     4,
+     NULL,
+     false},
+    {"the_model_must_be_there",
+     "fetch",
+     "rm $FAKE/fetched.onnx",
+     {"b fetch: failed: the file that it names is not there\n"},
      6,
      1,
      4,
@@ -486,6 +505,7 @@ static change_row changes[] = {
     {"a_lost_archive", "rm out/2*/models/a/native-t1/build/*.zst", 3, true},
     {"a_changed_archive", "echo x >> $(ls out/2*/models/a/native-t1/build/*.zst)", 3,
      true},
+    {"a_lost_model", "rm fetched.onnx", 5, true},
     {"a_lost_result", "rm out/2*/models/a/native-t1/gate/result.json", 6, true},
     {"a_marker_of_something_else",
      "cp out/2*/models/b/fetch/done.json $(ls -d out/2*)/models/a/native-t1/gate/", 6,
@@ -502,6 +522,7 @@ static void change(void **state) {
     assert_int_equal(
         system(kiln_format(kiln_test_arena(), "cd '%s' && %s", p.dir, r->shell)), 0);
     write_file(&p, "build", "sleep 0.1");
+    write_file(&p, "fetch", "echo again > $FAKE/fetched.onnx");
     const kiln_nightly_result got = run_well(&p, &events);
     assert_int_equal(got.n_done, N_ALL);
     if (got.n_reused != r->reused)
