@@ -11,8 +11,8 @@
  *   give FILE     copies the file to where the request wants its first output
  *   sample        answers a request to run */
 const char *kiln_test_fake_baseline(const char *script);
-/* The same as a program in a new folder, for KILN_LIBEXEC; script NULL: an empty folder.
- */
+/* The same as a program in a new folder, for KILN_LIBEXEC; an empty folder where script
+ * is NULL. */
 const char *kiln_test_fake_program(const char *name, const char *script);
 
 #endif

@@ -107,6 +107,9 @@ typedef struct kiln_library {
     kiln_status (*prepare)(kiln_arena *a, const kiln_library_op *op, int threads,
                            kiln_library_ready *out, kiln_err *err);
     kiln_status (*run)(const kiln_library_ready *r, kiln_err *err);
+    /* Sends waiting threads to sleep, where the library can; else they spin for a
+     * while. Not timed; may be NULL. */
+    void (*rest)(const kiln_library_ready *r);
     /* The output of the last run, row-major. */
     kiln_status (*read)(const kiln_library_ready *r, kiln_tensor *out, kiln_err *err);
 } kiln_library;
