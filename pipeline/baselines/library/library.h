@@ -114,6 +114,10 @@ typedef struct kiln_library {
     kiln_status (*read)(const kiln_library_ready *r, kiln_tensor *out, kiln_err *err);
 } kiln_library;
 
+/* Gives each thread of this process, the calling one too, a processor of its own, for
+ * libraries that leave that to their caller. */
+kiln_status kiln_library_spread(kiln_err *err);
+
 /* In the programs alone, not in the archive. */
 extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
 
