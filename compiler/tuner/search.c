@@ -42,7 +42,7 @@ static void set_options(kiln_search *s, const kiln_search_options *o) {
         s->options = *o;
     kiln_search_options *x = &s->options;
     x->epsilon = or_default(x->epsilon, 0.1);
-    x->diversity = or_default(x->diversity, 0.02);
+    x->diversity = or_default(x->diversity, 0.1);
     x->n_chains = x->n_chains > 0 ? x->n_chains : 64;
     x->n_steps = x->n_steps > 0 ? x->n_steps : 100;
     x->model = x->model != NULL ? x->model : &kiln_cost_model_xgboost;
@@ -143,7 +143,7 @@ kiln_status kiln_search_next(kiln_search *s, size_t n, uint64_t *out, size_t *n_
 }
 
 size_t kiln_search_batch(const kiln_search *s) {
-    enum { LEAST = 8, MOST = 32 };
+    enum { LEAST = 4, MOST = 32 };
     const size_t quarter = s->trial.n / 4;
     return quarter < LEAST ? LEAST : quarter < MOST ? quarter : MOST;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_LEARNED = 8 }; /* trials before a model without transfer says anything */
+enum { MIN_LEARNED = 4 }; /* trials before a model without transfer says anything */
 static const double best_part = 0.25; /* of the chains, on the best trials */
 
 typedef struct annealing {
@@ -250,23 +250,34 @@ static void add_random(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
     kiln_search_fill(s, want, out, n);
 }
 
+/* How many of n are random: drawn, so that small batches have their part too. */
+static size_t draw_random_part(kiln_search *s, size_t n) {
+    size_t n_random = 0;
+    for (size_t i = 0; i < n; i++)
+        n_random += kiln_rng_unit(&s->rng) < s->options.epsilon ? 1 : 0;
+    return n_random;
+}
+
 static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
                         kiln_err *err) {
-    enum { POOL = 3 }; /* batches that one is picked from */
+    /* A batch is picked from so many batches of the best, and no fewer than so many: a
+     * chain's neighbours differ in one knob, so the first dozens are all alike. */
+    enum { BATCHES = 3, LEAST = 512 };
+    const size_t most = BATCHES * n < LEAST ? LEAST : BATCHES * n;
     const bool knows =
         s->options.global != NULL || kiln_search_n_measured(s) >= MIN_LEARNED;
     mark_trials(s);
     if (knows) {
         kiln_arena scratch = {0};
-        kiln_scored *v, *pool = kiln_array(&scratch, kiln_scored, POOL * n);
+        kiln_scored *v, *pool = kiln_array(&scratch, kiln_scored, most);
         size_t n_seen, n_pool;
-        const size_t n_random = (size_t)(s->options.epsilon * (double)n + 0.5);
+        const size_t n_random = draw_random_part(s, n);
         const kiln_status st = look(s, &v, &n_seen, err);
         if (st != KILN_OK) {
             kiln_arena_fini(&scratch);
             return st;
         }
-        n_pool = pool_of(s, &scratch, v, n_seen, pool, POOL * n);
+        n_pool = pool_of(s, &scratch, v, n_seen, pool, most);
         *n_out = kiln_pick_diverse(&scratch, &s->task->space, pool, n_pool,
                                    s->options.diversity, n - n_random, out);
         kiln_arena_fini(&scratch);

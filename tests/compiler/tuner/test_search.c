@@ -385,7 +385,7 @@ static void batches_grow(void **state) {
     uint64_t out[64];
     for (int i = 0; i < 12; i++) {
         const size_t n = kiln_search_batch(x);
-        assert_true(n >= 8 && n <= 32 && n >= last);
+        assert_true(n >= 4 && n <= 32 && n >= last);
         last = n;
         assert_int_equal(next(x, n, out), n);
         for (size_t k = 0; k < n; k++)
