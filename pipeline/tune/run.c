@@ -8,7 +8,8 @@ enum {
     LOW_WATER = 8, /* so many on their way keep builder and runner busy */
     BATCH = 16,    /* small ones learn sooner, large ones waste fewer fits */
     CLAIM_SECONDS = 300,
-    REFIT_EVERY = 48, /* new trials between two fits of the model of all works */
+    REFIT_EVERY = 48, /* new trials between two fits of the model of all works; */
+    REFIT_FIRST = 16, /* before a work's first turn */
     POLL_MS = 100,
     AGAIN_MS = 180 /* for slices of a second look: three times the pool's own budget */
 };
@@ -285,7 +286,9 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
         const int64_t batch = (int64_t)kiln_search_batch(r->work[i].search);
         n = n < batch ? n : (int)batch;
         n = n < left ? n : (int)left;
-        if (r->n_unlearnt >= REFIT_EVERY)
+        /* A work that begins shall know what the others have taught so far. */
+        const bool begins = r->work[i].trial.n <= 1 && r->n_unlearnt >= REFIT_FIRST;
+        if (!r->o->no_transfer && (r->n_unlearnt >= REFIT_EVERY || begins))
             KILN_TRY(kiln_tune_learn(r, err));
         KILN_TRY(begin_turn(r, &r->work[i], n, err));
         if (is_over(r))

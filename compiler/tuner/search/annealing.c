@@ -264,8 +264,10 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
      * chain's neighbours differ in one knob, so the first dozens are all alike. */
     enum { BATCHES = 3, LEAST = 512 };
     const size_t most = BATCHES * n < LEAST ? LEAST : BATCHES * n;
-    const bool knows =
-        s->options.global != NULL || kiln_search_n_measured(s) >= MIN_LEARNED;
+    /* A global model that was not fitted yet likes all alike: better to draw. */
+    const bool was_taught =
+        s->options.global != NULL && s->options.global->n_features > 0;
+    const bool knows = was_taught || kiln_search_n_measured(s) >= MIN_LEARNED;
     mark_trials(s);
     if (knows) {
         kiln_arena scratch = {0};

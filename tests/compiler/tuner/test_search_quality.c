@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/support/kiln_test.h"
 #include "tests/support/sim_conv.h"
@@ -88,7 +89,80 @@ static void guided_needs_few(void **state) {
     assert_true(ratio <= 0.6);
 }
 
+/* ---- what other workloads teach ---------------------------------------------------
+ */
+
+/* A model of the relation form, of drawn trials of every shape but one. */
+static void teach(kiln_cost_model *m, int but, uint64_t seed) {
+    enum { TRIALS = 48 };
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_sample_set set;
+    kiln_rng rng;
+    const kiln_cost_model_options o = {.n_trees = 30};
+    kiln_rng_init(&rng, seed);
+    kiln_sample_set_init(&set, &a, true);
+    for (int i = 0; i < N_SHAPES; i++) {
+        kiln_trial trial[TRIALS];
+        kiln_sim_conv *c = kiln_new(&a, kiln_sim_conv);
+        if (i == but)
+            continue;
+        kiln_sim_conv_make(&a, &shapes[i], c);
+        for (int k = 0; k < TRIALS; k++) {
+            const kiln_config x = kiln_config_random(&c->task.space, &rng);
+            const uint64_t index = kiln_config_index(&c->task.space, &x);
+            trial[k] =
+                (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
+        }
+        kiln_sample_set_add(&set, kiln_candidates_new(&a, &c->task), trial, TRIALS);
+    }
+    const kiln_samples samples = kiln_sample_set_view(&set);
+    kiln_cost_model_init(m, &kiln_cost_model_xgboost, &o);
+    kiln_assert_status_ok(kiln_cost_model_fit(m, &samples, &err), &err);
+    kiln_arena_fini(&a);
+}
+
+/* A search that begins with what the other shapes taught needs fewer trials than one
+ * that knows nothing; one with a model that learned nothing needs as many. KILN_SOAK:
+ * all shapes. */
+static void others_teach(void **state) {
+    (void)state;
+    static const int taught_shapes[] = {0, 2, 1, 3, 4};
+    const int n = getenv("KILN_SOAK") != NULL ? N_SHAPES : 2;
+    const uint64_t seed = kiln_test_seed();
+    const kiln_cost_model untaught = {.kind = &kiln_cost_model_xgboost};
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const int at = taught_shapes[i];
+        kiln_cost_model global;
+        kiln_sim_conv *c = kiln_new(kiln_test_arena(), kiln_sim_conv);
+        kiln_sim_conv_make(kiln_test_arena(), &shapes[at], c);
+        const double best = best_known(c, seed);
+        teach(&global, at, seed);
+        for (uint64_t k = 0; k < N_SEEDS; k++) {
+            kiln_search_options o = {.seed = seed + k,
+                                     .n_chains = 16,
+                                     .n_steps = 60,
+                                     .model_options = {.n_trees = 30},
+                                     .without_guess = true};
+            const int alone = trials_to(c, &kiln_search_annealing, &o, best);
+            o.global = &untaught;
+            if (k == 0)
+                assert_int_equal(trials_to(c, &kiln_search_annealing, &o, best), alone);
+            o.global = &global;
+            const int taught = trials_to(c, &kiln_search_annealing, &o, best);
+            printf("%-4s alone %4d, taught %4d\n", shapes[at].name, alone, taught);
+            sum += log((double)taught / alone);
+        }
+        kiln_cost_model_fini(&global);
+    }
+    const double ratio = exp(sum / (n * N_SEEDS));
+    printf("taught by others a search needs %.2f of its trials alone\n", ratio);
+    assert_true(ratio <= 0.8);
+}
+
 int main(void) {
     kiln_test_add("guided_needs_few", guided_needs_few, NULL);
+    kiln_test_add("others_teach", others_teach, NULL);
     return kiln_test_run("search_quality");
 }
