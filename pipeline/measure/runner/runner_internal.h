@@ -157,6 +157,17 @@ bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ..
 bool kiln_trial_fork(kiln_trial_run *t);
 /* Outputs and canaries, after a run. */
 bool kiln_trial_check(kiln_trial_run *t, uint32_t seed);
+typedef struct kiln_slice_clocks {
+    int64_t wall_ns, cpu_ns; /* cpu_ns: of the calling thread */
+    int64_t preempted;       /* times that somebody took a processor from a thread */
+} kiln_slice_clocks;
+/* What passed for a kernel of so many threads. One thread's time is the wall's; where
+ * others had its processor for more than a fiftieth of it, its own: near the truth, and
+ * marked. Several threads wait for each other, some of them asleep, so only the wall's
+ * clock is theirs; that somebody took a processor away is marked. At least 1. */
+double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
+                             const kiln_slice_clocks *end, int threads,
+                             bool *disturbed);
 /* In the forked process: slices into the page. 0, or what the kernel returned. */
 int kiln_trial_slices(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                       kiln_page *page);

@@ -6,6 +6,7 @@
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3 };
@@ -23,23 +24,25 @@ void kiln_median_interval(double *v, size_t n, double *median, double *low,
     *high = v[last < (double)n - 1 ? (size_t)last : n - 1];
 }
 
-typedef struct stopwatch {
-    int64_t wall_ns, cpu_ns;
-} stopwatch;
-
-static stopwatch now(void) {
+static kiln_slice_clocks now(void) {
     struct timespec t = {0};
+    struct rusage u = {0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (stopwatch){.wall_ns = kiln_now_ns(),
-                       .cpu_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec};
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (kiln_slice_clocks){.wall_ns = kiln_now_ns(),
+                               .cpu_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec,
+                               .preempted = (int64_t)u.ru_nivcsw};
 }
 
-/* The wall's time. Where others had the processor for more than a fiftieth of it, the
- * thread's own: near the truth, and marked. */
-static double elapsed_ns(const stopwatch *begin, bool *disturbed) {
-    const stopwatch end = now();
-    const double wall = (double)(end.wall_ns - begin->wall_ns);
-    const double cpu = (double)(end.cpu_ns - begin->cpu_ns);
+double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
+                             const kiln_slice_clocks *end, int threads,
+                             bool *disturbed) {
+    const double wall = (double)(end->wall_ns - begin->wall_ns);
+    const double cpu = (double)(end->cpu_ns - begin->cpu_ns);
+    if (threads > 1) {
+        *disturbed = end->preempted > begin->preempted;
+        return fmax(1, wall);
+    }
     *disturbed = cpu > 0 && wall - cpu > wall / 50;
     return fmax(1, *disturbed ? cpu : wall);
 }
@@ -56,13 +59,15 @@ typedef struct timing {
 } timing;
 
 static int run_slice(timing *m, double *ns, bool *disturbed) {
-    const stopwatch begin = now();
+    const kiln_slice_clocks begin = now();
     for (uint64_t i = 0; i < m->runs; i++) {
         const int code = kiln_trial_call(m->t, m->fn, m->pool, m->turn++);
         if (code != 0)
             return code;
     }
-    *ns = elapsed_ns(&begin, disturbed) / (double)m->runs;
+    const kiln_slice_clocks end = now();
+    const int threads = m->pool == NULL ? 1 : kiln_pool_threads(m->pool);
+    *ns = kiln_slice_elapsed_ns(&begin, &end, threads, disturbed) / (double)m->runs;
     return 0;
 }
 
