@@ -90,14 +90,8 @@ typedef struct kiln_net_rival {
     kiln_rival_state state;
     const char *reason; /* "" where measured */
     kiln_check check;
-    int64_t runs; /* of each sample */
     kiln_net_samples sample;
-    size_t n_disturbed;
-    double min_ms, q1_ms, median_ms, q3_ms;
-    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
-     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
-     * all. */
-    kiln_stats_interval ratio;
+    kiln_rival_numbers number;
 } kiln_net_rival;
 
 /* One number of threads. */

@@ -12,10 +12,11 @@ static void put_row(kiln_buf *out, const kiln_net_side *s, const kiln_net_rival 
                         kiln_rival_state_name(r->state), r->reason);
         return;
     }
-    kiln_buf_printf(out,
-                    "%7d %-22s %10.4f %10.4f %10.4f %7zu %9zu %6.3f [%.3f, %.3f]\n",
-                    s->threads, name, r->median_ms, r->q1_ms, r->q3_ms, r->sample.n,
-                    r->n_disturbed, r->ratio.estimate, r->ratio.low, r->ratio.high);
+    kiln_buf_printf(
+        out, "%7d %-22s %10.4f %10.4f %10.4f %7zu %9zu %6.3f [%.3f, %.3f]\n",
+        s->threads, name, r->number.median_ms, r->number.q1_ms, r->number.q3_ms,
+        r->sample.n, r->number.n_disturbed, r->number.ratio.estimate,
+        r->number.ratio.low, r->number.ratio.high);
 }
 
 void kiln_rivals_text(kiln_buf *out, const kiln_net_bench *b) {
@@ -50,21 +51,6 @@ void kiln_samples_json(kiln_json_writer *w, const kiln_net_samples *s) {
     kiln_json_end_array(w);
 }
 
-static void put_numbers(kiln_json_writer *w, const kiln_net_rival *r) {
-    kiln_json_member_i64(w, "runs_of_a_sample", r->runs);
-    kiln_json_member_i64(w, "disturbed_samples", (int64_t)r->n_disturbed);
-    kiln_json_member_f64(w, "median_ms", r->median_ms);
-    kiln_json_member_f64(w, "q1_ms", r->q1_ms);
-    kiln_json_member_f64(w, "q3_ms", r->q3_ms);
-    kiln_json_member_f64(w, "min_ms", r->min_ms);
-    kiln_json_name(w, "ratio");
-    kiln_json_begin_object(w);
-    kiln_json_member_f64(w, "kiln_over_baseline", r->ratio.estimate);
-    kiln_json_member_f64(w, "low", r->ratio.low);
-    kiln_json_member_f64(w, "high", r->ratio.high);
-    kiln_json_end_object(w);
-}
-
 static void put_rival(kiln_json_writer *w, const kiln_net_rival *r) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "name", r->baseline->name);
@@ -74,7 +60,7 @@ static void put_rival(kiln_json_writer *w, const kiln_net_rival *r) {
     kiln_json_member_f64(w, "max_abs_error", r->check.max_abs);
     kiln_json_member_f64(w, "rms_error", r->check.rms_error);
     if (r->state == KILN_RIVAL_MEASURED)
-        put_numbers(w, r);
+        kiln_rival_numbers_put(w, &r->number);
     kiln_samples_json(w, &r->sample);
     kiln_json_end_object(w);
 }

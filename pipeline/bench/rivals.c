@@ -67,8 +67,8 @@ static kiln_status take_sample(const kiln_net_rival *v, int threads,
                                const kiln_baseline_session *session,
                                kiln_net_sample *out, kiln_err *err) {
     kiln_baseline_sample got;
-    KILN_TRY(v->baseline->run(session, v->runs, &got, err));
-    out->ms = kiln_baseline_ms(&got, v->runs, threads, &out->is_disturbed);
+    KILN_TRY(v->baseline->run(session, v->number.runs, &got, err));
+    out->ms = kiln_baseline_ms(&got, v->number.runs, threads, &out->is_disturbed);
     return KILN_OK;
 }
 
@@ -88,7 +88,7 @@ static kiln_status make_ready(kiln_rivals *r, kiln_net_rival *v,
     if (v->state != KILN_RIVAL_MEASURED)
         return KILN_OK;
     KILN_TRY(take_sample(v, r->side->threads, session, &first, err));
-    v->runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(first.ms, 1e-4)));
+    v->number.runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(first.ms, 1e-4)));
     return KILN_OK;
 }
 
@@ -102,7 +102,7 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
                                   .state = KILN_RIVAL_MEASURED,
                                   .reason = "",
                                   .check = {.name = s->name, .group = "", .reason = ""},
-                                  .runs = 1};
+                                  .number.runs = 1};
         kiln_vec_push(a, &side->rival, v);
     }
     r->session = kiln_array(a, kiln_baseline_session, side->rival.n);
@@ -149,13 +149,10 @@ static void add_up(kiln_rivals *r, kiln_net_rival *v) {
     double *ms =
         kiln_samples_column(r->arena, &v->sample, !kiln_samples_suffice(&v->sample),
                             offsetof(kiln_net_sample, ms), &n);
-    v->ratio = ratio(r, v);
-    v->median_ms = kiln_median(ms, n);
-    v->min_ms = ms[0];
-    v->q1_ms = kiln_quantile(ms, n, 0.25);
-    v->q3_ms = kiln_quantile(ms, n, 0.75);
+    v->number.ratio = ratio(r, v);
+    kiln_rival_numbers_spread(&v->number, ms, n);
     for (size_t i = 0; i < v->sample.n; i++)
-        v->n_disturbed += v->sample.v[i].is_disturbed;
+        v->number.n_disturbed += v->sample.v[i].is_disturbed;
 }
 
 void kiln_rivals_add_up(kiln_rivals *r) {

@@ -89,7 +89,7 @@ static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
             if (r->baseline == baseline && r->version != NULL)
                 s.version = r->version;
             if (r->baseline == baseline && r->state == KILN_RIVAL_MEASURED)
-                ratio[s.n_measured++] = r->ratio.estimate;
+                ratio[s.n_measured++] = r->number.ratio.estimate;
         }
     if (s.n_measured > 0)
         s.ratio = kiln_stats_geomean(a, ratio, s.n_measured, 0.95, BOOTSTRAP, 1);

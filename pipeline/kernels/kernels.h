@@ -293,6 +293,21 @@ typedef struct kiln_op_sample {
 } kiln_op_sample;
 typedef KILN_VEC(kiln_op_sample) kiln_op_samples;
 
+/* What a vendor library's samples say: of an operator or of a network. 0 unless it was
+ * measured. */
+typedef struct kiln_rival_numbers {
+    int64_t runs; /* of each sample */
+    size_t n_disturbed;
+    double min_ms, q1_ms, median_ms, q3_ms;
+    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
+     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
+     * all. */
+    kiln_stats_interval ratio;
+} kiln_rival_numbers;
+void kiln_rival_numbers_spread(kiln_rival_numbers *n, double *ms, size_t n_ms); /* sorts
+                                                                    ms; n_ms > 0 */
+void kiln_rival_numbers_put(kiln_json_writer *w, const kiln_rival_numbers *n);
+
 /* A baseline on the same inputs in the same rounds. Its numbers are 0 unless it was
  * measured. */
 typedef struct kiln_op_rival {
@@ -302,14 +317,8 @@ typedef struct kiln_op_rival {
     kiln_rival_state state;
     const char *reason;   /* "" where measured */
     kiln_verdict verdict; /* of its output, by the bound that kiln's has */
-    int64_t runs;         /* of each sample */
     kiln_op_samples sample;
-    size_t n_disturbed;
-    double min_ms, q1_ms, median_ms, q3_ms;
-    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
-     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
-     * all. */
-    kiln_stats_interval ratio;
+    kiln_rival_numbers number;
 } kiln_op_rival;
 
 /* A baseline's operators together. */

@@ -11,11 +11,11 @@ static void put_row(kiln_buf *out, const char *op, const kiln_op_rival *r) {
                         kiln_rival_state_name(r->state), r->reason);
         return;
     }
-    kiln_buf_printf(out,
-                    "%-6s %-10s %9.4f %9.4f %9.4f %7zu %9zu %6.3f [%.3f, %.3f]  %s\n",
-                    op, name, r->median_ms, r->q1_ms, r->q3_ms, r->sample.n,
-                    r->n_disturbed, r->ratio.estimate, r->ratio.low, r->ratio.high,
-                    r->implementation != NULL ? r->implementation : "");
+    kiln_buf_printf(
+        out, "%-6s %-10s %9.4f %9.4f %9.4f %7zu %9zu %6.3f [%.3f, %.3f]  %s\n", op,
+        name, r->number.median_ms, r->number.q1_ms, r->number.q3_ms, r->sample.n,
+        r->number.n_disturbed, r->number.ratio.estimate, r->number.ratio.low,
+        r->number.ratio.high, r->implementation != NULL ? r->implementation : "");
 }
 
 static void put_standing(kiln_buf *out, const kiln_op_standing *s) {
@@ -66,14 +66,14 @@ static void put_ratio(kiln_json_writer *w, const kiln_stats_interval *r) {
     kiln_json_end_object(w);
 }
 
-static void put_numbers(kiln_json_writer *w, const kiln_op_rival *r) {
-    kiln_json_member_i64(w, "runs_of_a_sample", r->runs);
-    kiln_json_member_i64(w, "disturbed_samples", (int64_t)r->n_disturbed);
-    kiln_json_member_f64(w, "median_ms", r->median_ms);
-    kiln_json_member_f64(w, "q1_ms", r->q1_ms);
-    kiln_json_member_f64(w, "q3_ms", r->q3_ms);
-    kiln_json_member_f64(w, "min_ms", r->min_ms);
-    put_ratio(w, &r->ratio);
+void kiln_rival_numbers_put(kiln_json_writer *w, const kiln_rival_numbers *n) {
+    kiln_json_member_i64(w, "runs_of_a_sample", n->runs);
+    kiln_json_member_i64(w, "disturbed_samples", (int64_t)n->n_disturbed);
+    kiln_json_member_f64(w, "median_ms", n->median_ms);
+    kiln_json_member_f64(w, "q1_ms", n->q1_ms);
+    kiln_json_member_f64(w, "q3_ms", n->q3_ms);
+    kiln_json_member_f64(w, "min_ms", n->min_ms);
+    put_ratio(w, &n->ratio);
 }
 
 static void put_rival(kiln_json_writer *w, const kiln_op_rival *r) {
@@ -86,7 +86,7 @@ static void put_rival(kiln_json_writer *w, const kiln_op_rival *r) {
     kiln_json_member_f64(w, "max_abs_error", r->verdict.max_abs);
     kiln_json_member_f64(w, "worst_error_of_bound", r->verdict.worst);
     if (r->state == KILN_RIVAL_MEASURED)
-        put_numbers(w, r);
+        kiln_rival_numbers_put(w, &r->number);
     put_samples(w, &r->sample);
     kiln_json_end_object(w);
 }

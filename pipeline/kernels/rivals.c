@@ -32,8 +32,8 @@ static kiln_status take_sample(const kiln_op_rivals *r, const kiln_op_rival *v,
                                const kiln_baseline_session *session,
                                kiln_op_sample *out, kiln_err *err) {
     kiln_baseline_sample got;
-    KILN_TRY(v->baseline->run(session, v->runs, &got, err));
-    out->ms = kiln_baseline_ms(&got, v->runs, r->threads, &out->is_disturbed);
+    KILN_TRY(v->baseline->run(session, v->number.runs, &got, err));
+    out->ms = kiln_baseline_ms(&got, v->number.runs, r->threads, &out->is_disturbed);
     return KILN_OK;
 }
 
@@ -83,7 +83,7 @@ static kiln_status make_ready(kiln_op_rivals *r, kiln_arena *scratch, const subj
     /* The first run of all is slower than those that follow. */
     for (int i = 0; i < 2; i++)
         KILN_TRY(take_sample(r, v, session, &first, err));
-    v->runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(first.ms, 1e-4)));
+    v->number.runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(first.ms, 1e-4)));
     return KILN_OK;
 }
 
@@ -103,7 +103,7 @@ kiln_op_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
                                  .state = KILN_RIVAL_MEASURED,
                                  .reason = "",
                                  .verdict = {.ok = true, .problem = ""},
-                                 .runs = 1};
+                                 .number.runs = 1};
         kiln_vec_push(a, &row->rival, v);
     }
     r->session = kiln_array(scratch, kiln_baseline_session, row->rival.n);
@@ -161,6 +161,13 @@ static double *column(kiln_arena *a, const kiln_op_samples *s, bool all, size_t 
     return ms;
 }
 
+void kiln_rival_numbers_spread(kiln_rival_numbers *n, double *ms, size_t n_ms) {
+    n->median_ms = kiln_median(ms, n_ms);
+    n->min_ms = ms[0];
+    n->q1_ms = kiln_quantile(ms, n_ms, 0.25);
+    n->q3_ms = kiln_quantile(ms, n_ms, 0.75);
+}
+
 /* The ratio takes both sides by one rule: without the disturbed samples of one alone,
  * the other would look slow for what somebody else did. */
 static void add_up(const kiln_op_samples *kiln, kiln_op_rival *v) {
@@ -169,13 +176,10 @@ static void add_up(const kiln_op_samples *kiln, kiln_op_rival *v) {
     size_t n, n_own;
     const double *x = column(&scratch, kiln, all, &n);
     const double *y = column(&scratch, &v->sample, all, &n_own);
-    v->ratio = kiln_stats_ratio(&scratch, x, n, y, n_own, 0.95, BOOTSTRAP, 1);
+    v->number.ratio = kiln_stats_ratio(&scratch, x, n, y, n_own, 0.95, BOOTSTRAP, 1);
     double *ms = column(&scratch, &v->sample, !suffice(&v->sample), &n_own);
-    v->median_ms = kiln_median(ms, n_own); /* sorts */
-    v->min_ms = ms[0];
-    v->q1_ms = kiln_quantile(ms, n_own, 0.25);
-    v->q3_ms = kiln_quantile(ms, n_own, 0.75);
-    v->n_disturbed = n_disturbed(&v->sample);
+    kiln_rival_numbers_spread(&v->number, ms, n_own);
+    v->number.n_disturbed = n_disturbed(&v->sample);
     kiln_arena_fini(&scratch);
 }
 

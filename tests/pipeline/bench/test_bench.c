@@ -215,10 +215,10 @@ static void check_rival_of(const rival_row *r, const kiln_subject *subject) {
     assert_int_equal(kiln_json_get(json, "ratio") != NULL,
                      r->want == KILN_RIVAL_MEASURED);
     if (r->want == KILN_RIVAL_MEASURED) {
-        assert_int_equal(v->runs, 1);
-        kiln_assert_close_f64(&v->median_ms, (const double[]){2}, 1, 0, 0);
-        assert_true(v->ratio.low <= v->ratio.estimate &&
-                    v->ratio.estimate <= v->ratio.high);
+        assert_int_equal(v->number.runs, 1);
+        kiln_assert_close_f64(&v->number.median_ms, (const double[]){2}, 1, 0, 0);
+        assert_true(v->number.ratio.low <= v->number.ratio.estimate &&
+                    v->number.ratio.estimate <= v->number.ratio.high);
     }
 }
 
