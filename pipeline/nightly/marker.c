@@ -3,6 +3,7 @@
 #include "pipeline/nightly/nightly_internal.h"
 
 #include <string.h>
+#include <time.h>
 
 static const char schema[] = "kiln-stage-1";
 static const char file_name[] = "done.json";
@@ -16,6 +17,7 @@ static void print(kiln_buf *out, const nightly_marker *m) {
     kiln_json_member_str(&w, "state", kiln_stage_state_name(m->state));
     kiln_json_member_i64(&w, "exit_code", m->exit_code);
     kiln_json_member_f64(&w, "seconds", m->seconds);
+    kiln_json_member_str(&w, "ended", m->ended);
     kiln_json_member_str(&w, "message", m->message);
     kiln_json_member_str(&w, "command", m->command);
     kiln_json_member_str(&w, "product", m->product);
@@ -32,10 +34,20 @@ void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]) {
     kiln_arena_fini(&scratch);
 }
 
-kiln_status nightly_marker_write(const char *folder, const nightly_marker *m,
+static const char *now(kiln_arena *a) {
+    struct timespec t = {0};
+    struct tm utc;
+    char date[64] = "";
+    if (clock_gettime(CLOCK_REALTIME, &t) == 0 && gmtime_r(&t.tv_sec, &utc) != NULL)
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    return kiln_format(a, "%s.%09ldZ", date, t.tv_nsec);
+}
+
+kiln_status nightly_marker_write(kiln_arena *a, const char *folder, nightly_marker *m,
                                  kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_buf text;
+    m->ended = now(a);
     kiln_buf_init(&text, &scratch);
     print(&text, m);
     const kiln_status st = kiln_file_write(kiln_path_join(&scratch, folder, file_name),
@@ -64,11 +76,13 @@ bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out)
     nightly_marker m = {
         .inputs = kiln_json_string(kiln_json_get(root, "inputs"), NULL),
         .seconds = kiln_json_number(kiln_json_get(root, "seconds"), 0),
+        .ended = kiln_json_string(kiln_json_get(root, "ended"), NULL),
         .message = kiln_json_string(kiln_json_get(root, "message"), NULL),
         .command = kiln_json_string(kiln_json_get(root, "command"), NULL),
         .product = kiln_json_string(kiln_json_get(root, "product"), NULL),
     };
-    if (!state_of(state, &m.state) || m.inputs == NULL || m.command == NULL ||
+    if (!state_of(state, &m.state) || m.inputs == NULL || m.ended == NULL ||
+        m.command == NULL ||
         strcmp(kiln_json_string(kiln_json_get(root, "schema"), ""), schema) != 0 ||
         !kiln_json_i64(kiln_json_get(root, "exit_code"), &code) || code < 0 ||
         code > 255)

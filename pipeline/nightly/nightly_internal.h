@@ -55,15 +55,18 @@ typedef struct nightly_marker {
     kiln_stage_state state;
     int exit_code; /* 128 + n: ended by signal n */
     double seconds;
+    const char *ended;   /* UTC to the nanosecond: no two ends are equal */
     const char *message; /* the last error, or why it was skipped; NULL: none */
     const char *command; /* as a shell has it */
     const char *product; /* SHA-256 of the archive or model that it made; NULL: none */
 } nightly_marker;
 
-kiln_status nightly_marker_write(const char *folder, const nightly_marker *m,
+/* Sets when it ended. */
+kiln_status nightly_marker_write(kiln_arena *a, const char *folder, nightly_marker *m,
                                  kiln_err *err);
 /* False where there is none that can be read. */
 bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out);
+/* Of all of it: what followed a stage is repeated where the stage was. */
 void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
 
 /* ---- lock.c ------------------------------------------------------------------------

@@ -242,7 +242,7 @@ static kiln_status attempt(kiln_arena *a, night *n, size_t stage,
         m->state = KILN_STAGE_FAILED;
         m->message = "the file that it names is not there";
     }
-    return nightly_marker_write(folder, m, err);
+    return nightly_marker_write(n->arena, folder, m, err);
 }
 
 static void tell(const night *n, size_t stage, bool is_end) {

@@ -517,11 +517,9 @@ static void change(void **state) {
     const place p = new_place(600);
     kiln_buf events;
     interrupt(&p);
-    /* What is repeated writes another marker, at another time: those behind it follow.
-     */
+    /* What is repeated writes another marker: those behind it follow. */
     assert_int_equal(
         system(kiln_format(kiln_test_arena(), "cd '%s' && %s", p.dir, r->shell)), 0);
-    write_file(&p, "build", "sleep 0.1");
     write_file(&p, "fetch", "echo again > $FAKE/fetched.onnx");
     const kiln_nightly_result got = run_well(&p, &events);
     assert_int_equal(got.n_done, N_ALL);
