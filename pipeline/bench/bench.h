@@ -11,11 +11,10 @@
 #ifndef KILN_PIPELINE_BENCH_H
 #define KILN_PIPELINE_BENCH_H
 
-#include "pipeline/baselines/baselines.h"
+#include "pipeline/baselines/rivals.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
-#include "reports/stats.h"
 #include "runtime/kiln.h"
 
 /* ---- what is measured --------------------------------------------------------------
@@ -75,30 +74,12 @@ kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_sessio
 /* ---- samples -----------------------------------------------------------------------
  */
 
-typedef struct kiln_net_sample {
-    double ms;                                      /* of one run */
-    double peak_gflops, measured_gflops, clock_ghz; /* of the slice before it */
-    bool is_disturbed; /* others had a processor for a part of it */
-} kiln_net_sample;
-typedef KILN_VEC(kiln_net_sample) kiln_net_samples;
-
-/* A baseline at one number of threads, on the same inputs in the same rounds. Its
- * numbers are 0 unless it was measured. */
-typedef struct kiln_net_rival {
-    const kiln_baseline *baseline;
-    const char *version; /* NULL: absent, or nobody could tell */
-    kiln_rival_state state;
-    const char *reason; /* "" where measured */
-    kiln_check check;
-    kiln_net_samples sample;
-    kiln_rival_numbers number;
-} kiln_net_rival;
-
 /* One number of threads. */
 typedef struct kiln_net_side {
     int threads;
-    int64_t runs;            /* of each sample: short networks run more often */
-    kiln_net_samples sample; /* in the order they were taken */
+    int64_t runs;                   /* of each sample: short networks run more often */
+    kiln_sample_list sample;        /* in the order they were taken */
+    KILN_VEC(kiln_peak) round_peak; /* of the slice before each */
     /* Of the samples that were not disturbed, of all where they are fewer than seven.
      */
     size_t n_disturbed;
@@ -107,7 +88,7 @@ typedef struct kiln_net_side {
     kiln_peak peak;            /* medians */
     size_t session_bytes;
     const double *step_ms; /* median of each step, NULL: not asked for */
-    KILN_VEC(kiln_net_rival) rival;
+    kiln_rival_list rival; /* on the same inputs in the same rounds */
 } kiln_net_side;
 
 typedef struct kiln_net_bench {

@@ -7,23 +7,10 @@
 /* The session's error as a status. */
 kiln_status kiln_session_failed(const kiln_session *s, kiln_err *err);
 
-/* Are at least seven undisturbed? Then the others are left out. */
-bool kiln_samples_suffice(const kiln_net_samples *s);
-/* `member` (its offset in kiln_net_sample) of all, or of those that were not disturbed.
- * In `a`; *n of them. */
-double *kiln_samples_column(kiln_arena *a, const kiln_net_samples *s, bool all,
-                            size_t member, size_t *n);
-
-/* ---- baselines (rivals.c) -----------------------------------------------------------
+/* Every baseline of `o` at one number of threads, made ready and compared (rivals.c).
  */
-
-/* Every baseline of `o` at one number of threads, made ready and compared. */
-typedef struct kiln_rivals kiln_rivals;
-kiln_rivals *kiln_rivals_open(kiln_arena *a, const kiln_subject *s,
-                              const kiln_net_bench_options *o, kiln_net_side *side);
-/* A sample of each that still runs, with the peak's slice of this round. */
-void kiln_rivals_round(kiln_rivals *r, const kiln_net_sample *peak);
-void kiln_rivals_add_up(kiln_rivals *r);
+kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
+                                  const kiln_net_bench_options *o, kiln_net_side *side);
 
 /* GB/s of copying, by all cores that this process may use (machine.c); 0: there are no
  * threads for it. A few hundred milliseconds. */
@@ -52,10 +39,5 @@ void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *
 /* Members "steps" and "coverage". */
 void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
                      const kiln_net_side *r);
-
-/* Tables and members of them (report_rivals.c). */
-void kiln_rivals_text(kiln_buf *out, const kiln_net_bench *b);
-void kiln_rivals_json(kiln_json_writer *w, const kiln_net_side *side);
-void kiln_samples_json(kiln_json_writer *w, const kiln_net_samples *s);
 
 #endif

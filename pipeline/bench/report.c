@@ -27,6 +27,18 @@ static void put_machine(kiln_buf *out, const kiln_net_bench *b) {
     kiln_buf_puts(out, "\n");
 }
 
+static void put_rivals(kiln_buf *out, const kiln_net_bench *b) {
+    bool is_first = true;
+    for (size_t i = 0; i < b->side.n; i++)
+        for (size_t k = 0; k < b->side.v[i].rival.n; k++) {
+            if (is_first)
+                kiln_rivals_text_head(out, "threads");
+            is_first = false;
+            kiln_rival_text(out, kiln_format(out->arena, "%d", b->side.v[i].threads),
+                            &b->side.v[i].rival.v[k]);
+        }
+}
+
 void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
     const kiln_subject *s = b->subject;
     kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
@@ -52,7 +64,7 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
                         r->gflops, 100 * r->peak_share, r->peak.gflops,
                         r->peak.clock_ghz, r->sample.n, r->n_disturbed);
     }
-    kiln_rivals_text(out, b);
+    put_rivals(out, b);
     for (size_t i = 0; i < b->side.n; i++)
         if (b->side.v[i].step_ms != NULL)
             kiln_steps_text(out, s, &b->side.v[i]);
@@ -62,6 +74,22 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
 
 /* ---- JSON --------------------------------------------------------------------------
  */
+
+static void put_samples(kiln_json_writer *w, const kiln_net_side *r) {
+    kiln_json_name(w, "samples");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < r->sample.n; i++) {
+        const kiln_peak *peak = &r->round_peak.v[i];
+        kiln_json_begin_row(w);
+        kiln_json_put_f64(w, r->sample.v[i].ms);
+        kiln_json_put_f64(w, peak->gflops);
+        kiln_json_put_f64(w, peak->measured_gflops);
+        kiln_json_put_f64(w, peak->clock_ghz);
+        kiln_json_put_bool(w, r->sample.v[i].is_disturbed);
+        kiln_json_end_array(w);
+    }
+    kiln_json_end_array(w);
+}
 
 static void put_side(kiln_json_writer *w, const kiln_subject *s,
                      const kiln_net_side *r) {
@@ -83,10 +111,10 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_member_f64(w, "clock_ghz", r->peak.clock_ghz);
     kiln_json_end_object(w);
     kiln_json_member_i64(w, "session_bytes", (int64_t)r->session_bytes);
-    kiln_samples_json(w, &r->sample);
+    put_samples(w, r);
     if (r->step_ms != NULL)
         kiln_steps_json(w, s, r);
-    kiln_rivals_json(w, r);
+    kiln_rivals_json(w, &r->rival, "rms_error");
     kiln_json_end_object(w);
 }
 

@@ -1,14 +1,10 @@
 /* Rounds of runs and slices of the peak, at every number of threads in turn. */
 #include "pipeline/bench/bench_internal.h"
 
-#include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
-enum { MIN_GOOD = 7, STEP_RUNS = 20 };
-static const double sample_ns = 1e6; /* a sample is at least about so long */
+enum { STEP_RUNS = 20 };
 
 typedef struct side {
     kiln_net_side *report;
@@ -28,39 +24,22 @@ typedef struct bench {
 /* ---- one run -----------------------------------------------------------------------
  */
 
-static int64_t n_preempted(void) {
-    struct rusage u;
-    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_nivcsw : 0;
-}
-
-/* One thread's time is what it got of the processor, where others took it away. Several
- * threads wait for each other, so only the wall's clock is theirs; that somebody took a
- * processor away is noted. */
-static kiln_status run_sample(side *s, kiln_net_sample *out, kiln_err *err) {
-    kiln_session *on = s->session;
-    const int64_t preempted = n_preempted();
+static kiln_status run_sample(side *s, kiln_sample *out, kiln_err *err) {
     const kiln_watch begin = kiln_watch_now();
     for (int64_t i = 0; i < s->report->runs; i++)
-        if (kiln_session_run(on) != 0)
-            return kiln_session_failed(on, err);
-    const double wall = (double)(kiln_now_ns() - begin.wall_ns);
-    bool is_disturbed = false;
-    double ns = kiln_watch_ns(&begin, &is_disturbed);
-    if (s->report->threads > 1) {
-        ns = wall;
-        is_disturbed = n_preempted() > preempted;
-    }
+        if (kiln_session_run(s->session) != 0)
+            return kiln_session_failed(s->session, err);
+    const double ns = kiln_watch_ns(&begin, s->report->threads, &out->is_disturbed);
     out->ms = ns * 1e-6 / (double)s->report->runs;
-    out->is_disturbed = is_disturbed;
     return KILN_OK;
 }
 
 static kiln_status warm_up(side *s, kiln_err *err) {
-    kiln_net_sample sample = {0};
+    kiln_sample sample = {0};
     s->report->runs = 1;
     KILN_TRY(run_sample(s, &sample, err));
     KILN_TRY(run_sample(s, &sample, err));
-    s->report->runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(sample.ms, 1e-4)));
+    s->report->runs = kiln_sample_runs(sample.ms);
     return run_sample(s, &sample, err);
 }
 
@@ -90,57 +69,41 @@ static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
 /* ---- numbers -----------------------------------------------------------------------
  */
 
-bool kiln_samples_suffice(const kiln_net_samples *s) {
-    size_t n_good = 0;
-    for (size_t i = 0; i < s->n; i++)
-        n_good += !s->v[i].is_disturbed;
-    return n_good >= MIN_GOOD;
-}
-
-double *kiln_samples_column(kiln_arena *a, const kiln_net_samples *s, bool all,
-                            size_t member, size_t *n) {
-    double *v = kiln_array(a, double, s->n);
-    *n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        if (all || !s->v[i].is_disturbed)
-            memcpy(&v[(*n)++], (const char *)&s->v[i] + member, sizeof *v);
+/* Of the rounds whose samples count: one member of their peaks, at `offset`. */
+static double *peaks(kiln_arena *a, const kiln_net_side *r, size_t offset) {
+    const bool all = !kiln_samples_suffice(&r->sample);
+    double *v = kiln_array(a, double, r->sample.n);
+    size_t n = 0;
+    for (size_t i = 0; i < r->sample.n; i++)
+        if (all || !r->sample.v[i].is_disturbed)
+            memcpy(&v[n++], (const char *)&r->round_peak.v[i] + offset, sizeof *v);
     return v;
 }
 
-static double *column(const bench *b, const kiln_net_side *r, size_t member,
-                      size_t *n) {
-    return kiln_samples_column(b->arena, &r->sample, !kiln_samples_suffice(&r->sample),
-                               member, n);
-}
-
-static double share_of(const bench *b, const kiln_net_side *r) {
-    const double flops = 2 * (double)b->subject->cost.muladds;
-    size_t n, n_peak;
-    double *ms = column(b, r, offsetof(kiln_net_sample, ms), &n);
-    const double *peak = column(b, r, offsetof(kiln_net_sample, peak_gflops), &n_peak);
-    for (size_t i = 0; i < n; i++)
-        ms[i] = flops * 1e-6 / ms[i] / peak[i];
-    return kiln_median(ms, n);
-}
-
 static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
+    kiln_arena scratch = {0};
+    const double flops = 2 * (double)b->subject->cost.muladds;
     size_t n;
-    double *ms = column(b, r, offsetof(kiln_net_sample, ms), &n);
-    r->median_ms = kiln_median(ms, n);
+    double *ms =
+        kiln_samples_ms(&scratch, &r->sample, !kiln_samples_suffice(&r->sample), &n);
+    double *gflops = peaks(&scratch, r, offsetof(kiln_peak, gflops));
+    double *share = kiln_array(&scratch, double, n);
+    for (size_t i = 0; i < n; i++)
+        share[i] = flops * 1e-6 / ms[i] / gflops[i];
+    r->peak_share = kiln_median(share, n);
+    r->median_ms = kiln_median(ms, n); /* sorts */
     r->min_ms = ms[0];
     r->q1_ms = kiln_quantile(ms, n, 0.25);
     r->q3_ms = kiln_quantile(ms, n, 0.75);
-    r->gflops = 2e-6 * (double)b->subject->cost.muladds / r->median_ms;
-    r->peak_share = share_of(b, r);
-    for (size_t i = 0; i < r->sample.n; i++)
-        r->n_disturbed += r->sample.v[i].is_disturbed;
-    double *peak = column(b, r, offsetof(kiln_net_sample, peak_gflops), &n);
-    r->peak.gflops = kiln_median(peak, n);
-    peak = column(b, r, offsetof(kiln_net_sample, measured_gflops), &n);
-    r->peak.measured_gflops = kiln_median(peak, n);
-    peak = column(b, r, offsetof(kiln_net_sample, clock_ghz), &n);
-    r->peak.clock_ghz = kiln_median(peak, n);
-    r->peak.fma_per_cycle = m->fma_per_cycle;
+    r->gflops = flops * 1e-6 / r->median_ms;
+    r->n_disturbed = kiln_samples_disturbed(&r->sample);
+    r->peak = (kiln_peak){
+        .gflops = kiln_median(gflops, n),
+        .measured_gflops =
+            kiln_median(peaks(&scratch, r, offsetof(kiln_peak, measured_gflops)), n),
+        .clock_ghz = kiln_median(peaks(&scratch, r, offsetof(kiln_peak, clock_ghz)), n),
+        .fma_per_cycle = m->fma_per_cycle};
+    kiln_arena_fini(&scratch);
 }
 
 /* Apart from the rounds: reading a clock for each step takes time too. */
@@ -172,9 +135,8 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
 
 /* Beside baselines, each begins a turn after a rest, with a run that is not timed: who
  * ran before left its own data in the caches, and threads sleep. */
-static kiln_status take_turn(bench *b, side *s, const kiln_net_sample *peak,
-                             kiln_err *err) {
-    kiln_net_sample sample = *peak;
+static kiln_status take_turn(bench *b, side *s, const kiln_peak *peak, kiln_err *err) {
+    kiln_sample sample;
     if (s->rivals != NULL) {
         kiln_rest();
         if (kiln_session_run(s->session) != 0)
@@ -182,6 +144,7 @@ static kiln_status take_turn(bench *b, side *s, const kiln_net_sample *peak,
     }
     KILN_TRY(run_sample(s, &sample, err));
     kiln_vec_push(b->arena, &s->report->sample, sample);
+    kiln_vec_push(b->arena, &s->report->round_peak, *peak);
     return KILN_OK;
 }
 
@@ -191,14 +154,11 @@ static kiln_status one_round(bench *b, int round, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++) {
         side *s = &b->side[i];
         const bool is_first = round % 2 == 0;
-        const kiln_peak p = kiln_meter_slice(&s->meter);
-        const kiln_net_sample peak = {.peak_gflops = p.gflops,
-                                      .measured_gflops = p.measured_gflops,
-                                      .clock_ghz = p.clock_ghz};
+        const kiln_peak peak = kiln_meter_slice(&s->meter);
         if (is_first)
             KILN_TRY(take_turn(b, s, &peak, err));
         if (s->rivals != NULL)
-            kiln_rivals_round(s->rivals, &peak);
+            kiln_rivals_round(s->rivals);
         if (!is_first)
             KILN_TRY(take_turn(b, s, &peak, err));
     }
@@ -220,7 +180,7 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++) {
         add_up(b, b->side[i].report, &b->side[i].meter);
         if (b->side[i].rivals != NULL)
-            kiln_rivals_add_up(b->side[i].rivals);
+            kiln_rivals_add_up(b->side[i].rivals, &b->side[i].report->sample);
         if (b->o->steps)
             KILN_TRY(measure_steps(b, &b->side[i], err));
     }
@@ -245,7 +205,7 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++)
         b->side[i].rivals =
-            kiln_rivals_open(b->arena, b->subject, b->o, b->side[i].report);
+            kiln_net_rivals_open(b->arena, b->subject, b->o, b->side[i].report);
     return KILN_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAK_SLICES = 50, BOOTSTRAP = 2000 };
+enum { PEAK_SLICES = 50 };
 
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h) {
@@ -26,7 +26,7 @@ void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
 /* The kernel's outputs, then those of baselines, against one expectation. */
 static kiln_status check(kiln_arena *a, kiln_arena *scratch, kiln_call *call,
                          const kiln_bench_options *o, kiln_bench_row *row,
-                         kiln_op_rivals **rivals, kiln_err *err) {
+                         kiln_rivals **rivals, kiln_err *err) {
     const kiln_op_work *work = call->kernel->work;
     kiln_arena own = {0};
     kiln_expected *want = kiln_array(&own, kiln_expected, work->graph->outputs.n);
@@ -49,7 +49,8 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     kiln_kernel kernel;
     kiln_hot_loops loops;
     kiln_call call;
-    kiln_op_rivals *rivals = NULL;
+    kiln_rivals *rivals = NULL;
+    kiln_sample_list own = {.n = 0};
     KILN_TRY(kiln_op_work_make(scratch, line, &work, err));
     row->key = kiln_str_dupv(a, work.key);
     row->cost = work.cost;
@@ -60,40 +61,17 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     KILN_TRY(kiln_kernel_load(scratch, p, &kernel, err));
     KILN_TRY(kiln_call_new(scratch, &kernel, m->team, o->seed, &call, err));
     KILN_TRY(check(a, scratch, &call, o, row, &rivals, err));
-    KILN_TRY(kiln_call_time_beside(scratch, &call, m, o->seconds, rivals, &row->timing,
-                                   err));
+    KILN_TRY(kiln_call_time_beside(scratch, &call, m, o->seconds, rivals, &own,
+                                   &row->timing, err));
     if (rivals != NULL)
-        kiln_op_rivals_add_up(rivals);
+        kiln_rivals_add_up(rivals, &own);
+    for (size_t i = 0; i < own.n; i++)
+        kiln_vec_push(a, &row->sample, own.v[i]);
     return KILN_OK;
 }
 
 static bool is_wanted(const kiln_bench_options *o, const kiln_op_line *line) {
     return o->filter == NULL || strstr(line->name, o->filter) != NULL;
-}
-
-bool kiln_bench_is_compared(const kiln_bench *b) {
-    for (size_t i = 0; i < b->row.n; i++)
-        for (size_t k = 0; k < b->row.v[i].rival.n; k++)
-            if (b->row.v[i].rival.v[k].state != KILN_RIVAL_MEASURED)
-                return false;
-    return true;
-}
-
-static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
-                                    const kiln_baseline *baseline) {
-    kiln_op_standing s = {.baseline = baseline};
-    double *ratio = kiln_array(a, double, b->row.n);
-    for (size_t i = 0; i < b->row.n; i++)
-        for (size_t k = 0; k < b->row.v[i].rival.n; k++) {
-            const kiln_op_rival *r = &b->row.v[i].rival.v[k];
-            if (r->baseline == baseline && r->version != NULL)
-                s.version = r->version;
-            if (r->baseline == baseline && r->state == KILN_RIVAL_MEASURED)
-                ratio[s.n_measured++] = r->number.ratio.estimate;
-        }
-    if (s.n_measured > 0)
-        s.ratio = kiln_stats_geomean(a, ratio, s.n_measured, 0.95, BOOTSTRAP, 1);
-    return s;
 }
 
 static void count(kiln_bench *b) {
@@ -149,8 +127,7 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
     memcpy(b.level_gbs, meter.level_gbs, sizeof b.level_gbs);
     b.is_interrupted = kiln_interrupted();
     count(&b);
-    for (size_t i = 0; o->baseline != NULL && o->baseline[i] != NULL; i++)
-        kiln_vec_push(a, &b.standing, standing_of(a, &b, o->baseline[i]));
+    kiln_op_standings(a, &b, o->baseline);
     *out = b;
     return KILN_OK;
 }

@@ -15,9 +15,8 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "compiler/schedule/template.h"
-#include "pipeline/baselines/baselines.h"
+#include "pipeline/baselines/rivals.h"
 #include "pipeline/measure/child.h"
-#include "reports/stats.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -260,14 +259,16 @@ const char *kiln_level_name(int level);
 
 /* ---- time ------------------------------------------------------------------------ */
 
-/* Two clocks of the calling thread: what passed, and what it got of the processor. */
+/* Two clocks of the calling thread: what passed, and what it got of the processor; and
+ * how often somebody took a processor away from this process. */
 typedef struct kiln_watch {
-    int64_t wall_ns, cpu_ns;
+    int64_t wall_ns, cpu_ns, preempted;
 } kiln_watch;
 kiln_watch kiln_watch_now(void);
-/* Since `begin`: the wall's time; where others took the processor away for more than a
- * fiftieth of it, the thread's own, and *disturbed (may be NULL) is set. */
-double kiln_watch_ns(const kiln_watch *begin, bool *disturbed);
+/* Nanoseconds since `begin` of work by so many threads, by the rule that baselines have
+ * too (kiln_baseline_ms). *disturbed (may be NULL): others had a processor meanwhile.
+ */
+double kiln_watch_ns(const kiln_watch *begin, int threads, bool *disturbed);
 
 typedef struct kiln_timing {
     size_t n_slices;
@@ -287,40 +288,6 @@ kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double se
 /* ---- beside vendor libraries ------------------------------------------------------
  */
 
-typedef struct kiln_op_sample {
-    double ms;         /* of one run */
-    bool is_disturbed; /* others had a processor for a part of it */
-} kiln_op_sample;
-typedef KILN_VEC(kiln_op_sample) kiln_op_samples;
-
-/* What a vendor library's samples say: of an operator or of a network. 0 unless it was
- * measured. */
-typedef struct kiln_rival_numbers {
-    int64_t runs; /* of each sample */
-    size_t n_disturbed;
-    double min_ms, q1_ms, median_ms, q3_ms;
-    /* Median of kiln's over median of its own, with a 95% bootstrap interval: below 1
-     * where kiln is faster. Of undisturbed samples where both sides have seven, else of
-     * all. */
-    kiln_stats_interval ratio;
-} kiln_rival_numbers;
-void kiln_rival_numbers_spread(kiln_rival_numbers *n, double *ms, size_t n_ms); /* sorts
-                                                                    ms; n_ms > 0 */
-void kiln_rival_numbers_put(kiln_json_writer *w, const kiln_rival_numbers *n);
-
-/* A baseline on the same inputs in the same rounds. Its numbers are 0 unless it was
- * measured. */
-typedef struct kiln_op_rival {
-    const kiln_baseline *baseline;
-    const char *version;        /* NULL: absent, or nobody could tell */
-    const char *implementation; /* as the library calls what it chose; NULL: unsaid */
-    kiln_rival_state state;
-    const char *reason;   /* "" where measured */
-    kiln_verdict verdict; /* of its output, by the bound that kiln's has */
-    kiln_op_samples sample;
-    kiln_rival_numbers number;
-} kiln_op_rival;
-
 /* A baseline's operators together. */
 typedef struct kiln_op_standing {
     const kiln_baseline *baseline;
@@ -328,10 +295,6 @@ typedef struct kiln_op_standing {
     size_t n_measured;
     kiln_stats_interval ratio; /* geometric mean, where something was measured */
 } kiln_op_standing;
-
-/* Threads of a team spin for a while after a run (runtime/pool.c): on as many as there
- * are processors whoever comes next would be timed beside them. Three milliseconds. */
-void kiln_rest(void);
 
 /* ---- reports --------------------------------------------------------------------- */
 
@@ -350,8 +313,8 @@ typedef struct kiln_bench_row {
     kiln_spread spread; /* of the work on two threads */
     /* One for each baseline asked for, and kiln's own samples in the order of rounds;
      * both are empty where nothing was measured. */
-    KILN_VEC(kiln_op_rival) rival;
-    kiln_op_samples sample;
+    kiln_rival_list rival;
+    kiln_sample_list sample;
 } kiln_bench_row;
 
 typedef struct kiln_bench {

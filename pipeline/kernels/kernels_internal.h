@@ -37,24 +37,20 @@ void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
 
 /* Those of `o` for one operator, made ready and compared; kept in the row, whose memory
  * is in `a`. They end with `scratch`. */
-typedef struct kiln_op_rivals kiln_op_rivals;
-kiln_op_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
-                                    const kiln_call *c, const kiln_expected *want,
-                                    const kiln_bench_options *o, kiln_bench_row *row);
-/* A sample of each that still runs. */
-void kiln_op_rivals_round(kiln_op_rivals *r);
-/* One of kiln's. */
-void kiln_op_rivals_own(kiln_op_rivals *r, double ms, bool is_disturbed);
-void kiln_op_rivals_add_up(kiln_op_rivals *r);
+kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch, const kiln_call *c,
+                                 const kiln_expected *want, const kiln_bench_options *o,
+                                 kiln_bench_row *row);
 
-/* kiln_call_time, in rounds with rivals (NULL: none). */
+/* kiln_call_time, in rounds with rivals (NULL: none): then kiln's own samples go to
+ * `own`, whose memory is in `a`. */
 kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
-                                  double seconds, kiln_op_rivals *rivals,
-                                  kiln_timing *out, kiln_err *err);
+                                  double seconds, kiln_rivals *rivals,
+                                  kiln_sample_list *own, kiln_timing *out,
+                                  kiln_err *err);
 
-/* Tables and members of them (report_rivals.c). */
+/* How all operators stand to each of `which` (NULL: none). */
+void kiln_op_standings(kiln_arena *a, kiln_bench *b, const kiln_baseline *const *which);
 void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b);
-void kiln_op_rivals_put(kiln_json_writer *w, const kiln_bench_row *row);
 void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b);
 
 /* What is known of a row's code; and the row as a JSON object. */

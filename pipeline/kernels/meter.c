@@ -245,7 +245,7 @@ static double run_ns(kiln_team team, kiln_kernel_fn *fn, void ***tensor, int run
         kiln_ctx *ctx = kiln_pool_ctx(team.pool);
         (void)ctx->parallel_for(ctx, run_part, NULL, &s, kiln_team_size(team));
     }
-    return kiln_watch_ns(&begin, NULL);
+    return kiln_watch_ns(&begin, 1, NULL);
 }
 
 /* n arguments for each thread, of so many bytes each. */

@@ -123,7 +123,8 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r) {
         kiln_json_member_f64(w, "codegen_ms", r->codegen_ms);
         kiln_json_end_object(w);
     }
-    kiln_op_rivals_put(w, r);
+    kiln_rivals_json(w, &r->rival, "worst_error_of_bound");
+    kiln_samples_json(w, &r->sample);
     kiln_json_end_object(w);
 }
 

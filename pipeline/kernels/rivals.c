@@ -1,190 +1,137 @@
-/* Vendor libraries beside a kernel: the same inputs, the same rounds, the same
- * expectation. One that fails is out, and the rest goes on. */
+/* What vendor libraries are asked to run beside a kernel. */
 #include "pipeline/kernels/kernels_internal.h"
 
-#include <math.h>
-#include <time.h>
+enum { BOOTSTRAP = 2000 };
 
-enum { BOOTSTRAP = 2000, MIN_GOOD = 7 };
-static const double sample_ns = 1e6; /* as long as a slice of the kernel */
-
-struct kiln_op_rivals {
-    kiln_arena *arena;
-    kiln_bench_row *row;
-    kiln_baseline_session *session; /* one for each rival */
-    int threads;
-};
-
-void kiln_rest(void) {
-    const struct timespec rest = {.tv_nsec = 3000000};
-    (void)nanosleep(&rest, NULL);
-}
-
-static void fail(kiln_arena *a, kiln_op_rival *v, const kiln_err *err) {
-    v->state = KILN_RIVAL_FAILED;
-    v->reason = kiln_str_dup(a, err->text);
-}
-
-/* ---- making ready ------------------------------------------------------------------
- */
-
-static kiln_status take_sample(const kiln_op_rivals *r, const kiln_op_rival *v,
-                               const kiln_baseline_session *session,
-                               kiln_op_sample *out, kiln_err *err) {
-    kiln_baseline_sample got;
-    KILN_TRY(v->baseline->run(session, v->number.runs, &got, err));
-    out->ms = kiln_baseline_ms(&got, v->number.runs, r->threads, &out->is_disturbed);
-    return KILN_OK;
-}
-
-static void compare(kiln_op_rivals *r, kiln_op_rival *v,
-                    const kiln_baseline_session *session, const kiln_expected *want) {
-    kiln_arena scratch = {0};
-    kiln_expected_compare(&scratch, want, &session->out[0], "y", &v->verdict);
-    if (!v->verdict.ok) {
-        v->state = KILN_RIVAL_WRONG;
-        v->reason = kiln_str_dup(r->arena, v->verdict.problem);
-    }
-    v->verdict.problem = v->reason;
-    kiln_arena_fini(&scratch);
-}
-
-typedef struct subject {
+typedef struct asked {
+    kiln_arena *arena, *scratch;
     kiln_library_op op;
     kiln_err refusal; /* no status: there is a description */
     const kiln_expected *want;
+    int threads;
     int64_t limit_ms;
-} subject;
+} asked;
 
-static kiln_status make_ready(kiln_op_rivals *r, kiln_arena *scratch, const subject *s,
-                              kiln_op_rival *v, kiln_baseline_session *session,
-                              kiln_err *err) {
-    kiln_baseline_here here;
-    kiln_op_sample first;
+static kiln_status open_one(void *user, const kiln_baseline *b,
+                            kiln_baseline_session *out, kiln_err *err) {
+    const asked *r = user;
     const kiln_baseline_op_job job = {
-        .op = &s->op, .threads = r->threads, .limit_ms = s->limit_ms};
-    KILN_TRY(v->baseline->find(v->baseline, r->arena, "", &here, err));
-    if (!here.is_here) {
-        v->state = KILN_RIVAL_ABSENT;
-        v->reason = here.remedy;
-        return KILN_OK;
-    }
-    v->version = here.version;
-    if (s->refusal.status != KILN_OK) {
-        *err = s->refusal;
+        .op = &r->op, .threads = r->threads, .limit_ms = r->limit_ms};
+    if (r->refusal.status != KILN_OK) {
+        *err = r->refusal;
         return err->status;
     }
-    KILN_TRY(v->baseline->open_op(v->baseline, scratch, &job, session, err));
-    if (session->implementation != NULL)
-        v->implementation = kiln_str_dup(r->arena, session->implementation);
-    compare(r, v, session, s->want);
-    if (v->state != KILN_RIVAL_MEASURED)
-        return KILN_OK;
-    /* The first run of all is slower than those that follow. */
-    for (int i = 0; i < 2; i++)
-        KILN_TRY(take_sample(r, v, session, &first, err));
-    v->number.runs = (int64_t)fmax(1, ceil(sample_ns * 1e-6 / fmax(first.ms, 1e-4)));
+    return b->open_op(b, r->scratch, &job, out, err);
+}
+
+static kiln_status compare(void *user, const kiln_baseline_session *session,
+                           kiln_rival *v, kiln_err *err) {
+    const asked *r = user;
+    kiln_arena own = {0};
+    kiln_verdict verdict = {.ok = true, .problem = ""};
+    (void)err;
+    kiln_expected_compare(&own, r->want, &session->out[0], "y", &verdict);
+    v->max_abs = verdict.max_abs;
+    v->error = verdict.worst;
+    if (!verdict.ok) {
+        v->state = KILN_RIVAL_WRONG;
+        v->reason = kiln_str_dup(r->arena, verdict.problem);
+    }
+    kiln_arena_fini(&own);
     return KILN_OK;
 }
 
 /* A pinned team has pinned this thread too, and a child would inherit that. */
-kiln_op_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
-                                    const kiln_call *c, const kiln_expected *want,
-                                    const kiln_bench_options *o, kiln_bench_row *row) {
-    kiln_op_rivals *r = kiln_new(scratch, kiln_op_rivals);
-    subject s = {.want = want, .limit_ms = o->baselines_limit_ms};
+kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch, const kiln_call *c,
+                                 const kiln_expected *want, const kiln_bench_options *o,
+                                 kiln_bench_row *row) {
     const kiln_op_work *work = c->kernel->work;
     const kiln_cpus own = kiln_cpus_own();
-    *r = (kiln_op_rivals){.arena = a, .row = row, .threads = kiln_team_size(c->team)};
-    (void)kiln_library_op_of(work->graph, work->workload.anchor, c->plain, &s.op,
-                             &s.refusal);
-    for (size_t i = 0; o->baseline[i] != NULL; i++) {
-        const kiln_op_rival v = {.baseline = o->baseline[i],
-                                 .state = KILN_RIVAL_MEASURED,
-                                 .reason = "",
-                                 .verdict = {.ok = true, .problem = ""},
-                                 .number.runs = 1};
-        kiln_vec_push(a, &row->rival, v);
-    }
-    r->session = kiln_array(scratch, kiln_baseline_session, row->rival.n);
+    asked r = {.arena = a,
+               .scratch = scratch,
+               .want = want,
+               .threads = kiln_team_size(c->team),
+               .limit_ms = o->baselines_limit_ms};
+    const kiln_rivals_subject to = {.dir = "",
+                                    .threads = r.threads,
+                                    .open = open_one,
+                                    .compare = compare,
+                                    .user = &r};
+    (void)kiln_library_op_of(work->graph, work->workload.anchor, c->plain, &r.op,
+                             &r.refusal);
     kiln_cpus_use(&c->team.cpus);
-    for (size_t i = 0; i < row->rival.n; i++) {
-        kiln_err err = {.status = KILN_OK};
-        if (make_ready(r, scratch, &s, &row->rival.v[i], &r->session[i], &err) !=
-            KILN_OK)
-            fail(a, &row->rival.v[i], &err);
-    }
+    kiln_rivals *rivals = kiln_rivals_open(a, scratch, o->baseline, &to, &row->rival);
     kiln_cpus_use(&own);
-    return r;
+    return rivals;
 }
 
-/* ---- samples -----------------------------------------------------------------------
+bool kiln_bench_is_compared(const kiln_bench *b) {
+    for (size_t i = 0; i < b->row.n; i++)
+        if (!kiln_rivals_are_measured(&b->row.v[i].rival))
+            return false;
+    return true;
+}
+
+/* ---- all operators together --------------------------------------------------------
  */
 
-void kiln_op_rivals_round(kiln_op_rivals *r) {
-    kiln_rest();
-    for (size_t i = 0; i < r->row->rival.n; i++) {
-        kiln_op_rival *v = &r->row->rival.v[i];
-        kiln_op_sample sample;
-        kiln_err err = {.status = KILN_OK};
-        if (v->state != KILN_RIVAL_MEASURED)
-            continue;
-        if (take_sample(r, v, &r->session[i], &sample, &err) == KILN_OK)
-            kiln_vec_push(r->arena, &v->sample, sample);
-        else if (!kiln_interrupted() || v->sample.n == 0) /* keeps what it has */
-            fail(r->arena, v, &err);
+static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
+                                    const kiln_baseline *baseline) {
+    kiln_op_standing s = {.baseline = baseline};
+    double *ratio = kiln_array(a, double, b->row.n);
+    for (size_t i = 0; i < b->row.n; i++)
+        for (size_t k = 0; k < b->row.v[i].rival.n; k++) {
+            const kiln_rival *r = &b->row.v[i].rival.v[k];
+            if (r->baseline == baseline && r->version != NULL)
+                s.version = r->version;
+            if (r->baseline == baseline && r->state == KILN_RIVAL_MEASURED)
+                ratio[s.n_measured++] = r->number.ratio.estimate;
+        }
+    if (s.n_measured > 0)
+        s.ratio = kiln_stats_geomean(a, ratio, s.n_measured, 0.95, BOOTSTRAP, 1);
+    return s;
+}
+
+void kiln_op_standings(kiln_arena *a, kiln_bench *b,
+                       const kiln_baseline *const *which) {
+    for (size_t i = 0; which != NULL && which[i] != NULL; i++)
+        kiln_vec_push(a, &b->standing, standing_of(a, b, which[i]));
+}
+
+static void put_standing(kiln_buf *out, const kiln_op_standing *s) {
+    kiln_buf_printf(out, "%s%s%s: %zu measured", s->baseline->name,
+                    s->version != NULL ? " " : "", s->version != NULL ? s->version : "",
+                    s->n_measured);
+    if (s->n_measured > 0)
+        kiln_buf_printf(out, ", geometric mean of kiln / it %.3f [%.3f, %.3f]",
+                        s->ratio.estimate, s->ratio.low, s->ratio.high);
+    kiln_buf_puts(out, "\n");
+}
+
+void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b) {
+    if (b->standing.n == 0)
+        return;
+    kiln_rivals_text_head(out, "op");
+    for (size_t i = 0; i < b->row.n; i++)
+        for (size_t k = 0; k < b->row.v[i].rival.n; k++)
+            kiln_rival_text(out, b->row.v[i].name, &b->row.v[i].rival.v[k]);
+    kiln_buf_puts(out, "\n");
+    for (size_t i = 0; i < b->standing.n; i++)
+        put_standing(out, &b->standing.v[i]);
+}
+
+void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b) {
+    kiln_json_name(w, "baselines");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < b->standing.n; i++) {
+        const kiln_op_standing *s = &b->standing.v[i];
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "name", s->baseline->name);
+        kiln_json_member_str(w, "version", s->version);
+        kiln_json_member_i64(w, "measured", (int64_t)s->n_measured);
+        if (s->n_measured > 0)
+            kiln_ratio_json(w, &s->ratio);
+        kiln_json_end_object(w);
     }
-}
-
-void kiln_op_rivals_own(kiln_op_rivals *r, double ms, bool is_disturbed) {
-    const kiln_op_sample sample = {.ms = ms, .is_disturbed = is_disturbed};
-    kiln_vec_push(r->arena, &r->row->sample, sample);
-}
-
-static size_t n_disturbed(const kiln_op_samples *s) {
-    size_t n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        n += s->v[i].is_disturbed;
-    return n;
-}
-
-static bool suffice(const kiln_op_samples *s) {
-    return s->n - n_disturbed(s) >= MIN_GOOD;
-}
-
-static double *column(kiln_arena *a, const kiln_op_samples *s, bool all, size_t *n) {
-    double *ms = kiln_array(a, double, s->n);
-    *n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        if (all || !s->v[i].is_disturbed)
-            ms[(*n)++] = s->v[i].ms;
-    return ms;
-}
-
-void kiln_rival_numbers_spread(kiln_rival_numbers *n, double *ms, size_t n_ms) {
-    n->median_ms = kiln_median(ms, n_ms);
-    n->min_ms = ms[0];
-    n->q1_ms = kiln_quantile(ms, n_ms, 0.25);
-    n->q3_ms = kiln_quantile(ms, n_ms, 0.75);
-}
-
-/* The ratio takes both sides by one rule: without the disturbed samples of one alone,
- * the other would look slow for what somebody else did. */
-static void add_up(const kiln_op_samples *kiln, kiln_op_rival *v) {
-    kiln_arena scratch = {0};
-    const bool all = !suffice(kiln) || !suffice(&v->sample);
-    size_t n, n_own;
-    const double *x = column(&scratch, kiln, all, &n);
-    const double *y = column(&scratch, &v->sample, all, &n_own);
-    v->number.ratio = kiln_stats_ratio(&scratch, x, n, y, n_own, 0.95, BOOTSTRAP, 1);
-    double *ms = column(&scratch, &v->sample, !suffice(&v->sample), &n_own);
-    kiln_rival_numbers_spread(&v->number, ms, n_own);
-    v->number.n_disturbed = n_disturbed(&v->sample);
-    kiln_arena_fini(&scratch);
-}
-
-void kiln_op_rivals_add_up(kiln_op_rivals *r) {
-    for (size_t i = 0; i < r->row->rival.n; i++)
-        if (r->row->rival.v[i].state == KILN_RIVAL_MEASURED)
-            add_up(&r->row->sample, &r->row->rival.v[i]);
+    kiln_json_end_array(w);
 }

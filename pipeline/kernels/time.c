@@ -14,32 +14,28 @@ static const double slice_ns = 1e6; /* long against the clock's steps, short aga
 
 kiln_watch kiln_watch_now(void) {
     struct timespec t = {0};
+    struct rusage u = {.ru_nivcsw = 0};
+    (void)getrusage(RUSAGE_SELF, &u);
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (kiln_watch){.wall_ns = kiln_now_ns(),
-                        .cpu_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec};
+                        .cpu_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec,
+                        .preempted = (int64_t)u.ru_nivcsw};
 }
 
-double kiln_watch_ns(const kiln_watch *begin, bool *disturbed) {
+double kiln_watch_ns(const kiln_watch *begin, int threads, bool *disturbed) {
     const kiln_watch end = kiln_watch_now();
-    const double wall = (double)(end.wall_ns - begin->wall_ns);
-    const double cpu = (double)(end.cpu_ns - begin->cpu_ns);
-    const bool is_disturbed = cpu > 0 && wall - cpu > wall / 50;
+    const kiln_baseline_sample s = {.wall_ns = end.wall_ns - begin->wall_ns,
+                                    .cpu_ns = end.cpu_ns - begin->cpu_ns,
+                                    .preempted = end.preempted - begin->preempted};
+    bool is_disturbed;
+    const double ms = kiln_baseline_ms(&s, 1, threads, &is_disturbed);
     if (disturbed != NULL)
         *disturbed = is_disturbed;
-    return fmax(1, is_disturbed ? cpu : wall);
+    return fmax(1, ms * 1e6);
 }
 
-static int64_t n_preempted(void) {
-    struct rusage u;
-    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_nivcsw : 0;
-}
-
-/* One thread's time is what it got of the processor, where others took it away. Several
- * threads wait for each other, so only the wall's clock is theirs; that somebody took a
- * processor away is noted. */
 static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
                              bool *disturbed, kiln_err *err) {
-    const int64_t preempted = n_preempted();
     const kiln_watch begin = kiln_watch_now();
     for (int64_t i = 0; i < runs; i++) {
         const int code = kiln_call_run(c);
@@ -47,13 +43,7 @@ static kiln_status run_slice(kiln_call *c, int64_t runs, double *ns_each,
             return kiln_fail(err, KILN_ERR_LIB, "the kernel of '%s' returned %d",
                              c->kernel->work->name, code);
     }
-    const double wall = (double)(kiln_now_ns() - begin.wall_ns);
-    double ns = kiln_watch_ns(&begin, disturbed);
-    if (kiln_team_size(c->team) > 1) {
-        ns = fmax(1, wall);
-        *disturbed = n_preempted() > preempted;
-    }
-    *ns_each = ns / (double)runs;
+    *ns_each = kiln_watch_ns(&begin, kiln_team_size(c->team), disturbed) / (double)runs;
     return KILN_OK;
 }
 
@@ -124,11 +114,11 @@ static size_t sort_out(slice *s, size_t n, size_t *n_disturbed) {
  * run that is not timed: who ran before left its own data in the caches, and threads
  * sleep. */
 static kiln_status one_round(kiln_call *c, kiln_meter *m, int64_t runs, size_t round,
-                             kiln_op_rivals *rivals, slice *out, kiln_err *err) {
+                             kiln_rivals *rivals, slice *out, kiln_err *err) {
     double ns;
     const kiln_peak peak = kiln_meter_slice(m);
     if (rivals != NULL && round % 2 == 1)
-        kiln_op_rivals_round(rivals);
+        kiln_rivals_round(rivals);
     if (rivals != NULL) {
         kiln_rest();
         KILN_TRY(run_slice(c, 1, &ns, &out->disturbed, err));
@@ -139,17 +129,15 @@ static kiln_status one_round(kiln_call *c, kiln_meter *m, int64_t runs, size_t r
     out->measured = peak.measured_gflops;
     out->clock = peak.clock_ghz;
     out->gflops = peak.gflops;
-    if (rivals != NULL) {
-        kiln_op_rivals_own(rivals, out->ms, out->disturbed);
-        if (round % 2 == 0)
-            kiln_op_rivals_round(rivals);
-    }
+    if (rivals != NULL && round % 2 == 0)
+        kiln_rivals_round(rivals);
     return KILN_OK;
 }
 
 kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
-                                  double seconds, kiln_op_rivals *rivals,
-                                  kiln_timing *out, kiln_err *err) {
+                                  double seconds, kiln_rivals *rivals,
+                                  kiln_sample_list *own, kiln_timing *out,
+                                  kiln_err *err) {
     const double flops = (double)c->kernel->work->cost.flops;
     slice *s = kiln_array(a, slice, MAX_SLICES);
     int64_t runs = 0;
@@ -159,6 +147,9 @@ kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
     while (n < MAX_SLICES &&
            (n < MIN_SLICES || (kiln_now_ns() < end && !kiln_interrupted()))) {
         KILN_TRY(one_round(c, m, runs, n, rivals, &s[n], err));
+        const kiln_sample sample = {.ms = s[n].ms, .is_disturbed = s[n].disturbed};
+        if (rivals != NULL)
+            kiln_vec_push(a, own, sample);
         n++;
     }
     const size_t counted = sort_out(s, n, &n_disturbed);
@@ -191,5 +182,5 @@ kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
 
 kiln_status kiln_call_time(kiln_arena *a, kiln_call *c, kiln_meter *m, double seconds,
                            kiln_timing *out, kiln_err *err) {
-    return kiln_call_time_beside(a, c, m, seconds, NULL, out, err);
+    return kiln_call_time_beside(a, c, m, seconds, NULL, NULL, out, err);
 }

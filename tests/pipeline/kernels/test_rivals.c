@@ -111,7 +111,7 @@ static void check_json(const row *r, const kiln_bench *b) {
     assert_int_equal(kiln_json_get(standing, "ratio") != NULL, is_measured);
 }
 
-static void check_measured(const kiln_op_rival *v, const kiln_bench *b) {
+static void check_measured(const kiln_rival *v, const kiln_bench *b) {
     assert_int_equal(v->number.runs, 1); /* the script says 2 ms */
     kiln_assert_close_f64(&v->number.median_ms, (const double[]){2}, 1, 0, 0);
     assert_true(v->number.ratio.low <= v->number.ratio.estimate &&
@@ -148,7 +148,7 @@ static void check_row(void **state) {
     kiln_buf_init(&text, a);
     kiln_bench_text(&text, &b);
     print_message("%s", text.p);
-    const kiln_op_rival *v = &b.row.v[0].rival.v[0];
+    const kiln_rival *v = &b.row.v[0].rival.v[0];
     assert_int_equal(v->state, r->want);
     if (strncmp(v->reason, r->reason, strlen(r->reason)) != 0)
         fail_msg("'%s' does not begin with '%s'", v->reason, r->reason);
