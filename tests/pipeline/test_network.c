@@ -5,6 +5,7 @@
  * k * 2^-24 * sum|ab| stays below 1e-4 of the largest output. */
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/weighted_graph.h"
 
 #include <math.h>
 #include <string.h>
@@ -256,22 +257,12 @@ static row rows[] = {
 };
 
 /* Inputs but for x and conditions become constants, so that they are packed. */
+static bool stays(const kiln_value *v) {
+    return strcmp(v->name, "x") == 0 || v->type.dtype == KILN_BOOL;
+}
+
 static kiln_graph *with_weights(kiln_arena *a, const char *text) {
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
-                          &err);
-    size_t n = 0;
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        kiln_value *v = g->inputs.v[i];
-        if (strcmp(v->name, "x") == 0 || v->type.dtype == KILN_BOOL)
-            g->inputs.v[n++] = v;
-        else
-            v->data = kiln_ref_random(a, &v->type, 7 + i).data;
-    }
-    g->inputs.n = n;
-    kiln_graph_renumber(g);
-    return g;
+    return kiln_test_weighted_graph(a, text, stays);
 }
 
 static void check_close(const kiln_type *t, const void *got, const void *want,

@@ -9,6 +9,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/weighted_graph.h"
 
 #include <float.h>
 #include <math.h>
@@ -73,22 +74,12 @@ static row rows[] = {
                "%a = matmul(%x, %w) output %a }"},
 };
 
+static bool stays(const kiln_value *v) {
+    return v->name[0] != 'w' && v->name[0] != 'v';
+}
+
 static kiln_graph *parse(kiln_arena *a, const char *text) {
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
-                          &err);
-    size_t n = 0;
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        kiln_value *v = g->inputs.v[i];
-        if (v->name[0] == 'w' || v->name[0] == 'v')
-            v->data = kiln_ref_random(a, &v->type, 7 + i).data;
-        else
-            g->inputs.v[n++] = v;
-    }
-    g->inputs.n = n;
-    kiln_graph_renumber(g);
-    return g;
+    return kiln_test_weighted_graph(a, text, stays);
 }
 
 /* Pairs meet each other; large inputs are ordinary numbers with a special one in every

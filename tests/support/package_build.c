@@ -4,6 +4,7 @@
 #include "compiler/reference/reference.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/weighted_graph.h"
 
 #include <string.h>
 
@@ -17,22 +18,10 @@ const char kiln_test_network_text[] =
 static const char source_sha256[] =
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+static bool stays(const kiln_value *v) { return strcmp(v->name, "x") == 0; }
+
 static kiln_graph *read_graph(kiln_arena *a, const char *text) {
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
-                          &err);
-    size_t n = 0;
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        kiln_value *v = g->inputs.v[i];
-        if (strcmp(v->name, "x") == 0)
-            g->inputs.v[n++] = v;
-        else
-            v->data = kiln_ref_random(a, &v->type, 7 + i).data;
-    }
-    g->inputs.n = n;
-    kiln_graph_renumber(g);
-    return g;
+    return kiln_test_weighted_graph(a, text, stays);
 }
 
 static void put_ledger(kiln_arena *a, const kiln_network *n, kiln_package *out) {

@@ -6,6 +6,7 @@
 #include "pipeline/devices/devices.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/weighted_graph.h"
 #include "tests/support/package_folder.h"
 
 #include <math.h>
@@ -52,23 +53,10 @@ static row rows[] = {
 enum { N_ROWS = sizeof rows / sizeof rows[0], MAX_PORTS = 4 };
 
 /* Inputs named w, v, b become constants, so that they are packed. */
+static bool stays(const kiln_value *v) { return strchr("wvb", v->name[0]) == NULL; }
+
 static kiln_graph *make_graph(const char *text) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {.status = KILN_OK};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
-                          &err);
-    size_t n = 0;
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        kiln_value *v = g->inputs.v[i];
-        if (strchr("wvb", v->name[0]) == NULL)
-            g->inputs.v[n++] = v;
-        else
-            v->data = kiln_ref_random(a, &v->type, 7 + i).data;
-    }
-    g->inputs.n = n;
-    kiln_graph_renumber(g);
-    return g;
+    return kiln_test_weighted_graph(kiln_test_arena(), text, stays);
 }
 
 /* One graph, as a package for a profile. */
