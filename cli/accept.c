@@ -19,17 +19,16 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                                    .who = kiln_args_get(args, OPT_WHO, NULL),
                                    .is_dry = kiln_args_has(args, OPT_DRY_RUN)};
     kiln_accept_rows rows;
-    kiln_buf json, text;
+    kiln_cli_answer answer;
     if (o.to == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "say which folder holds what is accepted, by --to FOLDER");
     kiln_interrupt_catch();
     KILN_TRY(kiln_accept(args->arena, args->pos, args->n_pos, &o, &rows, err));
-    kiln_buf_init(&json, args->arena);
-    kiln_buf_init(&text, args->arena);
-    kiln_accept_json(&json, &rows, o.is_dry);
-    kiln_accept_text(&text, &rows, o.is_dry);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_accept_json(&answer.json, &rows, o.is_dry);
+    kiln_accept_text(&answer.text, &rows, o.is_dry);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 const kiln_verb kiln_verb_accept = {

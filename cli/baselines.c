@@ -41,18 +41,15 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
 
 static kiln_status list(const kiln_cli_args *args, const kiln_baseline *const *which,
                         const char *dir, bool *has_all, kiln_err *err) {
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_array(&w);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_array(&answer.w);
     *has_all = true;
     for (; *which != NULL; which++)
-        *has_all = put_row(args->arena, *which, dir, &text, &w) && *has_all;
-    kiln_json_end_array(&w);
-    kiln_buf_puts(&json, "\n");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+        *has_all =
+            put_row(args->arena, *which, dir, &answer.text, &answer.w) && *has_all;
+    kiln_json_end_array(&answer.w);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static const kiln_baseline *const *all(kiln_arena *a) {

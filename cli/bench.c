@@ -145,12 +145,11 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                              err));
     KILN_TRY(kiln_cli_advice(args, OPT_DB, o.threads, &o.choose, err));
     KILN_TRY(kiln_bench_run(args->arena, &lines, &profile, &o, &bench, err));
-    kiln_buf json, text;
-    kiln_buf_init(&json, args->arena);
-    kiln_buf_init(&text, args->arena);
-    kiln_bench_json(&json, &bench);
-    kiln_bench_text(&text, &bench);
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_bench_json(&answer.json, &bench);
+    kiln_bench_text(&answer.text, &bench);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     /* Nothing measured is no success either. */
     const bool is_good = bench.n_wrong == 0 && bench.n_refused == 0;
     *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
@@ -247,12 +246,11 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &o, &subject, err)
                                                : read_model(args, &o, &subject, err));
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
-    kiln_buf json, text;
-    kiln_buf_init(&json, args->arena);
-    kiln_buf_init(&text, args->arena);
-    kiln_net_bench_json(&json, &bench);
-    kiln_net_bench_text(&text, &bench);
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_net_bench_json(&answer.json, &bench);
+    kiln_net_bench_text(&answer.text, &bench);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     const bool is_good = bench.check.outcome == KILN_PASSED;
     *exit_code =
         is_good && kiln_net_bench_is_compared(&bench) ? KILN_EXIT_OK : KILN_EXIT_CHECK;

@@ -135,8 +135,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     double share = 0;
     kiln_source source;
     kiln_expectation expectation;
-    kiln_buf json, text;
-    kiln_json_writer w;
+    kiln_cli_answer answer;
     KILN_TRY(read_share(args, &share, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
     KILN_TRY(read_output(args, n, &to, err));
@@ -146,27 +145,24 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_source(args, &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
     kiln_interrupt_catch(); /* up to here there is nothing to take away */
-    kiln_buf_init(&json, a);
-    kiln_buf_init(&text, a);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_array(&w);
+    kiln_cli_answer_init(&answer, a);
+    kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
         KILN_TRY(
             kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err));
-        kiln_buf_puts(&text, i > 0 ? "\n" : "");
-        kiln_build_text(&text, &b);
-        kiln_build_put(&w, &b);
+        kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
+        kiln_build_text(&answer.text, &b);
+        kiln_build_put(&answer.w, &b);
         if (is_tuned_enough(&b, share))
             continue;
         *exit_code = KILN_EXIT_CHECK;
-        kiln_buf_printf(&text,
+        kiln_buf_printf(&answer.text,
                         "too little is tuned for '%s': kiln tune %s --profile %s\n",
                         b.profile, args->pos[0], b.profile);
     }
-    kiln_json_end_array(&w);
-    kiln_buf_puts(&json, "\n");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_json_end_array(&answer.w);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {

@@ -87,9 +87,16 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
 /* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
  */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
-/* A verb's result: `json` to the file that --json names (may be NULL: none), `text` to
- * stdout unless --json has it. */
-kiln_status kiln_cli_report(const char *json_path, const kiln_buf *json,
-                            const kiln_buf *text, kiln_err *err);
+/* A verb's result: text for people, JSON for programs; both live in an arena. */
+typedef struct kiln_cli_answer {
+    kiln_buf text, json;
+    kiln_json_writer w; /* writes to `json` */
+} kiln_cli_answer;
+/* Not moved afterwards: the writer points into it. */
+void kiln_cli_answer_init(kiln_cli_answer *r, kiln_arena *a);
+/* `json` (with an end of line) to the file that the option names, where it is given;
+ * `text` to stdout unless that has the JSON. */
+kiln_status kiln_cli_answer_give(kiln_cli_answer *r, const kiln_cli_args *args,
+                                 int json_option, kiln_err *err);
 
 #endif

@@ -34,8 +34,7 @@ static const char *day(kiln_arena *a, int64_t ms) {
 static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          kiln_err *err) {
     kiln_db_stats s;
-    kiln_buf text, json;
-    kiln_json_writer w;
+    kiln_cli_answer answer;
     (void)exit_code;
     KILN_TRY(kiln_db_stats_of(db, args->arena, &s, err));
     const struct {
@@ -46,30 +45,27 @@ static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                {"good", s.n_good},           {"repeats", s.n_repeats},
                {"claims", s.n_claims},       {"models", s.n_models},
                {"bytes", s.file_bytes}};
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_object(&w);
-    kiln_buf_printf(&text, "%-12s %s\n", "database", kiln_db_path(db));
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_buf_printf(&answer.text, "%-12s %s\n", "database", kiln_db_path(db));
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        kiln_buf_printf(&text, "%-12s %" PRId64 "\n", row[i].name, row[i].n);
-        kiln_json_member_i64(&w, row[i].name, row[i].n);
+        kiln_buf_printf(&answer.text, "%-12s %" PRId64 "\n", row[i].name, row[i].n);
+        kiln_json_member_i64(&answer.w, row[i].name, row[i].n);
     }
-    kiln_buf_printf(&text, "%-12s %s to %s\n", "measured", day(args->arena, s.first_ms),
-                    day(args->arena, s.last_ms));
-    kiln_json_member_i64(&w, "first_ms", s.first_ms);
-    kiln_json_member_i64(&w, "last_ms", s.last_ms);
-    kiln_json_name(&w, "errors");
-    kiln_json_begin_object(&w);
+    kiln_buf_printf(&answer.text, "%-12s %s to %s\n", "measured",
+                    day(args->arena, s.first_ms), day(args->arena, s.last_ms));
+    kiln_json_member_i64(&answer.w, "first_ms", s.first_ms);
+    kiln_json_member_i64(&answer.w, "last_ms", s.last_ms);
+    kiln_json_name(&answer.w, "errors");
+    kiln_json_begin_object(&answer.w);
     for (size_t i = 0; i < s.error.n; i++) {
-        kiln_buf_printf(&text, "%-12s %" PRId64 " %s\n", i == 0 ? "failed" : "",
+        kiln_buf_printf(&answer.text, "%-12s %" PRId64 " %s\n", i == 0 ? "failed" : "",
                         s.error.v[i].n, s.error.v[i].kind);
-        kiln_json_member_i64(&w, s.error.v[i].kind, s.error.v[i].n);
+        kiln_json_member_i64(&answer.w, s.error.v[i].kind, s.error.v[i].n);
     }
-    kiln_json_end_object(&w);
-    kiln_json_end_object(&w);
-    kiln_buf_puts(&json, "\n");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_json_end_object(&answer.w);
+    kiln_json_end_object(&answer.w);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 /* ---- check -------------------------------------------------------------------------
@@ -78,31 +74,27 @@ static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
 static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          kiln_err *err) {
     kiln_db_problems p;
-    kiln_buf text, json;
-    kiln_json_writer w;
+    kiln_cli_answer answer;
     KILN_TRY(kiln_db_check(db, args->arena, &p, err));
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_object(&w);
-    kiln_json_name(&w, "problems");
-    kiln_json_begin_array(&w);
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_json_name(&answer.w, "problems");
+    kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < p.line.n; i++) {
-        kiln_buf_printf(&text, "%s\n", p.line.v[i]);
-        kiln_json_put_string(&w, kiln_str_from(p.line.v[i]));
+        kiln_buf_printf(&answer.text, "%s\n", p.line.v[i]);
+        kiln_json_put_string(&answer.w, kiln_str_from(p.line.v[i]));
     }
-    kiln_json_end_array(&w);
-    kiln_json_member_bool(&w, "was_cut", p.was_cut);
-    kiln_json_end_object(&w);
-    kiln_buf_puts(&json, "\n");
+    kiln_json_end_array(&answer.w);
+    kiln_json_member_bool(&answer.w, "was_cut", p.was_cut);
+    kiln_json_end_object(&answer.w);
     if (p.line.n == 0)
-        kiln_buf_printf(&text, "%s: no problems\n", kiln_db_path(db));
+        kiln_buf_printf(&answer.text, "%s: no problems\n", kiln_db_path(db));
     else
-        kiln_buf_printf(&text, "%s: %zu%s problems\n", kiln_db_path(db), p.line.n,
-                        p.was_cut ? " or more" : "");
+        kiln_buf_printf(&answer.text, "%s: %zu%s problems\n", kiln_db_path(db),
+                        p.line.n, p.was_cut ? " or more" : "");
     if (p.line.n > 0)
         *exit_code = KILN_EXIT_CHECK;
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 /* ---- export, import, prune ---------------------------------------------------------

@@ -184,20 +184,18 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_devices(&f);
 
     bool good = true;
-    kiln_buf text;
-    kiln_buf_init(&text, args->arena);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
     for (size_t i = 0; i < f.list.n; i++) {
         const finding *x = &f.list.v[i];
         good = good && x->level != BAD;
-        kiln_buf_printf(&text, "%-4s  %s: %s\n", level_word[x->level], x->name,
+        kiln_buf_printf(&answer.text, "%-4s  %s: %s\n", level_word[x->level], x->name,
                         x->text);
         if (x->remedy != NULL)
-            kiln_buf_printf(&text, "      %s\n", x->remedy);
+            kiln_buf_printf(&answer.text, "      %s\n", x->remedy);
     }
-    kiln_buf json;
-    kiln_buf_init(&json, args->arena);
-    write_json(&f, good, &json);
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    write_json(&f, good, &answer.json);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     *exit_code = good ? KILN_EXIT_OK : KILN_EXIT_ENVIRONMENT;
     return KILN_OK;
 }

@@ -93,19 +93,15 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                               &profile, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
-    kiln_buf text, json;
-    kiln_json_writer w;
+    kiln_cli_answer answer;
     bool is_wrong = false;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "op", line.name);
-    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, stages, &text, &w,
-                          &is_wrong, err));
-    kiln_json_end_object(&w);
-    kiln_buf_puts(&json, "\n");
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_json_member_str(&answer.w, "op", line.name);
+    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, stages, &answer.text,
+                          &answer.w, &is_wrong, err));
+    kiln_json_end_object(&answer.w);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     *exit_code = is_wrong ? KILN_EXIT_CHECK : KILN_EXIT_OK;
     return KILN_OK;
 }

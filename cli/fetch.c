@@ -70,27 +70,23 @@ static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
 
 static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
                         kiln_err *err) {
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_array(&w);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < m->list.n; i++) {
         const kiln_fetch_entry *e = &m->list.v[i];
-        kiln_buf_printf(&text, "%-44s %8.1f MB  %s\n", e->name, (double)e->bytes * 1e-6,
-                        e->licence != NULL ? e->licence : "");
-        kiln_json_begin_object(&w);
-        kiln_json_member_str(&w, "name", e->name);
-        kiln_json_member_str(&w, "url", e->url);
-        kiln_json_member_str(&w, "sha256", e->sha256);
-        kiln_json_member_i64(&w, "bytes", e->bytes);
-        kiln_json_member_str(&w, "licence", e->licence);
-        kiln_json_end_object(&w);
+        kiln_buf_printf(&answer.text, "%-44s %8.1f MB  %s\n", e->name,
+                        (double)e->bytes * 1e-6, e->licence != NULL ? e->licence : "");
+        kiln_json_begin_object(&answer.w);
+        kiln_json_member_str(&answer.w, "name", e->name);
+        kiln_json_member_str(&answer.w, "url", e->url);
+        kiln_json_member_str(&answer.w, "sha256", e->sha256);
+        kiln_json_member_i64(&answer.w, "bytes", e->bytes);
+        kiln_json_member_str(&answer.w, "licence", e->licence);
+        kiln_json_end_object(&answer.w);
     }
-    kiln_json_end_array(&w);
-    kiln_buf_puts(&json, "\n");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_json_end_array(&answer.w);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 /* ---- fetch -------------------------------------------------------------------------
@@ -98,30 +94,26 @@ static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
 
 static kiln_status fetch_all(const kiln_cli_args *args, const kiln_catalog *m,
                              const kiln_fetch_options *o, kiln_err *err) {
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_array(&w);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < args->n_pos; i++) {
         kiln_fetch_entry e;
         const char *path = NULL;
         KILN_TRY(kiln_catalog_find(m, args->pos[i], &e, err));
         KILN_TRY(kiln_fetch(args->arena, &e, o, &path, err));
-        kiln_buf_printf(&text, "%s\n", path);
-        kiln_json_begin_object(&w);
-        kiln_json_member_str(&w, "name", e.name);
-        kiln_json_member_str(&w, "path", path);
-        kiln_json_member_str(&w, "sha256", e.sha256);
-        kiln_json_member_str(&w, "licence", e.licence);
-        kiln_json_end_object(&w);
+        kiln_buf_printf(&answer.text, "%s\n", path);
+        kiln_json_begin_object(&answer.w);
+        kiln_json_member_str(&answer.w, "name", e.name);
+        kiln_json_member_str(&answer.w, "path", path);
+        kiln_json_member_str(&answer.w, "sha256", e.sha256);
+        kiln_json_member_str(&answer.w, "licence", e.licence);
+        kiln_json_end_object(&answer.w);
     }
-    kiln_json_end_array(&w);
-    kiln_buf_puts(&json, "\n");
+    kiln_json_end_array(&answer.w);
     if (((watch *)o->user)->is_terminal)
         fputs("\n", stderr);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {

@@ -67,15 +67,14 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_gate_options o = {.progress = show};
     kiln_gate_report report;
-    kiln_buf json, text;
+    kiln_cli_answer answer;
     KILN_TRY(read_options(args, &o, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_gate_run(args->arena, args->pos, args->n_pos, &o, &report, err));
-    kiln_buf_init(&json, args->arena);
-    kiln_buf_init(&text, args->arena);
-    kiln_gate_json(&json, &report);
-    kiln_gate_text(&text, &report);
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_gate_json(&answer.json, &report);
+    kiln_gate_text(&answer.text, &report);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     if (kiln_gate_is_failure(report.outcome))
         *exit_code = KILN_EXIT_CHECK;
     return KILN_OK;

@@ -228,16 +228,14 @@ static kiln_status optimize(const kiln_cli_args *args, kiln_graph *g, kiln_buf *
     return kiln_graph_optimize(g, &o, err);
 }
 
-static kiln_status print(const kiln_cli_args *args, const findings *f, kiln_buf *text,
-                         kiln_err *err) {
-    kiln_buf json;
-    kiln_buf_init(&json, args->arena);
-    write_json(f, &json);
-    write_text(f, text);
+static kiln_status print(const kiln_cli_args *args, const findings *f,
+                         kiln_cli_answer *answer, kiln_err *err) {
+    write_json(f, &answer->json);
+    write_text(f, &answer->text);
     if (f->graph != NULL && kiln_args_has(args, OPT_GRAPH))
-        kiln_graph_print(text, f->graph,
+        kiln_graph_print(&answer->text, f->graph,
                          kiln_args_has(args, OPT_DATA) ? NULL : &for_people);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, text, err);
+    return kiln_cli_answer_give(answer, args, OPT_JSON, err);
 }
 
 /* What a package says about itself, by its manifest. */
@@ -245,7 +243,7 @@ static kiln_status inspect_package(const kiln_cli_args *args, const char *path,
                                    kiln_err *err) {
     kiln_arena *a = args->arena;
     kiln_package_facts f;
-    kiln_buf text, json;
+    kiln_cli_answer answer;
     for (int i = 0; i < N_OPTIONS; i++)
         if (i != OPT_JSON && kiln_args_has(args, i))
             return kiln_fail(err, KILN_ERR_ARG,
@@ -255,11 +253,10 @@ static kiln_status inspect_package(const kiln_cli_args *args, const char *path,
     KILN_TRY(kiln_package_is_folder(path)
                  ? kiln_package_inspect_folder(a, path, &f, err)
                  : kiln_package_inspect(a, path, &f, err));
-    kiln_buf_init(&text, a);
-    kiln_buf_init(&json, a);
-    kiln_package_print(&text, &f);
-    kiln_package_manifest(&json, &f);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_cli_answer_init(&answer, a);
+    kiln_package_print(&answer.text, &f);
+    kiln_package_manifest(&answer.json, &f);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
@@ -271,8 +268,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &o, err));
     kiln_import_report report = {0};
     kiln_graph *g = NULL;
-    kiln_buf text;
-    kiln_buf_init(&text, args->arena);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
     const kiln_status st = kiln_import(args->arena, model, &o, &g, &report, err);
     findings *f = kiln_new(args->arena, findings);
     f->path = model;
@@ -280,17 +277,17 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (st != KILN_OK) {
         if (report.unsupported.n >
             0) /* the list is the finding; the error still follows */
-            KILN_TRY(print(args, f, &text, err));
+            KILN_TRY(print(args, f, &answer, err));
         return st;
     }
     if (!kiln_args_has(args, OPT_NO_PASSES))
-        KILN_TRY(optimize(args, g, &text, err));
+        KILN_TRY(optimize(args, g, &answer.text, err));
     f->graph = g;
     f->parameters = count_parameters(args->arena, g);
     f->activations = activation_bytes(g);
     kiln_graph_cost(g, &f->cost);
     count_ops(g, f->op_count);
-    return print(args, f, &text, err);
+    return print(args, f, &answer, err);
 }
 
 const kiln_verb kiln_verb_inspect = {

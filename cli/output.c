@@ -14,11 +14,20 @@ kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err) {
     return KILN_OK;
 }
 
-kiln_status kiln_cli_report(const char *json_path, const kiln_buf *json,
-                            const kiln_buf *text, kiln_err *err) {
-    if (json_path != NULL)
-        KILN_TRY(kiln_cli_output(json_path, kiln_buf_str(json), err));
-    if (json_path != NULL && strcmp(json_path, "-") == 0)
+void kiln_cli_answer_init(kiln_cli_answer *r, kiln_arena *a) {
+    kiln_buf_init(&r->text, a);
+    kiln_buf_init(&r->json, a);
+    kiln_json_writer_init(&r->w, &r->json);
+}
+
+kiln_status kiln_cli_answer_give(kiln_cli_answer *r, const kiln_cli_args *args,
+                                 int json_option, kiln_err *err) {
+    const char *path = kiln_args_get(args, json_option, NULL);
+    if (r->json.n > 0 && r->json.p[r->json.n - 1] != '\n')
+        kiln_buf_puts(&r->json, "\n");
+    if (path != NULL)
+        KILN_TRY(kiln_cli_output(path, kiln_buf_str(&r->json), err));
+    if (path != NULL && strcmp(path, "-") == 0)
         return KILN_OK;
-    return kiln_cli_output(NULL, kiln_buf_str(text), err);
+    return kiln_cli_output(NULL, kiln_buf_str(&r->text), err);
 }

@@ -64,27 +64,23 @@ static kiln_status print(const kiln_cli_args *args, const kiln_opened *p,
                          const kiln_device_result *r, const char *const *path,
                          kiln_err *err) {
     const double ms = r->n_runs > 0 ? (double)r->run_ns[0] * 1e-6 : 0;
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "model", p->facts.model);
-    kiln_json_member_str(&w, "version", p->facts.version);
-    kiln_json_member_str(&w, "profile", p->facts.profile.name);
-    kiln_json_member_str(&w, "device", p->device->name);
-    kiln_json_member_f64(&w, "ms", ms);
-    kiln_json_name(&w, "outputs");
-    kiln_json_begin_array(&w);
-    put_outputs(&text, &w, p, path);
-    kiln_json_end_array(&w);
-    kiln_json_end_object(&w);
-    kiln_buf_puts(&json, "\n");
-    kiln_buf_printf(&text, "%s %s ran in %.3f ms, once, on %s%s\n", p->facts.model,
-                    p->facts.version, ms, p->device->name,
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_json_member_str(&answer.w, "model", p->facts.model);
+    kiln_json_member_str(&answer.w, "version", p->facts.version);
+    kiln_json_member_str(&answer.w, "profile", p->facts.profile.name);
+    kiln_json_member_str(&answer.w, "device", p->device->name);
+    kiln_json_member_f64(&answer.w, "ms", ms);
+    kiln_json_name(&answer.w, "outputs");
+    kiln_json_begin_array(&answer.w);
+    put_outputs(&answer.text, &answer.w, p, path);
+    kiln_json_end_array(&answer.w);
+    kiln_json_end_object(&answer.w);
+    kiln_buf_printf(&answer.text, "%s %s ran in %.3f ms, once, on %s%s\n",
+                    p->facts.model, p->facts.version, ms, p->device->name,
                     p->device->is_emulated ? " (emulated: no measure of speed)" : "");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {

@@ -192,7 +192,7 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
                         kiln_err *err) {
     kiln_tune_result result;
     kiln_tune_settled settled = {0};
-    kiln_buf text, json;
+    kiln_cli_answer answer;
     const double limit = o->seconds;
     const int64_t begin_ns = kiln_now_ns();
     if (graph != NULL)
@@ -203,13 +203,12 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     if (graph != NULL && !result.is_interrupted)
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
     result.is_interrupted = kiln_interrupted();
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_tune_text(&text, &result, &settled);
-    kiln_tune_json(&json, &result, &settled);
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_tune_text(&answer.text, &result, &settled);
+    kiln_tune_json(&answer.json, &result, &settled);
     if (((watch *)o->user)->is_terminal)
         fputs("\n", stderr);
-    KILN_TRY(kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err));
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     if (result.is_interrupted)
         return kiln_fail(err, KILN_ERR_IO,
                          "interrupted after %" PRId64

@@ -15,17 +15,16 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_arena *a = args->arena;
     const char *folder = kiln_args_get(args, OPT_OUTPUT, NULL);
     kiln_package_facts f;
-    kiln_buf text, json;
+    kiln_cli_answer answer;
     if (folder == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln unpack needs a folder to make: kiln unpack %s -o DIR",
                          args->pos[0]);
     KILN_TRY(kiln_package_unpack(a, args->pos[0], folder, &f, err));
-    kiln_buf_init(&text, a);
-    kiln_buf_init(&json, a);
-    kiln_package_print(&text, &f);
-    kiln_package_manifest(&json, &f);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_cli_answer_init(&answer, a);
+    kiln_package_print(&answer.text, &f);
+    kiln_package_manifest(&answer.json, &f);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 const kiln_verb kiln_verb_unpack = {

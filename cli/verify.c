@@ -82,15 +82,14 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
 
 static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
                          bool passed_too, kiln_err *err) {
-    kiln_buf json, text;
-    kiln_buf_init(&json, args->arena);
-    kiln_buf_init(&text, args->arena);
-    kiln_checks_json(&json, c);
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_checks_json(&answer.json, c);
     if (!kiln_args_has(args, OPT_QUIET))
-        add_lines(&text, c, passed_too);
-    kiln_buf_printf(&text, "%zu passed, %zu failed, %zu unsupported\n", c->n_passed,
-                    c->n_failed, c->n_unsupported);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+        add_lines(&answer.text, c, passed_too);
+    kiln_buf_printf(&answer.text, "%zu passed, %zu failed, %zu unsupported\n",
+                    c->n_passed, c->n_failed, c->n_unsupported);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run_conformance(const kiln_cli_args *args, const kiln_runner *runner,

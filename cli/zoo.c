@@ -27,29 +27,25 @@ static kiln_status refuse(const kiln_cli_args *args, const char *action, int opt
 }
 
 static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_array(&w);
-    kiln_buf_printf(&text, "%-14s %12s %14s  %s\n", "name", "parameters",
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_array(&answer.w);
+    kiln_buf_printf(&answer.text, "%-14s %12s %14s  %s\n", "name", "parameters",
                     "multiply-adds", "what");
     const kiln_zoo_network *n;
     for (int i = 0; (n = kiln_zoo_at(i)) != NULL; i++) {
-        kiln_buf_printf(&text, "%-14s %12" PRId64 " %14" PRId64 "  %s\n", n->name,
-                        n->n_params, n->muladds, n->doc);
-        kiln_json_begin_object(&w);
-        kiln_json_member_str(&w, "name", n->name);
-        kiln_json_member_str(&w, "doc", n->doc);
-        kiln_json_member_str(&w, "source", n->source);
-        kiln_json_member_i64(&w, "parameters", n->n_params);
-        kiln_json_member_i64(&w, "multiply_adds", n->muladds);
-        kiln_json_end_object(&w);
+        kiln_buf_printf(&answer.text, "%-14s %12" PRId64 " %14" PRId64 "  %s\n",
+                        n->name, n->n_params, n->muladds, n->doc);
+        kiln_json_begin_object(&answer.w);
+        kiln_json_member_str(&answer.w, "name", n->name);
+        kiln_json_member_str(&answer.w, "doc", n->doc);
+        kiln_json_member_str(&answer.w, "source", n->source);
+        kiln_json_member_i64(&answer.w, "parameters", n->n_params);
+        kiln_json_member_i64(&answer.w, "multiply_adds", n->muladds);
+        kiln_json_end_object(&answer.w);
     }
-    kiln_json_end_array(&w);
-    kiln_buf_puts(&json, "\n");
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_json_end_array(&answer.w);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 /* What show says about values: the graph's inputs or outputs. */
@@ -79,30 +75,28 @@ static kiln_status show(const kiln_cli_args *args, const kiln_zoo_network *n,
     kiln_zoo_facts facts;
     KILN_TRY(kiln_zoo_import(args->arena, n, 1, KILN_ZOO_OUTLINE, &g, err));
     kiln_zoo_count(args->arena, g, &facts);
-    kiln_buf text, json;
-    kiln_json_writer w;
-    kiln_buf_init(&text, args->arena);
-    kiln_buf_init(&json, args->arena);
-    kiln_json_writer_init(&w, &json);
-    kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "name", n->name);
-    kiln_json_member_str(&w, "doc", n->doc);
-    kiln_json_member_str(&w, "source", n->source);
-    kiln_buf_printf(&text, "%-16s %s\n%-16s %s\n%-16s %s\n", "name", n->name, "what",
-                    n->doc, "source", n->source);
-    put_values(&text, &w, g, true);
-    put_values(&text, &w, g, false);
-    kiln_json_member_i64(&w, "nodes", (int64_t)g->nodes.n);
-    kiln_json_member_i64(&w, "parameters", facts.n_params);
-    kiln_json_member_i64(&w, "multiply_adds", facts.muladds);
-    kiln_json_member_i64(&w, "constant_bytes", facts.constant_bytes);
-    kiln_json_end_object(&w);
-    kiln_buf_puts(&json, "\n");
-    kiln_buf_printf(&text, "%-16s %zu\n", "nodes", g->nodes.n);
-    kiln_buf_printf(&text, "%-16s %" PRId64 " (%" PRId64 " bytes of constants)\n",
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_json_member_str(&answer.w, "name", n->name);
+    kiln_json_member_str(&answer.w, "doc", n->doc);
+    kiln_json_member_str(&answer.w, "source", n->source);
+    kiln_buf_printf(&answer.text, "%-16s %s\n%-16s %s\n%-16s %s\n", "name", n->name,
+                    "what", n->doc, "source", n->source);
+    put_values(&answer.text, &answer.w, g, true);
+    put_values(&answer.text, &answer.w, g, false);
+    kiln_json_member_i64(&answer.w, "nodes", (int64_t)g->nodes.n);
+    kiln_json_member_i64(&answer.w, "parameters", facts.n_params);
+    kiln_json_member_i64(&answer.w, "multiply_adds", facts.muladds);
+    kiln_json_member_i64(&answer.w, "constant_bytes", facts.constant_bytes);
+    kiln_json_end_object(&answer.w);
+    kiln_buf_printf(&answer.text, "%-16s %zu\n", "nodes", g->nodes.n);
+    kiln_buf_printf(&answer.text,
+                    "%-16s %" PRId64 " (%" PRId64 " bytes of constants)\n",
                     "parameters", facts.n_params, facts.constant_bytes);
-    kiln_buf_printf(&text, "%-16s %" PRId64 "\n", "multiply-adds", facts.muladds);
-    return kiln_cli_report(kiln_args_get(args, OPT_JSON, NULL), &json, &text, err);
+    kiln_buf_printf(&answer.text, "%-16s %" PRId64 "\n", "multiply-adds",
+                    facts.muladds);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status make(const kiln_cli_args *args, const kiln_zoo_network *n,
