@@ -136,6 +136,12 @@ static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
         problem(a, out,
                 kiln_format(a, "trial %lld: median %g ns, its samples say %g",
                             (long long)id, t.median_ns, median));
+    if (kiln_db_is_implausible(&t, 0))
+        problem(a, out,
+                kiln_format(a,
+                            "trial %lld: %g ns is faster than its machine allows; kiln "
+                            "tune and kiln build do not use it",
+                            (long long)id, t.median_ns));
     kiln_db_trial_uid(scratch, &task, &t, uid);
     if (strcmp(uid, kiln_query_get_text(q, 1, scratch)) != 0)
         problem(a, out,

@@ -94,6 +94,21 @@ kiln_status kiln_db_trial_check(kiln_arena *scratch, const kiln_db_trial *t,
     return object_check(scratch, "proof", t->proof, err);
 }
 
+bool kiln_db_is_implausible(const kiln_db_trial *t, double flops) {
+    static const double tolerated_share = 1.05; /* the peak is measured, too */
+    kiln_arena scratch = {0};
+    const kiln_json *facts = NULL;
+    const char *text = text_or(t->facts, "{}");
+    if (kiln_json_parse(&scratch, kiln_str_from(text), "facts", &facts, NULL) !=
+        KILN_OK)
+        facts = NULL;
+    const double least = kiln_json_number(kiln_json_get(facts, "least_flops"), flops);
+    const double limit =
+        kiln_json_number(kiln_json_get(facts, "limit_gflops"), t->peak_gflops);
+    kiln_arena_fini(&scratch);
+    return is_good(t) && limit > 0 && least > tolerated_share * limit * t->median_ns;
+}
+
 void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
                        const kiln_db_trial *t, char hex[KILN_SHA256_HEX]) {
     const char *const part[] = {task->workload,

@@ -90,6 +90,12 @@ typedef struct kiln_db_trial {
     int64_t round; /* 0, and 1, 2, ... of repeats */
 } kiln_db_trial;
 
+/* Faster than its machine allows: its least_flops (of the facts; `flops` where they do
+ * not say, 0: not known) take longer at 1.05 times the peak: the facts' limit_gflops,
+ * else the record's own. Something else than the kernel's work was timed. False for
+ * errors, and where nothing is known. */
+bool kiln_db_is_implausible(const kiln_db_trial *t, double flops);
+
 typedef enum kiln_db_claim_state {
     KILN_DB_CLAIMED, /* the caller's until it expires */
     KILN_DB_BUSY,    /* somebody else measures it now */

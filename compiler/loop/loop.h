@@ -217,6 +217,12 @@ typedef struct kiln_spread {
 kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
                                 int threads);
 
+/* Operations that no code for the program does without: two for each product of values
+ * that it reads; of narrower elements than f32 a half or a quarter each, as machines
+ * multiply so many more of them at once. What is not certain does not count; 0: nothing
+ * is. So a kernel faster than these at the machine's multiply-add peak cannot be. */
+double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p);
+
 /* ---- interpreter
  * --------------------------------------------------------------------------------------
  */

@@ -2,7 +2,7 @@
  * their variables' values: a loop whose bounds, guards and inner bounds do not depend
  * on an outer variable counts its body once, times its iterations; another is walked
  * iteration by iteration, so that tails and last chunks weigh what they are. */
-#include "compiler/loop/loop.h"
+#include "compiler/loop/walk.h"
 
 enum {
     VECTOR_BYTES = 64,    /* that one operation takes */
@@ -60,36 +60,6 @@ static double store_work(const kiln_stmt *s) {
     return work;
 }
 
-/* ---- does a loop's variable decide how much its body does? ------------------------
- */
-
-static bool steers(const kiln_stmt *s, const kiln_var *v) {
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        return kiln_expr_uses(s->u.loop.min, v) ||
-               kiln_expr_uses(s->u.loop.extent, v) || steers(s->u.loop.body, v);
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            if (steers(s->u.seq.stmt[i], v))
-                return true;
-        return false;
-    case KILN_STMT_IF:
-        return kiln_expr_uses(s->u.branch.cond, v) || steers(s->u.branch.then, v) ||
-               (s->u.branch.otherwise != NULL && steers(s->u.branch.otherwise, v));
-    case KILN_STMT_LET:
-        return steers(s->u.let.body, v) || (kiln_expr_uses(s->u.let.value, v) &&
-                                            steers(s->u.let.body, s->u.let.var));
-    case KILN_STMT_ALLOC:
-        return steers(s->u.alloc.body, v);
-    case KILN_STMT_ATTR:
-        return steers(s->u.attr.body, v);
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        return false;
-    }
-    return false;
-}
-
 /* ---- statements ------------------------------------------------------------------ */
 
 static amount amount_of(counter *c, const kiln_stmt *s);
@@ -119,7 +89,7 @@ static amount iterations(counter *c, const kiln_stmt *s, int64_t begin, int64_t 
     amount sum = {0};
     if (begin >= end)
         return sum;
-    if (!steers(s->u.loop.body, s->u.loop.var))
+    if (!kiln_stmt_steers(s->u.loop.body, s->u.loop.var))
         return times((double)(end - begin), iteration(c, s, begin, end - 1));
     if (end - begin > MAX_ITERATIONS) {
         const int64_t middle = begin + (end - begin) / 2;

@@ -346,3 +346,36 @@ const kiln_stmt *kiln_walk_stmt(kiln_walk *w, const kiln_stmt *s) {
     }
     return s;
 }
+
+/* ---- what decides how much is done ----------------------------------------------- */
+
+bool kiln_stmt_steers(const kiln_stmt *s, const kiln_var *v) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return kiln_expr_uses(s->u.loop.min, v) ||
+               kiln_expr_uses(s->u.loop.extent, v) ||
+               kiln_stmt_steers(s->u.loop.body, v);
+    case KILN_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            if (kiln_stmt_steers(s->u.seq.stmt[i], v))
+                return true;
+        return false;
+    case KILN_STMT_IF:
+        return kiln_expr_uses(s->u.branch.cond, v) ||
+               kiln_stmt_steers(s->u.branch.then, v) ||
+               (s->u.branch.otherwise != NULL &&
+                kiln_stmt_steers(s->u.branch.otherwise, v));
+    case KILN_STMT_LET:
+        return kiln_stmt_steers(s->u.let.body, v) ||
+               (kiln_expr_uses(s->u.let.value, v) &&
+                kiln_stmt_steers(s->u.let.body, s->u.let.var));
+    case KILN_STMT_ALLOC:
+        return kiln_stmt_steers(s->u.alloc.body, v);
+    case KILN_STMT_ATTR:
+        return kiln_stmt_steers(s->u.attr.body, v);
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        return false;
+    }
+    return false;
+}

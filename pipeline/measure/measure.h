@@ -40,6 +40,8 @@ typedef struct kiln_measured {
     double median_ns;       /* of undisturbed slices where there are enough */
     double low_ns, high_ns; /* about 95% interval of the median */
     double peak_share;      /* of the multiply-add peak measured between; 0: no flops */
+    double least_flops;     /* that it computes without fail; 0: not known */
+    double limit_gflops;    /* the best peak that the runner had seen by then */
     bool is_noisy;          /* the interval is wider than asked: foreign load */
     int n_seeds;            /* that the outputs were right on */
     double worst;           /* largest |got - want| / bound */

@@ -254,6 +254,8 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     o->low_ns = r.low_ns;
     o->high_ns = r.high_ns;
     o->peak_share = r.peak_share;
+    o->least_flops = r.least_flops;
+    o->limit_gflops = r.limit_gflops;
     o->is_noisy = r.is_noisy != 0;
     o->n_seeds = (int)r.n_seeds;
     o->worst = r.worst;

@@ -31,7 +31,7 @@ static bool is_suspect(kiln_arena *scratch, const kiln_db_record_best *b) {
  * there are fewer. */
 static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task *t,
                                        const kiln_db_bests *bests, int rank,
-                                       bool takes_suspects) {
+                                       double flops, bool takes_suspects) {
     const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
     const char *want = kiln_tune_activations(scratch, t, &t->space, &guess);
     const kiln_db_trial *seen[KILN_TUNE_MAX_RANK + 1];
@@ -41,6 +41,7 @@ static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task
         const kiln_db_record_best *b = &bests->list.v[i];
         if (n > KILN_TUNE_MAX_RANK || is_listed(seen, n, &b->trial) ||
             (!takes_suspects && is_suspect(scratch, b)) ||
+            kiln_db_is_implausible(&b->trial, flops) ||
             !is_usable(scratch, t, want, &b->trial))
             continue;
         seen[n++] = &b->trial;
@@ -53,6 +54,8 @@ static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
                           const kiln_op_work *w, const kiln_profile *p,
                           kiln_advice *out, kiln_err *err) {
     static const char *const cache[] = {KILN_TUNE_CACHE_NETWORK, KILN_TUNE_CACHE};
+    enum { N_EACH = 64 }; /* some are passed over */
+    const double flops = kiln_tune_direct_flops(w);
     kiln_tune_task t;
     KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
     for (int i = c->rank == 0 ? 0 : 1; i < 2; i++) {
@@ -62,12 +65,12 @@ static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
         /* In the network: that very work, or another's epilogue may hide a slower one.
          */
         KILN_TRY(kiln_db_best(c->db, scratch, &task,
-                              i == 0 ? KILN_DB_EXACT : KILN_DB_RELATIVE,
-                              KILN_TUNE_MAX_RANK + 1, &bests, err));
+                              i == 0 ? KILN_DB_EXACT : KILN_DB_RELATIVE, N_EACH, &bests,
+                              err));
         const int rank = c->rank > 0 ? c->rank : 0;
-        const kiln_db_record_best *b = pick(scratch, &t, &bests, rank, false);
+        const kiln_db_record_best *b = pick(scratch, &t, &bests, rank, flops, false);
         if (b == NULL) /* better one of them than none */
-            b = pick(scratch, &t, &bests, rank, true);
+            b = pick(scratch, &t, &bests, rank, flops, true);
         if (b == NULL)
             continue;
         out->tmpl = t.tmpl->name;

@@ -130,6 +130,8 @@ static bool as_round(kiln_tuning *r, const kiln_tuned_work *t, const kiln_db_tri
                              .peak_gflops = in->peak_gflops,
                              .is_noisy =
                                  kiln_tune_facts_read(&r->scratch, in->facts).is_noisy};
+    if (kiln_db_is_implausible(in, kiln_tune_direct_flops(&t->work->op)))
+        out->trial.outcome = KILN_OUTCOME_WRONG;
     return out->trial.outcome != KILN_OUTCOME_LOST;
 }
 
@@ -154,8 +156,11 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
         r->peak_gflops = fmax(r->peak_gflops, x->peak_gflops);
         r->memory_gbs =
             fmax(r->memory_gbs, kiln_tune_facts_read(&r->scratch, x->facts).memory_gbs);
-        if (as_round(r, t, x, &round) && !is_taken(t, x, round.trial.index))
-            st = kiln_tune_take(r, t, &round, err);
+        if (!as_round(r, t, x, &round) || is_taken(t, x, round.trial.index))
+            continue;
+        r->n_unbelieved +=
+            x->error[0] == '\0' && round.trial.outcome == KILN_OUTCOME_WRONG;
+        st = kiln_tune_take(r, t, &round, err);
     }
     t->row.n_known -= n_ours;
     kiln_arena_fini(&a);

@@ -54,6 +54,11 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                         "%" PRId64 " noisy ones that seemed best were measured "
                         "again\n",
                         r->n_again);
+    if (r->n_unbelieved > 0)
+        kiln_buf_printf(out,
+                        "%" PRId64 " records were not used: no machine is as fast as "
+                        "they say\n",
+                        r->n_unbelieved);
     for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",
@@ -99,6 +104,7 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
     kiln_json_begin_object(&w);
     kiln_json_member_i64(&w, "new_trials", r->n_new);
     kiln_json_member_i64(&w, "measured_again", r->n_again);
+    kiln_json_member_i64(&w, "unbelieved_records", r->n_unbelieved);
     kiln_json_member_i64(&w, "slices", (int64_t)r->n_slices);
     kiln_json_member_i64(&w, "disturbed_slices", (int64_t)r->n_disturbed);
     kiln_json_member_f64(&w, "seconds", r->seconds);

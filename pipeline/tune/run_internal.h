@@ -71,6 +71,7 @@ typedef struct kiln_tuning {
     int64_t n_unlearnt;             /* trials since it was fitted */
     double peak_gflops, memory_gbs; /* the best known; 0: not known */
     int64_t n_again, n_looking;     /* candidates measured again, and on their way */
+    int64_t n_unbelieved;           /* records that say what cannot be */
     int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
     KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;

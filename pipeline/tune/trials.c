@@ -34,6 +34,7 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
         return KILN_OUTCOME_LETHAL;
     case KILN_TRIAL_RETURNED:
     case KILN_TRIAL_WRONG:
+    case KILN_TRIAL_IMPLAUSIBLE:
         return KILN_OUTCOME_WRONG;
     case KILN_TRIAL_LOST:
     case KILN_N_TRIAL_ERRORS:
@@ -119,6 +120,8 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory
     kiln_json_member_f64(&w, "build_ms", m->build_ms);
     kiln_json_member_f64(&w, "run_ms", m->run_ms);
     kiln_json_member_f64(&w, "memory_gbs", memory_gbs);
+    kiln_json_member_f64(&w, "least_flops", m->least_flops);
+    kiln_json_member_f64(&w, "limit_gflops", m->limit_gflops);
     kiln_json_end_object(&w);
     return text.p;
 }
@@ -224,8 +227,10 @@ void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
  */
 
 kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
-    kiln_tune_result res = {
-        .n_new = r->n_new, .n_again = r->n_again, .is_interrupted = kiln_interrupted()};
+    kiln_tune_result res = {.n_new = r->n_new,
+                            .n_again = r->n_again,
+                            .n_unbelieved = r->n_unbelieved,
+                            .is_interrupted = kiln_interrupted()};
     bool any = false;
     memcpy(res.by_error, r->by_error, sizeof res.by_error);
     for (size_t i = 0; i < r->n; i++) {

@@ -92,6 +92,7 @@ typedef struct kiln_tune_result {
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
     uint64_t n_slices, n_disturbed; /* of them all: others had the processor */
     int64_t n_again; /* candidates measured once more, as noise had favoured them */
+    int64_t n_unbelieved; /* records that are faster than their machine allows */
     double seconds;
     double start_ns, best_ns; /* sums of calls times start and best */
     kiln_tune_curve curve;    /* each point lower than the one before; may be empty */

@@ -25,6 +25,11 @@ const char *kiln_tune_index_text(kiln_arena *a, const kiln_tune_task *t,
 bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
                            const kiln_space *space, const char *text, kiln_config *out);
 
+/* What records that do not say it computed at least: they are from before there were
+ * other algorithms than direct ones. 0: not known, as of narrow elements, which
+ * machines multiply faster. */
+double kiln_tune_direct_flops(const kiln_op_work *w);
+
 /* How the search takes an end; and what the database calls it ("" for good ones). */
 kiln_outcome kiln_tune_outcome(kiln_trial_error e);
 

@@ -11,6 +11,17 @@ static bool takes_node(const kiln_node *anchor) {
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
 
+double kiln_tune_direct_flops(const kiln_op_work *w) {
+    enum { F32_BYTES = 4 };
+    const kiln_node *n = w->workload.anchor;
+    kiln_cost cost;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] != NULL && kiln_dtype_bytes(n->in[i]->type.dtype) < F32_BYTES)
+            return 0;
+    kiln_node_cost(n, &cost);
+    return 2 * (double)cost.muladds;
+}
+
 static kiln_status copy_work(kiln_arena *a, const kiln_op_work *w, kiln_op_work *out,
                              kiln_err *err) {
     out->graph = kiln_graph_clone(a, w->graph);

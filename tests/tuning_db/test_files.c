@@ -168,6 +168,11 @@ static damage_row damage_rows[] = {
      "profile 'x86-test': its hash is not that of its text"},
     {"a_lost_task", "PRAGMA foreign_keys = OFF; DELETE FROM task WHERE id = 1",
      "table trial refers to one of task"},
+    {"a_wonder",
+     "UPDATE trial SET facts = '{\"least_flops\": 1e6, \"limit_gflops\": 10}' WHERE id "
+     "= "
+     "1",
+     "trial 1: 100 ns is faster than its machine allows"},
     {"a_lost_round", "UPDATE trial SET round = 2 WHERE id = 1",
      "round 2 without round 1"},
 };

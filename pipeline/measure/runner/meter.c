@@ -117,6 +117,12 @@ static double memory_gbs(const kiln_runner *r) {
     return best * (double)r->options.threads;
 }
 
+void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads) {
+    for (int i = 0; i < FIRST_SLICES; i++)
+        m->best_gflops = fmax(
+            m->best_gflops, (double)threads * kiln_meter_kernels_slice(m, NULL, NULL));
+}
+
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     kiln_meter_kernels *m = &r->meter;
     m->of = r->options.meter;
@@ -134,9 +140,8 @@ kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     const double unit = m->of.fma_unit > 0 ? m->of.fma_unit : 1;
     m->fma_per_cycle =
         fmax(unit, unit * floor(best / (2 * m->of.lanes * clock) / unit + 0.5));
-    for (int i = 0; i < FIRST_SLICES; i++)
-        best = fmax(best, kiln_meter_kernels_slice(m, NULL, NULL));
     m->best_gflops = best * (double)r->options.threads;
+    kiln_meter_kernels_again(m, r->options.threads);
     m->memory_gbs = memory_gbs(r);
     return KILN_OK;
 }

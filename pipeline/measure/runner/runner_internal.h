@@ -179,6 +179,8 @@ int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool
  */
 
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
+/* Looks for a better peak than the best so far. */
+void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads);
 /* One slice of the peak, in GFLOP/s. pool NULL: the caller alone. */
 double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
                                 double *clock_ghz);

@@ -143,6 +143,7 @@ static void code(codec *c, kiln_wire_code *k) {
     text(c, &k->name);
     u64(c, &k->workspace_bytes);
     u64(c, &k->scratch_bytes);
+    f64(c, &k->least_flops);
     list(c, &k->operand, &k->n_operands, KILN_WIRE_MAX_OPERANDS);
     below(c, &k->n_inputs, k->n_operands + 1);
     for (uint32_t i = 0; i < k->n_operands; i++)
@@ -243,9 +244,9 @@ static void ran(codec *c, void *p) {
     below(c, &m->error, KILN_N_TRIAL_ERRORS);
     text(c, &m->text);
     u32(c, &m->n_seeds);
-    double *const numbers[] = {&m->worst,      &m->median_ns,  &m->low_ns,
-                               &m->high_ns,    &m->peak_share, &m->run_ms,
-                               &m->peak_gflops};
+    double *const numbers[] = {&m->worst,       &m->median_ns,   &m->low_ns,
+                               &m->high_ns,     &m->peak_share,  &m->run_ms,
+                               &m->peak_gflops, &m->least_flops, &m->limit_gflops};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         f64(c, numbers[i]);
     u64(c, &m->n_runs);

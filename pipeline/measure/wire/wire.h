@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 1,
+    KILN_WIRE_VERSION = 2,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -45,6 +45,7 @@ typedef enum kiln_trial_error {
     KILN_TRIAL_EXIT,          /* ended the process */
     KILN_TRIAL_RETURNED,      /* a result other than 0 */
     KILN_TRIAL_WRONG,         /* an output is not within its bound */
+    KILN_TRIAL_IMPLAUSIBLE,   /* faster than the machine allows, measured twice */
     KILN_TRIAL_LOST,          /* a worker died, or was killed, more than once; it says
                                  nothing about the candidate */
     KILN_N_TRIAL_ERRORS
@@ -188,6 +189,7 @@ typedef struct kiln_wire_build {
 typedef struct kiln_wire_code {
     kiln_str object, name; /* name: of the function */
     uint64_t workspace_bytes, scratch_bytes;
+    double least_flops; /* that it does without fail (kiln_program_least_flops) */
     uint32_t n_inputs, n_operands; /* inputs, then outputs */
     kiln_wire_operand *operand;
 } kiln_wire_code;
@@ -223,6 +225,8 @@ typedef struct kiln_wire_ran {
     kiln_str text;
     uint32_t n_seeds;
     double worst, median_ns, low_ns, high_ns, peak_share, run_ms, peak_gflops;
+    /* What it must compute at least, and the best peak that the runner knows of. */
+    double least_flops, limit_gflops;
     uint64_t n_runs;
     uint32_t is_noisy, n_disturbed, n_slices;
     kiln_slice *slice;

@@ -20,6 +20,7 @@ static const struct {
     [KILN_TRIAL_EXIT] = {"exit", true},
     [KILN_TRIAL_RETURNED] = {"returned", true},
     [KILN_TRIAL_WRONG] = {"wrong", true},
+    [KILN_TRIAL_IMPLAUSIBLE] = {"implausible", false},
     [KILN_TRIAL_LOST] = {"lost", false},
 };
 

@@ -1,6 +1,6 @@
 /* Candidates that crash, hang, take memory without end, write where they must not or
- * compute something else: every one is recorded by its kind, none counts as good, and
- * the pool goes on. This program is also the builder that makes them:
+ * compute something else, or nothing: every one is recorded by its kind, none counts as
+ * good, and the pool goes on. This program is also the builder that makes them:
  *
  *     test_faults --builder FOLDER     objects of fault_kernels.c are in FOLDER
  *
@@ -39,21 +39,21 @@ static const struct fault {
     {"crash", false, KILN_TRIAL_BUILD_CRASH},
     {"hang", false, KILN_TRIAL_BUILD_TIMEOUT},
     {"memory", false, KILN_TRIAL_BUILD_MEMORY},
+    {"lazy", false, KILN_TRIAL_IMPLAUSIBLE}, /* has a test of its own */
 };
-enum { N_FAULTS = sizeof faults / sizeof faults[0] };
+enum { N_FAULTS = sizeof faults / sizeof faults[0], LAZY = N_FAULTS - 1 };
 
-/* A sanitizer that is out of memory hangs in its own report: the last row is left out.
- */
+/* A sanitizer that is out of memory hangs in its own report: that row is left out. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { N_DRAWN = N_FAULTS - 1 };
+enum { N_DRAWN = LAZY - 1 };
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { N_DRAWN = N_FAULTS - 1 };
+enum { N_DRAWN = LAZY - 1 };
 #else
-enum { N_DRAWN = N_FAULTS };
+enum { N_DRAWN = LAZY };
 #endif
 #else
-enum { N_DRAWN = N_FAULTS };
+enum { N_DRAWN = LAZY };
 #endif
 
 /* ---- the builder ------------------------------------------------------------------
@@ -65,6 +65,26 @@ static void take_all(kiln_arena *a) {
     enum { STEP = 1 << 20 };
     for (;;)
         memset(kiln_arena_alloc_raw(a, STEP), 1, STEP);
+}
+
+/* Computes once for each input and is done from then on: what it wrote is still there.
+ * No output is ever wrong. */
+static kiln_status make_lazy(kiln_arena *a, const kiln_profile *p, kiln_kernel *k,
+                             kiln_err *err) {
+    kiln_program lazy = *k->program;
+    const kiln_expr *const zero = kiln_x_int(a, KILN_I64, 0);
+    const kiln_expr *const first = kiln_x_load(a, lazy.arg[0], &zero, 1, NULL);
+    const kiln_buffer *memo = kiln_buffer_new(a, "memo", lazy.arg[0]->dtype, 1,
+                                              (int64_t[]){1}, KILN_SCOPE_GLOBAL);
+    const kiln_stmt *const work[] = {lazy.body,
+                                     kiln_s_store(a, memo, &zero, first, NULL)};
+    const kiln_expr *is_new =
+        kiln_x_binary(a, KILN_EXPR_NE, kiln_x_load(a, memo, &zero, 1, NULL), first);
+    lazy.body =
+        kiln_s_alloc(a, memo, kiln_s_if(a, is_new, kiln_s_seq(a, work, 2), NULL));
+    const kiln_codegen_options o = {.want_assembly = false};
+    kiln_codegen_text text;
+    return kiln_codegen_llvm(a, &lazy, p, &o, &k->object, &text, err);
 }
 
 static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
@@ -84,6 +104,8 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
     if (strcmp(f->name, "refuse") == 0)
         return kiln_fail(err, KILN_ERR_ARG, "no such thing");
     KILN_TRY(kiln_kernel_make_listed(a, w, &guess, p, out, err));
+    if (strcmp(f->name, "lazy") == 0)
+        return make_lazy(a, p, out, err);
     if (strcmp(f->name, "workspace") == 0)
         out->object.workspace_bytes = (size_t)1 << 40;
     if (strcmp(f->name, "machine") == 0) {
@@ -200,7 +222,7 @@ static void records_every_fault(void **state) {
     uint64_t by_error[KILN_N_TRIAL_ERRORS] = {0};
     kiln_measured got;
     kiln_rng rng;
-    if ((int)N_DRAWN < (int)N_FAULTS)
+    if ((int)N_DRAWN < (int)LAZY)
         print_message("left out under a sanitizer: a builder without memory\n");
     kiln_rng_init(&rng, kiln_test_seed());
     for (int i = 0; i < n; i++) {
@@ -224,6 +246,34 @@ static void records_every_fault(void **state) {
                                              by_error[KILN_TRIAL_BUILD_CRASH] +
                                              by_error[KILN_TRIAL_BUILD_TIMEOUT] +
                                              by_error[KILN_TRIAL_BUILD_MEMORY]);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+/* Right on every seed, and so fast that it cannot have done its work: timed twice, on
+ * record with its slices, and no best. */
+static void believes_no_wonders(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.threads = 1};
+    kiln_measure *m = open_faulty(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, o.profile, "conv L 14 32 32 3 1", true);
+    kiln_measured lazy, good;
+    submit(m, &w, LAZY, &faults[LAZY]);
+    assert_true(kiln_measure_poll(m, 60000, &lazy));
+    if (lazy.error != KILN_TRIAL_IMPLAUSIBLE)
+        fail_msg("is '%s' (%s)", kiln_trial_error_name(lazy.error), lazy.text);
+    assert_non_null(strstr(lazy.text, "timed twice at"));
+    assert_true(lazy.n_slices > 0 && lazy.n_seeds == KILN_MEASURE_SEEDS);
+    assert_true(lazy.least_flops > 1.05 * lazy.limit_gflops * lazy.median_ns);
+    assert_int_equal(kiln_measure_n_lethal(m), 0);
+    /* What follows is not compared with it. */
+    submit(m, &w, 0, &faults[0]);
+    assert_true(kiln_measure_poll(m, 60000, &good));
+    check(&good);
+    assert_true(good.least_flops > 0);
+    assert_true(good.least_flops <= 1.05 * good.limit_gflops * good.median_ns);
     kiln_measure_close(m);
     kiln_arena_fini(&a);
 }
@@ -266,6 +316,7 @@ int main(int argc, char **argv) {
     }
     self = argv[0];
     kiln_test_add("records_every_fault", records_every_fault, NULL);
+    kiln_test_add("believes_no_wonders", believes_no_wonders, NULL);
     kiln_test_add("tries_lethal_ones_once", tries_lethal_ones_once, NULL);
     return kiln_test_run("faults");
 }

@@ -45,6 +45,7 @@ static void put_all(kiln_buf *out) {
                                  .name = s("kiln_kernel"),
                                  .workspace_bytes = 1 << 20,
                                  .scratch_bytes = 77,
+                                 .least_flops = 3e9,
                                  .n_inputs = 1,
                                  .n_operands = 2,
                                  .operand = operand};
@@ -72,8 +73,10 @@ static void put_all(kiln_buf *out) {
                                    .code = code};
     const kiln_wire_run run = {.id = 9, .best_ns = 1e5, .budget_ms = 60, .code = code};
     const kiln_wire_ran ran = {.id = 9,
-                               .error = KILN_TRIAL_WRONG,
+                               .error = KILN_TRIAL_IMPLAUSIBLE,
                                .worst = (double)NAN,
+                               .least_flops = 3e9,
+                               .limit_gflops = 250.5,
                                .n_slices = 2,
                                .slice = slice};
     const void *const all[KILN_WIRE_N_KINDS] = {&hello,  &failed, &builder, &meter,
@@ -175,7 +178,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 1: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 2: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };
