@@ -51,7 +51,7 @@ typedef struct kiln_subject {
 
 /* Imports the model, compiles it for the profile, opens it in this process until the
  * arena is reset, and asks the reference for its outputs on seeded inputs. choose NULL:
- * tables and guesses.
+ * guesses.
  * KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,

@@ -1,20 +1,8 @@
-/* Which template, which configuration: from a file, from an adviser, from the table
- * that ships, or by
- * the template's own rule. */
+/* Which template, which configuration: from a file, from an adviser, or by the
+ * template's own rule. */
 #include "pipeline/kernels/kernels_internal.h"
 
 #include <string.h>
-
-static const struct shipped {
-    const char *profile, *workload, *tmpl, *config;
-} table[] = {
-/* clang-format off */
-#define KILN_CONFIG(profile, workload, tmpl, ...) {profile, workload, #tmpl, #__VA_ARGS__},
-#include "pipeline/kernels/configs.def"
-#undef KILN_CONFIG
-    /* clang-format on */
-    {NULL, NULL, NULL, NULL},
-};
 
 const char *kiln_origin_name(kiln_origin o) {
     static const char *const name[] = {
@@ -22,7 +10,6 @@ const char *kiln_origin_name(kiln_origin o) {
         [KILN_ORIGIN_TUNED] = "tuned",
         [KILN_ORIGIN_TRANSFERRED] = "transferred",
         [KILN_ORIGIN_PREDICTED] = "predicted",
-        [KILN_ORIGIN_TABLE] = "table",
         [KILN_ORIGIN_GUESS] = "guess",
     };
     return name[o];
@@ -44,19 +31,6 @@ static bool is_profile(const kiln_profile *p, const char *name) {
 
 static bool is_work(const kiln_op_work *w, const char *key) {
     return kiln_str_is(w->key, key) || kiln_str_is(w->anchor, key);
-}
-
-kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
-                                const kiln_profile *p, const char **tmpl,
-                                const kiln_json **config, kiln_err *err) {
-    *config = NULL;
-    for (const struct shipped *s = table; s->profile != NULL; s++) {
-        if (!is_profile(p, s->profile) || !is_work(w, s->workload))
-            continue;
-        *tmpl = s->tmpl;
-        return kiln_json_parse(a, kiln_str_from(s->config), "configs.def", config, err);
-    }
-    return KILN_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -162,13 +136,6 @@ static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_prof
         *tmpl = advice.tmpl;
         *config = advice.config;
         *origin = advice.origin;
-        return KILN_OK;
-    }
-    const char *shipped = NULL;
-    KILN_TRY(kiln_shipped_config(a, w, p, &shipped, config, err));
-    if (*config != NULL && (wanted == NULL || strcmp(wanted, shipped) == 0)) {
-        *tmpl = shipped;
-        *origin = KILN_ORIGIN_TABLE;
         return KILN_OK;
     }
     *tmpl = wanted;

@@ -66,7 +66,6 @@ typedef enum kiln_origin {
     KILN_ORIGIN_TUNED,       /* measured for this very work, on such a machine */
     KILN_ORIGIN_TRANSFERRED, /* measured for work like it, or on a relative */
     KILN_ORIGIN_PREDICTED,   /* a cost model likes it best */
-    KILN_ORIGIN_TABLE,       /* configs.def */
     KILN_ORIGIN_GUESS        /* the template's own rule */
 } kiln_origin;
 const char *kiln_origin_name(kiln_origin o);
@@ -78,7 +77,7 @@ typedef struct kiln_choice {
     kiln_origin origin;
 } kiln_choice;
 
-/* Who knows better than tables and rules: a tuning database. */
+/* Who knows better than rules: a tuning database. */
 typedef struct kiln_advice {
     const char *tmpl; /* NULL: none */
     const kiln_json *config;
@@ -97,8 +96,8 @@ typedef struct kiln_choose_options {
     const kiln_adviser *adviser; /* NULL: none */
 } kiln_choose_options;
 
-/* The first entry for the work in the file, else what the adviser says, else the table
- * that ships, else the template's guess. KILN_ERR_ARG: a template that does not exist
+/* The first entry for the work in the file, else what the adviser says, else the
+ * template's guess. KILN_ERR_ARG: a template that does not exist
  * or does not fit (which would, is listed), an entry that the template refuses;
  * KILN_ERR_UNSUPPORTED: no template fits. */
 kiln_status kiln_choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,

@@ -16,12 +16,6 @@ bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at);
 /* Lines [begin, end] of a text, counted from 1. */
 kiln_str kiln_text_lines(kiln_str text, int begin, int end);
 
-/* The entry of configs.def for this profile and one of the keys, as JSON; NULL: none.
- */
-kiln_status kiln_shipped_config(kiln_arena *a, const kiln_op_work *w,
-                                const kiln_profile *p, const char **tmpl,
-                                const kiln_json **config, kiln_err *err);
-
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 

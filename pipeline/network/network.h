@@ -17,7 +17,7 @@
 
 typedef struct kiln_network_options {
     bool no_fusion;
-    const kiln_choose_options *choose; /* NULL: tables and guesses */
+    const kiln_choose_options *choose; /* NULL: guesses */
 } kiln_network_options;
 
 /* One kernel of the library. */

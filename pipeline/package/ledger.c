@@ -19,7 +19,6 @@ kiln_coverage kiln_coverage_of(const kiln_network_kernel *k) {
     case KILN_ORIGIN_PREDICTED:
         return KILN_COVERED_PREDICTED;
     case KILN_ORIGIN_FILE:
-    case KILN_ORIGIN_TABLE:
     case KILN_ORIGIN_GUESS:
         break;
     }

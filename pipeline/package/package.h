@@ -46,7 +46,7 @@ typedef struct kiln_build_options {
     const char *licence; /* of the model, an SPDX expression; NULL: not known */
     const char *path;    /* of the archive; NULL: its own name in `folder` */
     const char *folder;  /* NULL: here */
-    const kiln_choose_options *choose; /* NULL: tables and guesses */
+    const kiln_choose_options *choose; /* NULL: guesses */
     const kiln_import_options *import; /* what the source was read with; NULL: none */
     int threads;                       /* that `choose` chooses for; 0: 1 */
     uint64_t seed;                     /* of the self-test's inputs */

@@ -77,7 +77,7 @@ static void knows_every_origin(void **state) {
     } row[] = {{KILN_ORIGIN_TUNED, "generic", "tuned"},
                {KILN_ORIGIN_TRANSFERRED, "conv_direct", "transferred"},
                {KILN_ORIGIN_PREDICTED, "conv_direct", "predicted"},
-               {KILN_ORIGIN_TABLE, "conv_direct", "default"},
+               {KILN_ORIGIN_GUESS, "conv_direct", "default"},
                {KILN_ORIGIN_GUESS, "matmul", "default"},
                {KILN_ORIGIN_FILE, "matmul", "default"},
                {KILN_ORIGIN_GUESS, "generic", "generic"}};

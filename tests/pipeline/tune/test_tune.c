@@ -351,7 +351,7 @@ static void builds_take_the_best(void **state) {
     const kiln_tune_works all = works_of(lines, 3);
     const kiln_tune_works one = works_of(lines, 1);
     const kiln_tune_options o = options(db, 12);
-    assert_true(choose(db, &all.list.v[0].op, 1).origin >= KILN_ORIGIN_TABLE);
+    assert_int_equal(choose(db, &all.list.v[0].op, 1).origin, KILN_ORIGIN_GUESS);
     const kiln_tune_result r = tune(&one, &o);
     const kiln_choice c = choose(db, &all.list.v[0].op, 1);
     assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
@@ -359,7 +359,7 @@ static void builds_take_the_best(void **state) {
     /* Another epilogue, another number of threads: like it, not it. */
     assert_int_equal(choose(db, &all.list.v[1].op, 1).origin, KILN_ORIGIN_TRANSFERRED);
     assert_int_equal(choose(db, &all.list.v[0].op, 2).origin, KILN_ORIGIN_TRANSFERRED);
-    assert_true(choose(db, &all.list.v[2].op, 1).origin >= KILN_ORIGIN_TABLE);
+    assert_int_equal(choose(db, &all.list.v[2].op, 1).origin, KILN_ORIGIN_GUESS);
     kiln_db_close(db);
 }
 
@@ -386,7 +386,7 @@ static void strange_records_are_left_alone(void **state) {
             .kiln = "0.0"};
         kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
     }
-    assert_true(choose(db, w, 1).origin >= KILN_ORIGIN_TABLE);
+    assert_int_equal(choose(db, w, 1).origin, KILN_ORIGIN_GUESS);
     const kiln_tune_options o = options(db, 6);
     const kiln_tune_result r = tune(&works, &o);
     assert_int_equal(r.row.v[0].n_known, 2);
