@@ -323,6 +323,24 @@ void kiln_buf_printf(kiln_buf *b, const char *fmt, ...) {
     b->n += (size_t)n;
 }
 
+void kiln_buf_put_word(kiln_buf *b, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_+-.,/:=@%";
+    if (b->n > 0)
+        kiln_buf_puts(b, " ");
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        kiln_buf_puts(b, word);
+        return;
+    }
+    kiln_buf_puts(b, "'");
+    for (const char *c = word; *c != '\0'; c++)
+        if (*c == '\'')
+            kiln_buf_puts(b, "'\\''"); /* ends the quotes, and begins others */
+        else
+            kiln_buf_add(b, c, 1);
+    kiln_buf_puts(b, "'");
+}
+
 kiln_str kiln_buf_str(const kiln_buf *b) {
     return (kiln_str){b->p == NULL ? "" : b->p, b->n};
 }

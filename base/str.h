@@ -68,6 +68,9 @@ void kiln_buf_init(kiln_buf *b, kiln_arena *a);
 void kiln_buf_add(kiln_buf *b, const void *bytes, size_t n);
 void kiln_buf_puts(kiln_buf *b, const char *z);
 void kiln_buf_printf(kiln_buf *b, const char *fmt, ...) KILN_PRINTF(2, 3);
+/* Appends a word of a command, as a shell reads it: quoted where it must be, behind a
+ * space where something was there. */
+void kiln_buf_put_word(kiln_buf *b, const char *word);
 kiln_str kiln_buf_str(const kiln_buf *b);
 
 #endif

@@ -108,6 +108,23 @@ static bool is_tuned_enough(const kiln_build *b, double share) {
     return (double)b->ledger.all.muladds[KILN_COVERED_TUNED] >= share * (double)all;
 }
 
+/* The tuning that this build lacked: with all that makes it the same work. */
+static void put_remedy(const kiln_cli_args *args, const char *profile, kiln_buf *out) {
+    static const int same[] = {OPT_THREADS, OPT_NUMERICS, OPT_SHAPE, OPT_BIND, OPT_DB};
+    kiln_buf command;
+    kiln_buf_init(&command, args->arena);
+    kiln_buf_puts(&command, "kiln tune");
+    kiln_buf_put_word(&command, args->pos[0]);
+    kiln_buf_puts(&command, " --profile");
+    kiln_buf_put_word(&command, profile);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        for (size_t k = 0; k < args->n_value[same[i]]; k++) {
+            kiln_buf_put_word(&command, options[same[i]].name);
+            kiln_buf_put_word(&command, args->value[same[i]][k]);
+        }
+    kiln_buf_printf(out, "too little is tuned for '%s': %s\n", profile, command.p);
+}
+
 /* Files are often called the same ("model.onnx"); archives are compared by the model's
  * name. */
 static kiln_status read_source(const kiln_cli_args *args,
@@ -157,9 +174,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
         if (is_tuned_enough(&b, share))
             continue;
         *exit_code = KILN_EXIT_CHECK;
-        kiln_buf_printf(&answer.text,
-                        "too little is tuned for '%s': kiln tune %s --profile %s\n",
-                        b.profile, args->pos[0], b.profile);
+        put_remedy(args, args->value[OPT_PROFILE][i], &answer.text);
     }
     kiln_json_end_array(&answer.w);
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);

@@ -86,12 +86,43 @@ static kiln_status check_profiles(candidate *c, kiln_err *err) {
     return KILN_OK;
 }
 
+/* Archives have the shapes that they were built for: a model with dynamic dimensions
+ * may have been built for others. */
+static kiln_status check_ports(candidate *c, const char *what, const char *many,
+                               const kiln_device_port *is, size_t n_is,
+                               const kiln_device_port *was, size_t n_was,
+                               kiln_err *err) {
+    if (n_is != n_was)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "the candidate has %zu %s, the accepted archive %zu: they do "
+                         "not do the same work; accept the new one to go on",
+                         n_is, many, n_was);
+    for (size_t i = 0; i < n_is; i++) {
+        const kiln_type *t = &is[i].type, *u = &was[i].type;
+        if (t->dtype != u->dtype || !kiln_type_same_shape(t, u))
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "%s '%s' is %s in the candidate, %s in the accepted "
+                             "archive: they do not do the same work; accept the new "
+                             "one to go on",
+                             what,
+                             kiln_str_printable(c->own, kiln_str_from(is[i].name), 64),
+                             kiln_type_text(c->own, t), kiln_type_text(c->own, u));
+    }
+    return KILN_OK;
+}
+
 static kiln_status check_same_work(candidate *c, kiln_err *err) {
     const kiln_package_facts *x = &c->candidate.facts, *y = &c->control.facts;
     if (strcmp(x->model, y->model) != 0)
         return kiln_fail(err, KILN_ERR_SHAPE,
                          "the candidate is '%s', the accepted archive '%s'", x->model,
                          y->model);
+    KILN_TRY(check_ports(c, "input", "inputs", c->candidate.package.input,
+                         c->candidate.package.n_inputs, c->control.package.input,
+                         c->control.package.n_inputs, err));
+    KILN_TRY(check_ports(c, "output", "outputs", c->candidate.package.output,
+                         c->candidate.package.n_outputs, c->control.package.output,
+                         c->control.package.n_outputs, err));
     return check_profiles(c, err);
 }
 
@@ -308,27 +339,14 @@ void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r) {
     r->geomean.high -= 1;
 }
 
-/* For a shell: quoted where it must be. */
-static const char *quoted(kiln_arena *a, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789_-./:=+@%,";
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word))
-        return word;
-    kiln_buf out;
-    kiln_buf_init(&out, a);
-    kiln_buf_puts(&out, "'");
-    for (const char *c = word; *c != '\0'; c++)
-        kiln_buf_add(&out, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
-    kiln_buf_puts(&out, "'");
-    return out.p;
-}
-
 static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
                               const kiln_gate_options *o) {
     kiln_buf out;
     kiln_buf_init(&out, a);
-    kiln_buf_printf(&out, "kiln gate %s --against %s", quoted(a, r->path),
-                    quoted(a, o->against));
+    kiln_buf_puts(&out, "kiln gate");
+    kiln_buf_put_word(&out, r->path);
+    kiln_buf_puts(&out, " --against");
+    kiln_buf_put_word(&out, o->against);
     if (r->threads > 0)
         kiln_buf_printf(&out, " --threads %d", r->threads);
     if (r->is_timed)

@@ -43,8 +43,7 @@ typedef struct kiln_gate_pair {
     int threads, runs, warm_up;
 } kiln_gate_pair;
 
-/* Fails with KILN_ERR_SHAPE where inputs are not the same. Finds out how many runs fill
- * so many seconds. */
+/* Finds out how many runs fill so many seconds. */
 kiln_status kiln_gate_pair_init(kiln_arena *a, const kiln_opened *candidate,
                                 const kiln_opened *control, int threads, double seconds,
                                 kiln_gate_pair *out, kiln_err *err);

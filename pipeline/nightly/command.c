@@ -165,32 +165,13 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
 /* ---- for people --------------------------------------------------------------------
  */
 
-static bool is_plain(const char *z) {
-    return z[0] != '\0' &&
-           strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                     "0123456789_+-.,/:=@%") == strlen(z);
-}
-
 const char *nightly_shell(kiln_arena *a, const char *program,
                           const kiln_nightly_words *words) {
     kiln_buf out;
     kiln_buf_init(&out, a);
-    for (size_t i = 0; i <= words->n; i++) {
-        const char *word = i == 0 ? program : words->v[i - 1];
-        if (i > 0)
-            kiln_buf_puts(&out, " ");
-        if (is_plain(word)) {
-            kiln_buf_puts(&out, word);
-            continue;
-        }
-        kiln_buf_puts(&out, "'");
-        for (const char *c = word; *c != '\0'; c++) {
-            if (*c == '\'')
-                kiln_buf_puts(&out, "'\\'"); /* ends the quotes, and begins others */
-            kiln_buf_add(&out, c, 1);
-        }
-        kiln_buf_puts(&out, "'");
-    }
+    kiln_buf_put_word(&out, program);
+    for (size_t i = 0; i < words->n; i++)
+        kiln_buf_put_word(&out, words->v[i]);
     return out.p;
 }
 

@@ -58,11 +58,25 @@ static void put_problem(kiln_buf *out, const char *what, const char *profile,
                         s->message != NULL ? s->message : "");
 }
 
+/* A verdict that somebody must look at, and the command that finds it again. */
+static void put_alert(kiln_buf *out, const kiln_results_job *j) {
+    const kiln_results_gate *g = &j->gate;
+    if (!j->has_gate ||
+        (strcmp(g->verdict, "fail") != 0 && strcmp(g->verdict, "invalid") != 0 &&
+         strcmp(g->verdict, "inconclusive") != 0))
+        return;
+    kiln_buf_printf(out, "%s, %s, %d: gate %s: %s\n", j->model, j->profile, j->threads,
+                    g->verdict, g->reason != NULL ? g->reason : "");
+    if (g->command != NULL)
+        kiln_buf_printf(out, "  again: %s\n", g->command);
+}
+
 static void put_problems(kiln_buf *out, const kiln_results *r) {
     for (size_t i = 0; i < r->job.n; i++) {
         const kiln_results_job *j = &r->job.v[i];
         for (size_t k = 0; k < j->stage.n; k++)
             put_problem(out, j->model, j->profile, j->threads, &j->stage.v[k]);
+        put_alert(out, j);
     }
     for (size_t i = 0; i < r->ops.n; i++) {
         const kiln_results_ops *o = &r->ops.v[i];
@@ -78,7 +92,7 @@ static void put_versus(kiln_buf *out, const kiln_results_versus_list *l,
         if (l->v[i].measured > 0)
             kiln_buf_printf(
                 out,
-                "kiln / %s%s: %.3f, mean of %lld; faster in %lld, slower in "
+                "kiln / %s%s: %.3f, geometric mean of %lld; faster in %lld, slower in "
                 "%lld\n",
                 l->v[i].name, what, l->v[i].ratio.estimate, (long long)l->v[i].measured,
                 (long long)l->v[i].faster, (long long)l->v[i].slower);

@@ -194,6 +194,30 @@ static void check_printable(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* One word and one behind another. */
+typedef struct word_row {
+    const char *name, *word, *want;
+} word_row;
+
+static word_row word_rows[] = {
+    {"word_keeps_paths", "a/b-1.0_x:1x3,y=2@%+", "kiln a/b-1.0_x:1x3,y=2@%+"},
+    {"word_quotes_blanks", "a b", "kiln 'a b'"},
+    {"word_quotes_nothing", "", "kiln ''"},
+    {"word_quotes_quotes", "it's", "kiln 'it'\\''s'"},
+    {"word_quotes_what_shells_expand", "$x*", "kiln '$x*'"},
+};
+
+static void check_word(void **state) {
+    const word_row *r = *state;
+    kiln_arena a = {0};
+    kiln_buf b;
+    kiln_buf_init(&b, &a);
+    kiln_buf_put_word(&b, "kiln");
+    kiln_buf_put_word(&b, r->word);
+    assert_string_equal(b.p, r->want);
+    kiln_arena_fini(&a);
+}
+
 static void compares_views(void **state) {
     (void)state;
     const kiln_str none = {NULL, 0}, empty = {"", 0}, ab = {"abc", 2}, abc = {"abc", 3};
@@ -290,6 +314,7 @@ int main(void) {
                   f64_reads_the_longest_exact_decimal, NULL);
     kiln_test_add_rows(check_utf8, utf8_rows);
     kiln_test_add_rows(check_printable, printable_rows);
+    kiln_test_add_rows(check_word, word_rows);
     kiln_test_add("compares_views", compares_views, NULL);
     kiln_test_add_rows(check_cut, cut_rows);
     kiln_test_add("trims_blanks", trims_blanks, NULL);

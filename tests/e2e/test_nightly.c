@@ -3,6 +3,7 @@
  * frozen database makes the same archives. */
 #include "tests/support/cli_run.h"
 #include "tuning_db/tuning_db.h"
+#include "zoo/onnx_write.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -63,6 +64,23 @@ static kiln_test_cli_row rows[] = {
      {"nightly", "@p.json", "--frozen-db"},
      0,
      "verdict: equal\n",
+     NULL},
+    {"asks_for_dynamic_dimensions", {"nightly", "@unbound.json"}, 1, "'x'", NULL},
+    {"does_a_dynamic_model", {"nightly", "@dynamic.json"}, 0, "verdict: new\n", NULL},
+    {"accepts_its_shapes",
+     {"accept", "@dynamic/latest", "--to", "@dynamic/accepted"},
+     0,
+     NULL,
+     NULL},
+    {"gates_a_dynamic_model",
+     {"nightly", "@dynamic.json", "--frozen-db"},
+     0,
+     "verdict: equal\n",
+     NULL},
+    {"says_that_shapes_have_changed",
+     {"nightly", "@changed.json", "--frozen-db"},
+     1,
+     "input 'x' is f32[1,3,9,10] in the candidate, f32[1,3,7,11] in the accepted",
      NULL},
     {"reports_a_failing_model_and_goes_on",
      {"nightly", "@bad.json"},
@@ -250,6 +268,35 @@ static void write_file(const char *name, const char *text) {
     kiln_assert_status_ok(kiln_file_write(at(name), text, strlen(text), &err), &err);
 }
 
+/* Of an image of any size and number, four channels. */
+static void write_dynamic_model(void) {
+    kiln_onnx_writer w;
+    kiln_onnx_writer_init(&w, kiln_test_arena(), "dynamic");
+    kiln_onnx_put_input(&w, "x", KILN_ONNX_FLOAT, "N,3,H,W");
+    kiln_onnx_put_uniform(&w, "w", "4,3,3,3", 1, -1, 1);
+    kiln_onnx_put_node(&w, "Conv", "conv", "x,w", "c");
+    kiln_onnx_put_node(&w, "Relu", "relu", "c", "y");
+    kiln_onnx_put_output(&w, "y", KILN_ONNX_FLOAT, "N,4,P,Q");
+    const kiln_str bytes = kiln_onnx_finish_model(&w, 8, 17);
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(at("dynamic.onnx"), bytes.p, bytes.n, &err),
+                          &err);
+}
+
+static void write_dynamic_pipelines(void) {
+    static const char form[] =
+        "{\"out\": \"dynamic\", \"models\": [{\"name\": \"a\", \"source\": "
+        "\"dynamic.onnx\"%s}], \"tune\": {\"trials\": 2, \"search\": \"random\"}, "
+        "\"bench\": {\"rounds\": 2}, \"gate\": {\"accepted\": "
+        "\"dynamic/accepted\"}}";
+    kiln_arena *a = kiln_test_arena();
+    write_file("unbound.json", kiln_format(a, form, ""));
+    write_file("dynamic.json",
+               kiln_format(a, form, ", \"shapes\": {\"x\": [1, 3, 7, 11]}"));
+    write_file("changed.json",
+               kiln_format(a, form, ", \"shapes\": {\"x\": [1, 3, 9, 10]}"));
+}
+
 static void write_pipelines(void) {
     static const char form[] =
         "{\"models\": [{\"name\": \"a\", \"source\": \"%s/samplenet.onnx\","
@@ -281,6 +328,8 @@ static void write_pipelines(void) {
 int main(void) {
     dir = kiln_test_dir();
     write_pipelines();
+    write_dynamic_model();
+    write_dynamic_pipelines();
     kiln_test_add_rows(check, rows);
     kiln_test_add("killed_at_random", killed_at_random, NULL);
     kiln_test_add("frozen_archives_are_equal", frozen_archives_are_equal, NULL);

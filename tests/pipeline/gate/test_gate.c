@@ -125,7 +125,8 @@ static row rows[] = {
     {"other_model", other_model, "old.kiln.tar.zst", KILN_GATED_INVALID,
      "the candidate is 'small', the accepted archive 'other'"},
     {"other_inputs", other_inputs, "old.kiln.tar.zst", KILN_GATED_INVALID,
-     "they do not do the same work"},
+     "input 'x' is f32[1,3,9,9] in the candidate, f32[1,3,9,8] in the accepted "
+     "archive: they do not do the same work; accept the new one to go on"},
     {"control_is_wrong", control_is_wrong, "old.kiln.tar.zst", KILN_GATED_INVALID,
      "the accepted archive is wrong here: self-test, 1 thread: "},
 };
