@@ -77,6 +77,9 @@ void kiln_json_put_i64(kiln_json_writer *w, int64_t v);
 void kiln_json_put_f64(kiln_json_writer *w, double v);
 void kiln_json_put_bool(kiln_json_writer *w, bool v);
 void kiln_json_put_null(kiln_json_writer *w);
+/* What was parsed, as this writer writes: a document of its own comes out as it went
+ * in. Arrays are rows. */
+void kiln_json_put(kiln_json_writer *w, const kiln_json *v);
 /* "key": value in one call. */
 void kiln_json_member_str(kiln_json_writer *w, const char *key,
                           const char *z); /* NULL: null */

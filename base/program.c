@@ -28,29 +28,51 @@ static bool is_program(const char *path) {
     return kiln_file_exists(path) && access(path, X_OK) == 0;
 }
 
-kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
-                              kiln_err *err) {
-    const char *told = getenv("KILN_LIBEXEC");
+/* What is looked for, and where. */
+typedef struct place {
+    const char *what;     /* "program" */
+    const char *folder;   /* from the running program's, where make install puts it */
+    const char *variable; /* of the environment: the only folder, where it is set */
+    bool (*is_it)(const char *path);
+} place;
+
+static const place programs = {"program", "../libexec/kiln", "KILN_LIBEXEC",
+                               is_program};
+static const place data = {"file", "../share/kiln", "KILN_DATA", kiln_file_exists};
+
+static kiln_status find(kiln_arena *a, const place *p, const char *name, char **out,
+                        kiln_err *err) {
+    const char *told = getenv(p->variable);
     const char *own = told == NULL || told[0] == '\0' ? own_folder(a) : NULL;
     if (own == NULL && (told == NULL || told[0] == '\0'))
         return kiln_fail(err, KILN_ERR_IO,
-                         "program '%s': cannot tell where this program lies; set "
-                         "KILN_LIBEXEC to the folder of kiln's programs",
-                         name);
-    const char *const folders[] = {
-        own != NULL ? own : told,
-        own != NULL ? kiln_path_join(a, own, "../libexec/kiln") : told};
+                         "%s '%s': cannot tell where this program lies; set %s to the "
+                         "folder of kiln's %ss",
+                         p->what, name, p->variable, p->what);
+    const char *const folders[] = {own != NULL ? own : told,
+                                   own != NULL ? kiln_path_join(a, own, p->folder)
+                                               : told};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         char *path = kiln_path_join(a, folders[i], name);
-        if (!is_program(path))
+        if (!p->is_it(path))
             continue;
         *out = path;
         return KILN_OK;
     }
     return own == NULL
-               ? kiln_fail(err, KILN_ERR_IO, "program '%s' is not in '%s'", name, told)
+               ? kiln_fail(err, KILN_ERR_IO, "%s '%s' is not in '%s'", p->what, name,
+                           told)
                : kiln_fail(err, KILN_ERR_IO,
-                           "program '%s' is neither in '%s' nor in '%s'; 'make' builds "
-                           "it, or set KILN_LIBEXEC to its folder",
-                           name, folders[0], folders[1]);
+                           "%s '%s' is neither in '%s' nor in '%s'; 'make' builds it, "
+                           "or set %s to its folder",
+                           p->what, name, folders[0], folders[1], p->variable);
+}
+
+kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
+                              kiln_err *err) {
+    return find(a, &programs, name, out, err);
+}
+
+kiln_status kiln_data_find(kiln_arena *a, const char *name, char **out, kiln_err *err) {
+    return find(a, &data, name, out, err);
 }

@@ -22,32 +22,6 @@ static void put_ports(kiln_json_writer *w, const char *key,
     kiln_json_end_array(w);
 }
 
-static void put_value(kiln_json_writer *w, const kiln_json *v) {
-    const bool is_object = kiln_json_is_object(v);
-    if (is_object || kiln_json_is_array(v)) {
-        if (is_object)
-            kiln_json_begin_object(w);
-        else
-            kiln_json_begin_row(w);
-        for (const kiln_json *m = kiln_json_first(v); m != NULL;
-             m = kiln_json_next(m)) {
-            if (is_object)
-                kiln_json_name(w, kiln_json_key(m));
-            put_value(w, m);
-        }
-        if (is_object)
-            kiln_json_end_object(w);
-        else
-            kiln_json_end_array(w);
-    } else if (kiln_json_is_string(v)) {
-        kiln_json_put_string(w, kiln_str_from(kiln_json_string(v, "")));
-    } else if (kiln_json_is_number(v)) {
-        kiln_json_put_f64(w, kiln_json_number(v, 0));
-    } else {
-        kiln_json_put_bool(w, kiln_json_bool(v, false));
-    }
-}
-
 static void put_kernel(kiln_json_writer *w, const kiln_package_kernel *k) {
     const kiln_json *config = NULL;
     kiln_err err = {.status = KILN_OK};
@@ -59,7 +33,7 @@ static void put_kernel(kiln_json_writer *w, const kiln_package_kernel *k) {
     kiln_json_member_str(w, "origin", k->origin);
     kiln_json_member_str(w, "template", k->tmpl);
     kiln_json_name(w, "configuration");
-    put_value(w, config);
+    kiln_json_put(w, config);
     kiln_json_member_str(w, "workload", k->workload);
     kiln_json_member_i64(w, "multiply_adds", k->muladds);
     kiln_json_member_i64(w, "flops", k->flops);

@@ -235,7 +235,33 @@ static void check_misuse(void **state) {
     assert_non_null(strstr(death.stderr_text, r->text));
 }
 
+/* A parsed document comes out as it went in. */
+static void what_was_parsed_is_written_again(void **state) {
+    (void)state;
+    static const char text[] = "{\n"
+                               "  \"a\": 1,\n"
+                               "  \"b\": [0.1, \"x\\n\", true, null],\n"
+                               "  \"c\": {\n"
+                               "    \"d\": false,\n"
+                               "    \"e\": {}\n"
+                               "  }\n"
+                               "}";
+    const kiln_json *json = NULL;
+    kiln_err err = {0};
+    kiln_buf b;
+    kiln_json_writer w;
+    kiln_assert_status_ok(
+        kiln_json_parse(kiln_test_arena(), kiln_str_from(text), "text", &json, &err),
+        &err);
+    kiln_buf_init(&b, kiln_test_arena());
+    kiln_json_writer_init(&w, &b);
+    kiln_json_put(&w, json);
+    kiln_assert_text_equal(kiln_buf_str(&b), kiln_str_from(text));
+}
+
 int main(void) {
+    kiln_test_add("what_was_parsed_is_written_again", what_was_parsed_is_written_again,
+                  NULL);
     kiln_test_add("writes_nested_values", writes_nested_values, NULL);
     kiln_test_add_rows(check_string, string_rows);
     kiln_test_add_rows(check_number, number_rows);

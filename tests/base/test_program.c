@@ -40,7 +40,28 @@ static void looks_beside_this_program(void **state) {
                       &err, "/../libexec/kiln'; 'make' builds it");
 }
 
+/* As programs, but a file need not be fit to run. */
+static void files_have_a_folder_of_their_own(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    char *got = NULL;
+    const char *dir = kiln_test_dir(), *path = kiln_path_join(a, dir, "kiln.txt");
+    setenv("KILN_DATA", dir, 1);
+    kiln_assert_fails(kiln_data_find(a, "kiln.txt", &got, &err), KILN_ERR_IO, &err,
+                      kiln_format(a, "file 'kiln.txt' is not in '%s'", dir));
+    err = (kiln_err){.status = KILN_OK};
+    kiln_assert_status_ok(kiln_file_write(path, "x", 1, &err), &err);
+    kiln_assert_status_ok(kiln_data_find(a, "kiln.txt", &got, &err), &err);
+    assert_string_equal(got, path);
+    unsetenv("KILN_DATA");
+    kiln_assert_fails(kiln_data_find(a, "kiln.txt", &got, &err), KILN_ERR_IO, &err,
+                      "/../share/kiln'; 'make' builds it, or set KILN_DATA");
+}
+
 int main(void) {
+    kiln_test_add("files_have_a_folder_of_their_own", files_have_a_folder_of_their_own,
+                  NULL);
     kiln_test_add("looks_where_the_environment_says", looks_where_the_environment_says,
                   NULL);
     kiln_test_add("looks_beside_this_program", looks_beside_this_program, NULL);
