@@ -3,32 +3,57 @@
 
 #include "tuning_db/tuning_db_internal.h"
 
+/* Of a profile's text: what decides which configurations suit it. "": it says nothing.
+ */
+#define CLASS_OF(json)                                                                 \
+    "CASE WHEN json_valid(" json ") THEN coalesce(json_extract(" json                  \
+    ", '$.arch') || ' ' || json_extract(" json                                         \
+    ", '$.vector_bytes') || ' ' || json_extract(" json                                 \
+    ", '$.vector_registers'), '') ELSE '' END"
+
 /* ?1 workload, ?2 anchor, ?3 hash of the profile, ?4 its name, ?5 threads, ?6 numerics,
- * ?7 caches, ?8 the farthest match, ?9 how many for each layouts.
+ * ?7 caches, ?8 the farthest match, ?9 how many for each layouts, ?10 the profile.
  *
  * near: tasks and how near they are. counted: candidates that never failed, each by the
  * mean of its rounds' medians: a single lucky round does not win. ranked: the fastest
  * for each layouts first. */
-static const char best_sql[] =
-    "WITH near AS (SELECT k.id AS task,"
-    "  CASE WHEN p.hash = ?3 AND k.threads = ?5 AND w.key = ?1 THEN 0"
-    "       WHEN p.hash = ?3 AND k.threads = ?5 THEN 1 ELSE 2 END AS match"
-    "  FROM " KILN_DB_TASK_TABLES
-    "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
-    "    AND (p.hash = ?3 OR p.name = ?4)),"
-    " counted AS (SELECT n.match, t.task, avg(t.median_ns) AS mean_ns, min(t.id) AS id,"
-    "  count(*) AS rounds"
-    "  FROM near n JOIN trial t ON t.task = n.task WHERE n.match <= ?8"
-    "  GROUP BY t.task, t.template, t.config HAVING max(t.error) = ''),"
-    " ranked AS (SELECT c.*, row_number() OVER ("
-    "   PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) AS rank"
-    "  FROM counted c JOIN trial t ON t.id = c.id)"
-    " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS
-    ", r.match, r.mean_ns, r.rounds"
-    " FROM ranked r JOIN trial t ON t.id = r.id"
-    " JOIN task k ON k.id = r.task JOIN workload w ON w.id = k.workload"
-    " JOIN profile p ON p.id = k.profile"
-    " WHERE r.rank <= ?9 ORDER BY r.match, r.mean_ns, r.id";
+static const char best_sql[] = "WITH asked AS (SELECT " CLASS_OF(
+    "?10") " AS class),"
+           " profiles AS (SELECT id, hash, name, " CLASS_OF(
+               "json") " AS class FROM profile),"
+                       " near AS (SELECT k.id AS task, w.key <> ?1 AS is_other,"
+                       "  CASE WHEN p.hash = ?3 AND k.threads = ?5 AND w.key = ?1 THEN "
+                       "0"
+                       "       WHEN p.hash = ?3 AND k.threads = ?5 THEN 1"
+                       "       WHEN p.hash = ?3 OR p.name = ?4 THEN 2 ELSE 3 END AS "
+                       "match"
+                       "  FROM task k JOIN workload w ON w.id = k.workload"
+                       "  JOIN profiles p ON p.id = k.profile JOIN asked"
+                       "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
+                       "    AND (p.hash = ?3"
+                       "      OR (p.name = ?4 AND (p.class = '' OR asked.class IN ('', "
+                       "p.class)))"
+                       "      OR (p.class <> '' AND p.class = asked.class AND "
+                       "k.threads = ?5))),"
+                       " counted AS (SELECT n.match, n.is_other, t.task, "
+                       "avg(t.median_ns) AS mean_ns,"
+                       "  min(t.id) AS id, count(*) AS rounds"
+                       "  FROM near n JOIN trial t ON t.task = n.task WHERE n.match <= "
+                       "?8"
+                       "  GROUP BY t.task, t.template, t.config HAVING max(t.error) = "
+                       "''),"
+                       " ranked AS (SELECT c.*, row_number() OVER ("
+                       "   PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) AS "
+                       "rank"
+                       "  FROM counted c JOIN trial t ON t.id = c.id)"
+                       " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS
+                       ", r.match, r.mean_ns, r.rounds"
+                       " FROM ranked r JOIN trial t ON t.id = r.id"
+                       " JOIN task k ON k.id = r.task JOIN workload w ON w.id = "
+                       "k.workload"
+                       " JOIN profile p ON p.id = k.profile"
+                       " WHERE r.rank <= ?9 ORDER BY r.match, r.is_other, r.mean_ns, "
+                       "r.id";
 
 static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
     const int at = KILN_DB_N_TRIAL_COLUMNS;
@@ -61,6 +86,7 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
     kiln_query_text(&q, 7, t->cache);
     kiln_query_i64(&q, 8, (int)farthest);
     kiln_query_i64(&q, 9, n_each);
+    kiln_query_text(&q, 10, t->profile_json);
     kiln_status st = KILN_OK;
     while ((st = kiln_query_step(&q, &has_row, err)) == KILN_OK && has_row) {
         kiln_db_record_best b;

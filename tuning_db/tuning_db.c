@@ -36,7 +36,8 @@ const char *kiln_db_path(const kiln_db *db) { return kiln_sql_path(db->sql); }
 const char *kiln_db_match_name(kiln_db_match m) {
     static const char *const name[] = {[KILN_DB_EXACT] = "exact",
                                        [KILN_DB_ANCHOR] = "anchor",
-                                       [KILN_DB_RELATIVE] = "relative"};
+                                       [KILN_DB_RELATIVE] = "relative",
+                                       [KILN_DB_CLASS] = "class"};
     return name[m];
 }
 
@@ -157,6 +158,26 @@ kiln_status kiln_db_task_id(kiln_db *db, const kiln_db_task *t, int64_t *id,
     KILN_TRY(kiln_db_end(db, kiln_db_find_task(db, t, &found, err), err));
     *id = found;
     return KILN_OK;
+}
+
+kiln_status kiln_db_tasks_of(kiln_db *db, kiln_arena *a, kiln_db_tasks *out,
+                             kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    *out = (kiln_db_tasks){0};
+    kiln_status st =
+        kiln_query_open(db->sql,
+                        "SELECT " KILN_DB_TASK_COLUMNS " FROM " KILN_DB_TASK_TABLES
+                        " ORDER BY w.key, p.hash, k.threads, k.numerics, k.cache",
+                        &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row) {
+        kiln_db_task t;
+        kiln_db_get_task(&q, 0, a, &t);
+        kiln_vec_push(a, &out->list, t);
+    }
+    kiln_query_close(&q);
+    return st;
 }
 
 /* ---- models and history ------------------------------------------------------------

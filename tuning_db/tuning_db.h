@@ -130,10 +130,12 @@ kiln_status kiln_db_trials_of(kiln_db *db, kiln_arena *a, int64_t task,
 
 /* How near a record is to what was asked for: nearest first. */
 typedef enum kiln_db_match {
-    KILN_DB_EXACT,   /* the same task */
-    KILN_DB_ANCHOR,  /* the same anchor; something else is fused behind it */
-    KILN_DB_RELATIVE /* measured on another profile of the same name, or with another
-                        number of threads */
+    KILN_DB_EXACT,    /* the same task */
+    KILN_DB_ANCHOR,   /* the same anchor; something else is fused behind it */
+    KILN_DB_RELATIVE, /* measured on another profile of the same name, or with another
+                         number of threads */
+    KILN_DB_CLASS /* measured with as many threads on another profile of the same class:
+                     architecture, width and number of vector registers */
 } kiln_db_match;
 const char *kiln_db_match_name(kiln_db_match m);
 
@@ -148,11 +150,53 @@ typedef struct kiln_db_bests {
     KILN_VEC(kiln_db_record_best) list;
 } kiln_db_bests;
 /* The `n_each` best good candidates for each layouts of each task that matches up to
- * `farthest`: nearest matches first, then fastest. A candidate measured several times
- * counts by the median of all its samples. Numerics and caches must agree always. */
+ * `farthest`: nearest matches first, of them those for the very workload, then fastest.
+ * A candidate measured several times counts by the mean of its rounds. Numerics and
+ * caches must agree always; a profile that states another class is no relative. */
 kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
                          kiln_db_match farthest, int n_each, kiln_db_bests *out,
                          kiln_err *err);
+
+/* Every task, sorted by what it says. */
+typedef struct kiln_db_tasks {
+    KILN_VEC(kiln_db_task) list;
+} kiln_db_tasks;
+kiln_status kiln_db_tasks_of(kiln_db *db, kiln_arena *a, kiln_db_tasks *out,
+                             kiln_err *err);
+
+/* ---- ready records ------------------------------------------------------------------
+ */
+
+/* The best configuration of a task for its layouts, to ship (docs/ready-records.md). It
+ * says what it was better than, so that who reads it later can tell whether that still
+ * holds. */
+typedef struct kiln_db_ready {
+    kiln_db_task task;
+    kiln_db_candidate candidate;
+    const char *layouts;
+    double ns;
+    int64_t n_rounds;   /* that ns is the mean of */
+    double peak_gflops; /* beside it; 0: not known */
+    const char *rule;   /* the configuration of the template's own rule, then */
+    double rule_ns;     /* its time beside ns */
+    const char *proof;  /* as a trial has it */
+    const char *kiln;   /* version that measured */
+    int64_t time_ms;    /* since 1970 */
+} kiln_db_ready;
+typedef struct kiln_db_readies {
+    KILN_VEC(kiln_db_ready) list;
+    char sha256[KILN_SHA256_HEX]; /* of the text that was read */
+} kiln_db_readies;
+
+/* One record a line, sorted; equal records give equal bytes. */
+kiln_status kiln_db_ready_write(kiln_buf *out, const kiln_db_readies *r, kiln_err *err);
+/* KILN_ERR_PARSE, and KILN_ERR_UNSUPPORTED for a newer version: the message names file
+ * and line. */
+kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
+                               kiln_db_readies *out, kiln_err *err);
+/* A database in memory that holds them as trials; `facts` has "rule" and "rule_ns". */
+kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db **out,
+                               kiln_err *err);
 
 /* ---- models and history ------------------------------------------------------------
  */

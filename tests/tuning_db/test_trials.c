@@ -264,6 +264,41 @@ static void nearer_records_come_first(void **state) {
     kiln_db_close(db);
 }
 
+/* Another machine of the same vectors is near, whatever it is called; one of other
+ * vectors is not, whatever it is called. The very work comes before faster other work,
+ * and numbers of threads are not mixed. */
+static void a_class_of_machines_shares_records(void **state) {
+    (void)state;
+#define PROFILE(name, bytes)                                                           \
+    "{\"name\": \"" name "\", \"arch\": \"x86_64\", \"vector_bytes\": " bytes          \
+    ", \"vector_registers\": 32}"
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db_task task = kiln_test_db_task("conv", "; relu");
+    kiln_db_task near = task, other_work = kiln_test_db_task("conv", "; add");
+    task.profile_json = PROFILE("x86-test", "64");
+    near.profile = "a server";
+    near.profile_json = PROFILE("a server", "64");
+    other_work.profile = near.profile;
+    other_work.profile_json = near.profile_json;
+    kiln_db_task team = near, narrow = task, arm = near;
+    team.threads = 2;
+    narrow.profile_json = PROFILE("x86-test", "32");
+    arm.profile_json = "{\"arch\": \"aarch64\"}";
+    put(db, &near, 1, 500, "l");
+    put(db, &other_work, 2, 400, "l");
+    put(db, &team, 3, 100, "l");
+    put(db, &narrow, 4, 100, "l");
+    put(db, &arm, 5, 100, "l");
+    assert_int_equal(best(db, &task, KILN_DB_RELATIVE).list.n, 0);
+    const kiln_db_bests b = best(db, &task, KILN_DB_CLASS);
+    assert_int_equal(b.list.n, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(b.list.v[i].match, KILN_DB_CLASS);
+    assert_true(b.list.v[0].trial.median_ns == 500);
+    assert_true(b.list.v[1].trial.median_ns == 400);
+    kiln_db_close(db);
+}
+
 static void pruning_keeps_the_fastest_and_the_errors(void **state) {
     (void)state;
     kiln_err err = {0};
@@ -326,6 +361,8 @@ int main(void) {
     kiln_test_add("the_fastest_of_each_layouts_wins", the_fastest_of_each_layouts_wins,
                   NULL);
     kiln_test_add("repeats_and_failures_count", repeats_and_failures_count, NULL);
+    kiln_test_add("a_class_of_machines_shares_records",
+                  a_class_of_machines_shares_records, NULL);
     kiln_test_add("nearer_records_come_first", nearer_records_come_first, NULL);
     kiln_test_add("pruning_keeps_the_fastest_and_the_errors",
                   pruning_keeps_the_fastest_and_the_errors, NULL);
