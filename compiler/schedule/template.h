@@ -35,6 +35,11 @@ kiln_status kiln_workload_of(const kiln_graph *g, kiln_workload *out, kiln_err *
  *
  *   conv{pads=[1,1,1,1]}(%0: f32[1,8,56,56], %1: const f32[8,8,3,3]); relu(%2) -> %3 */
 void kiln_workload_key(kiln_buf *out, const kiln_workload *w, bool anchor_only);
+/* The graph of a whole key, with zeros for constants. KILN_ERR_PARSE: no such key, or
+ * one that would be written in another way today; KILN_ERR_UNSUPPORTED: an operator
+ * that is not there, or with several results. */
+kiln_status kiln_workload_read(kiln_arena *a, kiln_str key, kiln_graph **out,
+                               kiln_err *err);
 
 /* ---- spaces and configurations ----------------------------------------------------
  */

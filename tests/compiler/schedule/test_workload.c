@@ -2,6 +2,8 @@
 #include "compiler/schedule/template.h"
 #include "tests/support/kiln_test.h"
 
+#include <string.h>
+
 static kiln_workload workload(const char *text) {
     kiln_err err = {0};
     kiln_graph *g;
@@ -121,7 +123,113 @@ static void check_refusal(void **state) {
     assert_null(w.anchor);
 }
 
+/* ---- keys as graphs --------------------------------------------------------------
+ */
+
+typedef struct key_row {
+    const char *key;
+} key_row;
+
+static key_row key_rows[] = {
+    {"conv(%0: f32[1,3,5,5], %1: const f32[4,3,3,3]) -> %2"},
+    {"conv{strides=[2,1],pads=[1,0,0,1]}(%0: f32[1,3,5,5], %1: const f32[4,3,3,3], %2: "
+     "const f32[4]); add(%3, %4: f32[1,4,2,4]); relu(%5) -> %6"},
+    {"conv{strides=[2,2]}(%0: f32[1,64,56,56], %1: const f32[128,64,1,1], %2: const "
+     "f32[128]); add(%4: f32[1,128,28,28], %3); relu(%5) -> %6"},
+    {"gemm{trans_b=1}(%0: f32[1,512], %1: const f32[1000,512], %2: const f32[1000]) -> "
+     "%3"},
+    {"matmul(%0: f32[6,6], %0) -> %1, %0"},
+    {"matmul(%0: f32[0,6], %1: const f32[6,1]) -> %2"},
+    {"conv(%0: f32[1,1,5,5], %1: const f32[1,1,1,1]); "
+     "clip{min=0x0p+0,max=0x1.8p+2}(%2) "
+     "-> %3"},
+};
+
+static void keys_read_back(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof key_rows / sizeof key_rows[0]; i++) {
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        kiln_workload w;
+        kiln_buf again;
+        kiln_assert_status_ok(kiln_workload_read(kiln_test_arena(),
+                                                 kiln_str_from(key_rows[i].key), &g,
+                                                 &err),
+                              &err);
+        kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+        kiln_buf_init(&again, kiln_test_arena());
+        kiln_workload_key(&again, &w, false);
+        kiln_assert_text_equal(kiln_buf_str(&again), kiln_str_from(key_rows[i].key));
+    }
+}
+
+typedef struct bad_key {
+    const char *name, *key;
+    kiln_status want;
+    const char *text;
+} bad_key;
+
+static bad_key bad_keys[] = {
+    {"an_anchor_alone", "matmul(%0: f32[6,6], %0)", KILN_ERR_PARSE,
+     "a workload's key has no outputs at byte 24"},
+    {"no_key", "", KILN_ERR_PARSE, "no operator at byte 0"},
+    {"an_unknown_operator", "no_such_op(%0: f32[1]) -> %1", KILN_ERR_UNSUPPORTED,
+     "there is no operator 'no_such_op'"},
+    {"several_results", "topk(%0: f32[4]) -> %1", KILN_ERR_UNSUPPORTED,
+     "operator 'topk' has more than one result"},
+    {"an_unknown_attribute", "conv{colour=1}(%0: f32[1,3,5,5]) -> %1", KILN_ERR_PARSE,
+     "an unknown attribute"},
+    {"attributes_without_an_end", "conv{pads=[1,1", KILN_ERR_PARSE, "no attribute"},
+    {"operands_without_an_end", "relu(%0: f32[4]", KILN_ERR_PARSE, "no type"},
+    {"no_type", "relu(%0: f32) -> %1", KILN_ERR_PARSE, "no type"},
+    {"a_size_past_all_limits",
+     "matmul(%0: f32[1,2], %1: const f32[9999999999,9999999999]) -> %2", KILN_ERR_LIMIT,
+     "reading the workload"},
+    {"an_attribute_that_has_its_default",
+     "conv{groups=1}(%0: f32[1,3,5,5], %1: const f32[4,3,3,3]) -> %2", KILN_ERR_PARSE,
+     "the workload's key would be 'conv(%0: f32[1,3,5,5], %1: const f32[4,3,3,3]) -> "
+     "%2' today"},
+    {"a_node_that_is_not_read", "relu(%0: f32[4]); relu(%2: f32[4]) -> %3",
+     KILN_ERR_PARSE, "the workload's key would be"},
+    {"an_output_that_is_none", "relu(%0: f32[4]) -> %1, x", KILN_ERR_PARSE,
+     "no output"},
+};
+
+static void check_bad_key(void **state) {
+    const bad_key *r = *state;
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_fails(
+        kiln_workload_read(kiln_test_arena(), kiln_str_from(r->key), &g, &err), r->want,
+        &err, r->text);
+    assert_null(g);
+}
+
+/* Cut or changed anywhere: an error or a graph, never a crash. */
+static void damaged_keys_are_survived(void **state) {
+    (void)state;
+    kiln_rng rng;
+    kiln_arena a = {0};
+    const char *key = key_rows[1].key;
+    const size_t n = strlen(key);
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int i = 0; i < 400; i++) {
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        char *copy = kiln_arena_dup(&a, key, n + 1);
+        copy[kiln_rng_next(&rng) % n] = key[kiln_rng_next(&rng) % n];
+        const kiln_str text = {copy, i % 2 == 0 ? n : kiln_rng_next(&rng) % n};
+        const kiln_status st = kiln_workload_read(&a, text, &g, &err);
+        assert_true((st == KILN_OK) == (g != NULL));
+        kiln_arena_reset(&a);
+    }
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
+    kiln_test_add("keys_read_back", keys_read_back, NULL);
+    kiln_test_add_rows(check_bad_key, bad_keys);
+    kiln_test_add("damaged_keys_are_survived", damaged_keys_are_survived, NULL);
     kiln_test_add_rows(check_key, rows);
     kiln_test_add_rows(check_refusal, refusals);
     return kiln_test_run("workload");
