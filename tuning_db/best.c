@@ -65,6 +65,7 @@ static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
     out->n_rounds = kiln_query_get_i64(q, at + KILN_DB_N_TASK_COLUMNS + 2);
     out->workload = task.workload;
     out->profile = task.profile;
+    out->profile_json = task.profile_json;
     out->threads = task.threads;
 }
 

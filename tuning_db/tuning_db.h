@@ -143,7 +143,7 @@ typedef struct kiln_db_record_best {
     kiln_db_trial trial; /* its first round, but for median_ns: the mean of all */
     int64_t n_rounds;
     kiln_db_match match;
-    const char *workload, *profile; /* of the record */
+    const char *workload, *profile, *profile_json; /* of the record */
     int threads;
 } kiln_db_record_best;
 typedef struct kiln_db_bests {

@@ -22,8 +22,7 @@ static bool is_listed(const kiln_db_trial *const *list, int n, const kiln_db_tri
     return false;
 }
 
-/* Noise may be what makes it fast: it was measured but once. */
-static bool is_suspect(kiln_arena *scratch, const kiln_db_record_best *b) {
+bool kiln_tune_is_suspect(kiln_arena *scratch, const kiln_db_record_best *b) {
     return b->n_rounds < 2 && kiln_tune_facts_read(scratch, b->trial.facts).is_noisy;
 }
 
@@ -40,7 +39,7 @@ static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task
     for (size_t i = 0; want != NULL && i < bests->list.n && n <= rank; i++) {
         const kiln_db_record_best *b = &bests->list.v[i];
         if (n > KILN_TUNE_MAX_RANK || is_listed(seen, n, &b->trial) ||
-            (!takes_suspects && is_suspect(scratch, b)) ||
+            (!takes_suspects && kiln_tune_is_suspect(scratch, b)) ||
             kiln_db_is_implausible(&b->trial, flops) ||
             !is_usable(scratch, t, want, &b->trial))
             continue;
@@ -50,37 +49,70 @@ static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task
     return found;
 }
 
-static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
-                          const kiln_op_work *w, const kiln_profile *p,
-                          kiln_advice *out, kiln_err *err) {
+/* The user's own; *out NULL: none. */
+static kiln_status own_record(const kiln_tune_advice *c, kiln_arena *scratch,
+                              const kiln_tune_task *t, const kiln_op_work *w,
+                              const kiln_profile *p, const kiln_db_record_best **out,
+                              kiln_err *err) {
     static const char *const cache[] = {KILN_TUNE_CACHE_NETWORK, KILN_TUNE_CACHE};
     enum { N_EACH = 64 }; /* some are passed over */
     const double flops = kiln_tune_direct_flops(w);
-    kiln_tune_task t;
-    KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
-    for (int i = c->rank == 0 ? 0 : 1; i < 2; i++) {
+    *out = NULL;
+    for (int i = c->rank == 0 ? 0 : 1; i < 2 && *out == NULL && c->db != NULL; i++) {
         kiln_db_bests bests;
         const kiln_db_task task =
             kiln_tune_task_of(scratch, w, p, c->threads, cache[i]);
         /* In the network: that very work, or another's epilogue may hide a slower one.
          */
         KILN_TRY(kiln_db_best(c->db, scratch, &task,
-                              i == 0 ? KILN_DB_EXACT : KILN_DB_RELATIVE, N_EACH, &bests,
+                              i == 0 ? KILN_DB_EXACT : KILN_DB_CLASS, N_EACH, &bests,
                               err));
         const int rank = c->rank > 0 ? c->rank : 0;
-        const kiln_db_record_best *b = pick(scratch, &t, &bests, rank, flops, false);
-        if (b == NULL) /* better one of them than none */
-            b = pick(scratch, &t, &bests, rank, flops, true);
-        if (b == NULL)
-            continue;
-        out->tmpl = t.tmpl->name;
-        out->origin =
-            b->match == KILN_DB_EXACT ? KILN_ORIGIN_TUNED : KILN_ORIGIN_TRANSFERRED;
-        return kiln_json_parse(
-            c->arena, kiln_str_from(kiln_str_dup(c->arena, b->trial.candidate.config)),
-            "tuning database", &out->config, err);
+        *out = pick(scratch, t, &bests, rank, flops, false);
+        if (*out == NULL) /* better one of them than none */
+            *out = pick(scratch, t, &bests, rank, flops, true);
     }
     return KILN_OK;
+}
+
+/* One that ships: for as many threads, and better than what the rule says today. */
+static kiln_status ready_record(const kiln_tune_advice *c, kiln_arena *scratch,
+                                const kiln_tune_task *t, const kiln_op_work *w,
+                                const kiln_profile *p, const kiln_db_record_best **out,
+                                kiln_err *err) {
+    kiln_db_bests bests, fair = {.list = {.n = 0}};
+    const kiln_db_task task =
+        kiln_tune_task_of(scratch, w, p, c->threads, KILN_TUNE_CACHE);
+    *out = NULL;
+    if (c->ready == NULL || c->rank != 0)
+        return KILN_OK;
+    KILN_TRY(kiln_db_best(c->ready, scratch, &task, KILN_DB_CLASS, 1, &bests, err));
+    for (size_t i = 0; i < bests.list.n; i++)
+        if (bests.list.v[i].threads == task.threads &&
+            (c->is_hint || kiln_tune_rule_holds(scratch, w, &bests.list.v[i])))
+            kiln_vec_push(scratch, &fair.list, bests.list.v[i]);
+    *out = pick(scratch, t, &fair, 0, 0, true);
+    return KILN_OK;
+}
+
+static kiln_status search(const kiln_tune_advice *c, kiln_arena *scratch,
+                          const kiln_op_work *w, const kiln_profile *p,
+                          kiln_advice *out, kiln_err *err) {
+    kiln_tune_task t;
+    const kiln_db_record_best *own = NULL, *ready = NULL;
+    KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
+    KILN_TRY(own_record(c, scratch, &t, w, p, &own, err));
+    KILN_TRY(ready_record(c, scratch, &t, w, p, &ready, err));
+    const kiln_db_record_best *b =
+        own != NULL && (ready == NULL || own->match <= ready->match) ? own : ready;
+    if (b == NULL)
+        return KILN_OK;
+    out->tmpl = t.tmpl->name;
+    out->origin =
+        b->match == KILN_DB_EXACT ? KILN_ORIGIN_TUNED : KILN_ORIGIN_TRANSFERRED;
+    return kiln_json_parse(
+        c->arena, kiln_str_from(kiln_str_dup(c->arena, b->trial.candidate.config)),
+        "tuning database", &out->config, err);
 }
 
 static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,

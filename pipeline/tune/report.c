@@ -32,6 +32,21 @@ static void put_settled(kiln_buf *out, const kiln_tune_settled *s) {
                         s->n_works);
 }
 
+/* How many began with a ready record, and what became of it. */
+static void put_ready(kiln_buf *out, const kiln_tune_result *r) {
+    size_t n = 0, n_faster = 0;
+    for (size_t i = 0; i < r->row.n; i++) {
+        const kiln_tune_row *x = &r->row.v[i];
+        n += x->is_from_ready;
+        n_faster += x->is_from_ready && x->best_ns > 0 && x->best_ns < x->start_ns;
+    }
+    if (n > 0)
+        kiln_buf_printf(out,
+                        "%zu of %zu kernels began with a ready record; something "
+                        "faster is known now for %zu\n",
+                        n, r->row.n, n_faster);
+}
+
 void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     const kiln_tune_settled *settled) {
     kiln_buf_printf(out, "%-24s %5s %6s %6s %10s %10s %7s %6s\n", "work", "calls",
@@ -45,6 +60,7 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     r->n_new, r->seconds,
                     r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
                     r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
+    put_ready(out, r);
     if (r->n_slices > 0)
         kiln_buf_printf(out, "%.1f%% of %" PRIu64 " slices were disturbed\n",
                         100 * (double)r->n_disturbed / (double)r->n_slices,
@@ -77,6 +93,7 @@ static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
     kiln_json_member_f64(w, "configurations", (double)r->n_configs);
     kiln_json_member_i64(w, "known_trials", r->n_known);
     kiln_json_member_i64(w, "new_trials", r->n_new);
+    kiln_json_member_bool(w, "starts_from_ready", r->is_from_ready);
     kiln_json_member_f64(w, "start_ns", r->start_ns);
     kiln_json_member_f64(w, "best_ns", r->best_ns);
     kiln_json_member_f64(w, "best_share_of_peak", r->best_share);

@@ -17,24 +17,45 @@ enum {
 /* ---- setting up --------------------------------------------------------------------
  */
 
-/* What a build without records takes, as the search's first proposal: the row's start.
- */
-static void first_config(kiln_tuning *r, kiln_tuned_work *t) {
-    static const kiln_choose_options none = {.tmpl = NULL};
+/* What ready records (or else the template's rule) choose, as a number of the space
+ * that is searched. */
+static bool chosen(kiln_tuning *r, const kiln_tuned_work *t, bool is_hint,
+                   uint64_t *index, bool *is_ready) {
+    kiln_tune_advice advice = {.ready = r->o->ready,
+                               .is_hint = is_hint,
+                               .threads = r->o->threads,
+                               .arena = &r->scratch};
+    const kiln_adviser adviser = kiln_tune_adviser(&advice);
+    const kiln_choose_options choose = {.adviser = &adviser};
     kiln_choice c;
     kiln_buf text;
     kiln_config config;
     kiln_buf_init(&text, &r->scratch);
-    if (kiln_choose(&r->scratch, &t->work->op, r->o->profile, &none, &c, NULL) !=
+    if (kiln_choose(&r->scratch, &t->work->op, r->o->profile, &choose, &c, NULL) !=
             KILN_OK ||
         c.tmpl != t->task.tmpl)
-        return;
+        return false;
     kiln_config_json(&text, c.tmpl, &c.space, &c.config);
-    if (kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->task.space, text.p,
-                              &config)) {
-        t->first = kiln_config_index(&t->task.space, &config);
-        t->has_first = true;
-    }
+    *is_ready = c.origin == KILN_ORIGIN_TUNED || c.origin == KILN_ORIGIN_TRANSFERRED;
+    if (!kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->task.space, text.p,
+                               &config))
+        return false;
+    *index = kiln_config_index(&t->task.space, &config);
+    return true;
+}
+
+/* The search's first proposals: what a build takes that knows no records but the ready
+ * ones, which is the row's start; then a ready one that today's rule may outdo. */
+static size_t first_configs(kiln_tuning *r, kiln_tuned_work *t, uint64_t first[2]) {
+    bool is_ready = false;
+    size_t n = 0;
+    t->has_first = chosen(r, t, false, &t->first, &t->row.is_from_ready);
+    if (t->has_first)
+        first[n++] = t->first;
+    if (r->o->ready != NULL && chosen(r, t, true, &first[n], &is_ready) && is_ready &&
+        (n == 0 || first[n] != t->first))
+        n++;
+    return n;
 }
 
 static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
@@ -48,22 +69,22 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     const kiln_db_task key = kiln_tune_task_of(r->arena, &t->work->op, o->profile,
                                                o->threads, KILN_TUNE_CACHE);
     KILN_TRY(kiln_db_task_id(o->db, &key, &t->id, err));
-    first_config(r, t);
-    kiln_search_options search = {.seed = (o->seed > 0 ? o->seed : 1) + i,
-                                  .model = o->model,
-                                  .global = o->no_transfer ? NULL : &r->global,
-                                  .first = &t->first,
-                                  .n_first = t->has_first ? 1 : 0};
-    const kiln_search_kind *kind =
-        o->search != NULL ? o->search : kiln_search_find(kiln_str_from("annealing"));
-    KILN_ASSERT(kind != NULL, "annealing is in the table");
-    KILN_TRY(kiln_search_new(r->arena, kind, &t->task, &search, &t->search, err));
     t->row = (kiln_tune_row){.name = t->work->op.name,
                              .key = kiln_str_dupv(r->arena, t->work->op.key),
                              .tmpl = t->task.tmpl->name,
                              .calls = t->work->calls,
                              .n_configs = t->task.space.size,
                              .best = ""};
+    uint64_t first[2];
+    kiln_search_options search = {.seed = (o->seed > 0 ? o->seed : 1) + i,
+                                  .model = o->model,
+                                  .global = o->no_transfer ? NULL : &r->global,
+                                  .first = first,
+                                  .n_first = first_configs(r, t, first)};
+    const kiln_search_kind *kind =
+        o->search != NULL ? o->search : kiln_search_find(kiln_str_from("annealing"));
+    KILN_ASSERT(kind != NULL, "annealing is in the table");
+    KILN_TRY(kiln_search_new(r->arena, kind, &t->task, &search, &t->search, err));
     kiln_arena_reset(&r->scratch);
     return kiln_tune_load(r, t, err);
 }

@@ -28,10 +28,11 @@ typedef struct kiln_tuned_work {
     kiln_tune_task task; /* its space keeps the layouts */
     kiln_space whole;    /* the template's own */
     kiln_search *search;
-    int64_t used_ns;                          /* when a candidate of it was sent last */
-    int64_t id;                               /* of the database's task */
-    int measured_as;                          /* the pool's number; -1: not yet */
-    uint64_t first;                           /* what a build without records takes */
+    int64_t used_ns; /* when a candidate of it was sent last */
+    int64_t id;      /* of the database's task */
+    int measured_as; /* the pool's number; -1: not yet */
+    uint64_t first;  /* what a build without the user's records takes; behind it, where
+                        there is one, a ready record that is doubted */
     bool has_first, is_exhausted, is_looking; /* looking: one is measured again */
     int n_pending;                            /* on their way */
     int turn; /* finished since the scheduler was told */

@@ -55,6 +55,7 @@ typedef struct kiln_tune_options {
     const kiln_profile *profile;
     int threads; /* 0 counts as 1 */
     kiln_db *db;
+    kiln_db *ready; /* ready records: a search begins with its own; NULL: none */
     int64_t trials; /* for each work, on average, with those in the database; 0: 64 */
     double seconds; /* 0: no limit */
     uint64_t seed;  /* 0 counts as 1 */
@@ -74,6 +75,7 @@ typedef struct kiln_tune_row {
     double calls;
     uint64_t n_configs; /* of the space that was searched */
     int64_t n_known, n_new;
+    bool is_from_ready;       /* its start is a ready record */
     double start_ns, best_ns; /* without tuning, and now; 0: not known */
     double best_share;        /* of the peak measured beside it; 0: not known */
     const char *best;         /* configuration as JSON; "": none */
@@ -120,9 +122,12 @@ kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
 enum { KILN_TUNE_MAX_RANK = 7 };
 
 /* What a build asks. Layouts are those of the template's own rule: neighbours agree
- * then. What was measured inside the network comes before what was measured alone. */
+ * then. What was measured inside the network comes before what was measured alone. The
+ * nearest record counts; of equally near ones the user's own. */
 typedef struct kiln_tune_advice {
-    kiln_db *db;
+    kiln_db *db;    /* NULL: none */
+    kiln_db *ready; /* ready records, which are asked for rank 0; NULL: none */
+    bool is_hint;   /* ready ones too that today's rule may outdo: to begin a search */
     int threads;
     int rank; /* 0: the best; 1: the second best of those measured alone, where there
                  is one; ... at most KILN_TUNE_MAX_RANK. -1: the best of those alone */
@@ -130,6 +135,31 @@ typedef struct kiln_tune_advice {
     kiln_map known;    /* key -> answer: zeroed at the beginning */
 } kiln_tune_advice;
 kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
+
+/* ---- ready records (docs/ready-records.md)
+ * --------------------------------------------
+ */
+
+#define KILN_TUNE_READY_FILE "ready.jsonl" /* that comes with kiln */
+
+typedef struct kiln_tune_ready {
+    const char *path;
+    kiln_db_readies records;
+    kiln_db *db; /* in memory; closed with the arena */
+} kiln_tune_ready;
+/* path NULL: the file that comes with kiln (kiln_data_find). */
+kiln_status kiln_tune_ready_open(kiln_arena *a, const char *path, kiln_tune_ready *out,
+                                 kiln_err *err);
+/* Of each task the best for each layouts of activations that is no slower than the
+ * template's own rule; tasks of which none ships are lines of `left`. */
+kiln_status kiln_tune_ready_make(kiln_arena *a, kiln_db *db, kiln_db_readies *out,
+                                 kiln_db_problems *left, kiln_err *err);
+/* A line for each record that is `wrong` (slower than the rule, without proof), and for
+ * each that is `stale`, as builds leave it alone: its work or configuration is none of
+ * today's templates, or their rule is another than it was compared with. */
+kiln_status kiln_tune_ready_check(kiln_arena *a, const kiln_db_readies *r,
+                                  kiln_db_problems *wrong, kiln_db_problems *stale,
+                                  kiln_err *err);
 
 /* ---- inside the network ------------------------------------------------------------
  */

@@ -30,6 +30,13 @@ bool kiln_tune_config_read(kiln_arena *scratch, const kiln_template *tmpl,
  * machines multiply faster. */
 double kiln_tune_direct_flops(const kiln_op_work *w);
 
+/* Does the template that takes this work still say, for the machine that the ready
+ * record is of, what the record was compared with? */
+bool kiln_tune_rule_holds(kiln_arena *scratch, const kiln_op_work *w,
+                          const kiln_db_record_best *r);
+/* Noise may be what makes it fast: it was measured but once. */
+bool kiln_tune_is_suspect(kiln_arena *scratch, const kiln_db_record_best *b);
+
 /* How the search takes an end; and what the database calls it ("" for good ones). */
 kiln_outcome kiln_tune_outcome(kiln_trial_error e);
 
