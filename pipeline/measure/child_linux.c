@@ -192,8 +192,9 @@ kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpu
 }
 
 void kiln_child_wait(const kiln_child *c) {
+    enum { MOST_MS = 3000 };
     const struct timespec tick = {.tv_nsec = 1000000};
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < MOST_MS; i++) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == c->pid)

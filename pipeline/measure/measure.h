@@ -65,7 +65,7 @@ typedef struct kiln_measure_options {
     /* NULL-terminated; NULL: kiln-builder and kiln-runner by kiln_program_find. */
     const char *const *builder_argv, *const *runner_argv;
     uint64_t seed; /* of inputs */
-    /* Of the processor; by the wall five times that. */
+    /* Of the processor; by the wall twenty times that. */
     int64_t build_limit_ms; /* of one candidate; 0: 10000 */
     int64_t run_limit_ms;   /* of all its runs; 0: 4000 */
     uint64_t build_bytes;   /* data limit of a builder; 0: 2 GiB */

@@ -49,6 +49,10 @@ uint64_t kiln_test_seed(void);
 /* An arena that lives until the program ends, for what a test does not release. */
 kiln_arena *kiln_test_arena(void);
 
+/* How long a test waits for what must come. Nobody waits that long but for a hang: a
+ * machine may be ten times slower, and a process may stand still for a while. */
+enum { KILN_TEST_PATIENCE_MS = 600000, KILN_TEST_PATIENCE_S = 600 };
+
 /* --- assertions
  * ---------------------------------------------------------------------------- */
 

@@ -25,6 +25,10 @@ kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
     kiln_profile *p = kiln_new(a, kiln_profile);
     kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
     o->profile = p;
+    if (o->build_limit_ms == 0)
+        o->build_limit_ms = KILN_TEST_PATIENCE_MS;
+    if (o->run_limit_ms == 0)
+        o->run_limit_ms = KILN_TEST_PATIENCE_MS;
     o->runner_argv = kiln_test_worker(a, "kiln-runner");
     if (o->builder_argv == NULL)
         o->builder_argv = kiln_test_worker(a, "kiln-builder");

@@ -161,6 +161,7 @@ typedef struct kiln_slice_clocks {
     int64_t wall_ns, cpu_ns; /* cpu_ns: of the calling thread */
     int64_t preempted;       /* times that somebody took a processor from a thread */
 } kiln_slice_clocks;
+kiln_slice_clocks kiln_slice_now(void);
 /* What passed for a kernel of so many threads. One thread's time is the wall's; where
  * others had its processor for more than a fiftieth of it, its own: near the truth, and
  * marked. Several threads wait for each other, some of them asleep, so only the wall's

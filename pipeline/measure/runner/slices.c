@@ -24,7 +24,7 @@ void kiln_median_interval(double *v, size_t n, double *median, double *low,
     *high = v[last < (double)n - 1 ? (size_t)last : n - 1];
 }
 
-static kiln_slice_clocks now(void) {
+kiln_slice_clocks kiln_slice_now(void) {
     struct timespec t = {0};
     struct rusage u = {0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -59,13 +59,13 @@ typedef struct timing {
 } timing;
 
 static int run_slice(timing *m, double *ns, bool *disturbed) {
-    const kiln_slice_clocks begin = now();
+    const kiln_slice_clocks begin = kiln_slice_now();
     for (uint64_t i = 0; i < m->runs; i++) {
         const int code = kiln_trial_call(m->t, m->fn, m->pool, m->turn++);
         if (code != 0)
             return code;
     }
-    const kiln_slice_clocks end = now();
+    const kiln_slice_clocks end = kiln_slice_now();
     const int threads = m->pool == NULL ? 1 : kiln_pool_threads(m->pool);
     *ns = kiln_slice_elapsed_ns(&begin, &end, threads, disturbed) / (double)m->runs;
     return 0;

@@ -24,7 +24,7 @@ enum {
     KILN_WIRE_SHARED_FD = 3,
     /* Limits of time are of processor time: a busy machine is not a candidate's fault.
      * By the wall they are so many times that. */
-    KILN_WIRE_WALL_LIMITS = 5
+    KILN_WIRE_WALL_LIMITS = 20
 };
 
 /* How a candidate ends. */

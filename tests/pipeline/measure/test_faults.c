@@ -9,6 +9,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,29 +147,12 @@ static void compile_faults(kiln_arena *a, const char *dir) {
                                     kiln_format(a, "%s/%s.o", dir, faults[i].name),
                                     NULL};
         kiln_process_result r;
-        const kiln_process_options o = {.argv = argv, .time_limit_ms = 60000};
+        const kiln_process_options o = {.argv = argv,
+                                        .time_limit_ms = KILN_TEST_PATIENCE_MS};
         kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
         if (r.code != 0)
             fail_msg("%s: %.*s", faults[i].name, KILN_STR_ARG(r.err));
     }
-}
-
-static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o) {
-    const char *dir = kiln_test_dir();
-    compile_faults(a, dir);
-    const char **argv = kiln_array(a, const char *, 4);
-    argv[0] = self;
-    argv[1] = "--builder";
-    argv[2] = dir;
-    o->builder_argv = argv;
-    o->build_bytes = UINT64_C(256) << 20;
-    o->run_bytes = UINT64_C(64) << 20;
-    o->build_limit_ms = 1500;
-    o->run_limit_ms = 400;
-    o->budget_ms = 5;
-    o->loser = -1;
-    o->measures_spilling = true;
-    return kiln_test_measure_open(a, o);
 }
 
 static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
@@ -198,6 +182,47 @@ static void check(const kiln_measured *o) {
                 o->median_ns <= o->high_ns);
 }
 
+static const char line[] = "conv F 5 8 8 3 1";
+
+/* What a good candidate takes here: hangs are ended after many times that. */
+static void measure_good(const kiln_measure_options *options, double *build_ms,
+                         double *run_ms) {
+    kiln_arena a = {0};
+    kiln_measure_options o = *options;
+    kiln_measured got;
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
+    submit(m, &w, 0, &faults[0]);
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
+    check(&got);
+    *build_ms = got.build_ms;
+    *run_ms = got.run_ms;
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o) {
+    enum { TIMES = 10, MIN_BUILD_MS = 1500, MIN_RUN_MS = 400 };
+    static double build_ms, run_ms;
+    const char *dir = kiln_test_dir();
+    compile_faults(a, dir);
+    const char **argv = kiln_array(a, const char *, 4);
+    argv[0] = self;
+    argv[1] = "--builder";
+    argv[2] = dir;
+    o->builder_argv = argv;
+    o->build_bytes = UINT64_C(256) << 20;
+    o->run_bytes = UINT64_C(64) << 20;
+    o->budget_ms = 5;
+    o->loser = -1;
+    o->measures_spilling = true;
+    if (build_ms == 0)
+        measure_good(o, &build_ms, &run_ms);
+    o->build_limit_ms = (int64_t)fmax(MIN_BUILD_MS, TIMES * build_ms);
+    o->run_limit_ms = (int64_t)fmax(MIN_RUN_MS, TIMES * run_ms);
+    return kiln_test_measure_open(a, o);
+}
+
 /* Faults that cost their whole time limit are fewer among many. */
 static const struct fault *draw(kiln_rng *rng, int i) {
     for (;;) {
@@ -216,8 +241,7 @@ static void records_every_fault(void **state) {
     kiln_arena a = {0};
     kiln_measure_options o = {.threads = 1};
     kiln_measure *m = open_faulty(&a, &o);
-    const kiln_test_work w =
-        kiln_test_measure_add(&a, m, o.profile, "conv F 5 8 8 3 1", true);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
     const int n = getenv("KILN_SOAK") != NULL ? 500 : 2 * N_FAULTS;
     uint64_t by_error[KILN_N_TRIAL_ERRORS] = {0};
     kiln_measured got;
@@ -234,7 +258,7 @@ static void records_every_fault(void **state) {
         by_error[f->want]++;
     }
     for (int i = 0; i < n; i++) {
-        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
         check(&got);
     }
     assert_false(kiln_measure_poll(m, 0, &got));
@@ -283,13 +307,12 @@ static void tries_lethal_ones_once(void **state) {
     kiln_arena a = {0};
     kiln_measure_options o = {.threads = 1};
     kiln_measure *m = open_faulty(&a, &o);
-    const kiln_test_work w =
-        kiln_test_measure_add(&a, m, o.profile, "conv F 5 8 8 3 1", true);
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
     kiln_measured got;
     enum { CRASH = 2, KNOWN = 4 };
     for (int i = 0; i < 2; i++) {
         submit(m, &w, CRASH, &faults[CRASH]);
-        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
         check(&got);
         assert_int_equal(strstr(got.text, "known") != NULL, i == 1);
     }
@@ -302,7 +325,7 @@ static void tries_lethal_ones_once(void **state) {
     const kiln_lethal known = {w.id, w.tmpl->name, KNOWN, KILN_TRIAL_MEMORY};
     kiln_measure_add_lethal(m, &known);
     submit(m, &w, KNOWN, &faults[KNOWN]);
-    assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
     check(&got);
     assert_non_null(strstr(got.text, "known"));
     kiln_measure_close(m);

@@ -4,6 +4,8 @@
  *     test_workers_linux --coordinate     opens a pool, and never ends
  */
 #include <dirent.h>
+#include <float.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,9 +40,23 @@ static kiln_measured measure_one(kiln_measure *m, const kiln_measure_candidate *
     kiln_measured got = {.id = 0};
     uint64_t id;
     kiln_assert_status_ok(kiln_measure_submit(m, c, &id, &err), &err);
-    assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
     assert_int_equal(got.id, id);
     return got;
+}
+
+/* The share of the peak is one of the slices', whatever disturbs them. */
+static void has_a_share(const kiln_measured *got, int64_t flops) {
+    double least = DBL_MAX, most = 0;
+    for (size_t i = 0; i < got->n_slices; i++) {
+        const kiln_slice *s = &got->slice[i];
+        const double share = (double)flops / s->ns / s->peak_gflops;
+        least = fmin(least, share);
+        most = fmax(most, share);
+    }
+    assert_true(got->peak_share >= least && got->peak_share <= most);
+    /* In calm weather nothing beats the peak. */
+    assert_true(got->peak_share < 1.5 || got->is_noisy);
 }
 
 typedef struct good_row {
@@ -77,7 +93,7 @@ static void proves_and_times(void **state) {
         fail_msg("%s: %s", kiln_trial_error_name(got.error), got.text);
     assert_int_equal(got.n_seeds, KILN_MEASURE_SEEDS);
     assert_true(got.worst <= 1 && got.median_ns > 0 && got.n_slices >= 7);
-    assert_true(got.peak_share >= 0 && got.peak_share < 1.5);
+    has_a_share(&got, w.op.cost.flops);
     assert_true(got.n_runs >= (int64_t)got.n_slices);
     assert_ptr_equal(got.user, &a);
     assert_true(got.object.n > 0 && got.object.n == got.code_bytes);
@@ -97,9 +113,10 @@ static void stops_losers_early(void **state) {
     kiln_measure_candidate c = {
         .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
     const double full_ns = measure_one(m, &c).median_ns;
-    /* Below what any could reach; once hopelessly, once not. */
+    /* Below what any could reach, if the first was measured at a bad moment; once
+     * hopelessly, once not. */
     for (int i = 0; i < 2; i++) {
-        kiln_measure_set_best(m, w.id, i == 0 ? 1 : full_ns / 4);
+        kiln_measure_set_best(m, w.id, i == 0 ? 1 : full_ns / 20);
         const kiln_measured got = measure_one(m, &c);
         assert_int_equal(got.error, KILN_TRIAL_SLOW);
         assert_true(got.n_slices > 0 && got.n_slices <= 7 && got.median_ns > 0);
@@ -132,7 +149,7 @@ static void lets_the_caller_think(void **state) {
             pause_ms(1);
         /* What is built is dispatched under the same lock, if it is at all. */
         assert_int_equal(kiln_measure_count(m).runs, round);
-        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
         assert_int_equal(got.error, KILN_TRIAL_GOOD);
         assert_int_equal(kiln_measure_count(m).runs, round + 1);
     }
@@ -148,7 +165,7 @@ static void refuses_wrong_use(void **state) {
     kiln_measured got;
     kiln_measure_options o = {.threads = 1};
     kiln_measure *m = kiln_test_measure_open(&a, &o);
-    assert_false(kiln_measure_poll(m, 60000, &got)); /* nothing is pending: at once */
+    assert_false(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got)); /* at once */
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     kiln_measure_candidate c = {.work = w.id + 1, .tmpl = w.tmpl};
     kiln_assert_fails(kiln_measure_submit(m, &c, &id, &err), KILN_ERR_ARG, &err,
@@ -165,10 +182,11 @@ static void refuses_wrong_use(void **state) {
                       "on their way already");
     /* What was begun comes back, the rest does not. */
     const size_t n = KILN_MEASURE_MAX_QUEUED - kiln_measure_drop_queued(m);
-    assert_true(n < 32);
+    assert_int_equal(kiln_measure_pending(m), n);
     for (size_t i = 0; i < n; i++)
-        assert_true(kiln_measure_poll(m, 60000, &got));
-    assert_false(kiln_measure_poll(m, 60000, &got));
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
+    assert_false(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
+    assert_int_equal(kiln_measure_count(m).finished, n + 1);
     kiln_measure_close(m);
     kiln_measure_close(NULL);
     kiln_arena_fini(&a);
@@ -291,7 +309,7 @@ static void gives_memory_back(void **state) {
     const int64_t blocks = blocks_of(m);
     kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
     assert_false(kiln_measure_drop_work(m, first.id)); /* it is wanted */
-    assert_true(kiln_measure_poll(m, 60000, &got));
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
     assert_true(kiln_measure_drop_work(m, first.id));
     assert_true(kiln_measure_drop_work(m, first.id)); /* again: nothing to do */
     assert_true(kiln_measure_count(m).shared_bytes < both / 2);
@@ -312,7 +330,7 @@ static void gives_memory_back(void **state) {
 static void groups_end_with_their_leader(void **state) {
     (void)state;
     static const char *const argv[] = {"/bin/sh", "-c",
-                                       "sleep 60 >/dev/null 2>&1 & echo $!", NULL};
+                                       "sleep 3600 >/dev/null 2>&1 & echo $!", NULL};
     const kiln_cpus any = {.n = 0};
     kiln_err err = {0};
     kiln_child c;
@@ -321,17 +339,18 @@ static void groups_end_with_their_leader(void **state) {
     int left = 0, status;
     bool by_itself;
     kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &c, &err), &err);
-    for (int i = 0; i < 5000 && strchr(text, '\n') == NULL; i++) {
+    for (int i = 0; i < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; i++) {
         const ssize_t got = read(c.out, text + n, sizeof text - 1 - n);
         n += got > 0 ? (size_t)got : 0;
         pause_ms(1);
     }
     assert_int_equal(sscanf(text, "%d", &left), 1);
-    kiln_child_wait(&c);
+    for (int i = 0; i < KILN_TEST_PATIENCE_MS && runs(c.pid); i++)
+        pause_ms(1);
     assert_true(runs(left));
     kiln_child_end(&c, &by_itself, &status);
     assert_true(by_itself);
-    for (int i = 0; i < 5000 && runs(left); i++)
+    for (int i = 0; i < KILN_TEST_PATIENCE_MS && runs(left); i++)
         pause_ms(1);
     assert_false(runs(left));
 }
@@ -376,7 +395,7 @@ static void survives_kills(void **state) {
             kill_one(&rng);
             killed++;
         }
-        assert_true(kiln_measure_poll(m, 60000, &got));
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
         assert_true(got.id >= 1 && got.id <= N && !seen[got.id]);
         seen[got.id] = true;
         done++;
@@ -397,7 +416,7 @@ static void coordinate(void) {
     kiln_err err = {0};
     uint64_t id;
     kiln_measured got;
-    kiln_measure_options o = {.threads = 1, .run_limit_ms = 60000, .budget_ms = 30000};
+    kiln_measure_options o = {.threads = 1, .budget_ms = 30000};
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     const kiln_measure_candidate c = {
@@ -427,7 +446,8 @@ static void workers_end_with_the_coordinator(void **state) {
     (void)close(pipe_end[1]);
     assert_true(read(pipe_end[0], line, sizeof line) > 0);
     size_t n = 0, n_inner = 0;
-    for (int i = 0; i < 500 && n_inner == 0; i++) { /* until a candidate runs */
+    /* Until a candidate runs. */
+    for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && n_inner == 0; ms += 20) {
         pause_ms(20);
         n = children_of(coordinator, pid);
         n_inner = 0;
@@ -440,17 +460,10 @@ static void workers_end_with_the_coordinator(void **state) {
     assert_int_equal(waitpid(coordinator, NULL, 0), coordinator);
     pid[n++] = inner[0];
     for (size_t k = 0; k < n; k++) {
-        for (int i = 0; i < 250 && kill(pid[k], 0) == 0 && parent_of(pid[k]) != 0; i++)
-            pause_ms(20);
         /* A zombie whose new parent sleeps is dead enough. */
-        char path[64], state_of[256] = "";
-        (void)snprintf(path, sizeof path, "/proc/%d/stat", pid[k]);
-        FILE *f = fopen(path, "r");
-        if (f == NULL)
-            continue;
-        (void)!fread(state_of, 1, sizeof state_of - 1, f);
-        (void)fclose(f);
-        assert_non_null(strstr(state_of, ") Z"));
+        for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && runs(pid[k]); ms += 20)
+            pause_ms(20);
+        assert_false(runs(pid[k]));
     }
     (void)close(pipe_end[0]);
 }
