@@ -44,6 +44,12 @@ one() {
     trap 'kill -TERM -- -$pid 2>/dev/null; exit 130' INT TERM HUP
     wait "$pid" 2>/dev/null
     rc=$?
+    # Job control tells of programs that somebody stopped, too.
+    while [ $rc -gt 128 ] && kill -0 "$pid" 2>/dev/null; do
+        sleep 0.1
+        wait "$pid" 2>/dev/null
+        rc=$?
+    done
     set +m
     local line
     line=$(awk -v rc=$rc -v limit="$limit" -f "$here/cmocka.awk" "$log")

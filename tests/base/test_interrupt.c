@@ -43,13 +43,13 @@ static void check(void **state) {
     assert_int_equal(d.exit_code, r->exit_code);
 }
 
-/* A child that would run for a minute, whose parent is asked to stop by the child. */
+/* A child that would run for an hour, whose parent is asked to stop by the child. */
 static void run_sleeper(void *arg) {
     (void)arg;
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_process_result r;
-    const char *const argv[] = {"sh", "-c", "kill -TERM $PPID; exec sleep 60", NULL};
+    const char *const argv[] = {"sh", "-c", "kill -TERM $PPID; exec sleep 3600", NULL};
     const kiln_process_options o = {.argv = argv};
     kiln_interrupt_catch();
     const kiln_status st = kiln_process_run(&a, &o, &r, &err);
@@ -58,11 +58,9 @@ static void run_sleeper(void *arg) {
 
 static void ends_what_it_waits_for(void **state) {
     (void)state;
-    const int64_t begin = kiln_now_ns();
     kiln_test_death d;
     kiln_test_in_child(run_sleeper, NULL, &d);
     assert_int_equal(d.exit_code, 10);
-    assert_true(kiln_now_ns() - begin < (int64_t)30 * 1000000000);
 }
 
 int main(void) {

@@ -125,7 +125,7 @@ static void makes_a_folder_where_it_writes(void **state) {
         const char *argv[] = {kiln, row[i].arg[0], row[i].arg[1],
                               row[i].arg[2] != NULL ? file(row[i].arg[2]) : NULL, NULL};
         const kiln_process_options o = {
-            .argv = argv, .env = env, .time_limit_ms = 60000};
+            .argv = argv, .env = env, .time_limit_ms = KILN_TEST_PATIENCE_MS};
         kiln_process_result r;
         kiln_err err = {0};
         kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);

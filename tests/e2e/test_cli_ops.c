@@ -360,9 +360,9 @@ static void check_program(void **state) {
 }
 
 /* Ctrl-C after some seconds. */
-static kiln_process_result bench_interrupted_after(const char *const *what,
-                                                   const char *seconds,
+static kiln_process_result bench_interrupted_after(const char *const *what, int after_s,
                                                    const char *json) {
+    const char *seconds = kiln_format(&shared.arena, "%d", after_s);
     kiln_err err = {0};
     kiln_process_result r;
     const char *const argv[] = {"timeout", "--preserve-status",
@@ -372,7 +372,8 @@ static kiln_process_result bench_interrupted_after(const char *const *what,
                                 what[1],   what[2],
                                 what[3],   "--json",
                                 json,      NULL};
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = 120000};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = 2 * KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(&shared.arena, &o, &r, &err), &err);
     assert_int_equal(r.end, KILN_PROCESS_EXITED);
     return r;
@@ -383,7 +384,6 @@ static kiln_process_result bench_interrupted_after(const char *const *what,
  * by its exit code, and gets more time. The state is what to measure. */
 static void keeps_what_it_measured(void **state) {
     enum { NOTHING_MEASURED = 130 };
-    static const char *const seconds[] = {"3", "10", "60"};
     kiln_arena *a = &shared.arena;
     kiln_err err = {0};
     const kiln_json *doc = NULL;
@@ -391,8 +391,8 @@ static void keeps_what_it_measured(void **state) {
     const char *json = kiln_path_join(a, shared.dir, "interrupted.json");
     if (getenv("KILN") == NULL)
         kiln_test_skip("KILN does not name the program");
-    for (size_t i = 0; i < 3 && r.code == NOTHING_MEASURED; i++)
-        r = bench_interrupted_after(*state, seconds[i], json);
+    for (int s = 3; s < KILN_TEST_PATIENCE_S && r.code == NOTHING_MEASURED; s *= 3)
+        r = bench_interrupted_after(*state, s, json);
     assert_int_equal(r.code, 4);
     assert_non_null(strstr(r.out.p, "interrupted"));
     assert_non_null(strstr(r.err.p, "error: interrupted after "));

@@ -145,7 +145,7 @@ static void build_there(kiln_arena *a, const char *own, int i, const char *model
     const char *const argv[] = {kiln,       "build", model,    "--profile",
                                 "x86-avx2", "-o",    "it.zst", NULL};
     const kiln_process_options o = {
-        .argv = argv, .dir = own, .env = env, .time_limit_ms = 100000};
+        .argv = argv, .dir = own, .env = env, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_dir_make(own, &err), &err);
     const mode_t before = umask(masks[i % 4]);
     const kiln_status st = kiln_process_run(a, &o, &r, &err);

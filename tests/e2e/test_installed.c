@@ -32,7 +32,8 @@ static void runs_where_it_was_installed(void **state) {
     assert_non_null(getcwd(root, sizeof root));
     const char *const argv[] = {"sh", "-c", script, root, NULL};
     const char *const env[] = {kiln_format(a, "DEST=%s", kiln_test_dir()), NULL};
-    const kiln_process_options o = {.argv = argv, .env = env, .time_limit_ms = 300000};
+    const kiln_process_options o = {
+        .argv = argv, .env = env, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
     if (got.end != KILN_PROCESS_EXITED || got.code != 0)
         fail_msg("%s%s", got.err.p, got.out.p);

@@ -43,7 +43,7 @@ static void does_what_it_says(void **state) {
         kiln_format(a, "PATH=%s:%s", kiln_path_dir(a, program), getenv("PATH")), NULL};
     const char *const argv[] = {"sh", "-e", "-c", script.p, NULL};
     const kiln_process_options o = {
-        .argv = argv, .dir = dir, .env = env, .time_limit_ms = 300000};
+        .argv = argv, .dir = dir, .env = env, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
     if (r.end != KILN_PROCESS_EXITED || r.code != 0)
         fail_msg("exit code %d\n%s\n%s", r.code, r.out.p, r.err.p);

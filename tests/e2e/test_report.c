@@ -104,8 +104,9 @@ static kiln_process_result browse(const char *page, const char *action, int widt
                           action,
                           kiln_format(a, "file://%s", page),
                           NULL};
-    const kiln_process_options o = {
-        .argv = argv, .time_limit_ms = 120000, .output_limit_bytes = 16 << 20};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS,
+                                    .output_limit_bytes = 16 << 20};
     kiln_process_result result;
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_process_run(a, &o, &result, &err), &err);

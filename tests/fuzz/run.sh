@@ -14,8 +14,8 @@ one() {
     mkdir -p "$work/corpus"
     [ -f "tests/fuzz/$x.dict" ] && dict=-dict=tests/fuzz/$x.dict
     # libFuzzer ends by itself; the outer limit is for a target that blocks it.
-    timeout --foreground --kill-after=10 $((seconds + 60)) "$build/tests/fuzz/fuzz_$x" \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    timeout --foreground --kill-after=10 $((seconds + 300)) "$build/tests/fuzz/fuzz_$x" \
+        -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$work/" $dict "$work/corpus" $([ -d "$saved" ] && echo "$saved") \
         >"$log" 2>&1 </dev/null
     rc=$?

@@ -140,7 +140,7 @@ static void check_row(void **state) {
         r->umask, r->n_files, r->user,
         NULL};
     const kiln_process_options o = {
-        .argv = argv, .dir = dir, .env = env, .time_limit_ms = 100000};
+        .argv = argv, .dir = dir, .env = env, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(&a, &o, &result, &err), &err);
     if (result.end != KILN_PROCESS_EXITED || result.code != 0)
         fail_msg("%.*s%.*s", KILN_STR_ARG(result.out), KILN_STR_ARG(result.err));

@@ -13,7 +13,8 @@ kiln_process_result kiln_test_cli_run(kiln_arena *a, const char *dir,
         kiln_test_skip("KILN does not name the program");
     for (int i = 0; i < KILN_TEST_CLI_ARGS && arg[i] != NULL; i++)
         argv[i + 1] = arg[i][0] == '@' ? kiln_path_join(a, dir, arg[i] + 1) : arg[i];
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = 120000};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &result, &err), &err);
     assert_int_equal(result.end, KILN_PROCESS_EXITED);
     return result;

@@ -1,6 +1,9 @@
 #include "tests/support/fake_baseline.h"
 
+#include <string.h>
 #include <sys/stat.h>
+
+#include "pipeline/baselines/baselines_internal.h"
 
 static const char head[] = "#!/bin/sh\n"
                            "case \"$*\" in *--version*) echo 1.2.3; exit 0;; esac\n"
@@ -39,4 +42,16 @@ const char *kiln_test_fake_program(const char *name, const char *script) {
     if (script != NULL)
         write_program(dir, name, script);
     return dir;
+}
+
+int64_t kiln_test_answer_ms(const char *wanted) {
+    enum { SOON_MS = 1000 };
+    const bool hangs =
+        wanted != NULL && strstr(wanted, "did not answer in time") != NULL;
+    return hangs ? SOON_MS : KILN_TEST_PATIENCE_MS;
+}
+
+void kiln_test_answer_within(const kiln_baseline_session *s, int64_t limit_ms) {
+    kiln_asked *asked = s->own;
+    asked->limit_ms = limit_ms;
 }

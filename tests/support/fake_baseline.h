@@ -3,6 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_FAKE_BASELINE_H
 #define KILN_TESTS_SUPPORT_FAKE_BASELINE_H
 
+#include "pipeline/baselines/baselines.h"
 #include "tests/support/kiln_test.h"
 
 /* A new folder, in the test arena. The script is what runs for each request, with the
@@ -14,5 +15,10 @@ const char *kiln_test_fake_baseline(const char *script);
 /* The same as a program in a new folder, for KILN_LIBEXEC; an empty folder where script
  * is NULL. */
 const char *kiln_test_fake_program(const char *name, const char *script);
+
+/* How long to wait for an answer: not long where what is wanted is that none comes. */
+int64_t kiln_test_answer_ms(const char *wanted);
+/* The session waits so long from now on, whatever it had to make ready. */
+void kiln_test_answer_within(const kiln_baseline_session *s, int64_t limit_ms);
 
 #endif

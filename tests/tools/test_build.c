@@ -68,7 +68,7 @@ static void check_rebuild(void **state) {
         TREE, r->edit, r->args);
     const char *argv[] = {"sh", "-c", script, root, NULL};
     const kiln_process_options o = {
-        .argv = argv, .dir = kiln_test_dir(), .time_limit_ms = 60000};
+        .argv = argv, .dir = kiln_test_dir(), .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_process_result got;
     kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
     const char *second = strstr(got.out.p, "--- second\n");

@@ -120,7 +120,8 @@ static void put(const char *dir, const char *file, const char *text) {
 static void run(const row *r, const char *dir, const char *const *argv) {
     kiln_err err = {0};
     kiln_process_result got;
-    const kiln_process_options o = {.argv = argv, .dir = dir, .time_limit_ms = 60000};
+    const kiln_process_options o = {
+        .argv = argv, .dir = dir, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(kiln_test_arena(), &o, &got, &err), &err);
     if (strstr(got.out.p, r->want) == NULL)
         fail_msg("wanted '%s', got '%s%s'", r->want, got.out.p, got.err.p);

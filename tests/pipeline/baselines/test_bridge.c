@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LIMIT_MS = 1000 };
-
 typedef struct row {
     const char *name;
     const char *script;
@@ -27,8 +25,8 @@ static row rows[] = {
      "the process 'python' ended with code 3; it said last:\nlibfoo.so: cannot open",
      NULL},
     {"crashes", "kill -SEGV $$", "the process 'python' was ended by signal 11", NULL},
-    {"hangs", "sleep 60", "did not answer in time and was ended", NULL},
-    {"closes_its_output_and_hangs", "exec >&-; sleep 60",
+    {"hangs", "sleep 3600", "did not answer in time and was ended", NULL},
+    {"closes_its_output_and_hangs", "exec >&-; sleep 3600",
      "closed its pipe and did not end", NULL},
     {"babbles", "echo Segfault imminent, have a nice day",
      "answered what is no answer: 'Segfault imminent, have a nice day'", NULL},
@@ -86,7 +84,7 @@ static void check_row(void **state) {
                                    .n_in = 1,
                                    .out = &out,
                                    .n_out = 1,
-                                   .limit_ms = LIMIT_MS};
+                                   .limit_ms = kiln_test_answer_ms(r->open_fails)};
     kiln_status st = ort()->open(ort(), &a, &job, &s, &err);
     if (r->open_fails != NULL) {
         assert_int_not_equal(st, KILN_OK);
@@ -98,6 +96,7 @@ static void check_row(void **state) {
     }
     kiln_assert_status_ok(st, &err);
     kiln_assert_close(s.out[0].data, ((const float[]){1, 2, 3}), 3, 0, 0);
+    kiln_test_answer_within(&s, kiln_test_answer_ms(r->run_fails));
     st = ort()->run(&s, 3, &sample, &err);
     if (r->run_fails != NULL) {
         kiln_assert_fails(st, KILN_ERR_LIB, &err, r->run_fails);
@@ -115,17 +114,18 @@ static void fails_at_once_after_a_failure(void **state) {
     kiln_baseline_session s;
     kiln_baseline_sample sample;
     const char *script =
-        with_output("case $line in *load*) give @OUT;; *) sleep 60;; esac");
+        with_output("case $line in *load*) give @OUT;; *) sleep 3600;; esac");
+    static const char late[] = "did not answer in time and was ended";
     const char *out = "y";
     const kiln_baseline_job job = {.dir = kiln_test_fake_baseline(script),
                                    .model = "model.onnx",
                                    .threads = 2,
                                    .out = &out,
                                    .n_out = 1,
-                                   .limit_ms = LIMIT_MS};
+                                   .limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(ort()->open(ort(), kiln_test_arena(), &job, &s, &err), &err);
-    kiln_assert_fails(ort()->run(&s, 1, &sample, &err), KILN_ERR_LIB, &err,
-                      "did not answer in time");
+    kiln_test_answer_within(&s, kiln_test_answer_ms(late));
+    kiln_assert_fails(ort()->run(&s, 1, &sample, &err), KILN_ERR_LIB, &err, late);
     kiln_err_clear(&err);
     kiln_assert_fails(ort()->run(&s, 1, &sample, &err), KILN_ERR_LIB, &err,
                       "did not answer in time and was ended before");

@@ -193,7 +193,7 @@ static void check_rival_of(const rival_row *r, const kiln_subject *subject) {
                                       .rounds = ROUNDS,
                                       .baseline = list,
                                       .baselines_dir = baseline_of(r, &s),
-                                      .baselines_limit_ms = 20000};
+                                      .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_net_bench b;
     kiln_err err = {0};
     kiln_buf text;

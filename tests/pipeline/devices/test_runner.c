@@ -60,7 +60,7 @@ static kiln_process_result run(const char *const *arg) {
         argv[n++] = arg[i][0] == '@' ? kiln_path_join(a, here.dir, arg[i] + 1) : arg[i];
     argv[n] = NULL;
     const kiln_process_options o = {
-        .argv = argv, .dir = here.dir, .time_limit_ms = 60000};
+        .argv = argv, .dir = here.dir, .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
     assert_int_equal(got.end, KILN_PROCESS_EXITED);
     return got;

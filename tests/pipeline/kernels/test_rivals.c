@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_MS = 20000, MIN_ROUNDS = 7 };
+enum { MIN_ROUNDS = 7 };
 #define LINE "matmul x m=4 k=8 n=16 bias=yes"
 
 typedef struct row {
@@ -129,7 +129,7 @@ static void check_row(void **state) {
     kiln_profile p;
     kiln_bench b;
     kiln_buf text;
-    kiln_bench_options o = {.seed = 1, .baselines_limit_ms = LIMIT_MS};
+    kiln_bench_options o = {.seed = 1, .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
     const char *old = getenv("KILN_LIBEXEC");
     old = old != NULL ? kiln_str_dup(a, old) : NULL;
     kiln_assert_status_ok(

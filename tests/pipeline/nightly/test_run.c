@@ -145,7 +145,7 @@ static pid_t start(const place *p) {
 }
 
 static void wait_for(const char *path) {
-    for (int i = 0; i < 6000 && !kiln_file_exists(path); i++)
+    for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && !kiln_file_exists(path); ms += 10)
         poll(NULL, 0, 10);
     assert_true(kiln_file_exists(path));
 }
@@ -365,20 +365,10 @@ static end_row ends[] = {
      0,
      NULL,
      false},
-    {"a_time_limit_ends_it",
-     "verify",
-     "case $json in */a/*) sleep 60;; esac",
-     {"a, native, 1 thread verify: timed out: it was ended at its limit of 1 s\n",
-      "a, native, 1 thread bench: skipped: its stage 'verify' timed out\n"},
-     8,
-     1,
-     2,
-     NULL,
-     false},
 };
 
 /* What was returned is what lies in the folder. */
-static void holds_results(const kiln_nightly_result *r) {
+static void holds_results(const kiln_nightly_result *r, size_t n_jobs, size_t n_ops) {
     kiln_results read;
     kiln_err err = {0};
     kiln_buf want, got;
@@ -392,14 +382,14 @@ static void holds_results(const kiln_nightly_result *r) {
     kiln_results_json(&want, &r->results);
     kiln_results_json(&got, &read);
     kiln_assert_text_equal(kiln_buf_str(&got), kiln_buf_str(&want));
-    assert_int_equal(read.job.n, 2);
-    assert_int_equal(read.ops.n, 1);
+    assert_int_equal(read.job.n, n_jobs);
+    assert_int_equal(read.ops.n, n_ops);
     assert_string_equal(read.status, r->is_good ? "ok" : "failed");
 }
 
 static void end(void **state) {
     const end_row *r = *state;
-    const place p = new_place(strcmp(r->name, "a_time_limit_ends_it") == 0 ? 1 : 600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     write_file(&p, r->verb, r->does);
     const kiln_nightly_result got = run_well(&p, &events);
@@ -416,7 +406,31 @@ static void end(void **state) {
         assert_null(got.failure);
     else
         assert_string_equal(got.failure, r->failure);
-    holds_results(&got);
+    holds_results(&got, 2, 1);
+}
+
+/* Of a single model: another one's stage of the same kind would have no more time. */
+static void a_time_limit_ends_it(void **state) {
+    static const char one[] =
+        "{\"models\": [{\"name\": \"a\", \"source\": \"m.onnx\"}], \"tune\": {},"
+        " \"gate\": {\"accepted\": \"accepted\"}, \"limits\": {\"verify\": 1}}";
+    const place p = new_place(KILN_TEST_PATIENCE_S);
+    kiln_buf events;
+    (void)state;
+    write_file(&p, "p.json", one);
+    write_file(&p, "verify", "exec sleep 3600");
+    const kiln_nightly_result got = run_well(&p, &events);
+    assert_non_null(strstr(events.p, "a, native, 1 thread verify: timed out: it was "
+                                     "ended at its limit of 1 s\n"));
+    assert_non_null(strstr(events.p, "a, native, 1 thread bench: skipped: its stage "
+                                     "'verify' timed out\n"));
+    assert_int_equal(got.n_stages, 5);
+    assert_int_equal(got.n_done, 2);
+    assert_int_equal(got.n_failed, 1);
+    assert_int_equal(got.n_skipped, 2);
+    assert_false(got.is_interrupted || got.goes_on || got.is_good);
+    assert_string_equal(got.failure, "nothing was measured");
+    holds_results(&got, 1, 0);
 }
 
 /* ---- what is left behind -----------------------------------------------------------
@@ -424,7 +438,7 @@ static void end(void **state) {
 
 static void keeps_what_stages_say_and_no_more(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     char link[4096] = "";
     write_file(&p, "build", "echo hello; echo more >&2; touch $TMPDIR/left");
@@ -451,7 +465,8 @@ static void keeps_what_stages_say_and_no_more(void **state) {
 static void interrupt(const place *p) {
     int status = 0;
     (void)unlink(at(p, "waits"));
-    write_file(p, "verify", "case $json in */b/*) touch $FAKE/waits; sleep 60;; esac");
+    write_file(p, "verify",
+               "case $json in */b/*) touch $FAKE/waits; exec sleep 3600;; esac");
     const pid_t pid = start(p);
     wait_for(at(p, "waits"));
     assert_int_equal(kill(pid, SIGINT), 0);
@@ -462,7 +477,7 @@ static void interrupt(const place *p) {
 
 static void an_interrupt_keeps_what_is_finished(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     interrupt(&p);
     const kiln_nightly_result r = run_well(&p, &events);
@@ -479,7 +494,7 @@ static void an_interrupt_keeps_what_is_finished(void **state) {
 
 static void a_new_run_may_be_asked_for(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_nightly_result r;
     kiln_buf events;
     kiln_err err = {0};
@@ -514,7 +529,7 @@ static change_row changes[] = {
 
 static void change(void **state) {
     const change_row *r = *state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     interrupt(&p);
     /* What is repeated writes another marker: those behind it follow. */
@@ -532,7 +547,7 @@ static void change(void **state) {
 /* Verdicts are kept; what the machine, a signal or a limit ended is tried again. */
 static void failures_of_the_moment_are_tried_again(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     write_file(&p, "tune", "echo error: disk full $$ >&2; exit 4");
     write_file(&p, "bench",
@@ -589,7 +604,7 @@ static size_t n_begun(const place *p, const paths *of) {
 
 static void nothing_finished_is_repeated(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     const int kills = getenv("KILN_SOAK") != NULL ? 60 : 12;
     kiln_rng rng;
     kiln_buf events;
@@ -626,11 +641,11 @@ static void nothing_finished_is_repeated(void **state) {
 
 static void two_are_one_too_many(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_nightly_result r;
     kiln_buf events;
     kiln_err err = {0};
-    write_file(&p, "ops", "touch $FAKE/waits; sleep 60");
+    write_file(&p, "ops", "touch $FAKE/waits; exec sleep 3600");
     const pid_t pid = start(&p);
     int status = 0;
     wait_for(at(&p, "waits"));
@@ -647,7 +662,7 @@ static void two_are_one_too_many(void **state) {
 
 static void a_frozen_database_must_be_there(void **state) {
     (void)state;
-    const place p = new_place(600);
+    const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_nightly_result r;
     kiln_buf events;
     kiln_err err = {0};
@@ -663,6 +678,7 @@ static void a_frozen_database_must_be_there(void **state) {
 
 int main(void) {
     kiln_test_add_rows(end, ends);
+    kiln_test_add("a_time_limit_ends_it", a_time_limit_ends_it, NULL);
     kiln_test_add("keeps_what_stages_say_and_no_more",
                   keeps_what_stages_say_and_no_more, NULL);
     kiln_test_add("an_interrupt_keeps_what_is_finished",

@@ -159,14 +159,18 @@ static void trials_are_on_record(void **state) {
     kiln_db_close(db);
 }
 
+/* On a slow machine two seconds may be too few for a first trial. */
 static void stops_in_time(void **state) {
     (void)state;
     kiln_db *db = open_db(":memory:");
     const kiln_tune_works works = works_of(&conv, 1);
     kiln_tune_options o = options(db, 100000);
-    o.seconds = 2;
-    const kiln_tune_result r = tune(&works, &o);
-    assert_int_equal(r.end, KILN_TASKS_TIME);
+    kiln_tune_result r = {.n_new = 0};
+    for (o.seconds = 2; r.n_new == 0 && o.seconds < KILN_TEST_PATIENCE_S;
+         o.seconds *= 4) {
+        r = tune(&works, &o);
+        assert_int_equal(r.end, KILN_TASKS_TIME);
+    }
     assert_true(r.n_new > 0 && r.n_new < 1000);
     const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     assert_int_equal(n_first_rounds(&t), r.n_new);
@@ -523,11 +527,9 @@ static noise_row noise_rows[] = {
     {"better_a_noisy_one_than_none", false, false, 1, true},
 };
 
-/* Of the template's own rule, or one beside it that has the same layouts. */
-static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double ns,
-                      bool is_noisy, bool is_repeat) {
+/* What the template's own rule chooses, with one knob turned on by so many options. */
+static kiln_db_candidate turned(const kiln_op_work *w, const char *knob, int by) {
     kiln_err err = {0};
-    int64_t id = 0;
     kiln_tune_task t;
     kiln_buf text;
     kiln_json_writer json;
@@ -535,16 +537,25 @@ static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double 
     kiln_assert_status_ok(kiln_tune_task_make(a, &w->workload, &native, NULL, &t, &err),
                           &err);
     kiln_config c = t.tmpl->guess(t.work, t.profile, &t.space);
-    for (int k = 0; k < t.space.n && !is_guess; k++)
-        if (strcmp(t.space.knob[k].name, "unroll") == 0)
-            c.option[k] = (int16_t)((c.option[k] + 1) % t.space.knob[k].n);
+    for (int k = 0; k < t.space.n; k++)
+        if (strcmp(t.space.knob[k].name, knob) == 0)
+            c.option[k] = (int16_t)((c.option[k] + by) % t.space.knob[k].n);
     kiln_buf_init(&text, a);
     kiln_json_writer_init(&json, &text);
     json.compact_from = 1;
     kiln_config_put(&json, t.tmpl, &t.space, &c);
-    const kiln_db_task task = kiln_tune_task_of(a, w, &native, 1, KILN_TUNE_CACHE);
+    return (kiln_db_candidate){t.tmpl->name, text.p};
+}
+
+/* Of the template's own rule, or one beside it that has the same layouts. */
+static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double ns,
+                      bool is_noisy, bool is_repeat) {
+    kiln_err err = {0};
+    int64_t id = 0;
+    const kiln_db_task task =
+        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    const kiln_db_trial trial = {.candidate = {t.tmpl->name, text.p},
+    const kiln_db_trial trial = {.candidate = turned(w, "unroll", is_guess ? 0 : 1),
                                  .sample_ns = &ns,
                                  .n_samples = 1,
                                  .proof = "{\"seeds\": 3}",
@@ -721,39 +732,34 @@ static size_t n_in_network(kiln_db *db, const kiln_tune_works *w, size_t i) {
     return trials_of(db, &w->list.v[i].op, KILN_TUNE_CACHE_NETWORK).list.n;
 }
 
-/* Says, as often as it takes, that a candidate which was not among the best is the
- * fastest, though not by much: nobody would believe it. */
+/* Says that a candidate which nobody has measured is the fastest, though not by much:
+ * nobody would believe it. */
 static void promote(kiln_db *db, const kiln_op_work *w) {
-    const kiln_db_trials in = trials_of(db, w, KILN_TUNE_CACHE_NETWORK),
-                         alone = trials_of(db, w, KILN_TUNE_CACHE);
-    double best = HUGE_VAL;
+    const kiln_db_trials known = trials_of(db, w, KILN_TUNE_CACHE);
+    double ns = HUGE_VAL;
     kiln_err err = {0};
     int64_t id = 0;
+    int by = 0;
+    kiln_db_trial t = {.sample_ns = &ns,
+                       .n_samples = 1,
+                       .proof = "{\"seeds\": 3}",
+                       .owner = "elsewhere.1",
+                       .kiln = KILN_VERSION};
     const kiln_db_task task =
         kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    for (size_t i = 0; i < alone.list.n; i++)
-        if (alone.list.v[i].error[0] == '\0')
-            best = fmin(best, alone.list.v[i].median_ns);
-    const double ns = 0.95 * best;
-    for (size_t i = 0; i < alone.list.n; i++) {
-        kiln_db_trial t = alone.list.v[i];
-        bool is_in = t.error[0] != '\0' || t.round > 0;
-        for (size_t k = 0; k < in.list.n; k++)
-            is_in |= strcmp(in.list.v[k].candidate.config, t.candidate.config) == 0;
-        if (is_in)
-            continue;
-        double sum = t.median_ns;
-        t.sample_ns = &ns;
-        t.n_samples = 1;
-        t.is_repeat = true;
-        for (int n = 1; sum / n >= 0.99 * best; n++) {
-            kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
-            sum += ns;
-        }
-        return;
+    for (bool is_known = true; is_known && by < 1000; by++) {
+        t.candidate = turned(w, "tile", by);
+        is_known = false;
+        for (size_t i = 0; i < known.list.n; i++)
+            is_known |=
+                strcmp(known.list.v[i].candidate.config, t.candidate.config) == 0;
     }
-    fail_msg("no other candidate is good");
+    assert_true(by < 1000);
+    for (size_t i = 0; i < known.list.n; i++)
+        if (known.list.v[i].error[0] == '\0')
+            ns = fmin(ns, 0.95 * known.list.v[i].median_ns);
+    kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
 }
 
 /* What was measured in the network stays as it is when another work has news; and
