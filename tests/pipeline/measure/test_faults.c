@@ -285,7 +285,7 @@ static void believes_no_wonders(void **state) {
         kiln_test_measure_add(&a, m, o.profile, "conv L 14 32 32 3 1", true);
     kiln_measured lazy, good;
     submit(m, &w, LAZY, &faults[LAZY]);
-    assert_true(kiln_measure_poll(m, 60000, &lazy));
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &lazy));
     if (lazy.error != KILN_TRIAL_IMPLAUSIBLE)
         fail_msg("is '%s' (%s)", kiln_trial_error_name(lazy.error), lazy.text);
     assert_non_null(strstr(lazy.text, "timed twice at"));
@@ -294,7 +294,7 @@ static void believes_no_wonders(void **state) {
     assert_int_equal(kiln_measure_n_lethal(m), 0);
     /* What follows is not compared with it. */
     submit(m, &w, 0, &faults[0]);
-    assert_true(kiln_measure_poll(m, 60000, &good));
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &good));
     check(&good);
     assert_true(good.least_flops > 0);
     assert_true(good.least_flops <= 1.05 * good.limit_gflops * good.median_ns);
