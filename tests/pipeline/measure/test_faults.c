@@ -202,7 +202,7 @@ static void measure_good(const kiln_measure_options *options, double *build_ms,
 }
 
 static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o) {
-    enum { TIMES = 10, MIN_BUILD_MS = 1500, MIN_RUN_MS = 400 };
+    enum { TIMES = 4, MIN_BUILD_MS = 1500, MIN_RUN_MS = 400 };
     static double build_ms, run_ms;
     const char *dir = kiln_test_dir();
     compile_faults(a, dir);
