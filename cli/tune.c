@@ -37,9 +37,15 @@ static const kiln_option options[N_OPTIONS] = {
                  false},
     [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},
     [OPT_TRIALS] = {"--trials", "N",
-                    "trials for each kernel, on average, with those on record (64)",
+                    "trials for each kernel that are on record in the end, on average, "
+                    "whoever measured them (64; with --time-limit alone as many as it "
+                    "allows)",
                     false},
-    [OPT_TIME] = {"--time-limit", "T", "stop after 90, 90s, 15m or 2h", false},
+    [OPT_TIME] =
+        {"--time-limit", "T",
+         "stop after 90, 90s, 15m or 2h; without --trials all of it is used as long "
+         "as more is expected",
+         false},
     [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "tune for this profile (default: this machine's)", false},
@@ -133,8 +139,9 @@ static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
 static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
                                 kiln_err *err) {
     int trials = 0, seed = 0;
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_TRIALS, "64"), "--trials", 1,
-                             1000000, &trials, err));
+    if (kiln_args_has(args, OPT_TRIALS))
+        KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_TRIALS, NULL), "--trials", 1,
+                                 1000000, &trials, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEED, "1"), "--seed", 1, INT32_MAX,
                              &seed, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,

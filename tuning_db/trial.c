@@ -1,4 +1,4 @@
-/* Claims and trials. */
+/* Trials. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,106 +136,6 @@ void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
     kiln_sha256_hex(&h, hex);
 }
 
-/* ---- claims ------------------------------------------------------------------------
- */
-
-static void bind_candidate(kiln_query *q, int64_t task, const kiln_db_candidate *c) {
-    kiln_query_i64(q, 1, task);
-    kiln_query_text(q, 2, c->tmpl);
-    kiln_query_text(q, 3, c->config);
-}
-
-static kiln_status is_there(kiln_db *db, const char *select, int64_t task,
-                            const kiln_db_candidate *c, bool *has_row, kiln_err *err) {
-    kiln_query q = {0};
-    kiln_status st = kiln_query_open(db->sql, select, &q, err);
-    if (st == KILN_OK) {
-        bind_candidate(&q, task, c);
-        st = kiln_query_step(&q, has_row, err);
-    }
-    kiln_query_close(&q);
-    return st;
-}
-
-/* The one statement that decides: an expired claim, or the owner's own, is taken over;
- * another's stays, and no row has changed. */
-static kiln_status take(kiln_db *db, int64_t task, const kiln_db_candidate *c,
-                        const char *owner, int seconds, bool *is_mine, kiln_err *err) {
-    const int64_t now = kiln_db_now_ms();
-    kiln_query q = {0};
-    kiln_status st =
-        kiln_query_open(db->sql,
-                        "INSERT INTO claim (task, template, config, owner, expires_ms)"
-                        " VALUES (?1, ?2, ?3, ?4, ?5)"
-                        " ON CONFLICT (task, template, config) DO UPDATE"
-                        " SET owner = excluded.owner, expires_ms = excluded.expires_ms"
-                        " WHERE claim.owner = excluded.owner OR claim.expires_ms <= ?6",
-                        &q, err);
-    if (st == KILN_OK) {
-        bind_candidate(&q, task, c);
-        kiln_query_text(&q, 4, owner);
-        kiln_query_i64(&q, 5, now + (int64_t)seconds * 1000);
-        kiln_query_i64(&q, 6, now);
-        st = kiln_query_run(&q, err);
-    }
-    *is_mine = st == KILN_OK && kiln_sql_n_changed(db->sql) > 0;
-    kiln_query_close(&q);
-    return st;
-}
-
-static kiln_status claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
-                         const char *owner, int seconds, kiln_db_claim_state *out,
-                         kiln_err *err) {
-    bool is_done = false, is_mine = false;
-    KILN_TRY(is_there(db,
-                      "SELECT 1 FROM trial WHERE task = ?1 AND template = ?2"
-                      " AND config = ?3 LIMIT 1",
-                      task, c, &is_done, err));
-    if (is_done) {
-        *out = KILN_DB_DONE;
-        return KILN_OK;
-    }
-    KILN_TRY(take(db, task, c, owner, seconds, &is_mine, err));
-    *out = is_mine ? KILN_DB_CLAIMED : KILN_DB_BUSY;
-    return KILN_OK;
-}
-
-kiln_status kiln_db_claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
-                          const char *owner, int seconds, kiln_db_claim_state *out,
-                          kiln_err *err) {
-    kiln_db_claim_state state = KILN_DB_BUSY;
-    KILN_TRY(kiln_sql_begin(db->sql, err));
-    KILN_TRY(kiln_db_end(db, claim(db, task, c, owner, seconds, &state, err), err));
-    *out = state;
-    return KILN_OK;
-}
-
-kiln_status kiln_db_release(kiln_db *db, const char *owner, kiln_err *err) {
-    kiln_query q = {0};
-    kiln_status st =
-        kiln_query_open(db->sql, "DELETE FROM claim WHERE owner = ?1", &q, err);
-    if (st == KILN_OK) {
-        kiln_query_text(&q, 1, owner);
-        st = kiln_query_run(&q, err);
-    }
-    kiln_query_close(&q);
-    return st;
-}
-
-kiln_status kiln_db_owners_of(kiln_db *db, kiln_arena *a, kiln_db_owners *out,
-                              kiln_err *err) {
-    kiln_query q = {0};
-    bool has_row = false;
-    *out = (kiln_db_owners){0};
-    kiln_status st = kiln_query_open(
-        db->sql, "SELECT DISTINCT owner FROM claim ORDER BY owner", &q, err);
-    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
-           has_row)
-        kiln_vec_push(a, &out->list, kiln_query_get_text(&q, 0, a));
-    kiln_query_close(&q);
-    return st;
-}
-
 /* ---- trials ------------------------------------------------------------------------
  */
 
@@ -249,7 +149,7 @@ static kiln_status next_round(kiln_db *db, int64_t task, const kiln_db_trial *t,
                                      " config = ?3",
                                      &q, err);
     if (st == KILN_OK) {
-        bind_candidate(&q, task, &t->candidate);
+        kiln_db_bind_candidate(&q, task, &t->candidate);
         st = kiln_query_step(&q, &has_row, err);
     }
     if (st == KILN_OK && has_row)
@@ -269,7 +169,7 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
         " time_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
         " ?15, ?16)",
         &q, err));
-    bind_candidate(&q, task, &t->candidate);
+    kiln_db_bind_candidate(&q, task, &t->candidate);
     kiln_query_text(&q, 4, uid);
     kiln_query_i64(&q, 5, round);
     kiln_query_text(&q, 6, text_or(t->layouts, ""));
@@ -291,20 +191,6 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     return st;
 }
 
-static kiln_status end_claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
-                             kiln_err *err) {
-    kiln_query q = {0};
-    kiln_status st = kiln_query_open(
-        db->sql, "DELETE FROM claim WHERE task = ?1 AND template = ?2 AND config = ?3",
-        &q, err);
-    if (st == KILN_OK) {
-        bind_candidate(&q, task, c);
-        st = kiln_query_run(&q, err);
-    }
-    kiln_query_close(&q);
-    return st;
-}
-
 /* What is on record is nobody's to measure, also where it came from elsewhere. */
 kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
                                  const kiln_db_trial *t, bool *was_new, kiln_err *err) {
@@ -315,7 +201,7 @@ kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
     if (st == KILN_OK)
         st = insert(db, task, uid, round, t, &scratch, was_new, err);
     if (st == KILN_OK)
-        st = end_claim(db, task, &t->candidate, err);
+        st = kiln_db_unclaim(db, task, &t->candidate, NULL, err);
     kiln_arena_fini(&scratch);
     return st;
 }
@@ -399,6 +285,21 @@ void kiln_db_get_trial(kiln_query *q, int col, kiln_arena *a, kiln_db_trial *out
                            .median_ns = kiln_query_get_f64(q, col + 12),
                            .round = kiln_query_get_i64(q, col + 13)};
     out->is_repeat = out->round > 0;
+}
+
+kiln_status kiln_db_count(kiln_db *db, int64_t task, int64_t *out, kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st =
+        kiln_query_open(db->sql, "SELECT count(*) FROM trial WHERE task = ?1", &q, err);
+    if (st == KILN_OK) {
+        kiln_query_i64(&q, 1, task);
+        st = kiln_query_step(&q, &has_row, err);
+    }
+    if (st == KILN_OK)
+        *out = has_row ? kiln_query_get_i64(&q, 0) : 0;
+    kiln_query_close(&q);
+    return st;
 }
 
 kiln_status kiln_db_trials_of(kiln_db *db, kiln_arena *a, int64_t task,

@@ -99,13 +99,33 @@ bool kiln_db_is_implausible(const kiln_db_trial *t, double flops);
 typedef enum kiln_db_claim_state {
     KILN_DB_CLAIMED, /* the caller's until it expires */
     KILN_DB_BUSY,    /* somebody else measures it now */
-    KILN_DB_DONE     /* there is a trial, good or bad */
+    KILN_DB_DONE,    /* there is a trial, good or bad */
+    KILN_DB_FULL     /* the budget is spent; nothing is claimed */
 } kiln_db_claim_state;
 /* Claims of an owner that died end by themselves after `seconds`. The owner of a claim
  * may take it again. */
 kiln_status kiln_db_claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
                           const char *owner, int seconds, kiln_db_claim_state *out,
                           kiln_err *err);
+/* How many candidates with a trial tasks may have together, whoever measured them; a
+ * claim counts as one. */
+typedef struct kiln_db_budget {
+    const int64_t *task;
+    size_t n_tasks; /* different ones */
+    int64_t trials;
+} kiln_db_budget;
+/* The same while something of the budget is left, however many claim at once; NULL: no
+ * limit. */
+kiln_status kiln_db_claim_within(kiln_db *db, int64_t task, const kiln_db_candidate *c,
+                                 const char *owner, int seconds,
+                                 const kiln_db_budget *b, kiln_db_claim_state *out,
+                                 kiln_err *err);
+/* So many candidates there are with a trial, or claimed now. */
+kiln_status kiln_db_spent(kiln_db *db, const kiln_db_budget *b, int64_t *out,
+                          kiln_err *err);
+/* Gives up one claim, where it is still this owner's; NULL: whoever's it is. */
+kiln_status kiln_db_unclaim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
+                            const char *owner, kiln_err *err);
 /* Gives up all claims of this owner. */
 kiln_status kiln_db_release(kiln_db *db, const char *owner, kiln_err *err);
 /* Who claims anything now, sorted. */
@@ -124,6 +144,8 @@ kiln_status kiln_db_record(kiln_db *db, int64_t task, const kiln_db_trial *t,
 typedef struct kiln_db_trials {
     KILN_VEC(kiln_db_trial) list;
 } kiln_db_trials;
+/* How many a task has, repeats too: has anything come since? */
+kiln_status kiln_db_count(kiln_db *db, int64_t task, int64_t *out, kiln_err *err);
 /* All of a task, in the order they were stored. */
 kiln_status kiln_db_trials_of(kiln_db *db, kiln_arena *a, int64_t task,
                               kiln_db_trials *out, kiln_err *err);

@@ -48,6 +48,9 @@ enum { KILN_DB_N_TASK_COLUMNS = 7, KILN_DB_N_TRIAL_COLUMNS = 14 };
 void kiln_db_get_task(kiln_query *q, int col, kiln_arena *a, kiln_db_task *out);
 void kiln_db_get_trial(kiln_query *q, int col, kiln_arena *a, kiln_db_trial *out);
 
+/* Parameters 1 to 3. */
+void kiln_db_bind_candidate(kiln_query *q, int64_t task, const kiln_db_candidate *c);
+
 /* The same as the public ones, inside a transaction of the caller's. */
 kiln_status kiln_db_find_task(kiln_db *db, const kiln_db_task *t, int64_t *id,
                               kiln_err *err);

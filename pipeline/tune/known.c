@@ -148,6 +148,7 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     kiln_arena_init(&a);
     kiln_status st = kiln_db_trials_of(r->o->db, &a, t->id, &all, err);
     const int64_t n_ours = t->row.n_new; /* they are on record too */
+    const int64_t n_before = t->row.n_known;
     t->row.n_known = 0;
     for (size_t i = 0; st == KILN_OK && i < all.list.n; i++) {
         const kiln_db_trial *x = &all.list.v[i];
@@ -163,8 +164,17 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
         st = kiln_tune_take(r, t, &round, err);
     }
     t->row.n_known -= n_ours;
+    t->n_rows = (int64_t)all.list.n;
+    if (r->scheduler != NULL && t->row.n_known > n_before)
+        t->turn += (int)(t->row.n_known - n_before); /* spent on it, by whomever */
     kiln_arena_fini(&a);
     return st;
+}
+
+kiln_status kiln_tune_hear(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
+    int64_t n = 0;
+    KILN_TRY(kiln_db_count(r->o->db, t->id, &n, err));
+    return n != t->n_rows ? kiln_tune_load(r, t, err) : KILN_OK;
 }
 
 kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {

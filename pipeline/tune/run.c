@@ -5,11 +5,11 @@
 #include <string.h>
 
 enum {
-    LOW_WATER = 8, /* so many on their way keep builder and runner busy */
-    BATCH = 16,    /* small ones learn sooner, large ones waste fewer fits */
-    CLAIM_SECONDS = 300,
-    REFIT_EVERY = 48, /* new trials between two fits of the model of all works; */
-    REFIT_FIRST = 16, /* before a work's first turn */
+    LOW_WATER = 8,       /* so many on their way keep builder and runner busy */
+    BATCH = 16,          /* small ones learn sooner, large ones waste fewer fits */
+    CLAIM_SECONDS = 900, /* longer than all on their way take */
+    REFIT_EVERY = 48,    /* new trials between two fits of the model of all works; */
+    REFIT_FIRST = 16,    /* before a work's first turn */
     POLL_MS = 100,
     AGAIN_MS = 180 /* for slices of a second look: three times the pool's own budget */
 };
@@ -177,12 +177,17 @@ static kiln_status submit(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     kiln_db_claim_state state;
     const kiln_db_candidate named = {
         t->task.tmpl->name, kiln_tune_index_text(&r->scratch, &t->task, index)};
-    KILN_TRY(
-        kiln_db_claim(r->o->db, t->id, &named, r->owner, CLAIM_SECONDS, &state, err));
+    const bool is_limited = r->budget.trials < INT64_MAX;
+    KILN_TRY(kiln_db_claim_within(r->o->db, t->id, &named, r->owner, CLAIM_SECONDS,
+                                  is_limited ? &r->budget : NULL, &state, err));
     if (state == KILN_DB_DONE) /* another tuner was faster */
         return kiln_tune_load(r, t, err);
-    if (state == KILN_DB_BUSY)
+    if (state == KILN_DB_FULL)
+        r->n_left = 0;
+    if (state != KILN_DB_CLAIMED) {
+        t->turn++;
         return KILN_OK;
+    }
     return send(r, t, index, false, err);
 }
 
@@ -193,14 +198,13 @@ static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
     uint64_t index[BATCH];
     size_t n_index = 0;
     const size_t want = n < BATCH ? (size_t)n : BATCH;
+    KILN_TRY(kiln_tune_hear(r, t, err));
     KILN_TRY(kiln_search_next(t->search, want, index, &n_index, err));
     t->is_exhausted = n_index < want;
     if (n_index > 0)
         KILN_TRY(add_work(r, t, err));
-    const int before = t->n_pending;
     for (size_t i = 0; i < n_index; i++)
         KILN_TRY(submit(r, t, index[i], err));
-    t->turn += (int)n_index - (t->n_pending - before);
     kiln_arena_reset(&r->scratch);
     if (t->n_pending == 0)
         kiln_tune_end_turn(r, t);
@@ -280,7 +284,6 @@ static void make_scheduler(kiln_tuning *r) {
     const double spent = (double)(kiln_now_ns() - r->begin_ns);
     const kiln_task_scheduler_options o = {
         .seed = r->o->seed,
-        .max_trials = kiln_tune_budget(r),
         .time_ns = r->o->seconds <= 0 ? 0
                    : spent < r->o->seconds * 1e9
                        ? (int64_t)(r->o->seconds * 1e9 - spent)
@@ -298,7 +301,8 @@ static void make_scheduler(kiln_tuning *r) {
 static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
     while (pending(r) < LOW_WATER) {
         int n = 0;
-        const int64_t left = kiln_tune_trials_left(r);
+        KILN_TRY(kiln_tune_count_left(r, err));
+        const int64_t left = r->n_left;
         const int i =
             left <= 0 ? -1 : kiln_task_scheduler_next(r->scheduler, kiln_now_ns(), &n);
         *goes_on = i >= 0;
@@ -344,6 +348,7 @@ static kiln_status run(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
             return st;
         }
     }
+    kiln_tune_plan(r);
     KILN_TRY(loop(r, err));
     KILN_TRY(kiln_tune_keep_model(r, err));
     return kiln_tune_conclude(r, out, err);

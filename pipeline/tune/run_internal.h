@@ -28,6 +28,7 @@ typedef struct kiln_tuned_work {
     kiln_tune_task task; /* its space keeps the layouts */
     kiln_space whole;    /* the template's own */
     kiln_search *search;
+    int64_t n_rows;  /* of the database that it knows of */
     int64_t used_ns; /* when a candidate of it was sent last */
     int64_t id;      /* of the database's task */
     int measured_as; /* the pool's number; -1: not yet */
@@ -66,6 +67,8 @@ typedef struct kiln_tuning {
     int64_t begin_ns;
     kiln_tuned_work *work;
     size_t n;
+    kiln_db_budget budget;          /* that tuners of this file share */
+    int64_t n_left;                 /* of it, when it was asked for last */
     kiln_measure *pool;             /* opened for the first candidate */
     kiln_task_scheduler *scheduler; /* NULL during the first look */
     kiln_cost_model global;         /* of all works, in the relation form */
@@ -77,10 +80,11 @@ typedef struct kiln_tuning {
     KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;
 
-/* Trials in all, with those on record. */
-int64_t kiln_tune_budget(const kiln_tuning *r);
-/* Of them, those that may still be begun: what is on its way counts. */
-int64_t kiln_tune_trials_left(const kiln_tuning *r);
+/* What the works may have together; n_left. */
+void kiln_tune_plan(kiln_tuning *r);
+/* r->n_left: trials that may still be begun. What is on its way counts, here and in
+ * other tuners. */
+kiln_status kiln_tune_count_left(kiln_tuning *r, kiln_err *err);
 kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err);
 /* A round of a candidate has come: into search and row. */
 kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_round *x,
@@ -90,6 +94,8 @@ bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index);
 /* What the database knows of this work, into its search; again after another tuner
  * added to it. */
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
+/* The same where another tuner has added to it since. */
+kiln_status kiln_tune_hear(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
 /* Configurations on record that crash or hang: workers do not try them again. */
 kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);
 /* A candidate has come back: on record, then into search and result. The turn goes on.

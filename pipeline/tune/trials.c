@@ -9,8 +9,33 @@
 
 enum { DEFAULT_TRIALS = 64 };
 
-int64_t kiln_tune_budget(const kiln_tuning *r) {
-    return (r->o->trials > 0 ? r->o->trials : DEFAULT_TRIALS) * (int64_t)r->n;
+void kiln_tune_plan(kiln_tuning *r) {
+    int64_t *task = kiln_array(r->arena, int64_t, r->n);
+    for (size_t i = 0; i < r->n; i++)
+        task[i] = r->work[i].id;
+    const int64_t each = r->o->trials > 0 ? r->o->trials : DEFAULT_TRIALS;
+    const bool is_limited = r->o->trials > 0 || r->o->seconds <= 0;
+    r->budget =
+        (kiln_db_budget){task, r->n, is_limited ? each * (int64_t)r->n : INT64_MAX};
+    r->n_left = r->budget.trials;
+}
+
+static kiln_status count_left(kiln_tuning *r, kiln_err *err) {
+    int64_t spent = 0;
+    KILN_TRY(kiln_db_spent(r->o->db, &r->budget, &spent, err));
+    /* Lost ones are not on record; there would be no end to trying. */
+    r->n_left = r->budget.trials - spent - r->by_error[KILN_TRIAL_LOST];
+    return KILN_OK;
+}
+
+kiln_status kiln_tune_count_left(kiln_tuning *r, kiln_err *err) {
+    if (r->budget.trials == INT64_MAX)
+        return KILN_OK;
+    KILN_TRY(count_left(r, err));
+    if (r->n_left > 0)
+        return KILN_OK;
+    KILN_TRY(kiln_tune_bury(r, err)); /* what a tuner had claimed that has died since */
+    return count_left(r, err);
 }
 
 kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
@@ -48,14 +73,6 @@ const char *kiln_tune_owner(kiln_arena *a) {
     const int64_t self = (int64_t)getpid();
     return kiln_format(a, "%s.%" PRId64 "-%" PRIu64, uname(&u) == 0 ? u.nodename : "?",
                        self, kiln_process_start(self));
-}
-
-int64_t kiln_tune_trials_left(const kiln_tuning *r) {
-    int64_t spent = r->n_new - r->n_looking +
-                    (r->pool != NULL ? (int64_t)kiln_measure_pending(r->pool) : 0);
-    for (size_t i = 0; i < r->n; i++)
-        spent += r->work[i].row.n_known;
-    return kiln_tune_budget(r) - spent;
 }
 
 /* "PID-START", of an older kiln "PID". What it names may live though it cannot be told:
@@ -135,14 +152,24 @@ kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text) {
         .memory_gbs = kiln_json_number(kiln_json_get(json, "memory_gbs"), 0)};
 }
 
+static kiln_db_candidate candidate_of(kiln_tuning *r, const kiln_tune_pending *p) {
+    return (kiln_db_candidate){
+        p->work->task.tmpl->name,
+        kiln_tune_index_text(&r->scratch, &p->work->task, p->index)};
+}
+
+static kiln_status unclaim(kiln_tuning *r, const kiln_tune_pending *p, kiln_err *err) {
+    const kiln_db_candidate c = candidate_of(r, p);
+    return kiln_db_unclaim(r->o->db, p->work->id, &c, r->owner, err);
+}
+
 static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
                           const kiln_measured *m, double *peak, kiln_err *err) {
     const bool is_good = m->error == KILN_TRIAL_GOOD;
     double *ns = NULL;
     const size_t n = samples_of(&r->scratch, m, &ns, peak);
     const kiln_db_trial t = {
-        .candidate = {p->work->task.tmpl->name,
-                      kiln_tune_index_text(&r->scratch, &p->work->task, p->index)},
+        .candidate = candidate_of(r, p),
         .layouts = m->layouts,
         .error = is_good ? "" : kiln_trial_error_name(m->error),
         .detail = kiln_str_printable(&r->scratch, kiln_str_from(m->text), 400),
@@ -157,7 +184,10 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .kiln = KILN_VERSION,
         .time_ms = kiln_db_now_ms(),
         .is_repeat = p->is_again};
-    return kiln_db_record(r->o->db, p->work->id, &t, NULL, err);
+    bool was_new = false;
+    KILN_TRY(kiln_db_record(r->o->db, p->work->id, &t, &was_new, err));
+    p->work->n_rows += was_new;
+    return KILN_OK;
 }
 
 static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *m) {
@@ -167,21 +197,20 @@ static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *
                          .last_kind = kiln_trial_error_name(m->error),
                          .n_trials = r->n_new,
                          .n_failed = r->n_failed};
-    int64_t known = 0;
     s.last_ns = m->error == KILN_TRIAL_GOOD ? m->median_ns : 0;
     s.seconds = (double)(kiln_now_ns() - r->begin_ns) * 1e-9;
     s.trials_per_s = s.seconds > 0 ? (double)s.n_trials / s.seconds : 0;
     for (size_t i = 0; i < r->n; i++) {
         const kiln_tune_row *row = &r->work[i].row;
         s.latency_ns += row->calls * (row->best_ns > 0 ? row->best_ns : row->start_ns);
-        known += row->n_known;
     }
-    s.seconds_left =
-        s.trials_per_s > 0
-            ? (double)(kiln_tune_budget(r) - known - s.n_trials) / s.trials_per_s
-            : 0;
-    if (r->o->seconds > 0)
-        s.seconds_left = fmin(s.seconds_left, r->o->seconds - s.seconds);
+    const double left = r->o->seconds > 0 ? r->o->seconds - s.seconds : HUGE_VAL;
+    const double n =
+        (double)(r->n_left > 0 ? r->n_left : 0) + (double)kiln_measure_pending(r->pool);
+    if (r->budget.trials < INT64_MAX && s.trials_per_s > 0)
+        s.seconds_left = fmax(0, fmin(left, n / s.trials_per_s));
+    else if (r->o->seconds > 0)
+        s.seconds_left = fmax(0, left);
     r->o->progress(r->o->user, &s);
 }
 
@@ -209,6 +238,8 @@ kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
         .is_noisy = m->is_noisy};
     if (m->error != KILN_TRIAL_LOST)
         KILN_TRY(record(r, p, m, &round.peak_gflops, err));
+    else if (!p->is_again) /* it is anybody's to measure */
+        KILN_TRY(unclaim(r, p, err));
     count(r, p, m);
     KILN_TRY(kiln_tune_take(r, t, &round, err));
     show(r, t, m);
@@ -235,6 +266,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
     memcpy(res.by_error, r->by_error, sizeof res.by_error);
     for (size_t i = 0; i < r->n; i++) {
         const kiln_tune_row *row = &r->work[i].row;
+        KILN_TRY(kiln_tune_hear(r, &r->work[i], err));
         kiln_vec_push(r->arena, &res.row, *row);
         any |= row->best_ns > 0;
         res.start_ns += row->calls * (row->start_ns > 0 ? row->start_ns : row->best_ns);
@@ -248,7 +280,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
     }
     res.end = kiln_task_scheduler_end(r->scheduler);
     if (res.end == KILN_TASKS_RUNNING) /* it was not asked again */
-        res.end = kiln_tune_trials_left(r) <= 0 ? KILN_TASKS_TRIALS : KILN_TASKS_TIME;
+        res.end = r->n_left <= 0 ? KILN_TASKS_TRIALS : KILN_TASKS_TIME;
     res.seconds = (double)(kiln_now_ns() - r->begin_ns) * 1e-9;
     if (!any && r->n_new > 0 && !res.is_interrupted)
         return kiln_fail(err, KILN_ERR_LIB,

@@ -22,7 +22,7 @@
 
 typedef struct kiln_tune_work {
     kiln_op_work op; /* plain layouts */
-    double calls;    /* in one run of the network; 1 for an operator of a list */
+    double calls;    /* in one run of the network; of a list, how often it is there */
 } kiln_tune_work;
 typedef struct kiln_tune_works {
     KILN_VEC(kiln_tune_work) list;
@@ -34,6 +34,7 @@ typedef struct kiln_tune_works {
 kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
                                      const kiln_profile *p, kiln_tune_works *out,
                                      kiln_err *err);
+/* Each line, equal ones once, by the name of the first. */
 kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
                                      kiln_tune_works *out, kiln_err *err);
 
@@ -48,7 +49,8 @@ typedef struct kiln_tune_state {
     int64_t n_trials, n_failed; /* of this run */
     double seconds, trials_per_s;
     double latency_ns;   /* sum of calls times best, if stopped now */
-    double seconds_left; /* of the time limit, or by the trials that are left */
+    double seconds_left; /* of the time limit, or by the trials that are left; 0: it
+                            cannot be told yet */
 } kiln_tune_state;
 
 typedef struct kiln_tune_options {
@@ -56,9 +58,11 @@ typedef struct kiln_tune_options {
     int threads; /* 0 counts as 1 */
     kiln_db *db;
     kiln_db *ready; /* ready records: a search begins with its own; NULL: none */
-    int64_t trials; /* for each work, on average, with those in the database; 0: 64 */
-    double seconds; /* 0: no limit */
-    uint64_t seed;  /* 0 counts as 1 */
+    /* So many trials the works have on record in the end, on average, whoever measured
+     * them. 0: 64; where seconds are given, no limit. */
+    int64_t trials;
+    double seconds;                    /* 0: no limit */
+    uint64_t seed;                     /* 0 counts as 1 */
     const kiln_search_kind *search;    /* NULL: annealing */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     bool no_transfer;                  /* learn nothing from other works */

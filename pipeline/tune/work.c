@@ -125,10 +125,17 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
 kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
                                      kiln_tune_works *out, kiln_err *err) {
     kiln_tune_works works = {0};
+    kiln_map index_of = {0}; /* key -> index + 1 */
     for (size_t i = 0; i < lines->list.n; i++) {
         kiln_tune_work w = {.calls = 1};
         KILN_TRY(kiln_op_work_make(a, &lines->list.v[i], &w.op, err));
+        const uintptr_t at = (uintptr_t)kiln_map_get(&index_of, w.op.key);
+        if (at != 0) {
+            works.list.v[at - 1].calls++;
+            continue;
+        }
         kiln_vec_push(a, &works.list, w);
+        kiln_map_set(a, &index_of, w.op.key, (void *)(uintptr_t)works.list.n);
     }
     *out = works;
     return KILN_OK;

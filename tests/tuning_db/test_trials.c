@@ -179,6 +179,57 @@ static kiln_db_bests best(kiln_db *db, const kiln_db_task *t, kiln_db_match fart
     return out;
 }
 
+static kiln_db_claim_state claim_within(kiln_db *db, int64_t task, int k,
+                                        const kiln_db_budget *b) {
+    kiln_err err = {0};
+    kiln_db_claim_state state;
+    const kiln_db_trial t = kiln_test_db_trial(k, NULL, "wrong");
+    kiln_assert_status_ok(
+        kiln_db_claim_within(db, task, &t.candidate, "me", 60, b, &state, &err), &err);
+    return state;
+}
+
+/* Trials and claims of all its tasks count, repeats and what has expired do not; and
+ * what is done or one's own is so however little is left. */
+static void a_budget_is_shared(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_db_task one = kiln_test_db_task("conv", ""),
+                       two = kiln_test_db_task("conv", "; relu"),
+                       other = kiln_test_db_task("gemm", "");
+    const int64_t task[] = {kiln_test_db_task_id(db, &one),
+                            kiln_test_db_task_id(db, &two)};
+    const int64_t elsewhere = kiln_test_db_task_id(db, &other);
+    const kiln_db_budget budget = {task, 2, 4};
+    kiln_db_trial t = kiln_test_db_trial(0, ns, NULL);
+    int64_t n = -1;
+    assert_true(kiln_test_db_record(db, task[0], &t));
+    t.is_repeat = true;
+    t.time_ms++;
+    assert_true(kiln_test_db_record(db, task[0], &t));
+    assert_true(kiln_test_db_record(db, elsewhere, &t));
+    assert_int_equal(kiln_test_db_claim(db, task[1], 7, "gone", -1), KILN_DB_CLAIMED);
+    assert_int_equal(kiln_test_db_claim(db, task[1], 1, "you", 60), KILN_DB_CLAIMED);
+    kiln_assert_status_ok(kiln_db_spent(db, &budget, &n, &err), &err);
+    assert_int_equal(n, 2);
+    assert_int_equal(claim_within(db, task[0], 2, &budget), KILN_DB_CLAIMED);
+    assert_int_equal(claim_within(db, task[1], 3, &budget), KILN_DB_CLAIMED);
+    assert_int_equal(claim_within(db, task[0], 4, &budget), KILN_DB_FULL);
+    assert_int_equal(claim_within(db, task[0], 2, &budget), KILN_DB_CLAIMED);
+    assert_int_equal(claim_within(db, task[0], 0, &budget), KILN_DB_DONE);
+    assert_int_equal(claim_within(db, task[0], 4, NULL), KILN_DB_CLAIMED);
+    /* Given back: by its owner alone. */
+    t = kiln_test_db_trial(3, NULL, "wrong");
+    const kiln_db_budget more = {task, 2, 5};
+    kiln_assert_status_ok(kiln_db_unclaim(db, task[1], &t.candidate, "you", &err),
+                          &err);
+    assert_int_equal(claim_within(db, task[0], 5, &more), KILN_DB_FULL);
+    kiln_assert_status_ok(kiln_db_unclaim(db, task[1], &t.candidate, "me", &err), &err);
+    assert_int_equal(claim_within(db, task[0], 5, &more), KILN_DB_CLAIMED);
+    kiln_db_close(db);
+}
+
 static void put(kiln_db *db, const kiln_db_task *task, int k, double t_ns,
                 const char *layouts) {
     kiln_db_trial t = kiln_test_db_trial(k, &t_ns, NULL);
@@ -357,6 +408,7 @@ int main(void) {
     kiln_test_add_rows(bad_trials_are_refused, refused_rows);
     kiln_test_add("a_task_must_be_there", a_task_must_be_there, NULL);
     kiln_test_add("a_claim_is_one_owners", a_claim_is_one_owners, NULL);
+    kiln_test_add("a_budget_is_shared", a_budget_is_shared, NULL);
     kiln_test_add("the_claims_of_the_dead_end", the_claims_of_the_dead_end, NULL);
     kiln_test_add("the_fastest_of_each_layouts_wins", the_fastest_of_each_layouts_wins,
                   NULL);

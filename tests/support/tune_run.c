@@ -1,0 +1,53 @@
+/* Tuning runs for tests. */
+#include "tests/support/tune_run.h"
+
+#include "tests/support/measure_run.h"
+
+const kiln_profile *kiln_test_native(void) {
+    static kiln_profile native;
+    static kiln_arena arena; /* until the program ends */
+    kiln_err err = {0};
+    if (native.name == NULL)
+        kiln_assert_status_ok(kiln_profile_detect(&arena, &native, &err), &err);
+    return &native;
+}
+
+kiln_tune_options kiln_test_tune_options(kiln_db *db, int64_t trials) {
+    return (kiln_tune_options){
+        .profile = kiln_test_native(),
+        .db = db,
+        .trials = trials,
+        .builder_argv = kiln_test_worker(kiln_test_arena(), "kiln-builder"),
+        .runner_argv = kiln_test_worker(kiln_test_arena(), "kiln-runner")};
+}
+
+kiln_tune_works kiln_test_tune_works(const char *const *line, int n) {
+    kiln_op_lines lines = {.list = {.n = 0}};
+    kiln_tune_works works;
+    kiln_err err = {0};
+    for (int i = 0; i < n; i++) {
+        kiln_op_line l;
+        kiln_assert_status_ok(kiln_op_line_of(kiln_test_arena(), line[i], &l, &err),
+                              &err);
+        kiln_vec_push(kiln_test_arena(), &lines.list, l);
+    }
+    kiln_assert_status_ok(
+        kiln_tune_works_of_lines(kiln_test_arena(), &lines, &works, &err), &err);
+    return works;
+}
+
+kiln_tune_result kiln_test_tune(const kiln_tune_works *w, const kiln_tune_options *o) {
+    kiln_err err = {0};
+    kiln_tune_result r;
+    kiln_assert_status_ok(kiln_tune_run(kiln_test_arena(), w, o, &r, &err), &err);
+    return r;
+}
+
+int64_t kiln_test_tune_task(kiln_db *db, const kiln_op_work *w, const char *cache) {
+    kiln_err err = {0};
+    int64_t id = 0;
+    const kiln_db_task task =
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, cache);
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    return id;
+}

@@ -1,0 +1,17 @@
+/* Tuning runs for tests: for this machine, with workers beside the program that KILN in
+ * the environment names. */
+#ifndef KILN_TESTS_SUPPORT_TUNE_RUN_H
+#define KILN_TESTS_SUPPORT_TUNE_RUN_H
+
+#include "pipeline/tune/tune.h"
+#include "tests/support/db_make.h"
+
+const kiln_profile *kiln_test_native(void);
+kiln_tune_options kiln_test_tune_options(kiln_db *db, int64_t trials);
+/* Of lines as an ops file has them. */
+kiln_tune_works kiln_test_tune_works(const char *const *line, int n);
+kiln_tune_result kiln_test_tune(const kiln_tune_works *w, const kiln_tune_options *o);
+/* The work's task, on one thread. */
+int64_t kiln_test_tune_task(kiln_db *db, const kiln_op_work *w, const char *cache);
+
+#endif
