@@ -27,7 +27,7 @@ include mk/lint.mk
 
 .PHONY: all lib deps install uninstall install-runtime demo format docs clean help FORCE
 
-all: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) ## build/<compiler>-<V>/kiln, the runtime library and its runners (the default target)
+all: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) ## build/<compiler>-<V>/kiln, the runtime library and its runners (the default target)
 
 lib: $(LIB) ## the static archive of everything but cli/
 

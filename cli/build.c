@@ -14,6 +14,7 @@ enum {
     OPT_NUMERICS,
     OPT_CONFIG_FILE,
     OPT_DB,
+    OPT_NO_READY,
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
     OPT_SHAPE,
@@ -39,6 +40,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
     [OPT_DB] = KILN_DB_OPTION,
+    [OPT_NO_READY] = KILN_NO_READY_OPTION,
     [OPT_THREADS] = {"--threads", "N",
                      "records of kernels tuned for so many threads (1)", false},
     [OPT_REQUIRE_TUNED] = {"--require-tuned", "SHARE",
@@ -143,7 +145,8 @@ static kiln_status read_source(const kiln_cli_args *args,
 
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
-                             int *exit_code, kiln_err *err) {
+                             const kiln_tune_advice *advice, int *exit_code,
+                             kiln_err *err) {
     kiln_arena *a = args->arena;
     kiln_import_options import;
     kiln_profile *profile = NULL;
@@ -166,8 +169,10 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
+        const int n_ready = advice->n_ready;
         KILN_TRY(
             kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err));
+        b.n_ready = advice->n_ready - n_ready;
         kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
         kiln_build_text(&answer.text, &b);
         kiln_build_put(&answer.w, &b);
@@ -182,6 +187,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_choose_options choose;
+    const kiln_tune_advice *advice = NULL;
     kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
                             .licence = kiln_args_get(args, OPT_LICENCE, NULL),
                             .choose = &choose,
@@ -195,8 +201,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
                              KILN_POOL_MAX_THREADS, &o.threads, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, o.threads, &choose, err));
-    return build_all(args, &o, exit_code, err);
+    KILN_TRY(
+        kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o.threads, &choose, &advice, err));
+    return build_all(args, &o, advice, exit_code, err);
 }
 
 const kiln_verb kiln_verb_build = {

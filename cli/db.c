@@ -1,18 +1,22 @@
 /* kiln db: look at the tuning database, check it, exchange records. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/cli.h"
 #include "cli/db_option.h"
-#include "tuning_db/tuning_db.h"
+#include "pipeline/tune/tune.h"
 
-enum { OPT_DB, OPT_OUT, OPT_KEEP, OPT_JSON, N_OPTIONS };
+enum { OPT_DB, OPT_OUT, OPT_BEST, OPT_KEEP, OPT_JSON, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_OUT] = {"-o", "FILE", "export: the file to write (standard output)", false},
+    [OPT_BEST] = {"--best", NULL,
+                  "export: the best configurations alone, as ready records to ship",
+                  false},
     [OPT_KEEP] = {"--keep", "N", "prune: how many of each task stay (64)", false},
     [OPT_JSON] = {"--json", "FILE",
                   "stats, check: write the findings as JSON ('-': standard output)",
@@ -97,6 +101,55 @@ static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
+/* ---- ready records -----------------------------------------------------------------
+ */
+
+static void put_findings(kiln_cli_answer *answer, const char *what,
+                         const kiln_db_problems *p) {
+    kiln_json_name(&answer->w, what);
+    kiln_json_begin_array(&answer->w);
+    for (size_t i = 0; i < p->line.n; i++) {
+        kiln_buf_printf(&answer->text, "%s: %s\n", what, p->line.v[i]);
+        kiln_json_put_string(&answer->w, kiln_str_from(p->line.v[i]));
+    }
+    kiln_json_end_array(&answer->w);
+}
+
+/* Of a file: does each record hold with today's templates? */
+static kiln_status check_ready(const kiln_cli_args *args, int *exit_code,
+                               kiln_err *err) {
+    const char *path = args->pos[1];
+    kiln_cli_answer answer;
+    kiln_tune_ready ready;
+    kiln_db_problems wrong, stale;
+    KILN_TRY(kiln_tune_ready_open(args->arena, path, &ready, err));
+    KILN_TRY(kiln_tune_ready_check(args->arena, &ready.records, &wrong, &stale, err));
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_object(&answer.w);
+    kiln_json_member_i64(&answer.w, "records", (int64_t)ready.records.list.n);
+    put_findings(&answer, "wrong", &wrong);
+    put_findings(&answer, "stale", &stale);
+    kiln_json_end_object(&answer.w);
+    kiln_buf_printf(&answer.text, "%s: %zu ready records, %zu wrong, %zu stale\n", path,
+                    ready.records.list.n, wrong.line.n, stale.line.n);
+    if (wrong.line.n + stale.line.n > 0)
+        *exit_code = KILN_EXIT_CHECK;
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
+}
+
+/* What is left out is said: a ready file must not lack half a network unnoticed. */
+static kiln_status export_best(const kiln_cli_args *args, kiln_db *db, kiln_buf *out,
+                               kiln_err *err) {
+    kiln_db_readies ready;
+    kiln_db_problems left;
+    KILN_TRY(kiln_tune_ready_make(args->arena, db, &ready, &left, err));
+    for (size_t i = 0; i < left.line.n; i++)
+        fprintf(stderr, "left out: %s\n", left.line.v[i]);
+    fprintf(stderr, "%zu ready records, %zu tasks left out\n", ready.list.n,
+            left.line.n);
+    return kiln_db_ready_write(out, &ready, err);
+}
+
 /* ---- export, import, prune ---------------------------------------------------------
  */
 
@@ -105,7 +158,8 @@ static kiln_status export(const kiln_cli_args *args, kiln_db *db, int *exit_code
     kiln_buf text;
     (void)exit_code;
     kiln_buf_init(&text, args->arena);
-    KILN_TRY(kiln_db_export(db, &text, err));
+    KILN_TRY(kiln_args_has(args, OPT_BEST) ? export_best(args, db, &text, err)
+                                           : kiln_db_export(db, &text, err));
     return kiln_cli_output(kiln_args_get(args, OPT_OUT, NULL), kiln_buf_str(&text),
                            err);
 }
@@ -157,14 +211,17 @@ typedef struct action {
     bool writes;
     bool makes; /* the file may be new */
     bool wants_files;
+    /* Of a file instead of the database; NULL: there is no such thing. */
+    kiln_status (*run_on_file)(const kiln_cli_args *args, int *exit_code,
+                               kiln_err *err);
 } action;
 
 static const action actions[] = {
-    {"stats", stats, 1u << OPT_JSON, false, false, false},
-    {"check", check, 1u << OPT_JSON, false, false, false},
-    {"export", export, 1u << OPT_OUT, false, false, false},
-    {"import", import, 0, true, true, true},
-    {"prune", prune, 1u << OPT_KEEP, true, false, false},
+    {"stats", stats, 1u << OPT_JSON, false, false, false, NULL},
+    {"check", check, 1u << OPT_JSON, false, false, false, check_ready},
+    {"export", export, 1u << OPT_OUT | 1u << OPT_BEST, false, false, false, NULL},
+    {"import", import, 0, true, true, true, NULL},
+    {"prune", prune, 1u << OPT_KEEP, true, false, false, NULL},
 };
 
 static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err *err) {
@@ -180,6 +237,8 @@ static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err 
         if (kiln_args_has(args, o) && ((*out)->takes & 1u << o) == 0)
             return kiln_fail(err, KILN_ERR_ARG, "kiln db %s takes no option '%s'",
                              (*out)->name, options[o].name);
+    if ((*out)->run_on_file != NULL && args->n_pos == 2 && !kiln_args_has(args, OPT_DB))
+        return KILN_OK;
     if ((*out)->wants_files != (args->n_pos > 1))
         return kiln_fail(err, KILN_ERR_ARG, "kiln db %s takes %s", (*out)->name,
                          (*out)->wants_files ? "the files to import"
@@ -193,6 +252,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *path = NULL;
     kiln_db *db = NULL;
     KILN_TRY(find(args, &what, err));
+    if (what->run_on_file != NULL && args->n_pos == 2)
+        return what->run_on_file(args, exit_code, err);
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, what->makes, &path, err));
     if (!what->makes && !kiln_file_exists(path))
         return kiln_fail(err, KILN_ERR_IO,
@@ -207,10 +268,13 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 const kiln_verb kiln_verb_db = {
     .name = "db",
     .summary = "look at the tuning database, check it, exchange records",
-    .usage = "stats | check | export [-o FILE] | import FILE... | prune [--keep N]",
+    .usage =
+        "stats | check [READY-FILE] | export [--best] [-o FILE] | import FILE... | "
+        "prune [--keep N]",
     .example = "  kiln db stats\n"
                "  kiln db export -o records.jsonl\n"
-               "  kiln db import records.jsonl --db other.db\n",
+               "  kiln db import records.jsonl --db other.db\n"
+               "  kiln db export --best -o ready.jsonl && kiln db check ready.jsonl\n",
     .n_pos_min = 1,
     .n_pos_max = 64,
     .option = options,

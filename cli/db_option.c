@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "pipeline/tune/tune.h"
-
 /* NULL: none is named, and the user has no folder for it. */
 static const char *name_of(const kiln_cli_args *args, int option) {
     const char *path = kiln_args_get(args, option, getenv("KILN_DB"));
@@ -37,18 +35,37 @@ kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, bool makes,
 
 static void close_db(void *db) { kiln_db_close(db); }
 
-kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int threads,
-                            kiln_choose_options *choose, kiln_err *err) {
+kiln_status kiln_cli_ready(const kiln_cli_args *args, int no_ready,
+                           const kiln_tune_ready **out, kiln_err *err) {
+    kiln_tune_ready *ready = kiln_new(args->arena, kiln_tune_ready);
+    *out = NULL;
+    if (kiln_args_has(args, no_ready))
+        return KILN_OK;
+    KILN_TRY(kiln_tune_ready_open(args->arena, NULL, ready, err));
+    *out = ready;
+    return KILN_OK;
+}
+
+kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
+                            int threads, kiln_choose_options *choose,
+                            const kiln_tune_advice **out, kiln_err *err) {
     static const kiln_db_options reads = {.read_only = true};
     const char *path = name_of(args, option);
-    if (!is_named(args, option) && (path == NULL || !kiln_file_exists(path)))
-        return KILN_OK; /* who only reads makes no folder */
+    const kiln_tune_ready *ready = NULL;
     kiln_tune_advice *advice = kiln_new(args->arena, kiln_tune_advice);
     kiln_adviser *adviser = kiln_new(args->arena, kiln_adviser);
-    *advice = (kiln_tune_advice){.threads = threads, .arena = args->arena};
-    KILN_TRY(kiln_db_open(args->arena, path, &reads, &advice->db, err));
-    kiln_arena_defer(args->arena, close_db, advice->db);
+    KILN_TRY(kiln_cli_ready(args, no_ready, &ready, err));
+    *advice = (kiln_tune_advice){.threads = threads,
+                                 .ready = ready != NULL ? ready->db : NULL,
+                                 .arena = args->arena};
+    /* Who only reads makes no folder. */
+    if (is_named(args, option) || (path != NULL && kiln_file_exists(path))) {
+        KILN_TRY(kiln_db_open(args->arena, path, &reads, &advice->db, err));
+        kiln_arena_defer(args->arena, close_db, advice->db);
+    }
     *adviser = kiln_tune_adviser(advice);
     choose->adviser = adviser;
+    if (out != NULL)
+        *out = advice;
     return KILN_OK;
 }

@@ -1,11 +1,19 @@
 /* kiln nightly: a whole pipeline, unattended. */
-#include "cli/cli.h"
+#include "cli/db_option.h"
 #include "pipeline/nightly/nightly.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-enum { OPT_CHECK, OPT_OUT, OPT_ACCEPTED, OPT_FROZEN_DB, OPT_NEW, N_OPTIONS };
+enum {
+    OPT_CHECK,
+    OPT_OUT,
+    OPT_ACCEPTED,
+    OPT_FROZEN_DB,
+    OPT_NO_READY,
+    OPT_NEW,
+    N_OPTIONS
+};
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_CHECK] = {"--check", NULL,
@@ -18,6 +26,7 @@ static const kiln_option options[N_OPTIONS] = {
                        "tune nothing, only read the tuning database: equal inputs give "
                        "equal archives",
                        false},
+    [OPT_NO_READY] = KILN_NO_READY_OPTION,
     [OPT_NEW] = {"--new", NULL, "begin another run, even where one has not ended",
                  false},
 };
@@ -56,7 +65,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const kiln_nightly_overrides over = {
         .out = kiln_args_get(args, OPT_OUT, NULL),
         .accepted = kiln_args_get(args, OPT_ACCEPTED, NULL),
-        .is_frozen = kiln_args_has(args, OPT_FROZEN_DB)};
+        .is_frozen = kiln_args_has(args, OPT_FROZEN_DB),
+        .no_ready = kiln_args_has(args, OPT_NO_READY)};
     const kiln_nightly_options o = {.is_new = kiln_args_has(args, OPT_NEW),
                                     .progress = show};
     kiln_nightly_config config;

@@ -20,6 +20,7 @@ enum {
     OPT_PROFILE,
     OPT_NUMERICS,
     OPT_DB,
+    OPT_NO_READY,
     OPT_SEARCH,
     OPT_MODEL,
     OPT_NO_TRANSFER,
@@ -51,6 +52,7 @@ static const kiln_option options[N_OPTIONS] = {
                      "tune for this profile (default: this machine's)", false},
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_DB] = KILN_DB_OPTION,
+    [OPT_NO_READY] = KILN_NO_READY_OPTION,
     [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
     [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
     [OPT_NO_TRANSFER] = {"--no-transfer", NULL, "learn nothing from other kernels",
@@ -231,6 +233,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_tune_works works;
     const kiln_graph *graph = NULL;
     const char *path = NULL;
+    const kiln_tune_ready *ready = NULL;
     (void)exit_code;
     KILN_TRY(read_options(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
@@ -239,6 +242,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_device_measures_here(&profile, err));
     KILN_TRY(kiln_runs_here(&profile, err));
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
+    KILN_TRY(kiln_cli_ready(args, OPT_NO_READY, &ready, err));
+    o.ready = ready != NULL ? ready->db : NULL;
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, true, &path, err));
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.db, err));
     kiln_interrupt_catch();

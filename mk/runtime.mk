@@ -67,6 +67,12 @@ $(B)/kiln-run-aarch64: $(CROSS_B)/kiln-run
 
 -include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d) $(CROSS_RUNTIME_OBJ:.o=.d) $(CROSS_RUNNER_OBJ:.o=.d)
 
+# What comes with kiln as files: beside the program, where it looks.
+DATA := $(B)/ready.jsonl
+$(B)/ready.jsonl: tuning_db/ready/ready.jsonl
+	@mkdir -p $(@D)
+	@cp $< $@
+
 RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(if $(HAVE_CROSS),$(B)/kiln-run-aarch64))
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS)
 
@@ -77,7 +83,7 @@ DESTDIR ?=
 INSTALL := install
 TO = $(DESTDIR)$(PREFIX)
 RUNTIME_HEADERS := kiln.h kernel.h
-INSTALLED = bin/kiln bin/kiln-run share/doc/kiln \
+INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(addprefix share/kiln/,$(notdir $(DATA))) \
 	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
 	lib/libkiln-runtime.a lib/libkiln-runtime.so lib/$(notdir $(RUNTIME_SO)) \
 	lib/pkgconfig/kiln-runtime.pc $(addprefix include/kiln/,$(RUNTIME_HEADERS))
@@ -98,9 +104,11 @@ install-runtime: $(RUNTIME)
 	chmod 644 $(TO)/lib/pkgconfig/kiln-runtime.pc
 	$(INSTALL) -m 644 LICENSE README.md docs/*.md docs/*.c $(TO)/share/doc/kiln/
 
-install: $(KILN) $(PROGRAMS) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
+install: $(KILN) $(PROGRAMS) $(DATA) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
 	$(INSTALL) -m 755 $(KILN) $(TO)/bin/
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/libexec/kiln/
+	$(INSTALL) -d $(TO)/share/kiln
+	$(INSTALL) -m 644 $(DATA) $(TO)/share/kiln/
 else
 install install-runtime:
 	@$(MAKE) V=release $@
@@ -108,4 +116,4 @@ endif
 
 uninstall: ## what install put there, and no more
 	rm -rf $(addprefix $(TO)/,$(INSTALLED))
-	rmdir --ignore-fail-on-non-empty $(TO)/include/kiln $(TO)/libexec/kiln 2>/dev/null || true
+	rmdir --ignore-fail-on-non-empty $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln) 2>/dev/null || true

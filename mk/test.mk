@@ -21,8 +21,8 @@ E2E_SECONDS ?= 3600
 TEST_JOBS ?= $(JOBS)
 RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
 RESULTS := build/results
-# What tests find outside themselves: the program, and the runners that devices start.
-RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B)) KILN_WERROR=$(WERROR)
+# What tests find outside themselves: the program, the runners that devices start, what comes with kiln.
+RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B)) KILN_DATA=$(abspath $(B)) KILN_WERROR=$(WERROR)
 pick = $(if $(TEST),$(foreach t,$(1),$(if $(findstring $(TEST),$(t)),$(t))),$(1))
 
 # cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.
@@ -72,18 +72,18 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 .PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update bench run-bench soak \
 	soak-tests tsan tsan-tests
 
-e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(E2E)
+e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
+quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
 
-quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
+quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
 	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
 	@tools/coverage.sh $(B)
 endif
 
-e2e: $(KILN) $(RUNTIME) $(PROGRAMS) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
+e2e: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(E2E)) ## end-to-end tests of the kiln program
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) -r $(RESULTS)/e2e-$(notdir $(B)).txt $(call pick,$(E2E))
 
 tsan: ## the runtime's threads under ThreadSanitizer
@@ -101,7 +101,7 @@ golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
 	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }
 	@$(MAKE) V=release run-bench
-run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(BENCH)
+run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(BENCH)
 	@for b in $(call pick,$(BENCH)); do echo "== $$b"; $(RUN_ENV) $$b || exit 1; done
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
@@ -133,5 +133,5 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 30,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
+soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -39,6 +39,13 @@ const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
 /* ---- one for each stage ------------------------------------------------------------
  */
 
+/* Whose records the stage reads. */
+static void put_records(command *k, const kiln_nightly_config *c) {
+    add_option(k, "--db", c->db);
+    if (c->no_ready)
+        add(k, "--no-ready");
+}
+
 static void put_tune(command *k, const kiln_nightly_config *c,
                      const kiln_nightly_model *m, const kiln_nightly_job *j,
                      const char *file) {
@@ -57,7 +64,7 @@ static void put_tune(command *k, const kiln_nightly_config *c,
     add_number(k, "--seed", m->tune.seed);
     add_options(k, "--shape", &m->shape);
     add_options(k, "--bind", &m->bind);
-    add_option(k, "--db", c->db);
+    put_records(k, c);
 }
 
 static void put_build(command *k, const kiln_nightly_config *c,
@@ -75,7 +82,7 @@ static void put_build(command *k, const kiln_nightly_config *c,
                    kiln_format(k->arena, "%g%%", c->require_tuned));
     add_options(k, "--shape", &m->shape);
     add_options(k, "--bind", &m->bind);
-    add_option(k, "--db", c->db);
+    put_records(k, c);
     add_option(k, "-o", archive);
 }
 
@@ -115,7 +122,7 @@ static void put_ops(command *k, const kiln_nightly_config *c, const kiln_nightly
         add_option(k, "--seconds", kiln_format(k->arena, "%g", s->seconds));
     if (s->baselines != NULL)
         add_option(k, "--baselines", s->baselines);
-    add_option(k, "--db", c->db);
+    put_records(k, c);
 }
 
 kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
@@ -195,9 +202,10 @@ void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
         model[i] = c->model.v[i].source != NULL
                        ? c->model.v[i].source
                        : kiln_format(a, "<fetched %s>", c->model.v[i].fetch);
-    kiln_buf_printf(out, "%s: %zu jobs, %zu stages\nruns in %s, records in %s%s\n",
+    kiln_buf_printf(out, "%s: %zu jobs, %zu stages\nruns in %s, records in %s%s%s\n",
                     c->name, g->job.n, g->stage.n, c->out, c->db,
-                    c->is_frozen ? ", which is frozen" : "");
+                    c->is_frozen ? ", which is frozen" : "",
+                    c->no_ready ? ", without ready ones" : "");
     for (size_t i = 0; i < g->stage.n; i++) {
         const kiln_nightly_stage *s = &g->stage.v[i];
         const char *title = nightly_title(a, c, g, s);

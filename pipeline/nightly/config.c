@@ -446,12 +446,15 @@ static void add_command(reader *r, const kiln_nightly_overrides *over) {
         }
     if (c->is_frozen)
         kiln_vec_push(r->arena, &c->command, "--frozen-db");
+    if (c->no_ready)
+        kiln_vec_push(r->arena, &c->command, "--no-ready");
 }
 
 kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
                               const kiln_nightly_overrides *over,
                               kiln_nightly_config *out, kiln_err *err) {
-    kiln_nightly_config c = {.path = path, .is_frozen = over->is_frozen};
+    kiln_nightly_config c = {
+        .path = path, .is_frozen = over->is_frozen, .no_ready = over->no_ready};
     reader r = {.arena = a, .problems = {.arena = a, .file = path}, .c = &c};
     const kiln_json *root = NULL;
     const char *here = NULL;

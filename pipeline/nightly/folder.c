@@ -16,6 +16,8 @@ static void identity_of(const kiln_nightly_config *c, char hex[KILN_SHA256_HEX])
     kiln_sha256_init(&h);
     kiln_sha256_add(&h, c->sha256, strlen(c->sha256));
     kiln_sha256_add(&h, c->is_frozen ? "frozen" : "open", c->is_frozen ? 6 : 4);
+    if (c->no_ready)
+        kiln_sha256_add(&h, "no ready", 8);
     kiln_sha256_add(&h, c->db, strlen(c->db) + 1);
     if (c->accepted != NULL)
         kiln_sha256_add(&h, c->accepted, strlen(c->accepted) + 1);

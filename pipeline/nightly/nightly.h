@@ -85,6 +85,7 @@ typedef struct kiln_nightly_config {
     const char *catalog;  /* NULL: the one that ships */
     const char *accepted; /* folder of accepted archives; NULL: no gate */
     bool is_frozen;       /* nothing is tuned, the database is only read */
+    bool no_ready;        /* the records that come with kiln are left out */
     double require_tuned; /* percent; below 0: not asked for */
     int rounds;
     const char *baselines;             /* as --baselines takes them; NULL: none */
@@ -99,6 +100,7 @@ typedef struct kiln_nightly_config {
 typedef struct kiln_nightly_overrides {
     const char *out, *accepted; /* NULL: as the file says */
     bool is_frozen;
+    bool no_ready;
 } kiln_nightly_overrides;
 
 /* Paths in the file are relative to its folder; here they are absolute, but for those

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tuning_db/tuning_db.h"
+#include "pipeline/tune/tune.h"
 
 _Static_assert((int)KILN_NIGHTLY_MAX_JOBS <= (int)KILN_RESULTS_MAX_JOBS,
                "what can be reported");
@@ -25,15 +25,27 @@ static kiln_status hash_of(kiln_arena *a, const char *path, const char **out,
     return st;
 }
 
+/* What comes with kiln, and is part of what it does. */
+static kiln_status find_ready(night *n, const char **sha256, kiln_err *err) {
+    kiln_tune_ready ready;
+    *sha256 = "no ready records";
+    if (n->c->no_ready)
+        return KILN_OK;
+    KILN_TRY(kiln_tune_ready_open(n->arena, NULL, &ready, err));
+    *sha256 = kiln_str_dup(n->arena, ready.records.sha256);
+    return KILN_OK;
+}
+
 /* Another kiln may do another thing of the same command. */
 static kiln_status find_program(night *n, kiln_err *err) {
-    const char *hex = NULL;
+    const char *hex = NULL, *ready = NULL;
     char *own = NULL;
     if (n->o->program == NULL)
         KILN_TRY(kiln_program_own(n->arena, &own, err));
     n->program = n->o->program != NULL ? n->o->program : own;
     KILN_TRY(hash_of(n->arena, n->program, &hex, err));
-    const char *text = kiln_format(n->arena, "%s %s", KILN_VERSION, hex);
+    KILN_TRY(find_ready(n, &ready, err));
+    const char *text = kiln_format(n->arena, "%s %s %s", KILN_VERSION, hex, ready);
     kiln_sha256_of(text, strlen(text), n->identity);
     return KILN_OK;
 }

@@ -40,6 +40,8 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
                     b->model, b->profile, b->numerics, b->cost.muladds, b->n_steps,
                     b->n_conversions, b->n_kernels);
     put_ledger(out, &b->ledger);
+    if (b->n_ready > 0)
+        kiln_buf_printf(out, "ready records chose for %d of the kernels\n", b->n_ready);
     kiln_buf_printf(
         out,
         "memory: activations %.3f MB, lower bound %.3f MB (%.3f times); parameters "
@@ -78,6 +80,7 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
     kiln_json_member_i64(w, "steps", b->n_steps);
     kiln_json_member_i64(w, "conversions", b->n_conversions);
     kiln_json_member_i64(w, "kernels", (int64_t)b->n_kernels);
+    kiln_json_member_i64(w, "ready_kernels", b->n_ready);
     kiln_json_name(w, "memory");
     kiln_json_begin_object(w);
     kiln_json_member_i64(w, "activation_bytes", b->arena);

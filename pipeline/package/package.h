@@ -20,7 +20,7 @@ typedef enum kiln_coverage {
     KILN_COVERED_TUNED,       /* measured for this very work */
     KILN_COVERED_TRANSFERRED, /* measured for work like it */
     KILN_COVERED_PREDICTED,   /* a cost model's choice */
-    KILN_COVERED_DEFAULT,     /* the table that ships, or the template's own rule */
+    KILN_COVERED_DEFAULT,     /* the template's own rule */
     KILN_COVERED_GENERIC,     /* of the template that takes any expression */
     KILN_N_COVERAGE
 } kiln_coverage;
@@ -57,6 +57,7 @@ typedef struct kiln_build {
     kiln_cost cost;
     int n_steps, n_conversions;
     size_t n_kernels;
+    int n_ready; /* different works that ready records chose for; the caller's to set */
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
     kiln_ledger ledger;
     uint64_t bytes; /* of the archive */

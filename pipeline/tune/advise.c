@@ -95,7 +95,7 @@ static kiln_status ready_record(const kiln_tune_advice *c, kiln_arena *scratch,
     return KILN_OK;
 }
 
-static kiln_status search(const kiln_tune_advice *c, kiln_arena *scratch,
+static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
                           const kiln_op_work *w, const kiln_profile *p,
                           kiln_advice *out, kiln_err *err) {
     kiln_tune_task t;
@@ -107,6 +107,7 @@ static kiln_status search(const kiln_tune_advice *c, kiln_arena *scratch,
         own != NULL && (ready == NULL || own->match <= ready->match) ? own : ready;
     if (b == NULL)
         return KILN_OK;
+    c->n_ready += b == ready;
     out->tmpl = t.tmpl->name;
     out->origin =
         b->match == KILN_DB_EXACT ? KILN_ORIGIN_TUNED : KILN_ORIGIN_TRANSFERRED;
@@ -121,11 +122,17 @@ static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
     *out = (kiln_advice){.tmpl = NULL};
     if (!kiln_tune_takes(w))
         return KILN_OK;
-    const kiln_advice *known = kiln_map_get(&c->known, w->key);
+    /* One build may be for several profiles. */
+    kiln_buf key;
+    kiln_buf_init(&key, scratch);
+    kiln_profile_json(&key, p);
+    kiln_buf_add(&key, w->key.p, w->key.n);
+    const kiln_advice *known = kiln_map_get(&c->known, kiln_buf_str(&key));
     if (known == NULL) {
         kiln_advice *made = kiln_new(c->arena, kiln_advice);
         KILN_TRY(search(c, scratch, w, p, made, err));
-        kiln_map_set(c->arena, &c->known, w->key, made);
+        kiln_map_set(c->arena, &c->known,
+                     kiln_str_from(kiln_str_dupv(c->arena, kiln_buf_str(&key))), made);
         known = made;
     }
     *out = *known; /* also kept for the next kernel that does the same */

@@ -136,7 +136,9 @@ typedef struct kiln_tune_advice {
     int rank; /* 0: the best; 1: the second best of those measured alone, where there
                  is one; ... at most KILN_TUNE_MAX_RANK. -1: the best of those alone */
     kiln_arena *arena; /* of the answers; lives as long as this */
-    kiln_map known;    /* key -> answer: zeroed at the beginning */
+    /* Zeroed at the beginning. */
+    kiln_map known; /* profile and key -> answer */
+    int n_ready;    /* different works that a ready record was the answer for */
 } kiln_tune_advice;
 kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
 

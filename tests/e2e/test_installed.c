@@ -8,10 +8,14 @@
 #include <unistd.h>
 
 static const char script[] =
-    "set -e; unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST KILN_LIBEXEC; cd \"$0\";"
+    "set -e; unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST KILN_LIBEXEC KILN_DATA; cd "
+    "\"$0\";"
     "make -s CC=gcc WERROR=${KILN_WERROR:-0} V=release DESTDIR=\"$DEST\" "
     "PREFIX=/opt/kiln install >/dev/null;"
-    "PATH=\"$DEST/opt/kiln/bin:$PATH\"; kiln --version; profiles=native;"
+    "PATH=\"$DEST/opt/kiln/bin:$PATH\"; kiln --version;"
+    "kiln db check \"$DEST\"/opt/kiln/share/kiln/ready.jsonl >\"$DEST/c\" || test $? = "
+    "1;"
+    "rm \"$DEST/c\"; profiles=native;"
     "test ! -x \"$DEST\"/opt/kiln/libexec/kiln/kiln-run-aarch64 ||"
     " profiles='native aarch64'; for p in $profiles; do"
     " kiln build demo/samplenet/samplenet.onnx --profile $p -o \"$DEST/p\" >/dev/null;"

@@ -66,6 +66,7 @@ static place new_place(int verify_limit_s) {
     const place p = {kiln_test_dir()};
     write_file(&p, "kiln", script);
     assert_int_equal(chmod(at(&p, "kiln"), 0755), 0);
+    write_file(&p, "ready.jsonl", "{\"kiln_ready_records\": 1}\n");
     write_file(&p, "m.onnx", "a model");
     write_file(&p, "fetched.onnx", "another");
     write_file(&p, "p.json", kiln_format(kiln_test_arena(), pipeline, verify_limit_s));
@@ -116,6 +117,7 @@ static kiln_status run(const place *p, bool is_new, bool is_frozen,
     kiln_nightly_graph g;
     kiln_buf_init(events, a);
     setenv("FAKE", p->dir, 1);
+    setenv("KILN_DATA", p->dir, 1);
     KILN_TRY(kiln_nightly_read(a, at(p, "p.json"), &over, &c, err));
     KILN_TRY(kiln_nightly_plan(a, &c, &g, err));
     return kiln_nightly_run(a, &c, &g, &o, out, err);
@@ -514,6 +516,7 @@ static change_row changes[] = {
     {"nothing_changes", "true", 7, true},
     {"another_model_file", "echo other > m.onnx", 2, true},
     {"another_program", "echo '# new' >> kiln", 0, true},
+    {"other_ready_records", "echo >> ready.jsonl", 0, true},
     {"another_pipeline", "echo ' ' >> p.json", 0, false},
     {"a_torn_marker", "echo '{' > $(ls -d out/2*)/models/a/native-t1/bench/done.json",
      6, true},
@@ -676,7 +679,20 @@ static void a_frozen_database_must_be_there(void **state) {
         events.p, "a, native, 1 thread tune: skipped: the database is frozen\n"));
 }
 
+static void ready_records_must_be_there(void **state) {
+    (void)state;
+    const place p = new_place(600);
+    kiln_nightly_result r;
+    kiln_buf events;
+    kiln_err err = {0};
+    assert_int_equal(unlink(at(&p, "ready.jsonl")), 0);
+    kiln_assert_fails(run(&p, false, false, &r, &events, &err), KILN_ERR_IO, &err,
+                      "leave them out by --no-ready");
+    assert_int_equal(n_calls(&p, ""), 0);
+}
+
 int main(void) {
+    kiln_test_add("ready_records_must_be_there", ready_records_must_be_there, NULL);
     kiln_test_add_rows(end, ends);
     kiln_test_add("a_time_limit_ends_it", a_time_limit_ends_it, NULL);
     kiln_test_add("keeps_what_stages_say_and_no_more",

@@ -439,6 +439,40 @@ static void a_bad_file_is_named_with_a_remedy(void **state) {
     }
 }
 
+/* What is committed. A stale record does no harm, as builds leave it alone: it is
+ * listed here. Where most are, nothing ships, and the file is to be made anew. */
+static void the_file_that_ships_holds(void **state) {
+    (void)state;
+    static const char path[] = "tuning_db/ready/ready.jsonl";
+    enum { MOST_BYTES = 1 << 20 };
+    kiln_err err = {0};
+    kiln_tune_ready ready;
+    kiln_db_problems wrong, stale;
+    kiln_str text;
+    kiln_buf again;
+    kiln_assert_status_ok(kiln_tune_ready_open(kiln_test_arena(), path, &ready, &err),
+                          &err);
+    kiln_assert_status_ok(
+        kiln_tune_ready_check(kiln_test_arena(), &ready.records, &wrong, &stale, &err),
+        &err);
+    for (size_t i = 0; i < wrong.line.n; i++)
+        print_error("wrong: %s\n", wrong.line.v[i]);
+    for (size_t i = 0; i < stale.line.n; i++)
+        print_message("stale: %s\n", stale.line.v[i]);
+    assert_int_equal(wrong.line.n, 0);
+    if (2 * stale.line.n > ready.records.list.n)
+        fail_msg(
+            "%zu of %zu ready records are stale: tune again and make the file anew "
+            "(tuning_db/ready/README.md)",
+            stale.line.n, ready.records.list.n);
+    /* As its maker writes it. */
+    kiln_assert_status_ok(
+        kiln_file_map(kiln_test_arena(), path, MOST_BYTES, &text, &err), &err);
+    kiln_buf_init(&again, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_ready_write(&again, &ready.records, &err), &err);
+    kiln_assert_text_equal(kiln_buf_str(&again), text);
+}
+
 int main(void) {
     kiln_err err = {0};
     if (kiln_profile_detect(kiln_test_arena(), &native, &err) != KILN_OK)
@@ -454,5 +488,6 @@ int main(void) {
     kiln_test_add("searches_begin_with_them", searches_begin_with_them, NULL);
     kiln_test_add("a_bad_file_is_named_with_a_remedy",
                   a_bad_file_is_named_with_a_remedy, NULL);
+    kiln_test_add("the_file_that_ships_holds", the_file_that_ships_holds, NULL);
     return kiln_test_run("tune ready");
 }
