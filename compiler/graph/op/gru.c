@@ -47,56 +47,54 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
     }
 }
 
-/* Pre-activation of gate g: what x and the products give. */
-static const kiln_expr *both(const kiln_rnn_program *p, int g, const kiln_expr *i) {
-    return kiln_x_add(p->a, kiln_rnn_from_x(p, g, i), kiln_rnn_gate_at(p, g, i));
+/* gate[g] = activation k of what x and `from_h` give. */
+static const kiln_stmt *activate(const kiln_rnn_program *p, int g, int k,
+                                 const kiln_expr *from_h, const kiln_expr *i) {
+    kiln_arena *a = p->a;
+    const kiln_expr *v = kiln_x_add(a, kiln_rnn_from_x(p, g, i), from_h);
+    return kiln_s_both(
+        a, kiln_rnn_gate_set(p, g, i, v),
+        kiln_rnn_gate_set(p, g, i, kiln_rnn_act(p, k, kiln_rnn_gate_at(p, g, i))));
 }
 
-/* gate z and r in place, and r . h into the scratch. */
-static const kiln_stmt *gates(const kiln_rnn_program *p) {
-    kiln_arena *a = p->a;
-    kiln_lets l = {.a = a};
-    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
-    const kiln_expr *i = kiln_x_ref(a, iv);
-    const kiln_expr *vz = kiln_lets_add(&l, "vz", both(p, GATE_Z, i));
-    const kiln_expr *vr = kiln_lets_add(&l, "vr", both(p, GATE_R, i));
-    const kiln_expr *r = kiln_lets_add(&l, "r", kiln_rnn_act(p, 0, vr));
-    const kiln_expr *reset = kiln_x_mul(a, r, kiln_rnn_at(p, p->h, i));
-    const kiln_stmt *const put[] = {
-        kiln_rnn_gate_set(p, GATE_Z, i, kiln_rnn_act(p, 0, vz)),
-        kiln_rnn_gate_set(p, GATE_R, i, r), kiln_rnn_set(p, p->c, i, reset)};
-    return kiln_s_times(a, iv, kiln_x_index(a, p->hidden),
-                        kiln_lets_around(&l, kiln_s_seq(a, put, 3)));
+/* z and r in place of their gates. */
+static const kiln_stmt *gates(const kiln_rnn_program *p, const kiln_expr *i) {
+    return kiln_s_both(p->a, activate(p, GATE_Z, 0, kiln_rnn_gate_at(p, GATE_Z, i), i),
+                       activate(p, GATE_R, 0, kiln_rnn_gate_at(p, GATE_R, i), i));
 }
 
-static const kiln_stmt *new_state(const kiln_rnn_program *p, bool is_linear) {
+static const kiln_stmt *new_state(const kiln_rnn_program *p, const kiln_expr *from_h,
+                                  const kiln_expr *i) {
     kiln_arena *a = p->a;
-    kiln_lets l = {.a = a};
-    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
-    const kiln_expr *i = kiln_x_ref(a, iv);
-    const kiln_expr *from_h = kiln_rnn_gate_at(p, GATE_N, i);
-    if (is_linear)
-        from_h = kiln_x_mul(a, kiln_rnn_gate_at(p, GATE_R, i), from_h);
-    const kiln_expr *v =
-        kiln_lets_add(&l, "v", kiln_x_add(a, kiln_rnn_from_x(p, GATE_N, i), from_h));
-    const kiln_expr *z = kiln_lets_add(&l, "z", kiln_rnn_gate_at(p, GATE_Z, i));
+    const kiln_expr *z = kiln_rnn_gate_at(p, GATE_Z, i);
     const kiln_expr *rest = kiln_x_sub(a, kiln_x_like(a, z, 1), z);
-    const kiln_expr *h = kiln_x_add(a, kiln_x_mul(a, rest, kiln_rnn_act(p, 1, v)),
-                                    kiln_x_mul(a, z, kiln_rnn_at(p, p->h, i)));
-    return kiln_s_times(a, iv, kiln_x_index(a, p->hidden),
-                        kiln_lets_around(&l, kiln_rnn_set(p, p->h, i, h)));
+    const kiln_expr *h =
+        kiln_x_add(a, kiln_x_mul(a, rest, kiln_rnn_gate_at(p, GATE_N, i)),
+                   kiln_x_mul(a, z, kiln_rnn_at(p, p->h, i)));
+    return kiln_s_both(a, activate(p, GATE_N, 1, from_h, i),
+                       kiln_rnn_set(p, p->h, i, h));
 }
 
 static const kiln_stmt *program(const kiln_rnn_program *p) {
-    const bool is_linear = p->attr[LINEAR_BEFORE_RESET].i != 0;
-    const kiln_stmt *s[4];
-    int n = 0;
-    s[n++] = kiln_rnn_products(p, p->h, 0, is_linear ? N_GATES : GATE_N);
-    s[n++] = gates(p);
-    if (!is_linear)
-        s[n++] = kiln_rnn_products(p, p->c, GATE_N, N_GATES);
-    s[n++] = new_state(p, is_linear);
-    return kiln_s_seq(p->a, s, n);
+    kiln_arena *a = p->a;
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64), *jv = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *i = kiln_x_ref(a, iv), *j = kiln_x_ref(a, jv);
+    const kiln_expr *r = kiln_rnn_gate_at(p, GATE_R, i);
+    if (p->attr[LINEAR_BEFORE_RESET].i != 0) {
+        const kiln_expr *from_h = kiln_x_mul(a, r, kiln_rnn_gate_at(p, GATE_N, i));
+        const kiln_stmt *unit = kiln_s_both(a, gates(p, i), new_state(p, from_h, i));
+        return kiln_s_both(a, kiln_rnn_products(p, p->h, 0, N_GATES),
+                           kiln_rnn_each_unit(p, iv, unit, true));
+    }
+    const kiln_stmt *reset =
+        kiln_rnn_set(p, p->c, i, kiln_x_mul(a, r, kiln_rnn_at(p, p->h, i)));
+    const kiln_stmt *const s[] = {
+        kiln_rnn_products(p, p->h, 0, GATE_N),
+        kiln_rnn_each_unit(p, iv, kiln_s_both(a, gates(p, i), reset), false),
+        kiln_rnn_products(p, p->c, GATE_N, N_GATES),
+        kiln_rnn_each_unit(p, jv, new_state(p, kiln_rnn_gate_at(p, GATE_N, j), j),
+                           true)};
+    return kiln_s_seq(a, s, 4);
 }
 
 static const kiln_rnn_cell cell = {.gates = N_GATES,
@@ -120,7 +118,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 const kiln_op_def kiln_op_gru = {
     .name = "gru",
     .doc = "Gated recurrent unit: h = (1 - z) * n + z * h with gates z, r and n.",
-    .n_in_min = 3,
+    .n_in_min = 1, /* r must be given, too: infer says so */
     .n_in_max = 6,
     .n_out_min = 1,
     .n_out_max = 2,

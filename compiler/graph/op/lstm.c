@@ -47,45 +47,47 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
     }
 }
 
-/* Pre-activation of gate g, with the peephole `which` (below 0: none) of c. */
-static const kiln_expr *input_of(const kiln_rnn_program *p, int g, int which,
-                                 const kiln_expr *i, const kiln_expr *c) {
+/* gate[g] = activation k of what x, h and the peephole `which` (below 0: none) of c
+ * give. */
+static const kiln_stmt *activate(const kiln_rnn_program *p, int g, int k, int which,
+                                 const kiln_expr *i) {
     kiln_arena *a = p->a;
     const kiln_expr *v =
         kiln_x_add(a, kiln_rnn_from_x(p, g, i), kiln_rnn_gate_at(p, g, i));
-    if (p->peepholes == NULL || which < 0)
-        return v;
-    const kiln_expr *at[2] = {p->xw_at[1],
-                              kiln_x_add(a, kiln_x_index(a, which * p->hidden), i)};
-    return kiln_x_add(a, v,
-                      kiln_x_mul(a, kiln_x_load(a, p->peepholes, at, 2, NULL), c));
+    if (p->peepholes != NULL && which >= 0) {
+        const kiln_expr *at[2] = {p->direction,
+                                  kiln_x_add(a, kiln_x_index(a, which * p->hidden), i)};
+        v = kiln_x_add(a, v,
+                       kiln_x_mul(a, kiln_x_load(a, p->peepholes, at, 2, NULL),
+                                  kiln_rnn_at(p, p->c, i)));
+    }
+    return kiln_s_both(
+        a, kiln_rnn_gate_set(p, g, i, v),
+        kiln_rnn_gate_set(p, g, i, kiln_rnn_act(p, k, kiln_rnn_gate_at(p, g, i))));
 }
 
 static const kiln_stmt *program(const kiln_rnn_program *p) {
     kiln_arena *a = p->a;
-    kiln_lets l = {.a = a};
     kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
     const kiln_expr *i = kiln_x_ref(a, iv);
-    const kiln_expr *c = kiln_lets_add(&l, "c", kiln_rnn_at(p, p->c, i));
-    const kiln_expr *v = kiln_lets_add(&l, "vi", input_of(p, GATE_I, PEEP_I, i, c));
-    const kiln_expr *in = kiln_lets_add(&l, "in", kiln_rnn_act(p, ACT_GATE, v));
-    const kiln_expr *forget = kiln_x_sub(a, kiln_x_like(a, in, 1), in);
-    if (p->attr[INPUT_FORGET].i == 0) {
-        v = kiln_lets_add(&l, "vf", input_of(p, GATE_F, PEEP_F, i, c));
-        forget = kiln_rnn_act(p, ACT_GATE, v);
-    }
-    v = kiln_lets_add(&l, "vg", input_of(p, GATE_G, -1, i, c));
-    const kiln_expr *fresh = kiln_x_mul(a, in, kiln_rnn_act(p, ACT_CELL, v));
-    const kiln_expr *next =
-        kiln_lets_add(&l, "next", kiln_x_add(a, kiln_x_mul(a, forget, c), fresh));
-    v = kiln_lets_add(&l, "vo", input_of(p, GATE_O, PEEP_O, i, next));
-    const kiln_expr *h =
-        kiln_x_mul(a, kiln_rnn_act(p, ACT_GATE, v), kiln_rnn_act(p, ACT_OUT, next));
-    const kiln_stmt *put =
-        kiln_s_both(a, kiln_rnn_set(p, p->c, i, next), kiln_rnn_set(p, p->h, i, h));
+    const bool is_coupled = p->attr[INPUT_FORGET].i != 0;
+    const kiln_expr *in = kiln_rnn_gate_at(p, GATE_I, i);
+    const kiln_expr *forget = is_coupled ? kiln_x_sub(a, kiln_x_like(a, in, 1), in)
+                                         : kiln_rnn_gate_at(p, GATE_F, i);
+    const kiln_expr *c = kiln_x_add(a, kiln_x_mul(a, forget, kiln_rnn_at(p, p->c, i)),
+                                    kiln_x_mul(a, in, kiln_rnn_gate_at(p, GATE_G, i)));
+    const kiln_expr *h = kiln_x_mul(a, kiln_rnn_gate_at(p, GATE_O, i),
+                                    kiln_rnn_act(p, ACT_OUT, kiln_rnn_at(p, p->c, i)));
+    const kiln_stmt *const unit[] = {
+        activate(p, GATE_I, ACT_GATE, PEEP_I, i),
+        is_coupled ? kiln_s_nothing(a) : activate(p, GATE_F, ACT_GATE, PEEP_F, i),
+        activate(p, GATE_G, ACT_CELL, -1, i),
+        kiln_rnn_set(p, p->c, i, c),
+        activate(p, GATE_O, ACT_GATE, PEEP_O, i), /* of the new c */
+        kiln_rnn_set(p, p->h, i, h)};
     return kiln_s_both(
         a, kiln_rnn_products(p, p->h, 0, N_GATES),
-        kiln_s_times(a, iv, kiln_x_index(a, p->hidden), kiln_lets_around(&l, put)));
+        kiln_rnn_each_unit(p, iv, kiln_s_seq(a, unit, (int)KILN_COUNT(unit)), true));
 }
 
 static const kiln_rnn_cell cell = {
@@ -112,7 +114,7 @@ const kiln_op_def kiln_op_lstm = {
     .name = "lstm",
     .doc = "Long short-term memory: c = f * c + i * g, h = o * h(c) with gates i, o, f "
            "and g.",
-    .n_in_min = 3,
+    .n_in_min = 1, /* r must be given, too: infer says so */
     .n_in_max = 8,
     .n_out_min = 1,
     .n_out_max = 3,

@@ -125,12 +125,17 @@ static kiln_status check_activations(const kiln_node *n, const kiln_rnn_cell *ce
 kiln_status kiln_infer_recurrent(const kiln_node *n, const kiln_rnn_cell *cell,
                                  kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_rank(n, KILN_RNN_X, 3, err));
+    if (!kiln_has_in(n, KILN_RNN_R))
+        return kiln_fail(err, KILN_ERR_SHAPE, "input 'r' must be given");
     KILN_TRY(kiln_check_rank(n, KILN_RNN_R, 3, err));
     KILN_TRY(check_activations(n, cell, err));
     const kiln_type *x = &n->in[KILN_RNN_X]->type;
     const int64_t steps = x->dim[0], batch = x->dim[1], d = kiln_rnn_n_directions(n);
     const int64_t h = n->in[KILN_RNN_R]->type.dim[2];
     const int64_t gh = kiln_mul_sat(h, cell->gates);
+    if (!kiln_has_in(n, KILN_RNN_W))
+        KILN_TRY(check_shape(n, KILN_RNN_X, 3,
+                             (int64_t[]){steps, batch, kiln_mul_sat(gh, d)}, err));
     KILN_TRY(check_shape(n, KILN_RNN_W, 3, (int64_t[]){d, gh, x->dim[2]}, err));
     KILN_TRY(check_shape(n, KILN_RNN_R, 3, (int64_t[]){d, gh, h}, err));
     KILN_TRY(
@@ -203,9 +208,14 @@ static kiln_rnn_run start(const kiln_node *n, const kiln_eval_cx *cx,
     return run;
 }
 
-/* x * w' for all steps and images at once: [S * N, G*H]. */
-static double *input_products(const kiln_node *n, const kiln_eval_cx *cx, int64_t gh,
-                              int d) {
+/* x * w' for all steps and images at once: [S * N, G*H], `*row` apart. */
+static const double *input_products(const kiln_node *n, const kiln_eval_cx *cx,
+                                    int64_t gh, int d, int64_t *row) {
+    *row = gh;
+    if (!kiln_has_in(n, KILN_RNN_W)) {
+        *row *= kiln_rnn_n_directions(n);
+        return cx->in[KILN_RNN_X].f + d * gh;
+    }
     const kiln_type *x = &n->in[KILN_RNN_X]->type;
     const int64_t rows = x->dim[0] * x->dim[1], k = x->dim[2];
     const kiln_gemm_matrix w = {cx->in[KILN_RNN_W].f + d * gh * k, 1, k};
@@ -237,7 +247,8 @@ static void run_direction(const kiln_node *n, kiln_eval_cx *cx,
     const kiln_rnn_run run = start(n, cx, cell, d);
     const int64_t steps = x->dim[0], batch = x->dim[1], size = run.hidden;
     const int64_t gh = size * cell->gates, dirs = kiln_rnn_n_directions(n);
-    const double *xw = input_products(n, cx, gh, d);
+    int64_t row = 0;
+    const double *xw = input_products(n, cx, gh, d, &row);
     double *h = kiln_array(cx->scratch, double, size);
     double *c = kiln_array(cx->scratch, double, size);
     for (int64_t b = 0; b < batch; b++) {
@@ -251,7 +262,7 @@ static void run_direction(const kiln_node *n, kiln_eval_cx *cx,
             const int64_t t = is_reverse && s < length ? length - 1 - s : s;
             double *y = cx->out[KILN_RNN_Y].f + ((t * dirs + d) * batch + b) * size;
             if (s < length)
-                cell->step(&run, xw + (t * batch + b) * gh, h, c);
+                cell->step(&run, xw + (t * batch + b) * row, h, c);
             for (int64_t i = 0; i < size; i++)
                 y[i] = s < length ? h[i] : 0.0;
         }
@@ -280,15 +291,17 @@ kiln_status kiln_eval_recurrent(const kiln_node *n, kiln_eval_cx *cx,
 
 void kiln_cost_recurrent(const kiln_node *n, kiln_cost *c) {
     const kiln_type *x = &n->in[KILN_RNN_X]->type;
-    const int64_t weights = kiln_type_elems(&n->in[KILN_RNN_W]->type) +
-                            kiln_type_elems(&n->in[KILN_RNN_R]->type);
+    int64_t weights = kiln_type_elems(&n->in[KILN_RNN_R]->type);
+    if (kiln_has_in(n, KILN_RNN_W))
+        weights += kiln_type_elems(&n->in[KILN_RNN_W]->type);
     c->muladds = kiln_mul_sat(kiln_mul_sat(x->dim[0], x->dim[1]), weights);
     c->flops = kiln_mul_sat(c->muladds, 2);
 }
 
 kiln_bound kiln_bound_recurrent(const kiln_node *n) {
-    const double terms =
-        (double)n->in[KILN_RNN_X]->type.dim[2] + (double)n->in[KILN_RNN_R]->type.dim[2];
+    double terms = (double)n->in[KILN_RNN_R]->type.dim[2];
+    if (kiln_has_in(n, KILN_RNN_W))
+        terms += (double)n->in[KILN_RNN_X]->type.dim[2];
     return (kiln_bound){
         .kind = KILN_BOUND_ULP, .c = 16.0, .floor = 4.0 * (64.0 + terms)};
 }

@@ -7,6 +7,9 @@
  * in y and leave the state as it is; the backward direction begins at an image's last
  * step. Source: ONNX RNN-22, GRU-22, LSTM-22 (layout 0; the importer transposes for
  * layout 1).
+ *
+ * Without w, x [S,N,D*G*H] holds the products w * x already: what the pass
+ * hoist_recurrent leaves, and what runs step by step.
  */
 #ifndef KILN_COMPILER_GRAPH_OP_RECURRENT_H
 #define KILN_COMPILER_GRAPH_OP_RECURRENT_H
@@ -49,7 +52,10 @@ extern const char *const kiln_rnn_activations[]; /* relu, tanh, ... */
      .doc = "inputs of activations are held in [-clip, clip]"}
 /* clang-format on */
 
-enum { KILN_RNN_MAX_ACTIVATIONS = 3 };
+enum {
+    KILN_RNN_MAX_ACTIVATIONS = 3,
+    KILN_RNN_GROUP = 4 /* images that go through a step together, at most */
+};
 
 /* One direction of a cell while it runs. */
 typedef struct kiln_rnn_run {
@@ -107,9 +113,9 @@ kiln_status kiln_compute_recurrent(const kiln_node *n, kiln_compute_cx *cx,
                                    const kiln_rnn_cell *cell);
 
 void kiln_cost_recurrent(const kiln_node *n, kiln_cost *c);
-/* 16 ulp, or 4 * (64 + I + H) unit roundoffs: a step sums I + H products, the
- * activations are of unit size and their slopes at most 1, so that errors of earlier
- * steps fade. */
+/* 16 ulp, or 4 * (64 + I + H) unit roundoffs: a step sums I + H products (H without w),
+ * the activations are of unit size and their slopes at most 1, so that errors of
+ * earlier steps fade. */
 kiln_bound kiln_bound_recurrent(const kiln_node *n);
 
 #endif

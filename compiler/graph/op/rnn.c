@@ -17,15 +17,15 @@ static void step(const kiln_rnn_run *run, const double *xw, double *h, double *c
 
 static const kiln_stmt *program(const kiln_rnn_program *p) {
     kiln_arena *a = p->a;
-    kiln_lets l = {.a = a};
     kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
     const kiln_expr *i = kiln_x_ref(a, iv);
-    const kiln_expr *v = kiln_lets_add(
-        &l, "v", kiln_x_add(a, kiln_rnn_from_x(p, 0, i), kiln_rnn_gate_at(p, 0, i)));
-    const kiln_stmt *put = kiln_rnn_set(p, p->h, i, kiln_rnn_act(p, 0, v));
-    return kiln_s_both(
-        a, kiln_rnn_products(p, p->h, 0, 1),
-        kiln_s_times(a, iv, kiln_x_index(a, p->hidden), kiln_lets_around(&l, put)));
+    const kiln_expr *v =
+        kiln_x_add(a, kiln_rnn_from_x(p, 0, i), kiln_rnn_gate_at(p, 0, i));
+    const kiln_expr *h = kiln_rnn_act(p, 0, kiln_rnn_gate_at(p, 0, i));
+    const kiln_stmt *unit =
+        kiln_s_both(a, kiln_rnn_gate_set(p, 0, i, v), kiln_rnn_set(p, p->h, i, h));
+    return kiln_s_both(a, kiln_rnn_products(p, p->h, 0, 1),
+                       kiln_rnn_each_unit(p, iv, unit, true));
 }
 
 static const kiln_rnn_cell cell = {.gates = 1,
@@ -49,7 +49,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 const kiln_op_def kiln_op_rnn = {
     .name = "rnn",
     .doc = "Simple recurrent network: h = f(w * x + r * h + biases).",
-    .n_in_min = 3,
+    .n_in_min = 1, /* r must be given, too: infer says so */
     .n_in_max = 6,
     .n_out_min = 1,
     .n_out_max = 2,

@@ -326,6 +326,10 @@ static kiln_test_refusal refusals[] = {
      "input %x : f32[2,3] input %w : f32[1,4,3] input %r : f32[1,4,4] "
      "%y = rnn(%x, %w, %r) output %y",
      KILN_ERR_SHAPE, "input 'x' must have rank 3"},
+    {"products_of_other_width", XWR "%y = lstm(%x, _, %r) output %y", KILN_ERR_SHAPE,
+     "input 'x' must have shape [5,2,16], has [5,2,3]"},
+    {"products_with_nothing", "input %x : f32[5,2,16] %y = lstm(%x) output %y",
+     KILN_ERR_SHAPE, "input 'r' must be given"},
     {"weights_of_other_gates", XWR "%y = gru(%x, %w, %r) output %y", KILN_ERR_SHAPE,
      "input 'w' must have shape [1,12,3], has [1,16,3]"},
     {"one_direction_of_two",
