@@ -1,0 +1,115 @@
+/* The recurrent template: random cells and configurations equal the reference; the
+ * products with r stream it at full width. Sums of at most 400 terms of unit size, then
+ * functions of slope 1: a few units of 1e-6 for f32, f16 rounds once at the end. */
+#include "compiler/codegen/codegen.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/random_recurrent.h"
+#include "tests/support/random_work.h"
+#include "tests/support/template_check.h"
+
+typedef struct property {
+    const char *name;
+    const kiln_op_def *op;
+    kiln_dtype dtype;
+    double tol;
+    int runs;
+    int64_t hidden; /* 0: several */
+} property;
+
+static property properties[] = {
+    {"rnn_f32", &kiln_op_rnn, KILN_F32, 3e-5, 40, 0},
+    {"gru_f32", &kiln_op_gru, KILN_F32, 3e-5, 60, 0},
+    {"lstm_f32", &kiln_op_lstm, KILN_F32, 3e-5, 60, 0},
+    {"lstm_f64", &kiln_op_lstm, KILN_F64, 1e-12, 15, 0},
+    {"gru_f16", &kiln_op_gru, KILN_F16, 4e-3, 15, 0},
+    /* Large enough that threads share the loops of a step. */
+    {"rnn_shared", &kiln_op_rnn, KILN_F32, 1e-4, 4, 370},
+    {"gru_shared", &kiln_op_gru, KILN_F32, 1e-4, 4, 257},
+    {"lstm_shared", &kiln_op_lstm, KILN_F32, 1e-4, 4, 257},
+};
+
+static void random_configurations(void **state) {
+    const property *p = *state;
+    template_runs runs = {.n = p->runs};
+    const random_recurrent o = {
+        .op = p->op, .dtype = p->dtype, .is_hoisted = true, .hidden = p->hidden};
+    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
+        const template_check t = {
+            .tmpl = &kiln_template_recurrent, .rtol = p->tol, .atol = p->tol};
+        assert_true(template_runs_check(
+            &runs, &t, random_recurrent_graph(runs.arena, &runs.rng, &o)));
+    }
+}
+
+/* A cell of `units`, as lstm_lm has them. */
+static kiln_graph *lstm_of(kiln_arena *a, int64_t units, bool is_const) {
+    kiln_graph *g = kiln_graph_new(a, "lstm");
+    const kiln_type x = kiln_type_make(KILN_F32, 3, (int64_t[]){35, 1, 4 * units});
+    const kiln_type r = kiln_type_make(KILN_F32, 3, (int64_t[]){1, 4 * units, units});
+    kiln_value *in[3] = {random_operand(g, "x", &x, false, 0), NULL,
+                         random_operand(g, "r", &r, is_const, 1)};
+    kiln_graph_add_output(g, graph_node(g, &kiln_op_lstm, in, 3), "y");
+    return g;
+}
+
+/* In the loop of the products a block's sums are the only thing that stays: it is all
+ * multiply-adds, a broadcast, an address and the loop's own. */
+typedef struct hot_row {
+    const char *name;
+    const char *profile;
+    int64_t units;
+    int fma, instructions;
+} hot_row;
+
+static hot_row hot_rows[] = {
+    {"products_of_avx512", "x86-avx512", 64, 8, 13},
+    {"products_of_avx512_past_l2", "x86-avx512", 650, 4, 9},
+    {"products_of_avx2", "x86-avx2", 64, 8, 13},
+};
+
+static void products_are_clean(void **state) {
+    const hot_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_workload w;
+    kiln_space s;
+    kiln_asm_loop *loop;
+    size_t n = 0;
+    bool found = false;
+    kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
+    kiln_assert_status_ok(kiln_workload_of(lstm_of(a, r->units, true), &w, &err), &err);
+    assert_ptr_equal(kiln_template_for(&w, &p), &kiln_template_recurrent);
+    const template_check t = {.tmpl = &kiln_template_recurrent, .profile = &p};
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
+    const kiln_config c = t.tmpl->guess(&w, &p, &s);
+    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
+    assert_true(text.n > 0);
+    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
+                          &err);
+    for (size_t i = 0; i < n; i++)
+        found = found || (loop[i].vector_fma == r->fma && loop[i].vector_stores == 0 &&
+                          loop[i].instructions <= r->instructions);
+    assert_true(found);
+}
+
+static void leaves_weights_that_are_inputs(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_profile p;
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), "x86-avx2", &p, &err),
+                          &err);
+    kiln_assert_status_ok(
+        kiln_workload_of(lstm_of(kiln_test_arena(), 5, false), &w, &err), &err);
+    assert_ptr_equal(kiln_template_for(&w, &p), &kiln_template_generic);
+}
+
+int main(void) {
+    kiln_test_add_rows(random_configurations, properties);
+    kiln_test_add_rows(products_are_clean, hot_rows);
+    kiln_test_add("leaves_weights_that_are_inputs", leaves_weights_that_are_inputs,
+                  NULL);
+    return kiln_test_run("template_recurrent");
+}
