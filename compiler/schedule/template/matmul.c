@@ -300,24 +300,32 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
     kiln_config_set_word(s, c, ORDER, "columns");
 }
 
+/* What the last cache in front of memory holds. */
+static int64_t far_cache(const kiln_profile *p) {
+    return p->l3_bytes > 0 ? p->l3_bytes : p->l2_bytes > 0 ? p->l2_bytes : SMALL_CACHE;
+}
+
 /* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
- * blocks of rows where they do not fit; where they are few, a panel's rows wait for b
- * instead. */
+ * blocks of rows where they do not fit. Where they are few, a panel's rows wait for b
+ * instead: unless b is so large that it would come from memory for each of the panels
+ * (m=35 k=650 n=10000 on Zen 5: 3.8 ms instead of 2.8). */
 static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
     const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : SMALL_CACHE;
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
     const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
     const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
+    const bool is_far = all > 1 && x->n > far_cache(x->profile) / 2 / x->a_row_bytes;
+    const bool by_columns = is_large || is_far;
     if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
         guess_cuts(x, cache, s, c);
         return;
     }
     if (is_large) /* blocks of one size, as far as the options go */
         set(s, c, BLOCK_M, ceil_div(all, ceil_div(all, kept > 1 ? kept : 1)));
-    kiln_config_set_word(s, c, ORDER, is_large ? "columns" : "rows");
+    kiln_config_set_word(s, c, ORDER, by_columns ? "columns" : "rows");
     /* Rows a multiple of 2 KiB apart meet in few sets of the L1 cache. */
-    if (is_large && x->a_along_k && x->a_row_bytes % 2048 == 0)
+    if (by_columns && x->a_along_k && x->a_row_bytes % 2048 == 0)
         kiln_config_set_word(s, c, PACK_A, "rows");
 }
 
