@@ -126,6 +126,8 @@ static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f
     if (strcmp(text_of(r, root, "", "numerics"),
                kiln_numerics_name(f->profile.numerics)))
         refuse(r, "", "numerics", "that of the profile");
+    if (kiln_json_get(root, "measure") != NULL)
+        f->profile.measure = name_of(r, root, "", "measure");
 }
 
 /* Archives made before it was recorded were tuned for one. */

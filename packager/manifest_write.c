@@ -112,6 +112,8 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_member_i64(&w, "threads", f->threads > 1 ? f->threads : 1);
     kiln_json_name(&w, "profile");
     kiln_profile_put(&w, &f->profile);
+    if (f->profile.measure != NULL)
+        kiln_json_member_str(&w, "measure", f->profile.measure);
     put_ports(&w, "inputs", f->input, f->n_inputs);
     put_ports(&w, "outputs", f->output, f->n_outputs);
     put_memory(&w, &f->memory);

@@ -92,8 +92,8 @@ typedef struct kiln_package_facts {
     const char *licence;                     /* SPDX expression; NULL: not known */
     const char *kiln_version, *llvm_version; /* what compiled it */
     const char *lld_version;                 /* what linked it: kiln_package_linker */
-    kiln_profile profile;                    /* numerics included */
-    int threads; /* that its configurations were chosen for; 0 counts as 1 */
+    kiln_profile profile; /* with numerics, and the device that measures it, if any */
+    int threads;          /* that its configurations were chosen for; 0 counts as 1 */
     kiln_package_tolerance tolerance;
     const kiln_package_kernel *kernel;
     size_t n_kernels;

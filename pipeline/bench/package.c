@@ -122,6 +122,11 @@ kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char 
     kiln_opened *p = kiln_new(a, kiln_opened);
     char text[KILN_ERROR_TEXT] = "";
     KILN_TRY(kiln_package_open(a, path, p, err));
+    const kiln_status here = kiln_device_measures_here(&p->facts.profile, err);
+    if (here != KILN_OK) {
+        kiln_note(err, "measuring '%s'", path);
+        return here;
+    }
     if (p->device->is_emulated)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "'%s' is made for '%s', which runs here in an emulator only: "

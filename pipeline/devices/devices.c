@@ -53,18 +53,41 @@ kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
                      KILN_STR_ARG(kiln_buf_str(&why)));
 }
 
+/* The device that the profile names; as it was where it names none. */
+static kiln_status named_device(const kiln_profile *p, const kiln_device **out,
+                                kiln_err *err) {
+    if (p->measure == NULL)
+        return KILN_OK;
+    const kiln_status st = kiln_device_find(p->measure, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "looking for where profile '%s' is measured", p->name);
+    return st;
+}
+
 kiln_status kiln_device_measures_here(const kiln_profile *p, kiln_err *err) {
     const kiln_device *d = &kiln_device_local;
-    const kiln_status st =
-        p->measure != NULL ? kiln_device_find(p->measure, &d, err) : KILN_OK;
-    if (st != KILN_OK) {
-        kiln_note(err, "looking for where profile '%s' is measured", p->name);
-        return st;
-    }
+    KILN_TRY(named_device(p, &d, err));
     if (d != &kiln_device_local)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "profile '%s' is measured on device '%s', not on this machine",
+                         "profile '%s' is measured on device '%s', not on this "
+                         "machine: 'measure' of the profile says so",
                          p->name, d->name);
+    return KILN_OK;
+}
+
+kiln_status kiln_device_judge_for(kiln_arena *a, const kiln_profile *p,
+                                  const kiln_device **out, kiln_err *err) {
+    const kiln_device *d = NULL;
+    const char *missing = "";
+    KILN_TRY(named_device(p, &d, err));
+    if (d == NULL)
+        return kiln_device_find_for(a, p, out, err);
+    if (!d->can_run(a, p, &missing))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "profile '%s' is measured on device '%s', which cannot run it "
+                         "here: %s",
+                         p->name, d->name, missing);
+    *out = d;
     return KILN_OK;
 }
 

@@ -44,6 +44,10 @@ kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
  * say. KILN_ERR_UNSUPPORTED names the device where it is measured, KILN_ERR_ARG those
  * there are where it names none of them. */
 kiln_status kiln_device_measures_here(const kiln_profile *p, kiln_err *err);
+/* Who judges code for the profile: the device where it is measured, else the first that
+ * can run it. KILN_ERR_UNSUPPORTED says what is missing, KILN_ERR_ARG as above. */
+kiln_status kiln_device_judge_for(kiln_arena *a, const kiln_profile *p,
+                                  const kiln_device **out, kiln_err *err);
 
 /* ---- packages -------------------------------------------------------------------- */
 

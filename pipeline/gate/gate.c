@@ -231,6 +231,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
     if (out->structure.is_equal && !c->o->times_equal)
         return decide(out, KILN_GATED_EQUAL,
                       "same code, plan and parameters: nothing to time");
+    KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
     if (c->candidate.device->is_emulated)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "profile '%s' runs here in an emulator only: its time says "

@@ -58,10 +58,11 @@ static kiln_status abilities_of(maker *m, const char *word, abilities *out) {
     kiln_err why = {.status = KILN_OK};
     *out = (abilities){NULL, NULL};
     KILN_TRY(kiln_profile_find(m->arena, word, &profile, m->err));
-    if (kiln_runs_here(&profile, &why) != KILN_OK)
+    if (kiln_device_measures_here(&profile, &why) != KILN_OK ||
+        kiln_runs_here(&profile, &why) != KILN_OK)
         out->no_measuring = kiln_str_dup(m->arena, why.text);
     kiln_err_clear(&why);
-    if (kiln_device_find_for(m->arena, &profile, &device, &why) != KILN_OK)
+    if (kiln_device_judge_for(m->arena, &profile, &device, &why) != KILN_OK)
         out->no_running = kiln_str_dup(m->arena, why.text);
     return KILN_OK;
 }

@@ -50,6 +50,9 @@ static const kiln_package_fixed *fixed_of(kiln_arena *a, const kiln_import_optio
 static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                    const kiln_network *n, const kiln_build_options *o) {
     const kiln_tolerance t = kiln_tolerance_network;
+    kiln_profile profile = *n->profile;
+    if (profile.measure != NULL && strcmp(profile.measure, kiln_device_local.name) == 0)
+        profile.measure = NULL; /* wherever it runs */
     return (kiln_package_facts){.model = s->name,
                                 .version = o->version != NULL ? o->version : "1",
                                 .source_sha256 = s->sha256,
@@ -58,7 +61,7 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .n_fixed = o->import != NULL ? o->import->n_values : 0,
                                 .kiln_version = KILN_VERSION,
                                 .llvm_version = kiln_codegen_llvm_version(a),
-                                .profile = *n->profile,
+                                .profile = profile,
                                 .threads = o->threads,
                                 .tolerance = {t.relative, t.rms, t.absolute},
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};

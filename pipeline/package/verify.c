@@ -180,6 +180,7 @@ kiln_status kiln_verify_package(kiln_arena *a, const char *path,
     KILN_TRY(open_checked(a, path, &p, out, err));
     if (out->n_failed > 0)
         return KILN_OK;
+    KILN_TRY(kiln_device_judge_for(a, &p.facts.profile, &p.device, err));
     verifier v = {.arena = a,
                   .package = &p,
                   .o = o,

@@ -282,6 +282,35 @@ static void other_machines_are_not_measured(void **state) {
     assert_int_equal(stage[KILN_NIGHTLY_FETCH], -1);
 }
 
+/* Nor is code for this machine whose profile is measured on another device, or verified
+ * where that device is not. */
+static void profiles_say_where_to_measure(void **state) {
+    kiln_nightly_config c;
+    kiln_nightly_graph g;
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_buf text;
+    (void)state;
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "p.json");
+    kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
+    p.name = "elsewhere";
+    p.measure = "qemu-aarch64";
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_profile_document(&text, &p);
+    kiln_assert_status_ok(kiln_file_write(path, text.p, text.n, &err), &err);
+    kiln_assert_status_ok(
+        read_text(kiln_format(kiln_test_arena(), WITH("'profiles': ['%s']"), path), &c,
+                  &err),
+        &err);
+    kiln_assert_status_ok(kiln_nightly_plan(kiln_test_arena(), &c, &g, &err), &err);
+    const int *stage = g.job.v[0].stage;
+    assert_null(g.stage.v[stage[KILN_NIGHTLY_BUILD]].skip);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(strstr(
+            g.stage.v[stage[i == 0 ? KILN_NIGHTLY_BENCH : KILN_NIGHTLY_VERIFY]].skip,
+            "measured on device 'qemu-aarch64'"));
+}
+
 static void what_ships_is_right(void **state) {
     static const struct {
         const char *path;
@@ -322,6 +351,7 @@ int main(void) {
     kiln_test_add("models_take_what_they_do_not_say", models_take_what_they_do_not_say,
                   NULL);
     kiln_test_add("what_ships_is_right", what_ships_is_right, NULL);
+    kiln_test_add("profiles_say_where_to_measure", profiles_say_where_to_measure, NULL);
     kiln_test_add("other_machines_are_not_measured", other_machines_are_not_measured,
                   NULL);
     kiln_test_add_golden("tests/pipeline/nightly/golden/plan", plans);
