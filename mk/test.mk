@@ -18,12 +18,14 @@ TEST_LIBS = $(call pkg,--libs,cmocka,-lcmocka)
 # Of one program; a hang is a failure. Far above what any takes: a machine may be ten times slower.
 TEST_SECONDS ?= 1200
 E2E_SECONDS ?= 3600
-TEST_JOBS ?= $(JOBS)
+# One more than there are processors: many tests wait for others much of the time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
 RESULTS := build/results
 # What tests find outside themselves: the program, the runners that devices start, what comes with kiln.
 RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B)) KILN_DATA=$(abspath $(B)) KILN_WERROR=$(WERROR)
-pick = $(if $(TEST),$(foreach t,$(1),$(if $(findstring $(TEST),$(t)),$(t))),$(1))
+part = $(foreach t,$(1),$(if $(findstring $(2),$(t)),$(t)))
+pick = $(filter-out $(if $(SKIP),$(call part,$(1),$(SKIP))),$(if $(TEST),$(call part,$(1),$(TEST)),$(1)))
 
 # cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.
 export ASAN_OPTIONS ?= handle_segv=2:handle_sigbus=2:handle_sigfpe=2:handle_sigill=2:detect_stack_use_after_return=1:strict_string_checks=1

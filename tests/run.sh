@@ -31,6 +31,17 @@ summary() {
     }' "$@"
 }
 
+# What is known to take long starts first, so that no processor is idle behind it at the end.
+longest_first() {
+    printf '%s\n' "$@" | awk '
+    NR == FNR { rank[$1] = NR; next }
+    {
+        name = $0
+        sub(/^.*\/tests\//, "", name)
+        print (name in rank ? rank[name] : 1000000) " " FNR " " $0
+    }' "$here/longest.txt" - | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
+}
+
 # One program: log, verdict and result line. Called again by this script, in parallel.
 one() {
     local limit=$1 logs=$2 results=$3 program=$4
@@ -89,7 +100,8 @@ results=${results:-$logs/results.txt}
 mkdir -p "$(dirname "$results")"
 : >"$results"
 if [ $# -gt 0 ]; then
-    printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" "$0" --one "$limit" "$logs" "$results"
+    longest_first "$@" | tr '\n' '\0' |
+        xargs -0 -n 1 -P "$jobs" "$0" --one "$limit" "$logs" "$results"
 fi
 rm -f "$results.lock"
 # A worker that was itself killed wrote no line.

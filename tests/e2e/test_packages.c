@@ -3,7 +3,9 @@
  * and fast, at one thread and two; against the reference and golden outputs. And each
  * plan's memory is at most 1.15 times what any plan needs.
  *
- * KILN_SOAK=1 adds the networks of hundreds of megabytes. */
+ * Under a sanitizer each network has one or two of the six ways, which differ in code
+ * generated, not in the code that is sanitized; together they still have all.
+ * KILN_SOAK=1 adds the rest, and the networks of hundreds of megabytes. */
 #include "pipeline/package/package.h"
 #include "tests/support/kiln_test.h"
 
@@ -152,6 +154,13 @@ static void check(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Under a sanitizer: way 0 and 3 of the first network, 1 and 4 of the next, ... */
+static bool is_left_out(size_t i) {
+    enum { WAYS = N_PROFILES * N_NUMERICS, APART = 3 };
+    return kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL &&
+           i % WAYS % APART != i / WAYS % APART;
+}
+
 int main(void) {
     static row rows[N_ROWS];
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -161,7 +170,8 @@ int main(void) {
         r->numerics = i % 2 == 0 ? KILN_NUMERICS_FAST : KILN_NUMERICS_STRICT;
         snprintf(r->name, sizeof r->name, "%s_%s_%s", r->model->name, r->profile,
                  i % 2 == 0 ? "fast" : "strict");
+        if (!is_left_out(i))
+            kiln_test_add(r->name, check, r);
     }
-    kiln_test_add_rows(check, rows);
     return kiln_test_run("packages");
 }

@@ -59,6 +59,29 @@ void kiln_test_check_fails(kiln_status st, kiln_status want, const kiln_err *err
     _fail(file, line);
 }
 
+bool kiln_test_is_sanitized(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return true;
+#else
+    return false;
+#endif
+#else
+    return false;
+#endif
+}
+
+int64_t kiln_test_cases(int64_t n) {
+    const char *wanted = getenv("KILN_SCHEDULES");
+    if (wanted != NULL && !kiln_parse_i64(kiln_str_from(wanted), &n))
+        fail_msg("KILN_SCHEDULES must be a number, is '%s'", wanted);
+    return wanted == NULL && getenv("KILN_SOAK") == NULL && kiln_test_is_sanitized()
+               ? (n + 2) / 3
+               : n;
+}
+
 double kiln_test_ulps(double got, double want, int bits, int min_exponent) {
     if (isnan(got) || isnan(want))
         return isnan(got) && isnan(want) ? 0 : (double)INFINITY;

@@ -46,6 +46,12 @@ int kiln_test_run(const char *group);
  * failure has it: KILN_SEED=... replays. */
 uint64_t kiln_test_seed(void);
 
+/* Is this program under AddressSanitizer or ThreadSanitizer, several times slower? */
+bool kiln_test_is_sanitized(void);
+/* How many random cases to draw: n, or a third of them under a sanitizer, unless
+ * KILN_SOAK or KILN_SCHEDULES=number asks for more. */
+int64_t kiln_test_cases(int64_t n);
+
 /* An arena that lives until the program ends, for what a test does not release. */
 kiln_arena *kiln_test_arena(void);
 

@@ -185,11 +185,10 @@ static const kiln_profile *random_profile(kiln_rng *rng) {
 }
 
 bool template_runs_next(template_runs *r, int64_t i) {
-    const char *more = getenv("KILN_SCHEDULES"); /* soaks ask for more */
     if (r->arena != NULL)
         kiln_arena_fini(r->arena);
-    if (i == 0 && more != NULL)
-        assert_true(kiln_parse_i64(kiln_str_from(more), &r->n));
+    if (i == 0)
+        r->n = kiln_test_cases(r->n);
     if (i == r->n) {
         print_message("%d checked, %d refused\n", r->n_checked, r->n_refused);
         assert_true(r->n_checked > 0);

@@ -32,7 +32,8 @@ kiln_str template_assembly(kiln_arena *a, const template_check *t,
  *     for (int64_t i = 0; template_runs_next(&runs, i); i++)
  *         template_runs_check(&runs, &t, random_graph(runs.arena, &runs.rng));
  *
- * KILN_SCHEDULES asks for more runs, KILN_SEED for others. */
+ * Under a sanitizer they are fewer (kiln_test_cases). KILN_SCHEDULES asks for more,
+ * KILN_SEED for others. */
 typedef struct template_runs {
     int64_t n;
     kiln_arena *arena; /* of the run */

@@ -104,7 +104,38 @@ static void check_run(void **state) {
     assert_int_equal(got.code, r->want_code);
 }
 
+/* So that nothing else waits for it at the end. */
+static void starts_the_longest_first(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_process_result got;
+    static const char text[] = "#!/bin/sh\n" ANNOUNCE(1) OK(a);
+    static const char *const names[] = {"tests/a/test_a", "tests/zoo/test_fetch",
+                                        "tests/e2e/test_packages"};
+    const char *program[3], *dir = kiln_test_dir();
+    for (int i = 0; i < 3; i++) {
+        program[i] = kiln_path_join(a, dir, names[i]);
+        kiln_assert_status_ok(kiln_dir_make(kiln_path_dir(a, program[i]), &err), &err);
+        kiln_assert_status_ok(kiln_file_write(program[i], text, strlen(text), &err),
+                              &err);
+        assert_int_equal(chmod(program[i], 0700), 0);
+    }
+    const char *argv[] = {
+        "tests/run.sh", "-j",       "1",        "-l", kiln_path_join(a, dir, "logs"),
+        program[0],     program[1], program[2], NULL};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    const char *first = strstr(got.out.p, names[2]),
+               *second = strstr(got.out.p, names[1]),
+               *third = strstr(got.out.p, names[0]);
+    assert_true(first != NULL && first < second && second < third);
+    assert_non_null(strstr(got.out.p, "3 passed, 0 failed, 0 skipped"));
+}
+
 int main(void) {
     kiln_test_add_rows(check_run, rows);
+    kiln_test_add("starts_the_longest_first", starts_the_longest_first, NULL);
     return kiln_test_run("runner");
 }

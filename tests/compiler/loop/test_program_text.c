@@ -67,9 +67,7 @@ static void check_schedule(kiln_arena *a, const te_example_def *def, uint64_t se
 }
 
 static void survives(void **state) {
-    int64_t wanted = SCHEDULES_EACH; /* soaks ask for more */
-    if (getenv("KILN_SCHEDULES") != NULL)
-        assert_true(kiln_parse_i64(kiln_str_from(getenv("KILN_SCHEDULES")), &wanted));
+    const int64_t wanted = kiln_test_cases(SCHEDULES_EACH);
     for (int64_t i = 0; i < wanted; i++) {
         kiln_arena a;
         kiln_arena_init(&a);

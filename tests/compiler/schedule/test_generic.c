@@ -25,12 +25,7 @@ enum { RANDOM_EACH = 6, COMPILED_EACH = 1 };
 static kiln_profile machine;
 static int n_no_compute, n_done, n_refused;
 
-static int64_t draws(void) {
-    int64_t n = RANDOM_EACH; /* soaks ask for more */
-    if (getenv("KILN_SCHEDULES") != NULL)
-        assert_true(kiln_parse_i64(kiln_str_from(getenv("KILN_SCHEDULES")), &n));
-    return n;
-}
+static int64_t draws(void) { return kiln_test_cases(RANDOM_EACH); }
 
 /* ---- examples of tensor expressions ---------------------------------------------- */
 

@@ -66,9 +66,7 @@ static void keeps_its_meaning(void **state) {
     const te_example_def *def = *state;
     random_schedule_stats stats = {0, 0};
     int n_lowered = 0;
-    int64_t wanted = SCHEDULES_EACH; /* soaks ask for more */
-    if (getenv("KILN_SCHEDULES") != NULL)
-        assert_true(kiln_parse_i64(kiln_str_from(getenv("KILN_SCHEDULES")), &wanted));
+    const int64_t wanted = kiln_test_cases(SCHEDULES_EACH);
     const int n = (int)wanted;
     for (int i = 0; i < n; i++) {
         kiln_arena a;

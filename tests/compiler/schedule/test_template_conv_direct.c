@@ -158,11 +158,8 @@ static void one_draw(kiln_arena *a, const property *p, int64_t i, int *n_refused
 
 static void random_configurations(void **state) {
     const property *p = *state;
-    const char *more = getenv("KILN_SCHEDULES"); /* soaks ask for more */
-    int64_t runs = p->runs;
+    const int64_t runs = kiln_test_cases(p->runs);
     int n_refused = 0;
-    if (more != NULL)
-        assert_true(kiln_parse_i64(kiln_str_from(more), &runs));
     for (int64_t i = 0; i < runs; i++) {
         kiln_arena a = {0};
         kiln_arena_init(&a);
