@@ -263,8 +263,22 @@ static LLVMValueRef guarded_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef co
     return phi;
 }
 
+/* A vector at a fixed place in a tile of registers: it can be read whole, whatever
+ * lanes are wanted of it. A masked load would keep the tile in memory. */
+static bool is_of_registers(const kiln_expr *e) {
+    const kiln_buffer *b = e->u.load.buffer;
+    int64_t first = 0, step = 0;
+    return b->scope == KILN_SCOPE_REGISTER && b->rank == 1 &&
+           e->arg[0]->kind == KILN_EXPR_RAMP &&
+           kiln_x_is_int(e->arg[0]->arg[0], &first) &&
+           kiln_x_is_int(e->arg[0]->arg[1], &step) && step == 1 && first >= 0 &&
+           first + e->lanes <= kiln_buffer_elems(b);
+}
+
 LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     place at;
+    if (is_of_registers(e))
+        mask = NULL;
     if (e->u.load.mask != NULL)
         mask = kiln_cg_and_mask(g, mask, kiln_cg_expr(g, e->u.load.mask, mask));
     if (e->lanes == 1)
@@ -285,7 +299,7 @@ void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load) {
     if (!locate(g, load->u.load.buffer, load->arg, NULL, &at))
         return;
     LLVMValueRef arg[4] = {address(g, &at, at.index), LLVMConstInt(g->i32, 0, false),
-                           LLVMConstInt(g->i32, 3, false), /* into every cache */
+                           LLVMConstInt(g->i32, 2, false), /* into the L2 cache */
                            LLVMConstInt(g->i32, 1, false)};
     LLVMTypeRef t = g->ptr;
     kiln_cg_intrinsic(g, "llvm.prefetch", &t, 1, arg, 4);

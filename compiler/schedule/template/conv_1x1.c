@@ -38,7 +38,10 @@ enum {
     N_KNOBS
 };
 
-enum { SMALL_CACHE = 1 << 18 }; /* bytes: where a profile does not say */
+enum {
+    SMALL_CACHE = 1 << 18, /* bytes: where a profile does not say */
+    LINE = 64,             /* bytes of a cache line */
+};
 
 typedef struct problem {
     const kiln_workload *w;
@@ -260,9 +263,34 @@ static kiln_tiles tiles_of(const problem *x, const plan *p) {
     return t;
 }
 
+/* A network's weights come from far in every call, and the first tile of pixels waits
+ * for each line of its channel panel. So while a tile is summed, the panel behind its
+ * own is fetched: every step fetches what that panel has in the step's place; blocks of
+ * output channels lie one behind the other. Where it is worth it: several panels that
+ * the L1 cache does not hold, two of them at a time in half of the L2 cache, of vectors
+ * as long as a line. */
+static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
+                            const kiln_te *weights, kiln_iter *step, kiln_err *err) {
+    const kiln_profile *profile = x->profile;
+    const int64_t l1 = profile->l1d_bytes > 0 ? profile->l1d_bytes : SMALL_CACHE / 8;
+    const int64_t l2 = profile->l2_bytes > 0 ? profile->l2_bytes : SMALL_CACHE;
+    const int64_t terms = ceil_div(x->c, p->ic_block) * p->ic_block;
+    const int64_t blocks = ceil_div(x->o, p->oc_block);
+    const int64_t bytes = terms * p->oc_block * x->elem_bytes;
+    if (p->ic_block == 1 || blocks <= p->tile_oc ||
+        p->oc_block * x->elem_bytes < LINE || blocks * bytes <= l1 ||
+        2 * p->tile_oc * bytes > l2 / 2)
+        return KILN_OK;
+    for (int64_t i = 0; i < p->tile_oc; i++)
+        KILN_TRY(kiln_prefetch(st, weights, step, (p->tile_oc + i) * terms / p->unroll,
+                               err));
+    return KILN_OK;
+}
+
 /* Input channels in blocks, taps (one iteration each) behind them. */
 static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
-                              const kiln_tiles *t, kiln_err *err) {
+                              const kiln_tiles *t, const kiln_te *weights,
+                              kiln_err *err) {
     kiln_iter *order[KILN_MAX_RANK + 3], *rest;
     int n = 0;
     const int64_t whole = p->ic_block > 1 ? p->ic_block : p->unroll;
@@ -273,11 +301,13 @@ static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
     const int n_spatial = x->collapses ? 1 : x->n_spatial;
     for (int i = 0; i < n_spatial; i++)
         order[n++] = kiln_stage_reduce(st, 1 + i);
+    KILN_TRY(prefetch(x, p, st, weights, order[1], err));
     return kiln_tiles_accumulate(st, t, 0, order, n, err);
 }
 
 static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
-                            const kiln_te *input, kiln_err *err) {
+                            const kiln_te *input, const kiln_te *weights,
+                            kiln_err *err) {
     const kiln_tiles t = tiles_of(x, p);
     kiln_stage *acc = kiln_stage_tagged(s, "conv"), *copy;
     kiln_tile_loops l;
@@ -288,7 +318,7 @@ static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
     KILN_TRY(kiln_tiles_nest(out, &t, NULL, &l, err));
     KILN_TRY(kiln_tiles_fuse(out, &t, &l, err));
     KILN_TRY(kiln_compute_at(acc, out, l.tile, err));
-    KILN_TRY(accumulate(x, p, acc, &t, err));
+    KILN_TRY(accumulate(x, p, acc, &t, weights, err));
     if (!p->pack)
         return KILN_OK;
     return kiln_tile_copy(s, input, acc, out, p->channels_outer ? l.block : l.outer,
@@ -313,7 +343,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     kiln_merge_restore(&pixels, &out->te);
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);
-    return schedule(&x, &p, out->schedule, out->te.value[w->anchor->in[0]->id].te, err);
+    return schedule(&x, &p, out->schedule, out->te.value[w->anchor->in[0]->id].te,
+                    out->te.value[w->anchor->in[1]->id].te, err);
 }
 
 /* ---- without a search ------------------------------------------------------------ */

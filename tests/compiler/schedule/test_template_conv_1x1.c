@@ -1,5 +1,6 @@
 /* The conv_1x1 template: random shapes and configurations equal the reference; hot
- * loops of what is guessed hold no spill. Tolerance as for matmul: at most 40 terms. */
+ * loops of what is guessed hold no spill; panels of weights are fetched ahead.
+ * Tolerance as for matmul: at most 40 terms. */
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
@@ -130,6 +131,7 @@ typedef struct hot_row {
     const char *name, *profile;
     int64_t size, ic, oc, stride;
     template_hot_loop want;
+    bool has_relu;
 } hot_row;
 
 static hot_row hot_rows[] = {
@@ -138,6 +140,8 @@ static hot_row hot_rows[] = {
     {"avx512_c8", "x86-avx512", 28, 128, 256, 2, {24, 50}},
     {"avx512_c11", "x86-avx512", 14, 256, 512, 2, {24, 50}},
     {"avx512_small_pixels", "x86-avx512", 7, 512, 512, 1, {24, 50}},
+    {"avx512_tail_of_channels", "x86-avx512", 14, 144, 90, 1, {24, 50}, true},
+    {"avx512_tail_and_next_panel", "x86-avx512", 7, 512, 1000, 1, {20, 50}, true},
     {"avx2_c3", "x86-avx2", 56, 64, 64, 1, {10, 26}},
     {"avx2_c11", "x86-avx2", 14, 256, 512, 2, {10, 26}},
 };
@@ -151,12 +155,70 @@ static void hot_loop_is_clean(void **state) {
     kiln_graph *g = kiln_graph_new(kiln_test_arena(), "conv");
     kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
                          random_operand(g, "w", &tw, true, 1)};
-    kiln_graph_add_output(g, conv(g, in, 2, strides, 2), "y");
+    kiln_value *y = conv(g, in, 2, strides, 2);
+    kiln_graph_add_output(g, r->has_relu ? graph_node(g, &kiln_op_relu, &y, 1) : y,
+                          "y");
     const template_check t = {.tmpl = &kiln_template_conv_1x1};
     template_check_hot_loop(&t, g, r->profile, &r->want);
 }
 
+/* ---- the next panel of weights ----------------------------------------------------
+ */
+
+typedef struct fetch_row {
+    const char *name;
+    int64_t oc, l1, l2;
+    bool want;
+} fetch_row;
+
+static fetch_row fetch_rows[] = {
+    {"fetches_the_next_panel", 200, 1024, 1 << 20, true},
+    {"leaves_one_panel", 16, 1024, 1 << 20, false},
+    {"leaves_what_the_l1_cache_holds", 200, 1 << 20, 1 << 21, false},
+    {"leaves_what_the_l2_cache_does_not_hold", 200, 1024, 1 << 12, false},
+};
+
+static void fetches_what_comes(void **state) {
+    const fetch_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p, machine;
+    kiln_workload w;
+    kiln_space s;
+    kiln_scheduled x;
+    kiln_program *program;
+    char missing[128];
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    p.l1d_bytes = r->l1;
+    p.l2_bytes = r->l2;
+    const int64_t strides[] = {1, 1};
+    const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, 40, 5, 5});
+    const kiln_type tw = kiln_type_make(KILN_F32, 4, (int64_t[]){r->oc, 40, 1, 1});
+    kiln_graph *g = kiln_graph_new(a, "conv");
+    kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
+                         random_operand(g, "w", &tw, true, 1)};
+    kiln_graph_add_output(g, conv(g, in, 2, strides, 2), "y");
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    const template_check t = {.tmpl = &kiln_template_conv_1x1,
+                              .profile = &p,
+                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
+                              .rtol = 1e-5,
+                              .atol = 3e-4};
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
+    const kiln_config c = t.tmpl->guess(&w, &p, &s);
+    assert_true(template_check_run(a, &t, &w, &s, &c, &err));
+    kiln_assert_status_ok(t.tmpl->apply(a, &w, &p, &s, &c, &x, &err), &err);
+    kiln_assert_status_ok(kiln_scheduled_program(a, &x, "f", &program, &err), &err);
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_program_print(&text, program);
+    assert_int_equal(strstr(text.p, "prefetch(w") != NULL, r->want);
+}
+
 int main(void) {
+    kiln_test_add_rows(fetches_what_comes, fetch_rows);
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(fits_as_said, fit_rows);
     kiln_test_add_rows(hot_loop_is_clean, hot_rows);
