@@ -193,6 +193,15 @@ static kiln_status time_of(const kiln_json *line, const char *key, double *out,
     return KILN_OK;
 }
 
+/* What a record lacks is the file's fault, not the caller's. */
+static kiln_status blame_file(kiln_status st, kiln_err *err) {
+    if (st != KILN_ERR_ARG)
+        return st;
+    if (err != NULL)
+        err->status = KILN_ERR_PARSE;
+    return KILN_ERR_PARSE;
+}
+
 static kiln_status head_line(const kiln_json *o, kiln_err *err) {
     int64_t version = 0;
     if (!kiln_json_i64(kiln_json_get(o, "kiln_ready_records"), &version))
@@ -285,7 +294,7 @@ static kiln_status read_lines(reading *r, kiln_str text, const char *name,
     for (size_t n = 1; kiln_str_cut(&rest, '\n', &line); n++) {
         if (kiln_str_trim(line).n == 0 && n > 1)
             continue;
-        const kiln_status st = read_line(r, line, name, n, err);
+        const kiln_status st = blame_file(read_line(r, line, name, n, err), err);
         kiln_arena_reset(&r->line);
         if (st != KILN_OK) {
             kiln_note(err, "reading line %zu of the ready records '%s'", n, name);
@@ -345,7 +354,7 @@ static kiln_status add_all(kiln_db *db, const kiln_db_readies *r, kiln_err *err)
     kiln_status st = KILN_OK;
     kiln_arena_init(&scratch);
     for (size_t i = 0; i < r->list.n && st == KILN_OK; i++) {
-        st = add(db, &scratch, &r->list.v[i], err);
+        st = blame_file(add(db, &scratch, &r->list.v[i], err), err);
         kiln_arena_reset(&scratch);
         if (st != KILN_OK)
             kiln_note(err, "taking the ready record of '%s'",

@@ -144,7 +144,7 @@ static damage_row damage_rows[] = {
     {"no_threads", "\"threads\": 1", "\"threads\": 0", KILN_ERR_PARSE,
      "'threads' must be a whole number from 1", "line 3 "},
     {"no_workload_text", "\"workload\": \"conv(); relu(%1) -> %2\"",
-     "\"workload\": \"\"", KILN_ERR_ARG, "lacks its workload", "line 3 "},
+     "\"workload\": \"\"", KILN_ERR_PARSE, "lacks its workload", "line 3 "},
 };
 
 static void check_damage(void **state) {
