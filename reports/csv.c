@@ -67,8 +67,8 @@ static void put_i64(kiln_buf *out, int64_t v) {
 /* What one line says; a row of the table below is a column. */
 typedef struct line {
     const kiln_results *r;
-    const char *kind, *set, *name, *profile, *status, *library, *version, *state,
-        *problem, *verdict, *origin, *sha256;
+    const char *kind, *set, *name, *profile, *status, *library, *version,
+        *implementation, *state, *problem, *verdict, *origin, *sha256;
     int threads;
     int64_t samples, disturbed, multiply_adds, archive_bytes;
     double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share;
@@ -86,6 +86,7 @@ typedef struct line {
     TEXT(status, l->status)                                                            \
     TEXT(library, l->library)                                                          \
     TEXT(version, l->version)                                                          \
+    TEXT(implementation, l->implementation)                                            \
     TEXT(state, l->state)                                                              \
     POSITIVE(median_ms, l->median_ms)                                                  \
     POSITIVE(q1_ms, l->q1_ms)                                                          \
@@ -162,6 +163,7 @@ static void put_baselines(kiln_buf *out, const line *from,
         line l = line_of(from);
         l.library = v->name;
         l.version = v->version;
+        l.implementation = v->implementation;
         l.state = v->state;
         l.problem = v->problem;
         l.max_abs_error = has_run ? v->max_abs_error : nan_;
@@ -234,6 +236,7 @@ static void put_op(kiln_buf *out, const kiln_results *r, const kiln_results_ops 
     l.gflops = v->gflops;
     l.peak_share = v->peak_share;
     l.origin = v->origin;
+    l.implementation = v->tmpl;
     put_line(out, &l);
     put_baselines(out, &from, &v->baseline);
 }

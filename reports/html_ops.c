@@ -1,6 +1,14 @@
 /* The section of one list of operators, beside operator libraries. */
 #include "reports/html_page.h"
 
+static bool has_origin(const void *of, const char *word) {
+    const kiln_results_ops *o = of;
+    for (size_t i = 0; i < o->row.n; i++)
+        if (kiln_page_is(o->row.v[i].origin, word))
+            return true;
+    return false;
+}
+
 static void put_rows(kiln_page *p, const char *at, const kiln_results_ops *o) {
     static const char *const title[] = {
         "operator",          "#time, \xC2\xB5s", "#GFLOP/s", "#of peak",
@@ -17,12 +25,13 @@ static void put_rows(kiln_page *p, const char *at, const kiln_results_ops *o) {
                          &kiln_unit_percent);
         kiln_page_number(p, "td", here, "multiply_adds", (double)v->multiply_adds,
                          &kiln_unit_mega);
-        kiln_page_text(p, "td", NULL, here, "origin", v->origin);
+        kiln_page_origin(p, "td", here, v->origin);
         kiln_page_text(p, "td", NULL, here, "template", v->tmpl);
         kiln_page_text(p, "td", "wrap", here, "line", v->line);
         kiln_page_put(p, "</tr>\n");
     }
     kiln_page_table_end(p);
+    kiln_page_origin_note(p, has_origin, o);
 }
 
 static void put_baselines(kiln_page *p, const char *at, const kiln_results_ops *o) {
@@ -70,6 +79,8 @@ void kiln_page_ops(kiln_page *p, size_t list) {
     if (o->row.n > 0)
         put_rows(p, at, o);
     put_baselines(p, at, o);
+    if (o->has_tuning)
+        kiln_page_tuning(p, kiln_page_at(p, at, "tuning"), &o->tuning);
     kiln_page_stages(p, at, o->stage.v, o->stage.n);
     kiln_page_put(p, "</div></section>\n");
 }

@@ -69,6 +69,15 @@ void kiln_page_table_end(kiln_page *p);
 void kiln_page_job_name(kiln_page *p, size_t job);
 bool kiln_page_is(const char *text, const char *word); /* NULL is nothing */
 
+/* Where a configuration comes from (html_origin.c): the colour of a word, as the number
+ * of its class; the word with it, in a <tag> of its own; and what those words mean that
+ * are there. */
+int kiln_page_origin_colour(const char *word);
+void kiln_page_origin(kiln_page *p, const char *tag, const char *at,
+                      const char *origin);
+void kiln_page_origin_note(kiln_page *p, bool (*has)(const void *of, const char *word),
+                           const void *of);
+
 /* ---- the parts --------------------------------------------------------------------
  */
 

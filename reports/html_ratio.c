@@ -33,13 +33,22 @@ static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
                    kiln_svg_place(&axis, r->estimate));
 }
 
+/* Its name, and what it chose for the work. */
+static void put_library(kiln_page *p, const char *at, const kiln_results_baseline *v) {
+    kiln_page_put(p, "<th scope=\"row\">");
+    kiln_page_text(p, "span", NULL, at, "name", v->name);
+    if (v->implementation != NULL)
+        kiln_page_text(p, "small", NULL, at, "implementation", v->implementation);
+    kiln_page_put(p, "</th>");
+}
+
 void kiln_page_ratio_rows(kiln_page *p, const char *at, const kiln_results_baselines *b,
                           double most) {
     for (size_t i = 0; i < b->n; i++) {
         const kiln_results_baseline *v = &b->v[i];
         const char *here = kiln_page_item(p, at, "baselines", i);
         kiln_page_put(p, "<tr>");
-        kiln_page_text(p, "th", NULL, here, "name", v->name);
+        put_library(p, here, v);
         if (v->ratio.estimate > 0 && kiln_page_is(v->state, "measured")) {
             put_plot(p, &v->ratio, most);
             kiln_page_put(p, "<td>");

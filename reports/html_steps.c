@@ -5,18 +5,6 @@
 
 #include "reports/svg.h"
 
-static const char *const origins[] = {"tuned", "transferred", "predicted", "default",
-                                      "generic"};
-enum { N_ORIGINS = sizeof origins / sizeof origins[0] };
-
-/* Its colour; the last stands for every other word too. */
-static int origin_of(const char *word) {
-    for (int i = 0; i < N_ORIGINS; i++)
-        if (kiln_page_is(word, origins[i]))
-            return i;
-    return N_ORIGINS - 1;
-}
-
 static void put_share(kiln_page *p, const char *at, const kiln_results_step *s) {
     kiln_page_put(p, "<td class=\"n\">");
     kiln_page_number(p, "span", at, "time_share", s->time_share, &kiln_unit_percent);
@@ -57,14 +45,10 @@ static void put_step(kiln_page *p, const char *at, const kiln_results_step *s) {
     kiln_page_number(p, "td", at, "gflops", s->gflops, &kiln_unit_plain);
     kiln_page_number(p, "td", at, "peak_share", s->peak_share, &kiln_unit_percent);
     kiln_page_number(p, "td", at, "intensity", s->intensity, &kiln_unit_plain);
-    kiln_page_put(p, "<td>");
-    if (s->origin != NULL)
-        kiln_page_putf(p, "<span class=\"key o%d\"></span>", origin_of(s->origin));
     if (s->tmpl == NULL)
-        kiln_page_put(p, "<span class=\"words\">copy</span>");
+        kiln_page_put(p, "<td class=\"words\">copy</td>");
     else
-        kiln_page_text(p, "span", NULL, at, "origin", s->origin);
-    kiln_page_put(p, "</td>");
+        kiln_page_origin(p, "td", at, s->origin);
     kiln_page_text(p, "td", NULL, at, "template", s->tmpl);
     put_epilogue(p, at, s);
     put_layouts(p, at, s);
@@ -310,10 +294,19 @@ static void put_stack(kiln_page *p, const kiln_results_job *j, bool by_time) {
         kiln_page_putf(p,
                        "<rect class=\"o%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
                        "height=\"22\"/>",
-                       origin_of(c->origin), fmin(100 * from, 100), 100 * share);
+                       kiln_page_origin_colour(c->origin), fmin(100 * from, 100),
+                       100 * share);
         from += share;
     }
     kiln_page_put(p, "</svg>\n");
+}
+
+static bool has_origin(const void *of, const char *word) {
+    const kiln_results_job *j = of;
+    for (size_t i = 0; i < j->coverage.n; i++)
+        if (kiln_page_is(j->coverage.v[i].origin, word))
+            return true;
+    return false;
 }
 
 void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j) {
@@ -332,10 +325,8 @@ void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j)
     for (size_t i = 0; i < j->coverage.n; i++) {
         const kiln_results_coverage *c = &j->coverage.v[i];
         const char *here = kiln_page_item(p, at, "coverage", i);
-        kiln_page_putf(p, "<tr><th scope=\"row\"><span class=\"key o%d\"></span>",
-                       origin_of(c->origin));
-        kiln_page_text(p, "span", NULL, here, "origin", c->origin);
-        kiln_page_put(p, "</th>");
+        kiln_page_put(p, "<tr>");
+        kiln_page_origin(p, "th", here, c->origin);
         kiln_page_count(p, "td", here, "steps", c->steps);
         kiln_page_number(p, "td", here, "ms", c->ms, &kiln_unit_us);
         kiln_page_number(p, "td", here, "time_share", c->time_share, &kiln_unit_part);
@@ -346,6 +337,7 @@ void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j)
         kiln_page_put(p, "</tr>\n");
     }
     kiln_page_table_end(p);
+    kiln_page_origin_note(p, has_origin, j);
 }
 
 /* ---- memory ------------------------------------------------------------------------

@@ -76,7 +76,8 @@ const char *const kiln_page_style[] = {
     ".plotted th:nth-child(1){width:24%}.plotted th:nth-child(3){width:20%}"
     ".plotted td,.plotted tbody th{vertical-align:middle}.plotted tfoot td,.plotted "
     "tfoot th{border:0}"
-    ".plotted .interval{color:var(--muted);font-size:13px}\n",
+    ".plotted .interval,.plotted th small{color:var(--muted);font-size:13px}"
+    ".plotted th small{display:block;overflow-wrap:anywhere}\n",
     "svg{display:block;overflow:visible}svg.row{width:100%;height:22px}"
     "svg.axis{width:100%;height:20px}svg.share{width:64px;height:10px;"
     "display:inline-block;margin-left:8px}svg.stack{width:100%;height:22px;"

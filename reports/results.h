@@ -64,6 +64,7 @@ typedef struct kiln_results_latency {
  * measured), and only a measured one has numbers. */
 typedef struct kiln_results_baseline {
     const char *name, *version, *state, *problem;
+    const char *implementation; /* what the library chose, in its words; NULL: unsaid */
     double median_ms, q1_ms, q3_ms, min_ms;
     kiln_stats_interval ratio; /* kiln / baseline: below 1 where kiln is faster */
     double max_abs_error;
@@ -179,6 +180,8 @@ typedef struct kiln_results_ops {
     const char *status;
     KILN_VEC(kiln_results_stage) stage;
     KILN_VEC(kiln_results_op) row;
+    bool has_tuning;
+    kiln_results_tuning tuning;
     kiln_results_versus_list versus; /* derived */
 } kiln_results_ops;
 

@@ -12,6 +12,12 @@ static double share(double part, double whole) {
     return whole > 0 && part >= 0 ? part / whole : (double)NAN;
 }
 
+static void derive_tuning(kiln_results_tuning *t) {
+    t->speedup = quotient(t->start_ns, t->best_ns);
+    for (size_t i = 0; i < t->work.n; i++)
+        t->work.v[i].speedup = quotient(t->work.v[i].start_ns, t->work.v[i].best_ns);
+}
+
 static void derive_job(kiln_results_job *j) {
     double ms = 0, coverage_ms = 0, multiply_adds = 0;
     for (size_t i = 0; i < j->step.n; i++)
@@ -33,11 +39,7 @@ static void derive_job(kiln_results_job *j) {
     }
     j->memory.over_lower_bound =
         quotient((double)j->memory.activation, (double)j->memory.lower_bound);
-    j->tuning.speedup = quotient(j->tuning.start_ns, j->tuning.best_ns);
-    for (size_t i = 0; i < j->tuning.work.n; i++) {
-        kiln_results_work *w = &j->tuning.work.v[i];
-        w->speedup = quotient(w->start_ns, w->best_ns);
-    }
+    derive_tuning(&j->tuning);
 }
 
 static bool is_same(const char *a, const char *b) {
@@ -123,5 +125,6 @@ void kiln_results_derive(kiln_arena *a, kiln_results *r) {
         for (size_t k = 0; k < r->ops.v[i].row.n; k++)
             add_baselines(&ops, &r->ops.v[i].row.v[k].baseline);
         r->ops.v[i].versus = close_tally(&ops);
+        derive_tuning(&r->ops.v[i].tuning);
     }
 }

@@ -139,6 +139,8 @@ static const kiln_results_field baseline_rows[] = {
          "`absent`: not installed; `failed`: here, and it refused, crashed or did not "
          "end; `wrong`: its outputs are not the reference's; `measured`"),
     SAME(problem, "why it was not measured"),
+    SAME(implementation, "what the library chose for the operator, in its words "
+                         "(`brgconv:avx512_core`); null: it does not say"),
     POSITIVE(median_ms, "as kiln's own, from the same rounds"),
     POSITIVE(q1_ms, "first quartile"),
     POSITIVE(q3_ms, "third quartile"),
@@ -317,7 +319,8 @@ static const kiln_results_field op_rows[] = {
     SAME(name, "of the operator's line"),
     SAME(line, "as in the operators' file"),
     PLAIN("template", tmpl, "of its kernel"),
-    SAME(origin, "of its configuration"),
+    SAME(origin, "of its configuration: `tuned`, `transferred`, `predicted`; `table`: "
+                 "ships with kiln; `guess`: the template's own rule"),
     SAME(multiply_adds, "of one run"),
     POSITIVE(median_ms, "of one run"),
     POSITIVE(gflops, "at the median"),
@@ -335,6 +338,7 @@ static const kiln_results_field ops_rows[] = {
     WORD(status, job_status, "as a job's"),
     LIST("stages", stage, stage, "in the order they ran"),
     LIST("rows", row, op, "the operators"),
+    OPTIONAL("tuning", tuning, tuning, "null: not tuned"),
     LIST("versus", versus, versus, "derived: each baseline over all operators"),
 };
 TABLE(ops, ops_rows, "A list of operators");

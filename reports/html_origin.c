@@ -1,0 +1,54 @@
+/* Where configurations come from: a colour and an explanation for each word. Steps and
+ * the coverage ledger have the ledger's words (docs/build-json.md), lists of operators
+ * those of `kiln bench --ops`. */
+#include "reports/html_page.h"
+
+enum { N_COLOURS = 5 };
+
+/* From the best to the least known. */
+static const struct origin {
+    const char *word;
+    int colour; /* class o0, o1, ... */
+    const char *means;
+} origins[] = {
+    {"tuned", 0, "measured for this very work"},
+    {"transferred", 1, "measured for work like it, or on a relative of this machine"},
+    {"predicted", 2, "what the cost model likes best"},
+    {"table", 3, "ships with kiln, found by hand"},
+    {"file", 3, "given by --config-file"},
+    {"default", 3, "ships with kiln, or the kernel's own rule"},
+    {"guess", 4, "the kernel's own rule; nobody measured it"},
+    {"generic", 4, "a plain kernel that fits every operator"},
+};
+enum { N_ORIGINS = sizeof origins / sizeof origins[0] };
+
+int kiln_page_origin_colour(const char *word) {
+    for (int i = 0; i < N_ORIGINS; i++)
+        if (kiln_page_is(word, origins[i].word))
+            return origins[i].colour;
+    return N_COLOURS - 1; /* every other word */
+}
+
+void kiln_page_origin(kiln_page *p, const char *tag, const char *at,
+                      const char *origin) {
+    kiln_page_putf(p, "<%s%s>", tag, kiln_page_is(tag, "th") ? " scope=\"row\"" : "");
+    if (origin != NULL)
+        kiln_page_putf(p, "<span class=\"key o%d\"></span>",
+                       kiln_page_origin_colour(origin));
+    kiln_page_text(p, "span", NULL, at, "origin", origin);
+    kiln_page_putf(p, "</%s>", tag);
+}
+
+void kiln_page_origin_note(kiln_page *p, bool (*has)(const void *of, const char *word),
+                           const void *of) {
+    bool is_first = true;
+    for (int i = 0; i < N_ORIGINS; i++) {
+        if (!has(of, origins[i].word))
+            continue;
+        kiln_page_putf(p, "%s<li><span class=\"key o%d\"></span><b>%s</b>: %s</li>\n",
+                       is_first ? "<ul class=\"counts note\">\n" : "",
+                       origins[i].colour, origins[i].word, origins[i].means);
+        is_first = false;
+    }
+    kiln_page_put(p, is_first ? "" : "</ul>\n");
+}
