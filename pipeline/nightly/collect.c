@@ -73,8 +73,9 @@ static kiln_status take_job(const night *n, const kiln_nightly_job *j,
     for (size_t i = 0; i < list.n; i++)
         kiln_vec_push(a, &r.stage, list.v[i]);
     KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_TUNE], &v, err));
+    r.has_tuning = v != NULL;
     if (v != NULL)
-        nightly_take_tune(a, v, &r);
+        nightly_take_tune(a, v, &r.tuning);
     KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_BUILD], &v, err));
     if (v != NULL)
         nightly_take_build(a, v, &r);
@@ -98,6 +99,10 @@ static kiln_status take_set(const night *n, const kiln_nightly_job *j,
     r.status = take_stages(n, j, &list);
     for (size_t i = 0; i < list.n; i++)
         kiln_vec_push(n->arena, &r.stage, list.v[i]);
+    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_TUNE], &v, err));
+    r.has_tuning = v != NULL;
+    if (v != NULL)
+        nightly_take_tune(n->arena, v, &r.tuning);
     KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_OPS], &v, err));
     if (v != NULL)
         nightly_take_ops(n->arena, v, &r, &out->machine);
@@ -108,6 +113,14 @@ static kiln_status take_set(const night *n, const kiln_nightly_job *j,
 /* ---- the night ---------------------------------------------------------------------
  */
 
+static bool is_tuned(const kiln_results_tuning *t) {
+    for (size_t k = 0; k < t->work.n; k++)
+        if (t->work.v[k].best_ns > 0 &&
+            t->work.v[k].known_trials + t->work.v[k].new_trials > 0)
+            return true;
+    return false;
+}
+
 /* A night in which nothing was measured, or nothing tuned that should have been, is no
  * success, whatever each stage says. NULL: all is well. */
 static const char *what_is_dead(const night *n, const kiln_results *r) {
@@ -115,11 +128,10 @@ static const char *what_is_dead(const night *n, const kiln_results *r) {
     for (size_t i = 0; i < r->job.n; i++) {
         const kiln_results_job *j = &r->job.v[i];
         measured |= j->has_latency && j->latency.median_ms > 0;
-        for (size_t k = 0; k < j->tuning.work.n; k++)
-            tuned |=
-                j->tuning.work.v[k].best_ns > 0 &&
-                j->tuning.work.v[k].known_trials + j->tuning.work.v[k].new_trials > 0;
+        tuned |= is_tuned(&j->tuning);
     }
+    for (size_t i = 0; i < r->ops.n; i++)
+        tuned |= is_tuned(&r->ops.v[i].tuning);
     for (size_t i = 0; i < r->ops.n; i++)
         for (size_t k = 0; k < r->ops.v[i].row.n; k++)
             measured |= r->ops.v[i].row.v[k].median_ms > 0;

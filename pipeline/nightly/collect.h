@@ -8,7 +8,7 @@
 
 /* collect_*.c: one for each kind of file (docs/bench-json.md and so on). */
 void nightly_take_build(kiln_arena *a, const kiln_json *v, kiln_results_job *out);
-void nightly_take_tune(kiln_arena *a, const kiln_json *v, kiln_results_job *out);
+void nightly_take_tune(kiln_arena *a, const kiln_json *v, kiln_results_tuning *out);
 /* Also adds the peak that was measured to the machine's. */
 void nightly_take_bench(kiln_arena *a, const kiln_json *v, kiln_results_job *out,
                         kiln_results_machine *machine);

@@ -31,6 +31,7 @@ static void take_baselines(kiln_arena *a, const kiln_json *list,
         const kiln_results_baseline v = {
             .name = nightly_text(b, "name"),
             .version = nightly_text(b, "version"),
+            .implementation = nightly_text(b, "implementation"),
             .state = nightly_text(b, "state"),
             .problem = problem != NULL && problem[0] != '\0' ? problem : NULL,
             .median_ms = nightly_positive(b, "median_ms"),

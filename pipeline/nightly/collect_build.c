@@ -72,7 +72,7 @@ static bool is_failure(const char *kind) {
     return strcmp(kind, "good") != 0 && strcmp(kind, "slow") != 0;
 }
 
-void nightly_take_tune(kiln_arena *a, const kiln_json *v, kiln_results_job *out) {
+void nightly_take_tune(kiln_arena *a, const kiln_json *v, kiln_results_tuning *out) {
     kiln_results_tuning t = {.new_trials = nightly_count(v, "new_trials"),
                              .seconds = nightly_positive(v, "seconds"),
                              .start_ns = nightly_positive(v, "start_ns"),
@@ -105,8 +105,7 @@ void nightly_take_tune(kiln_arena *a, const kiln_json *v, kiln_results_job *out)
             const kiln_results_point p = {n, kiln_json_number(kiln_json_at(row, 1), 0)};
             kiln_vec_push(a, &t.curve, p);
         }
-    out->has_tuning = true;
-    out->tuning = t;
+    *out = t;
 }
 
 /* ---- gate --------------------------------------------------------------------------

@@ -46,25 +46,38 @@ static void put_records(command *k, const kiln_nightly_config *c) {
         add(k, "--no-ready");
 }
 
+/* Of a model and of a list of operators. */
+static void put_budget(command *k, const kiln_nightly_config *c,
+                       const kiln_nightly_tune *t, const kiln_nightly_job *j) {
+    add_option(k, "--profile", j->profile->word);
+    add_number(k, "--threads", j->threads);
+    add_number(k, "--trials", t->trials);
+    if (t->seconds > 0)
+        add_option(k, "--time-limit", kiln_format(k->arena, "%ds", t->seconds));
+    if (t->search != NULL)
+        add_option(k, "--search", t->search);
+    if (t->cost_model != NULL)
+        add_option(k, "--cost-model", t->cost_model);
+    add_number(k, "--seed", t->seed);
+    put_records(k, c);
+}
+
 static void put_tune(command *k, const kiln_nightly_config *c,
                      const kiln_nightly_model *m, const kiln_nightly_job *j,
                      const char *file) {
     add(k, "tune");
     add(k, file);
-    add_option(k, "--profile", j->profile->word);
-    add_number(k, "--threads", j->threads);
     add_option(k, "--numerics", m->numerics);
-    add_number(k, "--trials", m->tune.trials);
-    if (m->tune.seconds > 0)
-        add_option(k, "--time-limit", kiln_format(k->arena, "%ds", m->tune.seconds));
-    if (m->tune.search != NULL)
-        add_option(k, "--search", m->tune.search);
-    if (m->tune.cost_model != NULL)
-        add_option(k, "--cost-model", m->tune.cost_model);
-    add_number(k, "--seed", m->tune.seed);
     add_options(k, "--shape", &m->shape);
     add_options(k, "--bind", &m->bind);
-    put_records(k, c);
+    put_budget(k, c, &m->tune, j);
+}
+
+static void put_tune_set(command *k, const kiln_nightly_config *c,
+                         const kiln_nightly_set *s, const kiln_nightly_job *j) {
+    add(k, "tune");
+    add_option(k, "--ops", s->word);
+    put_budget(k, c, &s->tune, j);
 }
 
 static void put_build(command *k, const kiln_nightly_config *c,
@@ -143,7 +156,10 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
             add_option(&k, "--catalog", c->catalog);
         break;
     case KILN_NIGHTLY_TUNE:
-        put_tune(&k, c, m, j, file);
+        if (m != NULL)
+            put_tune(&k, c, m, j, file);
+        else
+            put_tune_set(&k, c, &c->set.v[j->set], j);
         break;
     case KILN_NIGHTLY_BUILD:
         put_build(&k, c, m, j, file, archive);

@@ -313,15 +313,17 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
  */
 
 static void read_set(reader *r, const kiln_json *v, size_t i) {
-    static const char *const known[] = {"set",       "profiles", "threads",
-                                        "baselines", "seconds",  NULL};
+    static const char *const known[] = {"set",     "profiles", "threads", "baselines",
+                                        "seconds", "tune",     NULL};
     const fields f =
         fields_open(&r->problems, v, kiln_format(r->arena, "operators[%zu]", i), known);
     const char *word = fields_text(&f, "set");
     kiln_err why = {.status = KILN_OK};
     kiln_nightly_set s = {.word = "", .label = ""};
     if (word != NULL) {
-        const bool is_file = is_path(word, NULL);
+        const bool is_file =
+            !nightly_is_ops_list(word) &&
+            (is_path(word, NULL) || kiln_file_exists(absolute(r->arena, r->dir, word)));
         s.word = is_file ? absolute(r->arena, r->dir, word) : word;
         s.label = label_of(r->arena, s.word);
         if (nightly_find_ops(r->arena, s.word, &why) != KILN_OK)
@@ -342,6 +344,7 @@ static void read_set(reader *r, const kiln_json *v, size_t i) {
     s.threads = read_threads(r, &f, r->threads);
     s.seconds = fields_number(&f, "seconds", 0, 3600, 0);
     s.baselines = read_baselines(r, &f, nightly_op_baseline_name);
+    s.tune = read_tune(r, &f, r->tune);
     kiln_vec_push(r->arena, &r->c->set, s);
 }
 

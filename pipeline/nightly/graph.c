@@ -31,9 +31,10 @@ static int limit_of(const maker *m, kiln_nightly_kind kind,
                                                           : default_limit_s[kind];
 }
 
+/* tune: of the model or set. job -1: fetching, for all jobs of the model. */
 static int add_stage(maker *m, kiln_nightly_kind kind, int model, int job,
-                     const char *folder, const char *skip) {
-    const kiln_nightly_tune *tune = model >= 0 ? &m->c->model.v[model].tune : NULL;
+                     const kiln_nightly_tune *tune, const char *folder,
+                     const char *skip) {
     const kiln_nightly_stage s = {
         .kind = kind,
         .model = model,
@@ -76,6 +77,19 @@ static kiln_nightly_job new_job(int model, int set, const kiln_nightly_profile *
     return j;
 }
 
+static kiln_status check_room(const maker *m) {
+    if (m->g->job.n < KILN_NIGHTLY_MAX_JOBS)
+        return KILN_OK;
+    return kiln_fail(m->err, KILN_ERR_LIMIT,
+                     "'%s' makes more than %d jobs of models or lists of operators, "
+                     "profiles and numbers of threads",
+                     m->c->path, KILN_NIGHTLY_MAX_JOBS);
+}
+
+static const char *no_tuning(const maker *m, const abilities *can) {
+    return m->c->is_frozen ? "the database is frozen" : can->no_measuring;
+}
+
 static kiln_status add_job(maker *m, int model, const kiln_nightly_profile *p,
                            int threads, int fetch) {
     const kiln_nightly_model *of = &m->c->model.v[model];
@@ -84,21 +98,24 @@ static kiln_status add_job(maker *m, int model, const kiln_nightly_profile *p,
     kiln_nightly_job j = new_job(model, -1, p, threads, folder);
     const int job = (int)m->g->job.n;
     abilities can;
+    KILN_TRY(check_room(m));
     KILN_TRY(abilities_of(m, p->word, &can));
+    const struct {
+        kiln_nightly_kind kind;
+        bool is_asked;
+        const char *skip;
+    } stage[] = {
+        {KILN_NIGHTLY_TUNE, of->tune.is_asked, no_tuning(m, &can)},
+        {KILN_NIGHTLY_BUILD, true, NULL},
+        {KILN_NIGHTLY_VERIFY, true, can.no_running},
+        {KILN_NIGHTLY_BENCH, true, can.no_measuring},
+        {KILN_NIGHTLY_GATE, m->c->accepted != NULL, can.no_measuring},
+    };
     j.stage[KILN_NIGHTLY_FETCH] = fetch;
-    if (of->tune.is_asked)
-        j.stage[KILN_NIGHTLY_TUNE] =
-            add_stage(m, KILN_NIGHTLY_TUNE, model, job, folder,
-                      m->c->is_frozen ? "the database is frozen" : can.no_measuring);
-    j.stage[KILN_NIGHTLY_BUILD] =
-        add_stage(m, KILN_NIGHTLY_BUILD, model, job, folder, NULL);
-    j.stage[KILN_NIGHTLY_VERIFY] =
-        add_stage(m, KILN_NIGHTLY_VERIFY, model, job, folder, can.no_running);
-    j.stage[KILN_NIGHTLY_BENCH] =
-        add_stage(m, KILN_NIGHTLY_BENCH, model, job, folder, can.no_measuring);
-    if (m->c->accepted != NULL)
-        j.stage[KILN_NIGHTLY_GATE] =
-            add_stage(m, KILN_NIGHTLY_GATE, model, job, folder, can.no_measuring);
+    for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++)
+        if (stage[i].is_asked)
+            j.stage[stage[i].kind] = add_stage(m, stage[i].kind, model, job, &of->tune,
+                                               folder, stage[i].skip);
     kiln_vec_push(m->arena, &m->g->job, j);
     return KILN_OK;
 }
@@ -107,17 +124,28 @@ static kiln_status add_model(maker *m, int model) {
     const kiln_nightly_model *of = &m->c->model.v[model];
     int fetch = -1;
     if (of->fetch != NULL)
-        fetch = add_stage(m, KILN_NIGHTLY_FETCH, model, -1,
+        fetch = add_stage(m, KILN_NIGHTLY_FETCH, model, -1, &of->tune,
                           kiln_format(m->arena, "models/%s", of->name), NULL);
     for (size_t p = 0; p < of->profile.n; p++)
-        for (size_t t = 0; t < of->threads.n; t++) {
-            if (m->g->job.n == KILN_NIGHTLY_MAX_JOBS)
-                return kiln_fail(m->err, KILN_ERR_LIMIT,
-                                 "'%s' makes more than %d jobs of models, profiles and "
-                                 "numbers of threads",
-                                 m->c->path, KILN_NIGHTLY_MAX_JOBS);
+        for (size_t t = 0; t < of->threads.n; t++)
             KILN_TRY(add_job(m, model, &of->profile.v[p], of->threads.v[t], fetch));
-        }
+    return KILN_OK;
+}
+
+static kiln_status add_set_job(maker *m, int set, const kiln_nightly_profile *p,
+                               int threads, const abilities *can) {
+    const kiln_nightly_set *of = &m->c->set.v[set];
+    const char *folder =
+        kiln_format(m->arena, "operators/%s/%s-t%d", of->label, p->label, threads);
+    kiln_nightly_job j = new_job(-1, set, p, threads, folder);
+    const int job = (int)m->g->job.n;
+    KILN_TRY(check_room(m));
+    if (of->tune.is_asked)
+        j.stage[KILN_NIGHTLY_TUNE] = add_stage(m, KILN_NIGHTLY_TUNE, -1, job, &of->tune,
+                                               folder, no_tuning(m, can));
+    j.stage[KILN_NIGHTLY_OPS] =
+        add_stage(m, KILN_NIGHTLY_OPS, -1, job, &of->tune, folder, can->no_measuring);
+    kiln_vec_push(m->arena, &m->g->job, j);
     return KILN_OK;
 }
 
@@ -126,15 +154,8 @@ static kiln_status add_set(maker *m, int set) {
     for (size_t p = 0; p < of->profile.n; p++) {
         abilities can;
         KILN_TRY(abilities_of(m, of->profile.v[p].word, &can));
-        for (size_t t = 0; t < of->threads.n; t++) {
-            const char *folder = kiln_format(m->arena, "operators/%s/%s-t%d", of->label,
-                                             of->profile.v[p].label, of->threads.v[t]);
-            kiln_nightly_job j =
-                new_job(-1, set, &of->profile.v[p], of->threads.v[t], folder);
-            j.stage[KILN_NIGHTLY_OPS] = add_stage(
-                m, KILN_NIGHTLY_OPS, -1, (int)m->g->job.n, folder, can.no_measuring);
-            kiln_vec_push(m->arena, &m->g->job, j);
-        }
+        for (size_t t = 0; t < of->threads.n; t++)
+            KILN_TRY(add_set_job(m, set, &of->profile.v[p], of->threads.v[t], &can));
     }
     return KILN_OK;
 }

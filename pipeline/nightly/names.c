@@ -1,6 +1,8 @@
 /* What a pipeline's file may name, and how its stages are called. */
 #include "pipeline/nightly/nightly_internal.h"
 
+#include <string.h>
+
 #include "compiler/tuner/tuner.h"
 #include "pipeline/baselines/baselines.h"
 #include "pipeline/kernels/kernels.h"
@@ -63,6 +65,13 @@ kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
     else
         KILN_TRY(kiln_catalog_read(a, catalog, &all, err));
     return kiln_catalog_find(&all, name, &entry, err);
+}
+
+bool nightly_is_ops_list(const char *name) {
+    for (int i = 0; kiln_op_list_at(i) != NULL; i++)
+        if (strcmp(kiln_op_list_at(i), name) == 0)
+            return true;
+    return false;
 }
 
 kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err) {

@@ -66,14 +66,16 @@ typedef struct kiln_nightly_model {
     kiln_nightly_tune tune;
 } kiln_nightly_model;
 
-/* A list of operators, measured beside libraries of operators. */
+/* A list of operators, tuned as models are and measured beside libraries of operators.
+ */
 typedef struct kiln_nightly_set {
     const char *word; /* a list that ships, or a file's path */
     const char *label;
     kiln_nightly_profiles profile;
     kiln_nightly_numbers threads;
     const char *baselines; /* as --baselines takes them; NULL: none */
-    double seconds;        /* for each operator; 0: kiln bench's */
+    double seconds;        /* of timing for each operator; 0: kiln bench's */
+    kiln_nightly_tune tune;
 } kiln_nightly_set;
 
 typedef struct kiln_nightly_config {

@@ -20,6 +20,7 @@ kiln_status nightly_find_zoo(const char *name, kiln_err *err);
 /* catalog NULL: the one that ships. */
 kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
                                     const char *name, kiln_err *err);
+bool nightly_is_ops_list(const char *name); /* one that ships */
 kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
 
 /* ---- command.c: the commands of stages ---------------------------------------------

@@ -41,6 +41,7 @@ static const struct needs {
     [KILN_NIGHTLY_VERIFY] = {2, {KILN_NIGHTLY_FETCH, KILN_NIGHTLY_BUILD}},
     [KILN_NIGHTLY_BENCH] = {2, {KILN_NIGHTLY_BUILD, KILN_NIGHTLY_VERIFY}},
     [KILN_NIGHTLY_GATE] = {2, {KILN_NIGHTLY_BUILD, KILN_NIGHTLY_VERIFY}},
+    [KILN_NIGHTLY_OPS] = {1, {KILN_NIGHTLY_TUNE}},
 };
 
 /* The index of the i-th; -1: this job has no such stage. */
@@ -82,7 +83,7 @@ static void add_text(kiln_sha256 *h, const char *z) {
     kiln_sha256_add(h, z, strlen(z) + 1);
 }
 
-/* golden.json names its files and what they hold. */
+/* golden.json (which names its files and what they hold), a file of operators. */
 static kiln_status add_file(kiln_sha256 *h, const char *path, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_str bytes;
@@ -110,6 +111,9 @@ static kiln_status inputs_of(const night *n, size_t stage,
         KILN_TRY(add_file(
             &h, kiln_path_join(n->arena, n->c->model.v[s->model].golden, "golden.json"),
             err));
+    const kiln_nightly_job *j = job_of(n, s);
+    if (j != NULL && j->set >= 0 && kiln_file_exists(n->c->set.v[j->set].word))
+        KILN_TRY(add_file(&h, n->c->set.v[j->set].word, err));
     for (int i = 0; i < needs[s->kind].n; i++) {
         const int before = need_of(n, stage, i);
         if (before < 0)

@@ -288,8 +288,10 @@ static void write_dynamic_pipelines(void) {
         "{\"out\": \"dynamic\", \"models\": [{\"name\": \"a\", \"source\": "
         "\"dynamic.onnx\"%s}], \"tune\": {\"trials\": 2, \"search\": \"random\"}, "
         "\"bench\": {\"rounds\": 2}, \"gate\": {\"accepted\": "
-        "\"dynamic/accepted\"}}";
+        "\"dynamic/accepted\"}, \"operators\": [{\"set\": \"one.txt\", \"seconds\": "
+        "0.01}]}";
     kiln_arena *a = kiln_test_arena();
+    write_file("one.txt", "relu one in=f32[8,32]\n");
     write_file("unbound.json", kiln_format(a, form, ""));
     write_file("dynamic.json",
                kiln_format(a, form, ", \"shapes\": {\"x\": [1, 3, 7, 11]}"));

@@ -67,7 +67,7 @@ static void a_bench_arrives(void **state) {
     const kiln_results_baseline *b = j.baseline.v;
     assert_true(b[0].median_ms == 3 && b[0].ratio.estimate == 0.5);
     assert_true(b[0].ratio.low == 0.4 && b[0].ratio.high == 0.6);
-    assert_null(b[0].problem);
+    assert_true(b[0].problem == NULL && b[0].implementation == NULL);
     assert_string_equal(b[1].state, "absent");
     assert_string_equal(b[1].problem, "not installed");
     assert_true(b[1].version == NULL && isnan(b[1].ratio.estimate));
@@ -122,7 +122,7 @@ static void a_build_arrives(void **state) {
 
 static void tuning_arrives(void **state) {
     (void)state;
-    kiln_results_job j = {.threads = 1};
+    kiln_results_tuning got;
     nightly_take_tune(
         kiln_test_arena(),
         parse(
@@ -131,9 +131,9 @@ static void tuning_arrives(void **state) {
             " [{'name': 'c', 'template': 't', 'calls': 3, 'known_trials': 1,"
             " 'new_trials': 9, 'start_ns': 20, 'best_ns': 10, 'best_share_of_peak':"
             " 0.5, 'best': '{}'}], 'curve': [[1, 150], [7, 100]]}"),
-        &j);
-    const kiln_results_tuning *t = &j.tuning;
-    assert_true(j.has_tuning && t->new_trials == 9 && t->seconds == 2.5);
+        &got);
+    const kiln_results_tuning *t = &got;
+    assert_true(t->new_trials == 9 && t->seconds == 2.5);
     assert_true(t->start_ns == 200 && t->best_ns == 100);
     assert_true(t->by_error.n == 1 && t->by_error.v[0].n == 2);
     assert_string_equal(t->by_error.v[0].name, "spills");
@@ -170,17 +170,18 @@ static void operators_arrive(void **state) {
     kiln_results_machine m = {.cores = 2};
     nightly_take_ops(
         kiln_test_arena(),
-        parse(
-            "{'peak': {'gflops': 70, 'clock_ghz': 3},"
-            " 'ops': [{'op': 'C1', 'line': 'conv C1 1 1', 'template': 't', 'origin':"
-            " 'table', 'multiply_adds': 5, 'time': {'median_ms': 2, 'gflops': 3,"
-            " 'peak_share': 0.1}, 'baselines': [{'name': 'lib', 'state': 'measured',"
-            " 'median_ms': 4, 'ratio': {'kiln_over_baseline': 0.5, 'low': 0.4, 'high':"
-            " 0.6}}]}, {'op': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}"),
+        parse("{'peak': {'gflops': 70, 'clock_ghz': 3},"
+              " 'ops': [{'op': 'C1', 'line': 'conv C1 1 1', 'template': 't', 'origin':"
+              " 'table', 'multiply_adds': 5, 'time': {'median_ms': 2, 'gflops': 3,"
+              " 'peak_share': 0.1}, 'baselines': [{'name': 'lib', 'state': 'measured',"
+              " 'implementation': 'jit:any', 'median_ms': 4, 'ratio': "
+              "{'kiln_over_baseline': 0.5, 'low': 0.4, 'high':"
+              " 0.6}}]}, {'op': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}"),
         &o, &m);
     assert_int_equal(o.row.n, 2);
     assert_true(o.row.v[0].median_ms == 2 && o.row.v[0].multiply_adds == 5);
     assert_true(o.row.v[0].baseline.v[0].ratio.estimate == 0.5);
+    assert_string_equal(o.row.v[0].baseline.v[0].implementation, "jit:any");
     assert_true(o.row.v[1].median_ms == 0 && o.row.v[1].baseline.n == 0);
     assert_true(m.peak.v[0].gflops == 70);
 }

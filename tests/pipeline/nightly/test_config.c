@@ -127,6 +127,8 @@ static row rows[] = {
      "operators[0].set is 'convs': "},
     {"operators_are_there_twice", "{'operators': [{'set': 'gemm'}, {'set': 'gemm'}]}",
      "operators[1].set must be its own, operators[0] is 'gemm' too"},
+    {"operators_tuned_how", "{'operators': [{'set': 'gemm', 'tune': {'trials': 0}}]}",
+     "operators[0].tune.trials must be a whole number from 1 to 1000000, is 0"},
     {"operators_without_a_set", "{'operators': [{}]}",
      "operators[0].set must be a list of operators that ships, or a file"},
     {"gate_without_a_folder", WITH("'gate': {}"),
@@ -222,6 +224,23 @@ static void models_take_what_they_do_not_say(void **state) {
     assert_string_equal(b->numerics, "fast");
     assert_true(b->tune.is_asked && b->tune.seconds == 5 && b->tune.trials == 9);
     assert_false(d->tune.is_asked);
+}
+
+static void operators_take_what_they_do_not_say(void **state) {
+    kiln_nightly_config c;
+    kiln_err err = {0};
+    (void)state;
+    kiln_assert_status_ok(
+        read_text("{'operators': [{'set': 'gemm'}, {'set': 'resnet18', 'tune': "
+                  "{'seconds': 9, 'search': 'random'}}, {'set': 'mobilenet', 'tune': "
+                  "null}], 'tune': {'trials': 5}, 'threads': [2]}",
+                  &c, &err),
+        &err);
+    const kiln_nightly_set *s = c.set.v;
+    assert_true(s[0].tune.is_asked && s[0].tune.trials == 5 && s[0].threads.v[0] == 2);
+    assert_true(s[1].tune.is_asked && s[1].tune.trials == 5 && s[1].tune.seconds == 9);
+    assert_string_equal(s[1].tune.search, "random");
+    assert_false(s[2].tune.is_asked);
 }
 
 /* "/tmp/kiln-x" becomes "@". */
@@ -331,6 +350,8 @@ static void what_ships_is_right(void **state) {
 }
 
 int main(void) {
+    kiln_test_add("operators_take_what_they_do_not_say",
+                  operators_take_what_they_do_not_say, NULL);
     folder = kiln_test_dir();
     kiln_profile native;
     kiln_err err = {0};

@@ -17,7 +17,7 @@
 static const char script[] =
     "#!/bin/sh\n"
     "verb=$1 model=$2 json= out= ops=\n"
-    "[ \"$model\" != --ops ] || verb=ops\n"
+    "[ \"$verb $model\" != 'bench --ops' ] || verb=ops\n"
     "while [ $# -gt 0 ]; do\n"
     "  case $1 in --json) json=$2;; -o) out=$2;; --ops) ops=$2;; esac\n"
     "  shift\n"
@@ -42,7 +42,7 @@ static const char script[] =
 static const char pipeline[] =
     "{\"models\": [{\"name\": \"a\", \"source\": \"m.onnx\"},"
     " {\"name\": \"b\", \"source\": \"fetch:resnet18-v1-7\", \"tune\": null}],"
-    " \"operators\": [{\"set\": \"gemm\"}],"
+    " \"operators\": [{\"set\": \"gemm\", \"tune\": null}],"
     " \"tune\": {}, \"bench\": {\"require_baselines\": false},"
     " \"gate\": {\"accepted\": \"accepted\"}, \"limits\": {\"verify\": %d}}";
 
@@ -691,10 +691,84 @@ static void ready_records_must_be_there(void **state) {
     assert_int_equal(n_calls(&p, ""), 0);
 }
 
+/* ---- lists of operators ------------------------------------------------------------
+ */
+
+static const char operators[] =
+    "{\"operators\": [{\"set\": \"mine.txt\", \"tune\": {\"trials\": 5}},"
+    " {\"set\": \"gemm\", \"tune\": null}], \"tune\": {\"seed\": 3}}";
+
+static place new_operators(void) {
+    const place p = new_place(600);
+    write_file(&p, "p.json", operators);
+    write_file(&p, "mine.txt", "relu x in=f32[4,8]\n");
+    write_file(&p, "ops",
+               "text='{\"ops\":[{\"time\":{\"median_ms\":1}}],\"wrong\":0,"
+               "\"refused\":0}'; echo \"$text\" > \"$json\"; exit ${code:-0}");
+    return p;
+}
+
+static void operators_are_tuned_like_models(void **state) {
+    (void)state;
+    const place p = new_operators();
+    kiln_buf events;
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_string_equal(events.p, "mine, native, 1 thread tune: done\n"
+                                  "mine, native, 1 thread operators: done\n"
+                                  "gemm, native, 1 thread operators: done\n");
+    assert_true(r.is_good && r.results.ops.n == 2);
+    const kiln_results_ops *o = r.results.ops.v;
+    assert_true(o[0].has_tuning && o[0].tuning.work.v[0].new_trials == 3);
+    assert_false(o[1].has_tuning);
+    assert_non_null(strstr(o[0].stage.v[0].command, "tune --ops"));
+    assert_non_null(strstr(o[0].stage.v[0].command, "--trials 5 --seed 3"));
+    assert_non_null(strstr(o[0].stage.v[0].command, "out/tuning.db"));
+}
+
+static void operators_are_measured_untuned_too(void **state) {
+    (void)state;
+    const place p = new_operators();
+    kiln_buf events;
+    write_file(&p, "tune", "echo 'error: no' >&2; exit 4");
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_non_null(strstr(events.p, "mine, native, 1 thread tune: failed: no\n"
+                                     "mine, native, 1 thread operators: done\n"));
+    assert_true(!r.is_good && r.n_failed == 1);
+    assert_string_equal(r.failure, "nothing was tuned");
+}
+
+/* While the second list is measured, somebody changes the file of the first. */
+static void another_file_of_operators_is_another_stage(void **state) {
+    (void)state;
+    const place p = new_operators();
+    kiln_buf events;
+    int status = 0;
+    const kiln_str quick = file_text(at(&p, "ops"));
+    write_file(&p, "ops",
+               kiln_format(kiln_test_arena(),
+                           "case $json in */gemm/*) touch $FAKE/waits; sleep 60;; "
+                           "esac; %.*s",
+                           KILN_STR_ARG(quick)));
+    const pid_t pid = start(&p);
+    wait_for(at(&p, "waits"));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    write_file(&p, "ops", kiln_str_dupv(kiln_test_arena(), quick));
+    write_file(&p, "mine.txt", "relu y in=f32[4,9]\n");
+    const kiln_nightly_result r = run_well(&p, &events);
+    assert_true(r.goes_on && r.n_reused == 0 && r.n_done == 3);
+}
+
 int main(void) {
     kiln_test_add("ready_records_must_be_there", ready_records_must_be_there, NULL);
     kiln_test_add_rows(end, ends);
     kiln_test_add("a_time_limit_ends_it", a_time_limit_ends_it, NULL);
+    kiln_test_add("operators_are_tuned_like_models", operators_are_tuned_like_models,
+                  NULL);
+    kiln_test_add("operators_are_measured_untuned_too",
+                  operators_are_measured_untuned_too, NULL);
+    kiln_test_add("another_file_of_operators_is_another_stage",
+                  another_file_of_operators_is_another_stage, NULL);
     kiln_test_add("keeps_what_stages_say_and_no_more",
                   keeps_what_stages_say_and_no_more, NULL);
     kiln_test_add("an_interrupt_keeps_what_is_finished",
