@@ -84,6 +84,7 @@ void kiln_page_origin_note(kiln_page *p, bool (*has)(const void *of, const char 
 extern const char *const kiln_page_style[]; /* pieces; NULL at the end */
 
 void kiln_page_summary(kiln_page *p);
+void kiln_page_looks(kiln_page *p);
 void kiln_page_latencies(kiln_page *p);
 void kiln_page_job(kiln_page *p, size_t job);
 void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g);

@@ -6,6 +6,10 @@
 
 #include "reports/svg.h"
 
+/* One outlier (somebody else had the machine) would squeeze all others: what is beyond
+ * stands as an arrow at the axis's end, and its number beside it. */
+static const double longest_axis = 4;
+
 /* The axis ends behind what must be seen; `most` is the end so far. */
 double kiln_page_ratio_axis(double most, const kiln_results_baselines *b) {
     for (size_t i = 0; i < b->n; i++) {
@@ -14,7 +18,7 @@ double kiln_page_ratio_axis(double most, const kiln_results_baselines *b) {
         if (isfinite(end) && end > most)
             most = end;
     }
-    return most;
+    return fmin(most, longest_axis);
 }
 
 static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
@@ -27,10 +31,14 @@ static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
         at_one, at_one);
     if (r->low > 0 && isfinite(r->high))
         kiln_svg_range(p->out, &axis, r->low, r->high);
-    kiln_page_putf(p,
-                   "<circle class=\"dot\" cx=\"%.2f%%\" cy=\"50%%\" r=\"4.5\"/>"
-                   "</svg></td>",
-                   kiln_svg_place(&axis, r->estimate));
+    if (r->estimate > axis.end)
+        kiln_page_put(p, "<text class=\"beyond\" x=\"100%\" y=\"16\" "
+                         "text-anchor=\"end\">\xE2\x96\xB8</text></svg></td>");
+    else
+        kiln_page_putf(p,
+                       "<circle class=\"dot\" cx=\"%.2f%%\" cy=\"50%%\" r=\"4.5\"/>"
+                       "</svg></td>",
+                       kiln_svg_place(&axis, r->estimate));
 }
 
 /* Its name, and what it chose for the work. */

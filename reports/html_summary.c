@@ -1,4 +1,4 @@
-/* The top of the page: the verdict, what needs a look, and all latencies. */
+/* The top of the page: the verdict, and all latencies. */
 #include "reports/html_page.h"
 
 #include <math.h>
@@ -19,17 +19,19 @@ static void put_counts(kiln_page *p, const char *list, const char *what,
     kiln_page_put(p, "</ul>\n");
 }
 
-static void put_verdict(kiln_page *p) {
+static bool has_new(const kiln_results *r) {
+    for (size_t i = 0; i < r->by_verdict.n; i++)
+        if (kiln_page_is(r->by_verdict.v[i].name, "new"))
+            return true;
+    return false;
+}
+
+/* What the gate says of the whole, in a sentence. */
+static void put_gate(kiln_page *p) {
     const kiln_results *r = p->r;
-    kiln_page_put(p, "<div class=\"verdict\">");
-    if (r->verdict != NULL)
-        kiln_page_pill(p, "", "verdict", r->verdict);
-    else
-        kiln_page_pill(p, "", "status", r->status);
-    kiln_page_put(p, "<p>");
-    if (r->verdict == NULL)
+    if (r->verdict == NULL) {
         kiln_page_put(p, "No job was compared with an accepted archive.");
-    else if (isfinite(r->geomean_slowdown.estimate)) {
+    } else if (isfinite(r->geomean_slowdown.estimate)) {
         kiln_page_put(p, "Against the accepted archives, time changed by ");
         kiln_page_number(p, "b", "geomean_slowdown", "estimate",
                          r->geomean_slowdown.estimate, &kiln_unit_change);
@@ -39,125 +41,39 @@ static void put_verdict(kiln_page *p) {
     } else {
         kiln_page_put(p, "No job had to be timed against its accepted archive.");
     }
+    if (has_new(r))
+        kiln_page_put(p, " <b>new</b>: nothing is accepted yet that it could be "
+                         "compared with; <code>kiln accept</code> of this run makes "
+                         "its archives what the next nights are held against.");
+}
+
+/* A run that failed says so first: a verdict is of archives alone. */
+static void put_verdict(kiln_page *p) {
+    const kiln_results *r = p->r;
+    kiln_page_put(p, "<div class=\"verdict\">");
+    if (r->verdict == NULL || !kiln_page_is(r->status, "ok"))
+        kiln_page_pill(p, "", "status", r->status);
+    if (r->verdict != NULL) {
+        kiln_page_put(p, kiln_page_is(r->status, "ok") ? "" : "<span>gate:</span>");
+        kiln_page_pill(p, "", "verdict", r->verdict);
+    }
+    kiln_page_put(p, "<p>");
+    put_gate(p);
     kiln_page_put(p, "</p></div>\n");
+    if (r->failure != NULL) {
+        kiln_page_put(p, "<p>As a whole: ");
+        kiln_page_text(p, "b", NULL, "", "failure", r->failure);
+        kiln_page_put(p, ".</p>\n");
+    }
     put_counts(p, "by_verdict", "Verdicts:", r->by_verdict.v, r->by_verdict.n);
     put_counts(p, "by_status", "Jobs:", r->by_status.v, r->by_status.n);
-}
-
-/* ---- what needs a look ------------------------------------------------------------
- *
- * What regressed first, by how much; then what failed; then what could not be told. */
-
-enum { LOOK_FAIL, LOOK_FAILED, LOOK_INVALID, LOOK_INTERRUPTED, LOOK_OPEN, N_LOOKS };
-
-static int look_of(const kiln_results_job *j) {
-    const char *verdict = j->has_gate ? j->gate.verdict : NULL;
-    if (kiln_page_is(verdict, "fail"))
-        return LOOK_FAIL;
-    if (kiln_page_is(j->status, "failed"))
-        return LOOK_FAILED;
-    if (kiln_page_is(verdict, "invalid"))
-        return LOOK_INVALID;
-    if (kiln_page_is(j->status, "interrupted"))
-        return LOOK_INTERRUPTED;
-    return kiln_page_is(verdict, "inconclusive") ? LOOK_OPEN : N_LOOKS;
-}
-
-/* Larger is worse; what has no number comes last. */
-static double badness(const kiln_results_job *j) {
-    return j->has_gate && isfinite(j->gate.slowdown.estimate)
-               ? j->gate.slowdown.estimate
-               : (double)-INFINITY;
-}
-
-static void put_change(kiln_page *p, const char *at, const kiln_results_gate *g) {
-    if (g->pairs <= 0 || !isfinite(g->slowdown.estimate))
-        return;
-    kiln_page_put(p, "time ");
-    kiln_page_number(p, "b", kiln_page_at(p, at, "slowdown"), "estimate",
-                     g->slowdown.estimate, &kiln_unit_change);
-    kiln_page_interval(p, at, "slowdown", &g->slowdown, &kiln_unit_change);
-}
-
-static void put_failed_stages(kiln_page *p, const char *at, const kiln_results_job *j) {
-    for (size_t i = 0; i < j->stage.n; i++) {
-        const kiln_results_stage *s = &j->stage.v[i];
-        const char *here = kiln_page_item(p, at, "stages", i);
-        if (s->state != KILN_STAGE_FAILED && s->state != KILN_STAGE_TIMED_OUT)
-            continue;
-        kiln_page_put(p, "<p>stage ");
-        kiln_page_text(p, "b", NULL, here, "name", s->name);
-        kiln_page_put(p, " ");
-        kiln_page_pill(p, here, "state", kiln_stage_state_name(s->state));
-        kiln_page_put(p, "</p>\n");
-        if (s->message != NULL)
-            kiln_page_text(p, "pre", NULL, here, "message", s->message);
-    }
-}
-
-static void put_look(kiln_page *p, size_t job) {
-    const kiln_results_job *j = &p->r->job.v[job];
-    const char *at = kiln_page_item(p, "", "jobs", job);
-    const char *gate = kiln_page_at(p, at, "gate");
-    kiln_page_putf(p, "<li class=\"%s\"><p><a href=\"#job-%zu\">",
-                   look_of(j) == LOOK_OPEN || look_of(j) == LOOK_INTERRUPTED
-                       ? "warn-edge"
-                       : "bad-edge",
-                   job);
-    kiln_page_job_name(p, job);
-    kiln_page_put(p, "</a> ");
-    if (j->has_gate && look_of(j) != LOOK_FAILED) {
-        kiln_page_pill(p, gate, "verdict", j->gate.verdict);
-        kiln_page_put(p, " ");
-        put_change(p, gate, &j->gate);
-        kiln_page_put(p, "</p>\n");
-        if (j->gate.reason != NULL)
-            kiln_page_text(p, "p", NULL, gate, "reason", j->gate.reason);
-    } else {
-        kiln_page_pill(p, at, "status", j->status);
-        kiln_page_put(p, "</p>\n");
-    }
-    put_failed_stages(p, at, j);
-    if (j->has_gate && j->gate.change.n > 0) {
-        kiln_page_put(p, "<ul>");
-        for (size_t i = 0; i < j->gate.change.n; i++)
-            kiln_page_text(p, "li", NULL, gate,
-                           kiln_format(p->arena, "changes[%zu]", i),
-                           j->gate.change.v[i]);
-        kiln_page_put(p, "</ul>\n");
-    }
-    kiln_page_put(p, "</li>\n");
-}
-
-static void put_looks(kiln_page *p) {
-    const kiln_results *r = p->r;
-    size_t n_done = 0;
-    bool *done = kiln_array(p->arena, bool, r->job.n);
-    for (int look = 0; look < N_LOOKS; look++) {
-        for (;;) {
-            size_t worst = r->job.n;
-            for (size_t i = 0; i < r->job.n; i++)
-                if (!done[i] && look_of(&r->job.v[i]) == look &&
-                    (worst == r->job.n ||
-                     badness(&r->job.v[i]) > badness(&r->job.v[worst])))
-                    worst = i;
-            if (worst == r->job.n)
-                break;
-            kiln_page_put(p, n_done++ == 0 ? "<h3>What needs a look</h3>\n"
-                                             "<ul class=\"look\">\n"
-                                           : "");
-            done[worst] = true;
-            put_look(p, worst);
-        }
-    }
-    kiln_page_put(p, n_done > 0 ? "</ul>\n" : "<p>Nothing needs a look.</p>\n");
 }
 
 void kiln_page_summary(kiln_page *p) {
     kiln_page_put(p,
                   "<section id=\"summary\"><h2>Summary</h2>\n<div class=\"card\">\n");
     put_verdict(p);
-    put_looks(p);
+    kiln_page_looks(p);
     kiln_page_put(p, "</div></section>\n");
 }
 

@@ -194,6 +194,7 @@ typedef struct kiln_results {
     const char *started;    /* ISO 8601, UTC */
     double seconds;
     const char *status;  /* "ok", "failed", "interrupted" */
+    const char *failure; /* of the whole: "nothing was measured"; NULL: none */
     const char *command; /* that makes this run again */
     /* Of the whole night: the worst of the jobs' verdicts, and how many of each. */
     const char *verdict; /* NULL: no gate */

@@ -352,6 +352,7 @@ static const kiln_results_field root_rows[] = {
     SAME(started, "ISO 8601, UTC"),
     SAME(seconds, "that the run took"),
     WORD(status, job_status, "`ok`; `failed`: a job did; `interrupted`"),
+    SAME(failure, "of the whole: nothing was measured, nothing was tuned; null: none"),
     SAME(command, "that makes this run again"),
     WORD(verdict, verdict, "the worst of the jobs' verdicts; null: no gate"),
     LIST("by_verdict", by_verdict, count, "jobs by verdict"),

@@ -54,6 +54,8 @@ void kiln_svg_range(kiln_buf *out, const kiln_svg_axis *axis, double low, double
                     x1, x2);
     for (int end = 0; end < 2; end++) {
         const double x = end == 0 ? x1 : x2;
+        if ((end == 0 ? low : high) > axis->end) /* it goes on */
+            continue;
         kiln_buf_printf(out,
                         "<line class=\"whisker\" x1=\"%.2f%%\" x2=\"%.2f%%\" "
                         "y1=\"25%%\" y2=\"75%%\"/>",

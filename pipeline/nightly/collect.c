@@ -180,6 +180,7 @@ kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead
     nightly_judge_all(n->arena, &r);
     *dead = n->is_interrupted ? NULL : what_is_dead(n, &r);
     r.status = status_of(n, &r, *dead);
+    r.failure = *dead;
     kiln_results_derive(n->arena, &r);
     *out = r;
     return KILN_OK;
