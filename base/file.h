@@ -62,4 +62,10 @@ kiln_status kiln_path_real(kiln_arena *a, const char *path, const char **out,
  * to. */
 bool kiln_path_is_contained(kiln_str path);
 
+/* Tries to lock an open file for this process: until any descriptor of it that this
+ * process has is closed, or the process ends. *holder: 0: it is ours; else the process
+ * that has it, -1 where the system does not say which. KILN_ERR_IO where files cannot
+ * be locked; `path` is for messages. */
+kiln_status kiln_file_lock(int fd, const char *path, long *holder, kiln_err *err);
+
 #endif

@@ -117,17 +117,16 @@ static void pause_for(double seconds) {
 
 /* By asking again: a signal does not end a wait for a lock (SA_RESTART). */
 static kiln_status lock_partial(const fetching *f, kiln_err *err) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    while (fcntl(f->fd, F_SETLK, &lock) != 0) {
-        if (errno != EACCES && errno != EAGAIN && errno != EINTR)
-            return kiln_fail(err, KILN_ERR_IO, "cannot lock '%s': %s", f->partial,
-                             strerror(errno));
+    long holder;
+    for (;;) {
+        KILN_TRY(kiln_file_lock(f->fd, f->partial, &holder, err));
+        if (holder == 0)
+            return KILN_OK;
         if (kiln_interrupted())
             return kiln_fail(err, KILN_ERR_IO,
                              "interrupted while another process fetches it");
         pause_for(0.05);
     }
-    return KILN_OK;
 }
 
 /* Opens and locks the partial file; waits for another process that has it. Whoever held

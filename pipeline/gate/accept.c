@@ -18,6 +18,7 @@ typedef struct acceptance {
     const char *when, *who, *machine;
     kiln_accepted_list list;
     kiln_accept_rows rows;
+    size_t n_replaced; /* entries that begin the history: of this acceptance */
 } acceptance;
 
 /* ---- verification ------------------------------------------------------------------
@@ -156,6 +157,7 @@ static void replace(acceptance *c) {
         kiln_vec_push(c->arena, &l.history, *now);
         *now = row->entry;
     }
+    c->n_replaced = l.history.n;
     for (size_t i = 0; i < c->list.history.n && l.history.n < MAX_HISTORY; i++)
         kiln_vec_push(c->arena, &l.history, c->list.history.v[i]);
     l.now.v = c->list.now.v;
@@ -172,11 +174,20 @@ static bool is_named(const acceptance *c, const char *file) {
     return false;
 }
 
-/* No other file of the folder: it may be somebody's. */
+static bool is_just_replaced(const acceptance *c, const char *file) {
+    for (size_t i = 0; i < c->n_replaced; i++)
+        if (strcmp(c->list.history.v[i].file, file) == 0)
+            return true;
+    return false;
+}
+
+/* What this acceptance replaced stays until the next one: a gate that has just read the
+ * list is about to open it. No other file of the folder is touched: it may be
+ * somebody's. */
 static kiln_status remove_replaced(const acceptance *c, kiln_err *err) {
-    for (size_t i = 0; i < c->list.history.n; i++) {
+    for (size_t i = c->n_replaced; i < c->list.history.n; i++) {
         const char *file = c->list.history.v[i].file;
-        if (!is_named(c, file))
+        if (!is_named(c, file) && !is_just_replaced(c, file))
             KILN_TRY(kiln_remove_tree(kiln_path_join(c->arena, c->o->to, file), err));
     }
     return KILN_OK;
@@ -197,20 +208,24 @@ static kiln_status write_folder(acceptance *c, kiln_err *err) {
 
 /* One at a time: two would each write a list without the other's. */
 static kiln_status lock_folder(const acceptance *c, int *fd, kiln_err *err) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     const char *path = kiln_path_join(c->arena, c->o->to, ".lock");
+    long holder = 0;
     KILN_TRY(kiln_dir_make(c->o->to, err));
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (*fd < 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot open '%s': %s", path,
                          strerror(errno));
-    if (fcntl(*fd, F_SETLK, &lock) == 0)
-        return KILN_OK;
-    close(*fd);
-    return kiln_fail(err, KILN_ERR_IO,
-                     "another 'kiln accept' is at work in '%s'; try again when it has "
-                     "ended",
-                     c->o->to);
+    kiln_status st = kiln_file_lock(*fd, path, &holder, err);
+    if (st == KILN_OK && holder != 0)
+        st = kiln_fail(err, KILN_ERR_IO,
+                       "another 'kiln accept' is at work in '%s'; try again when it "
+                       "has ended",
+                       c->o->to);
+    if (st != KILN_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st;
 }
 
 static kiln_status put_into_folder(acceptance *c, kiln_err *err) {

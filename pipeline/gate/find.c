@@ -1,7 +1,6 @@
 /* Archives below folders; and small facts about files and this machine. */
 #include "pipeline/gate/gate_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 16, MAX_ARCHIVES = 10000, MAX_SENTENCE = 1000 };
@@ -46,30 +45,14 @@ kiln_status kiln_gate_find_archives(kiln_arena *a, const char *const *path, size
     return KILN_OK;
 }
 
-/* What the processor calls itself; where the system does not say, what code is made
- * for. */
-static const char *processor(kiln_arena *a, const kiln_profile *p) {
-    enum { LINE = 256 };
-    char line[LINE];
-    const char *found = NULL;
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f != NULL && found == NULL && fgets(line, sizeof line, f) != NULL) {
-        kiln_str rest = kiln_str_from(line), key;
-        if (kiln_str_cut(&rest, ':', &key) &&
-            kiln_str_is(kiln_str_trim(key), "model name"))
-            found = kiln_str_printable(a, kiln_str_trim(rest), LINE);
-    }
-    if (f != NULL)
-        (void)fclose(f);
-    return found != NULL ? found : p->cpu;
-}
-
 kiln_status kiln_gate_machine(kiln_arena *a, const char **out, kiln_err *err) {
     kiln_profile p;
+    kiln_machine m;
     KILN_TRY(kiln_profile_detect(a, &p, err));
+    kiln_machine_read(a, &m);
     *out =
-        kiln_format(a, "%s, %d core%s, features %016llx", processor(a, &p), p.cores,
-                    p.cores == 1 ? "" : "s",
+        kiln_format(a, "%s, %d core%s, features %016llx",
+                    m.cpu[0] != '\0' ? m.cpu : p.cpu, p.cores, p.cores == 1 ? "" : "s",
                     (unsigned long long)kiln_hash64(p.features, strlen(p.features), 0));
     return KILN_OK;
 }

@@ -272,6 +272,69 @@ static void extreme_numbers(void **state) {
     }
 }
 
+/* What somebody must be told, and where there is nothing to tell. */
+typedef struct says_row {
+    const char *name, *json;   /* members of the results */
+    const char *holds, *lacks; /* NULL: nothing is looked for */
+} says_row;
+
+#define JOB(members) "\"status\": \"ok\", \"jobs\": [{\"status\": \"ok\", " members "}]"
+#define RATIO(r)                                                                       \
+    JOB("\"baselines\": [{\"name\": \"x\", \"state\": \"measured\", \"ratio\": "       \
+        "{\"estimate\": " r "}}]")
+
+static says_row says[] = {
+    {"a_failed_run_says_so_beside_its_verdict",
+     "\"status\": \"failed\", \"verdict\": \"pass\"",
+     "data-path=\"status\">failed</span><span>gate:</span>", NULL},
+    {"a_good_run_has_its_verdict_alone", "\"status\": \"ok\", \"verdict\": \"pass\"",
+     "data-path=\"verdict\">pass</span>", "gate:"},
+    {"why_all_of_it_failed",
+     "\"status\": \"failed\", \"failure\": \"nothing was measured\"",
+     "data-path=\"failure\">nothing was measured</b>", NULL},
+    {"what_new_asks_for",
+     "\"verdict\": \"fail\", \"by_verdict\": [{\"name\": \"new\", \"n\": 1}]",
+     "<code>kiln accept</code>", NULL},
+    {"nothing_new_asks_for_nothing",
+     "\"verdict\": \"pass\", \"by_verdict\": [{\"name\": \"pass\", \"n\": 1}]", NULL,
+     "<code>kiln accept</code>"},
+    {"failed_operators_need_a_look",
+     "\"ops\": [{\"set\": \"mine\", \"status\": \"failed\", \"stages\": [{\"name\": "
+     "\"operators\", \"state\": \"timed out\", \"message\": \"at its limit\"}]}]",
+     "data-path=\"ops[0].stages[0].message\">at its limit</pre>",
+     "Nothing needs a look"},
+    {"most_samples_were_disturbed",
+     JOB("\"latency\": {\"n_samples\": 5, \"n_disturbed\": 3}"),
+     "take the times with care", "Nothing needs a look"},
+    {"few_samples_were_disturbed",
+     JOB("\"latency\": {\"n_samples\": 6, \"n_disturbed\": 3}"), "Nothing needs a look",
+     "take the times with care"},
+    {"ratios_end_in_an_arrow", RATIO("100"), "class=\"beyond\"", ">100</text>"},
+    {"ratios_in_sight_have_a_dot", RATIO("3.5"), "class=\"dot\"", "class=\"beyond\""},
+    {"a_baseline_says_what_it_chose",
+     JOB("\"baselines\": [{\"name\": \"x\", \"implementation\": \"brgconv\"}]"),
+     "<small data-path=\"jobs[0].baselines[0].implementation\">brgconv</small>", NULL},
+    {"origins_of_operators_have_colours",
+     "\"ops\": [{\"rows\": [{\"origin\": \"table\"}, {\"origin\": \"guess\"}]}]",
+     "<span class=\"key o3\"></span><b>table</b>: ships with kiln", "<b>tuned</b>"},
+    {"operators_have_their_tuning", "\"ops\": [{\"tuning\": {\"new_trials\": 7}}]",
+     "data-path=\"ops[0].tuning.new_trials\">7</span>", NULL},
+};
+
+static void check_says(void **state) {
+    const says_row *r = *state;
+    kiln_results results;
+    const char *json =
+        kiln_format(kiln_test_arena(), "{\"schema\": \"kiln-results-1\", %s}", r->json);
+    parse(kiln_str_from(json), &results);
+    check_page(kiln_str_from(json), 0);
+    const char *page = strstr(page_of(&results).p, "<body>");
+    if (r->holds != NULL && strstr(page, r->holds) == NULL)
+        fail_msg("the page lacks '%s'", r->holds);
+    if (r->lacks != NULL && strstr(page, r->lacks) != NULL)
+        fail_msg("the page holds '%s'", r->lacks);
+}
+
 static void hostile_names_stay_texts(void **state) {
     (void)state;
     static const char name[] = "</title><script>alert(1)</script><img src=x "
@@ -335,6 +398,7 @@ int main(void) {
     kiln_test_add("hostile_names_stay_texts", hostile_names_stay_texts, NULL);
     kiln_test_add("equal_results_give_equal_bytes", equal_results_give_equal_bytes,
                   NULL);
+    kiln_test_add_rows(check_says, says);
     kiln_test_add_golden("tests/reports/golden/html", golden);
     return kiln_test_run("html");
 }

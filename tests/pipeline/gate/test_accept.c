@@ -49,9 +49,11 @@ static size_t n_archives(const char *dir) {
 static void keeps_one_of_each_and_a_history(void **state) {
     (void)state;
     const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
-    const char *first = in(dir, "1.kiln.tar.zst"), *second = in(dir, "2.kiln.tar.zst");
+    const char *first = in(dir, "1.kiln.tar.zst"), *second = in(dir, "2.kiln.tar.zst"),
+               *third = in(dir, "3.kiln.tar.zst");
     package_vary(&(package_variant){.version = "1"}, first);
     package_vary(&(package_variant){.version = "2"}, second);
+    package_vary(&(package_variant){.version = "3"}, third);
     assert_int_equal(list_of(to).now.n, 0); /* no such folder */
     const kiln_accept_row one = accepted(first, to);
     assert_false(one.is_unchanged);
@@ -67,7 +69,16 @@ static void keeps_one_of_each_and_a_history(void **state) {
     assert_int_equal(l.history.n, 1);
     assert_string_equal(l.history.v[0].sha256, one.entry.sha256);
     assert_non_null(l.history.v[0].replaced);
-    assert_int_equal(n_archives(to), 1); /* the old one is gone */
+    /* The old one stays until the next acceptance: a gate may just have read of it. */
+    assert_int_equal(n_archives(to), 2);
+    const kiln_accept_row three = accepted(third, to);
+    assert_string_equal(three.replaces, two.entry.sha256);
+    assert_int_equal(n_archives(to), 2);
+    assert_false(kiln_file_exists(in(to, one.entry.file)));
+    assert_true(kiln_file_exists(in(to, two.entry.file)));
+    (void)accepted(first, to); /* back again: what is accepted is never removed */
+    assert_true(kiln_file_exists(in(to, one.entry.file)));
+    assert_int_equal(n_archives(to), 2);
 }
 
 static void threads_have_places_of_their_own(void **state) {
@@ -118,7 +129,7 @@ static void other_files_are_left_alone(void **state) {
     (void)accepted(source, to);
     package_vary(&(package_variant){.version = "2"}, path);
     (void)accepted(path, to);
-    assert_int_equal(n_archives(to), 2);
+    assert_int_equal(n_archives(to), 3); /* and the one that was just replaced */
     const char *own = in(to, list_of(to).now.v[0].file);
     kiln_assert_status_ok(kiln_remove_tree(own, &err), &err);
     assert_false(accepted(path, to).is_unchanged);
