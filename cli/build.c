@@ -112,7 +112,8 @@ static bool is_tuned_enough(const kiln_build *b, double share) {
 
 /* The tuning that this build lacked: with all that makes it the same work. */
 static void put_remedy(const kiln_cli_args *args, const char *profile, kiln_buf *out) {
-    static const int same[] = {OPT_THREADS, OPT_NUMERICS, OPT_SHAPE, OPT_BIND, OPT_DB};
+    static const int same[] = {OPT_THREADS, OPT_NUMERICS, OPT_SHAPE,
+                               OPT_BIND,    OPT_DB,       OPT_NO_READY};
     kiln_buf command;
     kiln_buf_init(&command, args->arena);
     kiln_buf_puts(&command, "kiln tune");
@@ -122,7 +123,8 @@ static void put_remedy(const kiln_cli_args *args, const char *profile, kiln_buf 
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         for (size_t k = 0; k < args->n_value[same[i]]; k++) {
             kiln_buf_put_word(&command, options[same[i]].name);
-            kiln_buf_put_word(&command, args->value[same[i]][k]);
+            if (options[same[i]].metavar != NULL)
+                kiln_buf_put_word(&command, args->value[same[i]][k]);
         }
     kiln_buf_printf(out, "too little is tuned for '%s': %s\n", profile, command.p);
 }
