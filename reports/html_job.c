@@ -186,7 +186,7 @@ static void put_commands(kiln_page *p, const char *at, const kiln_results_stage 
     kiln_page_put(p, "<details><summary>Commands that make these numbers again"
                      "</summary>\n");
     for (size_t i = 0; i < n; i++)
-        if (stage[i].command != NULL)
+        if (stage[i].command != NULL && stage[i].command[0] != '\0')
             kiln_page_text(p, "pre", NULL, kiln_page_item(p, at, "stages", i),
                            "command", stage[i].command);
     kiln_page_put(p, "</details>\n");
@@ -210,8 +210,12 @@ void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *st
         kiln_page_put(p, "<td>");
         kiln_page_pill(p, here, "state", kiln_stage_state_name(s->state));
         kiln_page_put(p, "</td>");
-        kiln_page_number(p, "td", here, "seconds", s->seconds, &seconds);
-        kiln_page_count(p, "td", here, "exit_code", s->exit_code);
+        if (s->state == KILN_STAGE_SKIPPED) { /* it did not run */
+            kiln_page_put(p, "<td></td><td></td>");
+        } else {
+            kiln_page_number(p, "td", here, "seconds", s->seconds, &seconds);
+            kiln_page_count(p, "td", here, "exit_code", s->exit_code);
+        }
         kiln_page_put(p, "<td class=\"wrap\">");
         if (s->message != NULL)
             kiln_page_text(p, "span", "message", here, "message", s->message);

@@ -79,6 +79,16 @@ static void put_disturbed(kiln_page *p, const char *at, const kiln_results_job *
                      "with care, or measure again on a quiet machine.</p>\n");
 }
 
+/* Of a verdict that somebody must look into. */
+static void put_again(kiln_page *p, const char *gate, const kiln_results_job *j) {
+    static const char *const alert[] = {"fail", "invalid", "inconclusive"};
+    for (size_t i = 0; j->has_gate && i < sizeof alert / sizeof alert[0]; i++)
+        if (kiln_page_is(j->gate.verdict, alert[i]) && j->gate.command != NULL) {
+            kiln_page_put(p, "<p>This compares again:</p>\n");
+            kiln_page_text(p, "pre", NULL, gate, "command", j->gate.command);
+        }
+}
+
 static void put_edge(kiln_page *p, const char *edge, const char *section, size_t i) {
     kiln_page_putf(p, "<li class=\"%s\"><p><a href=\"#%s-%zu\">", edge, section, i);
 }
@@ -103,6 +113,7 @@ static void put_look(kiln_page *p, size_t job) {
         kiln_page_pill(p, at, "status", j->status);
         kiln_page_put(p, "</p>\n");
     }
+    put_again(p, gate, j);
     put_failed_stages(p, at, j->stage.v, j->stage.n);
     put_disturbed(p, at, j);
     if (j->has_gate && j->gate.change.n > 0) {

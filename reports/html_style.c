@@ -85,7 +85,8 @@ const char *const kiln_page_style[] = {
     ".grid{stroke:var(--line)}.one{stroke:var(--ink);stroke-dasharray:3 3}"
     ".kiln{fill:var(--bar)}.other{fill:var(--other)}.whisker{stroke:var(--range);"
     "stroke-width:1.5}.dot,svg "
-    ".beyond{fill:var(--clay)}.spot{fill:var(--clay);fill-opacity:.55;"
+    ".beyond{fill:var(--clay)}svg "
+    ".beyond{font-size:20px}.spot{fill:var(--clay);fill-opacity:.55;"
     "stroke:var(--clay)}.roof{stroke:var(--ink);stroke-width:1.5}.frame{"
     "stroke:var(--muted)}.curve{fill:none;stroke:var(--clay);stroke-width:2}\n",
     ".o0{fill:var(--o1);background:var(--o1)}.o1{fill:var(--o2);background:var(--o2)}"

@@ -33,9 +33,9 @@ static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
     const kiln_svg_axis x = kiln_svg_axis_to(most_trials);
     const kiln_svg_axis y = kiln_svg_axis_to(most_ns * 1e-3);
     const kiln_svg_axis y_ns = {y.end * 1e3, y.step * 1e3};
-    kiln_page_put(p, "<figure><figcaption>Tuning curve: time of the tuned steps "
-                     "(\xC2\xB5s, of one run) with the best found so far, over the "
-                     "number of trials</figcaption>\n"
+    kiln_page_put(p, "<figure><figcaption>Tuning curve: time of all tuned kernels "
+                     "together (\xC2\xB5s, each as often as one run calls it) with the "
+                     "best found so far, over the number of trials</figcaption>\n"
                      "<div class=\"plot\"><svg role=\"img\" aria-label=\"Tuning curve, "
                      "from the first time to the best\">");
     kiln_svg_frame(p->out, &x, &y);
