@@ -132,21 +132,29 @@ static int empty_folder(int fd) {
 }
 
 /* Relative to open folders throughout, so that a link put in place meanwhile is not
- * followed. */
+ * followed. Processes that are being killed may still make a file in a folder that was
+ * empty a moment ago. */
 static int remove_at(int parent, const char *name) {
+    enum { MAX_ROUNDS = 100 };
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : errno;
     if (!S_ISDIR(st.st_mode))
         return unlinkat(parent, name, 0) == 0 || errno == ENOENT ? 0 : errno;
-    const int fd =
-        openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    const int error = empty_folder(fd);
-    if (error != 0)
-        return error;
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        const int fd =
+            openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return errno == ENOENT ? 0 : errno;
+        const int error = empty_folder(fd);
+        if (error != 0)
+            return error;
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return errno;
+    }
+    return ENOTEMPTY;
 }
 
 kiln_status kiln_remove_tree(const char *path, kiln_err *err) {
