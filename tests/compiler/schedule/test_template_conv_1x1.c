@@ -135,15 +135,15 @@ typedef struct hot_row {
 } hot_row;
 
 static hot_row hot_rows[] = {
-    {"avx512_c3", "x86-avx512", 56, 64, 64, 1, {24, 50}},
-    {"avx512_c5", "x86-avx512", 56, 64, 128, 2, {24, 50}},
-    {"avx512_c8", "x86-avx512", 28, 128, 256, 2, {24, 50}},
-    {"avx512_c11", "x86-avx512", 14, 256, 512, 2, {24, 50}},
-    {"avx512_small_pixels", "x86-avx512", 7, 512, 512, 1, {24, 50}},
+    {"avx512_c3", "x86-avx512", 56, 64, 64, 1, {24, 50}, false},
+    {"avx512_c5", "x86-avx512", 56, 64, 128, 2, {24, 50}, false},
+    {"avx512_c8", "x86-avx512", 28, 128, 256, 2, {24, 50}, false},
+    {"avx512_c11", "x86-avx512", 14, 256, 512, 2, {24, 50}, false},
+    {"avx512_small_pixels", "x86-avx512", 7, 512, 512, 1, {24, 50}, false},
     {"avx512_tail_of_channels", "x86-avx512", 14, 144, 90, 1, {24, 50}, true},
     {"avx512_tail_and_next_panel", "x86-avx512", 7, 512, 1000, 1, {20, 50}, true},
-    {"avx2_c3", "x86-avx2", 56, 64, 64, 1, {10, 26}},
-    {"avx2_c11", "x86-avx2", 14, 256, 512, 2, {10, 26}},
+    {"avx2_c3", "x86-avx2", 56, 64, 64, 1, {10, 26}, false},
+    {"avx2_c11", "x86-avx2", 14, 256, 512, 2, {10, 26}, false},
 };
 
 static void hot_loop_is_clean(void **state) {
