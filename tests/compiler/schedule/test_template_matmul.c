@@ -150,6 +150,78 @@ static void refuses_tiles_that_spill(void **state) {
                                      "'x86-avx2' has 16"));
 }
 
+/* ---- guesses --------------------------------------------------------------------- */
+
+/* Of two cores with 1 MiB of L2 cache each and 32 MiB of L3 cache. */
+typedef struct guess_row {
+    const char *name;
+    int64_t m, k, n;
+    const char *has[3], *has_not; /* parts of the configuration */
+} guess_row;
+
+static guess_row guess_rows[] = {
+    {"reads_a_b_from_memory_once", 35, 650, 10000, {"\"order\": \"columns\""}, NULL},
+    {"keeps_few_rows_while_a_b_in_cache_passes",
+     36,
+     650,
+     2592,
+     {"\"order\": \"rows\""},
+     NULL},
+    {"fuses_no_loops_that_leave_rows_over",
+     100,
+     300,
+     1000,
+     {"\"order\": \"columns\""},
+     "\"parallel\": \"all\""},
+    {"makes_no_few_blocks_that_leave_rows_over",
+     1000,
+     700,
+     700,
+     {"\"block_m\": 0", "\"order\": \"columns\""},
+     NULL},
+    {"makes_many_blocks", 3000, 1500, 1500, {NULL}, "\"block_m\": 0"},
+    {"keeps_rows_that_meet_in_the_cache",
+     300,
+     1024,
+     1000,
+     {"\"order\": \"rows\"", "\"pack_a\": \"no\""},
+     NULL},
+    {"shares_columns_where_there_is_one_panel_of_rows",
+     7,
+     512,
+     1000,
+     {"\"order\": \"columns\"", "\"pack_a\": \"no\"", "\"parallel\": \"tiles\""},
+     NULL},
+};
+
+static void check_guess(void **state) {
+    const guess_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_template *t = &kiln_template_matmul;
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_profile p;
+    kiln_buf b;
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    p.cores = 2;
+    p.l2_bytes = 1 << 20;
+    p.l3_bytes = 1 << 25;
+    kiln_assert_status_ok(
+        kiln_workload_of(product_of(a, r->m, r->k, r->n, true), &w, &err), &err);
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t->space(&w, &p, &s, &err), &err);
+    const kiln_config c = t->guess(&w, &p, &s);
+    kiln_buf_init(&b, a);
+    kiln_config_json(&b, t, &s, &c);
+    const char *text = b.p; /* a buffer ends in 0 */
+    print_message("%s\n", text);
+    for (int i = 0; i < 3 && r->has[i] != NULL; i++)
+        assert_non_null(strstr(text, r->has[i]));
+    if (r->has_not != NULL)
+        assert_null(strstr(text, r->has_not));
+}
+
 /* ---- code ------------------------------------------------------------------------ */
 
 typedef struct hot_row {
@@ -264,6 +336,7 @@ static void rows_of_batches_are_one_matrix(void **state) {
 }
 
 int main(void) {
+    kiln_test_add_rows(check_guess, guess_rows);
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(hot_loop_is_clean, hot_rows);
     kiln_test_add("rows_of_batches_are_one_matrix", rows_of_batches_are_one_matrix,
