@@ -166,8 +166,9 @@ static void stops_in_time(void **state) {
     const kiln_tune_works works = works_of(&conv, 1);
     kiln_tune_options o = options(db, 100000);
     kiln_tune_result r = {.n_new = 0};
-    for (o.seconds = 2; r.n_new == 0 && o.seconds < KILN_TEST_PATIENCE_S;
-         o.seconds *= 4) {
+    for (int limit_s = 2; r.n_new == 0 && limit_s < KILN_TEST_PATIENCE_S;
+         limit_s *= 4) {
+        o.seconds = limit_s;
         r = tune(&works, &o);
         assert_int_equal(r.end, KILN_TASKS_TIME);
     }
