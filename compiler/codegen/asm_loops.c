@@ -83,7 +83,8 @@ static void count_x86(const line *l, kiln_asm_loop *out) {
     out->vector_fma += fma && packed;
     out->vector_loads += is_vector && memory && !to_memory;
     out->vector_stores += is_vector && to_memory;
-    out->spills += has(l->operand, "(%rsp");
+    /* An array on the stack is walked by an index: "64(%rsp,%rax)". */
+    out->spills += has(l->operand, "(%rsp)");
 }
 
 static void count_aarch64(const line *l, kiln_asm_loop *out) {
@@ -93,7 +94,7 @@ static void count_aarch64(const line *l, kiln_asm_loop *out) {
                        kiln_str_starts(l->op, "sdot") || kiln_str_starts(l->op, "udot");
     out->vector_loads += kiln_str_starts(l->op, "ld1") || (q && l->op.p[0] == 'l');
     out->vector_stores += kiln_str_starts(l->op, "st1") || (q && l->op.p[0] == 's');
-    out->spills += has(l->operand, "[sp");
+    out->spills += has(l->operand, "[sp]") || has(l->operand, "[sp, #");
 }
 
 typedef KILN_VEC(line) line_list;

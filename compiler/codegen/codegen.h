@@ -45,7 +45,7 @@ kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profi
 typedef struct kiln_asm_loop {
     int line_begin, line_end;
     int instructions, vector_fma, vector_loads, vector_stores,
-        spills; /* spills: accesses to the stack */
+        spills; /* spills: accesses to fixed places on the stack */
 } kiln_asm_loop;
 kiln_status kiln_asm_innermost_loops(kiln_arena *a, kiln_str assembly, kiln_arch arch,
                                      kiln_asm_loop **out, size_t *n, kiln_err *err);

@@ -28,6 +28,12 @@ static text_row text_rows[] = {
      "\tstr\tq0, [sp, #16]\n\tb.ne\t.LBB0_1\n\tret\n",
      1,
      {2, 6, 4, 1, 1, 1, 1}},
+    {"arrays_on_the_stack",
+     KILN_ARCH_X86_64,
+     "f:\n.LBB0_1:\n\tvmovaps 64(%rsp,%rax), %zmm0\n"
+     "\tvmovaps %zmm0, (%rsp,%rax,8)\n\tmovq 8(%rsp), %rax\n\tjne\t.LBB0_1\n\tretq\n",
+     1,
+     {2, 6, 4, 0, 1, 1, 1}},
 };
 
 static void check_text(void **state) {
