@@ -2,9 +2,12 @@
  *
  * Both ways walk the packed elements in memory order, a run of the innermost physical
  * axis at a time. An axis of the packed tensor stands for a step along one logical
- * axis; positions past a logical extent are tail lanes.
+ * axis; positions past a logical extent are tail lanes. Weights for Winograd's
+ * algorithm are transformed on the way.
  */
 #include "compiler/graph/type.h"
+
+#include "compiler/graph/winograd.h"
 
 #include <string.h>
 
@@ -44,8 +47,10 @@ static void walk_init(walk *w, const kiln_type *t) {
     for (int i = 0; i < t->rank; i++) {
         const int axis = l->n_order == 0 ? i : l->order[i];
         const int64_t size = held(l, axis, -1);
-        w->step[w->n++] = (step){
-            .axis = axis, .extent = (t->dim[axis] + size - 1) / size, .size = size};
+        w->step[w->n++] =
+            (step){.axis = axis,
+                   .extent = (kiln_type_stored_dim(t, axis) + size - 1) / size,
+                   .size = size};
     }
     for (int b = 0; b < l->n_blocks; b++)
         w->step[w->n++] = (step){.axis = l->block[b].axis,
@@ -103,6 +108,42 @@ static void copy_run(unsigned char *to, int64_t to_stride, const unsigned char *
     }
 }
 
+/* ---- weights for Winograd's algorithm -------------------------------------------- */
+
+/* What position `at` of a logical axis adds to an element's place. */
+static int64_t packed_at(const walk *w, int axis, int64_t at) {
+    int64_t offset = 0, stride = 1;
+    for (int i = w->n; i-- > 0;) {
+        const step *s = &w->step[i];
+        if (s->axis == axis)
+            offset += at / s->size % s->extent * stride;
+        stride *= s->extent;
+    }
+    return offset;
+}
+
+static void pack_winograd(const kiln_type *t, const float *from, float *to) {
+    const kiln_winograd *f = kiln_winograd_of(t->layout.winograd);
+    const int64_t n_in = t->dim[1];
+    walk w;
+    KILN_ASSERT(f != NULL, "F(%d, 3)", t->layout.winograd);
+    walk_init(&w, t);
+    memset(to, 0, (size_t)kiln_type_bytes(t));
+    for (int64_t o = 0; o < t->dim[0]; o++)
+        for (int64_t c = 0; c < n_in; c++, from += 9) {
+            double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+            for (int i = 0; i < 9; i++)
+                g[i] = (double)from[i];
+            kiln_winograd_taps(f, g, u);
+            float *at = to + packed_at(&w, 0, o) + packed_at(&w, 1, c);
+            for (int i = 0; i < f->n; i++)
+                for (int j = 0; j < f->n; j++)
+                    at[packed_at(&w, 2, i) + packed_at(&w, 3, j)] = (float)u[i][j];
+        }
+}
+
+/* ---- packing --------------------------------------------------------------------- */
+
 void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
     const size_t bytes = kiln_dtype_bytes(t->dtype);
     const int64_t n_elems = kiln_type_elems(t);
@@ -112,6 +153,10 @@ void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
         return;
     if (kiln_layout_is_plain(&t->layout) || t->rank == 0) {
         memcpy(to, from, (size_t)n_elems * bytes);
+        return;
+    }
+    if (t->layout.winograd != 0) {
+        pack_winograd(t, plain, packed);
         return;
     }
     walk w;
@@ -132,6 +177,7 @@ void kiln_layout_unpack(const kiln_type *t, const void *packed, void *plain) {
     const int64_t n_elems = kiln_type_elems(t);
     const unsigned char *from = packed;
     unsigned char *to = plain;
+    KILN_ASSERT(t->layout.winograd == 0, "transformed weights are not unpacked");
     if (n_elems == 0)
         return;
     if (kiln_layout_is_plain(&t->layout) || t->rank == 0) {

@@ -38,6 +38,10 @@ void kiln_type_print(kiln_buf *out, const kiln_type *t) {
     for (int i = 0; i < l->n_blocks; i++)
         kiln_buf_printf(out, "%s%dx%" PRId32, i == 0 ? "" : ",", l->block[i].axis,
                         l->block[i].size);
+    if (l->winograd != 0) { /* for people: it is not read */
+        part(out, &is_open, "winograd");
+        kiln_buf_printf(out, "%d", l->winograd);
+    }
     if (t->place.device != 0) {
         part(out, &is_open, "device");
         kiln_buf_printf(out, "%d", t->place.device);
@@ -75,6 +79,8 @@ const char *kiln_layout_name(kiln_arena *a, int rank, const kiln_layout *l) {
     for (int i = 0; i < l->n_blocks; i++)
         kiln_buf_printf(&b, "%" PRId32 "%c", l->block[i].size,
                         small[rank][l->block[i].axis]);
+    if (l->winograd != 0)
+        kiln_buf_printf(&b, " F(%d,3)", l->winograd);
     return b.p;
 }
 

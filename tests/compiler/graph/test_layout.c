@@ -105,8 +105,98 @@ static void packs_row(void **state) {
     check_type(kiln_test_arena(), &t);
 }
 
+/* ---- weights for Winograd's algorithm -------------------------------------------- */
+
+/* Row i of G, by Lavin and Gray (CVPR'16), sections 4.1 and 4.2. */
+static const double g2[4][3] = {
+    {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+static const double g4[6][3] = {{0.25, 0, 0},
+                                {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                {0, 0, 1}};
+
+/* [O, I, 3, 3] as a tensor [O, I, m + 2, m + 2] with the same order and blocks. */
+static void packs_for_winograd(void **state) {
+    (void)state;
+    for (int tile = 2; tile <= 4; tile += 2) {
+        kiln_arena a = {0};
+        const int n = tile + 2;
+        const int64_t dim[] = {5, 7, 3, 3}, whole[] = {5, 7, n, n};
+        kiln_type t = kiln_type_make(KILN_F32, 4, dim);
+        kiln_type u = kiln_type_make(KILN_F32, 4, whole);
+        kiln_err err = {0};
+        t.layout = u.layout = (kiln_layout){.n_order = 4,
+                                            .order = {2, 3, 0, 1},
+                                            .n_blocks = 2,
+                                            .block = {{1, 4}, {0, 8}}};
+        t.layout.winograd = (uint8_t)tile;
+        kiln_assert_status_ok(kiln_type_check(&t, &err), &err);
+        assert_int_equal(kiln_type_bytes(&t), kiln_type_bytes(&u));
+        assert_false(kiln_layout_eq(&t.layout, &u.layout));
+        float *g = kiln_array(&a, float, 5 * 7 * 9);
+        float *v = kiln_array(&a, float, 5 * 7 * n * n);
+        for (int i = 0; i < 5 * 7 * 9; i++)
+            g[i] = (float)(i % 13) - 5.5F;
+        for (int k = 0; k < 35; k++)
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (int r = 0; r < 3; r++)
+                        for (int s = 0; s < 3; s++)
+                            sum += (tile == 2 ? g2[i][r] * g2[j][s]
+                                              : g4[i][r] * g4[j][s]) *
+                                   (double)g[9 * k + 3 * r + s];
+                    v[(k * n + i) * n + j] = (float)sum;
+                }
+        const size_t n_stored = (size_t)kiln_type_stored_elems(&u);
+        float *got = kiln_array(&a, float, n_stored);
+        float *want = kiln_array(&a, float, n_stored);
+        memset(got, 0xFF, n_stored * sizeof *got);
+        kiln_layout_pack(&t, g, got);
+        kiln_layout_pack(&u, v, want);
+        for (size_t i = 0; i < n_stored; i++)
+            if (!(got[i] - want[i] < 1e-6F && want[i] - got[i] < 1e-6F))
+                fail_msg("F(%d, 3): element %zu is %g, must be %g", tile, i,
+                         (double)got[i], (double)want[i]);
+        kiln_arena_fini(&a);
+    }
+}
+
+typedef struct refusal {
+    const char *name;
+    kiln_dtype dtype;
+    int rank;
+    int64_t dim[5];
+    kiln_layout layout;
+} refusal;
+
+static refusal refusals[] = {
+    {"not_in_double", KILN_F64, 4, {4, 4, 3, 3}, {.winograd = 4}},
+    {"not_five_by_five", KILN_F32, 4, {4, 4, 5, 5}, {.winograd = 4}},
+    {"not_three_axes", KILN_F32, 3, {4, 3, 3}, {.winograd = 4}},
+    {"no_such_tiles", KILN_F32, 4, {4, 4, 3, 3}, {.winograd = 3}},
+    {"no_blocks_of_taps",
+     KILN_F32,
+     4,
+     {4, 4, 3, 3},
+     {.n_blocks = 1, .block = {{2, 2}}, .winograd = 2}},
+};
+
+static void refuses_for_winograd(void **state) {
+    const refusal *r = *state;
+    kiln_err err = {0};
+    kiln_type t = kiln_type_make(r->dtype, r->rank, r->dim);
+    t.layout = r->layout;
+    kiln_assert_fails(kiln_type_check(&t, &err), KILN_ERR_SHAPE, &err,
+                      "only f32 weights [O, I, 3, 3]");
+}
+
 int main(void) {
     kiln_test_add_rows(packs_row, rows);
     kiln_test_add("packs_as_layouts_say", packs_as_layouts_say, NULL);
+    kiln_test_add("packs_for_winograd", packs_for_winograd, NULL);
+    kiln_test_add_rows(refuses_for_winograd, refusals);
     return kiln_test_run("layout");
 }

@@ -1,0 +1,51 @@
+/* The matrices of F(2, 3), points 0, 1, -1, and of F(4, 3), points 0, 1, -1, 2, -2; the
+ * last row of each belongs to the point at infinity. */
+#include "compiler/graph/winograd.h"
+
+static const kiln_winograd all[] = {
+    {.tile = 2,
+     .n = 4,
+     .amplification = 4,
+     .at = {{1, 1, 1, 0}, {0, 1, -1, 1}},
+     .bt = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}},
+     .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}},
+    {.tile = 4,
+     .n = 6,
+     .amplification = 30,
+     .at = {{1, 1, 1, 1, 1, 0},
+            {0, 1, -1, 2, -2, 0},
+            {0, 1, 1, 4, 4, 0},
+            {0, 1, -1, 8, -8, 1}},
+     .bt = {{4, 0, -5, 0, 1, 0},
+            {0, -4, -4, 1, 1, 0},
+            {0, 4, -4, -1, 1, 0},
+            {0, -2, -1, 2, 1, 0},
+            {0, 2, -1, -2, 1, 0},
+            {0, 4, 0, -5, 0, 1}},
+     .g = {{1.0 / 4, 0, 0},
+           {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+           {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+           {1.0 / 24, 1.0 / 12, 1.0 / 6},
+           {1.0 / 24, -1.0 / 12, 1.0 / 6},
+           {0, 0, 1}}},
+};
+
+const kiln_winograd *kiln_winograd_of(int tile) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].tile == tile)
+            return &all[i];
+    return NULL;
+}
+
+void kiln_winograd_taps(const kiln_winograd *w, const double g[9],
+                        double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
+    double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
+    for (int i = 0; i < w->n; i++)
+        for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
+            half[i][s] =
+                w->g[i][0] * g[s] + w->g[i][1] * g[3 + s] + w->g[i][2] * g[6 + s];
+    for (int i = 0; i < w->n; i++)
+        for (int j = 0; j < w->n; j++)
+            u[i][j] = half[i][0] * w->g[j][0] + half[i][1] * w->g[j][1] +
+                      half[i][2] * w->g[j][2];
+}
