@@ -24,9 +24,15 @@ const kiln_template *kiln_template_find(kiln_str name) {
 
 const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p) {
     for (int i = 0; templates[i] != NULL; i++)
-        if (templates[i]->fits(w, p))
+        if (templates[i]->fits(w, p) &&
+            (templates[i]->pays == NULL || templates[i]->pays(w, p)))
             return templates[i];
     return NULL;
+}
+
+double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
+                                   const kiln_config *c) {
+    return t->amplification != NULL ? t->amplification(s, c) : 1;
 }
 
 kiln_status kiln_scheduled_program(kiln_arena *a, const kiln_scheduled *s,

@@ -149,6 +149,9 @@ struct kiln_template {
     const char *doc;
     /* Can it take this workload, on this target? */
     bool (*fits)(const kiln_workload *w, const kiln_profile *p);
+    /* Is it the better choice for what it fits, by rule? NULL: it is. Where it is not,
+     * those that come later are asked, and a search tries it all the same. */
+    bool (*pays)(const kiln_workload *w, const kiln_profile *p);
     kiln_status (*space)(const kiln_workload *w, const kiln_profile *p, kiln_space *out,
                          kiln_err *err);
     /* A good configuration without a search: by rule, from shapes and profile. */
@@ -158,14 +161,19 @@ struct kiln_template {
     kiln_status (*apply)(kiln_arena *a, const kiln_workload *w, const kiln_profile *p,
                          const kiln_space *s, const kiln_config *c, kiln_scheduled *out,
                          kiln_err *err);
+    /* Factor on the anchor's error bound (op.h) that the configuration's algorithm
+     * asks for; NULL: 1. Strict numerics take no other. */
+    double (*amplification)(const kiln_space *s, const kiln_config *c);
 };
+double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
+                                   const kiln_config *c);
 
 #define KILN_TEMPLATE(name) extern const kiln_template kiln_template_##name;
 #include "compiler/schedule/templates.def"
 #undef KILN_TEMPLATE
 const kiln_template *kiln_template_at(int i); /* best first; NULL past the end */
 const kiln_template *kiln_template_find(kiln_str name);
-/* The first that fits; the generic one fits everything that has a compute. */
+/* The first that fits and pays; the generic one fits everything that has a compute. */
 const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p);
 
 /* Lowers and runs every loop pass: what features are read from and code is made of. The

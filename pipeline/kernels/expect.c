@@ -1,6 +1,7 @@
 /* What a workload's outputs must be, and how far they may be off.
  *
- * Each node's own bound is its row's (kiln_ref_pick). A bound on a node's input is
+ * Each node's own bound is its row's (kiln_ref_pick), the anchor's times what its
+ * algorithm amplifies. A bound on a node's input is
  * carried through injective nodes by evaluating them at both ends of it: exact where
  * the function is monotone between them, and all but exact elsewhere, as bounds are
  * some units in the last place. A reduction over inputs that are not exact has no known
@@ -31,6 +32,7 @@ typedef struct expect {
     known *of; /* by value id */
     const int64_t *pick;
     int64_t n_pick;
+    double amplification; /* of the anchor's bound */
     kiln_err *err;
 } expect;
 
@@ -130,7 +132,7 @@ static kiln_status eval_chosen(expect *e, const kiln_node *n, const kiln_tensor 
         out->bound = kiln_array(e->arena, double, n_elems);
         for (int64_t i = 0; i < e->n_pick; i++) {
             out->value[e->pick[i]] = v[i];
-            out->bound[e->pick[i]] = b[i];
+            out->bound[e->pick[i]] = b[i] * e->amplification;
         }
         out->tensor = as_tensor(e->arena, t, out->value);
     }
@@ -151,6 +153,8 @@ static kiln_status eval_all(expect *e, const kiln_node *n, const kiln_tensor *in
     out[0]->bound = kiln_array(e->arena, double, n_elems);
     KILN_TRY(kiln_ref_pick(e->arena, n, in, all, n_elems, out[0]->value, out[0]->bound,
                            e->err));
+    for (int64_t i = 0; i < n_elems && n == e->work->workload.anchor; i++)
+        out[0]->bound[i] *= e->amplification;
     kiln_tensor *tensor = kiln_array(e->arena, kiln_tensor, n->n_out);
     KILN_TRY(kiln_ref_eval_node(e->arena, n, in, tensor, e->err));
     for (int k = 0; k < n->n_out; k++) {
@@ -232,10 +236,14 @@ static kiln_status eval_node(expect *e, const kiln_node *n) {
 }
 
 kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
-                        uint64_t seed, kiln_expected *out, kiln_err *err) {
+                        double amplification, uint64_t seed, kiln_expected *out,
+                        kiln_err *err) {
     const kiln_graph *g = w->graph;
-    expect e = {
-        .arena = a, .work = w, .of = kiln_array(a, known, g->values.n), .err = err};
+    expect e = {.arena = a,
+                .work = w,
+                .of = kiln_array(a, known, g->values.n),
+                .amplification = amplification,
+                .err = err};
     for (size_t i = 0; i < g->values.n; i++) {
         const kiln_value *v = g->values.v[i];
         e.of[i].tensor = plain[i];

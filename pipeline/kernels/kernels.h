@@ -204,9 +204,14 @@ typedef struct kiln_expected {
     const int64_t *pick;   /* NULL: all */
     int64_t n_pick, n_elems;
 } kiln_expected;
-/* plain: inputs and constants by value id. out: one per graph output, in `a`. */
+/* plain: inputs and constants by value id. out: one per graph output, in `a`.
+ * amplification: factor on the anchor's bound, of the algorithm that computed what is
+ * compared (kiln_template_amplification). */
 kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
-                        uint64_t seed, kiln_expected *out, kiln_err *err);
+                        double amplification, uint64_t seed, kiln_expected *out,
+                        kiln_err *err);
+/* Of a kernel's algorithm. */
+double kiln_choice_amplification(const kiln_choice *c);
 
 /* ---- the machine's limits -------------------------------------------------------- */
 

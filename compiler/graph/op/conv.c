@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "compiler/graph/op/conv_f64.h"
+#include "compiler/graph/op/conv_winograd.h"
 #include "compiler/graph/op/op_compute.h"
 
 enum { X, W, BIAS };
@@ -202,19 +203,37 @@ static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y,
     return kiln_te_sum(y, product, axis, 1 + w->n);
 }
 
-/* Stages: "pad" where there is padding, "conv", and "bias" where there is one. */
-static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
-    const kiln_expr *index[KILN_MAX_RANK];
+/* The sum of products of one output, and the stages that it reads; *y: the stage that
+ * it is the body of, begun last. */
+static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char *name,
+                          const kiln_expr **index, kiln_te **y,
+                          const kiln_expr **body) {
     const kiln_type *t = &cx->out[0].type;
-    kiln_te_value x, sum;
+    const int tile = cx->in[W].type.layout.winograd;
+    kiln_te_value x;
+    if (tile != 0)
+        KILN_TRY(kiln_conv_winograd(cx, w, &cx->in[X], W, reduced_channels(cx), &x));
+    else
+        KILN_TRY(kiln_compute_pad(
+            cx, &cx->in[X], w, kiln_x_number(cx->arena, cx->in[X].type.dtype, 0), &x));
+    *y = kiln_compute_begin(cx, name, t, index);
+    (*y)->tag = "conv";
+    *body = tile != 0 ? kiln_conv_winograd_at(cx, &x, tile, index)
+                      : contraction(cx, *y, w, &x, index);
+    return KILN_OK;
+}
+
+/* Stages: "pad" where there is padding, "conv", and "bias" where there is one; those of
+ * Winograd's algorithm (conv_winograd.h) where the weights are packed for it. */
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    const kiln_expr *index[KILN_MAX_RANK], *body = NULL;
+    const kiln_type *t = &cx->out[0].type;
+    kiln_te_value sum;
     kiln_window w;
-    KILN_TRY(read_window(n, &w, cx->err));
-    KILN_TRY(kiln_compute_pad(cx, &cx->in[X], &w,
-                              kiln_x_number(cx->arena, cx->in[X].type.dtype, 0), &x));
+    kiln_te *y = NULL;
     const bool has_bias = kiln_has_in(n, BIAS);
-    kiln_te *y = kiln_compute_begin(cx, has_bias ? "conv" : "", t, index);
-    y->tag = "conv";
-    const kiln_expr *body = contraction(cx, y, &w, &x, index);
+    KILN_TRY(read_window(n, &w, cx->err));
+    KILN_TRY(sum_of(cx, &w, has_bias ? "conv" : "", index, &y, &body));
     if (!has_bias)
         return kiln_compute_end(cx, 0, y, body);
     KILN_TRY(kiln_compute_inner(cx, y, t, body, &sum));

@@ -21,7 +21,7 @@ static double step_cycles(int64_t pixels, int64_t oc) {
 
 /* Of all tiles of rows x columns x channel blocks; what a tile leaves over is a smaller
  * tile. */
-static double tile_cycles(const int64_t *extent, const int64_t *tile) {
+double kiln_conv_tile_cycles(const int64_t *extent, const int64_t *tile) {
     double sum = 0;
     for (int part = 0; part < 8; part++) {
         int64_t size[3];
@@ -76,7 +76,7 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     const int64_t panels = kiln_conv_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
     const int64_t tiles = kiln_conv_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
                           kiln_conv_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
-    double sum = CHUNK_CYCLES + tile_cycles(extent, g->tile) * g->steps;
+    double sum = CHUNK_CYCLES + kiln_conv_tile_cycles(extent, g->tile) * g->steps;
     if (p->pads) /* a vector is read and written */
         sum += 2 * x / (double)(p->lanes * p->elem_bytes);
     if (g->streams_weights)
@@ -177,13 +177,14 @@ void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *t
     double least = 0;
     guess best = {.cycles = 0};
     for (int i = 0; i < tiles->n; i++) {
-        const double cycles = tile_cycles(extent, &tiles->value[3 * (size_t)i]);
+        const double cycles =
+            kiln_conv_tile_cycles(extent, &tiles->value[3 * (size_t)i]);
         least = i == 0 || cycles < least ? cycles : least;
     }
     for (int i = 0; i < tiles->n; i++) {
         const int64_t *tile = &tiles->value[3 * (size_t)i];
         const guesser g = guesser_of(p, tile);
-        if (tile_cycles(extent, tile) <= slower * least)
+        if (kiln_conv_tile_cycles(extent, tile) <= slower * least)
             guess_chunks(&g, i, oc_chunk, oh_chunk, &best);
     }
     option[0] = best.tile;

@@ -156,7 +156,7 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
 
 /* Sums run over tail lanes too: a tenth more is borne, a quarter where x comes in such
  * blocks and would have to be converted. */
-static int64_t guess_ic_block(const kiln_conv_problem *p) {
+int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p) {
     const int64_t made = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     int64_t ic = p->lanes;
     if (made > 0 && made <= p->lanes &&
@@ -171,7 +171,7 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
                                    const kiln_space *s) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     kiln_config c = {.n = s->n};
-    const int64_t ic = guess_ic_block(&p);
+    const int64_t ic = kiln_conv_direct_guess_ic_block(&p);
     kiln_config_set(s, &c, OC_BLOCK, &p.block);
     kiln_config_set(s, &c, IC_BLOCK, &ic);
     const int64_t unroll = 1;

@@ -1,6 +1,8 @@
 /* Layouts as a runner knows them: the steps of a packed tensor's axes. */
 #include "pipeline/measure/builder/builder_internal.h"
 
+#include "compiler/graph/winograd.h"
+
 /* Elements that the blocks of an axis behind block `after` hold (-1: all of them). */
 static int64_t held(const kiln_layout *l, int axis, int after) {
     int64_t n = 1;
@@ -12,13 +14,21 @@ static int64_t held(const kiln_layout *l, int axis, int after) {
 
 static void describe(const kiln_type *t, kiln_wire_operand *o) {
     const kiln_layout *l = &t->layout;
+    const kiln_winograd *f = kiln_winograd_of(l->winograd);
+    _Static_assert((int)KILN_WINOGRAD_MAX_N <= (int)KILN_WIRE_MAX_ROWS &&
+                       (int)KILN_WINOGRAD_TAPS == (int)KILN_WIRE_TAPS,
+                   "rows of a matrix");
+    for (int i = 0; f != NULL && i < f->n; i++)
+        for (int k = 0; k < KILN_WINOGRAD_TAPS; k++)
+            o->row[i][k] = f->g[i][k];
+    o->n_rows = f != NULL ? (uint32_t)f->n : 0;
     for (int i = 0; i < t->rank; i++) {
         const int axis = l->n_order == 0 ? i : l->order[i];
         const int64_t size = held(l, axis, -1);
-        o->step[o->n_steps++] =
-            (kiln_wire_step){.axis = (uint32_t)axis,
-                             .extent = (t->dim[axis] + size - 1) / size,
-                             .size = size};
+        o->step[o->n_steps++] = (kiln_wire_step){
+            .axis = (uint32_t)axis,
+            .extent = (kiln_type_stored_dim(t, axis) + size - 1) / size,
+            .size = size};
     }
     for (int b = 0; b < l->n_blocks; b++)
         o->step[o->n_steps++] = (kiln_wire_step){.axis = l->block[b].axis,

@@ -46,6 +46,7 @@ static bool check_element(kiln_trial_run *t, const kiln_wire_value *v, int64_t i
     if (got == want || (isnan(want) && isnan(got)))
         return true;
     const double off = fabs(got - want);
+    bound *= t->q->code.amplification;
     if (!(off <= bound)) /* NaN too */
         return kiln_trial_fault(t, KILN_TRIAL_WRONG,
                                 "output '%.*s' element %" PRId64

@@ -16,8 +16,42 @@ int64_t kiln_value_elems(const kiln_wire_value *v) {
     return n;
 }
 
-kiln_status kiln_operand_check(const kiln_wire_value *v, const kiln_wire_operand *o,
+/* The value as it is packed: transformed. */
+static kiln_status transformed(const kiln_wire_value *v, const kiln_wire_operand *o,
+                               kiln_wire_value *out, kiln_err *err) {
+    *out = *v;
+    if (o->n_rows == 0)
+        return KILN_OK;
+    if (v->dtype != KILN_WIRE_F32 || v->rank < 2 ||
+        v->dim[v->rank - 2] != KILN_WIRE_TAPS || v->dim[v->rank - 1] != KILN_WIRE_TAPS)
+        return kiln_fail(err, KILN_ERR_PARSE, "value '%.*s' is no f32[..., 3, 3]",
+                         KILN_STR_ARG(v->name));
+    out->dim[v->rank - 2] = out->dim[v->rank - 1] = o->n_rows;
+    return KILN_OK;
+}
+
+/* T g T^T of every 3 x 3 elements, in double, rounded once. */
+static void transform(const kiln_wire_operand *o, const float *g, int64_t n,
+                      float *to) {
+    for (; n-- > 0; g += 9) {
+        double half[KILN_WIRE_MAX_ROWS][KILN_WIRE_TAPS];
+        for (uint32_t i = 0; i < o->n_rows; i++)
+            for (int s = 0; s < KILN_WIRE_TAPS; s++)
+                half[i][s] = o->row[i][0] * (double)g[s] +
+                             o->row[i][1] * (double)g[3 + s] +
+                             o->row[i][2] * (double)g[6 + s];
+        for (uint32_t i = 0; i < o->n_rows; i++)
+            for (uint32_t j = 0; j < o->n_rows; j++)
+                *to++ = (float)(half[i][0] * o->row[j][0] + half[i][1] * o->row[j][1] +
+                                half[i][2] * o->row[j][2]);
+    }
+}
+
+kiln_status kiln_operand_check(const kiln_wire_value *value, const kiln_wire_operand *o,
                                size_t *bytes, kiln_err *err) {
+    kiln_wire_value whole;
+    const kiln_wire_value *v = &whole;
+    KILN_TRY(transformed(value, o, &whole, err));
     int64_t held[KILN_WIRE_MAX_RANK];
     uint64_t all = kiln_wire_dtype_bytes(v->dtype);
     for (uint32_t axis = 0; axis < v->rank; axis++)
@@ -132,8 +166,11 @@ void kiln_operand_pack(const kiln_wire_value *v, const kiln_wire_operand *o,
  */
 
 static bool is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
-    if (x->value != y->value || x->n_steps != y->n_steps)
+    if (x->value != y->value || x->n_steps != y->n_steps || x->n_rows != y->n_rows)
         return false;
+    for (uint32_t i = 0; i < x->n_rows; i++)
+        if (memcmp(x->row[i], y->row[i], sizeof x->row[i]) != 0)
+            return false;
     for (uint32_t i = 0; i < x->n_steps; i++)
         if (x->step[i].axis != y->step[i].axis ||
             x->step[i].extent != y->step[i].extent ||
@@ -162,6 +199,24 @@ static kiln_packed *new_entry(kiln_runner *r) {
     return p;
 }
 
+/* Row-major elements, transformed where the operand asks for it, then packed. */
+static kiln_status pack(const kiln_wire_value *v, const kiln_wire_operand *o,
+                        const void *plain, void *packed, kiln_err *err) {
+    kiln_wire_value whole;
+    kiln_region scratch = {.map = NULL};
+    KILN_TRY(transformed(v, o, &whole, err));
+    if (o->n_rows > 0) {
+        const int64_t n = kiln_value_elems(v) / (KILN_WIRE_TAPS * KILN_WIRE_TAPS);
+        KILN_TRY(kiln_region_open((size_t)kiln_value_elems(&whole) * sizeof(float),
+                                  false, &scratch, err));
+        transform(o, plain, n, (float *)(void *)scratch.data);
+        plain = scratch.data;
+    }
+    kiln_operand_pack(&whole, o, plain, packed);
+    kiln_region_close(&scratch);
+    return KILN_OK;
+}
+
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
                                kiln_packed **out, kiln_err *err) {
@@ -172,8 +227,14 @@ kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
         kiln_region region;
         KILN_TRY(kiln_operand_check(v, o, &bytes, err));
         KILN_TRY(kiln_region_open(bytes, false, &region, err));
-        if (bytes > 0)
-            kiln_operand_pack(v, o, kiln_runner_bytes(r, v->data[seed]), region.data);
+        if (bytes > 0) {
+            const kiln_status st =
+                pack(v, o, kiln_runner_bytes(r, v->data[seed]), region.data, err);
+            if (st != KILN_OK) {
+                kiln_region_close(&region);
+                return st;
+            }
+        }
         kiln_region_protect(&region);
         kiln_region_pass_on(&region, false);
         p = new_entry(r);

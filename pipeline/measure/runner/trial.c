@@ -34,6 +34,10 @@ static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
     if (c->n_operands == 0 || c->n_operands == c->n_inputs)
         return kiln_fail(err, KILN_ERR_PARSE, "the kernel has no output");
+    if (!(c->amplification >= 1) || !isfinite(c->amplification))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "the bounds' amplification must be at least 1, is %g",
+                         c->amplification);
     for (uint32_t i = 0; i < c->n_operands; i++) {
         const kiln_wire_operand *o = &c->operand[i];
         size_t bytes;
@@ -41,6 +45,9 @@ static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
             (t->w->value[o->value].is_output != 0) != (i >= c->n_inputs))
             return kiln_fail(err, KILN_ERR_PARSE,
                              "operand %" PRIu32 " is no value of the workload", i);
+        if (o->n_rows > 0 && i >= c->n_inputs)
+            return kiln_fail(err, KILN_ERR_PARSE, "output %" PRIu32 " is transformed",
+                             i);
         KILN_TRY(kiln_operand_check(&t->w->value[o->value], o, &bytes, err));
     }
     return KILN_OK;

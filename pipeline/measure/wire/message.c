@@ -130,6 +130,10 @@ static void value(codec *c, kiln_wire_value *v) {
 
 static void operand(codec *c, kiln_wire_operand *o) {
     u32(c, &o->value);
+    below(c, &o->n_rows, KILN_WIRE_MAX_ROWS + 1);
+    for (uint32_t i = 0; i < o->n_rows; i++)
+        for (int k = 0; k < KILN_WIRE_TAPS; k++)
+            f64(c, &o->row[i][k]);
     below(c, &o->n_steps, KILN_WIRE_MAX_STEPS + 1);
     for (uint32_t i = 0; i < o->n_steps; i++) {
         below(c, &o->step[i].axis, KILN_WIRE_MAX_RANK);
@@ -146,6 +150,7 @@ static void code(codec *c, kiln_wire_code *k) {
     f64(c, &k->least_flops);
     list(c, &k->operand, &k->n_operands, KILN_WIRE_MAX_OPERANDS);
     below(c, &k->n_inputs, k->n_operands + 1);
+    f64(c, &k->amplification);
     for (uint32_t i = 0; i < k->n_operands; i++)
         operand(c, &k->operand[i]);
 }

@@ -18,6 +18,8 @@ enum {
     KILN_WIRE_MAX_OPERANDS = 64,
     KILN_WIRE_MAX_RANK = 8,
     KILN_WIRE_MAX_STEPS = 12, /* axes of a packed operand */
+    KILN_WIRE_MAX_ROWS = 8,   /* of a matrix that transforms one */
+    KILN_WIRE_TAPS = 3,
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     /* Where workers find the memory that the pool shares with them. */
@@ -106,9 +108,13 @@ typedef struct kiln_wire_step {
     int64_t extent, size;
 } kiln_wire_step;
 
-/* An argument of a kernel: which value, lying how. */
+/* An argument of a kernel: which value, lying how. With rows, f32 inputs only: T g T^T
+ * in place of the 3 x 3 elements g of the last two axes, each row of T three numbers
+ * (Winograd's algorithm). */
 typedef struct kiln_wire_operand {
     uint32_t value;
+    uint32_t n_rows;
+    double row[KILN_WIRE_MAX_ROWS][KILN_WIRE_TAPS];
     uint32_t n_steps;
     kiln_wire_step step[KILN_WIRE_MAX_STEPS];
 } kiln_wire_operand;
@@ -191,6 +197,8 @@ typedef struct kiln_wire_code {
     uint64_t workspace_bytes, scratch_bytes;
     double least_flops; /* that it does without fail (kiln_program_least_flops) */
     uint32_t n_inputs, n_operands; /* inputs, then outputs */
+    double
+        amplification; /* of the error bounds, by the kernel's algorithm; 1 or more */
     kiln_wire_operand *operand;
 } kiln_wire_code;
 

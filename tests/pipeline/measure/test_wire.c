@@ -11,8 +11,11 @@
 static kiln_str s(const char *text) { return kiln_str_from(text); }
 
 static kiln_wire_operand an_operand(void) {
-    return (kiln_wire_operand){
-        .value = 1, .n_steps = 2, .step = {{0, 4, 8}, {0, 8, 1}}};
+    return (kiln_wire_operand){.value = 1,
+                               .n_rows = 2,
+                               .row = {{0.5, 1, -2}, {3, 4, 5}},
+                               .n_steps = 2,
+                               .step = {{0, 4, 8}, {0, 8, 1}}};
 }
 
 /* One of each kind, with something in every list. */
@@ -48,7 +51,8 @@ static void put_all(kiln_buf *out) {
                                  .least_flops = 3e9,
                                  .n_inputs = 1,
                                  .n_operands = 2,
-                                 .operand = operand};
+                                 .operand = operand,
+                                 .amplification = 4};
     const kiln_wire_hello hello = {s("runner")};
     const kiln_wire_failed failed = {s("no memory")};
     const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};

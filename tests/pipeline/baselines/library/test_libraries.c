@@ -80,7 +80,7 @@ static void compare(const kiln_test_described *d, const kiln_tensor *out) {
     kiln_verdict v = {.ok = true, .problem = ""};
     kiln_err err = {.status = KILN_OK};
     kiln_assert_status_ok(
-        kiln_expect(a, &d->work, d->plain, kiln_test_seed(), &want, &err), &err);
+        kiln_expect(a, &d->work, d->plain, 1, kiln_test_seed(), &want, &err), &err);
     kiln_expected_compare(a, &want, out, "y", &v);
     if (!v.ok)
         fail_msg("%s", v.problem);
