@@ -83,7 +83,7 @@ char *kiln_dtype_set_text(kiln_arena *a, unsigned set);
  * With `winograd` m, weights [O, I, 3, 3] in f32 are packed as what Winograd's F(m, 3)
  * multiplies with (compiler/graph/winograd.h): m + 2 by m + 2 numbers instead of 3 by
  * 3, computed in double and rounded once. Only constants among a kernel's arguments are
- * packed so, and nothing unpacks them; graphs and their text have no such values. */
+ * packed so, and nothing unpacks them; values of a graph's text are refused. */
 typedef struct kiln_block {
     uint8_t axis;
     int32_t size;
