@@ -80,6 +80,7 @@ static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
     kiln_db_problems p;
     kiln_cli_answer answer;
     KILN_TRY(kiln_db_check(db, args->arena, &p, err));
+    KILN_TRY(kiln_tune_check(db, args->arena, &p, err));
     kiln_cli_answer_init(&answer, args->arena);
     kiln_json_begin_object(&answer.w);
     kiln_json_name(&answer.w, "problems");

@@ -167,6 +167,11 @@ kiln_status kiln_tune_ready_check(kiln_arena *a, const kiln_db_readies *r,
                                   kiln_db_problems *wrong, kiln_db_problems *stale,
                                   kiln_err *err);
 
+/* Adds a line for each candidate that kiln_db_check cannot judge, as its record does
+ * not say what it computed, and whose workload says that no machine is so fast. */
+kiln_status kiln_tune_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
+                            kiln_err *err);
+
 /* ---- inside the network ------------------------------------------------------------
  */
 

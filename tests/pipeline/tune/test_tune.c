@@ -454,6 +454,13 @@ static void wonders_are_not_believed(void **state) {
     kiln_buf_init(&text, kiln_test_arena());
     kiln_tune_text(&text, &r, NULL);
     assert_int_equal(strstr(text.p, "records were not used") == NULL, row->is_believed);
+    kiln_db_problems own, both;
+    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &own, &err), &err);
+    both = own;
+    kiln_assert_status_ok(kiln_tune_check(db, kiln_test_arena(), &both, &err), &err);
+    assert_int_equal(both.line.n, row->is_believed ? 0 : 1);
+    assert_int_equal(both.line.n - own.line.n,
+                     !row->is_believed && strcmp(row->facts, "{}") == 0);
     kiln_db_close(db);
 }
 
