@@ -205,8 +205,6 @@ size_t kiln_search_n_measured(const kiln_search *s) {
     return n;
 }
 
-const kiln_cost_model *kiln_search_model(const kiln_search *s) { return &s->model; }
-
 kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; }
 
 /* ---- learning -------------------------------------------------------------------- */

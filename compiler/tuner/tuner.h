@@ -239,9 +239,6 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
 bool kiln_search_best(const kiln_search *s, kiln_trial *out);
 size_t kiln_search_n_trials(const kiln_search *s); /* reported, LOST ones left out */
 kiln_candidates *kiln_search_candidates(kiln_search *s);
-/* What it learned of this task, on top of the global model: to be saved. Borrowed until
- * the next call; n_features is 0 where it has not learned (yet). */
-const kiln_cost_model *kiln_search_model(const kiln_search *s);
 /* The n configurations that the model likes best of what it has seen annealing, best
  * first, measured or not; without any trial the global model's choice: a build without
  * budget. KILN_ERR_ARG: the search does not learn. */
@@ -262,11 +259,11 @@ typedef struct kiln_task_weight {
 
 typedef struct kiln_task_scheduler_options {
     uint64_t seed;
-    int64_t max_trials; /* in all; 0: no limit */
-    int64_t time_ns;    /* since the first call of next; 0: no limit */
-    int batch;          /* trials of one turn; 0: 32 */
-    double min_gain;    /* stop where a turn is expected to save less than this part
-                           of the whole latency; 0: 1e-4 */
+    int64_t max_trials;      /* in all; 0: no limit */
+    int64_t time_ns;         /* since the first call of next; 0: no limit */
+    int batch;               /* trials of one turn; 0: 32 */
+    double min_gain;         /* a task whose floor would save less than this part of the
+                                whole latency is given up; 0: 1e-3 */
     int64_t patience_trials; /* never stop a task for lack of gain before; 0: 64 */
 } kiln_task_scheduler_options;
 

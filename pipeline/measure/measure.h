@@ -116,10 +116,9 @@ typedef struct kiln_measure_candidate {
 enum { KILN_MEASURE_MAX_QUEUED = 1024 };
 kiln_status kiln_measure_submit(kiln_measure *m, const kiln_measure_candidate *c,
                                 uint64_t *id, kiln_err *err);
-/* Submitted and not polled yet; of these, finished. Keep enough on their way (eight or
- * more) that no worker is idle. */
+/* Submitted and not polled yet. Keep enough on their way (eight or more) that no worker
+ * is idle. */
 size_t kiln_measure_pending(kiln_measure *m);
-size_t kiln_measure_finished(kiln_measure *m);
 /* Waits for a finished candidate; false: none came in time, or none is pending. Kernels
  * that need every CPU are timed while the caller waits here, until it gets one: it may
  * think as hard as it likes in between. After a false it should come back soon. */

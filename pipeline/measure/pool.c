@@ -282,13 +282,6 @@ size_t kiln_measure_pending(kiln_measure *m) {
     return n;
 }
 
-size_t kiln_measure_finished(kiln_measure *m) {
-    pthread_mutex_lock(&m->lock);
-    const size_t n = m->finished.n;
-    pthread_mutex_unlock(&m->lock);
-    return n;
-}
-
 static void free_taken(kiln_measure *m) {
     if (m->taken < 0)
         return;

@@ -257,6 +257,17 @@ void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
 /* ---- the result --------------------------------------------------------------------
  */
 
+/* "3 wrong, 1 lost" */
+static const char *kinds_of(kiln_tuning *r) {
+    kiln_buf text;
+    kiln_buf_init(&text, &r->scratch);
+    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
+        if (r->by_error[e] > 0)
+            kiln_buf_printf(&text, "%s%" PRId64 " %s", text.n > 0 ? ", " : "",
+                            r->by_error[e], kiln_trial_error_name((kiln_trial_error)e));
+    return text.n > 0 ? text.p : "";
+}
+
 kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
     kiln_tune_result res = {.n_new = r->n_new,
                             .n_again = r->n_again,
@@ -284,9 +295,9 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
     res.seconds = (double)(kiln_now_ns() - r->begin_ns) * 1e-9;
     if (!any && r->n_new > 0 && !res.is_interrupted)
         return kiln_fail(err, KILN_ERR_LIB,
-                         "none of %lld trials gave a kernel that works; kiln db stats "
-                         "counts them by kind",
-                         (long long)r->n_new);
+                         "none of %" PRId64 " trials gave a kernel that works: %s; "
+                         "docs/tuning.md says what each kind is and what to look at",
+                         r->n_new, kinds_of(r));
     *out = res;
     return KILN_OK;
 }

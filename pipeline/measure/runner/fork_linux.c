@@ -67,8 +67,10 @@ static void confine(const kiln_trial_run *t, pid_t parent) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
-    limit(RLIMIT_CPU, (uint64_t)(t->cpu_left_ns / 1000000000) + 2);
-    const int64_t us = t->cpu_left_ns / 1000 + 1;
+    /* What the runs before took may be past the limit by a tick of the clock. */
+    const int64_t left_ns = t->cpu_left_ns > 0 ? t->cpu_left_ns : 0;
+    limit(RLIMIT_CPU, (uint64_t)(left_ns / 1000000000) + 2);
+    const int64_t us = left_ns / 1000 + 1;
     const struct itimerval timer = {
         .it_value = {.tv_sec = (time_t)(us / 1000000),
                      .tv_usec = (suseconds_t)(us % 1000000)}};
