@@ -334,8 +334,11 @@ static kiln_status add(kiln_db *db, kiln_arena *scratch, const kiln_db_ready *r,
                              .n_samples = 1,
                              .peak_gflops = r->peak_gflops,
                              .proof = r->proof,
+                             /* Whoever made it has looked whether it can be true: what
+                              * its algorithm computes is not known here. */
                              .facts = kiln_format(scratch,
-                                                  "{\"rule\": %s, \"rule_ns\": %.17g}",
+                                                  "{\"rule\": %s, \"rule_ns\": %.17g,"
+                                                  " \"least_flops\": 0}",
                                                   r->rule, r->rule_ns),
                              .owner = "ready",
                              .kiln = r->kiln,

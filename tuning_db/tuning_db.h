@@ -216,7 +216,8 @@ kiln_status kiln_db_ready_write(kiln_buf *out, const kiln_db_readies *r, kiln_er
  * and line. */
 kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
                                kiln_db_readies *out, kiln_err *err);
-/* A database in memory that holds them as trials; `facts` has "rule" and "rule_ns". */
+/* A database in memory that holds them as trials; `facts` has "rule" and "rule_ns", and
+ * "least_flops" as not known. */
 kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db **out,
                                kiln_err *err);
 

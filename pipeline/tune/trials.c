@@ -104,10 +104,12 @@ kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
 /* ---- records -----------------------------------------------------------------------
  */
 
-/* Times of slices nobody disturbed, where there are enough; the peak beside them. */
+/* Times of slices nobody disturbed, where there are enough: the record has the median
+ * that was heard of, or a later run would know another one. And the peak beside them.
+ */
 static size_t samples_of(kiln_arena *a, const kiln_measured *m, double **out,
                          double *peak) {
-    const bool all = m->n_slices - m->n_disturbed < 3;
+    const bool all = m->n_slices - m->n_disturbed < KILN_WIRE_FEW_SLICES;
     double *ns = kiln_array(a, double, m->n_slices + 1), sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < m->n_slices; i++)

@@ -179,7 +179,6 @@ static void sum_up(kiln_trial_run *t) {
     const kiln_page *page = t->r->page;
     kiln_wire_ran *o = t->out;
     double ns[KILN_WIRE_MAX_SLICES], share[KILN_WIRE_MAX_SLICES];
-    enum { FEW = 5 };
     o->n_slices =
         page->n_slices < KILN_WIRE_MAX_SLICES ? page->n_slices : KILN_WIRE_MAX_SLICES;
     o->slice = kiln_arena_dup(t->arena, page->slice, o->n_slices * sizeof *o->slice);
@@ -197,7 +196,7 @@ static void sum_up(kiln_trial_run *t) {
             return;
         }
     }
-    const bool takes_all = o->n_slices - o->n_disturbed < FEW;
+    const bool takes_all = o->n_slices - o->n_disturbed < KILN_WIRE_FEW_SLICES;
     size_t n = 0;
     for (uint32_t i = 0; i < o->n_slices; i++) {
         if (o->slice[i].disturbed && !takes_all)
