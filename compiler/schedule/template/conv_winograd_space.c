@@ -34,9 +34,10 @@ static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
             for (int64_t k = 1; k <= kiln_conv_min(p->blocks, MAX_TILE_OC); k++)
                 if (kiln_tile_registers(i * j, k) + (k > 1 ? 1 : 0) <= registers &&
                     n < MAX_TILES) {
-                    value[3 * n] = i;
-                    value[3 * n + 1] = j;
-                    value[3 * n++ + 2] = k;
+                    int64_t *tile = value + (ptrdiff_t)3 * n++;
+                    tile[0] = i;
+                    tile[1] = j;
+                    tile[2] = k;
                 }
     kiln_space_add_tuples(s, "tile", "rows and columns of tiles, channel blocks", value,
                           n, 3);

@@ -169,8 +169,9 @@ static bool is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
     if (x->value != y->value || x->n_steps != y->n_steps || x->n_rows != y->n_rows)
         return false;
     for (uint32_t i = 0; i < x->n_rows; i++)
-        if (memcmp(x->row[i], y->row[i], sizeof x->row[i]) != 0)
-            return false;
+        for (int k = 0; k < KILN_WIRE_TAPS; k++)
+            if (x->row[i][k] != y->row[i][k])
+                return false;
     for (uint32_t i = 0; i < x->n_steps; i++)
         if (x->step[i].axis != y->step[i].axis ||
             x->step[i].extent != y->step[i].extent ||
@@ -206,7 +207,7 @@ static kiln_status pack(const kiln_wire_value *v, const kiln_wire_operand *o,
     kiln_region scratch = {.map = NULL};
     KILN_TRY(transformed(v, o, &whole, err));
     if (o->n_rows > 0) {
-        const int64_t n = kiln_value_elems(v) / (KILN_WIRE_TAPS * KILN_WIRE_TAPS);
+        const int64_t n = kiln_value_elems(v) / KILN_WIRE_TAPS / KILN_WIRE_TAPS;
         KILN_TRY(kiln_region_open((size_t)kiln_value_elems(&whole) * sizeof(float),
                                   false, &scratch, err));
         transform(o, plain, n, (float *)(void *)scratch.data);
