@@ -150,7 +150,7 @@ struct kiln_template {
     /* Can it take this workload, on this target? */
     bool (*fits)(const kiln_workload *w, const kiln_profile *p);
     /* Is it the better choice for what it fits, by rule? NULL: it is. Where it is not,
-     * those that come later are asked, and a search tries it all the same. */
+     * those that come later are asked; by its name it can be had all the same. */
     bool (*pays)(const kiln_workload *w, const kiln_profile *p);
     kiln_status (*space)(const kiln_workload *w, const kiln_profile *p, kiln_space *out,
                          kiln_err *err);
@@ -164,6 +164,9 @@ struct kiln_template {
     /* Factor on the anchor's error bound (op.h) that the configuration's algorithm
      * asks for; NULL: 1. Strict numerics take no other. */
     double (*amplification)(const kiln_space *s, const kiln_config *c);
+    /* The least part of the workload's multiply-adds that its algorithm does; 0: all.
+     * No kernel of it can be faster than these at the machine's peak. */
+    double least_share;
 };
 double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
                                    const kiln_config *c);

@@ -262,9 +262,10 @@ static void know_machine(kiln_tuning *r) {
     r->memory_gbs = fmax(r->memory_gbs, s.memory_gbs);
 }
 
-/* The roofline of direct algorithms, which are all that templates have: what the
- * multiply-adds take at the peak, and the parameters, which come from memory, at its
- * speed. Activations may be in any cache. */
+/* The roofline of the template's algorithm: what its multiply-adds take at the peak,
+ * and the parameters, which come from memory, at its speed. Activations may be in any
+ * cache.
+ */
 static double floor_ns(const kiln_tuning *r, const kiln_tuned_work *t) {
     /* A kernel's own loads may be this much faster than the meter's. */
     static const double faster = 1.25;
@@ -273,8 +274,10 @@ static double floor_ns(const kiln_tuning *r, const kiln_tuned_work *t) {
     for (size_t i = 0; i < g->values.n; i++)
         if (kiln_value_is_const(g->values.v[i]))
             bytes += (double)kiln_type_bytes(&g->values.v[i]->type);
-    const double compute =
-        r->peak_gflops > 0 ? (double)t->work->op.cost.flops / r->peak_gflops : 0;
+    const double share = t->task.tmpl->least_share > 0 ? t->task.tmpl->least_share : 1;
+    const double compute = r->peak_gflops > 0
+                               ? share * (double)t->work->op.cost.flops / r->peak_gflops
+                               : 0;
     return fmax(compute, r->memory_gbs > 0 ? bytes / (faster * r->memory_gbs) : 0);
 }
 

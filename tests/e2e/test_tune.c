@@ -13,7 +13,8 @@
 
 static const char *dir; /* one for all */
 
-#define SMALL "conv small h=7 ic=16 oc=32 k=3 act=relu"
+/* Its best stays far from its floor on every machine: none is given up. */
+#define SMALL "matmul small m=5 k=60 n=36"
 
 /* ---- rows
  * -----------------------------------------------------------------------------------

@@ -311,4 +311,5 @@ const kiln_template kiln_template_conv_winograd = {
     .guess = kiln_winograd_guess,
     .apply = apply,
     .amplification = kiln_winograd_amplification_of,
+    .least_share = 36.0 / (16 * 9), /* F(4, 3): 6 x 6 products for 4 x 4 outputs */
 };

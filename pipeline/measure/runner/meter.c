@@ -112,10 +112,13 @@ static double memory_gbs(const kiln_runner *r) {
     if (kiln_region_open((size_t)bytes, false, &memory, NULL) != KILN_OK)
         return 0;
     for (int i = 0; i < PASSES; i++) {
-        const int64_t begin = kiln_now_ns();
+        bool disturbed;
+        const kiln_slice_clocks begin = kiln_slice_now();
         if (memchr(memory.data, 1, memory.bytes) != NULL)
             break; /* never: it is all zeros */
-        best = fmax(best, (double)bytes / fmax(1, (double)(kiln_now_ns() - begin)));
+        const kiln_slice_clocks end = kiln_slice_now();
+        best = fmax(best,
+                    (double)bytes / kiln_slice_elapsed_ns(&begin, &end, 1, &disturbed));
     }
     kiln_region_close(&memory);
     return best * (double)r->options.threads;
