@@ -115,15 +115,17 @@ static void poison(kiln_trial_run *t) {
         kiln_region_poison(&t->output[i]);
 }
 
-/* Copies of the weights that no cache holds together. */
+/* Copies of the weights, as they are packed, that no cache holds together. */
 static uint32_t copies_of(const kiln_trial_run *t) {
     const kiln_wire_code *c = &t->q->code;
     const uint64_t cache = t->r->options.last_cache_bytes;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < c->n_inputs; i++) {
+        size_t packed = 0; /* they were checked when they were packed */
         const kiln_wire_value *v = &t->w->value[c->operand[i].value];
-        if (v->is_weight != 0)
-            bytes += v->data[0].bytes;
+        if (v->is_weight != 0 &&
+            kiln_operand_check(v, &c->operand[i], &packed, NULL) == KILN_OK)
+            bytes += packed;
     }
     if (t->w->weights_cold == 0 || bytes == 0 || cache == 0)
         return 1;
