@@ -238,7 +238,9 @@ static void put_roofline(kiln_page *p, const char *at, const kiln_results_job *j
     kiln_page_put(p,
                   "<figure><figcaption>Roofline: GFLOP/s over arithmetic intensity "
                   "(operations for each byte that must move), both on logarithmic "
-                  "axes. A spot is a step, its area the share of time; the line is ");
+                  "axes. A spot is a step, its area the share of time. Convolutions by "
+                  "Winograd's algorithm need fewer operations than are counted and may "
+                  "lie above the line, which is ");
     kiln_page_put(p, f.peak > 0 && f.bandwidth > 0
                          ? "the machine's peak and its bandwidth of copying."
                      : f.peak > 0 ? "the machine's peak."
