@@ -10,6 +10,7 @@
 #include "compiler/schedule/schedule_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- iterators of one stage
  * ------------------------------------------------------------------------------------
@@ -235,6 +236,7 @@ typedef struct need {
     const kiln_subst *map; /* the reader's axes in terms of loops */
     size_t n_map;
     const kiln_expr *min[KILN_MAX_AXES], *max[KILN_MAX_AXES];
+    const kiln_expr *last[KILN_MAX_AXES]; /* index, of the same reader; NULL: none */
     bool is_whole[KILN_MAX_AXES];
     bool is_read;
 } need;
@@ -245,6 +247,10 @@ static void add_read(void *user, const kiln_expr *e) {
         return;
     kiln_arena *a = n->lo->arena;
     for (int i = 0; i < n->te->rank; i++) {
+        /* Taps of one axis read the others at the same places. */
+        if (n->last[i] != NULL && kiln_expr_eq(n->last[i], e->arg[i]))
+            continue;
+        n->last[i] = e->arg[i];
         const kiln_expr *index = kiln_expr_substitute(a, e->arg[i], n->map, n->n_map);
         const kiln_expr *lo, *hi;
         kiln_symbolic_bounds(n->relaxed, a, index, &lo, &hi);
@@ -374,6 +380,7 @@ static kiln_status region_at(kiln_lowering *lo, size_t position, kiln_err *err) 
         kiln_subst map[2 * KILN_MAX_AXES];
         n.map = map;
         n.n_map = axes_of(reader, a, map);
+        memset(n.last, 0, sizeof n.last);
         for (int i = 0; i < reader->te->n_out; i++)
             kiln_expr_visit(reader->te->body[i], add_read, &n);
     }

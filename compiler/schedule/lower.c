@@ -122,11 +122,15 @@ static const kiln_expr *lower_read(void *user, kiln_arena *a, const kiln_expr *e
         return e;
     }
     const kiln_lowered_stage *l = &n->lo->stage[kiln_stage_position(st)];
-    const kiln_expr *index[KILN_MAX_AXES];
-    for (int i = 0; i < e->n_arg; i++)
-        index[i] = kiln_simplify_expr(&n->lo->ranges, a,
-                                      kiln_x_sub(a, e->arg[i], l->region.min[i]));
-    return kiln_x_load(a, l->buffer[e->u.read.out], index, e->n_arg, NULL);
+    for (int i = 0; i < e->n_arg; i++) {
+        if (n->read == te && kiln_expr_eq(n->at[i], e->arg[i]))
+            continue;
+        n->at[i] = e->arg[i];
+        n->index[i] = kiln_simplify_expr(&n->lo->ranges, a,
+                                         kiln_x_sub(a, e->arg[i], l->region.min[i]));
+    }
+    n->read = te;
+    return kiln_x_load(a, l->buffer[e->u.read.out], n->index, e->n_arg, NULL);
 }
 
 /* An expression of the stage's body, over loops: axes replaced, reads turned into
@@ -134,6 +138,7 @@ static const kiln_expr *lower_read(void *user, kiln_arena *a, const kiln_expr *e
 const kiln_expr *kiln_nest_value(kiln_nest *n, const kiln_expr *e) {
     kiln_arena *a = n->lo->arena;
     const kiln_expr *over_loops = kiln_expr_substitute(a, e, n->map, n->n_map);
+    n->read = NULL; /* ranges may have changed */
     return kiln_expr_rewrite(a, over_loops, lower_read, n);
 }
 

@@ -17,6 +17,10 @@ typedef struct kiln_nest {
     kiln_subst *map;                   /* the stage's axes in terms of loops */
     size_t n_map;
     const kiln_te *unbound; /* a placeholder that is read but no argument */
+    /* The latest read within the expression, and what its indexes became: taps of one
+     * axis read the others at the same places. */
+    const kiln_te *read;
+    const kiln_expr *at[KILN_MAX_AXES], *index[KILN_MAX_AXES];
 } kiln_nest;
 
 kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err);
