@@ -40,7 +40,9 @@ static row rows[] = {
 };
 
 static const char TREE[] =
-    "cp -r \"$0/Makefile\" \"$0/mk\" . && mkdir -p base compiler/deep/er cli &&"
+    "cp -r \"$0/Makefile\" \"$0/mk\" . && mkdir -p base compiler/deep/er cli "
+    "tuning_db/ready &&"
+    "printf '{}\\n' > tuning_db/ready/ready.jsonl &&"
     "printf 'int kiln_a(void);\\n' > base/base.h &&"
     "printf '#include \"base/base.h\"\\nint kiln_a(void);\\nint kiln_a(void) { return "
     "1; }\\n'"
