@@ -122,7 +122,8 @@ static int64_t packed_at(const walk *w, int axis, int64_t at) {
     return offset;
 }
 
-static void pack_winograd(const kiln_type *t, const float *from, float *to) {
+/* Plain constants may lie anywhere in a model's file; packed ones are aligned. */
+static void pack_winograd(const kiln_type *t, const unsigned char *from, float *to) {
     const kiln_winograd *f = kiln_winograd_of(t->layout.winograd);
     const int64_t n_in = t->dim[1];
     walk w;
@@ -130,10 +131,13 @@ static void pack_winograd(const kiln_type *t, const float *from, float *to) {
     walk_init(&w, t);
     memset(to, 0, (size_t)kiln_type_bytes(t));
     for (int64_t o = 0; o < t->dim[0]; o++)
-        for (int64_t c = 0; c < n_in; c++, from += 9) {
+        for (int64_t c = 0; c < n_in; c++) {
+            float taps[9];
             double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+            memcpy(taps, from, sizeof taps);
+            from += sizeof taps;
             for (int i = 0; i < 9; i++)
-                g[i] = (double)from[i];
+                g[i] = (double)taps[i];
             kiln_winograd_taps(f, g, u);
             float *at = to + packed_at(&w, 0, o) + packed_at(&w, 1, c);
             for (int i = 0; i < f->n; i++)
@@ -156,7 +160,7 @@ void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
         return;
     }
     if (t->layout.winograd != 0) {
-        pack_winograd(t, plain, packed);
+        pack_winograd(t, from, packed);
         return;
     }
     walk w;

@@ -31,9 +31,10 @@ static kiln_status transformed(const kiln_wire_value *v, const kiln_wire_operand
 }
 
 /* T g T^T of every 3 x 3 elements, in double, rounded once. */
-static void transform(const kiln_wire_operand *o, const float *g, int64_t n,
+static void transform(const kiln_wire_operand *o, const unsigned char *from, int64_t n,
                       float *to) {
-    for (; n-- > 0; g += 9) {
+    for (float g[9]; n-- > 0; from += sizeof g) {
+        memcpy(g, from, sizeof g);
         double half[KILN_WIRE_MAX_ROWS][KILN_WIRE_TAPS];
         for (uint32_t i = 0; i < o->n_rows; i++)
             for (int s = 0; s < KILN_WIRE_TAPS; s++)

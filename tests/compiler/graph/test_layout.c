@@ -154,7 +154,10 @@ static void packs_for_winograd(void **state) {
         float *got = kiln_array(&a, float, n_stored);
         float *want = kiln_array(&a, float, n_stored);
         memset(got, 0xFF, n_stored * sizeof *got);
-        kiln_layout_pack(&t, g, got);
+        /* As in a model's file: anywhere. */
+        unsigned char *file = kiln_array(&a, unsigned char, 5 * 7 * 9 * sizeof *g + 1);
+        memcpy(file + 1, g, 5 * 7 * 9 * sizeof *g);
+        kiln_layout_pack(&t, file + 1, got);
         kiln_layout_pack(&u, v, want);
         for (size_t i = 0; i < n_stored; i++)
             if (!(got[i] - want[i] < 1e-6F && want[i] - got[i] < 1e-6F))
