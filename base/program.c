@@ -20,8 +20,10 @@ kiln_status kiln_program_own(kiln_arena *a, char **out, kiln_err *err) {
 }
 
 static char *own_folder(kiln_arena *a) {
-    char *path = NULL;
-    return kiln_program_own(a, &path, NULL) == KILN_OK ? kiln_path_dir(a, path) : NULL;
+    char *path;
+    if (kiln_program_own(a, &path, NULL) != KILN_OK)
+        return NULL;
+    return kiln_path_dir(a, path);
 }
 
 static bool is_program(const char *path) {

@@ -203,7 +203,7 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
     kiln_config_set(s, &c, KILN_WINOGRAD_IC_BLOCK, &ic);
     c.option[KILN_WINOGRAD_TILE] = (int16_t)best.tile;
     const int64_t unroll =
-        guess_unroll(&p, &s->knob[KILN_WINOGRAD_TILE].value[3 * (size_t)best.tile]);
+        guess_unroll(&p, s->knob[KILN_WINOGRAD_TILE].value + 3 * (size_t)best.tile);
     kiln_config_set(s, &c, KILN_WINOGRAD_UNROLL, &unroll);
     c.option[KILN_WINOGRAD_OC_CHUNK] = (int16_t)best.oc_chunk;
     c.option[KILN_WINOGRAD_ROW_CHUNK] = (int16_t)best.row_chunk;
