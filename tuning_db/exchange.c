@@ -8,20 +8,9 @@ enum { EXPORT_VERSION = 1 };
 /* ---- export ------------------------------------------------------------------------
  */
 
-static void begin_line(kiln_json_writer *w, kiln_buf *out) {
-    kiln_json_writer_init(w, out);
-    w->compact_from = 1;
-    kiln_json_begin_object(w);
-}
-
-static void end_line(kiln_json_writer *w) {
-    kiln_json_end_object(w);
-    kiln_buf_puts(w->out, "\n");
-}
-
 static void put_task(kiln_buf *out, const kiln_db_task *t) {
     kiln_json_writer w;
-    begin_line(&w, out);
+    kiln_db_line_begin(&w, out);
     kiln_json_member_str(&w, "workload", t->workload);
     kiln_json_member_str(&w, "anchor", t->anchor);
     kiln_json_member_str(&w, "profile", t->profile);
@@ -29,12 +18,12 @@ static void put_task(kiln_buf *out, const kiln_db_task *t) {
     kiln_json_member_i64(&w, "threads", t->threads);
     kiln_json_member_str(&w, "numerics", t->numerics);
     kiln_json_member_str(&w, "cache", t->cache);
-    end_line(&w);
+    kiln_db_line_end(&w);
 }
 
 static void put_trial(kiln_buf *out, const kiln_db_trial *t) {
     kiln_json_writer w;
-    begin_line(&w, out);
+    kiln_db_line_begin(&w, out);
     kiln_json_member_str(&w, "template", t->candidate.tmpl);
     kiln_json_member_str(&w, "config", t->candidate.config);
     kiln_json_member_str(&w, "layouts", t->layouts);
@@ -51,7 +40,7 @@ static void put_trial(kiln_buf *out, const kiln_db_trial *t) {
     kiln_json_member_str(&w, "owner", t->owner);
     kiln_json_member_str(&w, "kiln", t->kiln);
     kiln_json_member_i64(&w, "time_ms", t->time_ms);
-    end_line(&w);
+    kiln_db_line_end(&w);
 }
 
 kiln_status kiln_db_export(kiln_db *db, kiln_buf *out, kiln_err *err) {
@@ -180,47 +169,18 @@ static kiln_status trial_line(importing *im, const kiln_json *o, kiln_err *err) 
     return store(im, &t, err);
 }
 
-static kiln_status head_line(const kiln_json *o, kiln_err *err) {
-    int64_t version = 0;
-    if (!kiln_json_i64(kiln_json_get(o, "kiln_tuning_records"), &version))
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "no export of a tuning database: the first line must be "
-                         "{\"kiln_tuning_records\": %d}",
-                         EXPORT_VERSION);
-    if (version != EXPORT_VERSION)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "an export of version %lld; this kiln reads %d",
-                         (long long)version, EXPORT_VERSION);
-    return KILN_OK;
+static kiln_status import_line(void *user, const kiln_json *o, kiln_err *err) {
+    return kiln_json_get(o, "workload") != NULL ? task_line(user, o, err)
+                                                : trial_line(user, o, err);
 }
 
-static kiln_status import_line(importing *im, kiln_str text, const char *name,
-                               size_t line, kiln_err *err) {
-    const kiln_json *o = NULL;
-    KILN_TRY(kiln_json_parse(&im->line, text, name, &o, err));
-    if (!kiln_json_is_object(o))
-        return kiln_fail(err, KILN_ERR_PARSE, "each line must be a JSON object");
-    if (line == 1)
-        return head_line(o, err);
-    return kiln_json_get(o, "workload") != NULL ? task_line(im, o, err)
-                                                : trial_line(im, o, err);
-}
-
-static kiln_status import_lines(importing *im, kiln_str text, const char *name,
-                                kiln_err *err) {
-    kiln_str rest = text, line;
-    for (size_t n = 1; kiln_str_cut(&rest, '\n', &line); n++) {
-        if (kiln_str_trim(line).n == 0 && n > 1)
-            continue;
-        const kiln_status st = import_line(im, line, name, n, err);
-        kiln_arena_reset(&im->line);
-        if (st != KILN_OK) {
-            kiln_note(err, "importing line %zu of '%s'", n, name);
-            return st;
-        }
-    }
-    return KILN_OK;
-}
+static const kiln_db_lines import_lines = {.version_key = "kiln_tuning_records",
+                                           .version = EXPORT_VERSION,
+                                           .what = "export of a tuning database",
+                                           .brief = "an export",
+                                           .doing = "importing",
+                                           .of = "",
+                                           .take = import_line};
 
 kiln_status kiln_db_import(kiln_db *db, kiln_str text, const char *name,
                            kiln_db_import_counts *out, kiln_err *err) {
@@ -233,7 +193,8 @@ kiln_status kiln_db_import(kiln_db *db, kiln_str text, const char *name,
     if (st == KILN_OK)
         st = kiln_sql_begin(db->sql, err);
     if (st == KILN_OK)
-        st = kiln_db_end(db, import_lines(&im, text, name, err), err);
+        st = kiln_db_end(
+            db, kiln_db_lines_read(&import_lines, &im.line, text, name, &im, err), err);
     if (st == KILN_OK)
         *out = im.n;
     kiln_arena_fini(&im.held);

@@ -16,17 +16,6 @@ enum {
 /* ---- writing -----------------------------------------------------------------------
  */
 
-static void begin_line(kiln_json_writer *w, kiln_buf *out) {
-    kiln_json_writer_init(w, out);
-    w->compact_from = 1;
-    kiln_json_begin_object(w);
-}
-
-static void end_line(kiln_json_writer *w) {
-    kiln_json_end_object(w);
-    kiln_buf_puts(w->out, "\n");
-}
-
 static kiln_status put_object(kiln_json_writer *w, const char *key, const char *text,
                               kiln_err *err) {
     const kiln_json *json = NULL;
@@ -79,10 +68,10 @@ static kiln_status put_profiles(kiln_buf *out, const kiln_db_readies *r,
         if (i > 0 && strcmp(json[i], json[i - 1]) == 0)
             continue;
         id_of(json[i], id);
-        begin_line(&w, out);
+        kiln_db_line_begin(&w, out);
         kiln_json_member_str(&w, "id", id);
         KILN_TRY(put_object(&w, "profile", json[i], err));
-        end_line(&w);
+        kiln_db_line_end(&w);
     }
     return KILN_OK;
 }
@@ -91,7 +80,7 @@ static kiln_status put_record(kiln_buf *out, const kiln_db_ready *r, kiln_err *e
     char id[ID_BYTES + 1];
     kiln_json_writer w;
     id_of(r->task.profile_json, id);
-    begin_line(&w, out);
+    kiln_db_line_begin(&w, out);
     kiln_json_member_str(&w, "workload", r->task.workload);
     kiln_json_member_str(&w, "anchor", r->task.anchor);
     kiln_json_member_str(&w, "on", id);
@@ -109,7 +98,7 @@ static kiln_status put_record(kiln_buf *out, const kiln_db_ready *r, kiln_err *e
     KILN_TRY(put_object(&w, "proof", r->proof, err));
     kiln_json_member_str(&w, "kiln", r->kiln);
     kiln_json_member_i64(&w, "time_ms", r->time_ms);
-    end_line(&w);
+    kiln_db_line_end(&w);
     return KILN_OK;
 }
 
@@ -202,20 +191,6 @@ static kiln_status blame_file(kiln_status st, kiln_err *err) {
     return KILN_ERR_PARSE;
 }
 
-static kiln_status head_line(const kiln_json *o, kiln_err *err) {
-    int64_t version = 0;
-    if (!kiln_json_i64(kiln_json_get(o, "kiln_ready_records"), &version))
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "no file of ready records: the first line must be "
-                         "{\"kiln_ready_records\": %d}",
-                         READY_VERSION);
-    if (version != READY_VERSION)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "ready records of version %lld; this kiln reads %d",
-                         (long long)version, READY_VERSION);
-    return KILN_OK;
-}
-
 /* Its text must be what the records' machine called its own, to the letter. */
 static kiln_status profile_line(reading *r, const kiln_json *o, kiln_err *err) {
     const char *id = NULL, *json = NULL;
@@ -276,33 +251,19 @@ static kiln_status record_line(reading *r, const kiln_json *o, kiln_err *err) {
     return KILN_OK;
 }
 
-static kiln_status read_line(reading *r, kiln_str text, const char *name, size_t line,
-                             kiln_err *err) {
-    const kiln_json *o = NULL;
-    KILN_TRY(kiln_json_parse(&r->line, text, name, &o, err));
-    if (!kiln_json_is_object(o))
-        return kiln_fail(err, KILN_ERR_PARSE, "each line must be a JSON object");
-    if (line == 1)
-        return head_line(o, err);
-    return kiln_json_get(o, "workload") != NULL ? record_line(r, o, err)
-                                                : profile_line(r, o, err);
+static kiln_status read_line(void *user, const kiln_json *o, kiln_err *err) {
+    return blame_file(kiln_json_get(o, "workload") != NULL ? record_line(user, o, err)
+                                                           : profile_line(user, o, err),
+                      err);
 }
 
-static kiln_status read_lines(reading *r, kiln_str text, const char *name,
-                              kiln_err *err) {
-    kiln_str rest = text, line;
-    for (size_t n = 1; kiln_str_cut(&rest, '\n', &line); n++) {
-        if (kiln_str_trim(line).n == 0 && n > 1)
-            continue;
-        const kiln_status st = blame_file(read_line(r, line, name, n, err), err);
-        kiln_arena_reset(&r->line);
-        if (st != KILN_OK) {
-            kiln_note(err, "reading line %zu of the ready records '%s'", n, name);
-            return st;
-        }
-    }
-    return KILN_OK;
-}
+static const kiln_db_lines ready_lines = {.version_key = "kiln_ready_records",
+                                          .version = READY_VERSION,
+                                          .what = "file of ready records",
+                                          .brief = "ready records",
+                                          .doing = "reading",
+                                          .of = "the ready records ",
+                                          .take = read_line};
 
 kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
                                kiln_db_readies *out, kiln_err *err) {
@@ -311,7 +272,8 @@ kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
     if (text.n == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "the ready records '%s' are empty", name);
     kiln_arena_init(&r.line);
-    const kiln_status st = read_lines(&r, text, name, err);
+    const kiln_status st =
+        kiln_db_lines_read(&ready_lines, &r.line, text, name, &r, err);
     kiln_arena_fini(&r.line);
     kiln_sha256_of(text.p, text.n, found.sha256);
     if (st == KILN_OK)

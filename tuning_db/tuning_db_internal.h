@@ -35,6 +35,25 @@ kiln_status kiln_db_text_check(const char *what, const char *z, kiln_err *err);
 /* Commits where st is KILN_OK, else rolls back. */
 kiln_status kiln_db_end(kiln_db *db, kiln_status st, kiln_err *err);
 
+/* Files of one JSON object a line (lines.c): the first says what they are, by a version
+ * under a key of its own. */
+typedef struct kiln_db_lines {
+    const char *version_key;
+    int version;
+    const char *what;  /* "export of a tuning database" */
+    const char *brief; /* "an export" */
+    const char *doing; /* "importing": what is done to a line that fails, */
+    const char *of;    /* "the ready records ", or "": before the name of the file */
+    /* The object of a later line; it lives until the next one. */
+    kiln_status (*take)(void *user, const kiln_json *o, kiln_err *err);
+} kiln_db_lines;
+/* Empty lines are left out. Scratch is reset after each line. */
+kiln_status kiln_db_lines_read(const kiln_db_lines *l, kiln_arena *scratch,
+                               kiln_str text, const char *name, void *user,
+                               kiln_err *err);
+void kiln_db_line_begin(kiln_json_writer *w, kiln_buf *out);
+void kiln_db_line_end(kiln_json_writer *w);
+
 /* Task and trial columns of a row that selects TASK_COLUMNS, TRIAL_COLUMNS in this
  * order. */
 #define KILN_DB_TASK_COLUMNS                                                           \
