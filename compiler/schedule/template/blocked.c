@@ -19,12 +19,15 @@ bool kiln_ends_element_wise(const kiln_workload *w) {
     return true;
 }
 
+bool kiln_attr_is_all(const kiln_attr *a, int64_t v) {
+    for (size_t i = 0; i < a->n; i++)
+        if (a->ints[i] != v)
+            return false;
+    return true;
+}
+
 bool kiln_pads_any(const kiln_node *n) {
-    const kiln_attr *pads = kiln_node_attr(n, "pads");
-    for (size_t i = 0; i < pads->n; i++)
-        if (pads->ints[i] != 0)
-            return true;
-    return false;
+    return !kiln_attr_is_all(kiln_node_attr(n, "pads"), 0);
 }
 
 void kiln_layout_add_block(kiln_layout *l, int axis, int64_t size) {

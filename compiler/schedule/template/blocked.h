@@ -13,6 +13,8 @@ bool kiln_ends_element_wise(const kiln_workload *w);
 static inline int64_t kiln_attr_at(const kiln_attr *a, int i, int64_t otherwise) {
     return a->n > 0 ? a->ints[i] : otherwise;
 }
+/* Is every entry v? An empty list's are. */
+bool kiln_attr_is_all(const kiln_attr *a, int64_t v);
 /* Does the anchor's attribute "pads" hold anything but zeros? */
 bool kiln_pads_any(const kiln_node *n);
 

@@ -65,13 +65,6 @@ typedef struct plan {
 
 /* ---- the problem ----------------------------------------------------------------- */
 
-static bool is_all(const kiln_attr *a, int64_t v) {
-    for (size_t i = 0; i < a->n; i++)
-        if (a->ints[i] != v)
-            return false;
-    return true;
-}
-
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
     (void)p;
@@ -92,7 +85,7 @@ static kiln_merge pixels_of(const kiln_workload *w) {
 
 static bool collapses(const kiln_workload *w) {
     const kiln_merge c = pixels_of(w);
-    return is_all(kiln_node_attr(w->anchor, "strides"), 1) && kiln_merges(&c);
+    return kiln_attr_is_all(kiln_node_attr(w->anchor, "strides"), 1) && kiln_merges(&c);
 }
 
 static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {

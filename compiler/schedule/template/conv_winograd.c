@@ -27,13 +27,6 @@
 
 enum { MAX_BODY = 112 }; /* vector multiply-adds of one unrolled body */
 
-static bool is_all(const kiln_attr *a, int64_t v) {
-    for (size_t i = 0; i < a->n; i++)
-        if (a->ints[i] != v)
-            return false;
-    return true;
-}
-
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
     if (n->op != &kiln_op_conv || p->numerics == KILN_NUMERICS_STRICT ||
@@ -44,8 +37,8 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            k->dim[1] >= KILN_WINOGRAD_MIN_CHANNELS &&
            k->dim[0] >= KILN_WINOGRAD_MIN_CHANNELS && n->in[0]->def == NULL &&
            kiln_value_is_const(n->in[1]) && kiln_node_attr(n, "groups")->i == 1 &&
-           is_all(kiln_node_attr(n, "strides"), 1) &&
-           is_all(kiln_node_attr(n, "dilations"), 1);
+           kiln_attr_is_all(kiln_node_attr(n, "strides"), 1) &&
+           kiln_attr_is_all(kiln_node_attr(n, "dilations"), 1);
 }
 
 /* Weights by positions, then blocks of y's channels, each in one piece. */
