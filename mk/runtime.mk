@@ -116,4 +116,5 @@ endif
 
 uninstall: ## what install put there, and no more
 	rm -rf $(addprefix $(TO)/,$(INSTALLED))
-	rmdir --ignore-fail-on-non-empty $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln) 2>/dev/null || true
+	for d in $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln); do \
+		[ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit 1; done
