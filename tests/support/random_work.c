@@ -14,23 +14,24 @@ kiln_value *random_operand(kiln_graph *g, const char *name, const kiln_type *t,
                     : kiln_graph_add_input(g, name, t);
 }
 
-static kiln_value *add(kiln_graph *g, const kiln_node_spec *spec) {
+kiln_value *graph_node_with(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
+                            int n_in, const kiln_attr_arg *args, size_t n_args) {
     kiln_err err = {0};
     kiln_node *n = NULL;
-    kiln_assert_status_ok(kiln_graph_add_node(g, spec, &n, &err), &err);
+    const kiln_node_spec spec = {
+        .op = op, .in = in, .n_in = n_in, .args = args, .n_args = n_args};
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
     return n->out[0];
 }
 
 kiln_value *graph_node(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
                        int n_in) {
-    return add(g, &(kiln_node_spec){.op = op, .in = in, .n_in = n_in});
+    return graph_node_with(g, op, in, n_in, NULL, 0);
 }
 
 kiln_value *graph_cast(kiln_graph *g, kiln_value *v, kiln_dtype dtype) {
     const kiln_attr_arg to = kiln_arg_dtype("to", dtype);
-    return add(g,
-               &(kiln_node_spec){
-                   .op = &kiln_op_cast, .in = &v, .n_in = 1, .args = &to, .n_args = 1});
+    return graph_node_with(g, &kiln_op_cast, &v, 1, &to, 1);
 }
 
 kiln_value *random_epilogue(kiln_graph *g, kiln_rng *rng, kiln_value *y,

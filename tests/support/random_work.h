@@ -9,7 +9,10 @@ int64_t random_pick(kiln_rng *rng, const int64_t *of, int n);
 /* A graph input, or a constant of random elements. */
 kiln_value *random_operand(kiln_graph *g, const char *name, const kiln_type *t,
                            bool is_const, uint64_t seed);
-/* Output 0 of a node that must be accepted; without attributes. */
+/* Output 0 of a node that must be accepted. */
+kiln_value *graph_node_with(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
+                            int n_in, const kiln_attr_arg *args, size_t n_args);
+/* Without attributes. */
 kiln_value *graph_node(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
                        int n_in);
 kiln_value *graph_cast(kiln_graph *g, kiln_value *v, kiln_dtype dtype);

@@ -7,6 +7,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
 #include <inttypes.h>
@@ -23,20 +24,6 @@ static int64_t pick(kiln_rng *rng, const int64_t *of, int n) {
 }
 
 static bool one_in(kiln_rng *rng, int n) { return kiln_rng_range(rng, 1, n) == 1; }
-
-static kiln_value *node(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
-                        int n_in, const kiln_attr_arg *args, size_t n_args) {
-    kiln_err err = {0};
-    kiln_node *n = NULL;
-    const kiln_node_spec spec = {
-        .op = op, .in = in, .n_in = n_in, .args = args, .n_args = n_args};
-    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
-    return n->out[0];
-}
-
-static kiln_value *constant(kiln_graph *g, const kiln_type *t, uint64_t seed) {
-    return kiln_graph_add_const(g, "c", t, kiln_ref_random(g->arena, t, seed).data);
-}
 
 typedef struct shape {
     int n_spatial;
@@ -84,10 +71,11 @@ static kiln_value *convolution(kiln_graph *g, const shape *s, kiln_dtype dtype,
                                   kiln_arg_ints("dilations", s->dilation, n),
                                   kiln_arg_ints("pads", s->pads, 2 * n),
                                   kiln_arg_int("groups", s->groups)};
-    kiln_value *in[3] = {kiln_graph_add_input(g, "x", &tx), constant(g, &tw, 7), NULL};
+    kiln_value *in[3] = {kiln_graph_add_input(g, "x", &tx),
+                         random_operand(g, "c", &tw, true, 7), NULL};
     if (has_bias)
-        in[2] = constant(g, &tb, 8);
-    return node(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
+        in[2] = random_operand(g, "c", &tb, true, 8);
+    return graph_node_with(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
 }
 
 static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
@@ -96,17 +84,17 @@ static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype d
     kiln_value *y = convolution(g, &s, dtype, one_in(rng, 2));
     if (one_in(rng, 3)) { /* a residual */
         kiln_value *in[] = {y, kiln_graph_add_input(g, "r", &y->type)};
-        y = node(g, &kiln_op_add, in, 2, NULL, 0);
+        y = graph_node(g, &kiln_op_add, in, 2);
     }
     if (one_in(rng, 4)) { /* a factor for each channel */
         int64_t dim[KILN_MAX_RANK] = {1, 1, 1, 1, 1};
         dim[0] = y->type.dim[1];
         const kiln_type t = kiln_type_make(dtype, s.n_spatial + 1, dim);
-        kiln_value *in[] = {y, constant(g, &t, 9)};
-        y = node(g, &kiln_op_mul, in, 2, NULL, 0);
+        kiln_value *in[] = {y, random_operand(g, "c", &t, true, 9)};
+        y = graph_node(g, &kiln_op_mul, in, 2);
     }
     if (one_in(rng, 2) && kiln_dtype_is_float(dtype))
-        y = node(g, &kiln_op_relu, &y, 1, NULL, 0);
+        y = graph_node(g, &kiln_op_relu, &y, 1);
     kiln_graph_add_output(g, y, "y");
     return g;
 }

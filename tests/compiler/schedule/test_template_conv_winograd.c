@@ -9,6 +9,7 @@
 #include "compiler/graph/winograd.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
 #include <string.h>
@@ -36,20 +37,6 @@ static const shape plain = {.n = 1,
                             .groups = 1,
                             .dtype = KILN_F32};
 
-static kiln_value *add_node(kiln_graph *g, const kiln_op_def *op, kiln_value *const *in,
-                            int n_in, const kiln_attr_arg *args, size_t n_args) {
-    kiln_err err = {0};
-    kiln_node *n = NULL;
-    const kiln_node_spec spec = {
-        .op = op, .in = in, .n_in = n_in, .args = args, .n_args = n_args};
-    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &n, &err), &err);
-    return n->out[0];
-}
-
-static kiln_value *random_const(kiln_graph *g, const kiln_type *t, uint64_t seed) {
-    return kiln_graph_add_const(g, "c", t, kiln_ref_random(g->arena, t, seed).data);
-}
-
 static kiln_value *convolution(kiln_graph *g, const shape *s, bool has_bias) {
     const int64_t x[] = {s->n, s->c, s->h, s->w};
     const int64_t w[] = {s->o, s->c / s->groups, s->kernel, s->kernel};
@@ -62,10 +49,11 @@ static kiln_value *convolution(kiln_graph *g, const shape *s, bool has_bias) {
         kiln_arg_ints("strides", strides, 2), kiln_arg_ints("dilations", dilations, 2),
         kiln_arg_ints("pads", s->pads, 4), kiln_arg_int("groups", s->groups)};
     kiln_value *in[3] = {kiln_graph_add_input(g, "x", &tx)};
-    in[1] = s->is_input ? kiln_graph_add_input(g, "w", &tw) : random_const(g, &tw, 7);
+    in[1] = s->is_input ? kiln_graph_add_input(g, "w", &tw)
+                        : random_operand(g, "c", &tw, true, 7);
     if (has_bias)
-        in[2] = random_const(g, &tb, 8);
-    return add_node(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
+        in[2] = random_operand(g, "c", &tb, true, 8);
+    return graph_node_with(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
 }
 
 static kiln_graph *graph_of(kiln_arena *a, const shape *s) {
@@ -100,10 +88,10 @@ static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng) {
     kiln_value *y = convolution(g, &s, one_in(rng, 2));
     if (one_in(rng, 3)) {
         kiln_value *in[] = {y, kiln_graph_add_input(g, "r", &y->type)};
-        y = add_node(g, &kiln_op_add, in, 2, NULL, 0);
+        y = graph_node(g, &kiln_op_add, in, 2);
     }
     if (one_in(rng, 2))
-        y = add_node(g, &kiln_op_relu, &y, 1, NULL, 0);
+        y = graph_node(g, &kiln_op_relu, &y, 1);
     kiln_graph_add_output(g, y, "y");
     return g;
 }

@@ -5,53 +5,15 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/db_make.h"
 #include "tests/support/measure_run.h"
+#include "tests/support/tune_run.h"
 #include "zoo/zoo.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static kiln_profile native;
-
-static kiln_db *open_db(const char *path) {
-    kiln_err err = {0};
-    kiln_db *db = NULL;
-    kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), path, NULL, &db, &err), &err);
-    return db;
-}
-
-static kiln_tune_options options(kiln_db *db, int64_t trials) {
-    return (kiln_tune_options){
-        .profile = &native,
-        .db = db,
-        .trials = trials,
-        .builder_argv = kiln_test_worker(kiln_test_arena(), "kiln-builder"),
-        .runner_argv = kiln_test_worker(kiln_test_arena(), "kiln-runner")};
-}
-
-static kiln_tune_works works_of(const char *const *line, int n) {
-    kiln_op_lines lines = {.list = {.n = 0}};
-    kiln_tune_works works;
-    kiln_err err = {0};
-    for (int i = 0; i < n; i++) {
-        kiln_op_line l;
-        kiln_assert_status_ok(kiln_op_line_of(kiln_test_arena(), line[i], &l, &err),
-                              &err);
-        kiln_vec_push(kiln_test_arena(), &lines.list, l);
-    }
-    kiln_assert_status_ok(
-        kiln_tune_works_of_lines(kiln_test_arena(), &lines, &works, &err), &err);
-    return works;
-}
-
-static kiln_tune_result tune(const kiln_tune_works *w, const kiln_tune_options *o) {
-    kiln_err err = {0};
-    kiln_tune_result r;
-    kiln_assert_status_ok(kiln_tune_run(kiln_test_arena(), w, o, &r, &err), &err);
-    return r;
-}
 
 static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 static const char *const conv_add = "conv two h=7 ic=16 oc=32 k=3";
@@ -62,7 +24,7 @@ static kiln_db_trials trials_of(kiln_db *db, const kiln_op_work *w, const char *
     int64_t id = 0;
     kiln_db_trials t;
     const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, cache);
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, cache);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
     kiln_assert_status_ok(kiln_db_trials_of(db, kiln_test_arena(), id, &t, &err), &err);
     return t;
@@ -86,11 +48,11 @@ static void runs_go_on(void **state) {
     (void)state;
     const char *const lines[] = {conv, product};
     static const char *const nowhere[] = {"/nonexistent/worker", NULL};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(lines, 2);
-    kiln_tune_options o = options(db, 6);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(lines, 2);
+    kiln_tune_options o = kiln_test_tune_options(db, 6);
     o.search = kiln_search_find(kiln_str_from("random"));
-    kiln_tune_result r = tune(&works, &o);
+    kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 12);
     assert_int_equal(r.end, KILN_TASKS_TRIALS);
     for (size_t i = 0; i < 2; i++) {
@@ -101,11 +63,11 @@ static void runs_go_on(void **state) {
         assert_true(r.row.v[i].best[0] == '{');
     }
     o.trials = 8;
-    r = tune(&works, &o);
+    r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 4);
     assert_int_equal(r.row.v[0].n_known + r.row.v[1].n_known, 12);
     o.builder_argv = o.runner_argv = nowhere;
-    r = tune(&works, &o);
+    r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 0);
     assert_true(r.best_ns > 0);
     is_sound(db);
@@ -123,10 +85,10 @@ static size_t n_first_rounds(const kiln_db_trials *t) {
 /* What is good has samples and was proved; the configurations differ. */
 static void trials_are_on_record(void **state) {
     (void)state;
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
-    const kiln_tune_options o = options(db, 20);
-    const kiln_tune_result r = tune(&works, &o);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    const kiln_tune_options o = kiln_test_tune_options(db, 20);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
     const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     int64_t n_good = 0;
     assert_int_equal(r.n_new, 20);
@@ -162,14 +124,14 @@ static void trials_are_on_record(void **state) {
 /* On a slow machine two seconds may be too few for a first trial. */
 static void stops_in_time(void **state) {
     (void)state;
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
-    kiln_tune_options o = options(db, 100000);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    kiln_tune_options o = kiln_test_tune_options(db, 100000);
     kiln_tune_result r = {.n_new = 0};
     for (int limit_s = 2; r.n_new == 0 && limit_s < KILN_TEST_PATIENCE_S;
          limit_s *= 4) {
         o.seconds = limit_s;
-        r = tune(&works, &o);
+        r = kiln_test_tune(&works, &o);
         assert_int_equal(r.end, KILN_TASKS_TIME);
     }
     assert_true(r.n_new > 0 && r.n_new < 1000);
@@ -202,31 +164,31 @@ static void bring_records(void *user, const kiln_tune_state *s) {
 static void anothers_records_count_once(void **state) {
     (void)state;
     kiln_err err = {0};
-    const kiln_tune_works works = works_of(&conv, 1);
-    kiln_db *other = open_db(":memory:"), *db = open_db(":memory:");
-    kiln_tune_options o = options(other, 24);
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    kiln_db *other = kiln_test_db_open(":memory:"), *db = kiln_test_db_open(":memory:");
+    kiln_tune_options o = kiln_test_tune_options(other, 24);
     kiln_buf text;
     o.search = kiln_search_find(kiln_str_from("random"));
     o.owner = "elsewhere.1";
-    tune(&works, &o);
+    kiln_test_tune(&works, &o);
     kiln_buf_init(&text, kiln_test_arena());
     kiln_assert_status_ok(kiln_db_export(other, &text, &err), &err);
     kiln_db_close(other);
     faster_tuner faster = {.db = db, .records = kiln_buf_str(&text)};
-    o = options(db, 40);
+    o = kiln_test_tune_options(db, 40);
     o.search = kiln_search_find(kiln_str_from("random"));
     o.progress = bring_records;
     o.user = &faster;
-    const kiln_tune_result r = tune(&works, &o);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_true(r.row.v[0].n_known >= 20);
     const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     kiln_db_model m;
     bool found = false;
-    kiln_assert_status_ok(
-        kiln_db_get_model(db, kiln_test_arena(), "xgboost",
-                          kiln_format(kiln_test_arena(), "%s/1", native.name),
-                          KILN_FEATURE_VERSION, &found, &m, &err),
-        &err);
+    kiln_assert_status_ok(kiln_db_get_model(db, kiln_test_arena(), "xgboost",
+                                            kiln_format(kiln_test_arena(), "%s/1",
+                                                        kiln_test_native()->name),
+                                            KILN_FEATURE_VERSION, &found, &m, &err),
+                          &err);
     assert_true(found);
     assert_true(m.n_trials <= (int64_t)t.list.n);
     is_sound(db);
@@ -237,11 +199,11 @@ static void anothers_records_count_once(void **state) {
 static void workloads_take_turns(void **state) {
     (void)state;
     const char *const lines[] = {conv, conv_add};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(lines, 2);
-    kiln_tune_options o = options(db, 8);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(lines, 2);
+    kiln_tune_options o = kiln_test_tune_options(db, 8);
     o.shared_bytes = 1;
-    const kiln_tune_result r = tune(&works, &o);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 16);
     assert_int_equal(r.row.v[0].n_new + r.row.v[1].n_new, 16);
     assert_true(r.row.v[0].best_ns > 0 && r.row.v[1].best_ns > 0);
@@ -284,11 +246,11 @@ static void the_dead_claim_nothing(void **state) {
         "elsewhere.1-1",
     };
     enum { N = sizeof owner / sizeof owner[0], N_DEAD = 2 };
-    kiln_db *db = open_db(":memory:");
+    kiln_db *db = kiln_test_db_open(":memory:");
     kiln_db_owners left;
-    const kiln_tune_works works = works_of(&product, 1);
-    const kiln_db_task task =
-        kiln_tune_task_of(a, &works.list.v[0].op, &native, 1, KILN_TUNE_CACHE);
+    const kiln_tune_works works = kiln_test_tune_works(&product, 1);
+    const kiln_db_task task = kiln_tune_task_of(a, &works.list.v[0].op,
+                                                kiln_test_native(), 1, KILN_TUNE_CACHE);
     int64_t id = 0;
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
     for (int i = 0; i < N; i++) {
@@ -298,9 +260,9 @@ static void the_dead_claim_nothing(void **state) {
                               &err);
         assert_int_equal(claimed, KILN_DB_CLAIMED);
     }
-    kiln_tune_options o = options(db, 2);
+    kiln_tune_options o = kiln_test_tune_options(db, 2);
     o.owner = "a tuner";
-    tune(&works, &o);
+    kiln_test_tune(&works, &o);
     kiln_assert_status_ok(kiln_db_owners_of(db, a, &left, &err), &err);
     assert_int_equal(left.list.n, N - N_DEAD);
     for (size_t i = 0; i < left.list.n; i++)
@@ -314,9 +276,9 @@ static void workers_must_be_there(void **state) {
     static const char *const nowhere[] = {"/nonexistent/worker", NULL};
     kiln_err err = {0};
     kiln_tune_result r;
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
-    kiln_tune_options o = options(db, 4);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    kiln_tune_options o = kiln_test_tune_options(db, 4);
     o.builder_argv = nowhere;
     kiln_assert_fails(kiln_tune_run(kiln_test_arena(), &works, &o, &r, &err),
                       KILN_ERR_IO, &err, "/nonexistent/worker");
@@ -334,8 +296,8 @@ static kiln_choice choose(kiln_db *db, const kiln_op_work *w, int threads) {
         .db = db, .threads = threads, .arena = kiln_test_arena()};
     const kiln_adviser adviser = kiln_tune_adviser(&advice);
     const kiln_choose_options o = {.adviser = &adviser};
-    kiln_assert_status_ok(kiln_choose(kiln_test_arena(), w, &native, &o, &c, &err),
-                          &err);
+    kiln_assert_status_ok(
+        kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
     return c;
 }
 
@@ -352,12 +314,12 @@ static const char *text_of(const kiln_choice *c) {
 static void builds_take_the_best(void **state) {
     (void)state;
     const char *const lines[] = {conv, conv_add, product};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works all = works_of(lines, 3);
-    const kiln_tune_works one = works_of(lines, 1);
-    const kiln_tune_options o = options(db, 12);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works all = kiln_test_tune_works(lines, 3);
+    const kiln_tune_works one = kiln_test_tune_works(lines, 1);
+    const kiln_tune_options o = kiln_test_tune_options(db, 12);
     assert_int_equal(choose(db, &all.list.v[0].op, 1).origin, KILN_ORIGIN_GUESS);
-    const kiln_tune_result r = tune(&one, &o);
+    const kiln_tune_result r = kiln_test_tune(&one, &o);
     const kiln_choice c = choose(db, &all.list.v[0].op, 1);
     assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
     assert_string_equal(text_of(&c), r.row.v[0].best);
@@ -372,11 +334,11 @@ static void builds_take_the_best(void **state) {
 static void strange_records_are_left_alone(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
     const kiln_op_work *w = &works.list.v[0].op;
     const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
     static const char *const config[] = {"{\"knob\": 3}", "{}"};
     const double ns = 1;
     int64_t id = 0;
@@ -392,8 +354,8 @@ static void strange_records_are_left_alone(void **state) {
         kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
     }
     assert_int_equal(choose(db, w, 1).origin, KILN_ORIGIN_GUESS);
-    const kiln_tune_options o = options(db, 6);
-    const kiln_tune_result r = tune(&works, &o);
+    const kiln_tune_options o = kiln_test_tune_options(db, 6);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.row.v[0].n_known, 2);
     assert_int_equal(r.n_new, 4);
     assert_true(r.row.v[0].best_ns > 1);
@@ -421,17 +383,17 @@ static claim_row claim_rows[] = {
 static void wonders_are_not_believed(void **state) {
     const claim_row *row = *state;
     kiln_err err = {0};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
     const kiln_op_work *w = &works.list.v[0].op;
     const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
     kiln_tune_task t;
     int64_t id = 0;
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    kiln_assert_status_ok(
-        kiln_tune_task_make(kiln_test_arena(), &w->workload, &native, NULL, &t, &err),
-        &err);
+    kiln_assert_status_ok(kiln_tune_task_make(kiln_test_arena(), &w->workload,
+                                              kiln_test_native(), NULL, &t, &err),
+                          &err);
     const kiln_config c = t.tmpl->guess(t.work, t.profile, &t.space);
     const kiln_db_trial trial = {
         .candidate = {t.tmpl->name,
@@ -446,8 +408,8 @@ static void wonders_are_not_believed(void **state) {
     kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
     const kiln_origin origin = choose(db, w, 1).origin;
     assert_int_equal(origin == KILN_ORIGIN_TUNED, row->is_believed);
-    const kiln_tune_options o = options(db, 3);
-    const kiln_tune_result r = tune(&works, &o);
+    const kiln_tune_options o = kiln_test_tune_options(db, 3);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.row.v[0].best_ns == row->ns, row->is_believed);
     assert_int_equal(r.n_unbelieved, row->is_believed ? 0 : 1);
     kiln_buf text;
@@ -503,14 +465,14 @@ static void check_curve(const kiln_tune_result *r) {
 static void curves_go_on(void **state) {
     (void)state;
     const char *const line[] = {conv, product};
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(line, 2);
-    kiln_tune_options o = options(db, 4);
-    const kiln_tune_result first = tune(&works, &o);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(line, 2);
+    kiln_tune_options o = kiln_test_tune_options(db, 4);
+    const kiln_tune_result first = kiln_test_tune(&works, &o);
     check_curve(&first);
     assert_true(first.curve.v[0].trial >= 2);
     o.trials = 6;
-    const kiln_tune_result again = tune(&works, &o);
+    const kiln_tune_result again = kiln_test_tune(&works, &o);
     check_curve(&again);
     assert_true(again.n_new > 0);
     assert_int_equal(again.curve.v[0].trial, 0);
@@ -542,8 +504,8 @@ static kiln_db_candidate turned(const kiln_op_work *w, const char *knob, int by)
     kiln_buf text;
     kiln_json_writer json;
     kiln_arena *a = kiln_test_arena();
-    kiln_assert_status_ok(kiln_tune_task_make(a, &w->workload, &native, NULL, &t, &err),
-                          &err);
+    kiln_assert_status_ok(
+        kiln_tune_task_make(a, &w->workload, kiln_test_native(), NULL, &t, &err), &err);
     kiln_config c = t.tmpl->guess(t.work, t.profile, &t.space);
     for (int k = 0; k < t.space.n; k++)
         if (strcmp(t.space.knob[k].name, knob) == 0)
@@ -561,7 +523,7 @@ static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double 
     kiln_err err = {0};
     int64_t id = 0;
     const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
     const kiln_db_trial trial = {.candidate = turned(w, "unroll", is_guess ? 0 : 1),
                                  .sample_ns = &ns,
@@ -577,8 +539,8 @@ static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double 
 /* No kernel takes 900 ns or less: measured again, the noisy one is the slower. */
 static void noise_is_measured_again(void **state) {
     const noise_row *row = *state;
-    kiln_db *db = open_db(":memory:");
-    const kiln_tune_works works = works_of(&conv, 1);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
     const kiln_op_work *w = &works.list.v[0].op;
     if (row->calm_is_there)
         put_round(db, w, false, 900, false, false);
@@ -591,8 +553,8 @@ static void noise_is_measured_again(void **state) {
     const kiln_choice c = choose(db, w, 1);
     assert_string_equal(text_of(&c), row->takes_it ? noisy : calm);
 
-    const kiln_tune_options o = options(db, row->calm_is_there ? 2 : 1);
-    kiln_tune_result r = tune(&works, &o);
+    const kiln_tune_options o = kiln_test_tune_options(db, row->calm_is_there ? 2 : 1);
+    kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 0);
     assert_int_equal(r.n_again, row->n_again);
     check_curve(&r); /* what was noise is taken back */
@@ -606,7 +568,7 @@ static void noise_is_measured_again(void **state) {
         assert_string_equal(r.row.v[0].best, calm);
         assert_true(!row->calm_is_there || r.row.v[0].best_ns == 900);
     }
-    r = tune(&works, &o);
+    r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_again, 0);
     is_sound(db);
     kiln_db_close(db);
@@ -635,9 +597,9 @@ static void equal_kernels_are_one_work(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_tune_works works;
-    kiln_assert_status_ok(
-        kiln_tune_works_of_graph(kiln_test_arena(), network(), &native, &works, &err),
-        &err);
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), network(),
+                                                   kiln_test_native(), &works, &err),
+                          &err);
     assert_int_equal(works.list.n, 2);
     assert_true(works.list.v[0].calls == 2);
     assert_true(works.list.v[1].calls == 1);
@@ -723,9 +685,11 @@ static void lists_what_a_compile_asks_for(void **state) {
     const kiln_choose_options choose = {.adviser = &adviser};
     const kiln_network_options o = {.choose = &choose};
     kiln_assert_status_ok(
-        kiln_network_compile(kiln_test_arena(), g, &native, &o, &n, &err), &err);
-    kiln_assert_status_ok(
-        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
+        kiln_network_compile(kiln_test_arena(), g, kiln_test_native(), &o, &n, &err),
+        &err);
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
+                                                   kiln_test_native(), &works, &err),
+                          &err);
     assert_int_equal(works.list.n, x.n);
     for (size_t i = 0; i < works.list.n; i++) {
         const uintptr_t calls =
@@ -754,7 +718,7 @@ static void promote(kiln_db *db, const kiln_op_work *w) {
                        .owner = "elsewhere.1",
                        .kiln = KILN_VERSION};
     const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, &native, 1, KILN_TUNE_CACHE);
+        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
     for (bool is_known = true; is_known && by < 1000; by++) {
         t.candidate = turned(w, "tile", by);
@@ -778,11 +742,12 @@ static void settles_what_is_new(void **state) {
     kiln_tune_works works;
     kiln_tune_settled s = {0};
     kiln_graph *g = network();
-    kiln_db *db = open_db(":memory:");
-    kiln_tune_options o = options(db, 12);
-    kiln_assert_status_ok(
-        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
-    tune(&works, &o);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_tune_options o = kiln_test_tune_options(db, 12);
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
+                                                   kiln_test_native(), &works, &err),
+                          &err);
+    kiln_test_tune(&works, &o);
     o.seconds = 1e-6;
     kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
     assert_true(s.is_cut && s.n_works == 2 && n_in_network(db, &works, 0) == 0);
@@ -806,11 +771,12 @@ static void networks_settle(void **state) {
     kiln_tune_works works;
     kiln_tune_settled s = {0};
     kiln_graph *g = network();
-    kiln_db *db = open_db(":memory:");
-    kiln_tune_options o = options(db, 12);
-    kiln_assert_status_ok(
-        kiln_tune_works_of_graph(kiln_test_arena(), g, &native, &works, &err), &err);
-    tune(&works, &o);
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_tune_options o = kiln_test_tune_options(db, 12);
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
+                                                   kiln_test_native(), &works, &err),
+                          &err);
+    kiln_test_tune(&works, &o);
     kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
     assert_int_equal(s.n_works, 2);
     assert_true(s.chosen_ns <= s.alone_ns && s.chosen_ns > 0);
@@ -829,7 +795,8 @@ static void networks_settle(void **state) {
     const kiln_network_options net = {.choose = &choose};
     kiln_network n;
     kiln_assert_status_ok(
-        kiln_network_compile(kiln_test_arena(), g, &native, &net, &n, &err), &err);
+        kiln_network_compile(kiln_test_arena(), g, kiln_test_native(), &net, &n, &err),
+        &err);
     int n_tuned = 0;
     for (size_t i = 0; i < n.kernel.n; i++)
         n_tuned += n.kernel.v[i].origin == KILN_ORIGIN_TUNED;
@@ -838,9 +805,6 @@ static void networks_settle(void **state) {
 }
 
 int main(void) {
-    kiln_err err = {0};
-    if (kiln_profile_detect(kiln_test_arena(), &native, &err) != KILN_OK)
-        return 1;
     kiln_test_add("runs_go_on", runs_go_on, NULL);
     kiln_test_add("trials_are_on_record", trials_are_on_record, NULL);
     kiln_test_add("stops_in_time", stops_in_time, NULL);
