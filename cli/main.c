@@ -30,6 +30,8 @@ int kiln_exit_code(kiln_status status) {
     case KILN_ERR_LIB:
     case KILN_ERR_OOM:
         return KILN_EXIT_ENVIRONMENT;
+    case KILN_ERR_BUG:
+        return KILN_EXIT_BUG;
     }
     return KILN_EXIT_BUG;
 }
