@@ -109,6 +109,8 @@ const char *kiln_status_name(kiln_status status) {
         return "LIB";
     case KILN_ERR_OOM:
         return "OOM";
+    case KILN_ERR_BUG:
+        return "BUG";
     }
     return "UNKNOWN";
 }

@@ -108,6 +108,70 @@ static void copy_run(unsigned char *to, int64_t to_stride, const unsigned char *
     }
 }
 
+bool kiln_type_has_tail(const kiln_type *t, int axis) {
+    return t->dim[axis] % held(&t->layout, axis, -1) != 0;
+}
+
+bool kiln_type_has_tails(const kiln_type *t) {
+    for (int axis = 0; axis < t->rank; axis++)
+        if (kiln_type_has_tail(t, axis))
+            return true;
+    return false;
+}
+
+/* ---- equal places ---------------------------------------------------------------- */
+
+/* Steps of more than one position, neighbours joined where the slower one steps over
+ * all of the faster. */
+static int join_steps(const walk *w, step out[MAX_PHYSICAL]) {
+    int n = 0;
+    for (int i = 0; i < w->n; i++) {
+        const step *s = &w->step[i];
+        if (s->extent == 1)
+            continue;
+        if (n > 0 && out[n - 1].stride == s->stride * s->extent) {
+            out[n - 1].stride = s->stride;
+            out[n - 1].extent *= s->extent;
+        } else {
+            out[n++] = *s;
+        }
+    }
+    return n;
+}
+
+/* Extents of axes that have tail lanes; how many. */
+static int tails_of(const kiln_type *t, int64_t out[KILN_MAX_RANK]) {
+    int n = 0;
+    for (int axis = 0; axis < t->rank; axis++)
+        if (kiln_type_has_tail(t, axis))
+            out[n++] = t->dim[axis];
+    return n;
+}
+
+static bool same_tails(const kiln_type *x, const kiln_type *y) {
+    int64_t a[KILN_MAX_RANK], b[KILN_MAX_RANK];
+    const int n = tails_of(x, a);
+    return n == tails_of(y, b) && memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
+bool kiln_type_same_places(const kiln_type *x, const kiln_type *y) {
+    step a[MAX_PHYSICAL], b[MAX_PHYSICAL];
+    walk w;
+    if (x->layout.winograd != 0 || y->layout.winograd != 0)
+        return kiln_layout_eq(&x->layout, &y->layout) && kiln_type_same_shape(x, y);
+    if (kiln_type_elems(x) != kiln_type_elems(y) || !same_tails(x, y))
+        return false;
+    walk_init(&w, x);
+    const int n = join_steps(&w, a);
+    walk_init(&w, y);
+    if (n != join_steps(&w, b))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (a[i].stride != b[i].stride || a[i].extent != b[i].extent)
+            return false;
+    return true;
+}
+
 /* ---- weights for Winograd's algorithm -------------------------------------------- */
 
 /* What position `at` of a logical axis adds to an element's place. */

@@ -132,6 +132,13 @@ kiln_type kiln_type_scalar(kiln_dtype dtype);
 /* Everything equal: dtype, shape, layout, place, facts. */
 bool kiln_type_eq(const kiln_type *a, const kiln_type *b);
 bool kiln_type_same_shape(const kiln_type *a, const kiln_type *b);
+/* Are there lanes past the end of the axis, of any axis? */
+bool kiln_type_has_tail(const kiln_type *t, int axis);
+bool kiln_type_has_tails(const kiln_type *t);
+/* Does each element, by its row-major index, lie in the same place in both, with the
+ * same tail lanes between? Shapes may differ: axes of one element say nothing, and
+ * neighbours may be one axis. */
+bool kiln_type_same_places(const kiln_type *x, const kiln_type *y);
 /* Logical elements; 1 for a scalar, 0 when a dim is 0. */
 int64_t kiln_type_elems(const kiln_type *t);
 /* Extent of a logical axis as it is stored: its own but for axes that a layout

@@ -35,6 +35,76 @@ double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
     return t->amplification != NULL ? t->amplification(s, c) : 1;
 }
 
+/* ---- what a template promises ---------------------------------------------------- */
+
+static kiln_status check_takes(const kiln_template *t, const kiln_workload *w,
+                               kiln_err *err) {
+    const kiln_graph *g = w->graph;
+    for (size_t i = 0; t->takes == KILN_TAKES_PLAIN && i < g->values.n; i++)
+        if (!kiln_layout_is_plain(&g->values.v[i]->type.layout))
+            return kiln_fail(
+                err, KILN_ERR_BUG,
+                "template '%s' takes row-major values, '%s' is given to it "
+                "in another layout",
+                t->name, g->values.v[i]->name);
+    return KILN_OK;
+}
+
+static int64_t elems_of(const kiln_te *te) {
+    int64_t n = 1;
+    for (int i = 0; i < te->rank; i++)
+        n *= kiln_te_dim(te, i);
+    return n;
+}
+
+/* Argument i: what the kernel says that it is, against the stage that it is made of. */
+static kiln_status check_argument(const kiln_workload *w, const kiln_te_graph *te,
+                                  size_t i, kiln_err *err) {
+    const kiln_type *says = &te->arg_type[i];
+    const kiln_value *v = te->arg_value[i];
+    const kiln_te_value *made = &te->value[v->id];
+    const kiln_te *stage = te->arg[i];
+    kiln_arena scratch = {0};
+    kiln_status st = KILN_OK;
+    if (v != w->graph->values.v[v->id] || says->dtype != v->type.dtype ||
+        !kiln_type_same_shape(says, &v->type))
+        st = kiln_fail(err, KILN_ERR_BUG, "'%s' is %s, the kernel says %s", v->name,
+                       kiln_type_text(&scratch, &v->type),
+                       kiln_type_text(&scratch, says));
+    else if (kiln_type_bytes(says) !=
+             elems_of(stage) * (int64_t)kiln_dtype_bytes(says->dtype))
+        st = kiln_fail(err, KILN_ERR_BUG,
+                       "'%s' in the kernel's layout %s has %lld bytes, its stage has "
+                       "%lld elements",
+                       v->name, kiln_type_text(&scratch, says),
+                       (long long)kiln_type_bytes(says), (long long)elems_of(stage));
+    else if (made->te != NULL && !kiln_type_same_places(&made->type, says))
+        st = kiln_fail(err, KILN_ERR_BUG,
+                       "'%s' is computed as %s, the kernel says that it lies as %s",
+                       v->name, kiln_type_text(&scratch, &made->type),
+                       kiln_type_text(&scratch, says));
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
+                                const kiln_workload *w, const kiln_profile *p,
+                                const kiln_space *s, const kiln_config *c,
+                                kiln_scheduled *out, kiln_err *err) {
+    kiln_scheduled made;
+    KILN_TRY(check_takes(t, w, err));
+    KILN_TRY(t->apply(a, w, p, s, c, &made, err));
+    for (size_t i = 0; i < made.te.n_args; i++) {
+        const kiln_status st = check_argument(w, &made.te, i, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "holding template '%s' to what it made", t->name);
+            return st;
+        }
+    }
+    *out = made;
+    return KILN_OK;
+}
+
 kiln_status kiln_scheduled_program(kiln_arena *a, const kiln_scheduled *s,
                                    const char *name, kiln_program **out,
                                    kiln_err *err) {

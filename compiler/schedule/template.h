@@ -19,7 +19,7 @@
 /* ---- workloads ------------------------------------------------------------------ */
 
 typedef struct kiln_workload {
-    const kiln_graph *graph; /* typed; plain layouts; no regions */
+    const kiln_graph *graph; /* typed; layouts that the template takes; no regions */
     const kiln_node *anchor; /* the one node that is not injective; the last node where
                                 all are */
 } kiln_workload;
@@ -144,9 +144,20 @@ typedef struct kiln_scheduled {
     kiln_loop_options loop;
 } kiln_scheduled;
 
+/* In what layouts a template takes what its kernels read. Who makes a network gives
+ * none that is not taken: a template that knows nothing of blocks must not see any. */
+typedef enum kiln_takes {
+    KILN_TAKES_PLAIN, /* row-major values only, whatever lies in memory is converted */
+    KILN_TAKES_ANY,   /* as their types say: it reads by logical indexes */
+    /* It lays out every value itself: how inputs lie is a hint for its guess, and what
+     * differs from its choice is converted. */
+    KILN_TAKES_ITS_OWN
+} kiln_takes;
+
 struct kiln_template {
     const char *name;
     const char *doc;
+    kiln_takes takes;
     /* Can it take this workload, on this target? */
     bool (*fits)(const kiln_workload *w, const kiln_profile *p);
     /* Is it the better choice for what it fits, by rule? NULL: it is. Where it is not,
@@ -157,7 +168,8 @@ struct kiln_template {
     /* A good configuration without a search: by rule, from shapes and profile. */
     kiln_config (*guess)(const kiln_workload *w, const kiln_profile *p,
                          const kiln_space *s);
-    /* KILN_ERR_ARG: a combination that makes no schedule (named); never a wrong one. */
+    /* KILN_ERR_ARG: a combination that makes no schedule (named); never a wrong one.
+     * Called by kiln_template_apply alone. */
     kiln_status (*apply)(kiln_arena *a, const kiln_workload *w, const kiln_profile *p,
                          const kiln_space *s, const kiln_config *c, kiln_scheduled *out,
                          kiln_err *err);
@@ -168,6 +180,14 @@ struct kiln_template {
      * No kernel of it can be faster than these at the machine's peak. */
     double least_share;
 };
+/* t->apply, held to what a template promises: KILN_ERR_BUG where the workload's layouts
+ * are none that it takes, or where what it made reads or writes an argument in another
+ * shape, dtype, size or order of elements than it says. All kernels are made by this.
+ */
+kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
+                                const kiln_workload *w, const kiln_profile *p,
+                                const kiln_space *s, const kiln_config *c,
+                                kiln_scheduled *out, kiln_err *err);
 double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
                                    const kiln_config *c);
 

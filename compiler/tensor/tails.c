@@ -6,17 +6,6 @@
  * x * c do without a mask and exp(x) or x + 1 do not. */
 #include "compiler/tensor/tails.h"
 
-bool kiln_type_has_tail(const kiln_type *t, int axis) {
-    return t->dim[axis] % kiln_type_blocked(t, axis) != 0;
-}
-
-bool kiln_type_has_tails(const kiln_type *t) {
-    for (int axis = 0; axis < t->rank; axis++)
-        if (kiln_type_has_tail(t, axis))
-            return true;
-    return false;
-}
-
 /* ---- what is read ---------------------------------------------------------------- */
 
 typedef struct checking {

@@ -4,9 +4,6 @@
 
 #include "compiler/tensor/compute.h"
 
-/* Does the axis end inside a block? */
-bool kiln_type_has_tail(const kiln_type *t, int axis);
-bool kiln_type_has_tails(const kiln_type *t);
 /* The range of an index over the axes of a stage; false: not known. */
 bool kiln_index_bounds(const kiln_te *te, const kiln_expr *e, int64_t *lo, int64_t *hi);
 

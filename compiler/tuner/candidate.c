@@ -58,8 +58,8 @@ static bool lower(kiln_candidates *c, uint64_t index, float *out) {
     kiln_scheduled s;
     kiln_program *p;
     kiln_arena_reset(&c->scratch);
-    if (t->tmpl->apply(&c->scratch, t->work, t->profile, &t->space, &config, &s,
-                       NULL) != KILN_OK ||
+    if (kiln_template_apply(&c->scratch, t->tmpl, t->work, t->profile, &t->space,
+                            &config, &s, NULL) != KILN_OK ||
         kiln_lower(&c->scratch, s.schedule, s.te.arg, s.te.n_args, s.te.n_inputs, "k",
                    &p, NULL) != KILN_OK)
         return false;

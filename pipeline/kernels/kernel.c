@@ -10,8 +10,8 @@ static kiln_status make(kiln_arena *a, const kiln_op_work *w, const kiln_choice 
                         kiln_err *err) {
     const kiln_codegen_options options = {.want_assembly = !lists};
     const int64_t begin = kiln_now_ns();
-    KILN_TRY(choice->tmpl->apply(a, &w->workload, p, &k->choice.space, &choice->config,
-                                 &k->scheduled, err));
+    KILN_TRY(kiln_template_apply(a, choice->tmpl, &w->workload, p, &k->choice.space,
+                                 &choice->config, &k->scheduled, err));
     KILN_TRY(kiln_scheduled_program(a, &k->scheduled, kernel_name, &k->program, err));
     const int64_t lowered = kiln_now_ns();
     KILN_TRY(kiln_codegen_llvm(a, k->program, p, &options, &k->object, &k->text, err));

@@ -47,11 +47,10 @@ static kiln_status work_of(kiln_net *n, kiln_graph *part, kiln_op_work *w,
     return KILN_OK;
 }
 
-static const int64_t *operand_bytes(kiln_arena *a, const kiln_te_graph *te) {
-    int64_t *bytes = kiln_array(a, int64_t, te->n_args);
-    for (size_t i = 0; i < te->n_args; i++)
-        bytes[i] = kiln_type_bytes(&te->arg_type[i]);
-    return bytes;
+static const kiln_type *operand_types(kiln_arena *a, const kiln_te_graph *te) {
+    kiln_type *type = kiln_array(a, kiln_type, te->n_args);
+    memcpy(type, te->arg_type, te->n_args * sizeof *type);
+    return type;
 }
 
 static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice *c,
@@ -65,10 +64,11 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .config = config.p,
                              .tmpl = c->tmpl->name,
                              .origin = c->origin,
+                             .amplification = kiln_choice_amplification(c),
                              .cost = w->cost,
                              .n_operands = (int)s->te.n_args,
                              .n_written = (int)(s->te.n_args - s->te.n_inputs),
-                             .operand_bytes = operand_bytes(n->arena, &s->te)};
+                             .operand = operand_types(n->arena, &s->te)};
     kiln_program *program = NULL;
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
     k.spread = kiln_program_spread(&n->scratch, program,
@@ -86,21 +86,30 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
     return KILN_OK;
 }
 
-kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
-                            int *kernel, kiln_err *err) {
+/* A part of the network, and how it is made. */
+typedef struct work {
+    kiln_op_work op;
+    kiln_choice choice;
+} work;
+
+static kiln_status choose(kiln_net *n, kiln_graph *part, work *w, kiln_err *err) {
     static const kiln_choose_options none = {.tmpl = NULL};
     const kiln_choose_options *how =
         n->o != NULL && n->o->choose != NULL ? n->o->choose : &none;
-    kiln_op_work w;
-    kiln_choice c;
+    KILN_TRY(work_of(n, part, &w->op, err));
+    return kiln_choose(&n->scratch, &w->op, n->profile, how, &w->choice, err);
+}
+
+/* Compiles the work, or finds it compiled. The scheduled workload is in n->scratch. */
+static kiln_status make_kernel(kiln_net *n, const work *w, kiln_scheduled *s,
+                               int *kernel, kiln_err *err) {
+    const kiln_choice *c = &w->choice;
     kiln_buf key;
-    KILN_TRY(work_of(n, part, &w, err));
-    KILN_TRY(kiln_choose(&n->scratch, &w, n->profile, how, &c, err));
     kiln_buf_init(&key, &n->scratch);
-    kiln_buf_printf(&key, "%.*s ", KILN_STR_ARG(w.key));
-    kiln_config_json(&key, c.tmpl, &c.space, &c.config);
-    KILN_TRY(c.tmpl->apply(&n->scratch, &w.workload, n->profile, &c.space, &c.config, s,
-                           err));
+    kiln_buf_printf(&key, "%.*s ", KILN_STR_ARG(w->op.key));
+    kiln_config_json(&key, c->tmpl, &c->space, &c->config);
+    KILN_TRY(kiln_template_apply(&n->scratch, c->tmpl, &w->op.workload, n->profile,
+                                 &c->space, &c->config, s, err));
     /* Layouts of results are not part of a workload. */
     for (size_t i = 0; i < s->te.n_args; i++)
         kiln_buf_printf(&key, " %s", kiln_type_text(&n->scratch, &s->te.arg_type[i]));
@@ -109,7 +118,7 @@ kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
         *kernel = (int)known - 1;
         return KILN_OK;
     }
-    KILN_TRY(compile(n, &w, &c, s, key.p, err));
+    KILN_TRY(compile(n, &w->op, c, s, key.p, err));
     *kernel = (int)n->out->kernel.n - 1;
     const char *kept = n->out->kernel.v[*kernel].key;
     kiln_map_set(n->arena, &n->kernel_of, kiln_str_from(kept),
@@ -141,11 +150,13 @@ static kiln_graph *conversion(kiln_net *n, const kiln_value *v,
 static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
                            kiln_err *err) {
     kiln_scheduled s;
+    work w;
     int kernel = 0;
     kiln_graph *g = conversion(n, v, &n->slot.v[from], &n->slot.v[to].layout, err);
     if (g == NULL)
         return KILN_ERR_ARG;
-    KILN_TRY(kiln_net_kernel(n, g, &s, &kernel, err));
+    KILN_TRY(choose(n, g, &w, err));
+    KILN_TRY(make_kernel(n, &w, &s, &kernel, err));
     n->slot.v[to].facts = s.te.arg_type[s.te.n_inputs].facts;
     kiln_net_add_copy(n, KILN_PLAN_CALL, from, to, v->name);
     kiln_net_step *step = &n->step.v[n->step.n - 1];
@@ -162,45 +173,67 @@ static bool is_same(const kiln_value *x, const kiln_value *y) {
                       kiln_type_eq(&x->type, &y->type));
 }
 
-static int find_slot(const kiln_net *n, const kiln_value *v,
-                     const kiln_layout *layout) {
+/* May who wants that layout, and zeros in its tail lanes, read the slot as it is? */
+static bool suits(const kiln_net_slot *s, const kiln_type *wanted) {
+    return kiln_layout_eq(&s->layout, &wanted->layout) &&
+           ((wanted->facts & KILN_FACT_TAIL_ZERO) == 0 ||
+            !kiln_type_has_tails(wanted) || (s->facts & KILN_FACT_TAIL_ZERO) != 0);
+}
+
+static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_type *wanted) {
     for (size_t i = 0; i < n->slot.n; i++)
         if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_PLAN_OUTPUT &&
-            kiln_layout_eq(&n->slot.v[i].layout, layout))
+            suits(&n->slot.v[i], wanted))
             return (int)i;
     return -1;
 }
 
-kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
-                             const kiln_layout *layout, int *slot, kiln_err *err) {
+static int add_param(kiln_net *n, kiln_net_slot s) {
+    s.place = KILN_PLAN_PARAM;
+    s.facts = KILN_FACT_TAIL_ZERO; /* as they are packed */
+    s.path = n->path;
+    s.offset = n->param_bytes;
+    n->param_bytes +=
+        ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;
+    return kiln_net_add_slot(n, &s);
+}
+
+kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
+                               const kiln_type *wanted, int *slot, kiln_err *err) {
     const int made = n->slot_of[v->id];
-    *slot = made >= 0 && kiln_layout_eq(&n->slot.v[made].layout, layout)
-                ? made
-                : find_slot(n, v, layout);
+    *slot =
+        made >= 0 && suits(&n->slot.v[made], wanted) ? made : find_slot(n, v, wanted);
     if (*slot >= 0)
         return KILN_OK;
     kiln_net_slot s = {.place = KILN_PLAN_ARENA,
-                       .bytes = bytes_as(v, layout),
+                       .bytes = bytes_as(v, &wanted->layout),
                        .view_of = -1,
-                       .layout = *layout,
+                       .layout = wanted->layout,
                        .value = v};
     if (kiln_value_is_const(v)) {
-        s.place = KILN_PLAN_PARAM;
-        s.facts = KILN_FACT_TAIL_ZERO; /* as they are packed */
-        s.path = n->path;
-        s.offset = n->param_bytes;
-        n->param_bytes += ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN *
-                          KILN_PLAN_ALIGN;
-        *slot = kiln_net_add_slot(n, &s);
+        *slot = add_param(n, s);
         return KILN_OK;
     }
     KILN_ASSERT(made >= 0, "'%s' is read before it is made", v->name);
     const bool is_view =
-        kiln_net_same_places(&v->type, &n->slot.v[made].layout, layout);
+        kiln_net_same_places(&v->type, &n->slot.v[made].layout, &wanted->layout);
     s.view_of = is_view ? made : -1;
     s.facts = is_view ? n->slot.v[made].facts : 0;
+    if (is_view && suits(&s, wanted)) {
+        *slot = kiln_net_add_slot(n, &s);
+        return KILN_OK;
+    }
+    s.view_of = -1;
     *slot = kiln_net_add_slot(n, &s);
-    return is_view ? KILN_OK : convert(n, v, made, *slot, err);
+    return convert(n, v, made, *slot, err);
+}
+
+kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
+                             const kiln_layout *layout, int *slot, kiln_err *err) {
+    kiln_type wanted = v->type;
+    wanted.layout = *layout;
+    wanted.facts = 0;
+    return kiln_net_slot_like(n, v, &wanted, slot, err);
 }
 
 /* ---- groups
@@ -226,9 +259,7 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
     int *takeable = kiln_array(n->arena, int, te->n_inputs);
     for (size_t i = 0; i < te->n_inputs; i++) {
         const kiln_value *v = from[te->arg_value[i]->id];
-        KILN_TRY(kiln_net_slot_as(n, v, &te->arg_type[i].layout, &operand[i], err));
-        KILN_ASSERT((te->arg_type[i].facts & ~n->slot.v[operand[i]].facts) == 0,
-                    "'%s' has tail lanes that a reader wants to be zero", v->name);
+        KILN_TRY(kiln_net_slot_like(n, v, &te->arg_type[i], &operand[i], err));
         if (te->n_args == te->n_inputs + 1 && kiln_group_can_take(group, v) &&
             kiln_layout_eq(&te->arg_type[i].layout, &te->arg_type[te->n_inputs].layout))
             takeable[step->n_takeable++] = operand[i];
@@ -266,9 +297,34 @@ static bool is_view(const kiln_net *n, const kiln_group *group) {
            kiln_net_same_places(&x->type, &n->slot.v[n->slot_of[x->id]].layout, &plain);
 }
 
-static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
+/* A step that calls a kernel. How the group is made is known before its inputs get
+ * layouts: those that the template takes. Where nobody knows better than its rule, the
+ * rule is asked again with them. */
+static kiln_status add_kernel(kiln_net *n, const kiln_group *group, kiln_err *err) {
     const kiln_value **from = NULL;
     kiln_scheduled s;
+    work w;
+    kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
+    if (part->outputs.n == 0)
+        return KILN_OK; /* nobody reads it */
+    KILN_TRY(choose(n, part, &w, err));
+    kiln_choice *c = &w.choice;
+    kiln_net_give_layouts(n, group, part, from, c->tmpl->takes);
+    if (c->origin == KILN_ORIGIN_GUESS)
+        c->config = c->tmpl->guess(&w.op.workload, n->profile, &c->space);
+    kiln_net_step step = {.kind = KILN_PLAN_CALL,
+                          .name = group_name(n, group),
+                          .op = group_op(group),
+                          .group = group,
+                          .g = n->g,
+                          .path = n->path};
+    KILN_TRY(make_kernel(n, &w, &s, &step.kernel, err));
+    KILN_TRY(operands_of(n, group, &s, from, &step, err));
+    kiln_vec_push(n->arena, &n->step, step);
+    return KILN_OK;
+}
+
+static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {
     if (kiln_net_is_control(group->node[0]))
         return kiln_net_add_control(n, group->node[0], err);
     if (is_view(n, group)) {
@@ -283,19 +339,7 @@ static kiln_status add_group(kiln_net *n, const kiln_group *group, kiln_err *err
         if (done)
             return KILN_OK;
     }
-    kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
-    if (part->outputs.n == 0)
-        return KILN_OK; /* nobody reads it */
-    kiln_net_give_layouts(n, group, part, from);
-    kiln_net_step step = {.kind = KILN_PLAN_CALL,
-                          .name = group_name(n, group),
-                          .op = group_op(group),
-                          .group = group,
-                          .path = n->path};
-    KILN_TRY(kiln_net_kernel(n, part, &s, &step.kernel, err));
-    KILN_TRY(operands_of(n, group, &s, from, &step, err));
-    kiln_vec_push(n->arena, &n->step, step);
-    return KILN_OK;
+    return add_kernel(n, group, err);
 }
 
 kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err) {

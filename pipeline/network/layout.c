@@ -1,10 +1,12 @@
-/* In what layout a group works that no template lays out.
+/* Who gives which layout to whom.
  *
- * Convolutions, products and pooling choose for themselves. Everything else computes by
- * logical indexes and takes its inputs as they were made; its results go on in the
- * blocks of an input where nothing is mixed along the blocked axis, so that between two
- * convolutions there is no conversion (NeoCPU, ATC'19, section 3.2). What leaves the
- * network, or was made row-major, is row-major. */
+ * A template says what it takes (kiln_takes). One that lays out its kernels itself
+ * (convolutions, pooling) hears how its inputs lie, and may go on with it; one that
+ * knows row-major values only (products, recurrent steps) is given no other. Everything
+ * else computes by logical indexes and takes its inputs as they were made; its results
+ * go on in the blocks of an input where nothing is mixed along the blocked axis, so
+ * that between two convolutions there is no conversion (NeoCPU, ATC'19, section 3.2).
+ * What leaves the network, or was made row-major, is row-major. */
 #include "pipeline/network/network_internal.h"
 
 static int64_t blocked(const kiln_layout *l, int axis) {
@@ -28,7 +30,8 @@ static bool keeps_places(const kiln_node *node, int axis) {
  * added or dropped at its end. */
 static bool goes_on(const kiln_node *node, const kiln_type *x, const kiln_type *y) {
     if (kiln_layout_is_plain(&x->layout) || x->rank != y->rank ||
-        kiln_dtype_bytes(x->dtype) != kiln_dtype_bytes(y->dtype))
+        kiln_dtype_bytes(x->dtype) != kiln_dtype_bytes(y->dtype) ||
+        node->op == &kiln_op_transpose) /* its axes are others */
         return false;
     for (int i = 0; i < x->rank; i++) {
         const int64_t size = blocked(&x->layout, i);
@@ -55,13 +58,6 @@ static kiln_layout layout_of(const kiln_node *node, int k) {
     return best != NULL ? best->type.layout : (kiln_layout){.n_order = 0};
 }
 
-/* Will a template lay it out? Then it hears how inputs lie, and may go on with it. */
-static bool has_template(const kiln_net *n, const kiln_graph *part) {
-    kiln_workload w;
-    return kiln_workload_of(part, &w, NULL) == KILN_OK &&
-           kiln_template_for(&w, n->profile) != &kiln_template_generic;
-}
-
 /* Only for those who run the network. */
 static bool leaves(const kiln_net *n, const kiln_value *v) {
     bool is_output = false;
@@ -75,10 +71,10 @@ static bool leaves(const kiln_net *n, const kiln_value *v) {
 }
 
 void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
-                           const kiln_value *const *from) {
+                           const kiln_value *const *from, kiln_takes takes) {
     const bool is_contraction =
         group->anchor != NULL && group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
-    if (is_contraction && !has_template(n, part))
+    if (takes == KILN_TAKES_PLAIN || (is_contraction && takes == KILN_TAKES_ANY))
         return; /* all of it row-major */
     for (size_t i = 0; i < part->inputs.n; i++) {
         const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
@@ -95,57 +91,10 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
             part->outputs.v[i]->type.layout = (kiln_layout){.n_order = 0};
 }
 
-/* ---- equal places ----------------------------------------------------------------
- */
-
-enum { MAX_WALKED = KILN_MAX_RANK + KILN_MAX_BLOCKS };
-
-/* How memory walks through a value: axes of more than one position, slowest first,
- * neighbours joined where the slower one steps over all of the faster. */
-typedef struct walked {
-    int n;
-    struct {
-        int axis;
-        int64_t step, extent; /* logical elements of one position; positions */
-    } at[MAX_WALKED];
-} walked;
-
-static void walk(walked *w, int axis, int64_t step, int64_t extent) {
-    if (extent == 1)
-        return;
-    if (w->n > 0 && w->at[w->n - 1].axis == axis &&
-        w->at[w->n - 1].step == step * extent) {
-        w->at[w->n - 1].step = step;
-        w->at[w->n - 1].extent *= extent;
-        return;
-    }
-    w->at[w->n].axis = axis;
-    w->at[w->n].step = step;
-    w->at[w->n++].extent = extent;
-}
-
-static walked walk_of(const kiln_type *shape, const kiln_layout *l) {
-    walked w = {.n = 0};
-    int64_t left[KILN_MAX_RANK];
-    for (int i = 0; i < shape->rank; i++) {
-        const int axis = l->n_order == 0 ? i : l->order[i];
-        left[axis] = blocked(l, axis);
-        walk(&w, axis, left[axis], (shape->dim[axis] + left[axis] - 1) / left[axis]);
-    }
-    for (int b = 0; b < l->n_blocks; b++) {
-        const int axis = l->block[b].axis;
-        left[axis] /= l->block[b].size;
-        walk(&w, axis, left[axis], l->block[b].size);
-    }
-    return w;
-}
-
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
                           const kiln_layout *b) {
-    const walked x = walk_of(shape, a), y = walk_of(shape, b);
-    bool same = x.n == y.n;
-    for (int i = 0; same && i < x.n; i++)
-        same = x.at[i].axis == y.at[i].axis && x.at[i].step == y.at[i].step &&
-               x.at[i].extent == y.at[i].extent;
-    return same;
+    kiln_type x = *shape, y = *shape;
+    x.layout = *a;
+    y.layout = *b;
+    return kiln_type_same_places(&x, &y);
 }

@@ -29,10 +29,11 @@ typedef struct kiln_network_kernel {
     const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
     kiln_origin origin;
-    kiln_cost cost;               /* of one call */
-    int n_operands, n_written;    /* of them: the last ones */
-    const int64_t *operand_bytes; /* of each operand, packed */
-    kiln_spread spread;           /* of its work on the profile's cores, two at least */
+    kiln_cost cost;            /* of one call */
+    double amplification;      /* of the error bound, by its algorithm */
+    int n_operands, n_written; /* of them: the last ones */
+    const kiln_type *operand;  /* each as the kernel reads or writes it */
+    kiln_spread spread;        /* of its work on the profile's cores, two at least */
 } kiln_network_kernel;
 
 /* One step of the plan, for people and tools. */

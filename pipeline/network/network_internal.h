@@ -29,7 +29,8 @@ typedef struct kiln_net_step {
     int n_takeable;
     const char *name, *op;
     const kiln_group *group; /* NULL: a conversion, a copy, a choice */
-    const char *path;        /* with a group: of its region */
+    const kiln_graph *g;     /* with a group: whose it is */
+    const char *path;        /* and of which region */
 } kiln_net_step;
 
 typedef struct kiln_net_port {
@@ -71,19 +72,20 @@ void kiln_net_loops(const kiln_net *n, kiln_flow *out);
 
 /* A step that runs `part`, whose values are from[] (by id in part) of the whole. */
 kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err);
-/* The value's slot with that layout: as it was made, packed (constants), or converted.
- */
+/* The value's slot with the wanted layout, and zeros in its tail lanes where they are
+ * wanted: as it was made, packed (constants), or converted. */
+kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
+                               const kiln_type *wanted, int *slot, kiln_err *err);
+/* The same whatever its tail lanes hold. */
 kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                              const kiln_layout *layout, int *slot, kiln_err *err);
-/* Compiles the part, or finds it compiled. The scheduled workload is in n->scratch. */
-kiln_status kiln_net_kernel(kiln_net *n, kiln_graph *part, kiln_scheduled *s,
-                            int *kernel, kiln_err *err);
 /* One operand read, one written. */
 void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
                        const char *name);
-/* Types of a group's values: inputs as they were made, results as layout.c says. */
+/* Types of a group's values, as a template takes them: inputs as they were made,
+ * results as layout.c says. */
 void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
-                           const kiln_value *const *from);
+                           const kiln_value *const *from, kiln_takes takes);
 /* Does each element of that shape lie in one place in both layouts, and nothing else
  * beside them? */
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,

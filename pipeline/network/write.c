@@ -115,7 +115,7 @@ static uint32_t write_kernels(const kiln_net *n, writer *w, kiln_buf *out,
             .scratch_bytes = (uint64_t)from->object.scratch_bytes};
         kiln_buf_add(out, &k, sizeof k);
         for (int j = 0; j < from->n_operands; j++) {
-            const uint64_t bytes = (uint64_t)from->operand_bytes[j];
+            const uint64_t bytes = (uint64_t)kiln_type_bytes(&from->operand[j]);
             kiln_buf_add(sizes, &bytes, sizeof bytes);
         }
         at += k.n_operands;

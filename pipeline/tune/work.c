@@ -151,7 +151,8 @@ static const char *activations(kiln_arena *scratch, const kiln_tune_task *t,
     kiln_scheduled s;
     kiln_buf text;
     kiln_err ignored = {0};
-    if (t->tmpl->apply(scratch, t->work, t->profile, space, c, &s, &ignored) != KILN_OK)
+    if (kiln_template_apply(scratch, t->tmpl, t->work, t->profile, space, c, &s,
+                            &ignored) != KILN_OK)
         return NULL;
     kiln_buf_init(&text, scratch);
     for (size_t i = 0; i < s.te.n_args; i++)

@@ -74,7 +74,7 @@ static void measure_point(kiln_arena *a, const kiln_workload *w, const kiln_prof
     char text[KILN_LOAD_TEXT];
     const kiln_template *tmpl = &kiln_template_conv_direct;
     const double begin = now_us();
-    kiln_status st = tmpl->apply(a, w, p, s, c, &x, &err);
+    kiln_status st = kiln_template_apply(a, tmpl, w, p, s, c, &x, &err);
     if (st == KILN_OK)
         st = kiln_lower(a, x.schedule, x.te.arg, x.te.n_args, x.te.n_inputs, "k",
                         &program, &err);

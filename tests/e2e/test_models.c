@@ -84,6 +84,53 @@ static void matches_compiled(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- what was once compiled wrongly ---------------------------------------------- */
+
+#define REGRESSIONS "../shared/regressions"
+
+static void check_regression(kiln_arena *a, const char *folder, const char *profile) {
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_checks checks = {0};
+    const kiln_pass_options passes = {.verify = true};
+    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
+    if (kiln_runs_here(&p, &err) != KILN_OK)
+        return;
+    const kiln_runner runner = {kiln_network_run, &p};
+    kiln_assert_status_ok(kiln_verify_golden(a, kiln_path_join(a, folder, "model.onnx"),
+                                             folder, NULL, &passes, &runner, &checks,
+                                             &err),
+                          &err);
+    for (size_t i = 0; i < checks.list.n; i++)
+        if (checks.list.v[i].outcome != KILN_PASSED)
+            fail_msg("%s on %s: %s", folder, profile, checks.list.v[i].reason);
+    assert_true(checks.n_passed > 0);
+}
+
+/* Every folder there is, on every profile that this machine runs, fast and strict. */
+static void regressions_are_right(void **state) {
+    (void)state;
+    kiln_arena a;
+    kiln_err err = {0};
+    char **name = NULL;
+    size_t n = 0, n_folders = 0;
+    if (!kiln_file_exists(REGRESSIONS "/README.md"))
+        kiln_test_skip(REGRESSIONS " is not here");
+    kiln_arena_init(&a);
+    kiln_assert_status_ok(kiln_dir_list(&a, REGRESSIONS, &name, &n, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        const char *folder = kiln_path_join(&a, REGRESSIONS, name[i]);
+        if (!kiln_file_exists(kiln_path_join(&a, folder, "model.onnx")))
+            continue;
+        n_folders++;
+        check_regression(&a, folder, "native");
+        for (int k = 0; kiln_profile_at(k) != NULL; k++)
+            check_regression(&a, folder, kiln_profile_at(k)->name);
+    }
+    kiln_arena_fini(&a);
+    assert_true(n_folders > 0);
+}
+
 int main(void) {
     enum { WAYS = 3 };
     static const struct {
@@ -92,7 +139,7 @@ int main(void) {
     } way[WAYS] = {{"as_imported", matches_as_imported},
                    {"after_checked_passes", matches_after_checked_passes},
                    {"compiled", matches_compiled}};
-    static struct CMUnitTest tests[WAYS * N_ROWS];
+    static struct CMUnitTest tests[WAYS * N_ROWS + 1];
     static char names[WAYS * N_ROWS][64];
     for (size_t i = 0; i < WAYS * N_ROWS; i++) {
         snprintf(names[i], sizeof names[i], "%s_%s", rows[i / WAYS].name,
@@ -100,5 +147,7 @@ int main(void) {
         tests[i] = (struct CMUnitTest){names[i], way[i % WAYS].check, NULL, NULL,
                                        &rows[i / WAYS]};
     }
+    tests[WAYS * N_ROWS] = (struct CMUnitTest){"regressions_are_right",
+                                               regressions_are_right, NULL, NULL, NULL};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,34 @@ static row rows[] = {
      "%a = matmul(%x, %w) %c = add(%a, %b) %d = relu(%c) %t = transpose(%d) "
      "{perm=[1,0]} %e = matmul(%d, %t) output %e }",
      3, 0, 0},
+    /* What is made in blocks of channels, read by products, which know nothing of
+     * them: directly, behind element-wise operators, and transposed. */
+    {"products_of_convolutions",
+     "graph \"g\" { input %x : f32[1,8,8,8] input %w : f32[8,8,1,1] "
+     "input %m : f32[8,8] %c = conv(%x, %w) %y = matmul(%c, %m) output %y }",
+     3, 1, 0},
+    {"products_of_pools",
+     "graph \"g\" { input %x : f32[2,20,16,16] input %m : f32[8,8] "
+     "%c = max_pool(%x) {kernel=[2,2], strides=[2,2]} %d = tanh(%c) "
+     "%y = matmul(%d, %m) output %y }",
+     4, 2, 0},
+    {"products_of_rows",
+     "graph \"g\" { input %x : f32[1,8,32] input %w : f32[17,8,3] "
+     "input %m : f32[30,16] input %v : f32[17,30] %c = conv(%x, %w) "
+     "%y = matmul(%c, %m) %z = matmul(%v, %y) output %z }",
+     6, 2, 0},
+    {"products_of_channels_last",
+     "graph \"g\" { input %x : f32[1,8,16,16] input %w : f32[32,8,1,1] "
+     "input %m : f32[32,8] %c = conv(%x, %w) %d = transpose(%c) {perm=[0,2,3,1]} "
+     "%y = matmul(%d, %m) %t = transpose(%c) {perm=[0,1,3,2]} %z = add(%t, %c) "
+     "output %y output %z }",
+     6, 1, 0},
+    {"products_of_both_sides",
+     "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[16,16,3,3] "
+     "input %b : f32[1,16,8,8] %c = conv(%x, %w) {pads=[1,1,1,1]} %r = relu(%c) "
+     "%p = avg_pool(%r) {kernel=[3,3], pads=[1,1,1,1]} %y = matmul(%r, %p) "
+     "%z = add(%y, %b) %k = conv(%z, %w) {pads=[1,1,1,1]} output %k }",
+     8, 5, 0},
     {"both_branches",
      "graph \"g\" { input %x : f32[1,16,8,8] input %c : bool[] input %w : "
      "f32[16,16,3,3] "

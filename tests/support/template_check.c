@@ -111,7 +111,7 @@ static kiln_status program_of(kiln_arena *a, const template_check *t,
                               const kiln_workload *w, const kiln_space *s,
                               const kiln_config *c, kiln_scheduled *x, kiln_program **p,
                               kiln_err *err) {
-    KILN_TRY(t->tmpl->apply(a, w, t->profile, s, c, x, err));
+    KILN_TRY(kiln_template_apply(a, t->tmpl, w, t->profile, s, c, x, err));
     return kiln_scheduled_program(a, x, "k", p, err);
 }
 

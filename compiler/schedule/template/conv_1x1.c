@@ -406,6 +406,7 @@ const kiln_template kiln_template_conv_1x1 = {
     .name = "conv_1x1",
     .doc =
         "Convolutions of one tap as matrix products over pixels, in blocked layouts.",
+    .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
     .space = space,
     .guess = guess,

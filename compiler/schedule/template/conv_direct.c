@@ -235,6 +235,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 const kiln_template kiln_template_conv_direct = {
     .name = "conv_direct",
     .doc = "direct convolution in NCHW[x]c with accumulators in registers",
+    .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
     .space = kiln_conv_direct_space,
     .guess = kiln_conv_direct_guess,

@@ -298,6 +298,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 const kiln_template kiln_template_conv_winograd = {
     .name = "conv_winograd",
     .doc = "3 x 3 convolution by Winograd's algorithm in NCHW[x]c",
+    .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
     .space = kiln_winograd_space,
     .pays = kiln_winograd_pays,

@@ -51,6 +51,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 const kiln_template kiln_template_depthwise = {
     .name = "depthwise",
     .doc = "one filter a channel, in NCHW[x]c, by a window that slides over columns",
+    .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
     .space = space,
     .guess = guess,

@@ -129,6 +129,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
 const kiln_template kiln_template_generic = {
     .name = "generic",
     .doc = "any expression: stages inlined, fused, tiled and vectorised by rule",
+    .takes = KILN_TAKES_ANY,
     .fits = fits,
     .space = space,
     .guess = guess,

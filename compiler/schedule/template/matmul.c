@@ -412,6 +412,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
 const kiln_template kiln_template_matmul = {
     .name = "matmul",
     .doc = "Matrix products in cache blocks and register tiles, b in panels.",
+    .takes = KILN_TAKES_PLAIN,
     .fits = fits,
     .space = space,
     .guess = guess,

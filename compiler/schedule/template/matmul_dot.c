@@ -193,6 +193,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
 const kiln_template kiln_template_matmul_dot = {
     .name = "matmul_dot",
     .doc = "Matrix by vector, and a times b transposed: vectors along the terms.",
+    .takes = KILN_TAKES_PLAIN,
     .fits = fits,
     .space = space,
     .guess = guess,

@@ -46,6 +46,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 const kiln_template kiln_template_pool = {
     .name = "pool",
     .doc = "largest, mean or norm under windows, in NCHW[x]c or plain",
+    .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
     .space = space,
     .guess = guess,

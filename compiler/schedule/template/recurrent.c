@@ -90,6 +90,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
 const kiln_template kiln_template_recurrent = {
     .name = "recurrent",
     .doc = "Steps of recurrent cells, their weights in blocks of rows.",
+    .takes = KILN_TAKES_PLAIN,
     .fits = fits,
     .space = space,
     .guess = guess,

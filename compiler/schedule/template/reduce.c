@@ -118,6 +118,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
 const kiln_template kiln_template_reduce = {
     .name = "reduce",
     .doc = "reductions along axes, at the speed of reading what is reduced",
+    .takes = KILN_TAKES_ANY,
     .fits = fits,
     .space = space,
     .guess = guess,

@@ -183,7 +183,8 @@ static void try_config(const kiln_workload *w, const kiln_space *space,
     kiln_arena_init(&a);
     const char *what = kiln_format(&a, "%s, configuration %llu", name,
                                    (unsigned long long)kiln_config_index(space, c));
-    kiln_status st = kiln_template_generic.apply(&a, w, &machine, space, c, &s, &err);
+    kiln_status st = kiln_template_apply(&a, &kiln_template_generic, w, &machine, space,
+                                         c, &s, &err);
     if (st == KILN_OK)
         st = kiln_scheduled_program(&a, &s, "kernel", &p, &err);
     if (st == KILN_ERR_ARG && !is_default && err.len > 0) {

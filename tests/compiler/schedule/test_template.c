@@ -84,7 +84,91 @@ static void scheduled_program_is_flat_and_right(void **state) {
     kiln_assert_close(got, (const float *)want.data, 30, 4, 1e-6);
 }
 
+/* ---- what a template promises ---------------------------------------------------- */
+
+static kiln_status say_another_layout(kiln_arena *a, const kiln_workload *w,
+                                      const kiln_profile *p, const kiln_space *s,
+                                      const kiln_config *c, kiln_scheduled *out,
+                                      kiln_err *err) {
+    KILN_TRY(kiln_template_generic.apply(a, w, p, s, c, out, err));
+    out->te.arg_type[0].layout = (kiln_layout){.n_order = 2, .order = {1, 0}};
+    return KILN_OK;
+}
+
+static kiln_status say_another_size(kiln_arena *a, const kiln_workload *w,
+                                    const kiln_profile *p, const kiln_space *s,
+                                    const kiln_config *c, kiln_scheduled *out,
+                                    kiln_err *err) {
+    KILN_TRY(kiln_template_generic.apply(a, w, p, s, c, out, err));
+    out->te.arg_type[2].layout = (kiln_layout){.n_blocks = 1, .block = {{1, 4}}};
+    return KILN_OK;
+}
+
+static kiln_status say_another_dtype(kiln_arena *a, const kiln_workload *w,
+                                     const kiln_profile *p, const kiln_space *s,
+                                     const kiln_config *c, kiln_scheduled *out,
+                                     kiln_err *err) {
+    KILN_TRY(kiln_template_generic.apply(a, w, p, s, c, out, err));
+    out->te.arg_type[1].dtype = KILN_I32;
+    return KILN_OK;
+}
+
+typedef struct lie {
+    const char *name;
+    kiln_takes takes;
+    kiln_layout of_a; /* what the workload's input has */
+    kiln_status (*apply)(kiln_arena *a, const kiln_workload *w, const kiln_profile *p,
+                         const kiln_space *s, const kiln_config *c, kiln_scheduled *out,
+                         kiln_err *err); /* NULL: the generic template's */
+    const char *text;
+} lie;
+
+static lie lies[] = {
+    {"blocks_for_who_takes_none",
+     KILN_TAKES_PLAIN,
+     {.n_blocks = 1, .block = {{1, 4}}},
+     NULL,
+     "template 'liar' takes row-major values, 'a' is given to it in another layout"},
+    {"another_layout",
+     KILN_TAKES_ANY,
+     {0},
+     say_another_layout,
+     "'a' is computed as f32[5,7], the kernel says that it lies as f32[5,7]{order=10}"},
+    {"another_size",
+     KILN_TAKES_ANY,
+     {0},
+     say_another_size,
+     "'c' in the kernel's layout f32[5,6]{block=1x4} has 160 bytes, its stage has 30"},
+    {"another_dtype",
+     KILN_TAKES_ANY,
+     {0},
+     say_another_dtype,
+     "'b' is f32[7,6], the kernel says i32[7,6]"},
+};
+
+static void templates_are_held_to_their_word(void **state) {
+    const lie *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_workload w = matmul();
+    kiln_template t = kiln_template_generic;
+    kiln_profile p;
+    kiln_space space;
+    kiln_scheduled s;
+    kiln_err err = {0};
+    t.name = "liar";
+    t.takes = r->takes;
+    t.apply = r->apply != NULL ? r->apply : t.apply;
+    w.graph->inputs.v[0]->type.layout = r->of_a;
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    kiln_space_init(&space, a);
+    kiln_assert_status_ok(t.space(&w, &p, &space, &err), &err);
+    const kiln_config c = t.guess(&w, &p, &space);
+    kiln_assert_fails(kiln_template_apply(a, &t, &w, &p, &space, &c, &s, &err),
+                      KILN_ERR_BUG, &err, r->text);
+}
+
 int main(void) {
+    kiln_test_add_rows(templates_are_held_to_their_word, lies);
     kiln_test_add("rows_are_whole", rows_are_whole, NULL);
     kiln_test_add("scheduled_program_is_flat_and_right",
                   scheduled_program_is_flat_and_right, NULL);

@@ -209,7 +209,8 @@ static void fetches_what_comes(void **state) {
     kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
     const kiln_config c = t.tmpl->guess(&w, &p, &s);
     assert_true(template_check_run(a, &t, &w, &s, &c, &err));
-    kiln_assert_status_ok(t.tmpl->apply(a, &w, &p, &s, &c, &x, &err), &err);
+    kiln_assert_status_ok(kiln_template_apply(a, t.tmpl, &w, &p, &s, &c, &x, &err),
+                          &err);
     kiln_assert_status_ok(kiln_scheduled_program(a, &x, "f", &program, &err), &err);
     kiln_buf text;
     kiln_buf_init(&text, a);

@@ -134,7 +134,8 @@ static void check_expression(kiln_arena *a, kiln_rng *rng, uint64_t seed) {
     kiln_space_init(&s, a);
     kiln_assert_status_ok(check.tmpl->space(&w, &p, &s, &err), &err);
     const kiln_config c = kiln_config_random(&s, rng);
-    kiln_assert_status_ok(check.tmpl->apply(a, &w, &p, &s, &c, &x, &err), &err);
+    kiln_assert_status_ok(kiln_template_apply(a, check.tmpl, &w, &p, &s, &c, &x, &err),
+                          &err);
     kiln_wide wide[8], got;
     kiln_tensor given[8];
     assert_true(x.te.n_inputs <= 8 && x.te.n_args == x.te.n_inputs + 1);

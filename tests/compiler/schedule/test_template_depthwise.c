@@ -150,7 +150,8 @@ static void refuses_long_bodies(void **state) {
     kiln_assert_status_ok(t->space(&w, p, &space, &err), &err);
     kiln_config c = t->guess(&w, p, &space);
     template_set_word(&space, &c, "taps", "all");
-    assert_int_equal(t->apply(a, &w, p, &space, &c, &out, &err), KILN_ERR_ARG);
+    assert_int_equal(kiln_template_apply(a, t, &w, p, &space, &c, &out, &err),
+                     KILN_ERR_ARG);
     assert_string_equal(err.text, "depthwise: a body must have at most 256 steps, has "
                                   "343; make 'tile' smaller or unroll fewer 'taps'");
 }

@@ -71,8 +71,8 @@ int main(void) {
         kiln_object object;
         kiln_code *code = NULL;
         char text[KILN_LOAD_TEXT] = "";
-        kiln_status st =
-            c.tmpl->apply(&s, &w->workload, &p, &c.space, &c.config, &scheduled, &err);
+        kiln_status st = kiln_template_apply(&s, c.tmpl, &w->workload, &p, &c.space,
+                                             &c.config, &scheduled, &err);
         const double applied = now_ms();
         if (st == KILN_OK)
             st = kiln_scheduled_program(&s, &scheduled, "k", &program, &err);

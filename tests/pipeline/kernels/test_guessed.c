@@ -96,8 +96,9 @@ static void two_threads_share_the_work(void **state) {
         kiln_assert_status_ok(
             kiln_choose(&a, &work, &p, &(kiln_choose_options){.tmpl = NULL}, &c, &err),
             &err);
-        kiln_assert_status_ok(
-            c.tmpl->apply(&a, &work.workload, &p, &c.space, &c.config, &s, &err), &err);
+        kiln_assert_status_ok(kiln_template_apply(&a, c.tmpl, &work.workload, &p,
+                                                  &c.space, &c.config, &s, &err),
+                              &err);
         kiln_assert_status_ok(kiln_scheduled_program(&a, &s, "f", &program, &err),
                               &err);
         const kiln_spread spread = kiln_program_spread(&a, program, 2);

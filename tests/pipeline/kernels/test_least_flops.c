@@ -33,7 +33,7 @@ static double share_of(kiln_arena *a, const kiln_op_work *w, const kiln_profile 
     kiln_err err = {0};
     kiln_cost cost;
     kiln_node_cost(w->workload.anchor, &cost);
-    if (t->apply(a, &w->workload, p, s, c, &scheduled, &err) != KILN_OK ||
+    if (kiln_template_apply(a, t, &w->workload, p, s, c, &scheduled, &err) != KILN_OK ||
         kiln_scheduled_program(a, &scheduled, "f", &program, &err) != KILN_OK)
         return -1; /* the template refuses it */
     return kiln_program_least_flops(a, program) / (2 * (double)cost.muladds);
