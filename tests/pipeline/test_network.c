@@ -149,7 +149,7 @@ static row rows[] = {
     {"products_of_convolutions",
      "graph \"g\" { input %x : f32[1,8,8,8] input %w : f32[8,8,1,1] "
      "input %m : f32[8,8] %c = conv(%x, %w) %y = matmul(%c, %m) output %y }",
-     3, 1, 0},
+     4, 2, 0},
     {"products_of_pools",
      "graph \"g\" { input %x : f32[2,20,16,16] input %m : f32[8,8] "
      "%c = max_pool(%x) {kernel=[2,2], strides=[2,2]} %d = tanh(%c) "
@@ -157,7 +157,7 @@ static row rows[] = {
      4, 2, 0},
     {"products_of_rows",
      "graph \"g\" { input %x : f32[1,8,32] input %w : f32[17,8,3] "
-     "input %m : f32[30,16] input %v : f32[17,30] %c = conv(%x, %w) "
+     "input %m : f32[30,16] input %v : f32[12,17] %c = conv(%x, %w) "
      "%y = matmul(%c, %m) %z = matmul(%v, %y) output %z }",
      6, 2, 0},
     {"products_of_channels_last",
@@ -171,7 +171,7 @@ static row rows[] = {
      "input %b : f32[1,16,8,8] %c = conv(%x, %w) {pads=[1,1,1,1]} %r = relu(%c) "
      "%p = avg_pool(%r) {kernel=[3,3], pads=[1,1,1,1]} %y = matmul(%r, %p) "
      "%z = add(%y, %b) %k = conv(%z, %w) {pads=[1,1,1,1]} output %k }",
-     8, 5, 0},
+     9, 5, 0},
     {"both_branches",
      "graph \"g\" { input %x : f32[1,16,8,8] input %c : bool[] input %w : "
      "f32[16,16,3,3] "
