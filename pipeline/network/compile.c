@@ -53,6 +53,28 @@ static const kiln_type *operand_types(kiln_arena *a, const kiln_te_graph *te) {
     return type;
 }
 
+/* The program's arguments have the bytes that operands have. */
+static kiln_status check_program(const kiln_program *p, const kiln_network_kernel *k,
+                                 kiln_err *err) {
+    if (p->n_args != k->n_operands || p->n_inputs != k->n_operands - k->n_written)
+        return kiln_fail(err, KILN_ERR_BUG,
+                         "kernel '%s' has %d operands, its program %d", k->workload,
+                         k->n_operands, p->n_args);
+    for (int i = 0; i < p->n_args; i++) {
+        const kiln_buffer *b = p->arg[i];
+        const int64_t bytes =
+            kiln_buffer_elems(b) * (int64_t)kiln_dtype_bytes(b->dtype);
+        if (b->dtype != k->operand[i].dtype || bytes != kiln_type_bytes(&k->operand[i]))
+            return kiln_fail(err, KILN_ERR_BUG,
+                             "operand %d of kernel '%s' has %lld bytes of %s, its "
+                             "program %lld of %s",
+                             i, k->workload, (long long)kiln_type_bytes(&k->operand[i]),
+                             kiln_dtype_name(k->operand[i].dtype), (long long)bytes,
+                             kiln_dtype_name(b->dtype));
+    }
+    return KILN_OK;
+}
+
 static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice *c,
                            kiln_scheduled *s, const char *key, kiln_err *err) {
     kiln_buf config;
@@ -71,6 +93,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .operand = operand_types(n->arena, &s->te)};
     kiln_program *program = NULL;
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
+    KILN_TRY(check_program(program, &k, err));
     k.spread = kiln_program_spread(&n->scratch, program,
                                    n->profile->cores > 1 ? n->profile->cores : 2);
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,

@@ -149,6 +149,7 @@ static kiln_status build(kiln_net *n, kiln_err *err) {
     for (size_t i = 0; i < n->g->outputs.n; i++)
         add_output(n, (uint32_t)i, out[i]);
     plan_memory(n);
+    KILN_TRY(kiln_net_check(n, err));
     kiln_net_write(n);
     return check_plan(n, err);
 }

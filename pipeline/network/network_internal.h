@@ -101,6 +101,9 @@ enum { KILN_NET_MAX_PARTS = 64 };
 /* The slot whose bytes a view's are; a slot that is none: itself. */
 int kiln_net_root(const kiln_net *n, int slot);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
+/* Holds the steps against one another, once all places are known (check.c).
+ * KILN_ERR_BUG: what one writes is not what another reads; both are named. */
+kiln_status kiln_net_check(const kiln_net *n, kiln_err *err);
 /* plan.bin and the parameters' bytes, once all places are known. */
 void kiln_net_write(kiln_net *n);
 
