@@ -25,37 +25,71 @@ void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check) {
     }
 }
 
+static void widest(kiln_check *check, const kiln_diff *d) {
+    if (d->max_abs > check->max_abs)
+        check->max_abs = d->max_abs;
+    if (d->max_rel > check->max_rel)
+        check->max_rel = d->max_rel;
+    if (d->rms_error >= check->rms_error) {
+        check->rms_error = d->rms_error;
+        check->rms_want = d->rms_want;
+    }
+}
+
+static const char *differs(kiln_arena *a, const char *output, const kiln_type *got,
+                           const kiln_type *want) {
+    return kiln_format(a, "output '%s' must be %s, is %s", output,
+                       kiln_type_text(a, want), kiln_type_text(a, got));
+}
+
+static void fail(kiln_check *check, const char *reason) {
+    if (check->outcome != KILN_PASSED)
+        return;
+    check->outcome = KILN_FAILED;
+    check->reason = reason;
+}
+
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
                                double rtol, double atol, kiln_err *err) {
     const kiln_type *gt = &got->type, *wt = &want->type;
-    const char *reason = "";
-    kiln_diff diff = {.ok = false};
+    kiln_diff d;
     if (gt->dtype != wt->dtype || !kiln_type_same_shape(gt, wt)) {
-        reason = kiln_format(a, "output '%s' must be %s, is %s", output,
-                             kiln_type_text(a, wt), kiln_type_text(a, gt));
-    } else {
-        KILN_TRY(kiln_ref_compare(got, want, rtol, atol, &diff, err));
-        if (!diff.ok)
-            reason = kiln_format(a,
-                                 "output '%s': %" PRId64 " of %" PRId64
-                                 " elements differ; element %" PRId64
-                                 " must be %.9g, is %.9g",
-                                 output, diff.n_bad, kiln_type_elems(wt),
-                                 diff.worst_index, diff.worst_want, diff.worst_got);
+        fail(check, differs(a, output, gt, wt));
+        return KILN_OK;
     }
-    if (diff.max_abs > check->max_abs)
-        check->max_abs = diff.max_abs;
-    if (diff.max_rel > check->max_rel)
-        check->max_rel = diff.max_rel;
-    if (diff.rms_error >= check->rms_error) {
-        check->rms_error = diff.rms_error;
-        check->rms_want = diff.rms_want;
+    KILN_TRY(kiln_ref_compare(got, want, rtol, atol, &d, err));
+    widest(check, &d);
+    if (!d.ok)
+        fail(check,
+             kiln_format(a,
+                         "output '%s': %" PRId64 " of %" PRId64
+                         " elements differ; element %" PRId64 " must be %.9g, is %.9g",
+                         output, d.n_bad, kiln_type_elems(wt), d.worst_index,
+                         d.worst_want, d.worst_got));
+    return KILN_OK;
+}
+
+kiln_status kiln_check_bounded(kiln_arena *a, kiln_check *check, const char *output,
+                               const kiln_tensor *got, const kiln_bounded *want,
+                               kiln_err *err) {
+    const kiln_type *gt = &got->type, *wt = &want->value.type;
+    kiln_diff sizes;
+    kiln_bounded_diff d;
+    if (gt->dtype != wt->dtype || !kiln_type_same_shape(gt, wt)) {
+        fail(check, differs(a, output, gt, wt));
+        return KILN_OK;
     }
-    if (!diff.ok && check->outcome == KILN_PASSED) {
-        check->outcome = KILN_FAILED;
-        check->reason = reason;
-    }
+    KILN_TRY(kiln_ref_compare(got, &want->value, 0, 0, &sizes, err));
+    KILN_TRY(kiln_bounded_compare(want, got, &d, err));
+    widest(check, &sizes);
+    if (!d.ok)
+        fail(check, kiln_format(a,
+                                "output '%s': %" PRId64 " of %" PRId64
+                                " elements differ; element %" PRId64
+                                " must be %.9g within %.3g, is %.9g",
+                                output, d.n_bad, want->n_elems, d.worst, d.want,
+                                d.bound, d.got));
     return KILN_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
+#include "pipeline/tolerance.h"
 
 typedef enum kiln_check_outcome {
     KILN_PASSED,
@@ -105,23 +106,35 @@ kiln_status kiln_check_network(kiln_arena *a, kiln_check *check, const char *out
                                const kiln_tensor *got, const kiln_tensor *want,
                                const kiln_tolerance *tolerance, kiln_err *err);
 
+/* By an output's own bounds; elements whose bound is negative are not compared. */
+kiln_status kiln_check_bounded(kiln_arena *a, kiln_check *check, const char *output,
+                               const kiln_tensor *got, const kiln_bounded *want,
+                               kiln_err *err);
+
 /* An output as it must be: whole, or those of its elements that are compared. */
 typedef struct kiln_wanted {
     const char *name;
-    kiln_tensor value; /* with `at`: a list of the elements */
-    const int64_t *at; /* row-major indexes, ascending; NULL: all */
+    kiln_tensor value;  /* with `at`: a list of the elements, which may be empty */
+    const int64_t *at;  /* row-major indexes, ascending; NULL: all */
+    const float *bound; /* how far each may be off; NULL: by a kiln_tolerance */
 } kiln_wanted;
+/* By the output's own bounds, or where it has none by `tolerance`. */
 kiln_status kiln_check_wanted(kiln_arena *a, kiln_check *check, const kiln_tensor *got,
                               const kiln_wanted *want, const kiln_tolerance *tolerance,
                               kiln_err *err);
 
 /* What a model must give on seeded inputs, by the reference, which runs the graph as it
- * was imported. Elements whose value hangs on rounding (kiln_ref_run_noisy) are left
- * out; KILN_ERR_UNSUPPORTED where none of an output is left. */
+ * was imported, and how far each element may be off (pipeline/tolerance.h). Elements
+ * that hang on rounding are left out. Inputs are drawn by several laws until few hang:
+ * uniform numbers of both signs first. Where an output hangs as a whole whatever the
+ * inputs are, its list is empty: n_held says so. */
 typedef struct kiln_expectation {
     const kiln_tensor *in;
     const kiln_wanted *out;
     size_t n_in, n_out;
+    const char *law;        /* of the inputs: "uniform", "normal", ... */
+    int64_t n_elems;        /* of all outputs together */
+    int64_t n_held, n_weak; /* that have a bound; of a quarter of their size or more */
 } kiln_expectation;
 kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
                                 kiln_expectation *out, kiln_err *err);

@@ -108,6 +108,9 @@ struct kiln_op_def {
                         eval_ref reads no element, and gets inputs without storage (f
                         and i NULL, type set) */
 
+    bool jumps; /* a float output leaps where an input crosses a boundary (round,
+                   sign), however little it crosses it by */
+
     /* Types of the outputs from n->in[...]->type and n->attr. Writes n->n_out types.
      * The message says what must hold and what is; the caller adds operator and node.
      */

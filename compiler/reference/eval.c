@@ -34,12 +34,13 @@ kiln_status kiln_ref_check_same(const kiln_type *want, const kiln_type *got,
 
 static kiln_status eval_region(kiln_eval_cx *cx, const kiln_graph *region,
                                const kiln_wide *in, kiln_wide *out, kiln_err *err) {
-    const int *depth = cx->user;
-    if (*depth + 1 >= KILN_REF_MAX_DEPTH)
+    const kiln_ref_eval *e = cx->user;
+    if (e->depth + 1 >= KILN_REF_MAX_DEPTH)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "region '%s' is nested deeper than the limit of %d",
                          region->name, (int)KILN_REF_MAX_DEPTH);
-    return kiln_ref_run_region(cx->scratch, region, in, out, *depth + 1, err);
+    return kiln_ref_run_region(cx->scratch, region, in, out, e->depth + 1, e->noise,
+                               err);
 }
 
 /* Storage for the chosen elements only; the type stays whole. */
@@ -60,7 +61,6 @@ kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *e
                         ? picked_new(e->scratch, &v->type, e->n_pick)
                         : kiln_wide_new(e->scratch, &v->type);
     }
-    int depth = e->depth;
     kiln_eval_cx cx = {.scratch = e->scratch,
                        .in = e->in,
                        .out = e->out,
@@ -68,7 +68,7 @@ kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *e
                        .n_pick = e->n_pick,
                        .is_magnitude = e->is_magnitude,
                        .eval_region = eval_region,
-                       .user = &depth,
+                       .user = e,
                        .err = err};
     const kiln_status st = n->op->eval_ref(n, &cx);
     if (st != KILN_OK)

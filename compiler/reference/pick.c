@@ -15,9 +15,8 @@
 
 #include <math.h>
 
-/* Distance between neighbours of `dtype` at v (the spacing of the binade that holds
- * |v|). */
-static double ulp_of(kiln_dtype dtype, double v) {
+/* The spacing of the binade that holds |v|. */
+double kiln_ref_ulp(kiln_dtype dtype, double v) {
     const int bits = kiln_dtype_get(dtype)->mantissa_bits;
     int min_exponent = 0; /* of the smallest normal number, as frexp counts */
     switch (dtype) {
@@ -70,12 +69,12 @@ static double bound_of(const kiln_bound *b, kiln_dtype dtype, double v,
         return rounding_distance(dtype, v);
     case KILN_BOUND_ULP:
         return rounding_distance(dtype, v) +
-               fmax(b->c * ulp_of(dtype, v), b->floor * unit_roundoff(dtype));
+               fmax(b->c * kiln_ref_ulp(dtype, v), b->floor * unit_roundoff(dtype));
     case KILN_BOUND_DOT: {
         if (!kiln_dtype_is_float(dtype))
             return 0;
         const bool is_half = dtype == KILN_F16 || dtype == KILN_BF16;
-        const double own = is_half ? 0.5 * ulp_of(dtype, v) : 0;
+        const double own = is_half ? 0.5 * kiln_ref_ulp(dtype, v) : 0;
         return b->c * (double)b->k * unit_roundoff(dtype) * magnitude + own;
     }
     }
@@ -105,7 +104,7 @@ static kiln_status eval_picked(kiln_arena *scratch, const kiln_node *n,
     return KILN_OK;
 }
 
-static void make_absolute(const kiln_node *n, kiln_wide *in) {
+void kiln_ref_make_absolute(const kiln_node *n, kiln_wide *in) {
     for (int k = 0; k < n->n_in; k++) {
         const int64_t n_elems = in[k].f != NULL ? kiln_type_elems(&in[k].type) : 0;
         for (int64_t j = 0; j < n_elems; j++)
@@ -119,7 +118,7 @@ static kiln_status pick_bounds(kiln_arena *scratch, const kiln_node *n, kiln_wid
     const kiln_bound b = n->op->error_bound(n);
     double *magnitude = kiln_array(scratch, double, n_pick);
     if (b.kind == KILN_BOUND_DOT) {
-        make_absolute(n, in);
+        kiln_ref_make_absolute(n, in);
         KILN_TRY(eval_picked(scratch, n, in, pick, n_pick, true, magnitude, err));
     }
     for (int64_t j = 0; j < n_pick; j++)

@@ -1,6 +1,8 @@
 /* Seeded random tensors for checks. */
 #include "compiler/reference/reference.h"
 
+#include <math.h>
+
 /* Integers are small and not negative, since those that are 32 or 64 bits wide are
  * mostly indices; the narrow ones are mostly data. Floats are multiples of 2^-24 in
  * [-1, 1), so that f32 holds them exactly. */
@@ -29,7 +31,43 @@ static int64_t random_int(kiln_rng *r, kiln_dtype dtype) {
     return 0;
 }
 
+const char *kiln_ref_law_name(kiln_ref_law law) {
+    static const char *const name[KILN_N_LAWS] = {"uniform", "normal", "positive",
+                                                  "small", "sparse"};
+    return name[law];
+}
+
+static double uniform(kiln_rng *r) {
+    return (double)(kiln_rng_range(r, 0, (1 << 25) - 1) - (1 << 24)) / (1 << 24);
+}
+
+static double draw(kiln_rng *r, kiln_ref_law law) {
+    switch (law) {
+    case KILN_LAW_UNIFORM:
+    case KILN_N_LAWS:
+        break;
+    case KILN_LAW_NORMAL: { /* 12 times the variance 1/12 of [0, 1) */
+        double sum = 0;
+        for (int i = 0; i < 12; i++)
+            sum += uniform(r) / 2;
+        return sum;
+    }
+    case KILN_LAW_POSITIVE:
+        return fabs(uniform(r));
+    case KILN_LAW_SMALL:
+        return uniform(r) * 0x1p-6;
+    case KILN_LAW_SPARSE:
+        return kiln_rng_range(r, 0, 7) == 0 ? uniform(r) : 0;
+    }
+    return uniform(r);
+}
+
 kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed) {
+    return kiln_ref_draw(a, t, KILN_LAW_UNIFORM, seed);
+}
+
+kiln_tensor kiln_ref_draw(kiln_arena *a, const kiln_type *t, kiln_ref_law law,
+                          uint64_t seed) {
     enum { CHUNK = 4096 };
     kiln_tensor out = kiln_tensor_new(a, t);
     kiln_rng r;
@@ -43,8 +81,7 @@ kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed) {
         const int64_t left = n - first < CHUNK ? n - first : CHUNK;
         for (int64_t j = 0; j < left; j++) {
             if (is_float)
-                f[j] = (double)(kiln_rng_range(&r, 0, (1 << 25) - 1) - (1 << 24)) /
-                       (1 << 24);
+                f[j] = draw(&r, law);
             else
                 i[j] = random_int(&r, t->dtype);
         }

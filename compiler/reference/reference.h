@@ -16,13 +16,20 @@
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
-/* The same with an error of some units in the last place of f32 on what each operator
- * makes, unless it only moves or compares: what other arithmetic might give. Elements
- * that come out far from kiln_ref_run's hang on rounding, and nobody can be held to
- * them. (Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997.) */
-kiln_status kiln_ref_run_noisy(kiln_arena *a, const kiln_graph *g,
+/* The same, and beside it `n_lanes` runs whose operators err as other arithmetic may
+ * (lanes.c says how, docs/numerics.md why): a double that is rounded elsewhere, sums of
+ * f32 in another order, functions within their bounds. An operator whose result leaps
+ * (round, compare, argmax: kiln_op_def.jumps, or integers made of floats) sees inputs
+ * that are moved to both ends of where they may be, so that what hangs on a boundary
+ * shows in half of the lanes, however rarely it would be met by chance. Errors of all
+ * of a lane are drawn from `seed`; lane[j * n_outputs + i] receives output i of lane j.
+ * (After Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997, and Vignes, A
+ * stochastic arithmetic for reliable scientific computation, 1993.) */
+enum { KILN_REF_MAX_LANES = 8 };
+kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
                                const kiln_tensor *in, size_t n_in, uint64_t seed,
-                               kiln_tensor *out, kiln_err *err);
+                               int n_lanes, kiln_tensor *out, kiln_tensor *lane,
+                               kiln_err *err);
 
 /* Evaluates one node on native tensors (in[i].data NULL: absent); out is made in `a`.
  */
@@ -66,5 +73,18 @@ kiln_status kiln_ref_compare(const kiln_tensor *got, const kiln_tensor *want,
 /* A seeded random tensor for checks: floats uniform in [-1, 1), integers small, bool
  * fair. */
 kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed);
+
+/* The same by another law for floats; integers as above. */
+typedef enum kiln_ref_law {
+    KILN_LAW_UNIFORM,  /* [-1, 1) */
+    KILN_LAW_NORMAL,   /* of deviation 1: a sum of twelve uniform ones */
+    KILN_LAW_POSITIVE, /* [0, 1) */
+    KILN_LAW_SMALL,    /* [-2^-6, 2^-6) */
+    KILN_LAW_SPARSE,   /* one in eight of [-1, 1), the others 0 */
+    KILN_N_LAWS
+} kiln_ref_law;
+const char *kiln_ref_law_name(kiln_ref_law law); /* "uniform", ... */
+kiln_tensor kiln_ref_draw(kiln_arena *a, const kiln_type *t, kiln_ref_law law,
+                          uint64_t seed);
 
 #endif

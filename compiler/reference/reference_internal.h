@@ -26,6 +26,7 @@ typedef struct kiln_ref_eval {
     int64_t n_pick;
     bool is_magnitude; /* as in kiln_eval_cx */
     int depth;         /* of the graph that holds the node: 0 outside of regions */
+    kiln_rng *noise;   /* regions err by it; NULL: exact */
 } kiln_ref_eval;
 
 kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *err);
@@ -36,9 +37,28 @@ kiln_status kiln_ref_widen_inputs(kiln_arena *a, const kiln_node *n,
                                   const kiln_tensor *in, kiln_wide **out,
                                   kiln_err *err);
 
-/* Runs a region on wide inputs; the outputs are made in `a`. */
+/* Runs a region on wide inputs; the outputs are made in `a`. With `noise` its operators
+ * err as a lane's. */
 kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
                                 const kiln_wide *in, kiln_wide *out, int depth,
-                                kiln_err *err);
+                                kiln_rng *noise, kiln_err *err);
+
+/* ---- what arithmetic may do (pick.c, lanes.c) ---------------------------------- */
+
+/* Distance between neighbours of `dtype` at v. */
+double kiln_ref_ulp(kiln_dtype dtype, double v);
+/* All floats of a node's inputs by their absolute value: what a magnitude is made of.
+ */
+void kiln_ref_make_absolute(const kiln_node *n, kiln_wide *in);
+/* Puts an error on unrounded output k. `magnitude` (of a DOT bound): the same output
+ * of absolute inputs; NULL: taken from the typical size of its elements. */
+void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wide *w,
+                        kiln_rng *noise);
+/* Does output k of n leap where an input crosses a boundary? */
+bool kiln_ref_leaps(const kiln_node *n, int k);
+/* Moves one float input's lanes (lane[j], j < n) to both ends of where it may be, by
+ * how far they lie from `base`. */
+void kiln_ref_spread_lanes(const kiln_wide *base, kiln_wide *const *lane, int n,
+                           kiln_rng *noise);
 
 #endif

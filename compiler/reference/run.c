@@ -22,6 +22,7 @@ typedef struct cell {
 
 typedef struct slot {
     void *native;          /* bytes in the value's dtype; NULL: not there */
+    size_t stride;         /* bytes from lane to lane; 0: all lanes are alike */
     const kiln_wide *wide; /* a region's input, as its caller holds it; NULL: none */
     int n_uses;            /* still to come */
     int size_class;        /* of owned small storage; 0: not owned */
@@ -38,8 +39,9 @@ typedef struct frame {
     kiln_arena *out;  /* where graph outputs are made */
     cell *free_cells[MAX_CLASS + 1];
     int depth;
-    bool is_noisy;
-    kiln_rng noise;
+    int n_lanes; /* run at once: 1, which is exact, and those that err */
+    kiln_rng lane_noise[1 + KILN_REF_MAX_LANES], spread_noise;
+    kiln_rng *noise; /* of a region inside a lane: its only lane errs */
 } frame;
 
 static void *value_alloc(frame *f, slot *s, size_t bytes) {
@@ -81,11 +83,14 @@ static slot *slot_of(frame *f, const kiln_value *v) {
     return &f->slots[v->id];
 }
 
-static const void *native_of(frame *f, const kiln_value *v) {
-    return kiln_value_is_const(v) ? v->data : slot_of(f, v)->native;
+static const void *native_of(frame *f, const kiln_value *v, int lane) {
+    if (kiln_value_is_const(v))
+        return v->data;
+    const slot *s = slot_of(f, v);
+    return s->native != NULL ? (char *)s->native + s->stride * (size_t)lane : NULL;
 }
 
-static kiln_status widen_value(frame *f, const kiln_value *v, kiln_wide *out,
+static kiln_status widen_value(frame *f, const kiln_value *v, int lane, kiln_wide *out,
                                kiln_err *err) {
     const slot *s = slot_of(f, v);
     if (s->wide != NULL) {
@@ -93,7 +98,7 @@ static kiln_status widen_value(frame *f, const kiln_value *v, kiln_wide *out,
         return KILN_OK;
     }
     KILN_TRY(kiln_ref_check_type(&v->type, "value", v->name, err));
-    const void *data = native_of(f, v);
+    const void *data = native_of(f, v, lane);
     KILN_ASSERT(data != NULL, "value '%s' is used before it is made", v->name);
     *out = kiln_wide_new(&f->node, &v->type);
     kiln_widen(&v->type, data, out);
@@ -112,57 +117,164 @@ static void drop_use(frame *f, const kiln_value *v) {
  * wants it. */
 static void store_value(frame *f, const kiln_value *v, const kiln_wide *w,
                         bool is_output) {
+    enum { ALIGN = 64 };
     slot *s = slot_of(f, v);
     if (s->n_uses == 0)
         return;
-    const size_t bytes = (size_t)kiln_type_bytes(&v->type);
+    const size_t one = (size_t)kiln_type_bytes(&v->type);
+    s->stride = f->n_lanes > 1 ? (one + ALIGN - 1) / ALIGN * ALIGN : 0;
+    const size_t bytes = one + s->stride * (size_t)(f->n_lanes - 1);
     void *data =
         is_output ? kiln_arena_alloc_raw(f->out, bytes) : value_alloc(f, s, bytes);
     kiln_narrow(w, data);
     s->native = data;
 }
 
-/* As f32 arithmetic might err: a sum by some units of its typical terms, anything else
- * by a unit of its own. Operators that only move or compare are exact in any
- * arithmetic. */
-static void add_noise(frame *f, const kiln_node *n, kiln_wide *w) {
-    static const double of_value = 0x1p-22, of_rms = 0x1p-22;
-    const kiln_bound_kind kind = n->op->error_bound(n).kind;
-    if (w->f == NULL || kind == KILN_BOUND_EXACT)
-        return;
-    const int64_t count = kiln_type_elems(&w->type);
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += isfinite(w->f[i]) ? w->f[i] * w->f[i] : 0;
-    const double rms =
-        kind == KILN_BOUND_DOT && count > 0 ? sqrt(sum / (double)count) : 0;
-    for (int64_t i = 0; i < count; i++)
-        w->f[i] += (2 * kiln_rng_unit(&f->noise) - 1) *
-                   (of_value * fabs(w->f[i]) + of_rms * rms);
+static void store_lane(frame *f, const kiln_value *v, const kiln_wide *w, int lane) {
+    const slot *s = slot_of(f, v);
+    if (s->n_uses > 0)
+        kiln_narrow(w, (char *)s->native + s->stride * (size_t)lane);
 }
 
-static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
-                            kiln_err *err) {
+/* Its inputs in one lane; `like` (may be NULL) has those that all lanes share. */
+static kiln_status widen_inputs(frame *f, const kiln_node *n, int lane,
+                                const kiln_wide *like, kiln_wide **out, kiln_err *err) {
     kiln_wide *in = kiln_array(&f->node, kiln_wide, n->n_in);
     for (int k = 0; k < n->n_in; k++) {
         if (n->in[k] == NULL)
             continue;
         in[k].type = n->in[k]->type;
-        if (!n->op->types_only)
-            KILN_TRY(widen_value(f, n->in[k], &in[k], err));
+        if (n->op->types_only)
+            continue;
+        if (like != NULL && slot_of(f, n->in[k])->stride == 0)
+            in[k] = like[k];
+        else
+            KILN_TRY(widen_value(f, n->in[k], lane, &in[k], err));
     }
-    kiln_ref_eval e = {.scratch = &f->node,
-                       .in = in,
-                       .out = kiln_array(&f->node, kiln_wide, n->n_out),
-                       .depth = f->depth};
+    *out = in;
+    return KILN_OK;
+}
+
+static kiln_ref_eval eval_of(frame *f, const kiln_node *n, const kiln_wide *in) {
+    return (kiln_ref_eval){.scratch = &f->node,
+                           .in = in,
+                           .out = kiln_array(&f->node, kiln_wide, n->n_out),
+                           .depth = f->depth,
+                           .noise = f->noise};
+}
+
+/* ---- lanes ---- */
+
+/* Sums of absolute products, one for each output: NULL where the bound is of another
+ * kind. */
+static kiln_status magnitudes(frame *f, const kiln_node *n, const kiln_wide *in,
+                              kiln_wide **out, kiln_err *err) {
+    *out = NULL;
+    if (n->op->error_bound(n).kind != KILN_BOUND_DOT)
+        return KILN_OK;
+    kiln_wide *absolute = kiln_array(&f->node, kiln_wide, n->n_in);
+    for (int k = 0; k < n->n_in; k++) {
+        absolute[k] = in[k];
+        if (in[k].f == NULL)
+            continue;
+        const size_t bytes = (size_t)kiln_type_elems(&in[k].type) * sizeof(double);
+        absolute[k].f = kiln_arena_dup(&f->node, in[k].f, bytes);
+    }
+    kiln_ref_make_absolute(n, absolute);
+    kiln_ref_eval e = eval_of(f, n, absolute);
+    e.is_magnitude = true;
     KILN_TRY(kiln_ref_eval_wide(n, &e, err));
+    *out = e.out;
+    return KILN_OK;
+}
+
+static bool leaps_at_all(const kiln_node *n, bool *always) {
+    bool any = false;
+    *always = true;
+    for (int k = 0; k < n->n_out; k++) {
+        const bool leaps = kiln_ref_leaps(n, k);
+        any = any || leaps;
+        *always = *always && leaps;
+    }
+    return any;
+}
+
+/* Inputs of all lanes, floats moved to both ends of where they may be. */
+static kiln_status spread_inputs(frame *f, const kiln_node *n, const kiln_wide *in,
+                                 kiln_wide *moved[], kiln_err *err) {
+    kiln_wide *lane[KILN_REF_MAX_LANES];
+    for (int j = 1; j < f->n_lanes; j++)
+        KILN_TRY(widen_inputs(f, n, j, in, &moved[j], err));
+    for (int k = 0; k < n->n_in; k++) {
+        if (n->in[k] == NULL || in[k].f == NULL || moved[1][k].f == in[k].f)
+            continue;
+        for (int j = 1; j < f->n_lanes; j++)
+            lane[j - 1] = &moved[j][k];
+        kiln_ref_spread_lanes(&in[k], lane, f->n_lanes - 1, &f->spread_noise);
+    }
+    return KILN_OK;
+}
+
+static kiln_status run_lane(frame *f, const kiln_node *n, int lane, const kiln_wide *in,
+                            const kiln_wide *magnitude, bool leaping, kiln_err *err) {
+    kiln_ref_eval e = eval_of(f, n, in);
+    e.noise = &f->lane_noise[lane];
+    KILN_TRY(kiln_ref_eval_wide(n, &e, err));
+    for (int k = 0; k < n->n_out; k++) {
+        if (kiln_ref_leaps(n, k) != leaping)
+            continue;
+        kiln_ref_add_noise(n, magnitude != NULL ? &magnitude[k] : NULL, &e.out[k],
+                           e.noise);
+        store_lane(f, n->out[k], &e.out[k], lane);
+    }
+    return KILN_OK;
+}
+
+/* All lanes but the exact one, `in` its inputs. */
+static kiln_status run_lanes(frame *f, const kiln_node *n, const kiln_wide *in,
+                             kiln_err *err) {
+    kiln_wide *magnitude = NULL, *moved[1 + KILN_REF_MAX_LANES];
+    bool always = false;
+    const bool leaps = leaps_at_all(n, &always);
+    KILN_TRY(magnitudes(f, n, in, &magnitude, err));
+    if (leaps)
+        KILN_TRY(spread_inputs(f, n, in, moved, err));
+    for (int j = 1; j < f->n_lanes; j++) {
+        const kiln_arena_mark mark = kiln_arena_save(&f->node);
+        kiln_wide *own = NULL;
+        if (leaps)
+            KILN_TRY(run_lane(f, n, j, moved[j], magnitude, true, err));
+        if (!always) {
+            KILN_TRY(widen_inputs(f, n, j, in, &own, err));
+            KILN_TRY(run_lane(f, n, j, own, magnitude, false, err));
+        }
+        kiln_arena_rewind(&f->node, mark);
+    }
+    return KILN_OK;
+}
+
+static void drop_uses(frame *f, const kiln_node *n) {
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] != NULL)
             drop_use(f, n->in[k]);
-    for (int k = 0; k < n->n_out && f->is_noisy; k++)
-        add_noise(f, n, &e.out[k]);
+}
+
+static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
+                            kiln_err *err) {
+    kiln_wide *in = NULL;
+    KILN_TRY(widen_inputs(f, n, 0, NULL, &in, err));
+    kiln_ref_eval e = eval_of(f, n, in);
+    KILN_TRY(kiln_ref_eval_wide(n, &e, err));
+    if (f->n_lanes == 1) /* its inputs' memory may become its outputs' */
+        drop_uses(f, n);
+    for (int k = 0; k < n->n_out && f->noise != NULL; k++)
+        kiln_ref_add_noise(n, NULL, &e.out[k], f->noise);
     for (int k = 0; k < n->n_out; k++)
         store_value(f, n->out[k], &e.out[k], is_output[n->out[k]->id]);
+    if (f->n_lanes > 1) {
+        KILN_TRY(run_lanes(f, n, in, err));
+        drop_uses(f, n);
+    }
     kiln_arena_reset(&f->node);
     return KILN_OK;
 }
@@ -170,7 +282,7 @@ static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
 /* ---- a graph ---- */
 
 static void frame_init(frame *f, const kiln_graph *g, kiln_arena *out, int depth) {
-    *f = (frame){.g = g, .out = out, .depth = depth};
+    *f = (frame){.g = g, .out = out, .depth = depth, .n_lanes = 1};
     f->slots = kiln_array(&f->table, slot, g->values.n);
     const int *n_uses = kiln_graph_count_uses(g, &f->table);
     for (size_t i = 0; i < g->values.n; i++)
@@ -213,15 +325,25 @@ static kiln_status check_inputs(const kiln_graph *g, const kiln_tensor *in, size
     return KILN_OK;
 }
 
-static kiln_status run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
-                       size_t n_in, const uint64_t *noise_seed, kiln_tensor *out,
-                       kiln_err *err) {
+static kiln_tensor output_of(frame *f, const kiln_value *v, int lane) {
+    void *data = (void *)(uintptr_t)native_of(f, v, lane);
+    if (v->def == NULL) /* the caller's, or the graph's */
+        data = kiln_arena_dup(f->out, data, (size_t)kiln_type_bytes(&v->type));
+    return (kiln_tensor){.type = v->type, .data = data};
+}
+
+kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
+                               const kiln_tensor *in, size_t n_in, uint64_t seed,
+                               int n_lanes, kiln_tensor *out, kiln_tensor *lane,
+                               kiln_err *err) {
+    KILN_ASSERT(n_lanes >= 0 && n_lanes <= KILN_REF_MAX_LANES, "%d lanes", n_lanes);
     KILN_TRY(check_inputs(g, in, n_in, err));
     frame f;
     frame_init(&f, g, a, 0);
-    f.is_noisy = noise_seed != NULL;
-    if (f.is_noisy)
-        kiln_rng_init(&f.noise, *noise_seed);
+    f.n_lanes = 1 + n_lanes;
+    kiln_rng_init(&f.spread_noise, seed);
+    for (int j = 1; j <= n_lanes; j++)
+        kiln_rng_init(&f.lane_noise[j], kiln_rng_next(&f.spread_noise));
     for (size_t i = 0; i < n_in; i++)
         slot_of(&f, g->inputs.v[i])->native = in[i].data;
     /* Inputs stay the caller's and there until the end: an extra use keeps them. */
@@ -229,14 +351,9 @@ static kiln_status run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in
         slot_of(&f, g->inputs.v[i])->n_uses++;
     const kiln_status st = frame_run(&f, err);
     for (size_t i = 0; st == KILN_OK && i < g->outputs.n; i++) {
-        const kiln_value *v = g->outputs.v[i];
-        if (v->def != NULL) {
-            out[i] = (kiln_tensor){.type = v->type, .data = slot_of(&f, v)->native};
-            continue;
-        }
-        const size_t bytes = (size_t)kiln_type_bytes(&v->type);
-        out[i] = (kiln_tensor){.type = v->type,
-                               .data = kiln_arena_dup(a, native_of(&f, v), bytes)};
+        out[i] = output_of(&f, g->outputs.v[i], 0);
+        for (int j = 0; j < n_lanes; j++)
+            lane[(size_t)j * g->outputs.n + i] = output_of(&f, g->outputs.v[i], 1 + j);
     }
     frame_fini(&f);
     return st;
@@ -244,18 +361,12 @@ static kiln_status run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in
 
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err) {
-    return run(a, g, in, n_in, NULL, out, err);
-}
-
-kiln_status kiln_ref_run_noisy(kiln_arena *a, const kiln_graph *g,
-                               const kiln_tensor *in, size_t n_in, uint64_t seed,
-                               kiln_tensor *out, kiln_err *err) {
-    return run(a, g, in, n_in, &seed, out, err);
+    return kiln_ref_run_lanes(a, g, in, n_in, 0, 0, out, NULL, err);
 }
 
 kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
                                 const kiln_wide *in, kiln_wide *out, int depth,
-                                kiln_err *err) {
+                                kiln_rng *noise, kiln_err *err) {
     for (size_t i = 0; i < region->inputs.n; i++) {
         const kiln_value *v = region->inputs.v[i];
         KILN_TRY(
@@ -263,6 +374,7 @@ kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
     }
     frame f;
     frame_init(&f, region, a, depth);
+    f.noise = noise;
     for (size_t i = 0; i < region->inputs.n; i++)
         slot_of(&f, region->inputs.v[i])->wide = &in[i];
     const kiln_status st = frame_run(&f, err);
@@ -273,7 +385,7 @@ kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
         const slot *s = slot_of(&f, v);
         out[i] = kiln_wide_new(a, &v->type);
         if (s->wide == NULL) {
-            kiln_widen(&v->type, native_of(&f, v), &out[i]);
+            kiln_widen(&v->type, native_of(&f, v, 0), &out[i]);
             continue;
         }
         const size_t n = (size_t)kiln_type_elems(&v->type);

@@ -18,6 +18,7 @@ const kiln_op_def kiln_op_ceil = {
     .name = "ceil",
     .doc = "smallest integer >= x",
     .dtypes = KILN_DT_FLOAT,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .x1 = x1,

@@ -40,6 +40,7 @@ const kiln_op_def kiln_op_hardmax = {
     .name = "hardmax",
     .doc = "1 at the first largest element along one axis, else 0",
     .eval_ref = eval_ref,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .compute = compute,
 };

@@ -64,6 +64,7 @@ const kiln_op_def kiln_op_mod = {
     .attr = attrs,
     .n_attr = KILN_COUNT(attrs),
     .dtypes = KILN_DT_NUMBER,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .f2 = f2,
     .i2 = i2,

@@ -24,6 +24,7 @@ const kiln_op_def kiln_op_round = {
     .name = "round",
     .doc = "nearest integer, ties to even",
     .dtypes = KILN_DT_FLOAT,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .x1 = x1,

@@ -45,6 +45,7 @@ const kiln_op_def kiln_op_shrink = {
     .attr = attrs,
     .n_attr = KILN_COUNT(attrs),
     .dtypes = KILN_DT_NUMBER,
+    .jumps = true,
     .error_bound = kiln_bound_ulp_1,
     .f1 = f1,
     .i1 = i1,

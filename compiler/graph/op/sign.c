@@ -28,6 +28,7 @@ const kiln_op_def kiln_op_sign = {
     .name = "sign",
     .doc = "-1, 0 or 1; NaN stays",
     .dtypes = KILN_DT_NUMBER,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .i1 = i1,

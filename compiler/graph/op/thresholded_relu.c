@@ -23,13 +23,8 @@ static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *a
 }
 
 const kiln_op_def kiln_op_thresholded_relu = {
-    KILN_ROW_UNARY,
-    .name = "thresholded_relu",
-    .doc = "x above alpha; else 0",
-    .attr = attrs,
-    .n_attr = KILN_COUNT(attrs),
-    .dtypes = KILN_DT_FLOAT,
-    .error_bound = kiln_bound_exact,
-    .f1 = f1,
+    KILN_ROW_UNARY, .name = "thresholded_relu",      .doc = "x above alpha; else 0",
+    .attr = attrs,  .n_attr = KILN_COUNT(attrs),     .dtypes = KILN_DT_FLOAT,
+    .jumps = true,  .error_bound = kiln_bound_exact, .f1 = f1,
     .x1 = x1,
 };

@@ -18,6 +18,7 @@ const kiln_op_def kiln_op_trunc = {
     .name = "trunc",
     .doc = "integer part of x",
     .dtypes = KILN_DT_FLOAT,
+    .jumps = true,
     .error_bound = kiln_bound_exact,
     .f1 = f1,
     .x1 = x1,
