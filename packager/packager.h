@@ -170,16 +170,19 @@ kiln_status kiln_package_steps_read(kiln_arena *a, const char *folder,
                                     kiln_err *err);
 
 /* An output as it must be, row-major. at NULL: the whole of it; else value is a list,
- * and element i belongs at at[i], ascending. */
+ * and element i belongs at at[i], ascending. bound: how far each element of value may
+ * be off; NULL (archives of older kilns): by the manifest's tolerance. */
 typedef struct kiln_package_expected {
     kiln_tensor value;
     const int64_t *at;
+    const float *bound;
 } kiln_package_expected;
 
 /* selftest/inputs.safetensors and selftest/expected.safetensors: what the reference
  * makes of seeded inputs. Outputs of more than KILN_SELFTEST_SAMPLES elements are
- * sampled there: first, last, and seeded positions in ascending order. Elements that
- * are not to be compared are left out by `at`; one at least must be left. */
+ * sampled there: first, last, and one of each stretch of equal length, at a seeded
+ * place of it, so that no run of elements that long is passed over. Elements that are
+ * not to be compared are left out by `at`, which may leave none. */
 enum { KILN_SELFTEST_SAMPLES = 4096 };
 typedef struct kiln_package_selftest {
     kiln_str inputs, expected;

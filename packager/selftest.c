@@ -1,7 +1,7 @@
 /* selftest/: inputs, and what the reference makes of them. */
 #include "packager/packager_internal.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- making -------------------------------------------------------------------------
@@ -34,26 +34,23 @@ static kiln_str finish(kiln_arena *a, const tensors *f) {
     return (kiln_str){all, head.n + (size_t)f->bytes};
 }
 
-static int compare(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* First, last, and what the output's number draws; ascending, each once. */
+/* First, last, and of each stretch between them one that the output's number draws;
+ * ascending, each once. */
 static int64_t *sample(kiln_arena *a, int64_t n_elems, uint64_t seed, int64_t *n) {
+    enum { N = KILN_SELFTEST_SAMPLES - 2 };
     int64_t *at = kiln_array(a, int64_t, KILN_SELFTEST_SAMPLES);
+    const int64_t inner = n_elems - 2, each = inner / N, rest = inner % N;
+    int64_t begin = 1;
     kiln_rng rng;
     kiln_rng_init(&rng, seed);
     at[0] = 0;
-    at[1] = n_elems - 1;
-    for (int i = 2; i < KILN_SELFTEST_SAMPLES; i++)
-        at[i] = kiln_rng_range(&rng, 0, n_elems - 1);
-    qsort(at, KILN_SELFTEST_SAMPLES, sizeof *at, compare);
-    int64_t kept = 0;
-    for (int i = 0; i < KILN_SELFTEST_SAMPLES; i++)
-        if (kept == 0 || at[i] != at[kept - 1])
-            at[kept++] = at[i];
-    *n = kept;
+    for (int64_t i = 0; i < N; i++) { /* n_elems > N + 2: none is empty */
+        const int64_t length = each + (i < rest ? 1 : 0);
+        at[1 + i] = begin + kiln_rng_range(&rng, 0, length - 1);
+        begin += length;
+    }
+    at[1 + N] = n_elems - 1;
+    *n = KILN_SELFTEST_SAMPLES;
     return at;
 }
 
@@ -62,6 +59,13 @@ static int64_t *all(kiln_arena *a, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         at[i] = i;
     return at;
+}
+
+static void add_bound(kiln_arena *a, tensors *f, const char *name, const float *bound,
+                      int64_t n) {
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    if (bound != NULL)
+        add(a, f, kiln_format(a, "%s.bound", name), &t, bound);
 }
 
 /* Of the whole output, or of the elements that are to be compared. */
@@ -77,10 +81,17 @@ static void add_sampled(kiln_arena *a, tensors *f, const char *name,
     for (int64_t i = 0; i < n; i++)
         memcpy(value + (size_t)i * size, (const char *)t->data + (size_t)at[i] * size,
                size);
+    const int64_t *place = kiln_arena_dup(a, at, (size_t)n * sizeof *at);
+    float *bound = NULL;
     for (int64_t i = 0; i < n && from->at != NULL; i++)
         at[i] = from->at[at[i]];
+    if (from->bound != NULL)
+        bound = kiln_array(a, float, n);
+    for (int64_t i = 0; i < n && bound != NULL; i++)
+        bound[i] = from->bound[place[i]];
     add(a, f, name, &values, value);
     add(a, f, kiln_format(a, "%s.at", name), &places, at);
+    add_bound(a, f, name, bound, n);
 }
 
 void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_in,
@@ -92,10 +103,13 @@ void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_i
     for (size_t i = 0; i < n_out; i++) {
         const char *name = kiln_format(a, "output%zu", i);
         const kiln_tensor *t = &out[i].value;
-        if (out[i].at == NULL && kiln_type_elems(&t->type) <= KILN_SELFTEST_SAMPLES)
-            add(a, &expected, name, &t->type, t->data);
-        else
+        const int64_t n = kiln_type_elems(&t->type);
+        if (out[i].at != NULL || n > KILN_SELFTEST_SAMPLES) {
             add_sampled(a, &expected, name, &out[i], i);
+            continue;
+        }
+        add(a, &expected, name, &t->type, t->data);
+        add_bound(a, &expected, name, out[i].bound, n);
     }
     result->inputs = finish(a, &inputs);
     result->expected = finish(a, &expected);
@@ -139,7 +153,10 @@ static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t
                                 const char *name, const kiln_type *whole, kiln_str file,
                                 kiln_package_expected *out, kiln_err *err) {
     const int64_t n =
-        i < s->n && s->tensor[i].type.rank == 1 ? s->tensor[i].type.dim[0] : 0;
+        i < s->n && s->tensor[i].type.rank == 1 ? s->tensor[i].type.dim[0] : -1;
+    if (n < 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: tensor '%s' must be a list",
+                         KILN_ENTRY_EXPECTED, name);
     const kiln_type values = kiln_type_make(whole->dtype, 1, &n),
                     places = kiln_type_make(KILN_I64, 1, &n);
     kiln_tensor at;
@@ -148,9 +165,6 @@ static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t
                   KILN_ENTRY_EXPECTED, &at, err));
     const int64_t *p = at.data;
     int64_t before = -1;
-    if (n == 0)
-        return kiln_fail(err, KILN_ERR_PARSE, "%s: tensor '%s.at' names no element",
-                         KILN_ENTRY_EXPECTED, name);
     for (int64_t k = 0; k < n; before = p[k++])
         if (p[k] <= before || p[k] >= kiln_type_elems(whole))
             return kiln_fail(err, KILN_ERR_PARSE,
@@ -160,9 +174,29 @@ static kiln_status take_sampled(kiln_arena *a, const kiln_safetensors *s, size_t
     return KILN_OK;
 }
 
-static bool has_places(kiln_arena *a, const kiln_safetensors *s, size_t i,
-                       const char *name) {
-    return i < s->n && strcmp(s->tensor[i].name, kiln_format(a, "%s.at", name)) == 0;
+static bool has(kiln_arena *a, const kiln_safetensors *s, size_t i, const char *name,
+                const char *what) {
+    return i < s->n &&
+           strcmp(s->tensor[i].name, kiln_format(a, "%s.%s", name, what)) == 0;
+}
+
+/* Bounds of the values before them: numbers, of at least 0. */
+static kiln_status take_bound(kiln_arena *a, const kiln_safetensors *s, size_t i,
+                              const char *name, kiln_str file,
+                              kiln_package_expected *out, kiln_err *err) {
+    const int64_t n = kiln_type_elems(&out->value.type);
+    const kiln_type t = kiln_type_make(KILN_F32, 1, &n);
+    kiln_tensor bound;
+    KILN_TRY(take(a, s, i, kiln_format(a, "%s.bound", name), &t, file,
+                  KILN_ENTRY_EXPECTED, &bound, err));
+    const float *b = bound.data;
+    for (int64_t k = 0; k < n; k++)
+        if (!(b[k] >= 0) || isinf(b[k]))
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "%s: tensor '%s.bound' must hold numbers of at least 0",
+                             KILN_ENTRY_EXPECTED, name);
+    out->bound = b;
+    return KILN_OK;
 }
 
 kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
@@ -185,7 +219,7 @@ kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
         const kiln_type t = type_of(&f->output[i]);
         const char *name = kiln_format(a, "output%zu", i);
         const bool is_whole = kiln_type_elems(&t) <= KILN_SELFTEST_SAMPLES &&
-                              !has_places(a, &s, at + 1, name);
+                              !has(a, &s, at + 1, name, "at");
         out[i] = (kiln_package_expected){.at = NULL};
         if (is_whole)
             KILN_TRY(take(a, &s, at, name, &t, expected, KILN_ENTRY_EXPECTED,
@@ -193,6 +227,8 @@ kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
         else
             KILN_TRY(take_sampled(a, &s, at, name, &t, expected, &out[i], err));
         at += is_whole ? 1 : 2;
+        if (has(a, &s, at, name, "bound"))
+            KILN_TRY(take_bound(a, &s, at++, name, expected, &out[i], err));
     }
     if (s.n != at)
         return kiln_fail(err, KILN_ERR_PARSE, "%s: %zu tensors, the outputs take %zu",

@@ -78,8 +78,8 @@ static kiln_status read_selftest(kiln_arena *a, const kiln_opened *p, kiln_subje
     kiln_wanted *want = kiln_array(a, kiln_wanted, n_out);
     KILN_TRY(kiln_package_selftest_read(a, p->folder, &p->facts, in, expected, err));
     for (size_t i = 0; i < n_out; i++)
-        want[i] =
-            (kiln_wanted){p->package.output[i].name, expected[i].value, expected[i].at};
+        want[i] = (kiln_wanted){p->package.output[i].name, expected[i].value,
+                                expected[i].at, expected[i].bound};
     s->in = in;
     s->want = want;
     s->n_want = n_out;

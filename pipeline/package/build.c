@@ -107,7 +107,8 @@ static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, kiln_str *
 static const kiln_package_expected *expected(kiln_arena *a, const kiln_expectation *e) {
     kiln_package_expected *out = kiln_array(a, kiln_package_expected, e->n_out);
     for (size_t i = 0; i < e->n_out; i++)
-        out[i] = (kiln_package_expected){e->out[i].value, e->out[i].at};
+        out[i] =
+            (kiln_package_expected){e->out[i].value, e->out[i].at, e->out[i].bound};
     return out;
 }
 

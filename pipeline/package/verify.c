@@ -65,8 +65,8 @@ static kiln_status selftest(verifier *v, kiln_err *err) {
     KILN_TRY(
         kiln_package_selftest_read(v->arena, p->folder, &p->facts, in, expected, err));
     for (size_t i = 0; i < n; i++)
-        want[i] =
-            (kiln_wanted){p->package.output[i].name, expected[i].value, expected[i].at};
+        want[i] = (kiln_wanted){p->package.output[i].name, expected[i].value,
+                                expected[i].at, expected[i].bound};
     KILN_TRY(check_outputs(v, in, want, &c, err));
     kiln_checks_add(v->arena, v->out, &c);
     return KILN_OK;
