@@ -17,6 +17,7 @@ enum {
     OPT_NO_READY,
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
+    OPT_NO_VERIFY,
     OPT_SHAPE,
     OPT_BIND,
     OPT_JSON,
@@ -45,6 +46,10 @@ static const kiln_option options[N_OPTIONS] = {
                      "records of kernels tuned for so many threads (1)", false},
     [OPT_REQUIRE_TUNED] = {"--require-tuned", "SHARE",
                            "fail where less of the multiply-adds is tuned: 95%", false},
+    [OPT_NO_VERIFY] = {"--no-verify", NULL,
+                       "do not run the package to prove it; it says so, and is not "
+                       "accepted",
+                       false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
@@ -193,6 +198,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
                             .licence = kiln_args_get(args, OPT_LICENCE, NULL),
                             .choose = &choose,
+                            .no_verify = kiln_args_has(args, OPT_NO_VERIFY),
                             .seed = 1};
     if (o.licence != NULL && !kiln_package_is_licence(o.licence))
         return kiln_fail(err, KILN_ERR_ARG,

@@ -131,6 +131,14 @@ static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f
 }
 
 /* Archives made before it was recorded were tuned for one. */
+/* Archives of before this was asked do not say. */
+static bool read_unproved(reader *r, const kiln_json *root) {
+    const kiln_json *v = kiln_json_get(root, "proved");
+    if (v != NULL && !kiln_json_is_bool(v))
+        refuse(r, "", "proved", "true or false");
+    return !kiln_json_bool(v, true);
+}
+
 static int read_threads(reader *r, const kiln_json *root) {
     int64_t n = 1;
     const kiln_json *v = kiln_json_get(root, "threads");
@@ -349,6 +357,7 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     f.input = read_ports(&r, root, "inputs", &f.n_inputs);
     f.output = read_ports(&r, root, "outputs", &f.n_outputs);
     read_memory(&r, root, &f.memory);
+    f.is_unproved = read_unproved(&r, root);
     const kiln_json *t = kiln_json_get(root, "tolerance");
     f.tolerance.relative = real_of(&r, t, "tolerance", "relative");
     f.tolerance.rms = real_of(&r, t, "tolerance", "rms");

@@ -117,6 +117,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     put_ports(&w, "inputs", f->input, f->n_inputs);
     put_ports(&w, "outputs", f->output, f->n_outputs);
     put_memory(&w, &f->memory);
+    kiln_json_member_bool(&w, "proved", !f->is_unproved);
     kiln_json_name(&w, "tolerance");
     kiln_json_begin_object(&w);
     kiln_json_member_f64(&w, "relative", f->tolerance.relative);
@@ -190,6 +191,8 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     " a thread\n",
                     "memory", f->memory.arena, f->memory.lower_bound, f->memory.params,
                     f->memory.workspace, f->memory.scratch);
+    if (f->is_unproved)
+        kiln_buf_printf(out, "%-16s no: it was packed without having run\n", "proved");
     kiln_buf_printf(out, "%-16s %g * |value| + %g * rms + %g\n", "tolerance",
                     f->tolerance.relative, f->tolerance.rms, f->tolerance.absolute);
     for (size_t i = 0; i < f->n_entries; i++)

@@ -94,6 +94,7 @@ typedef struct kiln_package_facts {
     const char *lld_version;                 /* what linked it: kiln_package_linker */
     kiln_profile profile; /* with numerics, and the device that measures it, if any */
     int threads;          /* that its configurations were chosen for; 0 counts as 1 */
+    bool is_unproved;     /* it was packed without having run */
     kiln_package_tolerance tolerance;
     const kiln_package_kernel *kernel;
     size_t n_kernels;

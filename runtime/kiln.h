@@ -129,6 +129,31 @@ void kiln_session_profile(kiln_session *s, int is_on);
 int kiln_session_n_steps(const kiln_session *s);
 int kiln_session_step(const kiln_session *s, int i, kiln_step_info *out);
 
+/* ---- trace -------------------------------------------------------------------------
+ */
+
+/* One operand of a step on its way past: for whoever proves what a package does. */
+typedef enum kiln_trace_kind {
+    KILN_TRACE_READ,    /* before the step; an IF's is its condition */
+    KILN_TRACE_WRITTEN, /* after the step */
+    KILN_TRACE_END      /* a loop has ended: the step is its end, no data */
+} kiln_trace_kind;
+typedef struct kiln_trace {
+    kiln_trace_kind kind;
+    uint32_t step;      /* as kiln_session_step counts them */
+    uint32_t operand;   /* of the step */
+    uint32_t iteration; /* of the innermost loop; of an END: how many the loop had */
+    uint32_t largest;   /* iteration of all loops around it */
+    int is_parameter;   /* what is read belongs to the package */
+    const void *data;   /* until the call returns */
+    size_t bytes;
+} kiln_trace;
+/* Calls `fn` for each operand of each step from now on; NULL: no more. A traced run
+ * begins with all memory poisoned that its steps may write (bytes 0xFF: NaN), so that
+ * what is read and was never written shows. */
+typedef void kiln_trace_fn(void *user, const kiln_trace *t);
+void kiln_session_trace(kiln_session *s, kiln_trace_fn *fn, void *user);
+
 #ifdef __cplusplus
 }
 #endif

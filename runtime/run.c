@@ -13,12 +13,7 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Where the run is: a step, and the iterations of the loops around it. */
-typedef struct place {
-    uint32_t at;
-    uint32_t iteration[KILN_PLAN_MAX_DEPTH];
-    uint32_t depth;
-} place;
+typedef kiln_run_place place;
 
 static size_t bytes_of(const kiln_plan *p, const kiln_plan_step *step, uint32_t k) {
     return (size_t)p->tensor[p->operand[step->first_operand + k]].bytes;
@@ -71,6 +66,8 @@ static uint32_t next_of(const kiln_session *s, const kiln_plan_step *step,
             return here->at + 1;
         if (++here->iteration[here->depth - 1] < partner->count)
             return step->partner + 1;
+        if (s->trace != NULL)
+            kiln_session_show(s, here, KILN_TRACE_END);
         here->depth--;
         return here->at + 1;
     case KILN_PLAN_CALL:
@@ -89,6 +86,8 @@ static int is_choice(const kiln_plan_step *step) {
 
 static int run_step(kiln_session *s, place *here) {
     const kiln_plan_step *step = &s->model->plan.step[here->at];
+    if (s->trace != NULL && (!is_choice(step) || step->kind == KILN_PLAN_IF))
+        kiln_session_show(s, here, KILN_TRACE_READ);
     if (is_choice(step)) {
         here->at = next_of(s, step, here);
         return 0;
@@ -100,6 +99,8 @@ static int run_step(kiln_session *s, place *here) {
         s->measured[here->at].nanoseconds += now() - begin;
         s->measured[here->at].runs++;
     }
+    if (s->trace != NULL)
+        kiln_session_show(s, here, KILN_TRACE_WRITTEN);
     here->at++;
     return 0;
 }
@@ -117,6 +118,8 @@ int kiln_session_run(kiln_session *s) {
         return -1;
     place here = {.at = 0};
     int result = 0;
+    if (s->trace != NULL)
+        kiln_session_poison(s);
     if (s->pool != NULL)
         kiln_pool_begin(s->pool);
     while (result == 0 && here.at < h->n_steps)

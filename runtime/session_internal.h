@@ -26,10 +26,24 @@ struct kiln_session {
     void **operand;              /* by the plan's operands: pointers for the kernels */
     kiln_session_time *measured; /* by step */
     int is_measuring;
+    kiln_trace_fn *trace; /* NULL: nobody looks on */
+    void *trace_user;
     int is_bound_anew; /* since ports were last held against one another */
     size_t bytes;
     char error[KILN_ERROR_TEXT];
 };
+
+/* Fills what steps may write with bytes that nobody made (trace.c). */
+void kiln_session_poison(kiln_session *s);
+/* Where the run is: a step, and the iterations of the loops around it. */
+typedef struct kiln_run_place {
+    uint32_t at;
+    uint32_t iteration[KILN_PLAN_MAX_DEPTH];
+    uint32_t depth;
+} kiln_run_place;
+/* Shows what the step reads, what it has written, or that a loop is over. */
+void kiln_session_show(const kiln_session *s, const kiln_run_place *here,
+                       kiln_trace_kind kind);
 
 /* 0, or -1 with an error: no output's memory overlaps another port's. */
 int kiln_session_check_ports(kiln_session *s);

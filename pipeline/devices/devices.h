@@ -85,10 +85,15 @@ enum {
 };
 
 typedef struct kiln_device_job {
-    int n_threads;         /* 0: 1 */
-    int n_rounds;          /* timed runs; 0: 1 */
-    int n_warm_up;         /* runs before them */
-    bool wants_profile;    /* time each step too */
+    int n_threads;      /* 0: 1 */
+    int n_rounds;       /* timed runs; 0: 1 */
+    int n_warm_up;      /* runs before them */
+    bool wants_profile; /* time each step too */
+    /* A file that one more run writes what steps read and write to
+     * (runner/runner.h: run_trace_record), of those from trace_begin on and before
+     * trace_end; NULL: none. */
+    const char *trace;
+    int trace_begin, trace_end;
     int64_t time_limit_ms; /* of all; 0: KILN_DEVICE_TIME_LIMIT_MS */
     /* Of private writable memory, the device's own comes on top; 0: none. Programs
      * under a sanitizer do not start under it. */

@@ -83,7 +83,7 @@ static kiln_status read_outputs(const run *r, kiln_arena *a, kiln_tensor *out,
 /* NULL-terminated. */
 static kiln_status make_command(const run *r, bool wants_outputs, const char ***out,
                                 kiln_err *err) {
-    enum { OWN_ARGS = 20 };
+    enum { OWN_ARGS = 28 };
     kiln_arena *a = r->arena;
     const kiln_device_package *p = r->package;
     const char **argv = kiln_array(a, const char *, KILN_DEVICE_COMMAND + OWN_ARGS);
@@ -103,6 +103,14 @@ static kiln_status make_command(const run *r, bool wants_outputs, const char ***
     argv[n++] = kiln_format(a, "%s/report.json", r->dir);
     if (r->job.wants_profile)
         argv[n++] = "--profile";
+    if (r->job.trace != NULL) {
+        argv[n++] = "--trace";
+        argv[n++] = r->job.trace;
+        argv[n++] = "--trace-begin";
+        argv[n++] = kiln_format(a, "%d", r->job.trace_begin);
+        argv[n++] = "--trace-end";
+        argv[n++] = kiln_format(a, "%d", r->job.trace_end);
+    }
     if (wants_outputs) {
         argv[n++] = "--output-dir";
         argv[n++] = r->dir;

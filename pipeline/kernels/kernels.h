@@ -210,6 +210,9 @@ typedef struct kiln_expected {
 kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
                         double amplification, uint64_t seed, kiln_expected *out,
                         kiln_err *err);
+/* Holds one output, row-major, against what it must be; adds to the verdict. */
+void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
+                           const kiln_tensor *got, const char *name, kiln_verdict *out);
 /* Of a kernel's algorithm. */
 double kiln_choice_amplification(const kiln_choice *c);
 

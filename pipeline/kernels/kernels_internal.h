@@ -22,9 +22,6 @@ bool kiln_op_word(kiln_str *rest, kiln_str *word);
 /* Holds the outputs of one call against what they must be (kiln_expect). */
 void kiln_call_compare(kiln_arena *a, kiln_call *c, const kiln_expected *want,
                        kiln_verdict *out);
-/* Holds one output, row-major, against what it must be; adds to the verdict. */
-void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
-                           const kiln_tensor *got, const char *name, kiln_verdict *out);
 
 /* ---- baselines (rivals.c) ----------------------------------------------------------
  */

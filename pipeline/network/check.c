@@ -40,13 +40,6 @@ static const char *step_name(const check *c, int step) {
 
 static const char *here(const check *c) { return step_name(c, (int)c->step); }
 
-static kiln_type type_of(const kiln_net_slot *s) {
-    kiln_type t = s->value->type;
-    t.layout = s->layout;
-    t.facts = s->facts;
-    return t;
-}
-
 /* The step that the value comes from, for messages. */
 static const char *maker(const check *c, int slot) {
     const int root = kiln_net_root(c->n, slot);
@@ -81,7 +74,7 @@ static bool same_bytes(const kiln_type *x, const kiln_type *y) {
 static kiln_status check_operand(check *c, const kiln_type *kernel, int slot,
                                  bool is_written) {
     const kiln_net_slot *s = slot_of(c, slot);
-    const kiln_type has = type_of(s);
+    const kiln_type has = kiln_net_type_of(s);
     const kiln_type *first = is_written ? &has : kernel;
     const bool is_zero = !claims_zero_tails(first) ||
                          ((is_written ? kernel : &has)->facts & KILN_FACT_TAIL_ZERO);
@@ -128,7 +121,7 @@ static int64_t runs_around(const check *c) {
 static kiln_status check_move(check *c, const kiln_net_step *s) {
     const kiln_net_slot *from = slot_of(c, s->operand[0]);
     const kiln_net_slot *to = slot_of(c, s->operand[1]);
-    const kiln_type x = type_of(from), y = type_of(to);
+    const kiln_type x = kiln_net_type_of(from), y = kiln_net_type_of(to);
     const int64_t runs = s->kind == KILN_PLAN_COPY ? 1 : runs_around(c);
     const int64_t whole = s->kind == KILN_PLAN_TAKE ? from->bytes : to->bytes;
     const int64_t part = s->kind == KILN_PLAN_TAKE ? to->bytes : from->bytes;
@@ -164,7 +157,7 @@ static uint64_t room_of(const check *c, const kiln_net_slot *s) {
 /* A view lies in what it is a view of, and promises no more than that does. */
 static kiln_status check_view(check *c, const kiln_net_slot *s) {
     const kiln_net_slot *of = slot_of(c, s->view_of);
-    const kiln_type t = type_of(s), whole = type_of(of);
+    const kiln_type t = kiln_net_type_of(s), whole = kiln_net_type_of(of);
     if (s->view_offset >= 0 && s->view_offset + s->bytes <= of->bytes &&
         s->place == of->place && s->index == of->index &&
         s->offset == of->offset + (uint64_t)s->view_offset &&
@@ -181,7 +174,7 @@ static kiln_status check_view(check *c, const kiln_net_slot *s) {
 
 static kiln_status check_slot(check *c, int i) {
     const kiln_net_slot *s = slot_of(c, i);
-    const kiln_type t = type_of(s);
+    const kiln_type t = kiln_net_type_of(s);
     if (kiln_type_bytes(&t) != s->bytes || s->offset % KILN_PLAN_ALIGN != 0 ||
         s->offset > room_of(c, s) || (uint64_t)s->bytes > room_of(c, s) - s->offset)
         return kiln_fail(c->err, KILN_ERR_BUG,

@@ -8,6 +8,25 @@ int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot) {
     return (int)n->slot.n - 1;
 }
 
+void kiln_net_means(kiln_net *n, int slot, const kiln_node *node, int out,
+                    const int *in) {
+    int *slots = kiln_array(n->arena, int, node->n_in);
+    for (int k = 0; k < node->n_in; k++)
+        slots[k] = in != NULL            ? in[k]
+                   : node->in[k] != NULL ? n->slot_of[node->in[k]->id]
+                                         : -1;
+    n->slot.v[slot].means = node;
+    n->slot.v[slot].means_out = out;
+    n->slot.v[slot].means_in = slots;
+}
+
+kiln_type kiln_net_type_of(const kiln_net_slot *s) {
+    kiln_type t = s->value->type;
+    t.layout = s->layout;
+    t.facts = s->facts;
+    return t;
+}
+
 void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
                        const char *name) {
     int *operand = kiln_array(n->arena, int, 2);
@@ -279,16 +298,17 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
                                kiln_net_step *step, kiln_err *err) {
     const kiln_te_graph *te = &s->te;
     int *operand = kiln_array(n->arena, int, te->n_args);
+    const kiln_value **value = kiln_array(n->arena, const kiln_value *, te->n_args);
     int *takeable = kiln_array(n->arena, int, te->n_inputs);
     for (size_t i = 0; i < te->n_inputs; i++) {
-        const kiln_value *v = from[te->arg_value[i]->id];
+        const kiln_value *v = value[i] = from[te->arg_value[i]->id];
         KILN_TRY(kiln_net_slot_like(n, v, &te->arg_type[i], &operand[i], err));
         if (te->n_args == te->n_inputs + 1 && kiln_group_can_take(group, v) &&
             kiln_layout_eq(&te->arg_type[i].layout, &te->arg_type[te->n_inputs].layout))
             takeable[step->n_takeable++] = operand[i];
     }
     for (size_t i = te->n_inputs; i < te->n_args; i++) {
-        const kiln_value *v = from[te->arg_value[i]->id];
+        const kiln_value *v = value[i] = from[te->arg_value[i]->id];
         const kiln_net_slot made = {.place = KILN_PLAN_ARENA,
                                     .bytes = bytes_as(v, &te->arg_type[i].layout),
                                     .view_of = -1,
@@ -298,6 +318,7 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
         operand[i] = n->slot_of[v->id] = kiln_net_add_slot(n, &made);
     }
     step->operand = operand;
+    step->value = value;
     step->takeable = takeable;
     step->n_operands = (int)te->n_args;
     step->n_read = (int)te->n_inputs;
@@ -311,6 +332,7 @@ static void add_view(kiln_net *n, const kiln_node *node) {
                                 .view_of = n->slot_of[node->in[0]->id],
                                 .value = v};
     n->slot_of[v->id] = kiln_net_add_slot(n, &view);
+    kiln_net_means(n, n->slot_of[v->id], node, 0, NULL);
 }
 
 static bool is_view(const kiln_net *n, const kiln_group *group) {

@@ -91,10 +91,12 @@ static void give_output(kiln_net *n, const kiln_node *node, const kiln_graph *re
     const int to = n->slot_of[node->out[k]->id];
     kiln_net_slot *made = &n->slot.v[from];
     if (made->place == KILN_PLAN_ARENA && made->view_of < 0 &&
-        made->value == region->outputs.v[k])
+        made->value == region->outputs.v[k]) {
         made->view_of = to;
-    else
+        made->is_given = true;
+    } else {
         kiln_net_add_copy(n, KILN_PLAN_COPY, from, to, node->out[k]->name);
+    }
 }
 
 /* layout: of the outputs; NULL: the branch chooses, and the outputs get their places.

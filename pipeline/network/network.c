@@ -157,13 +157,14 @@ static kiln_status build(kiln_net *n, kiln_err *err) {
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err) {
-    *out = (kiln_network){.name = g->name, .profile = p};
-    kiln_net n = {.arena = a, .g = g, .profile = p, .o = o, .out = out};
-    kiln_arena_init(&n.scratch);
-    const kiln_status st = build(&n, err);
+    kiln_net *n = kiln_new(a, kiln_net);
+    *out = (kiln_network){.name = g->name, .profile = p, .net = n};
+    *n = (kiln_net){.arena = a, .g = g, .profile = p, .o = o, .out = out};
+    kiln_arena_init(&n->scratch);
+    const kiln_status st = build(n, err);
     if (st != KILN_OK)
         kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
-    kiln_arena_fini(&n.scratch);
+    kiln_arena_fini(&n->scratch);
     return st;
 }
 

@@ -60,6 +60,7 @@ typedef struct kiln_network_param {
 typedef struct kiln_network {
     const char *name;
     const kiln_profile *profile;
+    const struct kiln_net *net; /* how it was made; for kiln_prover */
     KILN_VEC(kiln_network_kernel) kernel;
     KILN_VEC(kiln_network_step) step;
     KILN_VEC(kiln_network_param) param; /* in order of offset, all there is */

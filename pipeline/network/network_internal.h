@@ -16,6 +16,13 @@ typedef struct kiln_net_slot {
     unsigned facts; /* of its type: are tail lanes zero? */
     const kiln_value *value;
     const char *path; /* PARAM: of the region that the value is in */
+    /* What no step makes: result `means_out` of a node of these slots, whose bytes it
+     * shares. NULL: a step makes it, or it is another layout of what it is a view of.
+     */
+    const kiln_node *means;
+    int means_out;
+    const int *means_in; /* by the node's inputs; -1: none */
+    bool is_given; /* the output of a branch: what it is a view of is the if's output */
 } kiln_net_slot;
 
 typedef struct kiln_net_step {
@@ -25,6 +32,7 @@ typedef struct kiln_net_step {
     int64_t count;      /* LOOP */
     const int *operand; /* slots: what is read, then what is written */
     int n_operands, n_read;
+    const kiln_value *const *value; /* with a group: of g, by operand */
     const int *takeable;
     int n_takeable;
     const char *name, *op;
@@ -101,6 +109,12 @@ enum { KILN_NET_MAX_PARTS = 64 };
 /* The slot whose bytes a view's are; a slot that is none: itself. */
 int kiln_net_root(const kiln_net *n, int slot);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
+/* Says of a slot what it means: result `out` of the node, of the values as they were
+ * made; in: NULL, or other slots of the node's inputs. */
+void kiln_net_means(kiln_net *n, int slot, const kiln_node *node, int out,
+                    const int *in);
+/* The type of what a slot holds: the value's, in its layout, with its facts. */
+kiln_type kiln_net_type_of(const kiln_net_slot *s);
 /* Holds the steps against one another, once all places are known (check.c).
  * KILN_ERR_BUG: what one writes is not what another reads; both are named. */
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err);

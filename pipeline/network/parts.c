@@ -97,9 +97,11 @@ bool kiln_net_add_slices(kiln_net *n, const kiln_node *node) {
             return false;
         begin += count;
     }
-    for (int k = 0; k < node->n_out; k++)
-        n->slot_of[node->out[k]->id] =
-            add_part(n, node->out[k], &layout, from, offset[k]);
+    for (int k = 0; k < node->n_out; k++) {
+        const int part = add_part(n, node->out[k], &layout, from, offset[k]);
+        n->slot_of[node->out[k]->id] = part;
+        kiln_net_means(n, part, node, k, NULL);
+    }
     return true;
 }
 
@@ -129,7 +131,9 @@ bool kiln_net_add_tail(kiln_net *n, const kiln_node *node) {
         if (pads[i] != 0 || behind < 0 || behind > room)
             return false;
     }
-    n->slot_of[node->out[0]->id] = add_part(n, node->out[0], &layout, from, 0);
+    const int padded = add_part(n, node->out[0], &layout, from, 0);
+    n->slot_of[node->out[0]->id] = padded;
+    kiln_net_means(n, padded, node, 0, NULL);
     return true;
 }
 
@@ -182,7 +186,7 @@ static bool find_places(const kiln_net *n, const kiln_node *node,
 }
 
 static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
-                          int64_t offset, kiln_err *err) {
+                          int64_t offset, int *part, kiln_err *err) {
     const kiln_layout layout = n->slot.v[whole].layout;
     const kiln_value *v = node->in[k];
     int slot = 0;
@@ -191,13 +195,14 @@ static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
     t.facts = n->slot.v[slot].facts;
     if (!kiln_compute_has_zero_tails(&t))
         n->slot.v[whole].facts = 0;
+    *part = slot;
     if (is_movable(n, node, v, slot)) {
         n->slot.v[slot].view_of = whole;
         n->slot.v[slot].view_offset = offset;
         return KILN_OK;
     }
-    kiln_net_add_copy(n, KILN_PLAN_COPY, slot, add_part(n, v, &layout, whole, offset),
-                      v->name);
+    *part = add_part(n, v, &layout, whole, offset);
+    kiln_net_add_copy(n, KILN_PLAN_COPY, slot, *part, v->name);
     return KILN_OK;
 }
 
@@ -218,9 +223,12 @@ kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                  .layout = y.layout,
                                  .facts = KILN_FACT_TAIL_ZERO, /* if all parts' are */
                                  .value = v};
-    n->slot_of[v->id] = kiln_net_add_slot(n, &whole);
+    const int slot = kiln_net_add_slot(n, &whole);
+    int *part = kiln_array(n->arena, int, node->n_in);
+    n->slot_of[v->id] = slot;
     for (int k = 0; k < node->n_in; k++)
-        KILN_TRY(add_to(n, node, k, n->slot_of[v->id], offset[k], err));
+        KILN_TRY(add_to(n, node, k, slot, offset[k], &part[k], err));
+    kiln_net_means(n, slot, node, 0, part);
     *done = true;
     return KILN_OK;
 }

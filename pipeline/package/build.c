@@ -1,6 +1,7 @@
 /* From a graph to an archive. */
-#include "pipeline/package/package.h"
+#include "pipeline/package/package_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what the package says about itself --------------------------------------------
@@ -63,6 +64,7 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .llvm_version = kiln_codegen_llvm_version(a),
                                 .profile = profile,
                                 .threads = o->threads,
+                                .is_unproved = o->no_verify,
                                 .tolerance = {t.relative, t.rms, t.absolute},
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
@@ -123,7 +125,7 @@ static kiln_status size_of(const char *path, uint64_t *bytes, kiln_err *err) {
 
 static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectation *e,
                         const kiln_network *n, const kiln_build_options *o,
-                        kiln_build *b, kiln_err *err) {
+                        const char *to, kiln_build *b, kiln_err *err) {
     kiln_package p = {.facts = facts_of(a, s, n, o),
                       .plan = n->plan,
                       .graph = graph_json(a, s->graph, n),
@@ -135,13 +137,46 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
     KILN_TRY(link_kernels(a, n, &p.lib, err));
     kiln_package_selftest_make(a, e->in, e->n_in, expected(a, e), e->n_out,
                                &p.selftest);
-    b->path = o->path;
-    if (b->path == NULL) {
-        const char *name = kiln_package_file_name(a, &p.facts);
-        b->path = o->folder != NULL ? kiln_path_join(a, o->folder, name) : name;
-    }
-    KILN_TRY(kiln_package_write(&p, b->path, b->sha256, err));
-    return size_of(b->path, &b->bytes, err);
+    KILN_TRY(kiln_package_write(&p, to, b->sha256, err));
+    return size_of(to, &b->bytes, err);
+}
+
+static const char *path_of(kiln_arena *a, const kiln_source *s, const kiln_network *n,
+                           const kiln_build_options *o) {
+    const kiln_package_facts f = facts_of(a, s, n, o);
+    const char *name = kiln_package_file_name(a, &f);
+    if (o->path != NULL)
+        return o->path;
+    return o->folder != NULL ? kiln_path_join(a, o->folder, name) : name;
+}
+
+static kiln_status prove(kiln_arena *a, const char *archive, const kiln_expectation *e,
+                         const kiln_network *n, const kiln_build_options *o,
+                         kiln_build *b, kiln_err *err) {
+    const int cores = n->profile->cores > 1 ? 2 : 1;
+    const kiln_proof_options how = {.arena = a,
+                                    .expectation = e,
+                                    .n_threads =
+                                        o->threads > cores ? o->threads : cores,
+                                    .seed = o->seed};
+    return o->no_verify ? KILN_OK
+                        : kiln_package_prove(archive, n, &how, &b->proof, err);
+}
+
+/* Under a name of its own until it is proved. */
+static kiln_status appear(kiln_arena *a, const kiln_source *s,
+                          const kiln_expectation *e, const kiln_network *n,
+                          const kiln_build_options *o, kiln_build *b, kiln_err *err) {
+    b->path = path_of(a, s, n, o);
+    const char *unproved = kiln_format(a, "%s.unproved", b->path);
+    kiln_status st = pack(a, s, e, n, o, unproved, b, err);
+    if (st == KILN_OK)
+        st = prove(a, unproved, e, n, o, b, err);
+    if (st == KILN_OK && rename(unproved, b->path) != 0)
+        st = kiln_fail(err, KILN_ERR_IO, "'%s' cannot be given its name", b->path);
+    if (st != KILN_OK)
+        (void)remove(unproved);
+    return st;
 }
 
 kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
@@ -149,6 +184,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err) {
     const kiln_network_options how = {.choose = o->choose};
+    const int64_t begin = kiln_now_ns();
     kiln_network n;
     KILN_TRY(kiln_network_compile(a, s->graph, p, &how, &n, err));
     kiln_build b = {.model = s->name,
@@ -164,7 +200,8 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                     .workspace = n.workspace_bytes,
                     .scratch = n.scratch_bytes};
     kiln_ledger_of(a, &n, &b.ledger);
-    const kiln_status st = pack(a, s, e, &n, o, &b, err);
+    const kiln_status st = appear(a, s, e, &n, o, &b, err);
+    b.time_ms = (kiln_now_ns() - begin) / 1000000;
     if (st != KILN_OK) {
         kiln_note(err, "packing '%s' for profile '%s'", s->name, p->name);
         return st;

@@ -33,6 +33,27 @@ static void put_ledger(kiln_buf *out, const kiln_ledger *l) {
     kiln_buf_puts(out, "\n");
 }
 
+static void put_proof(kiln_buf *out, const kiln_build *b) {
+    const kiln_proof *p = &b->proof;
+    if (p->device == NULL) {
+        kiln_buf_puts(out,
+                      "proof: none, by --no-verify: nobody has run this package\n");
+        return;
+    }
+    kiln_buf_printf(out,
+                    "proof: ran on '%s'; %d of %d steps right, %" PRId64 " of %" PRId64
+                    " elements of their results compared; self-test: %" PRId64
+                    " of %" PRId64 " elements of outputs can be held to a value\n",
+                    p->device, p->n_proved, p->n_steps, p->n_checked, p->n_elems,
+                    p->n_held, p->n_outputs);
+    if (p->n_unseen > 0)
+        kiln_buf_printf(out, "  %d steps are in branches that no inputs took\n",
+                        p->n_unseen);
+    if (p->n_unknown > 0)
+        kiln_buf_printf(out, "  %d steps only by the outputs: %s\n", p->n_unknown,
+                        p->unknown);
+}
+
 void kiln_build_text(kiln_buf *out, const kiln_build *b) {
     kiln_buf_printf(out,
                     "%s for profile %s (%s): %" PRId64
@@ -50,6 +71,7 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
         b->lower_bound > 0 ? (double)b->arena / (double)b->lower_bound : 1,
         (double)b->params * 1e-6, (double)b->workspace * 1e-6,
         (double)b->scratch * 1e-6);
+    put_proof(out, b);
     kiln_buf_printf(out, "archive: %s, %" PRIu64 " bytes\nsha256: %s\n", b->path,
                     b->bytes, b->sha256);
 }
@@ -68,6 +90,26 @@ static void put_ledger_row(kiln_json_writer *w, const kiln_ledger_row *r) {
     kiln_json_end_object(w);
 }
 
+static void put_proof_json(kiln_json_writer *w, const kiln_build *b) {
+    const kiln_proof *p = &b->proof;
+    kiln_json_name(w, "proof");
+    kiln_json_begin_object(w);
+    kiln_json_member_bool(w, "proved", p->device != NULL);
+    if (p->device != NULL) {
+        kiln_json_member_str(w, "device", p->device);
+        kiln_json_member_i64(w, "steps", p->n_steps);
+        kiln_json_member_i64(w, "proved_steps", p->n_proved);
+        kiln_json_member_i64(w, "unknown_steps", p->n_unknown);
+        kiln_json_member_i64(w, "unseen_steps", p->n_unseen);
+        kiln_json_member_i64(w, "elements", p->n_elems);
+        kiln_json_member_i64(w, "compared_elements", p->n_checked);
+        kiln_json_member_i64(w, "output_elements", p->n_outputs);
+        kiln_json_member_i64(w, "held_output_elements", p->n_held);
+        kiln_json_member_i64(w, "time_ms", p->time_ms);
+    }
+    kiln_json_end_object(w);
+}
+
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "model", b->model);
@@ -81,6 +123,8 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
     kiln_json_member_i64(w, "conversions", b->n_conversions);
     kiln_json_member_i64(w, "kernels", (int64_t)b->n_kernels);
     kiln_json_member_i64(w, "ready_kernels", b->n_ready);
+    kiln_json_member_i64(w, "time_ms", b->time_ms);
+    put_proof_json(w, b);
     kiln_json_name(w, "memory");
     kiln_json_begin_object(w);
     kiln_json_member_i64(w, "activation_bytes", b->arena);

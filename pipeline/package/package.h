@@ -38,6 +38,23 @@ typedef struct kiln_ledger {
 } kiln_ledger;
 void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out);
 
+/* ---- the proof ---------------------------------------------------------------------
+ */
+
+/* What a package was held to before it appeared (prove.c). */
+typedef struct kiln_proof {
+    const char *device; /* who ran it; NULL: nobody did (--no-verify) */
+    /* Steps that compute or move: all; those whose results were held against the
+     * reference; those it cannot say anything of, with the first reason; those of
+     * branches that no inputs took. */
+    int n_steps, n_proved, n_unknown, n_unseen;
+    const char *unknown;
+    int64_t n_elems, n_checked; /* of steps' results: all, and compared */
+    int64_t n_outputs, n_held;  /* of the outputs' elements: all, and those that do not
+                                   hang on rounding */
+    int64_t time_ms;
+} kiln_proof;
+
 /* ---- building ----------------------------------------------------------------------
  */
 
@@ -49,6 +66,7 @@ typedef struct kiln_build_options {
     const kiln_choose_options *choose; /* NULL: guesses */
     const kiln_import_options *import; /* what the source was read with; NULL: none */
     int threads;                       /* that `choose` chooses for; 0: 1 */
+    bool no_verify;                    /* packs without a proof, and says so */
     uint64_t seed;                     /* of the self-test's inputs */
 } kiln_build_options;
 
@@ -60,12 +78,15 @@ typedef struct kiln_build {
     int n_ready; /* different works that ready records chose for; the caller's to set */
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
     kiln_ledger ledger;
-    uint64_t bytes; /* of the archive */
+    kiln_proof proof;
+    int64_t time_ms; /* of all, the proof included */
+    uint64_t bytes;  /* of the archive */
     char sha256[KILN_SHA256_HEX];
 } kiln_build;
 
-/* Compiles, links, packs, writes; `e` becomes the self-test, once for all profiles. The
- * archive is there whole or not at all. */
+/* Compiles, links, packs, proves, writes; `e` becomes the self-test, once for all
+ * profiles. The archive is there whole, and proved, or not at all. KILN_ERR_BUG: what
+ * was made is wrong; KILN_ERR_UNSUPPORTED: nobody here can run it to prove it. */
 kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_expectation *e, const kiln_profile *p,
                                const kiln_build_options *o, kiln_build *out,

@@ -1,6 +1,6 @@
 /* Does a package compute what it should? Its integrity, its self-test, the reference,
  * golden cases; at several numbers of threads. */
-#include "pipeline/package/package.h"
+#include "pipeline/package/package_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -171,6 +171,20 @@ static kiln_tolerance tolerance_of(const kiln_package_tolerance *own) {
     const kiln_tolerance t = kiln_tolerance_network;
     return (kiln_tolerance){fmin(t.relative, own->relative), fmin(t.rms, own->rms),
                             fmin(t.absolute, own->absolute)};
+}
+
+kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
+                                 const int *threads, int n_threads, kiln_checks *out,
+                                 kiln_err *err) {
+    verifier v = {.arena = a,
+                  .package = p,
+                  .out = out,
+                  .tolerance = tolerance_of(&p->facts.tolerance)};
+    for (int i = 0; i < n_threads; i++) {
+        v.threads = threads[i];
+        KILN_TRY(selftest(&v, err));
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_verify_package(kiln_arena *a, const char *path,

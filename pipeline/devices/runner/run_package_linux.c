@@ -1,5 +1,6 @@
 /* kiln-run: see `usage`. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,9 @@ static const char usage[] =
     "  --warm-up W         runs before them, default 0\n"
     "  --profile           measures each step too, in the timed runs\n"
     "  --json FILE         report; - is stdout\n"
+    "  --trace FILE        writes what steps read and write in one more run\n"
+    "  --trace-begin A     of the steps from A on, default 0\n"
+    "  --trace-end B       to B, which is not included; default: all\n"
     "\n"
     "exit codes: 0 good, 2 wrong usage, 3 the package or an input is refused, 4 "
     "memory,\n"
@@ -57,6 +61,8 @@ static const number_option numbers[] = {
     {"--threads", offsetof(run_options, n_threads), 1, RUN_MAX_THREADS},
     {"--rounds", offsetof(run_options, n_rounds), 0, RUN_MAX_ROUNDS},
     {"--warm-up", offsetof(run_options, n_warm_up), 0, RUN_MAX_ROUNDS},
+    {"--trace-begin", offsetof(run_options, trace_begin), 0, INT_MAX},
+    {"--trace-end", offsetof(run_options, trace_end), 0, INT_MAX},
 };
 
 static run_exit set_number(run_options *o, const number_option *n, const char *value) {
@@ -90,6 +96,8 @@ static run_exit set_value(run_options *o, const char *name, const char *value) {
         o->output_dir = value;
     else if (strcmp(name, "--json") == 0)
         o->json = value;
+    else if (strcmp(name, "--trace") == 0)
+        o->trace = value;
     else if (strcmp(name, "--input") != 0)
         return run_fail(RUN_USAGE, "'%s' is not an option; kiln-run --help lists them",
                         name);
@@ -254,6 +262,8 @@ static run_exit run_session(const run_options *o, const kiln_model *m, kiln_sess
         code = run(o, s, t);
     if (code == RUN_OK && o->json != NULL)
         code = run_report(o, m, s, t);
+    if (code == RUN_OK && o->n_rounds > 0 && o->trace != NULL)
+        code = run_traced(o, s);
     if (code != RUN_OK || o->n_rounds == 0)
         return code;
     for (int i = 0; o->output_dir != NULL && kiln_model_output(m, i, &port) == 0; i++) {
@@ -297,7 +307,7 @@ static run_exit open_and_run(const run_options *o) {
 }
 
 int main(int argc, char **argv) {
-    run_options o = {.n_threads = 1, .n_rounds = 1};
+    run_options o = {.n_threads = 1, .n_rounds = 1, .trace_end = INT_MAX};
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return fputs(usage, stdout) < 0 ? RUN_DEVICE : RUN_OK;
     const run_exit code = parse(argc, argv, &o);

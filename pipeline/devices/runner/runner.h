@@ -24,6 +24,8 @@ typedef struct run_options {
     int fills_zeros; /* inputs without a file are zero */
     int is_raw;      /* outputs without .npy's header */
     int is_profiled;
+    const char *trace;          /* file; NULL: none */
+    int trace_begin, trace_end; /* steps, the last one not included */
 } run_options;
 
 /* What was measured. */
@@ -56,6 +58,16 @@ double run_clock_ghz(void);
 /* The report as JSON; "-" is stdout. */
 run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
                     const run_times *t);
+
+/* Runs once more and writes to o->trace what its steps read and write
+ * (docs/runtime.md): of those between trace_begin and trace_end, in loops of the first
+ * RUN_TRACED iterations. */
+enum { RUN_TRACED = 3 };
+typedef struct run_trace_record {
+    uint32_t kind, step, operand, iteration; /* as in kiln_trace */
+    uint64_t bytes;                          /* that follow; parameters have none */
+} run_trace_record;
+run_exit run_traced(const run_options *o, kiln_session *s);
 
 /* A .npy header (numpy's NEP 1, versions 1 to 3) in the first n bytes of a file. 0, or
  * `why` says what is wrong. */

@@ -1,0 +1,24 @@
+/* Shared inside pipeline/package. */
+#ifndef KILN_PIPELINE_PACKAGE_PACKAGE_INTERNAL_H
+#define KILN_PIPELINE_PACKAGE_PACKAGE_INTERNAL_H
+
+#include "pipeline/package/package.h"
+
+typedef struct kiln_proof_options {
+    kiln_arena *arena; /* of what the proof says */
+    const kiln_expectation *expectation;
+    int n_threads; /* of the traced run; the self-test also runs at 1 */
+    uint64_t seed;
+} kiln_proof_options;
+/* Runs the archive that was packed of this network. KILN_ERR_BUG: it is wrong, and
+ * which step was first; KILN_ERR_UNSUPPORTED: nobody here can run it. */
+kiln_status kiln_package_prove(const char *archive, const kiln_network *n,
+                               const kiln_proof_options *o, kiln_proof *out,
+                               kiln_err *err);
+
+/* The package's own self-test at each number of threads, a check each. */
+kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
+                                 const int *threads, int n_threads, kiln_checks *out,
+                                 kiln_err *err);
+
+#endif
