@@ -61,6 +61,11 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is an unpacked package; accept its archive", path);
     KILN_TRY(kiln_package_inspect(a, path, &f, err));
+    if (f.is_unproved)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'%s' is not accepted: it was packed by --no-verify; build it "
+                         "without, where it can run",
+                         path);
     row->entry = (kiln_accepted){.model = f.model,
                                  .profile = f.profile.name,
                                  .threads = f.threads,

@@ -246,6 +246,10 @@ static kiln_status gate(candidate *c, kiln_err *err) {
     const char *control = NULL;
     KILN_TRY(kiln_package_open(c->own, out->path, &c->candidate, err));
     const kiln_package_facts *f = &c->candidate.facts;
+    if (f->is_unproved)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "it was packed by --no-verify: build it without, where it can "
+                         "run");
     out->model = kiln_str_dup(c->arena, f->model);
     out->profile = kiln_str_dup(c->arena, f->profile.name);
     out->threads = c->o->threads > 0 ? c->o->threads : f->threads;

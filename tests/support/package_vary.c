@@ -19,6 +19,7 @@ void package_vary(const package_variant *v, const char *path) {
     if (v->version != NULL)
         p.facts.version = v->version;
     p.facts.threads = v->threads;
+    p.facts.is_unproved = v->is_unproved;
     if (v->l2_bytes > 0)
         p.facts.profile.l2_bytes = v->l2_bytes;
     if (v->is_wrong) {

@@ -8,6 +8,7 @@ typedef struct package_variant {
     const char *version; /* of the model; NULL: "1" */
     int threads;         /* 0: 1 */
     bool is_wrong;       /* a weight is another one than the self-test's */
+    bool is_unproved;    /* by --no-verify */
     int l2_bytes;        /* of the profile; 0: as it is */
 } package_variant;
 

@@ -206,22 +206,50 @@ static terms terms_of(const kiln_conv *cv, int64_t index) {
     return t;
 }
 
+/* Where the window's taps read for one element of the output, from the channel's
+ * beginning; -1: in the padding. They are the same for every channel. */
+enum { MAX_TAPS = 1024 };
+typedef struct places {
+    const kiln_conv *cv;
+    const int64_t *out;
+    int64_t at[MAX_TAPS];
+} places;
+
+static int64_t place_of(const places *p, int64_t tap) {
+    int64_t at[KILN_MAX_SPATIAL];
+    kiln_unravel(tap, p->cv->window.n, p->cv->window.kernel, at);
+    return kiln_window_index(&p->cv->window, p->out, at);
+}
+
+static void places_init(places *p, const kiln_conv *cv, const terms *t) {
+    p->cv = cv;
+    p->out = t->out;
+    for (int64_t tap = 0; tap < cv->taps && cv->taps <= MAX_TAPS; tap++)
+        p->at[tap] = place_of(p, tap);
+}
+
+static inline int64_t place_at(const places *p, int64_t tap) {
+    return p->cv->taps <= MAX_TAPS ? p->at[tap] : place_of(p, tap);
+}
+
 double kiln_conv_f64_at(const kiln_conv *cv, int64_t index, bool is_direct) {
     const terms t = terms_of(cv, index);
     double total = 0.0, sum = 0.0;
-    int64_t k = 0;
+    int64_t k = 0, cut = KILN_GEMM_KC;
+    places p;
+    places_init(&p, cv, &t);
     for (int64_t c = 0; c < cv->c; c++) {
-        int64_t tap[KILN_MAX_SPATIAL] = {0};
-        do {
-            if (!is_direct && k > 0 && k % KILN_GEMM_KC == 0) {
+        const double *x = cv->x + t.x + c * cv->ins;
+        for (int64_t tap = 0; tap < cv->taps; tap++, k++) {
+            if (!is_direct && k == cut) {
                 total += sum;
                 sum = 0.0;
+                cut += KILN_GEMM_KC;
             }
-            const int64_t at = kiln_window_index(&cv->window, t.out, tap);
+            const int64_t at = place_at(&p, tap);
             if (at >= 0)
-                sum += cv->w[t.w + k] * cv->x[t.x + c * cv->ins + at];
-            k++;
-        } while (kiln_next_coord(cv->window.n, cv->window.kernel, tap));
+                sum += cv->w[t.w + k] * x[at];
+        }
     }
     return total + sum;
 }
@@ -230,15 +258,15 @@ int64_t kiln_conv_i64_at(const kiln_conv *cv, int64_t index) {
     const terms t = terms_of(cv, index);
     uint64_t sum = 0;
     int64_t k = 0;
+    places p;
+    places_init(&p, cv, &t);
     for (int64_t c = 0; c < cv->c; c++) {
-        int64_t tap[KILN_MAX_SPATIAL] = {0};
-        do {
-            const int64_t at = kiln_window_index(&cv->window, t.out, tap);
+        const int64_t *x = cv->xi + t.x + c * cv->ins;
+        for (int64_t tap = 0; tap < cv->taps; tap++, k++) {
+            const int64_t at = place_at(&p, tap);
             if (at >= 0)
-                sum += (uint64_t)cv->wi[t.w + k] *
-                       (uint64_t)cv->xi[t.x + c * cv->ins + at];
-            k++;
-        } while (kiln_next_coord(cv->window.n, cv->window.kernel, tap));
+                sum += (uint64_t)cv->wi[t.w + k] * (uint64_t)x[at];
+        }
     }
     return (int64_t)sum;
 }

@@ -162,6 +162,10 @@ static void flip_a_byte(const char *dir) {
     kiln_assert_status_ok(kiln_file_write(path, copy, file.n, &err), &err);
 }
 
+static void unproved(const char *dir) {
+    package_vary(&(package_variant){.is_unproved = true}, in(dir, "x.kiln.tar.zst"));
+}
+
 static void two_of_one_place(const char *dir) {
     package_vary(&(package_variant){.version = "1"}, in(dir, "1.kiln.tar.zst"));
     package_vary(&(package_variant){.version = "2"}, in(dir, "2.kiln.tar.zst"));
@@ -182,6 +186,8 @@ static refusal refusals[] = {
      "is not accepted: self-test, 1 thread: "},
     {"damaged", flip_a_byte, "x.kiln.tar.zst", KILN_ERR_PARSE,
      "is not accepted: archive: "},
+    {"unproved", unproved, "x.kiln.tar.zst", KILN_ERR_PARSE,
+     "is not accepted: it was packed by --no-verify"},
     {"two_of_one_place", two_of_one_place, "", KILN_ERR_ARG, "accept one of them"},
     {"nothing_there", nothing, "", KILN_ERR_ARG, "has no *.kiln.tar.zst"},
     {"no_such_file", nothing, "x", KILN_ERR_IO, "No such file"},

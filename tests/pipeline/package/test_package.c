@@ -69,6 +69,71 @@ static void prints_the_ledger(void **state) {
     assert_non_null(strstr(text.p, built.sha256));
 }
 
+/* The proof's own words; every step of this network can be held to the reference. */
+static void says_what_was_proved(void **state) {
+    (void)state;
+    const kiln_proof *p = &built.proof;
+    kiln_buf text;
+    assert_string_equal(p->device, "local");
+    assert_int_equal(p->n_steps, built.n_steps);
+    assert_int_equal(p->n_proved, p->n_steps);
+    assert_int_equal(p->n_unknown + p->n_unseen, 0);
+    assert_true(p->n_checked > 0 && p->n_checked <= p->n_elems);
+    assert_true(p->n_held > 0 && p->n_held <= p->n_outputs);
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_build_text(&text, &built);
+    assert_non_null(strstr(text.p, "proof: ran on 'local'"));
+}
+
+static void packs_without_a_proof(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation t;
+    kiln_build b;
+    kiln_package_facts f;
+    kiln_buf text;
+    const kiln_build_options o = {
+        .path = kiln_path_join(a, kiln_test_dir(), "unproved.kiln.tar.zst"),
+        .no_verify = true,
+        .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(a, "native", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &t, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(a, &s, &t, &p, &o, &b, &err), &err);
+    assert_null(b.proof.device);
+    kiln_buf_init(&text, a);
+    kiln_build_text(&text, &b);
+    assert_non_null(strstr(text.p, "proof: none, by --no-verify"));
+    kiln_assert_status_ok(kiln_package_inspect(a, o.path, &f, &err), &err);
+    assert_true(f.is_unproved);
+    kiln_assert_status_ok(kiln_package_inspect(a, built.path, &f, &err), &err);
+    assert_false(f.is_unproved);
+}
+
+/* A self-test that the package does not pass: nothing appears, and nothing stays. */
+static void what_is_wrong_does_not_appear(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation t;
+    kiln_build b;
+    const kiln_build_options o = {
+        .path = kiln_path_join(a, kiln_test_dir(), "wrong.kiln.tar.zst"), .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(a, "native", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &t, &err), &err);
+    ((float *)t.out[0].value.data)[0] += 1;
+    kiln_assert_fails(kiln_package_build(a, &s, &t, &p, &o, &b, &err), KILN_ERR_BUG,
+                      &err, "self-test, 1 thread: output");
+    assert_false(kiln_file_exists(o.path));
+    assert_false(kiln_file_exists(kiln_format(a, "%s.unproved", o.path)));
+}
+
 static void knows_every_origin(void **state) {
     (void)state;
     static const struct {
@@ -417,6 +482,10 @@ int main(void) {
     static const struct CMUnitTest others[] = {
         {"says_what_it_built", says_what_it_built, NULL, NULL, NULL},
         {"prints_the_ledger", prints_the_ledger, NULL, NULL, NULL},
+        {"says_what_was_proved", says_what_was_proved, NULL, NULL, NULL},
+        {"packs_without_a_proof", packs_without_a_proof, NULL, NULL, NULL},
+        {"what_is_wrong_does_not_appear", what_is_wrong_does_not_appear, NULL, NULL,
+         NULL},
         {"knows_every_origin", knows_every_origin, NULL, NULL, NULL},
         {"keeps_files_apart", keeps_files_apart, NULL, NULL, NULL},
         {"verifies_everything", verifies_everything, NULL, NULL, NULL},
