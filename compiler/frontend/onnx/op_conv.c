@@ -5,32 +5,42 @@
 
 enum { N_IN = 3 };
 
+static kiln_status check_ranks(kiln_onnx_cx *cx, kiln_value *const *in) {
+    if (in[1]->type.rank == in[0]->type.rank)
+        return KILN_OK;
+    return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                          "input 'W' must have the rank of 'X', %d, has %d",
+                          in[0]->type.rank, in[1]->type.rank);
+}
+
 /* X, W and the optional bias; W has X's rank. */
 static kiln_status read_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                kiln_value **in) {
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
     in[2] = kiln_onnx_in(cx, n, 2);
-    if (in[1]->type.rank != in[0]->type.rank)
-        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
-                              "input 'W' must have the rank of 'X', %d, has %d",
-                              in[0]->type.rank, in[1]->type.rank);
-    return KILN_OK;
+    return check_ranks(cx, in);
 }
 
-kiln_status kiln_onnx_import_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *in[N_IN], *y;
+kiln_status kiln_onnx_emit_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                kiln_value *const *in, kiln_value **out) {
     kiln_onnx_spatial s;
     kiln_attr_arg args[KILN_ONNX_SPATIAL_ARGS + 1];
-    KILN_TRY(read_inputs(cx, n, in));
+    KILN_TRY(check_ranks(cx, in));
     KILN_TRY(kiln_onnx_read_spatial(cx, n, in[0], in[1]->type.dim + 2, &s));
     if (s.is_same)
         kiln_onnx_same_pads(&s);
     kiln_onnx_spatial_args(&s, args);
     args[KILN_ONNX_SPATIAL_ARGS] =
         kiln_arg_int("groups", kiln_onnx_attr_i(cx, n, "group", 1));
-    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_conv, in, N_IN, args,
-                            KILN_ONNX_SPATIAL_ARGS + 1, 1, &y));
+    return kiln_onnx_emit(cx, n, &kiln_op_conv, in, N_IN, args,
+                          KILN_ONNX_SPATIAL_ARGS + 1, 1, out);
+}
+
+kiln_status kiln_onnx_import_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_value *in[N_IN], *y;
+    KILN_TRY(read_inputs(cx, n, in));
+    KILN_TRY(kiln_onnx_emit_conv(cx, n, in, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }

@@ -10,10 +10,10 @@ enum { N_POOL_ARGS = KILN_ONNX_SPATIAL_ARGS + 2 };
 
 /* `s` holds what args point to. With ceil_mode, SAME pads still come from out = ceil(in
  * / stride), which then divides evenly. */
-static kiln_status pool_args(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value **x,
-                             kiln_onnx_spatial *s, kiln_attr_arg *args) {
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", x));
-    KILN_TRY(kiln_onnx_read_spatial(cx, n, *x, NULL, s));
+static kiln_status pool_args(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                             const kiln_value *x, kiln_onnx_spatial *s,
+                             kiln_attr_arg *args) {
+    KILN_TRY(kiln_onnx_read_spatial(cx, n, x, NULL, s));
     if (s->is_same)
         kiln_onnx_same_pads(s);
     args[0] = kiln_arg_ints("kernel", s->kernel, (size_t)s->n);
@@ -26,7 +26,8 @@ kiln_status kiln_onnx_import_max_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     kiln_value *x, *y[2];
     kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, &s, args));
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
+    KILN_TRY(pool_args(cx, n, x, &s, args));
     args[N_POOL_ARGS] =
         kiln_arg_bool("column_major", kiln_onnx_attr_i(cx, n, "storage_order", 0) != 0);
     const int n_out = kiln_onnx_wants(n, 1) ? 2 : 1;
@@ -37,14 +38,23 @@ kiln_status kiln_onnx_import_max_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     return KILN_OK;
 }
 
-kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *x, *y;
+kiln_status kiln_onnx_emit_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                const kiln_op_def *op, kiln_value *x,
+                                kiln_value **out) {
     kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, &s, args));
-    args[N_POOL_ARGS] = kiln_arg_bool(
-        "count_include_pad", kiln_onnx_attr_i(cx, n, "count_include_pad", 0) != 0);
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_avg_pool, x, args, N_POOL_ARGS + 1, &y));
+    size_t n_args = N_POOL_ARGS;
+    KILN_TRY(pool_args(cx, n, x, &s, args));
+    if (op == &kiln_op_avg_pool)
+        args[n_args++] = kiln_arg_bool(
+            "count_include_pad", kiln_onnx_attr_i(cx, n, "count_include_pad", 0) != 0);
+    return kiln_onnx_emit1(cx, n, op, x, args, n_args, out);
+}
+
+kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_value *x, *y;
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
+    KILN_TRY(kiln_onnx_emit_pool(cx, n, &kiln_op_avg_pool, x, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
@@ -53,7 +63,8 @@ kiln_status kiln_onnx_import_lp_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) 
     kiln_value *x, *y;
     kiln_onnx_spatial s;
     kiln_attr_arg args[N_POOL_ARGS + 1];
-    KILN_TRY(pool_args(cx, n, &x, &s, args));
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
+    KILN_TRY(pool_args(cx, n, x, &s, args));
     args[N_POOL_ARGS] = kiln_arg_int("p", kiln_onnx_attr_i(cx, n, "p", 2));
     KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_lp_pool, x, args, N_POOL_ARGS + 1, &y));
     kiln_onnx_set(cx, n, 0, y);

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/frontend/onnx/onnx_internal.h"
+#include "compiler/frontend/onnx/recurrent.h"
 
-enum { MAX_IN = 8, MAX_OUT = 3, MAX_ACTIVATIONS = 6 };
+enum { MAX_OUT = 3, MAX_ACTIVATIONS = 6 };
 enum { X_IN = 0, FIRST_STATE_IN = 5, LAST_STATE_IN = 6 };
 
 /* ONNX's spelling and ours; which of activation_alpha and activation_beta the function
@@ -149,18 +149,11 @@ static kiln_status check_hidden(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                           r->type.dim[2], hidden);
 }
 
-/* The row's operator says which of the three it is; lstm has two inputs and one output
- * more. */
-kiln_status kiln_onnx_import_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    const kiln_op_def *op = kiln_onnx_row(cx)->op;
-    kiln_value *in[MAX_IN] = {NULL}, *out[MAX_OUT];
+kiln_status kiln_onnx_emit_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                     const kiln_op_def *op, kiln_value **in) {
+    kiln_value *out[MAX_OUT];
     chosen c;
     const char *direction = NULL;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
-    KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
-    KILN_TRY(kiln_onnx_need(cx, n, 2, "R", &in[2]));
-    for (int i = 3; i < op->n_in_max; i++)
-        in[i] = kiln_onnx_in(cx, n, i);
     KILN_TRY(check_hidden(cx, n, in[2]));
     KILN_TRY(read_activations(cx, n, &c));
     KILN_TRY(read_direction(cx, n, &direction));
@@ -187,4 +180,17 @@ kiln_status kiln_onnx_import_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n
         n_out = kiln_onnx_wants(n, i) ? i + 1 : n_out;
     KILN_TRY(kiln_onnx_emit(cx, n, op, in, op->n_in_max, args, n_args, n_out, out));
     return set_outputs(cx, n, turned, out, n_out);
+}
+
+/* The row's operator says which of the three it is; lstm has two inputs and one output
+ * more. */
+kiln_status kiln_onnx_import_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    const kiln_op_def *op = kiln_onnx_row(cx)->op;
+    kiln_value *in[KILN_ONNX_RECURRENT_IN] = {NULL};
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
+    KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
+    KILN_TRY(kiln_onnx_need(cx, n, 2, "R", &in[2]));
+    for (int i = 3; i < op->n_in_max; i++)
+        in[i] = kiln_onnx_in(cx, n, i);
+    return kiln_onnx_emit_recurrent(cx, n, op, in);
 }

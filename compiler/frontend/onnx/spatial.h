@@ -29,4 +29,11 @@ void kiln_onnx_same_pads(kiln_onnx_spatial *s);
 enum { KILN_ONNX_SPATIAL_ARGS = 3 };
 void kiln_onnx_spatial_args(const kiln_onnx_spatial *s, kiln_attr_arg *args);
 
+/* The convolution or pool (max_pool, avg_pool) that a node's attributes describe, of
+ * values that need not be its own inputs. in: x, weights, bias or NULL. */
+kiln_status kiln_onnx_emit_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                kiln_value *const *in, kiln_value **out);
+kiln_status kiln_onnx_emit_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                const kiln_op_def *op, kiln_value *x, kiln_value **out);
+
 #endif
