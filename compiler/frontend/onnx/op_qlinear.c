@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "compiler/frontend/onnx/ms.h"
 #include "compiler/frontend/onnx/spatial.h"
 
 enum { KILN_DT_8BIT = KILN_DT(KILN_I8) | KILN_DT(KILN_U8) };
@@ -83,7 +84,8 @@ static kiln_status factor(kiln_onnx_cx *cx, const kiln_onnx_node *n, const opera
 
 /* Sums times factor, quantised by inputs `at` (scale) and `at` + 1 (zero point). */
 static kiln_status requantize(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                              kiln_value *sums, kiln_value *by, int at, int64_t axis) {
+                              kiln_value *sums, kiln_value *by, int at, int64_t axis,
+                              kiln_value **out) {
     kiln_value *scale, *zero, *y;
     const kiln_type before = sums->type;
     KILN_TRY(kiln_onnx_need(cx, n, at, "y_scale", &scale));
@@ -96,10 +98,8 @@ static kiln_status requantize(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     KILN_TRY(kiln_onnx_cast(cx, n, scale, KILN_F32, &scale));
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_dtype("dtype", zero->type.dtype)};
-    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_quantize_linear,
-                            (kiln_value *[]){y, scale, zero}, 3, args, 2, 1, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
+    return kiln_onnx_emit(cx, n, &kiln_op_quantize_linear,
+                          (kiln_value *[]){y, scale, zero}, 3, args, 2, 1, out);
 }
 
 /* Two operands, each with scale and zero point behind it. */
@@ -141,7 +141,9 @@ kiln_status kiln_onnx_import_qlinear_matmul(kiln_onnx_cx *cx, const kiln_onnx_no
         o[0].x->type.rank < o[1].x->type.rank ? o[0].x->type.rank : o[1].x->type.rank;
     KILN_TRY(multiply(cx, n, o, "a", "b", &y));
     KILN_TRY(factor(cx, n, o, ALONG_ROWS, ALONG_COLUMNS, lesser, &by));
-    return requantize(cx, n, y, by, 6, -2);
+    KILN_TRY(requantize(cx, n, y, by, 6, -2, &y));
+    kiln_onnx_set(cx, n, 0, y);
+    return KILN_OK;
 }
 
 /* ---- convolutions ---- */
@@ -176,13 +178,24 @@ kiln_status kiln_onnx_import_conv_integer(kiln_onnx_cx *cx, const kiln_onnx_node
     return KILN_OK;
 }
 
+/* ONNX Runtime's own form may have x and y with their channels last. */
+static bool is_channels_last(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    return kiln_onnx_row(cx)->domain[0] != '\0' &&
+           kiln_onnx_attr_i(cx, n, "channels_last", 0) != 0;
+}
+
 /* The bias is i32 with scale x_scale * w_scale and zero point 0: it joins the sums. */
 kiln_status kiln_onnx_import_qlinear_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_compose c = {.cx = cx, .n = n};
+    const bool is_last = is_channels_last(cx, n);
     static const char *const names[] = {"x", "x_scale", "x_zero_point",
                                         "w", "w_scale", "w_zero_point"};
     operand o[2];
     kiln_value *y, *by, *scale = NULL;
     KILN_TRY(read_scaled(cx, n, names, o));
+    if (is_last)
+        o[0].x = kiln_ms_channels_first(&c, o[0].x);
+    KILN_TRY(c.status);
     KILN_TRY(convolve(cx, n, o, kiln_onnx_in(cx, n, 8), &y));
     /* One scale per filter is one per channel of the sums, [1, M, 1, ...]. */
     const int rank = y->type.rank;
@@ -194,5 +207,7 @@ kiln_status kiln_onnx_import_qlinear_conv(kiln_onnx_cx *cx, const kiln_onnx_node
             dim[i] = 1;
         KILN_TRY(kiln_onnx_reshape(cx, n, scale, rank, dim, &by));
     }
-    return requantize(cx, n, y, by, 6, 1);
+    KILN_TRY(requantize(cx, n, y, by, 6, 1, &y));
+    kiln_onnx_set(cx, n, 0, is_last ? kiln_ms_channels_last(&c, y) : y);
+    return c.status;
 }

@@ -93,15 +93,15 @@ typedef struct listing {
 /* Why an operator is not read, or NULL. */
 static const char *reason_of(const kiln_onnx_node *n) {
     static const struct {
-        const char *name, *why;
+        const char *domain, *name, *why; /* name "": all others of the domain */
     } refused[] = {
-#define KILN_ONNX_REFUSED(name, why) {name, why},
+#define KILN_ONNX_REFUSED(domain, name, why) {domain, name, why},
 #include "compiler/frontend/onnx/onnx_refused.def"
 #undef KILN_ONNX_REFUSED
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (kiln_onnx_is_default_domain(n->domain) &&
-            kiln_str_is(n->op_type, refused[i].name))
+        if (same_domain(n->domain, kiln_str_from(refused[i].domain)) &&
+            (refused[i].name[0] == '\0' || kiln_str_is(n->op_type, refused[i].name)))
             return refused[i].why;
     return NULL;
 }
