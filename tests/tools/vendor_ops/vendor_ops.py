@@ -1,0 +1,112 @@
+"""Holds kiln to ONNX Runtime on the operators that its optimiser and quantiser write.
+
+    python vendor_ops.py --kiln build/gcc-release/kiln --work DIR [--filter TEXT] [--profile native]
+
+Each case is a small model with inputs drawn by a fixed seed. ONNX Runtime runs it as it is (its
+optimiser off, one thread), the outputs become golden files, and `kiln verify` must give the same by the
+reference and, with --profile, compiled. Where ONNX Runtime has no kernel for this processor the case
+brings its own numbers. The exit code is 1 where anything differs, 77 where a wheel is missing.
+"""
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    import cases
+    import flows
+    from runtime import session
+except ImportError as missing:
+    print(f"vendor-ops: left out, {missing}")
+    sys.exit(77)
+
+
+def golden(folder, kind, names, arrays):
+    """Writes arrays as .npy and what golden.json says of them."""
+    listed = []
+    for i, (name, array) in enumerate(zip(names, arrays)):
+        array = np.asarray(array, order="C")
+        file = f"{kind}{i}.npy"
+        np.save(os.path.join(folder, file), array)
+        listed.append({"name": name, "dtype": str(array.dtype), "shape": list(array.shape), "elements": array.size,
+                       "sha256": hashlib.sha256(array.tobytes()).hexdigest(), "npy": file})
+    return listed
+
+
+def expected(case):
+    """(names, arrays) of the outputs."""
+    if case.want is not None:
+        return list(case.want), list(case.want.values())
+    s = session(case.model)
+    names = [o.name for o in s.get_outputs()]
+    return names, s.run(names, case.feeds)
+
+
+def write(case, folder):
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(case.model, os.path.join(folder, "model.onnx"))
+    names, arrays = expected(case)
+    arrays = [np.asarray(a) for a in arrays]
+    text = {"id": case.name, "runtime": "ort", "cases": [{
+        "inputs": golden(folder, "in", list(case.feeds), list(case.feeds.values())),
+        "outputs": golden(folder, "out", names, arrays)}]}
+    with open(os.path.join(folder, "golden.json"), "w") as f:
+        json.dump(text, f)
+
+
+def verify(kiln, folder, how, case):
+    """None where kiln agrees, else what it says."""
+    out = os.path.join(folder, "result.json")
+    if os.path.exists(out):
+        os.remove(out)
+    done = subprocess.run([kiln, "verify", os.path.join(folder, "model.onnx"), "--golden", folder, "--json", out] + how,
+                          capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    said = (done.stderr + done.stdout).strip()
+    if not os.path.exists(out):
+        return said
+    with open(out) as f:
+        checks = [c for c in json.load(f)["checks"] if c["outcome"] != "passed"]
+    if case.steps and checks and all(c.get("max_abs", 1e9) <= case.steps for c in checks):
+        return None
+    return said
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--kiln", required=True)
+    p.add_argument("--work", required=True)
+    p.add_argument("--filter", default="")
+    p.add_argument("--profile")
+    p.add_argument("--flows", action="store_true", help="also whole networks through the optimiser and quantiser")
+    o = p.parse_args()
+    ways = [["--reference"]] + ([["--profile", o.profile]] if o.profile else [])
+    n, bad = 0, 0
+    for case in cases.all_cases() + (flows.all_cases(o.work) if o.flows else []):
+        if o.filter not in case.name:
+            continue
+        folder = os.path.join(o.work, case.name)
+        try:
+            write(case, folder)
+        except Exception as e:  # ONNX Runtime has many kinds
+            print(f"NO GOLDEN {case.name}: {str(e).strip()[:300]}", flush=True)
+            n, bad = n + 1, bad + 1
+            continue
+        for way in ways:
+            n += 1
+            why = verify(o.kiln, folder, way, case)
+            if why is not None:
+                bad += 1
+                print(f"FAILED {case.name} {' '.join(way)}:\n  {why[-600:]}", flush=True)
+    print(f"vendor-ops: ONNX Runtime {ort.__version__}: {n} checks, {bad} failed")
+    sys.exit(1 if bad or n == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
