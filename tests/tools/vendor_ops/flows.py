@@ -9,8 +9,11 @@ import onnxruntime as ort
 from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType, quant_pre_process,
                                       quantize_dynamic, quantize_static)
 
+from onnx import helper
+
 import networks
 from cases import Case
+from runtime import session
 
 LEVEL = ort.GraphOptimizationLevel
 
@@ -72,6 +75,30 @@ def static(work, name, network, fmt, activation, weight, must, **options):
     return case(name, path, feeds, must)
 
 
+def layers(work, name, network, activation, weight, **options):
+    """Each layer of a QDQ network by itself, given the quantised tensors that ONNX Runtime has with its optimiser on,
+    so with its integer kernels: kiln must be within one step of each. (Over many layers the steps add up, in ONNX
+    Runtime's own two ways as well.)"""
+    whole = static(work, name, network, QuantFormat.QDQ, activation, weight, ["QuantizeLinear"], **options)
+    seen, cut = onnx.ModelProto(), whole.model
+    seen.CopyFrom(cut)
+    types = {i.name: i.data_type for i in cut.graph.initializer}
+    quantised = [(n.output[0], types[n.input[2]]) for n in cut.graph.node if n.op_type == "QuantizeLinear"]
+    seen.graph.output.extend(helper.make_tensor_value_info(q, t, None) for q, t in quantised)
+    s = session(seen, LEVEL.ORT_ENABLE_ALL)
+    value = dict(zip([o.name for o in s.get_outputs()], s.run(None, whole.feeds)))
+    del cut.graph.output[:]
+    feeds, want = dict(whole.feeds), {}
+    for node in cut.graph.node:
+        if node.op_type == "QuantizeLinear":
+            q, t = node.output[0], types[node.input[2]]
+            node.output[0] = q + "_layer"
+            cut.graph.input.append(helper.make_tensor_value_info(q, t, value[q].shape))
+            cut.graph.output.append(helper.make_tensor_value_info(q + "_layer", t, value[q].shape))
+            feeds[q], want[q + "_layer"] = value[q], value[q]
+    return Case(name, cut, feeds, want=want, steps=1)
+
+
 def dynamic(work, name, network, weight, must, rms=0):
     ready, feeds = prepared(work, name, network)
     path = os.path.join(work, name + ".onnx")
@@ -110,6 +137,7 @@ def make(work):
         for per in (False, True):
             tag = f"{name}{'_channel' if per else ''}"
             add(static, f"flow_cnn_qdq_{tag}", networks.cnn(), qdq, a, w, ["QuantizeLinear"], per_channel=per)
+            add(layers, f"flow_cnn_layers_{tag}", networks.cnn(), a, w, per_channel=per)
             add(static, f"flow_cnn_qop_{tag}", networks.cnn(), qop, a, w,
                 ["QLinearConv", "QLinearAdd", "QLinearConcat", "QLinearGlobalAveragePool", "QGemm"], per_channel=per)
     add(static, "flow_mlp_qop", networks.mlp(), qop, u8, s8, ["QGemm"])
