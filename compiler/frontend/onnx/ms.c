@@ -25,7 +25,18 @@ kiln_value *kiln_ms_channels_last(kiln_compose *c, kiln_value *x) {
 }
 
 kiln_value *kiln_ms_add(kiln_compose *c, kiln_value *x, kiln_value *bias) {
-    return bias == NULL ? x : kiln_compose_2(c, &kiln_op_add, x, bias);
+    const kiln_type before = x->type;
+    if (bias == NULL)
+        return x;
+    x = kiln_compose_2(c, &kiln_op_add, x, bias);
+    if (c->status == KILN_OK && !kiln_type_same_shape(&before, &x->type))
+        kiln_compose_fail(
+            c, kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
+                              "what is added to %s must broadcast to it, must not grow "
+                              "it to %s",
+                              kiln_type_text(kiln_onnx_arena(c->cx), &before),
+                              kiln_type_text(kiln_onnx_arena(c->cx), &x->type)));
+    return x;
 }
 
 kiln_value *kiln_ms_gelu(kiln_compose *c, kiln_value *x, const char *approximate) {
@@ -116,12 +127,31 @@ kiln_status kiln_ms_activate(kiln_compose *c, const char *list, kiln_value **y) 
 
 /* ---- quantised tensors ---- */
 
-/* Scales and zero points with one element become scalars: one may be a list of one
- * where the other is a scalar. */
-static kiln_value *simplify(kiln_compose *c, kiln_value *v) {
+enum {
+    KILN_DT_STEPS =
+        KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16)
+};
+
+/* Scales and zero points: one may be a list of one where the other is a scalar. */
+kiln_value *kiln_ms_single(kiln_compose *c, kiln_value *v) {
     return v != NULL && kiln_type_elems(&v->type) == 1
                ? kiln_compose_reshape(c, v, 0, NULL)
                : v;
+}
+
+kiln_status kiln_ms_check_single(kiln_compose *c, const char *name,
+                                 const kiln_ms_quant *q) {
+    if (q->scale->type.rank == 0 && (q->zero == NULL || q->zero->type.rank == 0))
+        return c->status;
+    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
+                          "scale and zero point of '%s' must have 1 element", name);
+}
+
+static kiln_status check_steps(kiln_compose *c, const char *name, kiln_dtype dtype) {
+    if (kiln_dtype_is_in(dtype, KILN_DT_STEPS))
+        return KILN_OK;
+    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE, "%s must be i8, u8, i16 or u16, is %s",
+                          name, kiln_dtype_name(dtype));
 }
 
 static kiln_status check_zero(kiln_compose *c, const char *name, kiln_dtype dtype,
@@ -137,14 +167,17 @@ kiln_status kiln_ms_read_scale(kiln_compose *c, int at, const char *name,
                                kiln_ms_quant *q) {
     const char *const scale = kiln_format(kiln_onnx_arena(c->cx), "%s_scale", name);
     KILN_TRY(kiln_onnx_need(c->cx, c->n, at, scale, &q->scale));
-    q->scale = simplify(c, q->scale);
-    q->zero = simplify(c, kiln_onnx_in(c->cx, c->n, at + 1));
+    q->scale = kiln_ms_single(c, q->scale);
+    q->zero = kiln_ms_single(c, kiln_onnx_in(c->cx, c->n, at + 1));
+    if (q->zero != NULL)
+        KILN_TRY(check_steps(c, "a zero point", q->zero->type.dtype));
     return c->status;
 }
 
 kiln_status kiln_ms_read_quant(kiln_compose *c, int at, const char *name,
                                kiln_ms_quant *q) {
     KILN_TRY(kiln_onnx_need(c->cx, c->n, at, name, &q->x));
+    KILN_TRY(check_steps(c, "a quantised tensor", q->x->type.dtype));
     KILN_TRY(kiln_ms_read_scale(c, at + 1, name, q));
     return check_zero(c, name, q->x->type.dtype, q->zero);
 }
@@ -188,6 +221,9 @@ kiln_value *kiln_ms_round(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q
 }
 
 kiln_value *kiln_ms_center(kiln_compose *c, const kiln_ms_quant *q) {
+    kiln_compose_fail(c, check_steps(c, "a quantised tensor", q->x->type.dtype));
+    kiln_compose_fail(c,
+                      check_zero(c, "a quantised tensor", q->x->type.dtype, q->zero));
     kiln_value *const x = kiln_compose_cast(c, q->x, KILN_I32);
     return q->zero == NULL ? x
                            : kiln_compose_2(c, &kiln_op_sub, x,

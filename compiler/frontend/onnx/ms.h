@@ -16,7 +16,7 @@ kiln_value *kiln_ms_channels_last(kiln_compose *c, kiln_value *x);
  * list is NULL, the attributes activation_alpha, activation_beta and so on. */
 kiln_status kiln_ms_activate(kiln_compose *c, const char *list, kiln_value **y);
 
-/* x + bias by elements where bias is given, x otherwise. */
+/* x + bias where bias is given, x otherwise; bias must not make it larger. */
 kiln_value *kiln_ms_add(kiln_compose *c, kiln_value *x, kiln_value *bias);
 kiln_value *kiln_ms_gelu(kiln_compose *c, kiln_value *x, const char *approximate);
 
@@ -32,6 +32,11 @@ kiln_status kiln_ms_read_quant(kiln_compose *c, int at, const char *name,
 /* Inputs at (scale) and at + 1 (zero point) of a result. */
 kiln_status kiln_ms_read_scale(kiln_compose *c, int at, const char *name,
                                kiln_ms_quant *q);
+/* A list of one as a scalar; NULL stays. */
+kiln_value *kiln_ms_single(kiln_compose *c, kiln_value *v);
+/* Are the scale and the zero point of the whole tensor? */
+kiln_status kiln_ms_check_single(kiln_compose *c, const char *name,
+                                 const kiln_ms_quant *q);
 /* (x - zero) * scale in f32; lists of scales run along `axis`. */
 kiln_value *kiln_ms_dequantize(kiln_compose *c, const kiln_ms_quant *q, int axis);
 /* saturate(round(y / scale) + zero); without a zero point the result has `dtype`. */
@@ -44,7 +49,7 @@ kiln_value *kiln_ms_steps(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q
  * point then decides which neighbour is even. */
 kiln_value *kiln_ms_round(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q,
                           kiln_dtype dtype);
-/* x - zero in i32; lists of zero points are of the columns. */
+/* x - zero in i32, x of 8 bits or 16; lists of zero points are of the columns. */
 kiln_value *kiln_ms_center(kiln_compose *c, const kiln_ms_quant *q);
 /* u8, scale and zero point of a float tensor, as DynamicQuantizeLinear gives them. */
 kiln_ms_quant kiln_ms_dynamic_quant(kiln_compose *c, kiln_value *x);

@@ -83,9 +83,6 @@ kiln_status kiln_onnx_import_ms_bias_softmax(kiln_onnx_cx *cx,
     KILN_TRY(kiln_axis_normalize(kiln_onnx_attr_i(cx, n, "axis", 1), type.rank, &axis,
                                  kiln_onnx_err(cx)));
     x = kiln_ms_add(&c, x, bias);
-    if (c.status == KILN_OK && !kiln_type_same_shape(&type, &x->type))
-        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
-                              "'bias' must broadcast to 'data', must not grow it");
     int64_t flat[2] = {1, 1};
     for (int i = 0; i < type.rank; i++)
         flat[i >= axis] *= type.dim[i];

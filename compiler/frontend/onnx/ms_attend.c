@@ -160,9 +160,10 @@ static kiln_status read_sizes(kiln_compose *c, const kiln_value *qkv, int64_t he
 static kiln_status join_past(kiln_compose *c, int at, kiln_ms_attention *a) {
     kiln_value *const past = at < 0 ? NULL : kiln_onnx_in(c->cx, c->n, at);
     kiln_value **const side[] = {&a->k, &a->v};
-    if (past != NULL && past->type.rank != 5)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE, "'past' must have rank 5, has %d",
-                              past->type.rank);
+    if (past != NULL && (past->type.rank != 5 || past->type.dim[0] != 2))
+        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
+                              "'past' must be [2, batch, heads, length, size], is %s",
+                              kiln_type_text(kiln_onnx_arena(c->cx), &past->type));
     for (int i = 0; past != NULL && i < 2; i++) {
         kiln_value *const one = kiln_compose_slice(c, past, 0, i, 1, 1);
         kiln_value *const flat = kiln_compose_reshape(c, one, 4, past->type.dim + 1);

@@ -32,8 +32,10 @@ kiln_status kiln_onnx_import_ms_qattention(kiln_onnx_cx *cx, const kiln_onnx_nod
     KILN_TRY(kiln_onnx_need(cx, n, 1, "weight", &w.x));
     KILN_TRY(kiln_onnx_need(cx, n, 3, "input_scale", &x.scale));
     KILN_TRY(kiln_onnx_need(cx, n, 4, "weight_scale", &w.scale));
-    x.zero = kiln_onnx_in(cx, n, 6);
+    x.scale = kiln_ms_single(&c, x.scale);
+    x.zero = kiln_ms_single(&c, kiln_onnx_in(cx, n, 6));
     w.zero = kiln_onnx_in(cx, n, 7);
+    KILN_TRY(kiln_ms_check_single(&c, "input", &x));
     kiln_value *sums = kiln_compose_2(&c, &kiln_op_matmul, kiln_ms_center(&c, &x),
                                       kiln_ms_center(&c, &w));
     sums = kiln_compose_cast(&c, sums, KILN_F32);

@@ -25,16 +25,9 @@ static kiln_status skip_sum(kiln_compose *c, int at, kiln_value **out) {
     kiln_value *x, *skip;
     KILN_TRY(kiln_onnx_need(c->cx, c->n, 0, "input", &x));
     KILN_TRY(kiln_onnx_need(c->cx, c->n, 1, "skip", &skip));
-    const kiln_type before = x->type;
     x = kiln_ms_add(c, x, skip);
-    x = kiln_ms_add(c, x, kiln_onnx_in(c->cx, c->n, at));
-    KILN_TRY(c->status);
-    if (!kiln_type_same_shape(&before, &x->type))
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "'skip' and 'bias' must broadcast to 'input', must not "
-                              "grow it");
-    *out = x;
-    return KILN_OK;
+    *out = kiln_ms_add(c, x, kiln_onnx_in(c->cx, c->n, at));
+    return c->status;
 }
 
 kiln_status kiln_onnx_import_ms_skip_layer_norm(kiln_onnx_cx *cx,
@@ -81,10 +74,10 @@ static kiln_status table(kiln_compose *c, const embedding *e, int i, int at,
     if (e->scales < 0)
         return KILN_OK;
     kiln_ms_quant q = {.x = *out};
-    KILN_TRY(kiln_ms_read_scale(c, e->scales + i, name, &q));
-    q.zero = kiln_onnx_in(c->cx, c->n, e->scales + 5 + i);
-    if (q.zero != NULL)
-        q.zero = kiln_compose_reshape(c, q.zero, q.scale->type.rank, q.scale->type.dim);
+    KILN_TRY(kiln_onnx_need(c->cx, c->n, e->scales + i, "scale", &q.scale));
+    q.scale = kiln_ms_single(c, q.scale);
+    q.zero = kiln_ms_single(c, kiln_onnx_in(c->cx, c->n, e->scales + 5 + i));
+    KILN_TRY(kiln_ms_check_single(c, name, &q));
     *out = kiln_ms_dequantize(c, &q, 0);
     return c->status;
 }

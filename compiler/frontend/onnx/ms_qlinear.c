@@ -19,7 +19,10 @@ static kiln_status read_operands(kiln_compose *c, kiln_ms_quant *a, kiln_ms_quan
                                  kiln_ms_quant *y) {
     KILN_TRY(kiln_ms_read_quant(c, 0, "A", a));
     KILN_TRY(kiln_ms_read_quant(c, 3, "B", b));
-    return kiln_ms_read_scale(c, 6, "C", y);
+    KILN_TRY(kiln_ms_read_scale(c, 6, "C", y));
+    KILN_TRY(kiln_ms_check_single(c, "A", a));
+    KILN_TRY(kiln_ms_check_single(c, "B", b));
+    return kiln_ms_check_single(c, "C", y);
 }
 
 /* round(a sa / sc + b sb / sc + zero). */
@@ -55,7 +58,9 @@ kiln_status kiln_onnx_import_ms_qlinear_mul(kiln_onnx_cx *cx, const kiln_onnx_no
 
 static kiln_status read_one(kiln_compose *c, kiln_ms_quant *x, kiln_ms_quant *y) {
     KILN_TRY(kiln_ms_read_quant(c, 0, "X", x));
-    return kiln_ms_read_scale(c, 3, "Y", y);
+    KILN_TRY(kiln_ms_read_scale(c, 3, "Y", y));
+    KILN_TRY(kiln_ms_check_single(c, "X", x));
+    return kiln_ms_check_single(c, "Y", y);
 }
 
 /* The row's operator in floats; leaky_relu has alpha. */
@@ -121,6 +126,7 @@ kiln_status kiln_onnx_import_ms_qlinear_concat(kiln_onnx_cx *cx,
     for (int i = 0; i < parts; i++) {
         kiln_ms_quant x;
         KILN_TRY(kiln_ms_read_quant(&c, 2 + 3 * i, "X", &x));
+        KILN_TRY(kiln_ms_check_single(&c, "X", &x));
         in[i] =
             kiln_ms_quantize(&c, kiln_ms_dequantize(&c, &x, 0), &y, x.x->type.dtype);
     }
@@ -138,6 +144,8 @@ kiln_status kiln_onnx_import_ms_qlinear_where(kiln_onnx_cx *cx,
     KILN_TRY(kiln_ms_read_quant(&c, 1, "X", &x[0]));
     KILN_TRY(kiln_ms_read_quant(&c, 4, "Y", &x[1]));
     KILN_TRY(kiln_ms_read_scale(&c, 7, "Z", &z));
+    KILN_TRY(kiln_ms_check_single(&c, "X", &x[0]));
+    KILN_TRY(kiln_ms_check_single(&c, "Y", &x[1]));
     for (int i = 0; i < 2; i++)
         side[i] = kiln_ms_quantize(&c, kiln_ms_dequantize(&c, &x[i], 0), &z,
                                    x[i].x->type.dtype);

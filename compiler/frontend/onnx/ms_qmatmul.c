@@ -7,14 +7,6 @@
 
 #include "compiler/frontend/onnx/ms.h"
 
-static kiln_status check_single(kiln_compose *c, const char *what,
-                                const kiln_value *v) {
-    if (v == NULL || v->type.rank == 0)
-        return KILN_OK;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE, "%s must have 1 element, has %" PRId64,
-                          what, kiln_type_elems(&v->type));
-}
-
 static kiln_value *product(kiln_compose *c, const kiln_ms_quant *a,
                            const kiln_ms_quant *b) {
     return kiln_compose_2(c, &kiln_op_matmul, kiln_ms_center(c, a),
@@ -51,8 +43,7 @@ kiln_status kiln_onnx_import_ms_qgemm(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     if (is_float == (kiln_onnx_in(cx, n, 8) != NULL))
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "'y_scale' and 'y_zero_point' must be given together");
-    KILN_TRY(check_single(&c, "scale of 'A'", a.scale));
-    KILN_TRY(check_single(&c, "the zero point of 'A'", a.zero));
+    KILN_TRY(kiln_ms_check_single(&c, "A", &a));
     if (a.x->type.rank != 2 || b.x->type.rank != 2)
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,
@@ -78,12 +69,6 @@ kiln_status kiln_onnx_import_ms_qgemm(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 
 /* ---- with a float result ---- */
 
-static kiln_value *single(kiln_compose *c, kiln_value *v) {
-    return v != NULL && kiln_type_elems(&v->type) == 1
-               ? kiln_compose_reshape(c, v, 0, NULL)
-               : v;
-}
-
 static kiln_status finish(kiln_compose *c, const kiln_ms_quant *a,
                           const kiln_ms_quant *b, kiln_value *bias) {
     KILN_TRY(c->status);
@@ -100,12 +85,10 @@ kiln_status kiln_onnx_import_ms_matmul_integer_to_float(kiln_onnx_cx *cx,
     for (int i = 0; i < 2; i++) {
         KILN_TRY(kiln_onnx_need(cx, n, i, names[i], &q[i].x));
         KILN_TRY(kiln_onnx_need(cx, n, 2 + i, names[2 + i], &q[i].scale));
-        q[i].scale = single(&c, q[i].scale);
-        q[i].zero = single(&c, kiln_onnx_in(cx, n, 4 + i));
+        q[i].scale = kiln_ms_single(&c, q[i].scale);
+        q[i].zero = kiln_ms_single(&c, kiln_onnx_in(cx, n, 4 + i));
     }
-    KILN_TRY(c.status);
-    KILN_TRY(check_single(&c, "'a_scale'", q[0].scale));
-    KILN_TRY(check_single(&c, "'a_zero_point'", q[0].zero));
+    KILN_TRY(kiln_ms_check_single(&c, "A", &q[0]));
     return finish(&c, &q[0], &q[1], kiln_onnx_in(cx, n, 6));
 }
 
@@ -217,7 +200,7 @@ static unsigned unpack(const uint8_t *bytes, int64_t i, int64_t bits) {
 }
 
 /* (b - zero) * scale as [K, N]. */
-static void fill_weights(const nbits *m, double *w) {
+static void fill_weights(const nbits *m, float *w) {
     const int64_t row = (m->blocks * m->bits + 7) / 8;
     for (int64_t j = 0; j < m->n; j++) {
         const uint8_t *const column =
@@ -230,7 +213,7 @@ static void fill_weights(const nbits *m, double *w) {
             if (m->float_zeros != NULL)
                 zero = m->float_zeros[at];
             w[i * m->n + j] =
-                ((double)unpack(column, i, m->bits) - zero) * m->scales[at];
+                (float)(((double)unpack(column, i, m->bits) - zero) * m->scales[at]);
         }
     }
 }
@@ -245,10 +228,12 @@ kiln_status kiln_onnx_import_ms_matmul_nbits(kiln_onnx_cx *cx,
     KILN_TRY(read_sizes(&c, &m));
     KILN_TRY(read_packed(&c, &m));
     const int64_t dim[] = {m.k, m.n};
-    KILN_TRY(kiln_onnx_spend(cx, (int64_t)sizeof(double) * m.k * m.n));
-    double *const wide = kiln_array(kiln_onnx_arena(cx), double, (size_t)(m.k * m.n));
-    fill_weights(&m, wide);
-    kiln_value *const w = kiln_compose_floats(&c, a->type.dtype, 2, dim, wide);
+    const kiln_type type = kiln_type_make(KILN_F32, 2, dim);
+    KILN_TRY(kiln_onnx_spend(cx, kiln_type_bytes(&type)));
+    const kiln_tensor t = kiln_tensor_new(kiln_onnx_arena(cx), &type);
+    fill_weights(&m, t.data);
+    kiln_value *w = kiln_graph_add_const(kiln_onnx_target(cx), "w", &type, t.data);
+    w = kiln_compose_cast(&c, w, a->type.dtype);
     kiln_value *const y = kiln_compose_2(&c, &kiln_op_matmul, a, w);
     kiln_onnx_set(cx, n, 0, kiln_ms_add(&c, y, kiln_onnx_in(cx, n, 5)));
     return c.status;
