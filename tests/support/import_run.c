@@ -16,7 +16,7 @@ static void put_const(kiln_onnx_writer *m, const kiln_test_import_const *c) {
         m, kiln_onnx_raw_tensor(m->arena, c->name, c->type, c->shape, data, bytes));
 }
 
-static void put_attr(kiln_onnx_writer *m, const kiln_test_import_attr *a) {
+void kiln_test_put_attr(kiln_onnx_writer *m, const kiln_test_import_attr *a) {
     switch (a->kind) {
     case KILN_TEST_IMPORT_INT:
         kiln_onnx_put_attr_int(m, a->name, a->i);
@@ -43,7 +43,7 @@ static kiln_str build(kiln_arena *a, const kiln_test_import_row *r) {
         put_const(&m, &r->consts[i]);
     kiln_onnx_put_node(&m, r->op, "node", r->in, r->out);
     for (int i = 0; i < KILN_TEST_IMPORT_ATTRS && r->attrs[i].name != NULL; i++)
-        put_attr(&m, &r->attrs[i]);
+        kiln_test_put_attr(&m, &r->attrs[i]);
     kiln_str rest = kiln_str_from(r->out), out;
     for (int i = 0; i < KILN_TEST_IMPORT_OUTS && kiln_str_cut(&rest, ',', &out); i++)
         kiln_onnx_put_output(&m, kiln_str_dupv(a, out),

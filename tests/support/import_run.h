@@ -75,6 +75,8 @@ typedef struct kiln_test_import_row {
     const char *text;
 } kiln_test_import_row;
 
+void kiln_test_put_attr(kiln_onnx_writer *m, const kiln_test_import_attr *a);
+
 /* A test function: *state is a kiln_test_import_row. */
 void kiln_test_check_import(void **state);
 

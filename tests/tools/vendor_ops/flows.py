@@ -146,6 +146,7 @@ def make(work):
     for name, w in (("u8", u8), ("s8", s8)):
         add(dynamic, f"flow_mlp_dynamic_{name}", networks.mlp(), w, ["MatMulInteger"])
         add(dynamic_optimised, f"flow_mlp_dynamic_{name}_extended", networks.mlp(), w, ["DynamicQuantizeMatMul"])
+    add(dynamic, "flow_cnn_dynamic", networks.cnn(), u8, ["ConvInteger"])
     # ONNX Runtime rounds inputs and hidden states to 8 bits on the way, kiln does not.
     add(dynamic, "flow_lstm_dynamic", networks.lstm(), s8, ["DynamicQuantizeLSTM"], rms=0.02)
     add(dynamic_transformer, "flow_bert_dynamic", s8, ["QAttention", "MatMulInteger"])
