@@ -82,24 +82,42 @@ static kiln_status factor(kiln_onnx_cx *cx, const kiln_onnx_node *n, const opera
     return kiln_onnx_emit2(cx, n, &kiln_op_mul, a, b, out);
 }
 
-/* Sums times factor, quantised by inputs `at` (scale) and `at` + 1 (zero point). */
-static kiln_status requantize(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                              kiln_value *sums, kiln_value *by, int at, int64_t axis,
-                              kiln_value **out) {
-    kiln_value *scale, *zero, *y;
-    const kiln_type before = sums->type;
-    KILN_TRY(kiln_onnx_need(cx, n, at, "y_scale", &scale));
-    KILN_TRY(kiln_onnx_need(cx, n, at + 1, "y_zero_point", &zero));
-    KILN_TRY(kiln_onnx_cast(cx, n, sums, KILN_F32, &y));
-    KILN_TRY(kiln_onnx_emit2(cx, n, &kiln_op_mul, y, by, &y));
-    if (!kiln_type_same_shape(&before, &y->type))
-        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
-                              "scales must broadcast to the product, must not grow it");
-    KILN_TRY(kiln_onnx_cast(cx, n, scale, KILN_F32, &scale));
+/* Sums times factor, quantised by a scale and zero point of the whole result: the
+ * factors become one before the sums are multiplied, as ONNX Runtime's kernels do, so
+ * that both round the same numbers. */
+static kiln_value *requantize_whole(kiln_compose *c, kiln_value *sums, kiln_value *by,
+                                    const kiln_ms_quant *y) {
+    by = kiln_compose_2(c, &kiln_op_div, by, y->scale);
+    sums = kiln_compose_2(c, &kiln_op_mul, kiln_compose_cast(c, sums, KILN_F32), by);
+    return kiln_ms_steps(c, sums, y, KILN_U8);
+}
+
+/* The same where each row or channel of the result has its own. */
+static kiln_value *requantize_axis(kiln_compose *c, kiln_value *sums, kiln_value *by,
+                                   const kiln_ms_quant *y, int64_t axis) {
+    sums = kiln_compose_2(c, &kiln_op_mul, kiln_compose_cast(c, sums, KILN_F32), by);
+    kiln_value *const in[] = {sums, y->scale, y->zero};
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
-                                  kiln_arg_dtype("dtype", zero->type.dtype)};
-    return kiln_onnx_emit(cx, n, &kiln_op_quantize_linear,
-                          (kiln_value *[]){y, scale, zero}, 3, args, 2, 1, out);
+                                  kiln_arg_dtype("dtype", y->zero->type.dtype)};
+    return kiln_compose_op(c, &kiln_op_quantize_linear, in, 3, args, 2);
+}
+
+/* By inputs `at` (scale) and `at` + 1 (zero point). */
+static kiln_status requantize(kiln_compose *c, kiln_value *sums, kiln_value *by, int at,
+                              int64_t axis, kiln_value **out) {
+    kiln_ms_quant y;
+    const kiln_type before = sums->type;
+    KILN_TRY(kiln_onnx_need(c->cx, c->n, at, "y_scale", &y.scale));
+    KILN_TRY(kiln_onnx_need(c->cx, c->n, at + 1, "y_zero_point", &y.zero));
+    y.scale = kiln_ms_single(c, kiln_compose_cast(c, y.scale, KILN_F32));
+    y.zero = kiln_ms_single(c, y.zero);
+    const bool is_whole = y.scale->type.rank == 0 && y.zero->type.rank == 0;
+    *out = is_whole ? requantize_whole(c, sums, by, &y)
+                    : requantize_axis(c, sums, by, &y, axis);
+    if (c->status == KILN_OK && !kiln_type_same_shape(&before, &(*out)->type))
+        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
+                              "scales must broadcast to the product, must not grow it");
+    return c->status;
 }
 
 /* Two operands, each with scale and zero point behind it. */
@@ -134,6 +152,7 @@ kiln_status kiln_onnx_import_matmul_integer(kiln_onnx_cx *cx, const kiln_onnx_no
 kiln_status kiln_onnx_import_qlinear_matmul(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const char *const names[] = {"a", "a_scale", "a_zero_point",
                                         "b", "b_scale", "b_zero_point"};
+    kiln_compose c = {.cx = cx, .n = n};
     operand o[2];
     kiln_value *y, *by;
     KILN_TRY(read_scaled(cx, n, names, o));
@@ -141,7 +160,7 @@ kiln_status kiln_onnx_import_qlinear_matmul(kiln_onnx_cx *cx, const kiln_onnx_no
         o[0].x->type.rank < o[1].x->type.rank ? o[0].x->type.rank : o[1].x->type.rank;
     KILN_TRY(multiply(cx, n, o, "a", "b", &y));
     KILN_TRY(factor(cx, n, o, ALONG_ROWS, ALONG_COLUMNS, lesser, &by));
-    KILN_TRY(requantize(cx, n, y, by, 6, -2, &y));
+    KILN_TRY(requantize(&c, y, by, 6, -2, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
@@ -207,7 +226,7 @@ kiln_status kiln_onnx_import_qlinear_conv(kiln_onnx_cx *cx, const kiln_onnx_node
             dim[i] = 1;
         KILN_TRY(kiln_onnx_reshape(cx, n, scale, rank, dim, &by));
     }
-    KILN_TRY(requantize(cx, n, y, by, 6, 1, &y));
+    KILN_TRY(requantize(&c, y, by, 6, 1, &y));
     kiln_onnx_set(cx, n, 0, is_last ? kiln_ms_channels_last(&c, y) : y);
     return c.status;
 }
