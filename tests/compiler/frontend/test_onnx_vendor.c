@@ -235,6 +235,25 @@ static kiln_test_value_row attention[] = {
      .text = "'bias' must be a list of one"},
 };
 
+/* cos 0, sin 1 at position 1: (a, b) becomes (-b, a). */
+#define QUARTER X(F32, "2,1", 1, 0), X(F32, "2,1", 0, 1)
+
+static kiln_test_value_row rotary[] = {
+    {"rotation_by_positions", "RotaryEmbedding",
+     .in = {X(F32, "1,2,2", 1, 2, 3, 4), X(I64, "1,2", 1, 0), QUARTER},
+     WANT(4, -2, 1, 3, 4)},
+    {"rotation_from_a_first_position", "RotaryEmbedding",
+     .in = {X(F32, "1,2,2", 1, 2, 3, 4), X(I64, "1", 0), QUARTER},
+     WANT(4, 1, 2, -4, 3)},
+    {"rotation_of_two_heads", "RotaryEmbedding",
+     .in = {X(F32, "1,1,4", 1, 2, 3, 4), X(I64, "1", 1), QUARTER},
+     WANT(4, -2, 1, -4, 3)},
+    {"rotation_rejects_packed_batches", "RotaryEmbedding",
+     .in = {X(F32, "1,1,2", 1, 2), X(I64, "1", 0), QUARTER},
+     .attrs = {KILN_I_INT("is_packed_batching", 1)}, .fails = KILN_ERR_UNSUPPORTED,
+     .text = "must be 0 and 1; export without them"},
+};
+
 static kiln_test_value_row refused[] = {
     {"blocked_layouts", "Conv", "com.microsoft.nchwc", .in = {X(F32, "1", 1)},
      .fails = KILN_ERR_UNSUPPORTED, .text = "ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"},
@@ -252,6 +271,7 @@ int main(void) {
     kiln_test_add_rows(kiln_test_check_value, fused);
     kiln_test_add_rows(kiln_test_check_value, norms);
     kiln_test_add_rows(kiln_test_check_value, attention);
+    kiln_test_add_rows(kiln_test_check_value, rotary);
     kiln_test_add_rows(kiln_test_check_value, refused);
     return kiln_test_run("onnx_vendor");
 }

@@ -310,6 +310,24 @@ def attention():
               {"y": F}, num_heads=heads, want={"y": y})
 
 
+def rotations():
+    r = rng(7)
+    batch, heads, length, size = 2, 3, 5, 8
+    places = r.integers(0, 11, (batch, length))
+
+    def caches(half):
+        a = r.uniform(0, 6, (11, half))
+        return [("c", np.cos(a).astype(np.float32)), ("s", np.sin(a).astype(np.float32))]
+    flat, split = f32(r, batch, length, heads * size), f32(r, batch, heads, length, size)
+    for inter in (0, 1):
+        yield one(f"RotaryEmbedding_{inter}", "RotaryEmbedding", [("x", flat), ("p", places)] + caches(4), {"y": F},
+                  interleaved=inter)
+        yield one(f"RotaryEmbedding_first_{inter}", "RotaryEmbedding", [("x", split), ("p", np.array([4]))] + caches(4),
+                  {"y": F}, interleaved=inter)
+        yield one(f"RotaryEmbedding_part_{inter}", "RotaryEmbedding", [("x", flat), ("p", places)] + caches(2),
+                  {"y": F}, interleaved=inter, num_heads=heads, rotary_embedding_dim=4)
+
+
 def quantised():
     r = rng(6)
     for dtype in (np.uint8, np.int8):
@@ -435,5 +453,5 @@ def wide_quantisation(r):
 
 
 def all_cases():
-    groups = [activations, convolutions, products, norms, attention, quantised]
+    groups = [activations, convolutions, products, norms, attention, rotations, quantised]
     return [c for g in groups for c in g()]
