@@ -17,7 +17,7 @@ if ! "$venv/bin/python" -c 'import onnx, onnxruntime, sympy' 2>/dev/null; then
 	"$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check --only-binary=:all: \
 		-r "$here/wheels.txt" || left_out "the wheels of $here/wheels.txt cannot be had here"
 fi
-"$venv/bin/python" "$here/vendor_ops.py" --kiln "$kiln" --work "$folder/cases" "$@"
+"$venv/bin/python" -B "$here/vendor_ops.py" --kiln "$kiln" --work "$folder/cases" "$@"
 status=$?
 [ $status -ne 77 ] || exit 0
 exit $status
