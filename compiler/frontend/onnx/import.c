@@ -187,7 +187,9 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const int64_t version = cx->version;
     const size_t first = cx->first_value;
     const kiln_onnx_attr_set attrs_read = cx->attrs_read;
-    const kiln_status st = run_importer(cx, n);
+    kiln_status st = run_importer(cx, n);
+    if (st == KILN_ERR_ARG) /* a call that the file asked for: nobody else's fault */
+        st = cx->err->status = KILN_ERR_PARSE;
     if (st != KILN_OK)
         kiln_note(cx->err, "importing node %s, opset %" PRId64,
                   kiln_onnx_show_node(cx, n), cx->version);

@@ -106,8 +106,9 @@ static const char *reason_of(const kiln_onnx_node *n) {
     return NULL;
 }
 
-/* "read at opsets 7 to 12"; where no row has the name, why, or NULL. */
-static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+/* "read at opsets 7 to 12"; where no row has the name, why. */
+static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                  bool *is_known) {
     int lo = 0, hi = 0;
     bool is_open = false;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -118,8 +119,11 @@ static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
         hi = rows[i].until > hi ? rows[i].until : hi;
         is_open = is_open || rows[i].until == 0;
     }
-    if (lo == 0)
-        return reason_of(n);
+    *is_known = lo != 0;
+    if (lo == 0) {
+        const char *const why = reason_of(n);
+        return why != NULL ? why : "kiln has it at no opset";
+    }
     return is_open ? kiln_format(&cx->scratch, "read from opset %d on", lo)
                    : kiln_format(&cx->scratch, "read at opsets %d to %d", lo, hi);
 }
@@ -183,7 +187,8 @@ static void walk_nodes(listing *l, const kiln_onnx_node *node, size_t n,
 
 /* The versions that are read, for an entry of the report: found again by its first
  * node's name. */
-static const char *versions_of(kiln_onnx_cx *cx, const kiln_unsupported *u) {
+static const char *versions_of(kiln_onnx_cx *cx, const kiln_unsupported *u,
+                               bool *is_known) {
     kiln_onnx_node probe = {.op_type = kiln_str_from(u->op)};
     for (size_t i = probe.op_type.n; i > 0; i--)
         if (u->op[i - 1] == '-') {
@@ -196,7 +201,16 @@ static const char *versions_of(kiln_onnx_cx *cx, const kiln_unsupported *u) {
             probe.op_type = (kiln_str){u->op + i, probe.op_type.n - i};
             break;
         }
-    return known_versions(cx, &probe);
+    return known_versions(cx, &probe, is_known);
+}
+
+/* Another opset helps only those that kiln has at some. */
+static const char *remedy_for(size_t n, size_t n_known) {
+    if (n_known == n)
+        return "export with another opset";
+    return n_known == 0 ? "no other opset has them for kiln: export without them"
+                        : "export with another opset, and without those that kiln has "
+                          "at none";
 }
 
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx) {
@@ -207,17 +221,18 @@ kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx) {
     if (n == 0)
         return KILN_OK;
     kiln_buf text;
+    size_t n_known = 0;
     kiln_buf_init(&text, &cx->scratch);
     for (size_t i = 0; i < n; i++) {
         const kiln_unsupported *const u = &cx->report->unsupported.v[i];
-        const char *const versions = versions_of(cx, u);
-        kiln_buf_printf(&text, "%s %s (%" PRId64 " time%s, first in node '%s'%s%s)",
+        bool is_known = false;
+        const char *const versions = versions_of(cx, u, &is_known);
+        n_known += is_known;
+        kiln_buf_printf(&text, "%s %s (%" PRId64 " time%s, first in node '%s'; %s)",
                         i == 0 ? "" : ",", u->op, u->count, u->count == 1 ? "" : "s",
-                        u->first_node, versions == NULL ? "" : "; ",
-                        versions == NULL ? "" : versions);
+                        u->first_node, versions);
     }
-    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
-                          "%zu operator%s not read:%s; export with another opset, or "
-                          "without these operators",
-                          n, n == 1 ? " is" : "s are", kiln_buf_str(&text).p);
+    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED, "%zu operator%s not read:%s; %s", n,
+                          n == 1 ? " is" : "s are", kiln_buf_str(&text).p,
+                          remedy_for(n, n_known));
 }

@@ -50,7 +50,7 @@ kiln_status kiln_check_dims(const kiln_node *n, int attr, kiln_err *err) {
 kiln_status kiln_index_resolve(const kiln_node *n, int in, int64_t v, int64_t dim,
                                int64_t *out, kiln_err *err) {
     if (v < -dim || v >= dim)
-        return kiln_fail(err, KILN_ERR_ARG,
+        return kiln_fail(err, KILN_ERR_SHAPE,
                          "index %" PRId64 " in input '%s' is outside [%" PRId64
                          ", %" PRId64 ")",
                          v, kiln_in_name(n, in), -dim, dim);

@@ -47,7 +47,7 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     for (int64_t b = 0; b < x->dim[batch]; b++) {
         const int64_t len = cx->in[1].i[b];
         if (len < 0 || len > x->dim[time])
-            return kiln_fail(cx->err, KILN_ERR_ARG,
+            return kiln_fail(cx->err, KILN_ERR_SHAPE,
                              "length %" PRId64
                              " in input 'lens' is outside [0, %" PRId64 "]",
                              len, x->dim[time]);

@@ -74,7 +74,7 @@ static kiln_test_import_row activation[] = {
      .attrs = {KILN_I_TEXT("approximate", "tanh")},
      .want = {"gelu(%x) {approximate=tanh}"}},
     {"rejects_an_unknown_word", "Gelu", 20, "x", "y", .inputs = {X23},
-     .attrs = {KILN_I_TEXT("approximate", "erf")}, .fails = KILN_ERR_ARG,
+     .attrs = {KILN_I_TEXT("approximate", "erf")}, .fails = KILN_ERR_PARSE,
      .text = "attribute 'approximate' must be one of"},
     {"rejects_an_attribute_of_another_kind", "Elu", 6, "x", "y", .inputs = {X23},
      .attrs = {KILN_I_INT("alpha", 1)}, .fails = KILN_ERR_PARSE, .text = "alpha"},

@@ -344,8 +344,70 @@ static void lists_unknown_operators(void **state) {
     assert_int_equal(report.opset, 13);
     assert_non_null(strstr(err.text,
                            "2 operators are not read: com.example.Mystery-2 (1 "
-                           "time, first in node '#0'), Frobnicate-13 (2 times, "
-                           "first in node 'inner')"));
+                           "time, first in node '#0'; kiln has it at no opset), "
+                           "Frobnicate-13 (2 times, first in node 'inner'; kiln has "
+                           "it at no opset); no other opset has them for kiln: export "
+                           "without them"));
+    kiln_arena_fini(&a);
+}
+
+/* What helps depends on whether kiln has the operators at another opset. */
+typedef struct remedy_row {
+    const char *name;
+    const char *op[2];
+    const char *text;
+} remedy_row;
+
+static remedy_row remedy_rows[] = {
+    {"another_opset_for_what_is_known_at_one",
+     {"Gelu", "Mish"},
+     "read from opset 18 on); export with another opset\n"},
+    {"no_other_opset_for_what_is_known_at_none",
+     {"Frobnicate"},
+     "no other opset has them for kiln: export without them\n"},
+    {"both_where_both_are",
+     {"Frobnicate", "Gelu"},
+     "export with another opset, and without those that kiln has at none\n"},
+    {"a_reason_where_there_is_one", {"StringConcat"}, "; kiln has no strings)"},
+};
+
+static void check_remedy(void **state) {
+    const remedy_row *const r = *state;
+    kiln_arena a = {0};
+    kiln_onnx_writer m;
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_onnx_writer_init(&m, &a, "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "2");
+    for (int i = 0; i < 2 && r->op[i] != NULL; i++)
+        kiln_onnx_put_node(&m, r->op[i], "", i == 0 ? "x" : "y0",
+                           i == 0 ? "y0" : "y1");
+    kiln_onnx_put_output(&m, "y0", KILN_ONNX_FLOAT, NULL);
+    const kiln_str bytes = kiln_onnx_finish_model(&m, 8, 13);
+    kiln_assert_fails(
+        kiln_import_onnx_bytes(&a, bytes, "m.onnx", NULL, NULL, &g, NULL, &err),
+        KILN_ERR_UNSUPPORTED, &err, r->text);
+    kiln_arena_fini(&a);
+}
+
+/* A file that asks for what cannot be is bad input, not a wrong call of kiln. */
+static void calls_a_bad_index_the_files_fault(void **state) {
+    (void)state;
+    static const float x[] = {1, 2, 3};
+    static const int64_t index[] = {3};
+    kiln_arena a = {0};
+    kiln_onnx_writer m;
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_onnx_writer_init(&m, &a, "g");
+    kiln_onnx_put_initializer(&m, kiln_onnx_float_tensor(&a, "x", "3", x, 3));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(&a, "i", "1", index, 1));
+    kiln_onnx_put_node(&m, "Gather", "pick", "x,i", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, NULL);
+    const kiln_str bytes = kiln_onnx_finish_model(&m, 8, 13);
+    kiln_assert_fails(
+        kiln_import_onnx_bytes(&a, bytes, "m.onnx", NULL, NULL, &g, NULL, &err),
+        KILN_ERR_SHAPE, &err, "index 3 in input 'indices' is outside [-3, 3)");
     kiln_arena_fini(&a);
 }
 
@@ -414,6 +476,9 @@ static void lists_declared_inputs(void **state) {
 int main(void) {
     kiln_test_add_rows(check_import, rows);
     kiln_test_add("lists_unknown_operators", lists_unknown_operators, NULL);
+    kiln_test_add_rows(check_remedy, remedy_rows);
+    kiln_test_add("calls_a_bad_index_the_files_fault",
+                  calls_a_bad_index_the_files_fault, NULL);
     kiln_test_add("reads_tensors_of_every_kind", reads_tensors_of_every_kind, NULL);
     kiln_test_add("lists_declared_inputs", lists_declared_inputs, NULL);
     return kiln_test_run("onnx_import");

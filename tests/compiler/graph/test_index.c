@@ -35,13 +35,13 @@ static kiln_test_op_row gathers[] = {
      .in = {KILN_TF(KILN_F32, 2, (2, 0), 0), INDEX(1)},
      .want = KILN_TF(KILN_F32, 2, (1, 0), 0)},
     {"gather_rejects_index_behind", &kiln_op_gather, .in = {X123, INDEX(3)},
-     .fails = KILN_ERR_ARG, .is_late = true,
+     .fails = KILN_ERR_SHAPE, .is_late = true,
      .text = "index 3 in input 'indices' is outside [-3, 3)"},
     {"gather_rejects_index_before", &kiln_op_gather, .in = {X123, INDEX(INT64_MIN)},
-     .fails = KILN_ERR_ARG, .is_late = true,
+     .fails = KILN_ERR_SHAPE, .is_late = true,
      .text = "index -9223372036854775808 in input 'indices' is outside [-3, 3)"},
     {"gather_rejects_index_of_nothing", &kiln_op_gather,
-     .in = {KILN_TF(KILN_F32, 1, (0), 0), INDEX(0)}, .fails = KILN_ERR_ARG,
+     .in = {KILN_TF(KILN_F32, 1, (0), 0), INDEX(0)}, .fails = KILN_ERR_SHAPE,
      .is_late = true, .text = "index 0 in input 'indices' is outside [0, 0)"},
     {"gather_rejects_scalar", &kiln_op_gather, .in = {SCALAR, INDEX(0)},
      .fails = KILN_ERR_SHAPE, .text = "must have an axis, is a scalar"},
@@ -65,7 +65,7 @@ static kiln_test_op_row gathers[] = {
      .fails = KILN_ERR_SHAPE,
      .text = "axis 0 of 'indices' must have at most 2 elements, as 'x' has, has 3"},
     {"elements_rejects_index", &kiln_op_gather_elements,
-     .in = {X23, KILN_TI(KILN_I64, 2, (1, 1), -3)}, .fails = KILN_ERR_ARG,
+     .in = {X23, KILN_TI(KILN_I64, 2, (1, 1), -3)}, .fails = KILN_ERR_SHAPE,
      .is_late = true, .text = "index -3 in input 'indices' is outside [-2, 2)"},
     {"nd_elements", &kiln_op_gather_nd,
      .in = {X222, KILN_TI(KILN_I64, 2, (2, 3), 1, 0, 1, -1, -1, -2)},
@@ -83,7 +83,7 @@ static kiln_test_op_row gathers[] = {
      .in = {X222, KILN_TI(KILN_I64, 2, (0, 2), 0)},
      .want = KILN_TF(KILN_F32, 2, (0, 2), 0)},
     {"nd_rejects_index", &kiln_op_gather_nd,
-     .in = {X222, KILN_TI(KILN_I64, 1, (2), 0, 2)}, .fails = KILN_ERR_ARG,
+     .in = {X222, KILN_TI(KILN_I64, 1, (2), 0, 2)}, .fails = KILN_ERR_SHAPE,
      .is_late = true, .text = "index 2 in input 'indices' is outside [-2, 2)"},
     {"nd_rejects_depth", &kiln_op_gather_nd,
      .in = {X222, KILN_TI(KILN_I64, 1, (4), 0, 0, 0, 0)}, .fails = KILN_ERR_SHAPE,
@@ -147,7 +147,7 @@ static kiln_test_op_row scatters[] = {
     {"scatter_rejects_index", &kiln_op_scatter_elements,
      .in = {X123, INDEX(-4), INDEX(0)}, .fails = KILN_ERR_SHAPE, .text = "'updates'"},
     {"scatter_rejects_index_outside", &kiln_op_scatter_elements,
-     .in = {X123, INDEX(-4), KILN_TF(KILN_F32, 1, (1), 0)}, .fails = KILN_ERR_ARG,
+     .in = {X123, INDEX(-4), KILN_TF(KILN_F32, 1, (1), 0)}, .fails = KILN_ERR_SHAPE,
      .is_late = true, .text = "index -4 in input 'indices' is outside [-3, 3)"},
     {"scatter_rejects_shapes", &kiln_op_scatter_elements, .in = {X123, INDEX(0), X123},
      .fails = KILN_ERR_SHAPE,
@@ -175,7 +175,7 @@ static kiln_test_op_row scatters[] = {
      .in = {X23, KILN_TI(KILN_I64, 2, (2, 1), 0, 1), X123}, .fails = KILN_ERR_SHAPE,
      .text = "input 'updates' must have shape [2,3], is f32[3]"},
     {"scatter_nd_rejects_index", &kiln_op_scatter_nd,
-     .in = {X23, KILN_TI(KILN_I64, 1, (2), 0, 3), SCALAR}, .fails = KILN_ERR_ARG,
+     .in = {X23, KILN_TI(KILN_I64, 1, (2), 0, 3), SCALAR}, .fails = KILN_ERR_SHAPE,
      .is_late = true, .text = "index 3 in input 'indices' is outside [-3, 3)"},
     {"scatter_nd_rejects_dtype", &kiln_op_scatter_nd,
      .in = {X123, INDEX(0), KILN_TI(KILN_I32, 0, (0), 1)}, .fails = KILN_ERR_SHAPE,
@@ -202,11 +202,11 @@ static kiln_test_op_row orders[] = {
      .want = KILN_TF(KILN_F32, 2, (2, 0), 0)},
     {"reverse_rejects_long", &kiln_op_reverse_sequence,
      .in = {X23, KILN_TI(KILN_I64, 1, (2), 1, 4)}, .args = AXES(0, 1),
-     .fails = KILN_ERR_ARG, .is_late = true,
+     .fails = KILN_ERR_SHAPE, .is_late = true,
      .text = "length 4 in input 'lens' is outside [0, 3]"},
     {"reverse_rejects_negative", &kiln_op_reverse_sequence,
      .in = {X23, KILN_TI(KILN_I64, 1, (2), 1, -1)}, .args = AXES(0, 1),
-     .fails = KILN_ERR_ARG, .is_late = true, .text = "length -1 in input 'lens'"},
+     .fails = KILN_ERR_SHAPE, .is_late = true, .text = "length -1 in input 'lens'"},
     {"reverse_rejects_one_axis", &kiln_op_reverse_sequence,
      .in = {X23, KILN_TI(KILN_I64, 1, (3), 1, 1, 1)}, .args = AXES(1, -1),
      .fails = KILN_ERR_SHAPE,
@@ -241,7 +241,7 @@ static kiln_test_op_row orders[] = {
 
 typedef struct constant_row {
     const char *name, *node;
-    const char *text; /* KILN_ERR_ARG; NULL: fine */
+    const char *text; /* KILN_ERR_SHAPE; NULL: fine */
 } constant_row;
 
 static constant_row constants[] = {
@@ -278,7 +278,7 @@ static void check_constant(void **state) {
     if (st == KILN_OK)
         st = kiln_graph_verify(g, &err);
     if (row->text != NULL)
-        kiln_assert_fails(st, KILN_ERR_ARG, &err, row->text);
+        kiln_assert_fails(st, KILN_ERR_SHAPE, &err, row->text);
     else
         kiln_assert_status_ok(st, &err);
 }
