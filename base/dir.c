@@ -85,7 +85,7 @@ kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names,
                           size_t *n_names, kiln_err *err) {
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return kiln_fail(err, KILN_ERR_IO, "cannot list '%s': %s", path,
+        return kiln_fail(err, kiln_errno_status(errno), "cannot list '%s': %s", path,
                          strerror(errno));
     KILN_VEC(char *) found = {0};
     int error = 0;

@@ -52,12 +52,16 @@ static kiln_status map_open_file(kiln_arena *a, int fd, const char *path,
     return KILN_OK;
 }
 
+kiln_status kiln_errno_status(int error) {
+    return error == ENOENT || error == ENOTDIR ? KILN_ERR_MISSING : KILN_ERR_IO;
+}
+
 kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
                           kiln_str *out, kiln_err *err) {
     /* O_NONBLOCK: opening a FIFO that nobody writes would wait for ever. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return kiln_fail(err, KILN_ERR_IO, "cannot open '%s': %s", path,
+        return kiln_fail(err, kiln_errno_status(errno), "cannot open '%s': %s", path,
                          strerror(errno));
     const kiln_status st = map_open_file(a, fd, path, max_bytes, out, err);
     close(fd); /* the mapping stays */

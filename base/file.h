@@ -11,9 +11,13 @@
 #include "base/status.h"
 #include "base/str.h"
 
+/* What to call a failed open: KILN_ERR_MISSING where the path leads to nothing, else
+ * KILN_ERR_IO. */
+kiln_status kiln_errno_status(int error);
+
 /* Maps a regular file read-only; the mapping is released with the arena. An empty file
  * gives n == 0 and a valid pointer. KILN_ERR_LIMIT above max_bytes (0: no limit),
- * KILN_ERR_IO otherwise. */
+ * KILN_ERR_MISSING where there is none, KILN_ERR_IO otherwise. */
 kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
                           kiln_str *out, kiln_err *err);
 

@@ -11,7 +11,7 @@ kiln_status kiln_path_real(kiln_arena *a, const char *path, const char **out,
                            kiln_err *err) {
     char real[PATH_MAX];
     if (realpath(path, real) == NULL)
-        return kiln_fail(err, KILN_ERR_IO, "cannot find '%s': %s", path,
+        return kiln_fail(err, kiln_errno_status(errno), "cannot find '%s': %s", path,
                          strerror(errno));
     *out = kiln_str_dup(a, real);
     return KILN_OK;

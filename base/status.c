@@ -103,6 +103,8 @@ const char *kiln_status_name(kiln_status status) {
         return "UNSUPPORTED";
     case KILN_ERR_LIMIT:
         return "LIMIT";
+    case KILN_ERR_MISSING:
+        return "MISSING";
     case KILN_ERR_IO:
         return "IO";
     case KILN_ERR_LIB:

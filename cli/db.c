@@ -257,7 +257,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return what->run_on_file(args, exit_code, err);
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, what->makes, &path, err));
     if (!what->makes && !kiln_file_exists(path))
-        return kiln_fail(err, KILN_ERR_IO,
+        return kiln_fail(err, KILN_ERR_MISSING,
                          "there is no tuning database '%s'; kiln tune makes one", path);
     const kiln_db_options o = {.read_only = !what->writes};
     KILN_TRY(kiln_db_open(args->arena, path, &o, &db, err));

@@ -25,6 +25,7 @@ int kiln_exit_code(kiln_status status) {
     case KILN_ERR_SHAPE:
     case KILN_ERR_UNSUPPORTED:
     case KILN_ERR_LIMIT:
+    case KILN_ERR_MISSING:
         return KILN_EXIT_INPUT;
     case KILN_ERR_IO:
     case KILN_ERR_LIB:

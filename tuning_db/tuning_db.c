@@ -13,7 +13,8 @@ kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options 
                                   use.busy_ms > 0 ? use.busy_ms : KILN_DB_BUSY_MS};
     kiln_db *db = kiln_new(a, kiln_db);
     if (use.read_only && !kiln_file_exists(path))
-        return kiln_fail(err, KILN_ERR_IO, "there is no tuning database '%s'", path);
+        return kiln_fail(err, KILN_ERR_MISSING, "there is no tuning database '%s'",
+                         path);
     if (strcmp(path, ":memory:") != 0)
         KILN_TRY(kiln_db_check_place(path, err));
     KILN_TRY(kiln_sql_open(a, path, &sql, &db->sql, err));

@@ -118,7 +118,8 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         kiln_bench_row row = {.name = line->name, .line = line->text};
         const kiln_status st = measure(a, &scratch, line, p, o, &meter, &row, err);
         kiln_arena_fini(&scratch);
-        if (st == KILN_ERR_ARG || st == KILN_ERR_PARSE || st == KILN_ERR_IO)
+        if (st == KILN_ERR_ARG || st == KILN_ERR_PARSE || st == KILN_ERR_MISSING ||
+            st == KILN_ERR_IO)
             return st;
         if (st != KILN_OK) {
             row.refusal = kiln_str_dup(a, err->text);

@@ -165,8 +165,8 @@ static void map_refuses_what_is_no_file(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_str got = {"untouched", 9};
-    kiln_assert_fails(kiln_file_map(&a, in(dir, "none"), 0, &got, &err), KILN_ERR_IO,
-                      &err, "none': No such file or directory");
+    kiln_assert_fails(kiln_file_map(&a, in(dir, "none"), 0, &got, &err),
+                      KILN_ERR_MISSING, &err, "none': No such file or directory");
     kiln_assert_fails(kiln_file_map(&a, dir, 0, &got, &err), KILN_ERR_IO, &err,
                       "not a regular file");
     const char *fifo = in(dir, "fifo");
@@ -233,7 +233,7 @@ static void lists_sorted_by_bytes(void **state) {
     char **out = NULL;
     size_t n = 0;
     kiln_assert_fails(kiln_dir_list(kiln_test_arena(), in(dir, "none"), &out, &n, &err),
-                      KILN_ERR_IO, &err, "none': No such file");
+                      KILN_ERR_MISSING, &err, "none': No such file");
 }
 
 static void removes_a_tree_but_not_behind_links(void **state) {
@@ -340,7 +340,7 @@ static void real_paths_have_no_links(void **state) {
                           &err);
     assert_string_equal(got, real);
     kiln_assert_fails(kiln_path_real(kiln_test_arena(), "no/such/thing", &got, &err),
-                      KILN_ERR_IO, &err, "cannot find 'no/such/thing'");
+                      KILN_ERR_MISSING, &err, "cannot find 'no/such/thing'");
 }
 
 int main(void) {

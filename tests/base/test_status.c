@@ -110,8 +110,9 @@ static void keeps_a_text_that_just_fits(void **state) {
 
 static void names_every_status(void **state) {
     (void)state;
-    static const char *const names[] = {"OK",    "ARG", "PARSE", "SHAPE", "UNSUPPORTED",
-                                        "LIMIT", "IO",  "LIB",   "OOM"};
+    static const char *const names[] = {"OK",          "ARG",   "PARSE",   "SHAPE",
+                                        "UNSUPPORTED", "LIMIT", "MISSING", "IO",
+                                        "LIB",         "OOM"};
     for (int i = 0; i <= KILN_ERR_OOM; i++)
         assert_string_equal(kiln_status_name((kiln_status)i), names[i]);
     assert_string_equal(kiln_status_name((kiln_status)99), "UNKNOWN");

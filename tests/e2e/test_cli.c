@@ -79,7 +79,7 @@ static kiln_test_cli_row rows[] = {
      "takes at most 1 argument, 2 given"},
     {"names_a_file_that_is_not_there",
      {"inspect", "no/such.onnx"},
-     4,
+     3,
      NULL,
      "no/such.onnx"},
     {"refuses_a_file_that_is_no_model", {"inspect", "README.md"}, 3, NULL, "README.md"},

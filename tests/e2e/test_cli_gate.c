@@ -71,7 +71,7 @@ static kiln_test_cli_row rows[] = {
      NULL},
     {"finds_no_file",
      {"gate", "@none", "--against", "@accepted"},
-     4,
+     3,
      NULL,
      "No such file or directory"},
 };

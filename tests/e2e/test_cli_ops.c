@@ -54,7 +54,7 @@ static kiln_test_cli_row rows[] = {
      "conv has no key 'stride'"},
     {"bench_refuses_an_unknown_list",
      {"bench", "--ops", "resnet19"},
-     4,
+     3,
      NULL,
      "resnet19"},
     {"bench_counts_what_has_no_kernel",

@@ -138,7 +138,7 @@ static void missing_places_are_named(void **state) {
     kiln_db *db = NULL;
     const kiln_db_options o = {.read_only = true};
     kiln_assert_fails(kiln_db_open(kiln_test_arena(), file("none.db"), &o, &db, &err),
-                      KILN_ERR_IO, &err, "there is no tuning database");
+                      KILN_ERR_MISSING, &err, "there is no tuning database");
     kiln_err_clear(&err);
     kiln_assert_fails(
         kiln_db_open(kiln_test_arena(), file("no/folder/x.db"), NULL, &db, &err),

@@ -380,8 +380,7 @@ static void check_remedy(void **state) {
     kiln_onnx_writer_init(&m, &a, "g");
     kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "2");
     for (int i = 0; i < 2 && r->op[i] != NULL; i++)
-        kiln_onnx_put_node(&m, r->op[i], "", i == 0 ? "x" : "y0",
-                           i == 0 ? "y0" : "y1");
+        kiln_onnx_put_node(&m, r->op[i], "", i == 0 ? "x" : "y0", i == 0 ? "y0" : "y1");
     kiln_onnx_put_output(&m, "y0", KILN_ONNX_FLOAT, NULL);
     const kiln_str bytes = kiln_onnx_finish_model(&m, 8, 13);
     kiln_assert_fails(

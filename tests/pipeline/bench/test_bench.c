@@ -134,7 +134,7 @@ static void names_what_is_no_model(void **state) {
                       KILN_ERR_ARG, &err, "the zoo has no network 'nope'");
     kiln_err_clear(&err);
     kiln_assert_fails(kiln_source_read(kiln_test_arena(), "no/such", NULL, &s, &err),
-                      KILN_ERR_IO, &err, "no/such");
+                      KILN_ERR_MISSING, &err, "no/such");
 }
 
 /* ---- beside baselines --------------------------------------------------------------

@@ -244,7 +244,7 @@ static void broken_packages_are_refused(void **state) {
     const kiln_device_job job = {.n_threads = 1};
     kiln_err err = {.status = KILN_OK};
     kiln_assert_fails(kiln_device_package_read(a, "/nowhere/at/all", &other, &err),
-                      KILN_ERR_IO, &err, "/nowhere/at/all/plan.bin");
+                      KILN_ERR_MISSING, &err, "/nowhere/at/all/plan.bin");
     pack(&rows[0], native(), &p);
     const char *lib = kiln_path_join(a, p.package.folder, "lib.so");
     kiln_assert_status_ok(kiln_file_write(lib, "no library", 10, &err), &err);

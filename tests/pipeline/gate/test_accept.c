@@ -190,7 +190,7 @@ static refusal refusals[] = {
      "is not accepted: it was packed by --no-verify"},
     {"two_of_one_place", two_of_one_place, "", KILN_ERR_ARG, "accept one of them"},
     {"nothing_there", nothing, "", KILN_ERR_ARG, "has no *.kiln.tar.zst"},
-    {"no_such_file", nothing, "x", KILN_ERR_IO, "No such file"},
+    {"no_such_file", nothing, "x", KILN_ERR_MISSING, "No such file"},
     {"unpacked_folder", unpacked, "folder", KILN_ERR_ARG,
      "is an unpacked package; accept its archive"},
 };

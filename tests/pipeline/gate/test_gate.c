@@ -178,8 +178,8 @@ static void errors_are_no_verdicts(void **state) {
     kiln_err err = {0};
     kiln_gate_report r;
     kiln_gate_options o = {.against = in(dir, "accepted")};
-    kiln_assert_fails(kiln_gate_run(arena(), &path, 1, &o, &r, &err), KILN_ERR_IO, &err,
-                      "No such file");
+    kiln_assert_fails(kiln_gate_run(arena(), &path, 1, &o, &r, &err), KILN_ERR_MISSING,
+                      &err, "No such file");
     kiln_err_clear(&err);
     kiln_assert_fails(kiln_gate_run(arena(), &dir, 1, &o, &r, &err), KILN_ERR_ARG, &err,
                       "has no *.kiln.tar.zst");

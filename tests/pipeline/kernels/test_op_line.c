@@ -115,7 +115,7 @@ static refusal refusals[] = {
      "a workload has one node that is not injective"},
     {"rejects_a_graph_without_a_file", "graph x", KILN_ERR_PARSE,
      "graph needs file=PATH"},
-    {"rejects_a_file_that_is_not_there", "graph x file=no/such.txt", KILN_ERR_IO,
+    {"rejects_a_file_that_is_not_there", "graph x file=no/such.txt", KILN_ERR_MISSING,
      "no/such.txt"},
     {"rejects_a_type", "relu x in=f33[3]", KILN_ERR_PARSE, "f33"},
     {"rejects_a_blocked_type", "relu x in=f32[32]{block=0x16}", KILN_ERR_PARSE,
@@ -197,7 +197,7 @@ static void refuses_files(void **state) {
                       "no operator in it");
     kiln_err_clear(&err);
     kiln_assert_fails(kiln_op_lines_read(kiln_test_arena(), "resnet19", &lines, &err),
-                      KILN_ERR_IO, &err, "resnet19");
+                      KILN_ERR_MISSING, &err, "resnet19");
 }
 
 /* Each list that ships can be made, and none of its workloads is there twice. */

@@ -190,7 +190,7 @@ static void an_absent_file_is_no_mistake_in_it(void **state) {
     (void)state;
     kiln_assert_fails(
         kiln_nightly_read(kiln_test_arena(), at("absent.json"), &over, &c, &err),
-        KILN_ERR_IO, &err, "absent.json");
+        KILN_ERR_MISSING, &err, "absent.json");
 }
 
 /* ---- what comes of it --------------------------------------------------------------

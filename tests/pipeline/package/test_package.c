@@ -386,8 +386,8 @@ static void names_a_missing_archive(void **state) {
     const kiln_verify_options o = {.n_threads = 0};
     kiln_checks c;
     kiln_err err = {0};
-    kiln_assert_fails(verify("no/such.kiln.tar.zst", &o, &c, &err), KILN_ERR_IO, &err,
-                      "no/such.kiln.tar.zst");
+    kiln_assert_fails(verify("no/such.kiln.tar.zst", &o, &c, &err), KILN_ERR_MISSING,
+                      &err, "no/such.kiln.tar.zst");
 }
 
 /* ---- fixed inputs ------------------------------------------------------------------
