@@ -5,13 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { SHOWN_BYTES = 200 }; /* of a name */
+
 enum { OPT_INPUT, OPT_RANDOM, OPT_OUTPUT_DIR, OPT_THREADS, OPT_JSON, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_INPUT] = {"--input", "NAME=FILE.npy", "an input", true},
     [OPT_RANDOM] = {"--random", "SEED", "random numbers for inputs that are not given",
                     false},
-    [OPT_OUTPUT_DIR] = {"--output-dir", "DIR", "write DIR/<output>.npy", false},
+    [OPT_OUTPUT_DIR] = {"--output-dir", "DIR",
+                        "write DIR/<output>.npy; bytes of its name that files "
+                        "should not have are %XX",
+                        false},
     [OPT_THREADS] = {"--threads", "N", "threads (1)", false},
     [OPT_JSON] = {"--json", "FILE",
                   "write names, types, files and time as JSON ('-': standard output)",
@@ -51,10 +56,16 @@ static void put_outputs(kiln_buf *text, kiln_json_writer *w, const kiln_opened *
     for (size_t i = 0; i < p->package.n_outputs; i++) {
         const kiln_device_port *port = &p->package.output[i];
         const char *type = kiln_type_text(text->arena, &port->type);
-        kiln_buf_printf(text, "%s %s: %s\n", port->name, type, path[i]);
+        const bool is_wider = port->type.dtype == KILN_BF16;
+        kiln_buf_printf(
+            text, "%s %s: %s%s\n",
+            kiln_str_printable(text->arena, kiln_str_from(port->name), SHOWN_BYTES),
+            type, path[i], is_wider ? " (as f32, exactly: .npy has no bf16)" : "");
         kiln_json_begin_object(w);
         kiln_json_member_str(w, "name", port->name);
         kiln_json_member_str(w, "type", type);
+        if (is_wider)
+            kiln_json_member_str(w, "written_as", "f32");
         kiln_json_member_str(w, "file", path[i]);
         kiln_json_end_object(w);
     }
@@ -62,7 +73,7 @@ static void put_outputs(kiln_buf *text, kiln_json_writer *w, const kiln_opened *
 
 static kiln_status print(const kiln_cli_args *args, const kiln_opened *p,
                          const kiln_device_result *r, const char *const *path,
-                         kiln_err *err) {
+                         int64_t n_rounded, kiln_err *err) {
     const double ms = r->n_runs > 0 ? (double)r->run_ns[0] * 1e-6 : 0;
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
@@ -72,11 +83,16 @@ static kiln_status print(const kiln_cli_args *args, const kiln_opened *p,
     kiln_json_member_str(&answer.w, "profile", p->facts.profile.name);
     kiln_json_member_str(&answer.w, "device", p->device->name);
     kiln_json_member_f64(&answer.w, "ms", ms);
+    kiln_json_member_i64(&answer.w, "rounded_inputs", n_rounded);
     kiln_json_name(&answer.w, "outputs");
     kiln_json_begin_array(&answer.w);
     put_outputs(&answer.text, &answer.w, p, path);
     kiln_json_end_array(&answer.w);
     kiln_json_end_object(&answer.w);
+    if (n_rounded > 0)
+        kiln_buf_printf(&answer.text,
+                        "%" PRId64 " values of f32 inputs were rounded to bf16\n",
+                        n_rounded);
     kiln_buf_printf(&answer.text, "%s %s ran in %.3f ms, once, on %s%s\n",
                     p->facts.model, p->facts.version, ms, p->device->name,
                     p->device->is_emulated ? " (emulated: no measure of speed)" : "");
@@ -91,15 +107,17 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_opened p;
     kiln_device_result result;
     const char **path = NULL;
+    int64_t n_rounded = 0;
     if (dir == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "say where outputs go, by --output-dir DIR");
     KILN_TRY(read_options(args, &o, err));
+    o.n_rounded = &n_rounded;
     KILN_TRY(kiln_package_open(args->arena, args->pos[0], &p, err));
     kiln_tensor *out = kiln_array(args->arena, kiln_tensor, p.package.n_outputs);
     KILN_TRY(kiln_opened_run(args->arena, &p, &o, out, &result, err));
     KILN_TRY(kiln_outputs_write(args->arena, &p, out, dir, &path, err));
-    return print(args, &p, &result, path, err);
+    return print(args, &p, &result, path, n_rounded, err);
 }
 
 const kiln_verb kiln_verb_run = {

@@ -89,6 +89,12 @@ static kiln_status read_descr(kiln_str text, kiln_dtype *out, kiln_err *err) {
         *out = (kiln_dtype)d;
         return KILN_OK;
     }
+    /* What numpy's extension types for machine learning call bfloat16: two bytes of no
+     * kind. Whoever wants another type refuses it. */
+    if (kiln_str_is(text, "<V2") || kiln_str_is(text, "|V2")) {
+        *out = KILN_BF16;
+        return KILN_OK;
+    }
     return kiln_fail(
         err, KILN_ERR_UNSUPPORTED,
         "npy: element type '%.*s' is not read; save little-endian floats of "

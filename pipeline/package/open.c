@@ -32,11 +32,16 @@ kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
 /* ---- inputs ------------------------------------------------------------------------
  */
 
+static const char *printable(kiln_arena *a, const char *name) {
+    return kiln_str_printable(a, kiln_str_from(name), 200);
+}
+
 static const char *list_ports(kiln_arena *a, const kiln_device_port *port, size_t n) {
     const char *text = "";
     for (size_t i = 0; i < n; i++)
-        text = kiln_format(a, "%s%s%s %s", text, i > 0 ? ", " : "", port[i].name,
-                           kiln_type_text(a, &port[i].type));
+        text =
+            kiln_format(a, "%s%s%s %s", text, i > 0 ? ", " : "",
+                        printable(a, port[i].name), kiln_type_text(a, &port[i].type));
     return n > 0 ? text : "none";
 }
 
@@ -49,19 +54,29 @@ static int find_port(const kiln_device_port *port, size_t n, const char *name) {
 
 static kiln_status take_input(kiln_arena *a, const kiln_device_package *p,
                               const kiln_named_tensor *given, kiln_tensor *in,
-                              kiln_err *err) {
-    const int i = find_port(p->input, p->n_inputs, given->name);
+                              int64_t *n_rounded, kiln_err *err) {
+    const char *decoded = NULL;
+    int i = find_port(p->input, p->n_inputs, given->name);
+    if (i < 0 && kiln_port_name_of(a, given->name, &decoded))
+        i = find_port(p->input, p->n_inputs, decoded);
     if (i < 0)
         return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has no input '%s'; inputs: %s",
-                         p->model, given->name, list_ports(a, p->input, p->n_inputs));
+                         p->model, printable(a, given->name),
+                         list_ports(a, p->input, p->n_inputs));
     const kiln_type *want = &p->input[i].type, *got = &given->value.type;
     if (in[i].data != NULL)
-        return kiln_fail(err, KILN_ERR_ARG, "input '%s' is given twice", given->name);
+        return kiln_fail(err, KILN_ERR_ARG, "input '%s' is given twice",
+                         printable(a, given->name));
+    if (want->dtype == KILN_BF16 && got->dtype == KILN_F32 &&
+        kiln_type_same_shape(want, got)) {
+        in[i] = kiln_tensor_as(a, &given->value, KILN_BF16, n_rounded);
+        return KILN_OK;
+    }
     if (want->dtype != got->dtype || !kiln_type_same_shape(want, got))
         return kiln_fail(err, KILN_ERR_SHAPE,
-                         "input '%s' must be %s, is %s; inputs: %s", given->name,
-                         kiln_type_text(a, want), kiln_type_text(a, got),
-                         list_ports(a, p->input, p->n_inputs));
+                         "input '%s' must be %s, is %s; inputs: %s",
+                         printable(a, given->name), kiln_type_text(a, want),
+                         kiln_type_text(a, got), list_ports(a, p->input, p->n_inputs));
     in[i] = given->value;
     return KILN_OK;
 }
@@ -71,11 +86,12 @@ static kiln_status all_inputs(kiln_arena *a, const kiln_opened *p,
                               kiln_err *err) {
     const kiln_device_package *k = &p->package;
     for (size_t i = 0; i < o->n_in; i++)
-        KILN_TRY(take_input(a, k, &o->in[i], in, err));
+        KILN_TRY(take_input(a, k, &o->in[i], in, o->n_rounded, err));
     for (size_t i = 0; i < k->n_inputs; i++) {
         if (in[i].data == NULL && !o->fills_random)
             return kiln_fail(err, KILN_ERR_SHAPE, "input '%s' is missing; inputs: %s",
-                             k->input[i].name, list_ports(a, k->input, k->n_inputs));
+                             printable(a, k->input[i].name),
+                             list_ports(a, k->input, k->n_inputs));
         if (in[i].data == NULL)
             in[i] = kiln_ref_random(a, &k->input[i].type, o->seed + i);
     }
@@ -90,41 +106,4 @@ kiln_status kiln_opened_run(kiln_arena *a, const kiln_opened *p,
     KILN_TRY(all_inputs(a, p, o, in, err));
     return kiln_device_run(a, p->device, &p->package, &job, in, p->package.n_inputs,
                            out, result, err);
-}
-
-/* ---- outputs -----------------------------------------------------------------------
- */
-
-/* Names come from models: slashes and the like stay out of paths. */
-static char *file_name(kiln_arena *a, const char *output) {
-    char *name = kiln_str_dup(a, output);
-    for (char *c = name; *c != '\0'; c++) {
-        const bool is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                               (*c >= '0' && *c <= '9');
-        if (!is_letter && strchr("_-.", *c) == NULL)
-            *c = '_';
-    }
-    if (name[0] == '.' || name[0] == '\0')
-        name = kiln_format(a, "_%s", name);
-    return kiln_format(a, "%s.npy", name);
-}
-
-kiln_status kiln_outputs_write(kiln_arena *a, const kiln_opened *p,
-                               const kiln_tensor *out, const char *dir,
-                               const char ***paths, kiln_err *err) {
-    const kiln_device_package *k = &p->package;
-    const char **path = kiln_array(a, const char *, k->n_outputs);
-    for (size_t i = 0; i < k->n_outputs; i++) {
-        path[i] = kiln_path_join(a, dir, file_name(a, k->output[i].name));
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(path[i], path[j]) == 0)
-                return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                                 "outputs '%s' and '%s' would both be '%s'",
-                                 k->output[j].name, k->output[i].name, path[i]);
-    }
-    KILN_TRY(kiln_dir_make(dir, err));
-    for (size_t i = 0; i < k->n_outputs; i++)
-        KILN_TRY(kiln_tensor_write_npy(path[i], &out[i], err));
-    *paths = path;
-    return KILN_OK;
 }

@@ -131,17 +131,29 @@ typedef struct kiln_run_options {
     size_t n_in;
     bool fills_random; /* inputs that are not given are seeded random numbers */
     uint64_t seed;
-    int n_threads; /* 0: 1 */
+    int n_threads;      /* 0: 1 */
+    int64_t *n_rounded; /* values of f32 that became bf16 and changed are added; may be
+                           NULL */
 } kiln_run_options;
 
-/* `out`: one tensor for each output, in their order. KILN_ERR_SHAPE lists the inputs
+/* `out`: one tensor for each output, in their order. An input of bf16 may be given as
+ * f32, which is rounded to the nearest, and any input by the name of its file
+ * (kiln_port_name_of). KILN_ERR_SHAPE lists the inputs
  * that there are, where one is not known, missing, or of another type. */
 kiln_status kiln_opened_run(kiln_arena *a, const kiln_opened *p,
                             const kiln_run_options *o, kiln_tensor *out,
                             kiln_device_result *result, kiln_err *err);
-/* Writes DIR/<output>.npy for each output, each whole or not at all, and makes the
- * folder where it is not there. Letters that names of files should not have become '_';
- * two outputs of one file are refused. */
+/* The file of an input or output: its name, bytes that names of files should not have
+ * as %XX, and ".npy"; where that is too long for a file, "%output-INDEX.npy". */
+char *kiln_port_file_name(kiln_arena *a, const char *name, size_t index);
+/* The name that a file's name (without its ending) stands for; false: none. */
+bool kiln_port_name_of(kiln_arena *a, const char *text, const char **out);
+/* Floating-point values in another such type; those that changed are added to
+ * *n_rounded (may be NULL). */
+kiln_tensor kiln_tensor_as(kiln_arena *a, const kiln_tensor *t, kiln_dtype dtype,
+                           int64_t *n_rounded);
+/* Writes a file for each output, each whole or not at all, and makes the folder where
+ * it is not there. bf16, which .npy does not know, is written as f32, exactly. */
 kiln_status kiln_outputs_write(kiln_arena *a, const kiln_opened *p,
                                const kiln_tensor *out, const char *dir,
                                const char ***paths, kiln_err *err);

@@ -252,18 +252,6 @@ static void check_run(void **state) {
     assert_memory_equal(again.data, out[0].data, (size_t)kiln_type_bytes(&out[0].type));
 }
 
-static void keeps_files_apart(void **state) {
-    (void)state;
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    static const kiln_device_port port[] = {{.name = "a/b"}, {.name = "a:b"}};
-    const kiln_opened p = {.package = {.output = port, .n_outputs = 2}};
-    const char **path = NULL;
-    const kiln_tensor out[2] = {{.data = NULL}, {.data = NULL}};
-    kiln_assert_fails(kiln_outputs_write(a, &p, out, kiln_test_dir(), &path, &err),
-                      KILN_ERR_UNSUPPORTED, &err, "would both be");
-}
-
 /* ---- verifying ---------------------------------------------------------------------
  */
 
@@ -487,7 +475,6 @@ int main(void) {
         {"what_is_wrong_does_not_appear", what_is_wrong_does_not_appear, NULL, NULL,
          NULL},
         {"knows_every_origin", knows_every_origin, NULL, NULL, NULL},
-        {"keeps_files_apart", keeps_files_apart, NULL, NULL, NULL},
         {"verifies_everything", verifies_everything, NULL, NULL, NULL},
         {"fails_a_damaged_archive", fails_a_damaged_archive, NULL, NULL, NULL},
         {"fails_a_changed_folder", fails_a_changed_folder, NULL, NULL, NULL},

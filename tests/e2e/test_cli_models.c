@@ -1,0 +1,136 @@
+/* Models as people bring them: odd names, types that numpy does not know. KILN names
+ * the program; "@x" in an argument is a file in the test's folder. */
+#include "tests/support/cli_run.h"
+#include "tests/support/onnx_writer.h"
+
+#include "compiler/frontend/frontend.h"
+
+#include <string.h>
+
+static const char *folder(void) {
+    static const char *dir;
+    if (dir == NULL)
+        dir = kiln_test_dir();
+    return dir;
+}
+
+static const char *file(const char *name) {
+    return kiln_path_join(kiln_test_arena(), folder(), name);
+}
+
+static void write_model(kiln_onnx_writer *m, const char *name) {
+    kiln_err err = {0};
+    const kiln_str bytes = kiln_onnx_finish_model(m, 8, 17);
+    kiln_assert_status_ok(kiln_file_write(file(name), bytes.p, bytes.n, &err), &err);
+}
+
+/* Two inputs and three outputs that no file could be called after. */
+static void make_odd_names(void) {
+    enum { BFLOAT16 = 16 };
+    kiln_onnx_writer m;
+    kiln_onnx_writer_init(&m, kiln_test_arena(), "odd");
+    kiln_onnx_put_input(&m, "in:0/a=b", KILN_ONNX_FLOAT, "4");
+    kiln_onnx_put_input(&m, "half", BFLOAT16, "2");
+    kiln_onnx_put_node(&m, "Relu", "", "in:0/a=b", "337");
+    kiln_onnx_put_node(&m, "Neg", "", "in:0/a=b", "onnx::Gather_334");
+    kiln_onnx_put_node(&m, "Neg", "", "half", "b\x1b[31m");
+    kiln_onnx_put_output(&m, "337", KILN_ONNX_FLOAT, "4");
+    kiln_onnx_put_output(&m, "onnx::Gather_334", KILN_ONNX_FLOAT, "4");
+    kiln_onnx_put_output(&m, "b\x1b[31m", BFLOAT16, "2");
+    write_model(&m, "odd.onnx");
+}
+
+static void write_floats(const char *name, const float *v, int64_t n) {
+    kiln_err err = {0};
+    const kiln_type type = kiln_type_make(KILN_F32, 1, &n);
+    const kiln_tensor t = {type, (void *)(uintptr_t)v};
+    kiln_assert_status_ok(kiln_tensor_write_npy(file(name), &t, &err), &err);
+}
+
+static void make_files(void **state) {
+    static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
+    (void)state;
+    make_odd_names();
+    write_floats("x.npy", x, 4);
+    write_floats("half.npy", half, 2);
+}
+
+/* ---- odd names ---------------------------------------------------------------------
+ */
+
+static kiln_test_cli_row odd_rows[] = {
+    {"builds_what_has_odd_names",
+     {"build", "@odd.onnx", "--profile", "native", "-o", "@odd.kiln.tar.zst"},
+     0,
+     "archive: ",
+     NULL},
+    {"runs_it_by_literal_names",
+     {"run", "@odd.kiln.tar.zst", "--input", "in:0/a=b=@x.npy", "--random", "1",
+      "--output-dir", "@literal"},
+     0,
+     "onnx%3A%3AGather_334.npy\n",
+     NULL},
+    {"runs_it_by_names_of_files",
+     {"run", "@odd.kiln.tar.zst", "--input", "in%3A0%2Fa%3Db=@x.npy", "--input",
+      "half=@half.npy", "--output-dir", "@coded"},
+     0,
+     "1 values of f32 inputs were rounded to bf16\n",
+     NULL},
+    {"says_which_output_is_where",
+     {"run", "@odd.kiln.tar.zst", "--random", "1", "--output-dir", "@json", "--json",
+      "-"},
+     0,
+     "\"name\": \"onnx::Gather_334\"",
+     NULL},
+    {"says_what_is_written_as_f32",
+     {"run", "@odd.kiln.tar.zst", "--random", "1", "--output-dir", "@text"},
+     0,
+     " (as f32, exactly: .npy has no bf16)\n",
+     NULL},
+};
+
+static void check(void **state) {
+    kiln_test_cli_row row = *(kiln_test_cli_row *)*state;
+    for (int i = 0; i < KILN_TEST_CLI_ARGS && row.arg[i] != NULL; i++) {
+        const char *at = strstr(row.arg[i], "=@"); /* NAME=@FILE */
+        if (at != NULL)
+            row.arg[i] = kiln_format(kiln_test_arena(), "%.*s=%s",
+                                     (int)(at - row.arg[i]), row.arg[i], file(at + 2));
+    }
+    const kiln_process_result r =
+        kiln_test_cli_check(kiln_test_arena(), folder(), &row);
+    for (size_t i = 0; i < r.out.n; i++)
+        assert_int_not_equal(r.out.p[i], '\x1b');
+    for (size_t i = 0; i < r.err.n; i++)
+        assert_int_not_equal(r.err.p[i], '\x1b');
+}
+
+static void check_floats(const char *name, const float *want, size_t n) {
+    kiln_err err = {0};
+    kiln_tensor t;
+    kiln_assert_status_ok(kiln_tensor_read_npy(kiln_test_arena(), file(name), &t, &err),
+                          &err);
+    assert_int_equal(t.type.dtype, KILN_F32);
+    assert_int_equal(kiln_type_elems(&t.type), n);
+    assert_memory_equal(t.data, want, n * sizeof *want);
+}
+
+static void outputs_lie_where_their_names_say(void **state) {
+    static const float relu[] = {1, 0, 3, 0}, neg[] = {-1, 2, -3, 4},
+                       half[] = {-1.5f, -1.0f};
+    (void)state;
+    if (!kiln_file_exists(file("coded/337.npy")))
+        kiln_test_skip("nothing ran");
+    check_floats("literal/337.npy", relu, 4);
+    check_floats("coded/337.npy", relu, 4);
+    check_floats("coded/onnx%3A%3AGather_334.npy", neg, 4);
+    check_floats("coded/b%1B%5B31m.npy", half, 2);
+}
+
+int main(void) {
+    kiln_test_add("make_files", make_files, NULL);
+    kiln_test_add_rows(check, odd_rows);
+    kiln_test_add("outputs_lie_where_their_names_say",
+                  outputs_lie_where_their_names_say, NULL);
+    return kiln_test_run("models from outside");
+}
