@@ -20,30 +20,31 @@ const kiln_pass *kiln_pass_find(kiln_str name) {
     return NULL;
 }
 
-static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth, bool *changed,
-                          kiln_err *err);
+static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth,
+                          kiln_fold_budget *budget, bool *changed, kiln_err *err);
 
 static kiln_status run_on_regions(const kiln_pass *p, kiln_graph *g, int depth,
-                                  bool *changed, kiln_err *err) {
+                                  kiln_fold_budget *budget, bool *changed,
+                                  kiln_err *err) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
         for (size_t k = 0; k < n->op->n_attr; k++)
             if (n->op->attr[k].kind == KILN_ATTR_GRAPH && n->attr[k].graph != NULL)
-                KILN_TRY(run_on(p, n->attr[k].graph, depth + 1, changed, err));
+                KILN_TRY(run_on(p, n->attr[k].graph, depth + 1, budget, changed, err));
     }
     return KILN_OK;
 }
 
-static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth, bool *changed,
-                          kiln_err *err) {
+static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth,
+                          kiln_fold_budget *budget, bool *changed, kiln_err *err) {
     if (depth >= KILN_MAX_REGION_DEPTH)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "region '%s' is nested deeper than the limit of %d", g->name,
                          KILN_MAX_REGION_DEPTH);
     bool inside = false;
-    KILN_TRY(run_on_regions(p, g, depth, &inside, err));
+    KILN_TRY(run_on_regions(p, g, depth, budget, &inside, err));
     kiln_arena scratch = {0};
-    kiln_pass_cx cx = {.scratch = &scratch, .err = err};
+    kiln_pass_cx cx = {.scratch = &scratch, .err = err, .budget = budget};
     const kiln_status st = p->run(g, &cx);
     kiln_arena_fini(&scratch);
     if (st != KILN_OK)
@@ -86,11 +87,12 @@ static kiln_status check_needs(const kiln_pass *p, const kiln_graph *g, kiln_err
 }
 
 static kiln_status run_one(const kiln_pass *p, kiln_graph *g,
-                           const kiln_pass_options *o, kiln_err *err) {
+                           const kiln_pass_options *o, kiln_fold_budget *budget,
+                           kiln_err *err) {
     KILN_TRY(check_needs(p, g, err));
     bool changed = false;
     const size_t before = g->nodes.n;
-    kiln_status st = run_on(p, g, 0, &changed, err);
+    kiln_status st = run_on(p, g, 0, budget, &changed, err);
     if (st == KILN_OK && changed && must_verify(o))
         st = kiln_graph_verify(g, err);
     if (st != KILN_OK) {
@@ -108,9 +110,9 @@ static kiln_status run_one(const kiln_pass *p, kiln_graph *g,
 }
 
 static kiln_status run_checked(const kiln_pass *p, kiln_graph *g,
-                               const kiln_pass_options *o, kiln_meaning *before,
-                               kiln_err *err) {
-    KILN_TRY(run_one(p, g, o, err));
+                               const kiln_pass_options *o, kiln_fold_budget *budget,
+                               kiln_meaning *before, kiln_err *err) {
+    KILN_TRY(run_one(p, g, o, budget, err));
     if (!o->check)
         return KILN_OK;
     kiln_meaning after = {0};
@@ -126,11 +128,13 @@ static kiln_status run_list(const kiln_pass *const *list, int n, kiln_graph *g,
     const kiln_pass_options none = {0};
     o = o == NULL ? &none : o;
     kiln_meaning meaning = {0};
+    kiln_fold_budget budget;
     kiln_status st = KILN_OK;
+    kiln_fold_budget_init(&budget, g);
     if (o->check)
         kiln_meaning_of(g, o->check_seed, &meaning);
     for (int i = 0; st == KILN_OK && i < n; i++)
-        st = run_checked(list[i], g, o, &meaning, err);
+        st = run_checked(list[i], g, o, &budget, &meaning, err);
     kiln_meaning_fini(&meaning);
     return st;
 }

@@ -16,10 +16,18 @@ enum {
     KILN_NO_DUPLICATES = 1u << 5,
 };
 
+/* What folding may still cost, for all passes and all regions of one model together. */
+typedef struct kiln_fold_budget {
+    int64_t const_bytes; /* of the constants that the model came with */
+    int64_t made_bytes;  /* of the constants that may still be made */
+    int64_t work;        /* operations, elements read and written counted too */
+} kiln_fold_budget;
+
 typedef struct kiln_pass_cx {
     kiln_arena *scratch; /* reset after each pass */
     kiln_err *err;
-    bool changed; /* set by a pass that rewrote anything */
+    kiln_fold_budget *budget; /* of the run */
+    bool changed;             /* set by a pass that rewrote anything */
 } kiln_pass_cx;
 
 typedef struct kiln_pass {

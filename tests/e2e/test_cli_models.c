@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/frontend.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *folder(void) {
@@ -47,10 +48,36 @@ static void write_floats(const char *name, const float *v, int64_t n) {
     kiln_assert_status_ok(kiln_tensor_write_npy(file(name), &t, &err), &err);
 }
 
+/* A kilobyte that asks for gigabytes: a constant that is concatenated with itself, and
+ * one that is added up again and again. */
+static void make_hostile(const char *name, bool doubles, int n_steps) {
+    static const int64_t shape[] = {4 << 20};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_onnx_writer m;
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "1");
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "s", "1", shape, 1));
+    kiln_onnx_put_node(&m, "ConstantOfShape", "", "s", "v0");
+    for (int i = 0; i < n_steps; i++) {
+        const char *from = kiln_format(a, "v%d", i);
+        const char *to = kiln_format(a, "v%d", i + 1);
+        const char *twice = kiln_format(a, "%s,%s", from, from);
+        kiln_onnx_put_node(&m, doubles ? "Concat" : "Mul", "", twice, to);
+        if (doubles)
+            kiln_onnx_put_attr_int(&m, "axis", 0);
+    }
+    kiln_onnx_put_node(&m, "ReduceSum", "", kiln_format(a, "v%d", n_steps), "sum");
+    kiln_onnx_put_node(&m, "Add", "", "x,sum", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, NULL);
+    write_model(&m, name);
+}
+
 static void make_files(void **state) {
     static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
     (void)state;
     make_odd_names();
+    make_hostile("doubles.onnx", true, 9);
+    make_hostile("repeats.onnx", false, 40);
     write_floats("x.npy", x, 4);
     write_floats("half.npy", half, 2);
 }
@@ -127,10 +154,46 @@ static void outputs_lie_where_their_names_say(void **state) {
     check_floats("coded/b%1B%5B31m.npy", half, 2);
 }
 
+/* ---- hostile files -----------------------------------------------------------------
+ */
+
+typedef struct hostile_row {
+    const char *name, *model;
+} hostile_row;
+
+static hostile_row hostile_rows[] = {
+    {"a_kilobyte_of_doublings_takes_no_gigabytes", "doubles.onnx"},
+    {"a_kilobyte_of_steps_takes_no_gigabytes", "repeats.onnx"},
+};
+
+static void check_hostile(void **state) {
+    enum { MAX_PEAK = 1200 << 20, MAX_FILE = 1700 };
+    const hostile_row *const row = *state;
+    const char *argv[] = {getenv("KILN"), "inspect", file(row->model), NULL};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_process_result r;
+    kiln_str bytes;
+    kiln_err err = {0};
+    if (argv[0] == NULL)
+        kiln_test_skip("KILN does not name the program");
+    kiln_assert_status_ok(
+        kiln_file_map(kiln_test_arena(), file(row->model), MAX_FILE, &bytes, &err),
+        &err);
+    kiln_assert_status_ok(kiln_process_run(kiln_test_arena(), &o, &r, &err), &err);
+    print_message("%s: %zu bytes, %lld ms, %lld MiB\n", row->model, bytes.n,
+                  (long long)r.wall_ms, (long long)(r.peak_rss_bytes >> 20));
+    assert_int_equal(r.end, KILN_PROCESS_EXITED);
+    assert_int_equal(r.code, 0);
+    if (!kiln_test_is_sanitized())
+        assert_true(r.peak_rss_bytes < MAX_PEAK);
+}
+
 int main(void) {
     kiln_test_add("make_files", make_files, NULL);
     kiln_test_add_rows(check, odd_rows);
     kiln_test_add("outputs_lie_where_their_names_say",
                   outputs_lie_where_their_names_say, NULL);
+    kiln_test_add_rows(check_hostile, hostile_rows);
     return kiln_test_run("models from outside");
 }

@@ -11,7 +11,8 @@ enum {
     MAX_CONST_BYTES = 16 << 20, /* of one value on the way */
     MAX_CONST_NODES = 100000,
 };
-/* Work for one operand; a Resize's sizes take a dozen operations. */
+/* Work for one operand; a Resize's sizes take a dozen operations. All of a model's
+ * together: KILN_ONNX_CONST_FLOPS. */
 static const int64_t max_const_flops = (int64_t)1 << 28;
 
 kiln_status kiln_onnx_spend(kiln_onnx_cx *cx, int64_t bytes) {
@@ -92,8 +93,8 @@ static kiln_status check_cone(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_v
         kiln_node_cost(n, &cost);
         c.flops += cost.flops < max_const_flops ? cost.flops : max_const_flops;
         c.nodes++;
-        if (c.flops >= max_const_flops || c.nodes > MAX_CONST_NODES ||
-            kiln_type_bytes(&next->type) > MAX_CONST_BYTES)
+        if (c.flops >= max_const_flops || c.flops > cx->const_flops ||
+            c.nodes > MAX_CONST_NODES || kiln_type_bytes(&next->type) > MAX_CONST_BYTES)
             return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
                                   "input '%s' must be a constant, but computing it at "
                                   "import takes too much work (at node '%s'); export "
@@ -103,6 +104,7 @@ static kiln_status check_cone(kiln_onnx_cx *cx, kiln_onnx_scope *s, const kiln_v
         for (int i = 0; i < n->n_in && !n->op->types_only; i++)
             add_value(&c, n->in[i]);
     }
+    cx->const_flops -= c.flops;
     return KILN_OK;
 }
 

@@ -351,6 +351,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
         .files = {.dir = dir},
         .eager_bytes = EAGER_BYTES,
         .eager_flops = eager_flops,
+        .const_flops = KILN_ONNX_CONST_FLOPS,
         .bytes_left = MAX_COMPUTED_BYTES,
     };
     *cx.report = (kiln_import_report){.format = "onnx", .producer = ""};

@@ -24,6 +24,9 @@ enum {
         32, /* functions inside functions, subgraphs inside subgraphs */
 };
 
+/* Operations on the way to all operands that must be constant: seconds. */
+#define KILN_ONNX_CONST_FLOPS ((int64_t)1 << 31)
+
 /* A call of a model-local function, while its body is being imported. */
 typedef struct kiln_onnx_frame {
     const struct kiln_onnx_frame *up;
@@ -83,7 +86,8 @@ struct kiln_onnx_cx {
     int64_t nodes_left;  /* imported nodes, each inlined copy counted */
     int64_t eager_bytes; /* outputs of nodes evaluated at once */
     int64_t eager_flops;
-    int64_t bytes_left; /* kiln_onnx_spend */
+    int64_t const_flops; /* of operands that must be constant (consts.c) */
+    int64_t bytes_left;  /* kiln_onnx_spend */
 };
 
 /* Printable, cut to a length that messages can hold; in scratch. */

@@ -109,14 +109,13 @@ static kiln_status move(kiln_sweep *s, kiln_node *n, const kiln_permuted *to,
 /* Nodes are moved as chosen; transposes that meet become one, or none. */
 static kiln_status move_all(kiln_graph *g, kiln_pass_cx *cx,
                             const kiln_permuted *choice) {
-    kiln_fold_budget budget = {0};
     kiln_sweep s;
     kiln_status st = KILN_OK;
     kiln_sweep_begin(&s, g, cx);
     for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
         kiln_value *same = NULL;
         if (choice != NULL && choice[n->index].in != NULL) {
-            st = move(&s, n, &choice[n->index], &budget);
+            st = move(&s, n, &choice[n->index], cx->budget);
             continue;
         }
         if (n->op == &kiln_op_transpose && n->out[0]->count == NULL)

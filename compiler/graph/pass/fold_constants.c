@@ -3,7 +3,7 @@
  * become its own. Limits: fold.c. */
 #include "compiler/graph/pass/pass_internal.h"
 
-static kiln_status process(kiln_sweep *s, kiln_node *n, kiln_fold_budget *budget);
+static kiln_status process(kiln_sweep *s, kiln_node *n);
 static kiln_status run(kiln_graph *g, kiln_pass_cx *cx);
 
 /* The region that an if with a constant condition runs; NULL: not such a node. */
@@ -19,7 +19,7 @@ static const kiln_graph *known_branch(const kiln_node *n,
 }
 
 static kiln_status splice(kiln_sweep *s, kiln_node *n, const kiln_graph *branch,
-                          kiln_value *const *captured, kiln_fold_budget *budget) {
+                          kiln_value *const *captured) {
     kiln_value **out = kiln_array(s->cx->scratch, kiln_value *, branch->outputs.n);
     kiln_node **nodes = NULL;
     size_t n_nodes = 0;
@@ -28,7 +28,7 @@ static kiln_status splice(kiln_sweep *s, kiln_node *n, const kiln_graph *branch,
      * before. */
     for (size_t i = 0; i < n_nodes; i++) {
         kiln_sweep_resolve(s, nodes[i]);
-        KILN_TRY(process(s, nodes[i], budget));
+        KILN_TRY(process(s, nodes[i]));
     }
     for (int k = 0; k < n->n_out; k++)
         kiln_sweep_replace(s, n->out[k], out[k]);
@@ -42,7 +42,8 @@ static kiln_status fold_regions(kiln_sweep *s, kiln_node *n) {
         if (n->op->attr[i].kind != KILN_ATTR_GRAPH || n->attr[i].graph == NULL ||
             !kiln_capture_constants(s, n, i))
             continue;
-        kiln_pass_cx cx = {.scratch = s->cx->scratch, .err = s->cx->err};
+        kiln_pass_cx cx = {
+            .scratch = s->cx->scratch, .err = s->cx->err, .budget = s->cx->budget};
         KILN_TRY(run(n->attr[i].graph, &cx));
         n->attr[i].graph->facts &= kiln_pass_fold_constants.keeps;
         n->attr[i].graph->facts |= kiln_pass_fold_constants.makes;
@@ -50,15 +51,15 @@ static kiln_status fold_regions(kiln_sweep *s, kiln_node *n) {
     return KILN_OK;
 }
 
-static kiln_status process(kiln_sweep *s, kiln_node *n, kiln_fold_budget *budget) {
+static kiln_status process(kiln_sweep *s, kiln_node *n) {
     kiln_value *const *captured = NULL;
     const kiln_graph *branch = known_branch(n, &captured);
     if (branch != NULL)
-        return splice(s, n, branch, captured, budget);
+        return splice(s, n, branch, captured);
     KILN_TRY(fold_regions(s, n));
     bool done = false;
     if (kiln_fold_is_ready(n))
-        kiln_fold_node(s->g, n, budget, &done);
+        kiln_fold_node(s->g, n, s->cx->budget, &done);
     if (done)
         kiln_sweep_drop(s, n);
     else
@@ -67,12 +68,11 @@ static kiln_status process(kiln_sweep *s, kiln_node *n, kiln_fold_budget *budget
 }
 
 static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
-    kiln_fold_budget budget = {0};
     kiln_sweep s;
     kiln_status st = KILN_OK;
     kiln_sweep_begin(&s, g, cx);
     for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;)
-        st = process(&s, n, &budget);
+        st = process(&s, n);
     kiln_sweep_end(&s);
     return st;
 }

@@ -25,13 +25,12 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
     marks m = {0};
     for (size_t i = 0; i < g->values.n; i++)
         kiln_vec_push(cx->scratch, &m, false);
-    kiln_fold_budget budget = {0};
     kiln_sweep s;
     kiln_sweep_begin(&s, g, cx);
     for (kiln_node *n; (n = kiln_sweep_next(&s)) != NULL;) {
         bool done = false;
         if (comes_from_shape(n, &m))
-            kiln_fold_node(g, n, &budget, &done);
+            kiln_fold_node(g, n, cx->budget, &done);
         if (!done) {
             kiln_sweep_keep(&s, n);
             continue;

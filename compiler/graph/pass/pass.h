@@ -20,4 +20,7 @@ kiln_status kiln_meaning_compare(const kiln_pass *p, const kiln_graph *g,
                                  kiln_err *err);
 void kiln_meaning_fini(kiln_meaning *m); /* accepts a zeroed struct */
 
+/* What folding may make of this model, its regions included (fold.c). */
+void kiln_fold_budget_init(kiln_fold_budget *b, const kiln_graph *g);
+
 #endif

@@ -55,12 +55,6 @@ kiln_status kiln_sweep_by(kiln_graph *g, kiln_pass_cx *cx, kiln_sweep_rule *rule
 
 /* ---- folding (fold.c) ---- */
 
-/* What folding has added to the model, and has cost, so far. */
-typedef struct kiln_fold_budget {
-    int64_t grown_bytes;
-    int64_t flops;
-} kiln_fold_budget;
-
 /* Are all inputs constants (or read for their types only)? */
 bool kiln_fold_is_ready(const kiln_node *n);
 /* Makes the outputs of a ready node constants, in place: they keep id and name, and the

@@ -511,7 +511,7 @@ static row rows[] = {
      {"location '/etc/passwd' must be a relative path"}},
     {"external_data_missing",
      external_absent,
-     KILN_ERR_IO,
+     KILN_ERR_MISSING,
      {"no/such.bin", "tensor 'w'"}},
     {"external_data_too_short",
      external_short,
