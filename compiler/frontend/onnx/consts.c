@@ -24,8 +24,7 @@ kiln_status kiln_onnx_spend(kiln_onnx_cx *cx, int64_t bytes) {
     return KILN_OK;
 }
 
-/* The scope that owns the graph which values of `s` live in. */
-static kiln_onnx_scope *owner(kiln_onnx_scope *s) {
+kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s) {
     while (!s->is_region && s->parent != NULL)
         s = s->parent;
     return s;
@@ -61,7 +60,7 @@ static kiln_status check_input(cone *c, const kiln_value *input, const char *wha
     kiln_onnx_scope *const s = c->scope;
     for (size_t i = 0; i < s->inner.n; i++)
         if (s->inner.v[i] == input)
-            return check_cone(c->cx, owner(s->parent), s->outer.v[i], what);
+            return check_cone(c->cx, kiln_onnx_owner(s->parent), s->outer.v[i], what);
     if (s->parent != NULL)
         return kiln_onnx_fail(c->cx, KILN_ERR_UNSUPPORTED,
                               "input '%s' must be a constant, it depends on input '%s' "
@@ -121,8 +120,8 @@ static bool given(void *user, const kiln_value *input, kiln_tensor *out) {
     const asker *const a = user;
     for (size_t i = 0; i < a->scope->inner.n; i++)
         if (a->scope->inner.v[i] == input)
-            return evaluate(a->cx, owner(a->scope->parent), a->scope->outer.v[i],
-                            out) == KILN_OK;
+            return evaluate(a->cx, kiln_onnx_owner(a->scope->parent),
+                            a->scope->outer.v[i], out) == KILN_OK;
     const kiln_tensor *const hint = hint_of(a->cx, input);
     if (hint != NULL)
         *out = *hint;
@@ -141,7 +140,7 @@ kiln_status kiln_onnx_const(kiln_onnx_cx *cx, kiln_value *v, const char *what,
         *out = (kiln_tensor){v->type, (void *)(uintptr_t)v->data};
         return KILN_OK;
     }
-    kiln_onnx_scope *const s = owner(cx->scope);
+    kiln_onnx_scope *const s = kiln_onnx_owner(cx->scope);
     const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
     const kiln_status st = check_cone(cx, s, v, what);
     kiln_arena_rewind(&cx->scratch, mark);

@@ -8,6 +8,7 @@
  *   attrs.c     attributes of a node
  *   emit.c      making nodes; small constant nodes are evaluated at once
  *   consts.c    operands that must be constant
+ *   trace.c     graph inputs that a value depends on, for messages
  */
 #ifndef KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
 #define KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
@@ -168,6 +169,19 @@ kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n
 /* A copy of the node whose attribute references are replaced by what the call gives. */
 kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                     const kiln_onnx_node **out);
+
+/* ---- consts.c ---- */
+/* The scope that owns the graph which values of `s` live in. */
+kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s);
+
+/* ---- trace.c ---- */
+/* Names of the graph inputs that a value depends on, at most `max`; how many. */
+size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **name,
+                          size_t max);
+/* The value of the one input that makes a condition what it should be, as text in
+ * scratch; NULL where that is not plain. */
+const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
+                                bool result);
 
 /* ---- emit.c ---- */
 /* The smallest name for output i of the node, unique or not, in scratch. */

@@ -68,6 +68,81 @@ static kiln_status emit_if(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
     return KILN_OK;
 }
 
+/* ---- branches that do not fit ------------------------------------------------------
+ */
+
+/* A branch as a region; where that fails, the import goes on as if nothing was tried.
+ */
+static kiln_status try_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                              const kiln_onnx_graph *sub, branch *b,
+                              kiln_err *failure) {
+    kiln_onnx_scope *const scope = cx->scope;
+    const kiln_err attr_err = cx->attr_err;
+    const kiln_status st =
+        kiln_onnx_region(cx, n, sub, NULL, 0, &b->region, &b->captured, &b->n_captured);
+    if (st == KILN_OK)
+        return st;
+    *failure = cx->attr_err.status != KILN_OK ? cx->attr_err : *cx->err;
+    cx->scope = scope;
+    cx->attr_err = attr_err;
+    kiln_err_clear(cx->err);
+    return failure->status;
+}
+
+/* "--bind sr=16000 --bind mode=VALUE", and the inputs' names. */
+static void put_remedy(kiln_onnx_cx *cx, kiln_value *cond, bool result, kiln_buf *names,
+                       kiln_buf *binds) {
+    enum { MAX_SHOWN = 4 };
+    const char *input[MAX_SHOWN];
+    const size_t n = kiln_onnx_leads_to(cx, cond, input, MAX_SHOWN);
+    const char *const value = n == 1 ? kiln_onnx_value_for(cx, cond, result) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const char *const name = kiln_onnx_show(cx, kiln_str_from(input[i]));
+        kiln_buf_printf(names, "%s'%s'", i > 0 ? ", " : "", name);
+        kiln_buf_puts(binds, i > 0 ? " --bind" : "--bind");
+        kiln_buf_put_word(binds, kiln_format(&cx->scratch, "%s=%s", name,
+                                             value != NULL ? value : "VALUE"));
+    }
+}
+
+/* The branch that failed is named, with what would keep it out of the graph. */
+static kiln_status refuse(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *cond,
+                          const kiln_err failure[2]) {
+    static const char *const branch_name[] = {"else_branch", "then_branch"};
+    const int bad = failure[1].status != KILN_OK;
+    const bool other_fits = failure[!bad].status == KILN_OK;
+    kiln_buf names, binds;
+    kiln_buf_init(&names, &cx->scratch);
+    kiln_buf_init(&binds, &cx->scratch);
+    put_remedy(cx, cond, !bad, &names, &binds);
+    *cx->err = failure[bad];
+    if (other_fits && names.n > 0)
+        kiln_note(cx->err,
+                  "importing the %s of If %s; the other branch fits: which one runs "
+                  "depends on graph input %s, so fix its value with %s",
+                  branch_name[bad], kiln_onnx_show_node(cx, n), names.p, binds.p);
+    else if (other_fits)
+        kiln_note(cx->err, "importing the %s of If %s; the other branch fits",
+                  branch_name[bad], kiln_onnx_show_node(cx, n));
+    else
+        kiln_note(cx->err,
+                  "importing the %s of If %s; the other branch does not fit "
+                  "either",
+                  branch_name[bad], kiln_onnx_show_node(cx, n));
+    return failure[bad].status;
+}
+
+/* One branch or both do not fit the shapes. Where the condition is known, by hints,
+ * only the branch that runs has to. */
+static kiln_status settle(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *cond,
+                          const kiln_onnx_graph *const sub[2],
+                          const kiln_err failure[2]) {
+    bool is_true;
+    if (read_condition(cx, cond, &is_true) == KILN_OK)
+        return take_branch(cx, n, sub[is_true]);
+    return refuse(cx, n, cond, failure);
+}
+
 kiln_status kiln_onnx_import_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const kiln_onnx_graph *then_graph, *else_graph;
     kiln_value *cond;
@@ -84,10 +159,16 @@ kiln_status kiln_onnx_import_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
         return take_branch(cx, n, is_true ? then_graph : else_graph);
     }
     branch yes = {0}, no = {0};
-    KILN_TRY(kiln_onnx_region(cx, n, then_graph, NULL, 0, &yes.region, &yes.captured,
-                              &yes.n_captured));
-    KILN_TRY(kiln_onnx_region(cx, n, else_graph, NULL, 0, &no.region, &no.captured,
-                              &no.n_captured));
+    const kiln_onnx_graph *const sub[] = {else_graph, then_graph};
+    kiln_err *const failure = kiln_array(&cx->scratch, kiln_err, 2);
+    const kiln_status st = try_branch(cx, n, then_graph, &yes, &failure[1]);
+    if (st == KILN_ERR_LIMIT) {
+        *cx->err = failure[1];
+        return st;
+    }
+    const kiln_status other = try_branch(cx, n, else_graph, &no, &failure[0]);
+    if (st != KILN_OK || other != KILN_OK)
+        return settle(cx, n, cond, sub, failure);
     if (same_results(&yes, &no)) {
         KILN_TRY(kiln_onnx_reshape(cx, n, cond, 0, NULL, &cond));
         return emit_if(cx, n, cond, &yes, &no);
