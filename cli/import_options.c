@@ -1,5 +1,6 @@
 /* --shape and --bind: what the user says about a model's inputs. */
 #include "cli/cli.h"
+#include "pipeline/pipeline.h"
 
 #include <string.h>
 
@@ -53,6 +54,7 @@ static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *
                                   kiln_str value, kiln_tensor *out, kiln_err *err) {
     kiln_declared_input *in = NULL;
     size_t n = 0;
+    KILN_TRY(kiln_source_path(a, model, &model, err));
     KILN_TRY(kiln_import_inputs(a, model, &in, &n, err));
     const kiln_declared_input *d = find_input(in, n, name);
     if (d == NULL || !d->has_type)

@@ -1,7 +1,8 @@
 /* kiln inspect: what is in a model, what it costs, and what kiln cannot do with it; or
  * what a package says about itself. */
-#include "cli/cli.h"
+#include "cli/survey.h"
 #include "packager/packager.h"
+#include "pipeline/pipeline.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static int64_t activation_bytes(const kiln_graph *g) {
 typedef struct findings {
     const char *path;
     const kiln_import_report *report;
-    const kiln_graph *graph; /* NULL when operators are missing */
+    const kiln_graph *graph;
     parameters parameters;
     kiln_cost cost;
     int64_t activations; /* bytes that all nodes write */
@@ -107,16 +108,10 @@ static void text_values(kiln_buf *out, const char *what, const kiln_graph *g,
 }
 
 static void write_text(const findings *f, kiln_buf *out) {
-    kiln_buf_printf(out, "%-16s %s (%s, opset %" PRId64 "%s%s)\n", "model", f->path,
-                    f->report->format, f->report->opset,
-                    f->report->producer[0] != '\0' ? ", by " : "", f->report->producer);
-    for (size_t i = 0; i < f->report->unsupported.n; i++) {
-        const kiln_unsupported *u = &f->report->unsupported.v[i];
-        kiln_buf_printf(out, "%-16s %s: %" PRId64 " nodes, first '%s'\n",
-                        i == 0 ? "unsupported" : "", u->op, u->count, u->first_node);
-    }
-    if (f->graph == NULL)
-        return;
+    kiln_buf_printf(out, "%-16s %s (%s, IR %" PRId64 ", opset %" PRId64 "%s%s)\n",
+                    "model", f->path, f->report->format, f->report->ir_version,
+                    f->report->opset, f->report->producer[0] != '\0' ? ", by " : "",
+                    f->report->producer);
     text_values(out, "inputs", f->graph, true);
     text_values(out, "outputs", f->graph, false);
     kiln_buf_printf(out, "%-16s %zu\n", "nodes", f->graph->nodes.n);
@@ -181,20 +176,10 @@ static void write_json(const findings *f, kiln_buf *out) {
     kiln_json_member_str(&w, "model", f->path);
     kiln_json_member_str(&w, "format", f->report->format);
     kiln_json_member_str(&w, "producer", f->report->producer);
+    kiln_json_member_i64(&w, "ir_version", f->report->ir_version);
     kiln_json_member_i64(&w, "opset", f->report->opset);
-    kiln_json_name(&w, "unsupported");
-    kiln_json_begin_array(&w);
-    for (size_t i = 0; i < f->report->unsupported.n; i++) {
-        const kiln_unsupported *u = &f->report->unsupported.v[i];
-        kiln_json_begin_object(&w);
-        kiln_json_member_str(&w, "op", u->op);
-        kiln_json_member_i64(&w, "count", u->count);
-        kiln_json_member_str(&w, "first_node", u->first_node);
-        kiln_json_end_object(&w);
-    }
-    kiln_json_end_array(&w);
-    if (f->graph != NULL)
-        json_graph(&w, f);
+    kiln_cli_put_unsupported(&w, f->report);
+    json_graph(&w, f);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
 }
@@ -232,7 +217,7 @@ static kiln_status print(const kiln_cli_args *args, const findings *f,
                          kiln_cli_answer *answer, kiln_err *err) {
     write_json(f, &answer->json);
     write_text(f, &answer->text);
-    if (f->graph != NULL && kiln_args_has(args, OPT_GRAPH))
+    if (kiln_args_has(args, OPT_GRAPH))
         kiln_graph_print(&answer->text, f->graph,
                          kiln_args_has(args, OPT_DATA) ? NULL : &for_people);
     return kiln_cli_answer_give(answer, args, OPT_JSON, err);
@@ -259,35 +244,73 @@ static kiln_status inspect_package(const kiln_cli_args *args, const char *path,
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
-static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    (void)exit_code;
-    const char *model = args->pos[0];
-    kiln_import_options o;
-    if (kiln_package_is_archive(model) || kiln_package_is_folder(model))
-        return inspect_package(args, model, err);
-    KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &o, err));
-    kiln_import_report report = {0};
-    kiln_graph *g = NULL;
+/* The import failed: for shapes that are not known, which is no error where nobody
+ * asked for the graph, or for operators that kiln does not read. */
+static kiln_status show_survey(const kiln_cli_args *args, const char *path,
+                               const kiln_import_options *o,
+                               const kiln_import_report *report, kiln_status why,
+                               kiln_err *err) {
+    static const int of_graphs[] = {OPT_GRAPH, OPT_PRINT_AFTER, OPT_CHECK_PASSES};
+    const bool is_dynamic = report->n_unbound > 0;
+    kiln_suggestion suggestion;
     kiln_cli_answer answer;
+    kiln_cli_survey s = {.path = args->pos[0],
+                         .report = report,
+                         .suggestion = is_dynamic ? &suggestion : NULL,
+                         .shape = args->value[OPT_SHAPE],
+                         .n_shapes = args->n_value[OPT_SHAPE],
+                         .bind = args->value[OPT_BIND],
+                         .n_binds = args->n_value[OPT_BIND]};
+    bool wants_graph = false;
+    for (size_t i = 0; i < sizeof of_graphs / sizeof of_graphs[0]; i++)
+        wants_graph = wants_graph || kiln_args_has(args, of_graphs[i]);
     kiln_cli_answer_init(&answer, args->arena);
-    const kiln_status st = kiln_import(args->arena, model, &o, &g, &report, err);
-    findings *f = kiln_new(args->arena, findings);
-    f->path = model;
-    f->report = &report;
-    if (st != KILN_OK) {
-        if (report.unsupported.n >
-            0) /* the list is the finding; the error still follows */
-            KILN_TRY(print(args, f, &answer, err));
-        return st;
+    KILN_TRY(kiln_import_survey(args->arena, path, &s.model, NULL));
+    if (is_dynamic)
+        KILN_TRY(kiln_import_suggest(args->arena, path, o, &suggestion, NULL));
+    kiln_cli_survey_put(&s, &answer);
+    if (!is_dynamic || wants_graph) {
+        KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, NULL));
+        return why; /* and its text */
     }
+    kiln_err_clear(err);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
+}
+
+static kiln_status show_graph(const kiln_cli_args *args,
+                              const kiln_import_report *report, kiln_graph *g,
+                              kiln_err *err) {
+    kiln_cli_answer answer;
+    findings *f = kiln_new(args->arena, findings);
+    kiln_cli_answer_init(&answer, args->arena);
     if (!kiln_args_has(args, OPT_NO_PASSES))
         KILN_TRY(optimize(args, g, &answer.text, err));
+    f->path = args->pos[0];
+    f->report = report;
     f->graph = g;
     f->parameters = count_parameters(args->arena, g);
     f->activations = activation_bytes(g);
     kiln_graph_cost(g, &f->cost);
     count_ops(g, f->op_count);
     return print(args, f, &answer, err);
+}
+
+static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
+    (void)exit_code;
+    const char *model = args->pos[0], *path = NULL;
+    kiln_import_options o;
+    if (kiln_package_is_archive(model) || kiln_package_is_folder(model))
+        return inspect_package(args, model, err);
+    KILN_TRY(kiln_source_path(args->arena, model, &path, err));
+    KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, &o, err));
+    kiln_import_report report = {0};
+    kiln_graph *g = NULL;
+    const kiln_status st = kiln_import(args->arena, path, &o, &g, &report, err);
+    if (st == KILN_OK)
+        return show_graph(args, &report, g, err);
+    if (report.unsupported.n > 0 || report.n_unbound > 0)
+        return show_survey(args, path, &o, &report, st, err);
+    return st;
 }
 
 const kiln_verb kiln_verb_inspect = {
@@ -298,6 +321,7 @@ const kiln_verb kiln_verb_inspect = {
     .example = "  kiln inspect model.onnx --shape x:1x3x224x224\n"
                "  kiln inspect model.onnx --graph --print-after simplify_inference\n"
                "  kiln inspect model.onnx --json -\n"
+               "  kiln inspect zoo:resnet18\n"
                "  kiln inspect model-1-native.kiln.tar.zst\n",
     .n_pos_min = 1,
     .n_pos_max = 1,

@@ -89,6 +89,9 @@ typedef struct kiln_source {
     kiln_graph *graph;            /* after the passes, numbered: the compiler's */
     kiln_cost cost;               /* of the latter */
 } kiln_source;
+/* The file of a model: of "zoo:NAME" it is written now, and lives as long as `a`. */
+kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
+                             kiln_err *err);
 /* `o` may be NULL. Where the import fails, `out` holds the hash alone. */
 kiln_status kiln_source_read(kiln_arena *a, const char *model,
                              const kiln_import_options *o, kiln_source *out,

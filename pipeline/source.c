@@ -19,6 +19,14 @@ static kiln_status zoo_file(kiln_arena *a, const char *name, const char **path,
     return kiln_zoo_write(n, 1, *path, err);
 }
 
+kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
+                             kiln_err *err) {
+    if (kiln_str_starts(kiln_str_from(model), zoo_prefix))
+        return zoo_file(a, model + sizeof zoo_prefix - 1, path, err);
+    *path = model;
+    return KILN_OK;
+}
+
 /* "a/resnet18.v2.onnx": "resnet18.v2". */
 static const char *name_of(kiln_arena *a, const char *path) {
     char *name = kiln_str_dup(a, kiln_path_base(path));
@@ -44,10 +52,9 @@ kiln_status kiln_source_read(kiln_arena *a, const char *model,
                              kiln_err *err) {
     kiln_import_report report = {0};
     const kiln_pass_options passes = {.verify = true};
-    const char *path = model;
+    const char *path = NULL;
     kiln_source s = {.name = NULL};
-    if (kiln_str_starts(kiln_str_from(model), zoo_prefix))
-        KILN_TRY(zoo_file(a, model + sizeof zoo_prefix - 1, &path, err));
+    KILN_TRY(kiln_source_path(a, model, &path, err));
     s.name = name_of(a, path);
     s.path = kiln_str_dup(a, path);
     KILN_TRY(hash_file(path, s.sha256, err));

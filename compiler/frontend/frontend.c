@@ -69,3 +69,14 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
         kiln_note(err, "reading the inputs of '%s'", path);
     return st;
 }
+
+kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_survey *out,
+                               kiln_err *err) {
+    kiln_str bytes;
+    const kiln_frontend *f;
+    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    const kiln_status st = f->survey(a, bytes, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "reading what '%s' says about itself", path);
+    return st;
+}

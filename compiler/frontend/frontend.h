@@ -43,6 +43,9 @@ typedef struct kiln_import_report {
     const char *format;   /* "onnx" */
     const char *producer; /* as the file says, printable; "" when it does not */
     int64_t opset;        /* of the default domain; 0 when the format has none */
+    int64_t ir_version;   /* of the format; 0: it has none */
+    size_t n_unbound;   /* inputs whose shape is not known: the import failed for it */
+    int64_t n_imported; /* nodes, also of an import that failed further on */
     KILN_VEC(kiln_unsupported)
     unsupported; /* filled also when the import fails for them */
 } kiln_import_report;
@@ -61,8 +64,9 @@ typedef struct kiln_declared_input {
     bool has_type;    /* false: not a tensor, or no element type that kiln knows */
     const char *what; /* then: "a sequence", "a tensor of STRING", ...; else NULL */
     kiln_dtype dtype;
-    int rank;                   /* -1: the file gives no shape */
-    int64_t dim[KILN_MAX_RANK]; /* -1: dynamic */
+    int rank;                          /* -1: the file gives no shape */
+    int64_t dim[KILN_MAX_RANK];        /* -1: dynamic */
+    const char *symbol[KILN_MAX_RANK]; /* of a dynamic one, printable; NULL: none */
 } kiln_declared_input;
 
 /* Lists the inputs that a caller must supply, in the file's order, so that shapes can
@@ -70,8 +74,41 @@ typedef struct kiln_declared_input {
 kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err);
 
-/* The same from bytes in memory, which must outlive `a`; `dir` is where external data
- * is looked for (NULL: none is allowed). */
+/* What a model says about itself, with no shape bound and nothing imported. */
+typedef struct kiln_model_op {
+    const char *op; /* as the format calls it, printable */
+    int64_t count;  /* of nodes, those of subgraphs and functions too */
+    bool is_read;
+} kiln_model_op;
+typedef struct kiln_model_survey {
+    const char *format, *producer;
+    int64_t ir_version, opset;
+    kiln_declared_input *input, *output; /* inputs: that a caller must supply */
+    size_t n_inputs, n_outputs;
+    KILN_VEC(kiln_model_op) op; /* by name */
+    int64_t n_nodes;
+    int64_t n_params, const_bytes; /* weights: elements of floats; bytes of all */
+    KILN_VEC(int64_t) size; /* that constants speak of, in the file's order, some */
+    int64_t stride;         /* of all strides, at most 65536 */
+} kiln_model_survey;
+kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_survey *out,
+                               kiln_err *err);
+
+/* Sizes for the dynamic dimensions with which the model imports, found by trying: usual
+ * ones, and those that its constants speak of. `o` (may be NULL) is kept to. */
+typedef struct kiln_suggestion {
+    const kiln_shape_binding
+        *shape; /* of all inputs that are dynamic; n 0: none found */
+    size_t n;
+    int n_tried;
+    const char *reason; /* where none was found: how the best of them failed */
+} kiln_suggestion;
+kiln_status kiln_import_suggest(kiln_arena *a, const char *path,
+                                const kiln_import_options *o, kiln_suggestion *out,
+                                kiln_err *err);
+
+/* kiln_import from bytes in memory, which must outlive `a`; `dir` is where external
+ * data is looked for (NULL: none is allowed). */
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
                                    const char *dir, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,

@@ -16,6 +16,8 @@ typedef struct kiln_frontend {
                           kiln_graph **out, kiln_import_report *report, kiln_err *err);
     kiln_status (*list_inputs)(kiln_arena *a, kiln_str bytes, kiln_declared_input **out,
                                size_t *n, kiln_err *err);
+    kiln_status (*survey)(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
+                          kiln_err *err);
 } kiln_frontend;
 
 #define KILN_FRONTEND(name) extern const kiln_frontend kiln_frontend_##name;

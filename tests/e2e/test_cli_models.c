@@ -41,6 +41,39 @@ static void make_odd_names(void) {
     write_model(&m, "odd.onnx");
 }
 
+/* An image of any size; with an operator that nobody knows, or not. */
+static void make_dynamic(const char *name, bool is_known) {
+    kiln_onnx_writer m;
+    kiln_onnx_writer_init(&m, kiln_test_arena(), "g");
+    kiln_onnx_put_input(&m, "x\x1b[31m", KILN_ONNX_FLOAT, "batch,3,height,width");
+    kiln_onnx_put_node(&m, is_known ? "Relu" : "Frobnicate", "", "x\x1b[31m", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "batch,3,height,width");
+    write_model(&m, name);
+}
+
+/* A sample rate that no branch fits but one. */
+static void make_choice(void) {
+    static const int64_t rate[] = {16000};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_onnx_writer m, yes, no;
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_writer_init(&yes, a, "yes");
+    kiln_onnx_writer_init(&no, a, "no");
+    kiln_onnx_put_node(&yes, "Relu", "", "x", "p");
+    kiln_onnx_put_output(&yes, "p", KILN_ONNX_FLOAT, NULL);
+    kiln_onnx_put_node(&no, "Gemm", "", "x,x", "q");
+    kiln_onnx_put_output(&no, "q", KILN_ONNX_FLOAT, NULL);
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "1,2,n");
+    kiln_onnx_put_input(&m, "sr", KILN_ONNX_INT64, "");
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "rate", "", rate, 1));
+    kiln_onnx_put_node(&m, "Equal", "", "sr,rate", "cond");
+    kiln_onnx_put_node(&m, "If", "choice", "cond", "y");
+    kiln_onnx_put_attr_graph(&m, "then_branch", kiln_onnx_finish_graph(&yes));
+    kiln_onnx_put_attr_graph(&m, "else_branch", kiln_onnx_finish_graph(&no));
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, NULL);
+    write_model(&m, "choice.onnx");
+}
+
 static void write_floats(const char *name, const float *v, int64_t n) {
     kiln_err err = {0};
     const kiln_type type = kiln_type_make(KILN_F32, 1, &n);
@@ -76,6 +109,9 @@ static void make_files(void **state) {
     static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
     (void)state;
     make_odd_names();
+    make_dynamic("dynamic.onnx", true);
+    make_dynamic("unknown.onnx", false);
+    make_choice();
     make_hostile("doubles.onnx", true, 9);
     make_hostile("repeats.onnx", false, 40);
     write_floats("x.npy", x, 4);
@@ -114,6 +150,73 @@ static kiln_test_cli_row odd_rows[] = {
      0,
      " (as f32, exactly: .npy has no bf16)\n",
      NULL},
+};
+
+/* ---- dynamic models ----------------------------------------------------------------
+ */
+
+static kiln_test_cli_row dynamic_rows[] = {
+    {"shows_symbols",
+     {"inspect", "@dynamic.onnx"},
+     0,
+     "x\\x1b[31m: f32[batch,3,height,width]\noutputs          y: "
+     "f32[batch,3,height,width]\n",
+     NULL},
+    {"shows_versions",
+     {"inspect", "@dynamic.onnx"},
+     0,
+     "(onnx, IR 8, opset 17, by kiln)\n",
+     NULL},
+    {"suggests_shapes",
+     {"inspect", "@dynamic.onnx"},
+     0,
+     "with these the model imports (found by trying 1):\n",
+     NULL},
+    {"shows_symbols_as_json",
+     {"inspect", "@dynamic.onnx", "--json", "-"},
+     0,
+     "\"shape\": [\"batch\", 3, \"height\", \"width\"]",
+     NULL},
+    {"suggests_shapes_as_json",
+     {"inspect", "@dynamic.onnx", "--json", "-"},
+     0,
+     "\"tried\": 1",
+     NULL},
+    {"has_no_graph_to_print",
+     {"inspect", "@dynamic.onnx", "--graph"},
+     3,
+     "f32[batch,3,height,width]",
+     "shapes must be known"},
+    {"shows_what_is_not_read",
+     {"inspect", "@unknown.onnx"},
+     3,
+     "Frobnicate           1 (not read)\n",
+     "kiln has it at no opset"},
+    {"suggests_a_value_where_a_branch_needs_it",
+     {"inspect", "@choice.onnx", "--shape", "x:1x2x512"},
+     3,
+     NULL,
+     "--bind sr=16000"},
+    {"says_so_where_no_shape_helps",
+     {"inspect", "@choice.onnx"},
+     0,
+     "so fix its value with --bind sr=16000",
+     NULL},
+    {"suggests_shapes_for_a_bound_input",
+     {"inspect", "@choice.onnx", "--bind", "sr=16000"},
+     0,
+     "choice.onnx --bind sr=16000 --shape x:1x2x16\n",
+     NULL},
+    {"inspects_networks_of_the_zoo",
+     {"inspect", "zoo:dqn"},
+     0,
+     "model            zoo:dqn (onnx, IR 8, opset 17, by kiln)\n",
+     NULL},
+    {"knows_what_the_zoo_lacks",
+     {"inspect", "zoo:nope"},
+     2,
+     NULL,
+     "the zoo has no network 'nope'"},
 };
 
 static void check(void **state) {
@@ -194,6 +297,7 @@ int main(void) {
     kiln_test_add_rows(check, odd_rows);
     kiln_test_add("outputs_lie_where_their_names_say",
                   outputs_lie_where_their_names_say, NULL);
+    kiln_test_add_rows(check, dynamic_rows);
     kiln_test_add_rows(check_hostile, hostile_rows);
     return kiln_test_run("models from outside");
 }

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { MAX_SYMBOL = 120 }; /* bytes shown of a symbolic dimension's name */
+
 /* What a symbolic dimension is, and which input said so. */
 typedef struct bound_dim {
     int64_t size;
@@ -302,10 +304,12 @@ kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx) {
                 return st;
             }
         }
+    cx->report->n_unbound = u.n;
     if (u.n > 0)
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "shapes must be known, but %zu graph input%s dynamic:%s; "
-                              "bind them, for example%s",
+                              "bind them, for example%s ('kiln inspect' tries which "
+                              "sizes fit)",
                               u.n, u.n == 1 ? " is" : "s are", kiln_buf_str(&u.names).p,
                               kiln_buf_str(&u.remedy).p);
     return KILN_OK;
@@ -340,8 +344,8 @@ kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info 
 /* ---- listing
  * ------------------------------------------------------------------------------- */
 
-static void declare(kiln_arena *a, const kiln_onnx_value_info *vi,
-                    kiln_declared_input *d) {
+void kiln_onnx_declare(kiln_arena *a, const kiln_onnx_value_info *vi,
+                       kiln_declared_input *d) {
     *d = (kiln_declared_input){.name = kiln_str_dupv(a, vi->name), .rank = -1};
     d->has_type = vi->has_tensor_type &&
                   kiln_onnx_dtype(vi->elem_type, &d->dtype, NULL) == KILN_OK;
@@ -354,8 +358,12 @@ static void declare(kiln_arena *a, const kiln_onnx_value_info *vi,
     if (!vi->has_shape || vi->n_dims > KILN_MAX_RANK)
         return;
     d->rank = (int)vi->n_dims;
-    for (size_t i = 0; i < vi->n_dims; i++)
-        d->dim[i] = is_static(&vi->dims[i]) ? vi->dims[i].value : -1;
+    for (size_t i = 0; i < vi->n_dims; i++) {
+        const kiln_onnx_dim *const dim = &vi->dims[i];
+        d->dim[i] = is_static(dim) ? dim->value : -1;
+        if (!is_static(dim) && dim->param.n > 0)
+            d->symbol[i] = kiln_str_printable(a, dim->param, MAX_SYMBOL);
+    }
 }
 
 kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
@@ -370,7 +378,7 @@ kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
     size_t count = 0;
     for (size_t i = 0; i < m.graph->n_input; i++)
         if (!kiln_map_has(&weights, m.graph->input[i].name))
-            declare(a, &m.graph->input[i], &list[count++]);
+            kiln_onnx_declare(a, &m.graph->input[i], &list[count++]);
     *out = list;
     *n = count;
     return KILN_OK;

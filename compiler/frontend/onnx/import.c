@@ -193,6 +193,7 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     if (st != KILN_OK)
         kiln_note(cx->err, "importing node %s, opset %" PRId64,
                   kiln_onnx_show_node(cx, n), cx->version);
+    cx->report->n_imported += st == KILN_OK;
     cx->row = row;
     cx->node = node;
     cx->version = version;
@@ -249,17 +250,18 @@ static kiln_status check_versions(kiln_onnx_cx *cx) {
     return KILN_OK;
 }
 
+const char *kiln_onnx_producer(kiln_arena *a, const kiln_onnx_model *m) {
+    const char *const name = kiln_str_printable(a, m->producer_name, SHOWN_BYTES);
+    return m->producer_version.n == 0
+               ? name
+               : kiln_format(a, "%s %s", name,
+                             kiln_str_printable(a, m->producer_version, SHOWN_BYTES));
+}
+
 static void fill_report(kiln_onnx_cx *cx) {
-    const kiln_onnx_model *const m = cx->model;
-    const char *const name =
-        kiln_str_printable(cx->arena, m->producer_name, SHOWN_BYTES);
     cx->report->format = "onnx";
-    cx->report->producer =
-        m->producer_version.n == 0
-            ? name
-            : kiln_format(
-                  cx->arena, "%s %s", name,
-                  kiln_str_printable(cx->arena, m->producer_version, SHOWN_BYTES));
+    cx->report->producer = kiln_onnx_producer(cx->arena, cx->model);
+    cx->report->ir_version = cx->model->ir_version;
 }
 
 static kiln_status add_outputs(kiln_onnx_cx *cx) {
@@ -374,4 +376,5 @@ const kiln_frontend kiln_frontend_onnx = {
     .sniff = kiln_onnx_sniff,
     .import = kiln_import_onnx_bytes,
     .list_inputs = kiln_onnx_list_inputs,
+    .survey = kiln_onnx_survey,
 };

@@ -8,6 +8,7 @@
  *   attrs.c     attributes of a node
  *   emit.c      making nodes; small constant nodes are evaluated at once
  *   consts.c    operands that must be constant
+ *   survey.c    what a file says about itself before shapes are bound
  *   trace.c     graph inputs that a value depends on, for messages
  */
 #ifndef KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
@@ -99,6 +100,8 @@ const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n);
 /* ---- import.c ---- */
 kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
                                    size_t n);
+/* Its name and version, printable, in `a`. */
+const char *kiln_onnx_producer(kiln_arena *a, const kiln_onnx_model *m);
 /* Opset of a domain in force inside `frame`; 0: not imported there. */
 int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
                            kiln_str domain);
@@ -127,6 +130,9 @@ kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx);
 /* Holds the inferred type of a graph output against the declared one. */
 kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
                                    const kiln_value *v);
+/* What the file says of an input or output; all in `a`. */
+void kiln_onnx_declare(kiln_arena *a, const kiln_onnx_value_info *vi,
+                       kiln_declared_input *d);
 kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
                                   kiln_declared_input **out, size_t *n, kiln_err *err);
 
@@ -182,6 +188,10 @@ size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **na
  * scratch; NULL where that is not plain. */
 const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
                                 bool result);
+
+/* ---- survey.c ---- */
+kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
+                             kiln_err *err);
 
 /* ---- emit.c ---- */
 /* The smallest name for output i of the node, unique or not, in scratch. */

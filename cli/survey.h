@@ -1,0 +1,21 @@
+/* What inspect says of a model that is not imported: of no shapes yet, or of operators
+ * that kiln does not read. */
+#ifndef KILN_CLI_SURVEY_H
+#define KILN_CLI_SURVEY_H
+
+#include "cli/cli.h"
+
+typedef struct kiln_cli_survey {
+    const char *path; /* as the user spells it */
+    kiln_model_survey model;
+    const kiln_import_report *report;
+    const kiln_suggestion *suggestion;      /* NULL: no shape is missing */
+    const char *const *shape, *const *bind; /* what the user gave */
+    size_t n_shapes, n_binds;
+} kiln_cli_survey;
+
+void kiln_cli_survey_put(const kiln_cli_survey *s, kiln_cli_answer *answer);
+/* "unsupported": [{op, count, first_node}, ...] */
+void kiln_cli_put_unsupported(kiln_json_writer *w, const kiln_import_report *report);
+
+#endif
