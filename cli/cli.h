@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "compiler/frontend/frontend.h"
+#include "packager/packager.h"
 
 enum {
     KILN_EXIT_OK = 0,
@@ -79,6 +80,10 @@ kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text,
                                    kiln_shape_binding *out, kiln_err *err);
 kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
                                    kiln_value_binding *out, kiln_err *err);
+/* The same for an input that a package was built with a value for. */
+kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
+                                     const char *text, kiln_value_binding *out,
+                                     kiln_err *err);
 /* Both lists from the options at those indexes of `args`. */
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
                                     int opt_shape, int opt_bind,

@@ -48,6 +48,29 @@ static const kiln_declared_input *find_input(const kiln_declared_input *in, size
     return NULL;
 }
 
+/* One number for every element. */
+static kiln_status scalar_of(kiln_arena *a, const char *name, kiln_str value,
+                             const kiln_type *t, kiln_tensor *out, kiln_err *err) {
+    KILN_TRY(kiln_type_check(t, err));
+    kiln_wide w = kiln_wide_new(a, t);
+    double f = 0;
+    int64_t v = 0;
+    const bool is_int = kiln_parse_i64(value, &v);
+    if (!is_int && !(w.f != NULL && kiln_parse_f64(value, &f)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--bind %s: '%.*s' is neither %s nor a file", name,
+                         KILN_STR_ARG(value), w.f != NULL ? "a number" : "an integer");
+    for (int64_t i = 0; i < kiln_type_elems(t); i++) {
+        if (w.f != NULL)
+            w.f[i] = is_int ? (double)v : f;
+        else
+            w.i[i] = v;
+    }
+    *out = kiln_tensor_new(a, t);
+    kiln_narrow(&w, out->data);
+    return KILN_OK;
+}
+
 /* Scalar text takes the dtype that the model declares, and the shape where all of it is
  * static. */
 static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *name,
@@ -69,28 +92,15 @@ static kiln_status scalar_binding(kiln_arena *a, const char *model, const char *
                 "file (%s=FILE.npy)",
                 name, i, name);
     const kiln_type t = kiln_type_make(d->dtype, rank, d->dim);
-    KILN_TRY(kiln_type_check(&t, err));
-    kiln_wide w = kiln_wide_new(a, &t);
-    double f = 0;
-    int64_t v = 0;
-    const bool is_int = kiln_parse_i64(value, &v);
-    if (!is_int && !(w.f != NULL && kiln_parse_f64(value, &f)))
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "--bind %s: '%.*s' is neither %s nor a file", name,
-                         KILN_STR_ARG(value), w.f != NULL ? "a number" : "an integer");
-    for (int64_t i = 0; i < kiln_type_elems(&t); i++) {
-        if (w.f != NULL)
-            w.f[i] = is_int ? (double)v : f;
-        else
-            w.i[i] = v;
-    }
-    *out = kiln_tensor_new(a, &t);
-    kiln_narrow(&w, out->data);
-    return KILN_OK;
+    return scalar_of(a, name, value, &t, out, err);
 }
+/* Where a number is given, whoever knows the input's type makes a tensor of it. */
+typedef kiln_status number_fn(kiln_arena *a, const void *user, const char *name,
+                              kiln_str value, kiln_tensor *out, kiln_err *err);
 
-kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
-                                   kiln_value_binding *out, kiln_err *err) {
+static kiln_status read_binding(kiln_arena *a, const char *text, number_fn *number,
+                                const void *user, kiln_value_binding *out,
+                                kiln_err *err) {
     kiln_str name, value;
     if (!split_last(kiln_str_from(text), '=', &name, &value))
         return kiln_fail(err, KILN_ERR_ARG,
@@ -102,9 +112,42 @@ kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char 
     else if (kiln_str_ends(value, ".pb"))
         KILN_TRY(kiln_tensor_read_onnx(a, path, &b.value, err));
     else
-        KILN_TRY(scalar_binding(a, model, b.name, value, &b.value, err));
+        KILN_TRY(number(a, user, b.name, value, &b.value, err));
     *out = b;
     return KILN_OK;
+}
+
+static kiln_status number_of_model(kiln_arena *a, const void *model, const char *name,
+                                   kiln_str value, kiln_tensor *out, kiln_err *err) {
+    return scalar_binding(a, model, name, value, out, err);
+}
+
+kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char *text,
+                                   kiln_value_binding *out, kiln_err *err) {
+    return read_binding(a, text, number_of_model, model, out, err);
+}
+
+static kiln_status number_of_package(kiln_arena *a, const void *facts, const char *name,
+                                     kiln_str value, kiln_tensor *out, kiln_err *err) {
+    const kiln_package_facts *const f = facts;
+    for (size_t i = 0; i < f->n_fixed; i++) {
+        kiln_str rest = kiln_str_from(f->fixed[i].type);
+        kiln_type t;
+        if (strcmp(f->fixed[i].name, name) != 0)
+            continue;
+        KILN_TRY(kiln_type_parse(&rest, &t, err));
+        return scalar_of(a, name, value, &t, out, err);
+    }
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "--bind %s: the package was built without a value for such an "
+                     "input; kiln inspect shows its inputs",
+                     name);
+}
+
+kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
+                                     const char *text, kiln_value_binding *out,
+                                     kiln_err *err) {
+    return read_binding(a, text, number_of_package, f, out, err);
 }
 
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,

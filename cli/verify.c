@@ -121,15 +121,48 @@ static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runn
 /* ---- packages ----------------------------------------------------------------------
  */
 
+/* What the user says of inputs must be what the package was built for. */
+static kiln_status check_said(const kiln_cli_args *args, const kiln_package_facts *f,
+                              kiln_err *err) {
+    for (size_t i = 0; i < args->n_value[OPT_SHAPE]; i++) {
+        kiln_shape_binding b;
+        size_t k = 0;
+        KILN_TRY(
+            kiln_cli_shape_binding(args->arena, args->value[OPT_SHAPE][i], &b, err));
+        while (k < f->n_inputs && strcmp(f->input[k].name, b.name) != 0)
+            k++;
+        if (k == f->n_inputs)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "--shape %s: the package has no such input", b.name);
+        const kiln_package_port *own = &f->input[k];
+        if (own->rank != b.rank ||
+            memcmp(own->dim, b.dim, (size_t)b.rank * sizeof *b.dim) != 0)
+            return kiln_fail(err, KILN_ERR_SHAPE,
+                             "--shape %s: the package was built for %s", b.name,
+                             kiln_shape_text(args->arena, own->rank, own->dim));
+    }
+    for (size_t i = 0; i < args->n_value[OPT_BIND]; i++) {
+        kiln_value_binding b;
+        KILN_TRY(kiln_cli_package_binding(args->arena, f, args->value[OPT_BIND][i], &b,
+                                          err));
+        KILN_TRY(kiln_package_check_fixed(args->arena, f, &b, err));
+    }
+    return KILN_OK;
+}
+
 static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
                               kiln_err *err) {
+    const char *path = args->pos[0];
+    kiln_package_facts f;
     kiln_import_options import;
-    if (!kiln_args_has(args, OPT_BIND))
+    if (!kiln_args_has(args, OPT_BIND) && !kiln_args_has(args, OPT_SHAPE))
         return KILN_OK;
+    KILN_TRY(kiln_package_is_folder(path)
+                 ? kiln_package_inspect_folder(args->arena, path, &f, err)
+                 : kiln_package_inspect(args->arena, path, &f, err));
+    KILN_TRY(check_said(args, &f, err));
     if (o->model == NULL)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "kiln verify: a package has no --bind, but the model that it "
-                         "was built from has: name it by --model");
+        return KILN_OK;
     KILN_TRY(
         kiln_cli_import_options(args, o->model, OPT_SHAPE, OPT_BIND, &import, err));
     o->fixed = (kiln_fixed_inputs){import.values, import.n_values};
@@ -139,8 +172,7 @@ static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
 static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
     static const int of_models[] = {OPT_ONNX_TESTS, OPT_REFERENCE,    OPT_PROFILE,
-                                    OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES,
-                                    OPT_SHAPE};
+                                    OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES};
     for (size_t i = 0; i < sizeof of_models / sizeof of_models[0]; i++)
         if (kiln_args_has(args, of_models[i]))
             return kiln_fail(err, KILN_ERR_ARG, "kiln verify: a package has no %s",

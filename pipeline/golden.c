@@ -123,7 +123,13 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
         kiln_value_binding *b = &(*out)[i];
-        b->name = kiln_json_string(kiln_json_get(j, "name"), side->input[i]);
+        b->name = kiln_json_string(kiln_json_get(j, "name"),
+                                   side->must_name ? NULL : side->input[i]);
+        if (b->name == NULL)
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "input %zu must have a 'name': some inputs of the model "
+                             "are fixed in the package, so their order says nothing",
+                             i);
         const kiln_status st = read_input(a, dir, j, &b->value, err);
         if (st != KILN_OK) {
             kiln_note(err, "making input '%s'", b->name);

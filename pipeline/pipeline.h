@@ -151,6 +151,7 @@ typedef struct kiln_golden_result {
 typedef struct kiln_golden_side {
     const char *const *input; /* names, in the model's order: a case may give none */
     size_t n_inputs;
+    bool must_name; /* no: the order is not the model's */
     kiln_tolerance tolerance;
     const char *suffix; /* of the checks' names */
     /* A case that `run` calls KILN_ERR_UNSUPPORTED is a check of that outcome, not an

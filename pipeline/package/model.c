@@ -97,6 +97,19 @@ static kiln_status check_ports(kiln_arena *a, const char *model, const char *wha
     return KILN_OK;
 }
 
+kiln_status kiln_package_check_fixed(kiln_arena *a, const kiln_package_facts *f,
+                                     const kiln_value_binding *value, kiln_err *err) {
+    const kiln_fixed_inputs fixed = {value, 1};
+    for (size_t i = 0; i < f->n_fixed; i++)
+        if (strcmp(f->fixed[i].name,
+                   kiln_package_fixed_of(a, value->name, &value->value).name) == 0)
+            return check_value(a, &f->fixed[i], &fixed, err);
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "the package was built without a value for input '%s': leave its "
+                     "--bind away",
+                     printable(a, value->name));
+}
+
 kiln_status kiln_package_source(kiln_arena *a, const kiln_opened *p, const char *model,
                                 const kiln_fixed_inputs *fixed, kiln_source *out,
                                 kiln_err *err) {

@@ -121,6 +121,11 @@ kiln_status kiln_package_source(kiln_arena *a, const kiln_opened *p, const char 
                                 const kiln_fixed_inputs *fixed, kiln_source *out,
                                 kiln_err *err);
 
+/* Was the package built with this very value for that input? KILN_ERR_ARG says how
+ * not. */
+kiln_status kiln_package_check_fixed(kiln_arena *a, const kiln_package_facts *f,
+                                     const kiln_value_binding *value, kiln_err *err);
+
 typedef struct kiln_named_tensor {
     const char *name;
     kiln_tensor value;

@@ -94,6 +94,25 @@ static kiln_status reference(verifier *v, kiln_err *err) {
 /* ---- golden cases ------------------------------------------------------------------
  */
 
+static bool is_fixed(const kiln_package_facts *f, const char *name) {
+    for (size_t i = 0; i < f->n_fixed; i++)
+        if (strcmp(f->fixed[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the package was built with must be what the case has: else the case is another
+ * program's. */
+static kiln_status check_fixed(const verifier *v, kiln_arena *a,
+                               const kiln_value_binding *given, size_t n_given,
+                               kiln_err *err) {
+    for (size_t i = 0; i < n_given; i++)
+        if (is_fixed(&v->package->facts, given[i].name) &&
+            kiln_package_check_fixed(a, &v->package->facts, &given[i], err) != KILN_OK)
+            return err->status = KILN_ERR_UNSUPPORTED;
+    return KILN_OK;
+}
+
 static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding *given,
                             size_t n_given, kiln_golden_result *out, kiln_err *err) {
     const verifier *v = user;
@@ -101,6 +120,7 @@ static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding 
     kiln_tensor *in = kiln_array(a, kiln_tensor, p->n_inputs);
     kiln_tensor *made = kiln_array(a, kiln_tensor, p->n_outputs);
     const char **name = kiln_array(a, const char *, p->n_outputs);
+    KILN_TRY(check_fixed(v, a, given, n_given, err));
     for (size_t i = 0; i < p->n_inputs; i++) {
         size_t k = 0;
         while (k < n_given && strcmp(given[k].name, p->input[i].name) != 0)
@@ -123,11 +143,15 @@ static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding 
 
 static kiln_status golden(verifier *v, kiln_err *err) {
     const kiln_device_package *p = &v->package->package;
-    const char **name = kiln_array(v->arena, const char *, p->n_inputs);
+    const kiln_package_facts *f = &v->package->facts;
+    const char **name = kiln_array(v->arena, const char *, p->n_inputs + f->n_fixed);
     for (size_t i = 0; i < p->n_inputs; i++)
         name[i] = p->input[i].name;
+    for (size_t i = 0; i < f->n_fixed; i++)
+        name[p->n_inputs + i] = f->fixed[i].name;
     const kiln_golden_side side = {.input = name,
-                                   .n_inputs = p->n_inputs,
+                                   .n_inputs = p->n_inputs + f->n_fixed,
+                                   .must_name = f->n_fixed > 0,
                                    .tolerance = v->tolerance,
                                    .suffix = with_threads(v, ""),
                                    .may_refuse = true,

@@ -105,6 +105,33 @@ static void make_hostile(const char *name, bool doubles, int n_steps) {
     write_model(&m, name);
 }
 
+/* Cases of a model of which one input is fixed in its package: with that value, and
+ * with another. */
+static void make_golden(void) {
+    static const char text[] =
+        "{\"cases\": ["
+        "{\"inputs\": [{\"name\": \"x\", \"gen\": {\"kind\": \"const\", \"value\": 3}, "
+        "\"dtype\": \"float32\", \"shape\": [1, 2, 2]}, {\"name\": \"sr\", \"gen\": "
+        "{\"kind\": \"const\", \"value\": 16000}, \"dtype\": \"int64\", \"shape\": "
+        "[]}], "
+        "\"outputs\": [{\"name\": \"y\", \"npy\": \"y.npy\", \"dtype\": \"float32\", "
+        "\"shape\": [1, 2, 2]}]},"
+        "{\"inputs\": [{\"name\": \"x\", \"gen\": {\"kind\": \"const\", \"value\": 3}, "
+        "\"dtype\": \"float32\", \"shape\": [1, 2, 2]}, {\"name\": \"sr\", \"gen\": "
+        "{\"kind\": \"const\", \"value\": 8000}, \"dtype\": \"int64\", \"shape\": "
+        "[]}], "
+        "\"outputs\": [{\"name\": \"y\", \"npy\": \"y.npy\", \"dtype\": \"float32\", "
+        "\"shape\": [1, 2, 2]}]}]}";
+    static const float y[] = {3, 3, 3, 3};
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_make(file("golden"), &err), &err);
+    kiln_assert_status_ok(
+        kiln_file_write(file("golden/golden.json"), text, sizeof text - 1, &err), &err);
+    const kiln_type type = kiln_type_make(KILN_F32, 3, (const int64_t[]){1, 2, 2});
+    const kiln_tensor t = {type, (void *)(uintptr_t)y};
+    kiln_assert_status_ok(kiln_tensor_write_npy(file("golden/y.npy"), &t, &err), &err);
+}
+
 static void make_files(void **state) {
     static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
     (void)state;
@@ -112,6 +139,7 @@ static void make_files(void **state) {
     make_dynamic("dynamic.onnx", true);
     make_dynamic("unknown.onnx", false);
     make_choice();
+    make_golden();
     make_hostile("doubles.onnx", true, 9);
     make_hostile("repeats.onnx", false, 40);
     write_floats("x.npy", x, 4);
@@ -219,6 +247,57 @@ static kiln_test_cli_row dynamic_rows[] = {
      "the zoo has no network 'nope'"},
 };
 
+/* ---- packages of models with fixed inputs ------------------------------------------
+ */
+
+#define CHOICE "@choice.kiln.tar.zst"
+
+static kiln_test_cli_row fixed_rows[] = {
+    {"builds_with_a_fixed_input",
+     {"build", "@choice.onnx", "--shape", "x:1x2x2", "--bind", "sr=16000", "--profile",
+      "native", "-o", CHOICE},
+     0,
+     "archive: ",
+     NULL},
+    {"verifies_cases_that_give_the_fixed_value",
+     {"verify", CHOICE, "--golden", "@golden", "--threads", "1"},
+     0,
+     "passed      case 0, 1 thread",
+     NULL},
+    {"says_which_cases_give_another",
+     {"verify", CHOICE, "--golden", "@golden", "--threads", "1"},
+     0,
+     "unsupported case 1, 1 thread: input 'sr' was fixed to another value",
+     NULL},
+    {"takes_shape_and_bind_as_build_does",
+     {"verify", CHOICE, "--golden", "@golden", "--shape", "x:1x2x2", "--bind",
+      "sr=16000", "--threads", "1"},
+     0,
+     "1 unsupported\n",
+     NULL},
+    {"takes_them_for_the_model_too",
+     {"verify", CHOICE, "--model", "@choice.onnx", "--shape", "x:1x2x2", "--bind",
+      "sr=16000", "--threads", "1"},
+     0,
+     "passed      reference, 1 thread",
+     NULL},
+    {"refuses_another_shape",
+     {"verify", CHOICE, "--golden", "@golden", "--shape", "x:1x2x4"},
+     3,
+     NULL,
+     "--shape x: the package was built for [1,2,2]"},
+    {"refuses_another_value",
+     {"verify", CHOICE, "--golden", "@golden", "--bind", "sr=8000"},
+     2,
+     NULL,
+     "input 'sr' was fixed to another value when the package was built"},
+    {"refuses_a_value_for_a_free_input",
+     {"verify", CHOICE, "--golden", "@golden", "--bind", "x=1"},
+     2,
+     NULL,
+     "the package was built without a value for such an input"},
+};
+
 static void check(void **state) {
     kiln_test_cli_row row = *(kiln_test_cli_row *)*state;
     for (int i = 0; i < KILN_TEST_CLI_ARGS && row.arg[i] != NULL; i++) {
@@ -298,6 +377,7 @@ int main(void) {
     kiln_test_add("outputs_lie_where_their_names_say",
                   outputs_lie_where_their_names_say, NULL);
     kiln_test_add_rows(check, dynamic_rows);
+    kiln_test_add_rows(check, fixed_rows);
     kiln_test_add_rows(check_hostile, hostile_rows);
     return kiln_test_run("models from outside");
 }

@@ -91,8 +91,7 @@ static kiln_test_cli_row rows[] = {
      {"verify", PACKAGE, "--bind", "x=1"},
      2,
      NULL,
-     "kiln verify: a package has no --bind, but the model that it was built from has: "
-     "name it by --model"},
+     "--bind x: the package was built without a value for such an input"},
     {"builds_with_a_licence",
      {"build", MODEL, "--profile", "x86-avx2", "--licence", "MIT OR Apache-2.0", "-o",
       "@licensed"},
