@@ -16,10 +16,14 @@ static bool has_extension(const kiln_frontend *f, const char *path) {
     return false;
 }
 
-static const kiln_frontend *find(kiln_str bytes, const char *path) {
+static const kiln_frontend *find(kiln_str bytes) {
     for (size_t i = 0; i < N_ROWS; i++)
         if (rows[i]->sniff(bytes))
             return rows[i];
+    return NULL;
+}
+
+static const kiln_frontend *find_by_name(const char *path) {
     for (size_t i = 0; i < N_ROWS; i++)
         if (has_extension(rows[i], path))
             return rows[i];
@@ -28,6 +32,8 @@ static const kiln_frontend *find(kiln_str bytes, const char *path) {
 
 static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
                               const kiln_frontend **f, kiln_err *err) {
+    if (kiln_dir_exists(path))
+        KILN_TRY(kiln_foreign_check_folder(a, path, err));
     KILN_TRY(kiln_file_map(a, path, 0, bytes, err));
     if (bytes->n == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' is empty; fetch the model again",
@@ -36,7 +42,11 @@ static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is a Git LFS pointer, not the model; run 'git lfs pull'",
                          path);
-    *f = find(*bytes, path);
+    *f = find(*bytes);
+    if (*f == NULL)
+        KILN_TRY(kiln_foreign_check(path, *bytes, err));
+    if (*f == NULL)
+        *f = find_by_name(path);
     if (*f != NULL)
         return KILN_OK;
     kiln_buf known;

@@ -24,4 +24,9 @@ typedef struct kiln_frontend {
 #include "compiler/frontend/frontends.def"
 #undef KILN_FRONTEND
 
+/* KILN_ERR_UNSUPPORTED where the file is a model of another framework: which, and the
+ * way to ONNX. */
+kiln_status kiln_foreign_check(const char *path, kiln_str bytes, kiln_err *err);
+kiln_status kiln_foreign_check_folder(kiln_arena *a, const char *path, kiln_err *err);
+
 #endif

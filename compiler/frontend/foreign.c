@@ -1,0 +1,215 @@
+/* Models of other frameworks, known by their content, with the way to ONNX. Nothing of
+ * them is read: the caller learns what the file is, not only what it is not. */
+#include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/protobuf.h"
+
+#include <string.h>
+
+enum { HEAD_BYTES = 64 * 1024, TAIL_BYTES = 256 * 1024 };
+
+static kiln_str head_of(kiln_str file) {
+    return (kiln_str){file.p, file.n < HEAD_BYTES ? file.n : HEAD_BYTES};
+}
+
+static kiln_str tail_of(kiln_str file) {
+    const size_t n = file.n < TAIL_BYTES ? file.n : TAIL_BYTES;
+    return (kiln_str){file.p + file.n - n, n};
+}
+
+static bool holds(kiln_str text, const char *part) {
+    const size_t n = strlen(part);
+    while (text.n >= n) {
+        const char *const at = memchr(text.p, part[0], text.n - n + 1);
+        if (at == NULL)
+            return false;
+        if (memcmp(at, part, n) == 0)
+            return true;
+        text.n -= (size_t)(at + 1 - text.p);
+        text.p = at + 1;
+    }
+    return false;
+}
+
+static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
+    return file.n >= at + n && memcmp(file.p + at, magic, n) == 0;
+}
+#define BEGINS(file, at, magic) begins((file), (at), (magic), sizeof(magic) - 1)
+
+/* ---- by a magic number -------------------------------------------------------------
+ */
+
+static bool is_tflite(kiln_str f) { return BEGINS(f, 4, "TFL3"); }
+static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
+static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
+static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
+static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
+static bool is_mxnet_params(kiln_str f) {
+    return BEGINS(f, 0, "\x12\x01\0\0\0\0\0\0"); /* kMXAPINDArrayListMagic */
+}
+static bool is_old_torch(kiln_str f) {
+    return BEGINS(f, 0,
+                  "\x80\x02\x8a\x0al\xfc\x9c"
+                  "F\xf9 j\xa8P\x19"); /* pickled */
+}
+
+/* A length, then a JSON object of that length. */
+static bool is_safetensors(kiln_str f) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < 8 && f.n > 9; i++)
+        n |= (uint64_t)(unsigned char)f.p[i] << (8 * i);
+    return n > 1 && n <= f.n - 8 && f.p[8] == '{';
+}
+
+/* ---- archives: the names at the end of a ZIP file ----------------------------------
+ */
+
+static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
+static bool is_keras(kiln_str f) {
+    return is_zip(f) && holds(tail_of(f), "model.weights.h5");
+}
+static bool is_exported_torch(kiln_str f) {
+    return is_zip(f) && (holds(tail_of(f), "archive_format") ||
+                         holds(tail_of(f), "serialized_exported_program"));
+}
+static bool is_torch(kiln_str f) { return is_zip(f) && holds(tail_of(f), "data.pkl"); }
+
+/* ---- text --------------------------------------------------------------------------
+ */
+
+static bool is_openvino(kiln_str f) {
+    const kiln_str h = head_of(f);
+    return holds(h, "<net ") && holds(h, "<layers>") && holds(h, "<layer ");
+}
+static bool is_mxnet_json(kiln_str f) {
+    return f.n > 0 && f.p[0] == '{' && holds(f, "\"arg_nodes\"") &&
+           holds(f, "\"heads\"");
+}
+static bool is_prototxt(kiln_str f) {
+    const kiln_str h = head_of(f);
+    return (holds(h, "layer {") || holds(h, "layers {") || holds(h, "layer{")) &&
+           holds(h, "top:");
+}
+
+/* ---- protobuf ----------------------------------------------------------------------
+ */
+
+/* The first field of a message, which begins at once. */
+static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
+                        kiln_pb_wire *out) {
+    return kiln_pb_next(&bytes, out) && out->number == number && out->type == type;
+}
+
+/* What a whole message's own fields are; false: the bytes are none. */
+static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high, bool *has_100) {
+    kiln_pb_wire w;
+    while (kiln_pb_next(&bytes, &w)) {
+        if (w.number < 64)
+            *low |= UINT64_C(1) << w.number;
+        *has_high = *has_high || w.number >= 200;
+        *has_100 = *has_100 || (w.number == 100 && w.type == 2);
+    }
+    return bytes.n == 0;
+}
+
+/* specificationVersion, description, and the kind of model as a field from 200 on. */
+static bool is_core_ml(kiln_str f) {
+    uint64_t low = 0;
+    bool has_high = false, has_100 = false;
+    kiln_pb_wire w;
+    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high, &has_100) &&
+           has_high && (low & (1u << 2)) != 0;
+}
+
+/* NetParameter: a name, then layers, as fields 100 or (of old) 2. */
+static bool is_caffe(kiln_str f) {
+    uint64_t low = 0;
+    bool has_high = false, has_100 = false;
+    kiln_pb_wire w;
+    return first_field(f, 1, 2, &w) && kiln_utf8_valid(w.bytes) &&
+           fields_of(f, &low, &has_high, &has_100) && !has_high &&
+           (has_100 || low == ((1u << 1) | (1u << 2)));
+}
+
+/* GraphDef: nodes, which begin with a name and an operator. */
+static bool is_graph_def(kiln_str f) {
+    kiln_pb_wire node, w;
+    kiln_str rest;
+    if (!first_field(f, 1, 2, &node) || !first_field(node.bytes, 1, 2, &w))
+        return false;
+    rest = node.bytes;
+    return kiln_pb_next(&rest, &w) && kiln_utf8_valid(w.bytes) &&
+           kiln_pb_next(&rest, &w) && w.number == 2 && w.type == 2 && w.bytes.n > 0 &&
+           kiln_utf8_valid(w.bytes);
+}
+
+/* schema_version, then graphs with what they are for. */
+static bool is_saved_model(kiln_str f) {
+    kiln_pb_wire w, meta;
+    return first_field(f, 1, 0, &w) && w.value == 1 && kiln_pb_next(&f, &w) &&
+           first_field(f, 2, 2, &meta) && first_field(meta.bytes, 1, 2, &w);
+}
+
+/* ---- all ---------------------------------------------------------------------------
+ */
+
+#define TF2ONNX "python -m tf2onnx.convert --output model.onnx "
+#define FROM_ITS_FRAMEWORK "export the model as ONNX from the framework it was made in"
+
+/* Strict ones first. */
+static const struct {
+    bool (*is)(kiln_str file);
+    const char *what, *way;
+} formats[] = {
+    {is_tflite, "a TensorFlow Lite model", TF2ONNX "--tflite FILE"},
+    {is_hdf5, "an HDF5 file, as Keras writes models",
+     "load it with Keras, then tf2onnx.convert.from_keras(model, "
+     "output_path='model.onnx')"},
+    {is_keras, "a Keras model",
+     "load it with Keras, then model.export('model.onnx', format='onnx')"},
+    {is_exported_torch, "an exported PyTorch program",
+     "torch.onnx.export(torch.export.load(FILE).module(), inputs, 'model.onnx')"},
+    {is_torch, "a PyTorch file",
+     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
+    {is_old_torch, "a PyTorch file",
+     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
+    {is_executorch, "an ExecuTorch program", FROM_ITS_FRAMEWORK},
+    {is_gguf, "a GGUF file", FROM_ITS_FRAMEWORK},
+    {is_ncnn, "an ncnn model", FROM_ITS_FRAMEWORK},
+    {is_mxnet_params, "a file of MXNet parameters",
+     "mxnet.onnx.export_model(symbol, params, ...)"},
+    {is_safetensors, "a safetensors file: weights without a model",
+     "load them into their model, then torch.onnx.export(model, inputs, "
+     "'model.onnx')"},
+    {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
+    {is_mxnet_json, "an MXNet symbol", "mxnet.onnx.export_model(symbol, params, ...)"},
+    {is_core_ml, "a Core ML model",
+     "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
+    {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
+    {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
+    {is_graph_def, "a TensorFlow graph",
+     TF2ONNX "--graphdef FILE --inputs NAME:0 --outputs NAME:0"},
+    {is_prototxt, "a Caffe description of layers", "caffe2onnx, with its .caffemodel"},
+};
+
+static kiln_status refuse(const char *path, const char *what, const char *way,
+                          kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                     "'%s' is %s, which kiln does not read; convert it to ONNX: %s",
+                     path, what, way);
+}
+
+kiln_status kiln_foreign_check(const char *path, kiln_str bytes, kiln_err *err) {
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (formats[i].is(bytes))
+            return refuse(path, formats[i].what, formats[i].way, err);
+    return KILN_OK;
+}
+
+kiln_status kiln_foreign_check_folder(kiln_arena *a, const char *path, kiln_err *err) {
+    if (kiln_file_exists(kiln_path_join(a, path, "saved_model.pb")))
+        return refuse(path, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER",
+                      err);
+    if (kiln_dir_exists(kiln_path_join(a, path, "Data/com.apple.CoreML")))
+        return refuse(path, "a Core ML package", FROM_ITS_FRAMEWORK, err);
+    return KILN_OK;
+}

@@ -1,0 +1,143 @@
+/* Files of other frameworks are named by their content, whatever they are called. */
+#include "compiler/frontend/frontend.h"
+#include "tests/support/kiln_test.h"
+
+#include <string.h>
+
+typedef struct row {
+    const char *name;
+    const char *bytes;
+    size_t n;
+    const char *text;
+} row;
+
+#define B(s) (s), sizeof(s) - 1
+
+static row rows[] = {
+    {"tflite", B("\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model"},
+    {"hdf5", B("\x89HDF\r\n\x1a\n\0"), "is an HDF5 file, as Keras writes models"},
+    {"keras", B("PK\x03\x04....metadata.json....PK\x01\x02model.weights.h5"),
+     "is a Keras model"},
+    {"torch",
+     B("PK\x03\x04....cnn/data.pkl....PK\x01\x02"
+       "cnn/data.pkl"),
+     "is a PyTorch file"},
+    {"torch_of_old",
+     B("\x80\x02\x8a\nl\xfc\x9c"
+       "F\xf9 j\xa8P\x19."),
+     "is a PyTorch file"},
+    {"exported_torch",
+     B("PK\x03\x04..PK\x01\x02"
+       "m/archive_format m/data.pkl"),
+     "is an exported PyTorch program"},
+    {"executorch", B("\x1c\0\0\0ET12\0\0"), "is an ExecuTorch program"},
+    {"safetensors", B("\x0c\0\0\0\0\0\0\0{\"w\": {}}   ...."),
+     "is a safetensors file: weights without a model"},
+    {"gguf", B("GGUF\x03\0\0\0"), "is a GGUF file"},
+    {"ncnn", B("7767517\n3 3\n"), "is an ncnn model"},
+    {"mxnet_params", B("\x12\x01\0\0\0\0\0\0\0\0\0\0"),
+     "is a file of MXNet parameters"},
+    {"mxnet_symbol", B("{\"nodes\": [], \"arg_nodes\": [0], \"heads\": []}"),
+     "is an MXNet symbol"},
+    {"openvino",
+     B("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\"><layers><layer "
+       "id=\"0\""),
+     "is an OpenVINO model"},
+    {"prototxt", B("name: \"n\"\nlayer {\n  type: \"ReLU\"\n  top: \"y\"\n}\n"),
+     "is a Caffe description of layers"},
+    /* name: "n", layer (100) {name: "a"} */
+    {"caffemodel",
+     B("\x0a\x01n\xa2\x06\x03\x0a\x01"
+       "a"),
+     "is a Caffe model"},
+    /* node {name: "a", op: "Const"} */
+    {"graph_def",
+     B("\x0a\x0a\x0a\x01"
+       "a\x12\x05"
+       "Const"),
+     "is a TensorFlow graph"},
+    /* schema_version: 1, meta_graphs {meta_info_def {}} */
+    {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
+    /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
+    {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
+    {"nothing_that_is_known", B("hello"),
+     "is of no format that kiln reads: onnx (.onnx)"},
+    {"a_length_beyond_the_file", B("\xff\0\0\0\0\0\0\0{}"),
+     "is of no format that kiln"},
+    {"an_archive_of_something", B("PK\x03\x04.....readme.txt"), "is of no format that"},
+};
+
+static void check(void **state) {
+    const row *const r = *state;
+    kiln_arena *const a = kiln_test_arena();
+    const char *const path = kiln_path_join(a, kiln_test_dir(), "model.bin");
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(path, r->bytes, r->n, &err), &err);
+    kiln_assert_fails(kiln_import(a, path, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
+                      &err, r->text);
+}
+
+/* An ending that lies does not hide what a file is. */
+static void believes_no_ending(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    const char *const path = kiln_path_join(a, kiln_test_dir(), "model.onnx");
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(path, rows[0].bytes, rows[0].n, &err), &err);
+    kiln_assert_fails(kiln_import(a, path, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
+                      &err, "python -m tf2onnx.convert --output model.onnx --tflite");
+}
+
+static void knows_a_saved_models_folder(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    const char *const dir = kiln_path_join(a, kiln_test_dir(), "saved");
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_make(dir, &err), &err);
+    kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_IO, &err,
+                      "not a regular file");
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(
+        kiln_file_write(kiln_path_join(a, dir, "saved_model.pb"), "", 0, &err), &err);
+    kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
+                      &err, "is a TensorFlow SavedModel");
+}
+
+/* Real files, where they are at hand. */
+typedef struct real_row {
+    const char *name, *file, *text;
+} real_row;
+
+static real_row real_rows[] = {
+    {"real_tflite", "models/files/mnist_lstm_tflite/mnist_lstm.tflite",
+     "TensorFlow Lite"},
+    {"real_graph_def", "models/files/samplenet_pb/samplenet.pb", "a TensorFlow graph"},
+    {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
+     "SavedModel"},
+    {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
+    {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
+    {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
+     "a Caffe model"},
+    {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
+    {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
+};
+
+static void check_real(void **state) {
+    const real_row *const r = *state;
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_fails(
+        kiln_import(kiln_test_arena(), kiln_test_shared(r->file), NULL, &g, NULL, &err),
+        KILN_ERR_UNSUPPORTED, &err, r->text);
+}
+
+int main(void) {
+    kiln_test_add_rows(check, rows);
+    kiln_test_add("believes_no_ending", believes_no_ending, NULL);
+    kiln_test_add("knows_a_saved_models_folder", knows_a_saved_models_folder, NULL);
+    kiln_test_add_rows(check_real, real_rows);
+    return kiln_test_run("foreign");
+}
