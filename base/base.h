@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/lexer.h"
 #include "base/log.h"
+#include "base/low_float.h"
 #include "base/machine.h"
 #include "base/order.h"
 #include "base/process.h"
