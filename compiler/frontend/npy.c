@@ -77,7 +77,10 @@ static bool take_number(kiln_str *s, int64_t *out) {
 static kiln_status read_descr(kiln_str text, kiln_dtype *out, kiln_err *err) {
     /* One byte has no byte order: "|i1", "|b1". '=' and '>' are other machines'. */
     for (int d = 0; d < KILN_N_DTYPES; d++) {
-        const char *const name = kiln_dtype_get((kiln_dtype)d)->numpy;
+        /* Low-bit types are bytes to numpy: who reads them knows what they are. */
+        const char *const name = kiln_dtype_is_in((kiln_dtype)d, KILN_DT_LOW)
+                                     ? NULL
+                                     : kiln_dtype_get((kiln_dtype)d)->numpy;
         if (name == NULL || text.n < 2 || !kiln_str_is(text, name)) {
             const bool same_kind = name != NULL && text.n == strlen(name) &&
                                    text.n > 1 &&

@@ -182,11 +182,11 @@ static kiln_status check_first_dtype(const kiln_node *n, kiln_err *err) {
         return KILN_OK;
     kiln_arena scratch = {0};
     char text[16];
-    const kiln_status st =
-        kiln_fail(err, KILN_ERR_SHAPE, "input '%s' must be %s, is %s",
-                  in_name(n->op, 0, text, sizeof text),
-                  kiln_dtype_set_text(&scratch, n->op->dtypes),
-                  kiln_dtype_name(n->in[0]->type.dtype));
+    const kiln_status st = kiln_fail(
+        err, KILN_ERR_SHAPE, "input '%s' must be %s, is %s%s",
+        in_name(n->op, 0, text, sizeof text),
+        kiln_dtype_set_text(&scratch, n->op->dtypes),
+        kiln_dtype_name(n->in[0]->type.dtype), kiln_dtype_remedy(n->in[0]->type.dtype));
     kiln_arena_fini(&scratch);
     return st;
 }

@@ -26,6 +26,16 @@ static const kiln_dtype_info dtype_info[KILN_N_DTYPES] = {
     [KILN_I64] = {"i64", "<i8", 8, false, true, 0, INT64_MIN, INT64_MAX},
     [KILN_U64] = {"u64", "<u8", 8, false, false, 0, 0, INT64_MAX},
     [KILN_BOOL] = {"bool", "|b1", 1, false, false, 0, 0, 1},
+    [KILN_F8E4M3FN] = {"f8e4m3fn", "|u1", 1, true, true, 4, 0, 0},
+    [KILN_F8E4M3FNUZ] = {"f8e4m3fnuz", "|u1", 1, true, true, 4, 0, 0},
+    [KILN_F8E5M2] = {"f8e5m2", "|u1", 1, true, true, 3, 0, 0},
+    [KILN_F8E5M2FNUZ] = {"f8e5m2fnuz", "|u1", 1, true, true, 3, 0, 0},
+    [KILN_F8E8M0] = {"f8e8m0", "|u1", 1, true, false, 1, 0, 0},
+    [KILN_F4E2M1] = {"f4e2m1", "|u1", 1, true, true, 2, 0, 0},
+    [KILN_I4] = {"i4", "|i1", 1, false, true, 0, -8, 7},
+    [KILN_U4] = {"u4", "|u1", 1, false, false, 0, 0, 15},
+    [KILN_I2] = {"i2", "|i1", 1, false, true, 0, -2, 1},
+    [KILN_U2] = {"u2", "|u1", 1, false, false, 0, 0, 3},
 };
 
 const kiln_dtype_info *kiln_dtype_get(kiln_dtype dtype) {
@@ -51,6 +61,37 @@ bool kiln_dtype_parse(kiln_str name, kiln_dtype *out) {
         }
     }
     return false;
+}
+
+kiln_dtype kiln_dtype_stored(kiln_dtype dtype) {
+    if (!kiln_dtype_is_in(dtype, KILN_DT_LOW))
+        return dtype;
+    return dtype == KILN_I4 || dtype == KILN_I2 ? KILN_I8 : KILN_U8;
+}
+
+int kiln_dtype_bits(kiln_dtype dtype) {
+    if (kiln_dtype_is_in(dtype,
+                         KILN_DT(KILN_F4E2M1) | KILN_DT(KILN_I4) | KILN_DT(KILN_U4)))
+        return 4;
+    if (kiln_dtype_is_in(dtype, KILN_DT(KILN_I2) | KILN_DT(KILN_U2)))
+        return 2;
+    return dtype == KILN_BOOL ? 1 : 8 * (int)kiln_dtype_bytes(dtype);
+}
+
+kiln_low_format kiln_dtype_low_format(kiln_dtype dtype) {
+    KILN_ASSERT(kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT), "%s is no low-bit float",
+                kiln_dtype_name(dtype));
+    return (kiln_low_format)((int)dtype - KILN_F8E4M3FN);
+}
+
+const char *kiln_dtype_remedy(kiln_dtype dtype) {
+    if (kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT))
+        return "; low-bit types are stored and converted only: cast to f32 or f16 "
+               "first";
+    return kiln_dtype_is_in(dtype, KILN_DT_LOW_INT)
+               ? "; low-bit types are stored and converted only: cast to i8 or f32 "
+                 "first"
+               : "";
 }
 
 char *kiln_dtype_set_text(kiln_arena *a, unsigned set) {

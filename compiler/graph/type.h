@@ -36,6 +36,23 @@ typedef enum kiln_dtype {
     KILN_I64,
     KILN_U64,
     KILN_BOOL, /* one byte, 0 or 1 */
+
+    /* Low-bit types: stored, moved and converted, never computed with. Each element is
+     * one byte, also of 4 and 2 bits: layouts, strides and generated code stay
+     * byte-addressed. ONNX's packed nibbles are unpacked where a file is read. Floats
+     * hold their code in the low bits (base/low_float.h, in its order), integers their
+     * value, sign-extended. Tensor expressions and everything below them see only
+     * kiln_dtype_stored(): u8, or i8 for i4 and i2. */
+    KILN_F8E4M3FN,
+    KILN_F8E4M3FNUZ,
+    KILN_F8E5M2,
+    KILN_F8E5M2FNUZ,
+    KILN_F8E8M0,
+    KILN_F4E2M1,
+    KILN_I4,
+    KILN_U4,
+    KILN_I2,
+    KILN_U2,
     KILN_N_DTYPES
 } kiln_dtype;
 
@@ -52,12 +69,20 @@ enum {
     KILN_DT_NUMBER = KILN_DT_FLOAT | KILN_DT_INT,
     KILN_DT_BOOL = KILN_DT(KILN_BOOL),
     KILN_DT_ANY = KILN_DT_NUMBER | KILN_DT_BOOL,
+    KILN_DT_LOW_FLOAT = KILN_DT(KILN_F8E4M3FN) | KILN_DT(KILN_F8E4M3FNUZ) |
+                        KILN_DT(KILN_F8E5M2) | KILN_DT(KILN_F8E5M2FNUZ) |
+                        KILN_DT(KILN_F8E8M0) | KILN_DT(KILN_F4E2M1),
+    KILN_DT_LOW_INT =
+        KILN_DT(KILN_I4) | KILN_DT(KILN_U4) | KILN_DT(KILN_I2) | KILN_DT(KILN_U2),
+    KILN_DT_LOW = KILN_DT_LOW_FLOAT | KILN_DT_LOW_INT,
+    KILN_DT_STORED = KILN_DT_ANY | KILN_DT_LOW, /* what operators may move */
 };
 
 typedef struct kiln_dtype_info {
     const char *name;  /* "f32": spelling in graph text and messages */
-    const char *numpy; /* .npy descriptor, "<f4"; NULL when numpy has none */
-    size_t bytes;      /* of one element */
+    const char *numpy; /* .npy descriptor, "<f4"; NULL when numpy has none. Low-bit
+                          types: that of the bytes they are stored in */
+    size_t bytes;      /* of one element in memory */
     bool is_float;
     bool is_signed;    /* floats and signed integers */
     int mantissa_bits; /* floats: with the hidden bit (f32 24); else 0 */
@@ -71,6 +96,15 @@ size_t kiln_dtype_bytes(kiln_dtype dtype);
 bool kiln_dtype_is_float(kiln_dtype dtype);
 bool kiln_dtype_is_in(kiln_dtype dtype, unsigned set);
 bool kiln_dtype_parse(kiln_str name, kiln_dtype *out);
+/* What the bytes of an element are to whoever only moves or computes with them: u8 or
+ * i8 for low-bit types, else the dtype itself. */
+kiln_dtype kiln_dtype_stored(kiln_dtype dtype);
+/* Bits of an element: 8 * bytes, but for types of 4 and 2 bits; 1 for bool. */
+int kiln_dtype_bits(kiln_dtype dtype);
+/* The format of a float of 8 or 4 bits. */
+kiln_low_format kiln_dtype_low_format(kiln_dtype dtype);
+/* For messages that refuse a dtype: what to do about a low-bit one; "" of others. */
+const char *kiln_dtype_remedy(kiln_dtype dtype);
 /* "f32, f16 or i8": for messages. */
 char *kiln_dtype_set_text(kiln_arena *a, unsigned set);
 
@@ -173,6 +207,11 @@ typedef struct kiln_tensor {
 } kiln_tensor;
 
 kiln_tensor kiln_tensor_new(kiln_arena *a, const kiln_type *t); /* zeroed */
+
+/* Files of numpy hold low-bit types as u8, i4 and i2 as i8. Makes such a tensor one of
+ * dtype `want`; leaves alone what is no low-bit type or not stored so (who compares the
+ * types refuses it). KILN_ERR_SHAPE: an element outside of the type's 4 or 2 bits. */
+kiln_status kiln_tensor_from_bytes(kiln_tensor *t, kiln_dtype want, kiln_err *err);
 
 /* Row-major elements to the type's layout, tail lanes zero, and back. `packed` has
  * kiln_type_bytes(t) bytes, `plain` kiln_type_elems(t) elements; they do not overlap.

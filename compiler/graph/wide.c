@@ -12,6 +12,23 @@
 
 #include "compiler/graph/type.h"
 
+/* Low-bit floats round to nearest (E8M0 too) and do not saturate: what saturates has
+ * done so before. E8M0 alone does, for it has no zero. */
+static uint8_t low_from(kiln_low_format format, double v) {
+    return kiln_low_from_f64(format, v, format == KILN_LOW_E8M0, KILN_LOW_NEAREST);
+}
+
+/* The low bits of an integer, sign-extended. */
+static int64_t low_bits(int64_t v, int bits) { return v & ((1 << bits) - 1); }
+
+static int64_t low_signed(int64_t v, int bits) {
+    const int64_t sign = (int64_t)1 << (bits - 1);
+    return (low_bits(v, bits) ^ sign) - sign;
+}
+
+#define LOW_FLOAT(X, dtype, format)                                                    \
+    X(dtype, uint8_t, f, double, kiln_low_to_f64(format, e), low_from(format, v))
+
 /* One row per dtype: native type, wide field and its type, native e to wide, wide v to
  * native. */
 #define FOR_EACH_DTYPE(X)                                                              \
@@ -27,7 +44,17 @@
     X(KILN_U32, uint32_t, i, int64_t, e, (uint32_t)v)                                  \
     X(KILN_I64, int64_t, i, int64_t, e, v)                                             \
     X(KILN_U64, uint64_t, i, int64_t, (int64_t)e, (uint64_t)v)                         \
-    X(KILN_BOOL, uint8_t, i, int64_t, e != 0, (uint8_t)(v != 0))
+    X(KILN_BOOL, uint8_t, i, int64_t, e != 0, (uint8_t)(v != 0))                       \
+    LOW_FLOAT(X, KILN_F8E4M3FN, KILN_LOW_E4M3FN)                                       \
+    LOW_FLOAT(X, KILN_F8E4M3FNUZ, KILN_LOW_E4M3FNUZ)                                   \
+    LOW_FLOAT(X, KILN_F8E5M2, KILN_LOW_E5M2)                                           \
+    LOW_FLOAT(X, KILN_F8E5M2FNUZ, KILN_LOW_E5M2FNUZ)                                   \
+    LOW_FLOAT(X, KILN_F8E8M0, KILN_LOW_E8M0)                                           \
+    LOW_FLOAT(X, KILN_F4E2M1, KILN_LOW_E2M1)                                           \
+    X(KILN_I4, int8_t, i, int64_t, low_signed(e, 4), (int8_t)low_signed(v, 4))         \
+    X(KILN_U4, uint8_t, i, int64_t, low_bits(e, 4), (uint8_t)low_bits(v, 4))           \
+    X(KILN_I2, int8_t, i, int64_t, low_signed(e, 2), (int8_t)low_signed(v, 2))         \
+    X(KILN_U2, uint8_t, i, int64_t, low_bits(e, 2), (uint8_t)low_bits(v, 2))
 
 void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
     KILN_ASSERT(kiln_layout_is_plain(&t->layout), "only row-major bytes are widened");

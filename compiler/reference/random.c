@@ -20,6 +20,20 @@ static int64_t random_int(kiln_rng *r, kiln_dtype dtype) {
     case KILN_U8:
     case KILN_U16:
         return kiln_rng_range(r, 0, 15);
+    case KILN_I4:
+        return kiln_rng_range(r, -8, 7);
+    case KILN_U4:
+        return kiln_rng_range(r, 0, 15);
+    case KILN_I2:
+        return kiln_rng_range(r, -2, 1);
+    case KILN_U2:
+        return kiln_rng_range(r, 0, 3);
+    case KILN_F8E4M3FN:
+    case KILN_F8E4M3FNUZ:
+    case KILN_F8E5M2:
+    case KILN_F8E5M2FNUZ:
+    case KILN_F8E8M0:
+    case KILN_F4E2M1:
     case KILN_F32:
     case KILN_F16:
     case KILN_BF16:
@@ -62,6 +76,12 @@ static double draw(kiln_rng *r, kiln_ref_law law) {
     return uniform(r);
 }
 
+/* Types without a sign have none to draw. */
+static double random_float(kiln_rng *r, kiln_ref_law law, kiln_dtype dtype) {
+    const double v = draw(r, law);
+    return kiln_dtype_get(dtype)->is_signed ? v : fabs(v);
+}
+
 kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed) {
     return kiln_ref_draw(a, t, KILN_LAW_UNIFORM, seed);
 }
@@ -81,7 +101,7 @@ kiln_tensor kiln_ref_draw(kiln_arena *a, const kiln_type *t, kiln_ref_law law,
         const int64_t left = n - first < CHUNK ? n - first : CHUNK;
         for (int64_t j = 0; j < left; j++) {
             if (is_float)
-                f[j] = draw(&r, law);
+                f[j] = random_float(&r, law, t->dtype);
             else
                 i[j] = random_int(&r, t->dtype);
         }

@@ -401,7 +401,7 @@ static bool breaks_tail(const kiln_compute_cx *cx, const kiln_te *te,
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
                              const kiln_expr *body) {
     kiln_te_value *out = &cx->out[k];
-    const kiln_dtype dtype = out->type.dtype;
+    const kiln_dtype dtype = kiln_dtype_stored(out->type.dtype);
     const bool is_reduce = body->kind == KILN_EXPR_REDUCE;
     out->out = 0;
     if (!is_reduce ||

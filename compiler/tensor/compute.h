@@ -19,6 +19,9 @@
  * convolutions) has no guard; any other writes zero, as an injective one, or takes its
  * reducer's identity. (Zero times an infinity is NaN: not for strict numerics.)
  *
+ * Low-bit types: stages hold what such a value is stored in, u8 or i8, and a read gives
+ * that; the types of values keep the dtype. Conversions are in graph/op/op_low.h.
+ *
  * Arithmetic: f16 and bf16 inputs are computed in f32 and rounded once at the end
  * (kiln_compute_widened, kiln_compute_end casts to the type's dtype), as the
  * operator's error bound asks.
@@ -80,10 +83,10 @@ const kiln_expr *kiln_compute_read_broadcast(const kiln_compute_cx *cx, int i, i
 /* f16 and bf16 as f32; others as they are. */
 const kiln_expr *kiln_compute_widened(const kiln_compute_cx *cx, const kiln_expr *x);
 
-/* Seals a stage whose body is `body` (cast to the type's dtype where it differs: then
- * an injective body) as output `k` of the node. A body that is a reduction of another
- * dtype than the type's gets a casting stage behind it; one whose identity is not zero
- * a stage that zeroes tail lanes, where there are some. */
+/* Seals a stage whose body is `body` (cast to what the type's dtype is stored in where
+ * it differs: then an injective body) as output `k` of the node. A body that is a
+ * reduction of another dtype than the type's gets a casting stage behind it; one whose
+ * identity is not zero a stage that zeroes tail lanes, where there are some. */
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
                              const kiln_expr *body);
 /* Seals a stage that is not an output of the node, and describes it as a value of

@@ -39,7 +39,8 @@ static void placeholder(builder *b, const kiln_value *v) {
     if (!kiln_type_has_tails(&x->type))
         x->type.facts = 0;
     const int rank = kiln_type_physical(&x->type, dim);
-    x->te = kiln_te_placeholder(b->arena, v->name, v->type.dtype, rank, dim);
+    x->te = kiln_te_placeholder(b->arena, v->name, kiln_dtype_stored(v->type.dtype),
+                                rank, dim);
     push(b, x, v);
 }
 

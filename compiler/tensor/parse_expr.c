@@ -246,15 +246,24 @@ static kiln_status call_vector(kiln_expr_reader *r, const char *at, kiln_str nam
     return KILN_OK;
 }
 
+/* Low-bit types are none of expressions: stages hold them as u8 or i8. */
+static bool is_dtype(kiln_str word, kiln_dtype *out) {
+    kiln_dtype dtype;
+    if (!kiln_dtype_parse(word, &dtype) || !kiln_dtype_is_in(dtype, KILN_DT_ANY))
+        return false;
+    *out = dtype;
+    return true;
+}
+
 /* Behind the parenthesis. */
 static kiln_status call(kiln_expr_reader *r, kiln_str name, part *out) {
     const char *const at = name.p;
     kiln_str rest = name;
     kiln_dtype dtype;
     kiln_intrin intrin;
-    if (kiln_dtype_parse(name, &dtype))
+    if (is_dtype(name, &dtype))
         return call_cast(r, at, dtype, out);
-    if (kiln_text_skip(&rest, "bits_") && kiln_dtype_parse(rest, &dtype))
+    if (kiln_text_skip(&rest, "bits_") && is_dtype(rest, &dtype))
         return call_bits(r, at, dtype, out);
     if (kiln_str_is(name, "select"))
         return call_select(r, at, out);
@@ -433,7 +442,7 @@ kiln_status kiln_text_unary(kiln_expr_reader *r, const kiln_expr **out) {
 kiln_status kiln_text_dtype(kiln_expr_reader *r, kiln_dtype *out) {
     kiln_lexer probe = r->lex;
     kiln_str word;
-    if (!kiln_lex_bare(&probe, &word) || !kiln_dtype_parse(word, out))
+    if (!kiln_lex_bare(&probe, &word) || !is_dtype(word, out))
         return kiln_lex_expected(&r->lex, "a dtype");
     r->lex.rest = probe.rest;
     return KILN_OK;

@@ -137,10 +137,11 @@ static const char *check_output(kiln_arena *a, const compute_case *c, size_t k,
     return NULL;
 }
 
-/* Elements of a packed tensor as one axis: layouts may have more axes than types. */
+/* Elements of a packed tensor as one axis: layouts may have more axes than types.
+ * Stages know low-bit types as the bytes that they are stored in. */
 static kiln_type flat(const kiln_type *t) {
     const int64_t n = kiln_type_stored_elems(t);
-    return kiln_type_make(t->dtype, 1, &n);
+    return kiln_type_make(kiln_dtype_stored(t->dtype), 1, &n);
 }
 
 /* Elements in place, tail lanes zero; where they are trusted, zero times an infinity

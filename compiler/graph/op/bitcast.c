@@ -13,6 +13,9 @@ static const kiln_attr_def attrs[] = {
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_dtype from = n->in[0]->type.dtype, to = (kiln_dtype)n->attr[TO].i;
+    if (kiln_dtype_is_in(to, KILN_DT_LOW))
+        return kiln_fail(err, KILN_ERR_SHAPE, "output must not be %s%s",
+                         kiln_dtype_name(to), kiln_dtype_remedy(to));
     if (kiln_dtype_bytes(from) != kiln_dtype_bytes(to))
         return kiln_fail(
             err, KILN_ERR_SHAPE,

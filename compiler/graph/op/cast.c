@@ -2,8 +2,12 @@
  * to even. Float to integer: towards zero; outside the range, which ONNX leaves open,
  * the nearest end, and 0 for NaN (as LLVM's llvm.fptosi.sat and llvm.fptoui.sat).
  * Integer to integer: modulo 2^bits. To bool: x != 0, so NaN is true. Exact: one
- * rounding. */
-#include "compiler/graph/op/op_compute.h"
+ * rounding.
+ *
+ * To integers of 4 and 2 bits floats go through i32, then modulo 2^bits, as the ONNX
+ * project's data has it. Floats of 8 and 4 bits are cast_low's, which has its own
+ * attributes. */
+#include "compiler/graph/op/op_low.h"
 
 enum { TO };
 
@@ -15,8 +19,14 @@ static const kiln_attr_def attrs[] = {
 };
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
-    KILN_TRY(kiln_infer_broadcast(n, (kiln_dtype)n->attr[TO].i, out, err));
-    out->facts = n->in[0]->type.facts; /* zero stays zero */
+    const kiln_dtype to = (kiln_dtype)n->attr[TO].i;
+    if (kiln_dtype_is_in(to, KILN_DT_LOW_FLOAT))
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "attribute 'to' must not be %s: operator 'cast_low' makes it",
+                         kiln_dtype_name(to));
+    KILN_TRY(kiln_infer_broadcast(n, to, out, err));
+    if (n->in[0]->type.dtype != KILN_F8E8M0) /* zero bits are 2^-127 */
+        out->facts = n->in[0]->type.facts;   /* zero stays zero */
     return KILN_OK;
 }
 
@@ -29,6 +39,8 @@ static double to_float(const kiln_wide *x, int64_t at, kiln_dtype to) {
 static int64_t to_int(const kiln_wide *x, int64_t at, kiln_dtype to) {
     if (to == KILN_BOOL)
         return x->f != NULL ? x->f[at] != 0 : x->i[at] != 0;
+    if (kiln_dtype_is_in(to, KILN_DT_LOW_INT) && x->f != NULL)
+        to = KILN_I32; /* the output is wrapped where it is stored */
     return x->f != NULL ? kiln_i_from_f64(x->f[at], to) : x->i[at];
 }
 
@@ -47,10 +59,13 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
 }
 
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
-    (void)n;
+    const kiln_dtype to = (kiln_dtype)n->attr[TO].i;
     const kiln_expr *index[KILN_MAX_RANK];
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
-    return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
+    const kiln_expr *x = kiln_low_read(cx, 0, index);
+    if (kiln_dtype_is_in(to, KILN_DT_LOW_INT))
+        x = kiln_low_wrap(cx->arena, to, x);
+    return kiln_compute_end(cx, 0, y, x);
 }
 
 const kiln_op_def kiln_op_cast = {
@@ -62,7 +77,7 @@ const kiln_op_def kiln_op_cast = {
     .in_names = kiln_names_x,
     .attr = attrs,
     .n_attr = KILN_COUNT(attrs),
-    .dtypes = KILN_DT_ANY,
+    .dtypes = KILN_DT_STORED,
     .infer = infer,
     .eval_ref = eval_ref,
     .error_bound = kiln_bound_exact,

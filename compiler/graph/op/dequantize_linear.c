@@ -1,5 +1,6 @@
-/* Integers to real numbers (ONNX DequantizeLinear 21): y = (x - zero) * scale. 2 ulp:
- * for 32-bit integers the difference is rounded to float before the product is. */
+/* Integers and floats of 8 and 4 bits to real numbers (ONNX DequantizeLinear 25): y =
+ * (x - zero) * scale. 2 ulp: for 32-bit integers the difference is rounded to float
+ * before the product is. */
 #include "compiler/graph/op/op_quantize.h"
 
 enum { AXIS, BLOCK, DTYPE, N_ATTR };
@@ -17,7 +18,7 @@ static const char *const names[] = {"x", "scale", "zero", NULL};
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type;
     const kiln_dtype dtype = (kiln_dtype)n->attr[DTYPE].i;
-    if (!kiln_dtype_is_float(dtype))
+    if (!kiln_dtype_is_in(dtype, KILN_DT_FLOAT))
         return kiln_fail(err, KILN_ERR_SHAPE, "dtype must be a float dtype, is %s",
                          kiln_dtype_name(dtype));
     KILN_TRY(kiln_check_scale(n, n->attr[AXIS].i, n->attr[BLOCK].i, x->dtype, err));
@@ -33,8 +34,10 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const int64_t count = kiln_type_elems(&x->type);
     for (int64_t e = 0; e < count; e++) {
         const int64_t s = kiln_scale_at(&map, e);
-        const int64_t z = kiln_has_in(n, 2) ? zero->i[s] : 0;
-        cx->out[0].f[e] = (double)(x->i[e] - z) * scale->f[s];
+        const bool has_zero = kiln_has_in(n, 2);
+        const double v = x->f != NULL ? x->f[e] - (has_zero ? zero->f[s] : 0)
+                                      : (double)(x->i[e] - (has_zero ? zero->i[s] : 0));
+        cx->out[0].f[e] = v * scale->f[s];
     }
     return KILN_OK;
 }
@@ -53,14 +56,17 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_arena *a = cx->arena;
     const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
     const kiln_dtype to = cx->out[0].type.dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    const kiln_dtype from = cx->in[0].type.dtype;
     /* Differences of 32-bit integers need more. */
-    const kiln_dtype wide = cx->in[0].type.dtype == KILN_I32 ? KILN_I64 : KILN_I32;
+    const kiln_dtype wide = kiln_dtype_is_float(from) ? to
+                            : from == KILN_I32        ? KILN_I64
+                                                      : KILN_I32;
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
-    const kiln_expr *v = kiln_x_cast(a, wide, kiln_compute_read(cx, 0, index));
+    const kiln_expr *v = kiln_x_cast(a, wide, kiln_low_read(cx, 0, index));
     if (kiln_has_in(n, 2))
-        v = kiln_x_sub(a, v, kiln_x_cast(a, wide, kiln_compute_read(cx, 2, at)));
-    const kiln_expr *scale = kiln_x_cast(a, to, kiln_compute_read(cx, 1, at));
+        v = kiln_x_sub(a, v, kiln_x_cast(a, wide, kiln_low_read(cx, 2, at)));
+    const kiln_expr *scale = kiln_x_cast(a, to, kiln_low_read(cx, 1, at));
     return kiln_compute_end(cx, 0, y, kiln_x_mul(a, kiln_x_cast(a, to, v), scale));
 }
 
@@ -72,7 +78,8 @@ const kiln_op_def kiln_op_dequantize_linear = {
     .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_QUANTIZED | KILN_DT(KILN_I32),
+    .dtypes = KILN_DT_QUANTIZED | KILN_DT(KILN_I32) |
+              (KILN_DT_LOW_FLOAT & ~KILN_DT(KILN_F8E8M0)),
     .fuse = KILN_FUSE_INJECTIVE,
     .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,

@@ -26,9 +26,10 @@ kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err 
     if (kiln_dtype_is_in(dtype, set))
         return KILN_OK;
     kiln_arena scratch = {0};
-    const kiln_status st = kiln_fail(
-        err, KILN_ERR_SHAPE, "input '%s' must be %s, is %s", kiln_in_name(n, in),
-        kiln_dtype_set_text(&scratch, set), kiln_dtype_name(dtype));
+    const kiln_status st =
+        kiln_fail(err, KILN_ERR_SHAPE, "input '%s' must be %s, is %s%s",
+                  kiln_in_name(n, in), kiln_dtype_set_text(&scratch, set),
+                  kiln_dtype_name(dtype), kiln_dtype_remedy(dtype));
     kiln_arena_fini(&scratch);
     return st;
 }

@@ -30,7 +30,7 @@ static kiln_status want_shape(const kiln_node *n, int64_t axis, int64_t block,
 kiln_status kiln_check_scale(const kiln_node *n, int64_t axis, int64_t block,
                              kiln_dtype zero, kiln_err *err) {
     const kiln_type *scale = &n->in[1]->type;
-    KILN_TRY(kiln_check_dtype(n, 1, KILN_DT_FLOAT & ~KILN_DT(KILN_F64), err));
+    KILN_TRY(kiln_check_dtype(n, 1, KILN_DT_SCALE, err));
     if (block < 0)
         return kiln_fail(err, KILN_ERR_SHAPE, "block must be >= 0, is %" PRId64, block);
     if (kiln_has_in(n, 2)) {

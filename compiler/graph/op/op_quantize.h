@@ -5,11 +5,13 @@
 #ifndef KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 #define KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 
-#include "compiler/graph/op/op_compute.h"
+#include "compiler/graph/op/op_low.h"
 
 enum {
-    KILN_DT_QUANTIZED =
-        KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16)
+    KILN_DT_QUANTIZED = KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) |
+                        KILN_DT(KILN_U16) | KILN_DT_LOW_INT,
+    KILN_DT_PRECISION = KILN_DT_FLOAT & ~KILN_DT(KILN_F64),
+    KILN_DT_SCALE = KILN_DT_PRECISION | KILN_DT(KILN_F8E8M0),
 };
 
 /* Inputs: x, scale, zero point (may be absent). Checks scale's shape and dtype, and

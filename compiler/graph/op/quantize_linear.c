@@ -1,7 +1,10 @@
 /* Real numbers to integers (ONNX QuantizeLinear 21): y = saturate(round(x / scale) +
  * zero), rounded half to even. The quotient is rounded to `precision` first, as it is
  * computed there. NaN gives the smallest integer. Exact: the division is the only
- * rounding. */
+ * rounding.
+ *
+ * Where `dtype` is `precision` y = x / scale + zero is not rounded to integers: what
+ * cast_low makes floats of 8 and 4 bits of. */
 #include "compiler/graph/op/op_quantize.h"
 
 #include <math.h>
@@ -25,12 +28,15 @@ static const char *const names[] = {"x", "scale", "zero", NULL};
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type;
     const kiln_dtype dtype = (kiln_dtype)n->attr[DTYPE].i;
-    if (!kiln_dtype_is_in(dtype, KILN_DT_QUANTIZED))
-        return kiln_fail(err, KILN_ERR_SHAPE, "dtype must be i8, u8, i16 or u16, is %s",
-                         kiln_dtype_name(dtype));
-    if (!kiln_dtype_is_float((kiln_dtype)n->attr[PRECISION].i))
+    const kiln_dtype precision = (kiln_dtype)n->attr[PRECISION].i;
+    if (!kiln_dtype_is_in(precision, KILN_DT_FLOAT))
         return kiln_fail(err, KILN_ERR_SHAPE, "precision must be a float dtype, is %s",
-                         kiln_dtype_name((kiln_dtype)n->attr[PRECISION].i));
+                         kiln_dtype_name(precision));
+    if (!kiln_dtype_is_in(dtype, KILN_DT_QUANTIZED) && dtype != precision)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "dtype must be an integer of at most 16 bits, or that of "
+                         "precision, %s, is %s",
+                         kiln_dtype_name(precision), kiln_dtype_name(dtype));
     KILN_TRY(kiln_check_scale(n, n->attr[AXIS].i, n->attr[BLOCK].i, dtype, err));
     *out = kiln_type_make(dtype, x->rank, x->dim);
     out->place = x->place;
@@ -56,6 +62,10 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
         const double q =
             kiln_round_f64(precision, kiln_round_f64(precision, v) /
                                           kiln_round_f64(precision, scale->f[s]));
+        if (info->is_float) {
+            cx->out[0].f[e] = kiln_has_in(n, 2) ? q + zero->f[s] : q;
+            continue;
+        }
         const double z = kiln_has_in(n, 2) ? (double)zero->i[s] : 0;
         cx->out[0].i[e] = saturate(rint(q) + z, info);
     }
@@ -83,12 +93,15 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
     const kiln_expr *v = rounded(a, kiln_compute_read(cx, 0, index), precision);
-    const kiln_expr *scale = rounded(a, kiln_compute_read(cx, 1, at), precision);
+    const kiln_expr *scale = rounded(a, kiln_low_read(cx, 1, at), precision);
     v = rounded(a, kiln_x_div(a, v, scale), precision);
-    v = kiln_x_fn(a, KILN_INTRIN_round, v);
+    if (!info->is_float)
+        v = kiln_x_fn(a, KILN_INTRIN_round, v);
     /* Where the sum is not exact it is far outside of the range. */
     if (kiln_has_in(n, 2))
         v = kiln_x_add(a, v, kiln_x_cast(a, v->dtype, kiln_compute_read(cx, 2, at)));
+    if (info->is_float)
+        return kiln_compute_end(cx, 0, y, v);
     const kiln_expr *min = kiln_x_like(a, v, (double)info->min_i);
     const kiln_expr *max = kiln_x_like(a, v, (double)info->max_i);
     v = kiln_x_select(a, kiln_x_less(a, min, v), v, min); /* NaN: the smallest */
@@ -104,7 +117,7 @@ const kiln_op_def kiln_op_quantize_linear = {
     .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = (KILN_DT_FLOAT & ~KILN_DT(KILN_F64)) | KILN_DT(KILN_I32),
+    .dtypes = KILN_DT_PRECISION | KILN_DT(KILN_I32),
     .fuse = KILN_FUSE_INJECTIVE,
     .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,

@@ -50,8 +50,19 @@ static double tolerance(kiln_dtype dtype) {
     case KILN_I64:
     case KILN_U64:
     case KILN_BOOL:
+    case KILN_I4:
+    case KILN_U4:
+    case KILN_I2:
+    case KILN_U2:
     case KILN_N_DTYPES:
         break;
+    case KILN_F8E4M3FN:
+    case KILN_F8E4M3FNUZ:
+    case KILN_F8E5M2:
+    case KILN_F8E5M2FNUZ:
+    case KILN_F8E8M0:
+    case KILN_F4E2M1: /* a step to a neighbour */
+        return ldexp(1, 1 - kiln_dtype_get(dtype)->mantissa_bits);
     }
     return 0;
 }

@@ -124,10 +124,35 @@ static void reads_what_it_writes(void **state) {
             }
             kiln_assert_status_ok(kiln_tensor_write_npy(path, &t, &err), &err);
             kiln_assert_status_ok(kiln_tensor_read_npy(a, path, &back, &err), &err);
+            /* Low-bit types come back as bytes. */
+            assert_int_equal(back.type.dtype, kiln_dtype_stored((kiln_dtype)d));
+            kiln_assert_status_ok(kiln_tensor_from_bytes(&back, (kiln_dtype)d, &err),
+                                  &err);
             assert_true(kiln_type_eq(&t.type, &back.type));
             assert_memory_equal(t.data, back.data, bytes);
         }
     }
+}
+
+static void bytes_must_fit_their_type(void **state) {
+    (void)state;
+    static unsigned char bytes[3] = {1, 15, 16};
+    static signed char small[3] = {-8, 7, 8};
+    const int64_t n = 3;
+    kiln_err err = {0};
+    kiln_tensor u = {kiln_type_make(KILN_U8, 1, &n), bytes};
+    kiln_tensor i = {kiln_type_make(KILN_I8, 1, &n), small};
+    kiln_assert_fails(kiln_tensor_from_bytes(&u, KILN_F4E2M1, &err), KILN_ERR_SHAPE,
+                      &err, "element 2 must be 0 to 15, a byte of f4e2m1, is 16");
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_tensor_from_bytes(&i, KILN_I4, &err), KILN_ERR_SHAPE, &err,
+                      "element 2 must be -8 to 7, a byte of i4, is 8");
+    kiln_err_clear(&err);
+    /* What is not stored so is left to who compares the types. */
+    kiln_assert_status_ok(kiln_tensor_from_bytes(&i, KILN_U4, &err), &err);
+    assert_int_equal(i.type.dtype, KILN_I8);
+    kiln_assert_status_ok(kiln_tensor_from_bytes(&u, KILN_F8E5M2, &err), &err);
+    assert_int_equal(u.type.dtype, KILN_F8E5M2);
 }
 
 static void names_the_file(void **state) {
@@ -146,5 +171,6 @@ int main(void) {
     kiln_test_add("reorders_fortran", reorders_fortran, NULL);
     kiln_test_add("reads_what_it_writes", reads_what_it_writes, NULL);
     kiln_test_add("names_the_file", names_the_file, NULL);
+    kiln_test_add("bytes_must_fit_their_type", bytes_must_fit_their_type, NULL);
     return kiln_test_run("npy");
 }

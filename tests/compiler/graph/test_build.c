@@ -346,7 +346,7 @@ static refuse_row refuse_rows[] = {
      {SIZE, {.name = "to", .kind = KILN_ATTR_DTYPE, .value.i = KILN_N_DTYPES}},
      2,
      KILN_ERR_ARG,
-     "attribute 'to' must be a dtype, is 13"},
+     "attribute 'to' must be a dtype, is 23"},
     {"rejects_dtype_that_the_row_does_not_list",
      &op_all,
      2,

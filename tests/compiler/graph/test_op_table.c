@@ -53,7 +53,7 @@ static void check_row(void **state) {
     assert_true(op->n_out_max == 0
                     ? op->n_out_min == 0
                     : op->n_out_min >= 1 && op->n_out_min <= op->n_out_max);
-    assert_true((op->dtypes & ~(unsigned)KILN_DT_ANY) == 0);
+    assert_true((op->dtypes & ~(unsigned)KILN_DT_STORED) == 0);
     if (op->n_in_max > 0)
         assert_true(op->dtypes != 0);
     for (size_t i = 0; i < op->n_attr; i++)

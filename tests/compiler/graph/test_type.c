@@ -193,9 +193,20 @@ static void check_dtypes(void **state) {
         kiln_dtype back;
         assert_true(kiln_dtype_parse(kiln_str_from(info->name), &back));
         assert_int_equal(back, d);
-        assert_true(kiln_dtype_is_in((kiln_dtype)d, KILN_DT_ANY));
-        assert_int_equal(kiln_dtype_is_in((kiln_dtype)d, KILN_DT_FLOAT),
-                         info->is_float);
+        const bool is_low = kiln_dtype_is_in((kiln_dtype)d, KILN_DT_LOW);
+        assert_true(kiln_dtype_is_in((kiln_dtype)d, KILN_DT_STORED));
+        assert_int_equal(kiln_dtype_is_in((kiln_dtype)d, KILN_DT_ANY), !is_low);
+        assert_int_equal(
+            kiln_dtype_is_in((kiln_dtype)d, KILN_DT_FLOAT | KILN_DT_LOW_FLOAT),
+            info->is_float);
+        const kiln_dtype stored = kiln_dtype_stored((kiln_dtype)d);
+        assert_true(kiln_dtype_is_in(stored, KILN_DT_ANY));
+        assert_int_equal(kiln_dtype_bytes(stored), info->bytes);
+        assert_int_equal(stored != (kiln_dtype)d, is_low);
+        assert_int_equal(kiln_dtype_remedy((kiln_dtype)d)[0] != '\0', is_low);
+        if (kiln_dtype_is_in((kiln_dtype)d, KILN_DT_LOW_INT))
+            assert_int_equal(info->max_i - info->min_i + 1,
+                             1 << kiln_dtype_bits((kiln_dtype)d));
         assert_true(info->numpy != NULL || d == KILN_BF16);
         assert_int_equal(info->is_float, info->mantissa_bits > 0);
     }

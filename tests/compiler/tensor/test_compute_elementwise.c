@@ -79,7 +79,8 @@ static kiln_tensor edges(kiln_arena *a, kiln_dtype dtype, bool is_square) {
     return out;
 }
 
-/* A node with every choice of its first word attribute in turn; false past the last. */
+/* A node with every combination of what its word and bool attributes may be, in turn;
+ * false past the last. */
 static bool build(kiln_arena *a, const kiln_op_def *op, int variant,
                   const kiln_tensor *in, int n_in, const kiln_attr_arg *given,
                   kiln_graph **out) {
@@ -96,13 +97,14 @@ static bool build(kiln_arena *a, const kiln_op_def *op, int variant,
     for (size_t i = 0; i < op->n_attr; i++) {
         if (op->attr[i].kind != KILN_ATTR_WORD && op->attr[i].kind != KILN_ATTR_BOOL)
             continue;
-        if (op->attr[i].kind == KILN_ATTR_WORD ? op->attr[i].choices[variant] == NULL
-                                               : variant > 1)
-            return false;
+        int n_choices = 2;
+        if (op->attr[i].kind == KILN_ATTR_WORD)
+            for (n_choices = 0; op->attr[i].choices[n_choices] != NULL;)
+                n_choices++;
         args[spec.n_args++] = (kiln_attr_arg){.name = op->attr[i].name,
                                               .kind = op->attr[i].kind,
-                                              .value = {.i = variant}};
-        variant = 0;
+                                              .value = {.i = variant % n_choices}};
+        variant /= n_choices;
     }
     if (variant > 0)
         return false;
@@ -151,11 +153,14 @@ static void casts_between_all_dtypes(void **state) {
             kiln_graph *g;
             kiln_arena_init(&a);
             const kiln_tensor in = edges(&a, (kiln_dtype)from, false);
+            const bool is_low = kiln_dtype_is_in((kiln_dtype)to, KILN_DT_LOW_FLOAT);
             const kiln_attr_arg arg = kiln_arg_dtype("to", (kiln_dtype)to);
-            build(&a, &kiln_op_cast, 0, &in, 1, &arg, &g);
-            check(&a, g, &in,
-                  kiln_format(&a, "%s to %s", kiln_dtype_name((kiln_dtype)from),
-                              kiln_dtype_name((kiln_dtype)to)));
+            const kiln_op_def *op = is_low ? &kiln_op_cast_low : &kiln_op_cast;
+            /* All of saturate and round; the one variant of cast. */
+            for (int v = 0; build(&a, op, v, &in, 1, &arg, &g); v++)
+                check(&a, g, &in,
+                      kiln_format(&a, "%s to %s", kiln_dtype_name((kiln_dtype)from),
+                                  kiln_dtype_name((kiln_dtype)to)));
             kiln_arena_fini(&a);
         }
     }
