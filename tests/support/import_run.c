@@ -3,13 +3,15 @@
 #include <string.h>
 
 static void put_const(kiln_onnx_writer *m, const kiln_test_import_const *c) {
-    const unsigned char flag = c->i[0] != 0;
+    enum { FLOAT8E4M3FN = 17 };
+    const bool is_bool = c->type == KILN_ONNX_BOOL;
+    const unsigned char byte = (unsigned char)(is_bool ? c->i[0] != 0 : c->i[0]);
     const void *data =
         c->type == KILN_ONNX_FLOAT ? (const void *)c->f : (const void *)c->i;
     size_t bytes =
         c->n * (c->type == KILN_ONNX_FLOAT ? sizeof(float) : sizeof(int64_t));
-    if (c->type == KILN_ONNX_BOOL) {
-        data = &flag;
+    if (is_bool || c->type == FLOAT8E4M3FN) { /* of one element */
+        data = &byte;
         bytes = 1;
     }
     kiln_onnx_put_initializer(

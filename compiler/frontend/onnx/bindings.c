@@ -198,8 +198,13 @@ static kiln_status make_input(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
     const kiln_import_options *const o = cx->options;
     kiln_onnx_scope *const s = cx->scope;
     const char *const name = kiln_onnx_prefixed(cx, "", vi->name);
-    const kiln_tensor *const fixed = find_value(o->values, o->n_values, vi->name);
+    const kiln_tensor *const given = find_value(o->values, o->n_values, vi->name);
     const kiln_tensor *const hint = find_value(o->hints, o->n_hints, vi->name);
+    kiln_tensor bound, *const fixed = given != NULL ? &bound : NULL;
+    if (given != NULL) {
+        bound = *given;
+        KILN_TRY(kiln_tensor_from_bytes(&bound, type->dtype, cx->err));
+    }
     const kiln_tensor *const value = fixed != NULL ? fixed : hint;
     if (value != NULL && !kiln_type_eq(&value->type, type))
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE, "it is %s, but the value given is %s",

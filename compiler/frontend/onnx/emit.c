@@ -165,8 +165,10 @@ kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
         *out = x;
         return KILN_OK;
     }
+    const bool is_low = kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT);
     const kiln_attr_arg to = kiln_arg_dtype("to", dtype);
-    return kiln_onnx_emit1(cx, n, &kiln_op_cast, x, &to, 1, out);
+    return kiln_onnx_emit1(cx, n, is_low ? &kiln_op_cast_low : &kiln_op_cast, x, &to, 1,
+                           out);
 }
 
 kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,

@@ -104,6 +104,10 @@ kiln_status kiln_onnx_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_va
                               int rank, const int64_t *dim, kiln_value **out);
 kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                            kiln_dtype dtype, kiln_value **out);
+/* As a float of 8 or 4 bits, another than x has; `round` as cast_low spells it. */
+kiln_status kiln_onnx_cast_low(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
+                               kiln_dtype to, bool saturate, const char *round,
+                               kiln_value **out);
 kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 kiln_value *x, const int64_t *perm, kiln_value **out);
 /* Scalar constant of a dtype. */

@@ -174,45 +174,6 @@ kiln_status kiln_onnx_import_mean(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     return KILN_OK;
 }
 
-/* ---- conversion ---- */
-
-/* Attribute `to`, which must be given. */
-static kiln_status read_to(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_dtype *out) {
-    if (!kiln_onnx_has_attr(n, "to"))
-        return kiln_onnx_fail(cx, KILN_ERR_PARSE, "attribute 'to' is missing");
-    return kiln_onnx_dtype(kiln_onnx_attr_i(cx, n, "to", 0), out, kiln_onnx_err(cx));
-}
-
-kiln_status kiln_onnx_import_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *x = NULL, *y = NULL;
-    kiln_dtype to;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
-    KILN_TRY(read_to(cx, n, &to));
-    KILN_TRY(kiln_onnx_cast(cx, n, x, to, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
-}
-
-kiln_status kiln_onnx_import_cast_like(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *x = NULL, *like = NULL, *y = NULL;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
-    KILN_TRY(kiln_onnx_need(cx, n, 1, "target_type", &like));
-    KILN_TRY(kiln_onnx_cast(cx, n, x, like->type.dtype, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
-}
-
-kiln_status kiln_onnx_import_bitcast(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_value *x = NULL, *y = NULL;
-    kiln_dtype to;
-    KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
-    KILN_TRY(read_to(cx, n, &to));
-    const kiln_attr_arg arg = kiln_arg_dtype("to", to);
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_bitcast, x, &arg, 1, &y));
-    kiln_onnx_set(cx, n, 0, y);
-    return KILN_OK;
-}
-
 kiln_status kiln_onnx_import_where(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *in[3] = {NULL}, *y = NULL;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "condition", &in[0]));

@@ -1,8 +1,9 @@
 /* Importers of QuantizeLinear (10 to 25), DequantizeLinear (10 to 25) and
- * DynamicQuantizeLinear (11). Versions added attributes and dtypes: axis (13), blocks
- * and output_dtype (21; DequantizeLinear: 23), precision (23); what an older file lacks
- * has the default that means the older behaviour. Elements narrower than 8 bits and
- * 8-bit floats are refused where their dtype is read.
+ * DynamicQuantizeLinear (11). Versions added attributes and dtypes: axis (13), saturate
+ * and floats of 8 bits (19), integers of 4 bits, blocks and output_dtype (21;
+ * DequantizeLinear: 23), precision and floats of 4 bits (23), scales of f8e8m0 (24),
+ * integers of 2 bits (25); what an older file lacks has the default that means the
+ * older behaviour.
  */
 #include "compiler/frontend/onnx/onnx_internal.h"
 
@@ -31,6 +32,29 @@ static kiln_status read_dtype(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return type == 0 ? KILN_OK : kiln_onnx_dtype(type, out, kiln_onnx_err(cx));
 }
 
+/* Floats of 8 and 4 bits are x / scale + zero, rounded once more. The zero point is
+ * given for its dtype mostly: of one that is 0 there is nothing to add, which would
+ * lose the sign of -0. */
+static kiln_status low_zero(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_dtype dtype,
+                            kiln_dtype precision, kiln_value **zero) {
+    if (dtype == KILN_F8E8M0)
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "f8e8m0 holds scales: nothing is quantised to it; use "
+                              "Cast");
+    if (*zero == NULL)
+        return KILN_OK;
+    const int64_t n_elems = kiln_type_elems(&(*zero)->type);
+    const unsigned char *data = (*zero)->data;
+    bool is_zero = kiln_value_is_const(*zero);
+    for (int64_t i = 0; is_zero && i < n_elems; i++)
+        is_zero = data[i] == 0;
+    if (is_zero)
+        *zero = NULL;
+    else
+        KILN_TRY(kiln_onnx_cast(cx, n, *zero, precision, zero));
+    return KILN_OK;
+}
+
 kiln_status kiln_onnx_import_quantize_linear(kiln_onnx_cx *cx,
                                              const kiln_onnx_node *n) {
     kiln_value *in[3], *y;
@@ -44,12 +68,21 @@ kiln_status kiln_onnx_import_quantize_linear(kiln_onnx_cx *cx,
             cx, KILN_ERR_SHAPE,
             "attribute 'output_dtype' must be that of 'y_zero_point', %s, is %s",
             kiln_dtype_name(zero), kiln_dtype_name(dtype));
-    KILN_TRY(read_dtype(cx, n, "precision", in[1]->type.dtype, &precision));
+    const kiln_dtype of_scale = in[1]->type.dtype;
+    KILN_TRY(read_dtype(cx, n, "precision",
+                        of_scale == KILN_F8E8M0 ? KILN_F32 : of_scale, &precision));
+    const bool saturate = kiln_onnx_attr_i(cx, n, "saturate", 1) != 0;
+    const bool is_low = kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT);
+    if (is_low)
+        KILN_TRY(low_zero(cx, n, dtype, precision, &in[2]));
     const kiln_attr_arg args[] = {
         kiln_arg_int("axis", kiln_onnx_attr_i(cx, n, "axis", 1)),
         kiln_arg_int("block", kiln_onnx_attr_i(cx, n, "block_size", 0)),
-        kiln_arg_dtype("dtype", dtype), kiln_arg_dtype("precision", precision)};
+        kiln_arg_dtype("dtype", is_low ? precision : dtype),
+        kiln_arg_dtype("precision", precision)};
     KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_quantize_linear, in, 3, args, 4, 1, &y));
+    if (is_low)
+        KILN_TRY(kiln_onnx_cast_low(cx, n, y, dtype, saturate, "up", &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
@@ -61,6 +94,10 @@ kiln_status kiln_onnx_import_dequantize_linear(kiln_onnx_cx *cx,
     KILN_TRY(kiln_onnx_need(cx, n, 0, "x", &in[0]));
     KILN_TRY(read_scale(cx, n, "x_scale", &in[1], &in[2]));
     KILN_TRY(read_dtype(cx, n, "output_dtype", in[1]->type.dtype, &dtype));
+    if (dtype == KILN_F8E8M0)
+        return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                              "attribute 'output_dtype' must say what scales of f8e8m0 "
+                              "make: FLOAT, FLOAT16 or BFLOAT16");
     const kiln_attr_arg args[] = {
         kiln_arg_int("axis", kiln_onnx_attr_i(cx, n, "axis", 1)),
         kiln_arg_int("block", kiln_onnx_attr_i(cx, n, "block_size", 0)),

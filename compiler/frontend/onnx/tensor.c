@@ -36,16 +36,16 @@ static const struct {
     {"COMPLEX64", false, 0},
     {"COMPLEX128", false, 0},
     {"BFLOAT16", true, KILN_BF16},
-    {"FLOAT8E4M3FN", false, 0},
-    {"FLOAT8E4M3FNUZ", false, 0},
-    {"FLOAT8E5M2", false, 0},
-    {"FLOAT8E5M2FNUZ", false, 0},
-    {"UINT4", false, 0},
-    {"INT4", false, 0},
-    {"FLOAT4E2M1", false, 0},
-    {"FLOAT8E8M0", false, 0},
-    {"UINT2", false, 0},
-    {"INT2", false, 0},
+    {"FLOAT8E4M3FN", true, KILN_F8E4M3FN},
+    {"FLOAT8E4M3FNUZ", true, KILN_F8E4M3FNUZ},
+    {"FLOAT8E5M2", true, KILN_F8E5M2},
+    {"FLOAT8E5M2FNUZ", true, KILN_F8E5M2FNUZ},
+    {"UINT4", true, KILN_U4},
+    {"INT4", true, KILN_I4},
+    {"FLOAT4E2M1", true, KILN_F4E2M1},
+    {"FLOAT8E8M0", true, KILN_F8E8M0},
+    {"UINT2", true, KILN_U2},
+    {"INT2", true, KILN_I2},
 };
 
 enum { N_TYPES = sizeof type_rows / sizeof type_rows[0] };
@@ -62,8 +62,8 @@ kiln_status kiln_onnx_dtype(int64_t onnx_type, kiln_dtype *out, kiln_err *err) {
     if (onnx_type < 0 || onnx_type >= N_TYPES || !type_rows[onnx_type].is_known)
         return kiln_fail(
             err, KILN_ERR_UNSUPPORTED,
-            "element type %s is not read; floats of 16 to 64 bits, integers "
-            "of 8 to 64 bits and bool are",
+            "element type %s is not read; floats of 4 to 64 bits, integers "
+            "of 2 to 64 bits and bool are",
             kiln_onnx_type_name(onnx_type, buf));
     *out = type_rows[onnx_type].dtype;
     return KILN_OK;
@@ -110,9 +110,36 @@ static bool has_odd_bools(kiln_str bytes) {
     return false;
 }
 
+static bool is_packed(kiln_dtype dtype) {
+    return dtype != KILN_BOOL && kiln_dtype_bits(dtype) < 8;
+}
+
+/* Elements of 4 and 2 bits, the first in the lowest bits, to one byte each. */
+static void *unpack(kiln_arena *a, const kiln_type *type, const unsigned char *packed) {
+    const int bits = kiln_dtype_bits(type->dtype), per_byte = 8 / bits;
+    const int64_t n = kiln_type_elems(type);
+    unsigned char *const out = kiln_arena_array(a, (size_t)n, 1);
+    const int sign = kiln_dtype_stored(type->dtype) == KILN_I8 ? 1 << (bits - 1) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int v = packed[i / per_byte] >> i % per_byte * bits & ((1 << bits) - 1);
+        out[i] = (unsigned char)((v ^ sign) - sign);
+    }
+    return out;
+}
+
+/* What the elements of a type take in a file. */
+static int64_t packed_bytes(const kiln_type *type) {
+    const int bits = kiln_dtype_bits(type->dtype);
+    const int64_t n = kiln_type_elems(type);
+    return is_packed(type->dtype) ? n / (8 / bits) + (n % (8 / bits) != 0)
+                                  : kiln_type_bytes(type);
+}
+
 static void *view_or_copy(kiln_arena *a, const kiln_type *type, kiln_str bytes) {
     const bool is_aligned = (uintptr_t)bytes.p % kiln_dtype_bytes(type->dtype) == 0;
     const bool must_fix = type->dtype == KILN_BOOL && has_odd_bools(bytes);
+    if (is_packed(type->dtype))
+        return unpack(a, type, (const unsigned char *)bytes.p);
     if (!must_fix && bytes.p != NULL && (is_aligned || bytes.n > ALIGN_UP_TO_BYTES))
         return (void *)(uintptr_t)bytes.p; /* never written: constants are read only */
     if (bytes.n == 0)
@@ -125,7 +152,7 @@ static void *view_or_copy(kiln_arena *a, const kiln_type *type, kiln_str bytes) 
 
 static kiln_status read_raw(kiln_arena *a, const kiln_type *type, kiln_str bytes,
                             const char *where, kiln_tensor *out, kiln_err *err) {
-    const size_t need = (size_t)kiln_type_bytes(type);
+    const size_t need = (size_t)packed_bytes(type);
     if (bytes.n != need) {
         kiln_arena scratch = {0};
         const kiln_status st =
@@ -189,7 +216,7 @@ static kiln_status read_external(kiln_arena *a, const kiln_onnx_tensor *t,
             "the model's folder",
             KILN_STR_ARG(location));
     KILN_TRY(map_file(a, files, location, &file, err));
-    const int64_t need = kiln_type_bytes(type);
+    const int64_t need = packed_bytes(type);
     if (length >= 0 && length != need)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "external data: length must be %" PRId64 " bytes, is %" PRId64,
@@ -250,8 +277,8 @@ static field field_of(const kiln_onnx_tensor *t, kiln_dtype dtype) {
     return (field){"int32_data", t->int32_data, t->n_int32_data, sizeof(int32_t)};
 }
 
-/* Keeps the low bytes of each element: integers wrap as a cast, 16-bit floats are their
- * bits. */
+/* Keeps the low bytes of each element: integers wrap as a cast, floats of 16 bits and
+ * less are their bits, and so is a byte of packed elements. */
 static void *narrow_field(kiln_arena *a, const field *f, kiln_dtype dtype) {
     const size_t size = kiln_dtype_bytes(dtype);
     unsigned char *const out = kiln_arena_array(a, f->n, size);
@@ -276,7 +303,8 @@ static void *narrow_field(kiln_arena *a, const field *f, kiln_dtype dtype) {
 static kiln_status read_typed(kiln_arena *a, const kiln_onnx_tensor *t,
                               const kiln_type *type, kiln_tensor *out, kiln_err *err) {
     const field f = field_of(t, type->dtype);
-    const int64_t need = kiln_type_elems(type);
+    const bool packed = is_packed(type->dtype);
+    const int64_t need = packed ? packed_bytes(type) : kiln_type_elems(type);
     if ((uint64_t)need != f.n) {
         kiln_arena scratch = {0};
         const kiln_status st =
@@ -293,6 +321,8 @@ static kiln_status read_typed(kiln_arena *a, const kiln_onnx_tensor *t,
         data = (void *)(uintptr_t)f.p; /* decoded into the arena, or an aligned view */
     else
         data = narrow_field(a, &f, type->dtype);
+    if (packed && f.n > 0)
+        data = unpack(a, type, data);
     *out = (kiln_tensor){*type, data};
     return KILN_OK;
 }

@@ -451,6 +451,45 @@ static void reads_tensors_of_every_kind(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Elements of 4 and 2 bits, first ones lowest, in raw_data and int32_data; 8-bit floats
+ * as they are. */
+static void unpacks_low_bit_types(void **state) {
+    (void)state;
+    enum { F8 = 17, U4 = 21, I4 = 22, F4 = 23, U2 = 25, I2 = 26 };
+    static const unsigned char nibbles[] = {0xA7, 0x0F}, fp8[] = {0x7E, 0xFF};
+    static const int32_t two[] = {0xB4, 0x02};
+    static const struct {
+        int n;
+        signed char want[5];
+    } rows[] = {{3, {7, -6, -1}},        {3, {7, 10, 15}},     {3, {7, 10, 15}},
+                {5, {0, 1, -1, -2, -2}}, {5, {0, 1, 3, 2, 2}}, {2, {0x7E, -1}}};
+    kiln_arena a = {0};
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_onnx_writer m;
+    kiln_onnx_writer_init(&m, &a, "g");
+    kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "i4", I4, "3", nibbles, 2));
+    kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "u4", U4, "3", nibbles, 2));
+    kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "f4", F4, "3", nibbles, 2));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int32_tensor(&a, "i2", I2, "5", two, 2));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int32_tensor(&a, "u2", U2, "5", two, 2));
+    kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "f8", F8, "2", fp8, 2));
+    kiln_onnx_put_output(&m, "i4", I4, "3");
+    kiln_onnx_put_output(&m, "u4", U4, "3");
+    kiln_onnx_put_output(&m, "f4", F4, "3");
+    kiln_onnx_put_output(&m, "i2", I2, "5");
+    kiln_onnx_put_output(&m, "u2", U2, "5");
+    kiln_onnx_put_output(&m, "f8", F8, "2");
+    const kiln_str bytes = kiln_onnx_finish_model(&m, 13, 25);
+    kiln_assert_status_ok(
+        kiln_import_onnx_bytes(&a, bytes, "m.onnx", NULL, NULL, &g, NULL, &err), &err);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(kiln_type_elems(&g->outputs.v[i]->type), rows[i].n);
+        assert_memory_equal(g->outputs.v[i]->data, rows[i].want, (size_t)rows[i].n);
+    }
+    kiln_arena_fini(&a);
+}
+
 /* kiln_import_inputs says what a caller must supply. */
 static void lists_declared_inputs(void **state) {
     (void)state;
@@ -479,6 +518,7 @@ int main(void) {
     kiln_test_add("calls_a_bad_index_the_files_fault",
                   calls_a_bad_index_the_files_fault, NULL);
     kiln_test_add("reads_tensors_of_every_kind", reads_tensors_of_every_kind, NULL);
+    kiln_test_add("unpacks_low_bit_types", unpacks_low_bit_types, NULL);
     kiln_test_add("lists_declared_inputs", lists_declared_inputs, NULL);
     return kiln_test_run("onnx_import");
 }

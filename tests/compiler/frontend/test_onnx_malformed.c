@@ -242,6 +242,23 @@ static kiln_str short_raw_data(kiln_arena *a) {
     return end(&m);
 }
 
+static kiln_str short_nibbles(kiln_arena *a) {
+    enum { INT4 = 22 };
+    kiln_onnx_writer m = begin(a);
+    kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(a, "w", INT4, "2,3", some, 2));
+    kiln_onnx_put_node(&m, "Identity", "copy", "w", "y");
+    return end(&m);
+}
+
+static kiln_str short_pairs(kiln_arena *a) {
+    enum { UINT2 = 25 };
+    static const int32_t one = 0xFF;
+    kiln_onnx_writer m = begin(a);
+    kiln_onnx_put_initializer(&m, kiln_onnx_int32_tensor(a, "w", UINT2, "5", &one, 1));
+    kiln_onnx_put_node(&m, "Identity", "copy", "w", "y");
+    return end(&m);
+}
+
 static kiln_str short_float_data(kiln_arena *a) {
     kiln_onnx_writer m = begin(a);
     kiln_onnx_put_initializer(&m,
@@ -474,6 +491,14 @@ static row rows[] = {
      deep_rank,
      KILN_ERR_LIMIT,
      {"rank must be at most 8, is 9", "graph input 'x'"}},
+    {"short_nibbles",
+     short_nibbles,
+     KILN_ERR_PARSE,
+     {"i4[2,3] needs 3 bytes of raw_data, the file has 2"}},
+    {"short_pairs",
+     short_pairs,
+     KILN_ERR_PARSE,
+     {"u2[5] needs 2 elements in int32_data, the file has 1"}},
     {"raw_data_too_short",
      short_raw_data,
      KILN_ERR_PARSE,
