@@ -1,5 +1,5 @@
 /* Import of an ONNX model: versions, inputs, nodes in topological order, outputs.
- * Source: the ONNX IR specification, IR versions 3 to 13. */
+ * Source: the ONNX IR specification, IR versions 3 to 14. */
 #include "compiler/frontend/onnx/import_core.h"
 
 #include "compiler/frontend/frontend_internal.h"
@@ -12,7 +12,7 @@ enum {
     EXTRA_NODES =
         100000, /* imported beyond 16 per node of the file: functions are inlined */
     EAGER_BYTES = 16 << 20,
-    MAX_OPSET = 1000,
+    MAX_VERSION = 1000, /* of other domains */
     MAX_COMPUTED_BYTES = 512 << 20,
 };
 static const int64_t eager_flops = (int64_t)1 << 28;
@@ -214,13 +214,33 @@ kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
 /* ---- the model
  * ------------------------------------------------------------------------------- */
 
+kiln_status kiln_onnx_check_opset(kiln_onnx_cx *cx, const kiln_onnx_opset *o) {
+    const bool is_default = kiln_onnx_is_default_domain(o->domain);
+    const char *const domain = is_default ? "ai.onnx" : kiln_onnx_show(cx, o->domain);
+    if (o->version < 1 || (!is_default && o->version > MAX_VERSION))
+        return kiln_onnx_fail(
+            cx, KILN_ERR_PARSE,
+            "opset_import: the version of '%s' must be 1 to %d, is %" PRId64, domain,
+            is_default ? KILN_ONNX_MAX_OPSET : (int)MAX_VERSION, o->version);
+    /* A newer opset may give an operator that kiln knows another meaning. */
+    if (is_default && o->version > KILN_ONNX_MAX_OPSET)
+        return kiln_onnx_fail(
+            cx, KILN_ERR_UNSUPPORTED,
+            "opset %" PRId64 " is newer than %d, the newest that kiln knows; export "
+            "with opset %d or below, or convert the model with onnx.version_converter",
+            o->version, KILN_ONNX_MAX_OPSET, KILN_ONNX_MAX_OPSET);
+    return KILN_OK;
+}
+
 static kiln_status check_versions(kiln_onnx_cx *cx) {
     const kiln_onnx_model *const m = cx->model;
     if (m->ir_version < KILN_ONNX_MIN_IR || m->ir_version > KILN_ONNX_MAX_IR)
         return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
-                              "ir_version must be %d to %d, is %" PRId64
-                              "; convert the model with onnx.version_converter",
-                              KILN_ONNX_MIN_IR, KILN_ONNX_MAX_IR, m->ir_version);
+                              "ir_version must be %d to %d, is %" PRId64 "; %s",
+                              KILN_ONNX_MIN_IR, KILN_ONNX_MAX_IR, m->ir_version,
+                              m->ir_version < KILN_ONNX_MIN_IR
+                                  ? "convert the model with onnx.version_converter"
+                                  : "save the model with an older onnx package");
     kiln_map seen = {0};
     if (m->n_opset_import > KILN_ONNX_MAX_DOMAINS)
         return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
@@ -231,12 +251,7 @@ static kiln_status check_versions(kiln_onnx_cx *cx) {
         const bool is_default = kiln_onnx_is_default_domain(o->domain);
         const char *const domain =
             is_default ? "ai.onnx" : kiln_onnx_show(cx, o->domain);
-        if (o->version < 1 || o->version > MAX_OPSET)
-            return kiln_onnx_fail(
-                cx, KILN_ERR_PARSE,
-                "opset_import: the version of '%s' must be 1 to %d, is "
-                "%" PRId64,
-                domain, (int)MAX_OPSET, o->version);
+        KILN_TRY(kiln_onnx_check_opset(cx, o));
         if (!kiln_map_set(&cx->scratch, &seen, kiln_str_from(domain), NULL))
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "opset_import: domain '%s' is given twice", domain);
@@ -371,7 +386,7 @@ static const char *const extensions[] = {".onnx", NULL};
 
 const kiln_frontend kiln_frontend_onnx = {
     .name = "onnx",
-    .doc = "ONNX ModelProto, IR versions 3 to 13, with external data",
+    .doc = "ONNX ModelProto, IR versions 3 to 14, with external data",
     .extensions = extensions,
     .sniff = kiln_onnx_sniff,
     .import = kiln_import_onnx_bytes,

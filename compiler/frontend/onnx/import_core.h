@@ -19,7 +19,8 @@
 
 enum {
     KILN_ONNX_MIN_IR = 3,
-    KILN_ONNX_MAX_IR = 13,
+    KILN_ONNX_MAX_IR = 14,
+    KILN_ONNX_MAX_OPSET = 27,   /* of the default domain: what the rows were made for */
     KILN_ONNX_MAX_DOMAINS = 64, /* of opset_import */
     KILN_ONNX_MAX_ATTRS = 256,  /* of one node: they are found by going through them */
     KILN_ONNX_MAX_CALL_DEPTH =
@@ -111,6 +112,9 @@ int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
  * KILN_ERR_UNSUPPORTED. */
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx);
 /* Makes the model's functions known; refuses two of one name. */
+/* One entry of opset_import, the model's or a function's: versions that kiln does not
+ * know are refused. */
+kiln_status kiln_onnx_check_opset(kiln_onnx_cx *cx, const kiln_onnx_opset *o);
 kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx);
 /* NULL: the node is no call. */
 const kiln_onnx_function *kiln_onnx_find_function(kiln_onnx_cx *cx,

@@ -1,5 +1,5 @@
 /* ONNX messages as tables for the protobuf reader. Source: onnx.proto, IR versions 3
- * to 13. */
+ * to 14. */
 #include "compiler/frontend/onnx/onnx_model.h"
 
 #include "compiler/frontend/protobuf.h"

@@ -70,6 +70,13 @@ kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
                                   "default attributes, has %zu and %zu",
                                   name, KILN_ONNX_MAX_DOMAINS, KILN_ONNX_MAX_ATTRS,
                                   f->n_opset_import, f->n_attribute_default);
+        for (size_t k = 0; k < f->n_opset_import; k++) {
+            const kiln_status st = kiln_onnx_check_opset(cx, &f->opset_import[k]);
+            if (st != KILN_OK) {
+                kiln_note(cx->err, "reading function '%s'", name);
+                return st;
+            }
+        }
         if (!kiln_map_set(&cx->scratch, &cx->functions,
                           function_key(cx, f->domain, f->name, f->overload),
                           (void *)(uintptr_t)f))

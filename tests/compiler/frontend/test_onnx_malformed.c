@@ -112,6 +112,29 @@ static kiln_str old_ir(kiln_arena *a) {
     return kiln_onnx_finish_model(&m, 2, 6);
 }
 
+static kiln_str relu_of(kiln_arena *a, int64_t ir_version, int64_t opset) {
+    kiln_onnx_writer m = begin(a);
+    kiln_onnx_put_node(&m, "Relu", "r", "x", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "2,3");
+    return kiln_onnx_finish_model(&m, ir_version, opset);
+}
+
+static kiln_str new_ir(kiln_arena *a) { return relu_of(a, 15, 20); }
+static kiln_str new_opset(kiln_arena *a) { return relu_of(a, 14, 28); }
+static kiln_str absurd_opset(kiln_arena *a) { return relu_of(a, 8, 999); }
+
+static kiln_str function_of_new_opset(kiln_arena *a) {
+    kiln_onnx_writer m = begin(a), body;
+    kiln_onnx_writer_init(&body, a, "");
+    kiln_onnx_put_node(&body, "Relu", "r", "u", "v");
+    kiln_onnx_put_function(&m, &body, "my", "Half", "u", "v", "", 28);
+    kiln_onnx_put_opset(&m, "my", 1);
+    kiln_onnx_put_node(&m, "Half", "call", "x", "y");
+    kiln_onnx_put_domain(&m, "my");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "2,3");
+    return kiln_onnx_finish_model(&m, 14, 27);
+}
+
 static kiln_str no_opset(kiln_arena *a) {
     kiln_onnx_writer m = begin(a);
     kiln_onnx_put_node(&m, "Relu", "r", "x", "y");
@@ -439,7 +462,24 @@ static row rows[] = {
     {"old_ir_version",
      old_ir,
      KILN_ERR_UNSUPPORTED,
-     {"ir_version must be 3 to 13, is 2", "version_converter"}},
+     {"ir_version must be 3 to 14, is 2", "version_converter"}},
+    {"ir_version_to_come",
+     new_ir,
+     KILN_ERR_UNSUPPORTED,
+     {"ir_version must be 3 to 14, is 15", "older onnx package"}},
+    {"opset_to_come",
+     new_opset,
+     KILN_ERR_UNSUPPORTED,
+     {"opset 28 is newer than 27, the newest that kiln knows",
+      "export with opset 27 or below"}},
+    {"opset_of_no_sense",
+     absurd_opset,
+     KILN_ERR_UNSUPPORTED,
+     {"opset 999 is newer than 27"}},
+    {"opset_to_come_of_a_function",
+     function_of_new_opset,
+     KILN_ERR_UNSUPPORTED,
+     {"opset 28 is newer than 27", "reading function 'Half'"}},
     {"no_opset", no_opset, KILN_ERR_PARSE, {"opset_import must name the operator set"}},
     {"cyclic",
      cyclic,
