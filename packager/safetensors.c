@@ -12,10 +12,31 @@
 enum { MAX_TENSORS = 1 << 20, LENGTH_BYTES = 8 };
 
 static const char *const dtype_name[KILN_N_DTYPES] = {
-    [KILN_F32] = "F32",  [KILN_F16] = "F16", [KILN_BF16] = "BF16", [KILN_F64] = "F64",
-    [KILN_I8] = "I8",    [KILN_U8] = "U8",   [KILN_I16] = "I16",   [KILN_U16] = "U16",
-    [KILN_I32] = "I32",  [KILN_U32] = "U32", [KILN_I64] = "I64",   [KILN_U64] = "U64",
-    [KILN_BOOL] = "BOOL"};
+    [KILN_F32] = "F32",
+    [KILN_F16] = "F16",
+    [KILN_BF16] = "BF16",
+    [KILN_F64] = "F64",
+    [KILN_I8] = "I8",
+    [KILN_U8] = "U8",
+    [KILN_I16] = "I16",
+    [KILN_U16] = "U16",
+    [KILN_I32] = "I32",
+    [KILN_U32] = "U32",
+    [KILN_I64] = "I64",
+    [KILN_U64] = "U64",
+    [KILN_BOOL] = "BOOL",
+    /* What the format has no word for is U8, a byte for each element; the metadata say
+     * what it is. */
+    [KILN_F8E4M3FN] = "F8_E4M3",
+    [KILN_F8E4M3FNUZ] = "U8",
+    [KILN_F8E5M2] = "F8_E5M2",
+    [KILN_F8E5M2FNUZ] = "U8",
+    [KILN_F8E8M0] = "F8_E8M0",
+    [KILN_F4E2M1] = "U8",
+    [KILN_I4] = "U8",
+    [KILN_U4] = "U8",
+    [KILN_I2] = "U8",
+    [KILN_U2] = "U8"};
 
 static uint64_t padded(uint64_t bytes) {
     return (bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;

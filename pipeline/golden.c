@@ -7,14 +7,33 @@
 #include <string.h>
 
 static kiln_status read_type(const kiln_json *j, kiln_type *out, kiln_err *err) {
-    /* golden.json spells dtypes as numpy does. */
+    /* golden.json spells dtypes as numpy and its package ml_dtypes do. Low-bit ones lie
+     * in .npy files as u8, int4 and int2 as i8. */
     static const struct {
         const char *name;
         kiln_dtype dtype;
-    } spelling[] = {{"float32", KILN_F32}, {"float16", KILN_F16}, {"float64", KILN_F64},
-                    {"int8", KILN_I8},     {"uint8", KILN_U8},    {"int16", KILN_I16},
-                    {"uint16", KILN_U16},  {"int32", KILN_I32},   {"uint32", KILN_U32},
-                    {"int64", KILN_I64},   {"uint64", KILN_U64},  {"bool", KILN_BOOL}};
+    } spelling[] = {{"float32", KILN_F32},
+                    {"float16", KILN_F16},
+                    {"float64", KILN_F64},
+                    {"int8", KILN_I8},
+                    {"uint8", KILN_U8},
+                    {"int16", KILN_I16},
+                    {"uint16", KILN_U16},
+                    {"int32", KILN_I32},
+                    {"uint32", KILN_U32},
+                    {"int64", KILN_I64},
+                    {"uint64", KILN_U64},
+                    {"bool", KILN_BOOL},
+                    {"float8_e4m3fn", KILN_F8E4M3FN},
+                    {"float8_e4m3fnuz", KILN_F8E4M3FNUZ},
+                    {"float8_e5m2", KILN_F8E5M2},
+                    {"float8_e5m2fnuz", KILN_F8E5M2FNUZ},
+                    {"float8_e8m0fnu", KILN_F8E8M0},
+                    {"float4_e2m1fn", KILN_F4E2M1},
+                    {"int4", KILN_I4},
+                    {"uint4", KILN_U4},
+                    {"int2", KILN_I2},
+                    {"uint2", KILN_U2}};
     const char *name = kiln_json_string(kiln_json_get(j, "dtype"), "");
     size_t k = 0;
     while (k < sizeof spelling / sizeof spelling[0] &&
@@ -57,6 +76,7 @@ static kiln_status read_input(kiln_arena *a, const char *dir, const kiln_json *j
         if (!kiln_path_is_contained(kiln_str_from(npy)))
             return kiln_fail(err, KILN_ERR_PARSE, "'%s' leads out of '%s'", npy, dir);
         KILN_TRY(kiln_tensor_read_npy(a, kiln_path_join(a, dir, npy), out, err));
+        KILN_TRY(kiln_tensor_from_bytes(out, t.dtype, err));
         if (out->type.dtype != t.dtype || !kiln_type_same_shape(&out->type, &t))
             return kiln_fail(err, KILN_ERR_SHAPE, "'%s' must hold %s, holds %s", npy,
                              kiln_type_text(a, &t), kiln_type_text(a, &out->type));
@@ -81,6 +101,7 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
         return kiln_fail(err, KILN_ERR_PARSE,
                          "output needs 'npy' or 'sample_npy', a file in '%s'", dir);
     KILN_TRY(kiln_tensor_read_npy(a, kiln_path_join(a, dir, file), want, err));
+    KILN_TRY(kiln_tensor_from_bytes(want, t.dtype, err));
     if (npy != NULL)
         return KILN_OK;
     int64_t stride = 0;

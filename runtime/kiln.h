@@ -69,7 +69,9 @@ void kiln_model_close(kiln_model *m);
 
 typedef struct kiln_port_info {
     const char *name;
-    const char *dtype; /* "f32" */
+    const char *dtype; /* "f32"; types of 8 bits and less ("f8e4m3fn", "i4") have a byte
+                          for each element: the code of a float, the value of an
+                          integer, sign-extended */
     int rank;
     int64_t dim[KILN_PORT_MAX_RANK];
     size_t bytes; /* row-major */

@@ -122,9 +122,30 @@ static uint64_t dtype_bytes(const char *name) {
     static const struct {
         const char *name;
         uint64_t bytes;
-    } known[] = {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"f64", 8}, {"i8", 1},
-                 {"u8", 1},  {"i16", 2}, {"u16", 2},  {"i32", 4}, {"u32", 4},
-                 {"i64", 8}, {"u64", 8}, {"bool", 1}};
+    } known[] = {{"f32", 4},
+                 {"f16", 2},
+                 {"bf16", 2},
+                 {"f64", 8},
+                 {"i8", 1},
+                 {"u8", 1},
+                 {"i16", 2},
+                 {"u16", 2},
+                 {"i32", 4},
+                 {"u32", 4},
+                 {"i64", 8},
+                 {"u64", 8},
+                 {"bool", 1},
+                 /* low-bit types: a byte each */
+                 {"f8e4m3fn", 1},
+                 {"f8e4m3fnuz", 1},
+                 {"f8e5m2", 1},
+                 {"f8e5m2fnuz", 1},
+                 {"f8e8m0", 1},
+                 {"f4e2m1", 1},
+                 {"i4", 1},
+                 {"u4", 1},
+                 {"i2", 1},
+                 {"u2", 1}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].name, name) == 0)
             return known[i].bytes;

@@ -57,13 +57,29 @@ static kiln_status put_text(writer *w, kiln_arena *a, const kiln_graph *g,
 
 static uint32_t wire_dtype(kiln_dtype t) {
     static const kiln_wire_dtype of[KILN_N_DTYPES] = {
-        [KILN_F32] = KILN_WIRE_F32,   [KILN_F16] = KILN_WIRE_F16,
-        [KILN_BF16] = KILN_WIRE_BF16, [KILN_F64] = KILN_WIRE_F64,
-        [KILN_I8] = KILN_WIRE_I8,     [KILN_U8] = KILN_WIRE_U8,
-        [KILN_I16] = KILN_WIRE_I16,   [KILN_U16] = KILN_WIRE_U16,
-        [KILN_I32] = KILN_WIRE_I32,   [KILN_U32] = KILN_WIRE_U32,
-        [KILN_I64] = KILN_WIRE_I64,   [KILN_U64] = KILN_WIRE_U64,
-        [KILN_BOOL] = KILN_WIRE_U8};
+        [KILN_F32] = KILN_WIRE_F32,
+        [KILN_F16] = KILN_WIRE_F16,
+        [KILN_BF16] = KILN_WIRE_BF16,
+        [KILN_F64] = KILN_WIRE_F64,
+        [KILN_I8] = KILN_WIRE_I8,
+        [KILN_U8] = KILN_WIRE_U8,
+        [KILN_I16] = KILN_WIRE_I16,
+        [KILN_U16] = KILN_WIRE_U16,
+        [KILN_I32] = KILN_WIRE_I32,
+        [KILN_U32] = KILN_WIRE_U32,
+        [KILN_I64] = KILN_WIRE_I64,
+        [KILN_U64] = KILN_WIRE_U64,
+        [KILN_BOOL] = KILN_WIRE_U8,
+        [KILN_I4] = KILN_WIRE_I8,
+        [KILN_U4] = KILN_WIRE_U8,
+        [KILN_I2] = KILN_WIRE_I8,
+        [KILN_U2] = KILN_WIRE_U8,
+        [KILN_F8E4M3FN] = KILN_WIRE_E4M3FN,
+        [KILN_F8E4M3FNUZ] = KILN_WIRE_E4M3FNUZ,
+        [KILN_F8E5M2] = KILN_WIRE_E5M2,
+        [KILN_F8E5M2FNUZ] = KILN_WIRE_E5M2FNUZ,
+        [KILN_F8E8M0] = KILN_WIRE_E8M0,
+        [KILN_F4E2M1] = KILN_WIRE_E2M1};
     return of[t];
 }
 

@@ -63,7 +63,8 @@ static kiln_status take_input(kiln_arena *a, const kiln_device_package *p,
         return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has no input '%s'; inputs: %s",
                          p->model, printable(a, given->name),
                          list_ports(a, p->input, p->n_inputs));
-    const kiln_type *want = &p->input[i].type, *got = &given->value.type;
+    kiln_tensor value = given->value;
+    const kiln_type *want = &p->input[i].type, *got = &value.type;
     if (in[i].data != NULL)
         return kiln_fail(err, KILN_ERR_ARG, "input '%s' is given twice",
                          printable(a, given->name));
@@ -72,12 +73,17 @@ static kiln_status take_input(kiln_arena *a, const kiln_device_package *p,
         in[i] = kiln_tensor_as(a, &given->value, KILN_BF16, n_rounded);
         return KILN_OK;
     }
+    const kiln_status st = kiln_tensor_from_bytes(&value, want->dtype, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "reading input '%s'", printable(a, given->name));
+        return st;
+    }
     if (want->dtype != got->dtype || !kiln_type_same_shape(want, got))
         return kiln_fail(err, KILN_ERR_SHAPE,
                          "input '%s' must be %s, is %s; inputs: %s",
                          printable(a, given->name), kiln_type_text(a, want),
                          kiln_type_text(a, got), list_ports(a, p->input, p->n_inputs));
-    in[i] = given->value;
+    in[i] = value;
     return KILN_OK;
 }
 

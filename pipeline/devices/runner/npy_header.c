@@ -9,9 +9,29 @@
 static const struct {
     const char *dtype, *descr;
 } names[] = {
-    {"f32", "<f4"}, {"f16", "<f2"}, {"f64", "<f8"}, {"i8", "|i1"},
-    {"i16", "<i2"}, {"i32", "<i4"}, {"i64", "<i8"}, {"u8", "|u1"},
-    {"u16", "<u2"}, {"u32", "<u4"}, {"u64", "<u8"}, {"bool", "|b1"},
+    {"f32", "<f4"},
+    {"f16", "<f2"},
+    {"f64", "<f8"},
+    {"i8", "|i1"},
+    {"i16", "<i2"},
+    {"i32", "<i4"},
+    {"i64", "<i8"},
+    {"u8", "|u1"},
+    {"u16", "<u2"},
+    {"u32", "<u4"},
+    {"u64", "<u8"},
+    {"bool", "|b1"},
+    /* Low-bit types are the bytes that they are stored in. */
+    {"f8e4m3fn", "|u1"},
+    {"f8e4m3fnuz", "|u1"},
+    {"f8e5m2", "|u1"},
+    {"f8e5m2fnuz", "|u1"},
+    {"f8e8m0", "|u1"},
+    {"f4e2m1", "|u1"},
+    {"i4", "|i1"},
+    {"u4", "|u1"},
+    {"i2", "|i1"},
+    {"u2", "|u1"},
 };
 
 const char *npy_descr(const char *dtype) {

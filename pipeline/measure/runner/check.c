@@ -35,6 +35,13 @@ static double load(uint32_t dtype, const unsigned char *data, int64_t i) {
         return load_as(int64_t, p);
     case KILN_WIRE_U64:
         return load_as(uint64_t, p);
+    case KILN_WIRE_E4M3FN:
+    case KILN_WIRE_E4M3FNUZ:
+    case KILN_WIRE_E5M2:
+    case KILN_WIRE_E5M2FNUZ:
+    case KILN_WIRE_E8M0:
+    case KILN_WIRE_E2M1:
+        return kiln_low_to_f64((kiln_low_format)(dtype - KILN_WIRE_E4M3FN), *p);
     case KILN_WIRE_N_DTYPES:
         break;
     }

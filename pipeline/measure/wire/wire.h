@@ -75,6 +75,12 @@ typedef enum kiln_wire_dtype {
     KILN_WIRE_U32,
     KILN_WIRE_I64,
     KILN_WIRE_U64,
+    KILN_WIRE_E4M3FN, /* in the order of kiln_low_format */
+    KILN_WIRE_E4M3FNUZ,
+    KILN_WIRE_E5M2,
+    KILN_WIRE_E5M2FNUZ,
+    KILN_WIRE_E8M0,
+    KILN_WIRE_E2M1,
     KILN_WIRE_N_DTYPES
 } kiln_wire_dtype;
 size_t kiln_wire_dtype_bytes(uint32_t dtype);

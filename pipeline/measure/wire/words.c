@@ -38,7 +38,7 @@ bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out) {
 }
 
 size_t kiln_wire_dtype_bytes(uint32_t dtype) {
-    static const size_t bytes[KILN_WIRE_N_DTYPES] = {4, 2, 2, 8, 1, 1,
-                                                     2, 2, 4, 4, 8, 8};
+    static const size_t bytes[KILN_WIRE_N_DTYPES] = {4, 2, 2, 8, 1, 1, 2, 2, 4,
+                                                     4, 8, 8, 1, 1, 1, 1, 1, 1};
     return dtype < KILN_WIRE_N_DTYPES ? bytes[dtype] : 0;
 }
