@@ -461,8 +461,8 @@ static void unpacks_low_bit_types(void **state) {
     static const struct {
         int n;
         signed char want[5];
-    } rows[] = {{3, {7, -6, -1}},        {3, {7, 10, 15}},     {3, {7, 10, 15}},
-                {5, {0, 1, -1, -2, -2}}, {5, {0, 1, 3, 2, 2}}, {2, {0x7E, -1}}};
+    } cases[] = {{3, {7, -6, -1}},        {3, {7, 10, 15}},     {3, {7, 10, 15}},
+                 {5, {0, 1, -1, -2, -2}}, {5, {0, 1, 3, 2, 2}}, {2, {0x7E, -1}}};
     kiln_arena a = {0};
     kiln_graph *g = NULL;
     kiln_err err = {0};
@@ -483,9 +483,9 @@ static void unpacks_low_bit_types(void **state) {
     const kiln_str bytes = kiln_onnx_finish_model(&m, 14, 27); /* the newest of both */
     kiln_assert_status_ok(
         kiln_import_onnx_bytes(&a, bytes, "m.onnx", NULL, NULL, &g, NULL, &err), &err);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(kiln_type_elems(&g->outputs.v[i]->type), rows[i].n);
-        assert_memory_equal(g->outputs.v[i]->data, rows[i].want, (size_t)rows[i].n);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(kiln_type_elems(&g->outputs.v[i]->type), cases[i].n);
+        assert_memory_equal(g->outputs.v[i]->data, cases[i].want, (size_t)cases[i].n);
     }
     kiln_arena_fini(&a);
 }
