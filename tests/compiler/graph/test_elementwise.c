@@ -381,7 +381,7 @@ static kiln_test_op_row convert[] = {
      .args = {KILN_T_DTYPE("to", KILN_F16)},
      .want = KILN_TF(KILN_F16, 1, (4), 65504, INF, -0.0, 0)},
     {"float_to_i4_wraps", &kiln_op_cast,
-     .in = {KILN_TF(KILN_F32, 1, (6), -9, -8.9, 7.9, 8, 1e30, NAN)},
+     .in = {KILN_TF(KILN_F32, 1, (6), -9, -8.9, 7.9, 8, 1e30, QNAN)},
      .args = {KILN_T_DTYPE("to", KILN_I4)},
      .want = KILN_TI(KILN_I4, 1, (6), 7, -8, 7, -8, -1, 0)},
     {"integer_to_u2_wraps", &kiln_op_cast,
