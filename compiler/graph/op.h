@@ -103,10 +103,12 @@ struct kiln_op_def {
     unsigned dtypes; /* what input 0 may be (KILN_DT_...); other inputs by infer */
     kiln_fuse_kind fuse;
     kiln_layout_kind layout;
-    bool can_pick;   /* eval_ref honours kiln_eval_cx.pick */
-    bool types_only; /* the outputs follow from the inputs' types (shape, size):
-                        eval_ref reads no element, and gets inputs without storage (f
-                        and i NULL, type set) */
+    bool can_pick;       /* eval_ref honours kiln_eval_cx.pick */
+    unsigned keeps_sign; /* inputs (1 << index) that say where, not how much: a DOT
+                            bound's magnitude takes them as they are */
+    bool types_only;     /* the outputs follow from the inputs' types (shape, size):
+                            eval_ref reads no element, and gets inputs without storage (f
+                            and i NULL, type set) */
 
     bool jumps; /* a float output leaps where an input crosses a boundary (round,
                    sign), however little it crosses it by */

@@ -118,7 +118,9 @@ static kiln_status eval_picked(kiln_arena *scratch, const kiln_node *n,
 
 void kiln_ref_make_absolute(const kiln_node *n, kiln_wide *in) {
     for (int k = 0; k < n->n_in; k++) {
-        const int64_t n_elems = in[k].f != NULL ? kiln_type_elems(&in[k].type) : 0;
+        const bool is_place = k < 32 && (n->op->keeps_sign >> k & 1) != 0;
+        const int64_t n_elems =
+            in[k].f != NULL && !is_place ? kiln_type_elems(&in[k].type) : 0;
         for (int64_t j = 0; j < n_elems; j++)
             in[k].f[j] = fabs(in[k].f[j]);
     }

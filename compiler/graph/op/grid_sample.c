@@ -148,9 +148,11 @@ static void axis_at(const kiln_node *n, double v, int64_t length, axis_taps *t) 
     }
 }
 
-/* The sum over all taps, of the plane of x that starts at `base`. */
-static double sample(const kiln_node *n, const kiln_wide *x, int64_t base,
+/* The sum over all taps, of the plane of x that starts at `base`. Cubic weights may be
+ * negative: a magnitude takes their absolute values. */
+static double sample(const kiln_node *n, const kiln_eval_cx *cx, int64_t base,
                      const axis_taps *t, const int64_t *stride) {
+    const kiln_wide *const x = &cx->in[X];
     const int axes = x->type.rank - 2;
     int64_t tap[MAX_AXES] = {0}, n_taps[MAX_AXES];
     double sum = 0;
@@ -163,7 +165,8 @@ static double sample(const kiln_node *n, const kiln_wide *x, int64_t base,
         for (int i = 0; i < axes; i++) {
             const int64_t e = t[i].at[tap[i]];
             is_zero = is_zero || e < 0;
-            weight *= t[i].weight[tap[i]];
+            weight *=
+                cx->is_magnitude ? fabs(t[i].weight[tap[i]]) : t[i].weight[tap[i]];
             at += e * stride[2 + i];
         }
         if (!is_zero)
@@ -190,7 +193,7 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
             axis_at(n, grid->f[p * axes + axes - 1 - i], x->type.dim[2 + i], &t[i]);
         for (int64_t c = 0; c < channels; c++)
             cx->out[0].f[(b * channels + c) * points + p % points] =
-                sample(n, x, b * stride[0] + c * stride[1], t, stride);
+                sample(n, cx, b * stride[0] + c * stride[1], t, stride);
     }
     return KILN_OK;
 }
@@ -404,6 +407,7 @@ const kiln_op_def kiln_op_grid_sample = {
     .dtypes = KILN_DT_FLOAT,
     .fuse = KILN_FUSE_OPAQUE,
     .layout = KILN_LAYOUT_DEPENDENT,
+    .keeps_sign = 1u << GRID,
     .infer = infer,
     .eval_ref = eval_ref,
     .cost = cost,
