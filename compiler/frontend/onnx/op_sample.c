@@ -1,4 +1,4 @@
-/* Importers of GridSample (16, 20, 22) and AffineGrid (20). */
+/* Importers of GridSample (16, 20, 22), AffineGrid (20) and RoiAlign (10, 16, 22). */
 #include "compiler/frontend/onnx/compose.h"
 
 #include <inttypes.h>
@@ -95,4 +95,36 @@ kiln_status kiln_onnx_import_affine_grid(kiln_onnx_cx *cx, const kiln_onnx_node 
     y = kiln_compose_transpose(&c, y, turn);
     kiln_onnx_set(cx, n, 0, kiln_compose_reshape(&c, y, axes + 2, dim));
     return c.status;
+}
+
+/* Before opset 16 there was no choice of coordinates. */
+kiln_status kiln_onnx_import_roi_align(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    static const char *const input[] = {"X", "rois", "batch_indices"};
+    kiln_value *in[3], *y;
+    for (int i = 0; i < 3; i++)
+        KILN_TRY(kiln_onnx_need(cx, n, i, input[i], &in[i]));
+    const bool is_old = kiln_onnx_version(cx) < 16;
+    kiln_str coordinates = kiln_str_from("output_half_pixel");
+    if (!is_old)
+        coordinates =
+            kiln_onnx_attr_s(cx, n, "coordinate_transformation_mode", "half_pixel");
+    const kiln_str mode = kiln_onnx_attr_s(cx, n, "mode", "avg");
+    const bool is_half = kiln_str_is(coordinates, "half_pixel");
+    if (!is_half && !kiln_str_is(coordinates, "output_half_pixel"))
+        return kiln_onnx_fail(
+            cx, KILN_ERR_PARSE,
+            "attribute 'coordinate_transformation_mode' must be half_pixel or "
+            "output_half_pixel, is '%s'",
+            kiln_str_printable(kiln_onnx_arena(cx), coordinates, 32));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("height", kiln_onnx_attr_i(cx, n, "output_height", 1)),
+        kiln_arg_int("width", kiln_onnx_attr_i(cx, n, "output_width", 1)),
+        kiln_arg_int("sampling_ratio", kiln_onnx_attr_i(cx, n, "sampling_ratio", 0)),
+        kiln_arg_float("spatial_scale", kiln_onnx_attr_f(cx, n, "spatial_scale", 1)),
+        kiln_arg_word("mode", kiln_str_printable(kiln_onnx_arena(cx), mode, 32)),
+        kiln_arg_bool("half_pixel", is_half),
+    };
+    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_roi_align, in, 3, args, 6, 1, &y));
+    kiln_onnx_set(cx, n, 0, y);
+    return KILN_OK;
 }
