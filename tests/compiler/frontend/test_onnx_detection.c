@@ -66,8 +66,54 @@ static kiln_test_import_row deformed[] = {
      .fails = KILN_ERR_SHAPE, .text = "'B' must have 3 elements"},
 };
 
+/* Pool: 2 and 3 alone, then the pair 5, 4. */
+#define POOL                                                                           \
+    KILN_I_INT("min_gram_length", 1), KILN_I_INT("max_gram_length", 2),                \
+        KILN_I_INTS("pool_int64s", 2, 3, 5, 4), KILN_I_INTS("ngram_counts", 0, 2)
+
+static kiln_test_import_row vectors[] = {
+    {"counts_each_length", "TfIdfVectorizer", 9, "x", "y", .inputs = {I64("x", "12")},
+     .attrs = {POOL, KILN_I_TEXT("mode", "TF"), KILN_I_INTS("ngram_indexes", 0, 1, 2),
+               KILN_I_INT("max_skip_count", 5)},
+     .want = {"{skips=0} : i64[1,2]", "{skips=5} : i64[1,1]", "concat(", "f32[3]"},
+     .lacks = "scatter"},
+    {"puts_counts_where_indexes_say", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {{"x", KILN_ONNX_INT32, "4,3"}},
+     .attrs = {POOL, KILN_I_TEXT("mode", "IDF"), KILN_I_INTS("ngram_indexes", 4, 0, 1),
+               KILN_I_INT("max_skip_count", 5)},
+     .want = {"{skips=1} : i64[4,1]", "scatter_elements(", "where(", "f32[4,5]"}},
+    {"rows_may_be_shorter_than_an_n_gram", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {I64("x", "1")},
+     .attrs = {POOL, KILN_I_TEXT("mode", "TFIDF"),
+               KILN_I_INTS("ngram_indexes", 0, 1, 2), KILN_I_INT("max_skip_count", 1)},
+     .want = {"{skips=0} : i64[1,1]"}},
+    {"rejects_counts_beyond_the_pool", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {I64("x", "12")},
+     .attrs = {KILN_I_INT("min_gram_length", 1), KILN_I_INT("max_gram_length", 2),
+               KILN_I_INTS("pool_int64s", 2, 3, 5), KILN_I_INTS("ngram_counts", 0, 2),
+               KILN_I_TEXT("mode", "TF"), KILN_I_INTS("ngram_indexes", 0, 1, 2)},
+     .fails = KILN_ERR_PARSE,
+     .text = "must cut the pool of 3 into n-grams, those of length 2 are [2, 3)"},
+    {"rejects_an_index_below_0", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {I64("x", "12")},
+     .attrs = {POOL, KILN_I_TEXT("mode", "TF"), KILN_I_INTS("ngram_indexes", 0, -1, 2)},
+     .fails = KILN_ERR_LIMIT, .text = "entries of 'ngram_indexes' must be in"},
+    {"rejects_n_grams_without_an_index", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {I64("x", "12")},
+     .attrs = {POOL, KILN_I_TEXT("mode", "TF"), KILN_I_INTS("ngram_indexes", 0, 1)},
+     .fails = KILN_ERR_PARSE, .text = "must have an entry for each n-gram"},
+    {"rejects_an_unknown_measure", "TfIdfVectorizer", 9, "x", "y",
+     .inputs = {I64("x", "12")}, .attrs = {POOL, KILN_I_TEXT("mode", "BM25")},
+     .fails = KILN_ERR_PARSE, .text = "must be TF, IDF or TFIDF, is 'BM25'"},
+    {"rejects_strings", "TfIdfVectorizer", 9, "x", "y", .inputs = {I64("x", "12")},
+     .attrs = {KILN_I_TEXT("mode", "TF"), KILN_I_TEXT("pool_strings", "a")},
+     .fails = KILN_ERR_UNSUPPORTED,
+     .text = "attribute 'pool_strings' is not read: kiln has no strings"},
+};
+
 int main(void) {
     kiln_test_add_rows(kiln_test_check_import, regions);
     kiln_test_add_rows(kiln_test_check_import, deformed);
+    kiln_test_add_rows(kiln_test_check_import, vectors);
     return kiln_test_run("onnx_detection");
 }
