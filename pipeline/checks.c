@@ -49,6 +49,28 @@ static void fail(kiln_check *check, const char *reason) {
     check->reason = reason;
 }
 
+/* Is `name` the name of the count of `of`? */
+static bool is_count_of(const char *name, const char *of) {
+    const size_t n = strlen(of);
+    return strncmp(name, of, n) == 0 && strcmp(name + n, KILN_COUNT_SUFFIX) == 0;
+}
+
+kiln_tensor kiln_counted_rows(const char *const *name, const kiln_tensor *value,
+                              size_t n, size_t i, const kiln_type *want) {
+    kiln_tensor rows = value[i];
+    for (size_t k = 0; k < n; k++) {
+        const kiln_type *t = &value[k].type;
+        if (k == i || t->dtype != KILN_I64 || t->rank != 0 || rows.type.rank == 0 ||
+            !is_count_of(name[k], name[i]))
+            continue;
+        int64_t count;
+        memcpy(&count, value[k].data, sizeof count);
+        if (count == want->dim[0] && count >= 0 && count <= rows.type.dim[0])
+            rows.type.dim[0] = count;
+    }
+    return rows;
+}
+
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
                                double rtol, double atol, kiln_err *err) {

@@ -173,6 +173,9 @@ static kiln_status compare_outputs(kiln_arena *a, const char *dir,
                              name != NULL ? name : "?");
         kiln_tensor want, part;
         KILN_TRY(read_output(a, dir, k, &got->value[i], &want, &part, err));
+        if (part.data == got->value[i].data) /* not a sample */
+            part =
+                kiln_counted_rows(got->name, got->value, got->n, (size_t)i, &want.type);
         KILN_TRY(kiln_check_network(a, check, got->name[i], &part, &want,
                                     &side->tolerance, err));
     }

@@ -54,7 +54,10 @@ typedef struct kiln_import_report {
  * made in `a`, and constant data is a view into the mapped file, which `a` also owns.
  * On failure *report still lists all unsupported operators (KILN_ERR_UNSUPPORTED names
  * each with its count and first node). Messages name file, node and remedy. `o` may be
- * NULL. */
+ * NULL. For each output that is bounded (docs/bounded-outputs.md) the graph has one
+ * more behind all of the model's own: NAME KILN_COUNT_SUFFIX, how many rows of it
+ * count. */
+#define KILN_COUNT_SUFFIX ".count"
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 

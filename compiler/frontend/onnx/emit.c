@@ -101,10 +101,23 @@ static kiln_status evaluate(kiln_onnx_cx *cx, const kiln_node_spec *spec,
     return KILN_OK;
 }
 
+/* No operator knows yet that only the first rows of an operand count. */
+static kiln_status refuse_bounded(kiln_onnx_cx *cx, kiln_value *const *in, int n_in) {
+    for (int i = 0; i < n_in; i++)
+        if (in[i] != NULL && in[i]->count != NULL)
+            return kiln_onnx_fail(
+                cx, KILN_ERR_UNSUPPORTED,
+                "how long '%s' is depends on data, which is read as a model's output "
+                "only; make it one, and do what follows outside of the model",
+                kiln_onnx_show(cx, kiln_str_from(in[i]->name)));
+    return KILN_OK;
+}
+
 kiln_status kiln_onnx_emit(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                            const kiln_op_def *op, kiln_value *const *in, int n_in,
                            const kiln_attr_arg *args, size_t n_args, int n_out,
                            kiln_value **outs) {
+    KILN_TRY(refuse_bounded(cx, in, n_in));
     const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
     const int count = n_out > 0 ? n_out : op->n_out_min > 0 ? op->n_out_min : 1;
     const char **const names = kiln_array(&cx->scratch, const char *, count);

@@ -1,10 +1,12 @@
 /* Importers of operators whose result has as many elements as the data says: Compress
- * (9, 11), NonZero (9, 13), Unique (11). The Graph's shapes are static, so what decides
- * must be a constant; kiln_onnx_const tells which input to fix. */
+ * (9, 11), NonZero (9, 13), Unique (11), NonMaxSuppression (10, 11). The Graph's shapes
+ * are static, so what decides must be a constant; kiln_onnx_const tells which input to
+ * fix. Boxes and scores need not be: their result is bounded. */
 #include "compiler/frontend/onnx/compose.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* x's elements at the listed places of an axis; of all elements for axis -1. */
 static kiln_value *pick(kiln_compose *c, kiln_value *x, int axis, const int64_t *at,
@@ -195,5 +197,56 @@ kiln_status kiln_onnx_import_unique(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_onnx_set(cx, n, 1, kiln_compose_ints(&c, 1, &g.n, g.first));
     kiln_onnx_set(cx, n, 2, kiln_compose_ints(&c, 1, &s.n, g.of));
     kiln_onnx_set(cx, n, 3, kiln_compose_ints(&c, 1, &g.n, g.count));
+    return c.status;
+}
+
+/* ---- NonMaxSuppression ---- */
+
+/* An optional operand of one element (or none: then *v stays). */
+static kiln_status read_option(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
+                               const char *name, double *v) {
+    kiln_value *const operand = kiln_onnx_in(cx, n, i);
+    const double *given;
+    size_t count;
+    if (operand == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_onnx_const_floats(cx, operand, name, &given, &count));
+    if (count > 1 || (count == 1 && isnan(given[0])))
+        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                              "input '%s' must be one number, has %zu", name, count);
+    if (count == 1)
+        *v = given[0];
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_import_non_max_suppression(kiln_onnx_cx *cx,
+                                                 const kiln_onnx_node *n) {
+    kiln_compose c = {.cx = cx, .n = n};
+    kiln_value *in[2], *out[2];
+    double most = 0, iou = 0, score = -INFINITY;
+    KILN_TRY(kiln_onnx_need(cx, n, 0, "boxes", &in[0]));
+    KILN_TRY(kiln_onnx_need(cx, n, 1, "scores", &in[1]));
+    KILN_TRY(read_option(cx, n, 2, "max_output_boxes_per_class", &most));
+    KILN_TRY(read_option(cx, n, 3, "iou_threshold", &iou));
+    KILN_TRY(read_option(cx, n, 4, "score_threshold", &score));
+    most = most < 0 ? 0 : most > (double)KILN_MAX_ELEMS ? (double)KILN_MAX_ELEMS : most;
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("max_per_class", (int64_t)most),
+        kiln_arg_float("iou_threshold", iou),
+        kiln_arg_float("score_threshold", score),
+        kiln_arg_bool("center_point",
+                      kiln_onnx_attr_i(cx, n, "center_point_box", 0) != 0),
+    };
+    KILN_TRY(
+        kiln_onnx_emit(cx, n, &kiln_op_non_max_suppression, in, 2, args, 4, 2, out));
+    if (kiln_value_is_const(out[1])) { /* all of it is: so the count is known */
+        int64_t count;
+        memcpy(&count, out[1]->data, sizeof count);
+        out[0] = kiln_compose_slice(&c, out[0], 0, 0, 1, count);
+    } else {
+        out[0]->count = out[1];
+        out[0]->bounded_axis = 0;
+    }
+    kiln_onnx_set(cx, n, 0, out[0]);
     return c.status;
 }

@@ -66,6 +66,83 @@ static kiln_test_import_row deformed[] = {
      .fails = KILN_ERR_SHAPE, .text = "'B' must have 3 elements"},
 };
 
+#define MOST                                                                           \
+    {                                                                                  \
+        "m", "", KILN_ONNX_INT64, 1, {5}, { 0 }                                        \
+    }
+#define OVERLAP                                                                        \
+    {                                                                                  \
+        "t", "1", KILN_ONNX_FLOAT, 1, {0}, { 0.5 }                                     \
+    }
+
+static kiln_test_import_row suppression[] = {
+    {"selection_is_bounded_and_its_count_an_output", "NonMaxSuppression", 11, "x,s,m,t",
+     "y", .out_types = {KILN_ONNX_INT64},
+     .inputs = {F32("x", "2,4,4"), F32("s", "2,3,4")}, .consts = {MOST, OVERLAP},
+     .attrs = {KILN_I_INT("center_point_box", 1)},
+     .want = {"non_max_suppression(%x, %s) {max_per_class=5, iou_threshold=0x1p-1",
+              "center_point=true", "i64[24,3] bounded(0, %y.1)", "\"y.count\""}},
+    {"no_boxes_are_asked_for_by_default", "NonMaxSuppression", 10, "x,s", "y",
+     .out_types = {KILN_ONNX_INT64}, .inputs = {F32("x", "1,4,4"), F32("s", "1,3,4")},
+     .want = {"max_per_class=0", "i64[0,3]"}},
+    {"rejects_a_number_of_boxes_from_outside", "NonMaxSuppression", 11, "x,s,m", "y",
+     .out_types = {KILN_ONNX_INT64},
+     .inputs = {F32("x", "1,4,4"), F32("s", "1,3,4"), I64("m", "1")},
+     .fails = KILN_ERR_UNSUPPORTED,
+     .text = "it depends on graph input 'm'; fix its value with --bind m="},
+    {"rejects_boxes_of_other_images", "NonMaxSuppression", 11, "x,s", "y",
+     .out_types = {KILN_ONNX_INT64}, .inputs = {F32("x", "1,4,4"), F32("s", "2,3,4")},
+     .fails = KILN_ERR_SHAPE, .text = "have [1,4,4] and [2,3,4]"},
+    {"rejects_two_thresholds", "NonMaxSuppression", 11, "x,s,,t", "y",
+     .out_types = {KILN_ONNX_INT64}, .inputs = {F32("x", "1,4,4"), F32("s", "1,3,4")},
+     .consts = {{"t", "2", KILN_ONNX_FLOAT, 2, {0}, {0.5, 0.5}}},
+     .fails = KILN_ERR_SHAPE,
+     .text = "input 'iou_threshold' must be one number, has 2"},
+};
+
+/* What reads a bounded value is refused; what is constant is not bounded. */
+static void bounded_values_end_the_model(void **state) {
+    (void)state;
+    static const float boxes[] = {0, 0, 1, 1, 0, 0, 1, 1}, scores[] = {1, 2};
+    static const int64_t most = 2;
+    for (int is_const = 0; is_const < 2; is_const++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_import_report report = {0};
+        kiln_onnx_writer m;
+        kiln_graph *g;
+        kiln_onnx_writer_init(&m, &a, "g");
+        kiln_onnx_put_initializer(
+            &m, kiln_onnx_raw_tensor(&a, "m", KILN_ONNX_INT64, "", &most, sizeof most));
+        if (is_const != 0) {
+            kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "x", KILN_ONNX_FLOAT,
+                                                               "1,2,4", boxes,
+                                                               sizeof boxes));
+            kiln_onnx_put_initializer(&m, kiln_onnx_raw_tensor(&a, "s", KILN_ONNX_FLOAT,
+                                                               "1,1,2", scores,
+                                                               sizeof scores));
+        } else {
+            kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "1,2,4");
+            kiln_onnx_put_input(&m, "s", KILN_ONNX_FLOAT, "1,1,2");
+        }
+        kiln_onnx_put_node(&m, "NonMaxSuppression", "nms", "x,s,m", "n");
+        kiln_onnx_put_node(&m, "Neg", "after", "n", "y");
+        kiln_onnx_put_output(&m, "y", KILN_ONNX_INT64, NULL);
+        const kiln_status st =
+            kiln_import_onnx_bytes(&a, kiln_onnx_finish_model(&m, 8, 13), "test.onnx",
+                                   NULL, NULL, &g, &report, &err);
+        if (is_const != 0) {
+            kiln_assert_status_ok(st, &err);
+            assert_int_equal(g->outputs.n, 1);
+            assert_int_equal(g->outputs.v[0]->type.dim[0], 1);
+        } else {
+            kiln_assert_fails(st, KILN_ERR_UNSUPPORTED, &err,
+                              "how long 'n' is depends on data");
+        }
+        kiln_arena_fini(&a);
+    }
+}
+
 /* Pool: 2 and 3 alone, then the pair 5, 4. */
 #define POOL                                                                           \
     KILN_I_INT("min_gram_length", 1), KILN_I_INT("max_gram_length", 2),                \
@@ -114,6 +191,8 @@ static kiln_test_import_row vectors[] = {
 int main(void) {
     kiln_test_add_rows(kiln_test_check_import, regions);
     kiln_test_add_rows(kiln_test_check_import, deformed);
+    kiln_test_add_rows(kiln_test_check_import, suppression);
+    kiln_test_add("bounded_values_end_the_model", bounded_values_end_the_model, NULL);
     kiln_test_add_rows(kiln_test_check_import, vectors);
     return kiln_test_run("onnx_detection");
 }
