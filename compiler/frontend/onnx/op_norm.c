@@ -6,7 +6,56 @@
  */
 #include <inttypes.h>
 
-#include "compiler/frontend/onnx/onnx_internal.h"
+#include "compiler/frontend/onnx/compose.h"
+
+/* given * momentum + now * (1 - momentum), as output i. */
+static void set_running(kiln_compose *c, int i, kiln_value *given, kiln_value *now,
+                        double momentum) {
+    const kiln_dtype dtype = given->type.dtype;
+    if (!kiln_onnx_wants(c->n, i))
+        return;
+    given = kiln_compose_cast(c, given, now->type.dtype);
+    given = kiln_compose_scalar(c, &kiln_op_mul, given, momentum);
+    now = kiln_compose_scalar(c, &kiln_op_mul, now, 1 - momentum);
+    now = kiln_compose_2(c, &kiln_op_add, given, now);
+    kiln_onnx_set(c->cx, c->n, i, kiln_compose_cast(c, now, dtype));
+}
+
+/* Training mode (14, 15): the moments are those of x itself, in f32 at least, and of
+ * all elements of a channel, not one less. */
+static kiln_status train(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                         kiln_value *const *in) {
+    kiln_compose c = {.cx = cx, .n = n};
+    kiln_value *x = in[0];
+    const kiln_type t = x->type;
+    const kiln_dtype dtype = t.dtype == KILN_F64 ? KILN_F64 : KILN_F32;
+    const double momentum = kiln_onnx_attr_f(cx, n, "momentum", 0.9);
+    int64_t axes[KILN_MAX_RANK];
+    size_t n_axes = 0;
+    if (t.rank < 2)
+        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                              "input 'X' must have shape [N, C, ...], has rank %d",
+                              t.rank);
+    for (int i = 0; i < t.rank; i++)
+        if (i != 1)
+            axes[n_axes++] = i;
+    x = kiln_compose_cast(&c, x, dtype);
+    kiln_value *mean =
+        kiln_compose_reduce(&c, &kiln_op_reduce_mean, x, axes, n_axes, true);
+    kiln_value *away = kiln_compose_2(&c, &kiln_op_sub, x, mean);
+    away = kiln_compose_2(&c, &kiln_op_mul, away, away);
+    kiln_value *var =
+        kiln_compose_reduce(&c, &kiln_op_reduce_mean, away, axes, n_axes, false);
+    mean = kiln_compose_reshape(&c, mean, 1, t.dim + 1);
+    kiln_value *const from[] = {in[0], in[1], in[2], mean, var};
+    const kiln_attr_arg epsilon =
+        kiln_arg_float("epsilon", kiln_onnx_attr_f(cx, n, "epsilon", 1e-5));
+    kiln_onnx_set(cx, n, 0,
+                  kiln_compose_op(&c, &kiln_op_batch_norm, from, 5, &epsilon, 1));
+    set_running(&c, 1, in[3], mean, momentum);
+    set_running(&c, 2, in[4], var, momentum);
+    return c.status;
+}
 
 kiln_status kiln_onnx_import_batch_norm(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const char *const names[] = {"X", "scale", "B", "mean", "var"};
@@ -14,6 +63,8 @@ kiln_status kiln_onnx_import_batch_norm(kiln_onnx_cx *cx, const kiln_onnx_node *
     for (int i = 0; i < 5; i++)
         KILN_TRY(kiln_onnx_need(cx, n, i, names[i], &in[i]));
     bool trains = kiln_onnx_attr_i(cx, n, "training_mode", 0) != 0;
+    if (trains && kiln_onnx_version(cx) >= 14 && kiln_onnx_n_out(n) <= 3)
+        return train(cx, n, in);
     for (int i = 1; i < kiln_onnx_n_out(n); i++)
         trains = trains || kiln_onnx_wants(n, i);
     if (kiln_onnx_version(cx) < 7)
@@ -21,7 +72,8 @@ kiln_status kiln_onnx_import_batch_norm(kiln_onnx_cx *cx, const kiln_onnx_node *
     if (trains)
         return kiln_onnx_fail(
             cx, KILN_ERR_UNSUPPORTED,
-            "training mode is not read; export the model for inference");
+            "training mode of this opset, or moments as outputs of inference, are not "
+            "read; export the model for inference, or with opset 14 or later");
     if (kiln_onnx_attr_i(cx, n, "spatial", 1) == 0)
         return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
                               "moments per position (spatial = 0) are not read; export "
