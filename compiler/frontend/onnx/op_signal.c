@@ -21,14 +21,42 @@ typedef struct dft {
     bool is_inverse, is_onesided;
 } dft;
 
+/* Cosine and sine of a part num / den of a turn, at most a quarter: exact at its ends,
+ * and the same numbers for angles that mirror each other. */
+static double quarter_cos(double num, double den) {
+    if (4 * num == den)
+        return 0;
+    return 8 * num > den ? sin(2 * pi * (den - 4 * num) / (4 * den))
+                         : cos(2 * pi * num / den);
+}
+
+static double quarter_sin(double num, double den) {
+    return 8 * num > den ? cos(2 * pi * (den - 4 * num) / (4 * den))
+                         : sin(2 * pi * num / den);
+}
+
+/* Of j / n of a turn, 0 <= j < n. */
+static void turn(int64_t j, int64_t n, double *cosine, double *sine) {
+    const bool is_below = 2 * j > n;
+    if (is_below)
+        j = n - j;
+    const bool is_left = 4 * j > n;
+    const double num = (double)(is_left ? n - 2 * j : j);
+    const double den = (double)(is_left ? 2 * n : n);
+    const double x = quarter_cos(num, den), y = quarter_sin(num, den);
+    *cosine = is_left ? -x : x;
+    *sine = is_below ? -y : y;
+}
+
 /* The weight of part p of point n in part q of point k. */
 static double dft_weight(const dft *d, int64_t n, int64_t p, int64_t k, int64_t q) {
-    const double angle = 2 * pi * (double)(n * k % d->length) / (double)d->length;
+    double cosine, sine;
+    turn(n * k % d->length, d->length, &cosine, &sine);
     const double sign = d->is_inverse ? 1 : -1;
     const double by = d->is_inverse ? 1 / (double)d->length : 1;
     if (p == q)
-        return by * cos(angle);
-    return by * sign * (q == 1 ? sin(angle) : -sin(angle));
+        return by * cosine;
+    return by * sign * (q == 1 ? sine : -sine);
 }
 
 /* The inverse of a one-sided spectrum: points other than the first, and the middle one

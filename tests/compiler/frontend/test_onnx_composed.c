@@ -137,6 +137,8 @@ static kiln_test_import_row placing[] = {
      .text = "input 'image_shape' must be a constant, it depends on graph input 'z'"},
     {"a_transform_is_a_product", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
      .want = {"f32[4,8]", "matmul(", "f32[1,4,2]"}},
+    {"quarter_turns_are_exact", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
+     .attrs = {KILN_I_INT("inverse", 1)}, .want = {"0x1p-2"}, .lacks = "p-5"},
     {"rejects_the_axis_of_parts", "DFT", 17, "x", "y", .inputs = {F32("x", "1,4,1")},
      .attrs = {KILN_I_INT("axis", -1)}, .fails = KILN_ERR_SHAPE,
      .text = "the axis must not be the last, which holds the parts"},
