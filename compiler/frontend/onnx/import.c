@@ -3,6 +3,7 @@
 #include "compiler/frontend/onnx/import_core.h"
 
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/onnx/list.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -94,7 +95,8 @@ static void take_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_val
 void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value *v) {
     if (!kiln_onnx_wants(n, i) || v == NULL)
         return;
-    take_name(cx, n, i, v);
+    if (kiln_onnx_as_list(v) == NULL)
+        take_name(cx, n, i, v);
     kiln_map_set(&cx->scratch, &cx->scope->values, n->output[i], v);
 }
 
@@ -135,6 +137,18 @@ static kiln_status check_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     return KILN_OK;
 }
 
+/* Sequences and optionals are there for the operators that read them only. */
+static kiln_status check_lists(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    for (size_t i = 0; i < n->n_input && !kiln_onnx_takes_lists(cx->row); i++)
+        if (kiln_onnx_as_list(kiln_onnx_in(cx, n, (int)i)) != NULL)
+            return kiln_onnx_fail(
+                cx, KILN_ERR_UNSUPPORTED,
+                "input %zu ('%s') is a sequence or an optional, which "
+                "this operator is not read with; give it tensors",
+                i, kiln_onnx_show(cx, n->input[i]));
+    return KILN_OK;
+}
+
 static kiln_status check_results(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     for (size_t i = 0; i < n->n_output; i++)
         if (n->output[i].n > 0 && !kiln_map_has(&cx->scope->values, n->output[i]))
@@ -170,6 +184,7 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     }
     cx->row = kiln_onnx_find(n->domain, n->op_type, cx->version);
     KILN_ASSERT(cx->row != NULL, "kiln_onnx_check_support let an operator pass");
+    KILN_TRY(check_lists(cx, n));
     const kiln_status st = cx->row->import(cx, n);
     if (cx->attr_err.status != KILN_OK) {
         *cx->err = cx->attr_err; /* the cause of what came after */
@@ -291,6 +306,11 @@ static kiln_status add_outputs(kiln_onnx_cx *cx) {
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "graph output '%s' is not defined by any node, graph "
                                   "input or initializer",
+                                  kiln_onnx_show(cx, vi->name));
+        if (kiln_onnx_as_list(v) != NULL)
+            return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                                  "graph output '%s' is a sequence or an optional; "
+                                  "make each of its elements an output",
                                   kiln_onnx_show(cx, vi->name));
         const kiln_status st = kiln_onnx_check_output(cx, vi, v);
         if (st != KILN_OK) {

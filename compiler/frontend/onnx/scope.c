@@ -3,6 +3,7 @@
  * input of the region. A function body sees its own names only. Source: ONNX IR, "Names
  * Within a Graph" and "Functions". */
 #include "compiler/frontend/onnx/import_core.h"
+#include "compiler/frontend/onnx/list.h"
 
 #include <string.h>
 
@@ -97,6 +98,18 @@ static kiln_value *capture(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_value *out
     return inner;
 }
 
+/* A list inside a region: one of captured values. */
+static kiln_status capture_list(kiln_onnx_cx *cx, kiln_onnx_scope *s,
+                                const kiln_onnx_list *outer, kiln_value **out) {
+    kiln_onnx_list *inner;
+    KILN_TRY(kiln_onnx_list_new(cx, outer->n, &inner));
+    inner->is_none = outer->is_none;
+    for (size_t i = 0; i < outer->n; i++)
+        inner->v[i] = capture(cx, s, outer->v[i]);
+    *out = &inner->head;
+    return KILN_OK;
+}
+
 kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name,
                              kiln_value **out) {
     kiln_value *v = kiln_map_get(&s->values, name);
@@ -106,7 +119,10 @@ kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name
             return make_const(cx, s, t, out);
         if (s->sees_parent)
             KILN_TRY(kiln_onnx_lookup(cx, s->parent, name, &v));
-        if (v != NULL && v != &kiln_onnx_absent && s->is_region)
+        const kiln_onnx_list *const list = kiln_onnx_as_list(v);
+        if (list != NULL && s->is_region)
+            KILN_TRY(capture_list(cx, s, list, &v));
+        else if (v != NULL && v != &kiln_onnx_absent && s->is_region)
             v = capture(cx, s, v);
         if (v != NULL)
             kiln_map_set(&cx->scratch, &s->values, name, v);
@@ -153,9 +169,9 @@ static kiln_status import_body(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
     return KILN_OK;
 }
 
-kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
-                                  const kiln_onnx_graph *sub, kiln_value *const *actual,
-                                  size_t n_actual, kiln_value **outs) {
+static kiln_status inline_body(kiln_onnx_cx *cx, const char *prefix,
+                               const kiln_onnx_graph *sub, kiln_value *const *actual,
+                               size_t n_actual, kiln_value **outs) {
     kiln_onnx_scope *const outer = cx->scope;
     kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, outer->g);
     s->sees_parent = true;
@@ -172,9 +188,30 @@ kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
     return KILN_OK;
 }
 
+/* Who repeats a body computes with tensors. */
+static kiln_status refuse_lists(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
+                                kiln_value *const *outs) {
+    for (size_t i = 0; i < sub->n_output; i++)
+        if (kiln_onnx_as_list(outs[i]) != NULL)
+            return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                                  "output '%s' of subgraph '%s' is a sequence or an "
+                                  "optional; let it be tensors, or fix what decides "
+                                  "whether the subgraph runs with --bind",
+                                  kiln_onnx_show(cx, sub->output[i].name),
+                                  kiln_onnx_show(cx, sub->name));
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
+                                  const kiln_onnx_graph *sub, kiln_value *const *actual,
+                                  size_t n_actual, kiln_value **outs) {
+    KILN_TRY(inline_body(cx, prefix, sub, actual, n_actual, outs));
+    return refuse_lists(cx, sub, outs);
+}
+
 kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                              const kiln_onnx_graph *sub, kiln_value **outs) {
-    return kiln_onnx_inline_with(cx, kiln_onnx_node_prefix(cx, n), sub, NULL, 0, outs);
+    return inline_body(cx, kiln_onnx_node_prefix(cx, n), sub, NULL, 0, outs);
 }
 
 static kiln_status add_formals(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
@@ -216,6 +253,7 @@ kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     cx->scope = outer;
     if (st != KILN_OK)
         return st;
+    KILN_TRY(refuse_lists(cx, sub, outs));
     for (size_t i = 0; i < sub->n_output; i++)
         kiln_graph_add_output(g, outs[i],
                               kiln_str_dupv(cx->arena, sub->output[i].name));
