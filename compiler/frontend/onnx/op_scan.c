@@ -1,7 +1,9 @@
 /* Scan (9 to 25) of ai.onnx: the body becomes a region that runs along axis 0.
  * Sequences along another axis are transposed before, those read backwards are
- * reversed; outputs likewise, behind. Scan-8 has a batch axis and is not read. */
-#include "compiler/frontend/onnx/onnx_internal.h"
+ * reversed; outputs likewise, behind. Scan-8 has a batch axis in front of all, and
+ * lengths of its own for each element of the batch: each runs by itself. */
+#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/import_core.h"
 
 #include <inttypes.h>
 
@@ -22,11 +24,14 @@ static kiln_status read_list(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                           got);
 }
 
-static kiln_status read_scan(kiln_onnx_cx *cx, const kiln_onnx_node *n, scan *s) {
+/* The body and how many states and sequences there are, behind `before` other inputs.
+ */
+static kiln_status read_body(kiln_onnx_cx *cx, const kiln_onnx_node *n, int before,
+                             scan *s) {
     s->body = kiln_onnx_attr_graph(cx, n, "body");
     if (s->body == NULL)
         return kiln_onnx_fail(cx, KILN_ERR_PARSE, "attribute 'body' is missing");
-    const int64_t n_in = kiln_onnx_n_in(n);
+    const int64_t n_in = kiln_onnx_n_in(n) - before;
     const int64_t n_scan = kiln_onnx_attr_i(cx, n, "num_scan_inputs", 0);
     if (n_scan < 1 || n_scan > n_in)
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
@@ -44,6 +49,11 @@ static kiln_status read_scan(kiln_onnx_cx *cx, const kiln_onnx_node *n, scan *s)
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "body must have %d outputs as the node does, has %zu",
                               kiln_onnx_n_out(n), s->body->n_output);
+    return KILN_OK;
+}
+
+static kiln_status read_scan(kiln_onnx_cx *cx, const kiln_onnx_node *n, scan *s) {
+    KILN_TRY(read_body(cx, n, 0, s));
     KILN_TRY(read_list(cx, n, "scan_input_axes", s->n_scan, &s->in_axes));
     KILN_TRY(read_list(cx, n, "scan_input_directions", s->n_scan, &s->in_reverse));
     KILN_TRY(read_list(cx, n, "scan_output_axes", s->n_stacked, &s->out_axes));
@@ -148,4 +158,158 @@ kiln_status kiln_onnx_import_scan(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     for (size_t k = 0; k < s.n_stacked; k++)
         KILN_TRY(bring_out(cx, n, &s, k, out[s.n_state + k]));
     return KILN_OK;
+}
+
+/* ---- Scan-8 ---- */
+
+typedef struct batch {
+    scan s;
+    int64_t n, steps;      /* elements of the batch, of each sequence */
+    const int64_t *length; /* n entries; NULL: all of them */
+    kiln_value **in;       /* states, then sequences */
+} batch;
+
+/* All inputs have the batch in front, sequences their steps behind it. */
+static kiln_status read_batch_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                     batch *b) {
+    const size_t count = b->s.n_state + b->s.n_scan;
+    b->in = kiln_array(&cx->scratch, kiln_value *, count);
+    b->n = b->steps = -1;
+    for (size_t k = 0; k < count; k++) {
+        const bool is_state = k < b->s.n_state;
+        KILN_TRY(kiln_onnx_need(cx, n, 1 + (int)k,
+                                is_state ? "initial state" : "scan input", &b->in[k]));
+        const kiln_type *t = &b->in[k]->type;
+        if (t->rank >= 1 && b->n < 0)
+            b->n = t->dim[0];
+        if (t->rank >= 2 && !is_state && b->steps < 0)
+            b->steps = t->dim[1];
+        if (t->rank < (is_state ? 1 : 2) || t->dim[0] != b->n || b->n < 1 ||
+            (!is_state && t->dim[1] != b->steps))
+            return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                                  "input %zu must have shape [%" PRId64 "%s, ...], is "
+                                  "%s",
+                                  k + 1, b->n < 1 ? 1 : b->n, is_state ? "" : ", steps",
+                                  kiln_type_text(&cx->scratch, t));
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_batch(kiln_onnx_cx *cx, const kiln_onnx_node *n, batch *b) {
+    kiln_value *const lengths = kiln_onnx_in(cx, n, 0);
+    size_t count;
+    KILN_TRY(read_body(cx, n, 1, &b->s));
+    KILN_TRY(read_list(cx, n, "directions", b->s.n_scan, &b->s.in_reverse));
+    KILN_TRY(read_batch_inputs(cx, n, b));
+    if (lengths == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_onnx_const_ints(cx, lengths, "sequence_lens", &b->length, &count));
+    bool ok = count == (size_t)b->n;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = b->length[i] >= 0 && b->length[i] <= b->steps;
+    if (!ok)
+        return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
+                              "'sequence_lens' must be %" PRId64
+                              " numbers in [0, %" PRId64 "]",
+                              b->n, b->steps);
+    return KILN_OK;
+}
+
+/* Element `at` of the batch, without that axis. */
+static kiln_value *element(kiln_compose *c, kiln_value *x, int64_t at) {
+    x = kiln_compose_slice(c, x, 0, at, 1, 1);
+    const kiln_type t = x->type;
+    return c->status == KILN_OK ? kiln_compose_reshape(c, x, t.rank - 1, t.dim + 1) : x;
+}
+
+/* The scan of one element: n_state results, then stacked ones, filled up with zeros;
+ * each with a batch axis of one. */
+static kiln_status scan_element(kiln_compose *c, const batch *b, int64_t at,
+                                kiln_graph *body, kiln_value *const *captured,
+                                size_t n_captured, kiln_value **out) {
+    const size_t n_state = b->s.n_state, n_in = n_state + b->s.n_scan;
+    const size_t n_out = n_state + b->s.n_stacked;
+    const int64_t length = b->length == NULL ? b->steps : b->length[at];
+    kiln_value **const in =
+        kiln_array(&c->cx->scratch, kiln_value *, n_in + n_captured);
+    for (size_t k = 0; k < n_in + n_captured; k++) {
+        if (k >= n_in) {
+            in[k] = captured[k - n_in];
+            continue;
+        }
+        in[k] = element(c, b->in[k], at);
+        KILN_TRY(c->status);
+        if (k < n_state)
+            continue;
+        in[k] = kiln_compose_slice(c, in[k], 0, 0, 1, length);
+        KILN_TRY(c->status);
+        if (b->s.in_reverse != NULL && b->s.in_reverse[k - n_state] != 0 && length > 0)
+            KILN_TRY(reverse(c->cx, c->n, in[k], &in[k]));
+    }
+    const kiln_attr_arg args[] = {kiln_arg_graph("body", body),
+                                  kiln_arg_int("n_state", (int64_t)n_state),
+                                  kiln_arg_int("n_scan", (int64_t)b->s.n_scan)};
+    KILN_TRY(kiln_onnx_emit(c->cx, c->n, &kiln_op_scan, in, (int)(n_in + n_captured),
+                            args, 3, (int)n_out, out));
+    for (size_t k = 0; k < n_out; k++) {
+        int64_t pads[2 * KILN_MAX_RANK] = {0}, dim[KILN_MAX_RANK + 1] = {1};
+        if (k >= n_state) {
+            pads[out[k]->type.rank] = b->steps - length;
+            out[k] = kiln_compose_pad(c, out[k], pads, 0);
+        }
+        const kiln_type t = out[k]->type;
+        for (int i = 0; i < t.rank; i++)
+            dim[1 + i] = t.dim[i];
+        if (t.rank == KILN_MAX_RANK)
+            return kiln_onnx_fail(c->cx, KILN_ERR_LIMIT,
+                                  "a value may have at most %d axes",
+                                  (int)KILN_MAX_RANK);
+        out[k] = kiln_compose_reshape(c, out[k], t.rank + 1, dim);
+    }
+    return c->status;
+}
+
+kiln_status kiln_onnx_import_scan_8(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_compose c = {.cx = cx, .n = n};
+    batch b = {0};
+    KILN_TRY(read_batch(cx, n, &b));
+    const size_t n_in = b.s.n_state + b.s.n_scan, n_out = b.s.n_state + b.s.n_stacked;
+    kiln_type *const formal = kiln_array(&cx->scratch, kiln_type, n_in);
+    for (size_t k = 0; k < n_in; k++) {
+        const kiln_type *t = &b.in[k]->type;
+        const int cut = k < b.s.n_state ? 1 : 2;
+        formal[k] = kiln_type_make(t->dtype, t->rank - cut, t->dim + cut);
+    }
+    kiln_graph *body;
+    kiln_value **captured;
+    size_t n_captured;
+    KILN_TRY(
+        kiln_onnx_region(cx, n, b.s.body, formal, n_in, &body, &captured, &n_captured));
+    cx->nodes_left -= b.n > cx->nodes_left
+                          ? cx->nodes_left + 1
+                          : b.n * (int64_t)(body->nodes.n + n_in + n_out);
+    if (cx->nodes_left < 0)
+        return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
+                              "the body is repeated for each of %" PRId64
+                              " elements of the batch, which is too many; export with "
+                              "opset 9 or later",
+                              b.n);
+    /* By output, then by element. */
+    kiln_value **const part =
+        kiln_array(&cx->scratch, kiln_value *, (int64_t)n_out * b.n);
+    kiln_value **const out = kiln_array(&cx->scratch, kiln_value *, n_out);
+    for (int64_t i = 0; i < b.n; i++) {
+        kiln_graph *own = i == 0 ? body : kiln_graph_clone(cx->arena, body);
+        KILN_TRY(scan_element(&c, &b, i, own, captured, n_captured, out));
+        for (size_t k = 0; k < n_out; k++)
+            part[(int64_t)k * b.n + i] = out[k];
+    }
+    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    for (size_t k = 0; k < n_out; k++)
+        kiln_onnx_set(cx, n, (int)k,
+                      b.n == 1 ? part[k]
+                               : kiln_compose_op(&c, &kiln_op_concat,
+                                                 part + (int64_t)k * b.n, (int)b.n,
+                                                 &axis, 1));
+    return c.status;
 }
