@@ -223,7 +223,7 @@ kiln_status kiln_onnx_import_non_max_suppression(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
     kiln_compose c = {.cx = cx, .n = n};
     kiln_value *in[2], *out[2];
-    double most = 0, iou = 0, score = -INFINITY;
+    double most = 0, iou = 0, score = -HUGE_VAL;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "boxes", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "scores", &in[1]));
     KILN_TRY(read_option(cx, n, 2, "max_output_boxes_per_class", &most));

@@ -30,7 +30,7 @@ static const kiln_attr_def attrs[N_ATTR] = {
     {.name = "score_threshold",
      .kind = KILN_ATTR_FLOAT,
      .doc = "selected are scores above it; -inf: all",
-     .default_f = -INFINITY},
+     .default_f = -HUGE_VAL},
     {.name = "center_point",
      .kind = KILN_ATTR_BOOL,
      .doc = "a box is centre and size (x, y, width, height), not two corners (y, x, "
@@ -107,7 +107,7 @@ typedef struct contest {
 
 static bool may_be_next(const contest *c, int64_t j) {
     const double s = c->score[j];
-    if (!(c->score_threshold == (double)-INFINITY ? !isnan(s) : s > c->score_threshold))
+    if (!(c->score_threshold == -HUGE_VAL ? !isnan(s) : s > c->score_threshold))
         return false;
     if (c->n_taken == 0)
         return true;
@@ -281,8 +281,8 @@ static const kiln_stmt *look_at_all(const search *s) {
     const kiln_expr *score = kiln_lets_add(&l, "score", score_at(s, j));
     const kiln_expr *threshold = num(a, s->p->score_threshold);
     const kiln_expr *may = kiln_x_binary(
-        a, s->p->score_threshold == (double)-INFINITY ? KILN_EXPR_LE : KILN_EXPR_LT,
-        threshold, score);
+        a, s->p->score_threshold == -HUGE_VAL ? KILN_EXPR_LE : KILN_EXPR_LT, threshold,
+        score);
     const kiln_expr *best_score = kiln_cell_get(a, s->best_score);
     const kiln_expr *last_score = kiln_cell_get(a, s->last_score);
     may = both(a, may,

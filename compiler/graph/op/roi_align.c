@@ -174,7 +174,7 @@ static double read_cell(const kiln_node *n, const double *plane, const cell *y,
                         const cell *x) {
     const axis_rule ry = rule_of(n, 0), rx = rule_of(n, 1);
     const mode m = (mode)n->attr[MODE].i;
-    double all = m == AVG || has_rest(y) || has_rest(x) ? 0 : -INFINITY;
+    double all = m == AVG || has_rest(y) || has_rest(x) ? 0 : -HUGE_VAL;
     for (int64_t i = 0; i < (int64_t)y->count; i++) {
         const point py = point_at(&ry, y, i);
         for (int64_t j = 0; j < (int64_t)x->count; j++) {
@@ -455,7 +455,7 @@ static const kiln_stmt *build(kiln_arena *a, const kiln_te *te,
     points = kiln_lets_add(&lx, "all", kiln_x_cast(a, dtype, points));
     if (p->mode == MAX)
         init = kiln_x_select(a, both(a, y.is_full, x.is_full),
-                             kiln_x_float(a, dtype, -INFINITY), zero);
+                             kiln_x_float(a, dtype, -HUGE_VAL), zero);
     const kiln_stmt *step[] = {
         each_channel(&s, given, init), points_of_cell(&s, &y, &x),
         p->mode == AVG ? each_channel(&s, over, points) : kiln_s_nothing(a)};
