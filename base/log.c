@@ -114,12 +114,16 @@ bool kiln_log_is_on(kiln_log_level level, const char *tag) {
 }
 
 void kiln_log_line(kiln_log_level level, const char *tag, const char *fmt, ...) {
-    flockfile(stderr); /* lines of threads do not mix */
-    fprintf(stderr, "%s %s: ", level_names[level], tag);
+    enum { MAX_LINE = 4096 };
+    char line[MAX_LINE];
     va_list args;
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    for (char *c = line; *c != '\0'; c++) /* names from files speak to no terminal */
+        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
+            *c = '?';
+    flockfile(stderr); /* lines of threads do not mix */
+    fprintf(stderr, "%s %s: %s\n", level_names[level], tag, line);
     funlockfile(stderr);
 }

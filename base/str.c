@@ -280,6 +280,37 @@ char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes) {
     return text;
 }
 
+/* Bytes at the front that a terminal may have; 0: the first must be escaped. */
+static size_t harmless_len(kiln_str s) {
+    const unsigned char c = (unsigned char)s.p[0];
+    if (c < 0x80)
+        return (c >= 0x20 && c != 0x7F) || c == '\n' || c == '\t';
+    /* U+0080 to U+009F: terminals take them for escape sequences too. */
+    if (c == 0xC2 && s.n > 1 && (unsigned char)s.p[1] < 0xA0)
+        return 0;
+    return kiln_utf8_len(s);
+}
+
+kiln_str kiln_str_harmless(kiln_arena *a, kiln_str s) {
+    kiln_buf b;
+    kiln_buf_init(&b, a);
+    size_t done = 0;
+    for (size_t i = 0; i < s.n;) {
+        const size_t n = harmless_len((kiln_str){s.p + i, s.n - i});
+        if (n > 0) {
+            i += n;
+            continue;
+        }
+        kiln_buf_add(&b, s.p + done, i - done);
+        kiln_buf_printf(&b, "\\x%02x", (unsigned char)s.p[i]);
+        done = ++i;
+    }
+    if (done == 0)
+        return s;
+    kiln_buf_add(&b, s.p + done, s.n - done);
+    return kiln_buf_str(&b);
+}
+
 void kiln_buf_init(kiln_buf *b, kiln_arena *a) { *b = (kiln_buf){.arena = a}; }
 
 /* Room for n more bytes and the terminator. */

@@ -56,6 +56,11 @@ size_t kiln_utf8_len(kiln_str s);
  */
 char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes);
 
+/* Text as a terminal may have it: control characters, also those of UTF-8 and bytes
+ * that are no UTF-8, become \xNN; new lines, tabs and all else stay. `s` itself where
+ * nothing has to. For what goes to people and holds names from files. */
+kiln_str kiln_str_harmless(kiln_arena *a, kiln_str s);
+
 /* Growing text in an arena. `p` is always terminated once anything was added; NULL
  * before. */
 typedef struct kiln_buf {

@@ -91,7 +91,7 @@ static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n
 static void show_operator(void *user, const char *name, size_t done, size_t total) {
     (void)user;
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%zu of %zu  %-40.40s\r", done + 1, total, name);
+        kiln_cli_say("\r%zu of %zu  %-40.40s\r", done + 1, total, name);
 }
 
 static kiln_status read_lines(const kiln_cli_args *args, kiln_op_lines *out,
@@ -170,7 +170,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
 static void show_round(void *user, int done, int total) {
     (void)user;
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%d of %d rounds\r", done, total);
+        kiln_cli_say("\r%d of %d rounds\r", done, total);
 }
 
 static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_options *o,

@@ -92,6 +92,8 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
 /* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
  */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
+/* Progress and notes, to stderr: names in them cannot speak to the terminal. */
+void kiln_cli_say(const char *fmt, ...) KILN_PRINTF(1, 2);
 /* A verb's result: text for people, JSON for programs; both live in an arena. */
 typedef struct kiln_cli_answer {
     kiln_buf text, json;

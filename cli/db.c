@@ -145,9 +145,8 @@ static kiln_status export_best(const kiln_cli_args *args, kiln_db *db, kiln_buf 
     kiln_db_problems left;
     KILN_TRY(kiln_tune_ready_make(args->arena, db, &ready, &left, err));
     for (size_t i = 0; i < left.line.n; i++)
-        fprintf(stderr, "left out: %s\n", left.line.v[i]);
-    fprintf(stderr, "%zu ready records, %zu tasks left out\n", ready.list.n,
-            left.line.n);
+        kiln_cli_say("left out: %s\n", left.line.v[i]);
+    kiln_cli_say("%zu ready records, %zu tasks left out\n", ready.list.n, left.line.n);
     return kiln_db_ready_write(out, &ready, err);
 }
 

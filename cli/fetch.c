@@ -53,16 +53,15 @@ static void show(void *user, const kiln_fetch_entry *e, int64_t done) {
     if (!w->is_terminal || now < w->next_ns)
         return;
     w->next_ns = now + 200000000;
-    fprintf(stderr, "\r%-32.32s %6.1f of %.1f MB (%3.0f%%)", e->name,
-            (double)done * 1e-6, (double)e->bytes * 1e-6,
-            (double)done * 100 / (double)e->bytes);
+    kiln_cli_say("\r%-32.32s %6.1f of %.1f MB (%3.0f%%)", e->name, (double)done * 1e-6,
+                 (double)e->bytes * 1e-6, (double)done * 100 / (double)e->bytes);
 }
 
 static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
                       double seconds) {
     const watch *w = user;
-    fprintf(stderr, "%s%s: %s; again in %.0f s\n", w->is_terminal ? "\n" : "", e->name,
-            why, seconds);
+    kiln_cli_say("%s%s: %s; again in %.0f s\n", w->is_terminal ? "\n" : "", e->name,
+                 why, seconds);
 }
 
 /* ---- list --------------------------------------------------------------------------

@@ -34,7 +34,7 @@ static const kiln_option options[N_OPTIONS] = {
 static void show(void *user, const char *model, int pair, int pairs) {
     (void)user;
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%-40.40s pair %d of %d \r", model, pair + 1, pairs);
+        kiln_cli_say("\r%-40.40s pair %d of %d \r", model, pair + 1, pairs);
 }
 
 static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,

@@ -34,6 +34,8 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
+enum { MAX_NAME_SHOWN = 200 }; /* bytes */
+
 static const kiln_print_options for_people = {.elide_data = true, .elide_above = 16};
 
 typedef struct parameters {
@@ -101,9 +103,11 @@ static void text_values(kiln_buf *out, const char *what, const kiln_graph *g,
     const size_t n = inputs ? g->inputs.n : g->outputs.n;
     for (size_t i = 0; i < n; i++) {
         const kiln_value *v = inputs ? g->inputs.v[i] : g->outputs.v[i];
-        kiln_buf_printf(out, "%-16s %s: %s\n", i == 0 ? what : "",
-                        inputs ? v->name : g->output_names.v[i],
-                        kiln_type_text(out->arena, &v->type));
+        const char *name = inputs ? v->name : g->output_names.v[i];
+        kiln_buf_printf(
+            out, "%-16s %s: %s\n", i == 0 ? what : "",
+            kiln_str_printable(out->arena, kiln_str_from(name), MAX_NAME_SHOWN),
+            kiln_type_text(out->arena, &v->type));
     }
 }
 

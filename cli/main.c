@@ -94,7 +94,8 @@ static int run_verb(kiln_arena *a, const kiln_verb *v, int argc,
         st = v->run(&args, &code, &err);
     }
     if (st != KILN_OK) {
-        fprintf(stderr, "error: %s\n", err.text);
+        const kiln_str text = kiln_str_harmless(a, kiln_str_from(err.text));
+        fprintf(stderr, "error: %.*s\n", KILN_STR_ARG(text));
         code = kiln_exit_code(st);
     }
     return code;

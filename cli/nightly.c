@@ -35,21 +35,21 @@ static const kiln_option options[N_OPTIONS] = {
 static void show(void *user, const kiln_nightly_event *e) {
     (void)user;
     if (!e->is_end) {
-        fprintf(stderr, "%4zu of %zu  %s: %s\n", e->index + 1, e->n_stages, e->title,
-                e->stage);
+        kiln_cli_say("%4zu of %zu  %s: %s\n", e->index + 1, e->n_stages, e->title,
+                     e->stage);
         return;
     }
     if (e->is_reused)
-        fprintf(stderr, "%4zu of %zu  %s: %s: %s before\n", e->index + 1, e->n_stages,
-                e->title, e->stage, e->state);
+        kiln_cli_say("%4zu of %zu  %s: %s: %s before\n", e->index + 1, e->n_stages,
+                     e->title, e->stage, e->state);
     else if (e->seconds > 0)
-        fprintf(stderr, "            %s after %.1f s", e->state, e->seconds);
+        kiln_cli_say("            %s after %.1f s", e->state, e->seconds);
     else
-        fprintf(stderr, "%4zu of %zu  %s: %s: %s", e->index + 1, e->n_stages, e->title,
-                e->stage, e->state);
+        kiln_cli_say("%4zu of %zu  %s: %s: %s", e->index + 1, e->n_stages, e->title,
+                     e->stage, e->state);
     if (!e->is_reused)
-        fprintf(stderr, "%s%s\n", e->message != NULL ? ": " : "",
-                e->message != NULL ? e->message : "");
+        kiln_cli_say("%s%s\n", e->message != NULL ? ": " : "",
+                     e->message != NULL ? e->message : "");
 }
 
 static kiln_status check(kiln_arena *a, const kiln_nightly_config *c,

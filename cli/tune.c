@@ -80,12 +80,11 @@ static void show(void *user, const kiln_tune_state *s) {
     if (now < w->next_ns)
         return;
     w->next_ns = now + (w->is_terminal ? 200000000 : 10000000000);
-    fprintf(stderr,
-            "%s%" PRId64 " trials, %" PRId64 " failed, %.1f/s  kernels %.3f ms"
-            "  %.0f s left  %-24.20s%s",
-            w->is_terminal ? "\r" : "", s->n_trials, s->n_failed, s->trials_per_s,
-            s->latency_ns * 1e-6, s->seconds_left > 0 ? s->seconds_left : 0, s->work,
-            w->is_terminal ? "" : "\n");
+    kiln_cli_say("%s%" PRId64 " trials, %" PRId64 " failed, %.1f/s  kernels %.3f ms"
+                 "  %.0f s left  %-24.20s%s",
+                 w->is_terminal ? "\r" : "", s->n_trials, s->n_failed, s->trials_per_s,
+                 s->latency_ns * 1e-6, s->seconds_left > 0 ? s->seconds_left : 0,
+                 s->work, w->is_terminal ? "" : "\n");
 }
 
 /* ---- arguments ---------------------------------------------------------------------

@@ -60,8 +60,8 @@ static const kiln_option options[N_OPTIONS] = {
 static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
     const bool is_terminal = *(const bool *)user;
     if (is_terminal)
-        fprintf(stderr, "\r%zu of %zu  %-60.60s%s", done, total, c->name,
-                done == total ? "\n" : "");
+        kiln_cli_say("\r%zu of %zu  %-60.60s%s", done, total, c->name,
+                     done == total ? "\n" : "");
 }
 
 static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {

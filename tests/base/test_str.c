@@ -187,6 +187,36 @@ static printable_row printable_rows[] = {
     {"printable_accepts_room_for_the_ellipsis", {"abcd", 4}, 3, "..."},
 };
 
+static printable_row harmless_rows[] = {
+    {"harmless_keeps_text", {"\xC3\xA9 a\tb\n", 7}, 0, "\xC3\xA9 a\tb\n"},
+    {"harmless_escapes_escapes", {"a\x1b[2J", 5}, 0, "a\\x1b[2J"},
+    {"harmless_escapes_returns_and_bells",
+     {"a\r\a\b\x7f", 5},
+     0,
+     "a\\x0d\\x07\\x08\\x7f"},
+    {"harmless_escapes_nul", {"a\0b", 3}, 0, "a\\x00b"},
+    {"harmless_escapes_control_characters_of_utf8",
+     {"\xC2\x9B"
+      "2J",
+      4},
+     0,
+     "\\xc2\\x9b2J"},
+    {"harmless_escapes_what_is_no_utf8",
+     {"\x9B"
+      "2J\xff",
+      4},
+     0,
+     "\\x9b2J\\xff"},
+    {"harmless_accepts_nothing", {"", 0}, 0, ""},
+};
+
+static void check_harmless(void **state) {
+    const printable_row *r = *state;
+    kiln_arena a = {0};
+    assert_string_equal(kiln_str_dupv(&a, kiln_str_harmless(&a, r->text)), r->want);
+    kiln_arena_fini(&a);
+}
+
 static void check_printable(void **state) {
     const printable_row *r = *state;
     kiln_arena a = {0};
@@ -314,6 +344,7 @@ int main(void) {
                   f64_reads_the_longest_exact_decimal, NULL);
     kiln_test_add_rows(check_utf8, utf8_rows);
     kiln_test_add_rows(check_printable, printable_rows);
+    kiln_test_add_rows(check_harmless, harmless_rows);
     kiln_test_add_rows(check_word, word_rows);
     kiln_test_add("compares_views", compares_views, NULL);
     kiln_test_add_rows(check_cut, cut_rows);

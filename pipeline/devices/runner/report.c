@@ -7,6 +7,15 @@
 
 /* Names come from the package and may hold any byte: what is not printable ASCII is
  * written by its code. */
+char run_line[RUN_LINE];
+
+void run_print(FILE *f, const char *begin, char *line) {
+    for (char *c = line; *c != '\0'; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n') || *c == 0x7f)
+            *c = '?';
+    (void)fprintf(f, "%s%s\n", begin, line);
+}
+
 static void put_string(FILE *f, const char *s) {
     fputc('"', f);
     for (; *s != '\0'; s++) {

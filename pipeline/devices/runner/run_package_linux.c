@@ -249,9 +249,11 @@ static void print_times(const run_options *o, const kiln_model *m, const run_tim
         least = t->run_ns[i] < least ? t->run_ns[i] : least;
         sum += t->run_ns[i];
     }
-    printf("%s: %d runs at %d threads, %.3f ms at best, %.3f ms on average\n",
-           kiln_model_name(m), o->n_rounds, o->n_threads, (double)least * 1e-6,
-           (double)sum * 1e-6 / o->n_rounds);
+    (void)snprintf(run_line, sizeof run_line,
+                   "%s: %d runs at %d threads, %.3f ms at best, %.3f ms on average",
+                   kiln_model_name(m), o->n_rounds, o->n_threads, (double)least * 1e-6,
+                   (double)sum * 1e-6 / o->n_rounds);
+    run_print(stdout, "", run_line);
 }
 
 static run_exit run_session(const run_options *o, const kiln_model *m, kiln_session *s,

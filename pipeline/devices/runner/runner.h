@@ -37,11 +37,15 @@ typedef struct run_times {
     double clock_ghz[2]; /* before the timed runs and after them */
 } run_times;
 
+/* Names of a package speak to no terminal: control characters become '?'. */
+enum { RUN_LINE = 8192 };
+void run_print(FILE *f, const char *begin, char *line);
 /* Says what is wrong, on stderr; the code. A macro, so that compilers check the format.
  */
 #define run_fail(code, ...)                                                            \
-    ((void)fputs("error: ", stderr), (void)fprintf(stderr, __VA_ARGS__),               \
-     (void)fputc('\n', stderr), (code))
+    ((void)snprintf(run_line, sizeof run_line, __VA_ARGS__),                           \
+     run_print(stderr, "error: ", run_line), (code))
+extern char run_line[RUN_LINE]; /* of the program's one thread that speaks */
 
 /* RUN_OK, or the message is on stderr. */
 /* Gives the session the bytes of the file: .npy by its name, else raw. */

@@ -183,6 +183,36 @@ static kiln_test_cli_row odd_rows[] = {
 /* ---- dynamic models ----------------------------------------------------------------
  */
 
+/* An escape sequence in the name of an input: whatever is printed, check() asks. */
+static kiln_test_cli_row escape_rows[] = {
+    {"inspect_escapes_names",
+     {"inspect", "@odd.onnx"},
+     0,
+     "b\\x1b[31m: bf16[2]\n",
+     NULL},
+    {"graph_text_escapes_names",
+     {"inspect", "@odd.onnx", "--graph"},
+     0,
+     "b\\x1b[31m\"",
+     NULL},
+    {"json_escapes_names", {"inspect", "@odd.onnx", "--json", "-"}, 0, "\\u001b", NULL},
+    {"errors_escape_names",
+     {"run", "@odd.kiln.tar.zst", "--input", "b\x1b[31m=@x.npy", "--output-dir", "@e"},
+     3,
+     NULL,
+     "has no input 'b\\x1b[31m'"},
+    {"errors_escape_files",
+     {"inspect", "no\x1b[31m.onnx"},
+     3,
+     NULL,
+     "no\\x1b[31m.onnx"},
+    {"bench_escapes_names",
+     {"bench", "@odd.kiln.tar.zst", "--rounds", "1", "--steps"},
+     0,
+     NULL,
+     NULL},
+};
+
 static kiln_test_cli_row dynamic_rows[] = {
     {"shows_symbols",
      {"inspect", "@dynamic.onnx"},
@@ -376,6 +406,7 @@ int main(void) {
     kiln_test_add_rows(check, odd_rows);
     kiln_test_add("outputs_lie_where_their_names_say",
                   outputs_lie_where_their_names_say, NULL);
+    kiln_test_add_rows(check, escape_rows);
     kiln_test_add_rows(check, dynamic_rows);
     kiln_test_add_rows(check, fixed_rows);
     kiln_test_add_rows(check_hostile, hostile_rows);
