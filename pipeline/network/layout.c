@@ -58,6 +58,12 @@ static kiln_layout layout_of(const kiln_node *node, int k) {
     return best != NULL ? best->type.layout : (kiln_layout){.n_order = 0};
 }
 
+/* Of a result of rank 1 at least: those who test may want another one. */
+static void relayout(const kiln_net *n, kiln_type *t) {
+    if (n->o != NULL && n->o->relayout != NULL && t->rank > 0)
+        n->o->relayout(n->o->user, t, &t->layout);
+}
+
 /* Only for those who run the network. */
 static bool leaves(const kiln_net *n, const kiln_value *v) {
     bool is_output = false;
@@ -86,6 +92,8 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
         for (int k = 0; k < node->n_out; k++)
             node->out[k]->type.layout = layout_of(node, k);
     }
+    for (size_t i = 0; i < part->outputs.n && !is_contraction; i++)
+        relayout(n, &part->outputs.v[i]->type);
     for (size_t i = 0; i < part->outputs.n; i++)
         if (leaves(n, from[part->outputs.v[i]->id]))
             part->outputs.v[i]->type.layout = (kiln_layout){.n_order = 0};

@@ -18,6 +18,10 @@
 typedef struct kiln_network_options {
     bool no_fusion;
     const kiln_choose_options *choose; /* NULL: guesses */
+    /* For tests: may lay out a value in another way that a group makes, no template
+     * lays out, and others read. Any layout must do. NULL: none. */
+    void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
+    void *user;
 } kiln_network_options;
 
 /* One kernel of the library. */
