@@ -1,0 +1,276 @@
+#include "tests/support/graph_values.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_RUNS = 1 + GRAPH_NOISY_RUNS };
+
+void graph_values_init(graph_values *v, kiln_arena *a, uint64_t seed) {
+    *v = (graph_values){.arena = a};
+    kiln_rng_init(&v->noise, seed);
+}
+
+static graph_value *at(graph_values *v, const kiln_value *x) {
+    static const graph_value unknown;
+    while (v->of.n <= (size_t)x->id)
+        kiln_vec_push(v->arena, &v->of, unknown);
+    return &v->of.v[x->id];
+}
+
+void graph_values_set(graph_values *v, const kiln_value *x, const void *data) {
+    graph_value *known = at(v, x);
+    for (int r = 0; r < N_RUNS; r++)
+        known->run[r] = (kiln_tensor){x->type, (void *)(uintptr_t)data};
+}
+
+const graph_value *graph_values_get(graph_values *v, const kiln_value *x) {
+    if (kiln_value_is_const(x))
+        graph_values_set(v, x, x->data);
+    return at(v, x);
+}
+
+static bool is_exact(const graph_value *x) {
+    for (int r = 1; r < N_RUNS; r++)
+        if (x->run[r].data != x->run[0].data)
+            return false;
+    return true;
+}
+
+/* ---- errors ----------------------------------------------------------------------
+ */
+
+static double roundoff(kiln_dtype dtype) {
+    return ldexp(1.0, -kiln_dtype_get(dtype)->mantissa_bits);
+}
+
+/* Sums and products are exactly rounded alone, but not where they are fused: a product
+ * may go into a sum unrounded, and halves may stay floats until they are stored. */
+static bool is_arithmetic(const kiln_op_def *op) {
+    static const kiln_op_def *const all[] = {
+        &kiln_op_add,   &kiln_op_sub,  &kiln_op_mul,       &kiln_op_div,
+        &kiln_op_prelu, &kiln_op_sqrt, &kiln_op_reciprocal};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (op == all[i])
+            return true;
+    return false;
+}
+
+static bool has_region(const kiln_node *n) {
+    for (size_t i = 0; i < n->op->n_attr; i++)
+        if (n->op->attr[i].kind == KILN_ATTR_GRAPH)
+            return true;
+    return false;
+}
+
+/* By how much an element of output k may be off, for each. NULL: all are exact. Sums of
+ * many terms err by far less than if all their errors had one sign. */
+static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
+                             const kiln_tensor *in, const kiln_tensor *out,
+                             double **errors, kiln_err *err) {
+    const kiln_bound b = n->op->error_bound(n);
+    const kiln_type *t = &n->out[k]->type;
+    const int64_t count = kiln_type_elems(t);
+    const double u = roundoff(t->dtype);
+    double *e = kiln_array(v->arena, double, count);
+    int64_t *pick = kiln_array(v->arena, int64_t, count);
+    kiln_wide w = kiln_wide_new(v->arena, t);
+    *errors = NULL;
+    if (!kiln_dtype_is_float(t->dtype) ||
+        (b.kind == KILN_BOUND_EXACT && !is_arithmetic(n->op) && !has_region(n)))
+        return KILN_OK;
+    for (int64_t i = 0; i < count; i++)
+        pick[i] = i;
+    kiln_widen(t, out->data, &w);
+    if (k == 0 && b.kind == KILN_BOUND_DOT) {
+        double *value = kiln_array(v->arena, double, count);
+        KILN_TRY(kiln_ref_pick(v->arena, n, in, pick, count, value, e, err));
+        for (int64_t i = 0; i < count; i++)
+            e[i] = 2 * e[i] / sqrt((double)(b.k > 1 ? b.k : 1)) + u * fabs(w.f[i]);
+    } else {
+        const double c = has_region(n) ? 32 : b.kind == KILN_BOUND_ULP ? 2 * b.c : 1;
+        for (int64_t i = 0; i < count; i++)
+            e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u;
+    }
+    *errors = e;
+    return KILN_OK;
+}
+
+static void disturb(graph_values *v, const double *errors, kiln_tensor *t) {
+    const int64_t n = kiln_type_elems(&t->type);
+    kiln_wide w = kiln_wide_new(v->arena, &t->type);
+    kiln_widen(&t->type, t->data, &w);
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(w.f[i]))
+            w.f[i] += kiln_rng_next(&v->noise) >> 63 != 0 ? errors[i] : -errors[i];
+    kiln_narrow(&w, t->data);
+}
+
+/* ---- nodes ----------------------------------------------------------------------- */
+
+static kiln_status noisy_runs(graph_values *v, const kiln_node *n,
+                              const graph_value *const *in, kiln_tensor *first,
+                              graph_value *out, kiln_err *err) {
+    double **errors = kiln_array(v->arena, double *, n->n_out);
+    kiln_tensor *x = kiln_array(v->arena, kiln_tensor, n->n_in);
+    kiln_tensor *y = kiln_array(v->arena, kiln_tensor, n->n_out);
+    bool all_exact = true;
+    for (int k = 0; k < n->n_out; k++) {
+        KILN_TRY(errors_of(v, n, k, first, &out[k].run[0], &errors[k], err));
+        all_exact = all_exact && errors[k] == NULL;
+    }
+    for (int i = 0; i < n->n_in; i++)
+        all_exact = all_exact && (in[i] == NULL || is_exact(in[i]));
+    for (int r = 1; r < N_RUNS; r++) {
+        for (int i = 0; i < n->n_in; i++)
+            x[i] = in[i] != NULL ? in[i]->run[r] : (kiln_tensor){.data = NULL};
+        for (int k = 0; k < n->n_out && all_exact; k++)
+            out[k].run[r] = out[k].run[0];
+        if (all_exact)
+            continue;
+        KILN_TRY(kiln_ref_eval_node(v->arena, n, x, y, err));
+        for (int k = 0; k < n->n_out; k++) {
+            if (errors[k] != NULL)
+                disturb(v, errors[k], &y[k]);
+            out[k].run[r] = y[k];
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status graph_values_node(graph_values *v, const kiln_node *n, kiln_err *err) {
+    const graph_value **in = kiln_array(v->arena, const graph_value *, n->n_in);
+    kiln_tensor *x = kiln_array(v->arena, kiln_tensor, n->n_in);
+    kiln_tensor *y = kiln_array(v->arena, kiln_tensor, n->n_out);
+    graph_value *out = kiln_array(v->arena, graph_value, n->n_out);
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] == NULL)
+            continue;
+        graph_value *copy = kiln_new(v->arena, graph_value); /* the table may grow */
+        *copy = *graph_values_get(v, n->in[i]);
+        in[i] = copy;
+        x[i] = copy->run[0];
+        KILN_ASSERT(x[i].data != NULL, "'%s' is not known", n->in[i]->name);
+    }
+    KILN_TRY(kiln_ref_eval_node(v->arena, n, x, y, err));
+    for (int k = 0; k < n->n_out; k++)
+        out[k].run[0] = y[k];
+    KILN_TRY(noisy_runs(v, n, in, x, out, err));
+    for (int k = 0; k < n->n_out; k++)
+        *at(v, n->out[k]) = out[k];
+    return KILN_OK;
+}
+
+kiln_status graph_values_run(graph_values *v, const kiln_graph *g, kiln_err *err) {
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        const kiln_value *x = g->inputs.v[i];
+        if (graph_values_get(v, x)->run[0].data == NULL)
+            graph_values_set(v, x, kiln_ref_random(v->arena, &x->type, 11 + i).data);
+    }
+    for (size_t i = 0; i < g->nodes.n; i++)
+        KILN_TRY(graph_values_node(v, g->nodes.v[i], err));
+    return KILN_OK;
+}
+
+/* ---- comparing -------------------------------------------------------------------
+ */
+
+/* How far each element was off in the worst of the noisy runs; integers: whether. */
+static double *distances(kiln_arena *a, const graph_value *x, const kiln_wide *want) {
+    const kiln_type *t = &x->run[0].type;
+    const int64_t n = kiln_type_elems(t);
+    double *d = kiln_array(a, double, n);
+    kiln_wide w = kiln_wide_new(a, t);
+    for (int r = 1; r < N_RUNS; r++) {
+        if (x->run[r].data == x->run[0].data)
+            continue;
+        kiln_widen(t, x->run[r].data, &w);
+        for (int64_t i = 0; i < n; i++) {
+            double far = want->f == NULL                      ? want->i[i] != w.i[i]
+                         : isnan(w.f[i]) && isnan(want->f[i]) ? 0
+                         : w.f[i] == want->f[i]               ? 0
+                                                : fabs(w.f[i] - want->f[i]);
+            d[i] = far > d[i] || isnan(far) ? far : d[i];
+        }
+    }
+    return d;
+}
+
+static double rms_of(const double *x, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += isfinite(x[i]) ? x[i] * x[i] : 0;
+    return n > 0 ? sqrt(sum / (double)n) : 0;
+}
+
+/* Of a float: what is allowed in all. One last place or two are anybody's, also where
+ * neighbours are large. */
+static double allowed(double distance, double value, double rms, double u,
+                      double amplification) {
+    return amplification * (4 * distance + 4 * u * (fabs(value) + rms));
+}
+
+/* Nothing is learnt from elements that may be that far off. */
+static bool is_loose(double tolerance, double value, double rms) {
+    return !(tolerance <= 0.05 * (fabs(value) + rms));
+}
+
+graph_diff graph_value_compare(const graph_value *want, const void *got,
+                               double amplification) {
+    const kiln_type *t = &want->run[0].type;
+    const int64_t n = kiln_type_elems(t);
+    graph_diff d = {.worst_index = -1};
+    kiln_arena a = {0};
+    kiln_wide w = kiln_wide_new(&a, t), g = kiln_wide_new(&a, t);
+    kiln_widen(t, want->run[0].data, &w);
+    kiln_widen(t, got, &g);
+    const double *far = distances(&a, want, &w);
+    const double rms = w.f != NULL ? rms_of(w.f, n) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double tolerance = 0, off = 0;
+        if (w.f == NULL) {
+            d.n_loose += far[i] > 0;
+            off = far[i] > 0 || w.i[i] == g.i[i] ? 0 : HUGE_VAL;
+        } else {
+            tolerance = allowed(far[i], w.f[i], rms, roundoff(t->dtype), amplification);
+            const bool loose = isfinite(w.f[i]) && is_loose(tolerance, w.f[i], rms);
+            const bool same = w.f[i] == g.f[i] || (isnan(w.f[i]) && isnan(g.f[i]));
+            d.n_loose += loose;
+            off = loose || same ? 0 : fabs(g.f[i] - w.f[i]);
+            off = isnan(off) || (off > 0 && !isfinite(w.f[i])) ? HUGE_VAL
+                                                               : off / tolerance;
+            off = isnan(off) ? 0 : off; /* 0 of 0 */
+        }
+        d.n_bad += off > 1;
+        if (off > d.worst) {
+            d.worst = off;
+            d.worst_index = off > 1 ? i : -1;
+            d.got = w.f != NULL ? g.f[i] : (double)g.i[i];
+            d.want = w.f != NULL ? w.f[i] : (double)w.i[i];
+            d.allowed = tolerance;
+        }
+    }
+    d.n_compared = n - d.n_loose;
+    kiln_arena_fini(&a);
+    return d;
+}
+
+graph_spread graph_value_spread(const graph_value *x) {
+    const kiln_type *t = &x->run[0].type;
+    graph_spread s = {.n = kiln_type_elems(t), .is_finite = true};
+    kiln_arena a = {0};
+    kiln_wide w = kiln_wide_new(&a, t);
+    kiln_widen(t, x->run[0].data, &w);
+    const double *far = distances(&a, x, &w);
+    s.noise_rms = rms_of(far, s.n);
+    s.rms = w.f != NULL ? rms_of(w.f, s.n) : 0;
+    for (int64_t i = 0; i < s.n; i++) {
+        const double v = w.f != NULL ? w.f[i] : (double)w.i[i];
+        const double u = w.f != NULL ? roundoff(t->dtype) : 0;
+        s.is_finite = s.is_finite && isfinite(v) && isfinite(far[i]);
+        s.max = fabs(v) > s.max ? fabs(v) : s.max;
+        s.n_loose += w.f == NULL ? far[i] > 0
+                                 : is_loose(allowed(far[i], v, s.rms, u, 1), v, s.rms);
+    }
+    kiln_arena_fini(&a);
+    return s;
+}
