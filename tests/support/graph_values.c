@@ -55,6 +55,21 @@ static bool is_arithmetic(const kiln_op_def *op) {
     return false;
 }
 
+static double rms_of(const double *x, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += isfinite(x[i]) ? x[i] * x[i] : 0;
+    return n > 0 ? sqrt(sum / (double)n) : 0;
+}
+
+/* Bounds of large sums take long, element by element: those of typical terms do. */
+static bool is_cheap(const kiln_node *n) {
+    enum { CHEAP_MULADDS = 1000000 };
+    kiln_cost c;
+    kiln_node_cost(n, &c);
+    return c.muladds < CHEAP_MULADDS;
+}
+
 static bool has_region(const kiln_node *n) {
     for (size_t i = 0; i < n->op->n_attr; i++)
         if (n->op->attr[i].kind == KILN_ATTR_GRAPH)
@@ -81,15 +96,21 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
     for (int64_t i = 0; i < count; i++)
         pick[i] = i;
     kiln_widen(t, out->data, &w);
-    if (k == 0 && b.kind == KILN_BOUND_DOT) {
+    const double terms = sqrt((double)(b.k > 1 ? b.k : 1));
+    if (b.kind == KILN_BOUND_DOT && !is_cheap(n)) {
+        const double rms = rms_of(w.f, count);
+        for (int64_t i = 0; i < count; i++)
+            e[i] = 2 * b.c * terms * 0x1p-24 * rms + u * fabs(w.f[i]);
+    } else if (k == 0 && b.kind == KILN_BOUND_DOT) {
         double *value = kiln_array(v->arena, double, count);
         KILN_TRY(kiln_ref_pick(v->arena, n, in, pick, count, value, e, err));
         for (int64_t i = 0; i < count; i++)
-            e[i] = 2 * e[i] / sqrt((double)(b.k > 1 ? b.k : 1)) + u * fabs(w.f[i]);
+            e[i] = 2 * e[i] / terms + u * fabs(w.f[i]);
     } else {
-        const double c = has_region(n) ? 32 : b.kind == KILN_BOUND_ULP ? 2 * b.c : 1;
+        const double c = b.kind == KILN_BOUND_ULP ? 2 * b.c : 1;
+        const double inside = has_region(n) ? 16 * u * rms_of(w.f, count) : 0;
         for (int64_t i = 0; i < count; i++)
-            e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u;
+            e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u + inside;
     }
     *errors = e;
     return KILN_OK;
@@ -193,13 +214,6 @@ static double *distances(kiln_arena *a, const graph_value *x, const kiln_wide *w
         }
     }
     return d;
-}
-
-static double rms_of(const double *x, int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += isfinite(x[i]) ? x[i] * x[i] : 0;
-    return n > 0 ? sqrt(sum / (double)n) : 0;
 }
 
 /* Of a float: what is allowed in all. One last place or two are anybody's, also where

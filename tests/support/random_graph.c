@@ -153,7 +153,9 @@ kiln_value *draw_value(maker *m, unsigned dtypes, int lo, int hi) {
             dim[i] = (dim[i] + 1) / 2;
         elems *= dim[i];
     }
-    return draw_input(m, draw_dtype(m, dtypes), rank, dim);
+    const kiln_dtype dtype = draw_dtype(m, dtypes);
+    return one_in(m, 6) ? draw_const(m, dtype, rank, dim, 1)
+                        : draw_input(m, dtype, rank, dim);
 }
 
 static bool has_type(const kiln_value *v, const void *user) {
