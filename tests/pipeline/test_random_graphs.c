@@ -8,6 +8,7 @@
  * tests/corpus/graphs, and is compiled in every way from then on. */
 #include <inttypes.h>
 
+#include "pipeline/devices/devices.h"
 #include "tests/support/graph_reduce.h"
 #include "tests/support/graph_trial.h"
 #include "tests/support/kiln_test.h"
@@ -61,6 +62,37 @@ static void random_graphs_compute_what_they_say(void **state) {
     graph_trial_report(&t);
 }
 
+/* Emulated, and so a few. */
+static void graphs_for_aarch64(void **state) {
+    graph_tally t = {.n_graphs = graph_trial_count(10, 200)};
+    const uint64_t first = kiln_test_seed() + 104729;
+    kiln_profile p;
+    const kiln_device *d = NULL;
+    kiln_err err = {.status = KILN_OK};
+    (void)state;
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), "aarch64", &p, &err),
+                          &err);
+    if (kiln_device_find_for(kiln_test_arena(), &p, &d, &err) != KILN_OK)
+        kiln_test_skip("%s", err.text);
+    for (uint64_t seed = first; seed < first + (uint64_t)t.n_graphs; seed++) {
+        kiln_arena a = {0};
+        random_graph r;
+        const graph_way way = {.profile = seed % 3 == 0 ? "aarch64-dotprod" : "aarch64",
+                               .is_strict = seed % 2 == 0,
+                               .is_fused = seed % 5 != 0,
+                               .is_optimized = seed % 7 != 0,
+                               .random_configs = seed % 4 == 0,
+                               .random_layouts = seed % 4 >= 2,
+                               .seed = seed};
+        random_graph_make(&a, seed, &r);
+        graph_trial_check(
+            kiln_format(&a, "KILN_GRAPHS=1 KILN_SEED=%" PRIu64, seed - 104729), r.graph,
+            &r.values, &way, 1, &t);
+        kiln_arena_fini(&a);
+    }
+    graph_trial_report(&t);
+}
+
 /* ---- the corpus ------------------------------------------------------------------
  */
 
@@ -97,6 +129,7 @@ int main(void) {
     kiln_test_add("every_operator_is_made", every_operator_is_made, NULL);
     kiln_test_add("random_graphs_compute_what_they_say",
                   random_graphs_compute_what_they_say, NULL);
+    kiln_test_add("graphs_for_aarch64", graphs_for_aarch64, NULL);
     kiln_test_add_golden(CORPUS, what_failed_once_stays_right);
     return kiln_test_run("random graphs");
 }

@@ -108,9 +108,9 @@ void graph_trial_check(const char *name, const kiln_graph *g, graph_values *know
         graph_values small;
         print_error("%s is %s: %s: %s\n", name, graph_outcome_name(v.outcome),
                     graph_way_text(&a, &way[i]), v.text);
-        if (++t->n_shown > MAX_FAILURES) {
+        if (v.outcome == GRAPH_REFUSED || ++t->n_shown > MAX_FAILURES) {
             kiln_arena_fini(&a);
-            return;
+            continue;
         }
         show("reduced",
              graph_reduce(&a, g, known, &way[i], v.outcome, LIMIT_S, &small));
