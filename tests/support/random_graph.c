@@ -109,7 +109,7 @@ kiln_value *find_value(maker *m, value_test is_wanted, const void *user) {
     for (size_t i = m->pool.n; i-- > 0;) {
         if (!is_wanted(m->pool.v[i], user))
             continue;
-        if (found == NULL && one_in(m, 2))
+        if (found == NULL && n == 0 && (m->is_chain || one_in(m, 2)))
             return m->pool.v[i]; /* the newest */
         if (one_in(m, ++n))
             found = m->pool.v[i];
@@ -142,7 +142,7 @@ static kiln_dtype draw_dtype(maker *m, unsigned dtypes) {
 
 kiln_value *draw_value(maker *m, unsigned dtypes, int lo, int hi) {
     const wanted w = {dtypes, lo, hi};
-    kiln_value *v = one_in(m, 12) ? NULL : find_value(m, is_wanted, &w);
+    kiln_value *v = !m->is_chain && one_in(m, 12) ? NULL : find_value(m, is_wanted, &w);
     if (v != NULL)
         return v;
     int64_t dim[KILN_MAX_RANK], elems = 1;

@@ -51,7 +51,8 @@ static bool is_image(const kiln_value *v, const void *user) {
 }
 
 static kiln_value *draw_image(maker *m, unsigned dtypes) {
-    kiln_value *v = one_in(m, 8) ? NULL : find_value(m, is_image, &dtypes);
+    kiln_value *v =
+        !m->is_chain && one_in(m, 8) ? NULL : find_value(m, is_image, &dtypes);
     if (v != NULL)
         return v;
     const int rank = one_in(m, 3) ? (int)draw(m, 3, 5) : 4;
@@ -203,4 +204,27 @@ bool random_graph_sampled(maker *m) {
     kiln_value *in[2] = {x, draw_operand(m, x->type.dtype, rank, dim, 1.2)};
     const size_t n = draw_attrs(m, &kiln_op_grid_sample, args);
     return add_op(m, &kiln_op_grid_sample, in, 2, args, n) != NULL;
+}
+
+/* What reads a window's result, often in blocks, behind what keeps it or moves it. */
+bool random_graph_chain(maker *m) {
+    static bool (*const first[])(maker *) = {
+        random_graph_convolution, random_graph_convolution, random_graph_pool,
+        random_graph_transposed_convolution};
+    static bool (*const between[])(maker *) = {
+        random_graph_unary,     random_graph_binary,   random_graph_transposition,
+        random_graph_part,      random_graph_together, random_graph_padding,
+        random_graph_reshaping, random_graph_norm};
+    static bool (*const last[])(maker *) = {
+        random_graph_product,     random_graph_product, random_graph_general_product,
+        random_graph_convolution, random_graph_pool,    random_graph_lanes,
+        random_graph_reduction};
+    const bool was_chain = m->is_chain;
+    m->is_chain = true;
+    bool is_any = first[draw(m, 0, 3)](m);
+    for (int64_t n = draw(m, 0, 3); n > 0; n--)
+        is_any = between[draw(m, 0, 7)](m) || is_any;
+    is_any = last[draw(m, 0, 6)](m) || is_any;
+    m->is_chain = was_chain;
+    return is_any;
 }

@@ -14,6 +14,7 @@ typedef struct maker {
     KILN_VEC(kiln_value *) pool; /* what nodes may read, newest last */
     KILN_VEC(kiln_value *) consts;
     kiln_dtype dtype; /* of most values */
+    bool is_chain;    /* nodes read the newest value, where it is as they want it */
 } maker;
 
 /* False: it was not taken, nothing was added. */
