@@ -30,6 +30,8 @@ static kiln_value *draw_matrix(maker *m, const kiln_type *x, int64_t rows, int64
         dim[rank++] = one_in(m, 4) ? 1 : x->dim[i];
     dim[rank++] = rows;
     dim[rank++] = cols;
+    if (x->dtype == KILN_I32 && one_in(m, 2)) /* for dot products of bytes */
+        return add_cast(m, draw_const(m, KILN_I8, rank, dim, 1), KILN_I32);
     return one_in(m, 5) ? draw_operand(m, x->dtype, rank, dim, term_scale(terms))
                         : draw_const(m, x->dtype, rank, dim, term_scale(terms));
 }
@@ -59,7 +61,8 @@ bool random_graph_product(maker *m) {
     } else {
         in[1] = draw_matrix(m, &x->type, last, n, last);
     }
-    return add_op(m, &kiln_op_matmul, in, 2, NULL, 0) != NULL;
+    return in[0] != NULL && in[1] != NULL &&
+           add_op(m, &kiln_op_matmul, in, 2, NULL, 0) != NULL;
 }
 
 /* As a matrix: axes are put together. */
