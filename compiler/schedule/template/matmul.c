@@ -77,6 +77,9 @@ static const int64_t cuts[] = {64, 128, 192, 256, 384, 512, 768, 1024, 2048};
 static const int64_t unrolls[] = {1, 2, 4, 8};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
+/* A copy of one would be read as the other, too: they stay where they are. */
+static bool is_by_itself(const kiln_product *x) { return x->a == x->b; }
+
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
                          kiln_err *err) {
     static const char *const order[] = {"columns", "rows"};
@@ -103,9 +106,10 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
                          order, 2);
     kiln_space_add_words(s, "pack_a", "copy rows of a next to each other", pack_a,
-                         x.m > 1 ? 2 : 1);
+                         x.m > 1 && !is_by_itself(&x) ? 2 : 1);
     kiln_space_add_words(s, "pack_b", "panels of b in one piece",
-                         x.is_const_b ? ahead : inside, x.col >= 0 ? 2 : 1);
+                         x.is_const_b ? ahead : inside,
+                         x.col >= 0 && !is_by_itself(&x) ? 2 : 1);
     kiln_space_add_words(s, "parallel", "which loops run on several threads",
                          kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
     return KILN_OK;
@@ -306,9 +310,9 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
     kiln_config_set_word(s, c, ORDER, "columns");
 }
 
-/* Rows a multiple of 2 KiB apart lie in few sets of the L1 cache. */
+/* Rows a multiple of 2 KiB apart lie in few sets of the L1 cache: copies help. */
 static bool rows_meet(const kiln_product *x) {
-    return x->a_along_k && x->a_row_bytes % 2048 == 0;
+    return x->a_along_k && x->a_row_bytes % 2048 == 0 && !is_by_itself(x);
 }
 
 /* What the last cache in front of memory holds. */
@@ -390,8 +394,8 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
     guess_tile(&x, s, &c);
     if (x.is_const_b) {
         guess_blocks(&x, s, &c);
-        kiln_config_set_word(s, &c, PACK_B, "ahead");
-    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK) {
+        kiln_config_set_word(s, &c, PACK_B, is_by_itself(&x) ? "no" : "ahead");
+    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK && !is_by_itself(&x)) {
         /* Once for all rows: copying a panel again for each block costs more than
          * reading a again. */
         kiln_config_set_word(s, &c, PACK_B, "inside");

@@ -56,8 +56,10 @@ static kiln_graph *random_product(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype
 static kiln_graph *random_gemm(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
     static const int64_t sizes[] = {1, 3, 8, 17, 20, 33, 50};
     const bool ta = kiln_rng_range(rng, 0, 1) == 0, tb = kiln_rng_range(rng, 0, 1) == 0;
-    const int64_t m = random_pick(rng, sizes, 7), n = random_pick(rng, sizes, 7),
-                  k = random_pick(rng, sizes, 7);
+    const bool is_by_itself = kiln_rng_range(rng, 0, 4) == 0;
+    const int64_t m = random_pick(rng, sizes, 7);
+    const int64_t n = is_by_itself ? m : random_pick(rng, sizes, 7);
+    const int64_t k = is_by_itself ? m : random_pick(rng, sizes, 7);
     const kiln_type at = kiln_type_make(dtype, 2, (int64_t[]){ta ? k : m, ta ? m : k});
     const kiln_type bt = kiln_type_make(dtype, 2, (int64_t[]){tb ? n : k, tb ? k : n});
     const kiln_type ct = kiln_type_make(dtype, 1, &n);
@@ -65,7 +67,9 @@ static kiln_graph *random_gemm(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
     kiln_graph *g = kiln_graph_new(a, "gemm");
     kiln_value *in[3];
     in[0] = random_operand(g, "a", &at, false, 5);
-    in[1] = random_operand(g, "b", &bt, kiln_rng_range(rng, 0, 1) == 0, 6);
+    in[1] = is_by_itself
+                ? in[0]
+                : random_operand(g, "b", &bt, kiln_rng_range(rng, 0, 1) == 0, 6);
     if (has_c)
         in[2] = random_operand(g, "c", &ct, true, 7);
     const kiln_attr_arg arg[] = {kiln_arg_bool("trans_a", ta),
