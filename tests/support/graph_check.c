@@ -74,7 +74,8 @@ static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
         KILN_TRY(t->space(&w->workload, p, &space, err));
         const kiln_config c = kiln_config_random(&space, &rng);
         kiln_err refusal = {.status = KILN_OK};
-        if (t->apply(a, &w->workload, p, &space, &c, &s, &refusal) != KILN_OK)
+        if (kiln_template_apply(a, t, &w->workload, p, &space, &c, &s, &refusal) !=
+            KILN_OK)
             continue;
         kiln_buf_init(&text, a);
         kiln_config_json(&text, t, &space, &c);

@@ -12,16 +12,25 @@ int64_t draw(maker *m, int64_t lo, int64_t hi) {
 
 bool one_in(maker *m, int64_t n) { return draw(m, 1, n) == 1; }
 
+static int64_t draw_long(maker *m) {
+    static const int64_t dims[] = {48, 63, 64, 65, 96, 100, 127, 128, 129};
+    return dims[draw(m, 0, sizeof dims / sizeof dims[0] - 1)];
+}
+
 int64_t draw_dim(maker *m) {
     static const int64_t dims[] = {1,  2,  3,  3,  4,  5,  5,  7,  8,  9,
                                    11, 12, 13, 15, 16, 17, 20, 24, 31, 33};
-    return dims[draw(m, 0, sizeof dims / sizeof dims[0] - 1)];
+    return m->is_large && one_in(m, 3)
+               ? draw_long(m)
+               : dims[draw(m, 0, sizeof dims / sizeof dims[0] - 1)];
 }
 
 int64_t draw_channels(maker *m) {
     static const int64_t dims[] = {1,  2,  3,  4,  5,  6,  7,  8, 12,
                                    16, 16, 17, 20, 24, 32, 33, 40};
-    return dims[draw(m, 0, sizeof dims / sizeof dims[0] - 1)];
+    return m->is_large && one_in(m, 3)
+               ? draw_long(m)
+               : dims[draw(m, 0, sizeof dims / sizeof dims[0] - 1)];
 }
 
 double term_scale(int64_t n) { return sqrt(3.0 / (double)(n > 0 ? n : 1)); }
@@ -149,7 +158,7 @@ kiln_value *draw_value(maker *m, unsigned dtypes, int lo, int hi) {
     const int rank = (int)draw(m, lo, hi > 4 ? (lo > 4 ? lo : 4) : hi);
     for (int i = 0; i < rank; i++) {
         dim[i] = i == 0 && rank == 4 ? draw(m, 1, 2) : draw_dim(m);
-        while (elems * dim[i] > GRAPH_MAX_ELEMS / 2)
+        while (elems * dim[i] > m->max_elems / 2)
             dim[i] = (dim[i] + 1) / 2;
         elems *= dim[i];
     }
@@ -179,7 +188,7 @@ static bool is_tame(maker *m, const kiln_value *v) {
     enum { LARGEST = 2000 };
     const graph_value *x = graph_values_get(&m->values, v);
     const graph_spread s = graph_value_spread(x);
-    if (s.n > 2 * GRAPH_MAX_ELEMS || !s.is_finite || 10 * s.n_loose > s.n)
+    if (s.n > 2 * m->max_elems || !s.is_finite || 10 * s.n_loose > s.n)
         return false;
     return !kiln_dtype_is_float(v->type.dtype) ||
            (s.max <= LARGEST && s.noise_rms <= 0.01 * s.rms + 1e-30);
@@ -212,7 +221,7 @@ kiln_node *add_node(maker *m, const kiln_op_def *op, kiln_value *const *in, int 
             return NULL;
     bool is_good = kiln_graph_add_node(m->g, &spec, &n, &err) == KILN_OK;
     for (int k = 0; is_good && k < n->n_out; k++)
-        is_good = kiln_type_elems(&n->out[k]->type) <= 2 * GRAPH_MAX_ELEMS;
+        is_good = kiln_type_elems(&n->out[k]->type) <= 2 * m->max_elems;
     is_good = is_good && graph_values_node(&m->values, n, &err) == KILN_OK;
     for (int k = 0; is_good && k < n->n_out; k++)
         is_good = is_tame(m, n->out[k]);
@@ -350,6 +359,8 @@ void random_graph_make(kiln_arena *a, uint64_t seed, random_graph *out) {
     const int theme = (int)draw(&m, 0, N_THEMES - 1);
     const int64_t n_nodes = draw(&m, 2, one_in(&m, 4) ? 22 : 9);
     m.dtype = draw_base(&m, theme);
+    m.is_large = one_in(&m, 12);
+    m.max_elems = m.is_large ? 40000 : 6000;
     for (int tries = 0; (int64_t)m.g->nodes.n < n_nodes && tries < 60; tries++)
         (void)draw_family(&m, theme)->add(&m);
     if (m.pool.n == 0)

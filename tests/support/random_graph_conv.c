@@ -47,7 +47,7 @@ static bool is_image(const kiln_value *v, const void *user) {
     const unsigned *dtypes = user;
     const kiln_type *t = &v->type;
     return kiln_dtype_is_in(t->dtype, *dtypes) && t->rank >= 3 && t->rank <= 5 &&
-           kiln_type_elems(t) > 0 && t->dim[0] <= 4 && t->dim[1] <= 80;
+           kiln_type_elems(t) > 0 && t->dim[0] <= 4 && t->dim[1] <= 130;
 }
 
 static kiln_value *draw_image(maker *m, unsigned dtypes) {

@@ -4,8 +4,6 @@
 
 #include "tests/support/random_graph.h"
 
-enum { GRAPH_MAX_ELEMS = 6000 };
-
 /* A graph in the making. */
 typedef struct maker {
     kiln_graph *g;
@@ -13,8 +11,10 @@ typedef struct maker {
     graph_values values;
     KILN_VEC(kiln_value *) pool; /* what nodes may read, newest last */
     KILN_VEC(kiln_value *) consts;
-    kiln_dtype dtype; /* of most values */
-    bool is_chain;    /* nodes read the newest value, where it is as they want it */
+    kiln_dtype dtype;  /* of most values */
+    int64_t max_elems; /* of a value */
+    bool is_large;     /* longer axes than usual */
+    bool is_chain;     /* nodes read the newest value, where it is as they want it */
 } maker;
 
 /* False: it was not taken, nothing was added. */

@@ -11,7 +11,15 @@ static bool is_map(const kiln_op_def *op, int n_in) {
     return has_meaning && op->n_in_max == n_in && op->fuse == KILN_FUSE_INJECTIVE;
 }
 
+/* Often one of those that networks are made of. */
 static const kiln_op_def *draw_map(maker *m, int n_in) {
+    static const kiln_op_def *const unary[] = {
+        &kiln_op_relu, &kiln_op_relu,       &kiln_op_sigmoid, &kiln_op_tanh,
+        &kiln_op_gelu, &kiln_op_hard_swish, &kiln_op_clip,    &kiln_op_neg};
+    static const kiln_op_def *const binary[] = {&kiln_op_add, &kiln_op_add,
+                                                &kiln_op_mul, &kiln_op_sub};
+    if (one_in(m, 3))
+        return n_in == 1 ? unary[draw(m, 0, 7)] : binary[draw(m, 0, 3)];
     for (;;) {
         const kiln_op_def *op = kiln_op_at((int)draw(m, 0, KILN_N_OPS - 1));
         if (is_map(op, n_in))
