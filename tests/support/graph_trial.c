@@ -6,7 +6,7 @@
 #include "tests/support/graph_reduce.h"
 #include "tests/support/kiln_test.h"
 
-enum { LIMIT_S = 120, MAX_FAILURES = 5 };
+enum { MAX_FAILURES = 5 };
 
 static bool is_soak(void) { return getenv("KILN_SOAK") != NULL; }
 
@@ -100,7 +100,7 @@ void graph_trial_check(const char *name, const kiln_graph *g, graph_values *know
     for (int i = 0; i < n_ways; i++) {
         job j = {g, known, &way[i]};
         graph_verdict v;
-        graph_in_child(check_way, &j, LIMIT_S, &v);
+        graph_in_child(check_way, &j, KILN_TEST_PATIENCE_S, &v);
         count(t, &v);
         if (v.outcome == GRAPH_RIGHT)
             continue;
@@ -112,8 +112,8 @@ void graph_trial_check(const char *name, const kiln_graph *g, graph_values *know
             kiln_arena_fini(&a);
             continue;
         }
-        show("reduced",
-             graph_reduce(&a, g, known, &way[i], v.outcome, LIMIT_S, &small));
+        show("reduced", graph_reduce(&a, g, known, &way[i], v.outcome,
+                                     KILN_TEST_PATIENCE_S, &small));
         kiln_arena_fini(&a);
         return; /* the other ways would say the same */
     }

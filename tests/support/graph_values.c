@@ -108,7 +108,7 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
             e[i] = 2 * e[i] / terms + u * fabs(w.f[i]);
     } else {
         const double c = b.kind == KILN_BOUND_ULP ? 2 * b.c : 1;
-        const double inside = has_region(n) ? 16 * u * rms_of(w.f, count) : 0;
+        const double inside = has_region(n) ? 64 * u * rms_of(w.f, count) : 0;
         for (int64_t i = 0; i < count; i++)
             e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u + inside;
     }

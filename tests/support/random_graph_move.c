@@ -83,9 +83,11 @@ bool random_graph_part(maker *m) {
     if (one_in(m, 2))
         return slice(m, x);
     const int axis = (int)draw(m, 0, x->type.rank - 1);
-    int64_t sizes[4], left = x->type.dim[axis];
+    int64_t sizes[5], left = x->type.dim[axis];
     size_t n = 0;
-    while (left > 0 && n < 3 && !one_in(m, 3)) {
+    if (one_in(m, 15))
+        sizes[n++] = 0; /* nothing is a part, too */
+    while (left > 0 && n < 4 && !one_in(m, 3)) {
         sizes[n] = one_in(m, 2) && left > 16 ? 16 : draw(m, 1, left);
         left -= sizes[n++];
     }

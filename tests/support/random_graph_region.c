@@ -54,45 +54,99 @@ bool random_graph_recurrent(maker *m) {
 /* ---- regions ---------------------------------------------------------------------
  */
 
-static kiln_value *region_node(kiln_graph *g, const kiln_op_def *op,
-                               kiln_value *const *in, int n_in) {
+/* A graph inside the graph in the making. */
+typedef struct region {
+    maker *m;
+    kiln_graph *g;
+    int depth; /* of regions around it */
+} region;
+
+static kiln_value *region_op(const region *r, const kiln_op_def *op,
+                             kiln_value *const *in, int n_in, const kiln_attr_arg *args,
+                             size_t n_args) {
     kiln_err err = {.status = KILN_OK};
     kiln_node *n = NULL;
-    const kiln_node_spec spec = {.op = op, .in = in, .n_in = n_in};
-    return kiln_graph_add_node(g, &spec, &n, &err) == KILN_OK ? n->out[0] : NULL;
+    const kiln_node_spec spec = {
+        .op = op, .in = in, .n_in = n_in, .args = args, .n_args = n_args};
+    for (int i = 0; i < n_in; i++)
+        if (in[i] == NULL)
+            return NULL;
+    return kiln_graph_add_node(r->g, &spec, &n, &err) == KILN_OK ? n->out[0] : NULL;
+}
+
+static kiln_value *region_node(const region *r, const kiln_op_def *op,
+                               kiln_value *const *in, int n_in) {
+    return region_op(r, op, in, n_in, NULL, 0);
+}
+
+static kiln_value *region_weights(const region *r, kiln_dtype dtype, int rank,
+                                  const int64_t *dim) {
+    const kiln_type t = kiln_type_make(dtype, rank, dim);
+    const kiln_tensor w = kiln_ref_random(r->g->arena, &t, kiln_rng_next(&r->m->rng));
+    return kiln_graph_add_const(r->g, "w", &t, w.data);
+}
+
+/* A product or a convolution that keeps the type; v: there is none. */
+static kiln_value *region_sum(const region *r, kiln_value *v) {
+    const int64_t k = v->type.rank >= 2 ? v->type.dim[1] : 0;
+    const int64_t size = one_in(r->m, 2) ? 1 : 3, side = size / 2;
+    const int64_t dim[4] = {k, k, size, size}, pads[4] = {side, side, side, side};
+    const kiln_attr_arg arg = kiln_arg_ints("pads", pads, 4);
+    kiln_value *in[2] = {v, NULL};
+    if ((v->type.rank != 2 && v->type.rank != 4) || k > 40)
+        return v;
+    in[1] = region_weights(r, v->type.dtype, v->type.rank, dim);
+    return v->type.rank == 2 ? region_node(r, &kiln_op_matmul, in, 2)
+                             : region_op(r, &kiln_op_conv, in, 2, &arg, 1);
+}
+
+static kiln_graph *branch(maker *m, const char *name, const kiln_value *captured,
+                          int depth);
+
+static kiln_value *region_choice(const region *r, kiln_value *v) {
+    const kiln_attr_arg flat = kiln_arg_bool("keepdims", false);
+    kiln_value *mean = region_op(r, &kiln_op_reduce_mean, &v, 1, &flat, 1);
+    kiln_value *pair[2] = {mean,
+                           kiln_graph_const_scalar(r->g, "limit", v->type.dtype, 0.02)};
+    kiln_value *in[3] = {region_node(r, &kiln_op_greater, pair, 2), v, v};
+    kiln_graph *yes = branch(r->m, "yes", v, r->depth + 1);
+    kiln_graph *no = branch(r->m, "no", v, r->depth + 1);
+    if (yes == NULL || no == NULL)
+        return NULL;
+    const kiln_attr_arg args[] = {kiln_arg_graph("then_branch", yes),
+                                  kiln_arg_graph("else_branch", no)};
+    return region_op(r, &kiln_op_if, in, 3, args, 2);
 }
 
 /* A few operators that keep the type of `v`. */
-static kiln_value *region_chain(maker *m, kiln_graph *g, kiln_value *v) {
+static kiln_value *region_chain(const region *r, kiln_value *v) {
     static const kiln_op_def *const maps[] = {&kiln_op_tanh, &kiln_op_neg,
                                               &kiln_op_sigmoid, &kiln_op_relu};
     kiln_value *const x = v;
-    for (int64_t n = draw(m, 0, 3); n > 0 && v != NULL; n--) {
+    for (int64_t n = draw(r->m, 0, 3); n > 0 && v != NULL; n--) {
         kiln_value *in[2] = {v, x};
-        v = one_in(m, 3) ? region_node(g, &kiln_op_add, in, 2)
-                         : region_node(g, maps[draw(m, 0, 3)], &v, 1);
-        if (v == NULL)
-            return NULL;
-        if (v->type.rank == 2 && v->type.dim[1] <= 40 && one_in(m, 3)) {
-            const int64_t k = v->type.dim[1], dim[2] = {k, k};
-            const kiln_type t = kiln_type_make(v->type.dtype, 2, dim);
-            const kiln_tensor w = kiln_ref_random(g->arena, &t, kiln_rng_next(&m->rng));
-            kiln_value *p[2] = {v, kiln_graph_add_const(g, "w", &t, w.data)};
-            v = region_node(g, &kiln_op_matmul, p, 2);
-        }
+        if (one_in(r->m, 3))
+            v = region_sum(r, v);
+        else if (r->depth < 2 && one_in(r->m, 6))
+            v = region_choice(r, v);
+        else if (one_in(r->m, 3))
+            v = region_node(r, &kiln_op_add, in, 2);
+        else
+            v = region_node(r, maps[draw(r->m, 0, 3)], &v, 1);
     }
     return v;
 }
 
-static kiln_graph *branch(maker *m, const char *name, const kiln_value *captured) {
-    kiln_graph *g = kiln_graph_new(m->g->arena, name);
-    kiln_value *v = kiln_graph_add_input(g, "v", &captured->type);
-    kiln_value *y = region_chain(m, g, v);
+static kiln_graph *branch(maker *m, const char *name, const kiln_value *captured,
+                          int depth) {
+    const region r = {m, kiln_graph_new(m->g->arena, name), depth};
+    kiln_value *v = kiln_graph_add_input(r.g, "v", &captured->type);
+    kiln_value *y = region_chain(&r, v);
     if (y == NULL)
         return NULL;
-    kiln_graph_add_output(g, y, "y");
-    kiln_graph_renumber(g);
-    return g;
+    kiln_graph_add_output(r.g, y, "y");
+    kiln_graph_renumber(r.g);
+    return r.g;
 }
 
 static kiln_value *draw_condition(maker *m) {
@@ -115,7 +169,7 @@ bool random_graph_branches(maker *m) {
     kiln_value *x = draw_value(m, KILN_DT_FLOAT, 1, 4), *cond = draw_condition(m);
     kiln_value *other = find_value(m, is_same_type, &x->type);
     kiln_value *in[3] = {cond, x, other != NULL ? other : x};
-    kiln_graph *yes = branch(m, "then", in[1]), *no = branch(m, "else", in[2]);
+    kiln_graph *yes = branch(m, "then", in[1], 1), *no = branch(m, "else", in[2], 1);
     if (yes == NULL || no == NULL || cond == NULL)
         return false;
     const kiln_attr_arg args[] = {kiln_arg_graph("then_branch", yes),
@@ -131,14 +185,14 @@ bool random_graph_steps(maker *m) {
     const kiln_type t =
         kiln_type_make(x->type.dtype, x->type.rank - 1, x->type.dim + 1);
     kiln_graph *body = kiln_graph_new(m->g->arena, "step");
+    const region r = {m, body, 1};
     kiln_value *s = kiln_graph_add_input(body, "s", &t);
     kiln_value *e = kiln_graph_add_input(body, "e", &t);
     kiln_value *c = kiln_graph_add_input(body, "c", &t);
-    kiln_value *sum[2] = {s, e}, *scaled[2] = {region_chain(m, body, e), c};
-    kiln_value *next = region_node(body, &kiln_op_add, sum, 2);
-    next = next != NULL ? region_node(body, &kiln_op_tanh, &next, 1) : NULL;
-    kiln_value *y =
-        scaled[0] != NULL ? region_node(body, &kiln_op_mul, scaled, 2) : NULL;
+    kiln_value *sum[2] = {s, e}, *scaled[2] = {region_chain(&r, e), c};
+    kiln_value *next = region_node(&r, &kiln_op_add, sum, 2);
+    next = next != NULL ? region_node(&r, &kiln_op_tanh, &next, 1) : NULL;
+    kiln_value *y = scaled[0] != NULL ? region_node(&r, &kiln_op_mul, scaled, 2) : NULL;
     if (next == NULL || y == NULL)
         return false;
     kiln_graph_add_output(body, next, "s");
