@@ -175,7 +175,7 @@ bool random_graph_repeated(maker *m) {
         v[i] = i < more                     ? draw(m, 1, 3)
                : x->type.dim[i - more] == 1 ? draw(m, 1, 9)
                                             : x->type.dim[i - more];
-    const kiln_attr_arg arg = kiln_arg_ints("shape", v, (size_t)(rank + more));
+    const kiln_attr_arg arg = kiln_arg_ints("shape", v, (size_t)rank + (size_t)more);
     return add_op(m, &kiln_op_expand, &x, 1, &arg, 1) != NULL;
 }
 
