@@ -105,6 +105,10 @@ kiln_status kiln_check_bounded(kiln_arena *a, kiln_check *check, const char *out
     KILN_TRY(kiln_ref_compare(got, &want->value, 0, 0, &sizes, err));
     KILN_TRY(kiln_bounded_compare(want, got, &d, err));
     widest(check, &sizes);
+    if (d.ratio > check->of_bound)
+        check->of_bound = d.ratio;
+    check->n_held += d.n_held;
+    check->n_elems += want->n_elems;
     if (!d.ok)
         fail(check, kiln_format(a,
                                 "output '%s': %" PRId64 " of %" PRId64
@@ -180,6 +184,12 @@ static void write_check(kiln_json_writer *w, const kiln_check *x) {
     kiln_json_member_f64(w, "max_rel_error", x->max_rel);
     kiln_json_member_f64(w, "rms_error", x->rms_error);
     kiln_json_member_f64(w, "rms_expected", x->rms_want);
+    if (x->n_elems > 0) {
+        kiln_json_member_f64(w, "share_of_bound", x->of_bound);
+        kiln_json_member_i64(w, "elements", x->n_elems);
+        kiln_json_member_i64(w, "elements_held", x->n_held);
+        kiln_json_member_bool(w, "off_by_steps", x->off_by_steps);
+    }
     kiln_json_member_i64(w, "time_ms", x->time_ms);
     kiln_json_end_object(w);
 }

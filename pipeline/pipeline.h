@@ -29,6 +29,11 @@ typedef struct kiln_check {
      */
     double max_abs, max_rel;
     double rms_error, rms_want;
+    double of_bound; /* the largest share of its bound that an element took; 0: none of
+                        them was held by one */
+    int64_t n_held, n_elems; /* elements compared, and of all outputs, by bounds */
+    bool off_by_steps;       /* bounds that let each quantiser be a step off, as another
+                                engine's integer kernels may be */
     int64_t time_ms;
 } kiln_check;
 
@@ -146,6 +151,8 @@ kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t se
 typedef struct kiln_golden_result {
     const char *const *name; /* of outputs */
     const kiln_tensor *value;
+    const kiln_graph *imported; /* its reference gives the bounds, with these outputs;
+                                   NULL: the side's tolerance holds */
     size_t n;
 } kiln_golden_result;
 typedef struct kiln_golden_side {

@@ -7,9 +7,13 @@
  * bound is 8 s. For errors that are normally distributed, an element whose spread is
  * not its neighbours' exceeds it with probability 4e-5 for eight lanes (Student's t),
  * others with less than 1e-14; and lanes err about twice as much as compiled code does
- * (lanes.c). Outputs that are steps of a quantiser, or integers made of real numbers,
- * move by whole steps: their lanes were sent to both sides of boundaries already, and
- * the bound is the farthest that one of them went: none where all agree. */
+ * (lanes.c).
+ *
+ * Outputs that are steps of a quantiser, or integers made of real numbers, move by
+ * whole steps. Their lanes were sent to both sides of boundaries already: where all
+ * lanes agree on all of an output it is exact. Else an element may move as far as one
+ * of its lanes went, and no less than a step or as many as are in 6 s of the whole
+ * output, since one step far ahead moves others here and there behind it. */
 #include "pipeline/pipeline.h"
 
 #include <math.h>
@@ -20,7 +24,7 @@
 static const int64_t cheap_muladds = 200000000;
 
 typedef struct lanes {
-    const kiln_type *type;
+    bool counts_steps; /* integers that quantisers make: others are places */
     int64_t n_elems;
     kiln_wide value, lane[KILN_REF_MAX_LANES];
     int n;
@@ -58,9 +62,9 @@ static bool is_stepped(const kiln_value *v) {
     return false;
 }
 
-/* Integers of one step each, as quantisers make them: the others are places. */
-static bool is_quantity(kiln_dtype d) {
-    return d == KILN_I8 || d == KILN_U8 || d == KILN_I16 || d == KILN_U16;
+/* Integers that quantisers make: others are places, or truths. */
+static bool is_count(kiln_dtype d) {
+    return !kiln_dtype_is_float(d) && kiln_dtype_bytes(d) <= 2 && d != KILN_BOOL;
 }
 
 /* ---- spreads -----------------------------------------------------------------------
@@ -119,7 +123,9 @@ typedef struct sample {
 } sample;
 
 typedef struct pool {
-    int top; /* exponent of the largest element, as frexp counts */
+    bool is_stepped;
+    double least; /* stepped: what no bound is less than */
+    int top;      /* exponent of the largest element, as frexp counts */
     double spread[N_CLASSES + 1];
 } pool;
 
@@ -147,17 +153,38 @@ static double quartile(const sample *x, size_t n, int first, int last) {
     return 0;
 }
 
+static double largest_of(const lanes *l) {
+    double largest = 0;
+    for (int64_t i = 0; i < l->n_elems; i++)
+        if (isfinite(at(&l->value, i)))
+            largest = fmax(largest, fabs(at(&l->value, i)));
+    return largest;
+}
+
+/* The least move is a step; scaling one costs some units in the last place. */
+static void pool_steps(const lanes *l, pool *out) {
+    const double scaling = l->value.f != NULL ? 0x1p-20 * largest_of(l) : 0;
+    double step = HUGE_VAL, sum = 0;
+    for (int64_t i = 0; i < l->n_elems; i++) {
+        double farthest = 0;
+        const double s = spread_of(l, i, &farthest);
+        if (s < 0 || farthest <= scaling)
+            continue;
+        step = fmin(step, farthest);
+        sum += s * s;
+    }
+    out->least = scaling;
+    if (isfinite(step))
+        out->least += step * fmax(1, floor(6 * sqrt(sum / (double)l->n_elems) / step));
+}
+
 /* Those that no lane moves say nothing of the others. */
 static void pool_spreads(const lanes *l, pool *out) {
     kiln_arena scratch = {0};
     const int64_t step = (l->n_elems / MAX_SAMPLES) | 1; /* odd: no channel alone */
     sample *x = kiln_array(&scratch, sample, l->n_elems / step + 1);
-    double largest = 0;
     size_t n = 0;
-    for (int64_t i = 0; i < l->n_elems; i++)
-        if (isfinite(at(&l->value, i)))
-            largest = fmax(largest, fabs(at(&l->value, i)));
-    (void)frexp(largest, &out->top);
+    (void)frexp(largest_of(l), &out->top);
     for (int64_t i = 0; i < l->n_elems; i += step) {
         double farthest = 0;
         const double s = spread_of(l, i, &farthest);
@@ -188,10 +215,10 @@ static double bound_of(const lanes *l, int64_t i, const pool *p) {
         return -1;
     if (!isfinite(v))
         return 0;
-    if (l->value.i != NULL)
-        return farthest > 0 && !is_quantity(l->type->dtype) ? -1 : farthest;
-    if (p == NULL) /* steps, and what scaling them may have lost */
-        return farthest + (farthest > 0 ? 0 : 0x1p-21 * fabs(v));
+    if (l->value.i != NULL && !l->counts_steps) /* a place, a truth */
+        return farthest > 0 ? -1 : 0;
+    if (p->is_stepped)
+        return fmax(farthest, p->least);
     return factor * fmax(s, p->spread[class_of(p->top, v)]);
 }
 
@@ -201,14 +228,16 @@ static const double weak_share = 0.25, loose_share = 1;
 
 static void bounds_of(kiln_arena *a, const lanes *l, bool stepped, kiln_bounded *out) {
     double sum = 0;
-    pool p;
+    pool p = {.is_stepped = stepped};
     out->n_elems = l->n_elems;
     out->bound = kiln_array(a, float, l->n_elems);
     out->rms = rms_of(&l->value, l->n_elems);
-    if (!stepped)
+    if (stepped)
+        pool_steps(l, &p);
+    else
         pool_spreads(l, &p);
     for (int64_t i = 0; i < l->n_elems; i++) {
-        const double b = bound_of(l, i, stepped ? NULL : &p);
+        const double b = bound_of(l, i, &p);
         const double size = fmax(out->rms, fabs(at(&l->value, i)));
         const bool judged = l->value.f != NULL && isfinite(size);
         const bool is_loose = b < 0 || (judged && b > loose_share * size);
@@ -232,24 +261,20 @@ static void widen(kiln_arena *a, const kiln_tensor *t, kiln_wide *out) {
 }
 
 static kiln_status expect(kiln_arena *a, kiln_arena *scratch, const kiln_graph *g,
-                          const kiln_tensor *in, uint64_t seed, kiln_bounded *out,
-                          kiln_err *err) {
+                          const kiln_tensor *in, const kiln_ref_lanes *how,
+                          kiln_bounded *out, kiln_err *err) {
     const size_t n_out = g->outputs.n;
-    kiln_cost cost;
-    kiln_graph_cost(g, &cost);
-    lanes l = {.n = cost.muladds <= cheap_muladds ? KILN_REF_MAX_LANES
-                                                  : KILN_REF_MAX_LANES / 2};
+    lanes l = {.n = how->n};
     kiln_tensor *value = kiln_array(scratch, kiln_tensor, n_out);
     kiln_tensor *lane = kiln_array(scratch, kiln_tensor, n_out * (size_t)l.n);
-    KILN_TRY(
-        kiln_ref_run_lanes(scratch, g, in, g->inputs.n, seed, l.n, value, lane, err));
+    KILN_TRY(kiln_ref_run_lanes(scratch, g, in, g->inputs.n, how, value, lane, err));
     for (size_t i = 0; i < n_out; i++) {
         const kiln_arena_mark mark = kiln_arena_save(scratch);
         const kiln_type *t = &value[i].type;
         out[i] = (kiln_bounded){.value = {.type = *t}};
         out[i].value.data =
             kiln_arena_dup(a, value[i].data, (size_t)kiln_type_bytes(t));
-        l.type = t;
+        l.counts_steps = is_count(t->dtype);
         l.n_elems = kiln_type_elems(t);
         widen(scratch, &value[i], &l.value);
         for (int j = 0; j < l.n; j++)
@@ -260,13 +285,42 @@ static kiln_status expect(kiln_arena *a, kiln_arena *scratch, const kiln_graph *
     return KILN_OK;
 }
 
+static kiln_status expect_by(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
+                             uint64_t seed, bool off_by_steps, kiln_bounded *out,
+                             kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_cost cost;
+    kiln_graph_cost(g, &cost);
+    const bool is_cheap = cost.muladds <= cheap_muladds;
+    const kiln_ref_lanes how = {.n = KILN_REF_MAX_LANES / (is_cheap ? 1 : 2),
+                                .seed = seed,
+                                .off_by_steps = off_by_steps};
+    const kiln_status st = expect(a, &scratch, g, in, &how, out, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 kiln_status kiln_expect_network(kiln_arena *a, const kiln_graph *g,
                                 const kiln_tensor *in, uint64_t seed, kiln_bounded *out,
                                 kiln_err *err) {
-    kiln_arena scratch = {0};
-    const kiln_status st = expect(a, &scratch, g, in, seed, out, err);
-    kiln_arena_fini(&scratch);
-    return st;
+    return expect_by(a, g, in, seed, false, out, err);
+}
+
+bool kiln_graph_quantises(const kiln_graph *g) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
+        const bool steps = is_count(n->out[0]->type.dtype);
+        for (int k = 0; k < n->n_in && steps; k++)
+            if (n->in[k] != NULL && kiln_dtype_is_float(n->in[k]->type.dtype))
+                return true;
+    }
+    return false;
+}
+
+kiln_status kiln_expect_elsewhere(kiln_arena *a, const kiln_graph *g,
+                                  const kiln_tensor *in, uint64_t seed,
+                                  kiln_bounded *out, kiln_err *err) {
+    return expect_by(a, g, in, seed, true, out, err);
 }
 
 /* ---- comparing ---------------------------------------------------------------------

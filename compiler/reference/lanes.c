@@ -113,61 +113,80 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double deviation(const kiln_wide *base, kiln_wide *const *lane, int n,
-                        int64_t i) {
-    double sum = 0;
-    for (int j = 0; j < n; j++) {
-        const double d = lane[j]->f[i] - base->f[i];
-        sum += d * d;
-    }
-    return sqrt(sum / n);
-}
-
-/* Median of the deviations that are not zero, over a sample. */
-static double typical_deviation(const kiln_wide *base, kiln_wide *const *lane, int n) {
+/* Third quartile of the deviations that are not zero, over a sample. */
+static double typical_deviation(const kiln_wide *base, const kiln_wide *smooth) {
     const int64_t count = kiln_type_elems(&base->type);
-    const int64_t step = count / SAMPLES > 1 ? (count / SAMPLES) | 1 : 1;
-    double found[SAMPLES + 1];
-    size_t n_found = 0;
-    for (int64_t i = 0; i < count && n_found < SAMPLES; i += step) {
-        const double d = deviation(base, lane, n, i);
+    const int64_t step = (count / SAMPLES) | 1; /* odd: no channel alone */
+    double found[SAMPLES];
+    size_t n = 0;
+    for (int64_t i = 0; i < count && n < SAMPLES; i += step) {
+        const double d = fabs(smooth->f[i] - base->f[i]);
         if (d > 0 && isfinite(d))
-            found[n_found++] = d;
+            found[n++] = d;
     }
-    qsort(found, n_found, sizeof *found, ascending);
-    return n_found > 0 ? found[n_found / 2] : 0;
+    qsort(found, n, sizeof *found, ascending);
+    return n > 0 ? found[n * 3 / 4] : 0;
 }
 
-/* Of a value, and of where its lanes went: equal elements move alike, so that what is
- * compared with a copy of itself stays equal. */
-static uint64_t hash_of(const kiln_wide *base, const kiln_wide *lane, int64_t i) {
+static bool is_moved(const kiln_wide *base, const kiln_wide *smooth,
+                     kiln_wide *const *lane, int n, int64_t i) {
+    bool moved = smooth->f[i] != base->f[i];
+    for (int j = 0; j < n && !moved; j++)
+        moved = lane[j]->f[i] != base->f[i];
+    return moved;
+}
+
+/* Of a value, and of where it went: equal elements move alike, so that what is compared
+ * with a copy of itself stays equal. */
+static uint64_t hash_of(const kiln_wide *base, const kiln_wide *smooth, int64_t i) {
     uint64_t x, y;
     memcpy(&x, &base->f[i], sizeof x);
-    memcpy(&y, &lane->f[i], sizeof y);
+    memcpy(&y, &smooth->f[i], sizeof y);
     kiln_rng r;
     kiln_rng_init(&r, x ^ (y << 1 | y >> 63));
     return kiln_rng_next(&r);
 }
 
-void kiln_ref_spread_lanes(const kiln_wide *base, kiln_wide *const *lane, int n,
-                           kiln_rng *noise) {
+void kiln_ref_spread_lanes(const kiln_wide *base, const kiln_wide *smooth,
+                           kiln_wide *const *lane, int n, kiln_rng *noise) {
     /* Deviations: 6, since that far nobody gets by chance. */
     static const double reach = 6;
     const uint64_t salt = kiln_rng_next(noise);
     const int64_t count = kiln_type_elems(&base->type);
-    const double typical = typical_deviation(base, lane, n);
+    const double typical = typical_deviation(base, smooth);
     for (int64_t i = 0; i < count; i++) {
-        const double d = deviation(base, lane, n, i);
-        if (!(d > 0) || !isfinite(d)) /* moved by nobody, or lost already */
-            continue;
+        const double d = fmax(fabs(smooth->f[i] - base->f[i]), typical);
+        if (!isfinite(d) || !is_moved(base, smooth, lane, n, i))
+            continue; /* lost already, or exact */
         kiln_rng r;
-        kiln_rng_init(&r, hash_of(base, lane[0], i) ^ salt);
+        kiln_rng_init(&r, hash_of(base, smooth, i) ^ salt);
         int n_up = n / 2; /* of the lanes that are left: each side gets its half */
         for (int j = 0; j < n; j++) {
             const bool up = kiln_rng_unit(&r) * (n - j) < n_up;
             n_up -= up;
-            const double far = reach * fmax(d, typical) * (0.5 + kiln_rng_unit(&r));
-            lane[j]->f[i] = base->f[i] + (up ? far : -far);
+            const double far = reach * d * (0.5 + kiln_rng_unit(&r));
+            lane[j]->f[i] += up ? far : -far;
         }
+    }
+}
+
+bool kiln_ref_is_quantity(kiln_dtype d) {
+    return d == KILN_I8 || d == KILN_U8 || d == KILN_I16 || d == KILN_U16;
+}
+
+void kiln_ref_step_off(kiln_wide *w, int lane, int n, uint64_t turn) {
+    if (w->i == NULL || !kiln_ref_is_quantity(w->type.dtype))
+        return;
+    const kiln_dtype_info *info = kiln_dtype_get(w->type.dtype);
+    const int64_t count = kiln_type_elems(&w->type);
+    kiln_rng r;
+    kiln_rng_init(&r, turn);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = kiln_rng_next(&r);
+        if ((int)((uint32_t)bits % (uint32_t)n) != lane)
+            continue;
+        const int64_t to = w->i[i] + (bits >> 63 != 0 ? 1 : -1);
+        if (to >= (int64_t)info->min_i && (double)to <= (double)info->max_i)
+            w->i[i] = to;
     }
 }

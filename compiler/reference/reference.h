@@ -16,20 +16,27 @@
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
-/* The same, and beside it `n_lanes` runs whose operators err as other arithmetic may
- * (lanes.c says how, docs/numerics.md why): a double that is rounded elsewhere, sums of
- * f32 in another order, functions within their bounds. An operator whose result leaps
- * (round, compare, argmax: kiln_op_def.jumps, or integers made of floats) sees inputs
- * that are moved to both ends of where they may be, so that what hangs on a boundary
- * shows in half of the lanes, however rarely it would be met by chance. Errors of all
- * of a lane are drawn from `seed`; lane[j * n_outputs + i] receives output i of lane j.
- * (After Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997, and Vignes, A
- * stochastic arithmetic for reliable scientific computation, 1993.) */
+/* The same, and beside it runs whose operators err as other arithmetic may (lanes.c
+ * says how, docs/numerics.md why): a double that is rounded elsewhere, sums of f32 in
+ * another order, functions within their bounds. What leaps (round, compare, argmax:
+ * kiln_op_def.jumps, or integers made of floats) sees inputs that are moved to both
+ * sides of where arithmetic since the last leap may have put them, so that what lies at
+ * a boundary shows in half of the lanes, however rarely it would be met by chance.
+ * lane[j * n_outputs + i] receives output i of lane j. (After Parker, Monte Carlo
+ * Arithmetic, UCLA CSD-970002, 1997, and Vignes, A stochastic arithmetic for reliable
+ * scientific computation, 1993.) */
 enum { KILN_REF_MAX_LANES = 8 };
+typedef struct kiln_ref_lanes {
+    int n; /* 0 to KILN_REF_MAX_LANES */
+    uint64_t seed;
+    /* As integer kernels may err: each element that a quantiser makes is a step off in
+     * one lane of them. */
+    bool off_by_steps;
+} kiln_ref_lanes;
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
-                               const kiln_tensor *in, size_t n_in, uint64_t seed,
-                               int n_lanes, kiln_tensor *out, kiln_tensor *lane,
-                               kiln_err *err);
+                               const kiln_tensor *in, size_t n_in,
+                               const kiln_ref_lanes *o, kiln_tensor *out,
+                               kiln_tensor *lane, kiln_err *err);
 
 /* Evaluates one node on native tensors (in[i].data NULL: absent); out is made in `a`.
  */

@@ -39,8 +39,11 @@ typedef struct frame {
     kiln_arena *out;  /* where graph outputs are made */
     cell *free_cells[MAX_CLASS + 1];
     int depth;
-    int n_lanes; /* run at once: 1, which is exact, and those that err */
-    kiln_rng lane_noise[1 + KILN_REF_MAX_LANES], spread_noise;
+    int n_lanes; /* run at once: the exact one, and those that err */
+    int smooth; /* the lane in which nothing leaps: it tells what arithmetic alone does;
+                   0: there is none */
+    bool off_by_steps;
+    kiln_rng lane_noise[2 + KILN_REF_MAX_LANES], spread_noise;
     kiln_rng *noise; /* of a region inside a lane: its only lane errs */
 } frame;
 
@@ -199,7 +202,7 @@ static bool leaps_at_all(const kiln_node *n, bool *always) {
     return any;
 }
 
-/* Inputs of all lanes, floats moved to both ends of where they may be. */
+/* Inputs of all lanes, floats moved to both sides of where they may be. */
 static kiln_status spread_inputs(frame *f, const kiln_node *n, const kiln_wide *in,
                                  kiln_wide *moved[], kiln_err *err) {
     kiln_wide *lane[KILN_REF_MAX_LANES];
@@ -208,9 +211,10 @@ static kiln_status spread_inputs(frame *f, const kiln_node *n, const kiln_wide *
     for (int k = 0; k < n->n_in; k++) {
         if (n->in[k] == NULL || in[k].f == NULL || moved[1][k].f == in[k].f)
             continue;
-        for (int j = 1; j < f->n_lanes; j++)
+        for (int j = 1; j < f->smooth; j++)
             lane[j - 1] = &moved[j][k];
-        kiln_ref_spread_lanes(&in[k], lane, f->n_lanes - 1, &f->spread_noise);
+        kiln_ref_spread_lanes(&in[k], &moved[f->smooth][k], lane, f->smooth - 1,
+                              &f->spread_noise);
     }
     return KILN_OK;
 }
@@ -225,24 +229,39 @@ static kiln_status run_lane(frame *f, const kiln_node *n, int lane, const kiln_w
             continue;
         kiln_ref_add_noise(n, magnitude != NULL ? &magnitude[k] : NULL, &e.out[k],
                            e.noise);
+        if (leaping && f->off_by_steps) /* the state alone: the same for all lanes */
+            kiln_ref_step_off(&e.out[k], lane - 1, f->smooth - 1,
+                              f->spread_noise.state + (uint64_t)k);
         store_lane(f, n->out[k], &e.out[k], lane);
     }
     return KILN_OK;
 }
 
+/* Where nothing leaps, what would leap is the exact lane's. */
+static void copy_leaps(frame *f, const kiln_node *n) {
+    for (int k = 0; k < n->n_out; k++) {
+        const slot *s = slot_of(f, n->out[k]);
+        if (kiln_ref_leaps(n, k) && s->n_uses > 0)
+            memcpy((char *)s->native + s->stride * (size_t)f->smooth, s->native,
+                   (size_t)kiln_type_bytes(&n->out[k]->type));
+    }
+}
+
 /* All lanes but the exact one, `in` its inputs. */
 static kiln_status run_lanes(frame *f, const kiln_node *n, const kiln_wide *in,
                              kiln_err *err) {
-    kiln_wide *magnitude = NULL, *moved[1 + KILN_REF_MAX_LANES];
+    kiln_wide *magnitude = NULL, *moved[2 + KILN_REF_MAX_LANES];
     bool always = false;
     const bool leaps = leaps_at_all(n, &always);
     KILN_TRY(magnitudes(f, n, in, &magnitude, err));
-    if (leaps)
+    if (leaps) {
         KILN_TRY(spread_inputs(f, n, in, moved, err));
+        copy_leaps(f, n);
+    }
     for (int j = 1; j < f->n_lanes; j++) {
         const kiln_arena_mark mark = kiln_arena_save(&f->node);
         kiln_wide *own = NULL;
-        if (leaps)
+        if (leaps && j != f->smooth)
             KILN_TRY(run_lane(f, n, j, moved[j], magnitude, true, err));
         if (!always) {
             KILN_TRY(widen_inputs(f, n, j, in, &own, err));
@@ -250,6 +269,8 @@ static kiln_status run_lanes(frame *f, const kiln_node *n, const kiln_wide *in,
         }
         kiln_arena_rewind(&f->node, mark);
     }
+    if (leaps)
+        (void)kiln_rng_next(&f->spread_noise);
     return KILN_OK;
 }
 
@@ -332,18 +353,28 @@ static kiln_tensor output_of(frame *f, const kiln_value *v, int lane) {
     return (kiln_tensor){.type = v->type, .data = data};
 }
 
+static void init_lanes(frame *f, const kiln_ref_lanes *o) {
+    KILN_ASSERT(o->n >= 0 && o->n <= KILN_REF_MAX_LANES, "%d lanes", o->n);
+    bool leaps = false, always = false;
+    for (size_t i = 0; i < f->g->nodes.n; i++)
+        leaps = leaps || leaps_at_all(f->g->nodes.v[i], &always);
+    f->n_lanes = 1 + o->n;
+    f->off_by_steps = o->off_by_steps;
+    if (leaps && o->n > 0)
+        f->smooth = f->n_lanes++;
+    kiln_rng_init(&f->spread_noise, o->seed);
+    for (int j = 1; j < f->n_lanes; j++)
+        kiln_rng_init(&f->lane_noise[j], kiln_rng_next(&f->spread_noise));
+}
+
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
-                               const kiln_tensor *in, size_t n_in, uint64_t seed,
-                               int n_lanes, kiln_tensor *out, kiln_tensor *lane,
-                               kiln_err *err) {
-    KILN_ASSERT(n_lanes >= 0 && n_lanes <= KILN_REF_MAX_LANES, "%d lanes", n_lanes);
+                               const kiln_tensor *in, size_t n_in,
+                               const kiln_ref_lanes *o, kiln_tensor *out,
+                               kiln_tensor *lane, kiln_err *err) {
     KILN_TRY(check_inputs(g, in, n_in, err));
     frame f;
     frame_init(&f, g, a, 0);
-    f.n_lanes = 1 + n_lanes;
-    kiln_rng_init(&f.spread_noise, seed);
-    for (int j = 1; j <= n_lanes; j++)
-        kiln_rng_init(&f.lane_noise[j], kiln_rng_next(&f.spread_noise));
+    init_lanes(&f, o);
     for (size_t i = 0; i < n_in; i++)
         slot_of(&f, g->inputs.v[i])->native = in[i].data;
     /* Inputs stay the caller's and there until the end: an extra use keeps them. */
@@ -352,7 +383,7 @@ kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
     const kiln_status st = frame_run(&f, err);
     for (size_t i = 0; st == KILN_OK && i < g->outputs.n; i++) {
         out[i] = output_of(&f, g->outputs.v[i], 0);
-        for (int j = 0; j < n_lanes; j++)
+        for (int j = 0; j < o->n; j++)
             lane[(size_t)j * g->outputs.n + i] = output_of(&f, g->outputs.v[i], 1 + j);
     }
     frame_fini(&f);
@@ -361,7 +392,8 @@ kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
 
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err) {
-    return kiln_ref_run_lanes(a, g, in, n_in, 0, 0, out, NULL, err);
+    const kiln_ref_lanes none = {.n = 0};
+    return kiln_ref_run_lanes(a, g, in, n_in, &none, out, NULL, err);
 }
 
 kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
