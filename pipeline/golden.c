@@ -136,9 +136,9 @@ static kiln_status read_output(kiln_arena *a, const char *dir, const kiln_json *
 }
 
 /* The other runtime erred as well as who is judged; the bounds have room for both. It
- * may compute a sigmoid or a softmax relative to 1 (by tanh, or 1 / (1 + e^-x)), so that
- * outputs near 0 are off by some units of 2^-24: the network tolerance's last term. What
- * hangs on rounding is not compared. */
+ * may compute a sigmoid or a softmax relative to 1 (by tanh, or 1 / (1 + e^-x)), so
+ * that outputs near 0 are off by some units of 2^-24: the network tolerance's last
+ * term. What hangs on rounding is not compared. */
 static kiln_status compare_bounded(kiln_arena *a, kiln_check *check, const char *name,
                                    const expected *e, const kiln_bounded *reference,
                                    kiln_err *err) {

@@ -12,7 +12,7 @@
  * Outputs that are steps of a quantiser, or integers made of real numbers, move by
  * whole steps. Their lanes were sent to both sides of boundaries already: where all
  * lanes agree on all of an output it is exact. Else an element may move as far as one
- * of its lanes went, and no less than a step or as many as are in 6 s of the whole
+ * of its lanes went, and no less than a step or as many as are in 4.5 s of the whole
  * output, since one step far ahead moves others here and there behind it. */
 #include "pipeline/pipeline.h"
 
@@ -175,7 +175,8 @@ static void pool_steps(const lanes *l, pool *out) {
     }
     out->least = scaling;
     if (isfinite(step))
-        out->least += step * fmax(1, floor(6 * sqrt(sum / (double)l->n_elems) / step));
+        out->least +=
+            step * fmax(1, floor(4.5 * sqrt(sum / (double)l->n_elems) / step));
 }
 
 /* Those that no lane moves say nothing of the others. */

@@ -148,10 +148,9 @@ static uint64_t hash_of(const kiln_wide *base, const kiln_wide *smooth, int64_t 
 }
 
 void kiln_ref_spread_lanes(const kiln_wide *base, const kiln_wide *smooth,
-                           kiln_wide *const *lane, int n, kiln_rng *noise) {
+                           kiln_wide *const *lane, int n, uint64_t salt) {
     /* Deviations: 6, since that far nobody gets by chance. */
     static const double reach = 6;
-    const uint64_t salt = kiln_rng_next(noise);
     const int64_t count = kiln_type_elems(&base->type);
     const double typical = typical_deviation(base, smooth);
     for (int64_t i = 0; i < count; i++) {
@@ -174,7 +173,7 @@ bool kiln_ref_is_quantity(kiln_dtype d) {
     return d == KILN_I8 || d == KILN_U8 || d == KILN_I16 || d == KILN_U16;
 }
 
-void kiln_ref_step_off(kiln_wide *w, int lane, int n, uint64_t turn) {
+void kiln_ref_step_off(kiln_wide *w, int lane, uint64_t turn) {
     if (w->i == NULL || !kiln_ref_is_quantity(w->type.dtype))
         return;
     const kiln_dtype_info *info = kiln_dtype_get(w->type.dtype);
@@ -183,7 +182,7 @@ void kiln_ref_step_off(kiln_wide *w, int lane, int n, uint64_t turn) {
     kiln_rng_init(&r, turn);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t bits = kiln_rng_next(&r);
-        if ((int)((uint32_t)bits % (uint32_t)n) != lane)
+        if ((int)(bits % KILN_REF_MAX_LANES) != lane)
             continue;
         const int64_t to = w->i[i] + (bits >> 63 != 0 ? 1 : -1);
         if (to >= (int64_t)info->min_i && (double)to <= (double)info->max_i)

@@ -57,13 +57,14 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wid
 /* Does output k of n leap where an input crosses a boundary? */
 bool kiln_ref_leaps(const kiln_node *n, int k);
 /* Moves one float input's lanes (lane[j], j < n) to both sides of where they are, by
- * how far `smooth`, the lane in which nothing leaps, lies from `base`. */
+ * how far `smooth`, the lane in which nothing leaps, lies from `base`. `salt`: of all
+ * the run, so that equal elements move alike wherever they are. */
 void kiln_ref_spread_lanes(const kiln_wide *base, const kiln_wide *smooth,
-                           kiln_wide *const *lane, int n, kiln_rng *noise);
+                           kiln_wide *const *lane, int n, uint64_t salt);
 /* Integers of one step each, as quantisers make them; others are places, or truths. */
 bool kiln_ref_is_quantity(kiln_dtype d);
-/* Moves the elements whose turn it is in this lane of n by a step. `turn`: the same for
- * all lanes. */
-void kiln_ref_step_off(kiln_wide *w, int lane, int n, uint64_t turn);
+/* Moves the elements whose turn it is in this lane by a step. `turn`: the same for all
+ * lanes. */
+void kiln_ref_step_off(kiln_wide *w, int lane, uint64_t turn);
 
 #endif

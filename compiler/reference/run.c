@@ -43,7 +43,9 @@ typedef struct frame {
     int smooth; /* the lane in which nothing leaps: it tells what arithmetic alone does;
                    0: there is none */
     bool off_by_steps;
-    kiln_rng lane_noise[2 + KILN_REF_MAX_LANES], spread_noise;
+    kiln_rng lane_noise[2 + KILN_REF_MAX_LANES];
+    kiln_rng turn; /* of elements to be a step off, by node */
+    uint64_t salt;
     kiln_rng *noise; /* of a region inside a lane: its only lane errs */
 } frame;
 
@@ -214,7 +216,7 @@ static kiln_status spread_inputs(frame *f, const kiln_node *n, const kiln_wide *
         for (int j = 1; j < f->smooth; j++)
             lane[j - 1] = &moved[j][k];
         kiln_ref_spread_lanes(&in[k], &moved[f->smooth][k], lane, f->smooth - 1,
-                              &f->spread_noise);
+                              f->salt);
     }
     return KILN_OK;
 }
@@ -230,8 +232,7 @@ static kiln_status run_lane(frame *f, const kiln_node *n, int lane, const kiln_w
         kiln_ref_add_noise(n, magnitude != NULL ? &magnitude[k] : NULL, &e.out[k],
                            e.noise);
         if (leaping && f->off_by_steps) /* the state alone: the same for all lanes */
-            kiln_ref_step_off(&e.out[k], lane - 1, f->smooth - 1,
-                              f->spread_noise.state + (uint64_t)k);
+            kiln_ref_step_off(&e.out[k], lane - 1, f->turn.state + (uint64_t)k);
         store_lane(f, n->out[k], &e.out[k], lane);
     }
     return KILN_OK;
@@ -270,7 +271,7 @@ static kiln_status run_lanes(frame *f, const kiln_node *n, const kiln_wide *in,
         kiln_arena_rewind(&f->node, mark);
     }
     if (leaps)
-        (void)kiln_rng_next(&f->spread_noise);
+        (void)kiln_rng_next(&f->turn);
     return KILN_OK;
 }
 
@@ -362,9 +363,10 @@ static void init_lanes(frame *f, const kiln_ref_lanes *o) {
     f->off_by_steps = o->off_by_steps;
     if (leaps && o->n > 0)
         f->smooth = f->n_lanes++;
-    kiln_rng_init(&f->spread_noise, o->seed);
+    kiln_rng_init(&f->turn, o->seed);
+    f->salt = kiln_rng_next(&f->turn);
     for (int j = 1; j < f->n_lanes; j++)
-        kiln_rng_init(&f->lane_noise[j], kiln_rng_next(&f->spread_noise));
+        kiln_rng_init(&f->lane_noise[j], kiln_rng_next(&f->turn));
 }
 
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
