@@ -4,10 +4,11 @@
  * make a poor guess of one element's, so it is no less than three quarters of the
  * elements of its size have (of the same power of two or the next; zeros: of all
  * sizes), since what is computed alike errs alike. Of outputs that are real numbers the
- * bound is 8 s. For errors that are normally distributed, an element whose spread is
- * not its neighbours' exceeds it with probability 4e-5 for eight lanes (Student's t),
- * others with less than 1e-14; and lanes err about twice as much as compiled code does
- * (lanes.c).
+ * bound is 8 s for sixteen lanes, 11 s for eight and 14 s for four. For errors that are
+ * normally distributed, an element whose spread is not its neighbours' exceeds it with
+ * probability 5e-7, 4e-6, 1.5e-4 (Student's t of so many degrees of freedom), others
+ * with less than 1e-14. Lanes err about 1.4 times as much as an engine that rounds
+ * nowhere, and in f32 five to ten times as much as compiled code does (lanes.c).
  *
  * Outputs that are steps of a quantiser, or integers made of real numbers, move by
  * whole steps. Their lanes were sent to both sides of boundaries already: where all
@@ -19,15 +20,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* More lanes where they cost little: multiply-adds of a graph that the reference runs
- * in about a tenth of a second. */
-static const int64_t cheap_muladds = 200000000;
+/* More lanes where they cost little: up to so many multiply-adds of a graph. The
+ * reference does 2e9 in about a second. */
+static const struct lane_count {
+    int64_t muladds;
+    int n;
+    double factor;
+} lane_counts[] = {{50000000, 16, 8}, {500000000, 8, 11}, {INT64_MAX, 4, 14}};
+
+static const struct lane_count *lanes_for(const kiln_graph *g) {
+    kiln_cost cost;
+    kiln_graph_cost(g, &cost);
+    const struct lane_count *c = lane_counts;
+    while (cost.muladds > c->muladds)
+        c++;
+    return c;
+}
 
 typedef struct lanes {
     bool counts_steps; /* integers that quantisers make: others are places */
     int64_t n_elems;
     kiln_wide value, lane[KILN_REF_MAX_LANES];
     int n;
+    double factor; /* of spreads */
 } lanes;
 
 /* ---- what outputs are --------------------------------------------------------------
@@ -209,7 +224,6 @@ static float to_float(double x) {
 }
 
 static double bound_of(const lanes *l, int64_t i, const pool *p) {
-    static const double factor = 8;
     double farthest = 0;
     const double s = spread_of(l, i, &farthest), v = at(&l->value, i);
     if (s < 0)
@@ -220,7 +234,7 @@ static double bound_of(const lanes *l, int64_t i, const pool *p) {
         return farthest > 0 ? -1 : 0;
     if (p->is_stepped)
         return fmax(farthest, p->least);
-    return factor * fmax(s, p->spread[class_of(p->top, v)]);
+    return l->factor * fmax(s, p->spread[class_of(p->top, v)]);
 }
 
 /* Little is known of an element whose bound is this share of what it is; nothing where
@@ -265,7 +279,7 @@ static kiln_status expect(kiln_arena *a, kiln_arena *scratch, const kiln_graph *
                           const kiln_tensor *in, const kiln_ref_lanes *how,
                           kiln_bounded *out, kiln_err *err) {
     const size_t n_out = g->outputs.n;
-    lanes l = {.n = how->n};
+    lanes l = {.n = how->n, .factor = lanes_for(g)->factor};
     kiln_tensor *value = kiln_array(scratch, kiln_tensor, n_out);
     kiln_tensor *lane = kiln_array(scratch, kiln_tensor, n_out * (size_t)l.n);
     KILN_TRY(kiln_ref_run_lanes(scratch, g, in, g->inputs.n, how, value, lane, err));
@@ -290,12 +304,8 @@ static kiln_status expect_by(kiln_arena *a, const kiln_graph *g, const kiln_tens
                              uint64_t seed, bool off_by_steps, kiln_bounded *out,
                              kiln_err *err) {
     kiln_arena scratch = {0};
-    kiln_cost cost;
-    kiln_graph_cost(g, &cost);
-    const bool is_cheap = cost.muladds <= cheap_muladds;
-    const kiln_ref_lanes how = {.n = KILN_REF_MAX_LANES / (is_cheap ? 1 : 2),
-                                .seed = seed,
-                                .off_by_steps = off_by_steps};
+    const kiln_ref_lanes how = {
+        .n = lanes_for(g)->n, .seed = seed, .off_by_steps = off_by_steps};
     const kiln_status st = expect(a, &scratch, g, in, &how, out, err);
     kiln_arena_fini(&scratch);
     return st;

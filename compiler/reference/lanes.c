@@ -106,7 +106,10 @@ bool kiln_ref_leaps(const kiln_node *n, int k) {
     return of_floats && !n->op->types_only;
 }
 
-enum { SAMPLES = 1024 };
+enum {
+    SAMPLES = 1024,
+    STEP_SHARE = 8 /* one element in so many is a step off, in a lane */
+};
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -182,7 +185,7 @@ void kiln_ref_step_off(kiln_wide *w, int lane, uint64_t turn) {
     kiln_rng_init(&r, turn);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t bits = kiln_rng_next(&r);
-        if ((int)(bits % KILN_REF_MAX_LANES) != lane)
+        if ((int)(bits % STEP_SHARE) != lane)
             continue;
         const int64_t to = w->i[i] + (bits >> 63 != 0 ? 1 : -1);
         if (to >= (int64_t)info->min_i && (double)to <= (double)info->max_i)

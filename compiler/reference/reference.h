@@ -25,12 +25,12 @@ kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *
  * lane[j * n_outputs + i] receives output i of lane j. (After Parker, Monte Carlo
  * Arithmetic, UCLA CSD-970002, 1997, and Vignes, A stochastic arithmetic for reliable
  * scientific computation, 1993.) */
-enum { KILN_REF_MAX_LANES = 8 };
+enum { KILN_REF_MAX_LANES = 16 };
 typedef struct kiln_ref_lanes {
     int n; /* 0 to KILN_REF_MAX_LANES */
     uint64_t seed;
-    /* As integer kernels may err: each element that a quantiser makes is a step off in
-     * one lane of them. */
+    /* As integer kernels may err: one element in eight of what a quantiser makes is a
+     * step off in a lane, each in another one. */
     bool off_by_steps;
 } kiln_ref_lanes;
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,

@@ -6,8 +6,6 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEEDS = 12, MAX_OUT = 2 };
@@ -48,12 +46,13 @@ typedef struct row {
     double typical; /* bounds may be no wider than this share of the rms of outputs */
 } row;
 
+/* About twice the largest of 16 seeds. */
 static row rows[] = {
-    {"convs_f32", CONVS, "f32", 4e-5},        {"convs_f16", CONVS, "f16", 0.02},
-    {"convs_bf16", CONVS, "bf16", 0.16},      {"attention_f32", ATTENTION, "f32", 4e-4},
-    {"attention_f16", ATTENTION, "f16", 0.1}, {"elements_f32", ELEMENTS, "f32", 4e-5},
-    {"elements_f16", ELEMENTS, "f16", 0.02},  {"elements_bf16", ELEMENTS, "bf16", 0.16},
-    {"quantised", QUANTISED, "f32", 0.04},
+    {"convs_f32", CONVS, "f32", 2e-5},        {"convs_f16", CONVS, "f16", 0.015},
+    {"convs_bf16", CONVS, "bf16", 0.1},       {"attention_f32", ATTENTION, "f32", 2e-4},
+    {"attention_f16", ATTENTION, "f16", 0.2}, {"elements_f32", ELEMENTS, "f32", 6e-6},
+    {"elements_f16", ELEMENTS, "f16", 0.015}, {"elements_bf16", ELEMENTS, "bf16", 0.1},
+    {"quantised", QUANTISED, "f32", 0.08},
 };
 
 static bool stays(const kiln_value *v) { return v->name[0] == 'x'; }
