@@ -1,6 +1,7 @@
 /* What a model must give on seeded inputs, and how a result is held to it. */
 #include "pipeline/pipeline.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- lists of elements -------------------------------------------------------------
@@ -79,11 +80,47 @@ static kiln_status find_inputs(kiln_arena *a, const kiln_graph *g, uint64_t seed
     return KILN_OK;
 }
 
+static double share_of(const kiln_bounded *b) {
+    kiln_arena scratch = {0};
+    kiln_wide w = kiln_wide_new(&scratch, &b->value.type);
+    double share = 0;
+    kiln_widen(&b->value.type, b->value.data, &w);
+    for (int64_t i = 0; i < b->n_elems; i++) {
+        const double size = b->rms + fabs(w.f != NULL ? w.f[i] : (double)w.i[i]);
+        if (b->bound[i] > 0 && size > 0 && isfinite(size))
+            share = fmax(share, (double)b->bound[i] / size);
+    }
+    kiln_arena_fini(&scratch);
+    return share;
+}
+
+/* The network tolerance, or as much as the bounds of these inputs need. */
+static kiln_status find_tolerance(kiln_arena *a, const kiln_graph *g, uint64_t seed,
+                                  const attempt *t, kiln_tolerance *out,
+                                  kiln_err *err) {
+    const kiln_bounded *b = t->out;
+    *out = kiln_tolerance_network;
+    if (kiln_graph_quantises(g)) {
+        kiln_bounded *elsewhere = kiln_array(a, kiln_bounded, g->outputs.n);
+        KILN_TRY(kiln_expect_elsewhere(a, g, t->in, seed, elsewhere, err));
+        b = elsewhere;
+    }
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        const double share = share_of(&b[i]);
+        out->relative = fmax(out->relative, share);
+        out->rms = fmax(out->rms, share);
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
                                 kiln_expectation *out, kiln_err *err) {
     const kiln_graph *g = s->imported;
     attempt best;
-    const kiln_status st = find_inputs(a, g, seed, &best, err);
+    kiln_tolerance tolerance;
+    kiln_status st = find_inputs(a, g, seed, &best, err);
+    if (st == KILN_OK)
+        st = find_tolerance(a, g, seed, &best, &tolerance, err);
     if (st != KILN_OK) {
         kiln_note(err, "asking the reference for what '%s' must give", s->name);
         return st;
@@ -93,7 +130,8 @@ kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t se
                           .out = want,
                           .n_in = g->inputs.n,
                           .n_out = g->outputs.n,
-                          .law = kiln_ref_law_name(best.law)};
+                          .law = kiln_ref_law_name(best.law),
+                          .tolerance = tolerance};
     for (size_t i = 0; i < e.n_out; i++) {
         const kiln_bounded *b = &best.out[i];
         want[i] = keep_held(a, g->output_names.v[i], b);

@@ -143,6 +143,9 @@ typedef struct kiln_expectation {
     const char *law;        /* of the inputs: "uniform", "normal", ... */
     int64_t n_elems;        /* of all outputs together */
     int64_t n_held, n_weak; /* that have a bound; of a quarter of their size or more */
+    /* For comparisons with other engines where no bounds are at hand: what holds all of
+     * these elements, a step off at each quantiser included. */
+    kiln_tolerance tolerance;
 } kiln_expectation;
 kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
                                 kiln_expectation *out, kiln_err *err);

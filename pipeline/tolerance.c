@@ -21,12 +21,12 @@
 #include <stdlib.h>
 
 /* More lanes where they cost little: up to so many multiply-adds of a graph. The
- * reference does 2e9 in about a second. */
+ * reference does 1e9 in about a second, and of integers less. */
 static const struct lane_count {
     int64_t muladds;
     int n;
     double factor;
-} lane_counts[] = {{50000000, 16, 8}, {500000000, 8, 11}, {INT64_MAX, 4, 14}};
+} lane_counts[] = {{5000000, 16, 8}, {100000000, 8, 11}, {INT64_MAX, 4, 14}};
 
 static const struct lane_count *lanes_for(const kiln_graph *g) {
     kiln_cost cost;

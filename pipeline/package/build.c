@@ -49,8 +49,8 @@ static const kiln_package_fixed *fixed_of(kiln_arena *a, const kiln_import_optio
 }
 
 static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
-                                   const kiln_network *n, const kiln_build_options *o) {
-    const kiln_tolerance t = kiln_tolerance_network;
+                                   const kiln_network *n, const kiln_tolerance *t,
+                                   const kiln_build_options *o) {
     kiln_profile profile = *n->profile;
     if (profile.measure != NULL && strcmp(profile.measure, kiln_device_local.name) == 0)
         profile.measure = NULL; /* wherever it runs */
@@ -65,7 +65,7 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .profile = profile,
                                 .threads = o->threads,
                                 .is_unproved = o->no_verify,
-                                .tolerance = {t.relative, t.rms, t.absolute},
+                                .tolerance = {t->relative, t->rms, t->absolute},
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
 
@@ -126,7 +126,7 @@ static kiln_status size_of(const char *path, uint64_t *bytes, kiln_err *err) {
 static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectation *e,
                         const kiln_network *n, const kiln_build_options *o,
                         const char *to, kiln_build *b, kiln_err *err) {
-    kiln_package p = {.facts = facts_of(a, s, n, o),
+    kiln_package p = {.facts = facts_of(a, s, n, &e->tolerance, o),
                       .plan = n->plan,
                       .graph = graph_json(a, s->graph, n),
                       .params_head = params_head(a, n),
@@ -141,9 +141,10 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
     return size_of(to, &b->bytes, err);
 }
 
-static const char *path_of(kiln_arena *a, const kiln_source *s, const kiln_network *n,
+static const char *path_of(kiln_arena *a, const kiln_source *s,
+                           const kiln_expectation *e, const kiln_network *n,
                            const kiln_build_options *o) {
-    const kiln_package_facts f = facts_of(a, s, n, o);
+    const kiln_package_facts f = facts_of(a, s, n, &e->tolerance, o);
     const char *name = kiln_package_file_name(a, &f);
     if (o->path != NULL)
         return o->path;
@@ -167,7 +168,7 @@ static kiln_status prove(kiln_arena *a, const char *archive, const kiln_expectat
 static kiln_status appear(kiln_arena *a, const kiln_source *s,
                           const kiln_expectation *e, const kiln_network *n,
                           const kiln_build_options *o, kiln_build *b, kiln_err *err) {
-    b->path = path_of(a, s, n, o);
+    b->path = path_of(a, s, e, n, o);
     const char *unproved = kiln_format(a, "%s.unproved", b->path);
     kiln_status st = pack(a, s, e, n, o, unproved, b, err);
     if (st == KILN_OK)
@@ -199,6 +200,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                     .params = (int64_t)n.param_bytes,
                     .workspace = n.workspace_bytes,
                     .scratch = n.scratch_bytes};
+    b.selftest = (kiln_build_selftest){e->law, e->n_elems, e->n_held, e->n_weak};
     kiln_ledger_of(a, &n, &b.ledger);
     const kiln_status st = appear(a, s, e, &n, o, &b, err);
     b.time_ms = (kiln_now_ns() - begin) / 1000000;

@@ -42,16 +42,36 @@ static void put_proof(kiln_buf *out, const kiln_build *b) {
     }
     kiln_buf_printf(out,
                     "proof: ran on '%s'; %d of %d steps right, %" PRId64 " of %" PRId64
-                    " elements of their results compared; self-test: %" PRId64
-                    " of %" PRId64 " elements of outputs can be held to a value\n",
-                    p->device, p->n_proved, p->n_steps, p->n_checked, p->n_elems,
-                    p->n_held, p->n_outputs);
+                    " elements of their results compared\n",
+                    p->device, p->n_proved, p->n_steps, p->n_checked, p->n_elems);
     if (p->n_unseen > 0)
         kiln_buf_printf(out, "  %d steps are in branches that no inputs took\n",
                         p->n_unseen);
     if (p->n_unknown > 0)
         kiln_buf_printf(out, "  %d steps only by the outputs: %s\n", p->n_unknown,
                         p->unknown);
+}
+
+static void put_selftest(kiln_buf *out, const kiln_build_selftest *t) {
+    kiln_buf_printf(out, "self-test: %s inputs", t->law);
+    if (t->n_held == t->n_elems && t->n_weak == 0) {
+        kiln_buf_printf(out,
+                        ", every element of the outputs has a bound (%" PRId64 ")\n",
+                        t->n_elems);
+        return;
+    }
+    kiln_buf_printf(out,
+                    ", %" PRId64 " of %" PRId64
+                    " elements of the outputs have a bound; the others hang on "
+                    "rounding",
+                    t->n_held, t->n_elems);
+    if (t->n_weak > 0)
+        kiln_buf_printf(out,
+                        "; %" PRId64 " bounds are a quarter of their output or more",
+                        t->n_weak);
+    kiln_buf_puts(out, t->n_held == 0 ? ": nothing can be told, 'kiln verify --golden' "
+                                        "compares with real outputs\n"
+                                      : "\n");
 }
 
 void kiln_build_text(kiln_buf *out, const kiln_build *b) {
@@ -72,6 +92,7 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
         (double)b->params * 1e-6, (double)b->workspace * 1e-6,
         (double)b->scratch * 1e-6);
     put_proof(out, b);
+    put_selftest(out, &b->selftest);
     kiln_buf_printf(out, "archive: %s, %" PRIu64 " bytes\nsha256: %s\n", b->path,
                     b->bytes, b->sha256);
 }
@@ -103,8 +124,6 @@ static void put_proof_json(kiln_json_writer *w, const kiln_build *b) {
         kiln_json_member_i64(w, "unseen_steps", p->n_unseen);
         kiln_json_member_i64(w, "elements", p->n_elems);
         kiln_json_member_i64(w, "compared_elements", p->n_checked);
-        kiln_json_member_i64(w, "output_elements", p->n_outputs);
-        kiln_json_member_i64(w, "held_output_elements", p->n_held);
         kiln_json_member_i64(w, "time_ms", p->time_ms);
     }
     kiln_json_end_object(w);
@@ -125,6 +144,13 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
     kiln_json_member_i64(w, "ready_kernels", b->n_ready);
     kiln_json_member_i64(w, "time_ms", b->time_ms);
     put_proof_json(w, b);
+    kiln_json_name(w, "selftest");
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "inputs", b->selftest.law);
+    kiln_json_member_i64(w, "elements", b->selftest.n_elems);
+    kiln_json_member_i64(w, "elements_held", b->selftest.n_held);
+    kiln_json_member_i64(w, "elements_held_weakly", b->selftest.n_weak);
+    kiln_json_end_object(w);
     kiln_json_name(w, "memory");
     kiln_json_begin_object(w);
     kiln_json_member_i64(w, "activation_bytes", b->arena);

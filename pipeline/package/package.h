@@ -50,8 +50,6 @@ typedef struct kiln_proof {
     int n_steps, n_proved, n_unknown, n_unseen;
     const char *unknown;
     int64_t n_elems, n_checked; /* of steps' results: all, and compared */
-    int64_t n_outputs, n_held;  /* of the outputs' elements: all, and those that do not
-                                   hang on rounding */
     int64_t time_ms;
 } kiln_proof;
 
@@ -70,6 +68,12 @@ typedef struct kiln_build_options {
     uint64_t seed;                     /* of the self-test's inputs */
 } kiln_build_options;
 
+/* What the self-test can tell: kiln_expectation's. */
+typedef struct kiln_build_selftest {
+    const char *law;
+    int64_t n_elems, n_held, n_weak;
+} kiln_build_selftest;
+
 typedef struct kiln_build {
     const char *model, *profile, *numerics, *path;
     kiln_cost cost;
@@ -79,6 +83,7 @@ typedef struct kiln_build {
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
     kiln_ledger ledger;
     kiln_proof proof;
+    kiln_build_selftest selftest;
     int64_t time_ms; /* of all, the proof included */
     uint64_t bytes;  /* of the archive */
     char sha256[KILN_SHA256_HEX];

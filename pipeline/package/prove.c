@@ -163,8 +163,6 @@ kiln_status kiln_package_prove(const char *archive, const kiln_network *n,
     found.time_ms = (kiln_now_ns() - begin) / 1000000;
     if (found.unknown != NULL)
         found.unknown = kiln_str_dup(o->arena, found.unknown);
-    found.n_held = o->expectation->n_held;
-    found.n_outputs = o->expectation->n_elems;
     kiln_arena_fini(&a);
     if (st == KILN_ERR_UNSUPPORTED)
         kiln_note(err, "proving the package before it appears; --no-verify packs it "

@@ -315,6 +315,102 @@ static void large_outputs_are_sampled(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* No run of 2 * 7000 / 4096 elements and more is without a sample. */
+static void samples_leave_no_gaps(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_package_selftest t;
+    kiln_package_expected out;
+    kiln_tensor in;
+    enum { N = 70000, GAP = 2 * (N / KILN_SELFTEST_SAMPLES + 1) };
+    const int64_t dim[] = {N};
+    kiln_tensor x = {kiln_type_make(KILN_F32, 0, NULL), (float[]){1}};
+    kiln_tensor y = {kiln_type_make(KILN_F32, 1, dim), kiln_array(&a, float, N)};
+    const kiln_package_port ports[] = {{"x", "f32", 0, {0}}, {"y", "f32", 1, {N}}};
+    const kiln_package_facts f = {
+        .input = &ports[0], .output = &ports[1], .n_inputs = 1, .n_outputs = 1};
+    const kiln_package_expected whole = {.value = y};
+    kiln_package_selftest_make(&a, &x, 1, &whole, 1, &t);
+    kiln_assert_status_ok(
+        kiln_selftest_decode(&a, &f, t.inputs, t.expected, &in, &out, &err), &err);
+    const int64_t n = kiln_type_elems(&out.value.type);
+    assert_int_equal(n, KILN_SELFTEST_SAMPLES);
+    for (int64_t i = 1; i < n; i++)
+        assert_true(out.at[i] > out.at[i - 1] && out.at[i] - out.at[i - 1] <= GAP);
+    kiln_arena_fini(&a);
+}
+
+/* Bounds follow their elements: whole, sampled, and of a list with some left out. */
+static void bounds_come_back(void **state) {
+    (void)state;
+    enum { N = 9000 };
+    const int64_t kept[] = {3, N / 2};
+    for (int how = 0; how < 4; how++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_package_selftest t;
+        kiln_package_expected out;
+        kiln_tensor in;
+        const int64_t n = how == 0 ? 5 : N, n_kept = how == 3 ? 0 : kept[1];
+        kiln_tensor x = {kiln_type_make(KILN_F32, 0, NULL), (float[]){1}};
+        kiln_package_expected e = {.value.type = kiln_type_make(KILN_F32, 1, &n)};
+        float *value = kiln_array(&a, float, N), *bound = kiln_array(&a, float, N);
+        int64_t *at = kiln_array(&a, int64_t, N);
+        for (int64_t i = 0; i < N; i++) {
+            at[i] = how < 2 ? i : 2 * i + 1; /* of the whole output */
+            value[i] = (float)at[i];
+            bound[i] = (float)at[i] / 8;
+        }
+        e.value.data = value;
+        e.bound = bound;
+        if (how >= 2) {
+            e.value.type = kiln_type_make(KILN_F32, 1, &n_kept);
+            e.at = at;
+        }
+        const kiln_package_port ports[] = {{"x", "f32", 0, {0}}, {"y", "f32", 1, {n}}};
+        const kiln_package_facts f = {
+            .input = &ports[0], .output = &ports[1], .n_inputs = 1, .n_outputs = 1};
+        kiln_package_selftest_make(&a, &x, 1, &e, 1, &t);
+        kiln_assert_status_ok(
+            kiln_selftest_decode(&a, &f, t.inputs, t.expected, &in, &out, &err), &err);
+        const int64_t n_out = kiln_type_elems(&out.value.type);
+        assert_int_equal(n_out, how == 0 ? 5 : how == 3 ? 0 : KILN_SELFTEST_SAMPLES);
+        for (int64_t i = 0; i < n_out; i++) {
+            const float place = out.at != NULL ? (float)out.at[i] : (float)i;
+            assert_true(((float *)out.value.data)[i] == place);
+            assert_true(out.bound[i] == place / 8);
+        }
+        kiln_arena_fini(&a);
+    }
+}
+
+static void bounds_must_be_numbers(void **state) {
+    (void)state;
+    static const float bad[] = {-1, NAN, INFINITY};
+    for (int i = 0; i < 3; i++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_package_selftest t;
+        kiln_package_expected out;
+        kiln_tensor in;
+        const int64_t n = 2;
+        float value[2] = {1, 2}, bound[2] = {0, bad[i]};
+        kiln_tensor x = {kiln_type_make(KILN_F32, 0, NULL), (float[]){1}};
+        const kiln_package_port ports[] = {{"x", "f32", 0, {0}}, {"y", "f32", 1, {2}}};
+        const kiln_package_facts f = {
+            .input = &ports[0], .output = &ports[1], .n_inputs = 1, .n_outputs = 1};
+        const kiln_package_expected e = {
+            .value = {kiln_type_make(KILN_F32, 1, &n), value}, .bound = bound};
+        kiln_package_selftest_make(&a, &x, 1, &e, 1, &t);
+        kiln_assert_fails(
+            kiln_selftest_decode(&a, &f, t.inputs, t.expected, &in, &out, &err),
+            KILN_ERR_PARSE, &err,
+            "tensor 'output0.bound' must hold numbers of at least 0");
+        kiln_arena_fini(&a);
+    }
+}
+
 static void sbom_is_spdx(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -631,6 +727,9 @@ int main(void) {
     kiln_test_add("graph_lists_regions", graph_lists_regions, NULL);
     kiln_test_add("params_are_safetensors", params_are_safetensors, NULL);
     kiln_test_add("large_outputs_are_sampled", large_outputs_are_sampled, NULL);
+    kiln_test_add("samples_leave_no_gaps", samples_leave_no_gaps, NULL);
+    kiln_test_add("bounds_come_back", bounds_come_back, NULL);
+    kiln_test_add("bounds_must_be_numbers", bounds_must_be_numbers, NULL);
     kiln_test_add("sbom_is_spdx", sbom_is_spdx, NULL);
     kiln_test_add("names_of_files_are_plain", names_of_files_are_plain, NULL);
     kiln_test_add_rows(check_time, time_rows);
