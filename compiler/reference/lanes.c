@@ -36,6 +36,8 @@ static double rms_of(const kiln_wide *w, int64_t n) {
     return n_finite > 0 ? sqrt(sum / (double)n_finite) : 0;
 }
 
+enum { LARGE = 64 };
+
 typedef struct arithmetic {
     kiln_bound bound;
     kiln_dtype dtype; /* that it computes in */
@@ -44,13 +46,20 @@ typedef struct arithmetic {
     double typical;   /* of elements: stands for a magnitude that is not known */
 } arithmetic;
 
+/* A large floor is a sum's, of as many terms as it says, for results of about 1: those
+ * of a softmax over millions are as much smaller as they are many. */
+static double floor_of(const arithmetic *b, double v) {
+    const double size = b->bound.floor > LARGE ? 8 * fmax(fabs(v), b->typical) : 1;
+    return by_chance(b->bound.floor) * fmin(1, size);
+}
+
 static double error_of(const arithmetic *b, double v, const double *magnitude) {
     switch (b->bound.kind) {
     case KILN_BOUND_EXACT:
         return 0;
     case KILN_BOUND_ULP:
         return fmax(by_chance(b->bound.c) * kiln_ref_ulp(b->dtype, v),
-                    by_chance(b->bound.floor) * b->u);
+                    floor_of(b, v) * b->u);
     case KILN_BOUND_DOT: {
         const double c = b->bound.c * b->u;
         if (magnitude == NULL)
@@ -76,7 +85,7 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wid
     const int64_t count = kiln_type_elems(&w->type);
     b.u = ldexp(1.0, b.dtype == KILN_F64 ? -53 : -24);
     b.root = sqrt((double)b.bound.k);
-    if (b.bound.kind == KILN_BOUND_DOT && magnitude == NULL)
+    if (magnitude == NULL && (b.bound.kind == KILN_BOUND_DOT || b.bound.floor > LARGE))
         b.typical = rms_of(w, count);
     const double common = kiln_rng_unit(noise) - 0.5;
     for (int64_t i = 0; i < count; i++) {
