@@ -83,7 +83,8 @@ static kiln_status check_program(const kiln_program *p, const kiln_network_kerne
         const kiln_buffer *b = p->arg[i];
         const int64_t bytes =
             kiln_buffer_elems(b) * (int64_t)kiln_dtype_bytes(b->dtype);
-        if (b->dtype != k->operand[i].dtype || bytes != kiln_type_bytes(&k->operand[i]))
+        if (b->dtype != kiln_dtype_stored(k->operand[i].dtype) ||
+            bytes != kiln_type_bytes(&k->operand[i]))
             return kiln_fail(err, KILN_ERR_BUG,
                              "operand %d of kernel '%s' has %lld bytes of %s, its "
                              "program %lld of %s",

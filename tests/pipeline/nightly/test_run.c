@@ -669,7 +669,7 @@ static void a_frozen_database_must_be_there(void **state) {
     kiln_nightly_result r;
     kiln_buf events;
     kiln_err err = {0};
-    kiln_assert_fails(run(&p, false, true, &r, &events, &err), KILN_ERR_IO, &err,
+    kiln_assert_fails(run(&p, false, true, &r, &events, &err), KILN_ERR_MISSING, &err,
                       "tuning.db");
     run_well(&p, &events); /* makes it */
     err = (kiln_err){0};
