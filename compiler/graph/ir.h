@@ -182,6 +182,9 @@ typedef struct kiln_print_options {
     bool elide_data; /* constants of more than elide_above elements print as {...}: for
                         people; such text is refused by the parser */
     int64_t elide_above;
+    /* Constants of more than four elements that are those of random(1), random(2), ...
+     * random(this) print so. */
+    uint64_t n_random;
 } kiln_print_options;
 
 /* Complete and stable: print(parse(print(g))) == print(g). Grammar: docs/graph-text.md.

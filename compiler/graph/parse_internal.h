@@ -5,8 +5,8 @@
 #include "compiler/graph/graph_internal.h"
 
 enum {
-    /* Bytes of constants written as `{v x n}`: all else is bounded by the length of the
-       text. */
+    /* Bytes of constants written as `{v x n}` or `random(n)`: all else is bounded by
+       the length of the text. */
     KILN_TEXT_MAX_SPLAT = 256 << 20,
 };
 

@@ -109,6 +109,17 @@ static kiln_status wrong_count(kiln_parser *p, const char *at, size_t want) {
                          want);
 }
 
+/* Of constants that are longer than their text. */
+static kiln_status take_bytes(kiln_parser *p, const char *at, size_t bytes) {
+    if (bytes > KILN_TEXT_MAX_SPLAT - p->splat_bytes)
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_LIMIT,
+                             "constants of one repeated value, or random, may have %d "
+                             "bytes together, have more",
+                             KILN_TEXT_MAX_SPLAT);
+    p->splat_bytes += bytes;
+    return KILN_OK;
+}
+
 /* `{v x n}`, behind the x. */
 static kiln_status parse_splat(kiln_parser *p, const char *at, size_t n, size_t size,
                                const uint64_t *first, const void **out) {
@@ -118,12 +129,7 @@ static kiln_status parse_splat(kiln_parser *p, const char *at, size_t n, size_t 
     kiln_str rest = word;
     if (!kiln_text_u64(&rest, &count) || rest.n > 0 || count != n)
         return wrong_count(p, at, n);
-    if (n * size > KILN_TEXT_MAX_SPLAT - p->splat_bytes)
-        return kiln_lex_fail(&p->lex, at, KILN_ERR_LIMIT,
-                             "constants of one repeated value may have %d bytes "
-                             "together, have more",
-                             KILN_TEXT_MAX_SPLAT);
-    p->splat_bytes += n * size;
+    KILN_TRY(take_bytes(p, at, n * size));
     unsigned char *const data = kiln_arena_alloc(p->lex.arena, n * size);
     /* The arena's memory is zero: large zero constants cost nothing. */
     for (size_t i = 0; *first != 0 && i < n; i++)
@@ -132,10 +138,31 @@ static kiln_status parse_splat(kiln_parser *p, const char *at, size_t n, size_t 
     return kiln_lex_expect(&p->lex, "}");
 }
 
+/* `random(SEED)`, behind the word. */
+static kiln_status parse_random(kiln_parser *p, const char *at, const kiln_type *t,
+                                const void **out) {
+    KILN_TRY(kiln_lex_expect(&p->lex, "("));
+    kiln_str word;
+    uint64_t seed;
+    KILN_TRY(kiln_parser_word(p, "a seed", &word));
+    kiln_str rest = word;
+    if (!kiln_text_u64(&rest, &seed) || rest.n > 0)
+        return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE, "'%s' is no seed",
+                             shown(p, word));
+    if (!kiln_layout_is_plain(&t->layout))
+        return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
+                             "a random constant must be row-major, has a layout");
+    KILN_TRY(take_bytes(p, at, (size_t)kiln_type_bytes(t)));
+    *out = kiln_tensor_random(p->lex.arena, t, seed).data;
+    return kiln_lex_expect(&p->lex, ")");
+}
+
 kiln_status kiln_parser_data(kiln_parser *p, const kiln_type *t, const void **out) {
     const char *const at = kiln_lex_here(&p->lex);
     const size_t n = (size_t)kiln_type_stored_elems(t);
     const size_t size = kiln_dtype_bytes(t->dtype);
+    if (kiln_lex_accept(&p->lex, "random"))
+        return parse_random(p, at, t, out);
     KILN_TRY(kiln_lex_expect(&p->lex, "{"));
     if (kiln_lex_accept(&p->lex, "..."))
         return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,

@@ -207,6 +207,9 @@ typedef struct kiln_tensor {
 } kiln_tensor;
 
 kiln_tensor kiln_tensor_new(kiln_arena *a, const kiln_type *t); /* zeroed */
+/* Seeded random elements in row-major order: floats uniform in [-1, 1), integers small,
+ * bool fair. Of two types of one dtype, the smaller has the larger's first elements. */
+kiln_tensor kiln_tensor_random(kiln_arena *a, const kiln_type *t, uint64_t seed);
 
 /* Files of numpy hold low-bit types as u8, i4 and i2 as i8. Makes such a tensor one of
  * dtype `want`; leaves alone what is no low-bit type or not stored so (who compares the

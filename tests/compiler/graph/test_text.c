@@ -247,6 +247,14 @@ static refuse_row refuse_rows[] = {
      "t:2:12: only arguments of kernels are packed for Winograd's algorithm"},
     {"rejects_bound_on_scalar", G "input %x : f32[] bounded(0, %n)}", KILN_ERR_PARSE,
      "the bounded axis must be in [0, 0)"},
+    {"rejects_word_for_seed", G "const %c : f32[2] = random(x)}", KILN_ERR_PARSE,
+     "t:2:28: 'x' is no seed"},
+    {"rejects_random_constants_past_the_limit",
+     G "const %c : f32[8000000] = random(1) const %d : f32[64000000] = random(2)}",
+     KILN_ERR_LIMIT, "may have 268435456 bytes together"},
+    {"rejects_random_constant_with_a_layout",
+     G "const %c : f32[4]{block=0x4} = random(1)}", KILN_ERR_PARSE,
+     "a random constant must be row-major"},
     {"rejects_region_where_none_is", X "%y = relu(%x) {a=graph \"r\" {}}}",
      KILN_ERR_PARSE, "operator 'relu' has no attribute 'a'"},
     {"rejects_use_of_outer_value_in_region",
@@ -326,7 +334,39 @@ static void check_elided(void **state) {
                                         "}\n"));
 }
 
+/* Both spellings are the same graph; only who asks for it gets the short one. */
+static void check_random(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_str text = KILN_STR_LIT("graph \"g\" {\n"
+                                       "  const %w : f32[2,3] = random(2)\n"
+                                       "  const %v : i8[5] = random(1)\n"
+                                       "  output %w \"w\"\n"
+                                       "  output %v \"v\"\n"
+                                       "}\n");
+    kiln_graph *g = NULL, *again = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_graph_parse(a, text, "t", &g, &err), &err);
+    const kiln_value *w = g->outputs.v[0];
+    assert_memory_equal(w->data, kiln_tensor_random(a, &w->type, 2).data,
+                        (size_t)kiln_type_bytes(&w->type));
+    const kiln_str in_full = print(g);
+    assert_null(strstr(in_full.p, "random"));
+    kiln_assert_status_ok(kiln_graph_parse(a, in_full, "t", &again, &err), &err);
+    const kiln_print_options two = {.n_random = 2}, one = {.n_random = 1};
+    kiln_buf b;
+    kiln_buf_init(&b, a);
+    kiln_graph_print(&b, again, &two);
+    kiln_assert_text_equal(kiln_buf_str(&b), text);
+    kiln_buf_init(&b, a);
+    kiln_graph_print(&b, again, &one);
+    assert_null(strstr(kiln_buf_str(&b).p, "random(2)"));
+    assert_non_null(strstr(kiln_buf_str(&b).p, "random(1)"));
+}
+
 int main(void) {
+    kiln_test_add("prints_random_constants_in_short_form_for_who_asks", check_random,
+                  NULL);
     kiln_test_add_rows(check_accepted, accept_rows);
     kiln_test_add_rows(check_refused, refuse_rows);
     kiln_test_add("rejects_deep_nesting", check_depth, NULL);
