@@ -147,6 +147,26 @@ kiln_status kiln_cli_number(const char *text, const char *option, int min, int m
     return KILN_OK;
 }
 
+kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *name,
+                             double *out, kiln_err *err) {
+    const char *text = kiln_args_get(args, option, NULL);
+    kiln_str s = kiln_str_from(text);
+    double unit = 1;
+    if (text == NULL)
+        return KILN_OK;
+    if (s.n > 1) {
+        const char last = s.p[s.n - 1];
+        unit = last == 'h' ? 3600 : last == 'm' ? 60 : 1;
+        s.n -= last == 'h' || last == 'm' || last == 's';
+    }
+    if (!kiln_parse_f64(s, out) || !(*out > 0) || *out * unit > 1e7)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%s must be a time such as 90s, 15m or 2h, is '%s'", name,
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    *out *= unit;
+    return KILN_OK;
+}
+
 void kiln_verb_help(const kiln_verb *v, kiln_buf *out) {
     kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
                     v->name, v->usage);

@@ -1,6 +1,7 @@
 /* kiln build: a model becomes an archive that runs by itself, one for each profile. */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
+#include "cli/reduce.h"
 #include "pipeline/package/package.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
     OPT_NO_VERIFY,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_NO_REDUCE,
     OPT_JSON,
     N_OPTIONS
 };
@@ -53,6 +55,9 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_NO_REDUCE] = {"--no-reduce", NULL,
+                       "where kiln finds itself wrong, look for no small example",
+                       false},
     [OPT_JSON] = {"--json", "FILE",
                   "write what was built as JSON ('-': standard output)", false},
 };
@@ -150,6 +155,26 @@ static kiln_status read_source(const kiln_cli_args *args,
     return KILN_OK;
 }
 
+/* The archive is not made; a small graph for which the same is wrong takes its place:
+ * NAME.reproducer.kgraph beside where it would have been. */
+static void leave_reproducer(const kiln_cli_args *args, const kiln_build_options *o,
+                             const kiln_source *source, const char *profile) {
+    static const int same[] = {OPT_NUMERICS, OPT_CONFIG_FILE, OPT_DB, OPT_NO_READY,
+                               OPT_THREADS};
+    enum { SECONDS = 30 };
+    kiln_arena *a = args->arena;
+    const char *folder = o->folder != NULL ? o->folder
+                         : o->path != NULL ? kiln_path_dir(a, o->path)
+                                           : ".";
+    const char *name = kiln_format(a, "%s.reproducer.kgraph", source->name);
+    const kiln_reduce_to to = {.path = kiln_path_join(a, folder, name),
+                               .profile = profile,
+                               .same = same,
+                               .n_same = sizeof same / sizeof same[0],
+                               .seconds = SECONDS};
+    kiln_cli_leave_reproducer(args, options, source->imported, &to);
+}
+
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
                              const kiln_tune_advice *advice, int *exit_code,
@@ -177,8 +202,12 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
         const int n_ready = advice->n_ready;
-        KILN_TRY(
-            kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err));
+        const kiln_status st =
+            kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err);
+        if (st == KILN_ERR_BUG && !kiln_args_has(args, OPT_NO_REDUCE))
+            leave_reproducer(args, &to, &source, args->value[OPT_PROFILE][i]);
+        if (st != KILN_OK)
+            return st;
         b.n_ready = advice->n_ready - n_ready;
         kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
         kiln_build_text(&answer.text, &b);

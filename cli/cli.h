@@ -73,6 +73,11 @@ int kiln_edit_distance(const char *a, const char *b);
 kiln_status kiln_cli_number(const char *text, const char *option, int min, int max,
                             int *out, kiln_err *err);
 
+/* An option's time, "90", "90s", "15m" or "2h", in seconds; *out stays as it is where
+ * the option is not given. */
+kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *name,
+                             double *out, kiln_err *err);
+
 int kiln_exit_code(kiln_status status);
 
 /* "x:1x3x224x224" (the last colon separates) and "sr=16000", "x=file.npy". */

@@ -90,25 +90,6 @@ static void show(void *user, const kiln_tune_state *s) {
 /* ---- arguments ---------------------------------------------------------------------
  */
 
-static kiln_status read_time(const kiln_cli_args *args, double *out, kiln_err *err) {
-    const char *text = kiln_args_get(args, OPT_TIME, NULL);
-    kiln_str s = kiln_str_from(text);
-    double unit = 1;
-    if (text == NULL)
-        return KILN_OK;
-    if (s.n > 1) {
-        const char last = s.p[s.n - 1];
-        unit = last == 'h' ? 3600 : last == 'm' ? 60 : 1;
-        s.n -= last == 'h' || last == 'm' || last == 's';
-    }
-    if (!kiln_parse_f64(s, out) || !(*out > 0) || *out * unit > 1e7)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "--time-limit must be a time such as 90s, 15m or 2h, is '%s'",
-                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
-    *out *= unit;
-    return KILN_OK;
-}
-
 static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
                                kiln_err *err) {
     const char *search = kiln_args_get(args, OPT_SEARCH, NULL);
@@ -147,7 +128,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
                              &seed, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
                              KILN_POOL_MAX_THREADS, &o->threads, err));
-    KILN_TRY(read_time(args, &o->seconds, err));
+    KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o->seconds, err));
     o->trials = trials;
     o->seed = (uint64_t)seed;
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);

@@ -98,7 +98,11 @@ typedef struct kiln_source {
 /* The file of a model: of "zoo:NAME" it is written now, and lives as long as `a`. */
 kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
                              kiln_err *err);
-/* `o` may be NULL. Where the import fails, `out` holds the hash alone. */
+/* `o` may be NULL. Where the import fails, `out` holds the hash alone. `import` leaves
+ * out the passes: graph and cost are not there. */
+kiln_status kiln_source_import(kiln_arena *a, const char *model,
+                               const kiln_import_options *o, kiln_source *out,
+                               kiln_err *err);
 kiln_status kiln_source_read(kiln_arena *a, const char *model,
                              const kiln_import_options *o, kiln_source *out,
                              kiln_err *err);

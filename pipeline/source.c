@@ -47,11 +47,10 @@ static kiln_status hash_file(const char *path, char hex[KILN_SHA256_HEX],
     return st;
 }
 
-kiln_status kiln_source_read(kiln_arena *a, const char *model,
-                             const kiln_import_options *o, kiln_source *out,
-                             kiln_err *err) {
+kiln_status kiln_source_import(kiln_arena *a, const char *model,
+                               const kiln_import_options *o, kiln_source *out,
+                               kiln_err *err) {
     kiln_import_report report = {0};
-    const kiln_pass_options passes = {.verify = true};
     const char *path = NULL;
     kiln_source s = {.name = NULL};
     KILN_TRY(kiln_source_path(a, model, &path, err));
@@ -60,6 +59,19 @@ kiln_status kiln_source_read(kiln_arena *a, const char *model,
     KILN_TRY(hash_file(path, s.sha256, err));
     *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
+    *out = s;
+    return KILN_OK;
+}
+
+kiln_status kiln_source_read(kiln_arena *a, const char *model,
+                             const kiln_import_options *o, kiln_source *out,
+                             kiln_err *err) {
+    const kiln_pass_options passes = {.verify = true};
+    kiln_source s = {.name = NULL};
+    const kiln_status imported = kiln_source_import(a, model, o, &s, err);
+    *out = s;
+    if (imported != KILN_OK)
+        return imported;
     s.graph = kiln_graph_clone(a, s.imported);
     const kiln_status st = kiln_graph_optimize(s.graph, &passes, err);
     if (st != KILN_OK) {
