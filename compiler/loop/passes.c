@@ -24,8 +24,11 @@ kiln_status kiln_program_optimize(kiln_program *p, const kiln_loop_options *o,
     for (int i = 0; i < N_PASSES; i++) {
         kiln_status st = passes[i]->run(p, o, err);
 #ifndef NDEBUG
-        if (st == KILN_OK)
-            st = kiln_program_verify(p, err);
+        if (st == KILN_OK && kiln_program_verify(p, err) != KILN_OK) {
+            st = KILN_ERR_BUG; /* who wrote the program is kiln */
+            if (err != NULL)
+                err->status = st;
+        }
 #endif
         if (st != KILN_OK) {
             kiln_note(err, "running loop pass '%s' on '%s'", passes[i]->name, p->name);
