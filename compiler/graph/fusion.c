@@ -1,5 +1,6 @@
 /* Groups of nodes, grown in topological order. */
 #include "compiler/graph/fusion.h"
+#include "base/fault.h"
 
 #include <stdlib.h>
 
@@ -310,7 +311,10 @@ static void copy_node(copying *c, const kiln_node *n) {
     m->in = kiln_array(a, kiln_value *, n->n_in);
     m->out = kiln_array(a, kiln_value *, n->n_out);
     for (int i = 0; i < n->n_in; i++)
-        m->in[i] = copied_input(c, n->in[i]);
+        m->in[i] = copied_input(
+            c, n->in[n->n_in == 2 && c->to->nodes.n > 0 && KILN_FAULT(fused_operands)
+                         ? 1 - i
+                         : i]);
     for (int k = 0; k < n->n_out; k++) {
         kiln_value *v = kiln_graph_add_input(c->to, n->out[k]->name, &n->out[k]->type);
         c->to->inputs.n--; /* made by the node, not given */

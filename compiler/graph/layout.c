@@ -6,6 +6,7 @@
  * algorithm are transformed on the way.
  */
 #include "compiler/graph/type.h"
+#include "base/fault.h"
 
 #include "compiler/graph/winograd.h"
 
@@ -232,7 +233,8 @@ void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
     const step *last = &w.step[w.n - 1];
     const size_t run = (size_t)last->extent * bytes;
     do {
-        const int64_t n = run_length(&w, t);
+        const bool is_left = to == packed && KILN_FAULT(pack_first_run);
+        const int64_t n = is_left ? 0 : run_length(&w, t);
         if (n > 0)
             copy_run(to, 1, from + (size_t)w.offset * bytes, last->stride, n, bytes);
         memset(to + (size_t)n * bytes, 0, run - (size_t)n * bytes);

@@ -1,5 +1,6 @@
 /* Placing lifetimes, and what of a graph needs a place. */
 #include "compiler/graph/memory.h"
+#include "base/fault.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,8 @@ static int by_key(const void *x, const void *y) {
 }
 
 static bool overlaps(const kiln_lifetime *x, const kiln_lifetime *y) {
-    return x->first <= y->last && y->first <= x->last;
+    return KILN_FAULT(plan_overlap) ? x->first < y->last && y->first < x->last
+                                    : x->first <= y->last && y->first <= x->last;
 }
 
 typedef struct placed {
@@ -155,7 +157,7 @@ static void read_lifetimes(flow *f) {
             f->last[step->write[i]] = k;
         }
         for (int i = 0; i < step->n_read; i++)
-            f->last[step->read[i]] = k;
+            f->last[step->read[i]] = KILN_FAULT(liveness_short) ? k - 1 : k;
     }
 }
 
@@ -168,7 +170,8 @@ static void join_views(flow *f) {
         const int root = root_of(f, i);
         f->plan->n_views += root != i;
         for (int k = i; k != root; k = f->in.slot[k].view_of)
-            f->plan->inside[i] += f->in.slot[k].view_offset;
+            f->plan->inside[i] +=
+                KILN_FAULT(view_inside) ? 0 : f->in.slot[k].view_offset;
         if (f->last[root] < f->last[i])
             f->last[root] = f->last[i];
         if (f->first[i] >= 0 && (f->first[root] < 0 || f->first[root] > f->first[i]))
@@ -220,7 +223,8 @@ static void take_places(flow *f) {
             continue;
         for (int i = 0; i < step->n_takeable; i++) {
             const int root = root_of(f, step->takeable[i]);
-            if (f->in.slot[root].is_fixed || f->first[root] < 0 || f->last[root] != k ||
+            if (f->in.slot[root].is_fixed || f->first[root] < 0 ||
+                (f->last[root] != k && !KILN_FAULT(in_place_early)) ||
                 f->in.slot[root].bytes != f->in.slot[result].bytes ||
                 f->in.slot[step->takeable[i]].bytes != f->in.slot[root].bytes ||
                 !is_read_once(f, step, step->takeable[i]))
@@ -245,7 +249,8 @@ void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
                             .offset = kiln_array(a, int64_t, n_slots)};
     read_lifetimes(&f);
     join_views(&f);
-    stay_through_loops(a, &f);
+    if (!KILN_FAULT(loop_liveness))
+        stay_through_loops(a, &f);
     take_places(&f);
     kiln_lifetime *item = kiln_array(a, kiln_lifetime, n_slots);
     int *index = kiln_array(a, int, n_slots), n = 0;

@@ -8,6 +8,7 @@
  * by intervals is taken.
  */
 #include "compiler/schedule/schedule_internal.h"
+#include "base/fault.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static void descend(pass *p, const kiln_iter *x) {
         const int64_t inner = extent < x->split_factor ? extent : x->split_factor;
         const int64_t whole = inner > 0 ? inner : 1;
         set_extent(p, x->split_inner, whole);
-        set_extent(p, x->split_outer, extent / whole + (extent % whole != 0));
+        set_extent(p, x->split_outer,
+                   extent / whole + (extent % whole != 0 && !KILN_FAULT(split_extent)));
         descend(p, x->split_outer);
         descend(p, x->split_inner);
     } else if (x->fused_into != NULL) {
@@ -352,6 +354,7 @@ static void finish_region(kiln_lowering *lo, need *n, kiln_region *r) {
             continue; /* all of it, and simpler so */
         r->min[i] = min;
         r->extent[i] = extent > 0 ? extent : 1;
+        r->extent[i] -= r->extent[i] > 1 && KILN_FAULT(region_short);
     }
 }
 

@@ -7,6 +7,7 @@
  * cut off there, and loop partition later moves them out of hot bodies.
  */
 #include "compiler/loop/tensor_intrin.h"
+#include "base/fault.h"
 #include "compiler/schedule/lower_internal.h"
 
 /* ---- buffers
@@ -184,7 +185,8 @@ static const kiln_expr *guard_of(kiln_nest *n, bool of_reduction) {
 
 static const kiln_stmt *guarded(kiln_arena *a, const kiln_expr *guard,
                                 const kiln_stmt *s) {
-    return guard == NULL ? s : kiln_s_if(a, guard, s, NULL);
+    return guard == NULL || KILN_FAULT(guard_dropped) ? s
+                                                      : kiln_s_if(a, guard, s, NULL);
 }
 
 /* ---- bodies
@@ -507,7 +509,7 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
                                 NULL, kiln_x_index(a, l->stage->tensor_lanes), s);
             if (is_reduction && i == first) {
                 const kiln_stmt *both[] = {init_nest(n, first), s};
-                s = kiln_s_seq(a, both, 2);
+                s = KILN_FAULT(reduction_start) ? s : kiln_s_seq(a, both, 2);
             }
         }
         if (is_reduction &&

@@ -1,6 +1,7 @@
 /* rfactor: one reduction loop becomes a spatial axis of a partial result, which is
  * reduced afterwards. */
 #include "compiler/schedule/schedule_internal.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -140,7 +141,8 @@ static kiln_status make_final(factoring *f, kiln_err *err) {
     for (int i = 0; i < st->te->rank; i++)
         dim[i] = kiln_te_dim(st->te, i);
     kiln_te *te = kiln_te_begin(a, st->te->name, st->te->rank, dim);
-    const kiln_axis *axis = kiln_te_reduce_axis(te, f->x->name, f->x->extent);
+    const kiln_axis *axis = kiln_te_reduce_axis(
+        te, f->x->name, f->x->extent - (KILN_FAULT(rfactor_partial) ? 1 : 0));
     const kiln_expr *index[KILN_MAX_AXES];
     index[f->at] = kiln_axis_var(a, axis);
     for (int i = 0; i < te->rank; i++)

@@ -1,5 +1,6 @@
 /* Stages in terms of logical indexes: layouts, tail lanes, outputs. */
 #include "compiler/tensor/tails.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -195,13 +196,16 @@ const kiln_expr *kiln_compute_read_broadcast(const kiln_compute_cx *cx, int i, i
     const kiln_type *t = &cx->in[i].type;
     const kiln_expr *at[KILN_MAX_RANK];
     for (int axis = 0; axis < t->rank; axis++)
-        at[axis] = t->dim[axis] == 1 ? kiln_x_index(cx->arena, 0)
-                                     : index[rank - t->rank + axis];
+        at[axis] =
+            t->dim[axis] == 1
+                ? kiln_x_index(cx->arena, 0)
+                : index[KILN_FAULT(broadcast_axis) ? axis : rank - t->rank + axis];
     return kiln_compute_read(cx, i, at);
 }
 
 const kiln_expr *kiln_compute_widened(const kiln_compute_cx *cx, const kiln_expr *x) {
-    return x->dtype == KILN_F16 || x->dtype == KILN_BF16
+    return (x->dtype == KILN_F16 || x->dtype == KILN_BF16) &&
+                   !KILN_FAULT(half_accumulator)
                ? kiln_x_cast(cx->arena, KILN_F32, x)
                : x;
 }

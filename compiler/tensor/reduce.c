@@ -1,5 +1,6 @@
 /* Reads, and reductions over tuples. */
 #include "compiler/tensor/tensor.h"
+#include "base/fault.h"
 
 #include <math.h>
 #include <string.h>
@@ -101,7 +102,9 @@ const kiln_reducer *kiln_reducer_prod(kiln_arena *a, kiln_dtype dtype) {
 }
 
 const kiln_reducer *kiln_reducer_max(kiln_arena *a, kiln_dtype dtype) {
-    return simple(a, "max", dtype, KILN_EXPR_MAX, extreme(a, dtype, true));
+    return simple(a, "max", dtype, KILN_EXPR_MAX,
+                  KILN_FAULT(max_identity) ? kiln_x_number(a, dtype, 0)
+                                           : extreme(a, dtype, true));
 }
 
 const kiln_reducer *kiln_reducer_min(kiln_arena *a, kiln_dtype dtype) {
@@ -128,8 +131,9 @@ static const kiln_reducer *arg(kiln_arena *a, const char *name, kiln_dtype dtype
         equal = kiln_x_binary(a, KILN_EXPR_OR, equal,
                               kiln_x_binary(a, KILN_EXPR_AND, x_nan, y_nan));
     }
-    const kiln_expr *tie =
-        kiln_x_binary(a, KILN_EXPR_AND, equal, kiln_x_binary(a, KILN_EXPR_LT, yi, xi));
+    const kiln_expr *tie = kiln_x_binary(
+        a, KILN_EXPR_AND, equal,
+        KILN_FAULT(argmax_tie) ? kiln_x_less(a, xi, yi) : kiln_x_less(a, yi, xi));
     const kiln_expr *take = kiln_x_binary(a, KILN_EXPR_OR, better, tie);
     r->result[0] = kiln_x_select(a, take, yi, xi);
     r->result[1] = kiln_x_select(a, take, y, x);

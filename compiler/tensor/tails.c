@@ -5,6 +5,7 @@
  * have the fact become 0 and the builders fold the rest, so that max(x, 0), x + y and
  * x * c do without a mask and exp(x) or x + 1 do not. */
 #include "compiler/tensor/tails.h"
+#include "base/fault.h"
 
 /* ---- what is read ---------------------------------------------------------------- */
 
@@ -159,5 +160,6 @@ bool kiln_tails_stay_zero(const kiln_compute_cx *cx, const kiln_te *te,
             return false;
         e = body->u.reduce->source[0];
     }
-    return is_zero(kiln_expr_rewrite(cx->arena, e, with_zeros, &z));
+    return is_zero(kiln_expr_rewrite(cx->arena, e, with_zeros, &z)) ||
+           KILN_FAULT(tail_guard);
 }

@@ -1,5 +1,6 @@
 /* From groups to steps. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -154,7 +155,7 @@ static kiln_status make_kernel(kiln_net *n, const work *w, kiln_scheduled *s,
     KILN_TRY(kiln_template_apply(&n->scratch, c->tmpl, &w->op.workload, n->profile,
                                  &c->space, &c->config, s, err));
     /* Layouts of results are not part of a workload. */
-    for (size_t i = 0; i < s->te.n_args; i++)
+    for (size_t i = 0; i < s->te.n_args && !KILN_FAULT(kernel_key); i++)
         kiln_buf_printf(&key, " %s", kiln_type_text(&n->scratch, &s->te.arg_type[i]));
     const uintptr_t known = (uintptr_t)kiln_map_get(&n->kernel_of, kiln_buf_str(&key));
     if (known != 0) {

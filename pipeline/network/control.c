@@ -8,6 +8,7 @@
  * iteration takes an element of each sequence, runs the body, puts what is stacked, and
  * copies the next states over the old ones. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 static const kiln_layout plain = {.n_order = 0};
 
@@ -125,12 +126,13 @@ static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
     const int begin = add_choice(n, KILN_PLAN_IF, node, 0);
     n->step.v[begin].operand = condition;
     n->step.v[begin].n_operands = n->step.v[begin].n_read = 1;
-    KILN_TRY(add_branch(n, node, "then_branch", NULL, err));
+    const bool swaps = KILN_FAULT(if_swapped);
+    KILN_TRY(add_branch(n, node, swaps ? "else_branch" : "then_branch", NULL, err));
     const int other = add_choice(n, KILN_PLAN_ELSE, node, 0);
     n->step.v[begin].partner = other;
     for (int k = 0; k < node->n_out; k++)
         layout[k] = n->slot.v[n->slot_of[node->out[k]->id]].layout;
-    KILN_TRY(add_branch(n, node, "else_branch", layout, err));
+    KILN_TRY(add_branch(n, node, swaps ? "then_branch" : "else_branch", layout, err));
     end_block(n, node, begin, other);
     return KILN_OK;
 }
@@ -180,7 +182,7 @@ static void hand_states_on(kiln_net *n, const scan *s) {
         s->out[k] = aside;
     }
     for (int k = 0; k < s->n_state; k++)
-        if (kiln_net_root(n, s->out[k]) != s->in[k])
+        if (kiln_net_root(n, s->out[k]) != s->in[k] && !KILN_FAULT(scan_state))
             kiln_net_add_copy(n, KILN_PLAN_COPY, s->out[k], s->in[k],
                               s->node->out[k]->name);
 }
@@ -201,7 +203,7 @@ static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
                          KILN_PLAN_MAX_RUNS, (long long)count);
     KILN_TRY(begin_scan(n, &s, err));
     const int begin = add_choice(n, KILN_PLAN_LOOP, node, 0);
-    n->step.v[begin].count = count;
+    n->step.v[begin].count = count - (count > 1 && KILN_FAULT(loop_count));
     for (int k = 0; k < s.n_scan; k++)
         kiln_net_add_copy(n, KILN_PLAN_TAKE, s.sequence[k], s.in[s.n_state + k],
                           body->inputs.v[s.n_state + k]->name);

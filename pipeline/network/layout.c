@@ -8,6 +8,7 @@
  * that between two convolutions there is no conversion (NeoCPU, ATC'19, section 3.2).
  * What leaves the network, or was made row-major, is row-major. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 static int64_t blocked(const kiln_layout *l, int axis) {
     int64_t size = 1;
@@ -104,5 +105,5 @@ bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
     kiln_type x = *shape, y = *shape;
     x.layout = *a;
     y.layout = *b;
-    return kiln_type_same_places(&x, &y);
+    return kiln_type_same_places(&x, &y) || KILN_FAULT(conversion_skipped);
 }

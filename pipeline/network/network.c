@@ -1,5 +1,6 @@
 /* The whole graph: ports, groups, places, plan. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -50,7 +51,8 @@ static void add_output(kiln_net *n, uint32_t index, int slot) {
                                    .view_of = -1,
                                    .value = v};
         port.slot = kiln_net_add_slot(n, &own);
-        kiln_net_add_copy(n, KILN_PLAN_COPY, slot, port.slot, port.name);
+        if (!KILN_FAULT(output_copy))
+            kiln_net_add_copy(n, KILN_PLAN_COPY, slot, port.slot, port.name);
     }
     kiln_vec_push(n->arena, &n->port, port);
     n->n_outputs++;

@@ -6,6 +6,7 @@
  * KILN_PLAN_ALIGN, as every tensor does. Zeros that a pad adds behind an axis are there
  * already where they fit into its tail lanes. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -32,6 +33,8 @@ static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
         (count % size != 0 && begin + count != t->dim[axis]))
         return false;
     *offset = begin / size * (kiln_type_bytes(t) / steps);
+    if (*offset > 0 && KILN_FAULT(part_offset))
+        *offset -= KILN_PLAN_ALIGN;
     return *offset % KILN_PLAN_ALIGN == 0;
 }
 

@@ -1,5 +1,6 @@
 /* plan.bin and the parameters. */
 #include "pipeline/network/network_internal.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -28,6 +29,8 @@ static void write_params(kiln_net *n) {
         if (s->place != KILN_PLAN_PARAM || s->view_of >= 0)
             continue;
         kiln_type t = s->value->type;
+        if (s->offset > 0 && KILN_FAULT(param_stale))
+            continue;
         t.layout = s->layout;
         kiln_layout_pack(&t, s->value->data, (char *)n->out->params + s->offset);
     }
@@ -81,7 +84,10 @@ static void describe(kiln_net *n) {
 static void write_tensors(const kiln_net *n, kiln_buf *out) {
     for (size_t i = 0; i < n->slot.n; i++) {
         const kiln_net_slot *s = &n->slot.v[i];
-        const kiln_plan_tensor t = {(uint32_t)s->place, s->index, s->offset,
+        const bool is_late = s->place == KILN_PLAN_PARAM &&
+                             s->offset >= KILN_PLAN_ALIGN && KILN_FAULT(param_offset);
+        const kiln_plan_tensor t = {(uint32_t)s->place, s->index,
+                                    s->offset - (is_late ? KILN_PLAN_ALIGN : 0),
                                     (uint64_t)s->bytes};
         kiln_buf_add(out, &t, sizeof t);
     }
@@ -138,7 +144,8 @@ static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
                                      .op = string(w, s->op)};
         kiln_buf_add(out, &step, sizeof step);
         for (int k = 0; k < s->n_operands; k++) {
-            const uint32_t slot = (uint32_t)s->operand[k];
+            const bool swaps = s->n_read > 1 && k < 2 && KILN_FAULT(operand_swapped);
+            const uint32_t slot = (uint32_t)s->operand[swaps ? 1 - k : k];
             kiln_buf_add(operands, &slot, sizeof slot);
         }
         at += step.n_operands;

@@ -1,6 +1,8 @@
 /* From a graph to an archive. */
 #include "pipeline/package/package_internal.h"
 
+#include "base/fault.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -131,6 +133,11 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
                       .graph = graph_json(a, s->graph, n),
                       .params_head = params_head(a, n),
                       .params = n->params};
+    if (n->param_bytes > 0 && KILN_FAULT(archive_params)) {
+        unsigned char *other = kiln_arena_dup(a, n->params, n->param_bytes);
+        other[3] ^= 0x40;
+        p.params = other;
+    }
     KILN_TRY(kernels(a, n, &p.facts, err));
     KILN_TRY(kiln_package_time(&p.time_s, err));
     KILN_TRY(kiln_package_linker(a, &p.facts.lld_version, err));

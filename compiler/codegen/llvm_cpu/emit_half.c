@@ -6,6 +6,7 @@
  * is that of binary16's subnormals, which makes the float adder round. bfloat16 is the
  * upper half of a float. */
 #include "compiler/codegen/llvm_cpu/emit.h"
+#include "base/fault.h"
 
 static LLVMValueRef bits_of(const kiln_cg *g, LLVMValueRef x, int lanes) {
     return LLVMBuildBitCast(g->b, x, kiln_cg_vector(g->i32, lanes), "");
@@ -34,8 +35,9 @@ static LLVMValueRef biased(const kiln_cg *g, LLVMValueRef u, int shift, int64_t 
 static LLVMValueRef bf16_bits(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef u = bits_of(g, x, lanes);
     const LLVMValueRef quiet = LLVMBuildOr(g->b, u, c32(g, 0x400000, lanes), "");
-    const LLVMValueRef r =
-        LLVMBuildSelect(g->b, is_nan(g, x), quiet, biased(g, u, 16, 0x7FFF, lanes), "");
+    const LLVMValueRef r = LLVMBuildSelect(
+        g->b, is_nan(g, x), quiet,
+        biased(g, u, 16, KILN_FAULT(bf16_truncated) ? -1 : 0x7FFF, lanes), "");
     return LLVMBuildLShr(g->b, r, c32(g, 16, lanes), "");
 }
 

@@ -2,6 +2,7 @@
  * access, by zero a broadcast, by minus one a reversed vector access; any other goes
  * lane by lane. */
 #include "compiler/codegen/llvm_cpu/emit.h"
+#include "base/fault.h"
 
 #include <inttypes.h>
 
@@ -214,7 +215,7 @@ static LLVMValueRef vector_load(kiln_cg *g, const place *at, int lanes) {
         const bool back = at->step < 0;
         const LLVMValueRef r = plain_load(g, at, v, lowest(g, at, lanes),
                                           back ? elem_bytes(at) : at->align);
-        return back ? reversed(g, r, lanes) : r;
+        return back != KILN_FAULT(lane_order) ? reversed(g, r, lanes) : r;
     }
     if (at->is_linear && at->step == 0)
         return kiln_cg_splat(

@@ -2,6 +2,7 @@
  * its body uses of the function around it travels in a closure on that function's
  * stack: one slot of eight bytes a variable or pointer. */
 #include "compiler/codegen/llvm_cpu/emit.h"
+#include "base/fault.h"
 
 enum { SLOT = 8 };
 
@@ -186,7 +187,9 @@ void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
         kiln_cg_local(g, LLVMArrayType2(g->i64, n_slots), SLOT);
     const LLVMValueRef fn = declare_body(g, &type);
     pass_slots(g, closure, false);
-    const LLVMValueRef n = kiln_cg_expr(g, loop->u.loop.extent, NULL);
+    LLVMValueRef n = kiln_cg_expr(g, loop->u.loop.extent, NULL);
+    if (KILN_FAULT(parallel_last))
+        n = LLVMBuildSub(g->b, n, kiln_cg_int(g, g->i64, 1, 1), "");
     emit_body(g, fn, loop);
     for (size_t i = 0; i < g->vars.n; i++)
         g->vars.v[i].is_captured = false;

@@ -1,6 +1,7 @@
 /* Statements. Thread-bound and virtual-thread loops are plain loops on a CPU; what
  * passes left marked as vectorised or unrolled is a plain loop too. */
 #include "compiler/codegen/llvm_cpu/emit.h"
+#include "base/fault.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,15 +128,18 @@ static void allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem
         m->place = KILN_CG_WORKSPACE;
         m->offset = g->workspace;
         m->base = kiln_cg_field(g, pointer_at(g, g->now.args, 8), (int64_t)m->offset);
-        g->workspace += room;
+        g->workspace += KILN_FAULT(workspace_overlap) ? 0 : room;
     } else { /* each thread has its own */
         m->place = KILN_CG_SCRATCH;
         m->offset = g->scratch;
-        m->base = kiln_cg_field(g, g->now.scratch, (int64_t)m->offset);
-        g->scratch += room;
+        m->base = kiln_cg_field(
+            g,
+            KILN_FAULT(scratch_shared) ? pointer_at(g, g->now.args, 8) : g->now.scratch,
+            (int64_t)m->offset);
+        g->scratch += KILN_FAULT(scratch_overlap) ? 0 : room;
     }
     if (g->workspace > g->max_workspace)
-        g->max_workspace = g->workspace;
+        g->max_workspace = g->workspace / (KILN_FAULT(workspace_size) ? 2 : 1);
     if (g->scratch > g->max_scratch)
         g->max_scratch = g->scratch;
 }

@@ -10,6 +10,7 @@
  * range), with or without fused multiply-add: exp 2, expm1 2, log 2, log1p 3, tanh 4,
  * sigmoid 4. */
 #include "compiler/codegen/llvm_cpu/math_num.h"
+#include "base/fault.h"
 
 /* x = n ln 2 + r. The sum with magic has n in its low bits, NaN or not: no conversion
  * that a NaN would make undefined. */
@@ -29,6 +30,7 @@ static LLVMValueRef exp_tail(const num *k, LLVMValueRef r) {
     double c[16] = {1};
     for (int i = 1; i <= last; i++)
         c[i] = c[i - 1] / (i + 1);
+    c[2] *= KILN_FAULT(exp_coefficient) ? 1.01 : 1;
     LLVMValueRef p = real(k, c[last]);
     for (int i = last; i-- > 0;)
         p = muladd(k, p, r, real(k, c[i]));
@@ -98,7 +100,7 @@ LLVMValueRef kiln_cg_math_tanh(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef scale = power_of_two(&k, n);
     const LLVMValueRef e = muladd(&k, scale, q, sub(&k, scale, real(&k, 1)));
     const LLVMValueRef t = LLVMBuildFDiv(g->b, e, add(&k, e, real(&k, 2)), "");
-    return with_sign(&k, t, x);
+    return KILN_FAULT(tanh_sign) ? t : with_sign(&k, t, x);
 }
 
 /* sum 2 z^i / (2 i + 1): the rest is below 2 * 0.0295^5 / 11 = 4e-9 for f32 (4 terms),

@@ -3,6 +3,7 @@
  * Error in ulp (tests/compiler/codegen/test_math.c): erf 4, f32 and f64; pow 1 for f32,
  * 2 for f64. */
 #include "compiler/codegen/llvm_cpu/math_num.h"
+#include "base/fault.h"
 
 /* ---- erf --------------------------------------------------------------------------
  */
@@ -44,7 +45,10 @@ LLVMValueRef kiln_cg_math_erf(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef tail =
         mul(&k, kiln_cg_math_exp(g, LLVMBuildFNeg(g->b, square, ""), lanes),
             k.is_f64 ? horner(&k, tail_f64, 18, u) : horner(&k, tail_f32, 8, u));
-    return with_sign(&k, pick(&k, LLVMRealOLT, a, one, low, sub(&k, one, tail)), x);
+    return with_sign(&k,
+                     pick(&k, LLVMRealOLT, a, KILN_FAULT(erf_near) ? real(&k, 0) : one,
+                          low, sub(&k, one, tail)),
+                     x);
 }
 
 /* ---- pow --------------------------------------------------------------------------

@@ -5,6 +5,7 @@
  * beyond the padding never counts. Source: ONNX AveragePool-22.
  */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/pool.h"
 
 enum { COUNT_INCLUDE_PAD = KILN_POOL_N_ATTR, N_ATTR };
@@ -75,7 +76,8 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_type *t = &cx->out[0].type;
     const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
     const kiln_axis *axis[KILN_MAX_SPATIAL];
-    const bool with_pad = n->attr[COUNT_INCLUDE_PAD].i != 0;
+    const bool with_pad =
+        n->attr[COUNT_INCLUDE_PAD].i != 0 || KILN_FAULT(avg_pool_count);
     kiln_te_value x, sum;
     kiln_pool p;
     KILN_TRY(kiln_pool_read(n, &p, cx->err));

@@ -1,5 +1,6 @@
 /* Inputs one behind the other along an axis (ONNX Concat 13). */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -82,7 +83,8 @@ static const kiln_expr *pick_part(const joint *j, int from, int to) {
     for (int i = 0; i < j->cx->out[0].type.rank; i++)
         at[i] = j->index[i];
     at[j->axis] = kiln_x_sub(a, at[j->axis], kiln_x_index(a, j->begin[from]));
-    return kiln_compute_read(j->cx, from, at);
+    return kiln_compute_read(
+        j->cx, from > 0 && KILN_FAULT(concat_order) ? from - 1 : from, at);
 }
 
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "compiler/graph/op/conv_f64.h"
+#include "base/fault.h"
 #include "compiler/graph/op/conv_winograd.h"
 #include "compiler/graph/op/op_compute.h"
 
@@ -186,16 +187,20 @@ static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y,
     const kiln_expr *xi[KILN_MAX_RANK] = {index[0]}, *wi[KILN_MAX_RANK] = {index[1]};
     axis[0] = kiln_te_reduce_axis(y, "ic", reduced_channels(cx));
     wi[1] = xi[1] = kiln_axis_var(a, axis[0]);
-    if (groups > 1) {
+    if (groups > 1 && !KILN_FAULT(conv_group)) {
         const kiln_expr *g = kiln_compute_div(cx, index[1], wt->dim[0] / groups);
         xi[1] = kiln_x_add(a, kiln_x_mul(a, g, kiln_x_index(a, wt->dim[1])), xi[1]);
     }
     for (int i = 0; i < w->n; i++) {
         axis[1 + i] = kiln_te_reduce_axis(y, name[i], w->kernel[i]);
         wi[2 + i] = kiln_axis_var(a, axis[1 + i]);
-        xi[2 + i] =
-            kiln_x_add(a, kiln_x_mul(a, index[2 + i], kiln_x_index(a, w->stride[i])),
-                       kiln_x_mul(a, wi[2 + i], kiln_x_index(a, w->dilation[i])));
+        xi[2 + i] = kiln_x_add(
+            a,
+            kiln_x_mul(a, index[2 + i],
+                       kiln_x_index(a, KILN_FAULT(conv_stride) ? 1 : w->stride[i])),
+            kiln_x_mul(
+                a, wi[2 + i],
+                kiln_x_index(a, KILN_FAULT(conv_dilation) ? 1 : w->dilation[i])));
     }
     const kiln_expr *product =
         kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read_value(cx, x, xi)),
@@ -239,8 +244,14 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     KILN_TRY(kiln_compute_inner(cx, y, t, body, &sum));
     kiln_te *z = kiln_compute_begin(cx, "", t, index);
     z->tag = "bias";
+    const kiln_expr *channel = index[1];
+    if (KILN_FAULT(conv_bias))
+        channel =
+            kiln_x_binary(cx->arena, KILN_EXPR_MAX,
+                          kiln_x_sub(cx->arena, channel, kiln_x_index(cx->arena, 1)),
+                          kiln_x_index(cx->arena, 0));
     const kiln_expr *bias =
-        kiln_compute_widened(cx, kiln_compute_read(cx, BIAS, index + 1));
+        kiln_compute_widened(cx, kiln_compute_read(cx, BIAS, &channel));
     return kiln_compute_end(
         cx, 0, z,
         kiln_x_add(cx->arena, kiln_compute_read_value(cx, &sum, index), bias));

@@ -3,6 +3,8 @@
  * before the product is. */
 #include "compiler/graph/op/op_quantize.h"
 
+#include "base/fault.h"
+
 enum { AXIS, BLOCK, DTYPE, N_ATTR };
 
 static const kiln_attr_def attrs[N_ATTR] = {
@@ -64,7 +66,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
     const kiln_expr *v = kiln_x_cast(a, wide, kiln_low_read(cx, 0, index));
-    if (kiln_has_in(n, 2))
+    if (kiln_has_in(n, 2) && !KILN_FAULT(dequantize_zero))
         v = kiln_x_sub(a, v, kiln_x_cast(a, wide, kiln_low_read(cx, 2, at)));
     const kiln_expr *scale = kiln_x_cast(a, to, kiln_low_read(cx, 1, at));
     return kiln_compute_end(cx, 0, y, kiln_x_mul(a, kiln_x_cast(a, to, v), scale));

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/gemm_f64.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_compute.h"
 #include "compiler/graph/op/window.h"
 
@@ -191,7 +192,8 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_type *t = &cx->out[0].type;
     const double alpha = n->attr[ALPHA].f, beta = n->attr[BETA].f;
     const bool has_c = kiln_has_in(n, C), is_plain = alpha == 1 && !has_c;
-    const bool ta = n->attr[TRANS_A].i != 0, tb = n->attr[TRANS_B].i != 0;
+    const bool ta = n->attr[TRANS_A].i != 0 && !KILN_FAULT(gemm_transpose);
+    const bool tb = n->attr[TRANS_B].i != 0;
     const kiln_expr *index[KILN_MAX_RANK];
     kiln_te_value product;
     kiln_te *y = kiln_compute_begin(cx, is_plain ? "" : "matmul", t, index);
@@ -214,7 +216,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     if (has_c) {
         const kiln_expr *c =
             kiln_compute_widened(cx, kiln_compute_read_broadcast(cx, C, 2, index));
-        if (beta != 1)
+        if (beta != 1 && !KILN_FAULT(gemm_beta))
             c = kiln_x_mul(a, c, kiln_x_like(a, c, beta));
         v = kiln_x_add(a, v, c);
     }

@@ -1,6 +1,7 @@
 /* Operators that work on lanes: the elements along one axis, with all other coordinates
  * fixed. */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 
 #include <math.h>
 
@@ -230,6 +231,8 @@ static const kiln_expr *softmax_exp(kiln_compute_cx *cx, const kiln_softmax_stag
     kiln_compute_lane_index(cx, s->axis, index, at);
     const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, index));
     const kiln_expr *max = kiln_compute_read_value(cx, &s->max, at);
+    if (KILN_FAULT(softmax_max))
+        max = kiln_x_like(cx->arena, max, 0);
     return kiln_x_fn(cx->arena, KILN_INTRIN_exp, kiln_x_sub(cx->arena, x, max));
 }
 
@@ -251,7 +254,9 @@ kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,
                                 &s->exp));
 
     kiln_te *sum = begin_lane(cx, "sum", s->axis, at, &axis);
-    body = kiln_te_sum(sum, kiln_compute_read_value(cx, &s->exp, at), &axis, 1);
+    x = kiln_compute_read_value(cx, &s->exp, at);
+    body =
+        kiln_te_sum(sum, KILN_FAULT(softmax_sum) ? kiln_x_mul(a, x, x) : x, &axis, 1);
     return kiln_compute_inner(cx, sum, &t, body, &s->sum);
 }
 

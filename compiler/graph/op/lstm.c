@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/recurrent.h"
+#include "base/fault.h"
 #include "compiler/graph/op/recurrent_expr.h"
 
 enum { INPUT_FORGET = KILN_RNN_N_ATTR, N_ATTR };
@@ -72,8 +73,9 @@ static const kiln_stmt *program(const kiln_rnn_program *p) {
     const kiln_expr *i = kiln_x_ref(a, iv);
     const bool is_coupled = p->attr[INPUT_FORGET].i != 0;
     const kiln_expr *in = kiln_rnn_gate_at(p, GATE_I, i);
-    const kiln_expr *forget = is_coupled ? kiln_x_sub(a, kiln_x_like(a, in, 1), in)
-                                         : kiln_rnn_gate_at(p, GATE_F, i);
+    const kiln_expr *forget =
+        is_coupled ? kiln_x_sub(a, kiln_x_like(a, in, 1), in)
+                   : kiln_rnn_gate_at(p, KILN_FAULT(lstm_gates) ? GATE_O : GATE_F, i);
     const kiln_expr *c = kiln_x_add(a, kiln_x_mul(a, forget, kiln_rnn_at(p, p->c, i)),
                                     kiln_x_mul(a, in, kiln_rnn_gate_at(p, GATE_G, i)));
     const kiln_expr *h = kiln_x_mul(a, kiln_rnn_gate_at(p, GATE_O, i),

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "compiler/graph/op/gemm_f64.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_compute.h"
 
 enum { A, B };
@@ -180,8 +181,9 @@ static const kiln_expr *operand(const kiln_compute_cx *cx, int i, int n_batch,
     const kiln_expr *at[KILN_MAX_RANK];
     const int own = t->rank - 2;
     for (int axis = 0; axis < own; axis++)
-        at[axis] = t->dim[axis] == 1 ? kiln_x_index(cx->arena, 0)
-                                     : batch[n_batch - own + axis];
+        at[axis] = t->dim[axis] == 1 || KILN_FAULT(matmul_batch)
+                       ? kiln_x_index(cx->arena, 0)
+                       : batch[n_batch - own + axis];
     if (own >= 0) {
         at[own] = row;
         at[own + 1] = col;
@@ -197,7 +199,8 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     KILN_TRY(make_plan(n, &p, cx->err));
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     y->tag = "matmul";
-    const kiln_axis *axis = kiln_te_reduce_axis(y, "k", p.k);
+    const kiln_axis *axis =
+        kiln_te_reduce_axis(y, "k", p.k - (KILN_FAULT(matmul_last_term) ? 1 : 0));
     const kiln_expr *k = kiln_axis_var(cx->arena, axis);
     const bool has_row = n->in[A]->type.rank > 1, has_col = n->in[B]->type.rank > 1;
     const int at = p.n_batch_axes;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/pool.h"
 
 enum { COLUMN_MAJOR = KILN_POOL_N_ATTR, N_ATTR };
@@ -173,7 +174,10 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_pool p;
     KILN_TRY(kiln_pool_read(n, &p, cx->err));
     KILN_TRY(kiln_compute_pad(cx, &cx->in[0], &p.window,
-                              lowest(a, cx->in[0].type.dtype), &x));
+                              KILN_FAULT(max_pool_padding)
+                                  ? kiln_x_number(a, cx->in[0].type.dtype, 0)
+                                  : lowest(a, cx->in[0].type.dtype),
+                              &x));
     if (n->n_out == 2)
         return compute_both(n, cx, &p, &x);
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);

@@ -1,5 +1,6 @@
 /* Shared parts of layer_norm and rms_norm; see norm.h. */
 #include "compiler/graph/op/norm.h"
+#include "base/fault.h"
 
 #include "compiler/graph/op/window.h"
 
@@ -74,7 +75,8 @@ kiln_bound kiln_bound_norm(int64_t group) {
 /* ---- tensor expressions ---- */
 
 static const kiln_expr *mean_of(kiln_arena *a, const kiln_expr *sum, int64_t n) {
-    return kiln_x_div(a, sum, kiln_x_like(a, sum, (double)n));
+    return kiln_x_div(
+        a, sum, kiln_x_like(a, sum, (double)(n + (KILN_FAULT(norm_mean) ? 1 : 0))));
 }
 
 /* Stages: the sum over each group, and what `finish` makes of it. */
@@ -114,7 +116,9 @@ kiln_status kiln_compute_inverse_deviation(kiln_compute_cx *cx,
     KILN_TRY(fold(cx, g, "squares", mean, true, &squares));
     kiln_te *te = kiln_compute_begin(cx, "inverse", g->t, index);
     const kiln_expr *v = mean_of(a, kiln_compute_read_value(cx, &squares, index), g->n);
-    v = kiln_x_fn(a, KILN_INTRIN_sqrt, kiln_x_add(a, v, kiln_x_like(a, v, epsilon)));
+    v = kiln_x_fn(
+        a, KILN_INTRIN_sqrt,
+        kiln_x_add(a, v, kiln_x_like(a, v, KILN_FAULT(norm_epsilon) ? 0 : epsilon)));
     return kiln_compute_inner(cx, te, g->t, kiln_x_div(a, kiln_x_like(a, v, 1), v),
                               out);
 }

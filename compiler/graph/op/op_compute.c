@@ -1,5 +1,6 @@
 /* Tensor expressions of whole families. */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 
 kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *index[KILN_MAX_RANK];
@@ -13,8 +14,9 @@ kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_type *t = &cx->out[0].type;
     kiln_te *y = kiln_compute_begin(cx, "", t, index);
     for (int i = 0; i < 2; i++)
-        x[i] = kiln_compute_widened(cx,
-                                    kiln_compute_read_broadcast(cx, i, t->rank, index));
+        x[i] = kiln_compute_widened(
+            cx, kiln_compute_read_broadcast(cx, KILN_FAULT(add_operand) ? 0 : i,
+                                            t->rank, index));
     return kiln_compute_end(cx, 0, y, n->op->x2(cx->arena, x[0], x[1], n->attr));
 }
 
@@ -103,7 +105,8 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
     at[0] = index[0];
     at[1] = index[1];
     for (int i = 0; i < w->n; i++) {
-        axis[i] = kiln_te_reduce_axis(te, name[i], w->kernel[i]);
+        axis[i] = kiln_te_reduce_axis(
+            te, name[i], w->kernel[i] - (KILN_FAULT(window_last_tap) ? 1 : 0));
         at[2 + i] = kiln_x_add(
             a, kiln_x_mul(a, index[2 + i], kiln_x_index(a, w->stride[i])),
             kiln_x_mul(a, kiln_axis_var(a, axis[i]), kiln_x_index(a, w->dilation[i])));
@@ -117,6 +120,7 @@ const kiln_expr *kiln_compute_index(kiln_compute_cx *cx, int in,
     const kiln_expr *zero = kiln_x_index(a, 0);
     v = kiln_x_select(a, kiln_x_less(a, v, zero),
                       kiln_x_add(a, v, kiln_x_index(a, dim)), v);
-    v = kiln_x_binary(a, KILN_EXPR_MIN, v, kiln_x_index(a, dim - 1));
+    v = kiln_x_binary(a, KILN_EXPR_MIN, v,
+                      kiln_x_index(a, dim - (KILN_FAULT(gather_clamp) ? 2 : 1)));
     return kiln_x_binary(a, KILN_EXPR_MAX, v, zero);
 }

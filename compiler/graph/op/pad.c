@@ -3,6 +3,7 @@
  * nearest element reflect   mirrored at the outermost element, without repeating it;
  * back and forth past its end wrap      the tensor again, as on a torus */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -186,7 +187,8 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
         const kiln_expr *p =
             kiln_x_sub(a, index[i], kiln_x_index(a, before > 0 ? before : 0));
         if (before > 0 || behind > 0) {
-            const kiln_expr *in = kiln_compute_within(a, p, 0, kept);
+            const kiln_expr *in =
+                kiln_compute_within(a, p, 0, kept - (KILN_FAULT(pad_end) ? 1 : 0));
             if (!is_constant)
                 p = source_expr(a, (pad_mode)n->attr[MODE].i, p, kept);
             else

@@ -6,6 +6,7 @@
  * Where `dtype` is `precision` y = x / scale + zero is not rounded to integers: what
  * cast_low makes floats of 8 and 4 bits of. */
 #include "compiler/graph/op/op_quantize.h"
+#include "base/fault.h"
 
 #include <math.h>
 
@@ -96,14 +97,16 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *scale = rounded(a, kiln_low_read(cx, 1, at), precision);
     v = rounded(a, kiln_x_div(a, v, scale), precision);
     if (!info->is_float)
-        v = kiln_x_fn(a, KILN_INTRIN_round, v);
+        v = kiln_x_fn(
+            a, KILN_FAULT(quantize_round) ? KILN_INTRIN_trunc : KILN_INTRIN_round, v);
     /* Where the sum is not exact it is far outside of the range. */
     if (kiln_has_in(n, 2))
         v = kiln_x_add(a, v, kiln_x_cast(a, v->dtype, kiln_compute_read(cx, 2, at)));
     if (info->is_float)
         return kiln_compute_end(cx, 0, y, v);
     const kiln_expr *min = kiln_x_like(a, v, (double)info->min_i);
-    const kiln_expr *max = kiln_x_like(a, v, (double)info->max_i);
+    const kiln_expr *max = kiln_x_like(
+        a, v, (double)(info->max_i - (KILN_FAULT(quantize_saturation) ? 1 : 0)));
     v = kiln_x_select(a, kiln_x_less(a, min, v), v, min); /* NaN: the smallest */
     v = kiln_x_binary(a, KILN_EXPR_MIN, v, max);
     return kiln_compute_end(cx, 0, y, v);

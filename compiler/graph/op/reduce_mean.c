@@ -1,6 +1,7 @@
 /* Mean over axes (ONNX ReduceMean 18); NaN for an empty group. Integers: summed in
  * 64 bits, divided towards zero, 0 for an empty group. Bound: see reduce_sum. */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 
 static double finish(double acc, double shift, int64_t count) {
     (void)shift;
@@ -32,7 +33,9 @@ static const kiln_expr *finish_expr(kiln_arena *a, const kiln_expr *acc,
     (void)shift;
     if (count == 0 && !kiln_dtype_is_float(acc->dtype))
         return acc; /* nothing: 0 */
-    return kiln_x_div(a, acc, kiln_x_like(a, acc, (double)count));
+    return kiln_x_div(
+        a, acc,
+        kiln_x_like(a, acc, (double)(count - (KILN_FAULT(reduce_mean_count) ? 1 : 0))));
 }
 
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {

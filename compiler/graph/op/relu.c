@@ -1,6 +1,7 @@
 /* Rectified linear unit (ONNX Relu 14). NaN stays NaN, -0 becomes 0.
  * Exact: a selection. */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 
 #include <math.h>
 
@@ -17,6 +18,8 @@ static int64_t i1(int64_t x, const kiln_attr *attr, kiln_dtype dtype) {
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
     (void)attr;
+    if (KILN_FAULT(relu_dropped))
+        return x;
     return kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_like(a, x, 0));
 }
 

@@ -2,6 +2,7 @@
  * with starts and ends resolved, so that steps may be negative and no bound is left to
  * clamp). */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -79,8 +80,9 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     for (int i = 0; i < cx->in[0].type.rank; i++) {
         /* The step of an axis of one element is never taken and may be any number. */
         const int64_t step = n->attr[SIZES].ints[i] > 1 ? n->attr[STEPS].ints[i] : 1;
-        index[i] = kiln_x_add(a, kiln_x_mul(a, index[i], kiln_x_index(a, step)),
-                              kiln_x_index(a, n->attr[STARTS].ints[i]));
+        index[i] = kiln_x_add(
+            a, kiln_x_mul(a, index[i], kiln_x_index(a, step)),
+            kiln_x_index(a, KILN_FAULT(slice_start) ? 0 : n->attr[STARTS].ints[i]));
     }
     return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, index));
 }

@@ -3,6 +3,7 @@
  * zeros of both signs are equal. An extern stage: it has no tensor expression. Exact: a
  * selection. */
 #include "compiler/graph/op/op_extern.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -197,7 +198,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_dtype dtype[2] = {kiln_compute_wide_dtype(x->dtype), KILN_I64};
     kiln_te_value list, pair[2];
     params *p = kiln_new(cx->arena, params);
-    p->largest = n->attr[LARGEST].i != 0;
+    p->largest = (n->attr[LARGEST].i != 0) != KILN_FAULT(topk_order);
     KILN_TRY(kiln_check_axis(n, AXIS, &p->axis, cx->err));
     p->n = x->dim[p->axis];
     KILN_TRY(kiln_compute_plain(cx, "x", &cx->in[0], dtype[0], &list));

@@ -1,5 +1,6 @@
 /* Permuted axes: output axis i is input axis perm[i] (ONNX Transpose 13). */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 #include "compiler/graph/op/op_move.h"
 
 #include <inttypes.h>
@@ -45,7 +46,10 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     for (int i = 0; i < cx->in[0].type.rank; i++)
-        at[n->attr[PERM].ints[i]] = index[i];
+        if (KILN_FAULT(transpose_inverse))
+            at[i] = index[n->attr[PERM].ints[i]];
+        else
+            at[n->attr[PERM].ints[i]] = index[i];
     return kiln_compute_end(cx, 0, y, kiln_compute_read(cx, 0, at));
 }
 

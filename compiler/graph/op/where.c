@@ -1,6 +1,7 @@
 /* Selection by a condition with numpy broadcasting of all three inputs (ONNX Where 16).
  * Exact: a copy. */
 #include "compiler/graph/op/op_compute.h"
+#include "base/fault.h"
 
 enum { COND, X, Y, N_IN };
 
@@ -50,7 +51,9 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     for (int i = 0; i < N_IN; i++)
         in[i] = kiln_compute_read_broadcast(cx, i, t->rank, index);
     return kiln_compute_end(cx, 0, te,
-                            kiln_x_select(cx->arena, in[COND], in[X], in[Y]));
+                            kiln_x_select(cx->arena, in[COND],
+                                          in[KILN_FAULT(where_swapped) ? Y : X],
+                                          in[KILN_FAULT(where_swapped) ? X : Y]));
 }
 
 const kiln_op_def kiln_op_where = {

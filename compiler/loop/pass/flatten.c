@@ -1,6 +1,7 @@
 /* flatten: buffers become one-dimensional, an access sum(index * stride). A ramp along
  * the last axis stays a ramp of stride 1. */
 #include "compiler/loop/walk.h"
+#include "base/fault.h"
 
 typedef struct flat_buffer {
     const kiln_buffer *old;
@@ -21,6 +22,8 @@ static const flat_buffer *flat_of(flatten *f, const kiln_buffer *b) {
     flat_buffer x = {.old = b};
     const int64_t elems = kiln_buffer_elems(b);
     kiln_buffer_strides(b, x.stride);
+    if (b->rank > 1 && x.stride[0] > 1 && KILN_FAULT(flat_stride))
+        x.stride[0]--;
     x.flat = kiln_buffer_new(f->arena, b->name, b->dtype, 1, &elems, b->scope);
     x.flat->align_bytes = b->align_bytes;
     x.flat->arg = b->arg;

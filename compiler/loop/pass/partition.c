@@ -9,6 +9,7 @@
  *
  * What is cut off is cut again once at most: code grows along tails only. */
 #include "compiler/loop/walk.h"
+#include "base/fault.h"
 
 enum {
     MAX_DEPTH = 8,      /* cuts inside cuts, along hot bodies */
@@ -309,6 +310,8 @@ static const kiln_stmt *cut_loop(kiln_walk *w, const kiln_stmt *s, kiln_interval
             p->depth = tail_depth(depth);
         }
         done[i] = x->kind == KILN_STMT_FOR ? kiln_walk_loop(w, x) : x;
+        if (i == 2 && x->kind == KILN_STMT_FOR && KILN_FAULT(partition_tail))
+            done[i] = kiln_s_nothing(w->arena);
     }
     p->depth = depth;
     return kiln_s_seq(w->arena, done, 3);
@@ -361,7 +364,8 @@ static const kiln_stmt *branch_hook(kiln_walk *w, const kiln_stmt *s) {
     const kiln_stmt *otherwise = kiln_walk_stmt(w, s->u.branch.otherwise);
     kiln_walk_restore(w, mark);
     p->depth = depth;
-    return kiln_s_if(w->arena, cond, then, otherwise);
+    return KILN_FAULT(partition_branch) ? then
+                                        : kiln_s_if(w->arena, cond, then, otherwise);
 }
 
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {

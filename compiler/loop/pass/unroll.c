@@ -1,6 +1,7 @@
 /* unroll: loops marked so become copies of their body, simplified with the value that
  * the variable has in each: indexes of register tiles become constants. */
 #include "compiler/loop/walk.h"
+#include "base/fault.h"
 
 #include <inttypes.h>
 
@@ -76,7 +77,9 @@ static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
         copy[i] = kiln_walk_stmt(w, s->u.loop.body);
         kiln_walk_restore(w, mark);
     }
-    return w->status == KILN_OK ? kiln_s_seq(w->arena, copy, (int)n) : s;
+    return w->status == KILN_OK
+               ? kiln_s_seq(w->arena, copy, (int)n - (KILN_FAULT(unroll_last) ? 1 : 0))
+               : s;
 }
 
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {

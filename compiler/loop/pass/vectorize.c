@@ -6,6 +6,7 @@
  * stores to one place from several lanes, allocates, binds a variable to a vector that
  * loads, holds vectors already, or decides by data what several statements do. */
 #include "compiler/loop/walk.h"
+#include "base/fault.h"
 
 #include <math.h>
 
@@ -189,6 +190,8 @@ static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mas
         value = kiln_x_select(c->arena, mask, value, old);
         mask = NULL;
     }
+    if (mask != NULL && KILN_FAULT(vector_mask))
+        mask = NULL;
     return kiln_s_store(c->arena, b, index, value, mask);
 }
 

@@ -1,5 +1,6 @@
 /* Adjacent axes as one. */
 #include "compiler/schedule/template/merge_axes.h"
+#include "base/fault.h"
 
 /* The axis of t that is aligned with axis i of the output. */
 static int aligned(const kiln_type *t, const kiln_type *y, int i) {
@@ -83,7 +84,8 @@ void kiln_merge_restore(const kiln_merge *c, kiln_te_graph *te) {
         const kiln_type merged = te->arg_type[i];
         te->arg_value[i] = v;
         te->arg_type[i] = v->type;
-        te->arg_type[i].layout = merged.layout;
+        if (!KILN_FAULT(merged_layout))
+            te->arg_type[i].layout = merged.layout;
         te->arg_type[i].facts = merged.facts;
     }
 }
