@@ -42,7 +42,8 @@ int kiln_exit_code(kiln_status status) {
 static void on_abort(int signal_number) {
     (void)signal_number;
     static const char text[] =
-        "this is a bug in kiln: please report it with the command\n";
+        "this is a bug in kiln: please report it with the command; for 'kiln build', "
+        "'kiln reduce' makes a small example of it\n";
     const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
     _exit(KILN_EXIT_BUG);
