@@ -1,11 +1,12 @@
 /* What a workload's outputs must be, and how far they may be off.
  *
  * Each node's own bound is its row's (kiln_ref_pick), the anchor's times what its
- * algorithm amplifies. A bound on a node's input is
- * carried through injective nodes by evaluating them at both ends of it: exact where
- * the function is monotone between them, and all but exact elsewhere, as bounds are
- * some units in the last place. A reduction over inputs that are not exact has no known
- * bound here and is refused.
+ * algorithm amplifies. What a node of the same kernel goes on with may not have been
+ * rounded: a product and a sum become one operation (contraction). A bound on a node's
+ * input is carried through injective nodes by evaluating them at both ends of it: exact
+ * where the function is monotone between them, and all but exact elsewhere, as bounds
+ * are some units in the last place. A reduction over inputs that are not exact has no
+ * known bound here and is refused.
  *
  * Large anchors are evaluated at chosen elements only, where everything behind them is
  * element-wise: corners and edges (where padding and tails are), and random ones. */
@@ -170,6 +171,41 @@ static kiln_status eval_all(expect *e, const kiln_node *n, const kiln_tensor *in
     return KILN_OK;
 }
 
+/* From where a number is rounded to, to its neighbour on the number's other side; 0: it
+ * is not rounded. */
+static double step_from(kiln_dtype dtype, double v) {
+    const double rounded = kiln_round_f64(dtype, v);
+    if (rounded == v)
+        return 0;
+    const double away = v > rounded ? HUGE_VAL : -HUGE_VAL;
+    const double next = dtype == KILN_F32
+                            ? (double)nextafterf((float)rounded, (float)away)
+                            : nextafter(rounded, away);
+    return isfinite(next) ? fabs(next - v) : 0;
+}
+
+static bool is_read_inside(const expect *e, const kiln_value *v) {
+    const kiln_graph *g = e->work->graph;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.v[i]->n_in; k++)
+            if (g->nodes.v[i]->in[k] == v)
+                return true;
+    return false;
+}
+
+/* Half floats are rounded at the end of each operator, wherever it runs. Twice the
+ * rounding error: what is carried on is rounded on the way (carry), and must not be
+ * rounded away. */
+static void may_stay_unrounded(const expect *e, const kiln_node *n, known *out) {
+    const kiln_dtype dtype = n->out[0]->type.dtype;
+    if ((dtype != KILN_F32 && dtype != KILN_F64) || !is_read_inside(e, n->out[0]))
+        return;
+    const int64_t n_elems = kiln_type_elems(&n->out[0]->type);
+    for (int64_t i = 0; i < n_elems; i++)
+        if (isfinite(out->value[i]))
+            out->bound[i] += step_from(dtype, out->value[i]);
+}
+
 /* Adds to the bounds of n's outputs what the bound of input k may do. */
 static kiln_status carry(expect *e, const kiln_node *n, kiln_tensor *in, int k,
                          known *const *out) {
@@ -226,6 +262,7 @@ static kiln_status eval_node(expect *e, const kiln_node *n) {
     if (e->pick != NULL && n == e->work->workload.anchor)
         return eval_chosen(e, n, in, out[0]);
     KILN_TRY(eval_all(e, n, in, out));
+    may_stay_unrounded(e, n, out[0]);
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] != NULL && e->of[n->in[k]->id].bound != NULL)
             KILN_TRY(carry(e, n, in, k, out));

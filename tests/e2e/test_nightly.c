@@ -23,7 +23,7 @@ static const char *dir; /* one for all */
 static kiln_test_cli_row rows[] = {
     {"has_an_example", {"nightly", "--help"}, 0, "example:\n", NULL},
     {"wants_a_pipeline", {"nightly"}, 2, NULL, "PIPELINE.json"},
-    {"names_an_absent_file", {"nightly", "@absent.json"}, 4, NULL, "absent.json"},
+    {"names_an_absent_file", {"nightly", "@absent.json"}, 3, NULL, "absent.json"},
     {"names_what_is_wrong",
      {"nightly", "@wrong.json", "--check"},
      3,
@@ -46,7 +46,7 @@ static kiln_test_cli_row rows[] = {
      NULL},
     {"needs_a_database_to_freeze",
      {"nightly", "@p.json", "--frozen-db"},
-     4,
+     3,
      NULL,
      "t.db"},
     {"does_all_of_it", {"nightly", "@p.json"}, 0, "verdict: new\n", NULL},

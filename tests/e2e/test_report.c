@@ -11,7 +11,7 @@
 static kiln_test_cli_row rows[] = {
     {"says_what_it_wrote", {"report", DEMO, "-o", "@out"}, 0, "out/index.html\n", NULL},
     {"wants_a_file", {"report"}, 2, NULL, "RESULTS.json"},
-    {"refuses_a_missing_file", {"report", "@none.json"}, 4, NULL, "none.json"},
+    {"refuses_a_missing_file", {"report", "@none.json"}, 3, NULL, "none.json"},
     {"refuses_another_document",
      {"report", "tests/e2e/test_report.c"},
      3,
