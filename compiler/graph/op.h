@@ -130,6 +130,10 @@ struct kiln_op_def {
     void (*captures)(const kiln_node *n, size_t attr, size_t *of_node,
                      size_t *of_region);
     kiln_bound (*error_bound)(const kiln_node *n);
+    /* How many times larger than what error_bound speaks of the errors are, typically,
+     * of another algorithm that fast numerics may choose (graph/winograd.h). NULL: 1.
+     */
+    double (*other_error)(const kiln_node *n);
     /* What the operator computes, as tensor expressions (tensor/compute.h). NULL: no
      * kernel comes of it (control flow, or the executor runs it). */
     kiln_status (*compute)(const kiln_node *n, kiln_compute_cx *cx);

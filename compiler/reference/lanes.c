@@ -83,6 +83,8 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wid
     arithmetic b = {.bound = n->op->error_bound(n),
                     .dtype = is_half(kept) ? KILN_F32 : kept};
     const int64_t count = kiln_type_elems(&w->type);
+    if (n->op->other_error != NULL)
+        b.bound.c *= n->op->other_error(n);
     b.u = ldexp(1.0, b.dtype == KILN_F64 ? -53 : -24);
     b.root = sqrt((double)b.bound.k);
     if (magnitude == NULL && (b.bound.kind == KILN_BOUND_DOT || b.bound.floor > LARGE))
