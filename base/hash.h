@@ -1,4 +1,4 @@
-/* Hashes: SHA-256 for identity (libsodium), a 64-bit mix for tables. */
+/* Hashes: SHA-256 for identity (nettle), a 64-bit mix for tables. */
 #ifndef KILN_BASE_HASH_H
 #define KILN_BASE_HASH_H
 
@@ -9,7 +9,7 @@ enum { KILN_SHA256_BYTES = 32, KILN_SHA256_HEX = 65 };
 
 typedef struct kiln_sha256 {
     _Alignas(
-        16) unsigned char opaque[128]; /* libsodium's state; size asserted in hash.c */
+        16) unsigned char opaque[128]; /* nettle's state; size asserted in hash.c */
 } kiln_sha256;
 
 void kiln_sha256_init(kiln_sha256 *h);

@@ -470,7 +470,7 @@ static void workers_end_with_the_coordinator(void **state) {
 
 static void runner_links_no_library(void **state) {
     static const char *const unwanted[] = {"libLLVM", "libxgboost", "libsqlite3",
-                                           "libcurl", "libsodium",  "libgomp"};
+                                           "libcurl", "libnettle",  "libgomp"};
     (void)state;
     kiln_arena a = {0};
     kiln_err err = {0};
