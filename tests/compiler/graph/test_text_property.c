@@ -54,13 +54,22 @@ static kiln_type random_layout(maker *m) {
     return t;
 }
 
+/* A byte of an element. Bool and low-bit types use some of their byte's values only:
+ * of an integer sign-extended, of a float its code. */
+static unsigned char random_byte(maker *m, kiln_dtype dtype) {
+    const kiln_dtype_info *info = kiln_dtype_get(dtype);
+    if (kiln_dtype_is_in(dtype, KILN_DT_BOOL | KILN_DT_LOW_INT))
+        return (unsigned char)pick(m, info->min_i, info->max_i);
+    return (unsigned char)pick(m, 0, dtype == KILN_F4E2M1 ? 15 : 255);
+}
+
 static void add_random_const(maker *m) {
     const kiln_type t = pick(m, 0, 3) == 0 ? random_layout(m) : random_type(m);
     const size_t bytes = (size_t)kiln_type_bytes(&t);
     unsigned char *const data = kiln_array(m->a, unsigned char, bytes);
     const bool is_flat = pick(m, 0, 2) == 0;
     for (size_t i = 0; i < bytes && !is_flat; i++)
-        data[i] = (unsigned char)pick(m, 0, t.dtype == KILN_BOOL ? 1 : 255);
+        data[i] = random_byte(m, t.dtype);
     kiln_value *const v = kiln_graph_add_const(m->g, random_name(m), &t, data);
     if (pick(m, 0, 4) == 0 && t.rank > 0) {
         v->count = kiln_graph_const_i64(m->g, "count", 1);
