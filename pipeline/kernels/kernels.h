@@ -77,7 +77,9 @@ typedef struct kiln_choice {
     kiln_origin origin;
 } kiln_choice;
 
-/* Who knows better than rules: a tuning database. */
+/* Who knows better than rules: a tuning database. What it says is about a workload
+ * whose values are row-major; a network where a configuration makes no schedule of the
+ * layouts that its values have takes the template's rule, with that origin. */
 typedef struct kiln_advice {
     const char *tmpl; /* NULL: none */
     const kiln_json *config;

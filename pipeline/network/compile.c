@@ -144,16 +144,38 @@ static kiln_status choose(kiln_net *n, kiln_graph *part, work *w, kiln_err *err)
     return kiln_choose(&n->scratch, &w->op, n->profile, how, &w->choice, err);
 }
 
+static kiln_status apply(kiln_net *n, const work *w, kiln_scheduled *s, kiln_err *err) {
+    const kiln_choice *c = &w->choice;
+    return kiln_template_apply(&n->scratch, c->tmpl, &w->op.workload, n->profile,
+                               &c->space, &c->config, s, err);
+}
+
+/* Advice is about rows, or about layouts that others met: a combination may make no
+ * schedule of those that are here, and then the template's rule holds. What a file says
+ * is meant, and refused. */
+static kiln_status schedule(kiln_net *n, work *w, kiln_scheduled *s, kiln_err *err) {
+    kiln_choice *c = &w->choice;
+    const kiln_status st = apply(n, w, s, err);
+    if (st != KILN_ERR_ARG || c->origin == KILN_ORIGIN_FILE ||
+        c->origin == KILN_ORIGIN_GUESS)
+        return st;
+    KILN_LOG(INFO, "network", "the %s configuration of '%.*s' is not taken: %s",
+             kiln_origin_name(c->origin), KILN_STR_ARG(w->op.key), err->text);
+    kiln_err_clear(err);
+    c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
+    c->origin = KILN_ORIGIN_GUESS;
+    return apply(n, w, s, err);
+}
+
 /* Compiles the work, or finds it compiled. The scheduled workload is in n->scratch. */
-static kiln_status make_kernel(kiln_net *n, const work *w, kiln_scheduled *s,
-                               int *kernel, kiln_err *err) {
+static kiln_status make_kernel(kiln_net *n, work *w, kiln_scheduled *s, int *kernel,
+                               kiln_err *err) {
     const kiln_choice *c = &w->choice;
     kiln_buf key;
+    KILN_TRY(schedule(n, w, s, err));
     kiln_buf_init(&key, &n->scratch);
     kiln_buf_printf(&key, "%.*s ", KILN_STR_ARG(w->op.key));
     kiln_config_json(&key, c->tmpl, &c->space, &c->config);
-    KILN_TRY(kiln_template_apply(&n->scratch, c->tmpl, &w->op.workload, n->profile,
-                                 &c->space, &c->config, s, err));
     /* Layouts of results are not part of a workload. */
     for (size_t i = 0; i < s->te.n_args && !KILN_FAULT(kernel_key); i++)
         kiln_buf_printf(&key, " %s", kiln_type_text(&n->scratch, &s->te.arg_type[i]));

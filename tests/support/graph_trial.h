@@ -26,8 +26,8 @@ int graph_trial_ways(uint64_t seed, graph_way *way);
 /* Ends with the first way that fails. */
 void graph_trial_check(const char *name, const kiln_graph *g, graph_values *known,
                        const graph_way *way, int n_ways, graph_tally *t);
-/* Prints it. Fails the test where something is wrong, where more than two ways and
- * one in 50 were refused, or where so much hangs on rounding that nothing is learnt. */
+/* Prints it. Fails the test where something is wrong, where a way was refused, or where
+ * so much hangs on rounding that nothing is learnt. */
 void graph_trial_report(const graph_tally *t);
 
 #endif
