@@ -127,6 +127,11 @@ static bool add_nodes(const graph_part *p, copying *c) {
                 c->of[n->out[k]->id] = copy->out[k];
             know(c->out, n->out[k], copy->out[k], c->from, c->to);
         }
+        for (int k = 0; k < copy->n_out; k++)
+            if (n->out[k]->count != NULL) {
+                copy->out[k]->count = c->of[n->out[k]->count->id];
+                copy->out[k]->bounded_axis = n->out[k]->bounded_axis;
+            }
     }
     return true;
 }

@@ -124,9 +124,9 @@ static kiln_value *there_and_back(rewriter *w, kiln_value *x) {
     const int64_t kind = draw(w, 0, 4);
     if (kind == 0)
         return reshaped(w, x);
-    if (kind == 1)
+    if (kind == 1 && kiln_dtype_is_in(x->type.dtype, KILN_DT_ANY))
         return padded_and_cropped(w, x);
-    if (kind == 2 || !has_two_each(&x->type))
+    if (kind <= 2 || !has_two_each(&x->type))
         return transposed(w, x);
     return kind == 3 ? cut_and_joined(w, x) : sliced_and_joined(w, x);
 }

@@ -228,6 +228,16 @@ static bool is_loose(double tolerance, double value, double rms) {
     return !(tolerance <= 0.05 * (fabs(value) + rms));
 }
 
+/* Codes of 8 and 4 bits are the same or not, as integers are: the next one is far. */
+static bool has_steps(kiln_dtype d) {
+    return !kiln_dtype_is_float(d) || kiln_dtype_is_in(d, KILN_DT_LOW_FLOAT);
+}
+
+static bool is_same(const kiln_wide *x, const kiln_wide *y, int64_t i) {
+    return x->f == NULL ? x->i[i] == y->i[i]
+                        : x->f[i] == y->f[i] || (isnan(x->f[i]) && isnan(y->f[i]));
+}
+
 graph_diff graph_value_compare(const graph_value *want, const void *got,
                                double amplification) {
     const kiln_type *t = &want->run[0].type;
@@ -241,15 +251,14 @@ graph_diff graph_value_compare(const graph_value *want, const void *got,
     const double rms = w.f != NULL ? rms_of(w.f, n) : 0;
     for (int64_t i = 0; i < n; i++) {
         double tolerance = 0, off = 0;
-        if (w.f == NULL) {
+        if (has_steps(t->dtype)) {
             d.n_loose += far[i] > 0;
-            off = far[i] > 0 || w.i[i] == g.i[i] ? 0 : HUGE_VAL;
+            off = far[i] > 0 || is_same(&w, &g, i) ? 0 : HUGE_VAL;
         } else {
             tolerance = allowed(far[i], w.f[i], rms, roundoff(t->dtype), amplification);
             const bool loose = isfinite(w.f[i]) && is_loose(tolerance, w.f[i], rms);
-            const bool same = w.f[i] == g.f[i] || (isnan(w.f[i]) && isnan(g.f[i]));
             d.n_loose += loose;
-            off = loose || same ? 0 : fabs(g.f[i] - w.f[i]);
+            off = loose || is_same(&w, &g, i) ? 0 : fabs(g.f[i] - w.f[i]);
             off = isnan(off) || (off > 0 && !isfinite(w.f[i])) ? HUGE_VAL
                                                                : off / tolerance;
             off = isnan(off) ? 0 : off; /* 0 of 0 */
@@ -282,8 +291,9 @@ graph_spread graph_value_spread(const graph_value *x) {
         const double u = w.f != NULL ? roundoff(t->dtype) : 0;
         s.is_finite = s.is_finite && isfinite(v) && isfinite(far[i]);
         s.max = fabs(v) > s.max ? fabs(v) : s.max;
-        s.n_loose += w.f == NULL ? far[i] > 0
-                                 : is_loose(allowed(far[i], v, s.rms, u, 1), v, s.rms);
+        s.n_loose += has_steps(t->dtype)
+                         ? far[i] > 0
+                         : is_loose(allowed(far[i], v, s.rms, u, 1), v, s.rms);
     }
     kiln_arena_fini(&a);
     return s;

@@ -109,6 +109,21 @@ kiln_value *draw_indices(maker *m, kiln_dtype dtype, int rank, const int64_t *di
     return x;
 }
 
+kiln_value *draw_known(maker *m, kiln_dtype dtype, int rank, const int64_t *dim,
+                       const double *v) {
+    const kiln_type t = kiln_type_make(dtype, rank, dim);
+    const kiln_tensor x = kiln_tensor_new(m->g->arena, &t);
+    kiln_wide w = kiln_wide_new(m->g->arena, &t);
+    for (int64_t i = 0; i < kiln_type_elems(&t); i++)
+        w.f[i] = v[i];
+    kiln_narrow(&w, x.data);
+    if (one_in(m, 2))
+        return kiln_graph_add_const(m->g, "known", &t, x.data);
+    kiln_value *in = kiln_graph_add_input(m->g, "known", &t);
+    graph_values_set(&m->values, in, x.data);
+    return in;
+}
+
 /* ---- old values ------------------------------------------------------------------
  */
 
@@ -191,6 +206,7 @@ static bool is_tame(maker *m, const kiln_value *v) {
     if (s.n > 2 * m->max_elems || !s.is_finite || 10 * s.n_loose > s.n)
         return false;
     return !kiln_dtype_is_float(v->type.dtype) ||
+           kiln_dtype_is_in(v->type.dtype, KILN_DT_LOW_FLOAT) ||
            (s.max <= LARGEST && s.noise_rms <= 0.01 * s.rms + 1e-30);
 }
 

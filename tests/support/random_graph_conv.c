@@ -206,6 +206,42 @@ bool random_graph_sampled(maker *m) {
     return add_op(m, &kiln_op_grid_sample, in, 2, args, n) != NULL;
 }
 
+/* Elements of an image at places that are moved, and often their product with weights:
+ * a deformable convolution. */
+bool random_graph_deformed(maker *m) {
+    kiln_value *x = draw_image(m, KILN_DT_FLOAT);
+    const int rank = x->type.rank;
+    const int64_t batch = x->type.dim[0], c = x->type.dim[1];
+    const window w = draw_window(m, &x->type, 3);
+    const int64_t taps = product(w.kernel, w.n);
+    const int64_t groups = c % 2 == 0 && one_in(m, 3) ? 2 : 1;
+    int64_t dim[5] = {batch, groups * taps * w.n}, places = 1;
+    kiln_attr_arg args[5];
+    for (int i = 0; i < w.n; i++) {
+        const int64_t covered = (w.kernel[i] - 1) * w.dilations[i] + 1;
+        const int64_t room = x->type.dim[2 + i] + w.pads[i] + w.pads[w.n + i];
+        if (room < covered)
+            return false;
+        places *= dim[2 + i] = (room - covered) / w.strides[i] + 1;
+    }
+    kiln_value *in[3] = {x, draw_operand(m, x->type.dtype, rank, dim, 1.5)};
+    const bool has_mask = one_in(m, 2);
+    dim[1] = groups * taps;
+    if (has_mask)
+        in[2] = draw_operand(m, x->type.dtype, rank, dim, 1);
+    size_t n = window_args(&w, args);
+    args[n++] = kiln_arg_ints("kernel", w.kernel, (size_t)w.n);
+    args[n++] = kiln_arg_int("groups", groups);
+    kiln_value *y = add_op(m, &kiln_op_deform_patches, in, has_mask ? 3 : 2, args, n);
+    if (y == NULL || one_in(m, 2))
+        return y != NULL;
+    const int64_t rows[] = {batch, c * taps, places};
+    const int64_t weights[] = {draw_channels(m), c * taps};
+    y = add_reshape(m, y, 3, rows);
+    kiln_value *of[2] = {draw_weights(m, x->type.dtype, 2, weights, c * taps), y};
+    return y != NULL && add_op(m, &kiln_op_matmul, of, 2, NULL, 0) != NULL;
+}
+
 /* What reads a window's result, often in blocks, behind what keeps it or moves it. */
 bool random_graph_chain(maker *m) {
     static bool (*const first[])(maker *) = {

@@ -54,7 +54,7 @@ static bool gather_nd(maker *m, kiln_value *x) {
 }
 
 bool random_graph_gathered(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 1, 4);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 1, 4);
     const int64_t kind = draw(m, 0, 3);
     return kind == 0   ? gather_elements(m, x)
            : kind == 1 ? gather_nd(m, x)

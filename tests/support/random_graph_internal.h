@@ -50,6 +50,9 @@ kiln_value *draw_operand(maker *m, kiln_dtype dtype, int rank, const int64_t *di
 /* Integers in [lo, hi], as a constant or an input. */
 kiln_value *draw_indices(maker *m, kiln_dtype dtype, int rank, const int64_t *dim,
                          int64_t lo, int64_t hi);
+/* Numbers as a constant or an input. */
+kiln_value *draw_known(maker *m, kiln_dtype dtype, int rank, const int64_t *dim,
+                       const double *v);
 kiln_value *const_ints(maker *m, kiln_dtype dtype, int rank, const int64_t *dim,
                        const int64_t *v);
 

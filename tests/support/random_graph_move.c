@@ -19,7 +19,7 @@ static void draw_perm(maker *m, int rank, int64_t *perm) {
 }
 
 bool random_graph_transposition(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 1, 6);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 1, 6);
     int64_t perm[KILN_MAX_RANK], back[KILN_MAX_RANK];
     draw_perm(m, x->type.rank, perm);
     kiln_value *y = add_transpose(m, x, perm);
@@ -32,7 +32,7 @@ bool random_graph_transposition(maker *m) {
 
 /* Neighbours put together, one axis cut in two, ones in between, or all in one row. */
 bool random_graph_reshaping(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 0, 5);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 0, 5);
     const kiln_type *t = &x->type;
     const int64_t kind = draw(m, 0, 3);
     const int at = t->rank > 0 ? (int)draw(m, 0, t->rank - 1) : 0;
@@ -79,7 +79,7 @@ static bool slice(maker *m, kiln_value *x) {
 }
 
 bool random_graph_part(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 1, 5);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 1, 5);
     if (one_in(m, 2))
         return slice(m, x);
     const int axis = (int)draw(m, 0, x->type.rank - 1);
@@ -115,7 +115,7 @@ static bool fits_beside(const kiln_value *v, const void *user) {
 
 bool random_graph_together(maker *m) {
     enum { MAX_PARTS = 4 };
-    kiln_value *in[MAX_PARTS] = {draw_value(m, KILN_DT_ANY, 1, 5)};
+    kiln_value *in[MAX_PARTS] = {draw_value(m, KILN_DT_STORED, 1, 5)};
     const kiln_type *t = &in[0]->type;
     const int axis = t->rank >= 3 && one_in(m, 2) ? 1 : (int)draw(m, 0, t->rank - 1);
     const alike beside = {t, axis};
@@ -162,7 +162,7 @@ bool random_graph_padding(maker *m) {
 }
 
 bool random_graph_repeated(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 0, 4);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 0, 4);
     int64_t v[KILN_MAX_RANK];
     const int rank = x->type.rank, more = one_in(m, 3) ? 1 : 0;
     if (one_in(m, 2)) {
@@ -187,7 +187,7 @@ bool random_graph_triangle(maker *m) {
 }
 
 bool random_graph_shape_of(maker *m) {
-    kiln_value *x = draw_value(m, KILN_DT_ANY, 1, 5);
+    kiln_value *x = draw_value(m, KILN_DT_STORED, 1, 5);
     if (one_in(m, 3))
         return add_unary(m, &kiln_op_identity, x) != NULL;
     return add_unary(m, one_in(m, 2) ? &kiln_op_shape : &kiln_op_size, x) != NULL;
