@@ -7,6 +7,7 @@
  * What is wrong is reduced and printed as text: with a sentence it becomes a file of
  * tests/corpus/graphs, and is compiled in every way from then on. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "pipeline/devices/devices.h"
 #include "tests/support/graph_reduce.h"
@@ -101,6 +102,54 @@ static void graphs_for_aarch64(void **state) {
     graph_trial_report(&t);
 }
 
+/* ---- what is allowed -------------------------------------------------------------
+ */
+
+static const graph_value *value_of(const char *text, size_t output, graph_values *v) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
+                          &err);
+    graph_values_init(v, a, 1);
+    kiln_assert_status_ok(graph_values_run(v, g, &err), &err);
+    return graph_values_get(v, g->outputs.v[output]);
+}
+
+/* x * y - x * y may be the rounding of x * y, where the second product goes into the
+ * sum as it is; x - x is 0. */
+static void a_product_less_itself_hangs_on_rounding(void **state) {
+    const char *text = "graph \"g\" { input %x : f32[5] input %y : f32[5] "
+                       "%m = mul(%x, %y) %s = sub(%m, %m) %d = sub(%x, %x) "
+                       "output %s output %d }";
+    const float rounding[5] = {1e-8F, -1e-8F, 1e-8F, 1e-8F, 1e-8F};
+    graph_values v;
+    (void)state;
+    const graph_diff s = graph_value_compare(value_of(text, 0, &v), rounding, 1);
+    assert_int_equal(s.n_bad, 0);
+    assert_int_equal(s.n_loose, 5);
+    const graph_diff d = graph_value_compare(value_of(text, 1, &v), rounding, 1);
+    assert_int_equal(d.n_bad, 5);
+}
+
+/* One last place is a large step of theirs, and would hang on rounding as such. */
+static void codes_of_few_bits_are_the_same_or_not(void **state) {
+    graph_values v;
+    unsigned char got[6];
+    (void)state;
+    const graph_value *want = value_of("graph \"g\" { input %x : f32[6] "
+                                       "%y = cast_low(%x) {to=f8e4m3fn} output %y }",
+                                       0, &v);
+    memcpy(got, want->run[0].data, sizeof got);
+    graph_diff d = graph_value_compare(want, got, 1);
+    assert_int_equal(d.n_bad, 0);
+    assert_int_equal(d.n_compared, 6);
+    got[2] ^= 1;
+    d = graph_value_compare(want, got, 1);
+    assert_int_equal(d.n_bad, 1);
+    assert_int_equal(d.worst_index, 2);
+}
+
 /* ---- the corpus ------------------------------------------------------------------
  */
 
@@ -138,6 +187,10 @@ int main(void) {
     kiln_test_add("random_graphs_compute_what_they_say",
                   random_graphs_compute_what_they_say, NULL);
     kiln_test_add("graphs_for_aarch64", graphs_for_aarch64, NULL);
+    kiln_test_add("a_product_less_itself_hangs_on_rounding",
+                  a_product_less_itself_hangs_on_rounding, NULL);
+    kiln_test_add("codes_of_few_bits_are_the_same_or_not",
+                  codes_of_few_bits_are_the_same_or_not, NULL);
     kiln_test_add_golden(CORPUS, what_failed_once_stays_right);
     return kiln_test_run("random graphs");
 }

@@ -77,6 +77,27 @@ static bool has_region(const kiln_node *n) {
     return false;
 }
 
+/* What is left of a product that cancels in a sum is its rounding, or that of the sum:
+ * which of a sum's terms goes into it unrounded is the kernel's affair, so that x * y -
+ * x * y need not be 0. Halves are rounded in between. */
+static void add_unrounded(kiln_arena *a, const kiln_node *n, const kiln_tensor *in,
+                          double *e) {
+    const kiln_type *t = &n->out[0]->type;
+    const bool is_sum = n->op == &kiln_op_add || n->op == &kiln_op_sub;
+    if (!is_sum || (t->dtype != KILN_F32 && t->dtype != KILN_F64))
+        return;
+    for (int k = 0; k < n->n_in; k++) {
+        if (n->in[k]->def == NULL || n->in[k]->def->op != &kiln_op_mul)
+            continue;
+        kiln_wide w = kiln_wide_new(a, &in[k].type);
+        kiln_widen(&in[k].type, in[k].data, &w);
+        const bool is_alike = kiln_type_same_shape(&in[k].type, t);
+        const double rms = rms_of(w.f, kiln_type_elems(&in[k].type));
+        for (int64_t i = 0; i < kiln_type_elems(t); i++)
+            e[i] += roundoff(t->dtype) * (is_alike ? fabs(w.f[i]) : rms);
+    }
+}
+
 /* By how much an element of output k may be off, for each. NULL: all are exact. Sums of
  * many terms err by far less than if all their errors had one sign. */
 static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
@@ -111,6 +132,7 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
         const double inside = has_region(n) ? 64 * u * rms_of(w.f, count) : 0;
         for (int64_t i = 0; i < count; i++)
             e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u + inside;
+        add_unrounded(v->arena, n, in, e);
     }
     *errors = e;
     return KILN_OK;
