@@ -45,6 +45,9 @@ phase "deps" - $make deps
 variant "gcc" gcc-debug WERROR=1 CC=gcc V=debug
 variant "clang" clang-debug WERROR=1 CC=clang V=debug SKIP=tests/tools/
 variant "clang asan" clang-asan WERROR=1 CC=clang V=asan SKIP=tests/tools/
+# Faults are planted in debug builds only.
+phase "build faults" - $make -k WERROR=1 CC=gcc V=debug TEST=faults_planted e2e-programs &&
+    phase "faults" "$results/e2e-gcc-debug.txt" $make WERROR=1 CC=gcc V=debug TEST=faults_planted e2e
 phase "tsan" "$results/tsan-gcc-tsan.txt" $make WERROR=1 CC=gcc tsan
 # End to end as users run it, and once more under the sanitizers.
 e2e "gcc release" gcc-release WERROR=1 CC=gcc V=release
