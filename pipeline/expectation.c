@@ -47,12 +47,23 @@ typedef struct attempt {
     double firm; /* the least share of an output's elements that are held firmly */
 } attempt;
 
+/* Integers that name places: of rows, of images. */
+static bool is_index(kiln_dtype dtype) {
+    return dtype == KILN_I64 || dtype == KILN_I32 || dtype == KILN_U64 ||
+           dtype == KILN_U32;
+}
+
+/* are_first: what may be an index is 0, which is always there. */
 static kiln_status try_law(kiln_arena *a, const kiln_graph *g, kiln_ref_law law,
-                           uint64_t seed, attempt *out, kiln_err *err) {
+                           bool are_first, uint64_t seed, attempt *out, kiln_err *err) {
     kiln_tensor *in = kiln_array(a, kiln_tensor, g->inputs.n);
     attempt t = {.law = law, .in = in, .firm = 1};
-    for (size_t i = 0; i < g->inputs.n; i++)
-        in[i] = kiln_ref_draw(a, &g->inputs.v[i]->type, law, seed + i);
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        const kiln_type *type = &g->inputs.v[i]->type;
+        in[i] = are_first && is_index(type->dtype)
+                    ? kiln_tensor_new(a, type)
+                    : kiln_ref_draw(a, type, law, seed + i);
+    }
     t.out = kiln_array(a, kiln_bounded, g->outputs.n);
     KILN_TRY(kiln_expect_network(a, g, in, seed, t.out, err));
     for (size_t i = 0; i < g->outputs.n; i++) {
@@ -69,9 +80,16 @@ static kiln_status try_law(kiln_arena *a, const kiln_graph *g, kiln_ref_law law,
 static kiln_status find_inputs(kiln_arena *a, const kiln_graph *g, uint64_t seed,
                                attempt *out, kiln_err *err) {
     static const double enough = 0.9;
+    bool are_first = false;
     for (int law = 0; law < KILN_N_LAWS; law++) {
         attempt t;
-        KILN_TRY(try_law(a, g, (kiln_ref_law)law, seed, &t, err));
+        kiln_status st = try_law(a, g, (kiln_ref_law)law, are_first, seed, &t, err);
+        if (st == KILN_ERR_ARG && !are_first) { /* no operator takes such numbers */
+            kiln_err_clear(err);
+            are_first = true;
+            st = try_law(a, g, (kiln_ref_law)law, are_first, seed, &t, err);
+        }
+        KILN_TRY(st);
         if (law == 0 || t.firm > out->firm)
             *out = t;
         if (out->firm >= enough)

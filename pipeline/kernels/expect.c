@@ -184,6 +184,12 @@ static double step_from(kiln_dtype dtype, double v) {
     return isfinite(next) ? fabs(next - v) : 0;
 }
 
+/* Integers that wrap are what they are once they have: not unrounded. */
+static void wrap(const expect *e, const kiln_type *t, known *out) {
+    if (!kiln_dtype_is_float(t->dtype))
+        out->value = (double *)(uintptr_t)as_doubles(e->arena, &out->tensor);
+}
+
 static bool is_read_inside(const expect *e, const kiln_value *v) {
     const kiln_graph *g = e->work->graph;
     for (size_t i = 0; i < g->nodes.n; i++)
@@ -259,9 +265,13 @@ static kiln_status eval_node(expect *e, const kiln_node *n) {
             "no bound is known for '%s' of inputs that are not exact: make "
             "what is ahead of node '%s' an operator of its own",
             n->op->name, n->name);
-    if (e->pick != NULL && n == e->work->workload.anchor)
-        return eval_chosen(e, n, in, out[0]);
+    if (e->pick != NULL && n == e->work->workload.anchor) {
+        KILN_TRY(eval_chosen(e, n, in, out[0]));
+        wrap(e, &n->out[0]->type, out[0]);
+        return KILN_OK;
+    }
     KILN_TRY(eval_all(e, n, in, out));
+    wrap(e, &n->out[0]->type, out[0]);
     may_stay_unrounded(e, n, out[0]);
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] != NULL && e->of[n->in[k]->id].bound != NULL)
