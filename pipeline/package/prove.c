@@ -126,8 +126,9 @@ static kiln_status prove_outputs(const proving *v, kiln_err *err) {
     const int threads[] = {1, v->o->n_threads};
     KILN_TRY(kiln_opened_selftest(v->arena, v->package, threads,
                                   v->o->n_threads > 1 ? 2 : 1, &checks, err));
+    /* Where all hangs on rounding nothing is compared: the build says so. */
     for (size_t i = 0; i < checks.list.n; i++)
-        if (checks.list.v[i].outcome != KILN_PASSED)
+        if (checks.list.v[i].outcome == KILN_FAILED)
             return kiln_fail(err, KILN_ERR_BUG, "%s: %s", checks.list.v[i].name,
                              checks.list.v[i].reason);
     return KILN_OK;
