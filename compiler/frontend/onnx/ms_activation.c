@@ -10,7 +10,7 @@ kiln_status kiln_onnx_import_ms_quick_gelu(kiln_onnx_cx *cx, const kiln_onnx_nod
     kiln_value *x;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     const kiln_attr_arg alpha =
-        kiln_arg_float("alpha", kiln_onnx_attr_f(cx, n, "alpha", 1.702F));
+        kiln_arg_float("alpha", kiln_onnx_attr_f(cx, n, "alpha", (double)1.702F));
     kiln_onnx_set(cx, n, 0, kiln_compose_op(&c, &kiln_op_swish, &x, 1, &alpha, 1));
     return c.status;
 }

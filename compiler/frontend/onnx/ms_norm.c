@@ -6,7 +6,7 @@
 
 #include "compiler/frontend/onnx/ms.h"
 
-static const double default_epsilon = 1e-12F; /* of all but GroupNorm */
+static const double default_epsilon = (double)1e-12F; /* of all but GroupNorm */
 
 /* Outputs: normalised, mean, inverse deviation. */
 static kiln_status layer_norm(kiln_compose *c, kiln_value *const *in, int n_out,
@@ -163,7 +163,8 @@ static kiln_status group_norm(kiln_compose *c, kiln_value *x, kiln_value **out) 
     in[2] = kiln_compose_cast(c, in[2], x->type.dtype);
     const kiln_attr_arg args[] = {
         kiln_arg_int("groups", kiln_onnx_attr_i(cx, c->n, "groups", 0)),
-        kiln_arg_float("epsilon", kiln_onnx_attr_f(cx, c->n, "epsilon", 1e-5F))};
+        kiln_arg_float("epsilon",
+                       kiln_onnx_attr_f(cx, c->n, "epsilon", (double)1e-5F))};
     kiln_value *y = kiln_compose_op(c, &kiln_op_group_norm, in, 3, args, 2);
     const int64_t activation = kiln_onnx_attr_i(cx, c->n, "activation", 0);
     if (activation != 0 && activation != 1)

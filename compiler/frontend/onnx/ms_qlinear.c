@@ -74,7 +74,7 @@ kiln_status kiln_onnx_import_ms_qlinear_unary(kiln_onnx_cx *cx,
     KILN_TRY(read_one(&c, &x, &y));
     if (op == &kiln_op_leaky_relu)
         args[n_args++] =
-            kiln_arg_float("alpha", kiln_onnx_attr_f(cx, n, "alpha", 0.01F));
+            kiln_arg_float("alpha", kiln_onnx_attr_f(cx, n, "alpha", (double)0.01F));
     kiln_value *v = kiln_ms_dequantize(&c, &x, 0);
     v = kiln_compose_op(&c, op, &v, 1, args, n_args);
     kiln_onnx_set(cx, n, 0, kiln_ms_quantize(&c, v, &y, x.x->type.dtype));
