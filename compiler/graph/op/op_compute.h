@@ -10,7 +10,8 @@
  * numpy broadcasting; f16 and bf16 in f32. Rows that give bool (predicates,
  * comparisons) return bool expressions. */
 
-/* Output k is input i: without a stage where both have one layout. */
+/* Output k is input i: without a stage where both have one layout and nothing unknown
+ * lies in tail lanes. */
 kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i);
 
 /* An integer divisor with 1 in place of 0, and of -1 where the dtype is signed: the
