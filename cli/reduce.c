@@ -91,13 +91,15 @@ static void options_of(const kiln_cli_args *args, const kiln_option *option,
     o->expect = to->expect;
 }
 
-static kiln_status reduce(const kiln_graph *g, const char *path, kiln_reduce_options *o,
-                          kiln_arena *a, kiln_reduced *r, kiln_err *err) {
+static kiln_status reduce(const kiln_graph *g, const char *path,
+                          const kiln_reduce_options *o, kiln_arena *a, kiln_reduced *r,
+                          kiln_err *err) {
     watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
-    o->progress = show;
-    o->user = &w;
+    kiln_reduce_options shown = *o;
+    shown.progress = show;
+    shown.user = &w;
     kiln_interrupt_catch();
-    const kiln_status st = kiln_reduce(a, g, o, r, err);
+    const kiln_status st = kiln_reduce(a, g, &shown, r, err);
     if (w.is_terminal && w.next_ns > 0)
         fputs("\n", stderr);
     if (st != KILN_OK || !r->is_reproduced)

@@ -17,7 +17,7 @@ static const uint64_t max_trace_bytes = (uint64_t)1 << 29;
 typedef struct proving {
     kiln_arena *arena;
     const kiln_network *n;
-    const kiln_opened *package;
+    kiln_opened package;
     const kiln_proof_options *o;
     kiln_proof *out;
     bool *is_seen; /* by step, in any of the runs */
@@ -51,7 +51,7 @@ static kiln_status take_records(kiln_prover *p, kiln_str file, kiln_err *err) {
 /* Steps [begin, end) in one more run: networks are too large to be traced whole. */
 static kiln_status prove_part(const proving *v, kiln_prover *p, const kiln_tensor *in,
                               int begin, int end, kiln_err *err) {
-    const kiln_opened *k = v->package;
+    const kiln_opened *k = &v->package;
     kiln_arena scratch = {0};
     kiln_str file;
     const kiln_device_job job = {.n_threads = v->o->n_threads,
@@ -106,7 +106,7 @@ static int count_unseen(const proving *v) {
 
 /* The self-test's inputs; where a branch was not taken, others. */
 static kiln_status prove_steps(proving *v, kiln_err *err) {
-    const kiln_device_package *k = &v->package->package;
+    const kiln_device_package *k = &v->package.package;
     kiln_tensor *in = kiln_array(v->arena, kiln_tensor, k->n_inputs);
     KILN_TRY(kiln_dir_temp(v->arena, &v->dir, err));
     KILN_TRY(prove_run(v, v->o->expectation->in, v->o->seed, err));
@@ -124,7 +124,7 @@ static kiln_status prove_steps(proving *v, kiln_err *err) {
 static kiln_status prove_outputs(const proving *v, kiln_err *err) {
     kiln_checks checks = {0};
     const int threads[] = {1, v->o->n_threads};
-    KILN_TRY(kiln_opened_selftest(v->arena, v->package, threads,
+    KILN_TRY(kiln_opened_selftest(v->arena, &v->package, threads,
                                   v->o->n_threads > 1 ? 2 : 1, &checks, err));
     /* Where all hangs on rounding nothing is compared: the build says so. */
     for (size_t i = 0; i < checks.list.n; i++)
@@ -143,12 +143,10 @@ static kiln_status as_bug(kiln_status st, kiln_err *err) {
 }
 
 static kiln_status prove(proving *v, const char *archive, kiln_err *err) {
-    kiln_opened package;
-    KILN_TRY(kiln_package_open(v->arena, archive, &package, err));
-    v->package = &package;
+    KILN_TRY(kiln_package_open(v->arena, archive, &v->package, err));
     KILN_TRY(prove_steps(v, err));
     KILN_TRY(prove_outputs(v, err));
-    v->out->device = package.device->name;
+    v->out->device = v->package.device->name;
     return KILN_OK;
 }
 

@@ -7,8 +7,10 @@
 const char *const *kiln_test_worker(kiln_arena *a, const char *name) {
     const char *kiln = getenv("KILN");
     const char **argv = kiln_array(a, const char *, 2);
-    if (kiln == NULL)
+    if (kiln == NULL) {
         kiln_test_skip("KILN does not name the kiln program: 'make quick'");
+        return argv;
+    }
     argv[0] = kiln_path_join(a, kiln_path_dir(a, kiln), name);
     return argv;
 }

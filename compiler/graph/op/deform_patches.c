@@ -243,6 +243,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
         at[2 + i] = kiln_x_binary(a, KILN_EXPR_MAX, e, kiln_x_index(a, 0));
     }
     const kiln_expr *v = kiln_compute_widened(cx, kiln_compute_read(cx, X, at));
+    KILN_ASSERT(weight != NULL, "a window without axes");
     v = kiln_x_mul(a, weight, v);
     v = kiln_x_select(a, is_zero, kiln_x_like(a, v, 0), v);
     return kiln_compute_end(cx, 0, y, kiln_te_sum(y, v, axis, w.n));

@@ -112,7 +112,8 @@ static bool may_be_next(const contest *c, int64_t j) {
     if (c->n_taken == 0)
         return true;
     const int64_t last = c->taken[c->n_taken - 1];
-    if (!(s < c->score[last] || (s == c->score[last] && j > last)))
+    const double least = c->score[last];
+    if (!(s < least || (s == least && j > last)))
         return false;
     const corners b = box_at(c->boxes + 4 * j, c->is_center);
     for (int64_t k = 0; k < c->n_taken; k++) {
