@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/support/graph_device.h"
@@ -279,6 +280,16 @@ typedef struct child {
     FILE *result;
 } child;
 
+/* What asks for more and more memory ends itself, before the machine ends others. Where
+ * sanitizers map terabytes for their own books there is no such limit. */
+static void limit_memory(void) {
+    enum { LIMIT_GIB = 4 };
+    const rlim_t bytes = (rlim_t)LIMIT_GIB << 30;
+    const struct rlimit limit = {bytes, bytes};
+    if (!kiln_test_is_sanitized())
+        (void)setrlimit(RLIMIT_AS, &limit);
+}
+
 static void in_child(void *arg) {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const child *c = arg;
@@ -286,6 +297,7 @@ static void in_child(void *arg) {
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         signal(signals[i], SIG_DFL); /* cmocka would go on with other tests */
     alarm((unsigned)c->limit_s);
+    limit_memory();
     c->fn(c->arg, &v);
     fwrite(&v, sizeof v, 1, c->result);
     fflush(c->result);
