@@ -146,7 +146,7 @@ static void cost(const kiln_node *n, kiln_cost *c) {
 
 /* A sum of 2^axes products of an element with axes + 1 factors, each rounded. */
 static kiln_bound error_bound(const kiln_node *n) {
-    const int axes = n->in[X]->type.rank - 2;
+    const int64_t axes = n->in[X]->type.rank - 2;
     return (kiln_bound){
         .kind = KILN_BOUND_DOT, .c = 2.0, .k = ((int64_t)1 << axes) + 2 * axes + 2};
 }
