@@ -41,7 +41,7 @@ static kiln_value *draw_boxes(maker *m, kiln_dtype dtype, int64_t batch, int64_t
         const int64_t near = one_in(m, 2) && i > 0 ? draw(m, 0, i - 1) : -1;
         for (int k = 0; k < 4; k++)
             v[4 * i + k] = near < 0
-                               ? k / 2 + kiln_rng_unit(&m->rng)
+                               ? (k >= 2 ? 1 : 0) + kiln_rng_unit(&m->rng)
                                : v[4 * near + k] + 0.2 * (kiln_rng_unit(&m->rng) - 0.5);
     }
     return draw_known(m, dtype, 3, dim, v);
