@@ -104,21 +104,31 @@ static kiln_tensor many_u64(kiln_arena *a) { return wide_ints(a, KILN_U64); }
 
 /* ---- running ---- */
 
+typedef struct running {
+    kiln_model *m;
+    kiln_session *s;
+} running;
+
+static void stop(running r) {
+    kiln_session_close(r.s);
+    kiln_model_close(r.m);
+}
+
 /* One thread, this machine; outputs are the session's. */
-static kiln_session *run(kiln_arena *a, kiln_graph *g, const kiln_tensor *x) {
+static running run(kiln_arena *a, kiln_graph *g, const kiln_tensor *x) {
     kiln_err err = {0};
     kiln_profile p;
     kiln_network n;
-    kiln_model *m = NULL;
+    running r = {0};
     char error[KILN_ERROR_TEXT];
     kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &p, NULL, &n, &err), &err);
-    kiln_assert_status_ok(kiln_network_open(a, &n, NULL, &m, &err), &err);
-    kiln_session *s = kiln_session_open(m, NULL, error);
-    assert_non_null(s);
-    assert_int_equal(kiln_session_set_input(s, 0, x->data), 0);
-    assert_int_equal(kiln_session_run(s), 0);
-    return s; /* with its model, until the program ends */
+    kiln_assert_status_ok(kiln_network_open(a, &n, NULL, &r.m, &err), &err);
+    r.s = kiln_session_open(r.m, NULL, error);
+    assert_non_null(r.s);
+    assert_int_equal(kiln_session_set_input(r.s, 0, x->data), 0);
+    assert_int_equal(kiln_session_run(r.s), 0);
+    return r;
 }
 
 static kiln_value *add(kiln_graph *g, const kiln_op_def *op, kiln_value *x,
@@ -173,10 +183,10 @@ static void check_source(void **state) {
     }
     kiln_wide w = kiln_wide_new(a, &x.type);
     kiln_widen(&x.type, x.data, &w);
-    kiln_session *s = run(a, g, &x);
+    const running now = run(a, g, &x);
     for (int i = 0; i < n; i++)
-        check_outputs(&ways[i], &w, kiln_session_output(s, i));
-    kiln_session_close(s);
+        check_outputs(&ways[i], &w, kiln_session_output(now.s, i));
+    stop(now);
 }
 
 typedef struct code_row {
@@ -202,8 +212,8 @@ static void check_codes(void **state) {
     const kiln_attr_arg to = kiln_arg_dtype("to", KILN_F32);
     kiln_value *in = kiln_graph_add_input(g, "x", &t);
     kiln_graph_add_output(g, add(g, &kiln_op_cast, in, &to, 1), "y");
-    kiln_session *s = run(a, g, &x);
-    const float *got = kiln_session_output(s, 0);
+    const running now = run(a, g, &x);
+    const float *got = kiln_session_output(now.s, 0);
     for (int64_t i = 0; i < n; i++) {
         const double want =
             kiln_low_to_f64(kiln_dtype_low_format(r->dtype), (uint8_t)i);
@@ -212,7 +222,7 @@ static void check_codes(void **state) {
             assert_true((double)got[i] == want &&
                         (signbit(got[i]) != 0) == (signbit(want) != 0));
     }
-    kiln_session_close(s);
+    stop(now);
 }
 
 /* ---- moving ---- */
@@ -240,11 +250,11 @@ static void check_moves(void **state) {
     const kiln_tensor x = kiln_ref_random(a, &g->inputs.v[0]->type, kiln_test_seed());
     kiln_tensor want[8];
     kiln_assert_status_ok(kiln_ref_run(a, g, &x, 1, want, &err), &err);
-    kiln_session *s = run(a, g, &x);
+    const running now = run(a, g, &x);
     for (size_t i = 0; i < g->outputs.n; i++)
-        assert_memory_equal(kiln_session_output(s, (int)i), want[i].data,
+        assert_memory_equal(kiln_session_output(now.s, (int)i), want[i].data,
                             (size_t)kiln_type_bytes(&want[i].type));
-    kiln_session_close(s);
+    stop(now);
 }
 
 static code_row moved[] = {
