@@ -17,8 +17,10 @@ typedef struct fusing {
     const kiln_graph *g;
     const int *uses; /* by value id */
     int max_nodes;
-    cluster *cluster; /* by index of the node that began it */
-    int *of;          /* by node->index; follow `into` */
+    cluster *cluster;          /* by index of the node that began it */
+    int *of;                   /* by node->index; follow `into` */
+    const kiln_growth *growth; /* or NULL */
+    double *length;            /* by node->index: of its expression, in `fits` */
 } fusing;
 
 static int find(const fusing *f, const kiln_node *n) {
@@ -61,6 +63,43 @@ static bool is_elementwise(const kiln_node *n, const kiln_value *in) {
            kiln_type_same_shape(&in->type, &n->out[0]->type);
 }
 
+static int by_index(const void *x, const void *y) {
+    const kiln_node *const *a = x, *const *b = y;
+    return (*a)->index - (*b)->index;
+}
+
+/* Of n's expression, with those of the nodes that are marked put in place of reads. */
+static double length_of(const fusing *f, const kiln_node *n) {
+    const kiln_growth *own = f->growth != NULL ? &f->growth[n->index] : NULL;
+    double sum = own != NULL && own->size > 1 ? own->size : 1;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] != NULL && n->in[i]->def != NULL)
+            sum += f->length[n->in[i]->def->index] *
+                   (own != NULL && own->reads != NULL ? own->reads[i] : 1);
+    return sum;
+}
+
+/* Does no expression grow too long if the clusters become one kernel? */
+static bool fits(const fusing *f, const cluster *x, const cluster *y) {
+    bool all = true;
+    kiln_node **node = kiln_array(f->arena, kiln_node *, x->node.n + y->node.n);
+    size_t n = 0;
+    for (size_t i = 0; i < x->node.n; i++)
+        node[n++] = x->node.v[i];
+    for (size_t i = 0; i < y->node.n; i++)
+        node[n++] = y->node.v[i];
+    qsort(node, n, sizeof *node, by_index);
+    for (size_t i = 0; i < n; i++) {
+        const double length = length_of(f, node[i]);
+        all = all && length <= KILN_MAX_INLINED;
+        /* What follows an anchor reads its result from where it lies. */
+        f->length[node[i]->index] = is_injective(node[i]) ? length : 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        f->length[node[i]->index] = 0;
+    return all;
+}
+
 /* Read by one node, once, and nobody else's business. */
 static bool is_private(const fusing *f, const kiln_value *v) {
     return v != NULL && v->def != NULL && v->def->n_out == 1 && f->uses[v->id] == 1 &&
@@ -73,7 +112,7 @@ static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v)
         is_joint(v->def))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
-    if ((int)c->node.n >= f->max_nodes)
+    if ((int)c->node.n >= f->max_nodes || !fits(f, c, &f->cluster[n->index]))
         return false;
     if (c->anchor == NULL)
         return is_injective(v->def);
@@ -102,7 +141,8 @@ static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v
         is_joint(v->def))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
-    if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes)
+    if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes ||
+        !fits(f, c, &f->cluster[own]))
         return false;
     if (f->cluster[own].anchor != NULL && f->cluster[own].anchor != n &&
         !suits_epilogue(c, &n->out[0]->type))
@@ -158,11 +198,6 @@ static void place(fusing *f, kiln_node *n) {
         if (n->in[i] != NULL && n->in[i]->def != NULL &&
             find(f, n->in[i]->def) != n->index && can_precede(f, n, n->in[i], n->index))
             merge(f, find(f, n->in[i]->def), n->index);
-}
-
-static int by_index(const void *x, const void *y) {
-    const kiln_node *const *a = x, *const *b = y;
-    return (*a)->index - (*b)->index;
 }
 
 /* ---- values that are read twice ----------------------------------------------------
@@ -222,7 +257,7 @@ static const kiln_value *read_often(const fusing *f, const cluster *c, int own,
                                            from->anchor->n_out == 1;
             if (is_open && (int)(from->node.n + c->node.n) <= f->max_nodes &&
                 takes_all_of(f, c, x) &&
-                n_evaluated(f, c, own, x, size) < MAX_EVALUATED)
+                n_evaluated(f, c, own, x, size) < MAX_EVALUATED && fits(f, from, c))
                 return x;
         }
     return NULL;
@@ -249,7 +284,9 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
                 .max_nodes =
                     o != NULL && o->max_nodes > 0 ? o->max_nodes : DEFAULT_MAX_NODES,
                 .cluster = kiln_array(a, cluster, g->nodes.n),
-                .of = kiln_array(a, int, g->nodes.n)};
+                .of = kiln_array(a, int, g->nodes.n),
+                .growth = o != NULL ? o->growth : NULL,
+                .length = kiln_array(a, double, g->nodes.n)};
     if (o != NULL && o->is_off)
         f.max_nodes = 1;
     for (size_t i = 0; i < g->nodes.n; i++)

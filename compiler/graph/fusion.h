@@ -29,9 +29,23 @@ typedef struct kiln_fusion {
     int *of; /* by node->index: the group */
 } kiln_fusion;
 
+/* What a node adds to an expression that it is put into: nodes of its own, and how
+ * often each input is read for one element. What is read twice is there twice, and a
+ * chain of such nodes doubles with each. */
+typedef struct kiln_growth {
+    double size;
+    double *reads; /* by input */
+} kiln_growth;
+
+/* No expression of one element is made longer: code, and the time it takes to make it,
+ * grow with it. */
+enum { KILN_MAX_INLINED = 4096 };
+
 typedef struct kiln_fusion_options {
-    int max_nodes; /* in one group; 0: 24 */
-    bool is_off;   /* every node alone: for comparisons */
+    int max_nodes;             /* in one group; 0: 24 */
+    bool is_off;               /* every node alone: for comparisons */
+    const kiln_growth *growth; /* by node->index (kiln_graph_growth); NULL: each node
+                                  is one, and reads its inputs once */
 } kiln_fusion_options;
 
 /* The graph is typed, its nodes numbered (kiln_graph_renumber); it stays as it is. */

@@ -1,6 +1,8 @@
 /* Rewriting tensor expressions for a schedule: redirected reads, inlined stages. */
 #include "compiler/schedule/schedule_internal.h"
 
+#include "compiler/graph/fusion.h"
+
 typedef struct reads {
     kiln_arena *arena;
     KILN_VEC(const kiln_te *) list;
@@ -105,4 +107,40 @@ const kiln_te **kiln_schedule_inlined(kiln_arena *a, const kiln_schedule *s) {
                     : own;
     }
     return te;
+}
+
+/* ---- how long that gets ---------------------------------------------------------- */
+
+typedef struct measuring {
+    const kiln_schedule *schedule;
+    const kiln_stage *also; /* taken for inline */
+    double *length;         /* by position: nodes of the body, reads put in place */
+    double sum;
+} measuring;
+
+static void add_length(void *user, const kiln_expr *e) {
+    measuring *m = user;
+    m->sum++;
+    if (e->kind != KILN_EXPR_READ)
+        return;
+    const kiln_stage *st = kiln_schedule_of(m->schedule, e->u.read.te);
+    if (st != NULL && (st == m->also || st->attach == KILN_ATTACH_INLINE))
+        m->sum += m->length[kiln_stage_position(st)];
+}
+
+bool kiln_schedule_fits_inline(const kiln_schedule *s, const kiln_stage *st) {
+    kiln_arena scratch = {0};
+    bool fits = true;
+    measuring m = {s, st, kiln_array(&scratch, double, s->stage.n), 0};
+    for (size_t i = 0; i < s->stage.n && fits; i++) {
+        const kiln_te *te = s->stage.v[i]->te;
+        for (int k = 0; k < te->n_out && te->kind == KILN_TE_COMPUTE; k++) {
+            m.sum = 0;
+            kiln_expr_visit(te->body[k], add_length, &m);
+            m.length[i] = m.sum > m.length[i] ? m.sum : m.length[i];
+        }
+        fits = m.length[i] <= KILN_MAX_INLINED || !kiln_te_reads(te, st->origin);
+    }
+    kiln_arena_fini(&scratch);
+    return fits;
 }

@@ -31,6 +31,9 @@ bool kiln_te_reads(const kiln_te *reader, const kiln_te *te);
 /* Reads of inline stages replaced by their bodies, for every stage that is kept: te[i]
  * for stage i. */
 const kiln_te **kiln_schedule_inlined(kiln_arena *a, const kiln_schedule *s);
+/* Would every stage's expression have at most KILN_MAX_INLINED nodes if `st` were
+ * inline as well? */
+bool kiln_schedule_fits_inline(const kiln_schedule *s, const kiln_stage *st);
 
 /* ---- bounds (bounds.c)
  * -------------------------------------------------------------------------------------

@@ -105,7 +105,8 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
                                const int *in, const kiln_layout *layout, int *out,
                                kiln_err *err) {
     const kiln_layout plain = {.n_order = 0};
-    const kiln_fusion_options o = {.is_off = n->o != NULL && n->o->no_fusion};
+    const kiln_fusion_options o = {.is_off = n->o != NULL && n->o->no_fusion,
+                                   .growth = kiln_graph_growth(n->arena, g)};
     const kiln_net around = *n;
     kiln_fusion *fusion = kiln_new(n->arena, kiln_fusion);
     kiln_status st = KILN_OK;

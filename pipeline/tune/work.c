@@ -85,7 +85,8 @@ static kiln_status add_graph(listing *l, const kiln_graph *g, double runs,
     kiln_fusion fusion;
     kiln_status st = KILN_OK;
     kiln_arena_init(&own);
-    kiln_graph_fuse(&own, g, NULL, &fusion);
+    const kiln_fusion_options o = {.growth = kiln_graph_growth(&own, g)};
+    kiln_graph_fuse(&own, g, &o, &fusion);
     for (int i = 0; i < fusion.n && st == KILN_OK; i++) {
         const kiln_group *group = &fusion.group[i];
         const kiln_node *first = group->node[0];

@@ -4,11 +4,21 @@
  * depends on the lane becomes the mask of the stores that it guards, and of those loads
  * that are not inside their buffer in every lane. A loop stays serial when its body
  * stores to one place from several lanes, allocates, binds a variable to a vector that
- * loads, holds vectors already, or decides by data what several statements do. */
+ * loads, holds vectors already, decides by data what several statements do, or when its
+ * masks would make an expression too long.
+ *
+ * What has been loaded needs no stricter mask when it is read again behind a condition:
+ * else the conditions of nested selects, which load themselves, would be multiplied
+ * into every load below them. */
 #include "compiler/loop/walk.h"
 #include "base/fault.h"
 
 #include <math.h>
+
+/* A load of the scalar program, and what it has become. */
+typedef struct loaded {
+    const kiln_expr *from, *to;
+} loaded;
 
 typedef struct lanes {
     kiln_walk *w;
@@ -16,8 +26,11 @@ typedef struct lanes {
     const kiln_var *var;
     const kiln_expr *first, *ramp; /* the variable's value in lane 0, and in all */
     int n;
-    bool failed; /* the loop stays serial; what is returned means nothing */
+    bool failed;            /* the loop stays serial; what is returned means nothing */
+    KILN_VEC(loaded) known; /* evaluated in every lane that is on here */
 } lanes;
+
+enum { MAX_LENGTH = 1 << 16 }; /* nodes of a stored value */
 
 static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask);
 static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask);
@@ -50,12 +63,22 @@ static bool is_inside(lanes *c, const kiln_buffer *b, const kiln_expr *const *in
     return true;
 }
 
+static const kiln_expr *find_loaded(const lanes *c, const kiln_expr *e) {
+    for (size_t i = 0; i < c->known.n; i++)
+        if (kiln_expr_eq(c->known.v[i].from, e))
+            return c->known.v[i].to;
+    return NULL;
+}
+
 static const kiln_expr *load(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     const kiln_buffer *b = e->u.load.buffer;
     const kiln_expr *index[KILN_MAX_AXES] = {NULL};
     bool changed = false;
     if (e->u.load.mask != NULL)
         return fail_expr(c, e);
+    const kiln_expr *known = find_loaded(c, e);
+    if (known != NULL)
+        return known;
     for (int i = 0; i < e->n_arg; i++) {
         index[i] = expr(c, e->arg[i], mask);
         changed = changed || index[i] != e->arg[i];
@@ -64,8 +87,10 @@ static const kiln_expr *load(lanes *c, const kiln_expr *e, const kiln_expr *mask
         return e;
     if (mask != NULL && is_inside(c, b, index))
         mask = NULL;
-    return changed || mask != NULL ? kiln_x_load(c->arena, b, index, e->n_arg, mask)
-                                   : e;
+    const kiln_expr *to =
+        changed || mask != NULL ? kiln_x_load(c->arena, b, index, e->n_arg, mask) : e;
+    kiln_vec_push(c->arena, &c->known, ((loaded){e, to}));
+    return to;
 }
 
 static bool is_zero(const kiln_expr *e) {
@@ -82,8 +107,11 @@ static const kiln_expr *select(lanes *c, const kiln_expr *e, const kiln_expr *ma
         on = and_mask(c, mask, cond);
         off = and_mask(c, mask, kiln_x_not(c->arena, cond));
     }
-    const kiln_expr *then = expr(c, e->arg[1], on),
-                    *otherwise = expr(c, e->arg[2], off);
+    const size_t n_known = c->known.n; /* one side is evaluated */
+    const kiln_expr *then = expr(c, e->arg[1], on);
+    c->known.n = n_known;
+    const kiln_expr *otherwise = expr(c, e->arg[2], off);
+    c->known.n = n_known;
     if (c->failed || (cond == e->arg[0] && then == e->arg[1] && otherwise == e->arg[2]))
         return e;
     /* Lanes that are off load 0 already. */
@@ -168,6 +196,17 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
     }
 }
 
+/* As a tree, which is what code generators walk. */
+static bool is_longer(const kiln_expr *e, int *left) {
+    if (--*left < 0)
+        return true;
+    for (int i = 0; i < e->n_arg; i++)
+        if (is_longer(e->arg[i], left))
+            return true;
+    return e->kind == KILN_EXPR_LOAD && e->u.load.mask != NULL &&
+           is_longer(e->u.load.mask, left);
+}
+
 /* ---- statements ---------------------------------------------------------------- */
 
 static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mask) {
@@ -181,8 +220,9 @@ static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mas
     if (!is_spread || s->u.store.mask != NULL)
         return fail_stmt(c, s);
     const kiln_expr *value = expr(c, s->u.store.value, mask);
-    if (c->failed)
-        return s;
+    int left = MAX_LENGTH;
+    if (c->failed || is_longer(value, &left))
+        return fail_stmt(c, s);
     /* Memory that must become registers is never written in part: lanes that are off
      * keep what they hold. Elsewhere another thread may own them. */
     if (mask != NULL && b->scope == KILN_SCOPE_REGISTER && is_inside(c, b, index)) {
@@ -275,6 +315,7 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
     const kiln_expr *e = NULL;
     if (c->failed)
         return s;
+    c->known.n = 0; /* statements before may have stored */
     switch (s->kind) {
     case KILN_STMT_FOR:
         return loop(c, s, mask);

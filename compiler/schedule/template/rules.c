@@ -79,7 +79,7 @@ static bool is_extern_read(const kiln_schedule *s, const kiln_stage *st) {
 static bool wants_inline(const kiln_rules *r, const kiln_schedule *s,
                          const kiln_stage *st) {
     if (st->is_output || !kiln_te_is_injective(st->te) || is_extern_read(s, st) ||
-        r->inlining == KILN_RULES_INLINE_NONE)
+        r->inlining == KILN_RULES_INLINE_NONE || !kiln_schedule_fits_inline(s, st))
         return false;
     if (r->inlining == KILN_RULES_INLINE_ALL)
         return true;

@@ -3,6 +3,7 @@
  * the whole graph does, to the bit. */
 #include "compiler/graph/fusion.h"
 #include "compiler/reference/reference.h"
+#include "compiler/tensor/compute.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>
@@ -115,7 +116,47 @@ static void check_epilogue(void **state) {
     assert_string_equal(got, r->want);
 }
 
+/* ---- length -------------------------------------------------------------------------
+ */
+
+/* How often the group's last result reads its first input, put in place. */
+static double reads_of_first(const kiln_group *group, const kiln_growth *growth) {
+    double n = 1;
+    for (int i = 0; i < group->n; i++)
+        n *= growth[group->node[i]->index].reads[0];
+    return n;
+}
+
+/* Each gelu reads its input twice. */
+static void a_chain_that_doubles_is_cut(void **state) {
+    enum { N = 20 };
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_fusion whole, cut;
+    kiln_buf text;
+    (void)state;
+    kiln_buf_init(&text, a);
+    kiln_buf_puts(&text, "graph \"g\" { input %x0 : f32[4,5] ");
+    for (int i = 0; i < N; i++)
+        kiln_buf_printf(&text, "%%x%d = gelu(%%x%d) ", i + 1, i);
+    kiln_buf_printf(&text, "output %%x%d }", N);
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_buf_str(&text), "chain", &g, &err),
+                          &err);
+    kiln_graph_renumber(g);
+    kiln_graph_fuse(a, g, NULL, &whole);
+    assert_int_equal(whole.n, 1);
+    const kiln_fusion_options o = {.growth = kiln_graph_growth(a, g)};
+    kiln_graph_fuse(a, g, &o, &cut);
+    assert_true(cut.n > 1 && cut.n < N);
+    for (int i = 0; i < cut.n; i++) {
+        const double n = reads_of_first(&cut.group[i], o.growth);
+        assert_true(n > 2 && n < KILN_MAX_INLINED);
+    }
+}
+
 int main(void) {
+    kiln_test_add("a_chain_that_doubles_is_cut", a_chain_that_doubles_is_cut, NULL);
     kiln_test_add_rows(check_epilogue, epilogues);
     kiln_test_add_golden("tests/compiler/graph/golden/fusion", check_golden);
     return kiln_test_run("fusion");
