@@ -31,11 +31,20 @@ static int64_t low_signed(int64_t v, int bits) {
 
 /* One row per dtype: native type, wide field and its type, native e to wide, wide v to
  * native. */
-#define FOR_EACH_DTYPE(X)                                                              \
+#define FOR_EACH_FLOAT(X)                                                              \
     X(KILN_F32, float, f, double, (double)e, (float)v)                                 \
     X(KILN_F64, double, f, double, e, v)                                               \
     X(KILN_F16, uint16_t, f, double, kiln_f16_to_f64(e), kiln_f16_from_f64(v))         \
     X(KILN_BF16, uint16_t, f, double, kiln_bf16_to_f64(e), kiln_bf16_from_f64(v))      \
+    LOW_FLOAT(X, KILN_F8E4M3FN, KILN_LOW_E4M3FN)                                       \
+    LOW_FLOAT(X, KILN_F8E4M3FNUZ, KILN_LOW_E4M3FNUZ)                                   \
+    LOW_FLOAT(X, KILN_F8E5M2, KILN_LOW_E5M2)                                           \
+    LOW_FLOAT(X, KILN_F8E5M2FNUZ, KILN_LOW_E5M2FNUZ)                                   \
+    LOW_FLOAT(X, KILN_F8E8M0, KILN_LOW_E8M0)                                           \
+    LOW_FLOAT(X, KILN_F4E2M1, KILN_LOW_E2M1)
+
+#define FOR_EACH_DTYPE(X)                                                              \
+    FOR_EACH_FLOAT(X)                                                                  \
     X(KILN_I8, int8_t, i, int64_t, e, (int8_t)v)                                       \
     X(KILN_U8, uint8_t, i, int64_t, e, (uint8_t)v)                                     \
     X(KILN_I16, int16_t, i, int64_t, e, (int16_t)v)                                    \
@@ -45,12 +54,6 @@ static int64_t low_signed(int64_t v, int bits) {
     X(KILN_I64, int64_t, i, int64_t, e, v)                                             \
     X(KILN_U64, uint64_t, i, int64_t, (int64_t)e, (uint64_t)v)                         \
     X(KILN_BOOL, uint8_t, i, int64_t, e != 0, (uint8_t)(v != 0))                       \
-    LOW_FLOAT(X, KILN_F8E4M3FN, KILN_LOW_E4M3FN)                                       \
-    LOW_FLOAT(X, KILN_F8E4M3FNUZ, KILN_LOW_E4M3FNUZ)                                   \
-    LOW_FLOAT(X, KILN_F8E5M2, KILN_LOW_E5M2)                                           \
-    LOW_FLOAT(X, KILN_F8E5M2FNUZ, KILN_LOW_E5M2FNUZ)                                   \
-    LOW_FLOAT(X, KILN_F8E8M0, KILN_LOW_E8M0)                                           \
-    LOW_FLOAT(X, KILN_F4E2M1, KILN_LOW_E2M1)                                           \
     X(KILN_I4, int8_t, i, int64_t, low_signed(e, 4), (int8_t)low_signed(v, 4))         \
     X(KILN_U4, uint8_t, i, int64_t, low_bits(e, 4), (uint8_t)low_bits(v, 4))           \
     X(KILN_I2, int8_t, i, int64_t, low_signed(e, 2), (int8_t)low_signed(v, 2))         \
@@ -126,9 +129,17 @@ int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v) {
 
 double kiln_round_f64(kiln_dtype dtype, double v) {
     KILN_ASSERT(kiln_dtype_is_float(dtype), "%s is no float", kiln_dtype_name(dtype));
-    kiln_wide w = {.type = kiln_type_scalar(dtype), .f = &v};
-    kiln_wide_round(&w);
-    return v;
+    switch ((int)dtype) {
+#define ROUND(dtype, T, field, W, to_wide, to_native)                                  \
+    case dtype: {                                                                      \
+        const T e = to_native;                                                         \
+        return to_wide;                                                                \
+    }
+        FOR_EACH_FLOAT(ROUND)
+#undef ROUND
+    default:
+        return v;
+    }
 }
 
 /* Integers of more than 53 bits on their way to a narrower float: the last bit kept

@@ -14,6 +14,24 @@
 #include "compiler/reference/reference_internal.h"
 
 #include <math.h>
+#include <string.h>
+
+/* As frexp counts; of zero and what is smaller than a normal double, below every
+ * dtype's. Elements are many, so this and the next are not left to the library. */
+static int exponent_of(double v) {
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof bits);
+    return (int)(bits >> 52 & 0x7FF) - 1022;
+}
+
+static double power_of_two(int k) {
+    if (k < -1022 || k > 1023)
+        return ldexp(1.0, k);
+    const uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double v = 0;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
 
 /* The spacing of the binade that holds |v|. */
 double kiln_ref_ulp(kiln_dtype dtype, double v) {
@@ -54,10 +72,8 @@ double kiln_ref_ulp(kiln_dtype dtype, double v) {
     case KILN_N_DTYPES:
         return 1;
     }
-    int exponent = min_exponent;
-    if (v != 0)
-        (void)frexp(v, &exponent);
-    return ldexp(1.0, (exponent > min_exponent ? exponent : min_exponent) - bits);
+    const int exponent = exponent_of(v);
+    return power_of_two((exponent > min_exponent ? exponent : min_exponent) - bits);
 }
 
 static double unit_roundoff(kiln_dtype dtype) {

@@ -53,6 +53,42 @@ static void micro_kernel(int64_t kc, const double *restrict a, const double *res
     memcpy(sum, s, sizeof s);
 }
 
+/* The same products, added in the same order, with more of them at once: two panels of
+ * B and four columns in a register. No fused multiply-add, so the bits are the same. */
+#if defined(__x86_64__)
+typedef double quad __attribute__((vector_size(NR * sizeof(double))));
+
+__attribute__((target("avx2"))) static void two_panels(int64_t kc,
+                                                       const double *restrict a,
+                                                       const double *restrict b,
+                                                       double *restrict sum) {
+    quad s[MR], t[MR];
+    memset(s, 0, sizeof s);
+    memset(t, 0, sizeof t);
+    for (int64_t p = 0; p < kc; p++) {
+        quad x, y;
+        memcpy(&x, b + p * NR, sizeof x);
+        memcpy(&y, b + (kc + p) * NR, sizeof y);
+        for (int r = 0; r < MR; r++) {
+            s[r] += a[p * MR + r] * x;
+            t[r] += a[p * MR + r] * y;
+        }
+    }
+    memcpy(sum, s, sizeof s);
+    memcpy(sum + MR * NR, t, sizeof t);
+}
+
+static bool has_wide_registers(void) { return __builtin_cpu_supports("avx2") != 0; }
+#else
+static void two_panels(int64_t kc, const double *restrict a, const double *restrict b,
+                       double *restrict sum) {
+    micro_kernel(kc, a, b, sum);
+    micro_kernel(kc, a, b + kc * NR, sum + MR * NR);
+}
+
+static bool has_wide_registers(void) { return false; }
+#endif
+
 static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, double *c,
                   int64_t c_row) {
     for (int64_t r = 0; r < mr; r++) {
@@ -65,8 +101,19 @@ static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, doub
 
 static void macro_kernel(int64_t mc, int64_t nc, int64_t kc, const double *a,
                          const double *b, bool is_first, double *c, int64_t c_row) {
-    double sum[MR * NR];
-    for (int64_t j = 0; j < nc; j += NR) {
+    double sum[2 * MR * NR];
+    int64_t j = 0;
+    for (; j + NR < nc && has_wide_registers(); j += 2 * NR) {
+        for (int64_t i = 0; i < mc; i += MR) {
+            const int64_t mr = min_i64(MR, mc - i);
+            double *to = c + i * c_row + j;
+            two_panels(kc, a + i * kc, b + j * kc, sum);
+            store(sum, mr, NR, is_first, to, c_row);
+            store(sum + MR * NR, mr, min_i64(NR, nc - j - NR), is_first, to + NR,
+                  c_row);
+        }
+    }
+    for (; j < nc; j += NR) {
         for (int64_t i = 0; i < mc; i += MR) {
             micro_kernel(kc, a + i * kc, b + j * kc, sum);
             store(sum, min_i64(MR, mc - i), min_i64(NR, nc - j), is_first,
