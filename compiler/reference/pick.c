@@ -5,9 +5,10 @@
  * hold:
  *   EXACT  |round(v) - v|
  *   ULP    |round(v) - v| + max(c * ulp(v), floor * u)
- *   DOT    c * k * u * m, m the same element computed from absolute inputs and weights
- * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); f16 and bf16
- *          outputs have half an ulp of their own more, integers are exact
+ *   DOT    c * k * (u * m + h), m the same element computed from absolute inputs and
+ *          weights, h half the smallest subnormal, which each product may lose (Higham,
+ *          Accuracy and Stability of Numerical Algorithms, 2nd ed., 2.2 and 3.1); f16
+ *          and bf16 outputs have half an ulp of their own more, integers are exact
  * u is the unit roundoff of the accumulation. An element that is NaN or infinite has
  * bound 0: it must be met as it is.
  */
@@ -80,6 +81,10 @@ static double unit_roundoff(kiln_dtype dtype) {
     return ldexp(1.0, dtype == KILN_F64 ? -53 : -24);
 }
 
+static double smallest_subnormal(kiln_dtype dtype) {
+    return ldexp(1.0, dtype == KILN_F64 ? -1074 : -149);
+}
+
 static double rounding_distance(kiln_dtype dtype, double v) {
     if (!kiln_dtype_is_float(dtype))
         return 0;
@@ -103,7 +108,8 @@ static double bound_of(const kiln_bound *b, kiln_dtype dtype, double v,
             return 0;
         const bool is_half = dtype == KILN_F16 || dtype == KILN_BF16;
         const double own = is_half ? 0.5 * kiln_ref_ulp(dtype, v) : 0;
-        return b->c * (double)b->k * unit_roundoff(dtype) * magnitude + own;
+        const double lost = magnitude > 0 ? 0.5 * smallest_subnormal(dtype) : 0;
+        return b->c * (double)b->k * (unit_roundoff(dtype) * magnitude + lost) + own;
     }
     }
     return 0;

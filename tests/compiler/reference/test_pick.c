@@ -106,6 +106,25 @@ static void check_dot(void **state) {
     assert_true(bound >= 2 * 6 * ldexp(1, -24) && bound < 40 * ldexp(1, -24));
 }
 
+/* DOT: what a product of subnormals loses is no share of it; products of zeros lose
+ * nothing. */
+static void check_underflow(void **state) {
+    (void)state;
+    const int64_t dim[] = {1, 2}, dim_b[] = {2, 1};
+    float a[] = {0x1p-147F, 0x1p-148F}, b[] = {0x1p-4F, 0x1p-4F};
+    kiln_tensor in[] = {{kiln_type_make(KILN_F32, 2, dim), a},
+                        {kiln_type_make(KILN_F32, 2, dim_b), b}};
+    static const char text[] = "graph \"g\" { input %a : f32[1,2] input %b : f32[2,1] "
+                               "%y = matmul(%a, %b) output %y }";
+    double v;
+    double bound = bound_at(text, in, &v);
+    assert_true(v == 0x1p-151 + 0x1p-152);
+    assert_true(bound >= v && bound < 0x1p-147); /* in f32 both products are 0 */
+    b[0] = b[1] = 0;
+    bound = bound_at(text, in, &v);
+    assert_true(v == 0 && bound == 0);
+}
+
 /* EXACT: a selection of f32 elements is met to the bit. */
 static void check_exact(void **state) {
     (void)state;
@@ -135,6 +154,7 @@ static void check_special(void **state) {
 int main(void) {
     kiln_test_add_rows(check_same_as_whole, rows);
     kiln_test_add("dot_bound_takes_absolute_values", check_dot, NULL);
+    kiln_test_add("dot_bound_counts_underflow", check_underflow, NULL);
     kiln_test_add("exact_bound_is_nothing", check_exact, NULL);
     kiln_test_add("special_values_have_no_bound", check_special, NULL);
     return kiln_test_run("reference_pick");
