@@ -71,7 +71,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-exports bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -98,6 +98,10 @@ check: ## set-up and every test, as CI runs it
 
 test-vendor-ops: $(KILN) ## operators and networks of ONNX Runtime's optimiser and quantiser against it; left out where its wheels cannot be had
 	@tests/tools/vendor_ops/run.sh $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native $(if $(TEST),--filter $(TEST))
+
+test-exports: $(KILN) ## networks exported by PyTorch, and what ONNX Runtime makes of five; left out where its wheels (several GB) cannot be had
+	@tests/tools/exports/run.sh $(abspath $(KILN)) $(abspath build/exports) exports $(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+	@tests/tools/exports/run.sh $(abspath $(KILN)) $(abspath build/exports) forms $(if $(TEST),--filter $(TEST))
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))

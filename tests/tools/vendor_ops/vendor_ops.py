@@ -8,34 +8,22 @@ reference and, with --profile, compiled. Where ONNX Runtime has no kernel for th
 brings its own numbers. The exit code is 1 where anything differs, 77 where a wheel is missing.
 """
 import argparse
-import hashlib
 import json
 import os
 import subprocess
 import sys
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 try:
-    import numpy as np
     import onnx
     import onnxruntime as ort
     import cases
     import flows
+    import golden
     from runtime import session
 except ImportError as missing:
     print(f"vendor-ops: left out, {missing}")
     sys.exit(77)
-
-
-def golden(folder, kind, names, arrays):
-    """Writes arrays as .npy and what golden.json says of them."""
-    listed = []
-    for i, (name, array) in enumerate(zip(names, arrays)):
-        array = np.asarray(array, order="C")
-        file = f"{kind}{i}.npy"
-        np.save(os.path.join(folder, file), array)
-        listed.append({"name": name, "dtype": str(array.dtype), "shape": list(array.shape), "elements": array.size,
-                       "sha256": hashlib.sha256(array.tobytes()).hexdigest(), "npy": file})
-    return listed
 
 
 def expected(case):
@@ -50,13 +38,7 @@ def expected(case):
 def write(case, folder):
     os.makedirs(folder, exist_ok=True)
     onnx.save(case.model, os.path.join(folder, "model.onnx"))
-    names, arrays = expected(case)
-    arrays = [np.asarray(a) for a in arrays]
-    text = {"id": case.name, "runtime": "ort", "cases": [{
-        "inputs": golden(folder, "in", list(case.feeds), list(case.feeds.values())),
-        "outputs": golden(folder, "out", names, arrays)}]}
-    with open(os.path.join(folder, "golden.json"), "w") as f:
-        json.dump(text, f)
+    golden.write(folder, case.name, "ort", case.feeds, dict(zip(*expected(case))))
 
 
 def verify(kiln, folder, how, case):

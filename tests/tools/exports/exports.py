@@ -1,0 +1,159 @@
+"""Networks that PyTorch's two exporters write, built and held to PyTorch's own results.
+
+    python exports.py --kiln build/gcc-release/kiln --work DIR [--filter TEXT] [--every] [--jobs N] [--keep]
+
+Each architecture (architectures.py) is drawn with a fixed seed, run by PyTorch, and exported by the
+TorchScript exporter (opsets 11 to 20) and the one of torch.export (18 to 23). kiln must build each file, which
+proves the package against kiln's reference, and the package must give PyTorch's numbers. By default each exporter
+writes the oldest opset that it has for the architecture and one more, another for each; --every: all of them. What
+an exporter itself refuses is counted by itself. The exit code is 1 where anything of kiln's failed.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+import zlib
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import numpy as np
+import torch
+
+import architectures
+import golden
+
+EXPORTERS = {"script": range(11, 21), "dynamo": range(18, 24)}
+ATTENTION = {"script": "eager", "dynamo": "sdpa"}
+
+
+def settle(module):
+    """Statistics and scales that are not 0 and 1, as training leaves them."""
+    for m in module.modules():
+        if isinstance(m, torch.nn.modules.batchnorm._BatchNorm):
+            m.running_mean.normal_(0, 0.2)
+            m.running_var.uniform_(0.5, 2)
+            torch.nn.init.uniform_(m.weight, 0.5, 1.5)
+            torch.nn.init.normal_(m.bias, 0, 0.1)
+    return module.eval()
+
+
+def make(name, exporter):
+    architectures.ATTENTION = ATTENTION[exporter]
+    torch.manual_seed(zlib.crc32(name.encode()))
+    module, inputs, names = architectures.ROWS[name]()
+    with torch.no_grad():
+        module = settle(module)
+        outputs = module(*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return module, inputs, names, outputs
+
+
+def export(made, exporter, opset, path):
+    module, inputs, names, outputs = made
+    out = [f"out{i}" for i in range(len(outputs))]
+    options = dict(input_names=names, output_names=out, opset_version=opset)
+    if exporter == "dynamo":
+        options.update(dynamo=True, external_data=False, optimize=True)
+    else:
+        options.update(dynamo=False)
+    with torch.no_grad():
+        torch.onnx.export(module, inputs, path, **options)
+    return dict(zip(names, (x.numpy() for x in inputs))), dict(zip(out, (y.numpy() for y in outputs)))
+
+
+@contextlib.contextmanager
+def quiet():
+    """Exporters print whole graphs where they refuse one, from C++ too."""
+    sys.stdout.flush()
+    kept = os.dup(1), os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        for fd, old in zip((1, 2), kept):
+            os.dup2(old, fd)
+            os.close(old)
+        os.close(null)
+
+
+def call(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    return None if done.returncode == 0 else (done.stderr + done.stdout).strip()[-800:]
+
+
+def check(kiln, made, name, exporter, opset, folder):
+    """(outcome, words): 'right', 'refused' by the exporter, or 'failed'."""
+    os.makedirs(folder, exist_ok=True)
+    path, package = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.kiln.tar.zst")
+    try:
+        with quiet():
+            inputs, outputs = export(made, exporter, opset, path)
+    except Exception as e:  # exporters have many kinds
+        return "refused", f"{type(e).__name__}: {str(e).strip()[:160]}"
+    if not all(np.isfinite(y).all() for y in outputs.values() if y.dtype.kind == "f"):
+        return "failed", "PyTorch's own results are not finite: nothing would be shown"
+    golden.write(folder, name, f"torch {torch.__version__}", inputs, outputs)
+    why = call([kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
+    why = why or call([kiln, "verify", package, "--golden", folder])
+    return ("right", "") if why is None else ("failed", why)
+
+
+def run(name, o):
+    """All of one architecture's, in a process of its own: exporters leave much behind."""
+    torch.set_num_threads(1)
+    torch.backends.mha.set_fastpath_enabled(False)  # an operator that no exporter knows
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    rows = []
+    for exporter, opsets in EXPORTERS.items():
+        made, has_oldest = make(name, exporter), False
+        turn = opsets[zlib.crc32((name + exporter).encode()) % len(opsets)]
+        for opset in o.opset or opsets:
+            folder = os.path.join(o.work, f"{name}-{exporter}-{opset}")
+            if opset not in opsets or not (o.opset or o.every or opset == turn or not has_oldest):
+                continue
+            outcome, words = check(o.kiln, made, name, exporter, opset, folder)
+            has_oldest = has_oldest or outcome != "refused"
+            rows.append((f"{name} {exporter} {opset}", outcome, words))
+            if outcome != "failed" and not o.keep:
+                shutil.rmtree(folder)
+    return rows
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--kiln", required=True)
+    p.add_argument("--work", required=True)
+    p.add_argument("--filter", default="")
+    p.add_argument("--opset", type=int, action="append", help="only this one (may be repeated)")
+    p.add_argument("--every", action="store_true", help="every opset of both exporters")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
+    o = p.parse_args()
+    chosen = [name for name in architectures.ROWS if o.filter in name]
+    count = {"right": 0, "refused": 0, "failed": 0}
+    with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
+        todo = {pool.submit(run, name, o): name for name in chosen}
+        for done in concurrent.futures.as_completed(todo):
+            try:
+                rows = done.result()
+            except Exception as e:
+                rows = [(todo[done], "failed", f"{type(e).__name__}: {e}")]
+            for title, outcome, words in rows:
+                count[outcome] += 1
+                if outcome != "right":
+                    print(f"{outcome.upper()} {title}: {words}", flush=True)
+    print(f"exports: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} exports: "
+          f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by the exporter itself")
+    sys.exit(1 if count["failed"] or count["right"] == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
