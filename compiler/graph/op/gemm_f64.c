@@ -4,7 +4,14 @@
 
 #include <string.h>
 
-enum { MR = KILN_GEMM_MR, NR = KILN_GEMM_NR, KC = KILN_GEMM_KC };
+enum {
+    MR = KILN_GEMM_MR,
+    NR = KILN_GEMM_NR,
+    KC = KILN_GEMM_KC,
+    TILE = MR * NR,
+    WIDE = 2 * NR, /* columns of two panels of B */
+    TILES = 2 * TILE,
+};
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -75,7 +82,7 @@ __attribute__((target("avx2"))) static void two_panels(int64_t kc,
         }
     }
     memcpy(sum, s, sizeof s);
-    memcpy(sum + MR * NR, t, sizeof t);
+    memcpy(sum + TILE, t, sizeof t);
 }
 
 static bool has_wide_registers(void) { return __builtin_cpu_supports("avx2") != 0; }
@@ -83,7 +90,7 @@ static bool has_wide_registers(void) { return __builtin_cpu_supports("avx2") != 
 static void two_panels(int64_t kc, const double *restrict a, const double *restrict b,
                        double *restrict sum) {
     micro_kernel(kc, a, b, sum);
-    micro_kernel(kc, a, b + kc * NR, sum + MR * NR);
+    micro_kernel(kc, a, b + kc * NR, sum + TILE);
 }
 
 static bool has_wide_registers(void) { return false; }
@@ -101,16 +108,15 @@ static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, doub
 
 static void macro_kernel(int64_t mc, int64_t nc, int64_t kc, const double *a,
                          const double *b, bool is_first, double *c, int64_t c_row) {
-    double sum[2 * MR * NR];
+    double sum[TILES];
     int64_t j = 0;
-    for (; j + NR < nc && has_wide_registers(); j += 2 * NR) {
+    for (; j + NR < nc && has_wide_registers(); j += WIDE) {
         for (int64_t i = 0; i < mc; i += MR) {
             const int64_t mr = min_i64(MR, mc - i);
             double *to = c + i * c_row + j;
             two_panels(kc, a + i * kc, b + j * kc, sum);
             store(sum, mr, NR, is_first, to, c_row);
-            store(sum + MR * NR, mr, min_i64(NR, nc - j - NR), is_first, to + NR,
-                  c_row);
+            store(sum + TILE, mr, min_i64(NR, nc - j - NR), is_first, to + NR, c_row);
         }
     }
     for (; j < nc; j += NR) {
