@@ -106,10 +106,20 @@ static bool is_private(const fusing *f, const kiln_value *v) {
            v->count == NULL;
 }
 
+/* An operator may leave an input out (is_inf that detects nothing): what makes it would
+ * vanish from their common kernel, and templates look for it. */
+static bool is_read(const fusing *f, const kiln_node *n, const kiln_value *v) {
+    const double *reads = f->growth != NULL ? f->growth[n->index].reads : NULL;
+    for (int i = 0; reads != NULL && i < n->n_in; i++)
+        if (n->in[i] == v && reads[i] > 0)
+            return true;
+    return reads == NULL;
+}
+
 /* May n run in the kernel that makes v? */
 static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v) {
     if (!is_private(f, v) || is_view(v->def) || is_view(n) || !is_injective(n) ||
-        is_joint(v->def))
+        is_joint(v->def) || !is_read(f, n, v))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if ((int)c->node.n >= f->max_nodes || !fits(f, c, &f->cluster[n->index]))
@@ -138,7 +148,7 @@ static bool suits_epilogue(const cluster *c, const kiln_type *y) {
 static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v,
                         int own) {
     if (!is_private(f, v) || is_view(v->def) || !is_injective(v->def) ||
-        is_joint(v->def))
+        is_joint(v->def) || !is_read(f, n, v))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes ||
@@ -248,7 +258,8 @@ static const kiln_value *read_often(const fusing *f, const cluster *c, int own,
         for (int k = 0; k < c->node.v[i]->n_in; k++) {
             const kiln_value *x = c->node.v[i]->in[k];
             if (x == NULL || x->def == NULL || x->count != NULL || x->def->n_out != 1 ||
-                is_view(x->def) || is_joint(x->def) || find(f, x->def) == own)
+                is_view(x->def) || is_joint(x->def) || find(f, x->def) == own ||
+                !is_read(f, c->node.v[i], x))
                 continue;
             const cluster *from = &f->cluster[find(f, x->def)];
             const bool is_open = from->anchor == NULL
