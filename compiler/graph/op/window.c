@@ -66,14 +66,16 @@ kiln_status kiln_window_slide(kiln_window *w, bool ceil_mode, kiln_err *err) {
     for (int i = 0; i < w->n; i++) {
         const int64_t padded = w->in[i] + w->pad_begin[i] + w->pad_end[i];
         const int64_t room = padded - kiln_window_extent(w, i);
-        if (room < 0)
+        /* Rounded up, a window that is cut off by less than a step is one. */
+        const bool is_cut = ceil_mode && room < 0 && -room < w->stride[i];
+        if (room < 0 && !is_cut)
             return kiln_fail(err, KILN_ERR_SHAPE,
                              "a window of %" PRId64
                              " must fit into spatial axis %d, which is %" PRId64
                              " with its padding",
                              kiln_window_extent(w, i), i, padded);
-        w->out[i] = room / w->stride[i] + 1;
-        if (!ceil_mode || room % w->stride[i] == 0)
+        w->out[i] = is_cut ? 1 : room / w->stride[i] + 1;
+        if (!ceil_mode || is_cut || room % w->stride[i] == 0)
             continue;
         if (w->out[i] * w->stride[i] < w->in[i] + w->pad_begin[i])
             w->out[i]++;

@@ -84,10 +84,19 @@ def half(ready, feeds, path):
     onnx.save(convert_float_to_float16(onnx.load(ready), keep_io_types=True), path)
 
 
+def with_shared_bias(ready):
+    """Products whose bias others read too: the quantiser's QOperator form of them does not load."""
+    graph = onnx.load(ready).graph
+    readers = [x for n in graph.node for x in n.input]
+    return [n.name for n in graph.node if n.op_type == "Gemm" and len(n.input) > 2 and readers.count(n.input[2]) > 1]
+
+
 def static(fmt):
     def make(ready, feeds, path):
+        is_operator = fmt == QuantFormat.QOperator
         quantize_static(ready, path, Feeds(feeds), quant_format=fmt, activation_type=QuantType.QUInt8,
-                        weight_type=QuantType.QInt8, per_channel=fmt == QuantFormat.QDQ)
+                        weight_type=QuantType.QInt8, per_channel=not is_operator,
+                        nodes_to_exclude=with_shared_bias(ready) if is_operator else [])
     return make
 
 
