@@ -1,5 +1,7 @@
 #include "tests/support/graph_values.h"
 
+#include "compiler/graph/fusion.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -98,6 +100,52 @@ static void add_unrounded(kiln_arena *a, const kiln_node *n, const kiln_tensor *
     }
 }
 
+/* The node as a graph of its own, with all its outputs; its inputs are those of `in`
+ * that are no constants, in order of first use. */
+static kiln_graph *alone(kiln_arena *a, const kiln_node *n, const kiln_tensor *in,
+                         kiln_tensor *own_in) {
+    const kiln_graph *g = n->graph;
+    const kiln_value **from = NULL;
+    size_t i = 0;
+    while (g->nodes.v[i] != n)
+        i++;
+    const kiln_group group = {.node = &g->nodes.v[i], .n = 1};
+    kiln_graph *own = kiln_group_graph(a, g, &group, &from);
+    const kiln_node *copy = own->nodes.v[0];
+    own->outputs.n = 0; /* not all of them may be read yet */
+    for (int k = 0; k < copy->n_out; k++)
+        kiln_graph_add_output(own, copy->out[k], copy->out[k]->name);
+    for (i = 0; i < own->inputs.n; i++)
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] == from[own->inputs.v[i]->id])
+                own_in[i] = in[k];
+    return own;
+}
+
+/* A region's own arithmetic errs inside of it, where values may be far larger than what
+ * comes out: e becomes no less than how far lanes of the node alone are from it. */
+static kiln_status add_inside(graph_values *v, const kiln_node *n, int k,
+                              const kiln_tensor *in, double *e, kiln_err *err) {
+    enum { LANES = 8 };
+    const kiln_type *t = &n->out[k]->type;
+    const kiln_ref_lanes o = {.n = LANES, .seed = 5};
+    kiln_tensor *own_in = kiln_array(v->arena, kiln_tensor, n->n_in + 1);
+    kiln_tensor *y = kiln_array(v->arena, kiln_tensor, n->n_out);
+    kiln_tensor *lane = kiln_array(v->arena, kiln_tensor, LANES * n->n_out);
+    const kiln_graph *own = alone(v->arena, n, in, own_in);
+    KILN_TRY(
+        kiln_ref_run_lanes(v->arena, own, own_in, own->inputs.n, &o, y, lane, err));
+    kiln_wide exact = kiln_wide_new(v->arena, t), off = kiln_wide_new(v->arena, t);
+    kiln_widen(t, y[k].data, &exact);
+    for (int j = 0; j < LANES; j++) {
+        kiln_widen(t, lane[j * n->n_out + k].data, &off);
+        for (int64_t i = 0; i < kiln_type_elems(t); i++)
+            if (isfinite(exact.f[i]) && isfinite(off.f[i]))
+                e[i] = fmax(e[i], 2 * fabs(off.f[i] - exact.f[i]));
+    }
+    return KILN_OK;
+}
+
 /* By how much an element of output k may be off, for each. NULL: all are exact. Sums of
  * many terms err by far less than if all their errors had one sign. */
 static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
@@ -132,6 +180,8 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
         const double inside = has_region(n) ? 64 * u * rms_of(w.f, count) : 0;
         for (int64_t i = 0; i < count; i++)
             e[i] = (c + 1) * u * fabs(w.f[i]) + b.floor * u + inside;
+        if (has_region(n))
+            KILN_TRY(add_inside(v, n, k, in, e, err));
         add_unrounded(v->arena, n, in, e);
     }
     *errors = e;
