@@ -2,6 +2,7 @@
 
 #include "compiler/graph/fusion.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -100,6 +101,31 @@ static void add_unrounded(kiln_arena *a, const kiln_node *n, const kiln_tensor *
     }
 }
 
+/* Products of many factors: in another order, one part of them may be infinite and
+ * another 0, which makes NaN of a number that is none. Nobody is held to such elements.
+ */
+static kiln_status mark_overflow(graph_values *v, const kiln_node *n,
+                                 const kiln_tensor *in, const int64_t *pick,
+                                 int64_t count, double *e, kiln_err *err) {
+    if (n->op != &kiln_op_reduce_prod)
+        return KILN_OK;
+    kiln_tensor *large = kiln_array(v->arena, kiln_tensor, n->n_in);
+    double *product = kiln_array(v->arena, double, count);
+    kiln_wide w = kiln_wide_new(v->arena, &in[0].type);
+    kiln_widen(&in[0].type, in[0].data, &w);
+    for (int64_t i = 0; i < kiln_type_elems(&in[0].type); i++)
+        w.f[i] = fmax(fabs(w.f[i]), 1);
+    large[0] = kiln_tensor_new(v->arena, &in[0].type);
+    kiln_narrow(&w, large[0].data);
+    for (int i = 1; i < n->n_in; i++)
+        large[i] = in[i];
+    KILN_TRY(kiln_ref_pick(v->arena, n, large, pick, count, product, NULL, err));
+    for (int64_t i = 0; i < count; i++)
+        if (!(product[i] < (double)FLT_MAX))
+            e[i] = NAN;
+    return KILN_OK;
+}
+
 /* The node as a graph of its own, with all its outputs; its inputs are those of `in`
  * that are no constants, in order of first use. */
 static kiln_graph *alone(kiln_arena *a, const kiln_node *n, const kiln_tensor *in,
@@ -183,6 +209,7 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
         if (has_region(n))
             KILN_TRY(add_inside(v, n, k, in, e, err));
         add_unrounded(v->arena, n, in, e);
+        KILN_TRY(mark_overflow(v, n, in, pick, count, e, err));
     }
     *errors = e;
     return KILN_OK;
