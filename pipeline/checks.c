@@ -188,7 +188,7 @@ static void write_check(kiln_json_writer *w, const kiln_check *x) {
         kiln_json_member_f64(w, "share_of_bound", x->of_bound);
         kiln_json_member_i64(w, "elements", x->n_elems);
         kiln_json_member_i64(w, "elements_held", x->n_held);
-        kiln_json_member_bool(w, "off_by_steps", x->off_by_steps);
+        kiln_json_member_bool(w, "elsewhere", x->elsewhere);
     }
     kiln_json_member_i64(w, "time_ms", x->time_ms);
     kiln_json_end_object(w);

@@ -32,8 +32,8 @@ typedef struct kiln_check {
     double of_bound; /* the largest share of its bound that an element took; 0: none of
                         them was held by one */
     int64_t n_held, n_elems; /* elements compared, and of all outputs, by bounds */
-    bool off_by_steps;       /* bounds that let each quantiser be a step off, as another
-                                engine's integer kernels may be */
+    bool elsewhere;          /* by the bounds of another engine's ways
+                                (kiln_expect_elsewhere) */
     int64_t time_ms;
 } kiln_check;
 

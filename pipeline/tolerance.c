@@ -301,11 +301,11 @@ static kiln_status expect(kiln_arena *a, kiln_arena *scratch, const kiln_graph *
 }
 
 static kiln_status expect_by(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
-                             uint64_t seed, bool off_by_steps, kiln_bounded *out,
+                             uint64_t seed, bool elsewhere, kiln_bounded *out,
                              kiln_err *err) {
     kiln_arena scratch = {0};
     const kiln_ref_lanes how = {
-        .n = lanes_for(g)->n, .seed = seed, .off_by_steps = off_by_steps};
+        .n = lanes_for(g)->n, .seed = seed, .elsewhere = elsewhere};
     const kiln_status st = expect(a, &scratch, g, in, &how, out, err);
     kiln_arena_fini(&scratch);
     return st;
@@ -326,6 +326,14 @@ bool kiln_graph_quantises(const kiln_graph *g) {
                 return true;
     }
     return false;
+}
+
+bool kiln_graph_errs_elsewhere(const kiln_graph *g) {
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.v[i]->op->elsewhere_error != NULL &&
+            g->nodes.v[i]->op->elsewhere_error(g->nodes.v[i]) > 1)
+            return true;
+    return kiln_graph_quantises(g);
 }
 
 kiln_status kiln_expect_elsewhere(kiln_arena *a, const kiln_graph *g,

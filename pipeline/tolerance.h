@@ -31,13 +31,16 @@ kiln_status kiln_expect_network(kiln_arena *a, const kiln_graph *g,
                                 kiln_err *err);
 
 /* The same for another engine's results, which may compute quantised networks in
- * integers: each element that a quantiser makes may be a step off. */
+ * integers, so that each element that a quantiser makes may be a step off, and some
+ * operators less exactly (kiln_op_def.elsewhere_error). */
 kiln_status kiln_expect_elsewhere(kiln_arena *a, const kiln_graph *g,
                                   const kiln_tensor *in, uint64_t seed,
                                   kiln_bounded *out, kiln_err *err);
 
 /* Is there a node that makes steps of real numbers (i8 to u16 of floats)? */
 bool kiln_graph_quantises(const kiln_graph *g);
+/* Are the bounds of kiln_expect_elsewhere others? */
+bool kiln_graph_errs_elsewhere(const kiln_graph *g);
 
 /* How `got` fares. */
 typedef struct kiln_bounded_diff {

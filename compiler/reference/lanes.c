@@ -75,8 +75,8 @@ static double error_of(const arithmetic *b, double v, const double *magnitude) {
 static double low_half(uint64_t bits) { return (double)(uint32_t)bits * 0x1p-32 - 0.5; }
 static double high_half(uint64_t bits) { return low_half(bits >> 32); }
 
-void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wide *w,
-                        kiln_rng *noise) {
+void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, bool elsewhere,
+                        kiln_wide *w, kiln_rng *noise) {
     if (w->f == NULL)
         return;
     const kiln_dtype kept = w->type.dtype;
@@ -85,6 +85,8 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wid
     const int64_t count = kiln_type_elems(&w->type);
     if (n->op->other_error != NULL)
         b.bound.c *= n->op->other_error(n);
+    if (elsewhere && n->op->elsewhere_error != NULL)
+        b.bound.c *= n->op->elsewhere_error(n);
     b.u = ldexp(1.0, b.dtype == KILN_F64 ? -53 : -24);
     b.root = sqrt((double)b.bound.k);
     if (magnitude == NULL && (b.bound.kind == KILN_BOUND_DOT || b.bound.floor > LARGE))

@@ -29,9 +29,10 @@ enum { KILN_REF_MAX_LANES = 16 };
 typedef struct kiln_ref_lanes {
     int n; /* 0 to KILN_REF_MAX_LANES */
     uint64_t seed;
-    /* As integer kernels may err: one element in eight of what a quantiser makes is a
-     * step off in a lane, each in another one. */
-    bool off_by_steps;
+    /* As other engines may err. Integer kernels: one element in eight of what a
+     * quantiser makes is a step off in a lane, each in another one. And what their
+     * operators do less exactly (kiln_op_def.elsewhere_error). */
+    bool elsewhere;
 } kiln_ref_lanes;
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,
                                const kiln_tensor *in, size_t n_in,

@@ -51,9 +51,10 @@ double kiln_ref_ulp(kiln_dtype dtype, double v);
  */
 void kiln_ref_make_absolute(const kiln_node *n, kiln_wide *in);
 /* Puts an error on unrounded output k. `magnitude` (of a DOT bound): the same output
- * of absolute inputs; NULL: taken from the typical size of its elements. */
-void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, kiln_wide *w,
-                        kiln_rng *noise);
+ * of absolute inputs; NULL: taken from the typical size of its elements. `elsewhere`:
+ * as other engines may err. */
+void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, bool elsewhere,
+                        kiln_wide *w, kiln_rng *noise);
 /* Does output k of n leap where an input crosses a boundary? */
 bool kiln_ref_leaps(const kiln_node *n, int k);
 /* Moves one float input's lanes (lane[j], j < n) to both sides of where they are, by

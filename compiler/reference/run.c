@@ -42,7 +42,7 @@ typedef struct frame {
     int n_lanes; /* run at once: the exact one, and those that err */
     int smooth; /* the lane in which nothing leaps: it tells what arithmetic alone does;
                    0: there is none */
-    bool off_by_steps;
+    bool elsewhere;
     kiln_rng lane_noise[2 + KILN_REF_MAX_LANES];
     kiln_rng turn; /* of elements to be a step off, by node */
     uint64_t salt;
@@ -229,9 +229,9 @@ static kiln_status run_lane(frame *f, const kiln_node *n, int lane, const kiln_w
     for (int k = 0; k < n->n_out; k++) {
         if (kiln_ref_leaps(n, k) != leaping)
             continue;
-        kiln_ref_add_noise(n, magnitude != NULL ? &magnitude[k] : NULL, &e.out[k],
-                           e.noise);
-        if (leaping && f->off_by_steps) /* the state alone: the same for all lanes */
+        kiln_ref_add_noise(n, magnitude != NULL ? &magnitude[k] : NULL, f->elsewhere,
+                           &e.out[k], e.noise);
+        if (leaping && f->elsewhere) /* the state alone: the same for all lanes */
             kiln_ref_step_off(&e.out[k], lane - 1, f->turn.state + (uint64_t)k);
         store_lane(f, n->out[k], &e.out[k], lane);
     }
@@ -290,7 +290,7 @@ static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
     if (f->n_lanes == 1) /* its inputs' memory may become its outputs' */
         drop_uses(f, n);
     for (int k = 0; k < n->n_out && f->noise != NULL; k++)
-        kiln_ref_add_noise(n, NULL, &e.out[k], f->noise);
+        kiln_ref_add_noise(n, NULL, f->elsewhere, &e.out[k], f->noise);
     for (int k = 0; k < n->n_out; k++)
         store_value(f, n->out[k], &e.out[k], is_output[n->out[k]->id]);
     if (f->n_lanes > 1) {
@@ -360,7 +360,7 @@ static void init_lanes(frame *f, const kiln_ref_lanes *o) {
     for (size_t i = 0; i < f->g->nodes.n; i++)
         leaps = leaps || leaps_at_all(f->g->nodes.v[i], &always);
     f->n_lanes = 1 + o->n;
-    f->off_by_steps = o->off_by_steps;
+    f->elsewhere = o->elsewhere;
     if (leaps && o->n > 0)
         f->smooth = f->n_lanes++;
     kiln_rng_init(&f->turn, o->seed);

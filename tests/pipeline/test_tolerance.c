@@ -6,6 +6,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SEEDS = 12, MAX_OUT = 2 };
@@ -365,6 +366,36 @@ static void lets_other_engines_be_a_step_off(void **state) {
     assert_false(d.ok);
 }
 
+/* ONNX Runtime computes where a sample lies in f32, kiln in double. */
+static void lets_other_engines_place_samples_in_f32(void **state) {
+    enum { IN = 1000, OUT = 1700 };
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_bounded elsewhere;
+    kiln_graph *g = parse(a, "graph \"g\" { input %x : f32[1,1,1000] "
+                             "%y = resize(%x) {mode=linear, scales=[1.0,1.0,1.7], "
+                             "sizes=[1,1,1700]} output %y }");
+    float x[IN], y[OUT];
+    kiln_rng r;
+    kiln_rng_init(&r, kiln_test_seed());
+    for (int i = 0; i < IN; i++)
+        x[i] = (float)(2 * kiln_rng_unit(&r) - 1);
+    for (int i = 0; i < OUT; i++) {
+        const float at = ((float)i + 0.5F) / 1.7F - 0.5F;
+        const float lies = fminf(fmaxf(at, 0), IN - 1);
+        const int left = (int)lies, right = left + 1 < IN ? left + 1 : left;
+        const float share = lies - (float)left;
+        y[i] = x[left] * (1 - share) + x[right] * share;
+    }
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    const kiln_tensor got = {g->outputs.v[0]->type, y};
+    assert_true(kiln_graph_errs_elsewhere(g) && !kiln_graph_quantises(g));
+    kiln_assert_status_ok(kiln_expect_elsewhere(a, g, &in, 3, &elsewhere, &err), &err);
+    hold("elsewhere", 3, &elsewhere, &got);
+    assert_true(elsewhere.typical > 4 * expect(a, g, &in, 3)->typical);
+}
+
 static void is_the_same_again(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
@@ -394,6 +425,8 @@ int main(void) {
     kiln_test_add("keeps_what_equals_itself", keeps_what_equals_itself, NULL);
     kiln_test_add("lets_other_engines_be_a_step_off", lets_other_engines_be_a_step_off,
                   NULL);
+    kiln_test_add("lets_other_engines_place_samples_in_f32",
+                  lets_other_engines_place_samples_in_f32, NULL);
     kiln_test_add("is_the_same_again", is_the_same_again, NULL);
     return kiln_test_run("tolerance");
 }

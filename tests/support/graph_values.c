@@ -122,7 +122,7 @@ static kiln_status mark_overflow(graph_values *v, const kiln_node *n,
     KILN_TRY(kiln_ref_pick(v->arena, n, large, pick, count, product, NULL, err));
     for (int64_t i = 0; i < count; i++)
         if (!(product[i] < (double)FLT_MAX))
-            e[i] = NAN;
+            e[i] = (double)NAN;
     return KILN_OK;
 }
 

@@ -217,16 +217,27 @@ static void cost(const kiln_node *n, kiln_cost *c) {
         kiln_mul_sat(kiln_type_elems(&n->out[0]->type), 2 * flops_per_element(n) - 1);
 }
 
+static int64_t longest_axis(const kiln_node *n) {
+    int64_t longest = 1;
+    for (int i = 0; i < n->in[0]->type.rank; i++)
+        longest = n->in[0]->type.dim[i] > longest ? n->in[0]->type.dim[i] : longest;
+    return longest;
+}
+
+/* Coordinates in f32 are off by up to half a unit in their last place, and all along a
+ * row by about as much: no chance makes that smaller. */
+static double elsewhere_error(const kiln_node *n) {
+    return 1 + (double)longest_axis(n) / 16;
+}
+
 /* Nearest copies. Else the weights carry an error of a few roundings of the coordinate,
  * which a large axis makes larger: up to in * 2^-24 of a step between neighbours. */
 static kiln_bound error_bound(const kiln_node *n) {
     if (n->attr[MODE].i == KILN_RESIZE_NEAREST)
         return kiln_bound_exact(n);
-    int64_t longest = 1;
-    for (int i = 0; i < n->in[0]->type.rank; i++)
-        longest = n->in[0]->type.dim[i] > longest ? n->in[0]->type.dim[i] : longest;
-    return (kiln_bound){
-        .kind = KILN_BOUND_DOT, .c = 4.0, .k = 8 * flops_per_element(n) + longest};
+    return (kiln_bound){.kind = KILN_BOUND_DOT,
+                        .c = 4.0,
+                        .k = 8 * flops_per_element(n) + longest_axis(n)};
 }
 
 /* Sum over the taps of the axes that are resized; taps of weight 0 do not count. */
@@ -333,5 +344,6 @@ const kiln_op_def kiln_op_resize = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
+    .elsewhere_error = elsewhere_error,
     .compute = compute,
 };
