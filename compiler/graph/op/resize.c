@@ -225,9 +225,10 @@ static int64_t longest_axis(const kiln_node *n) {
 }
 
 /* Coordinates in f32 are off by up to half a unit in their last place, and all along a
- * row by about as much: no chance makes that smaller. */
+ * row by about as much: no chance makes that smaller. Nor of what the polynomials of
+ * weights lose. */
 static double elsewhere_error(const kiln_node *n) {
-    return 1 + (double)longest_axis(n) / 16;
+    return 4 + (double)longest_axis(n) / 16;
 }
 
 /* Nearest copies. Else the weights carry an error of a few roundings of the coordinate,
