@@ -71,7 +71,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-exports bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -97,7 +97,12 @@ check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh
 
 test-vendor-ops: $(KILN) ## operators and networks of ONNX Runtime's optimiser and quantiser against it; left out where its wheels cannot be had
-	@tests/tools/vendor_ops/run.sh $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native $(if $(TEST),--filter $(TEST))
+	@tests/tools/with_onnxruntime.sh vendor_ops/vendor_ops.py $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native \
+		$(if $(TEST),--filter $(TEST))
+
+test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEED, KILN_MODELS); left out where its wheels cannot be had
+	@tests/tools/with_onnxruntime.sh random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
+		$(if $(KILN_SEED),--seed $(KILN_SEED)) $(if $(KILN_MODELS),--models $(KILN_MODELS))
 
 test-exports: $(KILN) ## networks exported by PyTorch, and what ONNX Runtime makes of five; left out where its wheels (several GB) cannot be had
 	@tests/tools/exports/run.sh $(abspath $(KILN)) $(abspath build/exports) exports $(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
