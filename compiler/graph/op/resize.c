@@ -228,7 +228,7 @@ static int64_t longest_axis(const kiln_node *n) {
  * row by about as much: no chance makes that smaller. Nor of what the polynomials of
  * weights lose. */
 static double elsewhere_error(const kiln_node *n) {
-    return 4 + (double)longest_axis(n) / 16;
+    return 8 + (double)longest_axis(n) / 8;
 }
 
 /* Nearest copies. Else the weights carry an error of a few roundings of the coordinate,
