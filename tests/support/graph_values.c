@@ -101,27 +101,37 @@ static void add_unrounded(kiln_arena *a, const kiln_node *n, const kiln_tensor *
     }
 }
 
-/* Products of many factors: in another order, one part of them may be infinite and
- * another 0, which makes NaN of a number that is none. Nobody is held to such elements.
- */
-static kiln_status mark_overflow(graph_values *v, const kiln_node *n,
-                                 const kiln_tensor *in, const int64_t *pick,
-                                 int64_t count, double *e, kiln_err *err) {
-    if (n->op != &kiln_op_reduce_prod)
-        return KILN_OK;
-    kiln_tensor *large = kiln_array(v->arena, kiln_tensor, n->n_in);
-    double *product = kiln_array(v->arena, double, count);
+/* The product of those factors alone that are above 1 in size, or of those below. */
+static kiln_status partial_products(graph_values *v, const kiln_node *n,
+                                    const kiln_tensor *in, bool above,
+                                    const int64_t *pick, int64_t count, double *out,
+                                    kiln_err *err) {
+    kiln_tensor *part = kiln_array(v->arena, kiln_tensor, n->n_in);
     kiln_wide w = kiln_wide_new(v->arena, &in[0].type);
     kiln_widen(&in[0].type, in[0].data, &w);
     for (int64_t i = 0; i < kiln_type_elems(&in[0].type); i++)
-        w.f[i] = fmax(fabs(w.f[i]), 1);
-    large[0] = kiln_tensor_new(v->arena, &in[0].type);
-    kiln_narrow(&w, large[0].data);
-    for (int i = 1; i < n->n_in; i++)
-        large[i] = in[i];
-    KILN_TRY(kiln_ref_pick(v->arena, n, large, pick, count, product, NULL, err));
+        w.f[i] = above ? fmax(fabs(w.f[i]), 1) : fmin(fabs(w.f[i]), 1);
+    for (int i = 0; i < n->n_in; i++)
+        part[i] = in[i];
+    part[0] = kiln_tensor_new(v->arena, &in[0].type);
+    kiln_narrow(&w, part[0].data);
+    return kiln_ref_pick(v->arena, n, part, pick, count, out, NULL, err);
+}
+
+/* Products of many factors: in another order, one part of them may be infinite and
+ * another 0, which makes NaN of a number that is none, or be so small that digits are
+ * lost. Nobody is held to such elements. */
+static kiln_status mark_out_of_range(graph_values *v, const kiln_node *n,
+                                     const kiln_tensor *in, const int64_t *pick,
+                                     int64_t count, double *e, kiln_err *err) {
+    double *large = kiln_array(v->arena, double, count);
+    double *small = kiln_array(v->arena, double, count);
+    if (n->op != &kiln_op_reduce_prod)
+        return KILN_OK;
+    KILN_TRY(partial_products(v, n, in, true, pick, count, large, err));
+    KILN_TRY(partial_products(v, n, in, false, pick, count, small, err));
     for (int64_t i = 0; i < count; i++)
-        if (!(product[i] < (double)FLT_MAX))
+        if (!(large[i] < (double)FLT_MAX) || !(small[i] > (double)FLT_MIN))
             e[i] = (double)NAN;
     return KILN_OK;
 }
@@ -209,7 +219,7 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
         if (has_region(n))
             KILN_TRY(add_inside(v, n, k, in, e, err));
         add_unrounded(v->arena, n, in, e);
-        KILN_TRY(mark_overflow(v, n, in, pick, count, e, err));
+        KILN_TRY(mark_out_of_range(v, n, in, pick, count, e, err));
     }
     *errors = e;
     return KILN_OK;

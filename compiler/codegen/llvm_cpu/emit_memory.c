@@ -195,17 +195,48 @@ static unsigned elem_bytes(const place *at) {
     return (unsigned)kiln_dtype_bytes(at->mem->buffer->dtype);
 }
 
+static LLVMValueRef masked_access(kiln_cg *g, const place *at, const char *name,
+                                  LLVMValueRef p, LLVMValueRef mask, int lanes) {
+    const LLVMTypeRef v = LLVMVectorType(at->type, (unsigned)lanes);
+    LLVMTypeRef types[2] = {v, LLVMTypeOf(p)};
+    LLVMValueRef arg[4] = {p, LLVMConstInt(g->i32, elem_bytes(at), false), mask,
+                           LLVMConstNull(v)};
+    return tagged(g, at->mem, kiln_cg_intrinsic(g, name, types, 2, arg, 4));
+}
+
+/* The first `to` lanes of v; where it has not so many, its first lane again. */
+static LLVMValueRef resized(kiln_cg *g, LLVMValueRef v, int from, int to) {
+    LLVMValueRef *k = kiln_array(g->arena, LLVMValueRef, to);
+    for (int i = 0; i < to; i++)
+        k[i] = LLVMConstInt(g->i32, (unsigned)(i < from ? i : 0), false);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(k, (unsigned)to), "");
+}
+
+/* Whole registers: LLVM (14 to 19) widens what is none by lanes without an index, and
+ * may give such a gather one register for index and result, which is no instruction
+ * (x86, AVX2 and AVX-512). */
+static LLVMValueRef gather(kiln_cg *g, const place *at, int lanes, LLVMValueRef mask) {
+    LLVMValueRef p = lane_addresses(g, at, lanes);
+    int wide = 1;
+    while (wide < lanes)
+        wide *= 2;
+    if (wide == lanes)
+        return masked_access(g, at, "llvm.masked.gather", p, mask, lanes);
+    p = resized(g, p, lanes, wide);
+    mask = resized(g, mask, lanes, wide);
+    return resized(g, masked_access(g, at, "llvm.masked.gather", p, mask, wide), wide,
+                   lanes);
+}
+
 static LLVMValueRef masked_load(kiln_cg *g, const place *at, int lanes,
                                 LLVMValueRef mask) {
-    const LLVMTypeRef v = LLVMVectorType(at->type, (unsigned)lanes);
-    const bool whole = is_contiguous(at), back = whole && at->step < 0;
-    const LLVMValueRef p = whole ? lowest(g, at, lanes) : lane_addresses(g, at, lanes);
-    LLVMTypeRef types[2] = {v, LLVMTypeOf(p)};
-    LLVMValueRef arg[4] = {p, LLVMConstInt(g->i32, elem_bytes(at), false),
-                           back ? reversed(g, mask, lanes) : mask, LLVMConstNull(v)};
-    const LLVMValueRef r = kiln_cg_intrinsic(
-        g, whole ? "llvm.masked.load" : "llvm.masked.gather", types, 2, arg, 4);
-    tagged(g, at->mem, r);
+    if (!is_contiguous(at))
+        return gather(g, at, lanes, mask);
+    const bool back = at->step < 0;
+    const LLVMValueRef r =
+        masked_access(g, at, "llvm.masked.load", lowest(g, at, lanes),
+                      back ? reversed(g, mask, lanes) : mask, lanes);
     return back ? reversed(g, r, lanes) : r;
 }
 

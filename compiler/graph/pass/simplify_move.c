@@ -192,7 +192,7 @@ static kiln_status pad_for_zeros(kiln_sweep *s, kiln_node *n, kiln_value **same)
             pads[x == NULL ? axis : rank + axis] += v->type.dim[axis];
         }
     }
-    if (x == NULL)
+    if (x == NULL || !kiln_dtype_is_in(x->type.dtype, kiln_op_pad.dtypes))
         return KILN_OK;
     const kiln_attr_arg arg = kiln_arg_ints("pads", pads, 2 * (size_t)rank);
     return kiln_sweep_add(s, &kiln_op_pad, n, &x, 1, &arg, 1, same);
