@@ -132,6 +132,29 @@ static void a_product_less_itself_hangs_on_rounding(void **state) {
     assert_int_equal(d.n_bad, 5);
 }
 
+/* Products of values one last place off, whose signs differ in all drawn runs for some
+ * of 16384: the cast leaves them nothing else to be judged by. */
+static void errors_of_two_factors_do_not_cancel(void **state) {
+    const char *text = "graph \"g\" { input %x : f32[128] %m = mul(%x, %x) "
+                       "%c = cast(%m) {to=f64} %a = reshape(%c) {shape=[128, 1]} "
+                       "%b = reshape(%c) {shape=[1, 128]} %p = matmul(%a, %b) "
+                       "output %p }";
+    enum { N = 128 * 128 };
+    double got[N];
+    graph_values v;
+    (void)state;
+    const graph_value *want = value_of(text, 0, &v);
+    const double *exact = want->run[0].data;
+    for (int i = 0; i < N; i++)
+        got[i] = exact[i] * (1 + 0x1p-24);
+    const graph_diff d = graph_value_compare(want, got, 1);
+    assert_int_equal(d.n_bad, 0);
+    assert_int_equal(d.n_loose, 0);
+    for (int i = 0; i < N; i++)
+        got[i] = exact[i] * (1 + 0x1p-18);
+    assert_int_equal(graph_value_compare(want, got, 1).n_bad, N);
+}
+
 /* One last place is a large step of theirs, and would hang on rounding as such. */
 static void codes_of_few_bits_are_the_same_or_not(void **state) {
     graph_values v;
@@ -189,6 +212,8 @@ int main(void) {
     kiln_test_add("graphs_for_aarch64", graphs_for_aarch64, NULL);
     kiln_test_add("a_product_less_itself_hangs_on_rounding",
                   a_product_less_itself_hangs_on_rounding, NULL);
+    kiln_test_add("errors_of_two_factors_do_not_cancel",
+                  errors_of_two_factors_do_not_cancel, NULL);
     kiln_test_add("codes_of_few_bits_are_the_same_or_not",
                   codes_of_few_bits_are_the_same_or_not, NULL);
     kiln_test_add_golden(CORPUS, what_failed_once_stays_right);

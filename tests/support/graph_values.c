@@ -124,10 +124,10 @@ static kiln_status partial_products(graph_values *v, const kiln_node *n,
 static kiln_status mark_out_of_range(graph_values *v, const kiln_node *n,
                                      const kiln_tensor *in, const int64_t *pick,
                                      int64_t count, double *e, kiln_err *err) {
-    double *large = kiln_array(v->arena, double, count);
-    double *small = kiln_array(v->arena, double, count);
     if (n->op != &kiln_op_reduce_prod)
         return KILN_OK;
+    double *large = kiln_array(v->arena, double, count);
+    double *small = kiln_array(v->arena, double, count);
     KILN_TRY(partial_products(v, n, in, true, pick, count, large, err));
     KILN_TRY(partial_products(v, n, in, false, pick, count, small, err));
     for (int64_t i = 0; i < count; i++)
@@ -225,13 +225,17 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
     return KILN_OK;
 }
 
-static void disturb(graph_values *v, const double *errors, kiln_tensor *t) {
+static void disturb(graph_values *v, const double *errors, bool outwards,
+                    kiln_tensor *t) {
     const int64_t n = kiln_type_elems(&t->type);
     kiln_wide w = kiln_wide_new(v->arena, &t->type);
     kiln_widen(&t->type, t->data, &w);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        const bool is_up =
+            outwards ? w.f[i] > 0 : kiln_rng_next(&v->noise) >> 63 != 0;
         if (isfinite(w.f[i]))
-            w.f[i] += kiln_rng_next(&v->noise) >> 63 != 0 ? errors[i] : -errors[i];
+            w.f[i] += is_up ? errors[i] : -errors[i];
+    }
     kiln_narrow(&w, t->data);
 }
 
@@ -260,7 +264,7 @@ static kiln_status noisy_runs(graph_values *v, const kiln_node *n,
         KILN_TRY(kiln_ref_eval_node(v->arena, n, x, y, err));
         for (int k = 0; k < n->n_out; k++) {
             if (errors[k] != NULL)
-                disturb(v, errors[k], &y[k]);
+                disturb(v, errors[k], r == 1, &y[k]);
             out[k].run[r] = y[k];
         }
     }
