@@ -97,16 +97,18 @@ check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh
 
 test-vendor-ops: $(KILN) ## operators and networks of ONNX Runtime's optimiser and quantiser against it; left out where its wheels cannot be had
-	@tests/tools/with_onnxruntime.sh vendor_ops/vendor_ops.py $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native \
+	@tests/tools/with_wheels.sh onnxruntime vendor_ops/vendor_ops.py $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native \
 		$(if $(TEST),--filter $(TEST))
 
 test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEED, KILN_MODELS); left out where its wheels cannot be had
-	@tests/tools/with_onnxruntime.sh random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
+	@tests/tools/with_wheels.sh onnxruntime random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
 		$(if $(KILN_SEED),--seed $(KILN_SEED)) $(if $(KILN_MODELS),--models $(KILN_MODELS))
 
 test-exports: $(KILN) ## networks exported by PyTorch, and what ONNX Runtime makes of five; left out where its wheels (several GB) cannot be had
-	@tests/tools/exports/run.sh $(abspath $(KILN)) $(abspath build/exports) exports $(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
-	@tests/tools/exports/run.sh $(abspath $(KILN)) $(abspath build/exports) forms $(if $(TEST),--filter $(TEST))
+	@tests/tools/with_wheels.sh pytorch exports/exports.py $(abspath $(KILN)) $(abspath build/exports) \
+		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
+		$(if $(TEST),--filter $(TEST))
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
