@@ -5,12 +5,14 @@
 Each architecture (architectures.py) is drawn with a fixed seed, run by PyTorch, and exported by the
 TorchScript exporter (opsets 11 to 20) and the one of torch.export (18 to 23). kiln must build each file, which
 proves the package against kiln's reference, and the package must give PyTorch's numbers. By default each exporter
-writes the oldest opset that it has for the architecture and one more, another for each; --every: all of them. What
+writes the oldest opset that it has for the architecture and a newer one, another for each; --every: all of them. What
 an exporter itself refuses is counted by itself. The exit code is 1 where anything of kiln's failed.
 """
 import argparse
 import concurrent.futures
 import contextlib
+import functools
+import itertools
 import logging
 import os
 import shutil
@@ -105,6 +107,23 @@ def check(kiln, made, name, exporter, opset, folder):
     return ("right", "") if why is None else ("failed", why)
 
 
+def attempt(o, rows, made, name, exporter, opset):
+    """Whether the exporter has the opset for this architecture; what came of it is one more row."""
+    folder = os.path.join(o.work, f"{name}-{exporter}-{opset}")
+    outcome, words = check(o.kiln, made, name, exporter, opset, folder)
+    rows.append((f"{name} {exporter} {opset}", outcome, words))
+    if outcome != "failed" and not o.keep:
+        shutil.rmtree(folder)
+    return outcome != "refused"
+
+
+def oldest_and_another(opsets, has, number):
+    """The oldest that there is, and of the newer ones the first that there is, from a place that the number says."""
+    newer = list(itertools.dropwhile(lambda opset: not has(opset), opsets))[1:]
+    turn = number % max(len(newer), 1)
+    any(has(opset) for opset in newer[turn:] + newer[:turn])
+
+
 def run(name, o):
     """All of one architecture's, in a process of its own: exporters leave much behind."""
     torch.set_num_threads(1)
@@ -113,17 +132,12 @@ def run(name, o):
     logging.disable(logging.WARNING)
     rows = []
     for exporter, opsets in EXPORTERS.items():
-        made, has_oldest = make(name, exporter), False
-        turn = opsets[zlib.crc32((name + exporter).encode()) % len(opsets)]
-        for opset in o.opset or opsets:
-            folder = os.path.join(o.work, f"{name}-{exporter}-{opset}")
-            if opset not in opsets or not (o.opset or o.every or opset == turn or not has_oldest):
-                continue
-            outcome, words = check(o.kiln, made, name, exporter, opset, folder)
-            has_oldest = has_oldest or outcome != "refused"
-            rows.append((f"{name} {exporter} {opset}", outcome, words))
-            if outcome != "failed" and not o.keep:
-                shutil.rmtree(folder)
+        has = functools.partial(attempt, o, rows, make(name, exporter), name, exporter)
+        if o.opset or o.every:
+            for opset in sorted(set(o.opset or opsets) & set(opsets)):
+                has(opset)
+        else:
+            oldest_and_another(opsets, has, zlib.crc32((name + exporter).encode()))
     return rows
 
 
