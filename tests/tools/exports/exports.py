@@ -154,12 +154,12 @@ def main():
     chosen = [name for name in architectures.ROWS if o.filter in name]
     count = {"right": 0, "refused": 0, "failed": 0}
     with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
-        todo = {pool.submit(run, name, o): name for name in chosen}
-        for done in concurrent.futures.as_completed(todo):
+        running = {pool.submit(run, name, o): name for name in chosen}
+        for done in concurrent.futures.as_completed(running):
             try:
                 rows = done.result()
             except Exception as e:
-                rows = [(todo[done], "failed", f"{type(e).__name__}: {e}")]
+                rows = [(running[done], "failed", f"{type(e).__name__}: {e}")]
             for title, outcome, words in rows:
                 count[outcome] += 1
                 if outcome != "right":

@@ -164,13 +164,13 @@ def main():
     logging.disable(logging.WARNING)
     n, bad = 0, 0
     for name in NETWORKS:
-        todo = [form for form in FORMS if o.filter in f"{name}_{form}"]
+        wanted = [form for form in FORMS if o.filter in f"{name}_{form}"]
         folder = os.path.join(o.work, name)
-        if not todo:
+        if not wanted:
             continue
         os.makedirs(folder, exist_ok=True)
         ready, feeds = float_model(name, folder)
-        for form in todo:
+        for form in wanted:
             n += 1
             try:
                 why, words = check(o.kiln, name, form, ready, feeds, folder)
