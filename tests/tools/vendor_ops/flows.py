@@ -121,8 +121,8 @@ def dynamic_transformer(work, name, weight, must):
 def make(work):
     """What makes each case, not yet called: one that fails must not hide the others."""
     def add(make_case, name, *args, **options):
-        todo.append((name, functools.partial(make_case, work, name, *args, **options)))
-    todo = []
+        wanted.append((name, functools.partial(make_case, work, name, *args, **options)))
+    wanted = []
     add(optimised, "flow_cnn_extended", networks.cnn(), LEVEL.ORT_ENABLE_EXTENDED, ["FusedConv"])
     add(optimised, "flow_mlp_extended", networks.mlp(), LEVEL.ORT_ENABLE_EXTENDED, ["FusedGemm", "QuickGelu"])
     add(optimised, "flow_mlp_all", networks.mlp(), LEVEL.ORT_ENABLE_ALL, ["FusedGemm"])
@@ -150,7 +150,7 @@ def make(work):
     # ONNX Runtime rounds inputs and hidden states to 8 bits on the way, kiln does not.
     add(dynamic, "flow_lstm_dynamic", networks.lstm(), s8, ["DynamicQuantizeLSTM"], rms=0.02)
     add(dynamic_transformer, "flow_bert_dynamic", s8, ["QAttention", "MatMulInteger"])
-    return todo
+    return wanted
 
 
 def all_cases(work, chosen):

@@ -73,10 +73,10 @@ def main():
     o = p.parse_args()
     ways = [["--reference"]] + ([["--profile", o.profile]] if o.profile else [])
     n, bad = 0, 0
-    todo = [(c.name, c) for c in cases.all_cases() if o.filter in c.name]
+    wanted = [(c.name, c) for c in cases.all_cases() if o.filter in c.name]
     if o.flows:
-        todo += flows.all_cases(os.path.join(o.work, "flows"), o.filter)
-    for name, case in todo:
+        wanted += flows.all_cases(os.path.join(o.work, "flows"), o.filter)
+    for name, case in wanted:
         folder = os.path.join(o.work, name)
         try:
             if isinstance(case, Exception):
