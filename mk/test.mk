@@ -71,7 +71,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -104,9 +104,11 @@ test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEE
 	@tests/tools/with_wheels.sh onnxruntime random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
 		$(if $(KILN_SEED),--seed $(KILN_SEED)) $(if $(KILN_MODELS),--models $(KILN_MODELS))
 
-test-exports: $(KILN) ## networks exported by PyTorch, and what ONNX Runtime makes of five; left out where its wheels (several GB) cannot be had
+test-exports: $(KILN) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset); left out where its wheels (several GB) cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/exports.py $(abspath $(KILN)) $(abspath build/exports) \
 		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+
+test-export-forms: $(KILN) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
 		$(if $(TEST),--filter $(TEST))
 
