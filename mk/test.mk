@@ -104,11 +104,11 @@ test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEE
 	@tests/tools/with_wheels.sh onnxruntime random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
 		$(if $(KILN_SEED),--seed $(KILN_SEED)) $(if $(KILN_MODELS),--models $(KILN_MODELS))
 
-test-exports: $(KILN) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset); left out where its wheels (several GB) cannot be had
+test-exports: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset); left out where its wheels (several GB) cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/exports.py $(abspath $(KILN)) $(abspath build/exports) \
 		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
 
-test-export-forms: $(KILN) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
+test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
 		$(if $(TEST),--filter $(TEST))
 
