@@ -1,12 +1,14 @@
 /* How the work of a program falls on threads. Work is counted by walking the loops with
  * their variables' values: a loop whose bounds, guards and inner bounds do not depend
  * on an outer variable counts its body once, times its iterations; another is walked
- * iteration by iteration, so that tails and last chunks weigh what they are. */
+ * iteration by iteration, so that tails and last chunks weigh what they are. Walks
+ * inside of walks have a limit: a sorted list of thousands would take minutes. */
 #include "compiler/loop/walk.h"
 
 enum {
     VECTOR_BYTES = 64,    /* that one operation takes */
-    MAX_ITERATIONS = 4096 /* walked one by one; of more, all count as the middle one */
+    MAX_ITERATIONS = 4096, /* walked one by one; of more, all count as the middle one */
+    MAX_WALKED = 1 << 14   /* of all loops of a nest together */
 };
 
 /* Of a statement: on one thread, and until the last of several is done. */
@@ -19,6 +21,8 @@ typedef struct counter {
     int threads;
     bool is_inside; /* of a parallel loop: those in it run in place */
     int64_t iterations;
+    int64_t walked;    /* product of the iterations of the loops around that are walked */
+    kiln_arena *terms; /* of conditions: released one by one */
 } counter;
 
 /* ---- expressions ----------------------------------------------------------------- */
@@ -91,12 +95,13 @@ static amount iterations(counter *c, const kiln_stmt *s, int64_t begin, int64_t 
         return sum;
     if (!kiln_stmt_steers(s->u.loop.body, s->u.loop.var))
         return times((double)(end - begin), iteration(c, s, begin, end - 1));
-    if (end - begin > MAX_ITERATIONS) {
-        const int64_t middle = begin + (end - begin) / 2;
-        return times((double)(end - begin), iteration(c, s, middle, middle));
-    }
+    const int64_t n = end - begin, walked = c->walked;
+    if (n > MAX_ITERATIONS || n > MAX_WALKED / walked)
+        return times((double)n, iteration(c, s, begin + n / 2, begin + n / 2));
+    c->walked *= n;
     for (int64_t i = begin; i < end; i++)
         sum = added(sum, iteration(c, s, i, i));
+    c->walked = walked;
     return sum;
 }
 
@@ -132,12 +137,13 @@ static amount loop_amount(counter *c, const kiln_stmt *s) {
 
 /* Where the condition is not known, the branch that is more. */
 static amount branch_amount(counter *c, const kiln_stmt *s) {
-    const kiln_expr *cond =
-        kiln_simplify_expr(&c->ranges, c->ranges.arena, s->u.branch.cond);
+    const kiln_arena_mark mark = kiln_arena_save(c->terms);
+    const kiln_expr *cond = kiln_simplify_expr(&c->ranges, c->terms, s->u.branch.cond);
     const kiln_stmt *otherwise = s->u.branch.otherwise;
     amount then = {0}, other = {0};
     int64_t value = 0;
     const bool is_known = kiln_x_is_int(cond, &value);
+    kiln_arena_rewind(c->terms, mark);
     if (!is_known || value != 0)
         then = amount_of(c, s->u.branch.then);
     if (otherwise != NULL && (!is_known || value == 0))
@@ -178,9 +184,14 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
 
 kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
                                 int threads) {
-    counter c = {.ranges = {.arena = scratch}, .threads = threads};
+    kiln_arena terms = {0};
+    counter c = {.ranges = {.arena = scratch},
+                 .threads = threads,
+                 .walked = 1,
+                 .terms = &terms};
     KILN_ASSERT(threads > 0, "'%s' on %d threads", p->name, threads);
     const amount all = amount_of(&c, p->body);
+    kiln_arena_fini(&terms);
     return (kiln_spread){.threads = threads,
                          .forks = (int64_t)all.forks,
                          .iterations = c.iterations,

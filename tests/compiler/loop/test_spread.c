@@ -37,6 +37,9 @@ static row rows[] = {
     {"branches_that_are_not_known", /* count as the larger one */
      "parallel i in 0 .. +4 { if x[i] < 1f { y[i] = 1f } else { y[i] = x[i] } }", 2, 1,
      4, 8, 0, 4},
+    {"walks_in_walks_have_a_limit", /* 1499 of 3000 rows, for half a row each: whole */
+     "for i in 0 .. +3000 { for k in 0 .. +3000 { if k < i { y[0] = x[0] + 1f } } }", 2,
+     0, 0, 13491000, 13491000, 13491000},
     {"register_tiles_are_free",
      "parallel i in 0 .. +4 { alloc t: f32[1] register { t[0] = x[i] y[i] = t[0] + "
      "t[0] } }",
