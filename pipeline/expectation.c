@@ -76,12 +76,19 @@ static kiln_status try_law(kiln_arena *a, const kiln_graph *g, kiln_ref_law law,
     return KILN_OK;
 }
 
+/* Multiply-adds of the network, times laws, after which no other is tried: the
+ * reference runs it several times for each, most of a minute in all. */
+static const int64_t most_muladds = INT64_C(40000000000);
+
 /* The first law under which nine of ten elements are firm, or the best of all. */
 static kiln_status find_inputs(kiln_arena *a, const kiln_graph *g, uint64_t seed,
                                attempt *out, kiln_err *err) {
     static const double enough = 0.9;
     bool are_first = false;
-    for (int law = 0; law < KILN_N_LAWS; law++) {
+    kiln_cost cost;
+    kiln_graph_cost(g, &cost);
+    const int64_t most = most_muladds / (cost.muladds > 0 ? cost.muladds : 1);
+    for (int law = 0; law < KILN_N_LAWS && (law == 0 || law < most); law++) {
         attempt t;
         kiln_status st = try_law(a, g, (kiln_ref_law)law, are_first, seed, &t, err);
         if (st == KILN_ERR_ARG && !are_first) { /* no operator takes such numbers */

@@ -6,7 +6,7 @@
 #include "compiler/loop/walk.h"
 
 enum {
-    VECTOR_BYTES = 64,    /* that one operation takes */
+    VECTOR_BYTES = 64,     /* that one operation takes */
     MAX_ITERATIONS = 4096, /* walked one by one; of more, all count as the middle one */
     MAX_WALKED = 1 << 14   /* of all loops of a nest together */
 };
@@ -21,7 +21,7 @@ typedef struct counter {
     int threads;
     bool is_inside; /* of a parallel loop: those in it run in place */
     int64_t iterations;
-    int64_t walked;    /* product of the iterations of the loops around that are walked */
+    int64_t walked; /* product of the iterations of the loops around that are walked */
     kiln_arena *terms; /* of conditions: released one by one */
 } counter;
 
@@ -185,10 +185,8 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
 kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
                                 int threads) {
     kiln_arena terms = {0};
-    counter c = {.ranges = {.arena = scratch},
-                 .threads = threads,
-                 .walked = 1,
-                 .terms = &terms};
+    counter c = {
+        .ranges = {.arena = scratch}, .threads = threads, .walked = 1, .terms = &terms};
     KILN_ASSERT(threads > 0, "'%s' on %d threads", p->name, threads);
     const amount all = amount_of(&c, p->body);
     kiln_arena_fini(&terms);

@@ -231,8 +231,7 @@ static void disturb(graph_values *v, const double *errors, bool outwards,
     kiln_wide w = kiln_wide_new(v->arena, &t->type);
     kiln_widen(&t->type, t->data, &w);
     for (int64_t i = 0; i < n; i++) {
-        const bool is_up =
-            outwards ? w.f[i] > 0 : kiln_rng_next(&v->noise) >> 63 != 0;
+        const bool is_up = outwards ? w.f[i] > 0 : kiln_rng_next(&v->noise) >> 63 != 0;
         if (isfinite(w.f[i]))
             w.f[i] += is_up ? errors[i] : -errors[i];
     }

@@ -1,6 +1,7 @@
 /* Making nodes of the Graph. A node whose inputs are all constant and whose outputs are
  * small is evaluated at once by the reference interpreter: the shape arithmetic that
  * exporters write never reaches the Graph. */
+#include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include "compiler/reference/reference.h"
@@ -101,15 +102,12 @@ static kiln_status evaluate(kiln_onnx_cx *cx, const kiln_node_spec *spec,
     return KILN_OK;
 }
 
-/* No operator knows yet that only the first rows of an operand count. */
+/* Only rules know that the first rows of an operand count alone (counted.h). */
 static kiln_status refuse_bounded(kiln_onnx_cx *cx, kiln_value *const *in, int n_in) {
-    for (int i = 0; i < n_in; i++)
-        if (in[i] != NULL && in[i]->count != NULL)
-            return kiln_onnx_fail(
-                cx, KILN_ERR_UNSUPPORTED,
-                "how long '%s' is depends on data, which is read as a model's output "
-                "only; make it one, and do what follows outside of the model",
-                kiln_onnx_show(cx, kiln_str_from(in[i]->name)));
+    for (int i = 0; i < n_in && !cx->in_rule; i++)
+        if (kiln_value_is_counted(in[i]))
+            return kiln_onnx_refuse_counted(cx, in[i],
+                                            "this operator has no rule for it");
     return KILN_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Import of an ONNX model: versions, inputs, nodes in topological order, outputs.
  * Source: the ONNX IR specification, IR versions 3 to 14. */
+#include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include "compiler/frontend/frontend_internal.h"
@@ -45,6 +46,8 @@ const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 }
 
 kiln_value *kiln_onnx_in(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
+    if (i >= 0 && i < cx->n_given && cx->given != NULL && cx->given[i] != NULL)
+        return cx->given[i];
     if (i < 0 || (size_t)i >= n->n_input || n->input[i].n == 0)
         return NULL;
     /* All inputs were looked up before the importer was called: this one is found. */
@@ -185,7 +188,10 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     cx->row = kiln_onnx_find(n->domain, n->op_type, cx->version);
     KILN_ASSERT(cx->row != NULL, "kiln_onnx_check_support let an operator pass");
     KILN_TRY(check_lists(cx, n));
-    const kiln_status st = cx->row->import(cx, n);
+    bool done = false;
+    kiln_status st = kiln_onnx_import_counted(cx, n, &done);
+    if (st == KILN_OK && !done)
+        st = cx->row->import(cx, n);
     if (cx->attr_err.status != KILN_OK) {
         *cx->err = cx->attr_err; /* the cause of what came after */
         return cx->attr_err.status;
@@ -202,7 +208,10 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const int64_t version = cx->version;
     const size_t first = cx->first_value;
     const kiln_onnx_attr_set attrs_read = cx->attrs_read;
+    const bool in_rule = cx->in_rule;
+    cx->in_rule = false;
     kiln_status st = run_importer(cx, n);
+    cx->in_rule = in_rule;
     if (st == KILN_ERR_ARG) /* a call that the file asked for: nobody else's fault */
         st = cx->err->status = KILN_ERR_PARSE;
     if (st != KILN_OK)
@@ -318,6 +327,7 @@ static kiln_status add_outputs(kiln_onnx_cx *cx) {
                       kiln_onnx_show(cx, vi->name));
             return st;
         }
+        KILN_TRY(kiln_onnx_settle_counted(cx, &v));
         kiln_graph_add_output(cx->scope->g, v, kiln_str_dupv(cx->arena, vi->name));
     }
     return KILN_OK;
@@ -376,6 +386,7 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     KILN_TRY(kiln_onnx_import_nodes(cx, g->node, g->n_node));
     KILN_TRY(add_outputs(cx));
     add_counts(cx);
+    kiln_onnx_forget_counts(cx->scope->g);
     cx->scope->g->facts |= KILN_TYPED;
     *out = cx->scope->g;
     return KILN_OK;

@@ -8,6 +8,7 @@
  *   attrs.c     attributes of a node
  *   emit.c      making nodes; small constant nodes are evaluated at once
  *   consts.c    operands that must be constant
+ *   counted.c   lengths that depend on data (counted.h), extent.c their bounds
  *   survey.c    what a file says about itself before shapes are bound
  *   trace.c     graph inputs that a value depends on, for messages
  */
@@ -60,6 +61,12 @@ typedef struct kiln_onnx_attr_set {
     uint64_t bits[KILN_ONNX_MAX_ATTRS / 64];
 } kiln_onnx_attr_set;
 
+/* A number of elements that depends on data (counted.h). */
+typedef struct kiln_onnx_count {
+    const kiln_value *value;
+    int64_t most;
+} kiln_onnx_count;
+
 struct kiln_onnx_cx {
     kiln_arena *arena;  /* model lifetime; borrowed */
     kiln_arena scratch; /* released with the import */
@@ -78,7 +85,11 @@ struct kiln_onnx_cx {
     size_t first_value; /* values of the target graph from here on are the node's own */
     kiln_err attr_err;  /* the first attribute of a wrong kind */
     kiln_onnx_attr_set attrs_read;
+    bool in_rule;             /* which knows about counted operands */
+    kiln_value *const *given; /* in place of the node's operands; NULL: none */
+    int n_given;
 
+    KILN_VEC(kiln_onnx_count) counts;
     kiln_map functions;                  /* by domain, name and overload */
     kiln_map dim_params;                 /* symbolic dimension -> kiln_onnx_bound_dim */
     KILN_VEC(const kiln_value *) hinted; /* graph inputs with a hint */

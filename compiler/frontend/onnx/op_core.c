@@ -57,20 +57,11 @@ kiln_status kiln_onnx_import_constant(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 /* ---- Shape, Size
  * ---------------------------------------------------------------------------- */
 
-/* What follows from static types is a constant at once; a bounded value knows its size
- * at run time. */
+/* What follows from static types is a constant at once. */
 static kiln_status set_ints(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,
                             const int64_t *v, size_t count) {
     return set_data(cx, n, KILN_I64, rank, count,
                     kiln_arena_dup(cx->arena, v, count * sizeof *v));
-}
-
-static kiln_status refuse_bounded(kiln_onnx_cx *cx, const kiln_value *x) {
-    if (x->count == NULL)
-        return KILN_OK;
-    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
-                          "the shape of '%s' is known at run time only",
-                          kiln_onnx_show(cx, kiln_str_from(x->name)));
 }
 
 static int64_t clamp_axis(int64_t axis, int64_t rank) {
@@ -81,7 +72,6 @@ static int64_t clamp_axis(int64_t axis, int64_t rank) {
 kiln_status kiln_onnx_import_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
-    KILN_TRY(refuse_bounded(cx, x));
     const int64_t rank = x->type.rank;
     int64_t start = 0, end = rank;
     if (cx->version >= 15) {
@@ -95,7 +85,6 @@ kiln_status kiln_onnx_import_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 kiln_status kiln_onnx_import_size(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
-    KILN_TRY(refuse_bounded(cx, x));
     const int64_t elems = kiln_type_elems(&x->type);
     return set_ints(cx, n, 0, &elems, 1);
 }

@@ -2,7 +2,7 @@
  * (9, 11), NonZero (9, 13), Unique (11), NonMaxSuppression (10, 11). The Graph's shapes
  * are static, so what decides must be a constant; kiln_onnx_const tells which input to
  * fix. Boxes and scores need not be: their result is bounded. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/counted.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -244,8 +244,7 @@ kiln_status kiln_onnx_import_non_max_suppression(kiln_onnx_cx *cx,
         memcpy(&count, out[1]->data, sizeof count);
         out[0] = kiln_compose_slice(&c, out[0], 0, 0, 1, count);
     } else {
-        out[0]->count = out[1];
-        out[0]->bounded_axis = 0;
+        out[0] = kiln_compose_counted(&c, out[0], 0, out[1]);
     }
     kiln_onnx_set(cx, n, 0, out[0]);
     return c.status;

@@ -11,6 +11,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "compiler/graph/op/op_extern.h"
 #include "compiler/graph/op/op_move.h"
@@ -95,43 +96,46 @@ static bool overlaps(const corners *a, const corners *b, double threshold) {
            common / all > threshold;
 }
 
-/* What one image and class is selected from, and what is selected so far. */
+typedef struct candidate {
+    double score;
+    int64_t index;
+} candidate;
+
+/* Best first; of equal ones the first. */
+static int by_rank(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* One image and class: what takes part, in order of rank, and the boxes taken so far.
+ */
 typedef struct contest {
-    const double *boxes, *score;
-    int64_t n_boxes;
-    int64_t *taken;
+    candidate *entry;
+    corners *taken;
     int64_t n_taken;
     double iou_threshold, score_threshold;
     bool is_center;
 } contest;
 
-static bool may_be_next(const contest *c, int64_t j) {
-    const double s = c->score[j];
-    if (!(c->score_threshold == -HUGE_VAL ? !isnan(s) : s > c->score_threshold))
-        return false;
-    if (c->n_taken == 0)
-        return true;
-    const int64_t last = c->taken[c->n_taken - 1];
-    const double least = c->score[last];
-    if (!(s < least || (s == least && j > last)))
-        return false;
-    const corners b = box_at(c->boxes + 4 * j, c->is_center);
-    for (int64_t k = 0; k < c->n_taken; k++) {
-        const corners t = box_at(c->boxes + 4 * c->taken[k], c->is_center);
-        if (overlaps(&b, &t, c->iou_threshold))
-            return false;
+static int64_t rank_all(const contest *c, const double *score, int64_t n_boxes) {
+    int64_t n = 0;
+    for (int64_t j = 0; j < n_boxes; j++) {
+        const double s = score[j];
+        if (c->score_threshold == -HUGE_VAL ? !isnan(s) : s > c->score_threshold)
+            c->entry[n++] = (candidate){s, j};
     }
-    return true;
+    if (n > 1)
+        qsort(c->entry, (size_t)n, sizeof *c->entry, by_rank);
+    return n;
 }
 
-/* The best box behind the last one taken that overlaps none; what ranks before that is
- * taken or left out for good. */
-static int64_t next_of(const contest *c) {
-    int64_t best = NOTHING;
-    for (int64_t j = 0; j < c->n_boxes; j++)
-        if ((best == NOTHING || c->score[j] > c->score[best]) && may_be_next(c, j))
-            best = j;
-    return best;
+static bool overlaps_taken(const contest *c, const corners *box) {
+    for (int64_t k = 0; k < c->n_taken; k++)
+        if (overlaps(box, &c->taken[k], c->iou_threshold))
+            return true;
+    return false;
 }
 
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
@@ -139,8 +143,8 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const int64_t n_boxes = scores->dim[2], most = most_of(n);
     int64_t *const row = cx->out[0].i;
     int64_t count = 0;
-    contest c = {.n_boxes = n_boxes,
-                 .taken = kiln_array(cx->scratch, int64_t, most),
+    contest c = {.entry = kiln_array(cx->scratch, candidate, n_boxes),
+                 .taken = kiln_array(cx->scratch, corners, most),
                  .iou_threshold = n->attr[IOU_THRESHOLD].f,
                  .score_threshold = n->attr[SCORE_THRESHOLD].f,
                  .is_center = n->attr[CENTER_POINT].i != 0};
@@ -148,13 +152,16 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
         row[i] = NOTHING;
     for (int64_t lane = 0; lane < scores->dim[0] * scores->dim[1]; lane++) {
         const int64_t image = lane / scores->dim[1];
-        c.boxes = cx->in[BOXES].f + image * n_boxes * 4;
-        c.score = cx->in[SCORES].f + lane * n_boxes;
-        for (c.n_taken = 0; c.n_taken < most; c.n_taken++) {
-            const int64_t next = next_of(&c);
-            if (next == NOTHING)
-                break;
-            c.taken[c.n_taken] = next;
+        const double *boxes = cx->in[BOXES].f + image * n_boxes * 4;
+        const int64_t n_entries =
+            rank_all(&c, cx->in[SCORES].f + lane * n_boxes, n_boxes);
+        c.n_taken = 0;
+        for (int64_t k = 0; k < n_entries && c.n_taken < most; k++) {
+            const int64_t next = c.entry[k].index;
+            const corners box = box_at(boxes + 4 * next, c.is_center);
+            if (overlaps_taken(&c, &box))
+                continue;
+            c.taken[c.n_taken++] = box;
             row[count * COLUMNS] = image;
             row[count * COLUMNS + 1] = lane % scores->dim[1];
             row[count * COLUMNS + 2] = next;

@@ -1,0 +1,227 @@
+/* Counted values: which rule a node has, and what rules are made of (counted.h). */
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/import_core.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- rules ---- */
+
+typedef enum when { COUNTED, SHAPED, ALWAYS } when;
+
+typedef struct rule {
+    kiln_status (*importer)(kiln_onnx_cx *cx, const kiln_onnx_node *n);
+    when when;
+    kiln_status (*run)(kiln_onnx_cx *cx, const kiln_onnx_node *n);
+} rule;
+
+static const rule rules[] = {
+#define KILN_COUNTED(importer, when, rule)                                             \
+    {kiln_onnx_import_##importer, when, kiln_onnx_counted_##rule},
+#include "compiler/frontend/onnx/counted.def"
+#undef KILN_COUNTED
+};
+
+static const rule *rule_of(const kiln_onnx_op *row) {
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].importer == row->import)
+            return &rules[i];
+    return NULL;
+}
+
+static bool reads_counted(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    for (int i = 0; i < kiln_onnx_n_in(n); i++)
+        if (kiln_value_is_counted(kiln_onnx_in(cx, n, i)))
+            return true;
+    return false;
+}
+
+/* Does an operand that is no constant consist of numbers with bounds? */
+static bool reads_extents(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    kiln_onnx_extent e[KILN_MAX_RANK];
+    for (int i = 0; i < kiln_onnx_n_in(n) && cx->counts.n > 0; i++) {
+        const kiln_value *const v = kiln_onnx_in(cx, n, i);
+        if (v != NULL && !kiln_value_is_const(v) && v->type.dtype == KILN_I64 &&
+            kiln_onnx_find_extents(cx, v, e))
+            return true;
+    }
+    return false;
+}
+
+static bool concerns(kiln_onnx_cx *cx, const kiln_onnx_node *n, const rule *r) {
+    return r->when == ALWAYS || reads_counted(cx, n) ||
+           (r->when == SHAPED && reads_extents(cx, n));
+}
+
+/* Branches of an If read by name what no operand says. */
+static bool is_if(const rule *r) { return r->importer == kiln_onnx_import_if; }
+
+kiln_status kiln_onnx_import_counted(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                     bool *done) {
+    const rule *const r = rule_of(cx->row);
+    *done = r != NULL &&
+            (concerns(cx, n, r) || (is_if(r) && kiln_onnx_if_reads_counted(cx, n)));
+    if (!*done)
+        return KILN_OK;
+    cx->in_rule = true;
+    const kiln_status st = r->run(cx, n);
+    cx->in_rule = false;
+    return st;
+}
+
+kiln_status kiln_onnx_import_given(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                                   kiln_value *const *given, int n_given) {
+    cx->given = given;
+    cx->n_given = n_given;
+    const kiln_status st = cx->row->import(cx, n);
+    cx->given = NULL;
+    cx->n_given = 0;
+    return st;
+}
+
+kiln_status kiln_onnx_refuse_counted(kiln_onnx_cx *cx, const kiln_value *v,
+                                     const char *why) {
+    return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                          "how long '%s' is depends on data, and %s; make it an output "
+                          "of the model, and do what follows outside of it",
+                          kiln_onnx_show(cx, kiln_str_from(v->name)), why);
+}
+
+/* ---- marking ---- */
+
+/* The first value that is the same number: counts that meet are then one. */
+static kiln_value *origin_of(kiln_onnx_cx *cx, kiln_value *count) {
+    kiln_onnx_extent e;
+    if (!kiln_onnx_find_extent(cx, count, 0, &e) || e.lo == e.hi ||
+        e.of->type.rank != 0 || e.of->type.dtype != KILN_I64)
+        return count;
+    return (kiln_value *)(uintptr_t)e.of;
+}
+
+kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
+                                 kiln_value *count) {
+    count = origin_of(c->cx, count);
+    if (c->status != KILN_OK || (v->count == count && v->bounded_axis == axis))
+        return v;
+    /* Others may know the value as it is. */
+    if (v->count != NULL || v->def == NULL || (size_t)v->id < c->cx->first_value)
+        v = kiln_compose_1(c, &kiln_op_identity, v);
+    if (kiln_value_is_const(v)) /* evaluated at once */
+        v = kiln_graph_add_const(kiln_onnx_target(c->cx), v->name, &v->type, v->data);
+    if (c->status == KILN_OK) {
+        v->count = count;
+        v->bounded_axis = axis;
+        kiln_onnx_add_count(c->cx, count, v->type.dim[axis]);
+    }
+    return v;
+}
+
+kiln_value *kiln_compose_uncounted(kiln_compose *c, kiln_value *v) {
+    return v->count == NULL ? v : kiln_compose_1(c, &kiln_op_identity, v);
+}
+
+kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int axis,
+                           kiln_value *count) {
+    kiln_compose c = {.cx = cx, .n = n};
+    if (!kiln_onnx_wants(n, i))
+        return KILN_OK;
+    kiln_value *const v = kiln_map_get(&cx->scope->values, n->output[i]);
+    KILN_ASSERT(v != NULL, "output %d is not bound yet", i);
+    kiln_value *const marked = kiln_compose_counted(&c, v, axis, count);
+    if (marked != v)
+        kiln_onnx_set(cx, n, i, marked);
+    return c.status;
+}
+
+/* ---- parts of rules ---- */
+
+kiln_value *kiln_compose_number(kiln_compose *c, int64_t v) {
+    return kiln_compose_ints(c, 0, NULL, &v);
+}
+
+kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis) {
+    if (v->count != NULL && v->bounded_axis == axis)
+        return v->count;
+    return kiln_compose_number(c, v->type.dim[axis]);
+}
+
+kiln_value *kiln_compose_mask(kiln_compose *c, int rank, int axis, int64_t dim,
+                              kiln_value *count) {
+    int64_t shape[KILN_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        shape[i] = i == axis ? dim : 1;
+    kiln_value *const at =
+        kiln_compose_reshape(c, kiln_compose_iota(c, dim), rank, shape);
+    return kiln_compose_2(c, &kiln_op_less, at, count);
+}
+
+/* The lowest or highest number of an integer dtype; floats: an infinity. */
+static kiln_value *extreme(kiln_compose *c, kiln_dtype dtype, bool is_low) {
+    const kiln_dtype_info *const d = kiln_dtype_get(dtype);
+    const kiln_type t = kiln_type_scalar(dtype);
+    kiln_wide w = kiln_wide_new(kiln_onnx_arena(c->cx), &t);
+    const kiln_tensor data = kiln_tensor_new(kiln_onnx_arena(c->cx), &t);
+    if (kiln_dtype_is_float(dtype))
+        return kiln_onnx_scalar(c->cx, dtype, is_low ? -HUGE_VAL : HUGE_VAL);
+    w.i[0] = is_low ? d->min_i : dtype == KILN_U64 ? -1 : d->max_i;
+    kiln_narrow(&w, data.data);
+    return kiln_graph_add_const(kiln_onnx_target(c->cx), "c", &t, data.data);
+}
+
+kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
+    const kiln_type t = x->type;
+    if (x->count == NULL)
+        return x;
+    kiln_value *const other =
+        isinf(v) ? extreme(c, t.dtype, v < 0) : kiln_onnx_scalar(c->cx, t.dtype, v);
+    kiln_value *const mask =
+        kiln_compose_mask(c, t.rank, x->bounded_axis, t.dim[x->bounded_axis], x->count);
+    return kiln_compose_where(c, mask, x, other);
+}
+
+kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
+                                   kiln_value **count) {
+    const int64_t n = mask->type.dim[0];
+    kiln_value *const at = kiln_compose_iota(c, n);
+    kiln_value *const one = kiln_compose_cast(c, mask, KILN_I64);
+    *count = kiln_compose_reduce(c, &kiln_op_reduce_sum, one, NULL, 0, false);
+    /* Where each element goes: chosen ones behind those before them, the others behind
+     * all that are chosen. No two go to one place. */
+    kiln_value *const through = kiln_compose_axis(c, &kiln_op_cumsum, one, NULL, 0);
+    kiln_value *const first =
+        kiln_compose_2(c, &kiln_op_sub, through, kiln_compose_number(c, 1));
+    kiln_value *const behind = kiln_compose_2(
+        c, &kiln_op_sub, kiln_compose_2(c, &kiln_op_add, at, *count), through);
+    kiln_value *const to = kiln_compose_where(c, mask, first, behind);
+    kiln_value *const in[] = {at, to, at};
+    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    return kiln_compose_op(c, &kiln_op_scatter_elements, in, 3, &axis, 1);
+}
+
+/* ---- outputs of the model ---- */
+
+kiln_status kiln_onnx_settle_counted(kiln_onnx_cx *cx, kiln_value **v) {
+    static const kiln_onnx_node none;
+    kiln_value *const x = *v;
+    kiln_compose c = {.cx = cx, .n = &none};
+    if (x->count == NULL ||
+        (x->def != NULL && x->def->op == &kiln_op_non_max_suppression))
+        return KILN_OK; /* its filling is -1, as documented */
+    kiln_value *const count = x->count;
+    cx->in_rule = true;
+    *v = kiln_compose_fill(&c, x, 0);
+    *v = kiln_compose_counted(&c, *v, x->bounded_axis, count);
+    cx->in_rule = false;
+    return c.status;
+}
+
+void kiln_onnx_forget_counts(kiln_graph *g) {
+    for (size_t i = 0; i < g->values.n; i++) {
+        kiln_value *const v = g->values.v[i];
+        bool is_output = false;
+        for (size_t k = 0; k < g->outputs.n && v->count != NULL; k++)
+            is_output = is_output || g->outputs.v[k] == v;
+        if (!is_output)
+            v->count = NULL;
+    }
+}
