@@ -225,16 +225,23 @@ static kiln_status errors_of(graph_values *v, const kiln_node *n, int k,
     return KILN_OK;
 }
 
+/* Three quarters of `size` to all of it, of either sign: of two errors only, what leaps
+ * might make one (0.5 mod x, for a small x). */
+static double drawn_error(kiln_rng *noise, double size) {
+    const uint64_t bits = kiln_rng_next(noise);
+    const double part = 0.75 + 0.25 * (double)(bits & 0xFFFFFF) * 0x1p-24;
+    return bits >> 63 != 0 ? size * part : -size * part;
+}
+
 static void disturb(graph_values *v, const double *errors, bool outwards,
                     kiln_tensor *t) {
     const int64_t n = kiln_type_elems(&t->type);
     kiln_wide w = kiln_wide_new(v->arena, &t->type);
     kiln_widen(&t->type, t->data, &w);
-    for (int64_t i = 0; i < n; i++) {
-        const bool is_up = outwards ? w.f[i] > 0 : kiln_rng_next(&v->noise) >> 63 != 0;
+    for (int64_t i = 0; i < n; i++)
         if (isfinite(w.f[i]))
-            w.f[i] += is_up ? errors[i] : -errors[i];
-    }
+            w.f[i] += outwards ? copysign(errors[i], w.f[i])
+                               : drawn_error(&v->noise, errors[i]);
     kiln_narrow(&w, t->data);
 }
 

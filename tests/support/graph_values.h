@@ -2,7 +2,7 @@
  * each element may be off by, carried from node to node.
  *
  * Every node runs once as it is, and GRAPH_NOISY_RUNS times on inputs that are off,
- * with errors of either sign added that are as large as its row allows. How far the
+ * with errors of either sign added, about as large as its row allows. How far the
  * noisy runs spread says how sensitive an element is (Parker, Monte Carlo Arithmetic,
  * UCLA CSD-970002, 1997). In the first of them all errors are away from 0: those of two
  * factors cancel where their signs differ, for some of many elements in every run that
