@@ -63,9 +63,10 @@ static void check_tail(checker *c, const kiln_type *t, const unsigned char *stor
         }
 }
 
-static void check_element(checker *c, const kiln_expected *want, int64_t i, double got,
-                          const char *name) {
-    const double w = want->value[i], bound = want->bound != NULL ? want->bound[i] : 0;
+/* Element i, the j-th of those expected. */
+static void check_element(checker *c, const kiln_expected *want, int64_t i, int64_t j,
+                          double got, const char *name) {
+    const double w = want->value[j], bound = want->bound != NULL ? want->bound[j] : 0;
     const bool is_same = (isnan(w) && isnan(got)) || got == w;
     const double off = fabs(got - w);
     c->verdict->n_checked++;
@@ -92,7 +93,7 @@ static void check_elements(checker *c, const kiln_expected *want,
         const double value = w.f != NULL            ? w.f[i]
                              : t->dtype == KILN_U64 ? (double)(uint64_t)w.i[i]
                                                     : (double)w.i[i];
-        check_element(c, want, i, value, name);
+        check_element(c, want, i, j, value, name);
     }
     /* Elements that were not chosen must have been written at least. */
     if (w.f != NULL && want->pick != NULL)

@@ -134,19 +134,14 @@ static kiln_graph *plain_clone(kiln_arena *a, const kiln_graph *g, uint64_t seed
 
 static kiln_status put_expected(writer *w, kiln_arena *a, const kiln_expected *e,
                                 kiln_wire_expected *out) {
-    const double *value = e->value, *bound = e->bound;
+    const double *bound = e->bound;
     const size_t n = (size_t)(e->pick != NULL ? e->n_pick : e->n_elems);
     if (e->pick != NULL) {
-        double *v = kiln_array(a, double, n), *b = kiln_array(a, double, n);
-        for (size_t i = 0; i < n; i++) {
-            v[i] = e->value[e->pick[i]];
-            b[i] = e->bound != NULL ? e->bound[e->pick[i]] : 0;
-        }
-        value = v;
-        bound = b;
+        if (bound == NULL)
+            bound = kiln_array(a, double, n);
         KILN_TRY(put(w, e->pick, n * sizeof *e->pick, &out->pick));
     }
-    KILN_TRY(put(w, value, n * sizeof *value, &out->value));
+    KILN_TRY(put(w, e->value, n * sizeof *e->value, &out->value));
     return bound != NULL ? put(w, bound, n * sizeof *bound, &out->bound) : KILN_OK;
 }
 
