@@ -88,6 +88,17 @@ struct kiln_eval_cx {
     kiln_err *err;
 };
 
+/* What pick_f32 works with. */
+typedef struct kiln_pick_cx {
+    kiln_arena *scratch;
+    const void *const *in; /* n->n_in entries: floats, row-major and at any address;
+                              NULL: absent */
+    const int64_t *pick;   /* row-major indexes into output 0 */
+    int64_t n_pick;
+    double *value, *magnitude; /* n_pick entries, which are written */
+    kiln_err *err;
+} kiln_pick_cx;
+
 typedef struct kiln_compute_cx kiln_compute_cx; /* tensor/compute.h */
 typedef struct kiln_expr kiln_expr;             /* tensor/expr.h */
 
@@ -120,6 +131,10 @@ struct kiln_op_def {
     /* Slow, obvious, in double or int64_t: the meaning of the operator. The caller
      * rounds the outputs to their dtype (kiln_wide_round). */
     kiln_status (*eval_ref)(const kiln_node *n, kiln_eval_cx *cx);
+    /* Chosen elements where all inputs are f32, with the bits that eval_ref gives them,
+     * and those that it gives as their magnitudes: for operators of large inputs, of
+     * which few elements need little. NULL: eval_ref does it. */
+    kiln_status (*pick_f32)(const kiln_node *n, const kiln_pick_cx *cx);
     /* muladds and flops; bytes are the caller's. NULL: one flop per output element. */
     void (*cost)(const kiln_node *n, kiln_cost *c);
     /* How often the largest region runs, at most: its cost counts so often. NULL: once.

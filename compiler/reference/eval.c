@@ -76,6 +76,17 @@ kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *e
     return st;
 }
 
+kiln_status kiln_ref_check_input(const kiln_node *n, int k, const kiln_tensor *given,
+                                 kiln_err *err) {
+    const kiln_value *v = n->in[k];
+    if (given->data == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "input '%s' of node '%s' must be given, is not", v->name,
+                         n->name);
+    KILN_TRY(kiln_ref_check_same(&v->type, &given->type, "input", v->name, err));
+    return kiln_ref_check_type(&v->type, "input", v->name, err);
+}
+
 kiln_status kiln_ref_widen_inputs(kiln_arena *a, const kiln_node *n,
                                   const kiln_tensor *in, kiln_wide **out,
                                   kiln_err *err) {
@@ -87,12 +98,7 @@ kiln_status kiln_ref_widen_inputs(kiln_arena *a, const kiln_node *n,
         w[k].type = v->type;
         if (n->op->types_only)
             continue;
-        if (in[k].data == NULL)
-            return kiln_fail(err, KILN_ERR_ARG,
-                             "input '%s' of node '%s' must be given, is not", v->name,
-                             n->name);
-        KILN_TRY(kiln_ref_check_same(&v->type, &in[k].type, "input", v->name, err));
-        KILN_TRY(kiln_ref_check_type(&v->type, "input", v->name, err));
+        KILN_TRY(kiln_ref_check_input(n, k, &in[k], err));
         w[k] = kiln_wide_new(a, &v->type);
         kiln_widen(&v->type, in[k].data, &w[k]);
     }

@@ -148,18 +148,64 @@ void kiln_ref_make_absolute(const kiln_node *n, kiln_wide *in) {
     }
 }
 
-static kiln_status pick_bounds(kiln_arena *scratch, const kiln_node *n, kiln_wide *in,
-                               const int64_t *pick, int64_t n_pick, const double *value,
-                               double *bound, kiln_err *err) {
+static void bounds_of(const kiln_node *n, const double *value, const double *magnitude,
+                      int64_t n_pick, double *bound) {
     const kiln_bound b = n->op->error_bound(n);
-    double *magnitude = kiln_array(scratch, double, n_pick);
-    if (b.kind == KILN_BOUND_DOT) {
-        kiln_ref_make_absolute(n, in);
-        KILN_TRY(eval_picked(scratch, n, in, pick, n_pick, true, magnitude, err));
-    }
     for (int64_t j = 0; j < n_pick; j++)
         bound[j] = bound_of(&b, n->out[0]->type.dtype, value[j], magnitude[j]);
+}
+
+/* `bound` NULL: not asked for. */
+static kiln_status pick_wide(kiln_arena *scratch, const kiln_node *n,
+                             const kiln_tensor *in, const int64_t *pick, int64_t n_pick,
+                             double *value, double *bound, kiln_err *err) {
+    kiln_wide *wide_in = NULL;
+    KILN_TRY(kiln_ref_widen_inputs(scratch, n, in, &wide_in, err));
+    KILN_TRY(eval_picked(scratch, n, wide_in, pick, n_pick, false, value, err));
+    if (bound == NULL)
+        return KILN_OK;
+    double *magnitude = kiln_array(scratch, double, n_pick);
+    if (n->op->error_bound(n).kind == KILN_BOUND_DOT) {
+        kiln_ref_make_absolute(n, wide_in);
+        KILN_TRY(eval_picked(scratch, n, wide_in, pick, n_pick, true, magnitude, err));
+    }
+    bounds_of(n, value, magnitude, n_pick, bound);
     return KILN_OK;
+}
+
+static bool reads_f32(const kiln_node *n) {
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] != NULL && n->in[k]->type.dtype != KILN_F32)
+            return false;
+    return true;
+}
+
+/* As pick_wide, from the inputs as they are. */
+static kiln_status pick_f32(kiln_arena *scratch, const kiln_node *n,
+                            const kiln_tensor *in, const int64_t *pick, int64_t n_pick,
+                            double *value, double *bound, kiln_err *err) {
+    const void **data = kiln_array(scratch, const void *, n->n_in);
+    double *magnitude = kiln_array(scratch, double, n_pick);
+    KILN_TRY(kiln_ref_check_type(&n->out[0]->type, "value", n->out[0]->name, err));
+    for (int k = 0; k < n->n_in; k++) {
+        if (n->in[k] == NULL)
+            continue;
+        KILN_TRY(kiln_ref_check_input(n, k, &in[k], err));
+        data[k] = in[k].data;
+    }
+    const kiln_pick_cx cx = {.scratch = scratch,
+                             .in = data,
+                             .pick = pick,
+                             .n_pick = n_pick,
+                             .value = value,
+                             .magnitude = magnitude,
+                             .err = err};
+    const kiln_status st = n->op->pick_f32(n, &cx);
+    if (st != KILN_OK)
+        kiln_note(err, "evaluating %s '%s'", n->op->name, n->name);
+    else if (bound != NULL)
+        bounds_of(n, value, magnitude, n_pick, bound);
+    return st;
 }
 
 kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n,
@@ -171,13 +217,10 @@ kiln_status kiln_ref_pick(kiln_arena *scratch, const kiln_node *n,
                     "element %lld of '%s' has no place", (long long)pick[j],
                     n->out[0]->name);
     const kiln_arena_mark mark = kiln_arena_save(scratch);
-    kiln_wide *wide_in = NULL;
-    kiln_status st = kiln_ref_widen_inputs(scratch, n, in, &wide_in, err);
     double *value = kiln_array(scratch, double, n_pick);
-    if (st == KILN_OK)
-        st = eval_picked(scratch, n, wide_in, pick, n_pick, false, value, err);
-    if (st == KILN_OK && bound != NULL)
-        st = pick_bounds(scratch, n, wide_in, pick, n_pick, value, bound, err);
+    const bool is_direct = n->op->pick_f32 != NULL && reads_f32(n);
+    const kiln_status st = (is_direct ? pick_f32 : pick_wide)(
+        scratch, n, in, pick, n_pick, value, bound, err);
     for (int64_t j = 0; st == KILN_OK && j < n_pick; j++)
         out[j] = value[j];
     kiln_arena_rewind(scratch, mark);

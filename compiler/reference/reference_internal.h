@@ -31,6 +31,9 @@ typedef struct kiln_ref_eval {
 
 kiln_status kiln_ref_eval_wide(const kiln_node *n, kiln_ref_eval *e, kiln_err *err);
 
+/* Is `given` what input k of the node must be? */
+kiln_status kiln_ref_check_input(const kiln_node *n, int k, const kiln_tensor *given,
+                                 kiln_err *err);
 /* Wide copies of a node's native inputs, in `a`: n->n_in entries of *out. An input with
  * data == NULL is absent, unless the operator reads types only. */
 kiln_status kiln_ref_widen_inputs(kiln_arena *a, const kiln_node *n,

@@ -7,10 +7,12 @@
  * forms compose out of casts and subtractions.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "compiler/graph/op/conv_f64.h"
 #include "base/fault.h"
 #include "compiler/graph/op/conv_winograd.h"
+#include "compiler/graph/op/gemm_f64.h"
 #include "compiler/graph/op/op_compute.h"
 
 enum { X, W, BIAS };
@@ -137,6 +139,20 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
         eval_f(&cv, &with_bias);
     else
         eval_i(&cv, &with_bias);
+    return KILN_OK;
+}
+
+static kiln_status pick_f32(const kiln_node *n, const kiln_pick_cx *cx) {
+    kiln_conv cv;
+    KILN_TRY(plan(n, &cv, cx->err));
+    kiln_conv_f32_pick(&cv, cx->in[X], cx->in[W], cx->pick, cx->n_pick, cx->value,
+                       cx->magnitude, cx->scratch);
+    for (int64_t j = 0; kiln_has_in(n, BIAS) && j < cx->n_pick; j++) {
+        const int64_t channel = cx->pick[j] / cv.outs % (cv.n_groups * cv.o);
+        const double bias = kiln_f32_at(cx->in[BIAS], channel);
+        cx->value[j] += bias;
+        cx->magnitude[j] += fabs(bias);
+    }
     return KILN_OK;
 }
 
@@ -280,6 +296,7 @@ const kiln_op_def kiln_op_conv = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .pick_f32 = pick_f32,
     .cost = cost,
     .error_bound = error_bound,
     .other_error = other_error,

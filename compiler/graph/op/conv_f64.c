@@ -270,3 +270,78 @@ int64_t kiln_conv_i64_at(const kiln_conv *cv, int64_t index) {
     }
     return (int64_t)sum;
 }
+
+/* ---- chosen elements of floats --------------------------------------------------- */
+
+/* One element's sum. */
+typedef struct lane {
+    const void *x, *w;
+    int64_t *at; /* by tap, as places has it */
+} lane;
+
+static void lane_init(lane *l, const kiln_conv *cv, const void *x, const void *w,
+                      int64_t index) {
+    const terms t = terms_of(cv, index);
+    const places p = {.cv = cv, .out = t.out};
+    l->x = kiln_f32_from(x, t.x);
+    l->w = kiln_f32_from(w, t.w);
+    for (int64_t tap = 0; tap < cv->taps; tap++)
+        l->at[tap] = place_of(&p, tap);
+}
+
+/* All terms; `block` of them are added up before they are added to the rest. */
+static void add_lanes(const kiln_conv *cv, const lane *lanes, int64_t block,
+                      double *value, double *magnitude) {
+    double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+    int64_t k = 0, cut = block;
+    for (int64_t c = 0; c < cv->c; c++) {
+        for (int64_t tap = 0; tap < cv->taps; tap++, k++) {
+            for (int l = 0; k == cut && l < KILN_DOT_LANES; l++) {
+                value[l] += s[l];
+                magnitude[l] += m[l];
+                s[l] = m[l] = 0.0;
+            }
+            cut += k == cut ? block : 0;
+            for (int l = 0; l < KILN_DOT_LANES; l++) {
+                const int64_t at = lanes[l].at[tap];
+                if (at < 0)
+                    continue;
+                const double product = kiln_f32_at(lanes[l].w, k) *
+                                       kiln_f32_at(lanes[l].x, c * cv->ins + at);
+                s[l] += product;
+                m[l] += fabs(product);
+            }
+        }
+    }
+    for (int l = 0; l < KILN_DOT_LANES; l++) {
+        value[l] += s[l];
+        magnitude[l] += m[l];
+    }
+}
+
+static bool is_direct_f32(const kiln_conv *cv, const void *w) {
+    const int64_t n = cv->n_groups * cv->o * cv->c * cv->taps;
+    bool all_finite = true;
+    for (int64_t i = 0; i < n; i++)
+        all_finite = all_finite && isfinite(kiln_f32_at(w, i));
+    return cv->o < KILN_GEMM_MR || !all_finite;
+}
+
+void kiln_conv_f32_pick(const kiln_conv *cv, const void *x, const void *w,
+                        const int64_t *pick, int64_t n_pick, double *value,
+                        double *magnitude, kiln_arena *scratch) {
+    const int64_t block = is_direct_f32(cv, w) ? INT64_MAX : KILN_GEMM_KC;
+    lane lanes[KILN_DOT_LANES];
+    for (int l = 0; l < KILN_DOT_LANES; l++)
+        lanes[l].at = kiln_array(scratch, int64_t, cv->taps);
+    for (int64_t j = 0; j < n_pick; j += KILN_DOT_LANES) {
+        double v[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+        for (int64_t l = 0; l < KILN_DOT_LANES; l++)
+            lane_init(&lanes[l], cv, x, w, pick[min_i64(j + l, n_pick - 1)]);
+        add_lanes(cv, lanes, block, v, m);
+        for (int64_t l = 0; l < KILN_DOT_LANES && j + l < n_pick; l++) {
+            value[j + l] = v[l];
+            magnitude[j + l] = m[l];
+        }
+    }
+}

@@ -32,6 +32,11 @@ void kiln_conv_i64_run(const kiln_conv *cv);
  * from below. */
 double kiln_conv_f64_at(const kiln_conv *cv, int64_t index, bool is_direct);
 int64_t kiln_conv_i64_at(const kiln_conv *cv, int64_t index);
+/* Chosen elements of floats at any address, in place of cv's x, w and y: values with
+ * the bits that run gives them, and the same of the factors' absolute values. */
+void kiln_conv_f32_pick(const kiln_conv *cv, const void *x, const void *w,
+                        const int64_t *pick, int64_t n_pick, double *value,
+                        double *magnitude, kiln_arena *scratch);
 /* Whether run adds taps directly: decides the order of summation. */
 bool kiln_conv_f64_is_direct(const kiln_conv *cv);
 

@@ -108,14 +108,18 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     return KILN_OK;
 }
 
+static int64_t addend_at(const plan *p, int64_t index) {
+    return index / p->n * p->c_row + index % p->n * p->c_col;
+}
+
 static double finish_f(const kiln_node *n, const kiln_eval_cx *cx, const plan *p,
                        double sum, int64_t index) {
     const double alpha = n->attr[ALPHA].f, beta = n->attr[BETA].f;
     const double y = (cx->is_magnitude ? fabs(alpha) : alpha) * sum;
     if (!kiln_has_in(n, C))
         return y;
-    const int64_t at = index / p->n * p->c_row + index % p->n * p->c_col;
-    return y + (cx->is_magnitude ? fabs(beta) : beta) * cx->in[C].f[at];
+    return y +
+           (cx->is_magnitude ? fabs(beta) : beta) * cx->in[C].f[addend_at(p, index)];
 }
 
 static void eval_f(const kiln_node *n, kiln_eval_cx *cx, const plan *p) {
@@ -170,6 +174,28 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const int64_t count = kiln_pick_count(cx, p.m * p.n);
     for (int64_t j = 0; j < count; j++)
         cx->out[0].i[j] = element_i(n, cx, &p, kiln_pick_at(cx, j));
+    return KILN_OK;
+}
+
+static kiln_status pick_f32(const kiln_node *n, const kiln_pick_cx *cx) {
+    const plan p = make_plan(n);
+    const double alpha = n->attr[ALPHA].f, beta = n->attr[BETA].f;
+    kiln_dot_f32 *dot = kiln_array(cx->scratch, kiln_dot_f32, cx->n_pick);
+    for (int64_t j = 0; j < cx->n_pick; j++) {
+        const int64_t row = cx->pick[j] / p.n, col = cx->pick[j] % p.n;
+        dot[j] = (kiln_dot_f32){kiln_f32_from(cx->in[A], row * p.a_row),
+                                kiln_f32_from(cx->in[B], col * p.b_col)};
+    }
+    kiln_dots_f32(p.k, dot, cx->n_pick, p.a_col, p.b_row, cx->value, cx->magnitude);
+    for (int64_t j = 0; j < cx->n_pick; j++) {
+        cx->value[j] *= alpha;
+        cx->magnitude[j] *= fabs(alpha);
+        if (!kiln_has_in(n, C))
+            continue;
+        const double c = kiln_f32_at(cx->in[C], addend_at(&p, cx->pick[j]));
+        cx->value[j] += beta * c;
+        cx->magnitude[j] += fabs(beta) * fabs(c);
+    }
     return KILN_OK;
 }
 
@@ -237,6 +263,7 @@ const kiln_op_def kiln_op_gemm = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .pick_f32 = pick_f32,
     .cost = cost,
     .error_bound = error_bound,
     .compute = compute,

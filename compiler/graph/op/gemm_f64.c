@@ -2,6 +2,7 @@
  * (mk/build.mk), because whole networks run through it. */
 #include "compiler/graph/op/gemm_f64.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -175,4 +176,38 @@ double kiln_dot_f64(int64_t k, const double *a, int64_t a_step, const double *b,
         total = p == 0 ? sum : total + sum;
     }
     return total;
+}
+
+/* Terms [begin, end) of the lanes' sums. */
+static void add_block(const kiln_dot_f32 *lane, int64_t begin, int64_t end,
+                      int64_t a_step, int64_t b_step, double *sum, double *magnitude) {
+    double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+    for (int64_t q = begin; q < end; q++) {
+        for (int l = 0; l < KILN_DOT_LANES; l++) {
+            const double product =
+                kiln_f32_at(lane[l].a, q * a_step) * kiln_f32_at(lane[l].b, q * b_step);
+            s[l] += product;
+            m[l] += fabs(product);
+        }
+    }
+    for (int l = 0; l < KILN_DOT_LANES; l++) {
+        sum[l] += s[l];
+        magnitude[l] += m[l];
+    }
+}
+
+void kiln_dots_f32(int64_t k, const kiln_dot_f32 *dot, int64_t n, int64_t a_step,
+                   int64_t b_step, double *sum, double *magnitude) {
+    for (int64_t j = 0; j < n; j += KILN_DOT_LANES) {
+        kiln_dot_f32 lane[KILN_DOT_LANES];
+        double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+        for (int64_t l = 0; l < KILN_DOT_LANES; l++)
+            lane[l] = dot[min_i64(j + l, n - 1)];
+        for (int64_t p = 0; p < k; p += KC)
+            add_block(lane, p, min_i64(k, p + KC), a_step, b_step, s, m);
+        for (int64_t l = 0; l < KILN_DOT_LANES && j + l < n; l++) {
+            sum[j + l] = s[l];
+            magnitude[j + l] = m[l];
+        }
+    }
 }

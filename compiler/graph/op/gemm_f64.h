@@ -13,6 +13,8 @@
 #ifndef KILN_COMPILER_GRAPH_OP_GEMM_F64_H
 #define KILN_COMPILER_GRAPH_OP_GEMM_F64_H
 
+#include <string.h>
+
 #include "base/base.h"
 
 enum {
@@ -56,5 +58,25 @@ void kiln_gemm_pack_matrix(const void *user, int64_t k0, int64_t kc, int64_t j0,
 /* Sum of a[p * a_step] * b[p * b_step] for p in [0, k), in the order given above. */
 double kiln_dot_f64(int64_t k, const double *a, int64_t a_step, const double *b,
                     int64_t b_step);
+
+/* Floats at any address: from element i on, and element i. */
+static inline const void *kiln_f32_from(const void *p, int64_t i) {
+    return (const char *)p + i * (int64_t)sizeof(float);
+}
+static inline double kiln_f32_at(const void *p, int64_t i) {
+    float f;
+    memcpy(&f, kiln_f32_from(p, i), sizeof f);
+    return f;
+}
+
+/* So many sums at once: each is a chain of additions that wait for one another. */
+enum { KILN_DOT_LANES = 4 };
+typedef struct kiln_dot_f32 {
+    const void *a, *b; /* first factors of the sum */
+} kiln_dot_f32;
+/* n sums, each as kiln_dot_f64 adds it, and beside each the sum of its terms' absolute
+ * values. */
+void kiln_dots_f32(int64_t k, const kiln_dot_f32 *dot, int64_t n, int64_t a_step,
+                   int64_t b_step, double *sum, double *magnitude);
 
 #endif

@@ -126,13 +126,19 @@ static void eval_all(const plan *p, kiln_eval_cx *cx) {
     } while (kiln_next_coord(p->n_batch_axes, p->batch, coord));
 }
 
-static void eval_at(const plan *p, kiln_eval_cx *cx, int64_t index, int64_t j) {
-    const kiln_wide *a = &cx->in[A], *b = &cx->in[B];
+/* Where the factors of an element begin: a row of a, a column of b. */
+static void factors_of(const plan *p, int64_t index, int64_t *a, int64_t *b) {
     int64_t coord[KILN_MAX_RANK];
     kiln_unravel(index / (p->m * p->n), p->n_batch_axes, p->batch, coord);
     const int64_t row = index / p->n % p->m, col = index % p->n;
-    const int64_t ra = (batch_offset(p, coord, p->a_step) * p->m + row) * p->k;
-    const int64_t cb = batch_offset(p, coord, p->b_step) * p->k * p->n + col;
+    *a = (batch_offset(p, coord, p->a_step) * p->m + row) * p->k;
+    *b = batch_offset(p, coord, p->b_step) * p->k * p->n + col;
+}
+
+static void eval_at(const plan *p, kiln_eval_cx *cx, int64_t index, int64_t j) {
+    const kiln_wide *a = &cx->in[A], *b = &cx->in[B];
+    int64_t ra, cb;
+    factors_of(p, index, &ra, &cb);
     if (a->f != NULL) {
         cx->out[0].f[j] = kiln_dot_f64(p->k, a->f + ra, 1, b->f + cb, p->n);
         return;
@@ -152,6 +158,20 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     } else if (kiln_type_elems(&cx->out[0].type) > 0) {
         eval_all(&p, cx);
     }
+    return KILN_OK;
+}
+
+static kiln_status pick_f32(const kiln_node *n, const kiln_pick_cx *cx) {
+    plan p;
+    KILN_TRY(make_plan(n, &p, cx->err));
+    kiln_dot_f32 *dot = kiln_array(cx->scratch, kiln_dot_f32, cx->n_pick);
+    for (int64_t j = 0; j < cx->n_pick; j++) {
+        int64_t a, b;
+        factors_of(&p, cx->pick[j], &a, &b);
+        dot[j] =
+            (kiln_dot_f32){kiln_f32_from(cx->in[A], a), kiln_f32_from(cx->in[B], b)};
+    }
+    kiln_dots_f32(p.k, dot, cx->n_pick, 1, p.n, cx->value, cx->magnitude);
     return KILN_OK;
 }
 
@@ -226,6 +246,7 @@ const kiln_op_def kiln_op_matmul = {
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
+    .pick_f32 = pick_f32,
     .cost = cost,
     .error_bound = error_bound,
     .compute = compute,

@@ -3,6 +3,7 @@
 #include "compiler/reference/reference.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tests/support/kiln_test.h"
 
@@ -151,8 +152,128 @@ static void check_special(void **state) {
     assert_true(isnan(v) && bound == 0);
 }
 
+/* ---- straight from f32 ------------------------------------------------------------
+ */
+
+/* A node of inputs alone, the first of them wider than one block of a sum. */
+typedef struct direct_row {
+    const char *name, *text;
+    bool has_infinity; /* the last element of input 1 */
+} direct_row;
+
+static direct_row direct_rows[] = {
+    {"conv",
+     "input %x : f32[2,32,7,6] input %w : f32[8,32,3,3] input %b : f32[8] "
+     "%y = conv(%x, %w, %b) {pads=[1, 0, 2, 1], strides=[2, 1]}",
+     false},
+    {"conv_infinite_weight",
+     "input %x : f32[2,32,7,6] input %w : f32[8,32,3,3] "
+     "%y = conv(%x, %w) {pads=[1, 1, 1, 1]}",
+     true},
+    {"conv_groups_dilated",
+     "input %x : f32[1,8,9,9] input %w : f32[12,4,3,2] "
+     "%y = conv(%x, %w) {groups=2, dilations=[2, 3], pads=[2, 2, 2, 2]}",
+     false},
+    {"conv_few_channels",
+     "input %x : f32[1,300,5] input %w : f32[3,300,1] %y = conv(%x, %w)", false},
+    {"gemm",
+     "input %a : f32[5,517] input %b : f32[517,7] input %c : f32[7] "
+     "%y = gemm(%a, %b, %c) {alpha=-0.75, beta=-3}",
+     false},
+    {"gemm_transposed",
+     "input %a : f32[300,3] input %b : f32[6,300] input %c : f32[3,1] "
+     "%y = gemm(%a, %b, %c) {trans_a=true, trans_b=true}",
+     true},
+    {"gemm_nothing_to_add", "input %a : f32[2,0] input %b : f32[0,3] %y = gemm(%a, %b)",
+     false},
+    {"matmul", "input %a : f32[3,1,5,260] input %b : f32[2,260,4] %y = matmul(%a, %b)",
+     false},
+    {"matmul_vectors", "input %a : f32[600] input %b : f32[600] %y = matmul(%a, %b)",
+     false},
+};
+
+/* Models' files have parameters anywhere. */
+static void displace(kiln_tensor *t) {
+    const size_t bytes = (size_t)kiln_type_bytes(&t->type);
+    char *to = kiln_arena_alloc(kiln_test_arena(), bytes + 1);
+    memcpy(to + 1, t->data, bytes);
+    t->data = to + 1;
+}
+
+static void check_direct(void **state) {
+    const direct_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    const char *text = kiln_format(a, "graph \"g\" { %s output %%y }", r->text);
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
+                          &err);
+    kiln_node n = *g->nodes.v[0];
+    kiln_op_def wide = *n.op;
+    assert_non_null(wide.pick_f32);
+    wide.pick_f32 = NULL;
+    kiln_tensor *in = kiln_array(a, kiln_tensor, n.n_in);
+    for (int k = 0; k < n.n_in; k++) {
+        const kiln_type *t = &n.in[k]->type;
+        in[k] = kiln_ref_random(a, t, kiln_test_seed() + (uint64_t)k);
+        if (k == 1 && r->has_infinity)
+            ((float *)in[k].data)[kiln_type_elems(t) - 1] = -INFINITY;
+        displace(&in[k]);
+    }
+    const int64_t n_elems = kiln_type_elems(&n.out[0]->type);
+    int64_t *pick = kiln_array(a, int64_t, n_elems);
+    double *value[2], *bound[2];
+    for (int64_t j = 0; j < n_elems; j++)
+        pick[j] = n_elems - 1 - j;
+    for (int side = 0; side < 2; side++) {
+        value[side] = kiln_array(a, double, n_elems);
+        bound[side] = kiln_array(a, double, n_elems);
+        kiln_assert_status_ok(
+            kiln_ref_pick(a, &n, in, pick, n_elems, value[side], bound[side], &err),
+            &err);
+        n.op = &wide;
+    }
+    for (int64_t j = 0; j < n_elems; j++) {
+        assert_true(value[0][j] == value[1][j] ||
+                    (isnan(value[0][j]) && isnan(value[1][j])));
+        assert_true(bound[0][j] == bound[1][j]);
+    }
+    const size_t odd = n_elems > 4 ? 3 : 1; /* fewer than are summed together */
+    kiln_assert_status_ok(
+        kiln_ref_pick(a, g->nodes.v[0], in, pick, (int64_t)odd, value[1], NULL, &err),
+        &err);
+    for (size_t j = 0; j < odd; j++)
+        assert_true(value[0][j] == value[1][j] || isnan(value[0][j]));
+}
+
+static void check_direct_input(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a,
+                         kiln_str_from("graph \"g\" { input %a : f32[2,3] input %b : "
+                                       "f32[3,2] %y = matmul(%a, %b) output %y }"),
+                         "test", &g, &err),
+        &err);
+    const int64_t pick = 0, dim[] = {2, 2};
+    const kiln_type other = kiln_type_make(KILN_F32, 2, dim);
+    double v;
+    kiln_tensor in[] = {kiln_ref_random(a, &g->inputs.v[0]->type, 1),
+                        kiln_ref_random(a, &other, 2)};
+    kiln_assert_fails(kiln_ref_pick(a, g->nodes.v[0], in, &pick, 1, &v, NULL, &err),
+                      KILN_ERR_SHAPE, &err, "input 'b' must be f32[3,2], is f32[2,2]");
+    kiln_err_clear(&err);
+    in[1].data = NULL;
+    kiln_assert_fails(kiln_ref_pick(a, g->nodes.v[0], in, &pick, 1, &v, NULL, &err),
+                      KILN_ERR_ARG, &err, "input 'b' of node 'matmul' must be given");
+}
+
 int main(void) {
     kiln_test_add_rows(check_same_as_whole, rows);
+    kiln_test_add_rows(check_direct, direct_rows);
+    kiln_test_add("direct_inputs_are_checked", check_direct_input, NULL);
     kiln_test_add("dot_bound_takes_absolute_values", check_dot, NULL);
     kiln_test_add("dot_bound_counts_underflow", check_underflow, NULL);
     kiln_test_add("exact_bound_is_nothing", check_exact, NULL);
