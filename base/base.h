@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "base/task.h"
 #include "base/vec.h"
 #include "base/version.h"
 
