@@ -225,6 +225,10 @@ kiln_status kiln_package_verify_folder(const char *folder, kiln_err *err);
  * left behind. `out` may be NULL. */
 kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
                                 kiln_package_facts *out, kiln_err *err);
+/* The same for a folder that is soon removed: nobody waits for the disk. */
+kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
+                                        const char *folder, kiln_package_facts *out,
+                                        kiln_err *err);
 /* Is this file, by its first bytes, such an archive? Or this folder one unpacked? */
 bool kiln_package_is_archive(const char *path);
 bool kiln_package_is_folder(const char *path);

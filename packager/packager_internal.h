@@ -78,6 +78,10 @@ kiln_str kiln_package_sbom(kiln_arena *a, const kiln_package_facts *f, int64_t t
 /* ---- the archive -------------------------------------------------------------------
  */
 
+/* The first entry, which must be the manifest; `text` is in the arena. */
+kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,
+                                       kiln_package_facts *out, kiln_str *text,
+                                       kiln_err *err);
 /* Limits on what the manifest promises, against the archive's size. */
 kiln_status kiln_package_check_limits(const kiln_package_facts *f,
                                       uint64_t manifest_bytes, uint64_t archive_bytes,
@@ -96,9 +100,19 @@ kiln_status kiln_package_peek(kiln_arena *a, kiln_tar_source tar,
 enum { KILN_SEAL_BYTES = 84 };
 void kiln_seal_make(const char sha256[KILN_SHA256_HEX],
                     unsigned char seal[KILN_SEAL_BYTES]);
-/* Cuts the seal off: `frame` is what lies before it. `is_whole` false: the SHA-256 is
- * not compared. */
-kiln_status kiln_seal_check(kiln_str file, const char *path, bool is_whole,
-                            kiln_str *frame, kiln_err *err);
+/* `frame` is what lies before the seal, whose SHA-256 is not compared. */
+kiln_status kiln_seal_cut(kiln_str file, const char *path, kiln_str *frame,
+                          kiln_err *err);
+
+/* Is it the frame's SHA-256? Large frames are hashed beside the caller. After `begin`,
+ * `end` must be called; until then all three are borrowed. */
+typedef struct kiln_sealing {
+    kiln_str frame; /* as kiln_seal_cut made it: the seal is behind it */
+    const char *path;
+    char sha256[KILN_SHA256_HEX];
+    kiln_task task;
+} kiln_sealing;
+void kiln_sealing_begin(kiln_sealing *s, kiln_str frame, const char *path);
+kiln_status kiln_sealing_end(kiln_sealing *s, kiln_err *err);
 
 #endif

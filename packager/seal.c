@@ -32,35 +32,55 @@ bool kiln_package_is_archive(const char *path) {
     return is_one;
 }
 
-kiln_status kiln_seal_check(kiln_str file, const char *path, bool is_whole,
-                            kiln_str *frame, kiln_err *err) {
+enum { FIXED = sizeof seal_start + WORD };
+
+kiln_status kiln_seal_cut(kiln_str file, const char *path, kiln_str *frame,
+                          kiln_err *err) {
     unsigned char want[KILN_SEAL_BYTES];
     char sha256[KILN_SHA256_HEX];
     if (file.n < sizeof frame_magic ||
         memcmp(file.p, frame_magic, sizeof frame_magic) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is no package: it does not begin as zstd does", path);
-    const size_t fixed = sizeof seal_start + WORD;
     if (file.n < KILN_SEAL_BYTES + sizeof frame_magic)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is truncated: %zu bytes are no package", path, file.n);
     *frame = (kiln_str){file.p, file.n - KILN_SEAL_BYTES};
-    const char *seal = file.p + frame->n;
     memset(sha256, '0', HEX);
     kiln_seal_make(sha256, want);
-    if (memcmp(seal, want, fixed) != 0)
+    if (memcmp(file.p + frame->n, want, FIXED) != 0)
         return kiln_fail(
             err, KILN_ERR_PARSE,
             "'%s' is truncated, or something was added: its last bytes are "
             "not a package's seal",
             path);
-    if (!is_whole)
-        return KILN_OK;
-    kiln_sha256_of(frame->p, frame->n, sha256);
-    if (memcmp(seal + fixed, sha256, HEX) != 0)
+    return KILN_OK;
+}
+
+/* ---- the SHA-256 ----------------------------------------------------------------- */
+
+/* What is hashed sooner than a thread is worth. */
+enum { SMALL_BYTES = 8 << 20 };
+
+static void hash(void *user) {
+    kiln_sealing *s = user;
+    kiln_sha256_of(s->frame.p, s->frame.n, s->sha256);
+}
+
+void kiln_sealing_begin(kiln_sealing *s, kiln_str frame, const char *path) {
+    *s = (kiln_sealing){.frame = frame, .path = path};
+    if (frame.n > SMALL_BYTES)
+        kiln_task_start(&s->task, hash, s);
+    else
+        hash(s);
+}
+
+kiln_status kiln_sealing_end(kiln_sealing *s, kiln_err *err) {
+    kiln_task_wait(&s->task);
+    if (memcmp(s->frame.p + s->frame.n + FIXED, s->sha256, HEX) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is damaged: its SHA-256 is not the one in its seal; get "
                          "it again",
-                         path);
+                         s->path);
     return KILN_OK;
 }

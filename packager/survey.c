@@ -1,5 +1,5 @@
-/* The whole archive read once, before anything is written: every header, the limits,
- * and that the entries are the manifest's. */
+/* The whole archive read without writing anything: every header, the limits, and that
+ * the entries are the manifest's. Says why an archive is refused. */
 #include "packager/packager_internal.h"
 
 #include <inttypes.h>
@@ -32,9 +32,9 @@ kiln_status kiln_package_check_limits(const kiln_package_facts *f,
  * ------------------------------------------------------------------------
  */
 
-static kiln_status read_manifest(kiln_arena *a, kiln_tar_reader *r,
-                                 kiln_package_facts *out, uint64_t *bytes,
-                                 kiln_err *err) {
+kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,
+                                       kiln_package_facts *out, kiln_str *text,
+                                       kiln_err *err) {
     kiln_tar_entry e;
     bool found = false;
     KILN_TRY(kiln_tar_next(r, &e, &found, err));
@@ -48,10 +48,10 @@ static kiln_status read_manifest(kiln_arena *a, kiln_tar_reader *r,
         return kiln_fail(err, KILN_ERR_LIMIT,
                          KILN_ENTRY_MANIFEST ": %" PRIu64 " bytes; at most %d are read",
                          e.bytes, KILN_PACKAGE_MAX_MANIFEST);
-    char *text = kiln_arena_alloc_raw(a, (size_t)e.bytes);
-    KILN_TRY(kiln_tar_read(r, text, (size_t)e.bytes, err));
-    *bytes = e.bytes;
-    return kiln_manifest_read(a, (kiln_str){text, (size_t)e.bytes}, out, err);
+    char *bytes = kiln_arena_alloc_raw(a, (size_t)e.bytes);
+    KILN_TRY(kiln_tar_read(r, bytes, (size_t)e.bytes, err));
+    *text = (kiln_str){bytes, (size_t)e.bytes};
+    return kiln_manifest_read(a, *text, out, err);
 }
 
 /* ---- entries
@@ -132,12 +132,12 @@ kiln_status kiln_package_survey(kiln_arena *a, kiln_tar_source tar,
                                 kiln_err *err) {
     kiln_tar_reader r = kiln_tar_reader_make(tar);
     kiln_package_facts f;
-    uint64_t manifest_bytes = 0;
-    KILN_TRY(read_manifest(a, &r, &f, &manifest_bytes, err));
-    KILN_TRY(kiln_package_check_limits(&f, manifest_bytes, archive_bytes, err));
+    kiln_str manifest;
+    KILN_TRY(kiln_package_take_manifest(a, &r, &f, &manifest, err));
+    KILN_TRY(kiln_package_check_limits(&f, manifest.n, archive_bytes, err));
     survey *s = kiln_new(a, survey);
     *s = (survey){.facts = &f,
-                  .bytes = manifest_bytes,
+                  .bytes = manifest.n,
                   .most = most_bytes(archive_bytes),
                   .err = err};
     KILN_TRY(take_headers(s, &r));
@@ -149,6 +149,6 @@ kiln_status kiln_package_survey(kiln_arena *a, kiln_tar_source tar,
 kiln_status kiln_package_peek(kiln_arena *a, kiln_tar_source tar,
                               kiln_package_facts *out, kiln_err *err) {
     kiln_tar_reader r = kiln_tar_reader_make(tar);
-    uint64_t bytes = 0;
-    return read_manifest(a, &r, out, &bytes, err);
+    kiln_str text;
+    return kiln_package_take_manifest(a, &r, out, &text, err);
 }

@@ -1,6 +1,7 @@
-/* Opening archives. Unpacking reads an archive twice: a survey that writes nothing,
- * then entries into a private folder beside the wanted one, hashed on the way. Only
- * what has passed every check is renamed to its place. */
+/* Opening archives. Unpacking reads an archive once: entries go into a private folder
+ * beside the wanted one, hashed on the way, each held against the manifest before its
+ * first byte is written. What is refused is surveyed, which says why. Only what has
+ * passed every check is renamed to its place. */
 #include "packager/codec.h"
 #include "packager/packager_internal.h"
 
@@ -42,7 +43,7 @@ kiln_status kiln_package_inspect(kiln_arena *a, const char *path,
     kiln_str file, frame;
     kiln_status st = kiln_file_map(&scratch, path, 0, &file, err);
     if (st == KILN_OK)
-        st = kiln_seal_check(file, path, false, &frame, err);
+        st = kiln_seal_cut(file, path, &frame, err);
     if (st == KILN_OK) {
         st = with_tar(a, frame, peek, out, err);
         if (st != KILN_OK)
@@ -79,6 +80,7 @@ bool kiln_package_is_folder(const char *path) {
 typedef struct unpack {
     uint64_t archive_bytes;
     const char *folder; /* where entries go */
+    bool is_durable;    /* a power cut must leave what was renamed as it is */
     kiln_package_facts facts;
     /* Entries' files stay open: they are made durable only once all are known to be
      * good, so that refusing costs no waiting for disks. */
@@ -88,8 +90,9 @@ typedef struct unpack {
 
 static kiln_status survey(kiln_arena *a, kiln_tar_source tar, void *user,
                           kiln_err *err) {
-    unpack *u = user;
-    return kiln_package_survey(a, tar, u->archive_bytes, &u->facts, err);
+    const unpack *u = user;
+    kiln_package_facts facts;
+    return kiln_package_survey(a, tar, u->archive_bytes, &facts, err);
 }
 
 static kiln_status cannot_write(const char *path, kiln_err *err) {
@@ -120,45 +123,82 @@ static kiln_status copy_bytes(kiln_tar_reader *r, int fd, const char *path,
     return KILN_OK;
 }
 
-/* `want` NULL: the manifest, whose hash nobody knows. */
+static kiln_status make_file(kiln_arena *a, unpack *u, const char *name,
+                             const char **path, int *fd, kiln_err *err) {
+    *path = kiln_path_join(a, u->folder, name);
+    KILN_TRY(kiln_dir_make(kiln_path_dir(a, *path), err));
+    *fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        return cannot_write(*path, err);
+    u->fd[u->n_fds++] = *fd;
+    return KILN_OK;
+}
+
 static kiln_status write_entry(kiln_arena *a, unpack *u, kiln_tar_reader *r,
                                const kiln_package_entry *want, unsigned char *buffer,
                                kiln_err *err) {
     char sha256[KILN_SHA256_HEX];
+    const char *path = NULL;
     kiln_sha256 h;
-    const char *path = kiln_path_join(a, u->folder, r->name);
-    KILN_TRY(kiln_dir_make(kiln_path_dir(a, path), err));
-    const int fd =
-        open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return cannot_write(path, err);
-    u->fd[u->n_fds++] = fd;
+    int fd = -1;
+    KILN_TRY(make_file(a, u, want->name, &path, &fd, err));
     kiln_sha256_init(&h);
     KILN_TRY(copy_bytes(r, fd, path, &h, buffer, err));
     kiln_sha256_hex(&h, sha256);
-    if (want != NULL && strcmp(want->sha256, sha256) != 0)
+    if (strcmp(want->sha256, sha256) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "entry '%s': its SHA-256 is not the manifest's", want->name);
     return KILN_OK;
 }
 
-/* The survey saw the same bytes, but another process may have changed the file: names
- * are compared again. */
+/* Whose hash nobody knows. */
+static kiln_status write_manifest(kiln_arena *a, unpack *u, kiln_tar_reader *r,
+                                  kiln_err *err) {
+    kiln_str text;
+    const char *path = NULL;
+    int fd = -1;
+    KILN_TRY(kiln_package_take_manifest(a, r, &u->facts, &text, err));
+    KILN_TRY(kiln_package_check_limits(&u->facts, text.n, u->archive_bytes, err));
+    KILN_TRY(make_file(a, u, KILN_ENTRY_MANIFEST, &path, &fd, err));
+    return write_all(fd, path, (const unsigned char *)text.p, text.n, err);
+}
+
+static kiln_status is_not_listed(const kiln_tar_reader *r, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_PARSE,
+                     "entry '%s' is not what the manifest lists there", r->name);
+}
+
 static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
                            kiln_err *err) {
     unpack *u = user;
     kiln_tar_reader r = kiln_tar_reader_make(tar);
     unsigned char *buffer = kiln_arena_alloc_raw(a, CHUNK_BYTES);
-    for (size_t i = 0; i <= u->facts.n_entries; i++) {
-        const kiln_package_entry *want = i == 0 ? NULL : &u->facts.entry[i - 1];
-        kiln_tar_entry e;
-        bool found = false;
+    kiln_tar_entry e;
+    bool found = false;
+    KILN_TRY(write_manifest(a, u, &r, err));
+    for (size_t i = 0; i < u->facts.n_entries; i++) {
+        const kiln_package_entry *want = &u->facts.entry[i];
         KILN_TRY(kiln_tar_next(&r, &e, &found, err));
-        if (!found || strcmp(e.name, want == NULL ? KILN_ENTRY_MANIFEST : want->name))
-            return kiln_fail(err, KILN_ERR_IO, "the archive changed while it was read");
+        if (!found || strcmp(e.name, want->name) != 0 || e.bytes != want->bytes)
+            return is_not_listed(&r, err);
         KILN_TRY(write_entry(a, u, &r, want, buffer, err));
     }
-    return KILN_OK;
+    KILN_TRY(kiln_tar_next(&r, &e, &found, err));
+    return found ? is_not_listed(&r, err) : KILN_OK;
+}
+
+/* The survey's reason, if it has one, is the first and says more: which entries are
+ * missing, which come too often. */
+static kiln_status tell_why(kiln_arena *a, kiln_str frame, unpack *u, kiln_status st,
+                            kiln_err *err) {
+    kiln_err why = {0};
+    if (st != KILN_ERR_PARSE && st != KILN_ERR_LIMIT)
+        return st;
+    const kiln_status first = with_tar(a, frame, survey, u, &why);
+    if (first == KILN_OK)
+        return st;
+    *err = why;
+    return first;
 }
 
 static kiln_status check_folder(kiln_arena *a, const char *folder,
@@ -241,24 +281,44 @@ static kiln_status sync_folder(const char *path, kiln_err *err) {
                      strerror(error));
 }
 
-static kiln_status put_in_place(kiln_arena *a, const unpack *u, const char *folder,
-                                kiln_err *err) {
+static kiln_status sync_all(kiln_arena *a, const unpack *u, kiln_err *err) {
     for (size_t i = 0; i < u->n_fds; i++)
         if (fsync(u->fd[i]) != 0)
             return cannot_write(u->folder, err);
     KILN_TRY(sync_folder(kiln_path_join(a, u->folder, "selftest"), err));
-    KILN_TRY(sync_folder(u->folder, err));
+    return sync_folder(u->folder, err);
+}
+
+static kiln_status put_in_place(kiln_arena *a, const unpack *u, const char *folder,
+                                kiln_err *err) {
+    if (u->is_durable)
+        KILN_TRY(sync_all(a, u, err));
     KILN_TRY(refuse_existing(folder, err));
     if (rename(u->folder, folder) != 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot make '%s': %s", folder,
                          strerror(errno));
-    return sync_folder(kiln_path_dir(a, folder), err);
+    return u->is_durable ? sync_folder(kiln_path_dir(a, folder), err) : KILN_OK;
 }
 
-static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *private,
-                               const char *folder, unpack *u, kiln_err *err) {
-    u->folder = kiln_path_join(a, private, "package");
+/* The seal's hash is made meanwhile; a damaged archive has no other reason. */
+static kiln_status extract_sealed(kiln_arena *a, kiln_str frame, const char *path,
+                                  unpack *u, kiln_err *err) {
+    kiln_sealing sealing;
+    kiln_err damaged = {0};
+    kiln_sealing_begin(&sealing, frame, path);
     kiln_status st = with_tar(a, frame, extract, u, err);
+    if (kiln_sealing_end(&sealing, &damaged) != KILN_OK) {
+        *err = damaged;
+        return damaged.status;
+    }
+    return st == KILN_OK ? st : tell_why(a, frame, u, st, err);
+}
+
+static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *path,
+                               const char *private, const char *folder, unpack *u,
+                               kiln_err *err) {
+    u->folder = kiln_path_join(a, private, "package");
+    kiln_status st = extract_sealed(a, frame, path, u, err);
     if (st == KILN_OK)
         st = check_folder(a, u->folder, &u->facts, err);
     if (st == KILN_OK)
@@ -273,10 +333,9 @@ static kiln_status unpack_file(kiln_arena *a, kiln_str file, const char *path,
     kiln_str frame;
     char *private = NULL;
     u->archive_bytes = file.n;
-    KILN_TRY(kiln_seal_check(file, path, true, &frame, err));
-    KILN_TRY(with_tar(a, frame, survey, u, err));
+    KILN_TRY(kiln_seal_cut(file, path, &frame, err));
     KILN_TRY(make_private(a, folder, &private, err));
-    const kiln_status st = unpack_into(a, frame, private, folder, u, err);
+    const kiln_status st = unpack_into(a, frame, path, private, folder, u, err);
     const kiln_status removed = kiln_remove_tree(private, st == KILN_OK ? err : NULL);
     return st != KILN_OK ? st : removed;
 }
@@ -289,10 +348,11 @@ static const char *without_slashes(kiln_arena *a, const char *folder) {
     return copy;
 }
 
-kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
-                                kiln_package_facts *out, kiln_err *err) {
+static kiln_status unpack_archive(kiln_arena *a, const char *path, const char *folder,
+                                  bool is_durable, kiln_package_facts *out,
+                                  kiln_err *err) {
     kiln_arena scratch = {0};
-    unpack u = {.archive_bytes = 0};
+    unpack u = {.is_durable = is_durable};
     kiln_str file;
     folder = without_slashes(a, folder);
     kiln_status st = refuse_existing(folder, err);
@@ -307,4 +367,15 @@ kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *fol
     if (st == KILN_OK && out != NULL)
         st = kiln_package_inspect_folder(a, folder, out, err);
     return st;
+}
+
+kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
+                                kiln_package_facts *out, kiln_err *err) {
+    return unpack_archive(a, path, folder, true, out, err);
+}
+
+kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
+                                        const char *folder, kiln_package_facts *out,
+                                        kiln_err *err) {
+    return unpack_archive(a, path, folder, false, out, err);
 }

@@ -12,7 +12,7 @@ static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
     const char *dir = NULL;
     KILN_TRY(kiln_dir_temp(a, &dir, err));
     p->folder = kiln_path_join(a, dir, "package");
-    return kiln_package_unpack(a, path, p->folder, &p->facts, err);
+    return kiln_package_unpack_for_now(a, path, p->folder, &p->facts, err);
 }
 
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
