@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RANDOM_PICKS = 4096 };
@@ -92,27 +93,61 @@ static bool is_sparse(const kiln_op_work *w) {
     return true;
 }
 
-/* 2^rank corners, the middle of each edge between them, and random elements; sorted
- * order means nothing, doubles do no harm. */
-static void choose_elements(expect *e, const kiln_type *t, uint64_t seed) {
+static int by_place(const void *x, const void *y) {
+    int64_t a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, y, sizeof b);
+    return (a > b) - (a < b);
+}
+
+/* 2^rank corners, and the middle of each edge between them. */
+static int64_t choose_edges(const kiln_type *t, int64_t n_places, int64_t *pick) {
     int64_t stride[KILN_MAX_RANK];
     kiln_strides(t->rank, t->dim, stride);
+    for (int64_t place = 0; place < n_places; place++) {
+        int64_t rest = place, at = 0;
+        for (int i = 0; i < t->rank; i++, rest /= 3)
+            at += rest % 3 * (t->dim[i] - 1) / 2 * stride[i];
+        pick[place] = at;
+    }
+    return n_places;
+}
+
+static int64_t choose_random(int64_t n_elems, uint64_t seed, int64_t *pick) {
+    kiln_rng rng;
+    kiln_rng_init(&rng, seed);
+    for (int i = 0; i < RANDOM_PICKS; i++)
+        pick[i] = kiln_rng_range(&rng, 0, n_elems - 1);
+    return RANDOM_PICKS;
+}
+
+/* Sorted, so that neighbours, which read the same memory, follow one another; each
+ * once. */
+static int64_t once(int64_t *pick, int64_t n) {
+    int64_t n_once = 0;
+    qsort(pick, (size_t)n, sizeof *pick, by_place);
+    for (int64_t j = 0; j < n; j++)
+        if (j == 0 || pick[j] != pick[j - 1])
+            pick[n_once++] = pick[j];
+    return n_once;
+}
+
+/* All of few; else corners, edges and random ones. */
+static void choose_elements(expect *e, const kiln_type *t, uint64_t seed) {
     const int64_t n_elems = kiln_type_elems(t);
     int64_t n_places = 1; /* first, middle, last of each axis */
     for (int i = 0; i < t->rank; i++)
         n_places *= 3;
     int64_t *pick = kiln_array(e->arena, int64_t, n_places + RANDOM_PICKS);
     int64_t n = 0;
-    for (int64_t place = 0; place < n_places; place++) {
-        int64_t rest = place, at = 0;
-        for (int i = 0; i < t->rank; i++, rest /= 3)
-            at += rest % 3 * (t->dim[i] - 1) / 2 * stride[i];
-        pick[n++] = at;
+    if (n_elems <= RANDOM_PICKS) {
+        for (; n < n_elems; n++)
+            pick[n] = n;
+    } else {
+        n = choose_edges(t, n_places, pick);
+        n += choose_random(n_elems, seed, pick + n);
+        n = once(pick, n);
     }
-    kiln_rng rng;
-    kiln_rng_init(&rng, seed);
-    for (int i = 0; i < RANDOM_PICKS; i++)
-        pick[n++] = kiln_rng_range(&rng, 0, n_elems - 1);
     e->picked = t;
     e->pick = pick;
     e->n_pick = n;

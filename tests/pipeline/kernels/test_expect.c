@@ -120,8 +120,49 @@ static void check_stretching(void **state) {
     assert_memory_equal(x.bound, y.bound, (size_t)x.n_pick * sizeof *x.bound);
 }
 
+/* Corners and edges among them, each once, in order. */
+static void check_choice(void **state) {
+    (void)state;
+    kiln_tensor in[N_IN];
+    kiln_graph *g = parse("%y = relu(%z)", false);
+    draw(g, in);
+    const kiln_expected want = expect(g, in);
+    const int64_t last = want.n_elems - 1;
+    bool has_centre = false; /* of each axis: channel 31, row 7, column 7 */
+    for (int64_t j = 0; j < want.n_pick; j++) {
+        assert_true(j == 0 || want.pick[j] > want.pick[j - 1]);
+        has_centre = has_centre || want.pick[j] == (31 * 16 + 7) * 16 + 7;
+    }
+    assert_true(has_centre);
+    assert_true(want.pick[0] == 0 && want.pick[want.n_pick - 1] == last);
+    assert_true(want.n_pick > 3000 && want.n_pick < want.n_elems);
+}
+
+/* Where there are no more elements than would be drawn, all are compared. */
+static void check_few(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a,
+                         kiln_str_from("graph \"g\" { input %a : f32[2,4100] input %b "
+                                       ": f32[4100,600] %y = matmul(%a, %b) output %y "
+                                       "}"),
+                         "test", &g, &err),
+        &err);
+    kiln_tensor in[] = {kiln_ref_random(a, &g->inputs.v[0]->type, 1),
+                        kiln_ref_random(a, &g->inputs.v[1]->type, 2)};
+    const kiln_expected want = expect(g, in);
+    assert_int_equal(want.n_pick, 1200);
+    for (int64_t j = 0; j < want.n_pick; j++)
+        assert_int_equal(want.pick[j], j);
+}
+
 int main(void) {
     kiln_test_add_rows(check_values, rows);
     kiln_test_add_rows(check_stretching, rows);
+    kiln_test_add("chooses_corners_edges_and_others", check_choice, NULL);
+    kiln_test_add("chooses_all_of_few", check_few, NULL);
     return kiln_test_run("kernels_expect");
 }
