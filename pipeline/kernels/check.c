@@ -82,27 +82,42 @@ static void check_element(checker *c, const kiln_expected *want, int64_t i, int6
         c->verdict->worst = ratio;
 }
 
+/* Elements [begin, end) of what was got; those expected from the j-th on may be among
+ * them. Others must have been written at least. */
+static int64_t check_slice(checker *c, const kiln_expected *want, const kiln_wide *got,
+                           int64_t begin, int64_t end, int64_t j, const char *name) {
+    const bool is_u64 = got->type.dtype == KILN_U64;
+    for (int64_t i = begin, k = 0; i < end; i++, k++) {
+        const double value = got->f != NULL ? got->f[k]
+                             : is_u64       ? (double)(uint64_t)got->i[k]
+                                            : (double)got->i[k];
+        const bool is_chosen =
+            want->pick == NULL || (j < want->n_pick && want->pick[j] == i);
+        if (is_chosen)
+            check_element(c, want, i, j++, value, name);
+        else if (isnan(value))
+            problem(c, "output '%s' element %" PRId64 " is NaN", name, i);
+    }
+    return j;
+}
+
+/* By slices that stay in the cache. */
 static void check_elements(checker *c, const kiln_expected *want,
                            const kiln_tensor *got, const char *name) {
-    const kiln_type *t = &got->type;
-    kiln_wide w = kiln_wide_new(c->arena, t);
-    kiln_widen(t, got->data, &w);
-    const int64_t n = want->pick != NULL ? want->n_pick : want->n_elems;
-    for (int64_t j = 0; j < n; j++) {
-        const int64_t i = want->pick != NULL ? want->pick[j] : j;
-        const double value = w.f != NULL            ? w.f[i]
-                             : t->dtype == KILN_U64 ? (double)(uint64_t)w.i[i]
-                                                    : (double)w.i[i];
-        check_element(c, want, i, j, value, name);
+    enum { SLICE = 4096 };
+    const kiln_dtype dtype = got->type.dtype;
+    const int64_t n = want->n_elems, most = SLICE;
+    const kiln_type longest = kiln_type_make(dtype, 1, &most);
+    kiln_wide w = kiln_wide_new(c->arena, &longest);
+    for (int64_t begin = 0, j = 0; begin < n; begin += SLICE) {
+        const int64_t end = n - begin < SLICE ? n : begin + SLICE, length = end - begin;
+        w.type = kiln_type_make(dtype, 1, &length);
+        kiln_widen(&w.type,
+                   (const char *)got->data + (size_t)begin * kiln_dtype_bytes(dtype),
+                   &w);
+        j = check_slice(c, want, &w, begin, end, j, name);
     }
-    /* Elements that were not chosen must have been written at least. */
-    if (w.f != NULL && want->pick != NULL)
-        for (int64_t i = 0; i < want->n_elems; i++)
-            if (isnan(w.f[i])) {
-                problem(c, "output '%s' element %" PRId64 " is NaN", name, i);
-                break;
-            }
-    c->verdict->n_elems += want->n_elems;
+    c->verdict->n_elems += n;
 }
 
 static void check_output(checker *c, size_t o, const kiln_expected *want) {

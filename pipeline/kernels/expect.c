@@ -220,14 +220,13 @@ static const double *as_doubles(kiln_arena *a, const kiln_tensor *t) {
 
 static kiln_tensor as_tensor(kiln_arena *a, const kiln_type *t, const double *v) {
     kiln_tensor out = kiln_tensor_new(a, t);
-    const int64_t n = kiln_type_elems(t);
-    kiln_wide w = kiln_wide_new(a, t);
-    for (int64_t i = 0; i < n; i++) {
-        if (w.f != NULL)
-            w.f[i] = v[i];
-        else
-            w.i[i] = t->dtype == KILN_U64 ? (int64_t)(uint64_t)v[i] : (int64_t)v[i];
+    if (kiln_dtype_is_float(t->dtype)) {
+        kiln_narrow(&(kiln_wide){.type = *t, .f = (double *)(uintptr_t)v}, out.data);
+        return out;
     }
+    kiln_wide w = kiln_wide_new(a, t);
+    for (int64_t i = 0; i < kiln_type_elems(t); i++)
+        w.i[i] = t->dtype == KILN_U64 ? (int64_t)(uint64_t)v[i] : (int64_t)v[i];
     kiln_narrow(&w, out.data);
     return out;
 }
@@ -250,35 +249,44 @@ static kiln_status eval_chosen(expect *e, const step *s) {
     return st;
 }
 
-/* Every element, bounds included. Integers beyond 2^53 would lose bits as doubles: the
- * tensor comes from the evaluation itself. */
-static kiln_status eval_all(expect *e, const step *s) {
+/* Rounded outputs. Integers beyond 2^53 would lose bits as doubles: they come from the
+ * evaluation itself. */
+static kiln_status eval_tensors(expect *e, const step *s) {
     const kiln_node *n = &s->n;
-    known *const *out = s->out;
     const kiln_type *t = &n->out[0]->type;
-    const int64_t n_elems = kiln_type_elems(t);
-    int64_t *all = kiln_array(e->arena, int64_t, n_elems);
-    for (int64_t i = 0; i < n_elems; i++)
-        all[i] = i;
-    out[0]->value = kiln_array(e->arena, double, n_elems);
-    out[0]->bound = kiln_array(e->arena, double, n_elems);
-    KILN_TRY(kiln_ref_pick(e->arena, n, s->in, all, n_elems, out[0]->value,
-                           out[0]->bound, e->err));
-    for (int64_t i = 0; i < n_elems && s->is_anchor; i++)
-        out[0]->bound[i] *= e->amplification;
+    if (n->n_out == 1 && kiln_dtype_is_float(t->dtype)) {
+        s->out[0]->tensor = as_tensor(e->arena, t, s->out[0]->value);
+        return KILN_OK;
+    }
     kiln_tensor *tensor = kiln_array(e->arena, kiln_tensor, n->n_out);
     KILN_TRY(kiln_ref_eval_node(e->arena, n, s->in, tensor, e->err));
     for (int k = 0; k < n->n_out; k++) {
-        out[k]->tensor = tensor[k];
+        s->out[k]->tensor = tensor[k];
         if (k == 0)
             continue;
         if (n->op->error_bound(n).kind != KILN_BOUND_EXACT)
             return kiln_fail(e->err, KILN_ERR_UNSUPPORTED,
                              "no bound is known for output %d of operator '%s'", k,
                              n->op->name);
-        out[k]->value = (double *)(uintptr_t)as_doubles(e->arena, &tensor[k]);
+        s->out[k]->value = (double *)(uintptr_t)as_doubles(e->arena, &tensor[k]);
     }
     return KILN_OK;
+}
+
+/* Every element, bounds included. */
+static kiln_status eval_all(expect *e, const step *s) {
+    known *out = s->out[0];
+    const int64_t n_elems = kiln_type_elems(&s->n.out[0]->type);
+    int64_t *all = kiln_array(e->arena, int64_t, n_elems);
+    for (int64_t i = 0; i < n_elems; i++)
+        all[i] = i;
+    out->value = kiln_array(e->arena, double, n_elems);
+    out->bound = kiln_array(e->arena, double, n_elems);
+    KILN_TRY(kiln_ref_pick(e->arena, &s->n, s->in, all, n_elems, out->value, out->bound,
+                           e->err));
+    for (int64_t i = 0; i < n_elems && s->is_anchor; i++)
+        out->bound[i] *= e->amplification;
+    return eval_tensors(e, s);
 }
 
 /* From where a number is rounded to, to its neighbour on the number's other side; 0: it

@@ -203,7 +203,7 @@ kiln_status kiln_call_check(kiln_arena *a, kiln_call *c, uint64_t seed,
 /* Reference values and bounds of a graph's outputs. */
 typedef struct kiln_expected {
     double *value, *bound; /* by row-major element, or by `pick`; NULL bound: exact */
-    const int64_t *pick;   /* row-major elements; NULL: all */
+    const int64_t *pick;   /* row-major elements, ascending; NULL: all */
     int64_t n_pick, n_elems;
 } kiln_expected;
 /* plain: inputs and constants by value id. out: one per graph output, in `a`.
