@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 256 * 1024 };
+enum { BLOCK_BYTES = 1 << 20 };
 
 /* ---- the manifest -------------------------------------------------------------------
  */
@@ -111,14 +111,40 @@ static kiln_status write_all(int fd, const char *path, const unsigned char *p, s
     return KILN_OK;
 }
 
-static kiln_status copy_bytes(kiln_tar_reader *r, int fd, const char *path,
-                              kiln_sha256 *h, unsigned char *buffer, kiln_err *err) {
-    while (r->left > 0) {
-        const size_t n = r->left < CHUNK_BYTES ? (size_t)r->left : CHUNK_BYTES;
+/* An entry's bytes on their way: while one block is hashed, the next is read. */
+typedef struct copying {
+    unsigned char *block[2];
+    kiln_sha256 h;
+    const void *next; /* to be hashed */
+    size_t next_bytes;
+    kiln_task task;
+} copying;
+
+static void hash_next(void *user) {
+    copying *c = user;
+    kiln_sha256_add(&c->h, c->next, c->next_bytes);
+}
+
+/* In the order of calls; the bytes are borrowed until the next one, or a wait for the
+ * task. What is less than a block is hashed sooner than a thread is worth. */
+static void hash_beside(copying *c, const void *p, size_t n) {
+    kiln_task_wait(&c->task);
+    c->next = p;
+    c->next_bytes = n;
+    if (n == BLOCK_BYTES)
+        kiln_task_start(&c->task, hash_next, c);
+    else
+        hash_next(c);
+}
+
+static kiln_status copy_blocks(copying *c, kiln_tar_reader *r, int fd, const char *path,
+                               kiln_err *err) {
+    for (int i = 0; r->left > 0; i ^= 1) {
+        const size_t n = r->left < BLOCK_BYTES ? (size_t)r->left : BLOCK_BYTES;
         KILN_TRY(kiln_interrupt_check(err));
-        KILN_TRY(kiln_tar_read(r, buffer, n, err));
-        kiln_sha256_add(h, buffer, n);
-        KILN_TRY(write_all(fd, path, buffer, n, err));
+        KILN_TRY(kiln_tar_read(r, c->block[i], n, err));
+        hash_beside(c, c->block[i], n);
+        KILN_TRY(write_all(fd, path, c->block[i], n, err));
     }
     return KILN_OK;
 }
@@ -135,16 +161,18 @@ static kiln_status make_file(kiln_arena *a, unpack *u, const char *name,
 }
 
 static kiln_status write_entry(kiln_arena *a, unpack *u, kiln_tar_reader *r,
-                               const kiln_package_entry *want, unsigned char *buffer,
+                               const kiln_package_entry *want, copying *c,
                                kiln_err *err) {
     char sha256[KILN_SHA256_HEX];
     const char *path = NULL;
-    kiln_sha256 h;
     int fd = -1;
     KILN_TRY(make_file(a, u, want->name, &path, &fd, err));
-    kiln_sha256_init(&h);
-    KILN_TRY(copy_bytes(r, fd, path, &h, buffer, err));
-    kiln_sha256_hex(&h, sha256);
+    kiln_sha256_init(&c->h);
+    const kiln_status st = copy_blocks(c, r, fd, path, err);
+    kiln_task_wait(&c->task);
+    if (st != KILN_OK)
+        return st;
+    kiln_sha256_hex(&c->h, sha256);
     if (strcmp(want->sha256, sha256) != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "entry '%s': its SHA-256 is not the manifest's", want->name);
@@ -172,7 +200,8 @@ static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
                            kiln_err *err) {
     unpack *u = user;
     kiln_tar_reader r = kiln_tar_reader_make(tar);
-    unsigned char *buffer = kiln_arena_alloc_raw(a, CHUNK_BYTES);
+    copying c = {.block = {kiln_arena_alloc_raw(a, BLOCK_BYTES),
+                           kiln_arena_alloc_raw(a, BLOCK_BYTES)}};
     kiln_tar_entry e;
     bool found = false;
     KILN_TRY(write_manifest(a, u, &r, err));
@@ -181,7 +210,7 @@ static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
         KILN_TRY(kiln_tar_next(&r, &e, &found, err));
         if (!found || strcmp(e.name, want->name) != 0 || e.bytes != want->bytes)
             return is_not_listed(&r, err);
-        KILN_TRY(write_entry(a, u, &r, want, buffer, err));
+        KILN_TRY(write_entry(a, u, &r, want, &c, err));
     }
     KILN_TRY(kiln_tar_next(&r, &e, &found, err));
     return found ? is_not_listed(&r, err) : KILN_OK;
