@@ -94,6 +94,29 @@ static void longer_content(craft *c) {
     craft_set_header(e, KILN_ENTRY_GRAPH);
 }
 
+/* An entry that is hashed by blocks beside being unpacked, in an archive that is hashed
+ * beside as well: bytes that do not compress. */
+enum { LARGE_BYTES = (9 << 20) + 123 };
+static void large_content(craft *c) {
+    unsigned char *data = kiln_arena_alloc(c->arena, LARGE_BYTES);
+    kiln_rng rng;
+    kiln_rng_init(&rng, 1);
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        data[i] = (unsigned char)kiln_rng_range(&rng, 0, 255);
+    craft_set_data(c, craft_find(c, KILN_ENTRY_GRAPH), data, LARGE_BYTES);
+}
+
+static void other_large_content(craft *c, size_t at) {
+    large_content(c);
+    craft_entry *e = &c->entry[craft_find(c, KILN_ENTRY_GRAPH)];
+    char *copy = kiln_arena_dup(c->arena, e->data.p, e->data.n);
+    copy[at] ^= 1;
+    e->data.p = copy;
+}
+static void other_first_block(craft *c) { other_large_content(c, 5); }
+static void other_inner_block(craft *c) { other_large_content(c, 4 << 20); }
+static void other_last_block(craft *c) { other_large_content(c, LARGE_BYTES - 1); }
+
 static void bomb(craft *c) {
     const size_t n = (size_t)90 << 20;
     craft_set_data(c, craft_find(c, KILN_ENTRY_GRAPH), kiln_arena_alloc(c->arena, n),
@@ -146,6 +169,10 @@ static kiln_str one_bit(craft *c) {
     char *copy = kiln_arena_dup(c->arena, s.p, s.n);
     copy[s.n / 2] ^= 4;
     return (kiln_str){copy, s.n};
+}
+static kiln_str one_bit_of_many(craft *c) {
+    large_content(c);
+    return one_bit(c);
 }
 static kiln_str no_block(craft *c) {
     const kiln_str s = good(c);
@@ -390,6 +417,8 @@ static row rows[] = {
              "package's seal"},
     {"one_bit_turned", .pack = one_bit,
      .text = "'@' is damaged: its SHA-256 is not the one in its seal; get it again"},
+    {"one_bit_turned_of_many", .pack = one_bit_of_many,
+     .text = "'@' is damaged: its SHA-256 is not the one in its seal; get it again"},
     {"bad_zstd_under_a_good_seal", .pack = no_block,
      .text = "the archive cannot be decompressed: *"},
     {"half_a_frame_under_a_good_seal", .pack = half_sealed,
@@ -492,6 +521,12 @@ static row rows[] = {
     {"size_not_the_manifests", .edit = longer_content,
      .text = E("graph.json") " has # bytes, the manifest says #"},
     {"hash_not_the_manifests", .edit = other_content,
+     .text = E("graph.json") ": its SHA-256 is not the manifest's"},
+    {"hash_of_the_first_block", .edit = other_first_block,
+     .text = E("graph.json") ": its SHA-256 is not the manifest's"},
+    {"hash_of_an_inner_block", .edit = other_inner_block,
+     .text = E("graph.json") ": its SHA-256 is not the manifest's"},
+    {"hash_of_the_last_block", .edit = other_last_block,
      .text = E("graph.json") ": its SHA-256 is not the manifest's"},
     {"bomb_by_ratio", .edit = bomb, .status = KILN_ERR_LIMIT, .text = TOO_MUCH},
     {"bomb_by_header", .edit = add_huge, .status = KILN_ERR_LIMIT, .text = TOO_MUCH},
@@ -646,19 +681,34 @@ static void check_row(void **state) {
 }
 
 /* The table proves something only if what it changes was good. */
-static void unchanged_it_is_good(void **state) {
-    (void)state;
+static void check_good(void (*edit)(craft *c), const char *name) {
     kiln_arena a = {0};
     kiln_err err = {0};
+    kiln_package_facts f;
     craft *c = kiln_new(&a, craft);
-    const char *path = kiln_path_join(&a, kiln_test_dir(), "same.tar.zst");
+    const char *path = kiln_format(&a, "%s/%s.tar.zst", kiln_test_dir(), name);
+    const char *folder = kiln_path_join(&a, kiln_test_dir(), name);
     craft_open(c, &a, archive);
+    if (edit != NULL)
+        edit(c);
     craft_write(path, good(c));
-    kiln_assert_status_ok(
-        kiln_package_unpack(&a, path, kiln_path_join(&a, kiln_test_dir(), "same"), NULL,
-                            &err),
-        &err);
+    kiln_assert_status_ok(kiln_package_unpack(&a, path, folder, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_package_verify_folder(folder, &err), &err);
+    const char *again = kiln_format(&a, "%s.again", folder);
+    kiln_assert_status_ok(kiln_package_unpack_for_now(&a, path, again, &f, &err), &err);
+    assert_string_equal(f.model, "small");
+    kiln_assert_status_ok(kiln_package_verify_folder(again, &err), &err);
     kiln_arena_fini(&a);
+}
+
+static void unchanged_it_is_good(void **state) {
+    (void)state;
+    check_good(NULL, "same");
+}
+
+static void large_it_is_good(void **state) {
+    (void)state;
+    check_good(large_content, "large");
 }
 
 static void make_archive(void) {
@@ -671,6 +721,7 @@ static void make_archive(void) {
 
 int main(void) {
     kiln_test_add("unchanged_it_is_good", unchanged_it_is_good, NULL);
+    kiln_test_add("large_it_is_good", large_it_is_good, NULL);
     kiln_test_add_rows(check_row, rows);
     make_archive();
     return kiln_test_run("package refusals");
