@@ -55,20 +55,54 @@ static bool is_count_of(const char *name, const char *of) {
     return strncmp(name, of, n) == 0 && strcmp(name + n, KILN_COUNT_SUFFIX) == 0;
 }
 
-kiln_tensor kiln_counted_rows(const char *const *name, const kiln_tensor *value,
-                              size_t n, size_t i, const kiln_type *want) {
-    kiln_tensor rows = value[i];
-    for (size_t k = 0; k < n; k++) {
+/* The one axis along which `want` is shorter; -1: none, or more than one. */
+static int shorter_axis(const kiln_type *got, const kiln_type *want) {
+    int axis = -1;
+    for (int i = 0; i < got->rank && got->rank == want->rank; i++) {
+        if (got->dim[i] == want->dim[i])
+            continue;
+        if (axis >= 0 || want->dim[i] > got->dim[i])
+            return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+/* The first `count` along the axis. */
+static kiln_tensor first_of(kiln_arena *a, const kiln_tensor *x, int axis,
+                            int64_t count) {
+    kiln_tensor part = {x->type, x->data};
+    int64_t inner = (int64_t)kiln_dtype_bytes(x->type.dtype), outer = 1;
+    for (int i = 0; i < x->type.rank; i++) {
+        outer *= i < axis ? x->type.dim[i] : 1;
+        inner *= i > axis ? x->type.dim[i] : 1;
+    }
+    const size_t whole = (size_t)(x->type.dim[axis] * inner);
+    const size_t kept = (size_t)(count * inner);
+    part.type.dim[axis] = count;
+    if (outer == 1)
+        return part;
+    part = kiln_tensor_new(a, &part.type);
+    for (size_t i = 0; i < (size_t)outer; i++)
+        memcpy((char *)part.data + i * kept, (const char *)x->data + i * whole, kept);
+    return part;
+}
+
+kiln_tensor kiln_counted_rows(kiln_arena *a, const char *const *name,
+                              const kiln_tensor *value, size_t n, size_t i,
+                              const kiln_type *want) {
+    const int axis = shorter_axis(&value[i].type, want);
+    for (size_t k = 0; k < n && axis >= 0; k++) {
         const kiln_type *t = &value[k].type;
-        if (k == i || t->dtype != KILN_I64 || t->rank != 0 || rows.type.rank == 0 ||
+        int64_t count;
+        if (k == i || t->dtype != KILN_I64 || t->rank != 0 ||
             !is_count_of(name[k], name[i]))
             continue;
-        int64_t count;
         memcpy(&count, value[k].data, sizeof count);
-        if (count == want->dim[0] && count >= 0 && count <= rows.type.dim[0])
-            rows.type.dim[0] = count;
+        if (count == want->dim[axis])
+            return first_of(a, &value[i], axis, count);
     }
-    return rows;
+    return value[i];
 }
 
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,

@@ -171,8 +171,8 @@ static kiln_status run_data_set(kiln_arena *a, const test *t, const char *dir,
     const kiln_runner *r = o->runner != NULL ? o->runner : &kiln_runner_reference;
     KILN_TRY(r->run(r->user, a, g, d->in, d->n_in, got, err));
     for (size_t i = 0; i < d->n_want; i++) {
-        const kiln_tensor rows = kiln_counted_rows(g->output_names.v, got, g->outputs.n,
-                                                   i, &d->want[i].type);
+        const kiln_tensor rows = kiln_counted_rows(a, g->output_names.v, got,
+                                                   g->outputs.n, i, &d->want[i].type);
         KILN_TRY(kiln_check_compare(a, check, g->output_names.v[i], &rows, &d->want[i],
                                     t->rtol, t->atol, err));
     }

@@ -186,11 +186,12 @@ kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,
                                const kiln_tensor *got, const kiln_tensor *want,
                                double rtol, double atol, kiln_err *err);
-/* Output i as `want` has it: the first rows only, where the results have an output
- * NAME.count and that says so (docs/bounded-outputs.md). Borrows the value's elements.
- */
-kiln_tensor kiln_counted_rows(const char *const *name, const kiln_tensor *value,
-                              size_t n, size_t i, const kiln_type *want);
+/* Output i as `want` has it: the first along one axis only, where the results have an
+ * output NAME.count and that says so (docs/bounded-outputs.md). Borrows the value's
+ * elements where they lie together, else copies them into `a`. */
+kiln_tensor kiln_counted_rows(kiln_arena *a, const char *const *name,
+                              const kiln_tensor *value, size_t n, size_t i,
+                              const kiln_type *want);
 /* Appends and counts. */
 void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check);
 /* JSON: counts in all and by group, then every check. */

@@ -21,7 +21,7 @@ static int64_t rows_for(const char *count_name, kiln_dtype dtype, int64_t want) 
     const kiln_tensor value[] = {table(), table(), number(dtype)};
     const int64_t dim[] = {want, 3};
     const kiln_type t = kiln_type_make(KILN_I64, 2, dim);
-    const kiln_tensor got = kiln_counted_rows(name, value, 3, 0, &t);
+    const kiln_tensor got = kiln_counted_rows(kiln_test_arena(), name, value, 3, 0, &t);
     assert_ptr_equal(got.data, rows);
     assert_int_equal(got.type.rank, 2);
     assert_int_equal(got.type.dim[1], 3);
@@ -47,7 +47,24 @@ static void keeps_all_without_a_count_of_its_own(void **state) {
     assert_int_equal(rows_for("y.count", KILN_U64, 2), 4);
 }
 
+/* The first two of three columns are copied; of one row they lie together. */
+static void takes_columns(void **state) {
+    const char *const name[] = {"y", "y.count"};
+    const kiln_tensor value[] = {table(), number(KILN_I64)};
+    const int64_t dim[] = {4, 2};
+    const kiln_type t = kiln_type_make(KILN_I64, 2, dim);
+    (void)state;
+    const kiln_tensor got = kiln_counted_rows(kiln_test_arena(), name, value, 2, 0, &t);
+    const int64_t *v = got.data;
+    assert_true(kiln_type_eq(&got.type, &t));
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(v[2 * i], rows[i][0]);
+        assert_int_equal(v[2 * i + 1], rows[i][1]);
+    }
+}
+
 int main(void) {
+    kiln_test_add("takes_columns", takes_columns, NULL);
     kiln_test_add("takes_as_many_as_count", takes_as_many_as_count, NULL);
     kiln_test_add("keeps_all_where_another_number_is_wanted",
                   keeps_all_where_another_number_is_wanted, NULL);

@@ -1,7 +1,7 @@
 /* Importers of operators whose result has as many elements as the data says: Compress
- * (9, 11), NonZero (9, 13), Unique (11), NonMaxSuppression (10, 11). The Graph's shapes
- * are static, so what decides must be a constant; kiln_onnx_const tells which input to
- * fix. Boxes and scores need not be: their result is bounded. */
+ * (9, 11), NonZero (9, 13), Unique (11), NonMaxSuppression (10, 11), where what decides
+ * is a constant; kiln_onnx_const tells which input to fix. Boxes and scores need not
+ * be: their result is bounded. counted_pick.c has NonZero and Compress of data. */
 #include "compiler/frontend/onnx/counted.h"
 
 #include <inttypes.h>

@@ -364,3 +364,28 @@ def layer_normalization(m, r):
 def instance_normalization(m, r):
     name, a = m.pick(lambda a: is_float(a) and a.ndim >= 3 and is_varied(a, tuple(range(2, a.ndim))))
     m.node("InstanceNormalization", [name, weights(m, a.shape[1]), weights(m, a.shape[1])])
+
+
+# ---- lengths that depend on data ----
+
+
+@maker(1)
+def places(m, r):
+    """Elements above a number, or where they are."""
+    name, a = m.pick(ranked(1, True))
+    above = m.node("Greater", [name, m.const(np.float32(r.uniform(-0.5, 0.5)))])
+    at = above and m.node("NonZero", above)
+    by_row = at and m.node("Transpose", at, perm=[1, 0])
+    if by_row and r.random() < 0.7:
+        m.node("GatherND", [name, by_row[0]])
+
+
+@maker(1)
+def compress(m, r):
+    name, a = m.pick(ranked(1, True))
+    axis = r.randrange(a.ndim)
+    others = [i for i in range(a.ndim) if i != axis]
+    total = m.node("ReduceSum", [name, ints(m, others)], keepdims=0) if others else [name]
+    chosen = total and m.node("Greater", [total[0], m.const(np.float32(0))])
+    if chosen:
+        m.node("Compress", [name, chosen[0]], axis=axis)
