@@ -7,9 +7,10 @@
  *                activation): they run on values still in registers
  *   opaque       stands alone
  *
- * A value that somebody else needs too is never fused away. Reshapes move nothing: they
- * are views, groups without a kernel. A concat of whole runs of memory stays alone, as
- * its parts can be made in their places.
+ * A node joins only what it reads, and while the joined expression is not too long
+ * (kiln_growth). A value that somebody else needs too is never fused away. Reshapes
+ * move nothing: they are views, groups without a kernel. A concat of whole runs of
+ * memory stays alone, as its parts can be made in their places.
  */
 #ifndef KILN_COMPILER_GRAPH_FUSION_H
 #define KILN_COMPILER_GRAPH_FUSION_H

@@ -132,6 +132,40 @@ static void make_golden(void) {
     kiln_assert_status_ok(kiln_tensor_write_npy(file("golden/y.npy"), &t, &err), &err);
 }
 
+/* The positive elements of x, and where they are: 1 and 3 of 1, -2, 3, -4. */
+static void make_picked(void) {
+    static const char text[] =
+        "{\"cases\": [{\"inputs\": [{\"name\": \"x\", \"npy\": \"x.npy\", \"dtype\": "
+        "\"float32\", \"shape\": [4]}], \"outputs\": [{\"name\": \"y\", \"npy\": "
+        "\"y.npy\", \"dtype\": \"float32\", \"shape\": [2]}, {\"name\": \"at\", "
+        "\"npy\": \"at.npy\", \"dtype\": \"int64\", \"shape\": [1, 2]}]}]}";
+    static const float zero, x[] = {1, -2, 3, -4}, y[] = {1, 3};
+    static const int64_t at[] = {0, 2};
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_type type = kiln_type_make(KILN_I64, 2, (const int64_t[]){1, 2});
+    const kiln_tensor places = {type, (void *)(uintptr_t)at};
+    kiln_err err = {0};
+    kiln_onnx_writer m;
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "4");
+    kiln_onnx_put_initializer(
+        &m, kiln_onnx_raw_tensor(a, "zero", KILN_ONNX_FLOAT, "", &zero, sizeof zero));
+    kiln_onnx_put_node(&m, "Greater", "", "x,zero", "is");
+    kiln_onnx_put_node(&m, "NonZero", "", "is", "at");
+    kiln_onnx_put_node(&m, "Transpose", "", "at", "rows");
+    kiln_onnx_put_node(&m, "GatherND", "", "x,rows", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "n");
+    kiln_onnx_put_output(&m, "at", KILN_ONNX_INT64, "1,n");
+    write_model(&m, "picked.onnx");
+    kiln_assert_status_ok(kiln_dir_make(file("places"), &err), &err);
+    kiln_assert_status_ok(
+        kiln_file_write(file("places/golden.json"), text, sizeof text - 1, &err), &err);
+    write_floats("places/x.npy", x, 4);
+    write_floats("places/y.npy", y, 2);
+    kiln_assert_status_ok(kiln_tensor_write_npy(file("places/at.npy"), &places, &err),
+                          &err);
+}
+
 static void make_files(void **state) {
     static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
     (void)state;
@@ -140,6 +174,7 @@ static void make_files(void **state) {
     make_dynamic("unknown.onnx", false);
     make_choice();
     make_golden();
+    make_picked();
     make_hostile("doubles.onnx", true, 9);
     make_hostile("repeats.onnx", false, 40);
     write_floats("x.npy", x, 4);
@@ -277,6 +312,38 @@ static kiln_test_cli_row dynamic_rows[] = {
      "the zoo has no network 'nope'"},
 };
 
+/* ---- lengths that depend on data ---------------------------------------------------
+ */
+
+static kiln_test_cli_row picked_rows[] = {
+    {"counts_are_outputs",
+     {"inspect", "@picked.onnx"},
+     0,
+     "at: i64[1,4]\n                 y.count: i64[]\n",
+     NULL},
+    {"builds_and_proves_what_picks",
+     {"build", "@picked.onnx", "--profile", "native", "-o", "@picked.kiln.tar.zst"},
+     0,
+     "archive: ",
+     NULL},
+    {"as_many_are_compared_as_count",
+     {"verify", "@picked.kiln.tar.zst", "--golden", "@places", "--threads", "1"},
+     0,
+     "passed      case 0, 1 thread",
+     NULL},
+    {"as_many_are_compared_by_bounds",
+     {"verify", "@picked.kiln.tar.zst", "--golden", "@places", "--model",
+      "@picked.onnx", "--threads", "1"},
+     0,
+     "passed      case 0, 1 thread",
+     NULL},
+    {"a_model_alone_is_held_too",
+     {"verify", "@picked.onnx", "--golden", "@places", "--profile", "native"},
+     0,
+     "1 passed, 0 failed",
+     NULL},
+};
+
 /* ---- packages of models with fixed inputs ------------------------------------------
  */
 
@@ -408,6 +475,7 @@ int main(void) {
                   outputs_lie_where_their_names_say, NULL);
     kiln_test_add_rows(check, escape_rows);
     kiln_test_add_rows(check, dynamic_rows);
+    kiln_test_add_rows(check, picked_rows);
     kiln_test_add_rows(check, fixed_rows);
     kiln_test_add_rows(check_hostile, hostile_rows);
     return kiln_test_run("models from outside");

@@ -213,7 +213,7 @@ static LLVMValueRef resized(kiln_cg *g, LLVMValueRef v, int from, int to) {
                                   LLVMConstVector(k, (unsigned)to), "");
 }
 
-/* Whole registers: LLVM (14 to 19) widens what is none by lanes without an index, and
+/* Whole registers: LLVM 19 widens what is none by lanes without an index, and
  * may give such a gather one register for index and result, which is no instruction
  * (x86, AVX2 and AVX-512). */
 static LLVMValueRef gather(kiln_cg *g, const place *at, int lanes, LLVMValueRef mask) {

@@ -52,9 +52,9 @@ kiln_status kiln_onnx_counted_size(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     int64_t rest = 1;
     for (int i = 0; i < x->type.rank; i++)
         rest *= i == x->bounded_axis ? 1 : x->type.dim[i];
-    kiln_onnx_set(cx, n, 0,
-                  kiln_compose_2(&c, &kiln_op_mul, x->count,
-                                 kiln_compose_number(&c, rest)));
+    kiln_onnx_set(
+        cx, n, 0,
+        kiln_compose_2(&c, &kiln_op_mul, x->count, kiln_compose_number(&c, rest)));
     return c.status;
 }
 
@@ -190,8 +190,14 @@ static bool is_place(const kiln_value *x, int rank, const int64_t *dim, int b) {
            (inner % other == 0 || other % inner == 0);
 }
 
-/* The wanted dims: 0 copies, -1 is what is left, and one that depends on counts is what
- * is left of the elements, too; *open is its axis, or -1. */
+static bool is_count_of(kiln_onnx_cx *cx, const kiln_onnx_extent *e,
+                        const kiln_value *x) {
+    return e->of->type.rank == 0 && kiln_onnx_is_same_count(cx, e->of, x->count);
+}
+
+/* The wanted dims: 0 copies, -1 is what is left, and so is one that depends on counts:
+ * that is x's own length, as there must be as many elements. With both, it must be seen
+ * to be x's count. *open is the axis that x's counted one becomes. */
 static kiln_status read_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                               const kiln_value *x, int *rank, int64_t *dim, int *open) {
     kiln_value *shape;
@@ -218,12 +224,16 @@ static kiln_status read_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         minus = e[i].hi == -1 ? i : minus;
         dim[i] = copies ? x->type.dim[i] : is_open || e[i].hi == -1 ? 1 : e[i].hi;
     }
-    /* One is left to the elements: with both, the count's is as x has it. */
-    if (*open >= 0 && minus >= 0)
-        dim[*open] = x->type.dim[a];
     const int left = minus >= 0 ? minus : *open;
     if (left < 0)
-        return KILN_OK;
+        return kiln_onnx_refuse_counted(cx, x, "the shape it gets does not");
+    if (*open >= 0 && minus >= 0) {
+        const bool copies = e[*open].hi == 0;
+        if (!copies && !is_count_of(cx, &e[*open], x))
+            return kiln_onnx_refuse_counted(
+                cx, x, "the dim beside -1 is not seen to be its length");
+        dim[*open] = x->type.dim[a];
+    }
     dim[left] = 1;
     const int64_t have = kiln_type_elems(&x->type), rest = product(dim, 0, *rank);
     if (rest <= 0 || have % rest != 0)
@@ -258,11 +268,8 @@ kiln_status kiln_onnx_counted_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     if (!kiln_value_is_counted(x))
         return reshape_known(cx, n);
     KILN_TRY(read_shape(cx, n, x, &rank, dim, &open));
-    if (open >= 0 && is_place(x, rank, dim, open))
+    if (is_place(x, rank, dim, open))
         return reshape_to(cx, n, x, rank, dim, open);
-    for (int b = 0; b < rank; b++) /* -1 is another axis */
-        if (is_place(x, rank, dim, b))
-            return reshape_to(cx, n, x, rank, dim, b);
     return kiln_onnx_refuse_counted(cx, x,
                                     "the new shape mixes rows that count with others");
 }

@@ -63,7 +63,9 @@ static bool of_constant(const kiln_value *v, int64_t i, extent *out) {
 
 /* Element i of the node's operand k, as numpy broadcasts lists and scalars. */
 static bool operand(search *s, const kiln_node *n, int k, int64_t i, extent *out) {
-    return find(s, n->in[k], kiln_type_elems(&n->in[k]->type) == 1 ? 0 : i, out);
+    const int64_t count = kiln_type_elems(&n->in[k]->type);
+    return (count == 1 || count == kiln_type_elems(&n->out[0]->type)) &&
+           find(s, n->in[k], count == 1 ? 0 : i, out);
 }
 
 static int64_t max_of(int64_t x, int64_t y) { return x > y ? x : y; }

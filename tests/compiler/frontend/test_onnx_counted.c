@@ -210,7 +210,8 @@ static kiln_str tensors_of(kiln_arena *a, kiln_onnx_writer *w,
     static const float half = 0.5F, two = 2, w_data[] = {1, 2, 3, -1, 0.5F, 4, -2, 1};
     static const float bias[] = {0.25F, -3};
     static const int64_t keep[] = {0, 2, 2}, by4[] = {-1, 4}, last[] = {-1, 2}, big = 6;
-    static const int64_t image[] = {-1, 1, 2, 2}, c01[] = {0, 1};
+    static const int64_t image[] = {-1, 1, 2, 2}, c01[] = {0, 1}, two_by[] = {2, -1};
+    static const int64_t whole[] = {6, 4};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         kiln_onnx_put_initializer(
             w, kiln_onnx_raw_tensor(a, numbers[i].name, KILN_ONNX_INT64,
@@ -224,6 +225,8 @@ static kiln_str tensors_of(kiln_arena *a, kiln_onnx_writer *w,
     TENSOR("two", FLOAT, "", (float[]){two});
     TENSOR("w", FLOAT, "4,2", w_data);
     TENSOR("bias", FLOAT, "2", bias);
+    TENSOR("two_by", INT64, "2", two_by);
+    TENSOR("whole", INT64, "2", whole);
     TENSOR("keep", INT64, "3", keep);
     TENSOR("by4", INT64, "2", by4);
     TENSOR("last", INT64, "1,2", last);
@@ -452,6 +455,10 @@ static const struct {
     {"Slice r,c1,far,c0 t; Concat r,t y axis=1", "not seen to be as long"},
     {"ReduceMean r,c0 y", "'r' is depends on data, and this reduction has no rule"},
     {"CumSum r,s0 y", "'r' is depends on data, and this operator has no rule for it"},
+    {"Reshape r,two_by y", "mixes rows that count with others"},
+    {"Reshape r,whole y", "the shape it gets does not"},
+    {"Reshape r,m1 t; Concat n0,m1 s axis=0; Reshape t,s y",
+     "the dim beside -1 is not seen to be its length"},
     {"MatMul x,r y", "'r' is depends on data, and this operand may not be so here"},
     {"Squeeze r y", "it is where it may be dropped"},
     {"Split r t,y axis=0 num_outputs=2", "its parts along it have no rule"},
