@@ -3,6 +3,7 @@
 #include "compiler/graph/op/conv_f64.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "compiler/graph/op/gemm_f64.h"
 #include "compiler/graph/op/op_common.h"
@@ -273,50 +274,72 @@ int64_t kiln_conv_i64_at(const kiln_conv *cv, int64_t index) {
 
 /* ---- chosen elements of floats --------------------------------------------------- */
 
-/* One element's sum. */
-typedef struct lane {
-    const void *x, *w;
-    int64_t *at; /* by tap, as places has it */
-} lane;
+/* Some elements' sums. */
+typedef struct lanes {
+    const void *x[KILN_DOT_LANES], *w[KILN_DOT_LANES]; /* of one channel */
+    int64_t *at[KILN_DOT_LANES];                       /* by tap, as places has it */
+    double value[KILN_DOT_LANES], magnitude[KILN_DOT_LANES];
+    double s[KILN_DOT_LANES], m[KILN_DOT_LANES]; /* of the block in hand */
+} lanes;
 
-static void lane_init(lane *l, const kiln_conv *cv, const void *x, const void *w,
-                      int64_t index) {
+static void lane_init(lanes *p, int l, const kiln_conv *cv, const void *x,
+                      const void *w, int64_t index) {
     const terms t = terms_of(cv, index);
-    const places p = {.cv = cv, .out = t.out};
-    l->x = kiln_f32_from(x, t.x);
-    l->w = kiln_f32_from(w, t.w);
+    const places at = {.cv = cv, .out = t.out};
+    p->x[l] = kiln_f32_from(x, t.x);
+    p->w[l] = kiln_f32_from(w, t.w);
     for (int64_t tap = 0; tap < cv->taps; tap++)
-        l->at[tap] = place_of(&p, tap);
+        p->at[l][tap] = place_of(&at, tap);
+    p->value[l] = p->magnitude[l] = p->s[l] = p->m[l] = 0.0;
+}
+
+static void end_block(lanes *p) {
+    for (int l = 0; l < KILN_DOT_LANES; l++) {
+        p->value[l] += p->s[l];
+        p->magnitude[l] += p->m[l];
+        p->s[l] = p->m[l] = 0.0;
+    }
+}
+
+/* Sums are copied, so that they are in registers meanwhile. */
+static void add_taps(lanes *p, int64_t begin, int64_t end) {
+    double s[KILN_DOT_LANES], m[KILN_DOT_LANES];
+    memcpy(s, p->s, sizeof s);
+    memcpy(m, p->m, sizeof m);
+    for (int64_t tap = begin; tap < end; tap++) {
+        for (int l = 0; l < KILN_DOT_LANES; l++) {
+            const int64_t at = p->at[l][tap];
+            if (at < 0)
+                continue;
+            const double product = kiln_f32_at(p->w[l], tap) * kiln_f32_at(p->x[l], at);
+            s[l] += product;
+            m[l] += fabs(product);
+        }
+    }
+    memcpy(p->s, s, sizeof s);
+    memcpy(p->m, m, sizeof m);
 }
 
 /* All terms; `block` of them are added up before they are added to the rest. */
-static void add_lanes(const kiln_conv *cv, const lane *lanes, int64_t block,
-                      double *value, double *magnitude) {
-    double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
-    int64_t k = 0, cut = block;
+static void add_channels(const kiln_conv *cv, lanes *p, int64_t block) {
+    int64_t left = block;
     for (int64_t c = 0; c < cv->c; c++) {
-        for (int64_t tap = 0; tap < cv->taps; tap++, k++) {
-            for (int l = 0; k == cut && l < KILN_DOT_LANES; l++) {
-                value[l] += s[l];
-                magnitude[l] += m[l];
-                s[l] = m[l] = 0.0;
-            }
-            cut += k == cut ? block : 0;
-            for (int l = 0; l < KILN_DOT_LANES; l++) {
-                const int64_t at = lanes[l].at[tap];
-                if (at < 0)
-                    continue;
-                const double product = kiln_f32_at(lanes[l].w, k) *
-                                       kiln_f32_at(lanes[l].x, c * cv->ins + at);
-                s[l] += product;
-                m[l] += fabs(product);
+        for (int64_t tap = 0; tap < cv->taps;) {
+            const int64_t end = min_i64(cv->taps, tap + left);
+            add_taps(p, tap, end);
+            left -= end - tap;
+            tap = end;
+            if (left == 0) {
+                end_block(p);
+                left = block;
             }
         }
+        for (int l = 0; l < KILN_DOT_LANES; l++) {
+            p->x[l] = kiln_f32_from(p->x[l], cv->ins);
+            p->w[l] = kiln_f32_from(p->w[l], cv->taps);
+        }
     }
-    for (int l = 0; l < KILN_DOT_LANES; l++) {
-        value[l] += s[l];
-        magnitude[l] += m[l];
-    }
+    end_block(p);
 }
 
 static bool is_direct_f32(const kiln_conv *cv, const void *w) {
@@ -330,18 +353,18 @@ static bool is_direct_f32(const kiln_conv *cv, const void *w) {
 void kiln_conv_f32_pick(const kiln_conv *cv, const void *x, const void *w,
                         const int64_t *pick, int64_t n_pick, double *value,
                         double *magnitude, kiln_arena *scratch) {
-    const int64_t block = is_direct_f32(cv, w) ? INT64_MAX : KILN_GEMM_KC;
-    lane lanes[KILN_DOT_LANES];
+    const int64_t terms = cv->c * cv->taps;
+    const int64_t block = is_direct_f32(cv, w) ? terms : KILN_GEMM_KC;
+    lanes p;
     for (int l = 0; l < KILN_DOT_LANES; l++)
-        lanes[l].at = kiln_array(scratch, int64_t, cv->taps);
+        p.at[l] = kiln_array(scratch, int64_t, cv->taps);
     for (int64_t j = 0; j < n_pick; j += KILN_DOT_LANES) {
-        double v[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
-        for (int64_t l = 0; l < KILN_DOT_LANES; l++)
-            lane_init(&lanes[l], cv, x, w, pick[min_i64(j + l, n_pick - 1)]);
-        add_lanes(cv, lanes, block, v, m);
-        for (int64_t l = 0; l < KILN_DOT_LANES && j + l < n_pick; l++) {
-            value[j + l] = v[l];
-            magnitude[j + l] = m[l];
+        for (int l = 0; l < KILN_DOT_LANES; l++)
+            lane_init(&p, l, cv, x, w, pick[min_i64(j + l, n_pick - 1)]);
+        add_channels(cv, &p, block);
+        for (int l = 0; l < KILN_DOT_LANES && j + l < n_pick; l++) {
+            value[j + l] = p.value[l];
+            magnitude[j + l] = p.magnitude[l];
         }
     }
 }
