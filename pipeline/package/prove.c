@@ -1,6 +1,6 @@
 /* Every package is proved before it appears: it runs as it is packed, here or in an
  * emulator, and what its steps read and write is held against the graph
- * (pipeline/network/prove.h); then its own self-test runs, at one thread and at
+ * (pipeline/network/prove.h); beside that its own self-test runs, at one thread and at
  * several.
  */
 #include "pipeline/devices/runner/runner.h"
@@ -14,6 +14,17 @@ enum { MAX_DRAWS = 4 };
 /* Bytes of a trace that lie in a temporary file together. */
 static const uint64_t max_trace_bytes = (uint64_t)1 << 29;
 
+/* The self-test, and what came of it. */
+typedef struct self_test {
+    const kiln_opened *package;
+    int n_threads;
+    bool has_begun;
+    kiln_task task;
+    kiln_arena arena;
+    kiln_status st;
+    kiln_err err;
+} self_test;
+
 typedef struct proving {
     kiln_arena *arena;
     const kiln_network *n;
@@ -22,7 +33,38 @@ typedef struct proving {
     kiln_proof *out;
     bool *is_seen; /* by step, in any of the runs */
     const char *dir;
+    self_test outputs;
 } proving;
+
+/* ---- outputs --------------------------------------------------------------------- */
+
+static kiln_status check_outputs(self_test *t, kiln_err *err) {
+    kiln_checks checks = {0};
+    const int threads[] = {1, t->n_threads};
+    KILN_TRY(kiln_opened_selftest(&t->arena, t->package, threads,
+                                  t->n_threads > 1 ? 2 : 1, &checks, err));
+    /* Where all hangs on rounding nothing is compared: the build says so. */
+    for (size_t i = 0; i < checks.list.n; i++)
+        if (checks.list.v[i].outcome == KILN_FAILED)
+            return kiln_fail(err, KILN_ERR_BUG, "%s: %s", checks.list.v[i].name,
+                             checks.list.v[i].reason);
+    return KILN_OK;
+}
+
+static void run_outputs(void *user) {
+    self_test *t = user;
+    t->st = check_outputs(t, &t->err);
+}
+
+static void begin_outputs(proving *v) {
+    self_test *t = &v->outputs;
+    if (t->has_begun)
+        return;
+    t->has_begun = true;
+    t->package = &v->package;
+    t->n_threads = v->o->n_threads;
+    kiln_task_start(&t->task, run_outputs, t);
+}
 
 /* ---- one run's trace ------------------------------------------------------------- */
 
@@ -48,8 +90,9 @@ static kiln_status take_records(kiln_prover *p, kiln_str file, kiln_err *err) {
     return KILN_OK;
 }
 
-/* Steps [begin, end) in one more run: networks are too large to be traced whole. */
-static kiln_status prove_part(const proving *v, kiln_prover *p, const kiln_tensor *in,
+/* Steps [begin, end) in one more run: networks are too large to be traced whole. The
+ * first trace to be looked at leaves time for the self-test. */
+static kiln_status prove_part(proving *v, kiln_prover *p, const kiln_tensor *in,
                               int begin, int end, kiln_err *err) {
     const kiln_opened *k = &v->package;
     kiln_arena scratch = {0};
@@ -62,6 +105,8 @@ static kiln_status prove_part(const proving *v, kiln_prover *p, const kiln_tenso
                                      k->package.n_inputs, NULL, NULL, err);
     if (st == KILN_OK)
         st = kiln_file_map(&scratch, job.trace, 0, &file, err);
+    if (st == KILN_OK)
+        begin_outputs(v);
     if (st == KILN_OK)
         st = take_records(p, file, err);
     kiln_arena_fini(&scratch);
@@ -121,19 +166,6 @@ static kiln_status prove_steps(proving *v, kiln_err *err) {
     return KILN_OK;
 }
 
-static kiln_status prove_outputs(const proving *v, kiln_err *err) {
-    kiln_checks checks = {0};
-    const int threads[] = {1, v->o->n_threads};
-    KILN_TRY(kiln_opened_selftest(v->arena, &v->package, threads,
-                                  v->o->n_threads > 1 ? 2 : 1, &checks, err));
-    /* Where all hangs on rounding nothing is compared: the build says so. */
-    for (size_t i = 0; i < checks.list.n; i++)
-        if (checks.list.v[i].outcome == KILN_FAILED)
-            return kiln_fail(err, KILN_ERR_BUG, "%s: %s", checks.list.v[i].name,
-                             checks.list.v[i].reason);
-    return KILN_OK;
-}
-
 /* A process that died, or was stopped, ran what kiln made. */
 static kiln_status as_bug(kiln_status st, kiln_err *err) {
     if (st != KILN_ERR_LIB && st != KILN_ERR_PARSE)
@@ -144,10 +176,15 @@ static kiln_status as_bug(kiln_status st, kiln_err *err) {
 
 static kiln_status prove(proving *v, const char *archive, kiln_err *err) {
     KILN_TRY(kiln_package_open(v->arena, archive, &v->package, err));
-    KILN_TRY(prove_steps(v, err));
-    KILN_TRY(prove_outputs(v, err));
     v->out->device = v->package.device->name;
-    return KILN_OK;
+    const kiln_status st = prove_steps(v, err);
+    if (st == KILN_OK)
+        begin_outputs(v); /* there was no step to trace */
+    kiln_task_wait(&v->outputs.task);
+    if (st != KILN_OK || v->outputs.st == KILN_OK)
+        return st; /* a step says more than an output */
+    *err = v->outputs.err;
+    return v->outputs.st;
 }
 
 kiln_status kiln_package_prove(const char *archive, const kiln_network *n,
@@ -162,6 +199,7 @@ kiln_status kiln_package_prove(const char *archive, const kiln_network *n,
     found.time_ms = (kiln_now_ns() - begin) / 1000000;
     if (found.unknown != NULL)
         found.unknown = kiln_str_dup(o->arena, found.unknown);
+    kiln_arena_fini(&v.outputs.arena);
     kiln_arena_fini(&a);
     if (st == KILN_ERR_UNSUPPORTED)
         kiln_note(err, "proving the package before it appears; --no-verify packs it "
