@@ -66,7 +66,7 @@ static inline const void *kiln_f32_from(const void *p, int64_t i) {
 static inline double kiln_f32_at(const void *p, int64_t i) {
     float f;
     memcpy(&f, kiln_f32_from(p, i), sizeof f);
-    return f;
+    return (double)f;
 }
 
 /* So many sums at once: each is a chain of additions that wait for one another. */
