@@ -353,8 +353,8 @@ static bool is_direct_f32(const kiln_conv *cv, const void *w) {
 void kiln_conv_f32_pick(const kiln_conv *cv, const void *x, const void *w,
                         const int64_t *pick, int64_t n_pick, double *value,
                         double *magnitude, kiln_arena *scratch) {
-    const int64_t terms = cv->c * cv->taps;
-    const int64_t block = is_direct_f32(cv, w) ? terms : KILN_GEMM_KC;
+    const int64_t n_terms = cv->c * cv->taps;
+    const int64_t block = is_direct_f32(cv, w) ? n_terms : KILN_GEMM_KC;
     lanes p;
     for (int l = 0; l < KILN_DOT_LANES; l++)
         p.at[l] = kiln_array(scratch, int64_t, cv->taps);
