@@ -88,6 +88,7 @@ static kiln_status find_inputs(kiln_arena *a, const kiln_graph *g, uint64_t seed
     kiln_cost cost;
     kiln_graph_cost(g, &cost);
     const int64_t most = most_muladds / (cost.muladds > 0 ? cost.muladds : 1);
+    *out = (attempt){.firm = -1};
     for (int law = 0; law < KILN_N_LAWS && (law == 0 || law < most); law++) {
         attempt t;
         kiln_status st = try_law(a, g, (kiln_ref_law)law, are_first, seed, &t, err);
@@ -97,7 +98,7 @@ static kiln_status find_inputs(kiln_arena *a, const kiln_graph *g, uint64_t seed
             st = try_law(a, g, (kiln_ref_law)law, are_first, seed, &t, err);
         }
         KILN_TRY(st);
-        if (law == 0 || t.firm > out->firm)
+        if (t.firm > out->firm)
             *out = t;
         if (out->firm >= enough)
             break;

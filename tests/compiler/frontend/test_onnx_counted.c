@@ -207,9 +207,11 @@ static model models[] = {
 
 static kiln_str tensors_of(kiln_arena *a, kiln_onnx_writer *w,
                            const unsigned char *mask) {
-    static const float half = 0.5F, two = 2, w_data[] = {1, 2, 3, -1, 0.5F, 4, -2, 1};
+    static const float half[] = {0.5F}, two[] = {2},
+                       w_data[] = {1, 2, 3, -1, 0.5F, 4, -2, 1};
     static const float bias[] = {0.25F, -3};
-    static const int64_t keep[] = {0, 2, 2}, by4[] = {-1, 4}, last[] = {-1, 2}, big = 6;
+    static const int64_t keep[] = {0, 2, 2}, by4[] = {-1, 4}, last[] = {-1, 2},
+                         big[] = {6};
     static const int64_t image[] = {-1, 1, 2, 2}, c01[] = {0, 1}, two_by[] = {2, -1};
     static const int64_t whole[] = {6, 4};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -220,9 +222,9 @@ static kiln_str tensors_of(kiln_arena *a, kiln_onnx_writer *w,
 #define TENSOR(name, type, shape, v)                                                   \
     kiln_onnx_put_initializer(                                                         \
         w, kiln_onnx_raw_tensor(a, name, KILN_ONNX_##type, shape, v, sizeof(v)))
-    TENSOR("h", FLOAT, "", (float[]){half});
-    TENSOR("half", FLOAT, "1", (float[]){half});
-    TENSOR("two", FLOAT, "", (float[]){two});
+    TENSOR("h", FLOAT, "", half);
+    TENSOR("half", FLOAT, "1", half);
+    TENSOR("two", FLOAT, "", two);
     TENSOR("w", FLOAT, "4,2", w_data);
     TENSOR("bias", FLOAT, "2", bias);
     TENSOR("two_by", INT64, "2", two_by);
@@ -232,10 +234,11 @@ static kiln_str tensors_of(kiln_arena *a, kiln_onnx_writer *w,
     TENSOR("last", INT64, "1,2", last);
     TENSOR("image", INT64, "4", image);
     TENSOR("c01", INT64, "2", c01);
-    TENSOR("big", INT64, "", (int64_t[]){big});
+    TENSOR("big", INT64, "", big);
 #undef TENSOR
-    return mask == NULL ? (kiln_str){0}
-                        : kiln_onnx_raw_tensor(a, "m", KILN_ONNX_BOOL, "6", mask, ROWS);
+    if (mask == NULL)
+        return kiln_str_from("");
+    return kiln_onnx_raw_tensor(a, "m", KILN_ONNX_BOOL, "6", mask, ROWS);
 }
 
 /* "axis=1", "perm=1,0", "reduction=add" */
