@@ -32,6 +32,6 @@ bool kiln_interrupted(void) { return asked != 0; }
 
 kiln_status kiln_interrupt_check(kiln_err *err) {
     return asked == 0 ? KILN_OK
-                      : kiln_fail(err, KILN_ERR_IO,
+                      : kiln_fail(err, KILN_ERR_INTERRUPTED,
                                   "interrupted; the same command starts again");
 }

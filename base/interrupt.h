@@ -12,8 +12,8 @@
 void kiln_interrupt_catch(void);
 /* Has somebody asked? Cheap enough for every slice of a measurement. */
 bool kiln_interrupted(void);
-/* The same as an error, KILN_ERR_IO, for work that keeps nothing: its callers take away
- * what they put on disk, as after any failure. */
+/* The same as an error, KILN_ERR_INTERRUPTED, for work that keeps nothing: its callers
+ * take away what they put on disk, as after any failure. */
 kiln_status kiln_interrupt_check(kiln_err *err);
 
 #endif

@@ -113,6 +113,8 @@ const char *kiln_status_name(kiln_status status) {
         return "OOM";
     case KILN_ERR_BUG:
         return "BUG";
+    case KILN_ERR_INTERRUPTED:
+        return "INTERRUPTED";
     }
     return "UNKNOWN";
 }

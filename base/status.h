@@ -25,8 +25,9 @@ typedef enum kiln_status {
     KILN_ERR_IO,      /* the file system or a device said no */
     KILN_ERR_LIB,     /* a library failed in a way we do not expect */
     KILN_ERR_OOM,     /* out of memory; the runtime alone returns it */
-    KILN_ERR_BUG /* kiln found itself wrong: what it made is not what it must be. The
+    KILN_ERR_BUG, /* kiln found itself wrong: what it made is not what it must be. The
                     text says where; nothing of it may be used */
+    KILN_ERR_INTERRUPTED /* somebody asked it to stop: call it again */
 } kiln_status;
 
 enum { KILN_ERR_TEXT = 2048 };

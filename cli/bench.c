@@ -157,7 +157,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     const bool is_good = bench.n_wrong == 0 && bench.n_refused == 0;
     *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
-        return kiln_fail(err, KILN_ERR_IO,
+        return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %zu operators; the same command measures "
                          "again, --filter chooses some",
                          bench.row.n);
@@ -259,7 +259,7 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     *exit_code =
         is_good && kiln_net_bench_is_compared(&bench) ? KILN_EXIT_OK : KILN_EXIT_CHECK;
     if (bench.is_interrupted)
-        return kiln_fail(err, KILN_ERR_IO,
+        return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %zu of %d rounds; the same command "
                          "measures again",
                          bench.side.v[0].sample.n, o.rounds);

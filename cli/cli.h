@@ -3,7 +3,7 @@
  *
  * stdout carries data only; messages go to stderr; only main.c prints an error chain.
  * Exit codes: 0 good, 1 a check or gate failed, 2 wrong usage, 3 bad input, 4
- * environment or device, 5 a bug in kiln.
+ * environment or device, 5 a bug in kiln, 6 nothing could be compared, 7 interrupted.
  */
 #ifndef KILN_CLI_CLI_H
 #define KILN_CLI_CLI_H
@@ -19,6 +19,8 @@ enum {
     KILN_EXIT_INPUT = 3,
     KILN_EXIT_ENVIRONMENT = 4,
     KILN_EXIT_BUG = 5,
+    KILN_EXIT_INVALID = 6,
+    KILN_EXIT_INTERRUPTED = 7,
 };
 
 /* One option of a verb. */

@@ -33,6 +33,8 @@ int kiln_exit_code(kiln_status status) {
         return KILN_EXIT_ENVIRONMENT;
     case KILN_ERR_BUG:
         return KILN_EXIT_BUG;
+    case KILN_ERR_INTERRUPTED:
+        return KILN_EXIT_INTERRUPTED;
     }
     return KILN_EXIT_BUG;
 }
@@ -49,19 +51,33 @@ static void on_abort(int signal_number) {
     _exit(KILN_EXIT_BUG);
 }
 
-static void print_help(FILE *out) {
-    fprintf(out, "kiln: compiles, tunes, measures and packs neural networks\n\n"
-                 "usage: kiln VERB [arguments]\n\nverbs:\n");
+static void put_help(kiln_buf *out) {
+    kiln_buf_puts(out, "kiln: compiles, tunes, measures and packs neural networks\n\n"
+                       "usage: kiln VERB [arguments]\n\nverbs:\n");
     for (int i = 0; i < N_VERBS; i++)
-        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fprintf(
+        kiln_buf_printf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    kiln_buf_puts(
         out,
         "\n'kiln VERB --help' explains one verb; 'kiln --version' tells the version.\n"
         "exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 bad input,\n"
-        "            4 environment or device, 5 a bug in kiln\n");
+        "            4 environment or device, 5 a bug in kiln, 6 a gate that could\n"
+        "            not compare, 7 interrupted: the same command goes on\n");
 }
 
-static int unknown_verb(const char *name) {
+static void put_version(kiln_buf *out) {
+    const kiln_version_info b = kiln_own_version();
+    kiln_buf_printf(out, "kiln %s\ncommit %s\nbuilt by %s, %s\n", KILN_VERSION,
+                    b.commit != NULL ? b.commit : "unknown", b.compiler, b.variant);
+}
+
+static const kiln_verb *find_verb(const char *name) {
+    for (int i = 0; i < N_VERBS; i++)
+        if (strcmp(name, verbs[i]->name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+static kiln_status unknown_verb(const char *name, kiln_err *err) {
     const kiln_verb *near = NULL;
     int near_distance = 3;
     for (int i = 0; i < N_VERBS; i++) {
@@ -71,62 +87,74 @@ static int unknown_verb(const char *name) {
             near = verbs[i];
         }
     }
-    fprintf(stderr, "error: kiln has no verb '%s'", name);
     if (near != NULL)
-        fprintf(stderr, "; did you mean '%s'?\n", near->name);
-    else
-        fprintf(stderr, "; see kiln --help\n");
-    return KILN_EXIT_USAGE;
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln has no verb '%.64s'; did you mean '%s'?", name,
+                         near->name);
+    return kiln_fail(err, KILN_ERR_ARG, "kiln has no verb '%.64s'; see kiln --help",
+                     name);
 }
 
-static int run_verb(kiln_arena *a, const kiln_verb *v, int argc,
-                    const char *const *argv) {
-    kiln_err err = {0};
+static kiln_status run_verb(kiln_arena *a, const kiln_verb *v, int argc,
+                            const char *const *argv, int *code, kiln_err *err) {
     kiln_cli_args args;
     bool wants_help = false;
-    int code = KILN_EXIT_OK;
-    kiln_status st = kiln_args_parse(a, v, argc, argv, &args, &wants_help, &err);
-    if (st == KILN_OK && wants_help) {
-        kiln_buf text;
-        kiln_buf_init(&text, a);
+    kiln_buf text;
+    KILN_TRY(kiln_args_parse(a, v, argc, argv, &args, &wants_help, err));
+    if (!wants_help)
+        return v->run(&args, code, err);
+    kiln_buf_init(&text, a);
+    kiln_verb_help(v, &text);
+    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+}
+
+static bool is_one_of(const char *word, const char *x, const char *y, const char *z) {
+    return strcmp(word, x) == 0 || strcmp(word, y) == 0 || strcmp(word, z) == 0;
+}
+
+/* argv: behind the program, one word at least. */
+static kiln_status run(kiln_arena *a, int argc, const char *const *argv, int *code,
+                       kiln_err *err) {
+    const bool asks_help = is_one_of(argv[0], "--help", "-h", "help");
+    const bool asks_version = is_one_of(argv[0], "--version", "-V", "version");
+    const char *name = asks_help && argc > 1 ? argv[1] : argv[0];
+    const kiln_verb *v = find_verb(name);
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    if (v != NULL && !asks_help)
+        return run_verb(a, v, argc - 1, argv + 1, code, err);
+    if (v != NULL)
         kiln_verb_help(v, &text);
-        st = kiln_cli_output(NULL, kiln_buf_str(&text), &err);
-    } else if (st == KILN_OK) {
-        st = v->run(&args, &code, &err);
-    }
-    if (st != KILN_OK) {
-        const kiln_str text = kiln_str_harmless(a, kiln_str_from(err.text));
-        fprintf(stderr, "error: %.*s\n", KILN_STR_ARG(text));
-        code = kiln_exit_code(st);
-    }
-    return code;
+    else if (asks_help && argc == 1)
+        put_help(&text);
+    else if (asks_version)
+        put_version(&text);
+    else
+        return unknown_verb(name, err);
+    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
 int main(int argc, char **argv) {
     signal(SIGABRT, on_abort);
+    kiln_arena arena;
+    kiln_err err = {.status = KILN_OK};
+    int code = KILN_EXIT_OK;
+    kiln_status st = KILN_OK;
+    kiln_arena_init(&arena);
     if (argc < 2) {
-        print_help(stderr);
-        return KILN_EXIT_USAGE;
+        kiln_buf text;
+        kiln_buf_init(&text, &arena);
+        put_help(&text);
+        (void)fwrite(text.p, 1, text.n, stderr);
+        code = KILN_EXIT_USAGE;
+    } else {
+        st = run(&arena, argc - 1, (const char *const *)(argv + 1), &code, &err);
     }
-    const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
-        strcmp(name, "help") == 0) {
-        print_help(stdout);
-        return KILN_EXIT_OK;
+    if (st != KILN_OK) {
+        const kiln_str text = kiln_str_harmless(&arena, kiln_str_from(err.text));
+        fprintf(stderr, "error: %.*s\n", KILN_STR_ARG(text));
+        code = kiln_exit_code(st);
     }
-    if (strcmp(name, "--version") == 0) {
-        puts("kiln " KILN_VERSION);
-        return KILN_EXIT_OK;
-    }
-    for (int i = 0; i < N_VERBS; i++) {
-        if (strcmp(name, verbs[i]->name) != 0)
-            continue;
-        kiln_arena arena;
-        kiln_arena_init(&arena);
-        const int code =
-            run_verb(&arena, verbs[i], argc - 2, (const char *const *)(argv + 2));
-        kiln_arena_fini(&arena);
-        return code;
-    }
-    return unknown_verb(name);
+    kiln_arena_fini(&arena);
+    return code;
 }

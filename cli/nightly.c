@@ -3,6 +3,7 @@
 #include "pipeline/nightly/nightly.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -82,9 +83,12 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_buf_init(&text, a);
     kiln_nightly_text(&text, &result);
     KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
-    *exit_code = result.is_good ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    const bool is_unjudged = strcmp(result.results.status, "unjudged") == 0;
+    *exit_code = result.is_good ? KILN_EXIT_OK
+                 : is_unjudged  ? KILN_EXIT_INVALID
+                                : KILN_EXIT_CHECK;
     if (result.is_interrupted)
-        return kiln_fail(err, KILN_ERR_IO,
+        return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %d of %d stages; they are kept, the same "
                          "command goes on",
                          result.n_done + result.n_failed + result.n_skipped,

@@ -199,7 +199,7 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
         fputs("\n", stderr);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     if (result.is_interrupted)
-        return kiln_fail(err, KILN_ERR_IO,
+        return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %" PRId64
                          " trials; they are on record, the same command goes on",
                          result.n_new);

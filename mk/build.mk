@@ -101,10 +101,14 @@ CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
 CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)
 LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 
+# Which code this is, for base/version.c.
+COMMIT = $(shell mk/commit.sh)
+
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through: fast in every variant.
 flags_for = $(if $(filter $(VENDOR_DIR)/xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
+	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
 	$(if $(filter %_f64.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
 
@@ -124,8 +128,11 @@ $(B)/libkiln.txt: FORCE
 	$(call keep_text,$(LIB_OBJ))
 $(B)/kiln.txt: FORCE
 	$(call keep_text,$(CLI_OBJ))
+$(B)/commit.txt: FORCE
+	$(call keep_text,$(COMMIT))
 FORCE:
 
+$(B)/base/version.o: $(B)/commit.txt
 $(B)/%.o: %.c $(B)/flags.txt
 	@mkdir -p $(@D)
 	@echo "  CC   $@"

@@ -130,7 +130,18 @@ static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f
         f->profile.measure = name_of(r, root, "", "measure");
 }
 
-/* Archives made before it was recorded were tuned for one. */
+/* Archives of before it was recorded, and those made outside of a repository, have
+ * none.
+ */
+static const char *read_commit(reader *r, const kiln_json *root) {
+    if (kiln_json_get(root, "commit") == NULL)
+        return NULL;
+    const char *commit = text_of(r, root, "", "commit");
+    if (!kiln_is_commit(commit))
+        refuse(r, "", "commit", "40 hexadecimal digits, maybe with '-modified'");
+    return commit;
+}
+
 /* Archives of before this was asked do not say. */
 static bool read_unproved(reader *r, const kiln_json *root) {
     const kiln_json *v = kiln_json_get(root, "proved");
@@ -348,6 +359,7 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     KILN_TRY(kiln_json_parse(a, text, KILN_ENTRY_MANIFEST, &root, err));
     KILN_TRY(check_format(root, err));
     f.kiln_version = name_of(&r, root, "", "kiln");
+    f.kiln_commit = read_commit(&r, root);
     f.llvm_version = name_of(&r, root, "", "llvm");
     f.lld_version = name_of(&r, root, "", "lld");
     f.zstd_version = name_of(&r, root, "", "zstd");

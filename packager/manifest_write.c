@@ -103,6 +103,8 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_member_str(&w, "format", "kiln package");
     kiln_json_member_i64(&w, "format_version", KILN_PACKAGE_FORMAT);
     kiln_json_member_str(&w, "kiln", f->kiln_version);
+    if (f->kiln_commit != NULL)
+        kiln_json_member_str(&w, "commit", f->kiln_commit);
     kiln_json_member_str(&w, "llvm", f->llvm_version);
     kiln_json_member_str(&w, "lld", f->lld_version);
     kiln_json_member_str(&w, "zstd", f->zstd_version);
@@ -177,8 +179,10 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     kiln_arch_name(f->profile.arch), f->profile.cpu,
                     kiln_numerics_name(f->profile.numerics), f->threads,
                     f->threads == 1 ? "" : "s");
-    kiln_buf_printf(out, "%-16s kiln %s, LLVM %s, %s, zstd %s\n", "made by",
+    kiln_buf_printf(out, "%-16s kiln %s%s%s, LLVM %s, %s, zstd %s\n", "made by",
                     kiln_str_printable(a, kiln_str_from(f->kiln_version), 32),
+                    f->kiln_commit != NULL ? " of commit " : "",
+                    f->kiln_commit != NULL ? f->kiln_commit : "",
                     kiln_str_printable(a, kiln_str_from(f->llvm_version), 32),
                     kiln_str_printable(a, kiln_str_from(f->lld_version), 64),
                     kiln_str_printable(a, kiln_str_from(f->zstd_version), 32));

@@ -41,11 +41,11 @@ typedef struct kiln_package_port {
 
 /* One row of the coverage ledger: where a kernel came from. */
 typedef struct kiln_package_kernel {
-    const char *symbol;   /* "k3" */
-    const char *origin;   /* "tuned", "transferred", "predicted", "default", ... */
-    const char *tmpl;     /* the template's name */
-    const char *config;   /* JSON object: the template's knobs */
-    const char *workload; /* its key */
+    const char *symbol;            /* "k3" */
+    const char *origin;            /* "tuned", "timed", "transferred", "default", ... */
+    const char *tmpl;              /* the template's name */
+    const char *config;            /* JSON object: the template's knobs */
+    const char *workload;          /* its key */
     int64_t muladds, flops, bytes; /* of one call */
     const char *const *step;       /* names of the steps that call it */
     size_t n_steps;
@@ -91,6 +91,7 @@ typedef struct kiln_package_facts {
     size_t n_fixed;
     const char *licence;                     /* SPDX expression; NULL: not known */
     const char *kiln_version, *llvm_version; /* what compiled it */
+    const char *kiln_commit;                 /* of kiln's sources; NULL: not known */
     const char *lld_version;                 /* what linked it: kiln_package_linker */
     kiln_profile profile; /* with numerics, and the device that measures it, if any */
     int threads;          /* that its configurations were chosen for; 0 counts as 1 */

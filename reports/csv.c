@@ -78,6 +78,7 @@ typedef struct line {
 
 #define COLUMNS(TEXT, F64, POSITIVE, I64)                                              \
     TEXT(run, l->r->run)                                                               \
+    TEXT(commit, l->r->commit)                                                         \
     TEXT(kind, l->kind)                                                                \
     TEXT(set, l->set)                                                                  \
     TEXT(name, l->name)                                                                \

@@ -62,6 +62,11 @@ static void put_header(kiln_page *p) {
         kiln_page_text(p, "span", NULL, "", "kiln", r->kiln);
         kiln_page_put(p, "</span>");
     }
+    if (r->commit != NULL) {
+        kiln_page_put(p, "<span>commit ");
+        kiln_page_text(p, "code", NULL, "", "commit", r->commit);
+        kiln_page_put(p, "</span>");
+    }
     kiln_page_put(p, "</p>\n");
     put_links(p);
     kiln_page_put(p, "</header>\n");
@@ -107,6 +112,9 @@ void kiln_page_machine(kiln_page *p) {
     kiln_page_fact(p, "copying, GB/s");
     kiln_page_number(p, "span", "machine", "bandwidth_gbs", m->bandwidth_gbs,
                      &kiln_unit_plain);
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "kiln built by");
+    kiln_page_text(p, "span", NULL, "", "build", p->r->build);
     kiln_page_fact_end(p);
     kiln_page_put(p, "</dl>\n");
     put_peaks(p, m);

@@ -122,6 +122,11 @@ static void put_moved(kiln_page *p, const char *at, const kiln_results_gate *g) 
                                         "kernel", "origin"};
     static const kiln_page_unit us = {
         .by = 1000, .digits = 3, .has_plus = true, .may_be_0 = true};
+    if (g->moved_says != NULL) {
+        kiln_page_put(p, "<p>Steps, timed in pairs: ");
+        kiln_page_text(p, "span", NULL, at, "moved_says", g->moved_says);
+        kiln_page_put(p, ".</p>\n");
+    }
     if (g->moved.n == 0)
         return;
     KILN_PAGE_TABLE(p, "wide sticky", "Steps whose time changed", title);
@@ -143,6 +148,11 @@ static void put_gate_facts(kiln_page *p, const char *at, const kiln_results_gate
     if (g->pairs <= 0)
         return;
     kiln_page_put(p, "<dl>\n");
+    if (g->accepted_commit != NULL) {
+        kiln_page_fact(p, "accepted archive, by kiln's commit");
+        kiln_page_text(p, "code", NULL, at, "accepted_commit", g->accepted_commit);
+        kiln_page_fact_end(p);
+    }
     kiln_page_fact(p, "change of time");
     kiln_page_number(p, "span", kiln_page_at(p, at, "slowdown"), "estimate",
                      g->slowdown.estimate, &kiln_unit_change);
@@ -214,7 +224,10 @@ void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *st
             kiln_page_put(p, "<td></td><td></td>");
         } else {
             kiln_page_number(p, "td", here, "seconds", s->seconds, &seconds);
-            kiln_page_count(p, "td", here, "exit_code", s->exit_code);
+            if (s->state == KILN_STAGE_DONE) /* its message says what a code meant */
+                kiln_page_put(p, "<td></td>");
+            else
+                kiln_page_count(p, "td", here, "exit_code", s->exit_code);
         }
         kiln_page_put(p, "<td class=\"wrap\">");
         if (s->message != NULL)

@@ -14,11 +14,6 @@ enum {
     N_LOOKS
 };
 
-/* Others had a processor during most samples. */
-static bool is_disturbed(const kiln_results_job *j) {
-    return j->has_latency && j->latency.n_disturbed > j->latency.n_samples / 2;
-}
-
 static int look_of(const kiln_results_job *j) {
     const char *verdict = j->has_gate ? j->gate.verdict : NULL;
     if (kiln_page_is(verdict, "fail"))
@@ -31,7 +26,7 @@ static int look_of(const kiln_results_job *j) {
         return LOOK_INTERRUPTED;
     if (kiln_page_is(verdict, "inconclusive"))
         return LOOK_OPEN;
-    return is_disturbed(j) ? LOOK_DISTURBED : N_LOOKS;
+    return kiln_results_is_disturbed(j) ? LOOK_DISTURBED : N_LOOKS;
 }
 
 /* Larger is worse; what has no number comes last. */
@@ -69,7 +64,7 @@ static void put_failed_stages(kiln_page *p, const char *at,
 
 static void put_disturbed(kiln_page *p, const char *at, const kiln_results_job *j) {
     const char *latency = kiln_page_at(p, at, "latency");
-    if (!is_disturbed(j))
+    if (!kiln_results_is_disturbed(j))
         return;
     kiln_page_put(p, "<p>During ");
     kiln_page_count(p, "b", latency, "n_disturbed", (int64_t)j->latency.n_disturbed);

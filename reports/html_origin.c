@@ -11,7 +11,8 @@ static const struct origin {
     int colour; /* class o0, o1, ... */
     const char *means;
 } origins[] = {
-    {"tuned", 0, "measured for this very work"},
+    {"tuned", 0, "the best of a search for this very work"},
+    {"timed", 1, "measured for this very work, and nothing else was tried"},
     {"transferred", 1, "measured for work like it, or on a relative of this machine"},
     {"predicted", 2, "what the cost model likes best"},
     {"table", 3, "ships with kiln, found by hand"},

@@ -260,6 +260,21 @@ static void put_roofline(kiln_page *p, const char *at, const kiln_results_job *j
     kiln_page_put(p, "</svg></div></figure>\n");
 }
 
+/* Why the steps' sum is not the run's time: they are of other runs. */
+static void put_reconciled(kiln_page *p, const char *at, const kiln_results_job *j) {
+    kiln_page_put(p, "; the runs that they were timed in, with a clock read at each "
+                     "step, took ");
+    kiln_page_number(p, "span", at, "steps_run_ms", j->steps_run_ms, &kiln_unit_plain);
+    kiln_page_put(p, "\xC2\xA0ms, those without it ");
+    kiln_page_number(p, "span", kiln_page_at(p, at, "latency"), "median_ms",
+                     j->latency.median_ms, &kiln_unit_plain);
+    kiln_page_put(p, "\xC2\xA0ms: what lies between the first two is the runtime "
+                     "between steps, between the last two the clocks and the load of "
+                     "two moments");
+    if (kiln_results_is_disturbed(j))
+        kiln_page_put(p, " (and somebody else had the processors during most samples)");
+}
+
 void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j) {
     static const char *const title[] = {
         "step",           "operator",          "#time, \xC2\xB5s",
@@ -271,7 +286,10 @@ void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_put(p, "<details open><summary><h4>Steps</h4></summary>\n<p>The steps' "
                      "medians add up to ");
     kiln_page_number(p, "span", at, "steps_ms", j->steps_ms, &kiln_unit_plain);
-    kiln_page_put(p, "\xC2\xA0ms.</p>\n");
+    kiln_page_put(p, "\xC2\xA0ms");
+    if (j->steps_run_ms > 0)
+        put_reconciled(p, at, j);
+    kiln_page_put(p, ".</p>\n");
     KILN_PAGE_TABLE(p, "wide sticky", "Each step of the network, in the order they run",
                     title);
     for (size_t i = 0; i < j->step.n; i++)

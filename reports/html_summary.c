@@ -19,9 +19,9 @@ static void put_counts(kiln_page *p, const char *list, const char *what,
     kiln_page_put(p, "</ul>\n");
 }
 
-static bool has_new(const kiln_results *r) {
+static bool has_verdict(const kiln_results *r, const char *verdict) {
     for (size_t i = 0; i < r->by_verdict.n; i++)
-        if (kiln_page_is(r->by_verdict.v[i].name, "new"))
+        if (kiln_page_is(r->by_verdict.v[i].name, verdict))
             return true;
     return false;
 }
@@ -38,10 +38,13 @@ static void put_gate(kiln_page *p) {
         kiln_page_interval(p, "", "geomean_slowdown", &r->geomean_slowdown,
                            &kiln_unit_change);
         kiln_page_put(p, " in the geometric mean of the jobs that were timed.");
+    } else if (has_verdict(r, "invalid")) {
+        kiln_page_put(p, "No comparison with an accepted archive was valid; each says "
+                         "why.");
     } else {
         kiln_page_put(p, "No job had to be timed against its accepted archive.");
     }
-    if (has_new(r))
+    if (has_verdict(r, "new"))
         kiln_page_put(p, " <b>new</b>: nothing is accepted yet that it could be "
                          "compared with; <code>kiln accept</code> of this run makes "
                          "its archives what the next nights are held against.");

@@ -131,17 +131,19 @@ typedef struct kiln_results_gate {
     int pairs;
     kiln_stats_interval slowdown; /* candidate / control - 1 */
     double p, detectable;
-    const char *accepted_sha256;
+    const char *accepted_sha256, *accepted_commit;
     KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
     /* Those steps: median_ms is the difference, candidate - control. */
     KILN_VEC(kiln_results_step) moved;
+    const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
     const char *command;
 } kiln_results_gate;
 
 typedef struct kiln_results_job {
     const char *model, *profile;
     int threads;
-    const char *status; /* "ok", "failed": a stage did, "interrupted" */
+    const char *status; /* "ok", "failed": a stage did, "regressed": its gate's verdict
+                           is fail, "unjudged": it is invalid, "interrupted" */
     KILN_VEC(kiln_results_stage) stage;
     bool has_latency, has_tuning, has_archive, has_gate;
     kiln_results_latency latency;
@@ -154,12 +156,14 @@ typedef struct kiln_results_job {
     kiln_results_gate gate;
     double max_abs_error, rms_error; /* outputs against the reference */
     double steps_ms;                 /* derived: sum of the steps' medians */
+    double steps_run_ms; /* of a whole run with a clock read at each step; 0: unknown */
 } kiln_results_job;
 
 /* Derived: a baseline over all jobs (or operators) that it was measured in. */
 typedef struct kiln_results_versus {
     const char *name;
     int64_t measured, faster, slower; /* faster: the whole interval is below 1 */
+    int64_t left_out;                 /* measured too, but disturbed */
     kiln_stats_interval ratio;        /* geometric mean, kiln / baseline */
 } kiln_results_versus;
 typedef KILN_VEC(kiln_results_versus) kiln_results_versus_list;
@@ -191,9 +195,11 @@ typedef struct kiln_results_ops {
 typedef struct kiln_results {
     const char *name, *run; /* of the pipeline; of this run, "2026-11-21T02-00-00" */
     const char *kiln;       /* version */
+    const char *commit;     /* of its sources; "-modified" behind: they differed */
+    const char *build;      /* "gcc 12.2.0, release -O2 -DNDEBUG" */
     const char *started;    /* ISO 8601, UTC */
     double seconds;
-    const char *status;  /* "ok", "failed", "interrupted" */
+    const char *status;  /* as a job's; the worst of them */
     const char *failure; /* of the whole: "nothing was measured"; NULL: none */
     const char *command; /* that makes this run again */
     /* Of the whole night: the worst of the jobs' verdicts, and how many of each. */
@@ -210,6 +216,9 @@ typedef struct kiln_results {
 /* Fills in the members called derived from the others; whoever measured calls it once,
  * before anything is written. Calling it again changes nothing. Lives in `a`. */
 void kiln_results_derive(kiln_arena *a, kiln_results *r);
+
+/* Others had a processor during most of its samples: its numbers say little. */
+bool kiln_results_is_disturbed(const kiln_results_job *j);
 
 /* Everything read lives in `a`. Members that are not known are refused by name, members
  * that are missing are "not known"; KILN_ERR_PARSE names the member's path. */
@@ -228,5 +237,20 @@ void kiln_results_json(kiln_buf *out, const kiln_results *r);
 void kiln_results_html(kiln_buf *out, const kiln_results *r);
 /* A line for each job, and one for each of its baselines (docs/results-csv.md). */
 void kiln_results_csv(kiln_buf *out, const kiln_results *r);
+/* For CI systems: stages and verdicts as test cases, the night on one screen, and one
+ * line for each thing that needs a look (GitHub's workflow commands). */
+void kiln_results_junit(kiln_buf *out, const kiln_results *r);
+void kiln_results_markdown(kiln_buf *out, const kiln_results *r);
+void kiln_results_annotations(kiln_buf *out, const kiln_results *r);
+/* What it found, one sentence without its end. */
+void kiln_results_found(kiln_buf *out, const kiln_results *r);
+
+/* What lies in a run's folder: each made of the results alone. */
+typedef struct kiln_results_file {
+    const char *name;
+    void (*make)(kiln_buf *out, const kiln_results *r);
+} kiln_results_file;
+extern const kiln_results_file kiln_results_files[];
+extern const size_t kiln_results_n_files;
 
 #endif

@@ -18,14 +18,24 @@ static void derive_tuning(kiln_results_tuning *t) {
         t->work.v[i].speedup = quotient(t->work.v[i].start_ns, t->work.v[i].best_ns);
 }
 
-static void derive_job(kiln_results_job *j) {
+/* One peak for all that the page says, else shares of two peaks stand side by side. */
+static double peak_of(const kiln_results_machine *m, int threads) {
+    for (size_t i = 0; i < m->peak.n; i++)
+        if (m->peak.v[i].threads == threads)
+            return m->peak.v[i].gflops;
+    return 0;
+}
+
+static void derive_job(kiln_results_job *j, double peak) {
     double ms = 0, coverage_ms = 0, multiply_adds = 0;
+    j->latency.peak_share = quotient(j->latency.gflops, peak);
     for (size_t i = 0; i < j->step.n; i++)
         ms += j->step.v[i].median_ms > 0 ? j->step.v[i].median_ms : 0;
     j->steps_ms = ms;
     for (size_t i = 0; i < j->step.n; i++) {
         kiln_results_step *s = &j->step.v[i];
         s->time_share = quotient(s->median_ms, ms);
+        s->peak_share = quotient(s->gflops, peak);
         s->intensity = quotient((double)s->flops, (double)s->bytes);
     }
     for (size_t i = 0; i < j->coverage.n; i++) {
@@ -59,28 +69,38 @@ static bool is_measured(const kiln_results_baseline *b) {
     return is_same(b->state, "measured") && b->ratio.estimate > 0 && b->name != NULL;
 }
 
-static void add_baselines(tally *t, const kiln_results_baselines *b) {
+bool kiln_results_is_disturbed(const kiln_results_job *j) {
+    return j->has_latency && j->latency.n_disturbed > j->latency.n_samples / 2;
+}
+
+static kiln_results_versus *versus_of(tally *t, const char *name) {
+    for (size_t k = 0; k < t->list.n; k++)
+        if (strcmp(t->list.v[k].name, name) == 0)
+            return &t->list.v[k];
+    const kiln_results_versus fresh = {.name = name};
+    kiln_vec_push(t->arena, &t->list, fresh);
+    kiln_map_set(t->arena, &t->ratios, kiln_str_from(name),
+                 kiln_new(t->arena, ratio_list));
+    return &t->list.v[t->list.n - 1];
+}
+
+/* What was measured while somebody else had the processors says nothing of either. */
+static void add_baselines(tally *t, const kiln_results_baselines *b,
+                          bool is_disturbed) {
     for (size_t i = 0; i < b->n; i++) {
         if (!is_measured(&b->v[i]))
             continue;
         const kiln_stats_interval *ratio = &b->v[i].ratio;
-        const kiln_str name = kiln_str_from(b->v[i].name);
-        ratio_list *ratios = kiln_map_get(&t->ratios, name);
-        if (ratios == NULL) {
-            ratios = kiln_new(t->arena, ratio_list);
-            kiln_map_set(t->arena, &t->ratios, name, ratios);
-            const kiln_results_versus fresh = {.name = b->v[i].name};
-            kiln_vec_push(t->arena, &t->list, fresh);
+        kiln_results_versus *v = versus_of(t, b->v[i].name);
+        if (is_disturbed) {
+            v->left_out++;
+            continue;
         }
+        ratio_list *ratios = kiln_map_get(&t->ratios, kiln_str_from(v->name));
         kiln_vec_push(t->arena, ratios, ratio->estimate);
-        for (size_t k = 0; k < t->list.n; k++) {
-            kiln_results_versus *v = &t->list.v[k];
-            if (strcmp(v->name, b->v[i].name) != 0)
-                continue;
-            v->measured++;
-            v->faster += ratio->high > 0 && ratio->high < 1;
-            v->slower += ratio->low > 1;
-        }
+        v->measured++;
+        v->faster += ratio->high > 0 && ratio->high < 1;
+        v->slower += ratio->low > 1;
     }
 }
 
@@ -90,6 +110,8 @@ static kiln_results_versus_list close_tally(tally *t) {
     for (size_t k = 0; k < t->list.n; k++) {
         kiln_results_versus *v = &t->list.v[k];
         const ratio_list *ratios = kiln_map_get(&t->ratios, kiln_str_from(v->name));
+        if (ratios->n == 0) /* all were disturbed */
+            continue;
         v->ratio =
             kiln_stats_geomean(t->arena, ratios->v, ratios->n, 0.95, ROUNDS, SEED);
         if (ratios->n < FEW)
@@ -115,15 +137,20 @@ void kiln_results_derive(kiln_arena *a, kiln_results *r) {
     tally jobs = {.arena = a};
     memset(&r->by_status, 0, sizeof r->by_status);
     for (size_t i = 0; i < r->job.n; i++) {
-        derive_job(&r->job.v[i]);
+        derive_job(&r->job.v[i], peak_of(&r->machine, r->job.v[i].threads));
         count_status(a, r, r->job.v[i].status);
-        add_baselines(&jobs, &r->job.v[i].baseline);
+        add_baselines(&jobs, &r->job.v[i].baseline,
+                      kiln_results_is_disturbed(&r->job.v[i]));
     }
     r->versus = close_tally(&jobs);
     for (size_t i = 0; i < r->ops.n; i++) {
         tally ops = {.arena = a};
-        for (size_t k = 0; k < r->ops.v[i].row.n; k++)
-            add_baselines(&ops, &r->ops.v[i].row.v[k].baseline);
+        const double peak = peak_of(&r->machine, r->ops.v[i].threads);
+        for (size_t k = 0; k < r->ops.v[i].row.n; k++) {
+            kiln_results_op *op = &r->ops.v[i].row.v[k];
+            op->peak_share = quotient(op->gflops, peak);
+            add_baselines(&ops, &op->baseline, false);
+        }
         r->ops.v[i].versus = close_tally(&ops);
         derive_tuning(&r->ops.v[i].tuning);
     }

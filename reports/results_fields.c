@@ -26,7 +26,8 @@ kiln_results_list kiln_results_list_at(const void *p) {
     return list;
 }
 
-static const char *const job_status[] = {"ok", "failed", "interrupted", NULL};
+static const char *const job_status[] = {"ok",     "regressed",   "unjudged",
+                                         "failed", "interrupted", NULL};
 static const char *const rival_state[] = {"absent", "failed", "wrong", "measured",
                                           NULL};
 static const char *const verdict[] = {
@@ -123,7 +124,9 @@ static const kiln_results_field latency_rows[] = {
     SAME(n_samples, "how many there are"),
     SAME(n_disturbed, "of them, while somebody else had a processor"),
     POSITIVE(gflops, "at the median; two operations for each multiply-add"),
-    POSITIVE(peak_share, "of the machine's peak; 1: all of it"),
+    POSITIVE(peak_share,
+             "derived: of the machine's peak with as many threads; 1: all of "
+             "it"),
     SAME(session_bytes, "what the runtime allocated"),
     ROW("samples_ms", sample_ms, KILN_FIELD_NUMBERS, "in the order they were taken",
         .of = NULL),
@@ -157,6 +160,8 @@ static const kiln_results_field versus_rows[] = {
     SAME(measured, "jobs, or operators, that both were measured in"),
     SAME(faster, "of them, where the ratio's whole interval is below 1"),
     SAME(slower, "where it is above 1"),
+    SAME(left_out, "jobs that both were measured in, but disturbed: most of kiln's "
+                   "samples were taken while somebody else had a processor"),
     OBJECT("ratio", ratio, ratio, "geometric mean of the ratios kiln / baseline"),
 };
 TABLE(versus, versus_rows, "A baseline over all");
@@ -176,7 +181,7 @@ static const kiln_results_field step_rows[] = {
     SAME(bytes, "that it must read and write, once"),
     POSITIVE(median_ms, "of one run"),
     POSITIVE(gflops, "at the median"),
-    POSITIVE(peak_share, "of the machine's peak"),
+    POSITIVE(peak_share, "derived: of the machine's peak with as many threads"),
     POSITIVE(time_share, "derived: of `steps_ms`"),
     POSITIVE(intensity, "derived: `flops` / `bytes`"),
 };
@@ -205,7 +210,8 @@ TABLE(memory, memory_rows, "Memory");
 
 #define T kiln_results_coverage
 static const kiln_results_field coverage_rows[] = {
-    SAME(origin, "`tuned`, `transferred`, `predicted`, `default`, `generic`"),
+    SAME(origin, "`tuned`, `timed`, `transferred`, `predicted`, `file`, `default`, "
+                 "`generic`"),
     SAME(steps, "whose configuration came from there"),
     SAME(multiply_adds, "of these steps"),
     SAME(ms, "sum of their medians"),
@@ -282,9 +288,11 @@ static const kiln_results_field gate_rows[] = {
     SAME(p, "of the signed-rank test against a slowdown of at most 1%"),
     SAME(detectable, "slowdown that so many pairs would have found"),
     SAME(accepted_sha256, "of the archive it was compared with"),
+    SAME(accepted_commit, "of the kiln that built that archive"),
     ROW("changes", change, KILN_FIELD_TEXTS, "of structure, a sentence each",
         .of = NULL),
     LIST("moved", moved, moved, "steps whose time changed"),
+    SAME(moved_says, "what all steps say of it; null: they were not timed"),
     SAME(command, "that repeats it, for a shell"),
 };
 TABLE(gate, gate_rows, "A gate's verdict");
@@ -295,12 +303,17 @@ static const kiln_results_field job_rows[] = {
     SAME(model, "its name"),
     SAME(profile, "that code was made for"),
     SAME(threads, "number of threads"),
-    WORD(status, job_status, "`ok`; `failed`: a stage did; `interrupted`"),
+    WORD(status, job_status,
+         "`ok`; `failed`: a stage did; `regressed`: its gate's verdict is `fail`; "
+         "`unjudged`: it is `invalid`; `interrupted`"),
     LIST("stages", stage, stage, "in the order they ran"),
     OPTIONAL("latency", latency, latency, "null: not measured"),
     LIST("baselines", baseline, baseline, "beside it"),
     LIST("steps", step, step, "of the network, in the order they run"),
     SAME(steps_ms, "derived: sum of the steps' medians"),
+    POSITIVE(steps_run_ms,
+             "of a whole run with a clock read at each step, median: where "
+             "the steps' times are from"),
     OBJECT("memory", memory, memory, "of a session"),
     LIST("coverage", coverage, coverage,
          "time and work by where configurations come "
@@ -319,12 +332,13 @@ static const kiln_results_field op_rows[] = {
     SAME(name, "of the operator's line"),
     SAME(line, "as in the operators' file"),
     PLAIN("template", tmpl, "of its kernel"),
-    SAME(origin, "of its configuration: `tuned`, `transferred`, `predicted`; `table`: "
-                 "ships with kiln; `guess`: the template's own rule"),
+    SAME(origin,
+         "of its configuration: `tuned`, `timed`, `transferred`, `predicted`; `table`: "
+         "ships with kiln; `guess`: the template's own rule"),
     SAME(multiply_adds, "of one run"),
     POSITIVE(median_ms, "of one run"),
     POSITIVE(gflops, "at the median"),
-    POSITIVE(peak_share, "of the machine's peak"),
+    POSITIVE(peak_share, "derived: of the machine's peak with as many threads"),
     LIST("baselines", baseline, baseline, "beside it"),
 };
 TABLE(op, op_rows, "An operator");
@@ -349,9 +363,14 @@ static const kiln_results_field root_rows[] = {
     SAME(name, "of the pipeline"),
     SAME(run, "of this run"),
     SAME(kiln, "its version"),
+    SAME(commit, "of its sources; `-modified` behind: they differed from it"),
+    SAME(build, "compiler and flags that built it"),
     SAME(started, "ISO 8601, UTC"),
     SAME(seconds, "that the run took"),
-    WORD(status, job_status, "`ok`; `failed`: a job did; `interrupted`"),
+    WORD(status, job_status,
+         "`ok`; `failed`: a stage did; `regressed`: a verdict is `fail`; `unjudged`: "
+         "one "
+         "is `invalid`; `interrupted`"),
     SAME(failure, "of the whole: nothing was measured, nothing was tuned; null: none"),
     SAME(command, "that makes this run again"),
     WORD(verdict, verdict, "the worst of the jobs' verdicts; null: no gate"),

@@ -123,7 +123,7 @@ static kiln_status lock_partial(const fetching *f, kiln_err *err) {
         if (holder == 0)
             return KILN_OK;
         if (kiln_interrupted())
-            return kiln_fail(err, KILN_ERR_IO,
+            return kiln_fail(err, KILN_ERR_INTERRUPTED,
                              "interrupted while another process fetches it");
         pause_for(0.05);
     }
@@ -177,7 +177,7 @@ static kiln_status failed(const fetching *f, const kiln_download *d,
                           kiln_download_end end, kiln_err *err) {
     const char *kept = "; what has come is kept, the same command goes on";
     if (end == KILN_DOWNLOAD_INTERRUPTED)
-        return kiln_fail(err, KILN_ERR_IO, "interrupted%s", kept);
+        return kiln_fail(err, KILN_ERR_INTERRUPTED, "interrupted%s", kept);
     if (end == KILN_DOWNLOAD_DISK)
         return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", f->partial,
                          d->text);

@@ -88,6 +88,7 @@ typedef struct kiln_net_side {
     kiln_peak peak;            /* medians */
     size_t session_bytes;
     const double *step_ms; /* median of each step, NULL: not asked for */
+    double steps_run_ms;   /* of the runs that they were timed in, median */
     kiln_rival_list rival; /* on the same inputs in the same rounds */
 } kiln_net_side;
 
@@ -115,7 +116,7 @@ typedef struct kiln_net_bench_options {
     void *user;
 } kiln_net_bench_options;
 
-/* A wrong output is a failed check in `out` and no number. KILN_ERR_IO: interrupted
+/* A wrong output is a failed check in `out` and no number. KILN_ERR_INTERRUPTED:
  * before the first round. */
 kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,

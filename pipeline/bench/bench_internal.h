@@ -36,7 +36,7 @@ kiln_step_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
                                         const double *step_ms);
 
 void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r);
-/* Members "steps" and "coverage". */
+/* Members "steps", "steps_run_ms" and "coverage". */
 void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
                      const kiln_net_side *r);
 

@@ -137,6 +137,8 @@ void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
     kiln_json_member_str(&w, "kiln", KILN_VERSION);
+    kiln_json_member_str(&w, "commit", kiln_own_version().commit);
+    kiln_json_member_str(&w, "build", kiln_own_build(out->arena));
     put_machine_json(&w, b);
     kiln_json_member_str(&w, "model", s->name);
     kiln_json_member_str(&w, "profile", s->profile->name);

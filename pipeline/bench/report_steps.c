@@ -116,6 +116,11 @@ void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *
                     "layout", "epilogue", "nodes");
     for (int i = 0; i < s->n_steps; i++)
         put_step(out, &s->step[order[i].step], order[i].ms, sum, r->peak.gflops);
+    kiln_buf_printf(
+        out,
+        "the steps add up to %.4f ms, the runs that they were timed in took "
+        "%.4f ms; without clocks at each step %.4f ms\n",
+        sum, r->steps_run_ms, r->median_ms);
     put_coverage(out, s, r, sum);
 }
 
@@ -150,6 +155,7 @@ void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
     for (int i = 0; i < s->n_steps; i++)
         put_step_json(w, &s->step[i], r->step_ms[i], r->peak.gflops);
     kiln_json_end_array(w);
+    kiln_json_member_f64(w, "steps_run_ms", r->steps_run_ms);
     kiln_json_name(w, "coverage");
     kiln_json_begin_array(w);
     for (size_t i = 0; i < all.n; i++) {

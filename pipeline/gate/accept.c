@@ -74,6 +74,7 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
                                  .when = c->when,
                                  .who = c->who,
                                  .kiln = f.kiln_version,
+                                 .commit = f.kiln_commit,
                                  .machine = c->machine};
     KILN_TRY(kiln_gate_hash(a, path, &row->entry.sha256, &row->entry.bytes, err));
     const char *name = kiln_package_file_name(a, &f);

@@ -54,6 +54,7 @@ static kiln_status read_entry(const reader *r, const kiln_json *o, kiln_accepted
     kiln_accepted e = {.when = kiln_json_string(kiln_json_get(o, "accepted_at"), NULL),
                        .who = kiln_json_string(kiln_json_get(o, "who"), NULL),
                        .kiln = kiln_json_string(kiln_json_get(o, "kiln"), NULL),
+                       .commit = kiln_json_string(kiln_json_get(o, "commit"), NULL),
                        .machine = kiln_json_string(kiln_json_get(o, "machine"), NULL),
                        .replaced =
                            kiln_json_string(kiln_json_get(o, "replaced_at"), NULL)};
@@ -151,6 +152,7 @@ static void put_entry(kiln_json_writer *w, const kiln_accepted *e) {
     kiln_json_member_str(w, "accepted_at", e->when);
     kiln_json_member_str(w, "who", e->who);
     kiln_json_member_str(w, "kiln", e->kiln);
+    kiln_json_member_str(w, "commit", e->commit);
     kiln_json_member_str(w, "machine", e->machine);
     if (e->replaced != NULL)
         kiln_json_member_str(w, "replaced_at", e->replaced);

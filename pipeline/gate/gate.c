@@ -268,7 +268,7 @@ static kiln_status gate(candidate *c, kiln_err *err) {
 /* Says nothing about the archive: nobody could go on. */
 static bool is_environment(kiln_status st) {
     return st == KILN_ERR_MISSING || st == KILN_ERR_IO || st == KILN_ERR_OOM ||
-           st == KILN_ERR_ARG;
+           st == KILN_ERR_ARG || st == KILN_ERR_INTERRUPTED;
 }
 
 static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_options *o,

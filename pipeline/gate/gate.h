@@ -23,8 +23,8 @@ typedef enum kiln_gate_outcome {
     KILN_GATED_PASS,         /* slower by less than 3%, at most */
     KILN_GATED_NEW,          /* nothing is accepted to compare with */
     KILN_GATED_INCONCLUSIVE, /* neither can be said */
-    KILN_GATED_FAIL,         /* slower by more than 1%, at least, and found twice */
     KILN_GATED_INVALID,      /* nothing was, or can be, compared: the reason says why */
+    KILN_GATED_FAIL,         /* slower by more than 1%, at least, and found twice */
     KILN_N_GATED
 } kiln_gate_outcome;
 const char *kiln_gate_outcome_name(kiln_gate_outcome o); /* "equal", ... */
@@ -118,7 +118,8 @@ typedef struct kiln_accepted {
     int threads;
     const char *version, *sha256, *file; /* file: in the folder */
     int64_t bytes;
-    const char *when, *who, *kiln, *machine; /* of the acceptance; NULL: not known */
+    const char *when, *who, *machine; /* of the acceptance; NULL: not known */
+    const char *kiln, *commit;        /* that built it; NULL: not known */
     const char *replaced; /* when; NULL: it is the accepted one, not history */
 } kiln_accepted;
 
@@ -168,7 +169,7 @@ typedef struct kiln_gate_step {
     const char *name, *op;
     const char *tmpl, *origin;       /* of the candidate's kernel; NULL: none */
     double candidate_ms, control_ms; /* NaN: this side has no such step */
-    double difference_ms;            /* NaN counts as 0 */
+    double difference_ms;            /* centre of the pairs' differences */
 } kiln_gate_step;
 
 typedef struct kiln_gate_result {
@@ -186,6 +187,7 @@ typedef struct kiln_gate_result {
     kiln_gate_timing timing;
     int runs; /* timed ones of a process */
     KILN_VEC(kiln_gate_step) moved;
+    const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
     const char *command;
 } kiln_gate_result;
 

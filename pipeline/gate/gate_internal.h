@@ -61,11 +61,12 @@ kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_re
 /* ---- which steps moved (moved.c) ---------------------------------------------------
  */
 
-/* Steps whose time differs by more than their noise, largest slowdown first. */
+/* Steps whose time differs by more than their noise, largest slowdown first, and what
+ * all of them say (moved_says). */
 kiln_status kiln_gate_moved(kiln_arena *a, const kiln_gate_pair *p,
                             kiln_gate_result *out, kiln_err *err);
 /* The same of given times: n_processes rows of each side's steps, in plan order. */
-enum { KILN_GATE_STEP_PROCESSES = 5 };
+enum { KILN_GATE_STEP_PROCESSES = 9 };
 typedef struct kiln_gate_step_times {
     const kiln_device_step *step; /* of the plan */
     size_t n_steps;

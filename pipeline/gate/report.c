@@ -10,6 +10,8 @@ enum { SHOWN_CHANGES = 12, SHOWN_STEPS = 10 };
  */
 
 static void put_moved(kiln_buf *out, const kiln_gate_result *r) {
+    if (r->moved_says != NULL)
+        kiln_buf_printf(out, "  steps: %s\n", r->moved_says);
     for (size_t i = 0; i < r->moved.n && i < SHOWN_STEPS; i++) {
         const kiln_gate_step *s = &r->moved.v[i];
         kiln_buf_printf(out, "  %+9.4f ms  ", s->difference_ms);
@@ -125,6 +127,7 @@ static void put_accepted(kiln_json_writer *w, const kiln_gate_result *r) {
     kiln_json_member_str(w, "accepted_at", r->accepted.when);
     kiln_json_member_str(w, "who", r->accepted.who);
     kiln_json_member_str(w, "kiln", r->accepted.kiln);
+    kiln_json_member_str(w, "commit", r->accepted.commit);
     kiln_json_member_str(w, "machine", r->accepted.machine);
     kiln_json_end_object(w);
 }
@@ -204,6 +207,7 @@ static void put_steps(kiln_json_writer *w, const kiln_gate_result *r) {
         kiln_json_end_object(w);
     }
     kiln_json_end_array(w);
+    kiln_json_member_str(w, "moved_says", r->moved_says);
 }
 
 static void put_series_json(kiln_json_writer *w, const kiln_gate_result *r) {
@@ -232,6 +236,7 @@ void kiln_gate_json(kiln_buf *out, const kiln_gate_report *r) {
     kiln_json_begin_object(&w);
     kiln_json_member_str(&w, "format", "kiln-gate-1");
     kiln_json_member_str(&w, "kiln", KILN_VERSION);
+    kiln_json_member_str(&w, "commit", kiln_own_version().commit);
     kiln_json_member_str(&w, "verdict", kiln_gate_outcome_name(r->outcome));
     kiln_json_name(&w, "by_verdict");
     kiln_json_begin_object(&w);

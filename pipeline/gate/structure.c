@@ -27,8 +27,11 @@ static const char *shown(const comparison *c, const char *name) {
     return kiln_str_printable(c->arena, kiln_str_from(name), MAX_NAME);
 }
 
+/* NULL: not known. */
 static void add_word(comparison *c, const char *what, const char *from,
                      const char *to) {
+    from = from != NULL ? from : "unknown";
+    to = to != NULL ? to : "unknown";
     if (strcmp(from, to) != 0)
         add(c,
             kiln_format(c->arena, "%s %s -> %s", what, shown(c, from), shown(c, to)));
@@ -74,6 +77,7 @@ static void compare_whole(comparison *c) {
     if (strcmp(x->source_sha256, y->source_sha256) != 0)
         add(c, "the model's file is another one");
     add_word(c, "kiln", y->kiln_version, x->kiln_version);
+    add_word(c, "kiln's commit", y->kiln_commit, x->kiln_commit);
     add_word(c, "LLVM", y->llvm_version, x->llvm_version);
     add_word(c, "lld", y->lld_version, x->lld_version);
     add_bytes(c, "activations", y->memory.arena, x->memory.arena);
@@ -115,6 +119,45 @@ static const char *word_change(const comparison *c, const char *what, const char
                                                shown(c, from), shown(c, to));
 }
 
+static const char *value_text(const comparison *c, const kiln_json *v) {
+    enum { MAX_VALUE = 40 };
+    kiln_buf out;
+    kiln_json_writer w;
+    if (v == NULL)
+        return "none";
+    kiln_buf_init(&out, c->arena);
+    kiln_json_writer_init(&w, &out);
+    w.compact_from = 0;
+    kiln_json_put(&w, v);
+    return kiln_str_printable(c->arena, kiln_buf_str(&out), MAX_VALUE);
+}
+
+static void put_knob(const comparison *c, kiln_buf *out, const char *key,
+                     const kiln_json *from, const kiln_json *to) {
+    const char *was = value_text(c, from), *is = value_text(c, to);
+    if (strcmp(was, is) != 0)
+        kiln_buf_printf(out, "%s%s %s -> %s", out->n > 0 ? ", " : "", shown(c, key),
+                        was, is);
+}
+
+/* The knobs that differ; a manifest's configurations are JSON. */
+static const char *knobs_change(const comparison *c, const char *from, const char *to) {
+    const kiln_json *was = NULL, *is = NULL;
+    kiln_buf out;
+    if (strcmp(from, to) == 0)
+        return "";
+    if (kiln_json_parse(c->arena, kiln_str_from(from), "", &was, NULL) != KILN_OK ||
+        kiln_json_parse(c->arena, kiln_str_from(to), "", &is, NULL) != KILN_OK)
+        return word_change(c, "configuration", from, to);
+    kiln_buf_init(&out, c->arena);
+    for (const kiln_json *m = kiln_json_first(was); m != NULL; m = kiln_json_next(m))
+        put_knob(c, &out, kiln_json_key(m), m, kiln_json_get(is, kiln_json_key(m)));
+    for (const kiln_json *m = kiln_json_first(is); m != NULL; m = kiln_json_next(m))
+        if (kiln_json_get(was, kiln_json_key(m)) == NULL)
+            put_knob(c, &out, kiln_json_key(m), NULL, m);
+    return out.n > 0 ? kiln_format(c->arena, "; %s", out.p) : "";
+}
+
 /* Of `count` steps, `step` the first of them, that went from kernel y to x. */
 static void compare_kernels(comparison *c, const kiln_package_kernel *x,
                             const kiln_package_kernel *y, const char *step,
@@ -123,7 +166,9 @@ static void compare_kernels(comparison *c, const kiln_package_kernel *x,
         c->arena, "%s%s%s%s%s", word_change(c, "work", y->workload, x->workload),
         word_change(c, "origin", y->origin, x->origin),
         word_change(c, "template", y->tmpl, x->tmpl),
-        word_change(c, "configuration", y->config, x->config), code_change(c, x, y));
+        /* Another template has other knobs: all of them would differ. */
+        strcmp(x->tmpl, y->tmpl) == 0 ? knobs_change(c, y->config, x->config) : "",
+        code_change(c, x, y));
     if (what[0] == '\0')
         return;
     const char *more =

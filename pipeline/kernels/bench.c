@@ -119,7 +119,7 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         const kiln_status st = measure(a, &scratch, line, p, o, &meter, &row, err);
         kiln_arena_fini(&scratch);
         if (st == KILN_ERR_ARG || st == KILN_ERR_PARSE || st == KILN_ERR_MISSING ||
-            st == KILN_ERR_IO)
+            st == KILN_ERR_IO || st == KILN_ERR_INTERRUPTED)
             return st;
         if (st != KILN_OK) {
             row.refusal = kiln_str_dup(a, err->text);

@@ -8,6 +8,7 @@ const char *kiln_origin_name(kiln_origin o) {
     static const char *const name[] = {
         [KILN_ORIGIN_FILE] = "file",
         [KILN_ORIGIN_TUNED] = "tuned",
+        [KILN_ORIGIN_TIMED] = "timed",
         [KILN_ORIGIN_TRANSFERRED] = "transferred",
         [KILN_ORIGIN_PREDICTED] = "predicted",
         [KILN_ORIGIN_GUESS] = "guess",
@@ -123,15 +124,14 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
  * own rule. */
 static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                            const kiln_choose_options *o, const char **tmpl,
-                           const kiln_json **config, kiln_origin *origin,
-                           kiln_err *err) {
+                           const kiln_json **config, kiln_choice *out, kiln_err *err) {
     const char *wanted = o->tmpl;
     const kiln_json *entry = file_entry(o->file, w, p, wanted);
     kiln_advice advice = {.tmpl = NULL};
     if (entry != NULL) {
         *tmpl = kiln_json_string(kiln_json_get(entry, "template"), "");
         *config = kiln_json_get(entry, "config");
-        *origin = KILN_ORIGIN_FILE;
+        out->origin = KILN_ORIGIN_FILE;
         return KILN_OK;
     }
     if (o->adviser != NULL)
@@ -139,12 +139,13 @@ static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_prof
     if (advice.tmpl != NULL && (wanted == NULL || strcmp(wanted, advice.tmpl) == 0)) {
         *tmpl = advice.tmpl;
         *config = advice.config;
-        *origin = advice.origin;
+        out->origin = advice.origin;
+        out->n_tried = advice.n_tried;
         return KILN_OK;
     }
     *tmpl = wanted;
     *config = NULL;
-    *origin = KILN_ORIGIN_GUESS;
+    out->origin = KILN_ORIGIN_GUESS;
     return KILN_OK;
 }
 
@@ -153,7 +154,7 @@ static kiln_status choose(kiln_arena *a, const kiln_op_work *w, const kiln_profi
                           kiln_err *err) {
     const kiln_json *config = NULL;
     const char *name = NULL;
-    KILN_TRY(look_up(a, w, p, o, &name, &config, &out->origin, err));
+    KILN_TRY(look_up(a, w, p, o, &name, &config, out, err));
     KILN_TRY(find_template(a, w, p, name, &out->tmpl, err));
     kiln_space_init(&out->space, a);
     KILN_TRY(out->tmpl->space(&w->workload, p, &out->space, err));

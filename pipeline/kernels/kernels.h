@@ -63,7 +63,8 @@ kiln_status kiln_op_work_of(kiln_arena *a, const char *name, kiln_graph *g,
 /* Where a configuration came from. */
 typedef enum kiln_origin {
     KILN_ORIGIN_FILE,        /* --config-file */
-    KILN_ORIGIN_TUNED,       /* measured for this very work, on such a machine */
+    KILN_ORIGIN_TUNED,       /* searched for this very work, on such a machine */
+    KILN_ORIGIN_TIMED,       /* measured for it, and nothing else was: no search */
     KILN_ORIGIN_TRANSFERRED, /* measured for work like it, or on a relative */
     KILN_ORIGIN_PREDICTED,   /* a cost model likes it best */
     KILN_ORIGIN_GUESS        /* the template's own rule */
@@ -75,6 +76,7 @@ typedef struct kiln_choice {
     kiln_space space;
     kiln_config config;
     kiln_origin origin;
+    int n_tried; /* configurations measured for this very work; 0: none, or not known */
 } kiln_choice;
 
 /* Who knows better than rules: a tuning database. What it says is about a workload
@@ -84,6 +86,7 @@ typedef struct kiln_advice {
     const char *tmpl; /* NULL: none */
     const kiln_json *config;
     kiln_origin origin;
+    int n_tried; /* as a choice's */
 } kiln_advice;
 typedef struct kiln_adviser {
     kiln_status (*ask)(void *user, kiln_arena *a, const kiln_op_work *w,

@@ -107,6 +107,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                              .config = config.p,
                              .tmpl = c->tmpl->name,
                              .origin = c->origin,
+                             .n_tried = c->n_tried,
                              .amplification = kiln_choice_amplification(c),
                              .cost = w->cost,
                              .n_operands = (int)s->te.n_args,
@@ -164,6 +165,7 @@ static kiln_status schedule(kiln_net *n, work *w, kiln_scheduled *s, kiln_err *e
     kiln_err_clear(err);
     c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
     c->origin = KILN_ORIGIN_GUESS;
+    c->n_tried = 0;
     return apply(n, w, s, err);
 }
 

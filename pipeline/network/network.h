@@ -33,6 +33,7 @@ typedef struct kiln_network_kernel {
     const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
     kiln_origin origin;
+    int n_tried;               /* configurations measured for this very work */
     kiln_cost cost;            /* of one call */
     double amplification;      /* of the error bound, by its algorithm */
     int n_operands, n_written; /* of them: the last ones */

@@ -143,18 +143,19 @@ static const char *what_is_dead(const night *n, const kiln_results *r) {
                              : NULL;
 }
 
-static bool is_bad_verdict(const char *verdict) {
-    return verdict != NULL &&
-           (strcmp(verdict, "fail") == 0 || strcmp(verdict, "invalid") == 0);
-}
-
 static const char *status_of(const night *n, const kiln_results *r, const char *dead) {
-    bool is_good = dead == NULL && !is_bad_verdict(r->verdict);
+    bool has_failed = dead != NULL;
     for (size_t i = 0; i < n->g->stage.n; i++) {
         const kiln_results_stage s = stage_of(n, i);
-        is_good = is_good && !(n->step[i].has_ended && is_bad(&s));
+        has_failed = has_failed || (n->step[i].has_ended && is_bad(&s));
     }
-    return n->is_interrupted ? "interrupted" : is_good ? "ok" : "failed";
+    if (n->is_interrupted)
+        return "interrupted";
+    if (has_failed)
+        return "failed";
+    if (r->verdict != NULL && strcmp(r->verdict, "fail") == 0)
+        return "regressed";
+    return r->verdict != NULL && strcmp(r->verdict, "invalid") == 0 ? "unjudged" : "ok";
 }
 
 kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
@@ -163,6 +164,8 @@ kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead
     kiln_results r = {.name = n->c->name,
                       .run = n->name,
                       .kiln = KILN_VERSION,
+                      .commit = kiln_own_version().commit,
+                      .build = kiln_own_build(n->arena),
                       .started = n->started,
                       .command = nightly_shell(n->arena, n->program, &n->c->command)};
     kiln_machine_read(n->arena, &machine);

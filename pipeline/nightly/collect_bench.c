@@ -55,7 +55,6 @@ static void take_latency(kiln_arena *a, const kiln_json *t, kiln_results_latency
                                   .n_disturbed =
                                       (size_t)nightly_count(t, "disturbed_samples"),
                                   .gflops = nightly_positive(t, "gflops"),
-                                  .peak_share = nightly_positive(t, "peak_share"),
                                   .session_bytes = nightly_count(t, "session_bytes")};
     for (const kiln_json *s = kiln_json_first(kiln_json_get(t, "samples")); s != NULL;
          s = kiln_json_next(s))
@@ -66,20 +65,19 @@ static void take_latency(kiln_arena *a, const kiln_json *t, kiln_results_latency
 static void take_steps(kiln_arena *a, const kiln_json *t, kiln_results_job *out) {
     for (const kiln_json *s = kiln_json_first(kiln_json_get(t, "steps")); s != NULL;
          s = kiln_json_next(s)) {
-        const kiln_results_step step = {
-            .name = nightly_text(s, "name"),
-            .op = nightly_text(s, "op"),
-            .tmpl = nightly_text(s, "template"),
-            .origin = nightly_text(s, "origin"),
-            .epilogue = nightly_text(s, "epilogue"),
-            .layout_in = nightly_text(s, "layout_in"),
-            .layout_out = nightly_text(s, "layout_out"),
-            .multiply_adds = nightly_count(s, "multiply_adds"),
-            .flops = nightly_count(s, "flops"),
-            .bytes = nightly_count(s, "bytes"),
-            .median_ms = nightly_positive(s, "median_ms"),
-            .gflops = nightly_positive(s, "gflops"),
-            .peak_share = nightly_positive(s, "peak_share")};
+        const kiln_results_step step = {.name = nightly_text(s, "name"),
+                                        .op = nightly_text(s, "op"),
+                                        .tmpl = nightly_text(s, "template"),
+                                        .origin = nightly_text(s, "origin"),
+                                        .epilogue = nightly_text(s, "epilogue"),
+                                        .layout_in = nightly_text(s, "layout_in"),
+                                        .layout_out = nightly_text(s, "layout_out"),
+                                        .multiply_adds =
+                                            nightly_count(s, "multiply_adds"),
+                                        .flops = nightly_count(s, "flops"),
+                                        .bytes = nightly_count(s, "bytes"),
+                                        .median_ms = nightly_positive(s, "median_ms"),
+                                        .gflops = nightly_positive(s, "gflops")};
         kiln_vec_push(a, &out->step, step);
     }
 }
@@ -111,6 +109,7 @@ void nightly_take_bench(kiln_arena *a, const kiln_json *v, kiln_results_job *out
     take_bandwidth(v, machine);
     take_latency(a, t, &out->latency);
     take_steps(a, t, out);
+    out->steps_run_ms = nightly_positive(t, "steps_run_ms");
     take_coverage(a, kiln_json_get(t, "coverage"), out);
     take_baselines(a, kiln_json_get(t, "baselines"), &out->baseline);
     add_peak(a, kiln_json_get(t, "peak"), out->threads, machine);
@@ -131,8 +130,7 @@ void nightly_take_ops(kiln_arena *a, const kiln_json *v, kiln_results_ops *out,
                               .origin = nightly_text(o, "origin"),
                               .multiply_adds = nightly_count(o, "multiply_adds"),
                               .median_ms = nightly_positive(time, "median_ms"),
-                              .gflops = nightly_positive(time, "gflops"),
-                              .peak_share = nightly_positive(time, "peak_share")};
+                              .gflops = nightly_positive(time, "gflops")};
         take_baselines(a, kiln_json_get(o, "baselines"), &op.baseline);
         kiln_vec_push(a, &out->row, op);
     }

@@ -121,6 +121,8 @@ void nightly_take_gate(kiln_arena *a, const kiln_json *v, kiln_results_job *out)
         .p = nightly_number(s, "p"),
         .detectable = nightly_number(s, "detectable"),
         .accepted_sha256 = nightly_text(kiln_json_get(s, "accepted"), "sha256"),
+        .accepted_commit = nightly_text(kiln_json_get(s, "accepted"), "commit"),
+        .moved_says = nightly_text(s, "moved_says"),
         .command = nightly_text(s, "command")};
     for (const kiln_json *c = kiln_json_first(kiln_json_get(s, "changes")); c != NULL;
          c = kiln_json_next(c))

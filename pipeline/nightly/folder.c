@@ -98,21 +98,11 @@ static bool find_unfinished(night *n, char *const *names, size_t n_names) {
     return false;
 }
 
-kiln_status nightly_run_open(night *n, kiln_err *err) {
-    char **names = NULL;
-    size_t n_names = 0;
-    KILN_TRY(kiln_dir_list(n->arena, n->c->out, &names, &n_names, err));
-    if (!n->o->is_new && find_unfinished(n, names, n_names)) {
-        n->goes_on = true;
-        return KILN_OK;
-    }
-    return begin(n, err);
-}
-
-/* A link in the folder of runs, for whoever collects the newest: replaced by rename, so
- * it always leads to a whole run. */
-static kiln_status link_latest(const night *n, kiln_err *err) {
-    const char *link = kiln_path_join(n->arena, n->c->out, "latest");
+/* A link in the folder of runs, replaced by rename, so that it always leads to a whole
+ * folder: "current" to the run at work or, behind it, the last one that was, ended or
+ * not; "latest" to the last one that ended. */
+static kiln_status link_as(const night *n, const char *name, kiln_err *err) {
+    const char *link = kiln_path_join(n->arena, n->c->out, name);
     const char *fresh = kiln_format(n->arena, "%s.%ld", link, (long)getpid());
     (void)unlink(fresh);
     if (symlink(n->name, fresh) == 0 && rename(fresh, link) == 0)
@@ -123,7 +113,17 @@ static kiln_status link_latest(const night *n, kiln_err *err) {
                      strerror(why));
 }
 
+kiln_status nightly_run_open(night *n, kiln_err *err) {
+    char **names = NULL;
+    size_t n_names = 0;
+    KILN_TRY(kiln_dir_list(n->arena, n->c->out, &names, &n_names, err));
+    n->goes_on = !n->o->is_new && find_unfinished(n, names, n_names);
+    if (!n->goes_on)
+        KILN_TRY(begin(n, err));
+    return link_as(n, "current", err);
+}
+
 kiln_status nightly_run_end(night *n, kiln_err *err) {
-    KILN_TRY(link_latest(n, err));
+    KILN_TRY(link_as(n, "latest", err));
     return write_it(n, true, err);
 }

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { EXIT_CHECK = 1, MAX_MESSAGE = 600 };
+enum { EXIT_CHECK = 1, EXIT_INVALID = 6, MAX_MESSAGE = 600, MAX_WORD = 32 };
 
 /* ---- last words --------------------------------------------------------------------
  */
@@ -80,8 +80,9 @@ static bool is_measured(kiln_nightly_kind kind, const kiln_json *result) {
 }
 
 /* kiln gate fails where the verdict is bad: then it has done its work. */
-static bool has_verdict(const kiln_json *result) {
-    return kiln_json_string(kiln_json_get(result, "verdict"), NULL) != NULL;
+static const char *verdict_of(kiln_arena *a, const kiln_json *result) {
+    const char *v = kiln_json_string(kiln_json_get(result, "verdict"), NULL);
+    return v == NULL ? NULL : kiln_str_printable(a, kiln_str_from(v), MAX_WORD);
 }
 
 static bool makes_a_file(kiln_nightly_kind kind) {
@@ -100,7 +101,9 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
     const kiln_json *result = NULL;
     kiln_err why = {.status = KILN_OK};
     const kiln_status st = read_result(a, n, stage, &result, &why);
-    const bool may_fail = r->code == EXIT_CHECK && st == KILN_OK;
+    const bool is_gate = kind == KILN_NIGHTLY_GATE;
+    const bool may_fail = st == KILN_OK && (r->code == EXIT_CHECK ||
+                                            (is_gate && r->code == EXIT_INVALID));
     out->state = r->code == 0 ? KILN_STAGE_DONE : KILN_STAGE_FAILED;
     if (st == KILN_OK && makes_a_file(kind))
         out->product = product_of(a, result);
@@ -111,10 +114,17 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
         out->message = flat(a, kiln_str_from(why.text));
         return;
     }
-    if (may_fail && ((kind == KILN_NIGHTLY_GATE && has_verdict(result)) ||
-                     ((kind == KILN_NIGHTLY_BENCH || kind == KILN_NIGHTLY_OPS) &&
-                      !n->c->require_baselines && is_measured(kind, result))))
+    const char *verdict = verdict_of(a, result);
+    const bool is_judged = may_fail && is_gate && verdict != NULL;
+    const bool is_alone = may_fail &&
+                          (kind == KILN_NIGHTLY_BENCH || kind == KILN_NIGHTLY_OPS) &&
+                          !n->c->require_baselines && is_measured(kind, result);
+    if (is_judged || is_alone)
         out->state = KILN_STAGE_DONE;
+    if (is_judged)
+        out->message = kiln_format(a, "verdict: %s", verdict);
+    if (is_alone)
+        out->message = "measured; not every baseline was, and none is required";
     if (out->state == KILN_STAGE_FAILED)
         out->message = flat(a, kiln_str_trim(r->err).n > 0 ? last_error(r->err)
                                                            : first_failure(r->out));

@@ -170,8 +170,10 @@ typedef struct kiln_nightly_options {
 } kiln_nightly_options;
 
 typedef struct kiln_nightly_result {
-    const char *folder; /* of the run */
-    bool goes_on;       /* an earlier process began it */
+    const char *folder;   /* of the run */
+    const char *accepted; /* folder of accepted archives; NULL: none is named */
+    const char *program;  /* kiln */
+    bool goes_on;         /* an earlier process began it */
     bool is_interrupted;
     int n_stages, n_done, n_failed, n_skipped, n_reused;
     kiln_results results; /* also in the folder, as JSON, a page and a table */

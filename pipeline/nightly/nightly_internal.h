@@ -117,6 +117,9 @@ const char *nightly_result(kiln_arena *a, const night *n, size_t stage);
 void nightly_judge(kiln_arena *a, const night *n, size_t stage,
                    const kiln_process_result *r, nightly_marker *out);
 
+/* next.c: the commands that come next. */
+void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result);
+
 /* collect.c: what is known by now. *dead: why the night as a whole is no success. */
 kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
                             kiln_err *err);

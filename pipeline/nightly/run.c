@@ -90,6 +90,8 @@ static kiln_status find_database(night *n, kiln_err *err) {
 
 static void count(const night *n, kiln_nightly_result *out) {
     out->folder = n->run;
+    out->accepted = n->c->accepted;
+    out->program = n->program;
     out->goes_on = n->goes_on;
     out->is_interrupted = n->is_interrupted;
     out->n_stages = (int)n->g->stage.n;
@@ -105,22 +107,15 @@ static void count(const night *n, kiln_nightly_result *out) {
     }
 }
 
-typedef void printer(kiln_buf *out, const kiln_results *r);
-
 static kiln_status write_results(const night *n, const kiln_results *r, kiln_err *err) {
-    static const struct file {
-        const char *name;
-        printer *print;
-    } files[] = {{"results.json", kiln_results_json},
-                 {"results.csv", kiln_results_csv},
-                 {"index.html", kiln_results_html}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < kiln_results_n_files; i++) {
+        const kiln_results_file *f = &kiln_results_files[i];
         kiln_arena scratch = {0};
         kiln_buf text;
         kiln_buf_init(&text, &scratch);
-        files[i].print(&text, r);
+        f->make(&text, r);
         const kiln_status st = kiln_file_write(
-            kiln_path_join(&scratch, n->run, files[i].name), text.p, text.n, err);
+            kiln_path_join(&scratch, n->run, f->name), text.p, text.n, err);
         kiln_arena_fini(&scratch);
         KILN_TRY(st);
     }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 8, NAME_WIDTH = 24 };
+enum { MAX_COLUMNS = 8, MIN_WIDTH = 8, MAX_WIDTH = 64 };
 
 /* Names of baselines, in the order met. */
 static int columns_of(const kiln_results *r, const char *out[MAX_COLUMNS]) {
@@ -19,6 +19,16 @@ static int columns_of(const kiln_results *r, const char *out[MAX_COLUMNS]) {
                 out[n++] = name;
         }
     return n;
+}
+
+/* Names that differ at their ends must not be cut to sameness. */
+static int width_of(const kiln_results *r) {
+    size_t width = MIN_WIDTH;
+    for (size_t i = 0; i < r->job.n; i++) {
+        const size_t n = strlen(r->job.v[i].model);
+        width = n > width ? n : width;
+    }
+    return width < MAX_WIDTH ? (int)width : MAX_WIDTH;
 }
 
 static void put_baseline(kiln_buf *out, const kiln_results_job *j, const char *name) {
@@ -37,17 +47,28 @@ static void put_baseline(kiln_buf *out, const kiln_results_job *j, const char *n
 }
 
 static void put_job(kiln_buf *out, const kiln_results_job *j,
-                    const char *const column[MAX_COLUMNS], int n) {
-    kiln_buf_printf(out, "%-*.*s %-16.16s %3d ", NAME_WIDTH, NAME_WIDTH, j->model,
-                    j->profile, j->threads);
+                    const char *const column[MAX_COLUMNS], int n, int width) {
+    kiln_buf_printf(out, "%-*.*s %-16.16s %3d ", width, width, j->model, j->profile,
+                    j->threads);
     if (j->has_latency)
-        kiln_buf_printf(out, "%11.4f", j->latency.median_ms);
+        kiln_buf_printf(out, "%11.4f%c", j->latency.median_ms,
+                        kiln_results_is_disturbed(j) ? '*' : ' ');
     else
-        kiln_buf_printf(out, "%11s", "-");
+        kiln_buf_printf(out, "%11s ", "-");
     for (int c = 0; c < n; c++)
         put_baseline(out, j, column[c]);
     kiln_buf_printf(out, "  %-12s %s\n", j->has_gate ? j->gate.verdict : "-",
                     j->status);
+}
+
+/* What the stars mean; nothing where there is none. */
+static void put_disturbed(kiln_buf *out, const kiln_results *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->job.n; i++)
+        n += kiln_results_is_disturbed(&r->job.v[i]);
+    if (n > 0)
+        kiln_buf_puts(out, "* somebody else had the processors during most samples: "
+                           "in no geometric mean\n");
 }
 
 static void put_problem(kiln_buf *out, const char *what, const char *profile,
@@ -101,17 +122,18 @@ static void put_versus(kiln_buf *out, const kiln_results_versus_list *l,
 void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *result) {
     const kiln_results *r = &result->results;
     const char *column[MAX_COLUMNS] = {NULL};
-    const int n = columns_of(r, column);
+    const int n = columns_of(r, column), width = width_of(r);
     if (r->job.n > 0) {
-        kiln_buf_printf(out, "%-*s %-16s %3s %11s", NAME_WIDTH, "model", "profile",
-                        "thr", "latency ms");
+        kiln_buf_printf(out, "%-*s %-16s %3s %11s ", width, "model", "profile", "thr",
+                        "latency ms");
         for (int c = 0; c < n; c++)
             kiln_buf_printf(out, "  %20s",
                             kiln_format(out->arena, "kiln / %s", column[c]));
         kiln_buf_printf(out, "  %-12s %s\n", "verdict", "status");
     }
     for (size_t i = 0; i < r->job.n; i++)
-        put_job(out, &r->job.v[i], column, n);
+        put_job(out, &r->job.v[i], column, n, width);
+    put_disturbed(out, r);
     put_problems(out, r);
     put_versus(out, &r->versus, "");
     for (size_t i = 0; i < r->ops.n; i++)
@@ -121,6 +143,13 @@ void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *result) {
                     result->n_done, result->n_stages, result->n_failed,
                     result->n_skipped, result->failure != NULL ? "; " : "",
                     result->failure != NULL ? result->failure : "");
-    kiln_buf_printf(out, "report:  %s/index.html\nverdict: %s\n", result->folder,
+    kiln_buf_printf(out, "verdict: %s%s\n",
+                    result->is_interrupted ? "none yet: it was interrupted; so far "
+                                           : "",
                     r->verdict != NULL ? r->verdict : "none (no gate)");
+    kiln_buf_puts(out, "found:   ");
+    kiln_results_found(out, r);
+    kiln_buf_puts(out, "\n");
+    kiln_buf_printf(out, "open:    %s/index.html\n", result->folder);
+    nightly_put_next(out, result);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* The worst last, as kiln_gate_outcome. */
-static const char *const by_concern[] = {"equal",        "pass", "new",
-                                         "inconclusive", "fail", "invalid"};
+static const char *const by_concern[] = {"equal",        "pass",    "new",
+                                         "inconclusive", "invalid", "fail"};
 enum { N_VERDICTS = sizeof by_concern / sizeof by_concern[0], ROUNDS = 2000, SEED = 1 };
 static const double false_share = 0.05;
 
@@ -16,7 +16,7 @@ static int concern_of(const char *verdict) {
     for (int i = 0; i < N_VERDICTS; i++)
         if (strcmp(verdict, by_concern[i]) == 0)
             return i;
-    return N_VERDICTS - 1;
+    return concern_of("invalid"); /* a word that this kiln does not know */
 }
 
 /* Pairs were taken, and judged. */
@@ -61,10 +61,24 @@ static kiln_stats_interval geomean(kiln_arena *a, const kiln_results *r) {
     return g;
 }
 
+/* A job is not ok where its gate says that it got slower, or could not say anything. */
+static void judge_jobs(kiln_results *r) {
+    for (size_t i = 0; i < r->job.n; i++) {
+        kiln_results_job *j = &r->job.v[i];
+        if (!j->has_gate || j->status == NULL || strcmp(j->status, "ok") != 0)
+            continue;
+        if (strcmp(j->gate.verdict, "fail") == 0)
+            j->status = "regressed";
+        else if (strcmp(j->gate.verdict, "invalid") == 0)
+            j->status = "unjudged";
+    }
+}
+
 void nightly_judge_all(kiln_arena *a, kiln_results *r) {
     int64_t n[N_VERDICTS] = {0};
     int worst = -1;
     weigh_failures(a, r);
+    judge_jobs(r);
     r->geomean_slowdown = geomean(a, r);
     for (size_t i = 0; i < r->job.n; i++)
         if (r->job.v[i].has_gate) {

@@ -31,6 +31,11 @@ static void put_ledger(kiln_buf *out, const kiln_ledger *l) {
         kiln_buf_printf(out, " %10.2f%%",
                         all > 0 ? 100.0 * (double)l->all.muladds[c] / (double)all : 0);
     kiln_buf_puts(out, "\n");
+    if (l->all.steps[KILN_COVERED_TUNED] > 0)
+        kiln_buf_printf(out,
+                        "  tuned: the best of %" PRId64
+                        " configurations that were measured for %" PRId64 " steps\n",
+                        l->all.n_tried, l->all.steps[KILN_COVERED_TUNED]);
 }
 
 static void put_proof(kiln_buf *out, const kiln_build *b) {
@@ -108,6 +113,7 @@ static void put_ledger_row(kiln_json_writer *w, const kiln_ledger_row *r) {
         kiln_json_end_object(w);
     }
     kiln_json_member_i64(w, "copies", r->copies);
+    kiln_json_member_i64(w, "tried", r->n_tried);
     kiln_json_end_object(w);
 }
 

@@ -1,12 +1,13 @@
 /* The coverage ledger: by operator and weighted by multiply-adds, whether its
- * configurations were tuned here, transferred, predicted, or are defaults. */
+ * configurations were searched for, timed alone, transferred, predicted, given by a
+ * file, or are defaults. */
 #include "pipeline/package/package.h"
 
 #include <string.h>
 
 const char *kiln_coverage_name(kiln_coverage c) {
     static const char *const name[KILN_N_COVERAGE] = {
-        "tuned", "transferred", "predicted", "default", "generic"};
+        "tuned", "timed", "transferred", "predicted", "file", "default", "generic"};
     return name[c];
 }
 
@@ -14,11 +15,14 @@ kiln_coverage kiln_coverage_of(const kiln_network_kernel *k) {
     switch (k->origin) {
     case KILN_ORIGIN_TUNED:
         return KILN_COVERED_TUNED;
+    case KILN_ORIGIN_TIMED:
+        return KILN_COVERED_TIMED;
     case KILN_ORIGIN_TRANSFERRED:
         return KILN_COVERED_TRANSFERRED;
     case KILN_ORIGIN_PREDICTED:
         return KILN_COVERED_PREDICTED;
     case KILN_ORIGIN_FILE:
+        return KILN_COVERED_FILE;
     case KILN_ORIGIN_GUESS:
         break;
     }
@@ -43,6 +47,8 @@ static void count(kiln_ledger_row *row, const kiln_network_kernel *k) {
     const kiln_coverage c = kiln_coverage_of(k);
     row->steps[c]++;
     row->muladds[c] += k->cost.muladds;
+    if (c == KILN_COVERED_TUNED)
+        row->n_tried += k->n_tried;
 }
 
 void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out) {

@@ -17,9 +17,11 @@
 
 /* Where a step's configuration came from, best first. */
 typedef enum kiln_coverage {
-    KILN_COVERED_TUNED,       /* measured for this very work */
+    KILN_COVERED_TUNED,       /* searched for this very work */
+    KILN_COVERED_TIMED,       /* measured for it alone: nothing else was tried */
     KILN_COVERED_TRANSFERRED, /* measured for work like it */
     KILN_COVERED_PREDICTED,   /* a cost model's choice */
+    KILN_COVERED_FILE,        /* --config-file says so */
     KILN_COVERED_DEFAULT,     /* the template's own rule */
     KILN_COVERED_GENERIC,     /* of the template that takes any expression */
     KILN_N_COVERAGE
@@ -30,7 +32,8 @@ kiln_coverage kiln_coverage_of(const kiln_network_kernel *k);
 typedef struct kiln_ledger_row {
     const char *op; /* of the steps' anchors; "convert", "copy" */
     int64_t steps[KILN_N_COVERAGE], muladds[KILN_N_COVERAGE];
-    int64_t copies; /* steps without a kernel */
+    int64_t copies;  /* steps without a kernel */
+    int64_t n_tried; /* configurations measured for those that are tuned */
 } kiln_ledger_row;
 typedef struct kiln_ledger {
     KILN_VEC(kiln_ledger_row) row; /* in order of first appearance */

@@ -49,16 +49,25 @@ static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task
     return found;
 }
 
+/* How many configurations were measured for the very work. */
+static int count_exact(const kiln_db_bests *bests) {
+    int n = 0;
+    for (size_t i = 0; i < bests->list.n; i++)
+        n += bests->list.v[i].match == KILN_DB_EXACT;
+    return n;
+}
+
 /* The user's own; *out NULL: none. */
 static kiln_status own_record(const kiln_tune_advice *c, kiln_arena *scratch,
                               const kiln_tune_task *t, const kiln_op_work *w,
                               const kiln_profile *p, const kiln_db_record_best **out,
-                              kiln_err *err) {
+                              int *n_tried, kiln_err *err) {
     static const char *const cache[] = {KILN_TUNE_CACHE_NETWORK, KILN_TUNE_CACHE};
     enum { N_EACH = 64 }; /* some are passed over */
     const double flops = kiln_tune_direct_flops(w);
     *out = NULL;
-    for (int i = c->rank == 0 ? 0 : 1; i < 2 && *out == NULL && c->db != NULL; i++) {
+    *n_tried = 0;
+    for (int i = c->rank == 0 ? 0 : 1; i < 2 && c->db != NULL; i++) {
         kiln_db_bests bests;
         const kiln_db_task task =
             kiln_tune_task_of(scratch, w, p, c->threads, cache[i]);
@@ -67,7 +76,10 @@ static kiln_status own_record(const kiln_tune_advice *c, kiln_arena *scratch,
         KILN_TRY(kiln_db_best(c->db, scratch, &task,
                               i == 0 ? KILN_DB_EXACT : KILN_DB_CLASS, N_EACH, &bests,
                               err));
-        const int rank = c->rank > 0 ? c->rank : 0;
+        const int rank = c->rank > 0 ? c->rank : 0, n = count_exact(&bests);
+        *n_tried = n > *n_tried ? n : *n_tried;
+        if (*out != NULL) /* what was tried before it, alone */
+            break;
         *out = pick(scratch, t, &bests, rank, flops, false);
         if (*out == NULL) /* better one of them than none */
             *out = pick(scratch, t, &bests, rank, flops, true);
@@ -101,7 +113,8 @@ static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
     kiln_tune_task t;
     const kiln_db_record_best *own = NULL, *ready = NULL;
     KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
-    KILN_TRY(own_record(c, scratch, &t, w, p, &own, err));
+    int n_tried = 0;
+    KILN_TRY(own_record(c, scratch, &t, w, p, &own, &n_tried, err));
     KILN_TRY(ready_record(c, scratch, &t, w, p, &ready, err));
     const kiln_db_record_best *b =
         own != NULL && (ready == NULL || own->match <= ready->match) ? own : ready;
@@ -109,8 +122,11 @@ static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
         return KILN_OK;
     c->n_ready += b == ready;
     out->tmpl = t.tmpl->name;
-    out->origin =
-        b->match == KILN_DB_EXACT ? KILN_ORIGIN_TUNED : KILN_ORIGIN_TRANSFERRED;
+    /* A ready record has beaten the rule: that is a search. */
+    out->origin = b->match != KILN_DB_EXACT  ? KILN_ORIGIN_TRANSFERRED
+                  : b == own && n_tried == 1 ? KILN_ORIGIN_TIMED
+                                             : KILN_ORIGIN_TUNED;
+    out->n_tried = b == own && b->match == KILN_DB_EXACT ? n_tried : 0;
     return kiln_json_parse(
         c->arena, kiln_str_from(kiln_str_dup(c->arena, b->trial.candidate.config)),
         "tuning database", &out->config, err);

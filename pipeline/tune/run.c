@@ -36,7 +36,8 @@ static bool chosen(kiln_tuning *r, const kiln_tuned_work *t, bool is_hint,
         c.tmpl != t->task.tmpl)
         return false;
     kiln_config_json(&text, c.tmpl, &c.space, &c.config);
-    *is_ready = c.origin == KILN_ORIGIN_TUNED || c.origin == KILN_ORIGIN_TRANSFERRED;
+    *is_ready = c.origin == KILN_ORIGIN_TUNED || c.origin == KILN_ORIGIN_TIMED ||
+                c.origin == KILN_ORIGIN_TRANSFERRED;
     if (!kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->task.space, text.p,
                                &config))
         return false;

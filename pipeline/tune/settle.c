@@ -55,7 +55,8 @@ static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t 
     kiln_advice a;
     settling *w = &s->work[i];
     KILN_TRY(adviser->ask(adviser->user, s->arena, w->op, s->o->profile, &a, err));
-    if (a.tmpl == NULL || a.origin != KILN_ORIGIN_TUNED)
+    if (a.tmpl == NULL ||
+        (a.origin != KILN_ORIGIN_TUNED && a.origin != KILN_ORIGIN_TIMED))
         return KILN_OK;
     const kiln_template *t = kiln_template_find(kiln_str_from(a.tmpl));
     kiln_space space;

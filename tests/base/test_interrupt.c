@@ -53,7 +53,8 @@ static void run_sleeper(void *arg) {
     const kiln_process_options o = {.argv = argv};
     kiln_interrupt_catch();
     const kiln_status st = kiln_process_run(&a, &o, &r, &err);
-    exit(st == KILN_ERR_IO && strstr(err.text, "interrupted") != NULL ? 10 : 20);
+    exit(st == KILN_ERR_INTERRUPTED && strstr(err.text, "interrupted") != NULL ? 10
+                                                                               : 20);
 }
 
 static void ends_what_it_waits_for(void **state) {

@@ -110,10 +110,10 @@ static void keeps_a_text_that_just_fits(void **state) {
 
 static void names_every_status(void **state) {
     (void)state;
-    static const char *const names[] = {"OK",          "ARG",   "PARSE",   "SHAPE",
-                                        "UNSUPPORTED", "LIMIT", "MISSING", "IO",
-                                        "LIB",         "OOM"};
-    for (int i = 0; i <= KILN_ERR_OOM; i++)
+    static const char *const names[] = {
+        "OK",      "ARG", "PARSE", "SHAPE", "UNSUPPORTED", "LIMIT",
+        "MISSING", "IO",  "LIB",   "OOM",   "BUG",         "INTERRUPTED"};
+    for (int i = 0; i <= KILN_ERR_INTERRUPTED; i++)
         assert_string_equal(kiln_status_name((kiln_status)i), names[i]);
     assert_string_equal(kiln_status_name((kiln_status)99), "UNKNOWN");
 }

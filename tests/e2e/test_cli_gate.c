@@ -66,7 +66,7 @@ static kiln_test_cli_row rows[] = {
      "is no package: it does not begin as zstd does"},
     {"a_model_is_no_candidate",
      {"gate", MODEL, "--against", "@accepted"},
-     1,
+     6,
      "invalid      demo/samplenet/samplenet.onnx: ",
      NULL},
     {"finds_no_file",
@@ -142,7 +142,7 @@ static void a_wrong_candidate_ends_the_night(void **state) {
     const kiln_test_cli_row row = {
         "wrong",
         {"gate", "@wrong.kiln.tar.zst", "--against", "@accepted"},
-        1,
+        6,
         "invalid      small, ",
         NULL};
     if (getenv("KILN") == NULL)

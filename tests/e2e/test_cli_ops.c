@@ -414,7 +414,7 @@ static void keeps_what_it_measured(void **state) {
         kiln_test_skip("KILN does not name the program");
     for (int s = 3; s < KILN_TEST_PATIENCE_S && r.code == NOTHING_MEASURED; s *= 3)
         r = bench_interrupted_after(*state, s, json);
-    if (r.code != 4 || strstr(r.out.p, "interrupted") == NULL ||
+    if (r.code != 7 || strstr(r.out.p, "interrupted") == NULL ||
         strstr(r.err.p, "error: interrupted after ") == NULL)
         fail_msg(
             "exit code %d, and it must say that it was interrupted; it says:\n%s%s",

@@ -12,7 +12,7 @@ static const char script[] =
     "\"$0\";"
     "make -s CC=gcc WERROR=${KILN_WERROR:-0} V=release DESTDIR=\"$DEST\" "
     "PREFIX=/opt/kiln install >/dev/null;"
-    "PATH=\"$DEST/opt/kiln/bin:$PATH\"; kiln --version;"
+    "PATH=\"$DEST/opt/kiln/bin:$PATH\"; kiln --version | head -n 1;"
     "kiln db check \"$DEST\"/opt/kiln/share/kiln/ready.jsonl >\"$DEST/c\" || test $? = "
     "1;"
     "rm \"$DEST/c\"; profiles=native;"

@@ -596,7 +596,7 @@ static void unpack_interrupted(void *dir) {
     raise(SIGTERM);
     if (kiln_package_unpack(kiln_test_arena(), path_of("good.zst"),
                             kiln_path_join(kiln_test_arena(), dir, "x"), NULL,
-                            &err) != KILN_ERR_IO ||
+                            &err) != KILN_ERR_INTERRUPTED ||
         strstr(err.text, "interrupted") == NULL)
         _exit(1);
 }
@@ -609,7 +609,7 @@ static void link_interrupted(void *dir) {
     kiln_interrupt_catch();
     raise(SIGTERM);
     if (kiln_package_link(kiln_test_arena(), KILN_ARCH_X86_64, &object, 1, &out,
-                          &err) != KILN_ERR_IO ||
+                          &err) != KILN_ERR_INTERRUPTED ||
         strstr(err.text, "interrupted; the same command starts again\n  while "
                          "linking") == NULL)
         _exit(1);

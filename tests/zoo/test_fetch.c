@@ -315,8 +315,9 @@ static void an_interrupt_ends_waiting(void **state) {
         kiln_interrupt_catch();
         if (write(ready[1], "", 1) != 1)
             _exit(1);
-        _exit(kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL) == KILN_ERR_IO ? BUSY
-                                                                                : 0);
+        _exit(kiln_fetch(kiln_test_arena(), &e, &o, &path, NULL) == KILN_ERR_INTERRUPTED
+                  ? BUSY
+                  : 0);
     }
     /* It most likely waits by then; where it has not begun to, it must end too. */
     const struct timespec while_it_waits = {.tv_nsec = 300000000};

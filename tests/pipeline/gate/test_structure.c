@@ -79,6 +79,11 @@ static void everything_of_a_kernel(sample *s) {
     s->kernel[0].code_sha256 = SHA_B;
     s->kernel[0].code_bytes = 1200;
 }
+static void knobs(sample *s) { s->kernel[0].config = "{\"tile\":8,\"unroll\":2}"; }
+static void knob_gone(sample *s) { s->kernel[0].config = "{}"; }
+static void commits(sample *s) {
+    s->facts.kiln_commit = "0123456789abcdef0123456789abcdef01234567";
+}
 static void code_of_one_size(sample *s) { s->kernel[1].code_sha256 = SHA_B; }
 static void code_not_known(sample *s) { s->kernel[1].code_sha256 = NULL; }
 static void other_symbols(sample *s) {
@@ -115,8 +120,14 @@ static row rows[] = {
     {"everything_of_a_kernel",
      everything_of_a_kernel,
      true,
-     {"step 'conv1' and 2 more: template conv_direct -> generic; configuration "
-      "{\"tile\":4} -> {\"tile\":8}; code 1000 -> 1200 bytes"}},
+     {"step 'conv1' and 2 more: template conv_direct -> generic; code 1000 -> 1200 "
+      "bytes"}},
+    {"knobs", knobs, true, {"step 'conv1' and 2 more: tile 4 -> 8, unroll none -> 2"}},
+    {"knob_gone", knob_gone, true, {"step 'conv1' and 2 more: tile 4 -> none"}},
+    {"commits",
+     commits,
+     true,
+     {"kiln's commit unknown -> 0123456789abcdef0123456789abcdef01234567"}},
     {"code_of_one_size",
      code_of_one_size,
      true,
@@ -132,7 +143,7 @@ static row rows[] = {
      step_moved,
      true,
      {"step 'conv2' and 1 more: work conv a -> matmul b; origin tuned -> default; "
-      "template conv_direct -> gemm; configuration {\"tile\":4} -> {}",
+      "template conv_direct -> gemm",
       "step 'fc' is gone"}},
     {"plan", plan, false, {"plan.bin has other contents"}},
     {"params", params, false, {"params.safetensors has other contents"}},

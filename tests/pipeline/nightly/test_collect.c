@@ -32,7 +32,8 @@ static const char bench[] =
     " null, 'epilogue': null, 'layout_in': null, 'layout_out': null, 'multiply_adds': "
     "0,"
     " 'flops': 0, 'bytes': 8, 'median_ms': 0.25, 'gflops': 0, 'peak_share': 0}],"
-    " 'coverage': [{'origin': 'tuned', 'steps': 1, 'multiply_adds': 100, 'ms': 0.75}],"
+    " 'steps_run_ms': 1.75, 'coverage': [{'origin': 'tuned', 'steps': 1, "
+    "'multiply_adds': 100, 'ms': 0.75}],"
     " 'baselines': [{'name': 'fast', 'version': '1.2', 'state': 'measured', 'problem':"
     " '', 'max_abs_error': 3e-6, 'median_ms': 3, 'q1_ms': 2.5, 'q3_ms': 3.5, 'min_ms':"
     " 2, 'ratio': {'kiln_over_baseline': 0.5, 'low': 0.4, 'high': 0.6}},"
@@ -49,7 +50,7 @@ static void a_bench_arrives(void **state) {
     const kiln_results_latency *l = &j.latency;
     assert_true(j.has_latency && l->median_ms == 1.5 && l->q1_ms == 1.25);
     assert_true(l->q3_ms == 1.75 && l->min_ms == 1 && l->gflops == 40);
-    assert_true(l->peak_share == 0.5 && l->session_bytes == 4096);
+    assert_true(l->session_bytes == 4096 && j.steps_run_ms == 1.75);
     assert_true(l->n_samples == 2 && l->n_disturbed == 1 && l->sample_ms.v[1] == 1.75);
     assert_true(j.max_abs_error == 1e-6 && j.rms_error == 2e-7);
     assert_int_equal(j.step.n, 2);
@@ -58,7 +59,15 @@ static void a_bench_arrives(void **state) {
     assert_string_equal(s[0].layout_out, "NCHW16c");
     assert_string_equal(s[0].tmpl, "conv_direct");
     assert_true(s[0].multiply_adds == 100 && s[0].flops == 210 && s[0].bytes == 30);
-    assert_true(s[0].median_ms == 0.75 && s[0].gflops == 20 && s[0].peak_share == 0.25);
+    assert_true(s[0].median_ms == 0.75 && s[0].gflops == 20);
+    /* Shares are of one peak, the machine's, whatever this bench's own was. */
+    kiln_results all = {.name = "test"};
+    const kiln_results_peak best = {.threads = 2, .gflops = 160};
+    kiln_vec_push(kiln_test_arena(), &all.job, j);
+    kiln_vec_push(kiln_test_arena(), &all.machine.peak, best);
+    kiln_results_derive(kiln_test_arena(), &all);
+    assert_true(all.job.v[0].latency.peak_share == 0.25);
+    assert_true(all.job.v[0].step.v[0].peak_share == 0.125);
     assert_true(s[1].tmpl == NULL && s[1].epilogue == NULL && s[1].layout_in == NULL);
     assert_int_equal(j.coverage.n, 1);
     assert_string_equal(j.coverage.v[0].origin, "tuned");
@@ -211,11 +220,16 @@ static verdict_row verdicts[] = {
      {"equal", "pass", "new", NULL},
      "new",
      0.01},
-    {"invalid_is_the_worst",
+    {"what_is_invalid_hides_no_failure",
      {{"invalid", 10, 0, 0.5}, {"fail", 16, 0.1, 0.0001}, NONE, NONE},
      {"invalid", "fail", NULL, NULL},
-     "invalid",
+     "fail",
      0.1},
+    {"invalid_is_worse_than_open",
+     {{"invalid", 10, 0, 0.5}, {"inconclusive", 24, 0.01, 0.1}, NONE, NONE},
+     {"invalid", "inconclusive", NULL, NULL},
+     "invalid",
+     0.01},
     {"a_clear_failure_holds",
      {{"fail", 16, 0.21, 0.0001}, {"pass", 10, 0, 0.9}, {"pass", 10, 0, 0.8}, NONE},
      {"fail", "pass", "pass", NULL},
@@ -236,6 +250,7 @@ static void judges(void **state) {
         const struct one *o = &r->job[i];
         const bool is_timed = o->pairs > 0;
         const kiln_results_job j = {
+            .status = i == 3 ? "failed" : "ok",
             .has_gate = o->verdict != NULL,
             .gate = {.verdict = o->verdict,
                      .reason = "so",
@@ -249,6 +264,14 @@ static void judges(void **state) {
     for (int i = 0; i < 4; i++)
         if (r->want[i] != NULL)
             assert_string_equal(all.job.v[i].gate.verdict, r->want[i]);
+    for (int i = 0; i < 3; i++) {
+        const char *v = r->want[i] != NULL ? r->want[i] : "";
+        assert_string_equal(all.job.v[i].status, strcmp(v, "fail") == 0 ? "regressed"
+                                                 : strcmp(v, "invalid") == 0
+                                                     ? "unjudged"
+                                                     : "ok");
+    }
+    assert_string_equal(all.job.v[3].status, "failed");
     if (r->all == NULL)
         assert_null(all.verdict);
     else

@@ -175,10 +175,11 @@ typedef struct end_row {
     int done, failed, skipped;
     const char *failure; /* of the whole; NULL: none */
     bool is_good;
+    const char *status; /* NULL: "ok" or "failed" */
 } end_row;
 
 static end_row ends[] = {
-    {"all_is_well", "bench", "", {all_done}, N_ALL, 0, 0, NULL, true},
+    {"all_is_well", "bench", "", {all_done}, N_ALL, 0, 0, NULL, true, NULL},
     {"nothing_measured_is_a_failure",
      "bench",
      "ms=0",
@@ -187,7 +188,8 @@ static end_row ends[] = {
      0,
      0,
      "nothing was measured",
-     false},
+     false,
+     NULL},
     {"nothing_tuned_is_a_failure",
      "tune",
      "trials=0",
@@ -196,7 +198,8 @@ static end_row ends[] = {
      0,
      0,
      "nothing was tuned",
-     false},
+     false,
+     NULL},
     {"a_failing_model_fails_alone",
      "build",
      "case $json in */a/*) printf 'x\\nerror: conv: no\\n  while building\\n' >&2; "
@@ -211,7 +214,8 @@ static end_row ends[] = {
      1,
      3,
      NULL,
-     false},
+     false,
+     NULL},
     {"a_build_that_misses_its_check_is_measured",
      "build",
      "case $json in */a/*) echo too little is tuned; code=1;; esac",
@@ -221,7 +225,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"tuning_that_fails_leaves_defaults",
      "tune",
      "echo 'error: none of 3 trials gave a kernel that works' >&2; exit 4",
@@ -231,7 +236,8 @@ static end_row ends[] = {
      1,
      0,
      "nothing was tuned",
-     false},
+     false,
+     NULL},
     {"what_is_wrong_is_not_measured",
      "verify",
      "case $json in */a/*) printf 'passed x\\nfailed y: far off\\n1 passed\\n'; exit "
@@ -243,7 +249,8 @@ static end_row ends[] = {
      1,
      2,
      NULL,
-     false},
+     false,
+     NULL},
     {"what_is_not_fetched_is_not_built",
      "fetch",
      "echo 'error: the server answers 404 (not found)' >&2; exit 4",
@@ -256,7 +263,8 @@ static end_row ends[] = {
      1,
      4,
      NULL,
-     false},
+     false,
+     NULL},
     {"a_result_must_name_the_model",
      "fetch",
      "echo '[]' > $json; exit 0",
@@ -265,7 +273,8 @@ static end_row ends[] = {
      1,
      4,
      NULL,
-     false},
+     false,
+     NULL},
     {"the_model_must_be_there",
      "fetch",
      "rm $FAKE/fetched.onnx",
@@ -274,34 +283,50 @@ static end_row ends[] = {
      1,
      4,
      NULL,
-     false},
+     false,
+     NULL},
     {"baselines_may_be_absent",
      "bench",
      "code=1",
-     {"a, native, 1 thread bench: done\n", "b, native, 1 thread bench: done\n"},
+     {"a, native, 1 thread bench: done: measured; not every baseline was, and none is "
+      "required\n",
+      "b, native, 1 thread bench: done: measured; not every"},
      N_ALL,
      0,
      0,
      NULL,
-     true},
+     true,
+     NULL},
     {"baselines_of_operators_too",
      "ops",
      "code=1",
-     {all_done},
+     {"operators: done: measured; not every"},
      N_ALL,
      0,
      0,
      NULL,
-     true},
+     true,
+     NULL},
     {"a_bad_verdict_is_a_verdict",
      "gate",
      "code=1 verdict=fail",
-     {"a, native, 1 thread gate: done\n"},
+     {"a, native, 1 thread gate: done: verdict: fail\n"},
      N_ALL,
      0,
      0,
      NULL,
-     false},
+     false,
+     "regressed"},
+    {"a_gate_that_could_not_compare_is_unjudged",
+     "gate",
+     "code=6 verdict=invalid",
+     {"a, native, 1 thread gate: done: verdict: invalid\n"},
+     N_ALL,
+     0,
+     0,
+     NULL,
+     false,
+     "unjudged"},
     {"a_gate_that_cannot_work_fails",
      "gate",
      "echo 'error: no such folder' >&2; exit 4",
@@ -310,7 +335,8 @@ static end_row ends[] = {
      2,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"a_crash_is_a_signal",
      "ops",
      "kill -SEGV $$",
@@ -320,7 +346,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"who_was_killed_once_is_asked_again",
      "ops",
      "[ -f $FAKE/killed ] || { touch $FAKE/killed; kill -KILL $$; }",
@@ -329,7 +356,8 @@ static end_row ends[] = {
      0,
      0,
      NULL,
-     true},
+     true,
+     NULL},
     {"who_is_always_killed_fails",
      "ops",
      "kill -KILL $$",
@@ -339,7 +367,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"silence_is_no_success",
      "ops",
      "exit 0",
@@ -348,7 +377,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"garbage_is_no_success",
      "ops",
      "echo '{' > $json; exit 0",
@@ -357,7 +387,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
     {"last_words_may_be_missing",
      "ops",
      "exit 7",
@@ -366,7 +397,8 @@ static end_row ends[] = {
      1,
      0,
      NULL,
-     false},
+     false,
+     NULL},
 };
 
 /* What was returned is what lies in the folder. */
@@ -386,7 +418,7 @@ static void holds_results(const kiln_nightly_result *r, size_t n_jobs, size_t n_
     kiln_assert_text_equal(kiln_buf_str(&got), kiln_buf_str(&want));
     assert_int_equal(read.job.n, n_jobs);
     assert_int_equal(read.ops.n, n_ops);
-    assert_string_equal(read.status, r->is_good ? "ok" : "failed");
+    assert_string_equal(read.status, r->results.status);
 }
 
 static void end(void **state) {
@@ -404,6 +436,9 @@ static void end(void **state) {
     assert_int_equal(got.n_stages, N_ALL);
     assert_false(got.is_interrupted || got.goes_on);
     assert_int_equal(got.is_good, r->is_good);
+    assert_string_equal(got.results.status, r->status != NULL ? r->status
+                                            : r->is_good      ? "ok"
+                                                              : "failed");
     if (r->failure == NULL)
         assert_null(got.failure);
     else
@@ -482,6 +517,9 @@ static void an_interrupt_keeps_what_is_finished(void **state) {
     const place p = new_place(KILN_TEST_PATIENCE_S);
     kiln_buf events;
     interrupt(&p);
+    /* What CI uploads is of this run, though it has not ended. */
+    assert_true(kiln_file_exists(at(&p, "out/current/results.json")));
+    assert_false(kiln_dir_exists(at(&p, "out/latest")));
     const kiln_nightly_result r = run_well(&p, &events);
     assert_true(r.goes_on && r.n_reused == 7 && r.n_done == N_ALL);
     assert_int_equal(n_calls(&p, "verify "), 3); /* b's was begun twice */
@@ -588,7 +626,7 @@ static void find_markers(const char *folder, paths *out) {
                           &err);
     for (size_t i = 0; i < n; i++) {
         const char *path = kiln_path_join(kiln_test_arena(), folder, names[i]);
-        if (strcmp(names[i], "latest") == 0)
+        if (strcmp(names[i], "latest") == 0 || strcmp(names[i], "current") == 0)
             continue;
         if (kiln_dir_exists(path))
             find_markers(path, out);

@@ -143,7 +143,8 @@ static void knows_every_origin(void **state) {
                {KILN_ORIGIN_PREDICTED, "conv_direct", "predicted"},
                {KILN_ORIGIN_GUESS, "conv_direct", "default"},
                {KILN_ORIGIN_GUESS, "matmul", "default"},
-               {KILN_ORIGIN_FILE, "matmul", "default"},
+               {KILN_ORIGIN_FILE, "matmul", "file"},
+               {KILN_ORIGIN_TIMED, "matmul", "timed"},
                {KILN_ORIGIN_GUESS, "generic", "generic"}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         const kiln_network_kernel k = {.tmpl = row[i].tmpl, .origin = row[i].origin};

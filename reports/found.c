@@ -1,0 +1,61 @@
+/* What a night found, in one sentence: beside the vendors, and against what is
+ * accepted.
+ */
+#include "reports/results.h"
+
+#include <string.h>
+
+static long long count_of(const kiln_results *r, const char *verdict) {
+    for (size_t i = 0; i < r->by_verdict.n; i++)
+        if (strcmp(r->by_verdict.v[i].name, verdict) == 0)
+            return (long long)r->by_verdict.v[i].n;
+    return 0;
+}
+
+static const char *plural(long long n) { return n == 1 ? "" : "s"; }
+
+/* Beside the baselines of networks. */
+static void put_rivals(kiln_buf *out, const kiln_results *r) {
+    bool is_first = true;
+    for (size_t i = 0; i < r->versus.n; i++) {
+        const kiln_results_versus *v = &r->versus.v[i];
+        if (v->measured == 0)
+            continue;
+        kiln_buf_printf(out, "%s%.2f of %s's time (%s%lld job%s)",
+                        is_first ? "kiln takes " : ", ", v->ratio.estimate, v->name,
+                        v->measured > 1 ? "geometric mean of " : "",
+                        (long long)v->measured, plural(v->measured));
+        is_first = false;
+    }
+    if (is_first)
+        kiln_buf_puts(out, r->versus.n > 0
+                               ? "the machine was too busy to compare with baselines"
+                               : "no baseline was measured");
+}
+
+static void put_verdicts(kiln_buf *out, const kiln_results *r) {
+    const long long slow = count_of(r, "fail"), invalid = count_of(r, "invalid");
+    const long long fresh = count_of(r, "new"), open = count_of(r, "inconclusive");
+    if (r->verdict == NULL)
+        kiln_buf_puts(out, "nothing was held against accepted archives");
+    else if (slow > 0)
+        kiln_buf_printf(out, "%lld job%s got slower than what is accepted", slow,
+                        plural(slow));
+    else if (invalid > 0)
+        kiln_buf_printf(out, "%lld job%s could not be compared with what is accepted",
+                        invalid, plural(invalid));
+    else if (fresh > 0)
+        kiln_buf_printf(out, "nothing is accepted yet for %lld job%s", fresh,
+                        plural(fresh));
+    else if (open > 0)
+        kiln_buf_printf(out, "of %lld job%s it is open whether they got slower", open,
+                        plural(open));
+    else
+        kiln_buf_puts(out, "nothing got slower than what is accepted");
+}
+
+void kiln_results_found(kiln_buf *out, const kiln_results *r) {
+    put_rivals(out, r);
+    kiln_buf_puts(out, "; ");
+    put_verdicts(out, r);
+}
