@@ -54,11 +54,15 @@ static LLVMValueRef with_vnni(const dot *d, LLVMValueRef acc, LLVMValueRef a,
         return busd(d, acc, a, b);
     if (d->a_signed && !d->b_signed)
         return busd(d, acc, b, a);
-    if (d->a_signed)
-        return LLVMBuildSub(d->g->b, busd(d, acc, flipped(d, a), b),
-                            times_128(d, busd(d, zero, bytes(d, 1), b)), "");
-    return LLVMBuildAdd(d->g->b, busd(d, acc, b, flipped(d, a)),
-                        times_128(d, busd(d, zero, b, bytes(d, 1))), "");
+    const LLVMValueRef other = flipped(d, a);
+    if (d->a_signed) {
+        const LLVMValueRef sum = busd(d, acc, other, b);
+        const LLVMValueRef more = times_128(d, busd(d, zero, bytes(d, 1), b));
+        return LLVMBuildSub(d->g->b, sum, more, "");
+    }
+    const LLVMValueRef sum = busd(d, acc, b, other);
+    const LLVMValueRef less = times_128(d, busd(d, zero, b, bytes(d, 1)));
+    return LLVMBuildAdd(d->g->b, sum, less, "");
 }
 
 /* ---- pmaddwd --------------------------------------------------------------------- */
@@ -106,8 +110,8 @@ static LLVMValueRef with_dotprod(const dot *d, LLVMValueRef acc, LLVMValueRef a,
         return neon(d, d->a_signed, acc, a, b);
     const LLVMValueRef u = d->a_signed ? b : a, s = d->a_signed ? a : b;
     const LLVMValueRef sum = neon(d, true, LLVMConstNull(d->i32), bytes(d, 1), s);
-    return LLVMBuildAdd(d->g->b, neon(d, true, acc, flipped(d, u), s),
-                        times_128(d, sum), "");
+    const LLVMValueRef all = neon(d, true, acc, flipped(d, u), s);
+    return LLVMBuildAdd(d->g->b, all, times_128(d, sum), "");
 }
 
 /* ---- anything else --------------------------------------------------------------- */
@@ -123,8 +127,9 @@ static LLVMValueRef byte_of(const dot *d, LLVMValueRef x, int k, bool is_signed)
 static LLVMValueRef with_products(const dot *d, LLVMValueRef acc, LLVMValueRef a,
                                   LLVMValueRef b) {
     for (int k = 0; k < 4; k++) {
-        const LLVMValueRef product = LLVMBuildMul(
-            d->g->b, byte_of(d, a, k, d->a_signed), byte_of(d, b, k, d->b_signed), "");
+        const LLVMValueRef x = byte_of(d, a, k, d->a_signed);
+        const LLVMValueRef y = byte_of(d, b, k, d->b_signed);
+        const LLVMValueRef product = LLVMBuildMul(d->g->b, x, y, "");
         acc = LLVMBuildAdd(d->g->b, acc, product, "");
     }
     return acc;
@@ -181,10 +186,12 @@ LLVMValueRef kiln_cg_dot4(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *ar
         return one_step(&d, arg[0], arg[1], arg[2]);
     LLVMValueRef part[MAX_LANES];
     int n_parts = n / step;
-    for (int i = 0; i < n_parts; i++)
-        part[i] = one_step(&d, slice(g, arg[0], i * step, step),
-                           slice(g, arg[1], 4 * i * step, 4 * step),
-                           slice(g, arg[2], 4 * i * step, 4 * step));
+    for (int i = 0; i < n_parts; i++) {
+        const LLVMValueRef acc = slice(g, arg[0], i * step, step);
+        const LLVMValueRef a = slice(g, arg[1], 4 * i * step, 4 * step);
+        const LLVMValueRef b = slice(g, arg[2], 4 * i * step, 4 * step);
+        part[i] = one_step(&d, acc, a, b);
+    }
     for (int size = step; n_parts > 1; size *= 2, n_parts /= 2)
         for (int i = 0; i < n_parts / 2; i++)
             part[i] = joined(g, part[(size_t)i * 2], part[(size_t)i * 2 + 1], size);

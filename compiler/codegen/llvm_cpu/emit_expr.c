@@ -238,8 +238,8 @@ static LLVMValueRef floor_div(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
         LLVMBuildAnd(g->b, LLVMBuildICmp(g->b, LLVMIntNE, r, zero, ""), differ, "");
     if (is_mod)
         return LLVMBuildSelect(g->b, up, LLVMBuildAdd(g->b, r, y, ""), r, "");
-    return LLVMBuildAdd(g->b, LLVMBuildSDiv(g->b, x, y, ""),
-                        LLVMBuildSExt(g->b, up, t, ""), "");
+    const LLVMValueRef quotient = LLVMBuildSDiv(g->b, x, y, "");
+    return LLVMBuildAdd(g->b, quotient, LLVMBuildSExt(g->b, up, t, ""), "");
 }
 
 static LLVMValueRef int_compare(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,

@@ -35,9 +35,10 @@ static LLVMValueRef biased(const kiln_cg *g, LLVMValueRef u, int shift, int64_t 
 static LLVMValueRef bf16_bits(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef u = bits_of(g, x, lanes);
     const LLVMValueRef quiet = LLVMBuildOr(g->b, u, c32(g, 0x400000, lanes), "");
-    const LLVMValueRef r = LLVMBuildSelect(
-        g->b, is_nan(g, x), quiet,
-        biased(g, u, 16, KILN_FAULT(bf16_truncated) ? -1 : 0x7FFF, lanes), "");
+    const LLVMValueRef nan = is_nan(g, x);
+    const LLVMValueRef rounded =
+        biased(g, u, 16, KILN_FAULT(bf16_truncated) ? -1 : 0x7FFF, lanes);
+    const LLVMValueRef r = LLVMBuildSelect(g->b, nan, quiet, rounded, "");
     return LLVMBuildLShr(g->b, r, c32(g, 16, lanes), "");
 }
 
@@ -133,9 +134,9 @@ LLVMValueRef kiln_cg_round_to_odd(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef near = LLVMBuildFPTrunc(g->b, x, f32, "");
     const LLVMValueRef back = LLVMBuildFPExt(g->b, near, f64, "");
     const LLVMValueRef u = bits_of(g, near, lanes);
-    const LLVMValueRef over =
-        LLVMBuildFCmp(g->b, LLVMRealOGT, kiln_cg_unary(g, "llvm.fabs", back),
-                      kiln_cg_unary(g, "llvm.fabs", x), "");
+    const LLVMValueRef size = kiln_cg_unary(g, "llvm.fabs", back);
+    const LLVMValueRef most = kiln_cg_unary(g, "llvm.fabs", x);
+    const LLVMValueRef over = LLVMBuildFCmp(g->b, LLVMRealOGT, size, most, "");
     const LLVMValueRef down = LLVMBuildSub(
         g->b, u, LLVMBuildZExt(g->b, over, kiln_cg_vector(g->i32, lanes), ""), "");
     const LLVMValueRef odd = LLVMBuildOr(g->b, down, c32(g, 1, lanes), "");

@@ -234,9 +234,9 @@ static LLVMValueRef masked_load(kiln_cg *g, const place *at, int lanes,
     if (!is_contiguous(at))
         return gather(g, at, lanes, mask);
     const bool back = at->step < 0;
-    const LLVMValueRef r =
-        masked_access(g, at, "llvm.masked.load", lowest(g, at, lanes),
-                      back ? reversed(g, mask, lanes) : mask, lanes);
+    const LLVMValueRef p = lowest(g, at, lanes);
+    const LLVMValueRef on = back ? reversed(g, mask, lanes) : mask;
+    const LLVMValueRef r = masked_access(g, at, "llvm.masked.load", p, on, lanes);
     return back ? reversed(g, r, lanes) : r;
 }
 
@@ -347,15 +347,16 @@ static void plain_store(kiln_cg *g, const place *at, LLVMValueRef v, LLVMValueRe
 static void vector_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes) {
     if (is_contiguous(at)) {
         const bool back = at->step < 0;
-        plain_store(g, at, back ? reversed(g, v, lanes) : v, lowest(g, at, lanes),
+        const LLVMValueRef all = back ? reversed(g, v, lanes) : v;
+        plain_store(g, at, all, lowest(g, at, lanes),
                     back ? elem_bytes(at) : at->align);
         return;
     }
-    for (int k = 0; k < lanes; k++)
-        plain_store(g, at,
-                    LLVMBuildExtractElement(
-                        g->b, v, LLVMConstInt(g->i32, (unsigned)k, false), ""),
-                    lane_address(g, at, k), elem_bytes(at));
+    for (int k = 0; k < lanes; k++) {
+        const LLVMValueRef lane = LLVMBuildExtractElement(
+            g->b, v, LLVMConstInt(g->i32, (unsigned)k, false), "");
+        plain_store(g, at, lane, lane_address(g, at, k), elem_bytes(at));
+    }
 }
 
 static void masked_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes,
@@ -363,9 +364,9 @@ static void masked_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes,
     const bool whole = is_contiguous(at), back = whole && at->step < 0;
     const LLVMValueRef p = whole ? lowest(g, at, lanes) : lane_addresses(g, at, lanes);
     LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(p)};
-    LLVMValueRef arg[4] = {back ? reversed(g, v, lanes) : v, p,
-                           LLVMConstInt(g->i32, elem_bytes(at), false),
-                           back ? reversed(g, mask, lanes) : mask};
+    const LLVMValueRef all = back ? reversed(g, v, lanes) : v;
+    const LLVMValueRef on = back ? reversed(g, mask, lanes) : mask;
+    LLVMValueRef arg[4] = {all, p, LLVMConstInt(g->i32, elem_bytes(at), false), on};
     tagged(g, at->mem,
            kiln_cg_intrinsic(g, whole ? "llvm.masked.store" : "llvm.masked.scatter",
                              types, 2, arg, 4));

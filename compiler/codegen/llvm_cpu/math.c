@@ -55,7 +55,8 @@ LLVMValueRef kiln_cg_math_exp_scaled(const kiln_cg *g, LLVMValueRef x, LLVMValue
     /* In two steps: 2^n itself may be no normal number. */
     const LLVMValueRef half = LLVMBuildAShr(g->b, n, whole(&k, 1), "");
     const LLVMValueRef rest = LLVMBuildSub(g->b, n, half, "");
-    return mul(&k, mul(&k, p, power_of_two(&k, half)), power_of_two(&k, rest));
+    const LLVMValueRef most = mul(&k, p, power_of_two(&k, half));
+    return mul(&k, most, power_of_two(&k, rest));
 }
 
 LLVMValueRef kiln_cg_math_exp(const kiln_cg *g, LLVMValueRef x, int lanes) {
@@ -138,8 +139,8 @@ LLVMValueRef kiln_cg_math_log(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef series = log_series(&k, mul(&k, s, s));
     const LLVMValueRef h = mul(&k, mul(&k, f, f), real(&k, 0.5));
     /* n ln 2 + f - (h - s (h + series)), small parts first */
-    LLVMValueRef r =
-        muladd(&k, s, add(&k, h, series), mul(&k, n, real(&k, ln2_low(&k))));
+    const LLVMValueRef both = add(&k, h, series);
+    LLVMValueRef r = muladd(&k, s, both, mul(&k, n, real(&k, ln2_low(&k))));
     r = sub(&k, f, sub(&k, h, r));
     r = muladd(&k, n, real(&k, ln2_high(&k)), r);
     r = pick(&k, LLVMRealOEQ, x, real(&k, inf), x, r);

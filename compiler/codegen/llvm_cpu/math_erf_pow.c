@@ -42,9 +42,9 @@ LLVMValueRef kiln_cg_math_erf(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef t =
         LLVMBuildFDiv(g->b, one, muladd(&k, a, real(&k, 0.5), one), "");
     const LLVMValueRef u = sub(&k, t, real(&k, 0.5));
+    const LLVMValueRef e = kiln_cg_math_exp(g, LLVMBuildFNeg(g->b, square, ""), lanes);
     const LLVMValueRef tail =
-        mul(&k, kiln_cg_math_exp(g, LLVMBuildFNeg(g->b, square, ""), lanes),
-            k.is_f64 ? horner(&k, tail_f64, 18, u) : horner(&k, tail_f32, 8, u));
+        mul(&k, e, k.is_f64 ? horner(&k, tail_f64, 18, u) : horner(&k, tail_f32, 8, u));
     return with_sign(&k,
                      pick(&k, LLVMRealOLT, a, KILN_FAULT(erf_near) ? real(&k, 0) : one,
                           low, sub(&k, one, tail)),
@@ -136,8 +136,9 @@ static pair log_pair(const num *k, LLVMValueRef a) {
                             (pair){rest, real(k, 0)});
     const pair inner = plus(k, (pair){real(k, 2), real(k, 0)}, times(k, s2, third));
     /* 42 bits of ln 2, so that n times them is exact */
-    const pair whole_part = fast_sum(k, mul(k, n, real(k, 0x1.62e42fefa38p-1)),
-                                     mul(k, n, real(k, 0x1.ef35793c7673p-45)));
+    const LLVMValueRef n_high = mul(k, n, real(k, 0x1.62e42fefa38p-1));
+    const LLVMValueRef n_low = mul(k, n, real(k, 0x1.ef35793c7673p-45));
+    const pair whole_part = fast_sum(k, n_high, n_low);
     return plus(k, whole_part, times(k, s, inner));
 }
 
@@ -157,16 +158,16 @@ static LLVMValueRef pow_special(const num *k, LLVMValueRef x, LLVMValueRef y,
                       ""),
         "");
     /* a negative number other than infinity, to a power that is not whole */
-    const LLVMValueRef undefined = LLVMBuildAnd(
-        g->b, LLVMBuildNot(g->b, whole_y, ""),
-        LLVMBuildAnd(
-            g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, ""),
-            LLVMBuildFCmp(g->b, LLVMRealONE, x, real(k, -(double)INFINITY), ""), ""),
-        "");
-    const LLVMValueRef is_unit = LLVMBuildAnd(
-        g->b,
-        LLVMBuildFCmp(g->b, LLVMRealOEQ, kiln_cg_unary(g, "llvm.fabs", x), one, ""),
-        LLVMBuildFCmp(g->b, LLVMRealORD, y, y, ""), "");
+    const LLVMValueRef broken = LLVMBuildNot(g->b, whole_y, "");
+    const LLVMValueRef below = LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, "");
+    const LLVMValueRef finite =
+        LLVMBuildFCmp(g->b, LLVMRealONE, x, real(k, -(double)INFINITY), "");
+    const LLVMValueRef undefined =
+        LLVMBuildAnd(g->b, broken, LLVMBuildAnd(g->b, below, finite, ""), "");
+    const LLVMValueRef is_one =
+        LLVMBuildFCmp(g->b, LLVMRealOEQ, kiln_cg_unary(g, "llvm.fabs", x), one, "");
+    const LLVMValueRef is_unit =
+        LLVMBuildAnd(g->b, is_one, LLVMBuildFCmp(g->b, LLVMRealORD, y, y, ""), "");
     LLVMValueRef r = LLVMBuildSelect(g->b, is_unit, one, magnitude, "");
     r = LLVMBuildSelect(g->b, odd, with_sign(k, r, x), r, "");
     r = LLVMBuildSelect(g->b, undefined, real(k, (double)NAN), r, "");
@@ -182,9 +183,10 @@ static LLVMValueRef magnitude(const num *k, LLVMValueRef a, LLVMValueRef y) {
     const LLVMValueRef low = muladd(k, y, l.low, p.low);
     /* Zero, infinity and NaN have a logarithm in one part; no low part where the high
      * one decides, or may be no number. */
-    const LLVMValueRef is_plain = LLVMBuildAnd(
-        k->g->b, LLVMBuildFCmp(k->g->b, LLVMRealOGT, a, zero, ""),
-        LLVMBuildFCmp(k->g->b, LLVMRealOLT, a, real(k, (double)INFINITY), ""), "");
+    const LLVMValueRef above = LLVMBuildFCmp(k->g->b, LLVMRealOGT, a, zero, "");
+    const LLVMValueRef finite =
+        LLVMBuildFCmp(k->g->b, LLVMRealOLT, a, real(k, (double)INFINITY), "");
+    const LLVMValueRef is_plain = LLVMBuildAnd(k->g->b, above, finite, "");
     const LLVMValueRef high = LLVMBuildSelect(
         k->g->b, is_plain, p.high, mul(k, y, kiln_cg_math_log(k->g, a, k->lanes)), "");
     const LLVMValueRef is_small =

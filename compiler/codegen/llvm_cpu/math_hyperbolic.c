@@ -27,7 +27,8 @@ LLVMValueRef kiln_cg_math_sinh(const kiln_cg *g, LLVMValueRef x, int lanes) {
         c[i] = c[i - 1] / (2.0 * i * (2.0 * i + 1));
     const LLVMValueRef a = kiln_cg_unary(g, "llvm.fabs", x);
     const LLVMValueRef z = mul(&k, a, a);
-    const LLVMValueRef near = muladd(&k, mul(&k, a, z), horner(&k, c + 1, last, z), a);
+    const LLVMValueRef cube = mul(&k, a, z);
+    const LLVMValueRef near = muladd(&k, cube, horner(&k, c + 1, last, z), a);
     const LLVMValueRef far = half_sum(&k, a, false);
     return with_sign(&k, pick(&k, LLVMRealOLT, a, real(&k, 1), near, far), x);
 }
@@ -45,8 +46,9 @@ LLVMValueRef kiln_cg_math_asinh(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef z = mul(&k, a, a);
     const LLVMValueRef root = kiln_cg_unary(g, "llvm.sqrt", add(&k, z, one));
     const LLVMValueRef t = add(&k, a, LLVMBuildFDiv(g->b, z, add(&k, root, one), ""));
-    const LLVMValueRef y = pick(&k, LLVMRealOGT, a, huge(&k), log_of_double(&k, a),
-                                kiln_cg_math_log1p(g, t, lanes));
+    const LLVMValueRef far = log_of_double(&k, a);
+    const LLVMValueRef near = kiln_cg_math_log1p(g, t, lanes);
+    const LLVMValueRef y = pick(&k, LLVMRealOGT, a, huge(&k), far, near);
     return with_sign(&k, y, x);
 }
 
@@ -56,8 +58,9 @@ LLVMValueRef kiln_cg_math_acosh(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const LLVMValueRef one = real(&k, 1), t = sub(&k, x, one);
     const LLVMValueRef root =
         kiln_cg_unary(g, "llvm.sqrt", muladd(&k, t, t, add(&k, t, t)));
-    const LLVMValueRef y = pick(&k, LLVMRealOGT, x, huge(&k), log_of_double(&k, x),
-                                kiln_cg_math_log1p(g, add(&k, t, root), lanes));
+    const LLVMValueRef far = log_of_double(&k, x);
+    const LLVMValueRef near = kiln_cg_math_log1p(g, add(&k, t, root), lanes);
+    const LLVMValueRef y = pick(&k, LLVMRealOGT, x, huge(&k), far, near);
     return pick(&k, LLVMRealULT, x, one, real(&k, (double)NAN), y);
 }
 
@@ -65,8 +68,8 @@ LLVMValueRef kiln_cg_math_acosh(const kiln_cg *g, LLVMValueRef x, int lanes) {
 LLVMValueRef kiln_cg_math_atanh(const kiln_cg *g, LLVMValueRef x, int lanes) {
     const num k = num_of(g, x, lanes);
     const LLVMValueRef a = kiln_cg_unary(g, "llvm.fabs", x);
-    const LLVMValueRef t =
-        LLVMBuildFDiv(g->b, add(&k, a, a), sub(&k, real(&k, 1), a), "");
+    const LLVMValueRef twice = add(&k, a, a);
+    const LLVMValueRef t = LLVMBuildFDiv(g->b, twice, sub(&k, real(&k, 1), a), "");
     const LLVMValueRef y = mul(&k, kiln_cg_math_log1p(g, t, lanes), real(&k, 0.5));
     return with_sign(&k, y, x);
 }

@@ -64,22 +64,23 @@ static LLVMValueRef truncated(const num *k, LLVMValueRef x) {
 static LLVMValueRef take(const num *k, LLVMValueRef r, LLVMValueRef b) {
     const kiln_cg *g = k->g;
     LLVMTypeRef type = kiln_cg_vector(k->i, k->lanes);
+    const LLVMValueRef of_r = exponent(k, r), of_b = exponent(k, b);
     LLVMValueRef up[2] = {
-        LLVMBuildSub(g->b, LLVMBuildSub(g->b, exponent(k, r), exponent(k, b), ""),
-                     whole(k, 24), ""),
+        LLVMBuildSub(g->b, LLVMBuildSub(g->b, of_r, of_b, ""), whole(k, 24), ""),
         whole(k, 0)};
     up[0] = kiln_cg_intrinsic(g, "llvm.smax", &type, 1, up, 2);
     up[1] = whole(k, 2046); /* of lanes that do not count */
     const LLVMValueRef shift = kiln_cg_intrinsic(g, "llvm.smin", &type, 1, up, 2);
     const LLVMValueRef half = LLVMBuildAShr(g->b, shift, whole(k, 1), "");
     const LLVMValueRef rest = LLVMBuildSub(g->b, shift, half, "");
-    const LLVMValueRef s =
-        mul(k, mul(k, b, power_of_two(k, half)), power_of_two(k, rest));
+    const LLVMValueRef most = mul(k, b, power_of_two(k, half));
+    const LLVMValueRef s = mul(k, most, power_of_two(k, rest));
     const LLVMValueRef q = truncated(k, LLVMBuildFDiv(g->b, r, s, ""));
     const LLVMValueRef high = float_of(
         k, LLVMBuildAnd(g->b, bits_of(k, s), whole(k, -((int64_t)1 << 27)), ""));
     const LLVMValueRef low = sub(k, s, high);
-    const LLVMValueRef left = sub(k, sub(k, r, mul(k, q, high)), mul(k, q, low));
+    const LLVMValueRef first = sub(k, r, mul(k, q, high));
+    const LLVMValueRef left = sub(k, first, mul(k, q, low));
     return pick(k, LLVMRealOLT, left, real(k, 0), add(k, left, s), left);
 }
 
@@ -96,9 +97,9 @@ LLVMValueRef kiln_cg_math_fmod(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y,
     const LLVMValueRef a = kiln_cg_unary(g, "llvm.fabs", x);
     const LLVMValueRef b = kiln_cg_unary(g, "llvm.fabs", y);
     /* Of nothing, of infinity or of NaN there is none; the loop does not see those. */
-    const LLVMValueRef is_good =
-        LLVMBuildAnd(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, a, infinity, ""),
-                     LLVMBuildFCmp(g->b, LLVMRealOGT, b, zero, ""), "");
+    const LLVMValueRef finite = LLVMBuildFCmp(g->b, LLVMRealOLT, a, infinity, "");
+    const LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, b, zero, "");
+    const LLVMValueRef is_good = LLVMBuildAnd(g->b, finite, above, "");
     const LLVMValueRef start = LLVMBuildSelect(g->b, is_good, a, zero, "");
     const LLVMValueRef by = LLVMBuildSelect(g->b, is_good, b, real(&k, 1), "");
     turn loop = begin(g, &start, 1);

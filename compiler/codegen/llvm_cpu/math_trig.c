@@ -32,7 +32,8 @@ typedef struct angle {
 static LLVMValueRef two_sum(const num *k, LLVMValueRef x, LLVMValueRef y,
                             LLVMValueRef *e) {
     const LLVMValueRef s = add(k, x, y), v = sub(k, s, x);
-    *e = add(k, sub(k, x, sub(k, s, v)), sub(k, y, v));
+    const LLVMValueRef of_x = sub(k, x, sub(k, s, v));
+    *e = add(k, of_x, sub(k, y, v));
     return s;
 }
 
@@ -174,9 +175,10 @@ static angle reduce_far(const num *k, LLVMValueRef x) {
 static angle reduce(const num *k, LLVMValueRef x, bool is_f32) {
     const kiln_cg *g = k->g;
     const LLVMValueRef a = kiln_cg_unary(g, "llvm.fabs", x);
-    const LLVMValueRef is_far = LLVMBuildAnd(
-        g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, a, real(k, 1e6), ""),
-        LLVMBuildFCmp(g->b, LLVMRealOLT, a, real(k, (double)INFINITY), ""), "");
+    const LLVMValueRef large = LLVMBuildFCmp(g->b, LLVMRealOGT, a, real(k, 1e6), "");
+    const LLVMValueRef finite =
+        LLVMBuildFCmp(g->b, LLVMRealOLT, a, real(k, (double)INFINITY), "");
+    const LLVMValueRef is_far = LLVMBuildAnd(g->b, large, finite, "");
     const LLVMValueRef any =
         k->lanes == 1 ? is_far : kiln_cg_unary(g, "llvm.vector.reduce.or", is_far);
     const angle near = reduce_near(k, x, is_f32);
@@ -241,8 +243,9 @@ LLVMValueRef kiln_cg_math_trig(const kiln_cg *g, kiln_intrin how, LLVMValueRef x
     if (how == KILN_INTRIN_tan) {
         const LLVMValueRef odd = is_odd(&k, y.quarter);
         const LLVMValueRef minus = LLVMBuildFNeg(g->b, cosine, "");
-        v = LLVMBuildFDiv(g->b, LLVMBuildSelect(g->b, odd, minus, sine, ""),
-                          LLVMBuildSelect(g->b, odd, sine, cosine, ""), "");
+        const LLVMValueRef top = LLVMBuildSelect(g->b, odd, minus, sine, "");
+        const LLVMValueRef bottom = LLVMBuildSelect(g->b, odd, sine, cosine, "");
+        v = LLVMBuildFDiv(g->b, top, bottom, "");
     } else {
         v = sin_or_cos(&k, how, &y, sine, cosine);
     }
