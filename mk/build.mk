@@ -86,14 +86,14 @@ endif
 endif
 
 # Library headers come in as system headers: their warnings are not ours.
-PKGS := nettle libcjson libarchive sqlite3 libcurl
+PKGS := nettle libcjson libarchive libsodium sqlite3 libcurl
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
 PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)))
 # LLVM has its own program for the same; its headers are compiler/codegen/llvm_cpu's only.
 llvm = $(shell llvm-config-19 $(1) 2>/dev/null || echo $(2))
 PKG_CPPFLAGS += -isystem $(call llvm,--includedir,/usr/lib/llvm-19/include)
 # Only programs that use a cost model start with its library (and OpenMP behind it).
-LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsqlite3 -lcurl) \
+LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite3 -lcurl) \
 	-Wl,--push-state,--as-needed -lxgboost -Wl,--pop-state \
 	-L$(call llvm,--libdir,/usr/lib/llvm-19/lib) $(call llvm,--libs,-lLLVM-19) -lm -lpthread
 
