@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "compiler/graph/graph.h"
 #include "compiler/target/target.h"
+#include "packager/sign.h"
 #include "runtime/plan.h"
 
 enum {
@@ -230,6 +231,21 @@ kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *fol
 kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
                                         const char *folder, kiln_package_facts *out,
                                         kiln_err *err);
+/* How an archive is opened. Where keys are required its bytes are read once, into
+ * memory: what was checked is what is unpacked, whatever becomes of the file. */
+typedef struct kiln_unpack_options {
+    const kiln_keyring *keys; /* who must have signed it; NULL: nobody */
+    bool is_for_now;          /* as kiln_package_unpack_for_now */
+    kiln_signed *says;        /* what the signature says, where keys are required */
+} kiln_unpack_options;
+kiln_status kiln_package_unpack_by(kiln_arena *a, const char *path, const char *folder,
+                                   const kiln_unpack_options *o,
+                                   kiln_package_facts *out, kiln_err *err);
+/* The manifest of an archive with such a signature, and the SHA-256 of the very bytes
+ * it was read from. */
+kiln_status kiln_package_inspect_by(kiln_arena *a, const char *path,
+                                    const kiln_keyring *keys, kiln_package_facts *out,
+                                    char sha256[KILN_SHA256_HEX], kiln_err *err);
 /* Is this file, by its first bytes, such an archive? Or this folder one unpacked? */
 bool kiln_package_is_archive(const char *path);
 bool kiln_package_is_folder(const char *path);

@@ -37,13 +37,33 @@ static kiln_status peek(kiln_arena *a, kiln_tar_source tar, void *user, kiln_err
     return kiln_package_peek(a, tar, user, err);
 }
 
+/* Where keys are required: bytes of our own, and signed. */
+static kiln_status take_file(kiln_arena *scratch, kiln_arena *a, const char *path,
+                             const kiln_keyring *keys, kiln_signed *says, kiln_str *out,
+                             kiln_err *err) {
+    kiln_signed own;
+    KILN_TRY(kiln_file_map(scratch, path, 0, out, err));
+    if (keys == NULL)
+        return KILN_OK;
+    out->p = kiln_arena_dup(scratch, out->p, out->n);
+    return kiln_archive_check(a, keys, path, *out, says != NULL ? says : &own, err);
+}
+
 kiln_status kiln_package_inspect(kiln_arena *a, const char *path,
                                  kiln_package_facts *out, kiln_err *err) {
+    return kiln_package_inspect_by(a, path, NULL, out, NULL, err);
+}
+
+kiln_status kiln_package_inspect_by(kiln_arena *a, const char *path,
+                                    const kiln_keyring *keys, kiln_package_facts *out,
+                                    char sha256[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_str file, frame;
-    kiln_status st = kiln_file_map(&scratch, path, 0, &file, err);
+    kiln_status st = take_file(&scratch, a, path, keys, NULL, &file, err);
     if (st == KILN_OK)
         st = kiln_seal_cut(file, path, &frame, err);
+    if (st == KILN_OK && sha256 != NULL)
+        kiln_sha256_of(file.p, file.n, sha256);
     if (st == KILN_OK) {
         st = with_tar(a, frame, peek, out, err);
         if (st != KILN_OK)
@@ -377,16 +397,16 @@ static const char *without_slashes(kiln_arena *a, const char *folder) {
     return copy;
 }
 
-static kiln_status unpack_archive(kiln_arena *a, const char *path, const char *folder,
-                                  bool is_durable, kiln_package_facts *out,
-                                  kiln_err *err) {
+kiln_status kiln_package_unpack_by(kiln_arena *a, const char *path, const char *folder,
+                                   const kiln_unpack_options *o,
+                                   kiln_package_facts *out, kiln_err *err) {
     kiln_arena scratch = {0};
-    unpack u = {.is_durable = is_durable};
+    unpack u = {.is_durable = !o->is_for_now};
     kiln_str file;
     folder = without_slashes(a, folder);
     kiln_status st = refuse_existing(folder, err);
     if (st == KILN_OK)
-        st = kiln_file_map(&scratch, path, 0, &file, err);
+        st = take_file(&scratch, a, path, o->keys, o->says, &file, err);
     if (st == KILN_OK) {
         st = unpack_file(&scratch, file, path, folder, &u, err);
         if (st != KILN_OK)
@@ -400,11 +420,13 @@ static kiln_status unpack_archive(kiln_arena *a, const char *path, const char *f
 
 kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *folder,
                                 kiln_package_facts *out, kiln_err *err) {
-    return unpack_archive(a, path, folder, true, out, err);
+    const kiln_unpack_options o = {.is_for_now = false};
+    return kiln_package_unpack_by(a, path, folder, &o, out, err);
 }
 
 kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
                                         const char *folder, kiln_package_facts *out,
                                         kiln_err *err) {
-    return unpack_archive(a, path, folder, false, out, err);
+    const kiln_unpack_options o = {.is_for_now = true};
+    return kiln_package_unpack_by(a, path, folder, &o, out, err);
 }
