@@ -1,28 +1,30 @@
 /* kiln accept: archives become what kiln gate compares with (docs/gate.md). */
-#include "cli/cli.h"
+#include "cli/sign_option.h"
 #include "pipeline/gate/gate.h"
 
-enum { OPT_TO, OPT_WHO, OPT_DRY_RUN, OPT_JSON, N_OPTIONS };
+enum { OPT_TO, OPT_WHO, OPT_DRY_RUN, OPT_KEYRING, OPT_JSON, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_TO] = {"--to", "ACCEPTED", "the folder that kiln gate looks into", false},
     [OPT_WHO] = {"--who", "NAME", "who accepts (default: the user's name)", false},
     [OPT_DRY_RUN] = {"--dry-run", NULL,
                      "verify, say what would be done, change nothing", false},
+    [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was done as JSON ('-': standard output)", false},
 };
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     (void)exit_code;
-    const kiln_accept_options o = {.to = kiln_args_get(args, OPT_TO, NULL),
-                                   .who = kiln_args_get(args, OPT_WHO, NULL),
-                                   .is_dry = kiln_args_has(args, OPT_DRY_RUN)};
+    kiln_accept_options o = {.to = kiln_args_get(args, OPT_TO, NULL),
+                             .who = kiln_args_get(args, OPT_WHO, NULL),
+                             .is_dry = kiln_args_has(args, OPT_DRY_RUN)};
     kiln_accept_rows rows;
     kiln_cli_answer answer;
     if (o.to == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "say which folder holds what is accepted, by --to FOLDER");
+    KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &o.keys, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_accept(args->arena, args->pos, args->n_pos, &o, &rows, err));
     kiln_cli_answer_init(&answer, args->arena);

@@ -6,6 +6,7 @@
  */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
+#include "cli/sign_option.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/devices/devices.h"
 
@@ -30,6 +31,7 @@ enum {
     OPT_BIND,
     OPT_BASELINES,
     OPT_MODEL,
+    OPT_KEYRING,
     OPT_JSON,
     N_OPTIONS
 };
@@ -66,6 +68,7 @@ static const kiln_option options[N_OPTIONS] = {
                        false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
+    [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the results as JSON ('-': standard output)",
                   false},
 };
@@ -73,7 +76,8 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE, OPT_BIND, OPT_MODEL};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE,
+                                 OPT_BIND,   OPT_MODEL, OPT_KEYRING};
 
 static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
                           const char *what, kiln_err *err) {
@@ -198,9 +202,9 @@ static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile 
 /* Compiled with records for the first number of threads. */
 static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options *o,
                               kiln_subject *out, kiln_err *err) {
-    static const int of_packages[] = {OPT_MODEL};
+    static const int of_packages[] = {OPT_MODEL, OPT_KEYRING};
     kiln_arena *a = args->arena;
-    KILN_TRY(refuse(args, of_packages, 1, "a model", err));
+    KILN_TRY(refuse(args, of_packages, 2, "a model", err));
     kiln_choose_options choose = {.tmpl = NULL};
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
@@ -221,6 +225,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                                 kiln_subject *out, kiln_err *err) {
     static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
+    const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
@@ -229,12 +234,14 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln bench: beside a package baselines run the model that it "
                          "was built from: name it by --model");
+    KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
     KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
         KILN_TRY(
             kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &import, err));
     const kiln_fixed_inputs fixed = {import.values, import.n_values};
-    return kiln_subject_of_package(args->arena, args->pos[0], model, &fixed, out, err);
+    return kiln_subject_of_signed(args->arena, args->pos[0], keys, model, &fixed, out,
+                                  err);
 }
 
 static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,

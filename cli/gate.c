@@ -1,5 +1,5 @@
 /* kiln gate: is a new archive slower than the accepted one (docs/gate.md)? */
-#include "cli/cli.h"
+#include "cli/sign_option.h"
 #include "pipeline/gate/gate.h"
 
 #include <stdio.h>
@@ -11,6 +11,7 @@ enum {
     OPT_SECONDS,
     OPT_SEED,
     OPT_TIME_EQUAL,
+    OPT_KEYRING,
     OPT_JSON,
     N_OPTIONS
 };
@@ -26,6 +27,7 @@ static const kiln_option options[N_OPTIONS] = {
                   "of the order of processes (default: made of the archives)", false},
     [OPT_TIME_EQUAL] = {"--time-equal", NULL,
                         "time them even where code and parameters are the same", false},
+    [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write everything measured as JSON ('-': standard output)", false},
 };
@@ -69,6 +71,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_gate_report report;
     kiln_cli_answer answer;
     KILN_TRY(read_options(args, &o, err));
+    KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &o.keys, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_gate_run(args->arena, args->pos, args->n_pos, &o, &report, err));
     kiln_cli_answer_init(&answer, args->arena);

@@ -1,5 +1,5 @@
 /* kiln run: a package on given inputs; its outputs as .npy files. */
-#include "cli/cli.h"
+#include "cli/sign_option.h"
 #include "pipeline/package/package.h"
 
 #include <inttypes.h>
@@ -7,7 +7,15 @@
 
 enum { SHOWN_BYTES = 200 }; /* of a name */
 
-enum { OPT_INPUT, OPT_RANDOM, OPT_OUTPUT_DIR, OPT_THREADS, OPT_JSON, N_OPTIONS };
+enum {
+    OPT_INPUT,
+    OPT_RANDOM,
+    OPT_OUTPUT_DIR,
+    OPT_THREADS,
+    OPT_KEYRING,
+    OPT_JSON,
+    N_OPTIONS
+};
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_INPUT] = {"--input", "NAME=FILE.npy", "an input", true},
@@ -18,6 +26,7 @@ static const kiln_option options[N_OPTIONS] = {
                         "should not have are %XX",
                         false},
     [OPT_THREADS] = {"--threads", "N", "threads (1)", false},
+    [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write names, types, files and time as JSON ('-': standard output)",
                   false},
@@ -106,6 +115,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_run_options o;
     kiln_opened p;
     kiln_device_result result;
+    const kiln_keyring *keys = NULL;
     const char **path = NULL;
     int64_t n_rounded = 0;
     if (dir == NULL)
@@ -113,7 +123,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                          "say where outputs go, by --output-dir DIR");
     KILN_TRY(read_options(args, &o, err));
     o.n_rounded = &n_rounded;
-    KILN_TRY(kiln_package_open(args->arena, args->pos[0], &p, err));
+    KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
+    KILN_TRY(kiln_package_open_by(args->arena, args->pos[0], keys, &p, err));
     kiln_tensor *out = kiln_array(args->arena, kiln_tensor, p.package.n_outputs);
     KILN_TRY(kiln_opened_run(args->arena, &p, &o, out, &result, err));
     KILN_TRY(kiln_outputs_write(args->arena, &p, out, dir, &path, err));

@@ -5,6 +5,7 @@
  *   kiln verify PACKAGE                           a package against what it was made of
  */
 #include "cli/op_options.h"
+#include "cli/sign_option.h"
 #include "pipeline/network/network.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
@@ -25,6 +26,8 @@ enum {
     OPT_CHECK_PASSES,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_KEY,
+    OPT_KEYRING,
     OPT_JSON,
     OPT_QUIET,
     N_OPTIONS
@@ -51,6 +54,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_KEY] = {"--key", "NAME.pub", "a package: this key must have signed it", false},
+    [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write all results as JSON ('-': standard output)",
                   false},
     [OPT_QUIET] = {"--quiet", NULL, "print the counts only", false},
@@ -159,7 +164,7 @@ static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
         return KILN_OK;
     KILN_TRY(kiln_package_is_folder(path)
                  ? kiln_package_inspect_folder(args->arena, path, &f, err)
-                 : kiln_package_inspect(args->arena, path, &f, err));
+                 : kiln_package_inspect_by(args->arena, path, o->keys, &f, NULL, err));
     KILN_TRY(check_said(args, &f, err));
     if (o->model == NULL)
         return KILN_OK;
@@ -167,6 +172,16 @@ static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
         kiln_cli_import_options(args, o->model, OPT_SHAPE, OPT_BIND, &import, err));
     o->fixed = (kiln_fixed_inputs){import.values, import.n_values};
     return KILN_OK;
+}
+
+/* One key, or a ring of them. */
+static kiln_status read_keys(const kiln_cli_args *args, const kiln_keyring **out,
+                             kiln_err *err) {
+    const bool has_one = kiln_args_has(args, OPT_KEY);
+    if (has_one && kiln_args_has(args, OPT_KEYRING))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "give either --key NAME.pub or --keyring DIR");
+    return kiln_cli_keyring(args, has_one ? OPT_KEY : OPT_KEYRING, out, err);
 }
 
 static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
@@ -183,6 +198,7 @@ static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                              .golden = kiln_args_get(args, OPT_GOLDEN, NULL),
                              .model = kiln_args_get(args, OPT_MODEL, NULL),
                              .seed = 2};
+    KILN_TRY(read_keys(args, &o.keys, err));
     KILN_TRY(read_fixed(args, &o, err));
     const size_t n = args->n_value[OPT_THREADS];
     int *given = kiln_array(args->arena, int, n);
@@ -223,6 +239,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln verify runs models either by the interpreter "
                          "(--reference) or compiled (--profile native)");
+    if (kiln_args_has(args, OPT_KEY) || kiln_args_has(args, OPT_KEYRING))
+        return kiln_fail(err, KILN_ERR_ARG, "kiln verify: only packages have keys");
     kiln_profile profile;
     kiln_runner runner = {kiln_network_run, &profile};
     if (name != NULL) {
@@ -249,6 +267,7 @@ const kiln_verb kiln_verb_verify = {
              "--profile P",
     .example =
         "  kiln verify resnet18-1-native.kiln.tar.zst --model resnet18.onnx\n"
+        "  kiln verify resnet18-1-native.kiln.tar.zst --key release.pub\n"
         "  kiln verify model.onnx --golden golden/model --reference\n"
         "  kiln verify model.onnx --golden golden/model --profile native\n"
         "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",

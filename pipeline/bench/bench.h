@@ -66,6 +66,11 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
 kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char *model,
                                     const kiln_fixed_inputs *fixed, kiln_subject *out,
                                     kiln_err *err);
+/* The same of an archive that one of these keys must have signed (NULL: none need). */
+kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
+                                   const kiln_keyring *keys, const char *model,
+                                   const kiln_fixed_inputs *fixed, kiln_subject *out,
+                                   kiln_err *err);
 
 /* Runs it once in a session of so many threads and compares. */
 kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,

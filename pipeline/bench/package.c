@@ -119,9 +119,16 @@ static kiln_subject facts_of(const kiln_opened *p) {
 kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char *model,
                                     const kiln_fixed_inputs *fixed, kiln_subject *out,
                                     kiln_err *err) {
+    return kiln_subject_of_signed(a, path, NULL, model, fixed, out, err);
+}
+
+kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
+                                   const kiln_keyring *keys, const char *model,
+                                   const kiln_fixed_inputs *fixed, kiln_subject *out,
+                                   kiln_err *err) {
     kiln_opened *p = kiln_new(a, kiln_opened);
     char text[KILN_ERROR_TEXT] = "";
-    KILN_TRY(kiln_package_open(a, path, p, err));
+    KILN_TRY(kiln_package_open_by(a, path, keys, p, err));
     const kiln_status here = kiln_device_measures_here(&p->facts.profile, err);
     if (here != KILN_OK) {
         kiln_note(err, "measuring '%s'", path);

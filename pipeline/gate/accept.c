@@ -24,11 +24,13 @@ typedef struct acceptance {
 /* ---- verification ------------------------------------------------------------------
  */
 
-static kiln_status unpack_apart(kiln_arena *a, const char *path, kiln_err *err) {
+static kiln_status unpack_apart(const acceptance *c, kiln_arena *a, const char *path,
+                                kiln_err *err) {
+    const kiln_unpack_options o = {.keys = c->o->keys, .is_for_now = true};
     const char *dir = NULL;
     KILN_TRY(kiln_dir_temp(a, &dir, err));
-    return kiln_package_unpack_for_now(a, path, kiln_path_join(a, dir, "package"), NULL,
-                                       err);
+    return kiln_package_unpack_by(a, path, kiln_path_join(a, dir, "package"), &o, NULL,
+                                  err);
 }
 
 /* Nobody here can run it: then its integrity is all that can be verified. */
@@ -36,12 +38,13 @@ static kiln_status verify_whole(const acceptance *c, kiln_arena *scratch,
                                 kiln_accept_row *row, kiln_err *err) {
     row->not_tested = kiln_gate_sentence(c->arena, err);
     kiln_err_clear(err);
-    return unpack_apart(scratch, row->path, err);
+    return unpack_apart(c, scratch, row->path, err);
 }
 
 static kiln_status verify(const acceptance *c, kiln_arena *scratch,
                           kiln_accept_row *row, kiln_err *err) {
-    const kiln_verify_options o = {.threads = &row->entry.threads, .n_threads = 1};
+    const kiln_verify_options o = {
+        .threads = &row->entry.threads, .n_threads = 1, .keys = c->o->keys};
     kiln_checks checks = {.n_failed = 0};
     const kiln_status st = kiln_verify_package(scratch, row->path, &o, &checks, err);
     if (st == KILN_ERR_UNSUPPORTED)
@@ -53,15 +56,20 @@ static kiln_status verify(const acceptance *c, kiln_arena *scratch,
     return st;
 }
 
+static kiln_status was_changed(const char *path, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_IO, "'%s' was changed while it was verified", path);
+}
+
 static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *row,
                             kiln_err *err) {
     kiln_arena *a = c->arena;
     kiln_package_facts f;
+    char sha256[KILN_SHA256_HEX];
     *row = (kiln_accept_row){.path = path};
     if (kiln_dir_exists(path))
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is an unpacked package; accept its archive", path);
-    KILN_TRY(kiln_package_inspect(a, path, &f, err));
+    KILN_TRY(kiln_package_inspect_by(a, path, c->o->keys, &f, sha256, err));
     if (f.is_unproved)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is not accepted: it was packed by --no-verify; build it "
@@ -77,6 +85,8 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
                                  .commit = f.kiln_commit,
                                  .machine = c->machine};
     KILN_TRY(kiln_gate_hash(a, path, &row->entry.sha256, &row->entry.bytes, err));
+    if (strcmp(row->entry.sha256, sha256) != 0)
+        return was_changed(path, err);
     const char *name = kiln_package_file_name(a, &f);
     const size_t n = strlen(name) - strlen(KILN_ARCHIVE_ENDING);
     row->entry.file = kiln_format(a, "%.*s-%.*s" KILN_ARCHIVE_ENDING, (int)n, name,
@@ -138,12 +148,57 @@ static kiln_status copy(const acceptance *c, const kiln_accept_row *row,
     if (st == KILN_OK)
         kiln_sha256_of(file.p, file.n, sha256);
     if (st == KILN_OK && strcmp(sha256, row->entry.sha256) != 0)
-        st = kiln_fail(err, KILN_ERR_IO, "'%s' was changed while it was verified",
-                       row->path);
+        st = was_changed(row->path, err);
     if (st == KILN_OK)
         st = kiln_file_write(to, file.p, file.n, err);
     kiln_arena_fini(&scratch);
     return st;
+}
+
+static const char *const companion[] = {KILN_SIGNATURE_ENDING, KILN_PROVENANCE_ENDING};
+enum {
+    N_COMPANIONS = sizeof companion / sizeof companion[0],
+    MAX_COMPANION = 64 << 20 /* bytes */
+};
+
+/* Does the copy pass where its keys are required? */
+static kiln_status check_copy(const acceptance *c, kiln_arena *scratch, const char *to,
+                              kiln_err *err) {
+    kiln_signed says;
+    kiln_str file;
+    KILN_TRY(kiln_file_map(scratch, to, 0, &file, err));
+    return kiln_archive_check(scratch, c->o->keys, to, file, &says, err);
+}
+
+/* What lies beside the archive, under the name that it has in the folder. */
+static kiln_status copy_companions(const acceptance *c, const kiln_accept_row *row,
+                                   kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_status st = KILN_OK;
+    const char *to = kiln_path_join(c->arena, c->o->to, row->entry.file);
+    for (int i = 0; i < N_COMPANIONS && st == KILN_OK; i++) {
+        const char *from = kiln_format(&scratch, "%s%s", row->path, companion[i]);
+        kiln_str file;
+        if (!kiln_file_exists(from))
+            continue;
+        st = kiln_file_map(&scratch, from, MAX_COMPANION, &file, err);
+        if (st == KILN_OK)
+            st = kiln_file_write(kiln_format(&scratch, "%s%s", to, companion[i]),
+                                 file.p, file.n, err);
+    }
+    if (st == KILN_OK && c->o->keys != NULL)
+        st = check_copy(c, &scratch, to, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+static kiln_status remove_archive(const acceptance *c, const char *file,
+                                  kiln_err *err) {
+    const char *path = kiln_path_join(c->arena, c->o->to, file);
+    for (int i = 0; i < N_COMPANIONS; i++)
+        KILN_TRY(
+            kiln_remove_tree(kiln_format(c->arena, "%s%s", path, companion[i]), err));
+    return kiln_remove_tree(path, err);
 }
 
 static int in_order(const void *x, const void *y) { return kiln_accepted_order(x, y); }
@@ -195,16 +250,18 @@ static kiln_status remove_replaced(const acceptance *c, kiln_err *err) {
     for (size_t i = c->n_replaced; i < c->list.history.n; i++) {
         const char *file = c->list.history.v[i].file;
         if (!is_named(c, file) && !is_just_replaced(c, file))
-            KILN_TRY(kiln_remove_tree(kiln_path_join(c->arena, c->o->to, file), err));
+            KILN_TRY(remove_archive(c, file, err));
     }
     return KILN_OK;
 }
 
 static kiln_status write_folder(acceptance *c, kiln_err *err) {
     kiln_buf json;
-    for (size_t i = 0; i < c->rows.n; i++)
+    for (size_t i = 0; i < c->rows.n; i++) {
         if (!c->rows.v[i].is_unchanged)
             KILN_TRY(copy(c, &c->rows.v[i], err));
+        KILN_TRY(copy_companions(c, &c->rows.v[i], err));
+    }
     replace(c);
     kiln_buf_init(&json, c->arena);
     kiln_accepted_json(&json, &c->list);

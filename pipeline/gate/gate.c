@@ -219,7 +219,7 @@ static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err)
 
 static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
     kiln_gate_result *out = c->out;
-    KILN_TRY(kiln_package_open(c->own, control, &c->control, err));
+    KILN_TRY(kiln_package_open_by(c->own, control, c->o->keys, &c->control, err));
     KILN_TRY(check_same_work(c, err));
     kiln_gate_compare(c->arena, &c->candidate.facts, &c->control.facts,
                       &out->structure);
@@ -244,7 +244,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
 static kiln_status gate(candidate *c, kiln_err *err) {
     kiln_gate_result *out = c->out;
     const char *control = NULL;
-    KILN_TRY(kiln_package_open(c->own, out->path, &c->candidate, err));
+    KILN_TRY(kiln_package_open_by(c->own, out->path, c->o->keys, &c->candidate, err));
     const kiln_package_facts *f = &c->candidate.facts;
     if (f->is_unproved)
         return kiln_fail(err, KILN_ERR_PARSE,
@@ -361,6 +361,10 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
         kiln_buf_printf(&out, " --seconds %g", o->seconds);
     if (o->times_equal)
         kiln_buf_puts(&out, " --time-equal");
+    if (o->keys != NULL) {
+        kiln_buf_puts(&out, " --keyring");
+        kiln_buf_put_word(&out, o->keys->path);
+    }
     return out.p;
 }
 

@@ -139,8 +139,9 @@ const kiln_accepted *kiln_accepted_find(const kiln_accepted_list *l,
 
 typedef struct kiln_accept_options {
     const char *to;
-    const char *who; /* NULL: the user's name as the environment has it */
-    bool is_dry;     /* verify, and say what would be done */
+    const char *who;          /* NULL: the user's name as the environment has it */
+    bool is_dry;              /* verify, and say what would be done */
+    const kiln_keyring *keys; /* one of which must have signed all; NULL: none */
 } kiln_accept_options;
 
 typedef struct kiln_accept_row {
@@ -153,9 +154,9 @@ typedef struct kiln_accept_row {
 typedef KILN_VEC(kiln_accept_row) kiln_accept_rows;
 
 /* Archives, or folders with archives at any depth. All are verified before any is
- * copied; then accepted.json changes at once for all of them.
- * KILN_ERR_ARG: two archives for one place, no archive at all; KILN_ERR_PARSE: damaged,
- * or wrong outputs. */
+ * copied, with the signature and provenance beside it; then accepted.json changes at
+ * once for all of them. KILN_ERR_ARG: two archives for one place, no archive at all;
+ * KILN_ERR_PARSE: damaged, or wrong outputs. */
 kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
                         const kiln_accept_options *o, kiln_accept_rows *out,
                         kiln_err *err);
@@ -199,11 +200,12 @@ typedef struct kiln_gate_report {
 } kiln_gate_report;
 
 typedef struct kiln_gate_options {
-    const char *against; /* a folder of accepted archives, or one archive */
-    int threads;         /* 0: those that the archive was built for */
-    double seconds;      /* that the timed runs of a process last; 0: 0.1 */
-    uint64_t seed;       /* of the order; 0: made of the two archives */
-    bool times_equal;    /* even where code and parameters are the same */
+    const char *against;      /* a folder of accepted archives, or one archive */
+    int threads;              /* 0: those that the archive was built for */
+    double seconds;           /* that the timed runs of a process last; 0: 0.1 */
+    uint64_t seed;            /* of the order; 0: made of the two archives */
+    bool times_equal;         /* even where code and parameters are the same */
+    const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
     void (*progress)(void *user, const char *model, int pair, int pairs);
     void *user;
 } kiln_gate_options;

@@ -3,8 +3,16 @@
 
 #include <string.h>
 
-static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
-                          kiln_err *err) {
+static kiln_status unpack(kiln_arena *a, const char *path, const kiln_keyring *keys,
+                          kiln_opened *p, kiln_err *err) {
+    const kiln_unpack_options o = {
+        .keys = keys, .is_for_now = true, .says = &p->is_signed};
+    if (kiln_dir_exists(path) && keys != NULL)
+        return kiln_fail(
+            err, KILN_ERR_PARSE,
+            "'%s' is a folder, which has no signature, and one by a key of "
+            "'%s' is required: name the archive that it was unpacked from",
+            path, keys->path);
     if (kiln_package_is_folder(path)) {
         p->folder = path;
         return kiln_package_inspect_folder(a, path, &p->facts, err);
@@ -12,13 +20,19 @@ static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
     const char *dir = NULL;
     KILN_TRY(kiln_dir_temp(a, &dir, err));
     p->folder = kiln_path_join(a, dir, "package");
-    return kiln_package_unpack_for_now(a, path, p->folder, &p->facts, err);
+    return kiln_package_unpack_by(a, path, p->folder, &o, &p->facts, err);
 }
 
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
                               kiln_err *err) {
+    return kiln_package_open_by(a, path, NULL, out, err);
+}
+
+kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
+                                 const kiln_keyring *keys, kiln_opened *out,
+                                 kiln_err *err) {
     kiln_opened p = {.folder = NULL};
-    KILN_TRY(unpack(a, path, &p, err));
+    KILN_TRY(unpack(a, path, keys, &p, err));
     KILN_TRY(kiln_device_package_read(a, p.folder, &p.package, err));
     const kiln_status st = kiln_device_find_for(a, &p.facts.profile, &p.device, err);
     if (st != KILN_OK) {

@@ -111,12 +111,19 @@ typedef struct kiln_opened {
     kiln_package_facts facts;
     kiln_device_package package;
     const kiln_device *device; /* who runs it */
+    kiln_signed is_signed;     /* where keys were required; else its key is NULL */
 } kiln_opened;
 
 /* An archive is verified and unpacked into a private folder; an unpacked one is taken
  * where it lies. */
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
                               kiln_err *err);
+
+/* The same where one of these keys must have signed the archive (NULL: none need). An
+ * unpacked folder has no signature: KILN_ERR_PARSE. */
+kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
+                                 const kiln_keyring *keys, kiln_opened *out,
+                                 kiln_err *err);
 
 /* The model that it was built from, as it was imported then: the file must be that very
  * one, the dynamic dimensions are the package's, and `fixed` gives the same inputs the
@@ -180,8 +187,9 @@ typedef struct kiln_verify_options {
     const char *golden; /* folder of golden.json; NULL: none */
     const char *model;  /* the model it was built from; NULL: the reference is not asked
                            again, its recorded outputs are */
-    kiln_fixed_inputs fixed; /* of the model */
-    uint64_t seed;           /* of inputs for the reference */
+    kiln_fixed_inputs fixed;  /* of the model */
+    uint64_t seed;            /* of inputs for the reference */
+    const kiln_keyring *keys; /* one of which must have signed it; NULL: none */
 } kiln_verify_options;
 
 /* The archive's integrity, its self-test, the reference and golden cases, at each

@@ -191,16 +191,32 @@ static kiln_status golden(verifier *v, kiln_err *err) {
 /* ---- all ---------------------------------------------------------------------------
  */
 
-/* A damaged archive, or a folder that was changed since it was unpacked, is a failed
- * check; a file that is not there is an error. */
-static kiln_status open_checked(kiln_arena *a, const char *path, kiln_opened *p,
+static void add_signature(kiln_arena *a, const kiln_signed *s, kiln_checks *out) {
+    char id[KILN_KEY_ID_TEXT];
+    kiln_key_id_text(s->key->id, id);
+    const char *provenance = s->has_provenance       ? "and its provenance"
+                             : s->provenance != NULL ? "its provenance is not here"
+                             : s->says_provenance    ? "without provenance"
+                                                     : "by another program";
+    const kiln_check c = {.name = kiln_format(a, "signature by %s, key %s, %s",
+                                              s->key->name, id, provenance),
+                          .group = "",
+                          .reason = ""};
+    kiln_checks_add(a, out, &c);
+}
+
+/* A damaged archive, one without the signature that is required, or a folder that was
+ * changed since it was unpacked, is a failed check; a file that is not there is an
+ * error. */
+static kiln_status open_checked(kiln_arena *a, const char *path,
+                                const kiln_keyring *keys, kiln_opened *p,
                                 kiln_checks *out, kiln_err *err) {
     const bool is_folder = kiln_package_is_folder(path);
     kiln_check c = {
         .name = is_folder ? "folder" : "archive", .group = "", .reason = ""};
     kiln_status st = is_folder ? kiln_package_verify_folder(path, err) : KILN_OK;
     if (st == KILN_OK)
-        st = kiln_package_open(a, path, p, err);
+        st = kiln_package_open_by(a, path, keys, p, err);
     if (st == KILN_ERR_MISSING || st == KILN_ERR_IO || st == KILN_ERR_OOM ||
         st == KILN_ERR_UNSUPPORTED || st == KILN_ERR_INTERRUPTED)
         return st;
@@ -210,6 +226,8 @@ static kiln_status open_checked(kiln_arena *a, const char *path, kiln_opened *p,
         kiln_err_clear(err);
     }
     kiln_checks_add(a, out, &c);
+    if (st == KILN_OK && keys != NULL)
+        add_signature(a, &p->is_signed, out);
     return KILN_OK;
 }
 
@@ -240,7 +258,7 @@ kiln_status kiln_verify_package(kiln_arena *a, const char *path,
                                 const kiln_verify_options *o, kiln_checks *out,
                                 kiln_err *err) {
     kiln_opened p;
-    KILN_TRY(open_checked(a, path, &p, out, err));
+    KILN_TRY(open_checked(a, path, o->keys, &p, out, err));
     if (out->n_failed > 0)
         return KILN_OK;
     KILN_TRY(kiln_device_judge_for(a, &p.facts.profile, &p.device, err));
