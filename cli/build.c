@@ -2,6 +2,7 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "cli/reduce.h"
+#include "cli/sign_option.h"
 #include "pipeline/package/package.h"
 
 #include <string.h>
@@ -19,6 +20,9 @@ enum {
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
     OPT_NO_VERIFY,
+    OPT_SIGN,
+    OPT_PASSWORD,
+    OPT_PROVENANCE,
     OPT_SHAPE,
     OPT_BIND,
     OPT_NO_REDUCE,
@@ -52,6 +56,13 @@ static const kiln_option options[N_OPTIONS] = {
                        "do not run the package to prove it; it says so, and is not "
                        "accepted",
                        false},
+    [OPT_SIGN] = {"--sign", "NAME.key",
+                  "sign the archive and its provenance by this secret key", false},
+    [OPT_PASSWORD] = KILN_PASSWORD_OPTION,
+    [OPT_PROVENANCE] = {"--provenance", NULL,
+                        "write what it was made of beside it, as --sign does too: "
+                        "ARCHIVE.intoto.json",
+                        false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
@@ -61,6 +72,12 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_JSON] = {"--json", "FILE",
                   "write what was built as JSON ('-': standard output)", false},
 };
+
+/* What is asked of what lies beside an archive. */
+typedef struct beside {
+    const kiln_tune_advice *advice;
+    const kiln_secret_key *key; /* NULL: nothing is signed */
+} beside;
 
 /* Every profile that was asked for, before anything is built. */
 static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
@@ -175,10 +192,39 @@ static void leave_reproducer(const kiln_cli_args *args, const kiln_build_options
     kiln_cli_leave_reproducer(args, options, source->imported, &to);
 }
 
+/* Provenance and signature, beside an archive that is there. */
+static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *source,
+                              const kiln_profile *profile, const kiln_build_options *o,
+                              const kiln_build *b, const beside *with, kiln_buf *text,
+                              kiln_err *err) {
+    const kiln_provenance_words words = {.model = args->pos[0],
+                                         .shape = args->value[OPT_SHAPE],
+                                         .n_shapes = args->n_value[OPT_SHAPE],
+                                         .bind = args->value[OPT_BIND],
+                                         .config =
+                                             kiln_args_get(args, OPT_CONFIG_FILE, NULL),
+                                         .advice = with->advice,
+                                         .no_ready = kiln_args_has(args, OPT_NO_READY)};
+    kiln_provenance p;
+    const char *path = NULL;
+    char id[KILN_KEY_ID_TEXT];
+    if (with->key == NULL && !kiln_args_has(args, OPT_PROVENANCE))
+        return KILN_OK;
+    KILN_TRY(kiln_provenance_of(args->arena, source, profile, o, b, &words, &p, err));
+    KILN_TRY(kiln_provenance_save(args->arena, &p, b->path, &path, err));
+    kiln_buf_printf(text, "provenance: %s\n", path);
+    if (with->key == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_archive_sign(with->key, b->path, NULL, err));
+    kiln_key_id_text(with->key->id, id);
+    kiln_buf_printf(text, "signature: %s" KILN_SIGNATURE_ENDING " by key %s\n", b->path,
+                    id);
+    return KILN_OK;
+}
+
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
-                             const kiln_tune_advice *advice, int *exit_code,
-                             kiln_err *err) {
+                             const beside *with, int *exit_code, kiln_err *err) {
     kiln_arena *a = args->arena;
     kiln_import_options import;
     kiln_profile *profile = NULL;
@@ -201,16 +247,18 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
-        const int n_ready = advice->n_ready;
+        const int n_ready = with->advice->n_ready;
         const kiln_status st =
             kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err);
         if (st == KILN_ERR_BUG && !kiln_args_has(args, OPT_NO_REDUCE))
             leave_reproducer(args, &to, &source, args->value[OPT_PROFILE][i]);
         if (st != KILN_OK)
             return st;
-        b.n_ready = advice->n_ready - n_ready;
+        b.n_ready = with->advice->n_ready - n_ready;
         kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
         kiln_build_text(&answer.text, &b);
+        KILN_TRY(
+            put_beside(args, &source, &profile[i], &to, &b, with, &answer.text, err));
         kiln_build_put(&answer.w, &b);
         if (is_tuned_enough(&b, share))
             continue;
@@ -223,7 +271,8 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_choose_options choose;
-    const kiln_tune_advice *advice = NULL;
+    beside with = {.key = NULL};
+    kiln_secret_key key;
     kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
                             .licence = kiln_args_get(args, OPT_LICENCE, NULL),
                             .choose = &choose,
@@ -238,9 +287,17 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
                              KILN_POOL_MAX_THREADS, &o.threads, err));
-    KILN_TRY(
-        kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o.threads, &choose, &advice, err));
-    return build_all(args, &o, advice, exit_code, err);
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o.threads, &choose,
+                             &with.advice, err));
+    if (kiln_args_has(args, OPT_SIGN)) {
+        KILN_TRY(kiln_cli_secret_key(args, kiln_args_get(args, OPT_SIGN, NULL),
+                                     OPT_PASSWORD, &key, err));
+        with.key = &key;
+    }
+    const kiln_status st = build_all(args, &o, &with, exit_code, err);
+    if (with.key != NULL)
+        kiln_secret_key_wipe(&key);
+    return st;
 }
 
 const kiln_verb kiln_verb_build = {
@@ -253,7 +310,8 @@ const kiln_verb kiln_verb_build = {
                "  kiln build model.onnx --shape x:1x3x224x224 --profile x86-avx2 "
                "--numerics strict --version 2.1\n"
                "  kiln build model.onnx --profile native --threads 2 --require-tuned "
-               "95%\n",
+               "95%\n"
+               "  kiln build model.onnx --profile native --sign release.key\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

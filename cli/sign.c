@@ -1,5 +1,8 @@
 /* kiln sign: signatures beside archives. */
 #include "cli/sign_option.h"
+#include "packager/provenance.h"
+
+#include <string.h>
 
 enum { OPT_KEY, OPT_PASSWORD, OPT_JSON, N_OPTIONS };
 
@@ -10,6 +13,34 @@ static const kiln_option options[N_OPTIONS] = {
                   "write what was signed as JSON ('-': standard output)", false},
 };
 
+/* What lies beside an archive is signed with it: it must speak of this one. */
+static kiln_status check_provenance(const char *path, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_provenance p;
+    kiln_str file, text;
+    char sha256[KILN_SHA256_HEX];
+    const char *beside = kiln_format(&scratch, "%s" KILN_PROVENANCE_ENDING, path);
+    kiln_status st = KILN_OK;
+    if (kiln_file_exists(beside)) {
+        st = kiln_file_map(&scratch, path, 0, &file, err);
+        if (st == KILN_OK)
+            st = kiln_file_map(&scratch, beside, KILN_PROVENANCE_MAX, &text, err);
+        if (st == KILN_OK)
+            st = kiln_provenance_read(&scratch, text, beside, &p, err);
+        if (st == KILN_OK) {
+            kiln_sha256_of(file.p, file.n, sha256);
+            if (strcmp(sha256, p.archive.sha256) != 0)
+                st = kiln_fail(
+                    err, KILN_ERR_PARSE,
+                    "'%s' is the provenance of another archive: take it away, "
+                    "or build with --provenance",
+                    beside);
+        }
+    }
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 static kiln_status sign_all(const kiln_cli_args *args, const kiln_secret_key *k,
                             kiln_cli_answer *answer, kiln_err *err) {
     char id[KILN_KEY_ID_TEXT], sha256[KILN_SHA256_HEX];
@@ -17,6 +48,7 @@ static kiln_status sign_all(const kiln_cli_args *args, const kiln_secret_key *k,
     kiln_json_begin_array(&answer->w);
     for (size_t i = 0; i < args->n_pos; i++) {
         const char *path = args->pos[i];
+        KILN_TRY(check_provenance(path, err));
         KILN_TRY(kiln_archive_sign(k, path, sha256, err));
         kiln_buf_printf(&answer->text,
                         "signed by key %s: %s" KILN_SIGNATURE_ENDING "\n", id, path);

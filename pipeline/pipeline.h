@@ -91,9 +91,11 @@ typedef struct kiln_source {
     const char *name;             /* "resnet18": of the file, without its ending */
     const char *path;             /* of the file, as long as the arena lives */
     char sha256[KILN_SHA256_HEX]; /* of the file */
-    kiln_graph *imported;         /* as the file says: the reference's */
-    kiln_graph *graph;            /* after the passes, numbered: the compiler's */
-    kiln_cost cost;               /* of the latter */
+    const kiln_import_data *data; /* files beside it that were read */
+    size_t n_data;
+    kiln_graph *imported; /* as the file says: the reference's */
+    kiln_graph *graph;    /* after the passes, numbered: the compiler's */
+    kiln_cost cost;       /* of the latter */
 } kiln_source;
 /* The file of a model: of "zoo:NAME" it is written now, and lives as long as `a`. */
 kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,

@@ -59,6 +59,8 @@ kiln_status kiln_source_import(kiln_arena *a, const char *model,
     KILN_TRY(hash_file(path, s.sha256, err));
     *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
+    s.data = report.data.v;
+    s.n_data = report.data.n;
     *out = s;
     return KILN_OK;
 }

@@ -39,6 +39,12 @@ typedef struct kiln_unsupported {
     int64_t count;
 } kiln_unsupported;
 
+/* A file beside the model that holds values of it. */
+typedef struct kiln_import_data {
+    const char *location; /* in the model's folder */
+    kiln_str bytes;       /* mapped as long as the import's arena lives */
+} kiln_import_data;
+
 typedef struct kiln_import_report {
     const char *format;   /* "onnx" */
     const char *producer; /* as the file says, printable; "" when it does not */
@@ -47,7 +53,8 @@ typedef struct kiln_import_report {
     size_t n_unbound;   /* inputs whose shape is not known: the import failed for it */
     int64_t n_imported; /* nodes, also of an import that failed further on */
     KILN_VEC(kiln_unsupported)
-    unsupported; /* filled also when the import fails for them */
+    unsupported;                     /* filled also when the import fails for them */
+    KILN_VEC(kiln_import_data) data; /* that were read, each once */
 } kiln_import_report;
 
 /* Reads a model by its format (found from content, then from the name). Everything is

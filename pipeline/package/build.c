@@ -67,7 +67,8 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .llvm_version = kiln_codegen_llvm_version(a),
                                 .profile = profile,
                                 .threads = o->threads,
-                                .is_unproved = o->no_verify,
+                                .is_unproved = o->again != NULL ? o->again->is_unproved
+                                                                : o->no_verify,
                                 .tolerance = {t->relative, t->rms, t->absolute},
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
@@ -141,6 +142,8 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
     }
     KILN_TRY(kernels(a, n, &p.facts, err));
     KILN_TRY(kiln_package_time(&p.time_s, err));
+    if (o->again != NULL)
+        p.time_s = o->again->time_s;
     KILN_TRY(kiln_package_linker(a, &p.facts.lld_version, err));
     KILN_TRY(link_kernels(a, n, &p.lib, err));
     kiln_package_selftest_make(a, e->in, e->n_in, expected(a, e), e->n_out,
@@ -168,8 +171,9 @@ static kiln_status prove(kiln_arena *a, const char *archive, const kiln_expectat
                                     .n_threads =
                                         o->threads > cores ? o->threads : cores,
                                     .seed = o->seed};
-    return o->no_verify ? KILN_OK
-                        : kiln_package_prove(archive, n, &how, &b->proof, err);
+    return o->no_verify || o->again != NULL
+               ? KILN_OK
+               : kiln_package_prove(archive, n, &how, &b->proof, err);
 }
 
 /* Under a name of its own until it is proved. */

@@ -8,6 +8,7 @@
 #define KILN_PIPELINE_PACKAGE_H
 
 #include "packager/packager.h"
+#include "packager/provenance.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
@@ -68,7 +69,10 @@ typedef struct kiln_build_options {
     const kiln_import_options *import; /* what the source was read with; NULL: none */
     int threads;                       /* that `choose` chooses for; 0: 1 */
     bool no_verify;                    /* packs without a proof, and says so */
-    uint64_t seed;                     /* of the self-test's inputs */
+    /* What an earlier build said, which this one is only compared with: nothing is
+     * proved, and the archive says all the same whether it was. NULL: none. */
+    const kiln_provenance *again;
+    uint64_t seed; /* of the self-test's inputs */
 } kiln_build_options;
 
 /* What the self-test can tell: kiln_expectation's. */
@@ -102,6 +106,45 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
 void kiln_build_text(kiln_buf *out, const kiln_build *b);
 /* An object of a list; docs/build-json.md. */
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b);
+
+/* ---- provenance (docs/signatures.md) -----------------------------------------------
+ */
+
+/* What only who builds knows: words of the command. */
+typedef struct kiln_provenance_words {
+    const char *model;        /* "zoo:dqn", or a file's path */
+    const char *const *shape; /* "x:1x3x224x224" */
+    size_t n_shapes;
+    const char *const *bind; /* "sr=16000", one for each value of `import` */
+    const char *config;      /* file of configurations; NULL: none */
+    const struct kiln_tune_advice *advice; /* that was asked; NULL: none */
+    bool no_ready;                         /* ready records were left out */
+} kiln_provenance_words;
+kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
+                               const kiln_profile *p, const kiln_build_options *o,
+                               const kiln_build *b, const kiln_provenance_words *words,
+                               kiln_provenance *out, kiln_err *err);
+/* Beside the archive; what would not be read again is refused. *path: the file. */
+kiln_status kiln_provenance_save(kiln_arena *a, const kiln_provenance *p,
+                                 const char *archive, const char **path, kiln_err *err);
+
+/* Builds once more what an archive was built from, and compares. */
+typedef struct kiln_rebuild_options {
+    const char *model;                 /* "zoo:dqn", or a file */
+    const kiln_import_options *import; /* as the provenance says */
+    const char *db, *config;           /* files; NULL: none */
+} kiln_rebuild_options;
+typedef struct kiln_rebuild {
+    KILN_VEC(const char *) difference; /* sentences; none: the same bytes */
+    uint64_t bytes;                    /* of the rebuilt archive; 0: none was built */
+    char sha256[KILN_SHA256_HEX];
+} kiln_rebuild;
+/* Other versions of what decides bytes are a difference, and nothing is built then.
+ * KILN_ERR_PARSE: a file is not the one that the provenance names. */
+kiln_status kiln_package_rebuild(kiln_arena *a, const char *archive,
+                                 const kiln_provenance *p,
+                                 const kiln_rebuild_options *o, kiln_rebuild *out,
+                                 kiln_err *err);
 
 /* ---- running -----------------------------------------------------------------------
  */

@@ -1,4 +1,5 @@
 /* Records as configurations: what a build asks for each kernel. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/tune/tune_internal.h"
@@ -157,4 +158,54 @@ static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
 
 kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice) {
     return (kiln_adviser){ask, advice};
+}
+
+/* ---- what was answered -------------------------------------------------------------
+ */
+
+static int by_key(const void *x, const void *y) {
+    const kiln_map_entry *const *a = x, *const *b = y;
+    return kiln_str_cmp((*a)->key, (*b)->key);
+}
+
+static void add_text(kiln_sha256 *h, kiln_str s) {
+    kiln_sha256_add(h, s.p, s.n);
+    kiln_sha256_add(h, "", 1);
+}
+
+static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
+    const kiln_advice *a = e->value;
+    kiln_json_writer w;
+    kiln_buf config;
+    kiln_buf_init(&config, scratch);
+    kiln_json_writer_init(&w, &config);
+    kiln_json_put(&w, a->config);
+    add_text(h, e->key);
+    add_text(h, kiln_str_from(a->tmpl));
+    add_text(h, kiln_str_from(kiln_origin_name(a->origin)));
+    add_text(h, kiln_buf_str(&config));
+}
+
+void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
+                          const kiln_profile *p, kiln_tune_answers *out) {
+    const size_t n_known = advice != NULL ? advice->known.entries.n : 0;
+    const kiln_map_entry **entry = kiln_array(scratch, const kiln_map_entry *, n_known);
+    size_t n = 0;
+    kiln_sha256 h;
+    kiln_buf profile;
+    kiln_buf_init(&profile, scratch);
+    kiln_profile_json(&profile, p);
+    for (size_t i = 0; i < n_known; i++) {
+        const kiln_map_entry *e = &advice->known.entries.v[i];
+        const kiln_advice *a = e->value;
+        if (a->tmpl != NULL && kiln_str_starts(e->key, profile.p))
+            entry[n++] = e;
+    }
+    if (n > 0)
+        qsort(entry, n, sizeof *entry, by_key);
+    kiln_sha256_init(&h);
+    for (size_t i = 0; i < n; i++)
+        add_answer(scratch, entry[i], &h);
+    kiln_sha256_hex(&h, out->sha256);
+    out->n = (int)n;
 }

@@ -141,6 +141,15 @@ typedef struct kiln_tune_advice {
     int n_ready;    /* different works that a ready record was the answer for */
 } kiln_tune_advice;
 kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
+/* What was answered for a profile so far: for how many different works, and a hash of
+ * them and of their configurations, whatever the order in which they were asked. */
+typedef struct kiln_tune_answers {
+    int n;
+    char sha256[KILN_SHA256_HEX];
+} kiln_tune_answers;
+/* advice NULL: nothing was asked. */
+void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
+                          const kiln_profile *p, kiln_tune_answers *out);
 
 /* ---- ready records (docs/ready-records.md)
  * --------------------------------------------

@@ -402,6 +402,15 @@ static void make_printable(kiln_err *err) {
     }
 }
 
+static void list_data(const kiln_onnx_cx *cx) {
+    for (size_t i = 0; i < cx->files.mapped.entries.n; i++) {
+        const kiln_map_entry *e = &cx->files.mapped.entries.v[i];
+        const kiln_import_data data = {kiln_str_dupv(cx->arena, e->key),
+                                       *(const kiln_str *)e->value};
+        kiln_vec_push(cx->arena, &cx->report->data, data);
+    }
+}
+
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,
                                    const char *dir, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,
@@ -426,6 +435,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
     kiln_status st = kiln_onnx_decode_model(a, bytes, &model, cx.err);
     if (st == KILN_OK)
         st = import_model(&cx, out);
+    list_data(&cx);
     if (st != KILN_OK)
         kiln_note(cx.err, "importing '%s'", name);
     make_printable(cx.err);

@@ -1,0 +1,304 @@
+/* An archive built again from its provenance: the same bytes, or what differs first;
+ * every material is held against its hash. */
+#include "pipeline/package/package.h"
+#include "pipeline/tune/tune.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/onnx_writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *dir;
+
+static kiln_arena *arena(void) { return kiln_test_arena(); }
+static const char *in(const char *name) { return kiln_path_join(arena(), dir, name); }
+
+static void write_file(const char *path, kiln_str bytes) {
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(path, bytes.p, bytes.n, &err), &err);
+}
+
+/* A product with weights in a file of their own, of a model with a dynamic dimension
+ * and an input to be fixed. */
+static const char *write_model(const char *name) {
+    enum { ROWS = 8, COLUMNS = 16 };
+    const char *folder = in(name), *path = kiln_path_join(arena(), folder, "m.onnx");
+    kiln_err err = {0};
+    float weight[ROWS * COLUMNS];
+    kiln_onnx_writer m;
+    kiln_assert_status_ok(kiln_dir_make(folder, &err), &err);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        weight[i] = (float)(i % 7) - 3;
+    kiln_onnx_writer_init(&m, arena(), "m");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "n,8");
+    kiln_onnx_put_input(&m, "s", KILN_ONNX_FLOAT, "16");
+    kiln_onnx_put_node(&m, "MatMul", "m", "x,w", "h");
+    kiln_onnx_put_node(&m, "Mul", "k", "h,s", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "n,16");
+    kiln_onnx_put_initializer(
+        &m, kiln_onnx_external_tensor(arena(), "w", KILN_ONNX_FLOAT, "8,16",
+                                      "weights.bin", 0, sizeof weight));
+    write_file(path, kiln_onnx_finish_model(&m, 8, 13));
+    write_file(kiln_path_join(arena(), folder, "weights.bin"),
+               (kiln_str){(const char *)weight, sizeof weight});
+    return path;
+}
+
+/* ---- one build ---------------------------------------------------------------------
+ */
+
+typedef struct built {
+    const char *model;
+    kiln_import_options import;
+    kiln_build build;
+    kiln_provenance provenance;
+} built;
+
+static kiln_import_options options_of(float scale) {
+    enum { N = 16 };
+    const int64_t dim[] = {N};
+    kiln_shape_binding *shape = kiln_new(arena(), kiln_shape_binding);
+    kiln_value_binding *value = kiln_new(arena(), kiln_value_binding);
+    *shape = (kiln_shape_binding){.name = "x", .rank = 2, .dim = {4, 8}};
+    const kiln_type t = kiln_type_make(KILN_F32, 1, dim);
+    *value = (kiln_value_binding){.name = "s", .value = kiln_tensor_new(arena(), &t)};
+    float *v = value->value.data;
+    for (int i = 0; i < N; i++)
+        v[i] = scale;
+    return (kiln_import_options){
+        .shapes = shape, .n_shapes = 1, .values = value, .n_values = 1};
+}
+
+static built build_in(const char *name) {
+    static const char *const shape[] = {"x:4x8"};
+    static const char *const bind[] = {"s=2"};
+    kiln_err err = {0};
+    built b = {.model = write_model(name), .import = options_of(2)};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation e;
+    const kiln_build_options o = {.version = "3",
+                                  .licence = "MIT",
+                                  .folder = kiln_path_dir(arena(), b.model),
+                                  .import = &b.import,
+                                  .seed = 1};
+    const kiln_provenance_words words = {.model = b.model,
+                                         .shape = shape,
+                                         .n_shapes = 1,
+                                         .bind = bind,
+                                         .no_ready = true};
+    const char *path = NULL;
+    kiln_assert_status_ok(kiln_profile_find(arena(), "native", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(arena(), b.model, &b.import, &s, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_expectation_of(arena(), &s, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(arena(), &s, &e, &p, &o, &b.build, &err),
+                          &err);
+    kiln_assert_status_ok(
+        kiln_provenance_of(arena(), &s, &p, &o, &b.build, &words, &b.provenance, &err),
+        &err);
+    kiln_assert_status_ok(
+        kiln_provenance_save(arena(), &b.provenance, b.build.path, &path, &err), &err);
+    return b;
+}
+
+static kiln_status rebuild(const built *b, kiln_rebuild *out, kiln_err *err) {
+    const kiln_rebuild_options o = {.model = b->model, .import = &b->import};
+    return kiln_package_rebuild(arena(), b->build.path, &b->provenance, &o, out, err);
+}
+
+static void is_the_same(const built *b) {
+    kiln_err err = {0};
+    kiln_rebuild r;
+    kiln_assert_status_ok(rebuild(b, &r, &err), &err);
+    for (size_t i = 0; i < r.difference.n; i++)
+        print_message("%s\n", r.difference.v[i]);
+    assert_int_equal(r.difference.n, 0);
+    assert_string_equal(r.sha256, b->build.sha256);
+    assert_int_equal(r.bytes, b->build.bytes);
+}
+
+static void differs_in(const built *b, const char *first) {
+    kiln_err err = {0};
+    kiln_rebuild r;
+    kiln_assert_status_ok(rebuild(b, &r, &err), &err);
+    assert_true(r.difference.n > 0);
+    if (strstr(r.difference.v[0], first) == NULL)
+        fail_msg("'%s' is not in '%s'", first, r.difference.v[0]);
+}
+
+static void is_refused(const built *b, const char *why) {
+    kiln_err err = {0};
+    kiln_rebuild r;
+    kiln_assert_fails(rebuild(b, &r, &err), KILN_ERR_PARSE, &err, why);
+}
+
+/* ---- tests -------------------------------------------------------------------------
+ */
+
+/* What the statement says: files by name and hash, the words of the command. */
+static void says_what_it_was_made_of(void **state) {
+    (void)state;
+    const built b = build_in("said");
+    const kiln_provenance *p = &b.provenance;
+    kiln_provenance again;
+    kiln_err err = {0};
+    kiln_str text;
+    const char *path = kiln_format(arena(), "%s" KILN_PROVENANCE_ENDING, b.build.path);
+    kiln_assert_status_ok(kiln_file_map(arena(), path, 0, &text, &err), &err);
+    kiln_assert_status_ok(kiln_provenance_read(arena(), text, path, &again, &err),
+                          &err);
+    assert_string_equal(again.archive.sha256, b.build.sha256);
+    assert_string_equal(p->model.name, "m.onnx");
+    assert_int_equal(p->n_data, 1);
+    assert_string_equal(p->data[0].name, "weights.bin");
+    assert_int_equal(p->n_binds, 1);
+    assert_string_equal(p->bind[0].number, "2");
+    assert_string_equal(p->bind[0].is.type, "f32[16]");
+    assert_string_equal(p->shape[0], "x:4x8");
+    assert_null(p->ready.name);
+    assert_string_equal(p->builder.kiln, KILN_VERSION);
+    assert_null(strstr(text.p, dir)); /* no path of this machine */
+}
+
+static void builds_the_same_bytes(void **state) {
+    (void)state;
+    built b = build_in("same");
+    is_the_same(&b);
+    /* Whatever the environment says now: the time is the provenance's. */
+    assert_int_equal(setenv("SOURCE_DATE_EPOCH", "1000000000", 1), 0);
+    is_the_same(&b);
+    const built later = build_in("later");
+    assert_int_equal(unsetenv("SOURCE_DATE_EPOCH"), 0);
+    assert_string_not_equal(later.build.sha256, b.build.sha256);
+    is_the_same(&later);
+    b.provenance.time_s++;
+    differs_in(&b, "its entry 'sbom.spdx.json' has ");
+}
+
+static void tells_what_differs(void **state) {
+    (void)state;
+    const built b = build_in("differs");
+    built other = b;
+    other.provenance.version = "4";
+    differs_in(&other, "its entry 'sbom.spdx.json' has ");
+    other = b;
+    other.provenance.seed = 2;
+    differs_in(&other, "its entry 'selftest/expected.safetensors' has ");
+    other = b;
+    other.provenance.is_unproved = true;
+    differs_in(&other,
+               "its manifest says \"proved\": true; rebuilt it says \"proved\": false");
+    other = b;
+    other.provenance.n_records = 1;
+    other.provenance.records_sha256[0] ^= 1;
+    differs_in(&other, "its tuning records are others: 1 kernels had some, here 0");
+}
+
+static void builds_nothing_with_other_versions(void **state) {
+    (void)state;
+    const built b = build_in("versions");
+    built other = b;
+    kiln_err err = {0};
+    kiln_rebuild r;
+    other.provenance.builder.kiln = "9.9.9";
+    other.provenance.builder.zstd = "0.1";
+    kiln_assert_status_ok(rebuild(&other, &r, &err), &err);
+    assert_int_equal(r.difference.n, 2);
+    assert_string_equal(r.difference.v[0],
+                        "it was built by kiln 9.9.9, here is " KILN_VERSION);
+    assert_non_null(strstr(r.difference.v[1], "it was built by zstd 0.1, here is "));
+    assert_int_equal(r.bytes, 0);
+}
+
+static void holds_materials_against_their_hashes(void **state) {
+    (void)state;
+    built b = build_in("materials");
+    const built whole = b;
+    kiln_err err = {0};
+    kiln_str file;
+    b.provenance.archive.sha256[0] ^= 1;
+    is_refused(&b, "the provenance names 'm-3-native.kiln.tar.zst' with ");
+    b = whole;
+    b.provenance.model.sha256[5] ^= 1;
+    is_refused(&b, "m.onnx' has SHA-256 ");
+    b = whole;
+    b.provenance.n_data = 0;
+    is_refused(&b, "names 0 files of the model's data, the model 1");
+    b = whole;
+    b.provenance.config = (kiln_material){.name = "c.json"};
+    kiln_rebuild r;
+    kiln_assert_fails(rebuild(&b, &r, &err), KILN_ERR_ARG, &err,
+                      "it was built with configurations of 'c.json'");
+    /* A weight that was changed since. */
+    const char *weights =
+        kiln_path_join(arena(), kiln_path_dir(arena(), whole.model), "weights.bin");
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(kiln_file_map(arena(), weights, 0, &file, &err), &err);
+    char *copy = kiln_arena_dup(arena(), file.p, file.n);
+    copy[2] ^= 1;
+    write_file(weights, (kiln_str){copy, file.n});
+    is_refused(&whole, "'weights.bin' has SHA-256 ");
+}
+
+/* ---- records -----------------------------------------------------------------------
+ */
+
+static void add_answer(kiln_tune_advice *advice, const kiln_profile *p,
+                       const char *work, const char *tmpl, const char *config) {
+    kiln_err err = {0};
+    kiln_buf key;
+    kiln_advice *a = kiln_new(arena(), kiln_advice);
+    *a = (kiln_advice){.tmpl = tmpl, .origin = KILN_ORIGIN_TUNED};
+    kiln_assert_status_ok(
+        kiln_json_parse(arena(), kiln_str_from(config), "config", &a->config, &err),
+        &err);
+    kiln_buf_init(&key, arena());
+    kiln_profile_json(&key, p);
+    kiln_buf_puts(&key, work);
+    kiln_map_set(arena(), &advice->known, kiln_buf_str(&key), a);
+}
+
+static kiln_tune_answers answers(const kiln_tune_advice *advice,
+                                 const kiln_profile *p) {
+    kiln_tune_answers out;
+    kiln_tune_answers_of(arena(), advice, p, &out);
+    return out;
+}
+
+/* Of one profile, in any order; any other word is another hash. */
+static void hashes_what_records_said(void **state) {
+    (void)state;
+    const kiln_profile *p = kiln_profile_at(0), *q = kiln_profile_at(1);
+    kiln_tune_advice x = {.n_ready = 0}, y = x, z = x, w = x;
+    add_answer(&x, p, "a", "t", "{\"k\": 1}");
+    add_answer(&x, p, "b", "u", "{\"k\": 2}");
+    add_answer(&x, p, "c", NULL, "{}");
+    add_answer(&y, q, "a", "t", "{\"k\": 9}");
+    add_answer(&y, p, "b", "u", "{\"k\": 2}");
+    add_answer(&y, p, "a", "t", "{\"k\": 1}");
+    add_answer(&z, p, "a", "t", "{\"k\": 1}");
+    add_answer(&z, p, "b", "u", "{\"k\": 3}");
+    add_answer(&w, p, "a", "t", "{\"k\": 1}");
+    add_answer(&w, p, "b", "v", "{\"k\": 2}");
+    assert_int_equal(answers(&x, p).n, 2);
+    assert_string_equal(answers(&x, p).sha256, answers(&y, p).sha256);
+    assert_string_not_equal(answers(&x, p).sha256, answers(&z, p).sha256);
+    assert_string_not_equal(answers(&x, p).sha256, answers(&w, p).sha256);
+    assert_int_equal(answers(&y, q).n, 1);
+    assert_int_equal(answers(&x, q).n, 0);
+    assert_string_equal(answers(&x, q).sha256, answers(NULL, p).sha256);
+}
+
+int main(void) {
+    dir = kiln_test_dir();
+    kiln_test_add("says_what_it_was_made_of", says_what_it_was_made_of, NULL);
+    kiln_test_add("builds_the_same_bytes", builds_the_same_bytes, NULL);
+    kiln_test_add("tells_what_differs", tells_what_differs, NULL);
+    kiln_test_add("builds_nothing_with_other_versions",
+                  builds_nothing_with_other_versions, NULL);
+    kiln_test_add("holds_materials_against_their_hashes",
+                  holds_materials_against_their_hashes, NULL);
+    kiln_test_add("hashes_what_records_said", hashes_what_records_said, NULL);
+    return kiln_test_run("rebuilding");
+}
