@@ -46,6 +46,12 @@ static void put_records(command *k, const kiln_nightly_config *c) {
         add(k, "--no-ready");
 }
 
+/* Stages that run an archive take none that others made. */
+static void put_keyring(command *k, const kiln_nightly_config *c) {
+    if (c->keyring != NULL)
+        add_option(k, "--keyring", c->keyring);
+}
+
 /* Of a model and of a list of operators. */
 static void put_budget(command *k, const kiln_nightly_config *c,
                        const kiln_nightly_tune *t, const kiln_nightly_job *j) {
@@ -96,12 +102,14 @@ static void put_build(command *k, const kiln_nightly_config *c,
     add_options(k, "--shape", &m->shape);
     add_options(k, "--bind", &m->bind);
     put_records(k, c);
+    if (c->sign != NULL)
+        add_option(k, "--sign", c->sign);
     add_option(k, "-o", archive);
 }
 
-static void put_verify(command *k, const kiln_nightly_model *m,
-                       const kiln_nightly_job *j, const char *file,
-                       const char *archive) {
+static void put_verify(command *k, const kiln_nightly_config *c,
+                       const kiln_nightly_model *m, const kiln_nightly_job *j,
+                       const char *file, const char *archive) {
     add(k, "verify");
     add(k, archive);
     add_number(k, "--threads", j->threads);
@@ -109,6 +117,7 @@ static void put_verify(command *k, const kiln_nightly_model *m,
     add_options(k, "--bind", &m->bind);
     if (m->golden != NULL)
         add_option(k, "--golden", m->golden);
+    put_keyring(k, c);
 }
 
 static void put_bench(command *k, const kiln_nightly_config *c,
@@ -121,6 +130,7 @@ static void put_bench(command *k, const kiln_nightly_config *c,
     add_number(k, "--threads", j->threads);
     add_number(k, "--rounds", c->rounds);
     add(k, "--steps");
+    put_keyring(k, c);
     if (c->baselines != NULL)
         add_option(k, "--baselines", c->baselines);
 }
@@ -165,7 +175,7 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
         put_build(&k, c, m, j, file, archive);
         break;
     case KILN_NIGHTLY_VERIFY:
-        put_verify(&k, m, j, file, archive);
+        put_verify(&k, c, m, j, file, archive);
         break;
     case KILN_NIGHTLY_BENCH:
         put_bench(&k, c, m, j, file, archive);
@@ -174,6 +184,7 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
         add(&k, "gate");
         add(&k, archive);
         add_option(&k, "--against", c->accepted);
+        put_keyring(&k, c);
         break;
     case KILN_NIGHTLY_OPS:
         put_ops(&k, c, &c->set.v[j->set], j);

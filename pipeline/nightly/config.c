@@ -1,8 +1,10 @@
 /* The file of a pipeline, from JSON to names that were looked up
  * (docs/pipeline-json.md).
  */
+#include "packager/sign.h"
 #include "pipeline/nightly/nightly_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -383,6 +385,31 @@ static void read_stages(reader *r, const fields *top) {
                 "must be the folder of accepted archives");
 }
 
+/* A keyring that opens; a secret key that opens without a terminal. */
+static void read_keys(reader *r, const fields *top) {
+    kiln_nightly_config *c = r->c;
+    const char *password = getenv("KILN_PASSWORD_FILE");
+    kiln_keyring ring;
+    kiln_str text;
+    kiln_err why = {.status = KILN_OK};
+    c->keyring = path_field(r, top, "keyring");
+    c->sign = path_field(r, top, "sign");
+    if (c->keyring != NULL &&
+        kiln_keyring_open(r->arena, c->keyring, &ring, &why) != KILN_OK)
+        problem(&r->problems, "keyring", "must be a folder of public keys: %s",
+                why.text);
+    if (c->sign == NULL)
+        return;
+    if (kiln_file_map(r->arena, c->sign, KILN_KEY_FILE_MAX, &text, NULL) != KILN_OK)
+        problem(&r->problems, "sign", "must be a secret key that is there, is '%s'",
+                c->sign);
+    else if (kiln_secret_key_wants_password(text) &&
+             (password == NULL || password[0] == '\0'))
+        problem(&r->problems, "sign",
+                "has a password, which nobody gives at night: let KILN_PASSWORD_FILE "
+                "name a file with it, or make a key by 'kiln keygen --no-password'");
+}
+
 static void read_lists(reader *r, const fields *top) {
     const kiln_json *models = fields_list(top, "models");
     const kiln_json *sets = fields_list(top, "operators");
@@ -402,10 +429,10 @@ static void read_lists(reader *r, const fields *top) {
 }
 
 static void read_all(reader *r, const kiln_json *root) {
-    static const char *const known[] = {"name",   "out",      "db",      "catalog",
-                                        "models", "profiles", "threads", "numerics",
-                                        "tune",   "build",    "bench",   "operators",
-                                        "gate",   "limits",   NULL};
+    static const char *const known[] = {
+        "name",    "out",      "db",      "catalog", "models", "profiles",
+        "threads", "numerics", "tune",    "build",   "bench",  "operators",
+        "gate",    "limits",   "keyring", "sign",    NULL};
     static const kiln_nightly_tune tune = {.trials = 64, .seed = 1};
     const kiln_nightly_profile native = {"native", "native"};
     const fields top = fields_open(&r->problems, root, "", known);
@@ -430,6 +457,7 @@ static void read_all(reader *r, const kiln_json *root) {
     r->numerics = r->numerics == NULL ? "fast" : r->numerics;
     r->tune = read_tune(r, &top, tune);
     read_stages(r, &top);
+    read_keys(r, &top);
     read_limits(r, &top);
     read_lists(r, &top);
 }

@@ -86,6 +86,8 @@ typedef struct kiln_nightly_config {
     const char *db;       /* tuning database */
     const char *catalog;  /* NULL: the one that ships */
     const char *accepted; /* folder of accepted archives; NULL: no gate */
+    const char *keyring;  /* whose archives are taken; NULL: everybody's */
+    const char *sign;     /* secret key that signs what is built; NULL: none */
     bool is_frozen;       /* nothing is tuned, the database is only read */
     bool no_ready;        /* the records that come with kiln are left out */
     double require_tuned; /* percent; below 0: not asked for */

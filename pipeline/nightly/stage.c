@@ -3,6 +3,7 @@
  * A stage is a function of its command, the program, the files that it reads and how
  * the stages before it ended. All that is hashed; where the marker in its folder says
  * the same, the stage is not repeated. */
+#include "packager/sign.h"
 #include "pipeline/nightly/nightly_internal.h"
 
 #include <signal.h>
@@ -94,6 +95,22 @@ static kiln_status add_file(kiln_sha256 *h, const char *path, kiln_err *err) {
     return st;
 }
 
+/* Which keys are trusted is asked of their files: a ring has the same path when it has
+ * other keys. */
+static kiln_status add_keys(kiln_sha256 *h, const night *n, kiln_nightly_kind kind,
+                            kiln_err *err) {
+    kiln_keyring ring = {.n = 0};
+    const bool takes_archives = kind == KILN_NIGHTLY_VERIFY ||
+                                kind == KILN_NIGHTLY_BENCH || kind == KILN_NIGHTLY_GATE;
+    if (kind == KILN_NIGHTLY_BUILD && n->c->sign != NULL)
+        return add_file(h, n->c->sign, err);
+    if (takes_archives && n->c->keyring != NULL)
+        KILN_TRY(kiln_keyring_open(n->arena, n->c->keyring, &ring, err));
+    for (size_t i = 0; i < ring.n; i++)
+        kiln_sha256_add(h, ring.key[i].key, sizeof ring.key[i].key);
+    return KILN_OK;
+}
+
 static kiln_status inputs_of(const night *n, size_t stage,
                              const kiln_nightly_words *words, const char **out,
                              kiln_err *err) {
@@ -111,6 +128,7 @@ static kiln_status inputs_of(const night *n, size_t stage,
         KILN_TRY(add_file(
             &h, kiln_path_join(n->arena, n->c->model.v[s->model].golden, "golden.json"),
             err));
+    KILN_TRY(add_keys(&h, n, s->kind, err));
     const kiln_nightly_job *j = job_of(n, s);
     if (j != NULL && j->set >= 0 && kiln_file_exists(n->c->set.v[j->set].word))
         KILN_TRY(add_file(&h, n->c->set.v[j->set].word, err));

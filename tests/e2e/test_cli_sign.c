@@ -274,6 +274,49 @@ static void the_environment_requires_a_key(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- a night -----------------------------------------------------------------------
+ */
+
+static void write_text(const char *name, const char *text) {
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_file_write(in(kiln_test_arena(), name), text, strlen(text), &err), &err);
+}
+
+static void write_pipeline(kiln_arena *a, const char *name, const char *keyring) {
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    write_text(kiln_format(a, "%s.json", name),
+               kiln_format(a,
+                           "{\"out\": \"%s\", \"sign\": \"ours.key\", "
+                           "\"keyring\": \"%s.pub\", \"models\": [{\"name\": \"net\", "
+                           "\"source\": \"%s/" MODEL "\"}], "
+                           "\"bench\": {\"rounds\": 1}, "
+                           "\"gate\": {\"accepted\": \"accepted %s\"}}",
+                           name, keyring, here, name));
+}
+
+/* What it builds is signed, and what it runs is signed by whom it trusts. */
+static void nights_sign_and_require_keys(void **state) {
+    static const kiln_test_cli_row good = {.arg = {"nightly", "@night.json"}};
+    static const kiln_test_cli_row accepted = {.arg = {"accept", "@night", "--to",
+                                                       "@accepted night", "--keyring",
+                                                       "@ours.pub"},
+                                               .out = "accepted net"};
+    static const kiln_test_cli_row again = {.arg = {"nightly", "@night.json"}};
+    static const kiln_test_cli_row foreign = {
+        .arg = {"nightly", "@foreign.json"}, .code = 1, .err = "net, native, 1 thread"};
+    (void)state;
+    kiln_arena a = {0};
+    write_pipeline(&a, "night", "ours");
+    write_pipeline(&a, "foreign", "theirs");
+    kiln_test_cli_check(&a, dir, &good);
+    kiln_test_cli_check(&a, dir, &accepted);
+    kiln_test_cli_check(&a, dir, &again); /* the gate takes what was accepted */
+    kiln_test_cli_check(&a, dir, &foreign);
+    kiln_arena_fini(&a);
+}
+
 /* ---- minisign ----------------------------------------------------------------------
  */
 
@@ -340,12 +383,6 @@ static void minisign_and_kiln_agree(void **state) {
     kiln_arena_fini(&a);
 }
 
-static void write_text(const char *name, const char *text) {
-    kiln_err err = {0};
-    kiln_assert_status_ok(
-        kiln_file_write(in(kiln_test_arena(), name), text, strlen(text), &err), &err);
-}
-
 int main(void) {
     dir = kiln_test_dir();
     write_text("pw", "a word\nand what is below it\n");
@@ -354,6 +391,7 @@ int main(void) {
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("the_environment_requires_a_key", the_environment_requires_a_key,
                   NULL);
+    kiln_test_add("nights_sign_and_require_keys", nights_sign_and_require_keys, NULL);
     kiln_test_add("minisign_and_kiln_agree", minisign_and_kiln_agree, NULL);
     return kiln_test_run("signatures from outside");
 }

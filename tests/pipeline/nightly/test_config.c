@@ -1,9 +1,11 @@
 /* The file of a pipeline: what is wrong with it is named by its path, all at once; and
  * the plan that comes of it. */
+#include "packager/sign.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *folder; /* with a few files that pipelines may name */
@@ -274,6 +276,84 @@ static void plans(void **state) {
     kiln_test_golden_check(&golden, without_folder(kiln_buf_str(&out)));
 }
 
+/* ---- keys --------------------------------------------------------------------------
+ */
+
+static const kiln_nightly_stage *first_of(const kiln_nightly_graph *g,
+                                          kiln_nightly_kind kind) {
+    return &g->stage.v[g->job.v[0].stage[kind]];
+}
+
+/* Does the stage's line of the plan have this? */
+static bool stage_says(const kiln_nightly_config *c, const kiln_nightly_graph *g,
+                       kiln_nightly_kind kind, const char *words) {
+    kiln_buf out;
+    kiln_str rest, line;
+    bool has = false;
+    assert_null(first_of(g, kind)->skip);
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_nightly_plan_text(&out, c, g);
+    rest = kiln_buf_str(&out);
+    while (kiln_str_cut(&rest, '\n', &line)) {
+        const char *text = kiln_str_dupv(kiln_test_arena(), line);
+        if (kiln_str_starts(kiln_str_trim(line), kiln_nightly_kind_name(kind)))
+            has = has || strstr(text, words) != NULL;
+    }
+    return has;
+}
+
+static void make_keys(const char *where, const char *name, kiln_str password) {
+    static const kiln_password_cost cheap = {1 << 19, 1 << 24};
+    kiln_err err = {0};
+    kiln_public_key k;
+    kiln_assert_status_ok(kiln_dir_make(at(where), &err), &err);
+    kiln_assert_status_ok(
+        kiln_keys_save(kiln_test_arena(),
+                       at(kiln_format(kiln_test_arena(), "%s/%s", where, name)),
+                       password, &cheap, &k, &err),
+        &err);
+}
+
+#define KEYED(sign)                                                                    \
+    WITH("'keyring': 'keys', 'sign': '" sign "', 'gate': {'accepted': 'acc'}")
+
+/* What builds signs; what runs an archive requires a key; what runs none has neither.
+ */
+static void stages_sign_and_require_keys(void **state) {
+    const kiln_str none = {NULL, 0}, password = KILN_STR_LIT("x");
+    kiln_nightly_config c;
+    kiln_nightly_graph g;
+    kiln_err err = {0};
+    (void)state;
+    assert_int_equal(unsetenv("KILN_PASSWORD_FILE"), 0);
+    kiln_assert_fails(read_text(KEYED("keys/ours.key"), &c, &err), KILN_ERR_PARSE, &err,
+                      "keyring must be a folder of public keys: ");
+    assert_non_null(strstr(err.text, "sign must be a secret key that is there"));
+    make_keys("keys", "ours", none);
+    make_keys("locked", "mine", password);
+    kiln_err_clear(&err);
+    kiln_assert_fails(read_text(KEYED("locked/mine.key"), &c, &err), KILN_ERR_PARSE,
+                      &err, "sign has a password, which nobody gives at night");
+    assert_int_equal(setenv("KILN_PASSWORD_FILE", "pw", 1), 0);
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(read_text(KEYED("locked/mine.key"), &c, &err), &err);
+    assert_int_equal(unsetenv("KILN_PASSWORD_FILE"), 0);
+    kiln_assert_status_ok(read_text(KEYED("keys/ours.key"), &c, &err), &err);
+    kiln_assert_status_ok(kiln_nightly_plan(kiln_test_arena(), &c, &g, &err), &err);
+    assert_true(stage_says(&c, &g, KILN_NIGHTLY_BUILD, "/keys/ours.key"));
+    assert_true(stage_says(&c, &g, KILN_NIGHTLY_BUILD, " --sign "));
+    assert_false(stage_says(&c, &g, KILN_NIGHTLY_BUILD, " --keyring "));
+    assert_true(stage_says(&c, &g, KILN_NIGHTLY_VERIFY, " --keyring "));
+    assert_true(stage_says(&c, &g, KILN_NIGHTLY_BENCH, " --keyring "));
+    assert_true(stage_says(&c, &g, KILN_NIGHTLY_GATE, " --keyring "));
+    assert_false(stage_says(&c, &g, KILN_NIGHTLY_GATE, " --sign "));
+    kiln_assert_status_ok(read_text(WITH("'gate': {'accepted': 'acc'}"), &c, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_nightly_plan(kiln_test_arena(), &c, &g, &err), &err);
+    assert_false(stage_says(&c, &g, KILN_NIGHTLY_BUILD, " --sign "));
+    assert_false(stage_says(&c, &g, KILN_NIGHTLY_GATE, " --keyring "));
+}
+
 /* Code for another machine is built, and run where an emulator is; it is not measured.
  */
 static void other_machines_are_not_measured(void **state) {
@@ -373,6 +453,7 @@ int main(void) {
                   NULL);
     kiln_test_add("what_ships_is_right", what_ships_is_right, NULL);
     kiln_test_add("profiles_say_where_to_measure", profiles_say_where_to_measure, NULL);
+    kiln_test_add("stages_sign_and_require_keys", stages_sign_and_require_keys, NULL);
     kiln_test_add("other_machines_are_not_measured", other_machines_are_not_measured,
                   NULL);
     kiln_test_add_golden("tests/pipeline/nightly/golden/plan", plans);

@@ -44,7 +44,13 @@ static const char pipeline[] =
     " {\"name\": \"b\", \"source\": \"fetch:resnet18-v1-7\", \"tune\": null}],"
     " \"operators\": [{\"set\": \"gemm\", \"tune\": null}],"
     " \"tune\": {}, \"bench\": {\"require_baselines\": false},"
+    " \"keyring\": \"trusted.pub\", \"sign\": \"sign.key\","
     " \"gate\": {\"accepted\": \"accepted\"}, \"limits\": {\"verify\": %d}}";
+
+/* Keys that nobody has: the stand-in asks for none. */
+#define KEY(line) "untrusted comment: x\n" line "\n"
+#define TRUSTED "RWShsqhL7mqFfLxUGVwP+sPX0QH5ehRmF73xOI+3s+IKuWk3UvcsDftv"
+#define ANOTHER "RWSYB8qKj+qBIbeXHyIYjDymh+cZpIHbE6bkis0ymLZHSDU69Ck9uRdr"
 
 /* ---- a place to work in ------------------------------------------------------------
  */
@@ -69,6 +75,9 @@ static place new_place(int verify_limit_s) {
     write_file(&p, "ready.jsonl", "{\"kiln_ready_records\": 1}\n");
     write_file(&p, "m.onnx", "a model");
     write_file(&p, "fetched.onnx", "another");
+    write_file(&p, "trusted.pub", KEY(TRUSTED));
+    write_file(&p, "other.pub", KEY(ANOTHER));
+    write_file(&p, "sign.key", "a key");
     write_file(&p, "p.json", kiln_format(kiln_test_arena(), pipeline, verify_limit_s));
     return p;
 }
@@ -554,6 +563,8 @@ static change_row changes[] = {
     {"nothing_changes", "true", 7, true},
     {"another_model_file", "echo other > m.onnx", 2, true},
     {"another_program", "echo '# new' >> kiln", 0, true},
+    {"other_keys_are_trusted", "mv other.pub trusted.pub", 4, true},
+    {"another_key_signs", "echo more >> sign.key", 2, true},
     {"other_ready_records", "echo >> ready.jsonl", 0, true},
     {"another_pipeline", "echo ' ' >> p.json", 0, false},
     {"a_torn_marker", "echo '{' > $(ls -d out/2*)/models/a/native-t1/bench/done.json",
