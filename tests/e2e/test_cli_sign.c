@@ -304,8 +304,9 @@ static void nights_sign_and_require_keys(void **state) {
                                                        "@ours.pub"},
                                                .out = "accepted net"};
     static const kiln_test_cli_row again = {.arg = {"nightly", "@night.json"}};
-    static const kiln_test_cli_row foreign = {
-        .arg = {"nightly", "@foreign.json"}, .code = 1, .err = "net, native, 1 thread"};
+    static const kiln_test_cli_row foreign = {.arg = {"nightly", "@foreign.json"},
+                                              .code = 1,
+                                              .out = "which is none of the 1 of '"};
     (void)state;
     kiln_arena a = {0};
     write_pipeline(&a, "night", "ours");

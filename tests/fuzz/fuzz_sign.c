@@ -1,6 +1,7 @@
-/* Any bytes as a public key, a secret key without a password and a signature: refused
- * with a message, or read; what was read is written, and read again as it was. */
-#include "packager/sign.h"
+/* Any bytes as a public key, a secret key without a password, a signature and
+ * provenance: refused with a message, or read; what was read is written, and read again
+ * as it was. Of one provenance there is one text. */
+#include "packager/provenance.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -52,12 +53,26 @@ static void try_signature(kiln_arena *a, kiln_str text) {
                 "another signature");
 }
 
+static void try_provenance(kiln_arena *a, kiln_str text) {
+    kiln_err err = {.status = KILN_OK};
+    kiln_provenance p;
+    kiln_buf out;
+    if (kiln_provenance_read(a, text, "fuzz", &p, &err) != KILN_OK) {
+        KILN_ASSERT(err.len > 0, "a refusal says why");
+        return;
+    }
+    kiln_buf_init(&out, a);
+    kiln_provenance_write(&out, &p);
+    KILN_ASSERT(kiln_str_eq(kiln_buf_str(&out), text), "another text");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kiln_arena a = {0};
     const kiln_str text = {(const char *)data, size};
     try_public(&a, text);
     try_secret(text);
     try_signature(&a, text);
+    try_provenance(&a, text);
     kiln_arena_fini(&a);
     return 0;
 }
