@@ -5,16 +5,11 @@
 #include "packager/codec.h"
 #include "packager/provenance_internal.h"
 
-/* kiln's own; the commit is known to who builds kiln. */
-static void kiln_itself(kiln_builder *b) {
-    b->kiln = KILN_VERSION;
-    b->commit = NULL;
-}
-
 kiln_status kiln_builder_here(kiln_arena *a, kiln_builder *out, kiln_err *err) {
-    kiln_builder b = {.llvm = kiln_codegen_llvm_version(a),
+    kiln_builder b = {.kiln = KILN_VERSION,
+                      .commit = kiln_own_version().commit,
+                      .llvm = kiln_codegen_llvm_version(a),
                       .zstd = kiln_zstd_version()};
-    kiln_itself(&b);
     KILN_TRY(kiln_package_linker(a, &b.lld, err));
     *out = b;
     return KILN_OK;

@@ -272,12 +272,16 @@ static void read_run(reader *r, const object *predicate, kiln_provenance *p) {
     const object run = open_member(r, predicate, "runDetails", known);
     const object builder = open_member(r, &run, "builder", of_builder);
     const object v = open_member(r, &builder, "version", of_version);
+    const char *commit = text_or_null(r, &v, "commit");
     must_be(r, &builder, "id", KILN_BUILDER_ID);
+    if (commit != NULL && !kiln_is_commit(commit))
+        refuse(r, &v, "commit",
+               "must be 40 hexadecimal digits, maybe with '-modified'");
     p->builder = (kiln_builder){.kiln = text_of(r, &v, "kiln"),
                                 .llvm = text_of(r, &v, "llvm"),
                                 .lld = text_of(r, &v, "lld"),
                                 .zstd = text_of(r, &v, "zstd"),
-                                .commit = text_or_null(r, &v, "commit")};
+                                .commit = commit};
 }
 
 static void read_subject(reader *r, const object *top, kiln_provenance *p) {

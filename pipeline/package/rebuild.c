@@ -29,7 +29,10 @@ static void differs(rebuilding *r, const char *sentence) {
 
 static void compare_version(rebuilding *r, const char *what, const char *was,
                             const char *is) {
-    if (was == NULL || is == NULL || strcmp(was, is) == 0)
+    static const char unknown[] = "an unknown one";
+    was = was == NULL ? unknown : was;
+    is = is == NULL ? unknown : is;
+    if (strcmp(was, is) == 0)
         return;
     differs(r,
             kiln_format(r->arena, "it was built by %s %s, here is %s", what,

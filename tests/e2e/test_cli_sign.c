@@ -166,7 +166,7 @@ static kiln_test_cli_row rows[] = {
      NULL},
     {"gates_no_others",
      {"gate", PACKAGE, "--against", "@accepted", "--keyring", "@theirs.pub"},
-     1,
+     6,
      "which is none of the 1 of '",
      NULL},
     {"gates",

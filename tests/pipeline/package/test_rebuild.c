@@ -209,6 +209,9 @@ static void builds_nothing_with_other_versions(void **state) {
                         "it was built by kiln 9.9.9, here is " KILN_VERSION);
     assert_non_null(strstr(r.difference.v[1], "it was built by zstd 0.1, here is "));
     assert_int_equal(r.bytes, 0);
+    other = b;
+    other.provenance.builder.commit = "0000000000000000000000000000000000000000";
+    differs_in(&other, "it was built by kiln's commit 0000000000000000");
 }
 
 static void holds_materials_against_their_hashes(void **state) {
