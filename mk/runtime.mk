@@ -1,5 +1,5 @@
 # What ships to a device, of runtime/ alone: the library, static and shared, and the runner
-# kiln-run, native and for AArch64. And make install.
+# kiln-run, all of it native and for AArch64. And make install.
 
 RUNTIME_SRC := $(call find_src,runtime,*.c)
 RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c)
@@ -41,21 +41,38 @@ CROSS_CC ?= aarch64-linux-gnu-gcc
 CROSS_B := build/aarch64
 CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 HAVE_CROSS := $(if $(RUNTIME_SRC),$(shell command -v $(CROSS_CC) 2>/dev/null))
+# The board's name among the folders of libraries, as Debian has it: aarch64-linux-gnu.
+CROSS_NAME := $(if $(HAVE_CROSS),$(shell $(CROSS_CC) -dumpmachine))
 CROSS_RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(CROSS_B)/%.o)
+CROSS_RUNTIME_PIC := $(RUNTIME_SRC:%.c=$(CROSS_B)/pic/%.o)
+CROSS_SO := $(CROSS_B)/$(notdir $(RUNTIME_SO))
+CROSS_LIBS := $(CROSS_B)/libkiln-runtime.a $(CROSS_SO)
 CROSS_RUNNER_OBJ := $(RUNNER_SRC:%.c=$(CROSS_B)/%.o)
 
 $(CROSS_B)/flags.txt: FORCE
 	$(call keep_text,$(CROSS_CC) $(CROSS_CFLAGS))
 
+CROSS_COMPILE = $(CROSS_CC) $(CROSS_CFLAGS) $(if $(filter %_linux.c,$<),-D_GNU_SOURCE) -MMD -MP -c $< -o $@
+
 $(CROSS_B)/%.o: %.c $(CROSS_B)/flags.txt
 	@mkdir -p $(@D)
 	@echo "  CC   $@"
-	@$(CROSS_CC) $(CROSS_CFLAGS) $(if $(filter %_linux.c,$<),-D_GNU_SOURCE) -MMD -MP -c $< -o $@
+	@$(CROSS_COMPILE)
+
+$(CROSS_B)/pic/%.o: %.c $(CROSS_B)/flags.txt
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CROSS_COMPILE) -fPIC
 
 $(CROSS_B)/libkiln-runtime.a: $(CROSS_RUNTIME_OBJ)
 	@echo "  AR   $@"
 	@rm -f $@
 	@$(AR) rcs $@ $^
+
+$(CROSS_SO): $(CROSS_RUNTIME_PIC) runtime/kiln-runtime.map
+	@echo "  LINK $@"
+	@$(CROSS_CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=runtime/kiln-runtime.map -Wl,-z,defs \
+		$(CROSS_RUNTIME_PIC) -lpthread -o $@
 
 $(CROSS_B)/kiln-run: $(CROSS_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
 	@echo "  LINK $@"
@@ -65,7 +82,7 @@ $(CROSS_B)/kiln-run: $(CROSS_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
 $(B)/kiln-run-aarch64: $(CROSS_B)/kiln-run
 	@cp $< $@
 
--include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d) $(CROSS_RUNTIME_OBJ:.o=.d) $(CROSS_RUNNER_OBJ:.o=.d)
+-include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d) $(CROSS_RUNTIME_OBJ:.o=.d) $(CROSS_RUNTIME_PIC:.o=.d) $(CROSS_RUNNER_OBJ:.o=.d)
 
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl
@@ -74,7 +91,7 @@ $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
 	@cp $< $@
 
 RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(if $(HAVE_CROSS),$(B)/kiln-run-aarch64))
-RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS)
+RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(if $(HAVE_CROSS),$(CROSS_LIBS))
 
 # --- install ---------------------------------------------------------------------------------------
 # What is installed is the release variant, whatever V was.
@@ -83,25 +100,34 @@ DESTDIR ?=
 INSTALL := install
 TO = $(DESTDIR)$(PREFIX)
 RUNTIME_HEADERS := kiln.h kernel.h
+# Beside the host's, where that machine's pkg-config looks.
+CROSS_LIB := $(if $(HAVE_CROSS),lib/$(CROSS_NAME))
+# install_library FOLDER,STATIC,SHARED: with the names that linkers look for, and its pkg-config file.
+define install_library
+	$(INSTALL) -d $(TO)/$(1)/pkgconfig
+	$(INSTALL) -m 644 $(2) $(TO)/$(1)/
+	$(INSTALL) -m 755 $(3) $(TO)/$(1)/
+	ln -sf $(notdir $(3)) $(TO)/$(1)/libkiln-runtime.so
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(1)|; s|@VERSION@|$(VERSION)|' runtime/kiln-runtime.pc.in \
+		> $(TO)/$(1)/pkgconfig/kiln-runtime.pc
+	chmod 644 $(TO)/$(1)/pkgconfig/kiln-runtime.pc
+endef
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(addprefix share/kiln/,$(notdir $(DATA))) \
 	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
-	lib/libkiln-runtime.a lib/libkiln-runtime.so lib/$(notdir $(RUNTIME_SO)) \
-	lib/pkgconfig/kiln-runtime.pc $(addprefix include/kiln/,$(RUNTIME_HEADERS))
+	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
+	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(RUNTIME_HEADERS))
 
 ifeq ($(V),release)
 # An installed header finds its neighbour in kiln/, not in this tree's runtime/.
 install-runtime: $(RUNTIME)
-	$(INSTALL) -d $(TO)/bin $(TO)/lib/pkgconfig $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
+	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
 	$(if $(HAVE_CROSS),$(INSTALL) -m 755 $(B)/kiln-run-aarch64 $(TO)/libexec/kiln/)
-	$(INSTALL) -m 644 $(RUNTIME_A) $(TO)/lib/
-	$(INSTALL) -m 755 $(RUNTIME_SO) $(TO)/lib/
-	ln -sf $(notdir $(RUNTIME_SO)) $(TO)/lib/libkiln-runtime.so
+	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
+	$(if $(HAVE_CROSS),$(call install_library,$(CROSS_LIB),$(firstword $(CROSS_LIBS)),$(CROSS_SO)))
 	for h in $(RUNTIME_HEADERS); do \
 		sed 's|#include "runtime/|#include "kiln/|' runtime/$$h > $(TO)/include/kiln/$$h && \
 		chmod 644 $(TO)/include/kiln/$$h || exit 1; done
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' runtime/kiln-runtime.pc.in > $(TO)/lib/pkgconfig/kiln-runtime.pc
-	chmod 644 $(TO)/lib/pkgconfig/kiln-runtime.pc
 	$(INSTALL) -m 644 LICENSE README.md docs/*.md docs/*.c $(TO)/share/doc/kiln/
 
 install: $(KILN) $(PROGRAMS) $(DATA) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
@@ -116,5 +142,5 @@ endif
 
 uninstall: ## what install put there, and no more
 	rm -rf $(addprefix $(TO)/,$(INSTALLED))
-	for d in $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln); do \
+	for d in $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln $(if $(CROSS_LIB),$(CROSS_LIB)/pkgconfig $(CROSS_LIB))); do \
 		[ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit 1; done

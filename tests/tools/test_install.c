@@ -22,10 +22,12 @@ static const char graph_text[] =
 static struct {
     const char *dest;    /* DESTDIR; NULL: installing failed */
     const char *package; /* an unpacked package beside it, with input.bin */
+    const char *board;   /* the same for AArch64 */
     kiln_tensor want;
 } here;
 
-/* Runs a script with what it needs: $0 is the project's root, $DEST, $PACKAGE. */
+/* Runs a script with what it needs: $0 is the project's root, $DEST, $PACKAGE, $BOARD.
+ */
 static kiln_process_result run_script(const char *script) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
@@ -36,8 +38,10 @@ static kiln_process_result run_script(const char *script) {
     const char *const env[] = {
         kiln_format(a, "DEST=%s", here.dest),
         kiln_format(a, "PACKAGE=%s", here.package),
+        kiln_format(a, "BOARD=%s", here.board),
         kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", here.dest),
-        kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", here.dest), NULL};
+        kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", here.dest),
+        NULL};
     const kiln_process_options o = {.argv = argv,
                                     .dir = here.package,
                                     .env = env,
@@ -63,6 +67,9 @@ static void make_package(void) {
     kiln_assert_status_ok(kiln_profile_detect(a, &profile, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
     package_folder_write(here.package, &n);
+    kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &profile, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
+    package_folder_write(here.board, &n);
     const char *input = kiln_path_join(a, here.package, "input.bin");
     kiln_assert_status_ok(kiln_file_write(input, in.data, N_IN * sizeof(float), &err),
                           &err);
@@ -72,6 +79,7 @@ static void make_package(void) {
 static void installs(void **state) {
     (void)state;
     here.package = kiln_test_dir();
+    here.board = kiln_test_dir();
     here.dest = kiln_test_dir();
     const kiln_process_result got =
         run_script("unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
@@ -98,7 +106,37 @@ typedef struct row {
     "grep -vE "                                                                        \
     "'^\\s*(linux-vdso|libc\\.|libpthread\\.|/lib.*/ld-linux|libkiln-runtime)'"
 
+/* As docs/runtime.md has it: no other place is told where PREFIX is. */
+#define FOUND " -Wl,-rpath,\"$(pkg-config --variable=libdir kiln-runtime)\" "
+/* The board's files, as its own pkg-config finds them. */
+#define BOARD                                                                          \
+    "export PKG_CONFIG_PATH= PKG_CONFIG_LIBDIR=\"$DEST\"/opt/kiln/lib/"                \
+    "aarch64-linux-gnu/pkgconfig;"                                                     \
+    "cc() { aarch64-linux-gnu-gcc \"$@\"; };"                                          \
+    "run() { qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu \"$@\"; };"
+#define RUN_BOARD " run ./board \"$BOARD\" <input.bin"
+
+static row board_rows[] = {
+    {"board_example_without_any_library",
+     BOARD EXAMPLE "-static $(pkg-config --static --cflags --libs kiln-runtime) -o "
+                   "board &&" RUN_BOARD,
+     NULL},
+    {"board_example_with_the_shared_library",
+     BOARD EXAMPLE "$(pkg-config --cflags --libs kiln-runtime)" FOUND
+                   "-o board &&" RUN_BOARD,
+     NULL},
+    {"board_library_is_the_hosts",
+     "cd \"$DEST\"/opt/kiln/lib; names() { nm -D --defined-only $1 | cut -d' ' -f2-; };"
+     "names libkiln-runtime.so >\"$PACKAGE\"/host;"
+     "names aarch64-linux-gnu/libkiln-runtime.so | diff \"$PACKAGE\"/host - && "
+     "test -s \"$PACKAGE\"/host",
+     ""},
+};
+
 static row rows[] = {
+    {"example_finds_the_shared_library_anywhere",
+     EXAMPLE "$(pkg-config --cflags --libs kiln-runtime)" FOUND "-o example &&" RUN,
+     NULL},
     {"example_with_the_shared_library",
      EXAMPLE "$(pkg-config --cflags --libs kiln-runtime) -o example &&"
              "export LD_LIBRARY_PATH=\"$DEST\"/opt/kiln/lib &&" RUN,
@@ -175,8 +213,17 @@ static void check_row(void **state) {
     kiln_assert_close(y, here.want.data, N_OUT, 16, tolerance);
 }
 
+static void check_board_row(void **state) {
+    if (here.dest == NULL ||
+        run_script("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64")
+                .code != 0)
+        kiln_test_skip("there is no aarch64-linux-gnu-gcc, or no qemu-aarch64");
+    check_row(state);
+}
+
 int main(void) {
     kiln_test_add("installs", installs, NULL);
+    kiln_test_add_rows(check_board_row, board_rows);
     kiln_test_add_rows(check_row, rows);
     return kiln_test_run("install");
 }
