@@ -51,6 +51,17 @@ typedef struct kiln_model_options {
 kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
                             char error[KILN_ERROR_TEXT]);
 
+/* The same three files in memory, wherever an application has them from: an archive of
+ * its own, a section of its program. Plan and library may go once it is open,
+ * parameters stay until it is closed; they must be 64-byte aligned. */
+typedef struct kiln_model_files {
+    const void *plan, *params, *lib;
+    size_t plan_bytes, param_bytes, lib_bytes;
+} kiln_model_files;
+kiln_model *kiln_model_open_memory(const kiln_model_files *files,
+                                   const kiln_model_options *o,
+                                   char error[KILN_ERROR_TEXT]);
+
 /* The same from memory, for plans that are linked in. All of it is borrowed until the
  * model is closed. Parameters must be 64-byte aligned. */
 typedef struct kiln_model_parts {

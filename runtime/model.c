@@ -184,3 +184,13 @@ kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
     kiln_model_close(m);
     return NULL;
 }
+
+kiln_model *kiln_model_open_memory(const kiln_model_files *files,
+                                   const kiln_model_options *o,
+                                   char error[KILN_ERROR_TEXT]) {
+    kiln_model *m = model_new(o, error);
+    if (m == NULL || kiln_model_read_memory(m, files, error) == 0)
+        return m;
+    kiln_model_close(m);
+    return NULL;
+}

@@ -1,5 +1,6 @@
 /* A package's folder: plan.bin is read, params.safetensors mapped, lib.so loaded by the
- * runtime's own loader, which a statically linked program has too. */
+ * runtime's own loader, which a statically linked program has too. The same of files in
+ * memory. */
 #include "runtime/model_internal.h"
 
 #include <errno.h>
@@ -62,19 +63,29 @@ static int read_plan(kiln_model *m, const char *folder, size_t *bytes, char *err
 }
 
 /* safetensors: a length, so many bytes of JSON, then the data, which kiln aligns. */
+static int cut_params(const void *file, size_t bytes, kiln_model_parts *parts) {
+    uint64_t header = 0;
+    if (file == NULL || bytes < sizeof header)
+        return -1;
+    memcpy(&header, file, sizeof header);
+    if (header > bytes - sizeof header)
+        return -1;
+    parts->params = (const char *)file + sizeof header + header;
+    parts->param_bytes = bytes - sizeof header - (size_t)header;
+    return 0;
+}
+
 static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts,
                       char *error) {
     char path[PATH_BYTES];
     size_t bytes = 0;
-    uint64_t header = 0;
     if (path_of(path, folder, "params.safetensors", error) != 0)
         return -1;
     const int fd = open_file(path, &bytes, error);
     if (fd < 0)
         return -1;
-    void *map = bytes >= sizeof header
-                    ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0)
-                    : MAP_FAILED;
+    void *map =
+        bytes > 0 ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     close(fd);
     if (map == MAP_FAILED) {
         snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
@@ -82,14 +93,10 @@ static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts
     }
     m->param_map = map;
     m->param_map_bytes = bytes;
-    memcpy(&header, map, sizeof header);
-    if (header > bytes - sizeof header) {
-        snprintf(error, KILN_ERROR_TEXT, "'%.120s': its header does not fit", path);
-        return -1;
-    }
-    parts->params = (const char *)map + sizeof header + header;
-    parts->param_bytes = bytes - sizeof header - (size_t)header;
-    return 0;
+    if (cut_params(map, bytes, parts) == 0)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "'%.120s': its header does not fit", path);
+    return -1;
 }
 
 static int load_library(kiln_model *m, const char *folder, char *error) {
@@ -126,6 +133,41 @@ int kiln_model_read_files(kiln_model *m, const char *folder,
         map_params(m, folder, &parts, error) != 0 ||
         load_library(m, folder, error) != 0)
         return -1;
+    parts.plan = m->plan_file;
+    parts.user = m->library;
+    return kiln_model_assemble(m, &parts, error);
+}
+
+/* The plan is copied to where its tables are aligned. */
+static int copy_plan(kiln_model *m, const kiln_model_files *f, char *error) {
+    if (f->plan != NULL && f->plan_bytes <= MAX_PLAN_BYTES)
+        m->plan_file = kiln_model_alloc(m, f->plan_bytes);
+    if (m->plan_file == NULL) {
+        snprintf(error, KILN_ERROR_TEXT,
+                 "the plan in memory is none, is too large, or there is no memory for "
+                 "it");
+        return -1;
+    }
+    memcpy(m->plan_file, f->plan, f->plan_bytes);
+    return 0;
+}
+
+int kiln_model_read_memory(kiln_model *m, const kiln_model_files *f,
+                           char error[KILN_ERROR_TEXT]) {
+    kiln_model_parts parts = {.kernel = library_kernel, .plan_bytes = f->plan_bytes};
+    char text[KILN_LOAD_TEXT] = "there is none";
+    if (copy_plan(m, f, error) != 0)
+        return -1;
+    if (cut_params(f->params, f->param_bytes, &parts) != 0) {
+        snprintf(error, KILN_ERROR_TEXT,
+                 "the parameters in memory: their header does not fit");
+        return -1;
+    }
+    if (f->lib == NULL ||
+        kiln_code_open(f->lib, f->lib_bytes, &m->library, text) != KILN_LOAD_OK) {
+        snprintf(error, KILN_ERROR_TEXT, "the library in memory: %s", text);
+        return -1;
+    }
     parts.plan = m->plan_file;
     parts.user = m->library;
     return kiln_model_assemble(m, &parts, error);

@@ -29,6 +29,9 @@ int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
 /* Reads a folder's files into the model (model_files.c): -1 with the reason. */
 int kiln_model_read_files(kiln_model *m, const char *folder,
                           char error[KILN_ERROR_TEXT]);
+/* The same of files in memory. */
+int kiln_model_read_memory(kiln_model *m, const kiln_model_files *files,
+                           char error[KILN_ERROR_TEXT]);
 void kiln_model_release_files(kiln_model *m);
 
 #endif
