@@ -99,7 +99,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALL := install
 TO = $(DESTDIR)$(PREFIX)
-RUNTIME_HEADERS := kiln.h kernel.h
+RUNTIME_HEADERS := runtime/kiln.h runtime/kernel.h bindings/cpp/kiln.hpp
+EXAMPLES := $(wildcard examples/*)
 # Beside the host's, where that machine's pkg-config looks.
 CROSS_LIB := $(if $(HAVE_CROSS),lib/$(CROSS_NAME))
 # install_library FOLDER,STATIC,SHARED: with the names that linkers look for, and its pkg-config file.
@@ -115,7 +116,7 @@ endef
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(addprefix share/kiln/,$(notdir $(DATA))) \
 	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
-	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(RUNTIME_HEADERS))
+	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
 ifeq ($(V),release)
 # An installed header finds its neighbour in kiln/, not in this tree's runtime/.
@@ -126,9 +127,11 @@ install-runtime: $(RUNTIME)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
 	$(if $(HAVE_CROSS),$(call install_library,$(CROSS_LIB),$(firstword $(CROSS_LIBS)),$(CROSS_SO)))
 	for h in $(RUNTIME_HEADERS); do \
-		sed 's|#include "runtime/|#include "kiln/|' runtime/$$h > $(TO)/include/kiln/$$h && \
-		chmod 644 $(TO)/include/kiln/$$h || exit 1; done
+		to=$(TO)/include/kiln/$${h##*/}; \
+		sed 's|#include "runtime/|#include "kiln/|' $$h > $$to && chmod 644 $$to || exit 1; done
 	$(INSTALL) -m 644 LICENSE README.md docs/*.md docs/*.c $(TO)/share/doc/kiln/
+	$(INSTALL) -d $(TO)/share/doc/kiln/examples
+	$(INSTALL) -m 644 $(EXAMPLES) $(TO)/share/doc/kiln/examples/
 
 install: $(KILN) $(PROGRAMS) $(DATA) install-runtime ## kiln, kiln-run, the runtime library, headers, docs below DESTDIR PREFIX (/usr/local)
 	$(INSTALL) -m 755 $(KILN) $(TO)/bin/

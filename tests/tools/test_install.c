@@ -4,93 +4,18 @@
  * export.
  *
  * Tolerance: f32 sums of twelve terms of magnitude 1. */
-#include "compiler/reference/reference.h"
+#include "tests/support/installed.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_folder.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const double tolerance = 1e-5;
 
-enum { N_IN = 12, N_OUT = 20 };
-static const char graph_text[] =
-    "graph \"small\" { input %x : f32[1,12] input %w : f32[12,20] %a = matmul(%x, %w) "
-    "%b = relu(%a) output %b }";
+static installed here; /* dest NULL: installing failed */
 
-static struct {
-    const char *dest;    /* DESTDIR; NULL: installing failed */
-    const char *package; /* an unpacked package beside it, with input.bin */
-    const char *board;   /* the same for AArch64 */
-    kiln_tensor want;
-} here;
-
-/* Runs a script with what it needs: $0 is the project's root, $DEST, $PACKAGE, $BOARD.
- */
-static kiln_process_result run_script(const char *script) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {.status = KILN_OK};
-    kiln_process_result got;
-    char root[4096];
-    assert_non_null(getcwd(root, sizeof root));
-    const char *const argv[] = {"sh", "-c", script, root, NULL};
-    const char *const env[] = {
-        kiln_format(a, "DEST=%s", here.dest),
-        kiln_format(a, "PACKAGE=%s", here.package),
-        kiln_format(a, "BOARD=%s", here.board),
-        kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", here.dest),
-        kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", here.dest),
-        NULL};
-    const kiln_process_options o = {.argv = argv,
-                                    .dir = here.package,
-                                    .env = env,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
-    return got;
-}
-
-static void make_package(void) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {.status = KILN_OK};
-    kiln_graph *g = NULL;
-    kiln_profile profile;
-    kiln_network n;
-    kiln_assert_status_ok(
-        kiln_graph_parse(a, kiln_str_from(graph_text), "test", &g, &err), &err);
-    kiln_value *w = g->inputs.v[1];
-    w->data = kiln_ref_random(a, &w->type, 3).data;
-    g->inputs.n = 1;
-    kiln_graph_renumber(g);
-    const kiln_tensor in = kiln_ref_random(a, &g->inputs.v[0]->type, kiln_test_seed());
-    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &here.want, &err), &err);
-    kiln_assert_status_ok(kiln_profile_detect(a, &profile, &err), &err);
-    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
-    package_folder_write(here.package, &n);
-    kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &profile, &err), &err);
-    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
-    package_folder_write(here.board, &n);
-    const char *input = kiln_path_join(a, here.package, "input.bin");
-    kiln_assert_status_ok(kiln_file_write(input, in.data, N_IN * sizeof(float), &err),
-                          &err);
-}
-
-/* A build of kiln's own may be what runs this test: its make is not ours. */
 static void installs(void **state) {
     (void)state;
-    here.package = kiln_test_dir();
-    here.board = kiln_test_dir();
-    here.dest = kiln_test_dir();
-    const kiln_process_result got =
-        run_script("unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
-                   "put() { make -C \"$0\" CC=gcc WERROR=${KILN_WERROR:-0} "
-                   "DESTDIR=\"$DEST\" PREFIX=/opt/kiln install-runtime; };"
-                   "put; rm -r \"$DEST\"/opt; umask 077; put");
-    if (got.end != KILN_PROCESS_EXITED || got.code != 0) {
-        here.dest = NULL;
-        fail_msg("make install-runtime: %s", got.err.p);
-    }
-    make_package();
+    here = installed_make();
 }
 
 typedef struct row {
@@ -179,7 +104,7 @@ static row rows[] = {
      "\"$PACKAGE\"/h.c || echo $h;"
      " if command -v g++ >/dev/null; then g++ -I. -x c++ -std=c++11 -Wall -Wextra "
      "-Wpedantic -Werror -fsyntax-only \"$PACKAGE\"/h.c || echo $h; fi; done; ls kiln",
-     "kernel.h\nkiln.h\n"},
+     "kernel.h\nkiln.h\nkiln.hpp\n"},
     {"everybody_may_read_what_was_installed",
      "find \"$DEST\"/opt -type f ! -perm -444 -o -type d ! -perm -555 | sed "
      "s,\"$DEST\",,",
@@ -199,7 +124,7 @@ static void check_row(void **state) {
     const row *r = *state;
     if (here.dest == NULL)
         kiln_test_skip("nothing was installed");
-    const kiln_process_result got = run_script(r->script);
+    const kiln_process_result got = installed_run(&here, r->script);
     if (got.end != KILN_PROCESS_EXITED || got.code != 0)
         fail_msg("'%s' failed: %s%s", r->name, r->out != NULL ? got.out.p : "",
                  got.err.p);
@@ -207,15 +132,16 @@ static void check_row(void **state) {
         kiln_assert_text_equal(got.out, kiln_str_from(r->out));
         return;
     }
-    assert_int_equal(got.out.n, N_OUT * sizeof(float));
-    float y[N_OUT];
+    assert_int_equal(got.out.n, INSTALLED_N_OUT * sizeof(float));
+    float y[INSTALLED_N_OUT];
     memcpy(y, got.out.p, sizeof y);
-    kiln_assert_close(y, here.want.data, N_OUT, 16, tolerance);
+    kiln_assert_close(y, here.want.data, INSTALLED_N_OUT, 16, tolerance);
 }
 
 static void check_board_row(void **state) {
     if (here.dest == NULL ||
-        run_script("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64")
+        installed_run(&here,
+                      "command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64")
                 .code != 0)
         kiln_test_skip("there is no aarch64-linux-gnu-gcc, or no qemu-aarch64");
     check_row(state);

@@ -1,0 +1,75 @@
+#include "tests/support/installed.h"
+
+#include "pipeline/network/network.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/package_folder.h"
+
+#include <unistd.h>
+
+static const char graph_text[] =
+    "graph \"small\" { input %x : f32[1,12] input %w : f32[12,20] %a = matmul(%x, %w) "
+    "%b = relu(%a) output %b }";
+
+kiln_process_result installed_run(const installed *i, const char *script) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_process_result got;
+    char root[4096];
+    assert_non_null(getcwd(root, sizeof root));
+    const char *const argv[] = {"sh", "-c", script, root, NULL};
+    const char *const env[] = {
+        kiln_format(a, "DEST=%s", i->dest),
+        kiln_format(a, "PACKAGE=%s", i->package),
+        kiln_format(a, "BOARD=%s", i->board),
+        kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", i->dest),
+        kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", i->dest),
+        NULL};
+    const kiln_process_options o = {.argv = argv,
+                                    .dir = i->package,
+                                    .env = env,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    return got;
+}
+
+static void make_packages(installed *i) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_profile profile;
+    kiln_network n;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a, kiln_str_from(graph_text), "test", &g, &err), &err);
+    kiln_value *w = g->inputs.v[1];
+    w->data = kiln_ref_random(a, &w->type, 3).data;
+    g->inputs.n = 1;
+    kiln_graph_renumber(g);
+    const kiln_tensor in = kiln_ref_random(a, &g->inputs.v[0]->type, kiln_test_seed());
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &i->want, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &profile, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
+    package_folder_write(i->package, &n);
+    kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &profile, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
+    package_folder_write(i->board, &n);
+    const char *input = kiln_path_join(a, i->package, "input.bin");
+    kiln_assert_status_ok(
+        kiln_file_write(input, in.data, INSTALLED_N_IN * sizeof(float), &err), &err);
+}
+
+/* A build of kiln's own may be what runs this test: its make is not ours. Two tests
+ * that install take turns: both build the release variant. */
+installed installed_make(void) {
+    installed i = {
+        .dest = kiln_test_dir(), .package = kiln_test_dir(), .board = kiln_test_dir()};
+    const kiln_process_result got =
+        installed_run(&i, "unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
+                          "put() { flock \"$0\"/build make -C \"$0\" CC=gcc "
+                          "WERROR=${KILN_WERROR:-0} DESTDIR=\"$DEST\" PREFIX=/opt/kiln "
+                          "install-runtime; };"
+                          "put; rm -r \"$DEST\"/opt; umask 077; put");
+    if (got.end != KILN_PROCESS_EXITED || got.code != 0)
+        fail_msg("make install-runtime: %s", got.err.p);
+    make_packages(&i);
+    return i;
+}
