@@ -93,6 +93,20 @@ $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
 RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(if $(HAVE_CROSS),$(B)/kiln-run-aarch64))
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(if $(HAVE_CROSS),$(CROSS_LIBS))
 
+# --- Python ------------------------------------------------------------------------------------------
+# A wheel of the release variant's library, and of the board's: bindings/python/README.md.
+PYTHON ?= python3
+WHEEL_DIR ?= build/wheel
+.PHONY: wheel
+ifeq ($(V),release)
+wheel: $(RUNTIME_SO) $(if $(HAVE_CROSS),$(CROSS_SO)) ## build/wheel/*.whl: the Python package, with the runtime library inside
+	@for so in $^; do $(PYTHON) -B bindings/python/make_wheel.py --library $$so --version $(VERSION) \
+		--licence LICENSE --out $(WHEEL_DIR) || exit 1; done
+else
+wheel:
+	@$(MAKE) V=release $@
+endif
+
 # --- install ---------------------------------------------------------------------------------------
 # What is installed is the release variant, whatever V was.
 PREFIX ?= /usr/local

@@ -71,7 +71,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms test-python bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -111,6 +111,10 @@ test-exports: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks exported by PyTorch, ag
 test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
 		$(if $(TEST),--filter $(TEST))
+
+test-python: ## the Python package and its example in a fresh environment; left out where NumPy's wheel cannot be had
+	@tests/tools/with_wheels.sh numpy bindings/numpy_version.py - $(abspath build/python-test)
+	@$(MAKE) TEST=tools/test_bindings quick
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))

@@ -10,6 +10,14 @@ static const char graph_text[] =
     "graph \"small\" { input %x : f32[1,12] input %w : f32[12,20] %a = matmul(%x, %w) "
     "%b = relu(%a) output %b }";
 
+/* Inputs h, q, ... and outputs oh, oq, ... of the same types. */
+static const char types_text[] =
+    "graph \"types\" { input %h : f16[3] input %q : bf16[3] input %d : f64[2] "
+    "input %i : i64[2,2] input %m : bool[4] input %n : i8[3] input %u : u4[3] "
+    "%oh = relu(%h) %oq = relu(%q) %od = neg(%d) %oi = add(%i, %i) "
+    "%om = logical_not(%m) %on = neg(%n) %ou = identity(%u) "
+    "output %oh output %oq output %od output %oi output %om output %on output %ou }";
+
 kiln_process_result installed_run(const installed *i, const char *script) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
@@ -21,6 +29,7 @@ kiln_process_result installed_run(const installed *i, const char *script) {
         kiln_format(a, "DEST=%s", i->dest),
         kiln_format(a, "PACKAGE=%s", i->package),
         kiln_format(a, "BOARD=%s", i->board),
+        kiln_format(a, "TYPES=%s", i->types),
         kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", i->dest),
         kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", i->dest),
         NULL};
@@ -30,6 +39,18 @@ kiln_process_result installed_run(const installed *i, const char *script) {
                                     .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
     return got;
+}
+
+static void make_types(const char *folder, const kiln_profile *p) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_network n;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a, kiln_str_from(types_text), "test", &g, &err), &err);
+    kiln_graph_renumber(g);
+    kiln_assert_status_ok(kiln_network_compile(a, g, p, NULL, &n, &err), &err);
+    package_folder_write(folder, &n);
 }
 
 static void make_packages(installed *i) {
@@ -49,6 +70,7 @@ static void make_packages(installed *i) {
     kiln_assert_status_ok(kiln_profile_detect(a, &profile, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
     package_folder_write(i->package, &n);
+    make_types(i->types, &profile);
     kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &profile, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
     package_folder_write(i->board, &n);
@@ -60,8 +82,10 @@ static void make_packages(installed *i) {
 /* A build of kiln's own may be what runs this test: its make is not ours. Two tests
  * that install take turns: both build the release variant. */
 installed installed_make(void) {
-    installed i = {
-        .dest = kiln_test_dir(), .package = kiln_test_dir(), .board = kiln_test_dir()};
+    installed i = {.dest = kiln_test_dir(),
+                   .package = kiln_test_dir(),
+                   .board = kiln_test_dir(),
+                   .types = kiln_test_dir()};
     const kiln_process_result got =
         installed_run(&i, "unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
                           "put() { flock \"$0\"/build make -C \"$0\" CC=gcc "

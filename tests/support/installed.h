@@ -14,6 +14,7 @@ typedef struct installed {
     const char *dest;    /* DESTDIR; PREFIX is /opt/kiln */
     const char *package; /* unpacked, with input.bin beside it */
     const char *board;   /* the same for AArch64 */
+    const char *types;   /* another network: many types of elements */
     kiln_tensor want;    /* what b must be, by the reference */
 } installed;
 
@@ -22,7 +23,7 @@ typedef struct installed {
 installed installed_make(void);
 
 /* Runs a shell script in the package's folder: $0 is the project's root; $DEST,
- * $PACKAGE, $BOARD; pkg-config finds what was installed. */
+ * $PACKAGE, $BOARD, $TYPES; pkg-config finds what was installed. */
 kiln_process_result installed_run(const installed *i, const char *script);
 
 #endif

@@ -1,6 +1,6 @@
-/* What applications use, from an installed prefix: the examples in each language, the
- * C++ wrapper's promises; built and run once more where nothing is but the system and
- * that prefix.
+/* What applications use, from an installed prefix: the examples in each language, what
+ * the C++ wrapper and the Python package promise; built and run once more where nothing
+ * is but the system and that prefix.
  *
  * Tolerance: f32 sums of twelve terms of magnitude 1, printed with five decimals. */
 #include "tests/support/installed.h"
@@ -62,6 +62,79 @@ static row example_rows[] = {
                          " -o top5 && ./top5 /here /here/input.bin")},
 };
 
+/* ---- Python: a wheel in a fresh virtual environment --------------------------------
+ *
+ * NumPy comes from an environment that another tool made: the test takes nothing from
+ * the network. */
+
+#define NUMPY                                                                          \
+    "for v in numpy onnxruntime; do python=\"$0\"/build/$v-venv/bin/python;"           \
+    " \"$python\" -c 'import numpy' 2>/dev/null && break; python=; done;"              \
+    "[ -n \"$python\" ] || { echo 'there is no NumPy: make test-python fetches it';"   \
+    " exit 77; };"
+#define WHEEL                                                                          \
+    NUMPY "wheel=$(echo wheel/*x86_64.whl); [ -f \"$wheel\" ] || { echo 'there is no " \
+          "wheel for this machine'; exit 77; };"
+/* In the package's folder: "venv", and "site" for another Python. */
+#define FRESH                                                                          \
+    WHEEL                                                                              \
+    "set -e; [ -d venv ] || { \"$python\" -m venv --without-pip venv;"                 \
+    "\"$python\" -m pip -q --disable-pip-version-check --python venv/bin/python "      \
+    "install --no-index --no-deps \"$wheel\";"                                         \
+    "\"$python\" -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' "       \
+    ">\"$(venv/bin/python -c 'import sysconfig; "                                      \
+    "print(sysconfig.get_path(\"purelib\"))')\"/numpy.pth; };"                         \
+    "unset PYTHONPATH; "
+
+static row python_examples[] = {
+    {"python_example",
+     FRESH "venv/bin/python \"$DEST\"" EXAMPLES "/top5.py . input.bin"},
+    {"python_example_reads_npy",
+     FRESH "venv/bin/python -c 'import numpy as np; np.save(\"x.npy\", "
+           "np.fromfile(\"input.bin\", np.float32).reshape(1, 12))';"
+           "venv/bin/python \"$DEST\"" EXAMPLES "/top5.py . x.npy"},
+    {"python_example_in_a_clean_chroot",
+     FRESH "numpy=$(dirname \"$(\"$python\" -c 'import numpy; "
+           "print(numpy.__file__)')\"); \"$python\" -m pip -q "
+           "--disable-pip-version-check install --no-index --no-deps --target site "
+           "\"$wheel\"; cp -r \"$numpy\" \"$numpy\".libs site/;"
+           "PYTHONPATH=site /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "
+           "\"the system's Python is none, or not that of NumPy\"; exit 77; }; set "
+           "+e;" CHROOT("PYTHONPATH=/here/site python3 " EXAMPLES "/top5.py /here "
+                        "/here/input.bin")},
+};
+
+static row python_rows[] = {
+    {"wheel_is_the_same_again",
+     "command -v python3 >/dev/null || { echo there is no python3; exit 77; };"
+     "unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST SOURCE_DATE_EPOCH; set -e;"
+     "put() { flock \"$0\"/build make -s -C \"$0\" CC=gcc WERROR=${KILN_WERROR:-0} "
+     "WHEEL_DIR=\"$PACKAGE\"/$1 wheel >/dev/null; };"
+     "put wheel; touch \"$0\"/bindings/python/kiln; (umask 077; put again); diff -r "
+     "wheel again; SOURCE_DATE_EPOCH=1000000000 put later; ! cmp -s wheel/*x86_64.whl "
+     "later/*x86_64.whl"},
+    {"wheel_is_what_its_record_says",
+     "[ -d wheel ] || { echo there is no wheel; exit 77; };"
+     "python3 -B \"$0\"/tests/tools/bindings/check_wheel.py wheel/*.whl"},
+    {"wheel_refuses_other_libraries",
+     "[ -d wheel ] || { echo there is no wheel; exit 77; };"
+     "echo 'int x;' >x.c; cc -shared -fPIC x.c -Wl,--no-as-needed -lz -o libx.so "
+     "2>/dev/null || cc -shared -fPIC x.c -Wl,--no-as-needed -lgcc_s -o libx.so;"
+     "make() { python3 -B \"$0\"/bindings/python/make_wheel.py --library $1 --version "
+     "1 --licence \"$0\"/LICENSE --out none; };"
+     "make libx.so 2>&1 | grep -q 'would not run on every Linux' && make x.c 2>&1 | "
+     "grep -q 'is no ELF64' && test ! -e none"},
+    {"python_keeps_its_promises",
+     FRESH "venv/bin/python -B \"$0\"/tests/tools/bindings/check_python.py "
+           "\"$PACKAGE\" \"$TYPES\""},
+    {"python_says_what_is_missing", FRESH
+     "mkdir -p bare; cp -r \"$0\"/bindings/python/kiln bare/;"
+     "PYTHONPATH=bare venv/bin/python -B -c 'import kiln' 2>&1 | grep -q \"kiln's "
+     "runtime library cannot be loaded\"; PYTHONPATH=bare "
+     "LD_LIBRARY_PATH=\"$DEST\"/opt/kiln/lib venv/bin/python -B -c 'import "
+     "kiln'"},
+};
+
 /* Five lines of place and value, largest first. */
 static void prints_the_five_largest(void **state) {
     const kiln_process_result got = run_row(*state);
@@ -119,5 +192,7 @@ int main(void) {
     kiln_test_add("installs", installs, NULL);
     kiln_test_add_rows(prints_the_five_largest, example_rows);
     kiln_test_add_rows(succeeds, rows);
+    kiln_test_add_rows(succeeds, python_rows);
+    kiln_test_add_rows(prints_the_five_largest, python_examples);
     return kiln_test_run("bindings");
 }
