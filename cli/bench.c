@@ -3,6 +3,8 @@
  *   kiln bench MODEL             a whole network, compiled in this process
  *   kiln bench PACKAGE           one that was built before
  *   kiln bench --ops LIST        single operators
+ *
+ * and with --instances or --duration: how many runs in a second, by several at once?
  */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
@@ -27,6 +29,8 @@ enum {
     OPT_SECONDS,
     OPT_ROUNDS,
     OPT_STEPS,
+    OPT_INSTANCES,
+    OPT_DURATION,
     OPT_SHAPE,
     OPT_BIND,
     OPT_BASELINES,
@@ -58,6 +62,12 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SECONDS] = {"--seconds", "S", "measure each operator so long (0.5)", false},
     [OPT_ROUNDS] = {"--rounds", "R", "samples of a model (30)", false},
     [OPT_STEPS] = {"--steps", NULL, "a model's steps too, slowest first", false},
+    [OPT_INSTANCES] = {"--instances", "N[,M]",
+                       "a model: so many sessions at once, each of --threads; "
+                       "percentiles and runs in a second (1)",
+                       false},
+    [OPT_DURATION] = {"--duration", "S", "so long, with each number of instances (10)",
+                      false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
@@ -76,8 +86,10 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_SHAPE,
-                                 OPT_BIND,   OPT_MODEL, OPT_KEYRING};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_INSTANCES, OPT_DURATION,
+                                 OPT_SHAPE,  OPT_BIND,  OPT_MODEL,     OPT_KEYRING};
+/* Samples taken one by one. */
+static const int for_rounds[] = {OPT_ROUNDS, OPT_STEPS, OPT_BASELINES, OPT_MODEL};
 
 static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n,
                           const char *what, kiln_err *err) {
@@ -177,14 +189,23 @@ static void show_round(void *user, int done, int total) {
         kiln_cli_say("\r%d of %d rounds\r", done, total);
 }
 
+/* "1,2,4" */
+static kiln_status read_list(const kiln_cli_args *args, int option, int max,
+                             const int **out, int *n, kiln_err *err) {
+    kiln_str rest = kiln_str_from(kiln_args_get(args, option, "1")), word;
+    int *number = kiln_array(args->arena, int, rest.n + 1);
+    *n = 0;
+    while (kiln_str_cut(&rest, ',', &word))
+        KILN_TRY(kiln_cli_number(kiln_str_dupv(args->arena, word), options[option].name,
+                                 1, max, &number[(*n)++], err));
+    *out = number;
+    return KILN_OK;
+}
+
 static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_err *err) {
-    kiln_str rest = kiln_str_from(kiln_args_get(args, OPT_THREADS, "1")), word;
-    int *threads = kiln_array(args->arena, int, rest.n + 1);
-    while (kiln_str_cut(&rest, ',', &word))
-        KILN_TRY(kiln_cli_number(kiln_str_dupv(args->arena, word), "--threads", 1,
-                                 KILN_POOL_MAX_THREADS, &threads[o->n_threads++], err));
-    o->threads = threads;
+    KILN_TRY(read_list(args, OPT_THREADS, KILN_POOL_MAX_THREADS, &o->threads,
+                       &o->n_threads, err));
     return kiln_cli_number(kiln_args_get(args, OPT_ROUNDS, "30"), "--rounds", 1, 100000,
                            &o->rounds, err);
 }
@@ -244,8 +265,55 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                                   err);
 }
 
+/* ---- a model under load ------------------------------------------------------------
+ */
+
+static void show_seconds(void *user, double done, double total) {
+    (void)user;
+    if (isatty(STDERR_FILENO))
+        kiln_cli_say("\r%.0f of %.0f s\r", done, total);
+}
+
+static kiln_status read_load(const kiln_cli_args *args, const kiln_net_bench_options *n,
+                             kiln_load_options *o, kiln_err *err) {
+    const char *seconds = kiln_args_get(args, OPT_DURATION, "10");
+    const double min_s = 0.1, max_s = 3600;
+    *o = (kiln_load_options){
+        .threads = n->threads, .n_threads = n->n_threads, .progress = show_seconds};
+    KILN_TRY(refuse(args, for_rounds, sizeof for_rounds / sizeof for_rounds[0],
+                    "a load (--instances, --duration)", err));
+    KILN_TRY(read_list(args, OPT_INSTANCES, KILN_LOAD_MAX_INSTANCES, &o->instances,
+                       &o->n_instances, err));
+    if (!kiln_parse_f64(kiln_str_from(seconds), &o->seconds) ||
+        !(o->seconds >= min_s) || o->seconds > max_s)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--duration must be a number from %.1f to %.0f, is '%s'",
+                         min_s, max_s, seconds);
+    return KILN_OK;
+}
+
+static kiln_status bench_load(const kiln_cli_args *args, const kiln_subject *s,
+                              const kiln_load_options *o, int *exit_code,
+                              kiln_err *err) {
+    kiln_load load;
+    KILN_TRY(kiln_load_run(args->arena, s, o, &load, err));
+    kiln_cli_answer answer;
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_load_json(&answer.json, &load);
+    kiln_load_text(&answer.text, &load);
+    KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
+    *exit_code = load.check.outcome == KILN_PASSED ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    if (load.is_interrupted)
+        return kiln_fail(err, KILN_ERR_INTERRUPTED,
+                         "interrupted; the same command measures again");
+    return KILN_OK;
+}
+
 static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
+    const bool is_load =
+        kiln_args_has(args, OPT_INSTANCES) || kiln_args_has(args, OPT_DURATION);
+    kiln_load_options load = {.seconds = 0};
     kiln_net_bench_options o = {.steps = kiln_args_has(args, OPT_STEPS),
                                 .bandwidth = kiln_args_has(args, OPT_JSON),
                                 .progress = show_round};
@@ -254,8 +322,12 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(refuse(args, for_operators, sizeof for_operators / sizeof for_operators[0],
                     "a model", err));
     KILN_TRY(read_threads(args, &o, err));
+    if (is_load)
+        KILN_TRY(read_load(args, &o, &load, err));
     KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &o, &subject, err)
                                                : read_model(args, &o, &subject, err));
+    if (is_load)
+        return bench_load(args, &subject, &load, exit_code, err);
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
@@ -288,6 +360,7 @@ const kiln_verb kiln_verb_bench = {
         "  kiln bench zoo:resnet18 --threads 1,2 --baselines onnxruntime\n"
         "  kiln bench model-1-native.kiln.tar.zst --model model.onnx --baselines "
         "openvino\n"
+        "  kiln bench model-1-native.kiln.tar.zst --instances 1,2,4 --duration 30\n"
         "  kiln bench model.onnx --shape x:1x3x224x224 --json model.json\n"
         "  kiln bench --ops resnet18 --filter C2\n"
         "  kiln bench --op \"conv mine h=28 ic=64 oc=96 k=3 act=relu\" --json -\n"

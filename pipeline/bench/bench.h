@@ -75,6 +75,25 @@ kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
 /* Runs it once in a session of so many threads and compares. */
 kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
                                kiln_check *check, kiln_err *err);
+/* Compares what the session's last run left. */
+kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s,
+                                 const kiln_session *on, kiln_check *check,
+                                 kiln_err *err);
+
+/* ---- percentiles -------------------------------------------------------------------
+ */
+
+enum { KILN_N_PERCENTILES = 5 };
+typedef struct kiln_percentiles {
+    size_t n; /* samples */
+    double mean, min, max;
+    /* In the order of kiln_percentile_name; NaN where no sample lies above: so few
+     * samples say nothing of it. */
+    double at[KILN_N_PERCENTILES];
+} kiln_percentiles;
+const char *kiln_percentile_name(int i); /* "p50", "p90", "p95", "p99", "p99.9" */
+/* By the nearest rank: each is one of the samples. Sorts v; n > 0. */
+kiln_percentiles kiln_percentiles_of(double *v, size_t n);
 
 /* ---- samples -----------------------------------------------------------------------
  */
@@ -89,8 +108,9 @@ typedef struct kiln_net_side {
      */
     size_t n_disturbed;
     double min_ms, q1_ms, median_ms, q3_ms;
-    double gflops, peak_share; /* of multiply-adds */
-    kiln_peak peak;            /* medians */
+    kiln_percentiles percentiles; /* ms of the same samples */
+    double gflops, peak_share;    /* of multiply-adds */
+    kiln_peak peak;               /* medians */
     size_t session_bytes;
     const double *step_ms; /* median of each step, NULL: not asked for */
     double steps_run_ms;   /* of the runs that they were timed in, median */
@@ -131,5 +151,50 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b);
 bool kiln_net_bench_is_compared(const kiln_net_bench *b);
 /* docs/bench-json.md */
 void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b);
+
+/* ---- load --------------------------------------------------------------------------
+ */
+
+enum { KILN_LOAD_SLICES = 20, KILN_LOAD_MAX_INSTANCES = 256 };
+
+/* Several sessions of one model, each of so many threads, each running again and again
+ * for the same time. */
+typedef struct kiln_load_side {
+    int instances, threads;
+    double seconds; /* that were counted */
+    bool is_cut;    /* fewer than asked for: no more runs are kept than fit in memory */
+    /* Runs that ended in time, of all instances, in each of the slices of equal length.
+     */
+    int64_t runs, slice[KILN_LOAD_SLICES];
+    /* Runs per second, with a 95% bootstrap interval over the slices. */
+    double per_s, low, high;
+    kiln_percentiles ms; /* of every run that was begun in time: wall time, nothing left
+                            out */
+    size_t session_bytes; /* of each instance */
+} kiln_load_side;
+
+typedef struct kiln_load {
+    const kiln_subject *subject;
+    KILN_VEC(kiln_load_side) side;
+    /* Worst of all instances, before the runs and of what the last ones left. */
+    kiln_check check;
+    kiln_machine machine;
+    bool is_interrupted;
+} kiln_load;
+
+typedef struct kiln_load_options {
+    const int *threads, *instances; /* lists: each pair is measured */
+    int n_threads, n_instances;
+    double seconds; /* of each pair */
+    void (*progress)(void *user, double done_s, double total_s);
+    void *user;
+} kiln_load_options;
+
+/* A wrong output is a failed check in `out`, and the last number. */
+kiln_status kiln_load_run(kiln_arena *a, const kiln_subject *s,
+                          const kiln_load_options *o, kiln_load *out, kiln_err *err);
+void kiln_load_text(kiln_buf *out, const kiln_load *l);
+/* docs/bench-json.md */
+void kiln_load_json(kiln_buf *out, const kiln_load *l);
 
 #endif

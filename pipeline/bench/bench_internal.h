@@ -16,6 +16,20 @@ kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
  * threads for it. A few hundred milliseconds. */
 double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);
 
+/* ---- what every report says (report.c)
+ * ----------------------------------------------- */
+
+/* What is measured, and whether it is right: false, and why, where it is not. */
+bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,
+                          const kiln_machine *m, double bandwidth_gbs);
+/* The object's first members. */
+void kiln_bench_head_json(kiln_json_writer *w, const kiln_subject *s,
+                          const kiln_check *c, const kiln_machine *m,
+                          double bandwidth_gbs);
+/* A member: an object of n, mean, min, max and percentiles. */
+void kiln_percentiles_json(kiln_json_writer *w, const char *name,
+                           const kiln_percentiles *p);
+
 /* ---- steps (report_steps.c)
  * ----------------------------------------------------------
  */

@@ -2,6 +2,7 @@
 #include "pipeline/bench/bench_internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* ---- text --------------------------------------------------------------------------
  */
@@ -17,14 +18,43 @@ static void put_memory(kiln_buf *out, const kiln_subject *s) {
                     (double)s->scratch * 1e-6);
 }
 
-static void put_machine(kiln_buf *out, const kiln_net_bench *b) {
-    const kiln_machine *m = &b->machine;
+static void put_machine(kiln_buf *out, const kiln_machine *m, double bandwidth_gbs) {
     kiln_buf_printf(out, "machine: %s%s%s, %d core%s, %.1f GB", m->cpu,
                     m->cpu[0] != '\0' ? ", " : "", m->os, m->cores,
                     m->cores == 1 ? "" : "s", (double)m->memory_bytes * 1e-9);
-    if (b->bandwidth_gbs > 0)
-        kiln_buf_printf(out, "; copies %.1f GB/s", b->bandwidth_gbs);
+    if (bandwidth_gbs > 0)
+        kiln_buf_printf(out, "; copies %.1f GB/s", bandwidth_gbs);
     kiln_buf_puts(out, "\n");
+}
+
+bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,
+                          const kiln_machine *m, double bandwidth_gbs) {
+    kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
+                    s->name, s->profile->name, s->cost.muladds, s->n_steps);
+    if (c->outcome != KILN_PASSED) {
+        kiln_buf_printf(out, "WRONG: %s\n", c->reason);
+        return false;
+    }
+    kiln_buf_printf(out,
+                    "output: right, largest error %.3g, rms error %.3g of rms %.3g\n",
+                    c->max_abs, c->rms_error, c->rms_want);
+    put_memory(out, s);
+    put_machine(out, m, bandwidth_gbs);
+    return true;
+}
+
+/* One line for each number of threads, of what so many samples say. */
+static void put_percentiles(kiln_buf *out, const kiln_net_side *r) {
+    kiln_buf_printf(out, "at %d thread%s, of %zu samples", r->threads,
+                    r->threads == 1 ? "" : "s", r->percentiles.n);
+    if (r->runs > 1)
+        kiln_buf_printf(out, " (means of %" PRId64 " runs each)", r->runs);
+    kiln_buf_puts(out, ":");
+    for (int i = 0; i < KILN_N_PERCENTILES; i++)
+        if (!isnan(r->percentiles.at[i]))
+            kiln_buf_printf(out, " %s %.4f", kiln_percentile_name(i),
+                            r->percentiles.at[i]);
+    kiln_buf_printf(out, " max %.4f ms\n", r->percentiles.max);
 }
 
 static void put_rivals(kiln_buf *out, const kiln_net_bench *b) {
@@ -41,17 +71,8 @@ static void put_rivals(kiln_buf *out, const kiln_net_bench *b) {
 
 void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
     const kiln_subject *s = b->subject;
-    kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
-                    s->name, s->profile->name, s->cost.muladds, s->n_steps);
-    if (b->check.outcome != KILN_PASSED) {
-        kiln_buf_printf(out, "WRONG: %s\n", b->check.reason);
+    if (!kiln_bench_head_text(out, s, &b->check, &b->machine, b->bandwidth_gbs))
         return;
-    }
-    kiln_buf_printf(out,
-                    "output: right, largest error %.3g, rms error %.3g of rms %.3g\n",
-                    b->check.max_abs, b->check.rms_error, b->check.rms_want);
-    put_memory(out, s);
-    put_machine(out, b);
     kiln_buf_printf(out, "\n%7s %10s %10s %10s %10s %8s %6s %8s %6s %7s %9s\n",
                     "threads", "median ms", "q1 ms", "q3 ms", "min ms", "GFLOP/s",
                     "%peak", "peak", "GHz", "samples", "disturbed");
@@ -64,6 +85,8 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
                         r->gflops, 100 * r->peak_share, r->peak.gflops,
                         r->peak.clock_ghz, r->sample.n, r->n_disturbed);
     }
+    for (size_t i = 0; i < b->side.n; i++)
+        put_percentiles(out, &b->side.v[i]);
     put_rivals(out, b);
     for (size_t i = 0; i < b->side.n; i++)
         if (b->side.v[i].step_ms != NULL)
@@ -74,6 +97,24 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
 
 /* ---- JSON --------------------------------------------------------------------------
  */
+
+void kiln_percentiles_json(kiln_json_writer *w, const char *name,
+                           const kiln_percentiles *p) {
+    kiln_json_name(w, name);
+    kiln_json_begin_object(w);
+    kiln_json_member_i64(w, "samples", (int64_t)p->n);
+    kiln_json_member_f64(w, "mean", p->mean);
+    kiln_json_member_f64(w, "min", p->min);
+    for (int i = 0; i < KILN_N_PERCENTILES; i++) {
+        kiln_json_name(w, kiln_percentile_name(i));
+        if (isnan(p->at[i]))
+            kiln_json_put_null(w);
+        else
+            kiln_json_put_f64(w, p->at[i]);
+    }
+    kiln_json_member_f64(w, "max", p->max);
+    kiln_json_end_object(w);
+}
 
 static void put_samples(kiln_json_writer *w, const kiln_net_side *r) {
     kiln_json_name(w, "samples");
@@ -101,6 +142,7 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_member_f64(w, "q1_ms", r->q1_ms);
     kiln_json_member_f64(w, "q3_ms", r->q3_ms);
     kiln_json_member_f64(w, "min_ms", r->min_ms);
+    kiln_percentiles_json(w, "percentiles_ms", &r->percentiles);
     kiln_json_member_f64(w, "gflops", r->gflops);
     kiln_json_member_f64(w, "peak_share", r->peak_share);
     kiln_json_name(w, "peak");
@@ -118,52 +160,56 @@ static void put_side(kiln_json_writer *w, const kiln_subject *s,
     kiln_json_end_object(w);
 }
 
-static void put_machine_json(kiln_json_writer *w, const kiln_net_bench *b) {
-    const kiln_machine *m = &b->machine;
+static void put_machine_json(kiln_json_writer *w, const kiln_machine *m,
+                             double bandwidth_gbs) {
     kiln_json_name(w, "machine");
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "cpu", m->cpu);
     kiln_json_member_str(w, "os", m->os);
     kiln_json_member_i64(w, "cores", m->cores);
     kiln_json_member_i64(w, "memory_bytes", m->memory_bytes);
-    kiln_json_member_f64(w, "bandwidth_gbs", b->bandwidth_gbs);
+    kiln_json_member_f64(w, "bandwidth_gbs", bandwidth_gbs);
+    kiln_json_end_object(w);
+}
+
+void kiln_bench_head_json(kiln_json_writer *w, const kiln_subject *s,
+                          const kiln_check *c, const kiln_machine *m,
+                          double bandwidth_gbs) {
+    kiln_json_member_str(w, "kiln", KILN_VERSION);
+    kiln_json_member_str(w, "commit", kiln_own_version().commit);
+    kiln_json_member_str(w, "build", kiln_own_build(w->out->arena));
+    put_machine_json(w, m, bandwidth_gbs);
+    kiln_json_member_str(w, "model", s->name);
+    kiln_json_member_str(w, "profile", s->profile->name);
+    kiln_json_member_i64(w, "multiply_adds", s->cost.muladds);
+    kiln_json_member_i64(w, "flops", s->cost.flops);
+    kiln_json_name(w, "output");
+    kiln_json_begin_object(w);
+    kiln_json_member_bool(w, "ok", c->outcome == KILN_PASSED);
+    kiln_json_member_str(w, "problem", c->reason);
+    kiln_json_member_f64(w, "max_abs_error", c->max_abs);
+    kiln_json_member_f64(w, "rms_error", c->rms_error);
+    kiln_json_member_f64(w, "rms_expected", c->rms_want);
+    kiln_json_end_object(w);
+    kiln_json_name(w, "memory");
+    kiln_json_begin_object(w);
+    kiln_json_member_i64(w, "activation_bytes", s->arena);
+    kiln_json_member_i64(w, "lower_bound_bytes", s->lower_bound);
+    kiln_json_member_i64(w, "parameter_bytes", s->params);
+    kiln_json_member_i64(w, "workspace_bytes", s->workspace);
+    kiln_json_member_i64(w, "scratch_bytes", s->scratch);
     kiln_json_end_object(w);
 }
 
 void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
-    const kiln_subject *s = b->subject;
-    const bool is_right = b->check.outcome == KILN_PASSED;
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "kiln", KILN_VERSION);
-    kiln_json_member_str(&w, "commit", kiln_own_version().commit);
-    kiln_json_member_str(&w, "build", kiln_own_build(out->arena));
-    put_machine_json(&w, b);
-    kiln_json_member_str(&w, "model", s->name);
-    kiln_json_member_str(&w, "profile", s->profile->name);
-    kiln_json_member_i64(&w, "multiply_adds", s->cost.muladds);
-    kiln_json_member_i64(&w, "flops", s->cost.flops);
-    kiln_json_name(&w, "output");
-    kiln_json_begin_object(&w);
-    kiln_json_member_bool(&w, "ok", is_right);
-    kiln_json_member_str(&w, "problem", b->check.reason);
-    kiln_json_member_f64(&w, "max_abs_error", b->check.max_abs);
-    kiln_json_member_f64(&w, "rms_error", b->check.rms_error);
-    kiln_json_member_f64(&w, "rms_expected", b->check.rms_want);
-    kiln_json_end_object(&w);
-    kiln_json_name(&w, "memory");
-    kiln_json_begin_object(&w);
-    kiln_json_member_i64(&w, "activation_bytes", s->arena);
-    kiln_json_member_i64(&w, "lower_bound_bytes", s->lower_bound);
-    kiln_json_member_i64(&w, "parameter_bytes", s->params);
-    kiln_json_member_i64(&w, "workspace_bytes", s->workspace);
-    kiln_json_member_i64(&w, "scratch_bytes", s->scratch);
-    kiln_json_end_object(&w);
+    kiln_bench_head_json(&w, b->subject, &b->check, &b->machine, b->bandwidth_gbs);
     kiln_json_name(&w, "threads");
     kiln_json_begin_array(&w);
-    for (size_t i = 0; i < b->side.n && is_right; i++)
-        put_side(&w, s, &b->side.v[i]);
+    for (size_t i = 0; i < b->side.n && b->check.outcome == KILN_PASSED; i++)
+        put_side(&w, b->subject, &b->side.v[i]);
     kiln_json_end_array(&w);
     kiln_json_member_bool(&w, "interrupted", b->is_interrupted);
     kiln_json_end_object(&w);

@@ -95,6 +95,7 @@ static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
     r->min_ms = ms[0];
     r->q1_ms = kiln_quantile(ms, n, 0.25);
     r->q3_ms = kiln_quantile(ms, n, 0.75);
+    r->percentiles = kiln_percentiles_of(ms, n);
     r->gflops = flops * 1e-6 / r->median_ms;
     r->n_disturbed = kiln_samples_disturbed(&r->sample);
     r->peak = (kiln_peak){

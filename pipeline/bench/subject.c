@@ -79,6 +79,14 @@ static kiln_status compare(kiln_arena *a, const kiln_subject *s, const kiln_sess
     return kiln_check_wanted(a, check, &whole, w, &s->tolerance, err);
 }
 
+kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s,
+                                 const kiln_session *on, kiln_check *check,
+                                 kiln_err *err) {
+    for (size_t i = 0; i < s->n_want; i++)
+        KILN_TRY(compare(a, s, on, &s->want[i], check, err));
+    return KILN_OK;
+}
+
 kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
                                kiln_check *check, kiln_err *err) {
     for (int i = 0; i < kiln_model_n_inputs(s->model); i++)
@@ -86,7 +94,5 @@ kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_sessio
             return kiln_session_failed(on, err);
     if (kiln_session_run(on) != 0)
         return kiln_session_failed(on, err);
-    for (size_t i = 0; i < s->n_want; i++)
-        KILN_TRY(compare(a, s, on, &s->want[i], check, err));
-    return KILN_OK;
+    return kiln_subject_compare(a, s, on, check, err);
 }
