@@ -145,10 +145,12 @@ static kiln_status put_expected(writer *w, kiln_arena *a, const kiln_expected *e
     return bound != NULL ? put(w, bound, n * sizeof *bound, &out->bound) : KILN_OK;
 }
 
+/* The first two have the same weights, so that slices of one process can have the
+ * inputs of either. */
 static kiln_status put_seed(writer *w, kiln_arena *a, const kiln_graph *g,
                             kiln_wire_work *work, const kiln_value *const *of, int s) {
     const uint64_t seed = w->m->o.seed + (uint64_t)s * 1000003;
-    kiln_graph *plain = plain_clone(a, g, seed);
+    kiln_graph *plain = plain_clone(a, g, s == 1 ? w->m->o.seed : seed);
     kiln_op_work op;
     KILN_TRY(kiln_op_work_of(a, g->name, plain, &op, w->err));
     work->flops = (double)op.cost.flops;
@@ -165,6 +167,10 @@ static kiln_status put_seed(writer *w, kiln_arena *a, const kiln_graph *g,
             p->data != NULL
                 ? (kiln_tensor){.type = p->type, .data = (void *)(uintptr_t)p->data}
                 : kiln_ref_random(a, &p->type, seed + i);
+        if (s == 1 && p->data != NULL) {
+            v->data[1] = v->data[0];
+            continue;
+        }
         KILN_TRY(
             put(w, tensor[p->id].data, (size_t)kiln_type_bytes(&p->type), &v->data[s]));
     }

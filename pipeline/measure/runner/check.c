@@ -57,11 +57,22 @@ static bool check_element(kiln_trial_run *t, const kiln_wire_value *v, int64_t i
     if (!(off <= bound)) /* NaN too */
         return kiln_trial_fault(t, KILN_TRIAL_WRONG,
                                 "output '%.*s' element %" PRId64
-                                " is %.9g, must be %.9g within %.3g",
-                                KILN_STR_ARG(v->name), i, got, want, bound);
+                                " is %.9g, must be %.9g within %.3g%s",
+                                KILN_STR_ARG(v->name), i, got, want, bound, t->when);
     if (off / bound > t->out->worst)
         t->out->worst = off / bound;
     return true;
+}
+
+bool kiln_trial_check_element(kiln_trial_run *t, const kiln_wire_value *v,
+                              const kiln_wire_expected *e, const unsigned char *data,
+                              uint64_t j, uint64_t at) {
+    const double *value = kiln_runner_bytes(t->r, e->value);
+    const double *bound = kiln_runner_bytes(t->r, e->bound);
+    const int64_t *pick = kiln_runner_bytes(t->r, e->pick);
+    return check_element(t, v, pick != NULL ? pick[j] : (int64_t)j,
+                         load(v->dtype, data, (int64_t)at), value[j],
+                         bound != NULL ? bound[j] : 0);
 }
 
 static bool check_expected(kiln_trial_run *t, const kiln_wire_value *v,
@@ -124,27 +135,35 @@ static bool check_canaries(kiln_trial_run *t, const kiln_region *g, const char *
                             g->bytes);
 }
 
-bool kiln_trial_check(kiln_trial_run *t, uint32_t seed) {
-    const kiln_wire_code *c = &t->q->code;
+static bool check_all_canaries(kiln_trial_run *t) {
+    const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
     if (!check_canaries(t, &t->workspace, "the workspace"))
         return false;
     for (int i = 0; i < t->threads; i++)
         if (!check_canaries(t, &t->scratch[i], "a thread's scratch memory"))
             return false;
-    for (uint32_t i = c->n_inputs; i < c->n_operands; i++)
-        if (!check_canaries(t, &t->output[i - c->n_inputs], "an output"))
-            return false;
+    for (uint32_t b = 0; b < t->n_buffers; b++)
+        for (uint32_t o = 0; o < n_outputs; o++)
+            if (!check_canaries(t, &t->buffer[b][o], "an output"))
+                return false;
+    return true;
+}
+
+bool kiln_trial_check(kiln_trial_run *t, uint32_t seed, uint32_t buffer) {
+    const kiln_wire_code *c = &t->q->code;
+    if (!check_all_canaries(t))
+        return false;
     for (uint32_t i = c->n_inputs; i < c->n_operands; i++) {
         const kiln_wire_operand *o = &c->operand[i];
         const kiln_wire_value *v = &t->w->value[o->value];
-        const kiln_region *g = &t->output[i - c->n_inputs];
+        const kiln_region *g = &t->buffer[buffer][i - c->n_inputs];
         const kiln_wire_expected *e = &v->expected[seed];
         if (!check_expected(t, v, o, g->data, e))
             return false;
         if (e->pick.bytes > 0 && has_unwritten(v, g->data, g->bytes))
             return kiln_trial_fault(t, KILN_TRIAL_WRONG,
-                                    "an element of output '%.*s' is NaN",
-                                    KILN_STR_ARG(v->name));
+                                    "an element of output '%.*s' is NaN%s",
+                                    KILN_STR_ARG(v->name), t->when);
         if (kiln_operand_has_tails(v, o) && !check_tails(t, v, o, g->data, g->bytes))
             return false;
     }

@@ -8,16 +8,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { CHANNEL_FD = KILN_WIRE_SHARED_FD };
 
 /* For the handler, which gets nothing else. */
 static kiln_page *own_page;
@@ -55,15 +59,23 @@ static void limit(int resource, uint64_t most) {
     (void)setrlimit((__rlimit_resource_t)resource, &r);
 }
 
-static void confine(const kiln_trial_run *t, pid_t parent) {
+/* No descriptor but standard error and the channel. */
+static void close_files(int channel) {
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(KILN_WIRE_SHARED_FD);
+    if (channel >= 0 && dup2(channel, CHANNEL_FD) != CHANNEL_FD)
+        _exit(0);
+    (void)close_range(CHANNEL_FD + (channel >= 0), ~0U, 0);
+}
+
+static void confine(const kiln_trial_run *t, pid_t parent, int channel) {
     const kiln_wire_runner *o = &t->r->options;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (getppid() != parent)
         _exit(0);
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    close(KILN_WIRE_SHARED_FD);
+    close_files(channel);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
@@ -84,29 +96,10 @@ static void confine(const kiln_trial_run *t, pid_t parent) {
     (void)setitimer(ITIMER_PROF, &timer, NULL);
 }
 
-int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                    uint64_t turn) {
-    const kiln_wire_code *c = &t->q->code;
-    void *tensor[KILN_WIRE_MAX_OPERANDS];
-    for (uint32_t i = 0; i < c->n_inputs; i++) {
-        const kiln_packed *p = t->input[i];
-        const size_t copy = (size_t)((t->r->turn + turn) % p->n_copies);
-        tensor[i] = p->region.data + copy * p->stride;
-    }
-    for (uint32_t i = c->n_inputs; i < c->n_operands; i++)
-        tensor[i] = t->output[i - c->n_inputs].data;
-    const kiln_args args = {.tensor = tensor, .workspace = t->workspace.data};
-    if (pool != NULL)
-        return fn(&args, kiln_pool_ctx(pool));
-    kiln_ctx ctx;
-    kiln_ctx_init_serial(&ctx, t->scratch[0].data);
-    return fn(&args, &ctx);
-}
-
 /* Shared memory is mapped page by page at first touch, which is no part of a kernel's
  * time. */
 static void prepare_memory(const kiln_trial_run *t) {
-    const kiln_wire_code *c = &t->q->code;
+    const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
     if (t->is_rotated) {
         kiln_region_protect(&t->r->rotation);
         kiln_region_populate(&t->r->rotation, false);
@@ -114,8 +107,9 @@ static void prepare_memory(const kiln_trial_run *t) {
     kiln_region_populate(&t->workspace, true);
     for (int i = 0; i < t->threads; i++)
         kiln_region_populate(&t->scratch[i], true);
-    for (uint32_t i = 0; i < c->n_operands - c->n_inputs; i++)
-        kiln_region_populate(&t->output[i], true);
+    for (uint32_t b = 0; b < t->n_buffers; b++)
+        for (uint32_t o = 0; o < n_outputs; o++)
+            kiln_region_populate(&t->buffer[b][o], true);
 }
 
 static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
@@ -132,12 +126,9 @@ static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
     return pool;
 }
 
-static void child(const kiln_trial_run *t, pid_t parent) {
-    kiln_page *page = own_page = t->r->page;
+static kiln_kernel_fn *load(const kiln_trial_run *t, kiln_page *page) {
     const kiln_wire_code *c = &t->q->code;
     kiln_code *code = NULL;
-    confine(t, parent);
-    prepare_memory(t);
     kiln_kernel_fn *fn = NULL;
     if (kiln_code_open(c->object.p, c->object.n, &code, page->text) == KILN_LOAD_OK) {
         char name[64];
@@ -151,13 +142,21 @@ static void child(const kiln_trial_run *t, pid_t parent) {
         page->stage = KILN_STAGE_UNLOADABLE;
         _exit(0);
     }
+    return fn;
+}
+
+static void child(const kiln_trial_run *t, pid_t parent, int channel) {
+    kiln_page *page = own_page = t->r->page;
+    confine(t, parent, channel);
+    prepare_memory(t);
+    kiln_kernel_fn *fn = load(t, page);
     kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;
     page->stage = KILN_STAGE_RUNNING;
     if (t->is_timed) {
-        page->code = kiln_trial_slices(t, fn, pool, page);
+        page->code = kiln_rounds_serve(t, fn, pool, page, CHANNEL_FD);
     } else {
         const int64_t begin = kiln_now_ns();
-        page->code = kiln_trial_call(t, fn, pool, 0);
+        page->code = kiln_round_call(t, fn, pool);
         page->once_ns = (double)(kiln_now_ns() - begin);
     }
     page->data_bytes = kiln_data_bytes(0);
@@ -210,9 +209,30 @@ static bool is_hungry(const kiln_trial_run *t, const ending *e, uint64_t bytes) 
     return bytes > e->own_bytes + t->r->options.data_limit_bytes / 2;
 }
 
+/* Which operand's memory is it? True: the fault is named. */
+static bool judge_access(kiln_trial_run *t, uint64_t at) {
+    const kiln_wire_code *c = &t->q->code;
+    for (uint32_t i = 0; i < c->n_operands; i++) {
+        const bool is_input = i < c->n_inputs;
+        const uint32_t n = is_input ? t->n_sets : t->n_buffers;
+        const kiln_wire_value *v = &t->w->value[c->operand[i].value];
+        for (uint32_t k = 0; k < n; k++) {
+            const kiln_region *g = is_input ? &t->input[k][i]->region
+                                            : &t->buffer[k][i - c->n_inputs];
+            if (!kiln_region_has(g, at, is_input))
+                continue;
+            (void)kiln_trial_fault(
+                t, KILN_TRIAL_OUT_OF_BOUNDS, "it touched byte %" PRId64 " of '%.*s', %s",
+                (int64_t)(at - (uint64_t)(uintptr_t)g->data), KILN_STR_ARG(v->name),
+                is_input ? "which it may only read" : "beside its memory");
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool judge_signal(kiln_trial_run *t, const ending *e) {
     const kiln_page *page = t->r->page;
-    const kiln_wire_code *c = &t->q->code;
     const uint64_t at = page->address;
     const bool hungry = is_hungry(t, e, page->data_bytes);
     const uint64_t taken =
@@ -223,18 +243,8 @@ static bool judge_signal(kiln_trial_run *t, const ending *e) {
                                 "%" PRIu64 " bytes taken",
                                 t->r->options.time_limit_ms, taken);
     const bool is_access = page->signal == SIGSEGV || page->signal == SIGBUS;
-    for (uint32_t i = 0; is_access && i < c->n_operands; i++) {
-        const bool is_input = i < c->n_inputs;
-        const kiln_region *g =
-            is_input ? &t->input[i]->region : &t->output[i - c->n_inputs];
-        const kiln_wire_value *v = &t->w->value[c->operand[i].value];
-        if (kiln_region_has(g, at, is_input))
-            return kiln_trial_fault(
-                t, KILN_TRIAL_OUT_OF_BOUNDS,
-                "it touched byte %" PRId64 " of '%.*s', %s",
-                (int64_t)(at - (uint64_t)(uintptr_t)g->data), KILN_STR_ARG(v->name),
-                is_input ? "which it may only read" : "beside its memory");
-    }
+    if (is_access && judge_access(t, at))
+        return false;
     bool is_beside = is_access && kiln_region_has(&t->workspace, at, false);
     for (int i = 0; is_access && i < t->threads; i++)
         is_beside = is_beside || kiln_region_has(&t->scratch[i], at, false);
@@ -289,23 +299,93 @@ static bool judge(kiln_trial_run *t, const ending *e) {
 }
 
 static void pass_inputs_on(const kiln_trial_run *t, bool yes) {
-    for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
-        if (t->input[i]->n_copies == 1) /* copies are in shared memory */
-            kiln_region_pass_on(&t->input[i]->region, yes);
+    for (uint32_t s = 0; s < t->n_sets; s++)
+        for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
+            if (t->input[s][i]->n_copies == 1) /* copies are in shared memory */
+                kiln_region_pass_on(&t->input[s][i]->region, yes);
 }
 
-bool kiln_trial_fork(kiln_trial_run *t) {
+static void close_channel(kiln_trial_process *p) {
+    if (p->channel >= 0)
+        close(p->channel);
+    p->channel = -1;
+}
+
+bool kiln_trial_start(kiln_trial_run *t, kiln_trial_process *p) {
     const pid_t self = getpid();
-    ending e = {.own_bytes = kiln_data_bytes(0)};
+    int end[2] = {-1, -1};
+    *p = (kiln_trial_process){.channel = -1, .own_bytes = kiln_data_bytes(0)};
+    if (t->is_timed && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) != 0)
+        return kiln_trial_fault(t, KILN_TRIAL_LOST, "no channel: %s", strerror(errno));
     memset(t->r->page, 0, sizeof *t->r->page);
     pass_inputs_on(t, true);
-    const pid_t pid = fork();
-    if (pid == 0)
-        child(t, self);
+    p->pid = (int)fork();
+    if (p->pid == 0)
+        child(t, self, end[1]);
+    const int error = errno;
     pass_inputs_on(t, false);
-    if (pid < 0)
-        return kiln_trial_fault(t, KILN_TRIAL_LOST, "cannot fork: %s", strerror(errno));
-    wait_for(pid, t->deadline_ns, &e);
+    if (end[1] >= 0)
+        close(end[1]);
+    p->channel = end[0];
+    if (p->pid > 0)
+        return true;
+    close_channel(p);
+    return kiln_trial_fault(t, KILN_TRIAL_LOST, "cannot fork: %s", strerror(error));
+}
+
+int64_t kiln_trial_cpu_ns(const kiln_trial_process *p) {
+    clockid_t clock;
+    struct timespec now = {0};
+    if (clock_getcpuclockid(p->pid, &clock) != 0 || clock_gettime(clock, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A descriptor that a process of its own kept open hides the end: then the clock has us
+ * look. */
+static bool has_ended(const kiln_trial_process *p) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == p->pid;
+}
+
+/* A byte from it. */
+static bool await(const kiln_trial_process *p, int64_t deadline_ns) {
+    enum { LOOK_MS = 50 };
+    for (;;) {
+        char byte;
+        struct pollfd fd = {.fd = p->channel, .events = POLLIN};
+        const int64_t left_ms = (deadline_ns - kiln_now_ns()) / 1000000;
+        if (left_ms < 0)
+            return false;
+        if (poll(&fd, 1, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) > 0)
+            return recv(p->channel, &byte, 1, MSG_DONTWAIT) == 1;
+        if (has_ended(p))
+            return false;
+    }
+}
+
+bool kiln_trial_do_round(kiln_trial_run *t, const kiln_trial_process *p,
+                         const kiln_round *r, kiln_slice *out) {
+    kiln_page *page = t->r->page;
+    page->round = *r;
+    if (send(p->channel, "", 1, MSG_NOSIGNAL) != 1 || !await(p, t->deadline_ns))
+        return false;
+    /* The candidate may have written any byte there. */
+    unsigned char disturbed;
+    memcpy(&disturbed, &page->slice.disturbed, 1);
+    out->ns = page->slice.ns;
+    out->peak_gflops = page->slice.peak_gflops;
+    out->disturbed = disturbed != 0;
+    return true;
+}
+
+bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p) {
+    ending e = {.own_bytes = p->own_bytes};
+    close_channel(p);
+    if (t->out->error != KILN_TRIAL_GOOD)
+        (void)kill(p->pid, SIGKILL);
+    wait_for(p->pid, t->deadline_ns, &e);
     t->cpu_left_ns -= e.cpu_ns;
     return judge(t, &e);
 }

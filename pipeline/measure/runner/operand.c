@@ -223,6 +223,9 @@ kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
                                kiln_packed **out, kiln_err *err) {
     const kiln_wire_value *v = &w->value[o->value];
+    for (uint32_t s = 0; s < seed; s++) /* the same bytes are packed once */
+        if (v->data[s].at == v->data[seed].at)
+            seed = s;
     kiln_packed *p = find(r, w, o, seed);
     if (p == NULL) {
         size_t bytes;

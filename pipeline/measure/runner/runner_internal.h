@@ -76,7 +76,12 @@ void kiln_operands_forget(kiln_runner *r);
 /* ---- one candidate ----------------------------------------------------------------
  */
 
-enum { KILN_MAX_THREADS = 64 };
+enum {
+    KILN_MAX_THREADS = 64,
+    KILN_MAX_SETS = 2,    /* of inputs that slices are run on in turn */
+    KILN_MAX_BUFFERS = 8, /* outputs that the calls of a slice write in turn */
+    KILN_MAX_POKES = 64
+};
 
 /* What a forked process tells: shared memory, which it might have overwritten. */
 typedef enum kiln_stage {
@@ -88,16 +93,38 @@ typedef enum kiln_stage {
     KILN_STAGE_DONE
 } kiln_stage;
 
+/* An element of an output. */
+typedef struct kiln_poke {
+    uint32_t output, bytes;
+    uint64_t at; /* bytes */
+} kiln_poke;
+
+/* Some calls in a row, most of them timed: the parent's order. */
+typedef struct kiln_round {
+    uint64_t runs;   /* timed calls; none: what comes ahead of them only */
+    uint64_t turn;   /* of the weights' copies, for the first of all calls */
+    uint32_t n_warm; /* calls ahead of them, which write to: */
+    uint32_t warm_buffer;
+    uint32_t set; /* of inputs */
+    uint32_t has_peak;
+    /* Calls before `end` and behind the segment before it write to the buffer. */
+    uint32_t n_segments;
+    struct kiln_segment {
+        uint32_t buffer;
+        uint64_t end;
+    } segment[KILN_MAX_BUFFERS];
+    uint32_t n_pokes; /* one is spoilt ahead of each call, in turn */
+    kiln_poke poke[KILN_MAX_POKES];
+} kiln_round;
+
 typedef struct kiln_page {
     volatile kiln_stage stage;
     volatile int signal, code;
     volatile uint64_t address, data_bytes;
     char text[KILN_LOAD_TEXT];
     double once_ns;
-    uint64_t n_runs;
-    uint32_t n_slices;
-    bool is_slow, is_noisy;
-    kiln_slice slice[KILN_WIRE_MAX_SLICES];
+    kiln_round round;
+    kiln_slice slice; /* its answer */
 } kiln_page;
 
 typedef struct kiln_meter_kernels {
@@ -125,6 +152,21 @@ struct kiln_runner {
     kiln_page *page;
 };
 
+/* What of an output is looked at between slices: some of the expected elements. */
+typedef struct kiln_probe {
+    uint32_t n;
+    const uint32_t *index[KILN_MAX_SETS]; /* among what is expected of that seed */
+    const uint64_t *at[KILN_MAX_SETS];    /* where it lies, in elements */
+} kiln_probe;
+
+/* What timing found. */
+typedef struct kiln_timed {
+    kiln_slice slice[KILN_WIRE_MAX_SLICES];
+    uint32_t n_slices;
+    uint64_t n_runs;
+    bool is_slow, is_noisy;
+} kiln_timed;
+
 /* Everything about one request. */
 typedef struct kiln_trial_run {
     kiln_runner *r;
@@ -132,14 +174,21 @@ typedef struct kiln_trial_run {
     const kiln_wire_work *w;
     kiln_arena *arena; /* of this request */
     kiln_wire_ran *out;
-    kiln_packed **input; /* by argument: of the seed at hand */
-    kiln_region *output; /* by argument - n_inputs */
+    /* By argument: of the seed at hand; when timed, of the first seeds. */
+    kiln_packed **input[KILN_MAX_SETS];
+    /* By argument - n_inputs. A run that is not timed has the first. */
+    kiln_region *buffer[KILN_MAX_BUFFERS];
+    uint32_t n_sets, n_buffers;
+    uint64_t output_bytes; /* of one buffer */
+    kiln_probe *probe; /* by argument - n_inputs; NULL: not made yet */
     kiln_region workspace, *scratch;
     int threads;
     int64_t deadline_ns; /* by the wall: far beyond */
     int64_t cpu_left_ns; /* what its threads may take of processors */
     bool is_timed;       /* slices, else one run */
     bool is_rotated;     /* weights are views into r->rotation */
+    const char *when;    /* added to what is wrong with an output */
+    kiln_timed timed;
 } kiln_trial_run;
 
 /* Bytes of the shared memory; NULL: outside of it, or none. */
@@ -153,10 +202,59 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
 bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...)
     KILN_PRINTF(3, 4);
 
-/* Runs it in a forked process, once or timed, and judges how that ended. */
-bool kiln_trial_fork(kiln_trial_run *t);
-/* Outputs and canaries, after a run. */
-bool kiln_trial_check(kiln_trial_run *t, uint32_t seed);
+/* ---- its process ------------------------------------------------------------------
+ */
+
+typedef struct kiln_trial_process {
+    int pid;
+    int channel;        /* a byte each way for each round; -1: it runs once and ends */
+    uint64_t own_bytes; /* what this process had at the fork */
+} kiln_trial_process;
+
+/* Starts it: for one run, or, where t->is_timed, for rounds. */
+bool kiln_trial_start(kiln_trial_run *t, kiln_trial_process *p);
+/* What it took of processors so far; 0: not known. */
+int64_t kiln_trial_cpu_ns(const kiln_trial_process *p);
+/* Has it do a round. False: it ended, or has no time left; kiln_trial_finish says why.
+ */
+bool kiln_trial_do_round(kiln_trial_run *t, const kiln_trial_process *p,
+                         const kiln_round *r, kiln_slice *out);
+/* Waits for its end, or ends it where it has failed already, with all that it started,
+ * and judges how it ended. */
+bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p);
+
+/* In the forked process: rounds until the channel is closed. 0, or what the kernel
+ * returned. */
+int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                      kiln_page *page, int channel);
+/* One call with the first inputs and outputs. */
+int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
+
+/* ---- right or wrong ---------------------------------------------------------------
+ */
+
+/* Outputs in a buffer, and canaries, after a run. */
+bool kiln_trial_check(kiln_trial_run *t, uint32_t seed, uint32_t buffer);
+/* Is the element, which lies at the at-th place, within its bound? */
+bool kiln_trial_check_element(kiln_trial_run *t, const kiln_wire_value *v,
+                              const kiln_wire_expected *e, const unsigned char *data,
+                              uint64_t j, uint64_t at);
+
+/* Chooses elements, once for a trial. */
+void kiln_probes_make(kiln_trial_run *t, kiln_rng *rng);
+/* Which of them a round is held to. */
+typedef struct kiln_probe_window {
+    uint32_t begin, n;
+} kiln_probe_window;
+/* Draws windows and pokes, and spoils what must be written again. */
+void kiln_probes_spoil(kiln_trial_run *t, kiln_rng *rng, kiln_round *r,
+                       kiln_probe_window *w);
+bool kiln_probes_check(kiln_trial_run *t, const kiln_round *r,
+                       const kiln_probe_window *w);
+
+/* ---- slices -----------------------------------------------------------------------
+ */
+
 typedef struct kiln_slice_clocks {
     int64_t wall_ns, cpu_ns; /* cpu_ns: of the calling thread */
     int64_t preempted;       /* times that somebody took a processor from a thread */
@@ -169,12 +267,8 @@ kiln_slice_clocks kiln_slice_now(void);
 double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
                              const kiln_slice_clocks *end, int threads,
                              bool *disturbed);
-/* In the forked process: slices into the page. 0, or what the kernel returned. */
-int kiln_trial_slices(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                      kiln_page *page);
-/* One call, with the copies of inputs whose turn it is. */
-int kiln_trial_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                    uint64_t turn);
+/* Times it into t->timed, in a process of its own. */
+bool kiln_trial_time(kiln_trial_run *t);
 
 /* ---- the machine ------------------------------------------------------------------
  */

@@ -1,15 +1,32 @@
 /* How long a kernel takes: slices of it between slices of the machine's peak, so that
  * what disturbs one is seen in the other, until the interval of the median is narrow.
  *
+ * Between slices, not inside of them, lie checks. Each slice has inputs of one of two
+ * seeds, and writes to up to eight outputs, each in a random stretch of its calls;
+ * elements of all of them are spoilt ahead of it and compared behind it (probe.c). So
+ * the last call of every stretch is checked, and which that is nobody knows. Where not
+ * every call is checked at least MIN_CHECKED are: a kernel that is wrong in one call of
+ * seven passes them once in 470 times, (6/7)^40, in one of two once in 10^12; most
+ * trials check a hundred calls and more.
+ *
+ * Times are the candidate's own word. They are held against two clocks that it cannot
+ * reach: no slice lasts longer than it took by our wall, and none takes much less of
+ * the processor than the system counted for its process.
+ *
  * The interval is that of order statistics (David and Nagaraja, Order Statistics, 3rd
  * ed., 7.1): no assumption about how times are distributed. */
 #include "pipeline/measure/runner/runner_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sys/resource.h>
 #include <time.h>
 
-enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3 };
+enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3, MIN_CHECKED = 40 };
+/* Other inputs are cold: they come with a call that is not timed, once in so many that
+ * are. And fewer calls than a slice has room for, so that what happens in every n-th
+ * call is not always between the checked ones. */
+enum { RUNS_OF_INPUTS = 16, FEWER_RUNS = 7 };
 static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one will do */
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
@@ -48,65 +65,164 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
 }
 
 typedef struct timing {
-    const kiln_trial_run *t;
-    kiln_kernel_fn *fn;
-    kiln_pool *pool;
-    kiln_page *page;
-    uint64_t runs; /* of a slice */
-    uint64_t turn;
+    kiln_trial_run *t;
+    kiln_trial_process process;
+    kiln_rng rng;
+    kiln_probe_window *window; /* by output */
+    uint64_t runs;             /* of a slice */
+    uint64_t turn;             /* calls so far, */
+    uint64_t n_checked;        /* of which so many were checked */
+    uint32_t set, n_of_set;    /* inputs, and the timed calls that they had in a row */
+    int set_of[KILN_MAX_BUFFERS]; /* whose outputs it holds; -1: no call's yet */
     size_t n_calm;
     double calm[KILN_WIRE_MAX_SLICES], best_peak;
+    double hidden_ns[KILN_WIRE_MAX_SLICES]; /* processor's time that no slice tells */
 } timing;
 
-static int run_slice(timing *m, double *ns, bool *disturbed) {
-    const kiln_slice_clocks begin = kiln_slice_now();
-    for (uint64_t i = 0; i < m->runs; i++) {
-        const int code = kiln_trial_call(m->t, m->fn, m->pool, m->turn++);
-        if (code != 0)
-            return code;
-    }
-    const kiln_slice_clocks end = kiln_slice_now();
-    const int threads = m->pool == NULL ? 1 : kiln_pool_threads(m->pool);
-    *ns = kiln_slice_elapsed_ns(&begin, &end, threads, disturbed) / (double)m->runs;
-    return 0;
+/* ---- rounds -----------------------------------------------------------------------
+ */
+
+static uint32_t below(timing *m, uint64_t n) {
+    return (uint32_t)kiln_rng_range(&m->rng, 0, (int64_t)n - 1);
 }
+
+/* Buffers in random order, and random calls that end their stretches: one in each of as
+ * many equal parts of the round, the last call of all among them. */
+static void draw_segments(timing *m, kiln_round *r) {
+    const uint32_t all = m->t->n_buffers;
+    uint32_t order[KILN_MAX_BUFFERS];
+    r->n_segments = r->runs < all ? (uint32_t)r->runs : all;
+    for (uint32_t b = 0; b < all; b++)
+        order[b] = b;
+    for (uint32_t b = all - 1; b > 0; b--) { /* Fisher and Yates */
+        const uint32_t other = below(m, b + 1), held = order[b];
+        order[b] = order[other];
+        order[other] = held;
+    }
+    for (uint32_t s = 0; s < r->n_segments; s++) {
+        const uint64_t begin = r->runs * s / r->n_segments,
+                       end = r->runs * (s + 1) / r->n_segments;
+        r->segment[s].buffer = order[s];
+        r->segment[s].end =
+            s + 1 < r->n_segments ? begin + 1 + below(m, end - begin) : r->runs;
+    }
+    /* One that the round does not look at, if there is one. */
+    r->warm_buffer = order[all - 1];
+}
+
+/* A slice may not last longer than the round did. */
+static bool check_wall(timing *m, const kiln_round *r, const kiln_slice *s,
+                       int64_t wall_ns) {
+    const double slack_ns = 1000;
+    const double all = s->ns * (double)r->runs;
+    if (s->ns > 0 && isfinite(s->ns) && isfinite(s->peak_gflops) &&
+        all <= (double)wall_ns + slack_ns)
+        return true;
+    return kiln_trial_fault(m->t, KILN_TRIAL_OUT_OF_BOUNDS,
+                            "the record of its times was written: %.4g ns of a slice "
+                            "that took %" PRId64 " ns by the wall",
+                            all, wall_ns);
+}
+
+/* The peak, and calls that are not timed, ahead of a round. A round of its own: then
+ * the processor's time between two looks at its clock is that of the timed calls. */
+static bool run_ahead(timing *m, const kiln_round *r, kiln_slice *out) {
+    const kiln_round ahead = {.turn = r->turn,
+                              .n_warm = r->n_warm,
+                              .warm_buffer = r->warm_buffer,
+                              .set = r->set,
+                              .has_peak = r->has_peak};
+    if (!kiln_trial_do_round(m->t, &m->process, &ahead, out))
+        return false;
+    if (r->n_warm > 0)
+        m->set_of[r->warm_buffer] = (int)r->set;
+    m->turn += r->n_warm;
+    return true;
+}
+
+static bool run_round(timing *m, kiln_round *r, kiln_slice *out, double *hidden_ns) {
+    kiln_trial_run *t = m->t;
+    kiln_slice peak = {.peak_gflops = 0};
+    draw_segments(m, r);
+    r->set = m->set;
+    r->turn = t->r->turn + m->turn;
+    kiln_probes_spoil(t, &m->rng, r, m->window);
+    if ((r->n_warm > 0 || r->has_peak) && !run_ahead(m, r, &peak))
+        return false;
+    r->turn += r->n_warm;
+    r->n_warm = r->has_peak = 0;
+    const int64_t begin = kiln_now_ns(), cpu = kiln_trial_cpu_ns(&m->process);
+    if (!kiln_trial_do_round(t, &m->process, r, out))
+        return false;
+    const int64_t used = kiln_trial_cpu_ns(&m->process) - cpu;
+    out->peak_gflops = peak.peak_gflops;
+    if (!check_wall(m, r, out, kiln_now_ns() - begin) ||
+        !kiln_probes_check(t, r, m->window))
+        return false;
+    for (uint32_t s = 0; s < r->n_segments; s++)
+        m->set_of[r->segment[s].buffer] = (int)r->set;
+    m->turn += r->runs;
+    m->n_checked += r->n_segments;
+    *hidden_ns = (double)used / t->threads - out->ns * (double)r->runs;
+    return true;
+}
+
+/* ---- timing -----------------------------------------------------------------------
+ */
 
 /* Until caches and predictors are warm; then how many runs make a slice. */
-static int warm_up(timing *m) {
-    double ns = 0, all = 0;
-    bool disturbed;
+static bool warm_up(timing *m) {
+    kiln_slice s;
+    double all = 0, hidden_ns;
     m->runs = 1;
-    for (int i = 0; i < 1 || all < warm_ns; i++) {
-        const int code = run_slice(m, &ns, &disturbed);
-        if (code != 0)
-            return code;
-        all += ns * (double)m->runs;
-        m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, slice_ns / ns));
+    while (all < warm_ns) {
+        kiln_round r = {.runs = m->runs};
+        if (!run_round(m, &r, &s, &hidden_ns))
+            return false;
+        all += s.ns * (double)r.runs;
+        m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, slice_ns / s.ns));
     }
-    m->runs = (uint64_t)fmax(1, slice_ns / ns);
-    return 0;
+    m->runs = (uint64_t)fmax(1, slice_ns / s.ns);
+    return true;
 }
 
-static int add_slice(timing *m) {
-    kiln_slice *s = &m->page->slice[m->page->n_slices];
-    s->peak_gflops = kiln_meter_kernels_slice(&m->t->r->meter, m->pool, NULL);
-    const int code = run_slice(m, &s->ns, &s->disturbed);
-    if (code != 0)
-        return code;
+static kiln_round next_slice(timing *m) {
+    const uint32_t all = m->t->n_buffers;
+    kiln_round r = {.runs = m->runs, .has_peak = true};
+    if (r.runs > all) {
+        const uint64_t room = r.runs - all < r.runs / 4 ? r.runs - all : r.runs / 4;
+        r.runs -= below(m, (room < FEWER_RUNS ? room : FEWER_RUNS) + 1);
+    }
+    if (m->t->n_sets > 1 && m->n_of_set >= RUNS_OF_INPUTS) {
+        m->set = (m->set + 1) % m->t->n_sets;
+        m->n_of_set = 0;
+        r.n_warm = 1;
+    }
+    m->n_of_set += r.runs < RUNS_OF_INPUTS ? (uint32_t)r.runs : RUNS_OF_INPUTS;
+    return r;
+}
+
+static bool add_slice(timing *m) {
+    kiln_timed *timed = &m->t->timed;
+    kiln_round r = next_slice(m);
+    kiln_slice *s = &timed->slice[timed->n_slices];
+    if (!run_round(m, &r, s, &m->hidden_ns[timed->n_slices]))
+        return false;
     m->best_peak = fmax(m->best_peak, s->peak_gflops);
     s->disturbed = s->disturbed || s->peak_gflops < calm_peak * m->best_peak;
     if (!s->disturbed)
         m->calm[m->n_calm++] = s->ns;
-    m->page->n_slices++;
-    return 0;
+    timed->n_slices++;
+    return true;
 }
 
 static bool is_slow(const timing *m) {
     const double loser = m->t->r->options.loser, best = m->t->q->best_ns;
-    if (loser <= 0 || best <= 0 || m->page->n_slices < FEW_SLICES)
+    const kiln_timed *timed = &m->t->timed;
+    if (loser <= 0 || best <= 0 || timed->n_slices < FEW_SLICES)
         return false;
-    for (uint32_t i = 0; i < m->page->n_slices; i++)
-        if (m->page->slice[i].ns <= best * loser)
+    for (uint32_t i = 0; i < timed->n_slices; i++)
+        if (timed->slice[i].ns <= best * loser)
             return false;
     return true;
 }
@@ -119,31 +235,91 @@ static bool is_narrow(timing *m) {
     return high - low <= m->t->r->options.precision * median;
 }
 
-int kiln_trial_slices(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                      kiln_page *page) {
-    timing m = {.t = t,
-                .fn = fn,
-                .pool = pool,
-                .page = page,
-                .best_peak = t->r->meter.best_gflops};
-    int code = warm_up(&m);
+static bool add_slices(timing *m) {
+    kiln_timed *timed = &m->t->timed;
     const int64_t begin = kiln_now_ns();
-    const double budget_ns = t->q->budget_ms * 1e6;
-    while (code == 0 && page->n_slices < KILN_WIRE_MAX_SLICES) {
+    const double budget_ns = m->t->q->budget_ms * 1e6;
+    while (timed->n_slices < KILN_WIRE_MAX_SLICES && !is_narrow(m)) {
         const double spent = (double)(kiln_now_ns() - begin);
-        const bool is_enough = page->n_slices >= MIN_SLICES && spent >= budget_ns;
+        const bool is_enough = timed->n_slices >= MIN_SLICES && spent >= budget_ns;
         /* Foreign load: measured again and again, but not for ever. */
-        if (is_enough && (m.n_calm >= MIN_SLICES || spent >= MAX_BUDGETS * budget_ns))
+        if (is_enough && (m->n_calm >= MIN_SLICES || spent >= MAX_BUDGETS * budget_ns))
             break;
-        if (is_narrow(&m))
-            break;
-        if (is_slow(&m)) {
-            page->is_slow = true;
-            break;
-        }
-        code = add_slice(&m);
+        timed->is_slow = is_slow(m);
+        if (timed->is_slow)
+            return true;
+        if (!add_slice(m))
+            return false;
     }
-    page->is_noisy = code == 0 && !page->is_slow && !is_narrow(&m);
-    page->n_runs = m.turn;
-    return code;
+    timed->is_noisy = !is_narrow(m);
+    return true;
+}
+
+/* ---- may it be believed? ----------------------------------------------------------
+ */
+
+/* Short rounds, until enough calls were checked; none where all of them were. */
+static bool check_more(timing *m) {
+    while (m->n_checked < MIN_CHECKED && m->n_checked < m->turn) {
+        kiln_slice s;
+        double hidden_ns;
+        kiln_round r = {.runs = 1 + below(m, 2 * (uint64_t)m->t->n_buffers)};
+        if (!run_round(m, &r, &s, &hidden_ns))
+            return false;
+    }
+    return true;
+}
+
+/* Half of the slices at least must account for what their process took: the kernel's
+ * calls, and some for the way to and from here, on which threads that wait spin for a
+ * while. One that says the half of its time, or less, does not. */
+static bool check_processor(timing *m) {
+    static const double way_ns = 1.5e5, share = 0.25;
+    const kiln_timed *timed = &m->t->timed;
+    double slice[KILN_WIRE_MAX_SLICES];
+    if (timed->n_slices < FEW_SLICES)
+        return true;
+    for (uint32_t i = 0; i < timed->n_slices; i++)
+        slice[i] = timed->slice[i].ns;
+    const double ns = kiln_median(slice, timed->n_slices);
+    const double told_ns = ns * (double)m->runs;
+    const double hidden_ns = kiln_median(m->hidden_ns, timed->n_slices);
+    if (hidden_ns <= share * told_ns + way_ns)
+        return true;
+    return kiln_trial_fault(m->t, KILN_TRIAL_OUT_OF_BOUNDS,
+                            "the record of its times was written: slices of %.4g ns "
+                            "took %.4g ns more of the processor than they tell",
+                            told_ns, hidden_ns);
+}
+
+/* The whole of one buffer too; no tail lane, and no canary, has been looked at yet. */
+static bool check_all(timing *m) {
+    uint32_t buffer = below(m, m->t->n_buffers);
+    while (m->set_of[buffer] < 0) /* one was written: there was a round */
+        buffer = (buffer + 1) % m->t->n_buffers;
+    return kiln_trial_check(m->t, (uint32_t)m->set_of[buffer], buffer);
+}
+
+bool kiln_trial_time(kiln_trial_run *t) {
+    timing m = {.t = t, .best_peak = t->r->meter.best_gflops};
+    t->timed = (kiln_timed){.n_slices = 0};
+    for (uint32_t b = 0; b < t->n_buffers; b++)
+        m.set_of[b] = -1;
+    t->is_timed = true;
+    t->when = " (in a slice)";
+    kiln_rng_init(&m.rng, (uint64_t)kiln_now_ns() ^ t->q->id << 48);
+    m.window = kiln_array(t->arena, kiln_probe_window,
+                          t->q->code.n_operands - t->q->code.n_inputs);
+    if (t->probe == NULL)
+        kiln_probes_make(t, &m.rng);
+    if (!kiln_trial_start(t, &m.process))
+        return false;
+    const bool is_timed = warm_up(&m) && add_slices(&m) &&
+                          (t->timed.is_slow || check_more(&m)) && check_processor(&m);
+    t->timed.n_runs = m.turn;
+    if (!kiln_trial_finish(t, &m.process))
+        return false;
+    if (!is_timed)
+        return kiln_trial_fault(t, KILN_TRIAL_EXIT, "it ended before it was timed");
+    return check_all(&m);
 }

@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COPIES = 8192, MAX_SPARE = 32 };
+enum { MAX_COPIES = 8192, MAX_SPARE = 64 };
+/* What slices write to in turn: together little enough to stay in a core's own cache,
+ * so that times are those of one output; but two at least, unless they are huge. */
+static const uint64_t turn_bytes = UINT64_C(128) << 10, most_turn_bytes = UINT64_C(64)
+                                                                          << 20;
 /* A first run is cold, and pays for its page faults: only what is far off is believed,
  * and only what is out of the question is not timed again. */
 static const double first_run_ns = 1e6, first_run_times = 3, hopeless_times = 10;
@@ -84,35 +88,66 @@ static void give_shared(kiln_runner *r, kiln_region *g) {
     *g = (kiln_region){.map = NULL};
 }
 
-static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
+static kiln_status take_outputs(kiln_trial_run *t, uint32_t buffer, uint64_t *all,
+                                kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
-    kiln_runner *r = t->r;
-    KILN_TRY(take_shared(r, c->workspace_bytes, &t->workspace, err));
-    for (int i = 0; i < t->threads; i++)
-        KILN_TRY(take_shared(r, c->scratch_bytes, &t->scratch[i], err));
+    *all = 0;
+    t->buffer[buffer] = kiln_array(t->arena, kiln_region, c->n_operands);
+    t->n_buffers = buffer + 1;
     for (uint32_t i = c->n_inputs; i < c->n_operands; i++) {
         size_t bytes;
         KILN_TRY(kiln_operand_check(&t->w->value[c->operand[i].value], &c->operand[i],
                                     &bytes, err));
-        KILN_TRY(take_shared(r, bytes, &t->output[i - c->n_inputs], err));
+        KILN_TRY(take_shared(t->r, bytes, &t->buffer[buffer][i - c->n_inputs], err));
+        *all += bytes;
     }
     return KILN_OK;
+}
+
+static void give_outputs(kiln_trial_run *t, uint32_t buffer) {
+    const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
+    for (uint32_t o = 0; t->buffer[buffer] != NULL && o < n_outputs; o++)
+        give_shared(t->r, &t->buffer[buffer][o]);
+}
+
+static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
+    const kiln_wire_code *c = &t->q->code;
+    KILN_TRY(take_shared(t->r, c->workspace_bytes, &t->workspace, err));
+    for (int i = 0; i < t->threads; i++)
+        KILN_TRY(take_shared(t->r, c->scratch_bytes, &t->scratch[i], err));
+    return take_outputs(t, 0, &t->output_bytes, err);
+}
+
+/* More outputs, for slices. Where there is no memory for them, one must do. */
+static void open_turns(kiln_trial_run *t) {
+    const uint64_t one = t->output_bytes > 0 ? t->output_bytes : 1;
+    uint64_t bytes, n = turn_bytes / one;
+    n = n > KILN_MAX_BUFFERS ? KILN_MAX_BUFFERS : n;
+    n = n < 2 && one <= most_turn_bytes ? 2 : n;
+    for (uint32_t b = t->n_buffers; b < n; b++)
+        if (take_outputs(t, b, &bytes, NULL) != KILN_OK) {
+            give_outputs(t, b);
+            t->n_buffers = b;
+            return;
+        }
 }
 
 static void close_outputs(kiln_trial_run *t) {
     give_shared(t->r, &t->workspace);
     for (int i = 0; i < t->threads; i++)
         give_shared(t->r, &t->scratch[i]);
-    for (uint32_t i = 0; i < t->q->code.n_operands - t->q->code.n_inputs; i++)
-        give_shared(t->r, &t->output[i]);
+    for (uint32_t b = 0; b < KILN_MAX_BUFFERS; b++)
+        give_outputs(t, b);
 }
 
 static void poison(kiln_trial_run *t) {
+    const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
     kiln_region_poison(&t->workspace);
     for (int i = 0; i < t->threads; i++)
         kiln_region_poison(&t->scratch[i]);
-    for (uint32_t i = 0; i < t->q->code.n_operands - t->q->code.n_inputs; i++)
-        kiln_region_poison(&t->output[i]);
+    for (uint32_t b = 0; b < t->n_buffers; b++)
+        for (uint32_t o = 0; o < n_outputs; o++)
+            kiln_region_poison(&t->buffer[b][o]);
 }
 
 /* Copies of the weights, as they are packed, that no cache holds together. */
@@ -133,39 +168,78 @@ static uint32_t copies_of(const kiln_trial_run *t) {
     return n < MAX_COPIES ? (uint32_t)n : MAX_COPIES;
 }
 
-static kiln_status give_inputs(kiln_trial_run *t, uint32_t seed, uint32_t n_copies,
-                               kiln_err *err) {
+/* Seeds that have the same weights from the first on: their inputs can be timed in
+ * turn, with the same copies. */
+static uint32_t count_sets(const kiln_trial_run *t) {
+    const kiln_wire_code *c = &t->q->code;
+    uint32_t n = 1;
+    for (; n < t->w->n_seeds && n < KILN_MAX_SETS; n++)
+        for (uint32_t i = 0; i < c->n_inputs; i++) {
+            const kiln_wire_value *v = &t->w->value[c->operand[i].value];
+            if (v->is_weight != 0 && v->data[n].at != v->data[0].at)
+                return n;
+        }
+    return n;
+}
+
+/* Inputs of n_sets seeds, beginning with the first. */
+static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_sets,
+                               uint32_t n_copies, kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
     kiln_packed ***weight = kiln_array(t->arena, kiln_packed **, c->n_inputs);
     size_t n = 0;
-    for (uint32_t i = 0; i < c->n_inputs; i++) {
-        KILN_TRY(
-            kiln_operand_input(t->r, t->w, &c->operand[i], seed, &t->input[i], err));
+    t->n_sets = 0; /* until they are there */
+    for (uint32_t s = 0; s < n_sets; s++)
+        for (uint32_t i = 0; i < c->n_inputs; i++)
+            KILN_TRY(kiln_operand_input(t->r, t->w, &c->operand[i], first + s,
+                                        &t->input[s][i], err));
+    for (uint32_t i = 0; i < c->n_inputs; i++)
         if (t->w->value[c->operand[i].value].is_weight != 0)
-            weight[n++] = &t->input[i];
-    }
+            weight[n++] = &t->input[0][i];
     t->is_rotated = n_copies > 1;
-    return n_copies > 1 ? kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, err)
-                        : KILN_OK;
+    if (n_copies > 1)
+        KILN_TRY(kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, err));
+    for (uint32_t s = 1; s < n_sets; s++)
+        for (uint32_t i = 0; i < c->n_inputs; i++)
+            if (t->w->value[c->operand[i].value].is_weight != 0)
+                t->input[s][i] = t->input[0][i];
+    t->n_sets = n_sets;
+    return KILN_OK;
 }
 
 /* ---- runs -------------------------------------------------------------------------
  */
 
 /* False: over, for the reason in t->out. */
-static bool give(kiln_trial_run *t, uint32_t seed, uint32_t n_copies) {
+static bool give(kiln_trial_run *t, uint32_t first, uint32_t n_sets,
+                 uint32_t n_copies) {
     kiln_err err = {.len = 0};
-    if (give_inputs(t, seed, n_copies, &err) == KILN_OK)
+    if (give_inputs(t, first, n_sets, n_copies, &err) == KILN_OK)
         return true;
     return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", err.text);
 }
 
+/* The time of its one run, which decides what is worth a slice. */
+static bool check_once(kiln_trial_run *t, int64_t wall_ns) {
+    const double ns = t->r->page->once_ns;
+    if (ns >= 0 && ns <= (double)wall_ns)
+        return true;
+    return kiln_trial_fault(t, KILN_TRIAL_OUT_OF_BOUNDS,
+                            "the record of its time was written: %.4g ns of a run that "
+                            "took %" PRId64 " ns by the wall",
+                            ns, wall_ns);
+}
+
 static bool prove(kiln_trial_run *t, uint32_t seed) {
-    if (!give(t, seed, 1))
+    kiln_trial_process process;
+    const int64_t begin = kiln_now_ns();
+    if (!give(t, seed, 1, 1))
         return false;
     t->is_timed = false;
+    t->when = "";
     poison(t);
-    if (!kiln_trial_fork(t) || !kiln_trial_check(t, seed))
+    if (!kiln_trial_start(t, &process) || !kiln_trial_finish(t, &process) ||
+        !kiln_trial_check(t, seed, 0) || !check_once(t, kiln_now_ns() - begin))
         return false;
     t->out->n_seeds++;
     return true;
@@ -178,25 +252,16 @@ static bool is_loser(const kiln_trial_run *t, double ns, double times, double mo
 }
 
 static void sum_up(kiln_trial_run *t) {
-    const kiln_page *page = t->r->page;
+    const kiln_timed *timed = &t->timed;
     kiln_wire_ran *o = t->out;
     double ns[KILN_WIRE_MAX_SLICES], share[KILN_WIRE_MAX_SLICES];
-    o->n_slices =
-        page->n_slices < KILN_WIRE_MAX_SLICES ? page->n_slices : KILN_WIRE_MAX_SLICES;
-    o->slice = kiln_arena_dup(t->arena, page->slice, o->n_slices * sizeof *o->slice);
-    o->n_runs = page->n_runs;
-    o->is_noisy = page->is_noisy;
+    o->n_slices = timed->n_slices;
+    o->slice = kiln_arena_dup(t->arena, timed->slice, o->n_slices * sizeof *o->slice);
+    o->n_runs = timed->n_runs;
+    o->is_noisy = timed->is_noisy;
     for (uint32_t i = 0; i < o->n_slices; i++) {
-        unsigned char disturbed; /* the candidate may have written any byte there */
-        memcpy(&disturbed, &page->slice[i].disturbed, 1);
-        o->slice[i].disturbed = disturbed != 0;
         o->n_disturbed += o->slice[i].disturbed;
         o->peak_gflops = fmax(o->peak_gflops, o->slice[i].peak_gflops);
-        if (!(o->slice[i].ns > 0) || !isfinite(o->slice[i].ns)) {
-            (void)kiln_trial_fault(t, KILN_TRIAL_OUT_OF_BOUNDS,
-                                   "the record of its times was written");
-            return;
-        }
     }
     const bool takes_all = o->n_slices - o->n_disturbed < KILN_WIRE_FEW_SLICES;
     size_t n = 0;
@@ -213,18 +278,17 @@ static void sum_up(kiln_trial_run *t) {
     double low, high;
     kiln_median_interval(ns, n, &o->median_ns, &o->low_ns, &o->high_ns);
     kiln_median_interval(share, n, &o->peak_share, &low, &high);
-    if (page->is_slow)
+    if (timed->is_slow)
         (void)kiln_trial_fault(t, KILN_TRIAL_SLOW, "stopped at %.4g times the best",
                                o->median_ns / t->q->best_ns);
 }
 
-/* Timed with the first seed's inputs; the outputs of the last call must be right too:
- * a kernel that adds to what is there would show. */
 static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
-    if (!give(t, 0, n_copies))
+    if (!give(t, 0, count_sets(t), n_copies))
         return false;
-    t->is_timed = true;
-    if (!kiln_trial_fork(t) || !kiln_trial_check(t, 0))
+    open_turns(t);
+    poison(t);
+    if (!kiln_trial_time(t))
         return false;
     sum_up(t);
     t->r->turn += t->out->n_runs;
@@ -264,13 +328,13 @@ static void run_all(kiln_trial_run *t) {
         return;
     /* A clear loser is not worth copies and proofs; a surprise has them yet to come. */
     if (is_loser(t, t->r->page->once_ns, hopeless_times, first_run_ns)) {
-        kiln_page *page = t->r->page;
-        page->slice[0] = (kiln_slice){.ns = page->once_ns,
-                                      .peak_gflops = t->r->meter.best_gflops,
-                                      .disturbed = true};
-        page->n_slices = 1;
-        page->n_runs = 1;
-        page->is_slow = page->is_noisy = true;
+        t->timed = (kiln_timed){.slice[0] = {.ns = t->r->page->once_ns,
+                                             .peak_gflops = t->r->meter.best_gflops,
+                                             .disturbed = true},
+                                .n_slices = 1,
+                                .n_runs = 1,
+                                .is_slow = true,
+                                .is_noisy = true};
         sum_up(t);
         return;
     }
@@ -300,13 +364,14 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
                         .arena = a,
                         .out = out,
                         .threads = (int)r->options.threads,
-                        .input = kiln_array(a, kiln_packed *, c->n_operands),
-                        .output = kiln_array(a, kiln_region, c->n_operands),
+                        .when = "",
                         .scratch = kiln_array(a, kiln_region, r->options.threads),
                         .deadline_ns = begin_ns + r->options.time_limit_ms * 1000000 *
                                                       KILN_WIRE_WALL_LIMITS,
                         .cpu_left_ns = r->options.time_limit_ms * 1000000 *
                                        (int64_t)r->options.threads};
+    for (int s = 0; s < KILN_MAX_SETS; s++)
+        t.input[s] = kiln_array(a, kiln_packed *, c->n_operands);
     kiln_operands_forget(r);
     if (q->work >= r->work.n) {
         (void)kiln_trial_fault(&t, KILN_TRIAL_LOST, "there is no workload %" PRIu32,

@@ -68,8 +68,18 @@ static void take_all(kiln_arena *a) {
         memset(kiln_arena_alloc_raw(a, STEP), 1, STEP);
 }
 
-/* Computes once for each input and is done from then on: what it wrote is still there.
- * No output is ever wrong. */
+/* Computes once for each input, keeps what it has computed, and copies that from then
+ * on. No output is ever wrong. */
+static const kiln_stmt *copy(kiln_arena *a, const kiln_buffer *from,
+                             const kiln_buffer *to) {
+    const kiln_var *i = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *const at = kiln_x_ref(a, i);
+    const kiln_stmt *one =
+        kiln_s_store(a, to, &at, kiln_x_load(a, from, &at, 1, NULL), NULL);
+    return kiln_s_for(a, i, kiln_x_index(a, 0), kiln_x_index(a, kiln_buffer_elems(to)),
+                      KILN_LOOP_SERIAL, NULL, one);
+}
+
 static kiln_status make_lazy(kiln_arena *a, const kiln_profile *p, kiln_kernel *k,
                              kiln_err *err) {
     kiln_program lazy = *k->program;
@@ -77,12 +87,18 @@ static kiln_status make_lazy(kiln_arena *a, const kiln_profile *p, kiln_kernel *
     const kiln_expr *const first = kiln_x_load(a, lazy.arg[0], &zero, 1, NULL);
     const kiln_buffer *memo = kiln_buffer_new(a, "memo", lazy.arg[0]->dtype, 1,
                                               (int64_t[]){1}, KILN_SCOPE_GLOBAL);
-    const kiln_stmt *const work[] = {lazy.body,
+    const kiln_buffer *y = lazy.arg[lazy.n_args - 1];
+    const int64_t n = kiln_buffer_elems(y);
+    const kiln_buffer *kept =
+        kiln_buffer_new(a, "kept", y->dtype, 1, &n, KILN_SCOPE_GLOBAL);
+    const kiln_stmt *const work[] = {lazy.body, copy(a, y, kept),
                                      kiln_s_store(a, memo, &zero, first, NULL)};
     const kiln_expr *is_new =
         kiln_x_binary(a, KILN_EXPR_NE, kiln_x_load(a, memo, &zero, 1, NULL), first);
-    lazy.body =
-        kiln_s_alloc(a, memo, kiln_s_if(a, is_new, kiln_s_seq(a, work, 2), NULL));
+    lazy.body = kiln_s_alloc(
+        a, memo,
+        kiln_s_alloc(a, kept,
+                     kiln_s_if(a, is_new, kiln_s_seq(a, work, 3), copy(a, kept, y))));
     const kiln_codegen_options o = {.want_assembly = false};
     kiln_codegen_text text;
     return kiln_codegen_llvm(a, &lazy, p, &o, &k->object, &text, err);
