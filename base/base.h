@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/confine.h"
 #include "base/file.h"
 #include "base/half.h"
 #include "base/hash.h"

@@ -132,6 +132,19 @@ static void check_operators(findings *f) {
         kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
 }
 
+/* What candidates of a search can do to this machine. */
+static void check_confinement(findings *f) {
+    char why[KILN_CONFINE_TEXT];
+    if (kiln_confine_works(why))
+        add(f, "confinement", GOOD,
+            "seccomp: candidates of a search make no system calls", NULL);
+    else
+        add(f, "confinement", NOTE,
+            kiln_format(f->arena, "candidates of a search are not confined: %s", why),
+            "tune what you trust only, as a user of its own; in a container, allow "
+            "seccomp");
+}
+
 /* Which of the shipped profiles each device runs; where none, what is missing. */
 static void check_devices(findings *f) {
     const kiln_device *d = NULL;
@@ -180,6 +193,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_disk(&f);
     check_clock(&f);
     check_linker(&f);
+    check_confinement(&f);
     check_operators(&f);
     check_devices(&f);
 

@@ -151,6 +151,8 @@ typedef struct kiln_measure_stats {
     double peak_gflops;           /* best slice so far */
     double memory_gbs;            /* that the threads may read at most; 0: not known */
     int n_builders, measuring_cpu; /* -1: not pinned */
+    bool is_confined; /* candidates may ask the system for nothing; else the log says
+                         why */
 } kiln_measure_stats;
 kiln_measure_stats kiln_measure_count(kiln_measure *m);
 

@@ -274,6 +274,15 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     return true;
 }
 
+/* Said once; kiln doctor says it too. */
+static void note_confinement(kiln_measure *m, const kiln_wire_ready *ready) {
+    m->stats.is_confined = ready->is_confined != 0;
+    if (!m->stats.is_confined && m->stats.runners_started == 1)
+        KILN_LOG(WARN, "measure",
+                 "candidates may make any system call that this user may: %.*s",
+                 KILN_STR_ARG(ready->not_confined));
+}
+
 static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                        kiln_err *err) {
     kiln_arena scratch = {0};
@@ -290,6 +299,8 @@ static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
             m->stats.peak_gflops = ready.peak_gflops;
         if (ok && ready.memory_gbs > m->stats.memory_gbs)
             m->stats.memory_gbs = ready.memory_gbs;
+        if (ok)
+            note_confinement(m, &ready);
     } else {
         ok = kiln_wire_expect(&scratch, f, KILN_WIRE_METER, &meter, err) == KILN_OK;
         if (ok)

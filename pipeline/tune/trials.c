@@ -56,6 +56,7 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
     case KILN_TRIAL_MEMORY:
     case KILN_TRIAL_OUT_OF_BOUNDS:
     case KILN_TRIAL_EXIT:
+    case KILN_TRIAL_FORBIDDEN:
         return KILN_OUTCOME_LETHAL;
     case KILN_TRIAL_RETURNED:
     case KILN_TRIAL_WRONG:

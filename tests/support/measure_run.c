@@ -31,7 +31,8 @@ kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
         o->build_limit_ms = KILN_TEST_PATIENCE_MS;
     if (o->run_limit_ms == 0)
         o->run_limit_ms = KILN_TEST_PATIENCE_MS;
-    o->runner_argv = kiln_test_worker(a, "kiln-runner");
+    if (o->runner_argv == NULL)
+        o->runner_argv = kiln_test_worker(a, "kiln-runner");
     if (o->builder_argv == NULL)
         o->builder_argv = kiln_test_worker(a, "kiln-builder");
     kiln_assert_status_ok(kiln_measure_open(a, o, &m, &err), &err);

@@ -7,8 +7,8 @@
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);
-/* Opens a pool for this machine: *o may have anything set but profile and runner_argv;
- * builder_argv where NULL. */
+/* Opens a pool for this machine: *o may have anything set but the profile; builder_argv
+ * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
 
 /* A workload by a line of an ops file, with the template that takes it. */

@@ -1,9 +1,12 @@
-/* A candidate's own process: forked, limited, watched, and judged by how it ended.
+/* A candidate's own process: forked, limited, confined, watched, and judged by how it
+ * ended.
  *
  * The child trusts nothing to come: limits and handlers are set before the object is
- * loaded, inputs are mapped read-only, the pool's pipes are closed. The parent believes
- * the shared page about signals and times only; what counts as right is for it to see
- * (check.c). Linux, for affinity and for dying with the parent. */
+ * loaded, inputs are mapped read-only, expectations not at all, the pool's pipes are
+ * closed, and once its threads are there it may ask the system for nothing. The parent
+ * believes the shared page about signals only; what counts as right is for it to see
+ * (check.c), times are held against its own clocks (slices.c). Linux, for affinity and
+ * for dying with the parent. */
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <errno.h>
@@ -25,10 +28,13 @@ enum { CHANNEL_FD = KILN_WIRE_SHARED_FD };
 
 /* For the handler, which gets nothing else. */
 static kiln_page *own_page;
+static bool is_confined;
 
 static void on_signal(int number, siginfo_t *info, void *context) {
     (void)context;
-    own_page->data_bytes = kiln_data_bytes(0);
+    if (!is_confined) /* else this is one of the calls that it may not make */
+        own_page->data_bytes = kiln_data_bytes(0);
+    own_page->system_call = number == SIGSYS ? info->si_syscall : 0;
     own_page->address = (uint64_t)(uintptr_t)info->si_addr;
     own_page->signal = number;
     own_page->stage = KILN_STAGE_SIGNAL;
@@ -69,7 +75,7 @@ static void close_files(int channel) {
     (void)close_range(CHANNEL_FD + (channel >= 0), ~0U, 0);
 }
 
-static void confine(const kiln_trial_run *t, pid_t parent, int channel) {
+static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
     const kiln_wire_runner *o = &t->r->options;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -112,6 +118,19 @@ static void prepare_memory(const kiln_trial_run *t) {
             kiln_region_populate(&t->buffer[b][o], true);
 }
 
+static int nothing(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                   int64_t end, void *scratch) {
+    (void)args;
+    (void)ctx;
+    (void)closure;
+    (void)begin;
+    (void)end;
+    (void)scratch;
+    return 0;
+}
+
+/* A thread that starts asks the system for much: all have, once each has had a part of
+ * a loop. */
 static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
     const kiln_pool_options o = {.n_threads = t->threads, .pins = 1};
     void *scratch[KILN_MAX_THREADS];
@@ -123,6 +142,8 @@ static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
     for (int i = 0; i < t->threads; i++)
         scratch[i] = t->scratch[i].data;
     kiln_pool_set_scratch(pool, scratch);
+    kiln_ctx *ctx = kiln_pool_ctx(pool);
+    (void)ctx->parallel_for(ctx, nothing, NULL, NULL, t->threads);
     return pool;
 }
 
@@ -145,12 +166,26 @@ static kiln_kernel_fn *load(const kiln_trial_run *t, kiln_page *page) {
     return fn;
 }
 
+/* From here on nothing but computing is left to it, and to its threads. */
+static void confine(const kiln_trial_run *t, kiln_page *page, int channel) {
+    if (!t->r->is_confined)
+        return;
+    is_confined = true;
+    if (kiln_confine(channel >= 0 ? CHANNEL_FD : -1))
+        return;
+    (void)snprintf(page->text, sizeof page->text, "it cannot be confined: %s",
+                   strerror(errno));
+    page->stage = KILN_STAGE_NO_THREADS;
+    _exit(0);
+}
+
 static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     kiln_page *page = own_page = t->r->page;
-    confine(t, parent, channel);
+    limit_all(t, parent, channel);
     prepare_memory(t);
     kiln_kernel_fn *fn = load(t, page);
     kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;
+    confine(t, page, channel);
     page->stage = KILN_STAGE_RUNNING;
     if (t->is_timed) {
         page->code = kiln_rounds_serve(t, fn, pool, page, CHANNEL_FD);
@@ -159,7 +194,7 @@ static void child(const kiln_trial_run *t, pid_t parent, int channel) {
         page->code = kiln_round_call(t, fn, pool);
         page->once_ns = (double)(kiln_now_ns() - begin);
     }
-    page->data_bytes = kiln_data_bytes(0);
+    page->data_bytes = is_confined ? 0 : kiln_data_bytes(0);
     page->stage = KILN_STAGE_DONE;
     _exit(0);
 }
@@ -217,18 +252,26 @@ static bool judge_access(kiln_trial_run *t, uint64_t at) {
         const uint32_t n = is_input ? t->n_sets : t->n_buffers;
         const kiln_wire_value *v = &t->w->value[c->operand[i].value];
         for (uint32_t k = 0; k < n; k++) {
-            const kiln_region *g = is_input ? &t->input[k][i]->region
-                                            : &t->buffer[k][i - c->n_inputs];
+            const kiln_region *g =
+                is_input ? &t->input[k][i]->region : &t->buffer[k][i - c->n_inputs];
             if (!kiln_region_has(g, at, is_input))
                 continue;
             (void)kiln_trial_fault(
-                t, KILN_TRIAL_OUT_OF_BOUNDS, "it touched byte %" PRId64 " of '%.*s', %s",
+                t, KILN_TRIAL_OUT_OF_BOUNDS,
+                "it touched byte %" PRId64 " of '%.*s', %s",
                 (int64_t)(at - (uint64_t)(uintptr_t)g->data), KILN_STR_ARG(v->name),
                 is_input ? "which it may only read" : "beside its memory");
             return true;
         }
     }
     return false;
+}
+
+static bool judge_system_call(kiln_trial_run *t, long number) {
+    char text[KILN_CONFINE_TEXT];
+    return kiln_trial_fault(t, KILN_TRIAL_FORBIDDEN,
+                            "it asked the system for '%s': kernels only compute",
+                            kiln_system_call_name(number, text));
 }
 
 static bool judge_signal(kiln_trial_run *t, const ending *e) {
@@ -242,6 +285,8 @@ static bool judge_signal(kiln_trial_run *t, const ending *e) {
                                 "no end after %" PRId64 " ms of processor time, "
                                 "%" PRIu64 " bytes taken",
                                 t->r->options.time_limit_ms, taken);
+    if (page->signal == SIGSYS)
+        return judge_system_call(t, page->system_call);
     const bool is_access = page->signal == SIGSEGV || page->signal == SIGBUS;
     if (is_access && judge_access(t, at))
         return false;
@@ -271,6 +316,9 @@ static bool judge(kiln_trial_run *t, const ending *e) {
                                 KILN_WIRE_WALL_LIMITS, t->r->options.time_limit_ms);
     if (WIFSIGNALED(e->status)) {
         const int s = WTERMSIG(e->status);
+        if (s == SIGSYS)
+            return kiln_trial_fault(t, KILN_TRIAL_FORBIDDEN,
+                                    "it made a system call of another architecture");
         /* Only others send this: the system without memory, or a person. */
         return kiln_trial_fault(t, s == SIGKILL ? KILN_TRIAL_LOST : KILN_TRIAL_CRASH,
                                 "signal %d (%s)", s, strsignal(s));
@@ -387,5 +435,9 @@ bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p) {
         (void)kill(p->pid, SIGKILL);
     wait_for(p->pid, t->deadline_ns, &e);
     t->cpu_left_ns -= e.cpu_ns;
+    const int n = kiln_trial_end_strays();
+    if (n > 0)
+        return kiln_trial_fault(t, KILN_TRIAL_FORBIDDEN, "it left %d process%s behind",
+                                n, n == 1 ? "" : "es");
     return judge(t, &e);
 }

@@ -120,7 +120,8 @@ typedef struct kiln_round {
 typedef struct kiln_page {
     volatile kiln_stage stage;
     volatile int signal, code;
-    volatile uint64_t address, data_bytes;
+    volatile int system_call;              /* of SIGSYS */
+    volatile uint64_t address, data_bytes; /* data_bytes: where it may ask */
     char text[KILN_LOAD_TEXT];
     double once_ns;
     kiln_round round;
@@ -148,6 +149,7 @@ struct kiln_runner {
     kiln_region rotation;          /* copies of weights, */
     uint64_t turn;                 /* of which this many were read */
     KILN_VEC(kiln_packed) rotated; /* what it holds copies of */
+    bool is_confined;              /* candidates are: the system can */
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
 };
@@ -180,7 +182,7 @@ typedef struct kiln_trial_run {
     kiln_region *buffer[KILN_MAX_BUFFERS];
     uint32_t n_sets, n_buffers;
     uint64_t output_bytes; /* of one buffer */
-    kiln_probe *probe; /* by argument - n_inputs; NULL: not made yet */
+    kiln_probe *probe;     /* by argument - n_inputs; NULL: not made yet */
     kiln_region workspace, *scratch;
     int threads;
     int64_t deadline_ns; /* by the wall: far beyond */
@@ -219,6 +221,10 @@ int64_t kiln_trial_cpu_ns(const kiln_trial_process *p);
  */
 bool kiln_trial_do_round(kiln_trial_run *t, const kiln_trial_process *p,
                          const kiln_round *r, kiln_slice *out);
+/* From now on, whoever is orphaned below this process becomes its child. */
+void kiln_trial_own_strays(void);
+/* Ends whatever processes are below this one; how many there were. */
+int kiln_trial_end_strays(void);
 /* Waits for its end, or ends it where it has failed already, with all that it started,
  * and judges how it ended. */
 bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p);

@@ -109,6 +109,10 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     kiln_wire_ready ready = {.fma_per_cycle = r->meter.fma_per_cycle,
                              .peak_gflops = r->meter.best_gflops,
                              .memory_gbs = r->meter.memory_gbs};
+    char why[KILN_CONFINE_TEXT];
+    r->is_confined = kiln_confine_works(why);
+    ready.is_confined = r->is_confined;
+    ready.not_confined = kiln_str_from(why);
     (void)kiln_meter_kernels_slice(&r->meter, NULL, &ready.clock_ghz);
     kiln_wire_put(answer, KILN_WIRE_READY, &ready);
     return KILN_OK;
@@ -172,6 +176,7 @@ int kiln_runner_main(void) {
     sigemptyset(&chld);
     sigaddset(&chld, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &chld, NULL);
+    kiln_trial_own_strays();
     const kiln_status st = serve(&r, &request, &err);
     if (st != KILN_OK) {
         kiln_buf last;

@@ -197,6 +197,8 @@ static void ready(codec *c, void *p) {
     f64(c, &m->clock_ghz);
     f64(c, &m->fma_per_cycle);
     f64(c, &m->memory_gbs);
+    below(c, &m->is_confined, 2);
+    text(c, &m->not_confined);
 }
 
 static void work(codec *c, void *p) {

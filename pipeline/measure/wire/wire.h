@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 2,
+    KILN_WIRE_VERSION = 3,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -46,6 +46,7 @@ typedef enum kiln_trial_error {
     KILN_TRIAL_MEMORY,        /* wants, or took, more than the limit */
     KILN_TRIAL_OUT_OF_BOUNDS, /* touched a guard page or a canary, or wrote an input */
     KILN_TRIAL_EXIT,          /* ended the process */
+    KILN_TRIAL_FORBIDDEN,     /* asked the system for something, or left processes */
     KILN_TRIAL_RETURNED,      /* a result other than 0 */
     KILN_TRIAL_WRONG,         /* an output is not within its bound */
     KILN_TRIAL_IMPLAUSIBLE,   /* faster than the machine allows, measured twice */
@@ -178,7 +179,9 @@ typedef struct kiln_wire_runner {
 
 typedef struct kiln_wire_ready {
     double peak_gflops, clock_ghz, fma_per_cycle;
-    double memory_gbs; /* that all threads may read at most; 0: not known */
+    double memory_gbs;     /* that all threads may read at most; 0: not known */
+    uint32_t is_confined;  /* candidates are, by an allow-list of system calls; else: */
+    kiln_str not_confined; /* why not */
 } kiln_wire_ready;
 
 typedef struct kiln_wire_work {

@@ -18,6 +18,7 @@ static const struct {
     [KILN_TRIAL_MEMORY] = {"memory", true},
     [KILN_TRIAL_OUT_OF_BOUNDS] = {"out-of-bounds", true},
     [KILN_TRIAL_EXIT] = {"exit", true},
+    [KILN_TRIAL_FORBIDDEN] = {"forbidden", true},
     [KILN_TRIAL_RETURNED] = {"returned", true},
     [KILN_TRIAL_WRONG] = {"wrong", true},
     [KILN_TRIAL_IMPLAUSIBLE] = {"implausible", false},

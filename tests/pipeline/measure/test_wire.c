@@ -61,7 +61,7 @@ static void put_all(kiln_buf *out) {
                                      .cpu = -1,
                                      .last_cache_bytes = 1 << 25,
                                      .loser = -1};
-    const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5};
+    const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
     const kiln_wire_work work = {.id = 3,
                                  .graph = {64, 100},
                                  .flops = (double)INFINITY,
@@ -182,7 +182,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 2: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 3: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

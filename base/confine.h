@@ -1,0 +1,24 @@
+/* Confinement of code that nobody vouches for: system calls by an allow-list, seccomp
+ * on Linux. What such code may do is compute. */
+#ifndef KILN_BASE_CONFINE_H
+#define KILN_BASE_CONFINE_H
+
+#include <stdbool.h>
+
+enum { KILN_CONFINE_TEXT = 160 };
+
+/* Can a process be confined here? Asked of the system, by a child that tries. `why`:
+ * what is missing; "" where nothing is. */
+bool kiln_confine_works(char why[KILN_CONFINE_TEXT]);
+
+/* For good, for all threads of the process: what is left are waiting for and waking
+ * threads, clocks, the process's own use of resources, the end, and reading and writing
+ * on one descriptor (-1: none). Any other call is not made: it raises SIGSYS, whose
+ * si_syscall tells which; another architecture's calls end the process at once. No new
+ * privileges ever after. False: the system cannot (errno), nothing is confined. */
+bool kiln_confine(int descriptor);
+
+/* "socket"; "system call 999" of what has no name here. `text` may be used for it. */
+const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]);
+
+#endif

@@ -1,0 +1,308 @@
+/* A seccomp filter, written out: libseccomp would be one more library for thirty
+ * instructions, in a program that links none.
+ *
+ * The filter looks at the architecture first: numbers mean other calls elsewhere
+ * (seccomp(2), "Caveats"), and x86-64 has a second table of them, x32's, by a bit. What
+ * is not on the list is trapped rather than killed: the handler, which was set before
+ * and cannot be set again, then tells what was called. */
+#include "base/confine.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+enum { X32_BIT = 0x40000000 };
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* What a sanitizer adds to a program goes on asking the system, when it ends at last.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
+#if defined(ARCHITECTURE) && !defined(HAS_SANITIZER)
+
+static const int allowed[] = {SYS_futex,        SYS_sched_yield, SYS_clock_gettime,
+                              SYS_gettimeofday, SYS_getrusage,   SYS_rt_sigreturn,
+                              SYS_exit,         SYS_exit_group,  SYS_restart_syscall};
+/* On the descriptor only. */
+static const int on_descriptor[] = {SYS_read, SYS_write};
+enum {
+    N_ALLOWED = sizeof allowed / sizeof allowed[0],
+    N_ON_DESCRIPTOR = sizeof on_descriptor / sizeof on_descriptor[0],
+    MAX_STEPS = 64
+};
+
+typedef struct filter {
+    struct sock_filter step[MAX_STEPS];
+    unsigned short n;
+} filter;
+
+static void add(filter *f, int code, uint32_t k, uint8_t yes, uint8_t no) {
+    f->step[f->n++] =
+        (struct sock_filter){.code = (unsigned short)code, .jt = yes, .jf = no, .k = k};
+}
+
+static void load(filter *f, size_t offset) {
+    add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void answer(filter *f, uint32_t action) {
+    add(f, BPF_RET | BPF_K, action, 0, 0);
+}
+
+/* The low half of argument i comes first on little-endian machines, and there are no
+ * others here. */
+static size_t half(int argument, int high) {
+    return offsetof(struct seccomp_data, args) + (size_t)argument * 8 + (high ? 4 : 0);
+}
+
+static void write_filter(filter *f, int descriptor) {
+    load(f, offsetof(struct seccomp_data, arch));
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+    answer(f, SECCOMP_RET_KILL_PROCESS);
+    load(f, offsetof(struct seccomp_data, nr));
+#if defined(__x86_64__)
+    add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+    answer(f, SECCOMP_RET_KILL_PROCESS);
+#endif
+    for (int i = 0; i < N_ALLOWED; i++) {
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
+        answer(f, SECCOMP_RET_ALLOW);
+    }
+    for (int i = 0; descriptor >= 0 && i < N_ON_DESCRIPTOR; i++) {
+        enum { REST = 5 }; /* steps that are skipped for another call */
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)on_descriptor[i], 0, REST);
+        load(f, half(0, 1));
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, REST - 2);
+        load(f, half(0, 0));
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)descriptor, 0, 1);
+        answer(f, SECCOMP_RET_ALLOW);
+        /* Here the accumulator may be half a descriptor: no call is looked for again.
+         */
+        load(f, offsetof(struct seccomp_data, nr));
+    }
+    answer(f, SECCOMP_RET_TRAP);
+}
+
+/* SPEC_ALLOW: kernels before 5.16 would else run us without speculation of loads past
+ * stores, and what is timed here would be slower than it is. */
+bool kiln_confine(int descriptor) {
+    filter f = {.n = 0};
+    write_filter(&f, descriptor);
+    const struct sock_fprog program = {.len = f.n, .filter = f.step};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return false;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                   SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+                   &program) == 0;
+}
+
+static void on_trap(int number, siginfo_t *info, void *context) {
+    (void)number;
+    (void)context;
+    _exit(info->si_syscall == SYS_getppid ? 0 : 2);
+}
+
+/* In a child: confined, then a call that is not on the list. */
+static void try_it(void) {
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    (void)sigaction(SIGSYS, &action, NULL);
+    if (!kiln_confine(-1))
+        _exit(1);
+    (void)syscall(SYS_getppid);
+    _exit(3);
+}
+
+bool kiln_confine_works(char why[KILN_CONFINE_TEXT]) {
+    int status = 0;
+    const pid_t pid = fork();
+    why[0] = '\0';
+    if (pid == 0)
+        try_it();
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    (void)snprintf(why, KILN_CONFINE_TEXT, "%s",
+                   pid < 0 ? strerror(errno)
+                   : WIFEXITED(status) && WEXITSTATUS(status) == 1
+                       ? "the system refuses a seccomp filter"
+                       : "the system's seccomp does not do what its filter says");
+    return false;
+}
+
+#else
+
+bool kiln_confine(int descriptor) {
+    (void)descriptor;
+    errno = ENOSYS;
+    return false;
+}
+
+bool kiln_confine_works(char why[KILN_CONFINE_TEXT]) {
+    (void)snprintf(why, KILN_CONFINE_TEXT, "%s",
+#if defined(HAS_SANITIZER)
+                   "this is a build for a sanitizer"
+#else
+                   "there is no filter for this processor"
+#endif
+    );
+    return false;
+}
+
+#endif
+
+/* ---- names ------------------------------------------------------------------------
+ */
+
+/* What code that does not only compute would call. */
+static const struct {
+    long number;
+    const char *name;
+} names[] = {
+#define NAME(x)                                                                        \
+    { SYS_##x, #x }
+    NAME(read),
+    NAME(write),
+    NAME(openat),
+    NAME(close),
+    NAME(mmap),
+    NAME(mprotect),
+    NAME(munmap),
+    NAME(mremap),
+    NAME(brk),
+    NAME(madvise),
+    NAME(clone),
+    NAME(execve),
+    NAME(execveat),
+    NAME(kill),
+    NAME(tkill),
+    NAME(tgkill),
+    NAME(getpid),
+    NAME(getppid),
+    NAME(socket),
+    NAME(connect),
+    NAME(bind),
+    NAME(listen),
+    NAME(accept),
+    NAME(sendto),
+    NAME(sendmsg),
+    NAME(recvfrom),
+    NAME(socketpair),
+    NAME(unlinkat),
+    NAME(renameat2),
+    NAME(linkat),
+    NAME(symlinkat),
+    NAME(mkdirat),
+    NAME(truncate),
+    NAME(ftruncate),
+    NAME(fallocate),
+    NAME(fchmod),
+    NAME(fchmodat),
+    NAME(fchownat),
+    NAME(ioctl),
+    NAME(fcntl),
+    NAME(dup),
+    NAME(dup3),
+    NAME(pipe2),
+    NAME(ptrace),
+    NAME(prctl),
+    NAME(setsid),
+    NAME(setpgid),
+    NAME(setuid),
+    NAME(setgid),
+    NAME(setrlimit),
+    NAME(prlimit64),
+    NAME(rt_sigaction),
+    NAME(rt_sigprocmask),
+    NAME(sigaltstack),
+    NAME(nanosleep),
+    NAME(clock_nanosleep),
+    NAME(setitimer),
+    NAME(timer_create),
+    NAME(sched_setaffinity),
+    NAME(sched_setscheduler),
+    NAME(setpriority),
+    NAME(mount),
+    NAME(umount2),
+    NAME(chroot),
+    NAME(chdir),
+    NAME(unshare),
+    NAME(setns),
+    NAME(memfd_create),
+    NAME(process_vm_readv),
+    NAME(process_vm_writev),
+    NAME(pidfd_open),
+    NAME(shmget),
+    NAME(shmat),
+    NAME(mq_open),
+    NAME(inotify_init1),
+    NAME(bpf),
+    NAME(perf_event_open),
+    NAME(userfaultfd),
+    NAME(reboot),
+    NAME(seccomp),
+    NAME(personality),
+    NAME(init_module),
+    NAME(add_key),
+    NAME(keyctl),
+    NAME(utimensat),
+    NAME(setxattr),
+    NAME(sync),
+    NAME(exit),
+    NAME(exit_group),
+    NAME(getrandom),
+#if defined(SYS_open)
+    NAME(open),
+    NAME(creat),
+    NAME(unlink),
+    NAME(rename),
+    NAME(link),
+    NAME(symlink),
+    NAME(mkdir),
+    NAME(rmdir),
+    NAME(chmod),
+    NAME(chown),
+    NAME(fork),
+    NAME(vfork),
+    NAME(pipe),
+    NAME(dup2),
+    NAME(mknod),
+    NAME(alarm),
+    NAME(pause),
+#endif
+#if defined(SYS_clone3)
+    NAME(clone3),
+#endif
+#if defined(SYS_io_uring_setup)
+    NAME(io_uring_setup),
+#endif
+#undef NAME
+};
+
+const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    (void)snprintf(text, KILN_CONFINE_TEXT, "system call %ld", number);
+    return text;
+}
