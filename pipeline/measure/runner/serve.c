@@ -27,6 +27,9 @@ static kiln_status map_shared(kiln_runner *r, uint64_t end, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_OOM, "cannot map the shared memory");
     if (r->shared != NULL)
         (void)munmap((void *)(uintptr_t)r->shared, r->shared_bytes);
+    /* No candidate has what is expected of it, not even to read. */
+    const kiln_region all = {.map = map, .map_bytes = (size_t)st.st_size};
+    kiln_region_pass_on(&all, false);
     r->shared = map;
     r->shared_bytes = (size_t)st.st_size;
     return KILN_OK;
