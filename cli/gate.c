@@ -12,6 +12,7 @@ enum {
     OPT_SEED,
     OPT_TIME_EQUAL,
     OPT_KEYRING,
+    OPT_MODEL,
     OPT_JSON,
     N_OPTIONS
 };
@@ -28,6 +29,10 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_TIME_EQUAL] = {"--time-equal", NULL,
                         "time them even where code and parameters are the same", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
+    [OPT_MODEL] = {"--model", "M",
+                   "what a candidate was built from, where the accepted archive was "
+                   "built from another file: the reference judges it",
+                   true},
     [OPT_JSON] = {"--json", "FILE",
                   "write everything measured as JSON ('-': standard output)", false},
 };
@@ -44,6 +49,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
     const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.1");
     int seed = 0;
     o->against = kiln_args_get(args, OPT_AGAINST, NULL);
+    o->models = (kiln_gate_models){args->value[OPT_MODEL], args->n_value[OPT_MODEL]};
     o->times_equal = kiln_args_has(args, OPT_TIME_EQUAL);
     if (o->against == NULL)
         return kiln_fail(err, KILN_ERR_ARG,

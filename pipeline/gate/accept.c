@@ -2,6 +2,7 @@
  * and then, all at once, named in accepted.json. Whoever reads the folder meanwhile
  * finds what was accepted before, whole. */
 #include "pipeline/gate/gate_internal.h"
+#include "pipeline/nightly/nightly.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,16 @@
 #include <unistd.h>
 
 enum { MAX_HISTORY = 1000, NAME_DIGITS = 12 };
+
+const char *kiln_accept_judge_name(kiln_accept_judge j) {
+    static const char *const name[KILN_N_JUDGES] = {
+        [KILN_JUDGED_UNCHANGED] = "unchanged",
+        [KILN_JUDGED_REFERENCE] = "reference",
+        [KILN_JUDGED_ACCEPTED] = "accepted",
+        [KILN_JUDGED_NIGHTLY] = "nightly",
+        [KILN_JUDGED_NOBODY] = "nobody"};
+    return name[j];
+}
 
 typedef struct acceptance {
     kiln_arena *arena;
@@ -60,6 +71,82 @@ static kiln_status was_changed(const char *path, kiln_err *err) {
     return kiln_fail(err, KILN_ERR_IO, "'%s' was changed while it was verified", path);
 }
 
+/* What it would replace, opened; false: there is nothing that can be compared with it.
+ */
+static bool open_control(const acceptance *c, kiln_arena *scratch,
+                         const kiln_opened *candidate, const kiln_accepted *now,
+                         kiln_opened *out) {
+    const char *path = kiln_path_join(scratch, c->o->to, now->file), *sha256 = NULL;
+    int64_t bytes = 0;
+    return kiln_file_exists(path) &&
+           kiln_gate_hash(scratch, path, &sha256, &bytes, NULL) == KILN_OK &&
+           strcmp(sha256, now->sha256) == 0 &&
+           kiln_package_open_by(scratch, path, c->o->keys, out, NULL) == KILN_OK &&
+           kiln_opened_is_comparable(candidate, out);
+}
+
+/* Compares with what it would replace, where that can be. */
+static kiln_status ask_accepted(const acceptance *c, kiln_arena *scratch,
+                                const kiln_accepted *now, kiln_accept_row *row,
+                                bool *is_judged, kiln_err *err) {
+    kiln_opened candidate, control;
+    if (row->not_tested != NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_package_open_by(scratch, row->path, c->o->keys, &candidate, err));
+    if (!open_control(c, scratch, &candidate, now, &control))
+        return KILN_OK;
+    KILN_TRY(kiln_gate_ask_accepted(&candidate, &control, row->entry.threads, 0, err));
+    row->judge = KILN_JUDGED_ACCEPTED;
+    *is_judged = true;
+    return KILN_OK;
+}
+
+static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
+                              const kiln_package_facts *f, kiln_accept_row *row,
+                              kiln_err *err) {
+    const kiln_accepted *now = kiln_accepted_find(&c->list, f);
+    const char *model = NULL;
+    bool is_judged = false;
+    if (now != NULL && strcmp(now->sha256, row->entry.sha256) == 0) {
+        row->judge = KILN_JUDGED_UNCHANGED;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_gate_find_model(scratch, &c->o->models, f, &model, err));
+    if (model != NULL && row->not_tested == NULL) {
+        row->judge = KILN_JUDGED_REFERENCE;
+        return kiln_gate_ask_model(row->path, model, row->entry.threads, err);
+    }
+    if (now != NULL)
+        KILN_TRY(ask_accepted(c, scratch, now, row, &is_judged, err));
+    if (is_judged)
+        return KILN_OK;
+    row->judge = KILN_JUDGED_NIGHTLY;
+    if (kiln_nightly_has_verified(scratch, row->path, row->entry.sha256))
+        return KILN_OK;
+    row->judge = KILN_JUDGED_NOBODY;
+    if (c->o->is_trusting)
+        return KILN_OK;
+    return kiln_fail(
+        err, KILN_ERR_ARG,
+        "nobody but '%s' itself says that it is right: give the model that "
+        "it was built from, by --model, or say --trust",
+        row->path);
+}
+
+/* Somebody other than the archive must call it right. */
+static kiln_status judge(const acceptance *c, kiln_arena *scratch,
+                         const kiln_package_facts *f, kiln_accept_row *row,
+                         kiln_err *err) {
+    const kiln_status st = ask_others(c, scratch, f, row, err);
+    if (st == KILN_ERR_SHAPE) {
+        const char *why = kiln_gate_sentence(c->arena, err);
+        kiln_err_clear(err);
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' is not accepted: %s", row->path,
+                         why);
+    }
+    return st;
+}
+
 static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *row,
                             kiln_err *err) {
     kiln_arena *a = c->arena;
@@ -92,7 +179,9 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
     row->entry.file = kiln_format(a, "%.*s-%.*s" KILN_ARCHIVE_ENDING, (int)n, name,
                                   NAME_DIGITS, row->entry.sha256);
     kiln_arena scratch = {0};
-    const kiln_status st = verify(c, &scratch, row, err);
+    kiln_status st = verify(c, &scratch, row, err);
+    if (st == KILN_OK)
+        st = judge(c, &scratch, &f, row, err);
     kiln_arena_fini(&scratch);
     return st;
 }
@@ -336,6 +425,7 @@ kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
     kiln_gate_paths paths;
     KILN_TRY(kiln_gate_machine(a, &c.machine, err));
     KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
+    KILN_TRY(kiln_accepted_read(a, o->to, &c.list, err)); /* to compare with */
     for (size_t i = 0; i < paths.n; i++) {
         kiln_accept_row row;
         KILN_TRY(kiln_interrupt_check(err));
@@ -364,6 +454,8 @@ void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry) 
             kiln_buf_printf(out, " replaces %.*s", NAME_DIGITS, r->replaces);
         if (r->not_tested != NULL)
             kiln_buf_printf(out, "; its self-test was not run: %s", r->not_tested);
+        if (r->judge == KILN_JUDGED_NOBODY)
+            kiln_buf_puts(out, "; nobody but itself says that it is right");
         kiln_buf_puts(out, "\n");
     }
 }
@@ -385,6 +477,7 @@ void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry) 
         kiln_json_member_str(&w, "replaces", r->replaces);
         kiln_json_member_bool(&w, "changed", !r->is_unchanged && !is_dry);
         kiln_json_member_str(&w, "not_tested", r->not_tested);
+        kiln_json_member_str(&w, "judged_by", kiln_accept_judge_name(r->judge));
         kiln_json_end_object(&w);
     }
     kiln_json_end_array(&w);

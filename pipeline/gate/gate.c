@@ -126,6 +126,40 @@ static kiln_status check_same_work(candidate *c, kiln_err *err) {
     return check_profiles(c, err);
 }
 
+/* Is it right, whatever it says of itself? */
+static kiln_status check_right(candidate *c, kiln_err *err) {
+    kiln_status st = KILN_OK;
+    const char *model = NULL;
+    if (kiln_opened_is_comparable(&c->candidate, &c->control)) {
+        st = kiln_gate_ask_accepted(&c->candidate, &c->control, c->out->threads,
+                                    c->o->seed, err);
+        if (st == KILN_ERR_SHAPE)
+            kiln_note(err, "comparing its outputs with the accepted archive's");
+        return st;
+    }
+    KILN_TRY(
+        kiln_gate_find_model(c->own, &c->o->models, &c->candidate.facts, &model, err));
+    if (model == NULL)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "the candidate was built from another file than the accepted "
+                         "archive, whose outputs say nothing of it: give its model by "
+                         "--model, or accept it");
+    st = kiln_gate_ask_model(c->candidate.folder, model, c->out->threads, err);
+    if (st == KILN_ERR_SHAPE)
+        kiln_note(err, "asking the reference about '%s'", model);
+    return st;
+}
+
+/* Nothing is accepted for it: its model is asked, where that was given. */
+static kiln_status check_new(candidate *c, kiln_err *err) {
+    const char *model = NULL;
+    KILN_TRY(
+        kiln_gate_find_model(c->own, &c->o->models, &c->candidate.facts, &model, err));
+    return model == NULL
+               ? KILN_OK
+               : kiln_gate_ask_model(c->candidate.folder, model, c->out->threads, err);
+}
+
 /* ---- time --------------------------------------------------------------------------
  */
 
@@ -238,6 +272,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
                          "nothing",
                          out->profile);
     KILN_TRY(check_outputs(c, &c->control, "accepted archive", err));
+    KILN_TRY(check_right(c, err));
     return time_pairs(c, err);
 }
 
@@ -257,10 +292,12 @@ static kiln_status gate(candidate *c, kiln_err *err) {
     KILN_TRY(check_outputs(c, &c->candidate, "candidate", err));
     KILN_TRY(find_accepted(c, &control, err));
     if (control == NULL)
+        KILN_TRY(check_new(c, err));
+    if (control == NULL)
         return decide(out, KILN_GATED_NEW,
                       kiln_format(c->arena,
                                   "nothing is accepted for it in '%s': 'kiln accept %s "
-                                  "--to %s' makes it the first",
+                                  "--to %s --model MODEL' makes it the first",
                                   c->o->against, out->path, c->o->against));
     return compare(c, control, err);
 }
@@ -364,6 +401,10 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
     if (o->keys != NULL) {
         kiln_buf_puts(&out, " --keyring");
         kiln_buf_put_word(&out, o->keys->path);
+    }
+    for (size_t i = 0; i < o->models.n; i++) {
+        kiln_buf_puts(&out, " --model");
+        kiln_buf_put_word(&out, o->models.path[i]);
     }
     return out.p;
 }

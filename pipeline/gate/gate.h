@@ -137,9 +137,28 @@ kiln_status kiln_accepted_read(kiln_arena *a, const char *folder,
 const kiln_accepted *kiln_accepted_find(const kiln_accepted_list *l,
                                         const kiln_package_facts *f);
 
+/* Files of models, or "zoo:NAME": archives find theirs by its SHA-256. */
+typedef struct kiln_gate_models {
+    const char *const *path;
+    size_t n;
+} kiln_gate_models;
+
+/* Who says that an archive is right. */
+typedef enum kiln_accept_judge {
+    KILN_JUDGED_UNCHANGED, /* nobody is asked: it is the accepted one */
+    KILN_JUDGED_REFERENCE, /* of its model, which was given */
+    KILN_JUDGED_ACCEPTED,  /* outputs are those of the archive that it replaces */
+    KILN_JUDGED_NIGHTLY,   /* the verify stage of the run that built it */
+    KILN_JUDGED_NOBODY,    /* but itself, and is_trusting */
+    KILN_N_JUDGES
+} kiln_accept_judge;
+const char *kiln_accept_judge_name(kiln_accept_judge j); /* "unchanged", ... */
+
 typedef struct kiln_accept_options {
     const char *to;
     const char *who;          /* NULL: the user's name as the environment has it */
+    kiln_gate_models models;  /* that archives were built from */
+    bool is_trusting;         /* archives that nobody but themselves calls right */
     bool is_dry;              /* verify, and say what would be done */
     const kiln_keyring *keys; /* one of which must have signed all; NULL: none */
 } kiln_accept_options;
@@ -150,13 +169,14 @@ typedef struct kiln_accept_row {
     const char *replaces;   /* SHA-256; NULL: nothing was accepted */
     bool is_unchanged;      /* it is the accepted one already */
     const char *not_tested; /* why its self-test was not run; NULL: it passed */
+    kiln_accept_judge judge;
 } kiln_accept_row;
 typedef KILN_VEC(kiln_accept_row) kiln_accept_rows;
 
 /* Archives, or folders with archives at any depth. All are verified before any is
  * copied, with the signature and provenance beside it; then accepted.json changes at
- * once for all of them. KILN_ERR_ARG: two archives for one place, no archive at all;
- * KILN_ERR_PARSE: damaged, or wrong outputs. */
+ * once for all of them. KILN_ERR_ARG: two archives for one place, no archive at all,
+ * nobody else to say that one is right; KILN_ERR_PARSE: damaged, or wrong outputs. */
 kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
                         const kiln_accept_options *o, kiln_accept_rows *out,
                         kiln_err *err);
@@ -205,6 +225,7 @@ typedef struct kiln_gate_options {
     double seconds;           /* that the timed runs of a process last; 0: 0.1 */
     uint64_t seed;            /* of the order; 0: made of the two archives */
     bool times_equal;         /* even where code and parameters are the same */
+    kiln_gate_models models;  /* that candidates were built from */
     const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
     void (*progress)(void *user, const char *model, int pair, int pairs);
     void *user;

@@ -21,6 +21,22 @@ kiln_status kiln_gate_hash(kiln_arena *a, const char *path, const char **sha256,
 /* The chain as one sentence. */
 const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
 
+/* ---- who else says that it is right (judge.c) --------------------------------------
+ */
+
+/* The one that the archive says it was built from; NULL: none of them. */
+kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
+                                 const kiln_package_facts *f, const char **out,
+                                 kiln_err *err);
+/* Its outputs, on inputs drawn now, against the model's reference. KILN_ERR_SHAPE: they
+ * are wrong. */
+kiln_status kiln_gate_ask_model(const char *package, const char *model, int threads,
+                                kiln_err *err);
+/* And against those of an accepted archive (kiln_opened_compare). seed 0: drawn now. */
+kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
+                                   const kiln_opened *control, int threads,
+                                   uint64_t seed, kiln_err *err);
+
 /* ---- accepted.json (accepted.c) ----------------------------------------------------
  */
 

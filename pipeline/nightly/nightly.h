@@ -190,6 +190,10 @@ kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
                              const kiln_nightly_graph *g, const kiln_nightly_options *o,
                              kiln_nightly_result *out, kiln_err *err);
 
+/* Is this, in a run's folder, an archive with this SHA-256 as its build stage made it,
+ * which its verify stage has held against the model's reference since? */
+bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *sha256);
+
 void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *r);
 
 #endif

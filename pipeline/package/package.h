@@ -235,6 +235,16 @@ typedef struct kiln_verify_options {
     const kiln_keyring *keys; /* one of which must have signed it; NULL: none */
 } kiln_verify_options;
 
+/* Were both built from the same file, for the same shapes? Then their outputs can be
+ * compared. */
+bool kiln_opened_is_comparable(const kiln_opened *x, const kiln_opened *y);
+/* The candidate against another package, the control, whose word is taken: its
+ * self-test, and inputs drawn by the seed on which both run. Two checks; nothing that
+ * the candidate's archive expects is asked. For comparable packages. */
+kiln_status kiln_opened_compare(kiln_arena *a, const kiln_opened *candidate,
+                                const kiln_opened *control, int threads, uint64_t seed,
+                                kiln_checks *out, kiln_err *err);
+
 /* The archive's integrity, its self-test, the reference and golden cases, at each
  * number of threads. What is wrong with archive or outputs is a failed check; the call
  * fails where nothing can be said: no such file, nobody can run it. */

@@ -16,6 +16,8 @@ kiln_status kiln_package_prove(const char *archive, const kiln_network *n,
                                const kiln_proof_options *o, kiln_proof *out,
                                kiln_err *err);
 
+/* What stands in for bounds: as the package says, within limits. */
+kiln_tolerance kiln_opened_tolerance(const kiln_package_tolerance *own);
 /* The package's own self-test at each number of threads, a check each. */
 kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
                                  const int *threads, int n_threads, kiln_checks *out,

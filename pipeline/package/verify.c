@@ -234,7 +234,7 @@ static kiln_status open_checked(kiln_arena *a, const char *path,
 /* What stands in for bounds: golden cases of a model that is not at hand, self-tests of
  * older archives. A package of f16 or of quantisers needs more than f32 does, and says
  * so; none may ask for more than a tenth. */
-static kiln_tolerance tolerance_of(const kiln_package_tolerance *own) {
+kiln_tolerance kiln_opened_tolerance(const kiln_package_tolerance *own) {
     static const double most = 0.1;
     return (kiln_tolerance){fmin(most, own->relative), fmin(most, own->rms),
                             fmin(kiln_tolerance_network.absolute, own->absolute)};
@@ -246,7 +246,7 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
     verifier v = {.arena = a,
                   .package = p,
                   .out = out,
-                  .tolerance = tolerance_of(&p->facts.tolerance)};
+                  .tolerance = kiln_opened_tolerance(&p->facts.tolerance)};
     for (int i = 0; i < n_threads; i++) {
         v.threads = threads[i];
         KILN_TRY(selftest(&v, err));
@@ -266,7 +266,7 @@ kiln_status kiln_verify_package(kiln_arena *a, const char *path,
                   .package = &p,
                   .o = o,
                   .out = out,
-                  .tolerance = tolerance_of(&p.facts.tolerance)};
+                  .tolerance = kiln_opened_tolerance(&p.facts.tolerance)};
     if (o->model != NULL)
         KILN_TRY(ask_reference(&v, err));
     for (int i = 0; i < o->n_threads; i++) {

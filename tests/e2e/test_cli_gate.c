@@ -30,7 +30,7 @@ static kiln_test_cli_row rows[] = {
      "new          samplenet, native, 1 thread: nothing is accepted for it",
      NULL},
     {"says_what_it_would_accept",
-     {"accept", "@new", "--to", "@accepted", "--dry-run"},
+     {"accept", "@new", "--to", "@accepted", "--dry-run", "--trust"},
      0,
      "would accept samplenet, version 1, native, 1 thread: sha256 ",
      NULL},
@@ -39,10 +39,15 @@ static kiln_test_cli_row rows[] = {
      0,
      "new          samplenet",
      NULL},
+    {"trusts_no_archive_unasked",
+     {"accept", "@new", "--to", "@accepted"},
+     2,
+     NULL,
+     "itself says that it is right: give the model that it was built from, by --model"},
     {"accepts",
-     {"accept", "@new", "@two", "--to", "@accepted", "--json", "-"},
+     {"accept", "@new", "@two", "--to", "@accepted", "--model", MODEL, "--json", "-"},
      0,
-     "\"changed\": true",
+     "\"judged_by\": \"reference\"",
      NULL},
     {"finds_it",
      {"gate", NEW, "--against", "@accepted"},
@@ -153,9 +158,66 @@ static void a_wrong_candidate_ends_the_night(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Kernels that do nothing, in an archive that expects just that: its own self-test
+ * passes, and nobody believes it. */
+static kiln_test_cli_row idle_rows[] = {
+    {"an_idle_package_calls_itself_right",
+     {"verify", "@idle.kiln.tar.zst"},
+     0,
+     NULL,
+     NULL},
+    {"the_reference_does_not",
+     {"verify", "@idle.kiln.tar.zst", "--model", MODEL},
+     1,
+     "failed      reference, 1 thread: ",
+     NULL},
+    {"the_gate_does_not",
+     {"gate", "@idle.kiln.tar.zst", "--against", "@accepted"},
+     1,
+     "self-test of the accepted archive, 1 thread: ",
+     NULL},
+    {"acceptance_does_not",
+     {"accept", "@idle.kiln.tar.zst", "--to", "@accepted"},
+     3,
+     NULL,
+     "is not accepted: self-test of the accepted archive, 1 thread: "},
+    {"acceptance_does_not_trust_it",
+     {"accept", "@idle.kiln.tar.zst", "--to", "@accepted", "--trust"},
+     3,
+     NULL,
+     "is not accepted: self-test of the accepted archive, 1 thread: "},
+    {"the_first_acceptance_does_not",
+     {"accept", "@idle.kiln.tar.zst", "--to", "@empty"},
+     2,
+     NULL,
+     "itself says that it is right"},
+    {"nor_does_it_by_the_model",
+     {"accept", "@idle.kiln.tar.zst", "--to", "@empty", "--model", MODEL},
+     3,
+     NULL,
+     "is not accepted: reference, 1 thread: "},
+    {"nor_does_a_new_one_by_the_model",
+     {"gate", "@idle.kiln.tar.zst", "--against", "@empty", "--model", MODEL},
+     1,
+     "reference, 1 thread: ",
+     NULL},
+};
+
+static void makes_an_idle_package(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    package_idle(kiln_path_join(&a, dir, "new/samplenet-1-native.kiln.tar.zst"),
+                 kiln_path_join(&a, dir, "idle.kiln.tar.zst"));
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     dir = kiln_test_dir();
     kiln_test_add_rows(check_row, rows);
+    kiln_test_add("makes_an_idle_package", makes_an_idle_package, NULL);
+    kiln_test_add_rows(check_row, idle_rows);
     kiln_test_add("times_the_same_code", times_the_same_code, NULL);
     kiln_test_add("a_wrong_candidate_ends_the_night", a_wrong_candidate_ends_the_night,
                   NULL);

@@ -20,4 +20,8 @@ void package_vary(const package_variant *v, const char *path);
  * loops, the step must write to none of its inputs. */
 void package_repeat(const char *archive, size_t step, const char *path);
 
+/* A copy whose kernels do nothing, and which says that so it must be: its self-test
+ * expects, exactly, what it computes. */
+void package_idle(const char *archive, const char *path);
+
 #endif

@@ -17,7 +17,8 @@ static const char *in(const char *dir, const char *name) {
 
 static kiln_status accept(const char *path, const char *to, bool is_dry,
                           kiln_accept_rows *rows, kiln_err *err) {
-    const kiln_accept_options o = {.to = to, .who = "ada", .is_dry = is_dry};
+    const kiln_accept_options o = {
+        .to = to, .who = "ada", .is_trusting = true, .is_dry = is_dry};
     return kiln_accept(arena(), &path, 1, &o, rows, err);
 }
 
@@ -116,6 +117,90 @@ static void dry_runs_change_nothing(void **state) {
     kiln_assert_status_ok(accept(path, to, true, &rows, &err), &err);
     assert_int_equal(rows.n, 1);
     assert_false(kiln_dir_exists(to));
+}
+
+/* Kernels that do nothing, and say that so it must be. */
+static void replaces_by_nothing_idle(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *good = in(dir, "1.kiln.tar.zst"), *idle = in(dir, "2.kiln.tar.zst"),
+               *next = in(dir, "3.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_accept_rows rows = {.n = 0};
+    package_vary(&(package_variant){.version = "1"}, good);
+    package_vary(&(package_variant){.version = "2"}, next);
+    package_idle(good, idle);
+    assert_int_equal(accepted(good, to).judge, KILN_JUDGED_NOBODY);
+    kiln_assert_fails(accept(idle, to, false, &rows, &err), KILN_ERR_PARSE, &err,
+                      "is not accepted: self-test of the accepted archive, 1 thread: ");
+    assert_int_equal(accepted(good, to).judge, KILN_JUDGED_UNCHANGED);
+    assert_int_equal(accepted(next, to).judge, KILN_JUDGED_ACCEPTED);
+    assert_int_equal(list_of(to).now.n, 1);
+}
+
+/* Nobody else to ask: somebody must say that he trusts it. */
+static void trusts_nobody_unasked(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *path = in(dir, "1.kiln.tar.zst");
+    const kiln_accept_options o = {.to = in(dir, "accepted")};
+    kiln_err err = {0};
+    kiln_accept_rows rows = {.n = 0};
+    package_vary(&(package_variant){0}, path);
+    kiln_assert_fails(kiln_accept(arena(), &path, 1, &o, &rows, &err), KILN_ERR_ARG,
+                      &err, "by --model, or say --trust");
+    assert_false(kiln_dir_exists(o.to));
+}
+
+static void put(const char *path, const char *text) {
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_make(kiln_path_dir(arena(), path), &err), &err);
+    kiln_assert_status_ok(kiln_file_write(path, text, strlen(text), &err), &err);
+}
+
+static const char *marker(const char *ended, const char *command, const char *product,
+                          int code) {
+    return kiln_format(arena(),
+                       "{\"schema\": \"kiln-stage-1\", \"inputs\": \"0\", "
+                       "\"state\": \"done\", \"exit_code\": %d, \"seconds\": 1, "
+                       "\"ended\": \"%s\", \"message\": null, \"command\": \"%s\", "
+                       "\"product\": \"%s\"}",
+                       code, ended, command, product);
+}
+
+/* A run's verify stage has asked the reference about this very archive, or has not. */
+static void goes_by_a_nights_verify_stage(void **state) {
+    (void)state;
+    static const struct {
+        const char *ended, *command;
+        int code;
+        bool is_other, is_good;
+    } nights[] = {
+        {"2026-01-02", "kiln verify a --model m.onnx", 0, false, true},
+        {"2026-01-02", "kiln verify a", 0, false, false},
+        {"2026-01-02", "kiln verify a --model m.onnx", 1, false, false},
+        {"2026-01-02", "kiln verify a --model m.onnx", 0, true, false},
+        {"2025-12-31", "kiln verify a --model m.onnx", 0, false, false},
+    };
+    for (size_t i = 0; i < sizeof nights / sizeof nights[0]; i++) {
+        const char *dir = kiln_test_dir(), *path = in(dir, "build/1.kiln.tar.zst");
+        const kiln_accept_options o = {.to = in(dir, "accepted")};
+        kiln_err err = {0};
+        kiln_accept_rows rows = {.n = 0};
+        kiln_str file;
+        char sha256[KILN_SHA256_HEX];
+        kiln_assert_status_ok(kiln_dir_make(in(dir, "build"), &err), &err);
+        package_vary(&(package_variant){0}, path);
+        kiln_assert_status_ok(kiln_file_map(arena(), path, 0, &file, &err), &err);
+        kiln_sha256_of(file.p, file.n, sha256);
+        put(in(dir, "build/done.json"),
+            marker("2026-01-01", "kiln build", nights[i].is_other ? "1" : sha256, 0));
+        put(in(dir, "verify/done.json"),
+            marker(nights[i].ended, nights[i].command, "", nights[i].code));
+        const kiln_status st = kiln_accept(arena(), &path, 1, &o, &rows, &err);
+        assert_int_equal(st, nights[i].is_good ? KILN_OK : KILN_ERR_ARG);
+        if (nights[i].is_good)
+            assert_int_equal(rows.v[0].judge, KILN_JUDGED_NIGHTLY);
+    }
 }
 
 /* Archives that lie in the folder without being its own stay; an own one that was taken
@@ -300,6 +385,9 @@ int main(void) {
                   NULL);
     kiln_test_add("dry_runs_change_nothing", dry_runs_change_nothing, NULL);
     kiln_test_add("other_files_are_left_alone", other_files_are_left_alone, NULL);
+    kiln_test_add("replaces_by_nothing_idle", replaces_by_nothing_idle, NULL);
+    kiln_test_add("trusts_nobody_unasked", trusts_nobody_unasked, NULL);
+    kiln_test_add("goes_by_a_nights_verify_stage", goes_by_a_nights_verify_stage, NULL);
     kiln_test_add_rows(check_refusal, refusals);
     kiln_test_add_rows(check_list, lists);
     kiln_test_add("a_folder_that_nobody_accepted", a_folder_that_nobody_accepted, NULL);

@@ -2,6 +2,7 @@
  * whose time is not looked at. What many results are together; what runs and steps of
  * given times say. */
 #include "pipeline/gate/gate_internal.h"
+#include "runtime/plan.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_build.h"
 #include "tests/support/package_vary.h"
@@ -18,7 +19,7 @@ static const char *in(const char *dir, const char *name) {
 static void accept(const char *path, const char *to) {
     kiln_err err = {0};
     kiln_accept_rows rows;
-    const kiln_accept_options o = {.to = to};
+    const kiln_accept_options o = {.to = to, .is_trusting = true};
     kiln_assert_status_ok(kiln_accept(arena(), &path, 1, &o, &rows, &err), &err);
 }
 
@@ -69,6 +70,59 @@ static void wrong_outputs(const char *dir, const char *x, const char *to) {
     package_vary(&(package_variant){.is_wrong = true}, x);
 }
 
+/* Its self-test passes: it expects what it computes. */
+static void does_nothing(const char *dir, const char *x, const char *to) {
+    const char *good = in(dir, "good.kiln.tar.zst");
+    same_archive(dir, good, to);
+    package_idle(good, x);
+}
+
+static const char relu_text[] = "graph \"small\" { input %x : f32[1,3,9,9] "
+                                "%r = relu(%x) output %r }";
+
+static void another_file(const char *dir, const char *x, const char *to) {
+    kiln_package p;
+    kiln_err err = {0};
+    (void)to;
+    kiln_test_package_file("graph \"small\" { input %x : f32[1,3,9,9] "
+                           "%r = relu(%x) %a = add(%r, %r) output %a }",
+                           NULL, x);
+    kiln_test_package(arena(), relu_text, NULL, &p);
+    p.facts.source_sha256 =
+        "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+    kiln_assert_status_ok(
+        kiln_package_write(&p, in(dir, "old.kiln.tar.zst"), NULL, &err), &err);
+}
+
+/* 0 x + c, where c is what the self-test expects: right there, and nowhere else. */
+static void knows_the_self_test(const char *dir, const char *x, const char *to) {
+    static const char text[] = "graph \"small\" { input %x : f32[1,3,9,9] "
+                               "input %w : f32[1,3,9,9] input %c : f32[1,3,9,9] "
+                               "%m = mul(%x, %w) %r = add(%m, %c) output %r }";
+    enum { ELEMS = 3 * 9 * 9, ROOM = (ELEMS * 4 + 63) / 64 * 16 };
+    kiln_package control, p;
+    kiln_opened old;
+    kiln_tensor input;
+    kiln_package_expected expected;
+    kiln_err err = {0};
+    const char *path = in(dir, "old.kiln.tar.zst");
+    (void)to;
+    kiln_test_package(arena(), relu_text, NULL, &control);
+    kiln_assert_status_ok(kiln_package_write(&control, path, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_package_open(arena(), path, &old, &err), &err);
+    kiln_assert_status_ok(kiln_package_selftest_read(arena(), old.folder, &old.facts,
+                                                     &input, &expected, &err),
+                          &err);
+    kiln_test_package(arena(), text, NULL, &p);
+    const kiln_plan_header *h = (const void *)p.plan.p;
+    assert_int_equal(h->param_bytes, 2 * ROOM * 4);
+    float *params = kiln_arena_alloc(arena(), (size_t)h->param_bytes);
+    memcpy(params + ROOM, expected.value.data, ELEMS * sizeof *params);
+    p.params = params;
+    p.selftest = control.selftest;
+    kiln_assert_status_ok(kiln_package_write(&p, x, NULL, &err), &err);
+}
+
 static void no_archive(const char *dir, const char *x, const char *to) {
     kiln_err err = {0};
     (void)dir, (void)to;
@@ -117,6 +171,13 @@ static row rows[] = {
     {"same_code", same_code, NULL, KILN_GATED_EQUAL, "same code, plan and"},
     {"wrong_outputs", wrong_outputs, NULL, KILN_GATED_INVALID,
      "the candidate is wrong here: self-test, 1 thread: "},
+    {"does_nothing", does_nothing, NULL, KILN_GATED_INVALID,
+     "self-test of the accepted archive, 1 thread: output "},
+    {"another_file", another_file, "old.kiln.tar.zst", KILN_GATED_INVALID,
+     "the candidate was built from another file than the accepted archive, whose "
+     "outputs say nothing of it: give its model by --model"},
+    {"knows_the_self_test", knows_the_self_test, "old.kiln.tar.zst", KILN_GATED_INVALID,
+     "beside the accepted archive, 1 thread: output '"},
     {"no_archive", no_archive, NULL, KILN_GATED_INVALID, "is no package"},
     {"other_profile", other_profile, NULL, KILN_GATED_INVALID,
      "is not the one that the accepted archive was made for: \"l2_bytes\": 12345"},

@@ -1,0 +1,16 @@
+/* What a run's folder says of an archive in it: what others may go by. */
+#include "pipeline/nightly/nightly_internal.h"
+
+#include <string.h>
+
+/* The archive lies in its build stage's folder, beside that of its verify stage. */
+bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *sha256) {
+    const char *build = kiln_path_dir(a, archive);
+    const char *verify = kiln_path_join(a, kiln_path_dir(a, build), "verify");
+    nightly_marker built, verified;
+    return nightly_marker_read(a, build, &built) &&
+           nightly_marker_read(a, verify, &verified) && built.product != NULL &&
+           strcmp(built.product, sha256) == 0 && verified.state == KILN_STAGE_DONE &&
+           verified.exit_code == 0 && strcmp(verified.ended, built.ended) > 0 &&
+           strstr(verified.command, " --model ") != NULL;
+}
