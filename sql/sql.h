@@ -1,10 +1,10 @@
-/* What the database asks of SQL, so that another engine is one more file: a connection,
- * statements with numbered parameters, rows.
+/* What kiln's databases ask of SQL, so that another engine is one more file: a
+ * connection, statements with numbered parameters, rows.
  *
  * A statement is finished by its owner, also after a failure (a zeroed one is fine).
  */
-#ifndef KILN_TUNING_DB_SQL_H
-#define KILN_TUNING_DB_SQL_H
+#ifndef KILN_SQL_SQL_H
+#define KILN_SQL_SQL_H
 
 #include "base/base.h"
 
@@ -16,9 +16,15 @@ typedef struct kiln_query {
 
 typedef struct kiln_sql_options {
     bool read_only;
-    int busy_ms;
+    int busy_ms;        /* to wait for another process that writes */
+    const char *what;   /* for messages: "tuning database" */
+    const char *remedy; /* what to do about a damaged file: "move it away, ..." */
+    /* A rollback journal and a commit that is on the disk when it returns, instead of a
+     * write-ahead log: for a file of few writes that is copied to other places, where a
+     * log beside it would be left behind. */
+    bool is_single_file;
 } kiln_sql_options;
-/* The handle lies in the arena. */
+/* The handle lies in the arena; the texts of the options must stay. */
 kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_options *o,
                           kiln_sql **out, kiln_err *err);
 void kiln_sql_close(kiln_sql *s);

@@ -1,5 +1,5 @@
 /* SQLite: its C interface appears in this file only. */
-#include "tuning_db/sql.h"
+#include "sql/sql.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -8,7 +8,7 @@
 
 struct kiln_sql {
     sqlite3 *db;
-    const char *path;
+    const char *path, *what, *remedy;
 };
 
 /* What the caller can do: wait and try again, look at the disk, or distrust the file.
@@ -19,33 +19,30 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return kiln_fail(err, KILN_ERR_IO,
-                         "tuning database '%s' is in use by another process that does "
-                         "not let go (%s)",
-                         s->path, doing);
+                         "%s '%s' is in use by another process that does not let go "
+                         "(%s); try again when that has ended",
+                         s->what, s->path, doing);
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "'%s' is not a tuning database, or damaged: %s; move it away: "
-                         "kiln tune begins a new one, kiln db import fills it",
-                         s->path, text);
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' is not a %s, or damaged: %s; %s",
+                         s->path, s->what, text, s->remedy);
     case SQLITE_FULL:
-        return kiln_fail(err, KILN_ERR_IO, "no space left for tuning database '%s'",
+        return kiln_fail(err, KILN_ERR_IO, "no space left for %s '%s'", s->what,
                          s->path);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
         return kiln_fail(err, KILN_ERR_IO,
-                         "tuning database '%s': %s (%s); its folder must be there, and "
-                         "writable",
-                         s->path, text, doing);
+                         "%s '%s': %s (%s); its folder must be there, and writable",
+                         s->what, s->path, text, doing);
     case SQLITE_PERM:
     case SQLITE_IOERR:
-        return kiln_fail(err, KILN_ERR_IO, "tuning database '%s': %s (%s)", s->path,
-                         text, doing);
+        return kiln_fail(err, KILN_ERR_IO, "%s '%s': %s (%s)", s->what, s->path, text,
+                         doing);
     case SQLITE_NOMEM:
         kiln_out_of_memory(0);
     default:
-        return kiln_fail(err, KILN_ERR_LIB, "tuning database '%s': %s (%s)", s->path,
-                         text, doing);
+        return kiln_fail(err, KILN_ERR_LIB, "%s '%s': %s (%s)", s->what, s->path, text,
+                         doing);
     }
 }
 
@@ -61,7 +58,11 @@ static kiln_status set_up(kiln_sql *s, const kiln_sql_options *o, kiln_err *err)
      * cut may take is the last seconds, never the file. */
     if (!o->read_only)
         KILN_TRY(kiln_sql_run(
-            s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", err));
+            s,
+            o->is_single_file
+                ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
+                : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
+            err));
     return KILN_OK;
 }
 
@@ -89,6 +90,8 @@ kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_option
                           kiln_sql **out, kiln_err *err) {
     kiln_sql *s = kiln_new(a, kiln_sql);
     s->path = kiln_str_dup(a, path);
+    s->what = o->what;
+    s->remedy = o->remedy;
     const char *uri = o->read_only ? alone(a, path) : NULL;
     const int flags = (o->read_only ? SQLITE_OPEN_READONLY
                                     : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |

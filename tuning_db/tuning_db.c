@@ -9,8 +9,11 @@
 kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options *o,
                          kiln_db **out, kiln_err *err) {
     const kiln_db_options use = o != NULL ? *o : (kiln_db_options){false, 0};
-    const kiln_sql_options sql = {use.read_only,
-                                  use.busy_ms > 0 ? use.busy_ms : KILN_DB_BUSY_MS};
+    const kiln_sql_options sql = {
+        .read_only = use.read_only,
+        .busy_ms = use.busy_ms > 0 ? use.busy_ms : KILN_DB_BUSY_MS,
+        .what = "tuning database",
+        .remedy = "move it away: kiln tune begins a new one, kiln db import fills it"};
     kiln_db *db = kiln_new(a, kiln_db);
     if (use.read_only && !kiln_file_exists(path))
         return kiln_fail(err, KILN_ERR_MISSING, "there is no tuning database '%s'",

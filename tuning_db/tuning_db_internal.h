@@ -2,7 +2,7 @@
 #ifndef KILN_TUNING_DB_INTERNAL_H
 #define KILN_TUNING_DB_INTERNAL_H
 
-#include "tuning_db/sql.h"
+#include "sql/sql.h"
 #include "tuning_db/tuning_db.h"
 
 struct kiln_db {

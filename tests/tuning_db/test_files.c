@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/db_make.h"
-#include "tuning_db/sql.h"
+#include "sql/sql.h"
 
 static const char *file(const char *name) {
     return kiln_path_join(kiln_test_arena(), kiln_test_dir(), name);
@@ -88,7 +88,8 @@ static void is_read_where_nothing_may_be_written(void **state) {
 static void run_sql(const char *path, const char *text) {
     kiln_err err = {0};
     kiln_sql *s = NULL;
-    const kiln_sql_options o = {false, 1000};
+    const kiln_sql_options o = {
+        .busy_ms = 1000, .what = "tuning database", .remedy = "move it away"};
     kiln_assert_status_ok(kiln_sql_open(kiln_test_arena(), path, &o, &s, &err), &err);
     kiln_assert_status_ok(kiln_sql_run(s, text, &err), &err);
     kiln_sql_close(s);
