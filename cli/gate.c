@@ -13,6 +13,7 @@ enum {
     OPT_TIME_EQUAL,
     OPT_KEYRING,
     OPT_MODEL,
+    OPT_FROZEN,
     OPT_JSON,
     N_OPTIONS
 };
@@ -33,6 +34,11 @@ static const kiln_option options[N_OPTIONS] = {
                    "what a candidate was built from, where the accepted archive was "
                    "built from another file: the reference judges it",
                    true},
+    [OPT_FROZEN] =
+        {"--frozen", NULL,
+         "the ratio to the archive that was frozen, too: half a minute more, "
+         "for the history of nights",
+         false},
     [OPT_JSON] = {"--json", "FILE",
                   "write everything measured as JSON ('-': standard output)", false},
 };
@@ -51,6 +57,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
     o->against = kiln_args_get(args, OPT_AGAINST, NULL);
     o->models = (kiln_gate_models){args->value[OPT_MODEL], args->n_value[OPT_MODEL]};
     o->times_equal = kiln_args_has(args, OPT_TIME_EQUAL);
+    o->wants_frozen = kiln_args_has(args, OPT_FROZEN);
     if (o->against == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "say what was accepted, by --against FOLDER or ARCHIVE; kiln "

@@ -295,6 +295,7 @@ static int in_order(const void *x, const void *y) { return kiln_accepted_order(x
 /* The list with the rows in it: what they replace becomes history. */
 static void replace(acceptance *c) {
     kiln_accepted_list l = {.folder = c->list.folder};
+    kiln_accepted_freeze_new(c->arena, &c->list); /* of lists that had none yet */
     for (size_t i = 0; i < c->rows.n; i++) {
         const kiln_accept_row *row = &c->rows.v[i];
         kiln_accepted *now = find_now(c, &row->entry);
@@ -313,14 +314,23 @@ static void replace(acceptance *c) {
         kiln_vec_push(c->arena, &l.history, c->list.history.v[i]);
     l.now.v = c->list.now.v;
     l.now.n = c->list.now.n;
+    l.frozen.v = c->list.frozen.v;
+    l.frozen.n = c->list.frozen.n;
+    l.frozen.cap = c->list.frozen.cap;
+    kiln_accepted_freeze_new(c->arena, &l);
     if (l.now.n > 0)
         qsort(l.now.v, l.now.n, sizeof *l.now.v, in_order);
+    if (l.frozen.n > 0)
+        qsort(l.frozen.v, l.frozen.n, sizeof *l.frozen.v, in_order);
     c->list = l;
 }
 
 static bool is_named(const acceptance *c, const char *file) {
     for (size_t i = 0; i < c->list.now.n; i++)
         if (strcmp(c->list.now.v[i].file, file) == 0)
+            return true;
+    for (size_t i = 0; i < c->list.frozen.n; i++)
+        if (strcmp(c->list.frozen.v[i].file, file) == 0)
             return true;
     return false;
 }
@@ -435,6 +445,82 @@ kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
     KILN_TRY(put_into_folder(&c, err));
     *out = c.rows;
     return KILN_OK;
+}
+
+/* ---- freezing ----------------------------------------------------------------------
+ */
+
+static bool is_asked(const char *model, const char *const *name, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name[i], model) == 0)
+            return true;
+    return n == 0;
+}
+
+/* A row for each place whose frozen archive becomes another. */
+static void freeze_rows(acceptance *c, const char *const *model, size_t n) {
+    kiln_accepted_freeze_new(c->arena, &c->list);
+    for (size_t i = 0; i < c->list.now.n; i++)
+        for (size_t k = 0; k < c->list.frozen.n; k++) {
+            const kiln_accepted *now = &c->list.now.v[i];
+            kiln_accepted *frozen = &c->list.frozen.v[k];
+            if (kiln_accepted_order(now, frozen) != 0 ||
+                strcmp(now->sha256, frozen->sha256) == 0 ||
+                !is_asked(now->model, model, n))
+                continue;
+            const kiln_accept_row row = {
+                .path = now->file, .entry = *now, .replaces = frozen->sha256};
+            kiln_accepted gone = *frozen;
+            gone.replaced = c->when;
+            kiln_vec_push(c->arena, &c->rows, row);
+            kiln_vec_push(c->arena, &c->list.history, gone); /* its file goes, later */
+            *frozen = *now;
+        }
+}
+
+static kiln_status check_names(const acceptance *c, const char *const *model, size_t n,
+                               kiln_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < c->list.now.n; k++)
+            is_there |= strcmp(c->list.now.v[k].model, model[i]) == 0;
+        if (!is_there)
+            return kiln_fail(err, KILN_ERR_ARG, "nothing is accepted in '%s' for '%s'",
+                             c->o->to,
+                             kiln_str_printable(c->arena, kiln_str_from(model[i]), 64));
+    }
+    return KILN_OK;
+}
+
+static kiln_status freeze(acceptance *c, const char *const *model, size_t n,
+                          kiln_err *err) {
+    kiln_buf json;
+    KILN_TRY(kiln_accepted_read(c->arena, c->o->to, &c->list, err));
+    KILN_TRY(check_names(c, model, n, err));
+    freeze_rows(c, model, n);
+    kiln_buf_init(&json, c->arena);
+    kiln_accepted_json(&json, &c->list);
+    return kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
+                           json.p, json.n, err);
+}
+
+kiln_status kiln_freeze(kiln_arena *a, const char *folder, const char *const *model,
+                        size_t n, kiln_accept_rows *out, kiln_err *err) {
+    const kiln_accept_options o = {.to = folder};
+    acceptance c = {.arena = a, .o = &o, .when = now_utc(a)};
+    int fd = -1;
+    if (!kiln_file_exists(kiln_path_join(a, folder, KILN_ACCEPTED_FILE)))
+        return kiln_fail(
+            err, KILN_ERR_MISSING,
+            "nothing is accepted in '%s': 'kiln accept ARCHIVE... --to %s' "
+            "begins it, and freezes what is accepted first",
+            folder, folder);
+    KILN_TRY(lock_folder(&c, &fd, err));
+    const kiln_status st = freeze(&c, model, n, err);
+    close(fd);
+    if (st == KILN_OK)
+        *out = c.rows;
+    return st;
 }
 
 /* ---- what was done -----------------------------------------------------------------

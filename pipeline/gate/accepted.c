@@ -26,6 +26,28 @@ const kiln_accepted *kiln_accepted_find(const kiln_accepted_list *l,
     return NULL;
 }
 
+static size_t find_place(const kiln_accepted *e, size_t n,
+                         const kiln_accepted *wanted) {
+    size_t i = 0;
+    while (i < n && kiln_accepted_order(&e[i], wanted) != 0)
+        i++;
+    return i;
+}
+
+const kiln_accepted *kiln_frozen_find(const kiln_accepted_list *l,
+                                      const kiln_package_facts *f) {
+    const kiln_accepted wanted = {
+        .model = f->model, .profile = f->profile.name, .threads = f->threads};
+    const size_t at = find_place(l->frozen.v, l->frozen.n, &wanted);
+    return at < l->frozen.n ? &l->frozen.v[at] : NULL;
+}
+
+void kiln_accepted_freeze_new(kiln_arena *a, kiln_accepted_list *l) {
+    for (size_t i = 0; i < l->now.n; i++)
+        if (find_place(l->frozen.v, l->frozen.n, &l->now.v[i]) == l->frozen.n)
+            kiln_vec_push(a, &l->frozen, l->now.v[i]);
+}
+
 /* ---- reading -----------------------------------------------------------------------
  */
 
@@ -109,6 +131,17 @@ static kiln_status read_lists(kiln_arena *a, const char *path, kiln_accepted_lis
         KILN_TRY(read_entry(&r, o, &e));
         kiln_vec_push(a, &out->history, e);
     }
+    r = (reader){.path = path, .list = "frozen", .err = err};
+    for (const kiln_json *o = kiln_json_first(kiln_json_get(doc, r.list)); o != NULL;
+         o = kiln_json_next(o), r.i++) {
+        kiln_accepted e;
+        KILN_TRY(read_entry(&r, o, &e));
+        if (find_place(out->frozen.v, out->frozen.n, &e) < out->frozen.n)
+            return refuse(&r, "model",
+                          "frozen once for its profile and number of "
+                          "threads");
+        kiln_vec_push(a, &out->frozen, e);
+    }
     return KILN_OK;
 }
 
@@ -175,6 +208,7 @@ void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l) {
     kiln_json_member_str(&w, "format", FORMAT);
     put_list(&w, "accepted", l->now.v, l->now.n);
     put_list(&w, "history", l->history.v, l->history.n);
+    put_list(&w, "frozen", l->frozen.v, l->frozen.n);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
 }

@@ -8,7 +8,12 @@
 static const double default_seconds = 0.1;
 static const double moved_from = 0.01;  /* slowdown, either way */
 static const double false_share = 0.05; /* Benjamini and Hochberg */
-enum { GEOMEAN_ROUNDS = 2000, GEOMEAN_SEED = 1 };
+enum {
+    GEOMEAN_ROUNDS = 2000,
+    GEOMEAN_SEED = 1,
+    FROZEN_PAIRS = 16, /* some 0.2 to 0.3% of a ratio, in half a minute */
+    FROZEN_SEED = 7
+};
 
 const char *kiln_gate_outcome_name(kiln_gate_outcome o) {
     static const char *const name[KILN_N_GATED] = {
@@ -213,6 +218,101 @@ static kiln_status time_pairs(candidate *c, kiln_err *err) {
     return decide(out, out->timing.outcome, out->timing.reason);
 }
 
+/* ---- the frozen archive ------------------------------------------------------------
+ *
+ * Its ratio is for the history of nights, and no part of the verdict: what is wrong
+ * with it is said, and fails nothing. */
+
+static const kiln_stats_interval same_code = {1, 1, 1};
+
+static kiln_status no_ratio(candidate *c, const char *why) {
+    c->out->frozen.problem = why;
+    return KILN_OK;
+}
+
+/* It is the accepted one: what was found of that is found of this. */
+static kiln_status take_accepted(candidate *c) {
+    kiln_gate_result *out = c->out;
+    kiln_gate_frozen *f = &out->frozen;
+    if (!out->is_timed && out->outcome == KILN_GATED_EQUAL)
+        f->ratio = same_code;
+    else if (!out->is_timed || out->timing.first.problem != NULL)
+        return no_ratio(c, out->reason);
+    else
+        f->ratio = out->timing.first.ratio;
+    f->pairs = out->is_timed ? out->timing.first.pairs : 0;
+    return KILN_OK;
+}
+
+static kiln_status time_frozen(candidate *c, kiln_err *err) {
+    kiln_gate_frozen *f = &c->out->frozen;
+    kiln_gate_pair pair;
+    kiln_gate_series s;
+    watcher w = {c->o, c->out->model};
+    const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
+    KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
+    if (c->candidate.device->is_emulated)
+        return no_ratio(c, "an emulator's time says nothing");
+    KILN_TRY(check_outputs(c, &c->control, "frozen archive", err));
+    KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, c->out->threads,
+                                 seconds, &pair, err));
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w};
+    const uint64_t seed = (c->o->seed > 0 ? c->o->seed : seed_of(c)) + FROZEN_SEED;
+    KILN_TRY(kiln_gate_ratio_run(c->arena, &b, seed, FROZEN_PAIRS, &s, err));
+    if (s.problem != NULL)
+        return no_ratio(c, s.problem);
+    f->ratio = s.ratio;
+    f->pairs = s.pairs;
+    return KILN_OK;
+}
+
+static kiln_status compare_frozen(candidate *c, kiln_err *err) {
+    kiln_gate_frozen *f = &c->out->frozen;
+    kiln_gate_structure structure = {.is_equal = false};
+    const char *sha256 = NULL;
+    int64_t bytes = 0;
+    if (!kiln_file_exists(f->archive.file))
+        return no_ratio(c, kiln_format(c->arena,
+                                       "the frozen archive '%s' is gone: 'kiln history "
+                                       "freeze' takes the accepted one from now on",
+                                       f->archive.file));
+    KILN_TRY(kiln_gate_hash(c->own, f->archive.file, &sha256, &bytes, err));
+    if (strcmp(sha256, f->archive.sha256) != 0)
+        return no_ratio(c, kiln_format(c->arena,
+                                       "'%s' is not the archive that was frozen: its "
+                                       "SHA-256 is %s",
+                                       f->archive.file, sha256));
+    KILN_TRY(
+        kiln_package_open_by(c->own, f->archive.file, c->o->keys, &c->control, err));
+    KILN_TRY(check_same_work(c, err));
+    kiln_gate_compare(c->own, &c->candidate.facts, &c->control.facts, &structure);
+    if (structure.is_equal && !c->o->times_equal) {
+        f->ratio = same_code;
+        return KILN_OK;
+    }
+    return time_frozen(c, err);
+}
+
+/* After the verdict: opens the frozen archive in the place of the accepted one. */
+static kiln_status hold_frozen(candidate *c, kiln_err *err) {
+    kiln_gate_frozen *f = &c->out->frozen;
+    kiln_accepted_list list;
+    if (!c->o->wants_frozen || !kiln_dir_exists(c->o->against) ||
+        kiln_package_is_folder(c->o->against))
+        return KILN_OK;
+    KILN_TRY(kiln_accepted_read(c->arena, c->o->against, &list, err));
+    const kiln_accepted *e = kiln_frozen_find(&list, &c->candidate.facts);
+    if (e == NULL)
+        return KILN_OK;
+    f->is_there = true;
+    f->archive = *e;
+    f->archive.file = kiln_path_join(c->arena, c->o->against, e->file);
+    f->ratio = (kiln_stats_interval){(double)NAN, (double)NAN, (double)NAN};
+    if (c->out->has_accepted && strcmp(c->out->accepted.sha256, e->sha256) == 0)
+        return take_accepted(c);
+    return compare_frozen(c, err);
+}
+
 /* ---- one candidate -----------------------------------------------------------------
  */
 
@@ -308,6 +408,16 @@ static bool is_environment(kiln_status st) {
            st == KILN_ERR_ARG || st == KILN_ERR_INTERRUPTED;
 }
 
+/* What is wrong with the frozen archive is its problem alone. */
+static kiln_status gate_frozen(candidate *c, kiln_err *err) {
+    const kiln_status st = hold_frozen(c, err);
+    if (st == KILN_OK || is_environment(st))
+        return st;
+    const char *why = kiln_gate_sentence(c->arena, err);
+    kiln_err_clear(err);
+    return no_ratio(c, why);
+}
+
 static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_options *o,
                             kiln_gate_result *out, kiln_err *err) {
     kiln_arena own = {0};
@@ -318,6 +428,8 @@ static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_opt
         st = kiln_gate_hash(a, path, &out->sha256, &out->bytes, err);
     if (st == KILN_OK)
         st = gate(&c, err);
+    if (st == KILN_OK)
+        st = gate_frozen(&c, err);
     kiln_arena_fini(&own);
     if (st == KILN_OK || is_environment(st)) {
         if (st != KILN_OK)
@@ -406,6 +518,8 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
         kiln_buf_puts(&out, " --model");
         kiln_buf_put_word(&out, o->models.path[i]);
     }
+    if (o->wants_frozen)
+        kiln_buf_puts(&out, " --frozen");
     return out.p;
 }
 

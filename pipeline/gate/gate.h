@@ -71,8 +71,9 @@ typedef struct kiln_gate_series {
     kiln_gate_look look; /* candidate / control */
     int pairs;           /* at the look that decided */
     bool has_itself;
-    kiln_gate_look itself; /* control / control: PASS where they are alike */
-    double detectable;     /* slowdown that so many pairs would have shown */
+    kiln_gate_look itself;     /* control / control: PASS where they are alike */
+    double detectable;         /* slowdown that so many pairs would have shown */
+    kiln_stats_interval ratio; /* candidate / control: centre of all pairs, 95% */
     int n_retaken;
     KILN_VEC(kiln_gate_sample) sample; /* in the order they were taken */
     const char *problem;               /* why nothing can be said; NULL: it can */
@@ -87,6 +88,11 @@ typedef struct kiln_gate_series {
 kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                                  bool with_itself, kiln_gate_series *out,
                                  kiln_err *err);
+
+/* A fixed number of pairs of candidate and control, and their ratio, for a series of
+ * nights: no verdict. At most KILN_GATE_MAX_PAIRS. */
+kiln_status kiln_gate_ratio_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                                int pairs, kiln_gate_series *out, kiln_err *err);
 
 typedef struct kiln_gate_timing {
     uint64_t seed;
@@ -127,6 +133,9 @@ typedef struct kiln_accepted_list {
     const char *folder;
     KILN_VEC(kiln_accepted) now;     /* by model, profile, threads; one of each */
     KILN_VEC(kiln_accepted) history; /* what was replaced, newest first */
+    /* What every night is held against, and stays when another is accepted: by model,
+     * profile, threads; one of each (docs/history.md). */
+    KILN_VEC(kiln_accepted) frozen;
 } kiln_accepted_list;
 
 /* Empty where the folder is not there or holds nothing. KILN_ERR_ARG: archives, but no
@@ -136,6 +145,8 @@ kiln_status kiln_accepted_read(kiln_arena *a, const char *folder,
 /* NULL: none. */
 const kiln_accepted *kiln_accepted_find(const kiln_accepted_list *l,
                                         const kiln_package_facts *f);
+const kiln_accepted *kiln_frozen_find(const kiln_accepted_list *l,
+                                      const kiln_package_facts *f);
 
 /* Files of models, or "zoo:NAME": archives find theirs by its SHA-256. */
 typedef struct kiln_gate_models {
@@ -180,6 +191,11 @@ typedef KILN_VEC(kiln_accept_row) kiln_accept_rows;
 kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
                         const kiln_accept_options *o, kiln_accept_rows *out,
                         kiln_err *err);
+/* What is accepted becomes what nights are held against: of the models named, of all
+ * where n is 0. A row each that changed; `replaces` is what was frozen. KILN_ERR_ARG:
+ * nothing is accepted by such a name. */
+kiln_status kiln_freeze(kiln_arena *a, const char *folder, const char *const *model,
+                        size_t n, kiln_accept_rows *out, kiln_err *err);
 void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
 void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
 
@@ -192,6 +208,15 @@ typedef struct kiln_gate_step {
     double candidate_ms, control_ms; /* NaN: this side has no such step */
     double difference_ms;            /* centre of the pairs' differences */
 } kiln_gate_step;
+
+/* Beside the verdict: time / time of the frozen archive. */
+typedef struct kiln_gate_frozen {
+    bool is_there; /* one is frozen, and it was asked for */
+    kiln_accepted archive;
+    kiln_stats_interval ratio; /* 1 exactly: the same code; NaN: not known */
+    int pairs;                 /* of the ratio; 0: nothing was timed */
+    const char *problem;       /* why it is not known; NULL: it is */
+} kiln_gate_frozen;
 
 typedef struct kiln_gate_result {
     const char *path, *sha256; /* of the candidate; sha256 NULL: a folder, or unread */
@@ -209,6 +234,7 @@ typedef struct kiln_gate_result {
     int runs; /* timed ones of a process */
     KILN_VEC(kiln_gate_step) moved;
     const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
+    kiln_gate_frozen frozen;
     const char *command;
 } kiln_gate_result;
 
@@ -227,6 +253,7 @@ typedef struct kiln_gate_options {
     bool times_equal;         /* even where code and parameters are the same */
     kiln_gate_models models;  /* that candidates were built from */
     const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
+    bool wants_frozen;        /* the ratio to the frozen archive too */
     void (*progress)(void *user, const char *model, int pair, int pairs);
     void *user;
 } kiln_gate_options;

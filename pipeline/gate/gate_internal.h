@@ -42,6 +42,8 @@ kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
 
 /* By model, then profile, then threads. */
 int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y);
+/* What is accepted and has nothing frozen is frozen. */
+void kiln_accepted_freeze_new(kiln_arena *a, kiln_accepted_list *l);
 void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l);
 
 /* ---- many (gate.c) -----------------------------------------------------------------

@@ -44,6 +44,20 @@ static void put_series(kiln_buf *out, const kiln_gate_result *r) {
                     100 * itself->slowdown.high, 100 * t->first.detectable);
 }
 
+static void put_frozen_text(kiln_buf *out, const kiln_gate_frozen *f) {
+    if (!f->is_there)
+        return;
+    kiln_buf_printf(out, "  against the frozen archive of %s: ",
+                    f->archive.when != NULL ? f->archive.when : "old");
+    if (f->problem != NULL)
+        kiln_buf_printf(out, "no ratio: %s\n", f->problem);
+    else if (f->pairs == 0)
+        kiln_buf_puts(out, "the same code\n");
+    else
+        kiln_buf_printf(out, "%.4f (%.4f to %.4f) of its time, %d pairs\n",
+                        f->ratio.estimate, f->ratio.low, f->ratio.high, f->pairs);
+}
+
 static void put_result(kiln_buf *out, const kiln_gate_result *r) {
     kiln_arena *a = out->arena;
     const size_t n = r->structure.change.n;
@@ -62,6 +76,7 @@ static void put_result(kiln_buf *out, const kiln_gate_result *r) {
         kiln_buf_printf(out, "  and %zu more changes\n", n - SHOWN_CHANGES);
     if (r->is_timed)
         put_series(out, r);
+    put_frozen_text(out, &r->frozen);
     put_moved(out, r);
     if (kiln_gate_is_failure(r->outcome) || r->outcome == KILN_GATED_INCONCLUSIVE)
         kiln_buf_printf(out, "  again: %s\n", r->command);
@@ -210,6 +225,21 @@ static void put_steps(kiln_json_writer *w, const kiln_gate_result *r) {
     kiln_json_member_str(w, "moved_says", r->moved_says);
 }
 
+static void put_frozen(kiln_json_writer *w, const kiln_gate_frozen *f) {
+    kiln_json_name(w, "frozen");
+    if (!f->is_there) {
+        kiln_json_put_null(w);
+        return;
+    }
+    kiln_json_begin_object(w);
+    put_archive(w, f->archive.file, f->archive.sha256, f->archive.bytes);
+    kiln_json_member_str(w, "accepted_at", f->archive.when);
+    put_interval(w, "ratio", f->problem == NULL ? &f->ratio : NULL);
+    kiln_json_member_i64(w, "pairs", f->pairs);
+    kiln_json_member_str(w, "problem", f->problem);
+    kiln_json_end_object(w);
+}
+
 static void put_series_json(kiln_json_writer *w, const kiln_gate_result *r) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "model", r->model);
@@ -222,6 +252,7 @@ static void put_series_json(kiln_json_writer *w, const kiln_gate_result *r) {
     put_archive(w, r->path, r->sha256, r->bytes);
     kiln_json_end_object(w);
     put_accepted(w, r);
+    put_frozen(w, &r->frozen);
     put_changes(w, &r->structure);
     kiln_json_member_str(w, "machine", r->machine);
     put_timing(w, r);

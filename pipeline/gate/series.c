@@ -119,6 +119,19 @@ static kiln_gate_look judge_itself(series *s) {
     return l;
 }
 
+/* For series of nights, which want a fixed level, not the looks' own. */
+static kiln_stats_interval ratio_of(series *s) {
+    static const double alpha = 0.05;
+    double *d = kiln_array(s->arena, double, s->n + 1);
+    for (size_t i = 0; i < s->n; i++) {
+        d[i] = log(s->ms[KILN_GATE_CANDIDATE][i] / s->ms[KILN_GATE_CONTROL][i]);
+        if (!isfinite(d[i]))
+            return (kiln_stats_interval){(double)NAN, (double)NAN, (double)NAN};
+    }
+    const kiln_stats_interval c = kiln_stats_centre(s->arena, d, s->n, alpha);
+    return (kiln_stats_interval){exp(c.estimate), exp(c.low), exp(c.high)};
+}
+
 /* A side that is decided stays decided: it is not looked at again. */
 static void look(series *s) {
     kiln_gate_series *out = s->out;
@@ -127,6 +140,7 @@ static void look(series *s) {
                                     s->ms[KILN_GATE_CONTROL], s->n);
         out->pairs = (int)s->n;
         s->is_open = out->look.verdict == KILN_GATE_MORE;
+        out->ratio = ratio_of(s);
     }
     if (s->is_itself_open) {
         out->itself = judge_itself(s);
@@ -187,6 +201,25 @@ kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64
             break;
     }
     out->problem = problem_of(&s);
+    return KILN_OK;
+}
+
+kiln_status kiln_gate_ratio_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
+                                int pairs, kiln_gate_series *out, kiln_err *err) {
+    series s = {.arena = a, .bench = b, .out = out, .is_open = true};
+    *out = (kiln_gate_series){.pairs = pairs};
+    KILN_ASSERT(pairs > 0 && pairs <= KILN_GATE_MAX_PAIRS, "%d pairs", pairs);
+    kiln_rng_init(&s.rng, seed);
+    while (s.n < (size_t)pairs) {
+        if (b->progress != NULL)
+            b->progress(b->progress_user, (int)s.n, pairs);
+        KILN_TRY(take_pair(&s, err));
+    }
+    out->ratio = ratio_of(&s);
+    if (isnan(out->ratio.estimate))
+        out->problem = "a process reported a time of 0";
+    else
+        out->problem = problem_of(&s);
     return KILN_OK;
 }
 

@@ -74,12 +74,91 @@ static void keeps_one_of_each_and_a_history(void **state) {
     assert_int_equal(n_archives(to), 2);
     const kiln_accept_row three = accepted(third, to);
     assert_string_equal(three.replaces, two.entry.sha256);
-    assert_int_equal(n_archives(to), 2);
-    assert_false(kiln_file_exists(in(to, one.entry.file)));
-    assert_true(kiln_file_exists(in(to, two.entry.file)));
-    (void)accepted(first, to); /* back again: what is accepted is never removed */
+    /* The first is frozen, and stays. */
+    assert_int_equal(n_archives(to), 3);
     assert_true(kiln_file_exists(in(to, one.entry.file)));
+    assert_true(kiln_file_exists(in(to, two.entry.file)));
+    (void)accepted(second, to); /* back again: what is accepted is never removed */
+    assert_true(kiln_file_exists(in(to, two.entry.file)));
+    assert_int_equal(n_archives(to), 3);
+    (void)accepted(third, to);
+    (void)accepted(first, to);
+    assert_false(kiln_file_exists(in(to, two.entry.file)));
     assert_int_equal(n_archives(to), 2);
+}
+
+/* ---- what is frozen ----------------------------------------------------------------
+ */
+
+static kiln_accept_rows froze(const char *to, const char *model) {
+    kiln_err err = {0};
+    kiln_accept_rows rows = {.n = 0};
+    kiln_assert_status_ok(
+        kiln_freeze(arena(), to, &model, model != NULL ? 1 : 0, &rows, &err), &err);
+    return rows;
+}
+
+static void the_first_is_frozen_until_somebody_says_so(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *path[3];
+    kiln_accept_row row[3];
+    for (int i = 0; i < 3; i++) {
+        path[i] = in(dir, kiln_format(arena(), "%d.kiln.tar.zst", i));
+        package_vary(&(package_variant){.version = kiln_format(arena(), "%d", i + 1)},
+                     path[i]);
+    }
+    row[0] = accepted(path[0], to);
+    row[1] = accepted(path[1], to);
+    assert_int_equal(list_of(to).frozen.n, 1);
+    assert_string_equal(list_of(to).frozen.v[0].sha256, row[0].entry.sha256);
+    assert_int_equal(froze(to, NULL).n, 1);
+    const kiln_accept_rows again = froze(to, "small");
+    assert_int_equal(again.n, 0); /* it is frozen already */
+    assert_string_equal(list_of(to).frozen.v[0].sha256, row[1].entry.sha256);
+    /* The old one's file goes with the next acceptance, as what was replaced does. */
+    assert_true(kiln_file_exists(in(to, row[0].entry.file)));
+    row[2] = accepted(path[2], to);
+    assert_string_equal(row[2].replaces, row[1].entry.sha256);
+    assert_false(kiln_file_exists(in(to, row[0].entry.file)));
+    assert_true(kiln_file_exists(in(to, row[1].entry.file)));
+}
+
+static void lists_without_frozen_ones_get_theirs(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *first = in(dir, "1.kiln.tar.zst"), *second = in(dir, "2.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_str text;
+    package_vary(&(package_variant){.version = "1"}, first);
+    package_vary(&(package_variant){.version = "2"}, second);
+    const kiln_accept_row one = accepted(first, to);
+    kiln_assert_status_ok(
+        kiln_file_map(arena(), in(to, "accepted.json"), 0, &text, &err), &err);
+    const char *at = strstr(text.p, ",\n  \"frozen\""); /* as an older kiln wrote it */
+    assert_non_null(at);
+    const char *old = kiln_format(arena(), "%.*s\n}\n", (int)(at - text.p), text.p);
+    kiln_assert_status_ok(
+        kiln_file_write(in(to, "accepted.json"), old, strlen(old), &err), &err);
+    assert_int_equal(list_of(to).frozen.n, 0);
+    (void)accepted(second, to);
+    assert_int_equal(list_of(to).frozen.n, 1);
+    assert_string_equal(list_of(to).frozen.v[0].sha256, one.entry.sha256);
+}
+
+static void nothing_to_freeze_is_said(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *path = in(dir, "1.kiln.tar.zst"), *name = "large";
+    kiln_err err = {0};
+    kiln_accept_rows rows = {.n = 0};
+    kiln_assert_fails(kiln_freeze(arena(), to, NULL, 0, &rows, &err), KILN_ERR_MISSING,
+                      &err, "'kiln accept ARCHIVE... --to ");
+    package_vary(&(package_variant){0}, path);
+    (void)accepted(path, to);
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_freeze(arena(), to, &name, 1, &rows, &err), KILN_ERR_ARG,
+                      &err, "nothing is accepted in '");
 }
 
 static void threads_have_places_of_their_own(void **state) {
@@ -320,6 +399,10 @@ static list_row lists[] = {
     {"twice", LIST(ENTRY("a.zst", SHA, "1") "," ENTRY("b.zst", SHA, "1")),
      "'accepted[1].model' must be accepted once"},
     {"no_model", LIST("{}"), "'accepted[0].model' must be a text"},
+    {"frozen_twice",
+     "{\"format\": \"kiln-accepted-1\", \"frozen\": [" ENTRY(
+         "a.zst", SHA, "1") "," ENTRY("b.zst", SHA, "1") "]}",
+     "'frozen[1].model' must be frozen once"},
 };
 
 static void check_list(void **state) {
@@ -381,6 +464,11 @@ static void one_at_a_time(void **state) {
 int main(void) {
     kiln_test_add("keeps_one_of_each_and_a_history", keeps_one_of_each_and_a_history,
                   NULL);
+    kiln_test_add("the_first_is_frozen_until_somebody_says_so",
+                  the_first_is_frozen_until_somebody_says_so, NULL);
+    kiln_test_add("lists_without_frozen_ones_get_theirs",
+                  lists_without_frozen_ones_get_theirs, NULL);
+    kiln_test_add("nothing_to_freeze_is_said", nothing_to_freeze_is_said, NULL);
     kiln_test_add("threads_have_places_of_their_own", threads_have_places_of_their_own,
                   NULL);
     kiln_test_add("dry_runs_change_nothing", dry_runs_change_nothing, NULL);

@@ -302,6 +302,69 @@ static void times_the_same_code(void **state) {
                     kiln_json_get(kiln_json_get(s, "slowdown"), "estimate"), -1) > -1);
 }
 
+/* ---- the frozen archive ------------------------------------------------------------
+ */
+
+static kiln_gate_frozen frozen_of(const char *x, const char *to) {
+    const kiln_gate_options o = {
+        .against = to, .threads = 1, .seconds = 0.002, .seed = 3, .wants_frozen = true};
+    const kiln_gate_report r = gate(x, &o);
+    const kiln_json *f =
+        kiln_json_get(kiln_json_at(kiln_json_get(json_of(&r), "series"), 0), "frozen");
+    const kiln_gate_frozen *out = &r.result.v[0].frozen;
+    assert_true(out->is_there && kiln_json_is_object(f));
+    assert_string_equal(kiln_json_string(kiln_json_get(f, "sha256"), ""),
+                        out->archive.sha256);
+    assert_int_equal(kiln_json_is_null(kiln_json_get(f, "ratio")),
+                     out->problem != NULL);
+    assert_non_null(strstr(r.result.v[0].command, " --frozen"));
+    return *out;
+}
+
+static void the_frozen_archive_has_a_ratio_of_its_own(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *x = in(dir, "x.kiln.tar.zst"), *y = in(dir, "y.kiln.tar.zst");
+    const char *z = in(dir, "z.kiln.tar.zst");
+    package_vary(&(package_variant){0}, x);
+    package_vary(&(package_variant){.version = "2"}, y);
+    accept(x, to);
+    /* It is the accepted one, and the same code: exactly 1. */
+    kiln_gate_frozen f = frozen_of(x, to);
+    assert_true(f.ratio.estimate == 1 && f.ratio.low == 1 && f.ratio.high == 1);
+    assert_true(f.pairs == 0 && f.problem == NULL);
+    /* Another is accepted: the same code as the frozen one all the same. */
+    accept(y, to);
+    f = frozen_of(y, to);
+    assert_true(f.ratio.estimate == 1 && f.pairs == 0 && f.problem == NULL);
+    /* A step more, accepted: the verdict is of that one, the ratio of the frozen. */
+    package_repeat(x, 0, z);
+    accept(z, to);
+    f = frozen_of(z, to);
+    assert_true(f.problem != NULL || (f.ratio.low > 0 && f.ratio.high < 100));
+    assert_true(f.problem != NULL || f.pairs == 16);
+}
+
+static void a_frozen_archive_that_is_gone_fails_nothing(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *x = in(dir, "x.kiln.tar.zst"), *y = in(dir, "y.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_accepted_list list;
+    package_vary(&(package_variant){0}, x);
+    package_vary(&(package_variant){.version = "2"}, y);
+    accept(x, to);
+    accept(y, to);
+    kiln_assert_status_ok(kiln_accepted_read(arena(), to, &list, &err), &err);
+    const char *file = in(to, list.frozen.v[0].file);
+    kiln_assert_status_ok(kiln_file_write(file, "x", 1, &err), &err);
+    kiln_gate_frozen f = frozen_of(y, to);
+    assert_non_null(strstr(f.problem, "is not the archive that was frozen"));
+    kiln_assert_status_ok(kiln_remove_tree(file, &err), &err);
+    f = frozen_of(y, to);
+    assert_non_null(strstr(f.problem, "is gone: 'kiln history freeze'"));
+}
+
 /* As right as it was, and not the same. */
 static void a_repeated_step_is_seen(void **state) {
     (void)state;
@@ -500,6 +563,10 @@ int main(void) {
     kiln_test_add("emulators_are_no_clock", emulators_are_no_clock, NULL);
     kiln_test_add("errors_are_no_verdicts", errors_are_no_verdicts, NULL);
     kiln_test_add("times_the_same_code", times_the_same_code, NULL);
+    kiln_test_add("the_frozen_archive_has_a_ratio_of_its_own",
+                  the_frozen_archive_has_a_ratio_of_its_own, NULL);
+    kiln_test_add("a_frozen_archive_that_is_gone_fails_nothing",
+                  a_frozen_archive_that_is_gone_fails_nothing, NULL);
     kiln_test_add("a_repeated_step_is_seen", a_repeated_step_is_seen, NULL);
     kiln_test_add("failures_must_hold_among_many", failures_must_hold_among_many, NULL);
     kiln_test_add("nothing_timed_has_no_mean", nothing_timed_has_no_mean, NULL);

@@ -279,10 +279,49 @@ static void check_nights(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- the ratio of a night ----------------------------------------------------------
+ *
+ * What the history of nights takes each night for (tests/reports/test_trend.c): an
+ * interval that holds the truth, and noise that it knows. */
+
+static void ratios_have_the_interval_that_they_say(void **state) {
+    (void)state;
+    enum { SERIES = 600, PAIRS = 16 };
+    static const weather usual = {"usual", .02, .006, .02, .05, 0, 0, 0};
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    night t = {.w = &usual};
+    const kiln_gate_bench b = {.run = run_at_night, .user = &t};
+    int held = 0;
+    double squares = 0, widths = 0;
+    kiln_rng_init(&t.rng, kiln_test_seed());
+    for (int i = 0; i < SERIES; i++) {
+        kiln_gate_series s;
+        t.n = 0;
+        kiln_assert_status_ok(kiln_gate_ratio_run(&a, &b, (uint64_t)i, PAIRS, &s, &err),
+                              &err);
+        assert_null(s.problem);
+        assert_int_equal(s.pairs, PAIRS);
+        held += s.ratio.low <= 1.02 && 1.02 <= s.ratio.high;
+        squares += pow(log(s.ratio.estimate / 1.02), 2);
+        widths += log(s.ratio.high / s.ratio.low);
+        kiln_arena_reset(&a);
+    }
+    const double sd = sqrt(squares / SERIES), said = widths / SERIES / (2 * 1.96);
+    print_message("%d of %d intervals hold the ratio; a night's deviation is %.2f%%, "
+                  "intervals say %.2f%%\n",
+                  held, SERIES, 100 * sd, 100 * said);
+    assert_true(held >= SERIES * 93 / 100);
+    assert_true(sd < .003 && said > .8 * sd && said < 1.5 * sd);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_add_rows(check_script, rows);
     kiln_test_add("order_is_the_seeds", order_is_the_seeds, NULL);
     kiln_test_add("failures_of_the_runner_end_it", failures_of_the_runner_end_it, NULL);
     kiln_test_add_rows(check_nights, nights);
+    kiln_test_add("ratios_have_the_interval_that_they_say",
+                  ratios_have_the_interval_that_they_say, NULL);
     return kiln_test_run("gate: series");
 }
