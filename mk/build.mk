@@ -10,7 +10,7 @@ V ?= debug
 WERROR ?= 0
 B := build/$(notdir $(CC))-$(V)
 
-LIB_DIRS := base compiler runtime zoo packager sql reports tuning_db pipeline
+LIB_DIRS := base compiler runtime zoo packager sql reports history tuning_db pipeline
 find_c = find $(wildcard $(1)) -type f \( -name '*.c' -o -name '*.h' \) | sort
 find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(2)' | sort))
 

@@ -132,12 +132,46 @@ typedef struct kiln_results_gate {
     kiln_stats_interval slowdown; /* candidate / control - 1 */
     double p, detectable;
     const char *accepted_sha256, *accepted_commit;
+    /* Against the archive that stays (docs/history.md). */
+    const char *frozen_sha256;  /* NULL: nothing is frozen, or nobody asked */
+    kiln_stats_interval frozen; /* candidate / frozen; 1 exactly: the same code; NaN */
+    const char *frozen_problem; /* why there is no ratio; NULL: there is */
     KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
     /* Those steps: median_ms is the difference, candidate - control. */
     KILN_VEC(kiln_results_step) moved;
     const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
     const char *command;
 } kiln_results_gate;
+
+/* ---- the nights before (docs/history.md) -------------------------------------------
+ */
+
+typedef struct kiln_results_night { /* of one job */
+    const char *run, *started;
+    kiln_stats_interval ratio; /* to the frozen archive; NaN: not known that night */
+    const char *verdict;       /* the gate's; NULL: none */
+    const char *trend; /* "stable", "step", "drift", "faster"; NULL: it has no ratio */
+    bool is_change;    /* nights differ from here on, seen from today */
+    bool is_accepted;  /* the accepted archive is another than the night before */
+    bool is_commit;    /* kiln is another than the night before */
+} kiln_results_night;
+typedef struct kiln_results_history { /* of one job */
+    const char *trend;                /* of tonight; NULL: tonight has no ratio */
+    const char *reason;               /* one sentence */
+    double change;             /* ratio - 1 that was found tonight; NaN: nothing was */
+    double findable;           /* the least step that would have been found; NaN */
+    int64_t alarms;            /* steps and drifts in `night` */
+    kiln_stats_interval ratio; /* tonight's, to the frozen archive */
+    KILN_VEC(kiln_results_night) night; /* oldest first; the last is tonight */
+} kiln_results_history;
+typedef struct kiln_results_past { /* of the whole */
+    int64_t nights;      /* that the history has of this pipeline, tonight too */
+    const char *before;  /* the run before; NULL: this is the first */
+    const char *trend;   /* the worst of the jobs'; NULL: none has one */
+    const char *problem; /* why tonight is not in the history; NULL: it is */
+    const char *note;    /* the clock was set back; NULL: nothing to say */
+    KILN_VEC(const char *) since; /* what changed since the run before */
+} kiln_results_past;
 
 typedef struct kiln_results_job {
     const char *model, *profile;
@@ -157,6 +191,8 @@ typedef struct kiln_results_job {
     double max_abs_error, rms_error; /* outputs against the reference */
     double steps_ms;                 /* derived: sum of the steps' medians */
     double steps_run_ms; /* of a whole run with a clock read at each step; 0: unknown */
+    bool has_history;
+    kiln_results_history history;
 } kiln_results_job;
 
 /* Derived: a baseline over all jobs (or operators) that it was measured in. */
@@ -211,6 +247,8 @@ typedef struct kiln_results {
     kiln_results_machine machine;
     KILN_VEC(kiln_results_job) job;
     KILN_VEC(kiln_results_ops) ops;
+    bool has_past;
+    kiln_results_past past;
 } kiln_results;
 
 /* Fills in the members called derived from the others; whoever measured calls it once,

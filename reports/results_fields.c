@@ -32,6 +32,7 @@ static const char *const rival_state[] = {"absent", "failed", "wrong", "measured
                                           NULL};
 static const char *const verdict[] = {
     "pass", "fail", "inconclusive", "invalid", "equal", "new", NULL};
+static const char *const trend[] = {"stable", "step", "drift", "faster", NULL};
 
 #define KIND(m)                                                                        \
     _Generic(((T *)0)->m,                                                              \
@@ -289,6 +290,11 @@ static const kiln_results_field gate_rows[] = {
     SAME(detectable, "slowdown that so many pairs would have found"),
     SAME(accepted_sha256, "of the archive it was compared with"),
     SAME(accepted_commit, "of the kiln that built that archive"),
+    SAME(frozen_sha256, "of the archive that stays what it is, which every night is "
+                        "held against; null: there is none, or nobody asked"),
+    OBJECT("frozen", frozen, ratio,
+           "candidate / that archive; 1 exactly: the same code; null: not known"),
+    SAME(frozen_problem, "why it is not known"),
     ROW("changes", change, KILN_FIELD_TEXTS, "of structure, a sentence each",
         .of = NULL),
     LIST("moved", moved, moved, "steps whose time changed"),
@@ -296,6 +302,51 @@ static const kiln_results_field gate_rows[] = {
     SAME(command, "that repeats it, for a shell"),
 };
 TABLE(gate, gate_rows, "A gate's verdict");
+#undef T
+
+#define T kiln_results_night
+static const kiln_results_field night_rows[] = {
+    SAME(run, "name of the run"),
+    SAME(started, "ISO 8601, UTC"),
+    OBJECT("ratio", ratio, ratio,
+           "time / time of the frozen archive; null: not known that night"),
+    WORD(verdict, verdict, "the gate's; null: none"),
+    WORD(trend, trend,
+         "what was said of it: `stable`; `step`, `drift`: slower at once, little by "
+         "little; `faster`; null: it has no ratio"),
+    SAME(is_change, "seen from today, nights differ from here on (E-divisive)"),
+    SAME(is_accepted, "the accepted archive is another than the night before"),
+    SAME(is_commit, "kiln is another than the night before"),
+};
+TABLE(night, night_rows, "A night of a job");
+#undef T
+
+#define T kiln_results_history
+static const kiln_results_field history_rows[] = {
+    WORD(trend, trend, "of tonight, as a night's; null: it has no ratio"),
+    SAME(reason, "one sentence"),
+    SAME(change, "of the ratio, that was found tonight; null: nothing was"),
+    SAME(findable, "the least step of the ratio that would have been found tonight"),
+    SAME(alarms, "steps and drifts among these nights"),
+    OBJECT("ratio", ratio, ratio, "tonight's, to the frozen archive"),
+    LIST("nights", night, night, "oldest first, the last is tonight; at most 60"),
+};
+TABLE(history, history_rows, "The history of a job");
+#undef T
+
+#define T kiln_results_past
+static const kiln_results_field past_rows[] = {
+    SAME(nights, "that the history has of this pipeline, tonight too"),
+    SAME(before, "the run before; null: this is the first"),
+    WORD(trend, trend, "the worst of the jobs'; null: none has one"),
+    SAME(problem, "why tonight is not in the history; null: it is"),
+    SAME(note, "that the clock was set back"),
+    ROW("since", since, KILN_FIELD_TEXTS,
+        "what changed since the run before, a "
+        "sentence each",
+        .of = NULL),
+};
+TABLE(past, past_rows, "The nights before");
 #undef T
 
 #define T kiln_results_job
@@ -323,6 +374,7 @@ static const kiln_results_field job_rows[] = {
     OPTIONAL("gate", gate, gate, "null: not compared"),
     SAME(max_abs_error, "of the outputs against the reference"),
     SAME(rms_error, "the same, root of the mean square"),
+    OPTIONAL("history", history, history, "null: there is none"),
 };
 TABLE(job, job_rows, "A job: model, profile, number of threads");
 #undef T
@@ -384,6 +436,7 @@ static const kiln_results_field root_rows[] = {
         .most = KILN_RESULTS_MAX_JOBS),
     ROW("ops", ops, KILN_FIELD_LIST, "lists of operators", .of = &ops,
         .most = KILN_RESULTS_MAX_JOBS),
+    OPTIONAL("history", past, past, "null: there is none"),
 };
 #undef T
 
@@ -411,6 +464,9 @@ const kiln_results_table *const kiln_results_tables[] = {
     &gate,
     &moved,
     &interval,
+    &history,
+    &night,
+    &past,
     &ops,
     &op,
     &versus,
