@@ -124,6 +124,10 @@ void nightly_take_gate(kiln_arena *a, const kiln_json *v, kiln_results_job *out)
         .accepted_commit = nightly_text(kiln_json_get(s, "accepted"), "commit"),
         .moved_says = nightly_text(s, "moved_says"),
         .command = nightly_text(s, "command")};
+    const kiln_json *frozen = kiln_json_get(s, "frozen");
+    g.frozen_sha256 = nightly_text(frozen, "sha256");
+    g.frozen = nightly_interval(kiln_json_get(frozen, "ratio"), "estimate");
+    g.frozen_problem = nightly_text(frozen, "problem");
     for (const kiln_json *c = kiln_json_first(kiln_json_get(s, "changes")); c != NULL;
          c = kiln_json_next(c))
         kiln_vec_push(a, &g.change, kiln_json_string(c, ""));

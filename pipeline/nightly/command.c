@@ -186,6 +186,8 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
         add_option(&k, "--against", c->accepted);
         put_keyring(&k, c);
         add_option(&k, "--model", file);
+        if (c->wants_frozen)
+            add(&k, "--frozen");
         break;
     case KILN_NIGHTLY_OPS:
         put_ops(&k, c, &c->set.v[j->set], j);

@@ -11,6 +11,7 @@ enum {
     DEFAULT_ROUNDS = 30,
     MAX_ROUNDS = 100000,
     MAX_SECONDS = 10 * 24 * 3600,
+    MAX_KEPT = 100000,
     MAX_RANK = 16 /* of --shape; the import names its own limit */
 };
 
@@ -367,7 +368,7 @@ static void read_stages(reader *r, const fields *top) {
     static const char *const of_build[] = {"require_tuned", NULL};
     static const char *const of_bench[] = {"rounds", "baselines", "require_baselines",
                                            NULL};
-    static const char *const of_gate[] = {"accepted", NULL};
+    static const char *const of_gate[] = {"accepted", "frozen", "drift", NULL};
     kiln_nightly_config *c = r->c;
     const fields build =
         fields_open(&r->problems, fields_get(top, "build"), "build", of_build);
@@ -380,6 +381,9 @@ static void read_stages(reader *r, const fields *top) {
     c->baselines = read_baselines(r, &bench, nightly_baseline_name);
     c->require_baselines = fields_bool(&bench, "require_baselines", true);
     c->accepted = path_field(r, &gate, "accepted");
+    c->wants_frozen = fields_bool(&gate, "frozen", true);
+    const char *drift = fields_word(&gate, "drift", nightly_drift_name);
+    c->drift_fails = drift != NULL && strcmp(drift, "fail") == 0;
     if (gate.object != NULL && fields_get(&gate, "accepted") == NULL)
         problem(&r->problems, "gate.accepted",
                 "must be the folder of accepted archives");
@@ -410,6 +414,18 @@ static void read_keys(reader *r, const fields *top) {
                 "name a file with it, or make a key by 'kiln keygen --no-password'");
 }
 
+static void read_history(reader *r, const fields *top) {
+    static const char *const of_keep[] = {"nights", "gb", NULL};
+    static const double most_gb = 1e6;
+    const fields keep =
+        fields_open(&r->problems, fields_get(top, "keep"), "keep", of_keep);
+    r->c->history = path_field(r, top, "history");
+    r->c->keep_nights = fields_int(&keep, "nights", 1, MAX_KEPT, 0);
+    r->c->keep_gb = fields_number(&keep, "gb", 0, most_gb, 0);
+    if (keep.object != NULL && r->c->keep_nights == 0 && !(r->c->keep_gb > 0))
+        problem(&r->problems, "keep", "must say how many nights, or how many gb");
+}
+
 static void read_lists(reader *r, const fields *top) {
     const kiln_json *models = fields_list(top, "models");
     const kiln_json *sets = fields_list(top, "operators");
@@ -430,9 +446,9 @@ static void read_lists(reader *r, const fields *top) {
 
 static void read_all(reader *r, const kiln_json *root) {
     static const char *const known[] = {
-        "name",    "out",      "db",      "catalog", "models", "profiles",
-        "threads", "numerics", "tune",    "build",   "bench",  "operators",
-        "gate",    "limits",   "keyring", "sign",    NULL};
+        "name",     "out",  "db",      "catalog", "models",    "profiles", "threads",
+        "numerics", "tune", "build",   "bench",   "operators", "gate",     "limits",
+        "history",  "keep", "keyring", "sign",    NULL};
     static const kiln_nightly_tune tune = {.trials = 64, .seed = 1};
     const kiln_nightly_profile native = {"native", "native"};
     const fields top = fields_open(&r->problems, root, "", known);
@@ -459,6 +475,7 @@ static void read_all(reader *r, const kiln_json *root) {
     read_stages(r, &top);
     read_keys(r, &top);
     read_limits(r, &top);
+    read_history(r, &top);
     read_lists(r, &top);
 }
 

@@ -88,6 +88,11 @@ typedef struct kiln_nightly_config {
     const char *accepted; /* folder of accepted archives; NULL: no gate */
     const char *keyring;  /* whose archives are taken; NULL: everybody's */
     const char *sign;     /* secret key that signs what is built; NULL: none */
+    bool wants_frozen;    /* the gate times the frozen archive too */
+    bool drift_fails;     /* a drift is a failure, not a warning */
+    const char *history;  /* file of nights; NULL: beside what is accepted, or in out */
+    int keep_nights;      /* runs that stay; 0: all */
+    double keep_gb;       /* that all runs may take together; 0: any number */
     bool is_frozen;       /* nothing is tuned, the database is only read */
     bool no_ready;        /* the records that come with kiln are left out */
     double require_tuned; /* percent; below 0: not asked for */
@@ -180,7 +185,9 @@ typedef struct kiln_nightly_result {
     int n_stages, n_done, n_failed, n_skipped, n_reused;
     kiln_results results; /* also in the folder, as JSON, a page and a table */
     const char *failure;  /* of the whole: "nothing was measured"; NULL: none */
-    bool is_good;         /* no stage failed, no verdict is bad */
+    const char *pruned;   /* which runs went, as text; NULL: nobody asked */
+    const char *untidy; /* what went wrong when the results were safe; NULL: nothing */
+    bool is_good;       /* no stage failed, no verdict is bad */
 } kiln_nightly_result;
 
 /* What stages find and fail at is the result; fails where nightly itself cannot work:

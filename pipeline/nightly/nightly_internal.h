@@ -15,6 +15,7 @@ const char *nightly_cost_model_name(int i);
 const char *nightly_baseline_name(int i);    /* of models */
 const char *nightly_op_baseline_name(int i); /* of operators */
 const char *nightly_numerics_name(int i);
+const char *nightly_drift_name(int i); /* what a drift does */
 /* Is there such a network, model, list of operators? */
 kiln_status nightly_find_zoo(const char *name, kiln_err *err);
 /* catalog NULL: the one that ships. */
@@ -119,6 +120,13 @@ void nightly_judge(kiln_arena *a, const night *n, size_t stage,
 
 /* next.c: the commands that come next. */
 void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result);
+/* record.c: what the nights before say of this one, into the results; its own entry in
+ * the history (false: that failed, which the results say now); then old runs and the
+ * page over all nights; and lines of it for a terminal. */
+void nightly_recall(const night *n, kiln_results *r);
+bool nightly_record(const night *n, kiln_results *r);
+void nightly_tidy(const night *n, kiln_nightly_result *out);
+void nightly_put_history(kiln_buf *out, const kiln_nightly_result *result);
 
 /* collect.c: what is known by now. *dead: why the night as a whole is no success. */
 kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,

@@ -135,9 +135,17 @@ static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
     }
     count(n, out);
     KILN_TRY(nightly_collect(n, &out->results, &out->failure, err));
-    out->is_good = strcmp(out->results.status, "ok") == 0;
+    if (n->is_interrupted)
+        return write_results(n, &out->results, err);
+    nightly_recall(n, &out->results);
     KILN_TRY(write_results(n, &out->results, err));
-    return n->is_interrupted ? KILN_OK : nightly_run_end(n, err);
+    if (!nightly_record(n, &out->results))
+        KILN_TRY(write_results(n, &out->results, err)); /* they say so */
+    out->failure = out->results.failure;
+    out->is_good = strcmp(out->results.status, "ok") == 0;
+    KILN_TRY(nightly_run_end(n, err));
+    nightly_tidy(n, out);
+    return KILN_OK;
 }
 
 kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
