@@ -262,6 +262,8 @@ void kiln_page_job(kiln_page *p, size_t job) {
     put_bars(p, at, j);
     if (j->has_gate)
         kiln_page_gate(p, kiln_page_at(p, at, "gate"), &j->gate);
+    if (j->has_history)
+        kiln_page_history(p, kiln_page_at(p, at, "history"), &j->history);
     kiln_page_steps(p, at, j);
     kiln_page_coverage(p, at, j);
     kiln_page_memory(p, kiln_page_at(p, at, "memory"), &j->memory);

@@ -6,9 +6,11 @@
 
 enum {
     LOOK_FAIL,
+    LOOK_STEP, /* against the frozen archive, and no failure of the gate */
     LOOK_FAILED,
     LOOK_INVALID,
     LOOK_INTERRUPTED,
+    LOOK_DRIFT,
     LOOK_OPEN,
     LOOK_DISTURBED,
     N_LOOKS
@@ -16,14 +18,19 @@ enum {
 
 static int look_of(const kiln_results_job *j) {
     const char *verdict = j->has_gate ? j->gate.verdict : NULL;
+    const char *trend = j->has_history ? j->history.trend : NULL;
     if (kiln_page_is(verdict, "fail"))
         return LOOK_FAIL;
+    if (kiln_page_is(trend, "step"))
+        return LOOK_STEP;
     if (kiln_page_is(j->status, "failed"))
         return LOOK_FAILED;
     if (kiln_page_is(verdict, "invalid"))
         return LOOK_INVALID;
     if (kiln_page_is(j->status, "interrupted"))
         return LOOK_INTERRUPTED;
+    if (kiln_page_is(trend, "drift"))
+        return LOOK_DRIFT;
     if (kiln_page_is(verdict, "inconclusive"))
         return LOOK_OPEN;
     return kiln_results_is_disturbed(j) ? LOOK_DISTURBED : N_LOOKS;
@@ -88,6 +95,13 @@ static void put_edge(kiln_page *p, const char *edge, const char *section, size_t
     kiln_page_putf(p, "<li class=\"%s\"><p><a href=\"#%s-%zu\">", edge, section, i);
 }
 
+static void put_trend(kiln_page *p, const char *at, const kiln_results_history *h) {
+    kiln_page_pill(p, at, "trend", h->trend);
+    kiln_page_put(p, " against the frozen archive</p>\n");
+    if (h->reason != NULL)
+        kiln_page_text(p, "p", NULL, at, "reason", h->reason);
+}
+
 static void put_look(kiln_page *p, size_t job) {
     const kiln_results_job *j = &p->r->job.v[job];
     const char *at = kiln_page_item(p, "", "jobs", job);
@@ -97,6 +111,8 @@ static void put_look(kiln_page *p, size_t job) {
     kiln_page_put(p, "</a> ");
     if (look_of(j) == LOOK_DISTURBED) {
         kiln_page_put(p, "</p>\n");
+    } else if (look_of(j) == LOOK_STEP || look_of(j) == LOOK_DRIFT) {
+        put_trend(p, kiln_page_at(p, at, "history"), &j->history);
     } else if (j->has_gate && look_of(j) != LOOK_FAILED) {
         kiln_page_pill(p, gate, "verdict", j->gate.verdict);
         kiln_page_put(p, " ");

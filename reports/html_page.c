@@ -187,11 +187,13 @@ void kiln_page_pill(kiln_page *p, const char *at, const char *member,
                     const char *word) {
     static const struct {
         const char *word, *cls;
-    } looks[] = {{"pass", "good"},       {"equal", "good"},    {"ok", "good"},
-                 {"done", "good"},       {"fail", "bad"},      {"failed", "bad"},
-                 {"invalid", "bad"},     {"wrong", "bad"},     {"timed out", "bad"},
-                 {"regressed", "bad"},   {"unjudged", "warn"}, {"inconclusive", "warn"},
-                 {"interrupted", "warn"}};
+    } looks[] = {
+        {"pass", "good"},         {"equal", "good"},       {"ok", "good"},
+        {"done", "good"},         {"fail", "bad"},         {"failed", "bad"},
+        {"invalid", "bad"},       {"wrong", "bad"},        {"timed out", "bad"},
+        {"inconclusive", "warn"}, {"interrupted", "warn"}, {"regressed", "bad"},
+        {"unjudged", "warn"},     {"stable", "good"},      {"faster", "good"},
+        {"step", "bad"},          {"drift", "warn"}};
     const char *cls = "calm";
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++)
         if (kiln_page_is(word, looks[i].word))

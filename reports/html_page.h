@@ -94,6 +94,8 @@ void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t);
 void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *stage,
                       size_t n);
+void kiln_page_past(kiln_page *p);
+void kiln_page_history(kiln_page *p, const char *at, const kiln_results_history *h);
 void kiln_page_ops(kiln_page *p, size_t list);
 void kiln_page_machine(kiln_page *p);
 void kiln_page_versus(kiln_page *p, const char *at,

@@ -97,6 +97,9 @@ const char *const kiln_page_style[] = {
     "figure{margin:12px 0}.plot{margin:30px 14px 44px 58px}.plot svg{width:100%;"
     "height:300px}svg "
     ".label{fill:var(--ink);paint-order:stroke;stroke:var(--card);stroke-width:3px}\n",
+    ".nights svg{height:160px}.nights figcaption{margin-top:24px}.change{"
+    "stroke:var(--ink);stroke-dasharray:5 4}.commit{stroke:var(--other);stroke-width:2}"
+    ".alarm{fill:var(--bad)}.better{fill:var(--good)}svg .accepted{fill:var(--clay)}\n",
     "details{margin:10px 0}summary{cursor:pointer;font-weight:600;padding:4px 0}"
     "summary h4{display:inline;margin:0}\n",
     "footer{margin-top:64px;padding-top:16px;padding-bottom:40px;color:var(--muted);"

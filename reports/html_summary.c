@@ -77,6 +77,7 @@ void kiln_page_summary(kiln_page *p) {
                   "<section id=\"summary\"><h2>Summary</h2>\n<div class=\"card\">\n");
     put_verdict(p);
     kiln_page_looks(p);
+    kiln_page_past(p);
     kiln_page_put(p, "</div></section>\n");
 }
 

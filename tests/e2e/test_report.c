@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define DEMO "tests/reports/demo/results.json"
+#define NIGHTS "tests/reports/demo/nights.json"
 
 static kiln_test_cli_row rows[] = {
     {"says_what_it_wrote", {"report", DEMO, "-o", "@out"}, 0, "out/index.html\n", NULL},
@@ -123,6 +124,8 @@ static void the_console_is_silent(void **state) {
     const char *dir = kiln_test_dir();
     const char *page = make_page(DEMO, dir);
     assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
+    page = make_page(NIGHTS, dir);
+    assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
     /* A page that does complain is heard. */
     static const char bad[] = "<script>console.error('heard')</script>";
     kiln_err err = {0};
@@ -200,23 +203,27 @@ typedef struct look {
     const char *name;
     int width;
     bool is_dark;
+    const char *results; /* NULL: the demo's */
 } look;
 
-static look looks[] = {{"fits_a_phone", 360, false},
-                       {"fits_a_phone_in_the_dark", 360, true},
-                       {"fits_a_desk", 1280, false},
-                       {"fits_a_desk_in_the_dark", 1280, true}};
+static look looks[] = {{"fits_a_phone", 360, false, NULL},
+                       {"fits_a_phone_in_the_dark", 360, true, NULL},
+                       {"fits_a_desk", 1280, false, NULL},
+                       {"fits_a_desk_in_the_dark", 1280, true, NULL},
+                       {"nights_fit_a_phone", 360, false, NIGHTS},
+                       {"nights_fit_a_desk_in_the_dark", 1280, true, NIGHTS}};
 
 static void check_look(void **state) {
     const look *l = *state;
     const char *dir = kiln_test_dir();
-    const char *page = make_page(DEMO, dir);
+    const char *page = make_page(l->results != NULL ? l->results : DEMO, dir);
     const kiln_process_result dumped =
         browse(copy_with_measure(page, dir), "--dump-dom", l->width, l->is_dark);
     const kiln_json *v = measured(dumped.out.p);
     assert_int_equal(kiln_json_bool(kiln_json_get(v, "dark"), !l->is_dark), l->is_dark);
     assert_int_equal((int)kiln_json_number(kiln_json_get(v, "window"), 0), l->width);
-    assert_true(kiln_json_number(kiln_json_get(v, "texts"), 0) > 300);
+    assert_true(kiln_json_number(kiln_json_get(v, "texts"), 0) >
+                (l->results != NULL ? 90 : 300));
     const kiln_json *out = kiln_json_get(v, "out");
     if (kiln_json_size(out) > 0)
         fail_msg("sticks out: %s", kiln_json_string(kiln_json_first(out), "?"));

@@ -169,9 +169,9 @@ static void read_page(reader *r) {
                      is_tag(tag, "<link") || is_tag(tag, "<iframe") ||
                      is_tag(tag, "<object"));
         const char *href = attribute(tag, "href");
-        assert_true(href == NULL || href[0] == '#' ||
-                    strcmp(href, "results.json") == 0 ||
-                    strcmp(href, "results.csv") == 0);
+        assert_true(
+            href == NULL || href[0] == '#' || strcmp(href, "results.json") == 0 ||
+            strcmp(href, "../index.html") == 0 || strcmp(href, "results.csv") == 0);
         r->at += text.n;
     }
 }
@@ -193,16 +193,40 @@ static void check_page(kiln_str json, size_t least_numbers) {
     assert_in_range(page.n_numbers, least_numbers, SIZE_MAX);
 }
 
-static kiln_str demo(void) {
+static kiln_str file_of(const char *path) {
     kiln_str text;
     kiln_err err = {0};
-    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), DEMO, 0, &text, &err), &err);
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &text, &err), &err);
     return text;
 }
+
+static kiln_str demo(void) { return file_of(DEMO); }
 
 static void each_number_is_in_the_results(void **state) {
     (void)state;
     check_page(demo(), 400);
+}
+
+/* Sixty nights of two jobs, and one job that has only one. */
+static void each_night_is_in_the_results(void **state) {
+    (void)state;
+    const kiln_str json = file_of("tests/reports/demo/nights.json");
+    kiln_results r;
+    check_page(json, 350);
+    parse(json, &r);
+    const char *page = page_of(&r).p;
+    assert_non_null(strstr(page, "data-path=\"jobs[1].history.nights[59].ratio.low\""));
+    assert_non_null(strstr(page, "data-path=\"history.since[2]\""));
+    size_t n_points = 0, n_changes = 0;
+    for (const char *at = page; (at = strstr(at, "<circle class=\"")) != NULL; at++)
+        n_points++;
+    for (const char *at = page; (at = strstr(at, "<line class=\"change\"")) != NULL;
+         at++)
+        n_changes++;
+    assert_int_equal(n_points, 60 + 60 + 1);
+    assert_null(strstr(page, "Nothing needs a look"));
+    assert_non_null(strstr(page, "> against the frozen archive</p>"));
+    assert_int_equal(n_changes, 3);
 }
 
 /* ---- whatever the results say ------------------------------------------------------
@@ -217,6 +241,12 @@ static void nothing_is_known(void **state) {
                             "\"baselines\": [{}], \"stages\": [{}]}], \"ops\": "
                             "[{\"rows\": [{\"baselines\": [{}]}]}]}"),
                0);
+    check_page(
+        KILN_STR_LIT("{\"schema\": \"kiln-results-1\", \"history\": {}, \"jobs\": "
+                     "[{\"history\": {}}, {\"history\": {\"nights\": [{}, "
+                     "{\"ratio\": {\"estimate\": 1e300, \"low\": 1e-300, "
+                     "\"high\": 1e308}}]}}]}"),
+        0);
 }
 
 /* The demo with every number replaced: what is drawn must not fail on any of them. */
@@ -403,6 +433,7 @@ static void golden(void **state) {
 
 int main(void) {
     kiln_test_add("each_number_is_in_the_results", each_number_is_in_the_results, NULL);
+    kiln_test_add("each_night_is_in_the_results", each_night_is_in_the_results, NULL);
     kiln_test_add("nothing_is_known", nothing_is_known, NULL);
     kiln_test_add("extreme_numbers", extreme_numbers, NULL);
     kiln_test_add("hostile_names_stay_texts", hostile_names_stay_texts, NULL);
