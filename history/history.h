@@ -59,6 +59,10 @@ kiln_status kiln_history_forget(kiln_history *h, int64_t keep, int64_t *n_gone,
 kiln_status kiln_history_check(kiln_history *h, kiln_arena *a, kiln_history_names *out,
                                kiln_err *err);
 
+/* The page over all nights of a pipeline, index.html in its folder of runs. */
+kiln_status kiln_history_write_index(kiln_history *h, const char *pipeline,
+                                     const char *out, kiln_err *err);
+
 /* ---- folders of runs ---------------------------------------------------------------
  */
 

@@ -126,31 +126,12 @@ static kiln_status prune(const night *n, kiln_history *h, const char **said,
     return KILN_OK;
 }
 
-static kiln_status write_index(const night *n, kiln_history *h, kiln_err *err) {
-    kiln_arena scratch = {0};
-    kiln_nights nights;
-    kiln_buf page;
-    const char *out = NULL;
-    kiln_buf_init(&page, &scratch);
-    kiln_status st =
-        kiln_history_read(h, &scratch, n->c->name, KILN_NIGHTS_MOST, &nights, err);
-    if (st == KILN_OK)
-        st = kiln_path_real(&scratch, n->c->out, &out, err);
-    if (st == KILN_OK) {
-        kiln_nights_html(&page, &nights, out);
-        st = kiln_file_write(kiln_path_join(&scratch, out, "index.html"), page.p,
-                             page.n, err);
-    }
-    kiln_arena_fini(&scratch);
-    return st;
-}
-
 static kiln_status tidy(const night *n, const char **said, kiln_err *err) {
     kiln_history *h = NULL;
     KILN_TRY(open_it(n, &h, err));
     kiln_status st = prune(n, h, said, err);
     if (st == KILN_OK)
-        st = write_index(n, h, err);
+        st = kiln_history_write_index(h, n->c->name, n->c->out, err);
     kiln_history_close(h);
     return st;
 }
