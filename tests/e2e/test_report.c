@@ -1,6 +1,7 @@
 /* kiln report, and its page in a browser: nothing complains, nothing sticks out at the
  * width of a phone, every text stands out from its ground, in light and in dark. */
 #include "tests/support/cli_run.h"
+#include "tests/support/nights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -213,17 +214,14 @@ static look looks[] = {{"fits_a_phone", 360, false, NULL},
                        {"nights_fit_a_phone", 360, false, NIGHTS},
                        {"nights_fit_a_desk_in_the_dark", 1280, true, NIGHTS}};
 
-static void check_look(void **state) {
-    const look *l = *state;
-    const char *dir = kiln_test_dir();
-    const char *page = make_page(l->results != NULL ? l->results : DEMO, dir);
+static void measure_page(const char *page, const char *dir, const look *l,
+                         double least_texts) {
     const kiln_process_result dumped =
         browse(copy_with_measure(page, dir), "--dump-dom", l->width, l->is_dark);
     const kiln_json *v = measured(dumped.out.p);
     assert_int_equal(kiln_json_bool(kiln_json_get(v, "dark"), !l->is_dark), l->is_dark);
     assert_int_equal((int)kiln_json_number(kiln_json_get(v, "window"), 0), l->width);
-    assert_true(kiln_json_number(kiln_json_get(v, "texts"), 0) >
-                (l->results != NULL ? 90 : 300));
+    assert_true(kiln_json_number(kiln_json_get(v, "texts"), 0) > least_texts);
     const kiln_json *out = kiln_json_get(v, "out");
     if (kiln_json_size(out) > 0)
         fail_msg("sticks out: %s", kiln_json_string(kiln_json_first(out), "?"));
@@ -232,6 +230,37 @@ static void check_look(void **state) {
     if (contrast < 4.5)
         fail_msg("the contrast of %s is %.2f, below 4.5",
                  kiln_json_string(kiln_json_get(v, "who"), "?"), contrast);
+}
+
+static void check_look(void **state) {
+    const look *l = *state;
+    const char *dir = kiln_test_dir();
+    const bool is_demo = l->results == NULL;
+    const char *page = make_page(is_demo ? DEMO : l->results, dir);
+    measure_page(page, dir, l, is_demo ? 300 : 90);
+}
+
+static look index_looks[] = {{"all_nights_fit_a_phone", 360, false, NULL},
+                             {"all_nights_fit_a_desk_in_the_dark", 1280, true, NULL}};
+
+static double a_step(int i) { return i >= 300 ? 1.03 : 1; }
+
+/* The page over all nights: a year of twelve jobs. */
+static void check_index(void **state) {
+    const look *l = *state;
+    const char *dir = kiln_test_dir();
+    const char *page = kiln_path_join(kiln_test_arena(), dir, "index.html");
+    kiln_nights n;
+    kiln_rng rng;
+    kiln_buf out;
+    kiln_err err = {0};
+    kiln_rng_init(&rng, 1);
+    nights_many(&rng, dir, 365, NIGHTS_MAX_JOBS, a_step, &n);
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_nights_html(&out, &n, dir);
+    kiln_assert_status_ok(kiln_file_write(page, out.p, out.n, &err), &err);
+    assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
+    measure_page(page, dir, l, 2000);
 }
 
 /* A screenshot of one colour would be smaller than this; a page that is printed has
@@ -258,6 +287,7 @@ int main(void) {
     kiln_test_add("makes_the_same_bytes_again", makes_the_same_bytes_again, NULL);
     kiln_test_add("the_console_is_silent", the_console_is_silent, NULL);
     kiln_test_add_rows(check_look, looks);
+    kiln_test_add_rows(check_index, index_looks);
     kiln_test_add("can_be_seen_and_printed", can_be_seen_and_printed, NULL);
     return kiln_test_run("report");
 }
