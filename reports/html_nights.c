@@ -12,7 +12,8 @@ static const char style[] =
     ".spark{width:100%;height:44px;min-width:320px}.spark polyline{fill:none;"
     "stroke:var(--clay);stroke-width:1.5}.spark .one{stroke-dasharray:3 3}"
     ".spark .alarm{stroke:var(--bad)}.spark .better{stroke:var(--good)}"
-    "table.lines td{vertical-align:middle}table.lines td:nth-child(2){width:50%}\n";
+    "table.lines td,table.lines tbody th{vertical-align:middle}table.lines "
+    "td:nth-child(2){width:50%}\n";
 
 typedef struct index_page {
     kiln_page page;
@@ -246,7 +247,7 @@ static void put_head(index_page *x) {
 void kiln_nights_html(kiln_buf *page, const kiln_nights *n, const char *out) {
     kiln_arena scratch = {0};
     const size_t first = n->n > KILN_NIGHTS_MOST ? n->n - KILN_NIGHTS_MOST : 0;
-    const kiln_nights newest = {.v = n->v + first, .n = n->n - first};
+    const kiln_nights newest = {.v = n->n > 0 ? n->v + first : NULL, .n = n->n - first};
     index_page x = {.page = {page, &scratch, NULL}, .n = &newest, .out = out};
     kiln_nights_series(&scratch, &newest, &x.series);
     put_head(&x);

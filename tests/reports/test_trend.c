@@ -241,7 +241,8 @@ static void finding_depends_on_no_later_night(void **state) {
 static void ratios_become_nights(void **state) {
     kiln_trend_night night;
     const kiln_stats_interval good = {1.02, 1.01, 1.03}, exact = {1, 1, 1},
-                              open = {1, 0, INFINITY}, none = {NAN, NAN, NAN};
+                              open = {1, 0, (double)INFINITY},
+                              none = {(double)NAN, (double)NAN, (double)NAN};
     (void)state;
     assert_true(kiln_trend_night_of(&good, &night));
     assert_true(fabs(night.d - log(1.02)) < 1e-12);
