@@ -140,15 +140,17 @@ int kiln_model_read_files(kiln_model *m, const char *folder,
 
 /* The plan is copied to where its tables are aligned. */
 static int copy_plan(kiln_model *m, const kiln_model_files *f, char *error) {
-    if (f->plan != NULL && f->plan_bytes <= MAX_PLAN_BYTES)
-        m->plan_file = kiln_model_alloc(m, f->plan_bytes);
-    if (m->plan_file == NULL) {
+    void *copy = f->plan != NULL && f->plan_bytes <= MAX_PLAN_BYTES
+                     ? kiln_model_alloc(m, f->plan_bytes)
+                     : NULL;
+    if (copy == NULL) {
         snprintf(error, KILN_ERROR_TEXT,
                  "the plan in memory is none, is too large, or there is no memory for "
                  "it");
         return -1;
     }
-    memcpy(m->plan_file, f->plan, f->plan_bytes);
+    memcpy(copy, f->plan, f->plan_bytes);
+    m->plan_file = copy;
     return 0;
 }
 
