@@ -51,6 +51,15 @@ kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err);
 /* Removes such folders of processes that ended without doing so (SIGKILL); returns how
  * many. Those of living ones, of other users, and other folders stay. */
 int kiln_dir_temp_sweep(void);
+/* An empty file in memory, open for writing, gone when it is closed. `path` (in the
+ * arena) leads to it while it is open, for the processes of this user too. False where
+ * the system has no such thing. */
+bool kiln_memory_file(kiln_arena *a, int *fd, const char **path);
+/* Its bytes stay as they are: nobody can write to it any more. */
+kiln_status kiln_memory_file_seal(int fd, kiln_err *err);
+/* Bytes that could be had now without taking them from anybody, as far as the system
+ * says: of the machine, or what this process's group may have. 0: not known. */
+uint64_t kiln_memory_available(void);
 /* A file or a whole tree; links are removed, not followed; a missing path is fine. */
 kiln_status kiln_remove_tree(const char *path, kiln_err *err);
 

@@ -231,11 +231,18 @@ kiln_status kiln_package_unpack(kiln_arena *a, const char *path, const char *fol
 kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
                                         const char *folder, kiln_package_facts *out,
                                         kiln_err *err);
+/* The same without the disk: entries are files in memory until the arena is reset,
+ * sealed once they are verified, and `folder` has links to them, which other processes
+ * of this user can open. Where half of the memory that is available is less, or the
+ * system has no such files, it is as the call above. */
+kiln_status kiln_package_hold(kiln_arena *a, const char *path, const char *folder,
+                              kiln_package_facts *out, kiln_err *err);
 /* How an archive is opened. Where keys are required its bytes are read once, into
  * memory: what was checked is what is unpacked, whatever becomes of the file. */
 typedef struct kiln_unpack_options {
     const kiln_keyring *keys; /* who must have signed it; NULL: nobody */
     bool is_for_now;          /* as kiln_package_unpack_for_now */
+    bool is_held;             /* as kiln_package_hold */
     kiln_signed *says;        /* what the signature says, where keys are required */
 } kiln_unpack_options;
 kiln_status kiln_package_unpack_by(kiln_arena *a, const char *path, const char *folder,

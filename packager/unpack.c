@@ -1,7 +1,8 @@
 /* Opening archives. Unpacking reads an archive once: entries go into a private folder
  * beside the wanted one, hashed on the way, each held against the manifest before its
  * first byte is written. What is refused is surveyed, which says why. Only what has
- * passed every check is renamed to its place. */
+ * passed every check is renamed to its place. What is only read for a while is held in
+ * memory instead: the folder then has links to files that nobody can change. */
 #include "packager/codec.h"
 #include "packager/packager_internal.h"
 
@@ -97,10 +98,17 @@ bool kiln_package_is_folder(const char *path) {
  * -----------------------------------------------------------
  */
 
+typedef enum unpacking {
+    DURABLE, /* a power cut must leave what was renamed as it is */
+    FOR_NOW,
+    HELD /* in memory, if it fits */
+} unpacking;
+
 typedef struct unpack {
     uint64_t archive_bytes;
     const char *folder; /* where entries go */
-    bool is_durable;    /* a power cut must leave what was renamed as it is */
+    unpacking how;
+    bool is_held; /* entries are files in memory, the folder has links to them */
     kiln_package_facts facts;
     /* Entries' files stay open: they are made durable only once all are known to be
      * good, so that refusing costs no waiting for disks. */
@@ -169,11 +177,44 @@ static kiln_status copy_blocks(copying *c, kiln_tar_reader *r, int fd, const cha
     return KILN_OK;
 }
 
+/* Of what could be had, half: whoever runs the package needs memory too. */
+static bool fits_in_memory(const kiln_package_facts *f) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->n_entries; i++)
+        bytes += f->entry[i].bytes;
+    return bytes <= kiln_memory_available() / 2;
+}
+
+static bool has_memory_files(kiln_arena *a) {
+    const char *path = NULL;
+    int fd = -1;
+    const bool has = kiln_memory_file(a, &fd, &path);
+    if (has)
+        close(fd);
+    return has;
+}
+
+/* A link to a file in memory. */
+static int make_held(kiln_arena *a, const char *path) {
+    const char *in_memory = NULL;
+    int fd = -1;
+    if (!kiln_memory_file(a, &fd, &in_memory)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (symlink(in_memory, path) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static kiln_status make_file(kiln_arena *a, unpack *u, const char *name,
                              const char **path, int *fd, kiln_err *err) {
     *path = kiln_path_join(a, u->folder, name);
     KILN_TRY(kiln_dir_make(kiln_path_dir(a, *path), err));
-    *fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *fd = u->is_held
+              ? make_held(a, *path)
+              : open(*path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (*fd < 0)
         return cannot_write(*path, err);
     u->fd[u->n_fds++] = *fd;
@@ -207,6 +248,7 @@ static kiln_status write_manifest(kiln_arena *a, unpack *u, kiln_tar_reader *r,
     int fd = -1;
     KILN_TRY(kiln_package_take_manifest(a, r, &u->facts, &text, err));
     KILN_TRY(kiln_package_check_limits(&u->facts, text.n, u->archive_bytes, err));
+    u->is_held = u->how == HELD && has_memory_files(a) && fits_in_memory(&u->facts);
     KILN_TRY(make_file(a, u, KILN_ENTRY_MANIFEST, &path, &fd, err));
     return write_all(fd, path, (const unsigned char *)text.p, text.n, err);
 }
@@ -340,13 +382,15 @@ static kiln_status sync_all(kiln_arena *a, const unpack *u, kiln_err *err) {
 
 static kiln_status put_in_place(kiln_arena *a, const unpack *u, const char *folder,
                                 kiln_err *err) {
-    if (u->is_durable)
+    if (u->how == DURABLE)
         KILN_TRY(sync_all(a, u, err));
+    for (size_t i = 0; u->is_held && i < u->n_fds; i++)
+        KILN_TRY(kiln_memory_file_seal(u->fd[i], err));
     KILN_TRY(refuse_existing(folder, err));
     if (rename(u->folder, folder) != 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot make '%s': %s", folder,
                          strerror(errno));
-    return u->is_durable ? sync_folder(kiln_path_dir(a, folder), err) : KILN_OK;
+    return u->how == DURABLE ? sync_folder(kiln_path_dir(a, folder), err) : KILN_OK;
 }
 
 /* The seal's hash is made meanwhile; a damaged archive has no other reason. */
@@ -363,6 +407,13 @@ static kiln_status extract_sealed(kiln_arena *a, kiln_str frame, const char *pat
     return st == KILN_OK ? st : tell_why(a, frame, u, st, err);
 }
 
+static void close_files(void *p) {
+    unpack *u = p;
+    for (size_t i = 0; i < u->n_fds; i++)
+        close(u->fd[i]);
+    u->n_fds = 0;
+}
+
 static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *path,
                                const char *private, const char *folder, unpack *u,
                                kiln_err *err) {
@@ -372,8 +423,8 @@ static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *path,
         st = check_folder(a, u->folder, &u->facts, err);
     if (st == KILN_OK)
         st = put_in_place(a, u, folder, err);
-    for (size_t i = 0; i < u->n_fds; i++)
-        close(u->fd[i]);
+    if (st != KILN_OK || !u->is_held)
+        close_files(u);
     return st;
 }
 
@@ -397,22 +448,26 @@ static const char *without_slashes(kiln_arena *a, const char *folder) {
     return copy;
 }
 
+/* u is in `a`: files in memory are closed with it. */
 kiln_status kiln_package_unpack_by(kiln_arena *a, const char *path, const char *folder,
                                    const kiln_unpack_options *o,
                                    kiln_package_facts *out, kiln_err *err) {
     kiln_arena scratch = {0};
-    unpack u = {.is_durable = !o->is_for_now};
+    unpack *u = kiln_new(a, unpack);
     kiln_str file;
+    u->how = o->is_held ? HELD : o->is_for_now ? FOR_NOW : DURABLE;
     folder = without_slashes(a, folder);
     kiln_status st = refuse_existing(folder, err);
     if (st == KILN_OK)
         st = take_file(&scratch, a, path, o->keys, o->says, &file, err);
     if (st == KILN_OK) {
-        st = unpack_file(&scratch, file, path, folder, &u, err);
+        st = unpack_file(&scratch, file, path, folder, u, err);
         if (st != KILN_OK)
             kiln_note(err, "unpacking the package '%s'", path);
     }
     kiln_arena_fini(&scratch);
+    if (u->is_held)
+        kiln_arena_defer(a, close_files, u);
     if (st == KILN_OK && out != NULL)
         st = kiln_package_inspect_folder(a, folder, out, err);
     return st;
@@ -428,5 +483,11 @@ kiln_status kiln_package_unpack_for_now(kiln_arena *a, const char *path,
                                         const char *folder, kiln_package_facts *out,
                                         kiln_err *err) {
     const kiln_unpack_options o = {.is_for_now = true};
+    return kiln_package_unpack_by(a, path, folder, &o, out, err);
+}
+
+kiln_status kiln_package_hold(kiln_arena *a, const char *path, const char *folder,
+                              kiln_package_facts *out, kiln_err *err) {
+    const kiln_unpack_options o = {.is_held = true};
     return kiln_package_unpack_by(a, path, folder, &o, out, err);
 }

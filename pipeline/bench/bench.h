@@ -59,7 +59,7 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_choose_options *choose, uint64_t seed,
                                   kiln_subject *out, kiln_err *err);
 
-/* A package: its archive is verified and unpacked, then opened in this process; right
+/* A package: its archive is verified and held in memory, opened in this process; right
  * outputs are its self-test's. KILN_ERR_UNSUPPORTED where it runs in an emulator only.
  * model NULL: nothing is beside it; else the model that it was built from
  * (kiln_package_source), which baselines run on the self-test's inputs. */

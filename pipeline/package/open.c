@@ -1,4 +1,4 @@
-/* An archive verified and unpacked; its inputs and outputs by name. */
+/* An archive verified and held in memory; its inputs and outputs by name. */
 #include "pipeline/package/package.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 static kiln_status unpack(kiln_arena *a, const char *path, const kiln_keyring *keys,
                           kiln_opened *p, kiln_err *err) {
     const kiln_unpack_options o = {
-        .keys = keys, .is_for_now = true, .says = &p->is_signed};
+        .keys = keys, .is_held = true, .says = &p->is_signed};
     if (kiln_dir_exists(path) && keys != NULL)
         return kiln_fail(
             err, KILN_ERR_PARSE,

@@ -157,8 +157,8 @@ typedef struct kiln_opened {
     kiln_signed is_signed;     /* where keys were required; else its key is NULL */
 } kiln_opened;
 
-/* An archive is verified and unpacked into a private folder; an unpacked one is taken
- * where it lies. */
+/* An archive is verified and held in memory (kiln_package_hold); an unpacked one is
+ * taken where it lies. */
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
                               kiln_err *err);
 

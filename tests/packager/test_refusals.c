@@ -6,6 +6,8 @@
 #include "tests/support/package_craft.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct row {
     const char *name;
@@ -653,6 +655,22 @@ static bool matches(const char *said, const char *want, const char *path) {
     return *want == '*' || *said == '\n' || *said == '\0';
 }
 
+/* Files in memory that this process has open. */
+static int n_links_to_memory(kiln_arena *a) {
+    char **name = NULL, to[64];
+    size_t n = 0;
+    int found = 0;
+    if (kiln_dir_list(a, "/proc/self/fd", &name, &n, NULL) != KILN_OK)
+        kiln_test_skip("there is no /proc");
+    for (size_t i = 0; i < n; i++) {
+        const ssize_t got =
+            readlink(kiln_path_join(a, "/proc/self/fd", name[i]), to, sizeof to - 1);
+        to[got > 0 ? got : 0] = '\0';
+        found += strncmp(to, "/memfd:kiln", strlen("/memfd:kiln")) == 0;
+    }
+    return found;
+}
+
 static void check_row(void **state) {
     const row *r = *state;
     kiln_arena a = {0};
@@ -674,6 +692,12 @@ static void check_row(void **state) {
     assert_int_equal(st, r->status != KILN_OK ? r->status : KILN_ERR_PARSE);
     if (!matches(err.text, r->text, path))
         fail_msg("said: %s\nmust be: %s", err.text, r->text);
+    kiln_err held = {0};
+    assert_int_equal(
+        kiln_package_hold(&a, path, kiln_path_join(&a, dir, "out"), NULL, &held),
+        st); /* in memory for the same reason */
+    assert_string_equal(held.text, err.text);
+    assert_int_equal(n_links_to_memory(&a), 0);
     kiln_assert_status_ok(kiln_dir_list(&a, dir, &names, &n, &err), &err);
     assert_int_equal(n, 1); /* the archive, and nothing that was left behind */
     kiln_assert_status_ok(kiln_remove_tree(dir, &err), &err);
@@ -701,6 +725,37 @@ static void check_good(void (*edit)(craft *c), const char *name) {
     kiln_arena_fini(&a);
 }
 
+/* The folder is links to files that nobody can change, until the arena is reset. */
+static void held_it_is_good(void **state) {
+    (void)state;
+    kiln_arena a = {0}, scratch = {0};
+    kiln_err err = {0};
+    kiln_package_facts f;
+    struct stat st;
+    const char *folder = kiln_path_join(&scratch, kiln_test_dir(), "held");
+    const int before = n_links_to_memory(&scratch);
+    kiln_assert_status_ok(kiln_package_hold(&a, archive, folder, &f, &err), &err);
+    if (n_links_to_memory(&scratch) == before)
+        kiln_test_skip("there are no files in memory here, or too little of it");
+    assert_string_equal(f.model, "small");
+    assert_int_equal(n_links_to_memory(&scratch) - before, (int)f.n_entries + 1);
+    kiln_assert_status_ok(kiln_package_verify_folder(folder, &err), &err);
+    for (size_t i = 0; i < f.n_entries; i++) {
+        const char *path = kiln_path_join(&scratch, folder, f.entry[i].name);
+        assert_int_equal(lstat(path, &st), 0);
+        assert_true(S_ISLNK(st.st_mode));
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal((uint64_t)st.st_size, f.entry[i].bytes);
+        assert_int_equal(truncate(path, 0), -1);
+    }
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_package_hold(&a, archive, folder, NULL, &err), KILN_ERR_ARG,
+                      &err, "exists; name a folder that does not");
+    kiln_arena_fini(&a);
+    assert_int_equal(n_links_to_memory(&scratch), before);
+    kiln_arena_fini(&scratch);
+}
+
 static void unchanged_it_is_good(void **state) {
     (void)state;
     check_good(NULL, "same");
@@ -722,6 +777,7 @@ static void make_archive(void) {
 int main(void) {
     kiln_test_add("unchanged_it_is_good", unchanged_it_is_good, NULL);
     kiln_test_add("large_it_is_good", large_it_is_good, NULL);
+    kiln_test_add("held_it_is_good", held_it_is_good, NULL);
     kiln_test_add_rows(check_row, rows);
     make_archive();
     return kiln_test_run("package refusals");

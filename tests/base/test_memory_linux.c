@@ -1,0 +1,79 @@
+/* Files in memory: another process reads what was written, nobody changes what was
+ * sealed, nothing is left when they are closed. */
+#include "tests/support/kiln_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int make(const char **path) {
+    int fd = -1;
+    if (!kiln_memory_file(kiln_test_arena(), &fd, path))
+        kiln_test_skip("this system has no files in memory, or no /proc");
+    return fd;
+}
+
+static void others_read_it(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const char *path = NULL;
+    kiln_err err = {0};
+    kiln_process_result got;
+    kiln_str text;
+    const int fd = make(&path);
+    assert_int_equal(write(fd, "held\n", 5), 5);
+    kiln_assert_status_ok(kiln_memory_file_seal(fd, &err), &err);
+    const char *const argv[] = {"cat", path, NULL};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    assert_string_equal(got.out.p, "held\n");
+    kiln_assert_status_ok(kiln_file_map(a, path, 0, &text, &err), &err);
+    kiln_assert_text_equal(text, kiln_str_from("held\n"));
+    close(fd);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void nobody_changes_what_is_sealed(void **state) {
+    (void)state;
+    const char *path = NULL;
+    kiln_err err = {0};
+    const int fd = make(&path);
+    assert_int_equal(write(fd, "held\n", 5), 5);
+    kiln_assert_status_ok(kiln_memory_file_seal(fd, &err), &err);
+    assert_int_equal(write(fd, "x", 1), -1);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    const int again = open(path, O_RDWR | O_CLOEXEC);
+    if (again >= 0) {
+        assert_int_equal(pwrite(again, "x", 1, 0), -1);
+        assert_int_equal(errno, EPERM);
+        close(again);
+    }
+    kiln_assert_fails(kiln_memory_file_seal(fd, &err), KILN_ERR_IO, &err,
+                      "sealing a file in memory: ");
+    close(fd);
+}
+
+static void children_do_not_inherit_it(void **state) {
+    (void)state;
+    const char *path = NULL;
+    const int fd = make(&path);
+    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    close(fd);
+}
+
+static void there_is_memory(void **state) {
+    (void)state;
+    const uint64_t bytes = kiln_memory_available();
+    assert_true(bytes > (1u << 20) && bytes < (UINT64_C(1) << 50));
+}
+
+int main(void) {
+    kiln_test_add("others_read_it", others_read_it, NULL);
+    kiln_test_add("nobody_changes_what_is_sealed", nobody_changes_what_is_sealed, NULL);
+    kiln_test_add("children_do_not_inherit_it", children_do_not_inherit_it, NULL);
+    kiln_test_add("there_is_memory", there_is_memory, NULL);
+    return kiln_test_run("memory");
+}
