@@ -4,6 +4,7 @@
  * any file, which gives them a description of their own. */
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,16 +37,18 @@ kiln_status kiln_memory_file_seal(int fd, kiln_err *err) {
     return KILN_OK;
 }
 
-/* The number that a file begins with; UINT64_MAX: there is none, "max". */
+/* A file that is one number; UINT64_MAX: it is none, or says "max". */
 static uint64_t number_in(const char *path) {
-    uint64_t n = UINT64_MAX;
+    char line[32] = "";
+    int64_t n = -1;
     FILE *in = fopen(path, "re");
     if (in == NULL)
-        return n;
-    if (fscanf(in, "%" SCNu64, &n) != 1)
-        n = UINT64_MAX;
+        return UINT64_MAX;
+    const bool has = fgets(line, sizeof line, in) != NULL;
     fclose(in);
-    return n;
+    if (!has || !kiln_parse_i64(kiln_str_trim(kiln_str_from(line)), &n) || n < 0)
+        return UINT64_MAX;
+    return (uint64_t)n;
 }
 
 /* What a control group may have, less what it has: cgroups of version 2, then 1, as
@@ -65,11 +68,12 @@ static uint64_t left_of_group(void) {
 
 uint64_t kiln_memory_available(void) {
     kiln_arena scratch = {0};
-    uint64_t kib = 0;
     const char *text = kiln_proc_value(&scratch, "/proc/meminfo", "MemAvailable");
-    if (text == NULL || sscanf(text, "%" SCNu64, &kib) != 1)
+    kiln_str rest = kiln_str_from(text != NULL ? text : ""), number; /* "123 kB" */
+    int64_t kib = 0;
+    if (!kiln_str_cut(&rest, ' ', &number) || !kiln_parse_i64(number, &kib) || kib < 0)
         kib = 0;
     kiln_arena_fini(&scratch);
-    const uint64_t machine = kib << 10, group = left_of_group();
+    const uint64_t machine = (uint64_t)kib << 10, group = left_of_group();
     return machine < group ? machine : group;
 }
