@@ -161,6 +161,35 @@ static void bad_nights_are_refused_whole(void **state) {
     kiln_history_close(h);
 }
 
+/* Read from the file, judged, drawn and written. */
+static void the_page_over_a_year_is_small_and_quick(void **state) {
+    (void)state;
+    enum { YEAR = 365, MOST_BYTES = 1000000 };
+    const char *out = kiln_test_dir();
+    kiln_history *h = opened(file());
+    struct timespec begin, end;
+    kiln_str page;
+    kiln_err err = {0};
+    for (int i = 0; i < YEAR; i++) {
+        const kiln_night n = nights_one(&rng, out, i, NIGHTS_MAX_JOBS, 1);
+        append(h, &n);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    kiln_assert_status_ok(kiln_history_write_index(h, "demo", out, &err), &err);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    kiln_history_close(h);
+    const double s = (double)(end.tv_sec - begin.tv_sec) +
+                     (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
+    kiln_assert_status_ok(kiln_file_map(arena(),
+                                        kiln_path_join(arena(), out, "index.html"), 0,
+                                        &page, &err),
+                          &err);
+    print_message("%d nights of %d jobs: %zu bytes in %.3f s\n", YEAR, NIGHTS_MAX_JOBS,
+                  page.n, s);
+    assert_true(page.n < MOST_BYTES);
+    assert_true(s < (kiln_test_is_sanitized() ? 20 : 2));
+}
+
 /* ---- accidents ---------------------------------------------------------------------
  */
 
@@ -512,6 +541,8 @@ int main(void) {
     kiln_test_add("order_is_that_of_appending_whatever_clocks_say",
                   order_is_that_of_appending_whatever_clocks_say, NULL);
     kiln_test_add("pipelines_share_a_file", pipelines_share_a_file, NULL);
+    kiln_test_add("the_page_over_a_year_is_small_and_quick",
+                  the_page_over_a_year_is_small_and_quick, NULL);
     kiln_test_add("bad_nights_are_refused_whole", bad_nights_are_refused_whole, NULL);
     kiln_test_add("killed_writers_leave_whole_nights",
                   killed_writers_leave_whole_nights, NULL);
