@@ -114,7 +114,8 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
     KILN_TRY(kiln_gate_find_model(scratch, &c->o->models, f, &model, err));
     if (model != NULL && row->not_tested == NULL) {
         row->judge = KILN_JUDGED_REFERENCE;
-        return kiln_gate_ask_model(row->path, model, row->entry.threads, err);
+        return kiln_gate_ask_model(row->path, c->o->keys, model, row->entry.threads,
+                                   err);
     }
     if (now != NULL)
         KILN_TRY(ask_accepted(c, scratch, now, row, &is_judged, err));

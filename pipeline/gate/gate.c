@@ -149,7 +149,7 @@ static kiln_status check_right(candidate *c, kiln_err *err) {
                          "the candidate was built from another file than the accepted "
                          "archive, whose outputs say nothing of it: give its model by "
                          "--model, or accept it");
-    st = kiln_gate_ask_model(c->candidate.folder, model, c->out->threads, err);
+    st = kiln_gate_ask_model(c->candidate.folder, NULL, model, c->out->threads, err);
     if (st == KILN_ERR_SHAPE)
         kiln_note(err, "asking the reference about '%s'", model);
     return st;
@@ -160,9 +160,9 @@ static kiln_status check_new(candidate *c, kiln_err *err) {
     const char *model = NULL;
     KILN_TRY(
         kiln_gate_find_model(c->own, &c->o->models, &c->candidate.facts, &model, err));
-    return model == NULL
-               ? KILN_OK
-               : kiln_gate_ask_model(c->candidate.folder, model, c->out->threads, err);
+    return model == NULL ? KILN_OK
+                         : kiln_gate_ask_model(c->candidate.folder, NULL, model,
+                                               c->out->threads, err);
 }
 
 /* ---- time --------------------------------------------------------------------------

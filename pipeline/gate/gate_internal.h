@@ -29,9 +29,10 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
                                  const kiln_package_facts *f, const char **out,
                                  kiln_err *err);
 /* Its outputs, on inputs drawn now, against the model's reference. KILN_ERR_SHAPE: they
- * are wrong. */
-kiln_status kiln_gate_ask_model(const char *package, const char *model, int threads,
-                                kiln_err *err);
+ * are wrong. keys: one of which must have signed it, as it is opened once more; NULL:
+ * none, for a folder that was unpacked from what was checked. */
+kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
+                                const char *model, int threads, kiln_err *err);
 /* And against those of an accepted archive (kiln_opened_compare). seed 0: drawn now. */
 kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
                                    const kiln_opened *control, int threads,

@@ -28,14 +28,15 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
     return KILN_OK;
 }
 
-kiln_status kiln_gate_ask_model(const char *package, const char *model, int threads,
-                                kiln_err *err) {
+kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
+                                const char *model, int threads, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_checks checks = {.n_failed = 0};
     const kiln_verify_options o = {
         .threads = &threads,
         .n_threads = 1,
         .model = model,
+        .keys = keys,
         /* No inputs that an archive could have been made for. */
         .seed = (uint64_t)kiln_now_ns() % 1000000000 + 3};
     kiln_status st = kiln_verify_package(&scratch, package, &o, &checks, err);
