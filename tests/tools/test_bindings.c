@@ -140,11 +140,11 @@ static void prints_the_five_largest(void **state) {
     const kiln_process_result got = run_row(*state);
     const char *text = got.out.p;
     const float *want = here.want.data;
-    double last = INFINITY;
+    double last = HUGE_VAL;
     bool is_shown[INSTALLED_N_OUT] = {false};
     for (int k = 0; k < 5; k++) {
         int i = -1, n = 0;
-        double value = NAN;
+        double value = 0;
         if (sscanf(text, "%d %lf\n%n", &i, &value, &n) != 2 || i < 0 ||
             i >= INSTALLED_N_OUT || is_shown[i])
             fail_msg("line %d is not 'place value': %s", k + 1, got.out.p);
