@@ -83,7 +83,8 @@ static kiln_status gate(const char *path, const kiln_keyring *keys, kiln_err *er
 
 static kiln_status accept(const char *path, const kiln_keyring *keys, kiln_err *err) {
     const char *to = in(dir, "accepted by whom");
-    const kiln_accept_options o = {.to = to, .who = "ada", .keys = keys};
+    const kiln_accept_options o = {
+        .to = to, .who = "ada", .is_trusting = true, .keys = keys};
     kiln_accept_rows rows;
     const kiln_status st = kiln_accept(arena(), &path, 1, &o, &rows, err);
     assert_int_equal(kiln_file_exists(in(to, "accepted.json")), st == KILN_OK);
@@ -152,7 +153,8 @@ static const char *accepted_file(const char *to) {
 
 static void accept_to(const char *path, const char *to, const kiln_keyring *keys) {
     kiln_err err = {0};
-    const kiln_accept_options o = {.to = to, .who = "ada", .keys = keys};
+    const kiln_accept_options o = {
+        .to = to, .who = "ada", .is_trusting = true, .keys = keys};
     kiln_accept_rows rows;
     kiln_assert_status_ok(kiln_accept(arena(), &path, 1, &o, &rows, &err), &err);
 }
