@@ -160,7 +160,7 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "which is none of the 1 of '"},
     {"accepts",
-     {"accept", PACKAGE, "--to", "@accepted", "--keyring", "@ours.pub"},
+     {"accept", PACKAGE, "--to", "@accepted", "--keyring", "@ours.pub", "--trust"},
      0,
      "accepted samplenet",
      NULL},
@@ -301,7 +301,7 @@ static void nights_sign_and_require_keys(void **state) {
     static const kiln_test_cli_row good = {.arg = {"nightly", "@night.json"}};
     static const kiln_test_cli_row accepted = {.arg = {"accept", "@night", "--to",
                                                        "@accepted night", "--keyring",
-                                                       "@ours.pub"},
+                                                       "@ours.pub", "--trust"},
                                                .out = "accepted net"};
     static const kiln_test_cli_row again = {.arg = {"nightly", "@night.json"}};
     static const kiln_test_cli_row foreign = {.arg = {"nightly", "@foreign.json"},

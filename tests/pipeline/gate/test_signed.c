@@ -178,14 +178,20 @@ static void accepts_the_signature_too(void **state) {
     assert_true(kiln_file_exists(signed_beside(file, KILN_SIGNATURE_ENDING)));
     assert_true(kiln_file_exists(signed_beside(file, KILN_PROVENANCE_ENDING)));
     kiln_assert_status_ok(gated(first, to, &ours.ring, &err), &err);
-    for (int i = 2; i < 4; i++) {
+    const char *gone = NULL;
+    for (int i = 2; i < 5; i++) {
         const char *next = version_of(kiln_format(arena(), "%d", i));
         signed_sign(&ours, next);
         accept_to(next, to, &ours.ring);
+        if (i == 2)
+            gone = accepted_file(to);
     }
-    assert_false(kiln_file_exists(file));
-    assert_false(kiln_file_exists(signed_beside(file, KILN_SIGNATURE_ENDING)));
-    assert_false(kiln_file_exists(signed_beside(file, KILN_PROVENANCE_ENDING)));
+    assert_false(kiln_file_exists(gone));
+    assert_false(kiln_file_exists(signed_beside(gone, KILN_SIGNATURE_ENDING)));
+    /* The first is frozen: it stays, and so does what lies beside it. */
+    assert_true(kiln_file_exists(file));
+    assert_true(kiln_file_exists(signed_beside(file, KILN_SIGNATURE_ENDING)));
+    assert_true(kiln_file_exists(signed_beside(file, KILN_PROVENANCE_ENDING)));
 }
 
 static void prepare(void) {
