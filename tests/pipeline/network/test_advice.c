@@ -48,7 +48,8 @@ static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
     if (!is_transpose(w->key.p))
         return KILN_OK;
     kiln_space_init(&space, a);
-    *out = (kiln_advice){t->name, parse(config), *(const kiln_origin *)user};
+    *out = (kiln_advice){
+        .tmpl = t->name, .config = parse(config), .origin = *(const kiln_origin *)user};
     KILN_TRY(t->space(&w->workload, p, &space, err));
     KILN_TRY(kiln_config_parse(out->config, t, &space, &c, err));
     return kiln_template_apply(a, t, &w->workload, p, &space, &c, &s, err);
