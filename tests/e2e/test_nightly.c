@@ -104,7 +104,7 @@ static kiln_test_cli_row rows[] = {
      NULL},
     {"says_that_shapes_have_changed",
      {"nightly", "@changed.json", "--frozen-db"},
-     1,
+     6,
      "input 'x' is f32[1,3,9,10] in the candidate, f32[1,3,7,11] in the accepted",
      NULL},
     {"reports_a_failing_model_and_goes_on",
