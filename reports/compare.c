@@ -194,16 +194,23 @@ static void tell_baselines(kiln_arena *a, const kiln_results_job *x,
         }
 }
 
+static kiln_compare_job named(const kiln_results_job *of, const kiln_results_job *x,
+                              const kiln_results_job *y) {
+    return (kiln_compare_job){.model = of->model,
+                              .profile = of->profile,
+                              .threads = of->threads,
+                              .a = x,
+                              .b = y,
+                              .ratio = (double)NAN};
+}
+
+/* One of them may be NULL: the job is in one run alone. */
 static kiln_compare_job compare_job(kiln_arena *a, const kiln_results_job *x,
                                     const kiln_results_job *y) {
-    const kiln_results_job *of = x != NULL ? x : y;
-    kiln_compare_job out = {.model = of->model,
-                            .profile = of->profile,
-                            .threads = of->threads,
-                            .a = x,
-                            .b = y,
-                            .ratio = (double)NAN};
-    if (x == NULL || y == NULL)
+    if (x == NULL)
+        return named(y, x, y);
+    kiln_compare_job out = named(x, x, y);
+    if (y == NULL)
         return out;
     if (x->has_latency && y->has_latency && x->latency.median_ms > 0 &&
         y->latency.median_ms > 0) {

@@ -265,7 +265,7 @@ void kiln_nights_fill(kiln_arena *a, const kiln_nights *n, bool drift_fails,
     past.trend = worst >= 0 ? by_concern[worst] : NULL;
     if (n->n > 1) {
         const kiln_night *before = &n->v[n->n - 2], *now = &n->v[n->n - 1];
-        kiln_night_sentences since;
+        kiln_night_sentences since = {.n = 0};
         past.before = before->run;
         past.note = note_of(a, before, now);
         kiln_nights_since(a, before, now, &since);

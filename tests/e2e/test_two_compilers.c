@@ -120,13 +120,15 @@ static void check(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
     const char *kiln = getenv("KILN");
-    if (kiln == NULL)
-        kiln_test_skip("KILN does not name the program");
-    if (strstr(kiln, "/gcc-release/") == NULL)
+    if (kiln == NULL || strstr(kiln, "/gcc-release/") == NULL) {
         kiln_test_skip("asked of the release variant; this is another");
+        return; /* not reached, which checkers do not know */
+    }
     const char *other = other_than(kiln);
-    if (other == NULL)
+    if (other == NULL) {
         kiln_test_skip("no kiln of another compiler is beside it");
+        return;
+    }
     const char *commit = line_with(version_of(kiln), "commit ");
     if (strcmp(commit, line_with(version_of(other), "commit ")) != 0)
         kiln_test_skip("the other compiler's kiln is of other sources");

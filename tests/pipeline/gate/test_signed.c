@@ -178,7 +178,7 @@ static void accepts_the_signature_too(void **state) {
     assert_true(kiln_file_exists(signed_beside(file, KILN_SIGNATURE_ENDING)));
     assert_true(kiln_file_exists(signed_beside(file, KILN_PROVENANCE_ENDING)));
     kiln_assert_status_ok(gated(first, to, &ours.ring, &err), &err);
-    const char *gone = NULL;
+    const char *gone = "";
     for (int i = 2; i < 5; i++) {
         const char *next = version_of(kiln_format(arena(), "%d", i));
         signed_sign(&ours, next);

@@ -81,7 +81,7 @@ static void compile_lies(kiln_arena *a, const char *sandbox, const char *to) {
                                 kiln_format(a, "-DLIE_ELEMS=%d", ROWS * COLUMNS),
                                 kiln_format(a, "-DSANDBOX=\"%s\"", sandbox),
                                 kiln_format(a, "-DPORT=%d", PORT),
-                                "tests/pipeline/measure/lying_kernels.c",
+                                "tests/pipeline/measure/lying_kernels_linux.c",
                                 "-o",
                                 to,
                                 NULL};
