@@ -20,8 +20,4 @@ kiln_status kiln_history_seal(kiln_history *h, int64_t seq, kiln_err *err);
 /* schema.c: makes the tables, or looks whether they are ours. */
 kiln_status kiln_history_migrate(kiln_sql *s, bool read_only, kiln_err *err);
 
-/* Runs a query whose one row has one number; 0 where it has none. */
-kiln_status kiln_history_number(kiln_sql *s, const char *text, int64_t *out,
-                                kiln_err *err);
-
 #endif

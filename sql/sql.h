@@ -57,6 +57,28 @@ const char *kiln_query_get_text(kiln_query *q, int col, kiln_arena *a);
 kiln_str kiln_query_get_bytes(kiln_query *q, int col, kiln_arena *a);
 void kiln_query_close(kiln_query *q);
 
+/* The first column of a statement's first row; 0: it has none. */
+kiln_status kiln_sql_number(kiln_sql *s, const char *text, int64_t *out, kiln_err *err);
+
+/* ---- tables by version (migrate.c) -------------------------------------------------
+ */
+
+typedef struct kiln_sql_schema {
+    const char *what;           /* "tuning database" */
+    const char *application_id; /* a number: the header's, by the first migration */
+    /* migration[v] leads from version v to v + 1; what it does is never changed. */
+    const char *const *migration;
+    int version;            /* that they lead to */
+    const char *is_foreign; /* "... is a database, but" this: another program's file */
+    const char *is_newer;   /* "use the newer kiln, or" this */
+    const char *is_older;   /* where it may not be written to: behind both versions */
+} kiln_sql_schema;
+/* An empty file becomes one of that version, an older one too. KILN_ERR_PARSE: another
+ * program's, or damaged; KILN_ERR_UNSUPPORTED: of a newer kiln, or not to be written.
+ */
+kiln_status kiln_sql_migrate(kiln_sql *s, const kiln_sql_schema *d, bool read_only,
+                             kiln_err *err);
+
 int64_t kiln_sql_last_id(const kiln_sql *s);
 int64_t kiln_sql_n_changed(const kiln_sql *s);
 

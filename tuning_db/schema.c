@@ -1,7 +1,5 @@
 /* The tables, by version. A migration is one more entry of the list; what it does to a
  * file is never changed again. */
-#include <stdio.h>
-
 #include "tuning_db/tuning_db_internal.h"
 
 /* In the file's header: what `file` and we know a tuning database by ("KiTD"). */
@@ -54,66 +52,14 @@ static const char *const migrations[] = {
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == KILN_DB_VERSION,
                "one migration a version");
 
-static kiln_status number(kiln_sql *s, const char *text, int64_t *out, kiln_err *err) {
-    kiln_query q = {0};
-    bool has_row = false;
-    kiln_status st = kiln_query_open(s, text, &q, err);
-    if (st == KILN_OK)
-        st = kiln_query_step(&q, &has_row, err);
-    if (st == KILN_OK)
-        *out = has_row ? kiln_query_get_i64(&q, 0) : 0;
-    kiln_query_close(&q);
-    return st;
-}
-
-/* A file of some other program, or of a newer kiln, is left as it is. */
-static kiln_status look(kiln_sql *s, int64_t *version, kiln_err *err) {
-    int64_t id = 0, n_tables = 0;
-    KILN_TRY(number(s, "PRAGMA application_id", &id, err));
-    KILN_TRY(number(s, "PRAGMA user_version", version, err));
-    KILN_TRY(number(s, "SELECT count(*) FROM sqlite_schema", &n_tables, err));
-    const bool is_empty = id == 0 && *version == 0 && n_tables == 0;
-    int64_t want = 0;
-    KILN_ASSERT(kiln_parse_i64(kiln_str_from(APPLICATION_ID), &want), "a number");
-    if (!is_empty && id != want)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "'%s' is a database, but not kiln's tuning database",
-                         kiln_sql_path(s));
-    if (*version > KILN_DB_VERSION)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "tuning database '%s' has version %d, this kiln reads up to "
-                         "%d; use the newer kiln, or export there and import here",
-                         kiln_sql_path(s), (int)*version, KILN_DB_VERSION);
-    return KILN_OK;
-}
-
-static kiln_status migrate(kiln_sql *s, kiln_err *err) {
-    int64_t version = 0;
-    KILN_TRY(look(s, &version, err)); /* again: another process may have been faster */
-    for (int64_t v = version; v < KILN_DB_VERSION; v++) {
-        char bump[64];
-        snprintf(bump, sizeof bump, "PRAGMA user_version = %d", (int)v + 1);
-        KILN_TRY(kiln_sql_run(s, migrations[v], err));
-        KILN_TRY(kiln_sql_run(s, bump, err));
-    }
-    return KILN_OK;
-}
-
 kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
-    int64_t version = 0;
-    KILN_TRY(look(s, &version, err));
-    if (version == KILN_DB_VERSION)
-        return KILN_OK;
-    if (read_only)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "tuning database '%s' has version %d, not %d; kiln tune and "
-                         "kiln db import bring it up to date",
-                         kiln_sql_path(s), (int)version, KILN_DB_VERSION);
-    KILN_TRY(kiln_sql_begin(s, err));
-    const kiln_status st = migrate(s, err);
-    if (st != KILN_OK) {
-        kiln_sql_rollback(s);
-        return st;
-    }
-    return kiln_sql_commit(s, err);
+    static const kiln_sql_schema schema = {
+        .what = "tuning database",
+        .application_id = APPLICATION_ID,
+        .migration = migrations,
+        .version = KILN_DB_VERSION,
+        .is_foreign = "not kiln's tuning database",
+        .is_newer = "export there and import here",
+        .is_older = "; kiln tune and kiln db import bring it up to date"};
+    return kiln_sql_migrate(s, &schema, read_only, err);
 }
