@@ -8,6 +8,7 @@
 #define KILN_BASE_STATUS_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -54,6 +55,13 @@ static inline kiln_status kiln_fail_status(kiln_status status) { return status; 
 /* Adds "while <text>" to a chain that has a root cause; called only by a caller that
  * knows a name the callee did not. */
 void kiln_note(kiln_err *err, const char *fmt, ...) KILN_PRINTF(2, 3);
+
+/* Says nothing about what was looked at, whatever that is: a file that is not there,
+ * the file system, memory, an interrupt. A verdict must not be made of it. */
+static inline bool kiln_status_is_environment(kiln_status s) {
+    return s == KILN_ERR_MISSING || s == KILN_ERR_IO || s == KILN_ERR_OOM ||
+           s == KILN_ERR_INTERRUPTED;
+}
 
 /* Empties the chain, for a caller that goes on after a failure. */
 void kiln_err_clear(kiln_err *err);

@@ -404,8 +404,7 @@ static kiln_status gate(candidate *c, kiln_err *err) {
 
 /* Says nothing about the archive: nobody could go on. */
 static bool is_environment(kiln_status st) {
-    return st == KILN_ERR_MISSING || st == KILN_ERR_IO || st == KILN_ERR_OOM ||
-           st == KILN_ERR_ARG || st == KILN_ERR_INTERRUPTED;
+    return kiln_status_is_environment(st) || st == KILN_ERR_ARG;
 }
 
 /* What is wrong with the frozen archive is its problem alone. */

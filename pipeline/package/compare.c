@@ -30,8 +30,7 @@ static kiln_status run(const comparison *c, const kiln_opened *p, const kiln_ten
 static kiln_status run_candidate(const comparison *c, const kiln_tensor *in,
                                  kiln_tensor *out, kiln_check *check, kiln_err *err) {
     const kiln_status st = run(c, c->candidate, in, out, err);
-    if (st == KILN_OK || st == KILN_ERR_MISSING || st == KILN_ERR_IO ||
-        st == KILN_ERR_OOM)
+    if (st == KILN_OK || kiln_status_is_environment(st))
         return st;
     check->outcome = KILN_FAILED;
     check->reason = kiln_str_dup(c->arena, err->text);

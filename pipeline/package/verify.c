@@ -23,8 +23,7 @@ static const char *with_threads(const verifier *v, const char *what) {
 
 /* What the device said becomes the check's reason: a package that crashes is wrong. */
 static kiln_status broke(const verifier *v, kiln_check *c, kiln_err *err) {
-    if (err->status == KILN_ERR_MISSING || err->status == KILN_ERR_IO ||
-        err->status == KILN_ERR_OOM || err->status == KILN_ERR_INTERRUPTED)
+    if (kiln_status_is_environment(err->status))
         return err->status; /* says nothing about the package */
     c->outcome = KILN_FAILED;
     c->reason = kiln_str_dup(v->arena, err->text);
@@ -217,8 +216,7 @@ static kiln_status open_checked(kiln_arena *a, const char *path,
     kiln_status st = is_folder ? kiln_package_verify_folder(path, err) : KILN_OK;
     if (st == KILN_OK)
         st = kiln_package_open_by(a, path, keys, p, err);
-    if (st == KILN_ERR_MISSING || st == KILN_ERR_IO || st == KILN_ERR_OOM ||
-        st == KILN_ERR_UNSUPPORTED || st == KILN_ERR_INTERRUPTED)
+    if (kiln_status_is_environment(st) || st == KILN_ERR_UNSUPPORTED)
         return st;
     if (st != KILN_OK) {
         c.outcome = KILN_FAILED;
