@@ -1,6 +1,7 @@
 /* Kernels that misbehave, one for each FAULT_...: freestanding objects that
  * test_faults.c compiles and puts in the place of good ones. */
 #include "runtime/kernel.h"
+#include "tests/pipeline/measure/system_call.h"
 
 int kiln_kernel(const kiln_args *args, kiln_ctx *ctx);
 
@@ -10,33 +11,6 @@ enum { X, W, Y, PAGE = 4096 };
 static float *tensor(const kiln_args *args, int i) { return args->tensor[i]; }
 
 #if defined(FAULT_EXIT) || defined(FAULT_MEMORY) || defined(FAULT_KILL)
-static long system_call(long n, long a, long b, long c, long d, long e, long f) {
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-#else
-    register long x8 __asm__("x8") = n;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
-#endif
-}
-
 #if defined(__x86_64__)
 enum { SYS_MMAP = 9, SYS_EXIT_GROUP = 231, SYS_GETPID = 39, SYS_KILL = 62 };
 #else

@@ -3,6 +3,7 @@
  * SANDBOX, a folder in which nothing may change, and PORT, which nobody may listen on.
  * Each is right but for its lie. */
 #include "runtime/kernel.h"
+#include "tests/pipeline/measure/system_call.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -330,40 +331,13 @@ KERNEL_IS(forges_its_clock, all(args) + forge(args))
 /* ---- the system -------------------------------------------------------------------
  */
 
-static long ask(long n, long a, long b, long c, long d, long e, long f) {
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-#else
-    register long x8 __asm__("x8") = n;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
-#endif
-}
-
 static int forge(const kiln_args *args) {
     enum { CLOCK = 1, WORDS = 512, SECOND = 1000000000 };
     struct {
         int64_t s, ns;
     } t = {0, 0};
     (void)args;
-    ask(SYS_clock_gettime, CLOCK, (long)&t, 0, 0, 0, 0);
+    system_call(SYS_clock_gettime, CLOCK, (long)&t, 0, 0, 0, 0);
     static int64_t last;
     const int64_t now = t.s * SECOND + t.ns;
     const int64_t passed = now - last < SECOND / 1000 ? now - last : 0;
@@ -378,46 +352,47 @@ static int forge(const kiln_args *args) {
 #define PATH(name) ((long)(SANDBOX "/" name))
 enum { A_SOCKET = 2, A_STREAM = 1, A_CHILD = 17 /* SIGCHLD */ };
 
-static long fork_it(void) { return ask(SYS_clone, A_CHILD, 0, 0, 0, 0, 0); }
+static long fork_it(void) { return system_call(SYS_clone, A_CHILD, 0, 0, 0, 0, 0); }
 
 static long leave_a_daemon(void) {
     static const int64_t hour[2] = {3600, 0};
     if (fork_it() != 0)
         return 0;
-    ask(SYS_setsid, 0, 0, 0, 0, 0, 0);
+    system_call(SYS_setsid, 0, 0, 0, 0, 0, 0);
     if (fork_it() == 0)
         for (;;)
-            ask(SYS_nanosleep, (long)hour, 0, 0, 0, 0, 0);
-    return ask(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+            system_call(SYS_nanosleep, (long)hour, 0, 0, 0, 0, 0);
+    return system_call(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
 
 static long run_a_program(void) {
     static char sh[] = "/bin/sh", c[] = "-c", what[] = "touch " SANDBOX "/made";
     static char *argv[] = {sh, c, what, 0};
     if (fork_it() == 0)
-        ask(SYS_execve, (long)sh, (long)argv, 0, 0, 0, 0);
+        system_call(SYS_execve, (long)sh, (long)argv, 0, 0, 0, 0);
     return 0;
 }
 
 static long listen_on(int port) {
     unsigned char address[16] = {A_SOCKET, 0, (unsigned char)(port >> 8),
                                  (unsigned char)port};
-    const long fd = ask(SYS_socket, A_SOCKET, A_STREAM, 0, 0, 0, 0);
-    ask(SYS_bind, fd, (long)address, sizeof address, 0, 0, 0);
-    return ask(SYS_listen, fd, 1, 0, 0, 0, 0);
+    const long fd = system_call(SYS_socket, A_SOCKET, A_STREAM, 0, 0, 0, 0);
+    system_call(SYS_bind, fd, (long)address, sizeof address, 0, 0, 0);
+    return system_call(SYS_listen, fd, 1, 0, 0, 0, 0);
 }
 
 static long open_it(long path, int flags) {
-    return ask(SYS_openat, AT_FDCWD, path, flags, 0644, 0, 0);
+    return system_call(SYS_openat, AT_FDCWD, path, flags, 0644, 0, 0);
 }
 
 static long write_it(long path, int flags) {
-    return ask(SYS_write, open_it(path, flags), (long)"lie", 3, 0, 0, 0);
+    return system_call(SYS_write, open_it(path, flags), (long)"lie", 3, 0, 0, 0);
 }
 
 static long map_it(void) {
     const long fd = open_it(PATH("a"), O_RDWR);
-    char *p = (char *)ask(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *p = (char *)system_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                  fd, 0);
     if ((long)p > 0)
         *(volatile char *)p = '!';
     return 0;
@@ -425,7 +400,7 @@ static long map_it(void) {
 
 static long unprotect_input(const kiln_args *args) {
     const uintptr_t page = (uintptr_t)x_of(args) / 4096 * 4096;
-    ask(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_WRITE, 0, 0, 0);
+    system_call(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_WRITE, 0, 0, 0);
     return 0;
 }
 
@@ -433,7 +408,7 @@ static long unprotect_input(const kiln_args *args) {
 static long rewrite_expectations(void) {
     static char path[] = "/proc/0000000000/fd/3";
     static float zeros[1024];
-    long pid = ask(SYS_getppid, 0, 0, 0, 0, 0, 0);
+    long pid = system_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
     for (int i = 15; i > 5; i--, pid /= 10)
         path[i] = (char)('0' + pid % 10);
     char *digits = path + 6, *to = path + 6;
@@ -443,7 +418,7 @@ static long rewrite_expectations(void) {
         continue;
     const long fd = open_it((long)path, O_RDWR);
     for (long at = 0; at < (1 << 20); at += (long)sizeof zeros)
-        ask(SYS_pwrite64, fd, (long)zeros, sizeof zeros, at, 0, 0);
+        system_call(SYS_pwrite64, fd, (long)zeros, sizeof zeros, at, 0, 0);
     return 0;
 }
 
@@ -452,51 +427,61 @@ static long write_into_parent(const kiln_args *args) {
         void *at;
         unsigned long n;
     } own = {args->tensor[Y], 64}, there = {args->tensor[Y], 64};
-    return ask(SYS_process_vm_writev, ask(SYS_getppid, 0, 0, 0, 0, 0, 0), (long)&own, 1,
-               (long)&there, 1, 0);
+    return system_call(SYS_process_vm_writev,
+                       system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), (long)&own, 1,
+                       (long)&there, 1, 0);
 }
 
 /* Only at first: what follows is right, and fast. */
 #define ONCE(what) (calls++ == 0 ? (void)(what) : (void)0, all(args))
 #define ONCE_LATER(what) (calls++ == LATER ? (void)(what) : (void)0, all(args))
 
-KERNEL_IS(exits, all(args) + (int)ask(SYS_exit_group, 0, 0, 0, 0, 0, 0))
-KERNEL_IS(exits_later, ONCE_LATER(ask(SYS_exit_group, 0, 0, 0, 0, 0, 0)))
+KERNEL_IS(exits, all(args) + (int)system_call(SYS_exit_group, 0, 0, 0, 0, 0, 0))
+KERNEL_IS(exits_later, ONCE_LATER(system_call(SYS_exit_group, 0, 0, 0, 0, 0, 0)))
 KERNEL_IS(answers_early,
-          AFTER(20) ? (int)(ask(SYS_write, 3, (long)"", 1, 0, 0, 0) & 0) : all(args))
+          AFTER(20) ? (int)(system_call(SYS_write, 3, (long)"", 1, 0, 0, 0) & 0)
+                    : all(args))
 KERNEL_IS(forks, ONCE(fork_it()))
 KERNEL_IS(forks_later, ONCE_LATER(fork_it()))
 KERNEL_IS(leaves_a_daemon, ONCE(leave_a_daemon()))
 KERNEL_IS(starts_a_thread,
-          ONCE(ask(SYS_clone, 0x10900 /* VM, SIGHAND, THREAD */, 0, 0, 0, 0, 0)))
+          ONCE(system_call(SYS_clone, 0x10900 /* VM, SIGHAND, THREAD */, 0, 0, 0, 0,
+                           0)))
 KERNEL_IS(runs_a_program, ONCE(run_a_program()))
-KERNEL_IS(opens_a_socket, ONCE(ask(SYS_socket, A_SOCKET, A_STREAM, 0, 0, 0, 0)))
+KERNEL_IS(opens_a_socket, ONCE(system_call(SYS_socket, A_SOCKET, A_STREAM, 0, 0, 0, 0)))
 KERNEL_IS(listens, ONCE(listen_on(PORT)))
-KERNEL_IS(unlinks, ONCE(ask(SYS_unlinkat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
-KERNEL_IS(unlinks_later, ONCE_LATER(ask(SYS_unlinkat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
-KERNEL_IS(truncates, ONCE(ask(SYS_truncate, PATH("a"), 0, 0, 0, 0, 0)))
+KERNEL_IS(unlinks, ONCE(system_call(SYS_unlinkat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
+KERNEL_IS(unlinks_later,
+          ONCE_LATER(system_call(SYS_unlinkat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
+KERNEL_IS(truncates, ONCE(system_call(SYS_truncate, PATH("a"), 0, 0, 0, 0, 0)))
 KERNEL_IS(writes_a_file, ONCE(write_it(PATH("a"), O_WRONLY)))
 KERNEL_IS(makes_a_file, ONCE(write_it(PATH("made"), O_WRONLY | O_CREAT)))
-KERNEL_IS(renames,
-          ONCE(ask(SYS_renameat2, AT_FDCWD, PATH("a"), AT_FDCWD, PATH("b"), 0, 0)))
-KERNEL_IS(links, ONCE(ask(SYS_symlinkat, PATH("a"), AT_FDCWD, PATH("made"), 0, 0, 0)))
-KERNEL_IS(makes_a_folder, ONCE(ask(SYS_mkdirat, AT_FDCWD, PATH("made"), 0755, 0, 0, 0)))
-KERNEL_IS(changes_modes, ONCE(ask(SYS_fchmodat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
+KERNEL_IS(renames, ONCE(system_call(SYS_renameat2, AT_FDCWD, PATH("a"), AT_FDCWD,
+                                    PATH("b"), 0, 0)))
+KERNEL_IS(links,
+          ONCE(system_call(SYS_symlinkat, PATH("a"), AT_FDCWD, PATH("made"), 0, 0, 0)))
+KERNEL_IS(makes_a_folder,
+          ONCE(system_call(SYS_mkdirat, AT_FDCWD, PATH("made"), 0755, 0, 0, 0)))
+KERNEL_IS(changes_modes,
+          ONCE(system_call(SYS_fchmodat, AT_FDCWD, PATH("a"), 0, 0, 0, 0)))
 KERNEL_IS(maps_a_file, ONCE(map_it()))
-KERNEL_IS(maps_memory, ONCE(ask(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+KERNEL_IS(maps_memory, ONCE(system_call(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
 KERNEL_IS(unprotects_its_input, ONCE(unprotect_input(args)))
 KERNEL_IS(kills_its_parent,
-          ONCE(ask(SYS_kill, ask(SYS_getppid, 0, 0, 0, 0, 0, 0), 9, 0, 0, 0, 0)))
+          ONCE(system_call(SYS_kill, system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), 9, 0,
+                           0, 0, 0)))
 KERNEL_IS(kills_itself,
-          ONCE(ask(SYS_kill, ask(SYS_getpid, 0, 0, 0, 0, 0, 0), 9, 0, 0, 0, 0)))
-KERNEL_IS(traces_its_parent, ONCE(ask(SYS_ptrace, 16 /* ATTACH */,
-                                      ask(SYS_getppid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0)))
+          ONCE(system_call(SYS_kill, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), 9, 0, 0,
+                           0, 0)))
+KERNEL_IS(traces_its_parent,
+          ONCE(system_call(SYS_ptrace, 16 /* ATTACH */,
+                           system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0)))
 KERNEL_IS(rewrites_expectations, ONCE(rewrite_expectations()))
 KERNEL_IS(writes_into_its_parent, ONCE(write_into_parent(args)))
-KERNEL_IS(takes_signals, ONCE(ask(SYS_rt_sigaction, 31, 0, 0, 8, 0, 0)))
-KERNEL_IS(stops_its_timer, ONCE(ask(SYS_setitimer, 2, 0, 0, 0, 0, 0)))
+KERNEL_IS(takes_signals, ONCE(system_call(SYS_rt_sigaction, 31, 0, 0, 8, 0, 0)))
+KERNEL_IS(stops_its_timer, ONCE(system_call(SYS_setitimer, 2, 0, 0, 0, 0, 0)))
 static const int64_t a_while[2] = {0, 1000};
-KERNEL_IS(sleeps, ONCE(ask(SYS_nanosleep, (long)a_while, 0, 0, 0, 0, 0)))
-KERNEL_IS(takes_priority, ONCE(ask(SYS_setpriority, 0, 0, -20, 0, 0, 0)))
-KERNEL_IS(prints, ONCE(ask(SYS_write, 2, (long)"lie\n", 4, 0, 0, 0)))
+KERNEL_IS(sleeps, ONCE(system_call(SYS_nanosleep, (long)a_while, 0, 0, 0, 0, 0)))
+KERNEL_IS(takes_priority, ONCE(system_call(SYS_setpriority, 0, 0, -20, 0, 0, 0)))
+KERNEL_IS(prints, ONCE(system_call(SYS_write, 2, (long)"lie\n", 4, 0, 0, 0)))
