@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #define RUN(n) "2026-11-0" n "T02-00-00"
+#define OUT(n) ("@out/" RUN(n))
 
 /* In this order: some read what earlier ones wrote. */
 static kiln_test_cli_row rows[] = {
@@ -26,16 +27,12 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "kiln nightly makes one"},
     {"adds_nights",
-     {"history", "add", "@accepted", "@out/" RUN("1"), "@out/" RUN("2"),
+     {"history", "add", "@accepted", OUT("1"), OUT("2"),
       "@out/" RUN("3") "/results.json"},
      0,
      "added " RUN("1") " of demo\nadded " RUN("2") " of demo\n",
      NULL},
-    {"adds_them_again",
-     {"history", "add", "@accepted", "@out/" RUN("2")},
-     0,
-     "added ",
-     NULL},
+    {"adds_them_again", {"history", "add", "@accepted", OUT("2")}, 0, "added ", NULL},
     {"refuses_a_run_without_results",
      {"history", "add", "@accepted", "@out"},
      3,
@@ -129,13 +126,9 @@ static kiln_test_cli_row rows[] = {
      3,
      NULL,
      "nothing is accepted in '"},
-    {"compares_runs",
-     {"compare", "@out/" RUN("3"), "@broken"},
-     0,
-     "jobs differ; ",
-     NULL},
+    {"compares_runs", {"compare", OUT("3"), "@broken"}, 0, "jobs differ; ", NULL},
     {"compares_for_programs",
-     {"compare", "@out/" RUN("3"), "@broken/results.json", "--json", "-"},
+     {"compare", OUT("3"), "@broken/results.json", "--json", "-"},
      0,
      "\"format\": \"kiln-compare-1\"",
      NULL},
