@@ -2,6 +2,7 @@
 #include "pipeline/nightly/nightly_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -55,7 +56,25 @@ static kiln_status write_it(const night *n, bool is_ended, kiln_err *err) {
     return st;
 }
 
-static kiln_status begin(night *n, kiln_err *err) {
+/* Behind all runs of this second: a name that was pruned, and is free again, is still
+ * another night's in the history. 0: there was none. */
+static int last_of_second(char *const *names, size_t n_names, const char *second) {
+    const size_t length = strlen(second);
+    int64_t last = 0, i = 0;
+    for (size_t k = 0; k < n_names; k++) {
+        const char *rest = names[k] + length;
+        if (strncmp(names[k], second, length) != 0)
+            continue;
+        if (rest[0] == '\0')
+            i = 1;
+        else if (rest[0] != '-' || !kiln_parse_i64(kiln_str_from(rest + 1), &i))
+            continue;
+        last = i > last && i < INT_MAX ? i : last;
+    }
+    return (int)last;
+}
+
+static kiln_status begin(night *n, char *const *names, size_t n_names, kiln_err *err) {
     const time_t now = time(NULL);
     struct tm utc;
     char name[64], started[64];
@@ -63,12 +82,10 @@ static kiln_status begin(night *n, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_IO, "the clock cannot be read");
     strftime(name, sizeof name, "%Y-%m-%dT%H-%M-%S", &utc);
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    n->name = kiln_str_dup(n->arena, name);
+    const int last = last_of_second(names, n_names, name);
+    n->name = last == 0 ? kiln_str_dup(n->arena, name)
+                        : kiln_format(n->arena, "%s-%d", name, last + 1);
     n->run = kiln_path_join(n->arena, n->c->out, n->name);
-    for (int i = 2; kiln_dir_exists(n->run); i++) {
-        n->name = kiln_format(n->arena, "%s-%d", name, i);
-        n->run = kiln_path_join(n->arena, n->c->out, n->name);
-    }
     n->started = kiln_str_dup(n->arena, started);
     KILN_TRY(kiln_dir_make(n->run, err));
     return write_it(n, false, err);
@@ -119,7 +136,7 @@ kiln_status nightly_run_open(night *n, kiln_err *err) {
     KILN_TRY(kiln_dir_list(n->arena, n->c->out, &names, &n_names, err));
     n->goes_on = !n->o->is_new && find_unfinished(n, names, n_names);
     if (!n->goes_on)
-        KILN_TRY(begin(n, err));
+        KILN_TRY(begin(n, names, n_names, err));
     return link_as(n, "current", err);
 }
 
