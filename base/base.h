@@ -18,6 +18,7 @@
 #include "base/order.h"
 #include "base/process.h"
 #include "base/program.h"
+#include "base/record.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/str.h"

@@ -131,12 +131,12 @@ static void put_moved(kiln_page *p, const char *at, const kiln_results_gate *g) 
         return;
     KILN_PAGE_TABLE(p, "wide sticky", "Steps whose time changed", title);
     for (size_t i = 0; i < g->moved.n; i++) {
-        const kiln_results_step *s = &g->moved.v[i];
+        const kiln_results_moved *s = &g->moved.v[i];
         const char *here = kiln_page_item(p, at, "moved", i);
         kiln_page_put(p, "<tr>");
         kiln_page_text(p, "th", NULL, here, "name", s->name);
         kiln_page_text(p, "td", NULL, here, "op", s->op);
-        kiln_page_number(p, "td", here, "difference_ms", s->median_ms, &us);
+        kiln_page_number(p, "td", here, "difference_ms", s->difference_ms, &us);
         kiln_page_text(p, "td", NULL, here, "template", s->tmpl);
         kiln_page_text(p, "td", NULL, here, "origin", s->origin);
         kiln_page_put(p, "</tr>\n");

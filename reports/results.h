@@ -20,7 +20,9 @@
 
 typedef struct kiln_results_peak {
     int threads;
-    double gflops, clock_ghz; /* multiply-adds, measured between the runs; medians */
+    /* Multiply-adds, measured between the runs; medians. gflops: the larger of what was
+     * measured and what the clock allows. */
+    double gflops, measured_gflops, fma_per_cycle, clock_ghz;
 } kiln_results_peak;
 
 typedef struct kiln_results_machine {
@@ -52,12 +54,16 @@ typedef struct kiln_results_stage {
     bool is_reused;      /* finished by an earlier process of this run */
 } kiln_results_stage;
 
+typedef KILN_VEC(double) kiln_results_numbers;
+
 typedef struct kiln_results_latency {
     double median_ms, q1_ms, q3_ms, min_ms;
+    int64_t runs; /* of each sample */
     size_t n_samples, n_disturbed;
     double gflops, peak_share;
     int64_t session_bytes;
-    KILN_VEC(double) sample_ms; /* in the order they were taken */
+    kiln_results_numbers sample_ms;    /* in the order they were taken */
+    kiln_results_numbers disturbed_at; /* places in it: others had a processor */
 } kiln_results_latency;
 
 /* A baseline beside it: `state` is kiln_rival_state's word (absent, failed, wrong,
@@ -66,8 +72,13 @@ typedef struct kiln_results_baseline {
     const char *name, *version, *state, *problem;
     const char *implementation; /* what the library chose, in its words; NULL: unsaid */
     double median_ms, q1_ms, q3_ms, min_ms;
+    int64_t runs;
+    size_t n_disturbed;
     kiln_stats_interval ratio; /* kiln / baseline: below 1 where kiln is faster */
-    double max_abs_error;
+    /* NaN: not compared so. Of networks, root of the mean square; of operators, 1 is as
+     * far off as the operator's bound allows. */
+    double max_abs_error, rms_error, error_of_bound;
+    kiln_results_numbers sample_ms, disturbed_at; /* as a latency's */
 } kiln_results_baseline;
 typedef KILN_VEC(kiln_results_baseline) kiln_results_baselines;
 
@@ -80,6 +91,7 @@ typedef struct kiln_results_step {
     double median_ms, gflops, peak_share;
     double time_share, intensity; /* derived: of the steps' sum; flops / bytes */
 } kiln_results_step;
+typedef KILN_VEC(kiln_results_step) kiln_results_steps;
 
 typedef struct kiln_results_memory { /* bytes */
     int64_t activation, lower_bound, parameter, workspace, scratch;
@@ -93,6 +105,7 @@ typedef struct kiln_results_coverage {
     double ms;                             /* of the steps' medians */
     double time_share, multiply_add_share; /* derived: of all rows */
 } kiln_results_coverage;
+typedef KILN_VEC(kiln_results_coverage) kiln_results_coverages;
 
 typedef struct kiln_results_point {
     int64_t trial; /* how many had come in */
@@ -104,9 +117,12 @@ typedef struct kiln_results_count {
 } kiln_results_count;
 typedef struct kiln_results_work {
     const char *name, *tmpl, *best; /* best: configuration as JSON */
+    const char *workload;           /* the database's key */
+    double configurations;          /* of the space; may be past 2^53 */
     double calls, start_ns, best_ns, best_share;
     double speedup; /* derived: start / best */
     int64_t known_trials, new_trials;
+    bool is_from_ready; /* start is a ready record's */
 } kiln_results_work;
 typedef struct kiln_results_tuning {
     int64_t new_trials;
@@ -123,6 +139,24 @@ typedef struct kiln_results_archive {
     int64_t bytes;
 } kiln_results_archive;
 
+/* A step whose time changed, between two archives. */
+typedef struct kiln_results_moved {
+    const char *name, *op;
+    const char *tmpl, *origin;       /* of the candidate's kernel; NULL: none */
+    double candidate_ms, control_ms; /* NaN: this side has no such step */
+    double difference_ms;            /* candidate - control: centre of the pairs' */
+} kiln_results_moved;
+
+/* A fresh process of a comparison. */
+typedef struct kiln_results_process {
+    int series; /* 0; 1: the confirmation */
+    int pair;
+    const char *side; /* "candidate", "control", "again" */
+    double ms, min_ms, clock_ghz;
+    int64_t disturbed; /* runs */
+    bool is_used;      /* false: taken again */
+} kiln_results_process;
+
 /* Of the comparison with the accepted archive. */
 typedef struct kiln_results_gate {
     const char *verdict; /* "pass", "fail", "inconclusive", "invalid", "equal" (the same
@@ -137,9 +171,9 @@ typedef struct kiln_results_gate {
     kiln_stats_interval frozen; /* candidate / frozen; 1 exactly: the same code; NaN */
     const char *frozen_problem; /* why there is no ratio; NULL: there is */
     KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
-    /* Those steps: median_ms is the difference, candidate - control. */
-    KILN_VEC(kiln_results_step) moved;
+    KILN_VEC(kiln_results_moved) moved;
     const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
+    KILN_VEC(kiln_results_process) process; /* in the order they were run */
     const char *command;
 } kiln_results_gate;
 
@@ -182,9 +216,9 @@ typedef struct kiln_results_job {
     bool has_latency, has_tuning, has_archive, has_gate;
     kiln_results_latency latency;
     kiln_results_baselines baseline;
-    KILN_VEC(kiln_results_step) step;
+    kiln_results_steps step;
     kiln_results_memory memory;
-    KILN_VEC(kiln_results_coverage) coverage;
+    kiln_results_coverages coverage;
     kiln_results_tuning tuning;
     kiln_results_archive archive;
     kiln_results_gate gate;
@@ -211,7 +245,7 @@ typedef struct kiln_results_op {
     const char *name, *line; /* of the operators' file */
     const char *tmpl, *origin;
     int64_t multiply_adds;
-    double median_ms, gflops, peak_share;
+    double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share;
     kiln_results_baselines baseline;
 } kiln_results_op;
 typedef struct kiln_results_ops {
@@ -254,16 +288,19 @@ typedef struct kiln_results {
 /* Fills in the members called derived from the others; whoever measured calls it once,
  * before anything is written. Calling it again changes nothing. Lives in `a`. */
 void kiln_results_derive(kiln_arena *a, kiln_results *r);
+/* The same of parts, for what verbs write (documents.h). peak in GFLOP/s; 0: unknown.
+ * Returns the sum of the steps' medians. */
+double kiln_results_derive_steps(const kiln_results_steps *s, double peak);
+void kiln_results_derive_coverage(const kiln_results_coverages *c);
+void kiln_results_derive_memory(kiln_results_memory *m);
+void kiln_results_derive_tuning(kiln_results_tuning *t);
 
 /* Others had a processor during most of its samples: its numbers say little. */
 bool kiln_results_is_disturbed(const kiln_results_job *j);
 
 /* Everything read lives in `a`. Members that are not known are refused by name, members
  * that are missing are "not known"; KILN_ERR_PARSE names the member's path. */
-enum {
-    KILN_RESULTS_MAX_JOBS = 4096,    /* and lists of operators */
-    KILN_RESULTS_MAX_ITEMS = 1 << 20 /* of all lists together, samples too */
-};
+enum { KILN_RESULTS_MAX_JOBS = 4096 }; /* and lists of operators */
 kiln_status kiln_results_read(kiln_arena *a, const char *path, kiln_results *out,
                               kiln_err *err);
 /* The same of a text; `name` is for messages. */

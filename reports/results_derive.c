@@ -12,7 +12,7 @@ static double share(double part, double whole) {
     return whole > 0 && part >= 0 ? part / whole : (double)NAN;
 }
 
-static void derive_tuning(kiln_results_tuning *t) {
+void kiln_results_derive_tuning(kiln_results_tuning *t) {
     t->speedup = quotient(t->start_ns, t->best_ns);
     for (size_t i = 0; i < t->work.n; i++)
         t->work.v[i].speedup = quotient(t->work.v[i].start_ns, t->work.v[i].best_ns);
@@ -26,30 +26,42 @@ static double peak_of(const kiln_results_machine *m, int threads) {
     return 0;
 }
 
+double kiln_results_derive_steps(const kiln_results_steps *s, double peak) {
+    double ms = 0;
+    for (size_t i = 0; i < s->n; i++)
+        ms += s->v[i].median_ms > 0 ? s->v[i].median_ms : 0;
+    for (size_t i = 0; i < s->n; i++) {
+        kiln_results_step *step = &s->v[i];
+        step->time_share = quotient(step->median_ms, ms);
+        step->peak_share = quotient(step->gflops, peak);
+        step->intensity = quotient((double)step->flops, (double)step->bytes);
+    }
+    return ms;
+}
+
+void kiln_results_derive_coverage(const kiln_results_coverages *c) {
+    double ms = 0, multiply_adds = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        ms += c->v[i].ms > 0 ? c->v[i].ms : 0;
+        multiply_adds += (double)c->v[i].multiply_adds;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        kiln_results_coverage *row = &c->v[i];
+        row->time_share = share(row->ms, ms);
+        row->multiply_add_share = share((double)row->multiply_adds, multiply_adds);
+    }
+}
+
+void kiln_results_derive_memory(kiln_results_memory *m) {
+    m->over_lower_bound = quotient((double)m->activation, (double)m->lower_bound);
+}
+
 static void derive_job(kiln_results_job *j, double peak) {
-    double ms = 0, coverage_ms = 0, multiply_adds = 0;
     j->latency.peak_share = quotient(j->latency.gflops, peak);
-    for (size_t i = 0; i < j->step.n; i++)
-        ms += j->step.v[i].median_ms > 0 ? j->step.v[i].median_ms : 0;
-    j->steps_ms = ms;
-    for (size_t i = 0; i < j->step.n; i++) {
-        kiln_results_step *s = &j->step.v[i];
-        s->time_share = quotient(s->median_ms, ms);
-        s->peak_share = quotient(s->gflops, peak);
-        s->intensity = quotient((double)s->flops, (double)s->bytes);
-    }
-    for (size_t i = 0; i < j->coverage.n; i++) {
-        coverage_ms += j->coverage.v[i].ms > 0 ? j->coverage.v[i].ms : 0;
-        multiply_adds += (double)j->coverage.v[i].multiply_adds;
-    }
-    for (size_t i = 0; i < j->coverage.n; i++) {
-        kiln_results_coverage *c = &j->coverage.v[i];
-        c->time_share = share(c->ms, coverage_ms);
-        c->multiply_add_share = share((double)c->multiply_adds, multiply_adds);
-    }
-    j->memory.over_lower_bound =
-        quotient((double)j->memory.activation, (double)j->memory.lower_bound);
-    derive_tuning(&j->tuning);
+    j->steps_ms = kiln_results_derive_steps(&j->step, peak);
+    kiln_results_derive_coverage(&j->coverage);
+    kiln_results_derive_memory(&j->memory);
+    kiln_results_derive_tuning(&j->tuning);
 }
 
 static bool is_same(const char *a, const char *b) {
@@ -152,6 +164,6 @@ void kiln_results_derive(kiln_arena *a, kiln_results *r) {
             add_baselines(&ops, &op->baseline, false);
         }
         r->ops.v[i].versus = close_tally(&ops);
-        derive_tuning(&r->ops.v[i].tuning);
+        kiln_results_derive_tuning(&r->ops.v[i].tuning);
     }
 }

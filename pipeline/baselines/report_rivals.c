@@ -1,5 +1,7 @@
-/* What a bench says of baselines: rows of a table, members of an object. */
+/* What a bench says of baselines: rows of a table, and results. */
 #include "pipeline/baselines/rivals.h"
+
+#include <math.h>
 
 /* ---- text --------------------------------------------------------------------------
  */
@@ -28,58 +30,44 @@ void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r) {
                     r->implementation != NULL ? r->implementation : "");
 }
 
-/* ---- JSON --------------------------------------------------------------------------
+/* ---- as results --------------------------------------------------------------------
  */
 
-void kiln_samples_json(kiln_json_writer *w, const kiln_sample_list *s) {
-    kiln_json_name(w, "samples");
-    kiln_json_begin_array(w);
+void kiln_samples_results(kiln_arena *a, const kiln_sample_list *s,
+                          kiln_results_numbers *ms,
+                          kiln_results_numbers *disturbed_at) {
     for (size_t i = 0; i < s->n; i++) {
-        kiln_json_begin_row(w);
-        kiln_json_put_f64(w, s->v[i].ms);
-        kiln_json_put_bool(w, s->v[i].is_disturbed);
-        kiln_json_end_array(w);
+        kiln_vec_push(a, ms, s->v[i].ms);
+        if (s->v[i].is_disturbed)
+            kiln_vec_push(a, disturbed_at, (double)i);
     }
-    kiln_json_end_array(w);
 }
 
-void kiln_ratio_json(kiln_json_writer *w, const kiln_stats_interval *r) {
-    kiln_json_name(w, "ratio");
-    kiln_json_begin_object(w);
-    kiln_json_member_f64(w, "kiln_over_baseline", r->estimate);
-    kiln_json_member_f64(w, "low", r->low);
-    kiln_json_member_f64(w, "high", r->high);
-    kiln_json_end_object(w);
-}
-
-static void put_numbers(kiln_json_writer *w, const kiln_rival_numbers *n) {
-    kiln_json_member_i64(w, "runs_of_a_sample", n->runs);
-    kiln_json_member_i64(w, "disturbed_samples", (int64_t)n->n_disturbed);
-    kiln_json_member_f64(w, "median_ms", n->median_ms);
-    kiln_json_member_f64(w, "q1_ms", n->q1_ms);
-    kiln_json_member_f64(w, "q3_ms", n->q3_ms);
-    kiln_json_member_f64(w, "min_ms", n->min_ms);
-    kiln_ratio_json(w, &n->ratio);
-}
-
-void kiln_rivals_json(kiln_json_writer *w, const kiln_rival_list *list,
-                      const char *error_name) {
-    kiln_json_name(w, "baselines");
-    kiln_json_begin_array(w);
+kiln_results_baselines kiln_rivals_results(kiln_arena *a, const kiln_rival_list *list,
+                                           bool are_operators) {
+    const double unknown = (double)NAN;
+    kiln_results_baselines all = {.n = 0};
     for (size_t i = 0; i < list->n; i++) {
         const kiln_rival *r = &list->v[i];
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "name", r->baseline->name);
-        kiln_json_member_str(w, "version", r->version);
-        kiln_json_member_str(w, "state", kiln_rival_state_name(r->state));
-        kiln_json_member_str(w, "problem", r->reason);
-        kiln_json_member_str(w, "implementation", r->implementation);
-        kiln_json_member_f64(w, "max_abs_error", r->max_abs);
-        kiln_json_member_f64(w, error_name, r->error);
-        if (r->state == KILN_RIVAL_MEASURED)
-            put_numbers(w, &r->number);
-        kiln_samples_json(w, &r->sample);
-        kiln_json_end_object(w);
+        const kiln_rival_numbers *n = &r->number; /* zeroed unless it was measured */
+        kiln_results_baseline b = {
+            .name = r->baseline->name,
+            .version = r->version,
+            .state = kiln_rival_state_name(r->state),
+            .problem = r->reason != NULL && r->reason[0] != '\0' ? r->reason : NULL,
+            .implementation = r->implementation,
+            .median_ms = n->median_ms,
+            .q1_ms = n->q1_ms,
+            .q3_ms = n->q3_ms,
+            .min_ms = n->min_ms,
+            .runs = n->runs,
+            .n_disturbed = n->n_disturbed,
+            .ratio = n->ratio,
+            .max_abs_error = r->max_abs,
+            .rms_error = are_operators ? unknown : r->error,
+            .error_of_bound = are_operators ? r->error : unknown};
+        kiln_samples_results(a, &r->sample, &b.sample_ms, &b.disturbed_at);
+        kiln_vec_push(a, &all, b);
     }
-    kiln_json_end_array(w);
+    return all;
 }

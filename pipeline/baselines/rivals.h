@@ -10,7 +10,7 @@
 #define KILN_PIPELINE_BASELINES_RIVALS_H
 
 #include "pipeline/baselines/baselines.h"
-#include "reports/stats.h"
+#include "reports/results.h"
 
 /* ---- samples, of kiln and of its rivals --------------------------------------------
  */
@@ -55,7 +55,7 @@ typedef struct kiln_rival {
     kiln_rival_state state;
     const char *reason; /* "" where measured */
     double max_abs;     /* largest |got - want| of its outputs */
-    double error;       /* by the measure of whoever compared: its `error_name` */
+    double error;       /* by the measure of whoever compared */
     kiln_sample_list sample;
     kiln_rival_numbers number;
 } kiln_rival;
@@ -93,13 +93,11 @@ bool kiln_rivals_are_measured(const kiln_rival_list *list); /* all of them */
 /* A table: `what` and `of` are the first column's head and cell. */
 void kiln_rivals_text_head(kiln_buf *out, const char *what);
 void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r);
-/* Member "baselines" (docs/bench-json.md); error_name: the member that holds `error`.
- */
-void kiln_rivals_json(kiln_json_writer *w, const kiln_rival_list *list,
-                      const char *error_name);
-/* Member "samples": rows of ms and disturbed. */
-void kiln_samples_json(kiln_json_writer *w, const kiln_sample_list *s);
-/* Member "ratio". */
-void kiln_ratio_json(kiln_json_writer *w, const kiln_stats_interval *r);
+/* As documents have them (reports/documents.h), in `a`; what `error` is of, operators
+ * say by another member than networks. */
+kiln_results_baselines kiln_rivals_results(kiln_arena *a, const kiln_rival_list *list,
+                                           bool are_operators);
+void kiln_samples_results(kiln_arena *a, const kiln_sample_list *s,
+                          kiln_results_numbers *ms, kiln_results_numbers *disturbed_at);
 
 #endif

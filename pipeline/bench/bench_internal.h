@@ -22,13 +22,6 @@ double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);
 /* What is measured, and whether it is right: false, and why, where it is not. */
 bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,
                           const kiln_machine *m, double bandwidth_gbs);
-/* The object's first members. */
-void kiln_bench_head_json(kiln_json_writer *w, const kiln_subject *s,
-                          const kiln_check *c, const kiln_machine *m,
-                          double bandwidth_gbs);
-/* A member: an object of n, mean, min, max and percentiles. */
-void kiln_percentiles_json(kiln_json_writer *w, const char *name,
-                           const kiln_percentiles *p);
 
 /* ---- steps (report_steps.c)
  * ----------------------------------------------------------
@@ -39,19 +32,9 @@ double kiln_step_gflops(const kiln_subject_step *step, double ms);
 
 /* Sums over the steps whose configurations are of one origin; "copy": no kernel. The
  * one that takes longest comes first. */
-typedef struct kiln_step_coverage {
-    const char *origin;
-    int steps;
-    int64_t muladds;
-    double ms;
-} kiln_step_coverage;
-typedef KILN_VEC(kiln_step_coverage) kiln_step_coverages;
-kiln_step_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
-                                        const double *step_ms);
+kiln_results_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
+                                           const double *step_ms);
 
 void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r);
-/* Members "steps", "steps_run_ms" and "coverage". */
-void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
-                     const kiln_net_side *r);
 
 #endif

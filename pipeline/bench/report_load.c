@@ -1,4 +1,4 @@
-/* What several instances at once did: for people, and as JSON (docs/bench-json.md). */
+/* What several instances at once did, for people. */
 #include "pipeline/bench/bench_internal.h"
 
 #include <inttypes.h>
@@ -47,42 +47,4 @@ void kiln_load_text(kiln_buf *out, const kiln_load *l) {
     for (size_t i = 0; i < l->side.n; i++)
         put_row(out, &l->side.v[i]);
     put_notes(out, l);
-}
-
-static void put_side(kiln_json_writer *w, const kiln_load_side *r) {
-    kiln_json_begin_object(w);
-    kiln_json_member_i64(w, "instances", r->instances);
-    kiln_json_member_i64(w, "threads", r->threads);
-    kiln_json_member_f64(w, "seconds", r->seconds);
-    kiln_json_member_bool(w, "cut", r->is_cut);
-    kiln_json_member_i64(w, "session_bytes", (int64_t)r->session_bytes);
-    kiln_json_name(w, "throughput");
-    kiln_json_begin_object(w);
-    kiln_json_member_i64(w, "runs", r->runs);
-    kiln_json_member_f64(w, "per_s", r->per_s);
-    kiln_json_member_f64(w, "low", r->low);
-    kiln_json_member_f64(w, "high", r->high);
-    kiln_json_name(w, "slices");
-    kiln_json_begin_row(w);
-    for (int i = 0; i < KILN_LOAD_SLICES; i++)
-        kiln_json_put_i64(w, r->slice[i]);
-    kiln_json_end_array(w);
-    kiln_json_end_object(w);
-    kiln_percentiles_json(w, "latency_ms", &r->ms);
-    kiln_json_end_object(w);
-}
-
-void kiln_load_json(kiln_buf *out, const kiln_load *l) {
-    kiln_json_writer w;
-    kiln_json_writer_init(&w, out);
-    kiln_json_begin_object(&w);
-    kiln_bench_head_json(&w, l->subject, &l->check, &l->machine, 0);
-    kiln_json_name(&w, "load");
-    kiln_json_begin_array(&w);
-    for (size_t i = 0; i < l->side.n && l->check.outcome == KILN_PASSED; i++)
-        put_side(&w, &l->side.v[i]);
-    kiln_json_end_array(&w);
-    kiln_json_member_bool(&w, "interrupted", l->is_interrupted);
-    kiln_json_end_object(&w);
-    kiln_buf_puts(out, "\n");
 }

@@ -2,6 +2,7 @@
  * where their configurations are from. */
 #include "pipeline/bench/bench_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,32 +13,32 @@ double kiln_step_gflops(const kiln_subject_step *step, double ms) {
 /* ---- coverage ----------------------------------------------------------------------
  */
 
-static kiln_step_coverage *coverage_of(kiln_arena *a, kiln_step_coverages *all,
-                                       const char *origin) {
+static kiln_results_coverage *coverage_of(kiln_arena *a, kiln_results_coverages *all,
+                                          const char *origin) {
     for (size_t i = 0; i < all->n; i++)
         if (strcmp(all->v[i].origin, origin) == 0)
             return &all->v[i];
-    const kiln_step_coverage row = {.origin = origin};
+    const kiln_results_coverage row = {.origin = origin};
     kiln_vec_push(a, all, row);
     return &all->v[all->n - 1];
 }
 
 static int slowest_origin_first(const void *x, const void *y) {
-    const kiln_step_coverage *a = x, *b = y;
+    const kiln_results_coverage *a = x, *b = y;
     if (a->ms != b->ms)
         return a->ms > b->ms ? -1 : 1;
     return strcmp(a->origin, b->origin);
 }
 
-kiln_step_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
-                                        const double *step_ms) {
-    kiln_step_coverages all = {.n = 0};
+kiln_results_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
+                                           const double *step_ms) {
+    kiln_results_coverages all = {.n = 0};
     for (int i = 0; i < s->n_steps; i++) {
         const kiln_subject_step *step = &s->step[i];
-        kiln_step_coverage *row =
+        kiln_results_coverage *row =
             coverage_of(a, &all, step->origin != NULL ? step->origin : "copy");
         row->steps++;
-        row->muladds += step->cost.muladds;
+        row->multiply_adds += step->cost.muladds;
         row->ms += step_ms[i];
     }
     if (all.n > 1)
@@ -90,9 +91,9 @@ static void put_step(kiln_buf *out, const kiln_subject_step *step, double ms,
 
 static void put_coverage(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r,
                          double sum_ms) {
-    const kiln_step_coverages all = kiln_steps_coverage(out->arena, s, r->step_ms);
+    const kiln_results_coverages all = kiln_steps_coverage(out->arena, s, r->step_ms);
     for (size_t i = 0; i < all.n; i++)
-        kiln_buf_printf(out, "%s%.1f%% of it %s (%d step%s)",
+        kiln_buf_printf(out, "%s%.1f%% of it %s (%" PRId64 " step%s)",
                         i == 0 ? "time of the steps: " : ", ",
                         sum_ms > 0 ? 100 * all.v[i].ms / sum_ms : 0,
                         shown(out->arena, all.v[i].origin, 32), all.v[i].steps,
@@ -122,49 +123,4 @@ void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *
         "%.4f ms; without clocks at each step %.4f ms\n",
         sum, r->steps_run_ms, r->median_ms);
     put_coverage(out, s, r, sum);
-}
-
-/* ---- JSON --------------------------------------------------------------------------
- */
-
-static void put_step_json(kiln_json_writer *w, const kiln_subject_step *step, double ms,
-                          double peak_gflops) {
-    const double gflops = kiln_step_gflops(step, ms);
-    kiln_json_begin_object(w);
-    kiln_json_member_str(w, "name", step->name);
-    kiln_json_member_str(w, "op", step->op);
-    kiln_json_member_str(w, "template", step->tmpl);
-    kiln_json_member_str(w, "origin", step->origin);
-    kiln_json_member_str(w, "epilogue", step->epilogue);
-    kiln_json_member_str(w, "layout_in", step->layout_in);
-    kiln_json_member_str(w, "layout_out", step->layout_out);
-    kiln_json_member_i64(w, "multiply_adds", step->cost.muladds);
-    kiln_json_member_i64(w, "flops", step->cost.flops);
-    kiln_json_member_i64(w, "bytes", step->cost.bytes);
-    kiln_json_member_f64(w, "median_ms", ms);
-    kiln_json_member_f64(w, "gflops", gflops);
-    kiln_json_member_f64(w, "peak_share", peak_gflops > 0 ? gflops / peak_gflops : 0);
-    kiln_json_end_object(w);
-}
-
-void kiln_steps_json(kiln_json_writer *w, const kiln_subject *s,
-                     const kiln_net_side *r) {
-    const kiln_step_coverages all = kiln_steps_coverage(w->out->arena, s, r->step_ms);
-    kiln_json_name(w, "steps");
-    kiln_json_begin_array(w);
-    for (int i = 0; i < s->n_steps; i++)
-        put_step_json(w, &s->step[i], r->step_ms[i], r->peak.gflops);
-    kiln_json_end_array(w);
-    kiln_json_member_f64(w, "steps_run_ms", r->steps_run_ms);
-    kiln_json_name(w, "coverage");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < all.n; i++) {
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "origin", all.v[i].origin);
-        kiln_json_member_i64(w, "steps", all.v[i].steps);
-        kiln_json_member_i64(w, "multiply_adds", all.v[i].muladds);
-        kiln_json_member_f64(w, "ms", all.v[i].ms);
-        kiln_json_end_object(w);
-    }
-    kiln_json_end_array(w);
 }

@@ -13,6 +13,7 @@
 
 #include "pipeline/package/package.h"
 #include "reports/reports.h"
+#include "reports/results.h"
 
 /* ---- verdicts ----------------------------------------------------------------------
  */
@@ -202,13 +203,6 @@ void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
 /* ---- the gate ----------------------------------------------------------------------
  */
 
-typedef struct kiln_gate_step {
-    const char *name, *op;
-    const char *tmpl, *origin;       /* of the candidate's kernel; NULL: none */
-    double candidate_ms, control_ms; /* NaN: this side has no such step */
-    double difference_ms;            /* centre of the pairs' differences */
-} kiln_gate_step;
-
 /* Beside the verdict: time / time of the frozen archive. */
 typedef struct kiln_gate_frozen {
     bool is_there; /* one is frozen, and it was asked for */
@@ -232,7 +226,7 @@ typedef struct kiln_gate_result {
     bool is_timed;
     kiln_gate_timing timing;
     int runs; /* timed ones of a process */
-    KILN_VEC(kiln_gate_step) moved;
+    KILN_VEC(kiln_results_moved) moved;
     const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
     kiln_gate_frozen frozen;
     const char *command;

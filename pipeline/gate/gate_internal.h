@@ -86,12 +86,12 @@ kiln_status kiln_gate_moved(kiln_arena *a, const kiln_gate_pair *p,
                             kiln_gate_result *out, kiln_err *err);
 /* The same of given times: n_processes rows of each side's steps, in plan order. */
 enum { KILN_GATE_STEP_PROCESSES = 9 };
-typedef struct kiln_gate_step_times {
+typedef struct kiln_results_moved_times {
     const kiln_device_step *step; /* of the plan */
     size_t n_steps;
     double *ms[KILN_GATE_STEP_PROCESSES];
-} kiln_gate_step_times;
-void kiln_gate_moved_of(kiln_arena *a, const kiln_gate_step_times *candidate,
-                        const kiln_gate_step_times *control, kiln_gate_result *out);
+} kiln_results_moved_times;
+void kiln_gate_moved_of(kiln_arena *a, const kiln_results_moved_times *candidate,
+                        const kiln_results_moved_times *control, kiln_gate_result *out);
 
 #endif

@@ -18,15 +18,15 @@ static const double chance = 0.008;
 /* ---- what times say ----------------------------------------------------------------
  */
 
-static double median_of(kiln_arena *a, const kiln_gate_step_times *t, size_t step) {
+static double median_of(kiln_arena *a, const kiln_results_moved_times *t, size_t step) {
     double v[KILN_GATE_STEP_PROCESSES];
     for (size_t i = 0; i < KILN_GATE_STEP_PROCESSES; i++)
         v[i] = t->ms[i][step];
     return kiln_stats_median(a, v, KILN_GATE_STEP_PROCESSES);
 }
 
-static kiln_stats_interval change_of(kiln_arena *a, const kiln_gate_step_times *x,
-                                     size_t of_x, const kiln_gate_step_times *y,
+static kiln_stats_interval change_of(kiln_arena *a, const kiln_results_moved_times *x,
+                                     size_t of_x, const kiln_results_moved_times *y,
                                      size_t of_y) {
     double d[KILN_GATE_STEP_PROCESSES];
     for (size_t i = 0; i < KILN_GATE_STEP_PROCESSES; i++)
@@ -35,7 +35,7 @@ static kiln_stats_interval change_of(kiln_arena *a, const kiln_gate_step_times *
 }
 
 static int slower_first(const void *x, const void *y) {
-    const kiln_gate_step *p = x, *q = y;
+    const kiln_results_moved *p = x, *q = y;
     return (p->difference_ms < q->difference_ms) -
            (p->difference_ms > q->difference_ms);
 }
@@ -49,7 +49,7 @@ typedef struct sums {
 
 static void add(kiln_arena *a, kiln_gate_result *out, const kiln_device_step *step,
                 double candidate_ms, double control_ms, double difference_ms) {
-    const kiln_gate_step moved = {
+    const kiln_results_moved moved = {
         .name = kiln_str_dup(a, step->name), /* the package is closed before */
         .op = kiln_str_dup(a, step->op),
         .candidate_ms = candidate_ms,
@@ -59,7 +59,7 @@ static void add(kiln_arena *a, kiln_gate_result *out, const kiln_device_step *st
 }
 
 /* By name; names that come again, in their order. */
-static void map_steps(kiln_arena *a, const kiln_gate_step_times *t, kiln_map *out) {
+static void map_steps(kiln_arena *a, const kiln_results_moved_times *t, kiln_map *out) {
     for (size_t i = 0; i < t->n_steps; i++) {
         const char *key = t->step[i].name;
         for (int k = 2; kiln_map_has(out, kiln_str_from(key)); k++)
@@ -68,9 +68,9 @@ static void map_steps(kiln_arena *a, const kiln_gate_step_times *t, kiln_map *ou
     }
 }
 
-static void take_step(kiln_arena *a, const kiln_gate_step_times *candidate, size_t i,
-                      const kiln_gate_step_times *control, uintptr_t old, sums *all,
-                      kiln_gate_result *out) {
+static void take_step(kiln_arena *a, const kiln_results_moved_times *candidate,
+                      size_t i, const kiln_results_moved_times *control, uintptr_t old,
+                      sums *all, kiln_gate_result *out) {
     const kiln_device_step *step = &candidate->step[i];
     const double x = median_of(a, candidate, i);
     all->n++;
@@ -115,8 +115,9 @@ static const char *sentence(kiln_arena *a, const kiln_gate_result *r, const sums
                        rest);
 }
 
-void kiln_gate_moved_of(kiln_arena *a, const kiln_gate_step_times *candidate,
-                        const kiln_gate_step_times *control, kiln_gate_result *out) {
+void kiln_gate_moved_of(kiln_arena *a, const kiln_results_moved_times *candidate,
+                        const kiln_results_moved_times *control,
+                        kiln_gate_result *out) {
     kiln_map before = {.slot = NULL}, after = {.slot = NULL};
     sums all = {.n = 0};
     map_steps(a, control, &before);
@@ -153,10 +154,10 @@ static void add_kernels(kiln_arena *a, const kiln_package_facts *f,
 
 kiln_status kiln_gate_moved(kiln_arena *a, const kiln_gate_pair *p,
                             kiln_gate_result *out, kiln_err *err) {
-    kiln_gate_step_times x = {.step = p->candidate->package.step,
-                              .n_steps = p->candidate->package.n_steps};
-    kiln_gate_step_times y = {.step = p->control->package.step,
-                              .n_steps = p->control->package.n_steps};
+    kiln_results_moved_times x = {.step = p->candidate->package.step,
+                                  .n_steps = p->candidate->package.n_steps};
+    kiln_results_moved_times y = {.step = p->control->package.step,
+                                  .n_steps = p->control->package.n_steps};
     for (int i = 0; i < KILN_GATE_STEP_PROCESSES; i++) {
         KILN_TRY(kiln_interrupt_check(err));
         if (i % 2 == 0)

@@ -249,7 +249,7 @@ static void put_summary_json(const explain *e, kiln_json_writer *w) {
                           .timing = e->timing,
                           .cost = e->work.cost};
     kiln_bench_row_fill(&row, &e->kernel, &e->loops);
-    kiln_bench_row_put(w, &row);
+    kiln_bench_row_put(w, &row, 1);
 }
 
 static void put_knobs_json(const explain *e, kiln_json_writer *w) {

@@ -259,6 +259,8 @@ typedef struct kiln_peak {
     double fma_per_cycle;
     double gflops; /* the larger of measured and by clock */
 } kiln_peak;
+/* As documents have it. */
+kiln_results_peak kiln_peak_results(const kiln_peak *p, int threads);
 /* One slice of less than a millisecond: interleave it with what is measured. */
 kiln_peak kiln_meter_slice(const kiln_meter *m);
 /* Best of several slices. */

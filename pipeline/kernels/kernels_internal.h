@@ -42,11 +42,10 @@ kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
 /* How all operators stand to each of `which` (NULL: none). */
 void kiln_op_standings(kiln_arena *a, kiln_bench *b, const kiln_baseline *const *which);
 void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b);
-void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b);
 
-/* What is known of a row's code; and the row as a JSON object. */
+/* What is known of a row's code; and the row, on so many threads, as a JSON object. */
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h);
-void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r);
+void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r, int threads);
 
 #endif

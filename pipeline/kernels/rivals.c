@@ -119,19 +119,3 @@ void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b) {
     for (size_t i = 0; i < b->standing.n; i++)
         put_standing(out, &b->standing.v[i]);
 }
-
-void kiln_op_standings_put(kiln_json_writer *w, const kiln_bench *b) {
-    kiln_json_name(w, "baselines");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < b->standing.n; i++) {
-        const kiln_op_standing *s = &b->standing.v[i];
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "name", s->baseline->name);
-        kiln_json_member_str(w, "version", s->version);
-        kiln_json_member_i64(w, "measured", (int64_t)s->n_measured);
-        if (s->n_measured > 0)
-            kiln_ratio_json(w, &s->ratio);
-        kiln_json_end_object(w);
-    }
-    kiln_json_end_array(w);
-}

@@ -41,23 +41,60 @@ static const char *take_stages(const night *n, const kiln_nightly_job *j, stages
     return status;
 }
 
-/* What a stage wrote that came to a good end, or to a bad one with something to show.
- */
-static kiln_status result_of(const night *n, int stage, const kiln_json **out,
-                             kiln_err *err) {
-    *out = NULL;
+/* What a stage wrote that came to a good end, or to a bad one with something to show:
+ * is there any? */
+static bool has_result(const night *n, int stage) {
     if (stage < 0 || !n->step[stage].has_ended)
-        return KILN_OK;
+        return false;
     const nightly_marker *m = &n->step[stage].marker;
-    const char *path = nightly_result(n->arena, n, (size_t)stage);
-    if (m->state != KILN_STAGE_DONE &&
-        !(m->state == KILN_STAGE_FAILED && m->exit_code == 1 && kiln_file_exists(path)))
+    return m->state == KILN_STAGE_DONE ||
+           (m->state == KILN_STAGE_FAILED && m->exit_code == 1 &&
+            kiln_file_exists(nightly_result(n->arena, n, (size_t)stage)));
+}
+
+static kiln_status read_result(const night *n, int stage, const kiln_record_document *d,
+                               void *out, kiln_err *err) {
+    return kiln_record_read(n->arena, nightly_result(n->arena, n, (size_t)stage), d,
+                            out, err);
+}
+
+static kiln_status take_tune(const night *n, int stage, bool *has,
+                             kiln_results_tuning *out, kiln_err *err) {
+    kiln_doc_tune tune;
+    *has = has_result(n, stage);
+    if (!*has)
         return KILN_OK;
-    return kiln_json_read(n->arena, path, out, err);
+    KILN_TRY(read_result(n, stage, &kiln_tune_document, &tune, err));
+    *out = tune.tuning;
+    return KILN_OK;
 }
 
 /* ---- jobs --------------------------------------------------------------------------
  */
+
+static kiln_status take_results(const night *n, const int *stage,
+                                kiln_results_machine *machine, kiln_results_job *out,
+                                kiln_err *err) {
+    if (has_result(n, stage[KILN_NIGHTLY_BUILD])) {
+        kiln_doc_builds builds;
+        KILN_TRY(read_result(n, stage[KILN_NIGHTLY_BUILD], &kiln_build_document,
+                             &builds, err));
+        nightly_take_build(&builds, out);
+    }
+    if (has_result(n, stage[KILN_NIGHTLY_BENCH])) {
+        kiln_doc_bench bench;
+        KILN_TRY(read_result(n, stage[KILN_NIGHTLY_BENCH], &kiln_bench_document, &bench,
+                             err));
+        nightly_take_bench(n->arena, &bench, out, machine);
+    }
+    if (has_result(n, stage[KILN_NIGHTLY_GATE])) {
+        kiln_doc_gate gate;
+        KILN_TRY(
+            read_result(n, stage[KILN_NIGHTLY_GATE], &kiln_gate_document, &gate, err));
+        nightly_take_gate(&gate, out);
+    }
+    return take_tune(n, stage[KILN_NIGHTLY_TUNE], &out->has_tuning, &out->tuning, err);
+}
 
 static kiln_status take_job(const night *n, const kiln_nightly_job *j,
                             kiln_results *out, kiln_err *err) {
@@ -68,23 +105,10 @@ static kiln_status take_job(const night *n, const kiln_nightly_job *j,
                           .max_abs_error = (double)NAN,
                           .rms_error = (double)NAN};
     stages list = {.n = 0};
-    const kiln_json *v = NULL;
     r.status = take_stages(n, j, &list);
     for (size_t i = 0; i < list.n; i++)
         kiln_vec_push(a, &r.stage, list.v[i]);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_TUNE], &v, err));
-    r.has_tuning = v != NULL;
-    if (v != NULL)
-        nightly_take_tune(a, v, &r.tuning);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_BUILD], &v, err));
-    if (v != NULL)
-        nightly_take_build(a, v, &r);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_BENCH], &v, err));
-    if (v != NULL)
-        nightly_take_bench(a, v, &r, &out->machine);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_GATE], &v, err));
-    if (v != NULL)
-        nightly_take_gate(a, v, &r);
+    KILN_TRY(take_results(n, j->stage, &out->machine, &r, err));
     kiln_vec_push(a, &out->job, r);
     return KILN_OK;
 }
@@ -95,17 +119,16 @@ static kiln_status take_set(const night *n, const kiln_nightly_job *j,
                           .profile = j->profile->label,
                           .threads = j->threads};
     stages list = {.n = 0};
-    const kiln_json *v = NULL;
     r.status = take_stages(n, j, &list);
     for (size_t i = 0; i < list.n; i++)
         kiln_vec_push(n->arena, &r.stage, list.v[i]);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_TUNE], &v, err));
-    r.has_tuning = v != NULL;
-    if (v != NULL)
-        nightly_take_tune(n->arena, v, &r.tuning);
-    KILN_TRY(result_of(n, j->stage[KILN_NIGHTLY_OPS], &v, err));
-    if (v != NULL)
-        nightly_take_ops(n->arena, v, &r, &out->machine);
+    KILN_TRY(take_tune(n, j->stage[KILN_NIGHTLY_TUNE], &r.has_tuning, &r.tuning, err));
+    if (has_result(n, j->stage[KILN_NIGHTLY_OPS])) {
+        kiln_doc_ops ops;
+        KILN_TRY(
+            read_result(n, j->stage[KILN_NIGHTLY_OPS], &kiln_ops_document, &ops, err));
+        nightly_take_ops(n->arena, &ops, &r, &out->machine);
+    }
     kiln_vec_push(n->arena, &out->ops, r);
     return KILN_OK;
 }

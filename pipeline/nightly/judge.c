@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
-enum { EXIT_CHECK = 1, EXIT_INVALID = 6, MAX_MESSAGE = 600, MAX_WORD = 32 };
+#include "reports/documents.h"
+
+enum { EXIT_CHECK = 1, EXIT_INVALID = 6, MAX_MESSAGE = 600 };
 
 /* ---- last words --------------------------------------------------------------------
  */
@@ -69,20 +71,24 @@ static kiln_status read_result(kiln_arena *a, const night *n, size_t stage,
 }
 
 /* kiln bench fails where a baseline was not measured; that is the pipeline's to say. */
-static bool is_measured(kiln_nightly_kind kind, const kiln_json *result) {
-    const kiln_json *output = kiln_json_get(result, "output");
-    if (kind == KILN_NIGHTLY_OPS)
-        return kiln_json_size(kiln_json_get(result, "ops")) > 0 &&
-               kiln_json_number(kiln_json_get(result, "wrong"), 1) == 0 &&
-               kiln_json_number(kiln_json_get(result, "refused"), 1) == 0;
-    return kiln_json_bool(kiln_json_get(output, "ok"), false) &&
-           kiln_json_size(kiln_json_get(result, "threads")) > 0;
+static bool is_measured(kiln_arena *a, const night *n, size_t stage) {
+    const char *path = nightly_result(a, n, stage);
+    kiln_doc_ops ops;
+    kiln_doc_bench bench;
+    if (n->g->stage.v[stage].kind == KILN_NIGHTLY_OPS)
+        return kiln_record_read(a, path, &kiln_ops_document, &ops, NULL) == KILN_OK &&
+               ops.op.n > 0 && ops.wrong == 0 && ops.refused == 0;
+    return kiln_record_read(a, path, &kiln_bench_document, &bench, NULL) == KILN_OK &&
+           bench.output.ok && bench.side.n > 0;
 }
 
-/* kiln gate fails where the verdict is bad: then it has done its work. */
-static const char *verdict_of(kiln_arena *a, const kiln_json *result) {
-    const char *v = kiln_json_string(kiln_json_get(result, "verdict"), NULL);
-    return v == NULL ? NULL : kiln_str_printable(a, kiln_str_from(v), MAX_WORD);
+/* kiln gate fails where the verdict is bad: then it has done its work. NULL: none. */
+static const char *verdict_of(kiln_arena *a, const night *n, size_t stage) {
+    kiln_doc_gate gate;
+    const char *path = nightly_result(a, n, stage);
+    return kiln_record_read(a, path, &kiln_gate_document, &gate, NULL) == KILN_OK
+               ? gate.verdict
+               : NULL;
 }
 
 static bool makes_a_file(kiln_nightly_kind kind) {
@@ -114,11 +120,11 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
         out->message = flat(a, kiln_str_from(why.text));
         return;
     }
-    const char *verdict = verdict_of(a, result);
-    const bool is_judged = may_fail && is_gate && verdict != NULL;
+    const char *verdict = may_fail && is_gate ? verdict_of(a, n, stage) : NULL;
+    const bool is_judged = verdict != NULL;
     const bool is_alone = may_fail &&
                           (kind == KILN_NIGHTLY_BENCH || kind == KILN_NIGHTLY_OPS) &&
-                          !n->c->require_baselines && is_measured(kind, result);
+                          !n->c->require_baselines && is_measured(a, n, stage);
     if (is_judged || is_alone)
         out->state = KILN_STAGE_DONE;
     if (is_judged)

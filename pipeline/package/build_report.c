@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "reports/documents.h"
+
 static void put_row(kiln_buf *out, const kiln_ledger_row *r, int64_t all_muladds) {
     int64_t muladds = 0;
     kiln_buf_printf(out, "  %-20s", r->op);
@@ -102,75 +104,63 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
                     b->bytes, b->sha256);
 }
 
-static void put_ledger_row(kiln_json_writer *w, const kiln_ledger_row *r) {
-    kiln_json_begin_object(w);
-    kiln_json_member_str(w, "op", r->op);
+/* ---- as a document (docs/build-json.md) --------------------------------------------
+ */
+
+/* Origins that occur; nothing was timed yet. */
+static kiln_doc_ledger ledger_of(kiln_arena *a, const kiln_ledger_row *r) {
+    kiln_doc_ledger out = {.op = r->op, .copies = r->copies, .tried = r->n_tried};
     for (int c = 0; c < KILN_N_COVERAGE; c++) {
-        kiln_json_name(w, kiln_coverage_name((kiln_coverage)c));
-        kiln_json_begin_object(w);
-        kiln_json_member_i64(w, "steps", r->steps[c]);
-        kiln_json_member_i64(w, "multiply_adds", r->muladds[c]);
-        kiln_json_end_object(w);
+        const kiln_results_coverage row = {.origin =
+                                               kiln_coverage_name((kiln_coverage)c),
+                                           .steps = r->steps[c],
+                                           .multiply_adds = r->muladds[c]};
+        if (row.steps > 0)
+            kiln_vec_push(a, &out.coverage, row);
     }
-    kiln_json_member_i64(w, "copies", r->copies);
-    kiln_json_member_i64(w, "tried", r->n_tried);
-    kiln_json_end_object(w);
+    kiln_results_derive_coverage(&out.coverage);
+    return out;
 }
 
-static void put_proof_json(kiln_json_writer *w, const kiln_build *b) {
-    const kiln_proof *p = &b->proof;
-    kiln_json_name(w, "proof");
-    kiln_json_begin_object(w);
-    kiln_json_member_bool(w, "proved", p->device != NULL);
-    if (p->device != NULL) {
-        kiln_json_member_str(w, "device", p->device);
-        kiln_json_member_i64(w, "steps", p->n_steps);
-        kiln_json_member_i64(w, "proved_steps", p->n_proved);
-        kiln_json_member_i64(w, "unknown_steps", p->n_unknown);
-        kiln_json_member_i64(w, "unseen_steps", p->n_unseen);
-        kiln_json_member_i64(w, "elements", p->n_elems);
-        kiln_json_member_i64(w, "compared_elements", p->n_checked);
-        kiln_json_member_i64(w, "time_ms", p->time_ms);
-    }
-    kiln_json_end_object(w);
+static kiln_doc_proof proof_of(const kiln_proof *p) {
+    if (p->device == NULL)
+        return (kiln_doc_proof){.proved = false};
+    return (kiln_doc_proof){.proved = true,
+                            .device = p->device,
+                            .steps = p->n_steps,
+                            .proved_steps = p->n_proved,
+                            .unknown_steps = p->n_unknown,
+                            .unseen_steps = p->n_unseen,
+                            .elements = p->n_elems,
+                            .compared_elements = p->n_checked,
+                            .time_ms = p->time_ms};
 }
 
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
-    kiln_json_begin_object(w);
-    kiln_json_member_str(w, "model", b->model);
-    kiln_json_member_str(w, "profile", b->profile);
-    kiln_json_member_str(w, "numerics", b->numerics);
-    kiln_json_member_str(w, "archive", b->path);
-    kiln_json_member_i64(w, "bytes", (int64_t)b->bytes);
-    kiln_json_member_str(w, "sha256", b->sha256);
-    kiln_json_member_i64(w, "multiply_adds", b->cost.muladds);
-    kiln_json_member_i64(w, "steps", b->n_steps);
-    kiln_json_member_i64(w, "conversions", b->n_conversions);
-    kiln_json_member_i64(w, "kernels", (int64_t)b->n_kernels);
-    kiln_json_member_i64(w, "ready_kernels", b->n_ready);
-    kiln_json_member_i64(w, "time_ms", b->time_ms);
-    put_proof_json(w, b);
-    kiln_json_name(w, "selftest");
-    kiln_json_begin_object(w);
-    kiln_json_member_str(w, "inputs", b->selftest.law);
-    kiln_json_member_i64(w, "elements", b->selftest.n_elems);
-    kiln_json_member_i64(w, "elements_held", b->selftest.n_held);
-    kiln_json_member_i64(w, "elements_held_weakly", b->selftest.n_weak);
-    kiln_json_end_object(w);
-    kiln_json_name(w, "memory");
-    kiln_json_begin_object(w);
-    kiln_json_member_i64(w, "activation_bytes", b->arena);
-    kiln_json_member_i64(w, "lower_bound_bytes", b->lower_bound);
-    kiln_json_member_i64(w, "parameter_bytes", b->params);
-    kiln_json_member_i64(w, "workspace_bytes", b->workspace);
-    kiln_json_member_i64(w, "scratch_bytes", b->scratch);
-    kiln_json_end_object(w);
-    kiln_json_name(w, "coverage");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < b->ledger.row.n; i++)
-        put_ledger_row(w, &b->ledger.row.v[i]);
-    kiln_json_end_array(w);
-    kiln_json_name(w, "coverage_of_all");
-    put_ledger_row(w, &b->ledger.all);
-    kiln_json_end_object(w);
+    kiln_arena *a = w->out->arena;
+    kiln_doc_build d = {.model = b->model,
+                        .profile = b->profile,
+                        .numerics = b->numerics,
+                        .archive = {b->path, b->sha256, (int64_t)b->bytes},
+                        .multiply_adds = b->cost.muladds,
+                        .steps = b->n_steps,
+                        .conversions = b->n_conversions,
+                        .ready_kernels = b->n_ready,
+                        .kernels = (int64_t)b->n_kernels,
+                        .time_ms = b->time_ms,
+                        .proof = proof_of(&b->proof),
+                        .selftest = {b->selftest.law, b->selftest.n_elems,
+                                     b->selftest.n_held, b->selftest.n_weak},
+                        .memory = {.activation = b->arena,
+                                   .lower_bound = b->lower_bound,
+                                   .parameter = b->params,
+                                   .workspace = b->workspace,
+                                   .scratch = b->scratch},
+                        .all = ledger_of(a, &b->ledger.all)};
+    for (size_t i = 0; i < b->ledger.row.n; i++) {
+        const kiln_doc_ledger row = ledger_of(a, &b->ledger.row.v[i]);
+        kiln_vec_push(a, &d.ledger, row);
+    }
+    kiln_results_derive_memory(&d.memory);
+    kiln_record_put(w, &kiln_build_table, &d);
 }

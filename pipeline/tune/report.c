@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "pipeline/tune/tune_internal.h"
+#include "reports/documents.h"
 
 static void put_row(kiln_buf *out, const kiln_tune_row *r) {
     kiln_buf_printf(out, "%-24.24s %5.0f %6" PRId64 " %6" PRId64 " ", r->name, r->calls,
@@ -83,75 +84,70 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
         put_settled(out, settled);
 }
 
-static void put_row_json(kiln_json_writer *w, const kiln_tune_row *r) {
-    kiln_json_begin_object(w);
-    kiln_json_member_str(w, "name", r->name);
-    kiln_json_member_str(w, "workload", r->key);
-    kiln_json_member_str(w, "template", r->tmpl);
-    kiln_json_member_f64(w, "calls", r->calls);
-    /* A number may be past 2^53. */
-    kiln_json_member_f64(w, "configurations", (double)r->n_configs);
-    kiln_json_member_i64(w, "known_trials", r->n_known);
-    kiln_json_member_i64(w, "new_trials", r->n_new);
-    kiln_json_member_bool(w, "starts_from_ready", r->is_from_ready);
-    kiln_json_member_f64(w, "start_ns", r->start_ns);
-    kiln_json_member_f64(w, "best_ns", r->best_ns);
-    kiln_json_member_f64(w, "best_share_of_peak", r->best_share);
-    kiln_json_member_str(w, "best", r->best);
-    kiln_json_end_object(w);
+/* ---- as a document (docs/tune-json.md) ---------------------------------------------
+ */
+
+static kiln_results_work work_of(const kiln_tune_row *r) {
+    return (kiln_results_work){.name = r->name,
+                               .tmpl = r->tmpl,
+                               .workload = r->key,
+                               .configurations = (double)r->n_configs,
+                               .best = r->best,
+                               .calls = r->calls,
+                               .start_ns = r->start_ns,
+                               .best_ns = r->best_ns,
+                               .best_share = r->best_share,
+                               .known_trials = r->n_known,
+                               .new_trials = r->n_new,
+                               .is_from_ready = r->is_from_ready};
 }
 
-/* Rows, one a line. */
-static void put_curve(kiln_json_writer *w, const kiln_tune_curve *c) {
-    kiln_json_name(w, "curve");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < c->n; i++) {
-        kiln_json_begin_row(w);
-        kiln_json_put_i64(w, c->v[i].trial);
-        kiln_json_put_f64(w, c->v[i].ns);
-        kiln_json_end_array(w);
+static kiln_results_tuning tuning_of(kiln_arena *a, const kiln_tune_result *r) {
+    kiln_results_tuning t = {.new_trials = r->n_new,
+                             .seconds = r->seconds,
+                             .start_ns = r->start_ns,
+                             .best_ns = r->best_ns,
+                             .end = kiln_task_end_name(r->end)};
+    for (size_t i = 0; i < r->row.n; i++) {
+        const kiln_results_work work = work_of(&r->row.v[i]);
+        kiln_vec_push(a, &t.work, work);
     }
-    kiln_json_end_array(w);
+    for (size_t i = 0; i < r->curve.n; i++) {
+        const kiln_results_point p = {r->curve.v[i].trial, r->curve.v[i].ns};
+        kiln_vec_push(a, &t.curve, p);
+    }
+    kiln_results_derive_tuning(&t);
+    return t;
+}
+
+/* Each kind of result, and those of them that gave no time. */
+static void count_trials(kiln_arena *a, const kiln_tune_result *r, kiln_doc_tune *d) {
+    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++) {
+        const kiln_results_count c = {kiln_trial_error_name((kiln_trial_error)e),
+                                      r->by_error[e]};
+        const bool has_time = e == KILN_TRIAL_GOOD || e == KILN_TRIAL_SLOW;
+        if (c.n > 0)
+            kiln_vec_push(a, &d->trials, c);
+        if (c.n > 0 && !has_time)
+            kiln_vec_push(a, &d->tuning.by_error, c);
+    }
 }
 
 void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
                     const kiln_tune_settled *settled) {
-    kiln_json_writer w;
-    kiln_json_writer_init(&w, out);
-    kiln_json_begin_object(&w);
-    kiln_json_member_i64(&w, "new_trials", r->n_new);
-    kiln_json_member_i64(&w, "measured_again", r->n_again);
-    kiln_json_member_i64(&w, "unbelieved_records", r->n_unbelieved);
-    kiln_json_member_i64(&w, "slices", (int64_t)r->n_slices);
-    kiln_json_member_i64(&w, "disturbed_slices", (int64_t)r->n_disturbed);
-    kiln_json_member_f64(&w, "seconds", r->seconds);
-    kiln_json_member_f64(&w, "start_ns", r->start_ns);
-    kiln_json_member_f64(&w, "best_ns", r->best_ns);
-    kiln_json_member_str(&w, "end", kiln_task_end_name(r->end));
-    kiln_json_member_bool(&w, "interrupted", r->is_interrupted);
-    kiln_json_name(&w, "trials");
-    kiln_json_begin_object(&w);
-    for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
-        if (r->by_error[e] > 0)
-            kiln_json_member_i64(&w, kiln_trial_error_name((kiln_trial_error)e),
-                                 r->by_error[e]);
-    kiln_json_end_object(&w);
-    kiln_json_name(&w, "works");
-    kiln_json_begin_array(&w);
-    for (size_t i = 0; i < r->row.n; i++)
-        put_row_json(&w, &r->row.v[i]);
-    kiln_json_end_array(&w);
-    put_curve(&w, &r->curve);
-    if (settled != NULL && (settled->n_works > 0 || settled->is_cut)) {
-        kiln_json_name(&w, "in_network");
-        kiln_json_begin_object(&w);
-        kiln_json_member_bool(&w, "cut", settled->is_cut);
-        kiln_json_member_i64(&w, "works", settled->n_works);
-        kiln_json_member_i64(&w, "changed", settled->n_changed);
-        kiln_json_member_f64(&w, "alone_ns", settled->alone_ns);
-        kiln_json_member_f64(&w, "chosen_ns", settled->chosen_ns);
-        kiln_json_end_object(&w);
-    }
-    kiln_json_end_object(&w);
-    kiln_buf_puts(out, "\n");
+    kiln_arena *a = out->arena;
+    kiln_doc_tune d = {.own = kiln_doc_own_of(a),
+                       .tuning = tuning_of(a, r),
+                       .measured_again = r->n_again,
+                       .unbelieved_records = r->n_unbelieved,
+                       .slices = (int64_t)r->n_slices,
+                       .disturbed_slices = (int64_t)r->n_disturbed,
+                       .is_interrupted = r->is_interrupted};
+    d.has_settled = settled != NULL && (settled->n_works > 0 || settled->is_cut);
+    if (d.has_settled)
+        d.settled =
+            (kiln_doc_settled){settled->is_cut, settled->n_works, settled->n_changed,
+                               settled->alone_ns, settled->chosen_ns};
+    count_trials(a, r, &d);
+    kiln_record_write(out, &kiln_tune_document, &d);
 }

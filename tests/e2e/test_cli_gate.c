@@ -131,7 +131,7 @@ static void times_the_same_code(void **state) {
     assert_int_equal(code, strcmp(verdict, "invalid") == 0 ? 6 : 0);
     assert_string_equal(kiln_json_string(kiln_json_get(doc, "format"), ""),
                         "kiln-gate-1");
-    assert_true(kiln_json_size(kiln_json_get(s, "samples")) >= 60);
+    assert_true(kiln_json_size(kiln_json_get(s, "processes")) >= 60);
     assert_true(kiln_json_number(kiln_json_get(s, "seed"), 0) == seed);
     assert_true(kiln_json_number(kiln_json_get(s, "detectable"), 0) > 0);
     assert_non_null(

@@ -1,6 +1,6 @@
-/* results.json: written, read and written again it is the same bytes; what is wrong is
- * refused by its path; the page of documentation has every member. */
-#include "reports/results_fields.h"
+/* results.json: read and written again it is the same bytes; what is wrong is refused
+ * by its path. (test_documents.c: every member comes back, and is documented.) */
+#include "reports/results.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>
@@ -36,127 +36,6 @@ static void demo_is_a_fixed_point(void **state) {
     kiln_assert_text_equal(json, text_of(DEMO));
     kiln_results_derive(kiln_test_arena(), &r);
     kiln_assert_text_equal(json_of(&r), json);
-}
-
-/* ---- every member ------------------------------------------------------------------
- *
- * Whatever the table says is filled with values drawn at random, so a member that is
- * written and not read (or in another unit) cannot hide. */
-
-static void fill(kiln_rng *rng, const kiln_results_table *t, unsigned char *p);
-
-#define SET(T, p, v) (*(T *)(void *)(p) = (v))
-
-static const char *random_text(kiln_rng *rng) {
-    static const char *const text[] = {NULL, "", "plain", "a \"quoted\" \\ one\n",
-                                       "\xC3\xA9t\xC3\xA9 <b>&amp;"};
-    return text[kiln_rng_next(rng) % (sizeof text / sizeof text[0])];
-}
-
-static void fill_list(kiln_rng *rng, const kiln_results_field *f, unsigned char *p) {
-    kiln_results_list list = {0};
-    const size_t n = kiln_rng_next(rng) % 4;
-    const size_t bytes = f->kind == KILN_FIELD_LIST ? f->of->bytes : sizeof(double);
-    _Static_assert(sizeof(double) == sizeof(const char *), "elements are alike");
-    list.v = kiln_arena_array(kiln_test_arena(), n, bytes);
-    list.n = list.cap = n;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char *at = list.v + i * bytes;
-        if (f->kind == KILN_FIELD_LIST)
-            fill(rng, f->of, at);
-        else if (f->kind == KILN_FIELD_NUMBERS)
-            SET(double, at, (double)(kiln_rng_next(rng) % 1000) / 7);
-        else
-            SET(const char *, at, "text");
-    }
-    memcpy(p, &list, sizeof list);
-}
-
-static void fill_member(kiln_rng *rng, const kiln_results_field *f, unsigned char *p) {
-    const uint64_t v = kiln_rng_next(rng);
-    size_t n_words = 0;
-    switch (f->kind) {
-    case KILN_FIELD_TEXT:
-        SET(const char *, p, random_text(rng));
-        return;
-    case KILN_FIELD_WORD:
-        while (f->word[n_words] != NULL)
-            n_words++;
-        SET(const char *, p, f->word[v % (n_words + 1)]);
-        return;
-    case KILN_FIELD_STATE:
-        SET(kiln_stage_state, p, (kiln_stage_state)(v % (KILN_STAGE_SKIPPED + 1)));
-        return;
-    case KILN_FIELD_I64:
-        SET(int64_t, p, (int64_t)(v >> 11));
-        return;
-    case KILN_FIELD_SIZE:
-        SET(size_t, p, (size_t)(v >> 11));
-        return;
-    case KILN_FIELD_INT:
-        SET(int, p, (int)(v % 1000) - 500);
-        return;
-    case KILN_FIELD_BOOL:
-        SET(bool, p, v % 2 != 0);
-        return;
-    case KILN_FIELD_F64:
-        SET(double, p, v % 8 == 0 ? (double)NAN : (double)(int64_t)v / 3e7);
-        return;
-    case KILN_FIELD_POSITIVE:
-        SET(double, p, v % 8 == 0 ? 0 : (double)v / 3e7);
-        return;
-    case KILN_FIELD_OBJECT:
-        fill(rng, f->of, p);
-        return;
-    case KILN_FIELD_LIST:
-    case KILN_FIELD_NUMBERS:
-    case KILN_FIELD_TEXTS:
-        fill_list(rng, f, p);
-        return;
-    }
-}
-
-static void fill(kiln_rng *rng, const kiln_results_table *t, unsigned char *p) {
-    for (size_t i = 0; i < t->n_fields; i++) {
-        const kiln_results_field *f = &t->field[i];
-        if (f->has_offset != 0) {
-            const bool has = kiln_rng_next(rng) % 2 != 0;
-            SET(bool, p + f->has_offset, has);
-            if (!has)
-                continue;
-        }
-        fill_member(rng, f, p + f->offset);
-    }
-}
-
-static void every_member_comes_back(void **state) {
-    (void)state;
-    enum { ROUNDS = 50 };
-    kiln_rng rng;
-    kiln_rng_init(&rng, kiln_test_seed());
-    for (int round = 0; round < ROUNDS; round++) {
-        kiln_results r = {0}, back;
-        kiln_err err = {0};
-        fill(&rng, &kiln_results_root, (unsigned char *)&r);
-        const kiln_str first = json_of(&r);
-        kiln_assert_status_ok(
-            kiln_results_parse(kiln_test_arena(), first, "own", &back, &err), &err);
-        kiln_assert_text_equal(json_of(&back), first);
-    }
-}
-
-/* Two rows of a table for one member would pass the test above. */
-static void no_member_has_two_rows(void **state) {
-    (void)state;
-    for (size_t k = 0; k < kiln_results_n_tables; k++) {
-        const kiln_results_table *t = kiln_results_tables[k];
-        for (size_t i = 0; i < t->n_fields; i++)
-            for (size_t j = i + 1; j < t->n_fields; j++)
-                if (t->field[i].offset == t->field[j].offset ||
-                    strcmp(t->field[i].name, t->field[j].name) == 0)
-                    fail_msg("%s: '%s' and '%s' are one", t->title, t->field[i].name,
-                             t->field[j].name);
-    }
 }
 
 /* ---- refusals ----------------------------------------------------------------------
@@ -256,7 +135,7 @@ static void refuses_too_many(void **state) {
     kiln_buf_init(&samples, &a);
     kiln_buf_puts(&samples, "{\"schema\": \"kiln-results-1\", \"jobs\": "
                             "[{\"latency\": {\"samples_ms\": [1");
-    for (int i = 1; i < KILN_RESULTS_MAX_ITEMS; i++)
+    for (int i = 1; i < KILN_RECORD_MAX_ITEMS; i++)
         kiln_buf_puts(&samples, ",1");
     kiln_buf_puts(&samples, "]}}]}");
     kiln_assert_fails(
@@ -285,79 +164,11 @@ static void missing_members_are_not_known(void **state) {
     assert_true(r.job.v[0].latency.median_ms == 0 && isnan(r.job.v[0].rms_error));
 }
 
-/* ---- the page of documentation -----------------------------------------------------
- */
-
-static const char *kind_name(const kiln_results_field *f) {
-    switch (f->kind) {
-    case KILN_FIELD_TEXT:
-        return "text";
-    case KILN_FIELD_WORD:
-    case KILN_FIELD_STATE:
-        return "word";
-    case KILN_FIELD_I64:
-    case KILN_FIELD_SIZE:
-    case KILN_FIELD_INT:
-        return "integer";
-    case KILN_FIELD_BOOL:
-        return "true, false";
-    case KILN_FIELD_F64:
-    case KILN_FIELD_POSITIVE:
-        return "number";
-    case KILN_FIELD_OBJECT:
-        return "object";
-    case KILN_FIELD_LIST:
-        return "list";
-    case KILN_FIELD_NUMBERS:
-        return "list of numbers";
-    case KILN_FIELD_TEXTS:
-        return "list of texts";
-    }
-    return "";
-}
-
-/* Behind a line of its own, to the end of the file. KILN_GOLDEN_UPDATE=1 writes it. */
-static void documentation_has_every_member(void **state) {
-    (void)state;
-    static const char path[] = "docs/results-json.md", mark[] = "## Members\n";
-    const kiln_str text = text_of(path);
-    const char *all = kiln_str_dupv(kiln_test_arena(), text);
-    const char *at = strstr(all, mark);
-    assert_non_null(at);
-    const size_t head = (size_t)(at - all) + strlen(mark);
-    kiln_buf page;
-    kiln_buf_init(&page, kiln_test_arena());
-    kiln_buf_add(&page, all, head);
-    for (size_t k = 0; k < kiln_results_n_tables; k++) {
-        const kiln_results_table *t = kiln_results_tables[k];
-        kiln_buf_printf(&page,
-                        "\n### %s\n\n| member | kind | is |\n| --- | --- | --- |\n",
-                        t->title);
-        if (k == 0)
-            kiln_buf_puts(&page, "| `schema` | text | `" KILN_RESULTS_SCHEMA "` |\n");
-        for (size_t i = 0; i < t->n_fields; i++) {
-            const kiln_results_field *f = &t->field[i];
-            assert_true(f->doc[0] != '\0');
-            kiln_buf_printf(&page, "| `%s` | %s%s%s | %s |\n", f->name, kind_name(f),
-                            f->of != NULL ? ": " : "",
-                            f->of != NULL ? f->of->title : "", f->doc);
-        }
-    }
-    kiln_err err = {0};
-    if (getenv("KILN_GOLDEN_UPDATE") != NULL)
-        kiln_assert_status_ok(kiln_file_write(path, page.p, page.n, &err), &err);
-    kiln_assert_text_equal(kiln_buf_str(&page), text_of(path));
-}
-
 int main(void) {
     kiln_test_add("demo_is_a_fixed_point", demo_is_a_fixed_point, NULL);
-    kiln_test_add("every_member_comes_back", every_member_comes_back, NULL);
-    kiln_test_add("no_member_has_two_rows", no_member_has_two_rows, NULL);
     kiln_test_add_rows(check_refusal, rows);
     kiln_test_add("refuses_other_documents", refuses_other_documents, NULL);
     kiln_test_add("refuses_too_many", refuses_too_many, NULL);
     kiln_test_add("missing_members_are_not_known", missing_members_are_not_known, NULL);
-    kiln_test_add("documentation_has_every_member", documentation_has_every_member,
-                  NULL);
     return kiln_test_run("results");
 }

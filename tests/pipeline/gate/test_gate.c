@@ -296,7 +296,7 @@ static void times_the_same_code(void **state) {
         g->command,
         kiln_format(arena(), " --threads 1 --seed %d --seconds 0.002", (int)o.seed)));
     const kiln_json *s = kiln_json_at(kiln_json_get(json_of(&r), "series"), 0);
-    assert_int_equal(kiln_json_size(kiln_json_get(s, "samples")),
+    assert_int_equal(kiln_json_size(kiln_json_get(s, "processes")),
                      g->timing.first.sample.n + g->timing.second.sample.n);
     assert_true(kiln_json_number(
                     kiln_json_get(kiln_json_get(s, "slowdown"), "estimate"), -1) > -1);
@@ -309,14 +309,15 @@ static kiln_gate_frozen frozen_of(const char *x, const char *to) {
     const kiln_gate_options o = {
         .against = to, .threads = 1, .seconds = 0.002, .seed = 3, .wants_frozen = true};
     const kiln_gate_report r = gate(x, &o);
-    const kiln_json *f =
-        kiln_json_get(kiln_json_at(kiln_json_get(json_of(&r), "series"), 0), "frozen");
+    const kiln_json *f = kiln_json_at(kiln_json_get(json_of(&r), "series"), 0);
     const kiln_gate_frozen *out = &r.result.v[0].frozen;
-    assert_true(out->is_there && kiln_json_is_object(f));
-    assert_string_equal(kiln_json_string(kiln_json_get(f, "sha256"), ""),
+    assert_true(out->is_there &&
+                kiln_json_is_object(kiln_json_get(f, "frozen_archive")));
+    assert_string_equal(kiln_json_string(kiln_json_get(f, "frozen_sha256"), ""),
                         out->archive.sha256);
-    assert_int_equal(kiln_json_is_null(kiln_json_get(f, "ratio")),
-                     out->problem != NULL);
+    assert_int_equal(
+        kiln_json_is_null(kiln_json_get(kiln_json_get(f, "frozen"), "estimate")),
+        out->problem != NULL);
     assert_non_null(strstr(r.result.v[0].command, " --frozen"));
     return *out;
 }
@@ -472,10 +473,10 @@ static void disturbed_runs_do_not_count(void **state) {
 
 /* Slower from process to process; noise below 0: faster, beginning as slow as the
  * other ends. */
-static kiln_gate_step_times steps_of(kiln_arena *a, const kiln_device_step *step,
-                                     size_t n, const double *ms, double noise) {
+static kiln_results_moved_times steps_of(kiln_arena *a, const kiln_device_step *step,
+                                         size_t n, const double *ms, double noise) {
     enum { LAST = KILN_GATE_STEP_PROCESSES - 1 };
-    kiln_gate_step_times t = {.step = step, .n_steps = n};
+    kiln_results_moved_times t = {.step = step, .n_steps = n};
     for (int i = 0; i <= LAST; i++) {
         const double drift = noise < 0 ? -noise * (LAST - i) : noise * i;
         t.ms[i] = kiln_array(a, double, n);
@@ -500,8 +501,8 @@ static void steps_that_moved_are_ranked(void **state) {
                                     {.name = "more", .op = "relu"}};
     const double before[] = {1, 2, .5, .5, .3}, after[] = {1.05, 2.4, .5, .2, .1};
     /* 2% from process to process: conv1 may have moved, and may not. */
-    const kiln_gate_step_times x = steps_of(&a, new, 5, after, .02);
-    const kiln_gate_step_times y = steps_of(&a, old, 5, before, -.02);
+    const kiln_results_moved_times x = steps_of(&a, new, 5, after, .02);
+    const kiln_results_moved_times y = steps_of(&a, old, 5, before, -.02);
     /* Medians have drifted by 8%. */
     const struct {
         const char *name;
@@ -549,8 +550,8 @@ static void check_says(void **state) {
     double after[3];
     for (int i = 0; i < 3; i++)
         after[i] = s->slow * before[i];
-    const kiln_gate_step_times x = steps_of(&a, step, 3, after, s->noise);
-    const kiln_gate_step_times y = steps_of(&a, step, 3, before, -s->noise);
+    const kiln_results_moved_times x = steps_of(&a, step, 3, after, s->noise);
+    const kiln_results_moved_times y = steps_of(&a, step, 3, before, -s->noise);
     kiln_gate_result r = {.path = "x"};
     kiln_gate_moved_of(&a, &x, &y, &r);
     if (strstr(r.moved_says, s->want) == NULL)

@@ -6,25 +6,31 @@
 #include <math.h>
 #include <string.h>
 
-static const kiln_json *parse(const char *text) {
-    const kiln_json *v = NULL;
+static void read_into(const kiln_record_document *d, const char *text, void *out) {
     kiln_err err = {0};
     char *json = kiln_str_dup(kiln_test_arena(), text);
     for (char *c = json; *c != '\0'; c++)
         *c = *c == '\'' ? '"' : *c;
     kiln_assert_status_ok(
-        kiln_json_parse(kiln_test_arena(), kiln_str_from(json), "test", &v, &err),
+        kiln_record_parse(kiln_test_arena(), kiln_str_from(json), "test", d, out, &err),
         &err);
-    return v;
+}
+
+static void take_bench(const char *text, kiln_results_job *j, kiln_results_machine *m) {
+    kiln_doc_bench d;
+    read_into(&kiln_bench_document, text, &d);
+    nightly_take_bench(kiln_test_arena(), &d, j, m);
 }
 
 static const char bench[] =
-    "{'machine': {'bandwidth_gbs': 12}, 'output': {'ok': true, 'max_abs_error': 1e-6, "
-    "'rms_error': 2e-7},"
+    "{'format': 'kiln-bench-1', 'machine': {'bandwidth_gbs': 12, 'peaks':"
+    " [{'threads': 2, 'gflops': 80, 'clock_ghz': 3.5}]}, 'output': {'ok': true,"
+    " 'max_abs_error': 1e-6, 'rms_error': 2e-7},"
     " 'threads': [{'threads': 2, 'median_ms': 1.5, 'q1_ms': 1.25, 'q3_ms': 1.75,"
-    " 'min_ms': 1, 'disturbed_samples': 1, 'gflops': 40, 'peak_share': 0.5,"
+    " 'min_ms': 1, 'n_samples': 2, 'n_disturbed': 1, 'gflops': 40, 'peak_share': 0.5,"
     " 'session_bytes': 4096, 'peak': {'gflops': 80, 'clock_ghz': 3.5},"
-    " 'samples': [[1.5, 80, 79, 3.5, false], [1.75, 80, 79, 3.5, true]],"
+    " 'samples_ms': [1.5, 1.75], 'disturbed_at': [1], 'rounds': [[80, 79, 3.5], [80,"
+    " 79, 3.5]],"
     " 'steps': [{'name': 'conv1', 'op': 'conv', 'template': 'conv_direct', 'origin':"
     " 'tuned', 'epilogue': 'bias, relu', 'layout_in': 'NCHW', 'layout_out': 'NCHW16c',"
     " 'multiply_adds': 100, 'flops': 210, 'bytes': 30, 'median_ms': 0.75, 'gflops': 20,"
@@ -35,8 +41,8 @@ static const char bench[] =
     " 'steps_run_ms': 1.75, 'coverage': [{'origin': 'tuned', 'steps': 1, "
     "'multiply_adds': 100, 'ms': 0.75}],"
     " 'baselines': [{'name': 'fast', 'version': '1.2', 'state': 'measured', 'problem':"
-    " '', 'max_abs_error': 3e-6, 'median_ms': 3, 'q1_ms': 2.5, 'q3_ms': 3.5, 'min_ms':"
-    " 2, 'ratio': {'kiln_over_baseline': 0.5, 'low': 0.4, 'high': 0.6}},"
+    " null, 'max_abs_error': 3e-6, 'median_ms': 3, 'q1_ms': 2.5, 'q3_ms': 3.5,"
+    " 'min_ms': 2, 'ratio': {'estimate': 0.5, 'low': 0.4, 'high': 0.6}},"
     " {'name': 'none', 'version': null, 'state': 'absent', 'problem': 'not installed',"
     " 'max_abs_error': 0}]}]}";
 
@@ -46,12 +52,13 @@ static void a_bench_arrives(void **state) {
     kiln_results_machine m = {.cores = 2};
     const kiln_results_coverage old = {.origin = "default"};
     kiln_vec_push(kiln_test_arena(), &j.coverage, old); /* the build's */
-    nightly_take_bench(kiln_test_arena(), parse(bench), &j, &m);
+    take_bench(bench, &j, &m);
     const kiln_results_latency *l = &j.latency;
     assert_true(j.has_latency && l->median_ms == 1.5 && l->q1_ms == 1.25);
     assert_true(l->q3_ms == 1.75 && l->min_ms == 1 && l->gflops == 40);
     assert_true(l->session_bytes == 4096 && j.steps_run_ms == 1.75);
     assert_true(l->n_samples == 2 && l->n_disturbed == 1 && l->sample_ms.v[1] == 1.75);
+    assert_true(l->disturbed_at.n == 1 && l->disturbed_at.v[0] == 1);
     assert_true(j.max_abs_error == 1e-6 && j.rms_error == 2e-7);
     assert_int_equal(j.step.n, 2);
     const kiln_results_step *s = j.step.v;
@@ -79,7 +86,7 @@ static void a_bench_arrives(void **state) {
     assert_true(b[0].problem == NULL && b[0].implementation == NULL);
     assert_string_equal(b[1].state, "absent");
     assert_string_equal(b[1].problem, "not installed");
-    assert_true(b[1].version == NULL && isnan(b[1].ratio.estimate));
+    assert_true(b[1].version == NULL && !(b[1].ratio.estimate > 0));
     assert_true(m.peak.n == 1 && m.bandwidth_gbs == 12);
     assert_true(m.peak.v[0].threads == 2 && m.peak.v[0].gflops == 80);
 }
@@ -88,13 +95,12 @@ static void the_best_peak_is_the_machines(void **state) {
     (void)state;
     kiln_results_machine m = {.cores = 2};
     static const char form[] =
-        "{'threads': [{'median_ms': 1, 'peak': {'gflops': %d, 'clock_ghz': 3}}]}";
+        "{'format': 'kiln-bench-1', 'machine': {'peaks': [{'threads': 1, 'gflops': %d,"
+        " 'clock_ghz': 3}]}, 'threads': [{'threads': 1, 'median_ms': 1}]}";
     const int peaks[] = {70, 90, 80};
     for (int i = 0; i < 3; i++) {
         kiln_results_job j = {.threads = 1};
-        nightly_take_bench(kiln_test_arena(),
-                           parse(kiln_format(kiln_test_arena(), form, peaks[i])), &j,
-                           &m);
+        take_bench(kiln_format(kiln_test_arena(), form, peaks[i]), &j, &m);
     }
     assert_true(m.peak.n == 1 && m.peak.v[0].gflops == 90);
 }
@@ -103,23 +109,24 @@ static void what_is_wrong_has_no_times(void **state) {
     (void)state;
     kiln_results_job j = {.threads = 1};
     kiln_results_machine m = {.cores = 2};
-    nightly_take_bench(
-        kiln_test_arena(),
-        parse("{'output': {'ok': false, 'max_abs_error': 7}, 'threads': []}"), &j, &m);
+    take_bench("{'format': 'kiln-bench-1', 'output': {'ok': false, 'max_abs_error': 7},"
+               " 'threads': []}",
+               &j, &m);
     assert_true(!j.has_latency && j.max_abs_error == 7 && m.peak.n == 0);
 }
 
 static void a_build_arrives(void **state) {
     (void)state;
     kiln_results_job j = {.threads = 1};
-    nightly_take_build(
-        kiln_test_arena(),
-        parse("[{'archive': 'a.zst', 'sha256': 'ab', 'bytes': 99, 'memory':"
+    kiln_doc_builds d;
+    read_into(&kiln_build_document,
+              "[{'archive': 'a.zst', 'sha256': 'ab', 'bytes': 99, 'memory':"
               " {'activation_bytes': 10, 'lower_bound_bytes': 8, 'parameter_bytes': 30,"
               " 'workspace_bytes': 4, 'scratch_bytes': 2}, 'coverage_of_all': {'op':"
-              " 'all', 'tuned': {'steps': 3, 'multiply_adds': 50}, 'default': {'steps':"
-              " 0, 'multiply_adds': 0}, 'copies': 1}}]"),
-        &j);
+              " 'all', 'origins': [{'origin': 'tuned', 'steps': 3, 'multiply_adds':"
+              " 50}], 'copies': 1}}]",
+              &d);
+    nightly_take_build(&d, &j);
     assert_true(j.has_archive && j.archive.bytes == 99);
     assert_string_equal(j.archive.sha256, "ab");
     assert_true(j.memory.activation == 10 && j.memory.lower_bound == 8);
@@ -129,64 +136,46 @@ static void a_build_arrives(void **state) {
     assert_string_equal(j.coverage.v[0].origin, "tuned");
 }
 
-static void tuning_arrives(void **state) {
-    (void)state;
-    kiln_results_tuning got;
-    nightly_take_tune(
-        kiln_test_arena(),
-        parse(
-            "{'new_trials': 9, 'seconds': 2.5, 'start_ns': 200, 'best_ns': 100, 'end':"
-            " 'trials spent', 'trials': {'good': 5, 'slow': 2, 'spills': 2}, 'works':"
-            " [{'name': 'c', 'template': 't', 'calls': 3, 'known_trials': 1,"
-            " 'new_trials': 9, 'start_ns': 20, 'best_ns': 10, 'best_share_of_peak':"
-            " 0.5, 'best': '{}'}], 'curve': [[1, 150], [7, 100]]}"),
-        &got);
-    const kiln_results_tuning *t = &got;
-    assert_true(t->new_trials == 9 && t->seconds == 2.5);
-    assert_true(t->start_ns == 200 && t->best_ns == 100);
-    assert_true(t->by_error.n == 1 && t->by_error.v[0].n == 2);
-    assert_string_equal(t->by_error.v[0].name, "spills");
-    assert_true(t->work.n == 1 && t->work.v[0].calls == 3 &&
-                t->work.v[0].best_ns == 10);
-    assert_true(t->work.v[0].known_trials == 1 && t->work.v[0].best_share == 0.5);
-    assert_true(t->curve.n == 2 && t->curve.v[1].trial == 7 && t->curve.v[1].ns == 100);
-}
-
 static void a_verdict_arrives(void **state) {
     (void)state;
     kiln_results_job j = {.threads = 1};
-    nightly_take_gate(
-        kiln_test_arena(),
-        parse(
-            "{'verdict': 'fail', 'series': [{'verdict': 'fail', 'reason': 'slower',"
-            " 'pairs': 16, 'slowdown': {'estimate': 0.05, 'low': 0.04, 'high': 0.06},"
-            " 'p': 0.001, 'detectable': 0.012, 'accepted': {'sha256': 'cd'},"
-            " 'changes': ['step x'], 'moved': [{'name': 'x', 'op': 'conv', 'template':"
-            " 't', 'origin': 'tuned', 'difference_ms': -0.5}], 'command': 'kiln gate"
-            " a'}]}"),
-        &j);
+    kiln_doc_gate d;
+    read_into(
+        &kiln_gate_document,
+        "{'format': 'kiln-gate-1', 'verdict': 'fail', 'series': [{'verdict':"
+        " 'fail', 'reason': 'slower', 'pairs': 16, 'slowdown': {'estimate': 0.05,"
+        " 'low': 0.04, 'high': 0.06}, 'p': 0.001, 'detectable': 0.012,"
+        " 'accepted_sha256': 'cd', 'accepted': {'sha256': 'cd'},"
+        " 'changes': ['step x'], 'moved': [{'name': 'x', 'op': 'conv', 'template':"
+        " 't', 'origin': 'tuned', 'difference_ms': -0.5}], 'processes': [[0, 1,"
+        " 'control', 2.5, 2.25, 3.5, 0, true]], 'command': 'kiln gate a'}]}",
+        &d);
+    nightly_take_gate(&d, &j);
     const kiln_results_gate *g = &j.gate;
     assert_true(j.has_gate && g->pairs == 16 && g->slowdown.low == 0.04);
     assert_true(g->p == 0.001 && g->detectable == 0.012);
     assert_string_equal(g->accepted_sha256, "cd");
     assert_true(g->change.n == 1 && g->moved.n == 1);
-    assert_true(g->moved.v[0].median_ms == -0.5);
+    assert_true(g->moved.v[0].difference_ms == -0.5);
+    assert_true(g->process.n == 1 && g->process.v[0].ms == 2.5);
+    assert_true(g->process.v[0].is_used && g->process.v[0].pair == 1);
 }
 
 static void operators_arrive(void **state) {
     (void)state;
     kiln_results_ops o = {.threads = 1};
     kiln_results_machine m = {.cores = 2};
-    nightly_take_ops(
-        kiln_test_arena(),
-        parse("{'peak': {'gflops': 70, 'clock_ghz': 3},"
-              " 'ops': [{'op': 'C1', 'line': 'conv C1 1 1', 'template': 't', 'origin':"
-              " 'table', 'multiply_adds': 5, 'time': {'median_ms': 2, 'gflops': 3,"
-              " 'peak_share': 0.1}, 'baselines': [{'name': 'lib', 'state': 'measured',"
-              " 'implementation': 'jit:any', 'median_ms': 4, 'ratio': "
-              "{'kiln_over_baseline': 0.5, 'low': 0.4, 'high':"
-              " 0.6}}]}, {'op': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}"),
-        &o, &m);
+    kiln_doc_ops d;
+    read_into(&kiln_ops_document,
+              "{'format': 'kiln-ops-1', 'peak': {'threads': 1, 'gflops': 70,"
+              " 'clock_ghz': 3}, 'ops': [{'name': 'C1', 'line': 'conv C1 1 1',"
+              " 'template': 't', 'origin': 'table', 'multiply_adds': 5, 'median_ms': 2,"
+              " 'gflops': 3, 'peak_share': 0.1, 'config': {'k': 1}, 'baselines':"
+              " [{'name': 'lib', 'state': 'measured', 'implementation': 'jit:any',"
+              " 'median_ms': 4, 'ratio': {'estimate': 0.5, 'low': 0.4, 'high': 0.6}}]},"
+              " {'name': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}",
+              &d);
+    nightly_take_ops(kiln_test_arena(), &d, &o, &m);
     assert_int_equal(o.row.n, 2);
     assert_true(o.row.v[0].median_ms == 2 && o.row.v[0].multiply_adds == 5);
     assert_true(o.row.v[0].baseline.v[0].ratio.estimate == 0.5);
@@ -290,7 +279,6 @@ int main(void) {
     kiln_test_add("the_best_peak_is_the_machines", the_best_peak_is_the_machines, NULL);
     kiln_test_add("what_is_wrong_has_no_times", what_is_wrong_has_no_times, NULL);
     kiln_test_add("a_build_arrives", a_build_arrives, NULL);
-    kiln_test_add("tuning_arrives", tuning_arrives, NULL);
     kiln_test_add("a_verdict_arrives", a_verdict_arrives, NULL);
     kiln_test_add("operators_arrive", operators_arrive, NULL);
     kiln_test_add_rows(judges, verdicts);

@@ -24,10 +24,12 @@ static const char script[] =
     "case $verb in\n"
     "  build) printf archive > \"$out\"\n"
     "    sha=$(sha256sum \"$out\"); text='[{\"sha256\":\"'${sha%% *}'\"}]';;\n"
-    "  gate) text='{\"verdict\":\"pass\",\"series\":[{\"verdict\":\"pass\","
-    "\"frozen\":{\"sha256\":\"f\",\"ratio\":{\"estimate\":'$r',\"low\":'$r',\"high\":"
-    "'$r'}}}]}';;\n"
-    "  *) text='{\"output\":{\"ok\":true},\"threads\":[{\"median_ms\":1.5}]}';;\n"
+    "  gate) text='{\"format\":\"kiln-gate-1\",\"verdict\":\"pass\",\"series\":"
+    "[{\"verdict\":\"pass\",\"frozen_sha256\":\"f\",\"frozen\":{\"estimate\":'$r',"
+    "\"low\":'$r',\"high\":'$r'}}]}';;\n"
+    "  *) "
+    "text='{\"format\":\"kiln-bench-1\",\"output\":{\"ok\":true},\"threads\":[{"
+    "\"median_ms\":1.5}]}';;\n"
     "esac\n"
     "echo \"$text\" > \"$json.tmp\" && mv \"$json.tmp\" \"$json\"\n";
 

@@ -29,11 +29,16 @@ static const char script[] =
     "  fetch) text='[{\"path\":\"'$FAKE'/fetched.onnx\",\"sha256\":\"'$sha'\"}]';;\n"
     "  build) printf archive > \"$out\"\n"
     "    sha=$(sha256sum \"$out\"); text='[{\"sha256\":\"'${sha%% *}'\"}]';;\n"
-    "  gate) text='{\"verdict\":\"'${verdict:-new}'\",\"series\":[{\"verdict\":\"'"
+    "  gate) "
+    "text='{\"format\":\"kiln-gate-1\",\"verdict\":\"'${verdict:-new}'\",\"series\":[{"
+    "\"verdict\":\"'"
     "${verdict:-new}'\"}]}';;\n"
-    "  tune) text='{\"works\":[{\"best_ns\":9,\"new_trials\":'${trials:-3}'}]}';;\n"
-    "  ops) text='{\"ops\":[{}],\"wrong\":0,\"refused\":0}';;\n"
-    "  *) text='{\"output\":{\"ok\":true},"
+    "  tune) "
+    "text='{\"format\":\"kiln-tune-1\",\"work\":[{\"best_ns\":9,\"new_trials\":'${"
+    "trials:-3}'}]}';;\n"
+    "  ops) "
+    "text='{\"format\":\"kiln-ops-1\",\"ops\":[{}],\"wrong\":0,\"refused\":0}';;\n"
+    "  *) text='{\"format\":\"kiln-bench-1\",\"output\":{\"ok\":true},"
     "\"threads\":[{\"median_ms\":'${ms:-1.5}'}]}';;\n"
     "esac\n"
     "echo \"$text\" > \"$json.tmp\" && mv \"$json.tmp\" \"$json\"\n"
@@ -751,9 +756,10 @@ static place new_operators(void) {
     const place p = new_place(600);
     write_file(&p, "p.json", operators);
     write_file(&p, "mine.txt", "relu x in=f32[4,8]\n");
-    write_file(&p, "ops",
-               "text='{\"ops\":[{\"time\":{\"median_ms\":1}}],\"wrong\":0,"
-               "\"refused\":0}'; echo \"$text\" > \"$json\"; exit ${code:-0}");
+    write_file(
+        &p, "ops",
+        "text='{\"format\":\"kiln-ops-1\",\"ops\":[{\"median_ms\":1}],\"wrong\":0,"
+        "\"refused\":0}'; echo \"$text\" > \"$json\"; exit ${code:-0}");
     return p;
 }
 

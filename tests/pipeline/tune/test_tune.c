@@ -455,8 +455,9 @@ static void check_curve(const kiln_tune_result *r) {
         const kiln_json *row = kiln_json_at(json, i);
         assert_true(p->trial > trial && p->trial <= r->n_new);
         assert_true(i == 0 || p->ns < r->curve.v[i - 1].ns);
-        assert_true(kiln_json_i64(kiln_json_at(row, 0), &trial) && trial == p->trial);
-        kiln_assert_close_f64(&(double){kiln_json_number(kiln_json_at(row, 1), 0)},
+        assert_true(kiln_json_i64(kiln_json_get(row, "trial"), &trial) &&
+                    trial == p->trial);
+        kiln_assert_close_f64(&(double){kiln_json_number(kiln_json_get(row, "ns"), 0)},
                               &p->ns, 1, 4, 0);
     }
     kiln_assert_close_f64(&r->curve.v[r->curve.n - 1].ns, &r->best_ns, 1, 4, 0);

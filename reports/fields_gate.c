@@ -1,0 +1,79 @@
+/* What `kiln gate` writes, as a table (docs/gate-json.md). */
+#include "reports/fields.h"
+
+#define T kiln_doc_accepted
+static const kiln_record_field accepted_rows[] = {
+    KILN_MEMBER(path, "the file"),
+    KILN_MEMBER(sha256, "its hash"),
+    KILN_MEMBER(bytes, "its size"),
+    KILN_MEMBER(accepted_at, "ISO 8601, UTC"),
+    KILN_MEMBER(who, "accepted it"),
+    KILN_MEMBER(kiln, "version that built it"),
+    KILN_MEMBER(commit, "of that version"),
+    KILN_MEMBER(machine, "that it was accepted on"),
+};
+static KILN_RECORD(accepted, accepted_rows, "An accepted archive")
+#undef T
+
+    static const
+    char *const looks[] = {"pass", "fail", "more", "inconclusive", "invalid", NULL};
+
+#define T kiln_doc_look
+static const kiln_record_field look_rows[] = {
+    KILN_MEMBER_WORD(verdict, looks, "of these pairs alone; `more`: others would tell"),
+    KILN_MEMBER(pairs, "how many"),
+    KILN_MEMBER_OBJECT("slowdown", slowdown, kiln_results_interval_table,
+                       "that they show"),
+    KILN_MEMBER(p, "of the signed-rank test"),
+};
+static KILN_RECORD(look, look_rows, "A series of pairs")
+#undef T
+
+#define T kiln_doc_series
+    static const kiln_record_field series_rows[] = {
+        KILN_MEMBER(model, "its name; null: the archive could not be read"),
+        KILN_MEMBER(profile, "that code was made for"),
+        KILN_MEMBER(threads, "that it was run on"),
+        KILN_MEMBER_PART(gate, kiln_results_gate_table),
+        KILN_MEMBER_OBJECT("candidate", candidate, kiln_results_archive_table,
+                           "hash and size are not known of an unpacked folder"),
+        KILN_MEMBER_OPTIONAL("accepted", accepted, accepted,
+                             "null: nothing is accepted"),
+        KILN_MEMBER_OPTIONAL("frozen_archive", frozen, accepted,
+                             "with `--frozen`, where one is frozen for it "
+                             "([history.md](history.md)); else null"),
+        KILN_MEMBER(frozen_pairs, "that its ratio is of; 0: nothing was timed"),
+        KILN_MEMBER(machine, "processor, and how many of them"),
+        KILN_MEMBER_OPTIONAL("itself", itself, look,
+                             "the control against itself, interleaved with the pairs"),
+        KILN_MEMBER_OPTIONAL("confirmation", confirmation, look,
+                             "the second series after a failure; else null"),
+        KILN_MEMBER(seed, "of the order"),
+        KILN_MEMBER(runs_of_a_process, "timed runs of each fresh process"),
+        KILN_MEMBER(retaken, "processes that were disturbed, or out of the clock's "
+                             "band, and taken again"),
+};
+static KILN_RECORD(series, series_rows, "A candidate")
+#undef T
+
+#define T kiln_doc_gate
+    static const kiln_record_field gate_rows[] = {
+        KILN_MEMBER_PART(own, kiln_doc_own_table),
+        KILN_MEMBER_WORD(verdict, kiln_results_verdicts, "the worst of all"),
+        KILN_MEMBER_LIST("by_verdict", by_verdict, kiln_results_count_table,
+                         "candidates, worst first"),
+        KILN_MEMBER_OBJECT(
+            "geomean_slowdown", geomean_slowdown, kiln_results_interval_table,
+            "over the series that were timed to `pass`, `fail` or `inconclusive`"),
+        KILN_MEMBER_LIST("series", series, series,
+                         "of each candidate, in the order of their paths"),
+};
+static KILN_RECORD(gate, gate_rows, "The document")
+#undef T
+
+    const kiln_record_document kiln_gate_document = {
+        .format_key = "format",
+        .format = "kiln-gate-1",
+        .table = &gate,
+        .docs = "docs/gate-json.md",
+        .what = "made by 'kiln gate --json'"};
