@@ -154,6 +154,15 @@ static kiln_load_status lay_out(kiln_elf *e) {
     return KILN_LOAD_OK;
 }
 
+/* Section 0 means none: links and relocations say so by its number, and it is nowhere
+ * in the image. */
+static kiln_load_status check_none(const kiln_elf *e) {
+    const section s = section_at(e, 0);
+    return s.type == 0 && s.flags == 0 && s.size == 0
+               ? KILN_LOAD_OK
+               : kiln_elf_fail(e, KILN_LOAD_FORMAT, "section 0 is not empty");
+}
+
 static kiln_load_status open_object(kiln_elf *e) {
     e->sections = kiln_elf_number(e->file + 40, 8);
     e->n_sections = kiln_elf_number(e->file + 60, 2);
@@ -161,13 +170,14 @@ static kiln_load_status open_object(kiln_elf *e) {
         e->n_sections > MAX_SECTIONS ||
         !kiln_elf_holds(e, e->sections, e->n_sections * SHDR))
         return kiln_elf_fail(e, KILN_LOAD_FORMAT, "the section table leaves the file");
-    for (uint64_t i = 1; i < e->n_sections; i++) {
+    kiln_load_status st = check_none(e);
+    for (uint64_t i = 1; i < e->n_sections && st == KILN_LOAD_OK; i++) {
         const section s = section_at(e, i);
-        const kiln_load_status st = check_section(e, &s);
-        if (st != KILN_LOAD_OK)
-            return st;
+        st = check_section(e, &s);
     }
-    kiln_load_status st = kiln_elf_check_symbols(e);
+    if (st != KILN_LOAD_OK)
+        return st;
+    st = kiln_elf_check_symbols(e);
     if (st != KILN_LOAD_OK)
         return st;
     e->address = calloc(e->n_sections, sizeof *e->address);

@@ -97,6 +97,11 @@ static kiln_test_lie lies[] = {
     {"section_size", 58, 2, 63, KILN_LOAD_FORMAT, "the section table leaves"},
     {"no_sections", 60, 2, 0, KILN_LOAD_FORMAT, "the section table leaves"},
     {"many_sections", 60, 2, 60000, KILN_LOAD_FORMAT, "the section table leaves"},
+    {"none_has_a_kind", SECTION(0, 4), 4, 1, KILN_LOAD_FORMAT,
+     "section 0 is not empty"},
+    {"none_is_loaded", SECTION(0, 8), 8, 3, KILN_LOAD_FORMAT, "section 0 is not empty"},
+    {"none_has_bytes", SECTION(0, 32), 8, (uint64_t)1 << 40, KILN_LOAD_FORMAT,
+     "section 0 is not empty"},
     {"text_leaves", SECTION(1, 32), 8, TOTAL, KILN_LOAD_FORMAT,
      "a section leaves the file"},
     {"text_wraps", SECTION(1, 24), 8, UINT64_MAX, KILN_LOAD_FORMAT,
@@ -141,6 +146,18 @@ static kiln_test_lie lies[] = {
 static void check_lie(void **state) {
     const image o = good();
     kiln_test_elf_lie(o.b, o.n, *state);
+}
+
+/* Relocations "for" section 0, made to look as if it were loaded: each would write
+ * where the object says, outside of its image. */
+static void writes_nothing_through_section_0(void **state) {
+    static const kiln_test_lie to_none = {
+        "", SECTION(2, 44), 4, 0, KILN_LOAD_FORMAT, "section 0 is not empty"};
+    image o = good();
+    (void)state;
+    section(&o, 0, 1, 3, TEXT, (uint64_t)1 << 40, 0, 0);
+    kiln_elf_put(o.b + RELA, (uint64_t)1 << 32, 8);
+    kiln_test_elf_lie(o.b, o.n, &to_none);
 }
 
 /* What lies behind the sections may be cut off. */
@@ -196,6 +213,8 @@ static void check_arm(void **state) {
 int main(void) {
     kiln_test_add("runs_a_good_object", runs_a_good_object, NULL);
     kiln_test_add_rows(check_lie, lies);
+    kiln_test_add("writes_nothing_through_section_0", writes_nothing_through_section_0,
+                  NULL);
     kiln_test_add("survives_every_truncation", survives_every_truncation, NULL);
     kiln_test_add("survives_random_bytes", survives_random_bytes, NULL);
     kiln_test_add_rows(check_arm, arm_rows);
