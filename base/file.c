@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/temp.h"
 
 typedef struct mapping {
     void *p;
@@ -75,7 +77,8 @@ struct kiln_file_writer {
     int error;    /* errno of the first write that failed, else 0 */
     char *path;   /* owned */
     char *folder; /* owned; ends in a slash, or empty for the current one */
-    char *temp;   /* owned; in the same folder, so that renaming does not copy */
+    char *temp;   /* owned; in the same folder, so that renaming does not copy; NULL:
+                     written through */
     size_t n;     /* bytes waiting in buffer */
     unsigned char buffer[WRITER_BUFFER_BYTES];
 };
@@ -102,41 +105,73 @@ static void writer_free(kiln_file_writer *w) {
     free(w);
 }
 
-/* Creates the temporary file. Its name does not hold the target's, which may be as long
- * as a name can be; process and counter make it ours, and O_EXCL passes over what a
- * crash left behind. */
-static int create_temp(kiln_file_writer *w, size_t folder_len, size_t room) {
-    static atomic_uint counter;
-    enum { TRIES = 100 };
-    int fd = -1;
-    for (int i = 0; i < TRIES; i++) {
-        snprintf(w->temp + folder_len, room, ".kiln-%ld-%u.tmp", (long)getpid(),
-                 atomic_fetch_add(&counter, 1));
-        fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            break;
-    }
-    return fd;
+static kiln_status write_failed(const kiln_file_writer *w, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", w->path,
+                     strerror(w->error));
 }
+
+/* ---- what is no regular file -------------------------------------------------------
+ */
+
+/* The number of a descriptor of ours that the path stands for; -1: none. Opened by its
+ * path, a file behind it would be written from its beginning, over what we print. */
+static int own_descriptor(const char *path) {
+    static const char *const folder[] = {"/dev/fd/", "/proc/self/fd/"};
+    int64_t number = -1;
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folder / sizeof folder[0]; i++) {
+        const size_t n = strlen(folder[i]);
+        if (strncmp(path, folder[i], n) == 0 &&
+            kiln_parse_i64(kiln_str_from(path + n), &number) && number >= 0 &&
+            number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
+/* Devices, pipes and what is open already are written through: a file in their place
+ * would be another thing under their name. *fd stays -1 for all others. */
+static int open_through(const char *path, int *fd) {
+    struct stat st;
+    const int own = own_descriptor(path);
+    if (own >= 0) {
+        *fd = fcntl(own, F_DUPFD_CLOEXEC, 0);
+        return *fd < 0 ? errno : 0;
+    }
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+        return 0;
+    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return *fd < 0 ? errno : 0;
+}
+
+/* ---- writing -----------------------------------------------------------------------
+ */
 
 kiln_status kiln_file_writer_open(kiln_file_writer **out, const char *path,
                                   kiln_err *err) {
-    enum { TEMP_NAME_BYTES = 64 };
     const char *slash = strrchr(path, '/');
     const size_t folder_len = slash == NULL ? 0 : (size_t)(slash - path) + 1;
 
     kiln_file_writer *w = must_malloc(sizeof *w);
-    w->error = 0;
     w->n = 0;
+    w->fd = -1;
+    w->temp = NULL;
     w->path = copy_with_room(path, strlen(path), 0);
     w->folder = copy_with_room(path, folder_len, 0);
-    w->temp = copy_with_room(path, folder_len, TEMP_NAME_BYTES);
-    w->fd = create_temp(w, folder_len, TEMP_NAME_BYTES);
+    w->error = open_through(path, &w->fd);
+    if (w->error == 0 && w->fd < 0) {
+        w->temp = copy_with_room(path, folder_len, KILN_TEMP_NAME_BYTES);
+        w->fd =
+            kiln_temp_file_open(w->folder, w->temp, folder_len + KILN_TEMP_NAME_BYTES);
+        w->error = w->fd < 0 ? errno : 0;
+    }
     if (w->fd < 0) {
-        const int error = errno;
+        const kiln_status st = write_failed(w, err);
         writer_free(w);
-        return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", path,
-                         strerror(error));
+        return st;
     }
     *out = w;
     return KILN_OK;
@@ -161,11 +196,6 @@ static void write_out(kiln_file_writer *w, const unsigned char *p, size_t n) {
 static void flush(kiln_file_writer *w) {
     write_out(w, w->buffer, w->n);
     w->n = 0;
-}
-
-static kiln_status write_failed(const kiln_file_writer *w, kiln_err *err) {
-    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", w->path,
-                     strerror(w->error));
 }
 
 kiln_status kiln_file_writer_add(kiln_file_writer *w, const void *p, size_t bytes,
@@ -194,18 +224,25 @@ static int sync_folder(const char *folder) {
     return error;
 }
 
+/* Pipes and devices have nothing to sync. */
+static int sync_file(int fd) {
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP
+               ? 0
+               : errno;
+}
+
 kiln_status kiln_file_writer_commit(kiln_file_writer *w, kiln_err *err) {
     flush(w);
-    if (w->error == 0 && fsync(w->fd) != 0)
+    if (w->error == 0)
+        w->error = sync_file(w->fd);
+    /* Renamed while it is locked: nobody takes it for what a dead process left. */
+    if (w->error == 0 && w->temp != NULL && rename(w->temp, w->path) != 0)
         w->error = errno;
     if (close(w->fd) != 0 && w->error == 0)
         w->error = errno;
-    const bool is_complete = w->error == 0;
-    if (is_complete && rename(w->temp, w->path) != 0)
-        w->error = errno;
-    if (w->error != 0)
+    if (w->error != 0 && w->temp != NULL)
         unlink(w->temp);
-    else
+    else if (w->error == 0 && w->temp != NULL)
         w->error = sync_folder(w->folder);
     const kiln_status st = w->error == 0 ? KILN_OK : write_failed(w, err);
     writer_free(w);
@@ -215,8 +252,9 @@ kiln_status kiln_file_writer_commit(kiln_file_writer *w, kiln_err *err) {
 void kiln_file_writer_close(kiln_file_writer *w) {
     if (w == NULL)
         return;
+    if (w->temp != NULL)
+        unlink(w->temp);
     close(w->fd);
-    unlink(w->temp);
     writer_free(w);
 }
 

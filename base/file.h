@@ -22,7 +22,10 @@ kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
                           kiln_str *out, kiln_err *err);
 
 /* Writes the whole file or leaves what was there: a temporary file in the same folder,
- * fsync, rename. The folder must exist. */
+ * fsync, rename. The folder must exist. Devices, pipes and open descriptors by their
+ * paths ("/dev/null", "/dev/stdout", "/dev/fd/3") are written through as they are; a
+ * pipe waits for its reader. Temporary files in the folder that killed processes left
+ * go. */
 kiln_status kiln_file_write(const char *path, const void *p, size_t bytes,
                             kiln_err *err);
 
@@ -48,8 +51,12 @@ kiln_status kiln_dir_list(kiln_arena *a, const char *path, char ***names,
 /* A new folder that only we may enter, in TMPDIR (else /tmp); removed with all that is
  * in it when the arena is reset. */
 kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err);
-/* Removes such folders of processes that ended without doing so (SIGKILL); returns how
- * many. Those of living ones, of other users, and other folders stay. */
+/* The same in a folder of the caller's, under a hidden name: for what is renamed into
+ * its place there. */
+kiln_status kiln_dir_temp_in(kiln_arena *a, const char *parent, const char **out,
+                             kiln_err *err);
+/* Removes such folders in TMPDIR of processes that ended without doing so (SIGKILL);
+ * returns how many. Those of living ones, of other users, and other folders stay. */
 int kiln_dir_temp_sweep(void);
 /* An empty file in memory, open for writing, gone when it is closed. `path` (in the
  * arena) leads to it while it is open, for the processes of this user too. False where

@@ -26,6 +26,7 @@ static void catch (int signal_number) {
 void kiln_interrupt_catch(void) {
     catch (SIGINT);
     catch (SIGTERM);
+    catch (SIGHUP);
 }
 
 bool kiln_interrupted(void) { return asked != 0; }

@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 
-/* From now on the first SIGINT or SIGTERM only asks; the second ends the process, as it
- * would have. System calls that wait are not interrupted. */
+/* From now on the first SIGINT, SIGTERM or SIGHUP only asks; the second ends the
+ * process, as it would have. System calls that wait are not interrupted. */
 void kiln_interrupt_catch(void);
 /* Has somebody asked? Cheap enough for every slice of a measurement. */
 bool kiln_interrupted(void);

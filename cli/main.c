@@ -136,6 +136,7 @@ static kiln_status run(kiln_arena *a, int argc, const char *const *argv, int *co
 
 int main(int argc, char **argv) {
     signal(SIGABRT, on_abort);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of files' sizes is said as a full disk is */
     kiln_arena arena;
     kiln_err err = {.status = KILN_OK};
     int code = KILN_EXIT_OK;

@@ -349,17 +349,6 @@ static kiln_status refuse_existing(const char *folder, kiln_err *err) {
     return KILN_OK;
 }
 
-/* A private folder beside `folder`, so that renaming stays on one file system. */
-static kiln_status make_private(kiln_arena *a, const char *folder, char **out,
-                                kiln_err *err) {
-    char *path = kiln_path_join(a, kiln_path_dir(a, folder), ".kiln-unpack-XXXXXX");
-    if (mkdtemp(path) == NULL)
-        return kiln_fail(err, KILN_ERR_IO, "cannot make a folder in '%s': %s",
-                         kiln_path_dir(a, folder), strerror(errno));
-    *out = path;
-    return KILN_OK;
-}
-
 /* What was renamed is on disk once the folder that holds it is. */
 static kiln_status sync_folder(const char *path, kiln_err *err) {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -431,10 +420,11 @@ static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *path,
 static kiln_status unpack_file(kiln_arena *a, kiln_str file, const char *path,
                                const char *folder, unpack *u, kiln_err *err) {
     kiln_str frame;
-    char *private = NULL;
+    const char *private = NULL;
     u->archive_bytes = file.n;
     KILN_TRY(kiln_seal_cut(file, path, &frame, err));
-    KILN_TRY(make_private(a, folder, &private, err));
+    /* Beside `folder`, so that renaming stays on one file system. */
+    KILN_TRY(kiln_dir_temp_in(a, kiln_path_dir(a, folder), &private, err));
     const kiln_status st = unpack_into(a, frame, path, private, folder, u, err);
     const kiln_status removed = kiln_remove_tree(private, st == KILN_OK ? err : NULL);
     return st != KILN_OK ? st : removed;

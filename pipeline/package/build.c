@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- what the package says about itself --------------------------------------------
  */
@@ -176,19 +177,36 @@ static kiln_status prove(kiln_arena *a, const char *archive, const kiln_expectat
                : kiln_package_prove(archive, n, &how, &b->proof, err);
 }
 
-/* Under a name of its own until it is proved. */
+/* It is unpacked and run before it appears: nothing that only takes bytes will do. */
+static kiln_status check_place(const char *path, kiln_err *err) {
+    struct stat st;
+    return stat(path, &st) != 0 || S_ISREG(st.st_mode)
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_ARG,
+                           "'%s' is no regular file: an archive is proved before it "
+                           "appears; name a file",
+                           path);
+}
+
+/* In a folder of its own until it is proved. */
 static kiln_status appear(kiln_arena *a, const kiln_source *s,
                           const kiln_expectation *e, const kiln_network *n,
                           const kiln_build_options *o, kiln_build *b, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const char *folder = NULL, *unproved = NULL;
     b->path = path_of(a, s, e, n, o);
-    const char *unproved = kiln_format(a, "%s.unproved", b->path);
-    kiln_status st = pack(a, s, e, n, o, unproved, b, err);
+    kiln_status st = check_place(b->path, err);
+    if (st == KILN_OK)
+        st = kiln_dir_temp_in(&scratch, kiln_path_dir(&scratch, b->path), &folder, err);
+    if (st == KILN_OK) {
+        unproved = kiln_path_join(&scratch, folder, kiln_path_base(b->path));
+        st = pack(a, s, e, n, o, unproved, b, err);
+    }
     if (st == KILN_OK)
         st = prove(a, unproved, e, n, o, b, err);
     if (st == KILN_OK && rename(unproved, b->path) != 0)
         st = kiln_fail(err, KILN_ERR_IO, "'%s' cannot be given its name", b->path);
-    if (st != KILN_OK)
-        (void)remove(unproved);
+    kiln_arena_fini(&scratch);
     return st;
 }
 

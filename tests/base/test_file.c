@@ -343,6 +343,83 @@ static void real_paths_have_no_links(void **state) {
                       KILN_ERR_MISSING, &err, "cannot find 'no/such/thing'");
 }
 
+/* ---- what is no regular file -------------------------------------------------------
+ */
+
+static void devices_stay_devices(void **state) {
+    (void)state;
+    struct stat st;
+    kiln_err err = {0};
+    write_text("/dev/null", "gone");
+    assert_true(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+    kiln_assert_fails(kiln_file_write("/dev/full", "x", 1, &err), KILN_ERR_IO, &err,
+                      "cannot write '/dev/full': No space left");
+    assert_true(stat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode));
+}
+
+static void pipes_get_the_bytes(void **state) {
+    (void)state;
+    char text[16] = "";
+    struct stat st;
+    const char *path = in(kiln_test_dir(), "pipe");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const int fd = open(path, O_RDWR); /* its reader, so that nobody waits */
+    assert_true(fd >= 0);
+    write_text(path, "hello");
+    assert_int_equal(read(fd, text, sizeof text), 5);
+    assert_string_equal(text, "hello");
+    assert_true(lstat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+    close(fd);
+}
+
+/* Where it stands, not from the beginning of the file behind it. */
+static void descriptors_are_written_where_they_stand(void **state) {
+    (void)state;
+    const char *path = in(kiln_test_dir(), "out");
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0 && write(fd, "before, ", 8) == 8);
+    write_text(kiln_format(kiln_test_arena(), "/dev/fd/%d", fd), "between, ");
+    write_text(kiln_format(kiln_test_arena(), "/proc/self/fd/%d", fd), "more");
+    assert_int_equal(write(fd, ", after", 7), 7);
+    close(fd);
+    assert_holds(path, "before, between, more, after");
+    kiln_err err = {0};
+    kiln_assert_fails(kiln_file_write("/dev/fd/9999", "x", 1, &err), KILN_ERR_IO, &err,
+                      "Bad file descriptor");
+}
+
+/* ---- what a kill leaves ------------------------------------------------------------
+ */
+
+static void be_killed_while_writing(void *arg) {
+    kiln_file_writer *w = NULL;
+    if (kiln_file_writer_open(&w, arg, NULL) == KILN_OK)
+        kill(getpid(), SIGKILL);
+}
+
+/* The next file in that folder takes it away; one that somebody writes now stays. */
+static void files_of_the_killed_go(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir(), *other = kiln_test_dir();
+    kiln_test_death d;
+    kiln_err err = {0};
+    kiln_file_writer *w = NULL;
+    kiln_test_in_child(be_killed_while_writing, in(dir, "x"), &d);
+    assert_int_equal(d.signal, SIGKILL);
+    assert_true(kiln_str_starts(kiln_str_from(listing(dir)), ".kiln-"));
+    kiln_assert_status_ok(kiln_file_writer_open(&w, in(dir, "y"), &err), &err);
+    const char *living = listing(dir);
+    assert_true(kiln_str_ends(kiln_str_from(living), ".tmp ")); /* one name */
+    assert_ptr_equal(strchr(living, ' '), strrchr(living, ' '));
+    write_text(in(other, "z"), "elsewhere"); /* so that the folder is looked at again */
+    write_text(in(dir, "x"), "text");
+    assert_true(strstr(listing(dir), kiln_format(kiln_test_arena(), "%.*s",
+                                                 (int)strcspn(living, " "), living)) !=
+                NULL);
+    kiln_assert_status_ok(kiln_file_writer_commit(w, &err), &err);
+    assert_string_equal(listing(dir), "x y ");
+}
+
 int main(void) {
     static const struct CMUnitTest plain[] = {
         cmocka_unit_test(writes_and_replaces_a_file),
@@ -360,6 +437,10 @@ int main(void) {
         cmocka_unit_test(removes_a_tree_but_not_behind_links),
         cmocka_unit_test(remove_says_what_it_cannot),
         cmocka_unit_test(real_paths_have_no_links),
+        cmocka_unit_test(devices_stay_devices),
+        cmocka_unit_test(pipes_get_the_bytes),
+        cmocka_unit_test(descriptors_are_written_where_they_stand),
+        cmocka_unit_test(files_of_the_killed_go),
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         kiln_test_add(plain[i].name, plain[i].test_func, NULL);

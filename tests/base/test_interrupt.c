@@ -21,6 +21,8 @@ static row rows[] = {
     {"runs_on_when_nobody_asks", SIGINT, 0, false, 20, 0},
     {"runs_on_and_knows_after_ctrl_c", SIGINT, 1, false, 10, 0},
     {"runs_on_and_knows_after_a_polite_end", SIGTERM, 1, false, 10, 0},
+    {"runs_on_and_knows_after_a_lost_terminal", SIGHUP, 1, false, 10, 0},
+    {"leaves_nohup_alone", SIGHUP, 1, true, 20, 0},
     {"ends_at_the_second_ctrl_c", SIGINT, 2, false, -1, SIGINT},
     {"keeps_ignoring_what_was_ignored", SIGINT, 2, true, 20, 0},
 };

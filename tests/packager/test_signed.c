@@ -69,7 +69,7 @@ static void assert_nothing_left(const place *p) {
     kiln_assert_status_ok(kiln_dir_list(kiln_test_arena(), p->folder, &name, &n, &err),
                           &err);
     for (size_t i = 0; i < n; i++)
-        assert_false(kiln_str_starts(kiln_str_from(name[i]), ".kiln-unpack"));
+        assert_false(kiln_str_starts(kiln_str_from(name[i]), ".kiln-"));
 }
 
 /* ---- by name -----------------------------------------------------------------------
