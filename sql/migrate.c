@@ -59,7 +59,8 @@ kiln_status kiln_sql_migrate(kiln_sql *s, const kiln_sql_schema *d, bool read_on
                              kiln_err *err) {
     int64_t version = 0;
     KILN_TRY(look(s, d, &version, err));
-    if (version == d->version)
+    const bool is_read = d->oldest_read > 0 && version >= d->oldest_read;
+    if (version == d->version || (read_only && is_read))
         return KILN_OK;
     if (read_only)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,

@@ -68,7 +68,9 @@ typedef struct kiln_sql_schema {
     const char *application_id; /* a number: the header's, by the first migration */
     /* migration[v] leads from version v to v + 1; what it does is never changed. */
     const char *const *migration;
-    int version;            /* that they lead to */
+    int version;     /* that they lead to */
+    int oldest_read; /* who only reads takes files from this version on; 0: none older
+                      */
     const char *is_foreign; /* "... is a database, but" this: another program's file */
     const char *is_newer;   /* "use the newer kiln, or" this */
     const char *is_older;   /* where it may not be written to: behind both versions */

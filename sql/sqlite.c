@@ -9,7 +9,34 @@
 struct kiln_sql {
     sqlite3 *db;
     const char *path, *what, *remedy;
+    int busy_ms;
+    int64_t waits_since_ns; /* of the wait at work */
+    bool has_said;          /* that it waits */
 };
+
+/* Another process has the lock: again in a while, until it has taken too long or
+ * somebody asked us to end. Said once where it takes long: nobody should have to guess
+ * what a silent program does. */
+static int wait_for_lock(void *user, int n_before) {
+    /* Who was asked to end still has something to put down: what others do in passing
+     * takes no second. */
+    enum { PAUSE_MS = 20, SAID_AFTER_MS = 2000, LAST_MS = 1000 };
+    kiln_sql *s = user;
+    const int64_t now = kiln_now_ns();
+    if (n_before == 0)
+        s->waits_since_ns = now;
+    const int64_t waited_ms = (now - s->waits_since_ns) / 1000000;
+    if (waited_ms >= s->busy_ms || (waited_ms >= LAST_MS && kiln_interrupted()))
+        return 0;
+    if (waited_ms >= SAID_AFTER_MS && !s->has_said) {
+        s->has_said = true;
+        KILN_LOG(WARN, "sql",
+                 "%s '%s' is locked by another process; waiting for it, up to %d s",
+                 s->what, s->path, s->busy_ms / 1000);
+    }
+    (void)sqlite3_sleep(PAUSE_MS);
+    return 1;
+}
 
 /* What the caller can do: wait and try again, look at the disk, or distrust the file.
  */
@@ -18,6 +45,10 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
     switch (sqlite3_errcode(s->db) & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+        if (kiln_interrupted())
+            return kiln_fail(err, KILN_ERR_INTERRUPTED,
+                             "interrupted while another process holds %s '%s'", s->what,
+                             s->path);
         return kiln_fail(err, KILN_ERR_IO,
                          "%s '%s' is in use by another process that does not let go "
                          "(%s); try again when that has ended",
@@ -47,7 +78,7 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
 }
 
 static kiln_status set_up(kiln_sql *s, const kiln_sql_options *o, kiln_err *err) {
-    sqlite3_busy_timeout(s->db, o->busy_ms);
+    sqlite3_busy_handler(s->db, wait_for_lock, s);
     sqlite3_extended_result_codes(s->db, 1);
     /* Untrusted files: no functions or views of theirs run anything of ours. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -92,6 +123,7 @@ kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_option
     s->path = kiln_str_dup(a, path);
     s->what = o->what;
     s->remedy = o->remedy;
+    s->busy_ms = o->busy_ms;
     const char *uri = o->read_only ? alone(a, path) : NULL;
     const int flags = (o->read_only ? SQLITE_OPEN_READONLY
                                     : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |

@@ -118,7 +118,7 @@ static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
     kiln_db_trial t;
     kiln_db_task task;
     kiln_err why = {0};
-    char uid[KILN_SHA256_HEX];
+    char uid[KILN_SHA256_HEX], seal[KILN_SHA256_HEX];
     kiln_db_get_trial(q, 2, scratch, &t);
     kiln_db_get_task(q, task_at, scratch, &task);
     if (t.sample_ns == NULL) {
@@ -143,7 +143,11 @@ static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
                             "tune and kiln build do not use it",
                             (long long)id, t.median_ns));
     kiln_db_trial_uid(scratch, &task, &t, uid);
-    if (strcmp(uid, kiln_query_get_text(q, 1, scratch)) != 0)
+    kiln_db_trial_seal(&task, &t, seal);
+    const char *sealed =
+        kiln_query_get_text(q, task_at + KILN_DB_N_TASK_COLUMNS, scratch);
+    if (strcmp(uid, kiln_query_get_text(q, 1, scratch)) != 0 ||
+        (sealed[0] != '\0' && strcmp(seal, sealed) != 0))
         problem(a, out,
                 kiln_format(a,
                             "trial %lld: its contents were changed after it was "
@@ -151,17 +155,28 @@ static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
                             (long long)id));
 }
 
+static kiln_status has_seals(kiln_db *db, bool *out, kiln_err *err) {
+    int64_t n = 0;
+    KILN_TRY(kiln_sql_number(
+        db->sql, "SELECT count(*) FROM pragma_table_info('trial') WHERE name = 'seal'",
+        &n, err));
+    *out = n > 0;
+    return KILN_OK;
+}
+
+#define ALL_TRIALS(seal)                                                               \
+    "SELECT t.id, t.uid, " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ", " seal   \
+    " FROM " KILN_DB_TASK_TABLES " JOIN trial t ON t.task = k.id ORDER BY t.id"
+
 static kiln_status check_trials(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
                                 kiln_err *err) {
     kiln_arena scratch;
     kiln_query q = {0};
-    bool has_row = false;
+    bool has_row = false, is_sealed = false;
+    KILN_TRY(has_seals(db, &is_sealed, err));
     kiln_arena_init(&scratch);
     kiln_status st = kiln_query_open(
-        db->sql,
-        "SELECT t.id, t.uid, " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS
-        " FROM " KILN_DB_TASK_TABLES " JOIN trial t ON t.task = k.id ORDER BY t.id",
-        &q, err);
+        db->sql, is_sealed ? ALL_TRIALS("t.seal") : ALL_TRIALS("''"), &q, err);
     while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
            has_row) {
         check_trial(a, &scratch, &q, out);
@@ -179,6 +194,36 @@ kiln_status kiln_db_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
         KILN_TRY(ask(db, a, questions[i], out, err));
     KILN_TRY(check_profiles(db, a, out, err));
     return check_trials(db, a, out, err);
+}
+
+/* ---- digest ------------------------------------------------------------------------
+ */
+
+kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_sha256 h;
+    kiln_query q = {0};
+    bool has_row = false;
+    const int n = KILN_DB_N_TASK_COLUMNS + KILN_DB_N_TRIAL_COLUMNS;
+    kiln_sha256_init(&h);
+    kiln_status st = kiln_query_open(
+        db->sql,
+        "SELECT " KILN_DB_TASK_COLUMNS ", " KILN_DB_TRIAL_COLUMNS
+        " FROM " KILN_DB_TASK_TABLES " JOIN trial t ON t.task = k.id ORDER BY t.uid",
+        &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row) {
+        for (int i = 0; i < n; i++) {
+            const kiln_str cell = kiln_query_get_bytes(&q, i, &scratch);
+            kiln_sha256_add(&h, &cell.n, sizeof cell.n);
+            kiln_sha256_add(&h, cell.p, cell.n);
+        }
+        kiln_arena_reset(&scratch);
+    }
+    kiln_query_close(&q);
+    kiln_arena_fini(&scratch);
+    kiln_sha256_hex(&h, hex);
+    return st;
 }
 
 /* ---- prune -------------------------------------------------------------------------

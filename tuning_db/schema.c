@@ -47,6 +47,8 @@ static const char *const migrations[] = {
     "  id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, what TEXT NOT NULL,"
     "  text TEXT NOT NULL);"
     "PRAGMA application_id = " APPLICATION_ID ";",
+    /* 2: a hash of what the uid leaves out; '' where an older kiln wrote the row. */
+    "ALTER TABLE trial ADD COLUMN seal TEXT NOT NULL DEFAULT '';",
 };
 
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == KILN_DB_VERSION,
@@ -58,6 +60,7 @@ kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
         .application_id = APPLICATION_ID,
         .migration = migrations,
         .version = KILN_DB_VERSION,
+        .oldest_read = 1,
         .is_foreign = "not kiln's tuning database",
         .is_newer = "export there and import here",
         .is_older = "; kiln tune and kiln db import bring it up to date"};

@@ -136,6 +136,20 @@ void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
     kiln_sha256_hex(&h, hex);
 }
 
+void kiln_db_trial_seal(const kiln_db_task *task, const kiln_db_trial *t,
+                        char hex[KILN_SHA256_HEX]) {
+    const char *const part[] = {task->anchor, task->profile, text_or(t->detail, ""),
+                                text_or(t->proof, ""), text_or(t->facts, "{}")};
+    char peak[40];
+    kiln_sha256 h;
+    snprintf(peak, sizeof peak, "%a", t->peak_gflops);
+    kiln_sha256_init(&h);
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+        kiln_sha256_add(&h, part[i], strlen(part[i]) + 1);
+    kiln_sha256_add(&h, peak, strlen(peak));
+    kiln_sha256_hex(&h, hex);
+}
+
 /* ---- trials ------------------------------------------------------------------------
  */
 
@@ -158,54 +172,6 @@ static kiln_status next_round(kiln_db *db, int64_t task, const kiln_db_trial *t,
     return st;
 }
 
-static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t round,
-                          const kiln_db_trial *t, kiln_arena *scratch, bool *was_new,
-                          kiln_err *err) {
-    kiln_query q = {0};
-    KILN_TRY(kiln_query_open(
-        db->sql,
-        "INSERT OR IGNORE INTO trial (task, template, config, uid, round, layouts,"
-        " error, detail, samples, median_ns, peak_gflops, proof, facts, owner, kiln,"
-        " time_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-        " ?15, ?16)",
-        &q, err));
-    kiln_db_bind_candidate(&q, task, &t->candidate);
-    kiln_query_text(&q, 4, uid);
-    kiln_query_i64(&q, 5, round);
-    kiln_query_text(&q, 6, text_or(t->layouts, ""));
-    kiln_query_text(&q, 7, text_or(t->error, ""));
-    kiln_query_text(&q, 8, text_or(t->detail, ""));
-    kiln_query_bytes(&q, 9, kiln_db_samples_bytes(scratch, t->sample_ns, t->n_samples));
-    kiln_query_f64(
-        &q, 10,
-        t->n_samples == 0 ? 0 : kiln_db_median(scratch, t->sample_ns, t->n_samples));
-    kiln_query_f64(&q, 11, t->peak_gflops);
-    kiln_query_text(&q, 12, text_or(t->proof, ""));
-    kiln_query_text(&q, 13, text_or(t->facts, "{}"));
-    kiln_query_text(&q, 14, t->owner);
-    kiln_query_text(&q, 15, t->kiln);
-    kiln_query_i64(&q, 16, t->time_ms);
-    const kiln_status st = kiln_query_run(&q, err);
-    *was_new = st == KILN_OK && kiln_sql_n_changed(db->sql) > 0;
-    kiln_query_close(&q);
-    return st;
-}
-
-/* What is on record is nobody's to measure, also where it came from elsewhere. */
-kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
-                                 const kiln_db_trial *t, bool *was_new, kiln_err *err) {
-    kiln_arena scratch;
-    int64_t round = 0;
-    kiln_arena_init(&scratch);
-    kiln_status st = next_round(db, task, t, &round, err);
-    if (st == KILN_OK)
-        st = insert(db, task, uid, round, t, &scratch, was_new, err);
-    if (st == KILN_OK)
-        st = kiln_db_unclaim(db, task, &t->candidate, NULL, err);
-    kiln_arena_fini(&scratch);
-    return st;
-}
-
 static kiln_status task_of(kiln_db *db, kiln_arena *a, int64_t id, kiln_db_task *out,
                            kiln_err *err) {
     kiln_query q = {0};
@@ -224,6 +190,59 @@ static kiln_status task_of(kiln_db *db, kiln_arena *a, int64_t id, kiln_db_task 
     if (st == KILN_OK)
         kiln_db_get_task(&q, 0, a, out);
     kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t round,
+                          const kiln_db_trial *t, kiln_arena *scratch, bool *was_new,
+                          kiln_err *err) {
+    kiln_query q = {0};
+    kiln_db_task of;
+    char seal[KILN_SHA256_HEX];
+    KILN_TRY(task_of(db, scratch, task, &of, err));
+    kiln_db_trial_seal(&of, t, seal);
+    KILN_TRY(kiln_query_open(
+        db->sql,
+        "INSERT OR IGNORE INTO trial (task, template, config, uid, round, layouts,"
+        " error, detail, samples, median_ns, peak_gflops, proof, facts, owner, kiln,"
+        " time_ms, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+        " ?13, ?14, ?15, ?16, ?17)",
+        &q, err));
+    kiln_db_bind_candidate(&q, task, &t->candidate);
+    kiln_query_text(&q, 4, uid);
+    kiln_query_i64(&q, 5, round);
+    kiln_query_text(&q, 6, text_or(t->layouts, ""));
+    kiln_query_text(&q, 7, text_or(t->error, ""));
+    kiln_query_text(&q, 8, text_or(t->detail, ""));
+    kiln_query_bytes(&q, 9, kiln_db_samples_bytes(scratch, t->sample_ns, t->n_samples));
+    kiln_query_f64(
+        &q, 10,
+        t->n_samples == 0 ? 0 : kiln_db_median(scratch, t->sample_ns, t->n_samples));
+    kiln_query_f64(&q, 11, t->peak_gflops);
+    kiln_query_text(&q, 12, text_or(t->proof, ""));
+    kiln_query_text(&q, 13, text_or(t->facts, "{}"));
+    kiln_query_text(&q, 14, t->owner);
+    kiln_query_text(&q, 15, t->kiln);
+    kiln_query_i64(&q, 16, t->time_ms);
+    kiln_query_text(&q, 17, seal);
+    const kiln_status st = kiln_query_run(&q, err);
+    *was_new = st == KILN_OK && kiln_sql_n_changed(db->sql) > 0;
+    kiln_query_close(&q);
+    return st;
+}
+
+/* What is on record is nobody's to measure, also where it came from elsewhere. */
+kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
+                                 const kiln_db_trial *t, bool *was_new, kiln_err *err) {
+    kiln_arena scratch;
+    int64_t round = 0;
+    kiln_arena_init(&scratch);
+    kiln_status st = next_round(db, task, t, &round, err);
+    if (st == KILN_OK)
+        st = insert(db, task, uid, round, t, &scratch, was_new, err);
+    if (st == KILN_OK)
+        st = kiln_db_unclaim(db, task, &t->candidate, NULL, err);
+    kiln_arena_fini(&scratch);
     return st;
 }
 

@@ -20,7 +20,7 @@
 typedef struct kiln_db kiln_db;
 
 enum {
-    KILN_DB_VERSION = 1,       /* of the tables */
+    KILN_DB_VERSION = 2,       /* of the tables */
     KILN_DB_BUSY_MS = 120000,  /* how long to wait for another process */
     KILN_DB_MAX_TEXT = 1 << 20 /* of any single text, in bytes */
 };
@@ -255,6 +255,10 @@ typedef struct kiln_db_stats {
 } kiln_db_stats;
 kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
                              kiln_err *err);
+
+/* SHA-256 of all that builds and gates may read of it: equal for two states of a file
+ * only where they give the same answers. */
+kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err);
 
 /* Looks at every row: the file's own structure, references, keys and hashes, samples,
  * medians, proofs. `problem` gets one line each; none: all is well. */

@@ -29,6 +29,10 @@ kiln_status kiln_db_trial_check(kiln_arena *scratch, const kiln_db_trial *t,
 /* A trial's identity across files: hash of everything it says and of its task. */
 void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
                        const kiln_db_trial *t, char hex[KILN_SHA256_HEX]);
+/* Of what the uid leaves out, so that equal measurements of two kilns stay one trial:
+ * proof, facts, the peak, the detail of an error, names of the task. */
+void kiln_db_trial_seal(const kiln_db_task *task, const kiln_db_trial *t,
+                        char hex[KILN_SHA256_HEX]);
 kiln_status kiln_db_task_check(const kiln_db_task *t, kiln_err *err);
 /* Neither missing nor empty, not too long, UTF-8. */
 kiln_status kiln_db_text_check(const char *what, const char *z, kiln_err *err);

@@ -2,6 +2,7 @@
  * may be killed. */
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -111,7 +112,7 @@ static open_row open_rows[] = {
      KILN_ERR_PARSE, "is a database, but not kiln's tuning database"},
     {"refuses_a_newer_one", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = 99", false,
-     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 1"},
+     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 2"},
     {"refuses_a_version_below_all", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = -3", false,
      KILN_ERR_PARSE, "has version -3, which there is none of: the file is damaged"},
@@ -177,6 +178,16 @@ static damage_row damage_rows[] = {
      "= "
      "1",
      "trial 1: 100 ns is faster than its machine allows"},
+    {"a_changed_proof", "UPDATE trial SET proof = '{\"seeds\": 99}' WHERE id = 2",
+     "trial 2: its contents were changed"},
+    {"changed_facts", "UPDATE trial SET facts = '{\"spills\": 99}' WHERE id = 2",
+     "trial 2: its contents were changed"},
+    {"a_changed_peak", "UPDATE trial SET peak_gflops = 98.5 WHERE id = 2",
+     "trial 2: its contents were changed"},
+    {"a_changed_anchor", "UPDATE workload SET anchor = 'another'",
+     "trial 1: its contents were changed"},
+    {"a_changed_name", "UPDATE profile SET name = 'another'",
+     "trial 1: its contents were changed"},
     {"a_lost_round", "UPDATE trial SET round = 2 WHERE id = 1",
      "round 2 without round 1"},
 };
@@ -196,6 +207,91 @@ static void check_finds(void **state) {
     if (!found)
         fail_msg("no line says '%s'; the first of %zu: '%s'", r->line, p.line.n,
                  p.line.n > 0 ? p.line.v[0] : "");
+    kiln_db_close(db);
+}
+
+/* Another process has the file: who waits says so after a while, and an interrupt ends
+ * the wait, long before the two minutes. */
+static void wait_for_it(void *arg) {
+    kiln_db *db = NULL;
+    kiln_err err = {0};
+    kiln_interrupt_catch();
+    alarm(KILN_TEST_PATIENCE_S);
+    const pid_t self = getpid();
+    if (fork() == 0) {
+        poll(NULL, 0, 2500);
+        kill(self, SIGINT);
+        _exit(0);
+    }
+    const kiln_status st = kiln_db_open(kiln_test_arena(), arg, NULL, &db, &err);
+    fprintf(stderr, "%s: %s", kiln_status_name(st), err.text);
+}
+
+static void a_locked_file_does_not_hold(void **state) {
+    (void)state;
+    static const kiln_sql_options o = {.what = "file", .remedy = ""};
+    kiln_sql *other = NULL;
+    kiln_test_death d;
+    kiln_err err = {0};
+    char *path = kiln_str_dup(kiln_test_arena(), file("locked.db"));
+    kiln_db_close(filled(path));
+    kiln_assert_status_ok(kiln_sql_open(kiln_test_arena(), path, &o, &other, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_sql_run(other,
+                                       "PRAGMA locking_mode = EXCLUSIVE;"
+                                       "BEGIN EXCLUSIVE; DELETE FROM claim",
+                                       &err),
+                          &err);
+    kiln_test_in_child(wait_for_it, path, &d);
+    kiln_sql_close(other);
+    assert_int_equal(d.exit_code, 0);
+    if (strstr(d.stderr_text, "is locked by another process; waiting") == NULL ||
+        strstr(d.stderr_text, "interrupted while another process holds") == NULL)
+        fail_msg("%s", d.stderr_text);
+}
+
+/* A file as the kiln before wrote it: read as it is, and brought up to date by whoever
+ * may write; what nobody sealed counts as before. */
+static void older_files_are_read(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    kiln_db_problems p;
+    const kiln_db_options reads = {.read_only = true};
+    const char *path = file("older.db");
+    char before[KILN_SHA256_HEX], after[KILN_SHA256_HEX];
+    kiln_db_close(filled(path));
+    run_sql(path, "ALTER TABLE trial DROP COLUMN seal; PRAGMA user_version = 1");
+    for (int i = 0; i < 2; i++) {
+        kiln_assert_status_ok(
+            kiln_db_open(kiln_test_arena(), path, i == 0 ? &reads : NULL, &db, &err),
+            &err);
+        kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+        assert_int_equal(p.line.n, 0);
+        kiln_assert_status_ok(kiln_db_digest(db, i == 0 ? before : after, &err), &err);
+        kiln_db_close(db);
+    }
+    assert_string_equal(before, after);
+}
+
+/* As many trials as before, from the same time: another state all the same. */
+static void digests_tell_states_apart(void **state) {
+    (void)state;
+    static const char *const change[] = {
+        "UPDATE trial SET median_ns = median_ns * 2 WHERE id = 1",
+        "UPDATE trial SET config = '{\"other\": 1}' WHERE id = 1",
+        "UPDATE workload SET anchor = 'x'"};
+    kiln_err err = {0};
+    char was[KILN_SHA256_HEX], is[KILN_SHA256_HEX];
+    const char *path = file("digest.db");
+    kiln_db *db = filled(path);
+    kiln_assert_status_ok(kiln_db_digest(db, was, &err), &err);
+    for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
+        run_sql(path, change[i]);
+        kiln_assert_status_ok(kiln_db_digest(db, is, &err), &err);
+        assert_string_not_equal(was, is);
+        memcpy(was, is, sizeof was);
+    }
     kiln_db_close(db);
 }
 
@@ -420,6 +516,10 @@ int main(void) {
     kiln_test_add_rows(opening_looks_first, open_rows);
     kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
     kiln_test_add_rows(check_finds, damage_rows);
+    kiln_test_add("older_files_are_read", older_files_are_read, NULL);
+    kiln_test_add("digests_tell_states_apart", digests_tell_states_apart, NULL);
+    kiln_test_add("a_locked_file_does_not_hold_signals", a_locked_file_does_not_hold,
+                  NULL);
     kiln_test_add("flipped_bytes_are_noticed", flipped_bytes_are_noticed, NULL);
     kiln_test_add("exports_merge", exports_merge, NULL);
     kiln_test_add_rows(bad_imports_leave_nothing, import_rows);
