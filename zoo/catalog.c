@@ -63,6 +63,9 @@ static kiln_status read_entry(kiln_arena *a, const kiln_json *o, kiln_fetch_entr
                           .sha256 = kiln_json_string(kiln_json_get(o, "sha256"), ""),
                           .licence =
                               kiln_json_string(kiln_json_get(o, "licence"), NULL)};
+    const kiln_json *licence = kiln_json_get(o, "licence");
+    if (licence != NULL && !kiln_json_is_string(licence) && !kiln_json_is_null(licence))
+        return kiln_fail(err, KILN_ERR_PARSE, "'licence' must be a string");
     if (e.name[0] == '\0')
         return kiln_fail(err, KILN_ERR_PARSE, "it must have a name");
     if (!is_url(e.url))
@@ -82,6 +85,14 @@ static kiln_status read_entry(kiln_arena *a, const kiln_json *o, kiln_fetch_entr
     return KILN_OK;
 }
 
+static kiln_status check_root(const kiln_json *root, const char *path, kiln_err *err) {
+    for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m))
+        if (kiln_json_key(m) != NULL && strcmp(kiln_json_key(m), "models") != 0)
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "'%s' has an unknown member beside 'models'", path);
+    return KILN_OK;
+}
+
 static kiln_status read_list(kiln_arena *a, const kiln_json *root, const char *path,
                              kiln_catalog *out, kiln_err *err) {
     const kiln_json *list = kiln_json_get(root, "models");
@@ -89,6 +100,7 @@ static kiln_status read_list(kiln_arena *a, const kiln_json *root, const char *p
     size_t i = 0;
     if (!kiln_json_is_array(list))
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' must be {\"models\": [...]}", path);
+    KILN_TRY(check_root(root, path, err));
     if (kiln_json_size(list) > KILN_FETCH_MAX_ENTRIES)
         return kiln_fail(err, KILN_ERR_LIMIT, "'%s' has more than %d models", path,
                          KILN_FETCH_MAX_ENTRIES);

@@ -14,7 +14,10 @@ typedef enum kiln_download_end {
     KILN_DOWNLOAD_INTERRUPTED
 } kiln_download_end;
 
-enum { KILN_DOWNLOAD_TEXT = 320 };
+enum {
+    KILN_DOWNLOAD_TEXT = 320,
+    KILN_DOWNLOAD_SLOW = 1000 /* bytes a second: who sends fewer has stalled */
+};
 
 typedef struct kiln_download {
     const char *url;
@@ -22,7 +25,7 @@ typedef struct kiln_download {
     int64_t offset;    /* bytes that are there already */
     int64_t max_bytes; /* in all */
     bool allow_http;
-    int connect_s, stall_s;
+    int connect_s, stall_s; /* stalled for so long: ended */
     void (*progress)(void *user, int64_t done);
     void *user;
     /* Results: */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What the callbacks tell each other. */
@@ -61,11 +62,11 @@ static void set_options(CURL *c, transfer *t, char error[CURL_ERROR_SIZE]) {
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c, CURLOPT_USERAGENT, "kiln/" KILN_VERSION);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)d->connect_s);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, (long)KILN_DOWNLOAD_SLOW);
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)d->stall_s);
     curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)d->offset);
-    curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE,
-                     (curl_off_t)(d->max_bytes - d->offset));
+    /* Who does not go on at the offset announces the whole file. */
+    curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)d->max_bytes);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, tick);
@@ -74,15 +75,23 @@ static void set_options(CURL *c, transfer *t, char error[CURL_ERROR_SIZE]) {
 }
 
 /* A server that is busy, or in trouble, may be well again soon. */
-static kiln_download_end by_http(long code, int64_t offset) {
-    if (code == 416 && offset > 0)
-        return KILN_DOWNLOAD_RESTART;
+static kiln_download_end by_http(long code) {
     return code == 408 || code == 425 || code == 429 || code >= 500
                ? KILN_DOWNLOAD_AGAIN
                : KILN_DOWNLOAD_REFUSED;
 }
 
+/* Asked to go on, it says that nothing lies there (which the library takes for the end
+ * of the file), or sends all of it. */
+static bool does_not_go_on(CURLcode rc, const transfer *t, long http) {
+    return t->d->offset > 0 &&
+           ((http == 416 && t->d->n_written == 0) || rc == CURLE_RANGE_ERROR ||
+            rc == CURLE_BAD_DOWNLOAD_RESUME);
+}
+
 static kiln_download_end end_of(CURLcode rc, const transfer *t, long http) {
+    if (does_not_go_on(rc, t, http))
+        return KILN_DOWNLOAD_RESTART;
     switch (rc) {
     case CURLE_OK:
         return KILN_DOWNLOAD_DONE;
@@ -92,11 +101,8 @@ static kiln_download_end end_of(CURLcode rc, const transfer *t, long http) {
         return t->is_too_big ? KILN_DOWNLOAD_TOO_BIG : KILN_DOWNLOAD_DISK;
     case CURLE_FILESIZE_EXCEEDED:
         return KILN_DOWNLOAD_TOO_BIG;
-    case CURLE_RANGE_ERROR:
-    case CURLE_BAD_DOWNLOAD_RESUME:
-        return KILN_DOWNLOAD_RESTART;
     case CURLE_HTTP_RETURNED_ERROR:
-        return by_http(http, t->d->offset);
+        return by_http(http);
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
     case CURLE_TOO_MANY_REDIRECTS:
@@ -113,7 +119,11 @@ static kiln_download_end end_of(CURLcode rc, const transfer *t, long http) {
 
 static void explain(kiln_download *d, const transfer *t, CURLcode rc, long http,
                     const char *error) {
-    if (t->is_too_big || rc == CURLE_FILESIZE_EXCEEDED)
+    if (does_not_go_on(rc, t, http))
+        snprintf(d->text, sizeof d->text,
+                 "the server does not go on at byte %lld (answer %ld)",
+                 (long long)d->offset, http);
+    else if (t->is_too_big || rc == CURLE_FILESIZE_EXCEEDED)
         snprintf(d->text, sizeof d->text, "the server sends more than %lld bytes",
                  (long long)d->max_bytes);
     else if (t->error != 0)
@@ -124,6 +134,20 @@ static void explain(kiln_download *d, const transfer *t, CURLcode rc, long http,
     else
         snprintf(d->text, sizeof d->text, "%s",
                  error[0] != '\0' ? error : curl_easy_strerror(rc));
+}
+
+/* Opening a pipe would wait for whoever writes to it. What is not there is the
+ * library's to say. */
+static bool is_odd_file(CURL *c, const char *url) {
+    static const char kind[] = "file://";
+    struct stat st;
+    if (strncmp(url, kind, sizeof kind - 1) != 0)
+        return false;
+    const char *path = strchr(url + sizeof kind - 1, '/');
+    char *plain = path != NULL ? curl_easy_unescape(c, path, 0, NULL) : NULL;
+    const bool is_odd = plain != NULL && stat(plain, &st) == 0 && !S_ISREG(st.st_mode);
+    curl_free(plain);
+    return is_odd;
 }
 
 kiln_download_end kiln_download_run(kiln_download *d) {
@@ -139,6 +163,11 @@ kiln_download_end kiln_download_run(kiln_download *d) {
     d->retry_after_s = 0;
     if (c == NULL) {
         snprintf(d->text, sizeof d->text, "the transfer library does not start");
+        return KILN_DOWNLOAD_REFUSED;
+    }
+    if (is_odd_file(c, d->url)) {
+        snprintf(d->text, sizeof d->text, "it is no regular file");
+        curl_easy_cleanup(c);
         return KILN_DOWNLOAD_REFUSED;
     }
     set_options(c, &t, error);

@@ -90,14 +90,15 @@ static kiln_status hash_of_path(const char *path, char hex[KILN_SHA256_HEX],
     return st;
 }
 
-/* Files under their final name were verified before they got it. One of another size,
- * or with `check` of another hash, was damaged since: it goes. */
+/* Files under their final name were verified before they got it. One of another size or
+ * hash was damaged since: it goes. Hashed each time: a flipped bit changes no date, and
+ * who builds from it would be told the catalog's hash. */
 static kiln_status look_in_cache(fetching *f, bool *found, kiln_err *err) {
     struct stat st;
     char hex[KILN_SHA256_HEX];
     *found =
         stat(f->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == f->e->bytes;
-    if (*found && f->o->check) {
+    if (*found) {
         KILN_TRY(hash_of_path(f->path, hex, err));
         *found = strcmp(hex, f->e->sha256) == 0;
     }
@@ -188,6 +189,13 @@ static kiln_status failed(const fetching *f, const kiln_download *d,
                      end == KILN_DOWNLOAD_AGAIN ? kept : "");
 }
 
+/* Did it bring bytes as fast as one may ask? Else a server that trickles would never be
+ * given up. */
+static bool is_progress(const kiln_download *d, int64_t begin_ns) {
+    const int64_t seconds = (kiln_now_ns() - begin_ns) / 1000000000;
+    return d->n_written > 0 && d->n_written >= seconds * KILN_DOWNLOAD_SLOW;
+}
+
 /* The file's bytes, all of them. Tries that bring bytes are no failures. */
 static kiln_status transfer(fetching *f, kiln_err *err) {
     const kiln_fetch_options *o = f->o;
@@ -207,21 +215,24 @@ static kiln_status transfer(fetching *f, kiln_err *err) {
                            .stall_s = o->stall_s > 0 ? o->stall_s : 60,
                            .progress = o->progress != NULL ? report : NULL,
                            .user = f};
+        const int64_t begin_ns = kiln_now_ns();
         const kiln_download_end end = kiln_download_run(&d);
+        const bool progress = is_progress(&d, begin_ns);
         if (end == KILN_DOWNLOAD_DONE && have + d.n_written < f->e->bytes)
             snprintf(d.text, sizeof d.text,
                      "the server sends %" PRId64 " bytes, the catalog states %" PRId64,
                      (int64_t)have + d.n_written, f->e->bytes);
         else if (end == KILN_DOWNLOAD_DONE)
             return KILN_OK;
-        /* Twice: its file is shorter than stated. */
-        if (end == KILN_DOWNLOAD_RESTART && restarts++ == 0 && ftruncate(f->fd, 0) == 0)
+        /* Each cut costs the whole there; so often its file is shorter than stated. */
+        if (end == KILN_DOWNLOAD_RESTART && restarts++ <= retries &&
+            ftruncate(f->fd, 0) == 0)
             continue;
-        failures = d.n_written > 0 ? 1 : failures + 1;
+        failures = progress ? 1 : failures + 1;
         const bool may_pass = end == KILN_DOWNLOAD_AGAIN || end == KILN_DOWNLOAD_DONE;
         if (!may_pass || failures > retries)
             return failed(f, &d, may_pass ? KILN_DOWNLOAD_AGAIN : end, err);
-        if (d.n_written > 0)
+        if (progress)
             wait = o->first_wait_s > 0 ? o->first_wait_s : 1;
         const double now = d.retry_after_s > wait ? d.retry_after_s : wait;
         const double seconds = now < LONGEST_WAIT_S ? now : LONGEST_WAIT_S;

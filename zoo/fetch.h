@@ -41,11 +41,10 @@ typedef struct kiln_fetch_options {
     const char *cache;   /* folder; NULL: kiln_fetch_cache's */
     bool allow_http;     /* without it: https and file only, after redirects too */
     bool offline;        /* only what is in the cache */
-    bool check;          /* hash what is in the cache again */
     int retries;         /* after failures that may pass; negative: none; 0: 5 */
     double first_wait_s; /* before the first retry, doubled each time; 0: 1 */
     int connect_s;       /* 0: 30 */
-    int stall_s;         /* without a byte; 0: 60 */
+    int stall_s;         /* below KILN_DOWNLOAD_SLOW; 0: 60 */
     void (*progress)(void *user, const kiln_fetch_entry *e, int64_t done);
     void (*waits)(void *user, const kiln_fetch_entry *e, const char *why,
                   double seconds);

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 static const char *const paths[KILN_TEST_HTTP_N] = {
-    "/good", "/norange", "/cut",   "/short", "/big",   "/wrong",  "/missing",
-    "/busy", "/stall",   "/moved", "/loop",  "/local", "/garbage"};
+    "/good",    "/norange", "/cut",   "/short", "/big",  "/wrong",
+    "/missing", "/busy",    "/stall", "/moved", "/loop", "/local",
+    "/garbage", "/trickle", "/half",  "/no416"};
 
 static void put(int fd, const void *p, size_t n) {
     const char *at = p;
@@ -65,6 +66,18 @@ static void never_end(kiln_test_server *s, int fd) {
     }
 }
 
+static void trickle(const kiln_test_server *s, int fd) {
+    char text[100];
+    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", s->n);
+    say(fd, text);
+    for (size_t i = 0; i < s->n && !s->stops; i++) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        put(fd, s->bytes + i, 1);
+        if (poll(&p, 1, 100) > 0)
+            return; /* the client has gone */
+    }
+}
+
 static void wait_silently(const kiln_test_server *s, int fd) {
     while (!s->stops) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -86,7 +99,9 @@ static void serve_wrong(kiln_test_server *s, int fd) {
 
 static void answer(kiln_test_server *s, int fd, kiln_test_http what, size_t from) {
     const size_t left = s->n - from;
-    if (from >= s->n && what != KILN_TEST_HTTP_NORANGE) {
+    const bool has_ranges =
+        what != KILN_TEST_HTTP_NORANGE && what != KILN_TEST_HTTP_CUT_NORANGE;
+    if (from >= s->n && has_ranges) {
         say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: "
                 "close\r\nContent-Length: 0\r\n\r\n");
         return;
@@ -138,6 +153,19 @@ static void answer(kiln_test_server *s, int fd, kiln_test_http what, size_t from
         break;
     case KILN_TEST_HTTP_LOCAL:
         redirect(fd, "file:///etc/hostname");
+        break;
+    case KILN_TEST_HTTP_TRICKLE:
+        trickle(s, fd);
+        break;
+    case KILN_TEST_HTTP_CUT_NORANGE:
+        serve(s, fd, 0, s->n, s->n_requests <= 2 ? s->n / 2 : s->n);
+        break;
+    case KILN_TEST_HTTP_NO_416:
+        if (from > 0)
+            say(fd, "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: "
+                    "close\r\nContent-Length: 0\r\n\r\n");
+        else
+            serve(s, fd, 0, s->n, s->n);
         break;
     case KILN_TEST_HTTP_GARBAGE:
     case KILN_TEST_HTTP_N:

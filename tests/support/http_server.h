@@ -22,6 +22,9 @@ typedef enum kiln_test_http {
     KILN_TEST_HTTP_LOOP,    /* /loop: to itself */
     KILN_TEST_HTTP_LOCAL,   /* /local: to a file:// URL */
     KILN_TEST_HTTP_GARBAGE, /* /garbage: no HTTP at all */
+    KILN_TEST_HTTP_TRICKLE, /* /trickle: ten bytes a second, for ever */
+    KILN_TEST_HTTP_CUT_NORANGE, /* /half: the whole file, cut short twice */
+    KILN_TEST_HTTP_NO_416, /* /no416: 416 where it should go on, else the whole file */
     KILN_TEST_HTTP_N
 } kiln_test_http;
 

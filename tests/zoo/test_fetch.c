@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +88,7 @@ static fetch_row rows[] = {
      true},
     {"ends_loops", "/loop", KILN_ERR_IO, "redirect", 0, true},
     {"never_turns_to_files", "/local", KILN_ERR_IO, "rotocol", 1, true},
+    {"refuses_a_trickle", "/trickle", KILN_ERR_IO, "too slow", 0, true},
     {"survives_garbage", "/garbage", KILN_ERR_IO, "it.onnx", 0, true},
 };
 
@@ -96,6 +98,10 @@ static void fetches(void **state) {
     const char *cache = kiln_test_dir(), *path = NULL;
     kiln_fetch_options o = options(cache);
     const kiln_fetch_entry e = entry(at_server(r->path));
+    if (strcmp(r->path, "/trickle") == 0) {
+        o.stall_s = 1;
+        o.retries = 1;
+    }
     if (strcmp(r->path, "/stall") == 0) { /* and so may this machine, by chance */
         o.stall_s = 1;
         o.retries = 100;
@@ -129,7 +135,7 @@ static void asks_once(void **state) {
     const kiln_fetch_entry e = entry(at_server("/good"));
     count_from_zero();
     kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
-    o.offline = o.check = true;
+    o.offline = true;
     kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &again, &err), &err);
     assert_string_equal(path, again);
     assert_int_equal(server.n_requests, 1);
@@ -153,14 +159,19 @@ static void asks_once(void **state) {
 static void goes_on_with_partial_files(void **state) {
     (void)state;
     static const struct {
+        const char *path;
         size_t bytes;
         bool is_wrong;
-    } left[] = {{100000, false}, {100000, true}, {N_BYTES, true}, {N_BYTES + 5, false}};
-    for (size_t i = 0; i < 4; i++) {
+        int requests;
+    } left[] = {{"/good", 100000, false, 1},    {"/good", 100000, true, 2},
+                {"/good", N_BYTES, true, 1},    {"/good", N_BYTES + 5, false, 1},
+                {"/norange", 100000, false, 2}, {"/half", 100000, false, 4},
+                {"/no416", 100000, false, 2}};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
         kiln_err err = {0};
         const char *cache = kiln_test_dir(), *path = NULL;
         const kiln_fetch_options o = options(cache);
-        const kiln_fetch_entry e = entry(at_server("/good"));
+        const kiln_fetch_entry e = entry(at_server(left[i].path));
         unsigned char *part = kiln_array(kiln_test_arena(), unsigned char, N_BYTES + 5);
         memcpy(part, content, N_BYTES);
         part[5] ^= left[i].is_wrong;
@@ -173,7 +184,7 @@ static void goes_on_with_partial_files(void **state) {
         count_from_zero();
         kiln_assert_status_ok(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), &err);
         holds_it(path);
-        assert_int_equal(server.n_ranges, left[i].bytes < N_BYTES);
+        assert_int_equal(server.n_requests, left[i].requests);
         assert_int_equal(n_files(folder), 0);
     }
 }
@@ -199,6 +210,23 @@ static void reads_files(void **state) {
     o.cache = kiln_test_dir();
     kiln_assert_fails(kiln_fetch(kiln_test_arena(), &none, &o, &path, &err),
                       KILN_ERR_IO, &err, "such.onnx");
+}
+
+/* Whoever opens it waits for a writer that never comes. */
+static void refuses_a_pipe(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const char *path = NULL;
+    kiln_fetch_options o = options(kiln_test_dir());
+    const char *pipe = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "a pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    const char *url = kiln_format(kiln_test_arena(), "file://%s/a%%20pipe",
+                                  kiln_path_dir(kiln_test_arena(), pipe));
+    const kiln_fetch_entry e = entry(url);
+    alarm(KILN_TEST_PATIENCE_S);
+    kiln_assert_fails(kiln_fetch(kiln_test_arena(), &e, &o, &path, &err), KILN_ERR_IO,
+                      &err, "it is no regular file");
+    alarm(0);
 }
 
 static void wants_encryption(void **state) {
@@ -423,6 +451,7 @@ int main(void) {
     kiln_test_add("asks_once", asks_once, NULL);
     kiln_test_add("goes_on_with_partial_files", goes_on_with_partial_files, NULL);
     kiln_test_add("reads_files", reads_files, NULL);
+    kiln_test_add("refuses_a_pipe", refuses_a_pipe, NULL);
     kiln_test_add("wants_encryption", wants_encryption, NULL);
     kiln_test_add("goes_through_proxies", goes_through_proxies, NULL);
     kiln_test_add("nobody_listens", nobody_listens, NULL);
