@@ -78,7 +78,7 @@ e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
 quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
 
-quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: under a minute
+quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: minutes of processor time; TEST=PART runs some, VERBOSE=1 prints all
 	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)

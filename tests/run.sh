@@ -4,6 +4,9 @@
 #   tests/run.sh [-j JOBS] [-t SECONDS] [-l LOG_FOLDER] [-r RESULT_FILE] PROGRAM...
 #   tests/run.sh -s RESULT_FILE...       print the sum of earlier results
 #
+# Of a program whose tests pass, one line is printed; of another what its failed tests said. All of
+# it is in the log folder, and printed with VERBOSE=1.
+#
 # A program that hangs past the time limit, crashes, reports fewer tests than it announced, or
 # announces none, is a failure: silence must never look like success. Exit code 0 only when
 # something ran and nothing failed.
@@ -31,6 +34,20 @@ summary() {
     }' "$@"
 }
 
+# What the tests that were skipped said, most frequent reason first: "TEST<tab>REASON" a line, in
+# files beside the results.
+skips() {
+    local file
+    for file in "$@"; do
+        cat "${file%.txt}.skips" 2>/dev/null
+    done | awk -F '\t' '
+    !seen[$1, $2]++ { n[$2]++; if (n[$2] <= 3) who[$2] = who[$2] (n[$2] > 1 ? ", " : "") $1 }
+    END {
+        for (why in n)
+            printf "%d\t  skipped: %s: %s%s\n", n[why], why, who[why], (n[why] > 3 ? ", and " n[why] - 3 " more" : "")
+    }' | sort -t "$(printf '\t')" -k 1,1nr -k 2 | cut -f 2- | { IFS= read -r first && printf '\n%s\n' "$first" && cat; }
+}
+
 # What is known to take long starts first, so that no processor is idle behind it at the end.
 longest_first() {
     printf '%s\n' "$@" | awk '
@@ -40,6 +57,23 @@ longest_first() {
         sub(/^.*\/tests\//, "", name)
         print (name in rank ? rank[name] : 1000000) " " FNR " " $0
     }' "$here/longest.txt" - | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
+}
+
+# tell PROGRAM "PASSED FAILED SKIPPED [REASON]" SECONDS LOG
+tell() {
+    local program=$1 seconds=$3 log=$4 passed failed skipped reason
+    read -r passed failed skipped reason <<<"$2"
+    if [ "${VERBOSE:-0}" != 0 ]; then
+        echo "== $program ($seconds s)"
+        cat "$log"
+    elif [ "$failed" -gt 0 ]; then
+        echo "== $program ($seconds s)"
+        awk -f "$here/failed.awk" "$log"
+        echo "== $program: $passed passed, $failed failed; all of it: $log"
+    else
+        echo "ok  $program: $passed passed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped") ($seconds s)"
+    fi
+    [ -z "$reason" ] || echo "== $program: $reason"
 }
 
 # One program: log, verdict and result line. Called again by this script, in parallel.
@@ -66,10 +100,9 @@ one() {
     line=$(awk -v rc=$rc -v limit="$limit" -f "$here/cmocka.awk" "$log")
     {
         flock 9
-        echo "== $program ($((SECONDS - start)) s)"
-        cat "$log"
-        [ "${line#* * * }" = "$line" ] || echo "== $program: ${line#* * * }"
+        tell "$program" "$line" $((SECONDS - start)) "$log"
         echo "$program $line" >>"$results"
+        awk -v program="${program#build/}" -f "$here/skipped.awk" "$log" >>"${results%.txt}.skips"
     } 9>>"$results.lock"
 }
 
@@ -88,6 +121,7 @@ while getopts j:t:l:r:s option; do
     r) results=$OPTARG ;;
     s)
         shift $((OPTIND - 1))
+        skips "$@"
         summary "$@"
         exit
         ;;
@@ -99,6 +133,7 @@ mkdir -p "$logs"
 results=${results:-$logs/results.txt}
 mkdir -p "$(dirname "$results")"
 : >"$results"
+: >"${results%.txt}.skips"
 if [ $# -gt 0 ]; then
     longest_first "$@" | tr '\n' '\0' |
         xargs -0 -n 1 -P "$jobs" "$0" --one "$limit" "$logs" "$results"
@@ -109,4 +144,5 @@ for program in "$@"; do
     grep -qF -- "$program " "$results" || echo "$program 0 1 0 the runner was interrupted" >>"$results"
 done
 sort -o "$results" "$results"
+skips "$results"
 summary "$results"

@@ -13,6 +13,7 @@
 #define FAILED(t) RUN(t) "echo '[  FAILED  ] " #t "'\n"
 #define SKIPPED(t)                                                                     \
     RUN(t)                                                                             \
+    "echo 'skipped: no wheels'\n"                                                      \
     "echo '[  SKIPPED ] " #t "'\n"                                                     \
     "echo '[  SKIPPED ] 1 test(s), listed below:'\n"                                   \
     "echo '[  SKIPPED ] " #t "'\n"
@@ -23,35 +24,48 @@ typedef struct {
     const char *want;   /* in what the runner prints */
     const char *sum;    /* its last line */
     int want_code;
+    const char *not_shown; /* NULL: nothing is asked */
 } row;
 
 static row rows[] = {
     {"counts_what_passed", ANNOUNCE(2) OK(a) OK(b), "[  PASSED  ] 2 test(s).",
-     "2 passed, 0 failed, 0 skipped", 0},
+     "2 passed, 0 failed, 0 skipped", 0, NULL},
     {"adds_up_several_groups", ANNOUNCE(1) OK(a) ANNOUNCE(1) OK(b), "",
-     "2 passed, 0 failed, 0 skipped", 0},
+     "2 passed, 0 failed, 0 skipped", 0, NULL},
     {"counts_what_was_skipped", ANNOUNCE(2) OK(a) SKIPPED(b), "[  SKIPPED ] 1 test(s).",
-     "1 passed, 0 failed, 1 skipped", 0},
+     "1 passed, 0 failed, 1 skipped", 0, NULL},
+    {"says_why_it_skipped", ANNOUNCE(3) OK(a) SKIPPED(b) SKIPPED(c),
+     "test_made_up: c\n", "1 passed, 0 failed, 2 skipped", 0, NULL},
+    {"has_one_line_of_what_passed", ANNOUNCE(1) "echo noise\n" OK(a) SKIPPED(b),
+     "test_made_up: 1 passed, 1 skipped (", "1 passed, 0 failed, 1 skipped", 0,
+     "noise"},
+    {"says_what_failed",
+     ANNOUNCE(2) OK(a) RUN(b) "echo wanted 1\n"
+                              "echo '[  FAILED  ] b'\n",
+     "wanted 1\n[  FAILED  ] b\n", "1 passed, 1 failed, 0 skipped", 1, "RUN      ] a"},
+    {"says_what_was_said_behind_the_tests", ANNOUNCE(1) OK(a) "echo leaked\nexit 1\n",
+     "\nleaked\n", "1 passed, 1 failed, 0 skipped", 1, NULL},
     {"counts_what_failed", ANNOUNCE(3) OK(a) FAILED(b) FAILED(c) "exit 2\n",
-     "[  FAILED  ] 2 test(s).", "1 passed, 2 failed, 0 skipped", 1},
+     "[  FAILED  ] 2 test(s).", "1 passed, 2 failed, 0 skipped", 1, NULL},
     {"counts_a_failure_that_the_exit_code_hides", ANNOUNCE(1) FAILED(a), "",
-     "0 passed, 1 failed, 0 skipped", 1},
+     "0 passed, 1 failed, 0 skipped", 1, NULL},
     {"counts_a_failed_setup", ANNOUNCE(2) OK(a) RUN(b) "exit 1\n", "",
-     "1 passed, 1 failed, 0 skipped", 1},
+     "1 passed, 1 failed, 0 skipped", 1, NULL},
     {"counts_tests_that_a_crash_left_out", ANNOUNCE(3) OK(a) RUN(b) "kill -SEGV $$\n",
-     "ended by signal 11", "1 passed, 2 failed, 0 skipped", 1},
+     "ended by signal 11", "1 passed, 2 failed, 0 skipped", 1, NULL},
     {"rejects_an_early_exit", ANNOUNCE(2) OK(a) "exit 0\n",
      "1 of 2 announced tests never ran, exit code 0", "1 passed, 1 failed, 0 skipped",
-     1},
+     1, NULL},
     {"rejects_a_bad_exit_code_alone", ANNOUNCE(1) OK(a) "exit 3\n",
-     "exit code 3 though every test passed", "1 passed, 1 failed, 0 skipped", 1},
-    {"rejects_silence", "exit 0\n", "ran no tests", "0 passed, 1 failed, 0 skipped", 1},
+     "exit code 3 though every test passed", "1 passed, 1 failed, 0 skipped", 1, NULL},
+    {"rejects_silence", "exit 0\n", "ran no tests", "0 passed, 1 failed, 0 skipped", 1,
+     NULL},
     {"rejects_a_program_that_cannot_start", "exit 127\n",
-     "exit code 127 before any test", "0 passed, 1 failed, 0 skipped", 1},
+     "exit code 127 before any test", "0 passed, 1 failed, 0 skipped", 1, NULL},
     {"ends_a_hang", ANNOUNCE(2) OK(a) RUN(b) "sleep 3600\n",
-     "killed: ran longer than 1", "1 passed, 1 failed, 0 skipped", 1},
+     "killed: ran longer than 1", "1 passed, 1 failed, 0 skipped", 1, NULL},
     {"rejects_nothing_to_run", NULL, "nothing was run", "0 passed, 1 failed, 0 skipped",
-     1},
+     1, NULL},
 };
 
 static kiln_process_result run(const char *program, const char *dir,
@@ -96,6 +110,8 @@ static void check_run(void **state) {
         hangs ? run_until_it_began(program, dir) : run(program, dir, "600");
     if (strstr(got.out.p, r->want) == NULL)
         fail_msg("wanted '%s', got '%s'", r->want, got.out.p);
+    if (r->not_shown != NULL && strstr(got.out.p, r->not_shown) != NULL)
+        fail_msg("'%s' is no news: '%s'", r->not_shown, got.out.p);
     const char *last = kiln_format(a, "\n%s\n", r->sum);
     const size_t n = strlen(last);
     if (got.out.n < n || memcmp(got.out.p + got.out.n - n, last, n) != 0)
