@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/busy.h"
 #include "base/confine.h"
 #include "base/file.h"
 #include "base/half.h"
@@ -18,6 +19,7 @@
 #include "base/order.h"
 #include "base/process.h"
 #include "base/program.h"
+#include "base/progress.h"
 #include "base/record.h"
 #include "base/rng.h"
 #include "base/status.h"

@@ -280,6 +280,24 @@ char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes) {
     return text;
 }
 
+static bool is_inside_letter(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+
+const char *kiln_str_fit(kiln_arena *a, const char *z, size_t max_bytes) {
+    static const char between[] = "..";
+    enum { BETWEEN = sizeof between - 1 };
+    const size_t n = strlen(z);
+    if (n <= max_bytes)
+        return z;
+    KILN_ASSERT(max_bytes > 2 * BETWEEN, "no name fits into %zu letters", max_bytes);
+    size_t head = (max_bytes - BETWEEN) / 3;
+    size_t tail = n - (max_bytes - BETWEEN - head);
+    while (head > 0 && is_inside_letter(z[head]))
+        head--;
+    while (tail < n && is_inside_letter(z[tail]))
+        tail++;
+    return kiln_format(a, "%.*s%s%s", (int)head, z, between, z + tail);
+}
+
 /* Bytes at the front that a terminal may have; 0: the first must be escaped. */
 static size_t harmless_len(kiln_str s) {
     const unsigned char c = (unsigned char)s.p[0];

@@ -56,6 +56,11 @@ size_t kiln_utf8_len(kiln_str s);
  */
 char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes);
 
+/* `z` itself where it has at most max_bytes (5 at least), else a copy of so many with
+ * ".." in its middle and twice as much of its end as of its beginning: names of a table
+ * mostly differ at their ends. Whole letters of UTF-8. */
+const char *kiln_str_fit(kiln_arena *a, const char *z, size_t max_bytes);
+
 /* Text as a terminal may have it: control characters, also those of UTF-8 and bytes
  * that are no UTF-8, become \xNN; new lines, tabs and all else stay. `s` itself where
  * nothing has to. For what goes to people and holds names from files. */
