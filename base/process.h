@@ -24,6 +24,11 @@ typedef struct kiln_process_options {
     uint64_t data_limit_bytes;
     size_t output_limit_bytes; /* kept per stream; the rest is read and dropped; 0: 1
                                   MiB */
+    /* Called with what the child writes to stream 1 or 2, as it comes, and whether or
+     * not it is kept; after a second in which it wrote nothing, with stream -1. NULL:
+     * nobody listens. */
+    void (*heard)(void *user, int stream, const char *bytes, size_t n);
+    void *user;
 } kiln_process_options;
 
 typedef enum kiln_process_end {

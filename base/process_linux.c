@@ -48,7 +48,8 @@ typedef struct report {
 
 /* One of the child's output streams, read by us. */
 typedef struct stream {
-    int fd; /* -1 at the end of file */
+    int fd;     /* -1 at the end of file */
+    int number; /* of the child's descriptor */
     kiln_buf text;
     bool is_cut;
 } stream;
@@ -369,6 +370,8 @@ static void drain(run *r, stream *s, size_t max_bytes) {
         const size_t kept = (size_t)n < room ? (size_t)n : room;
         s->is_cut = s->is_cut || kept < (size_t)n;
         kiln_buf_add(&s->text, chunk, kept);
+        if (r->o->heard != NULL)
+            r->o->heard(r->o->user, s->number, chunk, (size_t)n);
         done += (size_t)n;
     }
 }
@@ -414,7 +417,10 @@ static void pump(run *r) {
         {.fd = r->in[WRITE_END], .events = POLLOUT},
         {.fd = r->pidfd, .events = POLLIN},
     };
-    if (poll(fds, 4, left_ms < tick_ms ? (int)left_ms : tick_ms) <= 0)
+    const int n = poll(fds, 4, left_ms < tick_ms ? (int)left_ms : tick_ms);
+    if (n == 0 && r->pidfd >= 0 && r->o->heard != NULL)
+        r->o->heard(r->o->user, -1, NULL, 0);
+    if (n <= 0)
         return;
     for (int i = 0; i < 2; i++)
         if (fds[i].revents != 0)
@@ -464,7 +470,9 @@ static kiln_status run_child(kiln_arena *a, run *r, kiln_process_result *out,
         const bool is_limited = limit_ms > 0 && limit_ms < INT64_MAX / 4000000;
         r->deadline_ns = is_limited ? start_ns + limit_ms * 1000000 : INT64_MAX;
         r->streams[0].fd = r->out[READ_END];
+        r->streams[0].number = STDOUT_FILENO;
         r->streams[1].fd = r->err[READ_END];
+        r->streams[1].number = STDERR_FILENO;
         kiln_buf_init(&r->streams[0].text, a);
         kiln_buf_init(&r->streams[1].text, a);
         feed(r);

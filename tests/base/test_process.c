@@ -240,6 +240,37 @@ static void keeps_the_streams_apart(void **state) {
     assert_true(r.peak_rss_bytes > 0);
 }
 
+typedef struct listener {
+    kiln_buf out, err;
+    int n_ticks;
+} listener;
+
+static void hear(void *user, int stream, const char *bytes, size_t n) {
+    listener *l = user;
+    l->n_ticks += stream < 0;
+    if (stream >= 0)
+        kiln_buf_add(stream == STDERR_FILENO ? &l->err : &l->out, bytes, n);
+}
+
+/* More than is kept, and silence too. */
+static void who_listens_hears_all_of_it(void **state) {
+    (void)state;
+    listener l = {.n_ticks = 0};
+    kiln_buf_init(&l.out, kiln_test_arena());
+    kiln_buf_init(&l.err, kiln_test_arena());
+    const kiln_process_options o = {
+        .output_limit_bytes = 10, .heard = hear, .user = &l};
+    kiln_process_result r = run(o, "flood", "300000", NULL);
+    assert_true(r.out_cut && r.err_cut);
+    assert_int_equal(l.out.n, 300000);
+    assert_int_equal(l.err.n, 300000);
+    assert_true(l.out.p[299999] == 'o' && l.err.p[299999] == 'e');
+    r = run(o, "sleep", "1500", NULL);
+    assert_int_equal(l.out.n + l.err.n, 600000);
+    print_message("%d seconds were silent\n", l.n_ticks);
+    assert_true(l.n_ticks >= 1);
+}
+
 static void carries_much_data_both_ways(void **state) {
     (void)state;
     const size_t n = 3000001;
@@ -631,6 +662,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(reports_exit_codes),
         cmocka_unit_test(reports_signals),
         cmocka_unit_test(keeps_the_streams_apart),
+        cmocka_unit_test(who_listens_hears_all_of_it),
         cmocka_unit_test(carries_much_data_both_ways),
         cmocka_unit_test(gives_an_end_of_file_without_input),
         cmocka_unit_test(survives_a_child_that_does_not_read),
