@@ -335,6 +335,34 @@ static void builds_text(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- names that fit a column -------------------------------------------------------
+ */
+
+typedef struct fit_row {
+    const char *name, *text;
+    size_t max;
+    const char *want;
+} fit_row;
+
+static fit_row fit_rows[] = {
+    {"fits_as_it_is", "conv1", 5, "conv1"},
+    {"fits_when_it_is_empty", "", 5, ""},
+    {"loses_its_middle", "StatefulPartitionedCall/model/conv1", 20,
+     "Statef../model/conv1"},
+    {"keeps_one_letter_of_five", "abcdefgh", 5, "a..gh"},
+    {"keeps_letters_whole", "a\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9fxyz", 9,
+     "a..\xc3\x9fxyz"},
+};
+
+static void check_fit(void **state) {
+    const fit_row *r = *state;
+    const char *got = kiln_str_fit(kiln_test_arena(), r->text, r->max);
+    assert_string_equal(got, r->want);
+    assert_true(strlen(got) <= r->max);
+    if (strlen(r->text) <= r->max)
+        assert_ptr_equal(got, r->text);
+}
+
 int main(void) {
     kiln_test_add_rows(check_i64, i64_rows);
     kiln_test_add_rows(check_f64, f64_rows);
@@ -351,5 +379,6 @@ int main(void) {
     kiln_test_add("trims_blanks", trims_blanks, NULL);
     kiln_test_add("copies_and_formats", copies_and_formats, NULL);
     kiln_test_add("builds_text", builds_text, NULL);
+    kiln_test_add_rows(check_fit, fit_rows);
     return kiln_test_run("str");
 }
