@@ -2,9 +2,6 @@
 #include "cli/sign_option.h"
 #include "pipeline/gate/gate.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 enum {
     OPT_AGAINST,
     OPT_THREADS,
@@ -43,13 +40,6 @@ static const kiln_option options[N_OPTIONS] = {
                   "write everything measured as JSON ('-': standard output)", false},
 };
 
-/* Progress goes to stderr, and only where somebody watches. */
-static void show(void *user, const char *model, int pair, int pairs) {
-    (void)user;
-    if (isatty(STDERR_FILENO))
-        kiln_cli_say("\r%-40.40s pair %d of %d \r", model, pair + 1, pairs);
-}
-
 static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
                                 kiln_err *err) {
     const char *seconds = kiln_args_get(args, OPT_SECONDS, "0.1");
@@ -80,7 +70,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    kiln_gate_options o = {.progress = show};
+    kiln_gate_options o = {.against = NULL};
     kiln_gate_report report;
     kiln_cli_answer answer;
     KILN_TRY(read_options(args, &o, err));

@@ -207,6 +207,15 @@ typedef struct kiln_doc_look { /* one series of pairs, or the control against it
     kiln_stats_interval slowdown;
     double p;
 } kiln_doc_look;
+typedef struct kiln_doc_busy { /* programs of one name */
+    const char *name;
+    int64_t processes;
+    double processors; /* on average */
+} kiln_doc_busy;
+typedef struct kiln_doc_others { /* who else had the processors */
+    double seconds, processors, taken, hypervisor, unseen;
+    KILN_VEC(kiln_doc_busy) greatest;
+} kiln_doc_others;
 typedef struct kiln_doc_series { /* of one candidate */
     const char *model, *profile;
     int threads;
@@ -219,6 +228,8 @@ typedef struct kiln_doc_series { /* of one candidate */
     const char *machine;
     double seed; /* NaN: nothing was timed */
     int runs_of_a_process, retaken;
+    bool gave_up, has_others;
+    kiln_doc_others others;
 } kiln_doc_series;
 typedef struct kiln_doc_gate {
     kiln_doc_own own;

@@ -29,6 +29,27 @@ static const kiln_record_field look_rows[] = {
 static KILN_RECORD(look, look_rows, "A series of pairs")
 #undef T
 
+#define T kiln_doc_busy
+    static const kiln_record_field busy_rows[] = {
+        KILN_MEMBER(name, "of the programs"),
+        KILN_MEMBER(processes, "of that name"),
+        KILN_MEMBER(processors, "that they had, on average"),
+};
+static KILN_RECORD(busy, busy_rows, "Programs")
+#undef T
+
+#define T kiln_doc_others
+    static const kiln_record_field others_rows[] = {
+        KILN_MEMBER(seconds, "that the series ran"),
+        KILN_MEMBER(processors, "that there are"),
+        KILN_MEMBER(taken, "of them by others, on average"),
+        KILN_MEMBER(hypervisor, "by other machines of the same host"),
+        KILN_MEMBER(unseen, "by whom nobody can tell"),
+        KILN_MEMBER_ROWS("greatest", greatest, busy, "the greatest of them"),
+};
+static KILN_RECORD(others, others_rows, "Who else had the processors")
+#undef T
+
 #define T kiln_doc_series
     static const kiln_record_field series_rows[] = {
         KILN_MEMBER(model, "its name; null: the archive could not be read"),
@@ -52,6 +73,11 @@ static KILN_RECORD(look, look_rows, "A series of pairs")
         KILN_MEMBER(runs_of_a_process, "timed runs of each fresh process"),
         KILN_MEMBER(retaken, "processes that were disturbed, or out of the clock's "
                              "band, and taken again"),
+        KILN_MEMBER(gave_up,
+                    "did a series end before its next look, which was lost already?"),
+        KILN_MEMBER_OPTIONAL(
+            "others", others, others,
+            "who else had the processors while the (last) series ran; null: not known"),
 };
 static KILN_RECORD(series, series_rows, "A candidate")
 #undef T

@@ -78,8 +78,41 @@ static kiln_doc_look look_of(const kiln_gate_look *l, int pairs) {
                            l->p};
 }
 
-static kiln_doc_series series_of(kiln_arena *a, const kiln_gate_result *r) {
+static kiln_doc_others others_of(kiln_arena *a, const kiln_busy_report *r) {
+    kiln_doc_others out = {.seconds = r->seconds,
+                           .processors = r->processors,
+                           .taken = r->taken,
+                           .hypervisor = r->hypervisor,
+                           .unseen = r->unseen};
+    for (size_t i = 0; i < r->n; i++) {
+        const kiln_doc_busy row = {r->row[i].name, r->row[i].n, r->row[i].processors};
+        kiln_vec_push(a, &out.greatest, row);
+    }
+    return out;
+}
+
+/* What of the series was timed. */
+static void put_series(kiln_arena *a, const kiln_gate_result *r, kiln_doc_series *out) {
     const kiln_gate_timing *t = &r->timing;
+    const kiln_busy_report *others =
+        t->second.gave_up ? &t->second.others : &t->first.others;
+    out->has_itself = t->first.pairs > 0;
+    if (out->has_itself)
+        out->itself =
+            look_of(&t->first.itself, (int)kiln_gate_pairs(t->first.itself.look));
+    out->has_confirmation = t->has_second;
+    if (t->has_second)
+        out->confirmation = look_of(&t->second.look, t->second.pairs);
+    out->seed = (double)t->seed;
+    out->runs_of_a_process = r->runs;
+    out->retaken = t->first.n_retaken + t->second.n_retaken;
+    out->gave_up = t->first.gave_up || t->second.gave_up;
+    out->has_others = others->processors > 0;
+    if (out->has_others)
+        out->others = others_of(a, others);
+}
+
+static kiln_doc_series series_of(kiln_arena *a, const kiln_gate_result *r) {
     kiln_doc_series out = {
         .model = r->model,
         .profile = r->profile,
@@ -96,16 +129,8 @@ static kiln_doc_series series_of(kiln_arena *a, const kiln_gate_result *r) {
         out.frozen = accepted_of(&r->frozen.archive);
         out.frozen_pairs = r->frozen.pairs;
     }
-    if (!r->is_timed)
-        return out;
-    out.has_itself = true;
-    out.itself = look_of(&t->first.itself, (int)kiln_gate_pairs(t->first.itself.look));
-    out.has_confirmation = t->has_second;
-    if (t->has_second)
-        out.confirmation = look_of(&t->second.look, t->second.pairs);
-    out.seed = (double)t->seed;
-    out.runs_of_a_process = r->runs;
-    out.retaken = t->first.n_retaken + t->second.n_retaken;
+    if (r->is_timed)
+        put_series(a, r, &out);
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double default_seconds = 0.1;
 static const double moved_from = 0.01;  /* slowdown, either way */
@@ -169,14 +170,25 @@ static kiln_status check_new(candidate *c, kiln_err *err) {
  */
 
 typedef struct watcher {
-    const kiln_gate_options *o;
-    const char *model;
+    const char *what; /* "gating resnet18": for whoever waits */
+    const kiln_busy *before;
 } watcher;
 
 static void show(void *user, int pair, int pairs) {
     const watcher *w = user;
-    if (w->o->progress != NULL)
-        w->o->progress(w->o->user, w->model, pair, pairs);
+    kiln_progress_step(w->what, "pairs", pair, pairs, NULL);
+}
+
+static void ask_others(void *user, kiln_arena *a, kiln_busy_report *out) {
+    watcher *w = user;
+    if (out == NULL)
+        w->before = kiln_busy_now(a, NULL);
+    else
+        kiln_busy_between(a, w->before, kiln_busy_now(a, NULL), getpid(), out);
+}
+
+static watcher watcher_of(const candidate *c, const char *doing) {
+    return (watcher){kiln_format(c->own, "%s %s", doing, c->out->model), NULL};
 }
 
 /* Of the archives' contents: the same command has the same order. */
@@ -198,12 +210,12 @@ static bool wants_steps(const kiln_gate_timing *t) {
 static kiln_status time_pairs(candidate *c, kiln_err *err) {
     kiln_gate_result *out = c->out;
     kiln_gate_pair pair;
-    watcher w = {c->o, out->model};
+    watcher w = watcher_of(c, "timing");
     const char *machine = NULL;
     const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w};
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w, ask_others, &w};
     out->runs = pair.runs;
     KILN_TRY(kiln_gate_time(c->arena, &b, c->o->seed > 0 ? c->o->seed : seed_of(c),
                             &out->timing, err));
@@ -248,7 +260,7 @@ static kiln_status time_frozen(candidate *c, kiln_err *err) {
     kiln_gate_frozen *f = &c->out->frozen;
     kiln_gate_pair pair;
     kiln_gate_series s;
-    watcher w = {c->o, c->out->model};
+    watcher w = watcher_of(c, "timing beside the frozen archive");
     const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
     KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
     if (c->candidate.device->is_emulated)
@@ -256,7 +268,7 @@ static kiln_status time_frozen(candidate *c, kiln_err *err) {
     KILN_TRY(check_outputs(c, &c->control, "frozen archive", err));
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, c->out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w};
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w, ask_others, &w};
     const uint64_t seed = (c->o->seed > 0 ? c->o->seed : seed_of(c)) + FROZEN_SEED;
     KILN_TRY(kiln_gate_ratio_run(c->arena, &b, seed, FROZEN_PAIRS, &s, err));
     if (s.problem != NULL)

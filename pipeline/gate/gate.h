@@ -66,16 +66,22 @@ typedef struct kiln_gate_bench {
     void *user;
     void (*progress)(void *user, int pair, int pairs); /* NULL: none */
     void *progress_user;
+    /* Who else has the processors: called with NULL where a series begins, and at its
+     * end with what is to be filled, texts in `a`. NULL: nobody is asked. */
+    void (*others)(void *user, kiln_arena *a, kiln_busy_report *out);
+    void *others_user;
 } kiln_gate_bench;
 
 typedef struct kiln_gate_series {
     kiln_gate_look look; /* candidate / control */
-    int pairs;           /* at the look that decided */
+    int pairs;           /* at the look that decided; 0: there was none */
     bool has_itself;
     kiln_gate_look itself;     /* control / control: PASS where they are alike */
     double detectable;         /* slowdown that so many pairs would have shown */
     kiln_stats_interval ratio; /* candidate / control: centre of all pairs, 95% */
     int n_retaken;
+    bool gave_up;            /* before the next look, which was lost already */
+    kiln_busy_report others; /* meanwhile; zeros: not known */
     KILN_VEC(kiln_gate_sample) sample; /* in the order they were taken */
     const char *problem;               /* why nothing can be said; NULL: it can */
 } kiln_gate_series;
@@ -83,8 +89,9 @@ typedef struct kiln_gate_series {
 /* Looks at 10, 16 and 24 pairs until the verdict is known. A pair is each side once, in
  * an order that the seed shuffles, and once more in the opposite order; the faster of
  * both counts. A process whose runs others disturbed, or whose
- * clock differs by more than 5% from those before it, is taken again, twice at most.
- * with_itself: the control runs against itself between the pairs, and must be found
+ * clock differs by more than 5% from those before it, is taken again, twice at most;
+ * where more stay so than the next look may have of all that it needs, the series gives
+ * up. with_itself: the control runs against itself between the pairs, and must be found
  * alike. */
 kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                                  bool with_itself, kiln_gate_series *out,
@@ -248,8 +255,6 @@ typedef struct kiln_gate_options {
     kiln_gate_models models;  /* that candidates were built from */
     const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
     bool wants_frozen;        /* the ratio to the frozen archive too */
-    void (*progress)(void *user, const char *model, int pair, int pairs);
-    void *user;
 } kiln_gate_options;
 
 /* Archives, unpacked packages, or folders with archives at any depth. What is wrong

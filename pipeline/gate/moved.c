@@ -160,6 +160,8 @@ kiln_status kiln_gate_moved(kiln_arena *a, const kiln_gate_pair *p,
                                   .n_steps = p->control->package.n_steps};
     for (int i = 0; i < KILN_GATE_STEP_PROCESSES; i++) {
         KILN_TRY(kiln_interrupt_check(err));
+        kiln_progress_step("timing each step", "processes", 2 * i,
+                           2 * KILN_GATE_STEP_PROCESSES, NULL);
         if (i % 2 == 0)
             KILN_TRY(kiln_gate_pair_steps(a, p, KILN_GATE_CANDIDATE, &x.ms[i], err));
         KILN_TRY(kiln_gate_pair_steps(a, p, KILN_GATE_CONTROL, &y.ms[i], err));

@@ -35,6 +35,17 @@ static void put_moved(kiln_buf *out, const kiln_gate_result *r) {
 static void put_series(kiln_buf *out, const kiln_gate_result *r) {
     const kiln_gate_timing *t = &r->timing;
     const kiln_gate_look *itself = &t->first.itself;
+    const char *who = kiln_busy_text(out->arena, &t->first.others);
+    if (who != NULL && t->outcome != KILN_GATED_INVALID) /* there it is the reason's */
+        kiln_buf_printf(out, "  meanwhile %s\n", who);
+    if (t->first.pairs == 0) {
+        kiln_buf_printf(out,
+                        "  order by seed %" PRIu64
+                        ", %d runs in each process, %d taken "
+                        "again; no look was reached\n",
+                        t->seed, r->runs, t->first.n_retaken);
+        return;
+    }
     kiln_buf_printf(out,
                     "  order by seed %" PRIu64 ", %d runs in each process, %d taken "
                     "again; against itself %+.2f%% (%+.2f%% to %+.2f%%); slowdowns "

@@ -27,6 +27,7 @@ typedef struct series {
     double ms[KILN_N_GATE_SIDES][KILN_GATE_MAX_PAIRS];
     size_t n;             /* pairs taken */
     size_t n_used, n_bad; /* processes; bad ones were used all the same */
+    size_t n_wanted;      /* processes, by the next look */
     bool is_open, is_itself_open;
 } series;
 
@@ -52,6 +53,12 @@ static bool is_good(series *s, kiln_gate_side side, const kiln_gate_process *p) 
     const double usual = usual_clock(s, side);
     return p->n_runs - p->n_disturbed >= MIN_GOOD && 2 * p->n_disturbed <= p->n_runs &&
            (usual <= 0 || fabs(p->clock_ghz / usual - 1) <= clock_band);
+}
+
+/* Whatever follows, too many of those that the next look needs are bad: to go on would
+ * only take time. */
+static bool is_hopeless(const series *s) {
+    return (double)s->n_bad > bad_share * (double)s->n_wanted;
 }
 
 /* The last attempt counts, whatever it is: what stays disturbed is noise that the
@@ -92,6 +99,9 @@ static kiln_status take_pair(series *s, kiln_err *err) {
         const kiln_gate_side side = order[i < n ? i : 2 * n - 1 - i];
         double ms = 0;
         KILN_TRY(take(s, side, &ms, err));
+        s->out->gave_up = is_hopeless(s);
+        if (s->out->gave_up)
+            return KILN_OK;
         double *of_pair = &s->ms[side][s->n];
         *of_pair = i < n || ms < *of_pair ? ms : *of_pair;
     }
@@ -156,9 +166,16 @@ static const char *percent(kiln_arena *a, kiln_stats_interval v) {
 }
 
 /* The control must be like itself, where that was asked. */
-static const char *problem_of(const series *s) {
+static const char *trouble_of(const series *s) {
     kiln_arena *a = s->arena;
     const kiln_gate_series *out = s->out;
+    if (out->gave_up)
+        return kiln_format(a,
+                           "given up after %zu of %zu processes: %zu of them were "
+                           "disturbed, or ran at another clock, each of the %d times "
+                           "they were taken, and no more than a quarter may be: others "
+                           "use the machine",
+                           s->n_used, s->n_wanted, s->n_bad, ATTEMPTS);
     if (out->look.verdict == KILN_GATE_INVALID ||
         (out->has_itself && out->itself.verdict == KILN_GATE_INVALID))
         return "a process reported a time of 0";
@@ -180,6 +197,50 @@ static const char *problem_of(const series *s) {
     return NULL;
 }
 
+/* And who did it: a machine that is too noisy has a reason, too. */
+static const char *problem_of(const series *s) {
+    const char *what = trouble_of(s);
+    const char *who = kiln_busy_text(s->arena, &s->out->others);
+    return what == NULL || who == NULL
+               ? what
+               : kiln_format(s->arena, "%s; meanwhile %s", what, who);
+}
+
+/* ---- a series ----------------------------------------------------------------------
+ */
+
+static const kiln_stats_interval unknown = {(double)NAN, (double)NAN, (double)NAN};
+
+static void begin(series *s, const kiln_gate_bench *b, uint64_t seed) {
+    const kiln_gate_look none = {
+        .verdict = KILN_GATE_INVALID, .slowdown = unknown, .p = (double)NAN};
+    s->out->look = s->out->itself = none;
+    s->out->ratio = unknown;
+    s->out->detectable = (double)NAN;
+    kiln_rng_init(&s->rng, seed);
+    if (b->others != NULL)
+        b->others(b->others_user, s->arena, NULL);
+}
+
+/* So many pairs in all, unless it gives up. */
+static kiln_status take_pairs(series *s, size_t pairs, kiln_err *err) {
+    const kiln_gate_bench *b = s->bench;
+    const size_t sides = 1 + (size_t)s->is_open + (size_t)s->is_itself_open;
+    s->n_wanted = s->n_used + 2 * sides * (pairs - s->n);
+    while (s->n < pairs && !s->out->gave_up) {
+        if (b->progress != NULL)
+            b->progress(b->progress_user, (int)s->n, (int)pairs);
+        KILN_TRY(take_pair(s, err));
+    }
+    return KILN_OK;
+}
+
+static void end(series *s) {
+    const kiln_gate_bench *b = s->bench;
+    if (b->others != NULL)
+        b->others(b->others_user, s->arena, &s->out->others);
+}
+
 kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                                  bool with_itself, kiln_gate_series *out,
                                  kiln_err *err) {
@@ -189,17 +250,16 @@ kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64
                 .is_open = true,
                 .is_itself_open = with_itself};
     *out = (kiln_gate_series){.has_itself = with_itself};
-    kiln_rng_init(&s.rng, seed);
+    begin(&s, b, seed);
     for (int i = 0; i < KILN_GATE_LOOKS && (s.is_open || s.is_itself_open); i++) {
-        while (s.n < kiln_gate_pairs(i)) {
-            if (b->progress != NULL)
-                b->progress(b->progress_user, (int)s.n, (int)kiln_gate_pairs(i));
-            KILN_TRY(take_pair(&s, err));
-        }
+        KILN_TRY(take_pairs(&s, kiln_gate_pairs(i), err));
+        if (out->gave_up)
+            break;
         look(&s);
         if (with_itself && out->itself.verdict == KILN_GATE_FAIL)
             break;
     }
+    end(&s);
     out->problem = problem_of(&s);
     return KILN_OK;
 }
@@ -209,14 +269,13 @@ kiln_status kiln_gate_ratio_run(kiln_arena *a, const kiln_gate_bench *b, uint64_
     series s = {.arena = a, .bench = b, .out = out, .is_open = true};
     *out = (kiln_gate_series){.pairs = pairs};
     KILN_ASSERT(pairs > 0 && pairs <= KILN_GATE_MAX_PAIRS, "%d pairs", pairs);
-    kiln_rng_init(&s.rng, seed);
-    while (s.n < (size_t)pairs) {
-        if (b->progress != NULL)
-            b->progress(b->progress_user, (int)s.n, pairs);
-        KILN_TRY(take_pair(&s, err));
-    }
-    out->ratio = ratio_of(&s);
-    if (isnan(out->ratio.estimate))
+    begin(&s, b, seed);
+    KILN_TRY(take_pairs(&s, (size_t)pairs, err));
+    end(&s);
+    out->look.verdict = KILN_GATE_MORE; /* nobody asks for one */
+    if (!out->gave_up)
+        out->ratio = ratio_of(&s);
+    if (isnan(out->ratio.estimate) && !out->gave_up)
         out->problem = "a process reported a time of 0";
     else
         out->problem = problem_of(&s);

@@ -18,6 +18,9 @@ typedef struct script {
     double noise;        /* each process more or less, in turns, alike for nobody */
     int slow_until;      /* processes, after which the candidate is as fast */
     int disturbed_every; /* one of so many is disturbed, and half as slow again */
+    int disturbed_after; /* processes, after which all are */
+    int disturbed_until; /* processes, before which all are */
+    double taken;        /* processors that others had, as they say */
     int clock_every;     /* one of so many runs at 0.8 of the clock */
     int clock_after;     /* processes, after which all run at 0.8 of the clock */
     double own_clock;    /* of the candidate, to that of the control; 0: 1 */
@@ -26,6 +29,7 @@ typedef struct script {
     const char *reason; /* begins, or has, this */
     int pairs;          /* 0: not looked at */
     int min_retaken;
+    int gives_up; /* after so many processes that count; 0: it does not */
 } script;
 
 static script rows[] = {
@@ -53,7 +57,26 @@ static script rows[] = {
     {"disturbed_and_slower", .slow = 1.05, .disturbed_every = 6,
      .want = KILN_GATED_FAIL, .min_retaken = 5},
     {"always_disturbed", .disturbed_every = 1, .want = KILN_GATED_INVALID,
-     .reason = "others use the machine", .min_retaken = 60},
+     .reason = "given up after 16 of 60 processes: 16 of them were disturbed",
+     .min_retaken = 32, .gives_up = 16},
+    {"says_who_disturbed_it", .disturbed_every = 1, .taken = 1.4,
+     .want = KILN_GATED_INVALID,
+     .reason = "others use the machine; meanwhile others took 1.40 of 2 processors: "
+               "stress 1.25 (3 processes), the hypervisor 0.15",
+     .min_retaken = 32, .gives_up = 16},
+    {"says_who_makes_it_differ_from_itself", .itself = 1.05, .taken = 1.4,
+     .want = KILN_GATED_INVALID,
+     .reason = "makes the difference; meanwhile others took 1.40 of 2 processors"},
+    {"blames_nobody_for_a_good_end", .taken = 1.4, .want = KILN_GATED_PASS,
+     .reason = "below 3%", .pairs = 10},
+    {"disturbed_until_it_is_too_late", .disturbed_after = 30,
+     .want = KILN_GATED_INVALID, .reason = "given up after 46 of 60 processes",
+     .min_retaken = 32, .gives_up = 46},
+    {"disturbed_for_a_while", .disturbed_until = 40, .want = KILN_GATED_PASS,
+     .reason = "below 3%", .pairs = 10, .min_retaken = 26},
+    {"disturbed_after_a_look", .swing = .04, .disturbed_after = 60,
+     .want = KILN_GATED_INVALID, .reason = "given up after 82 of 84 processes",
+     .pairs = 10, .min_retaken = 44, .gives_up = 82},
     {"clock_that_changes", .clock_every = 8, .want = KILN_GATED_PASS, .min_retaken = 1},
     {"clock_that_stays_changed", .clock_after = 25, .want = KILN_GATED_PASS,
      .min_retaken = 1},
@@ -84,7 +107,8 @@ static kiln_status play(void *user, kiln_gate_side side, kiln_gate_process *out,
     if (side == KILN_GATE_CANDIDATE)
         clock *= or_one(s->own_clock);
     const bool is_disturbed =
-        s->disturbed_every > 0 && n % s->disturbed_every == s->disturbed_every - 1;
+        (s->disturbed_every > 0 && n % s->disturbed_every == s->disturbed_every - 1) ||
+        (s->disturbed_after > 0 && n >= s->disturbed_after) || n < s->disturbed_until;
     if ((s->clock_every > 0 && n % s->clock_every == s->clock_every - 1) ||
         (s->clock_after > 0 && n >= s->clock_after)) {
         clock *= 0.8;
@@ -100,12 +124,26 @@ static kiln_status play(void *user, kiln_gate_side side, kiln_gate_process *out,
     return KILN_OK;
 }
 
+/* What others had, a tenth of a processor and more by the hypervisor. */
+static void play_others(void *user, kiln_arena *a, kiln_busy_report *out) {
+    const player *p = user;
+    (void)a;
+    if (out != NULL)
+        *out = (kiln_busy_report){.seconds = 60,
+                                  .processors = 2,
+                                  .taken = p->s->taken,
+                                  .hypervisor = 0.15,
+                                  .n = 1,
+                                  .row = {{"stress", 3, p->s->taken - 0.15}}};
+}
+
 static void check_script(void **state) {
     const script *s = *state;
     kiln_arena a = {0};
     kiln_err err = {0};
     player p = {.s = s};
-    const kiln_gate_bench b = {.run = play, .user = &p};
+    const kiln_gate_bench b = {
+        .run = play, .user = &p, .others = play_others, .others_user = &p};
     kiln_gate_timing t;
     kiln_assert_status_ok(kiln_gate_time(&a, &b, 7, &t, &err), &err);
     print_message("%s: %s\n", kiln_gate_outcome_name(t.outcome), t.reason);
@@ -115,10 +153,32 @@ static void check_script(void **state) {
     if (s->pairs > 0)
         assert_int_equal(t.first.pairs, s->pairs);
     assert_true(t.first.n_retaken >= s->min_retaken);
+    assert_int_equal(t.first.gave_up, s->gives_up > 0);
+    if (s->gives_up > 0)
+        assert_int_equal(t.first.sample.n - (size_t)t.first.n_retaken, s->gives_up);
+    if (t.outcome != KILN_GATED_INVALID)
+        assert_null(strstr(t.reason, "meanwhile"));
     assert_int_equal(t.has_second,
                      t.first.problem == NULL && t.first.look.verdict == KILN_GATE_FAIL);
     /* Every process is in the list. */
     assert_int_equal(t.first.sample.n + t.second.sample.n, p.n);
+    kiln_arena_fini(&a);
+}
+
+/* A ratio for the history of nights gives up as well, and has none then. */
+static void ratios_give_up_too(void **state) {
+    (void)state;
+    static const script storm = {.name = "storm", .disturbed_every = 1, .taken = 1};
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    player p = {.s = &storm};
+    const kiln_gate_bench b = {
+        .run = play, .user = &p, .others = play_others, .others_user = &p};
+    kiln_gate_series s;
+    kiln_assert_status_ok(kiln_gate_ratio_run(&a, &b, 7, 16, &s, &err), &err);
+    assert_true(s.gave_up && isnan(s.ratio.estimate));
+    assert_non_null(strstr(s.problem, "given up after 17 of 64 processes"));
+    assert_non_null(strstr(s.problem, "meanwhile others took 1.00 of 2 processors"));
     kiln_arena_fini(&a);
 }
 
@@ -318,6 +378,7 @@ static void ratios_have_the_interval_that_they_say(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check_script, rows);
+    kiln_test_add("ratios_give_up_too", ratios_give_up_too, NULL);
     kiln_test_add("order_is_the_seeds", order_is_the_seeds, NULL);
     kiln_test_add("failures_of_the_runner_end_it", failures_of_the_runner_end_it, NULL);
     kiln_test_add_rows(check_nights, nights);
