@@ -28,6 +28,10 @@ static int wait_for_lock(void *user, int n_before) {
     const int64_t waited_ms = (now - s->waits_since_ns) / 1000000;
     if (waited_ms >= s->busy_ms || (waited_ms >= LAST_MS && kiln_interrupted()))
         return 0;
+    if (waited_ms >= SAID_AFTER_MS / 2)
+        kiln_progress_step("another process holds the database", "seconds",
+                           (double)waited_ms / 1000, (double)s->busy_ms / 1000,
+                           s->path);
     if (waited_ms >= SAID_AFTER_MS && !s->has_said) {
         s->has_said = true;
         KILN_LOG(WARN, "sql",

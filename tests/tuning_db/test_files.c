@@ -137,6 +137,52 @@ static void opening_looks_first(void **state) {
     assert_null(db);
 }
 
+/* ---- held by another ---------------------------------------------------------------
+ */
+
+typedef struct waiting {
+    const char *path;
+    bool is_told; /* why nothing goes on */
+    kiln_err err;
+    bool is_interrupted;
+} waiting;
+
+static void stop_when_told(void *user, const kiln_progress *p) {
+    waiting *w = user;
+    if (strstr(p->phase, "another process holds the database") == NULL || w->is_told)
+        return;
+    w->is_told = true;
+    (void)raise(SIGINT);
+}
+
+/* In a process of its own: an interrupt stays. Exit code 0: all was as it should be. */
+static void wait_for_another(void *user) {
+    waiting *w = user;
+    kiln_arena a = {0};
+    kiln_sql *holder = NULL, *waiter = NULL;
+    const kiln_sql_options o = {
+        .busy_ms = KILN_TEST_PATIENCE_MS, .what = "tuning database", .remedy = ""};
+    kiln_interrupt_catch();
+    kiln_progress_watch(stop_when_told, w);
+    if (kiln_sql_open(&a, w->path, &o, &holder, &w->err) != KILN_OK ||
+        kiln_sql_open(&a, w->path, &o, &waiter, &w->err) != KILN_OK ||
+        kiln_sql_run(holder, "BEGIN IMMEDIATE", &w->err) != KILN_OK)
+        _exit(2);
+    if (kiln_sql_run(waiter, "BEGIN IMMEDIATE", &w->err) != KILN_ERR_INTERRUPTED)
+        _exit(3);
+    _exit(w->is_told && strstr(w->err.text, "interrupted") != NULL ? 0 : 4);
+}
+
+static void an_interrupt_ends_waiting_for_another(void **state) {
+    (void)state;
+    waiting w = {.path = file("held.db")};
+    kiln_test_death d;
+    kiln_db_close(kiln_test_db_open(w.path));
+    kiln_test_in_child(wait_for_another, &w, &d);
+    assert_int_equal(d.signal, 0);
+    assert_int_equal(d.exit_code, 0);
+}
+
 static void missing_places_are_named(void **state) {
     (void)state;
     kiln_err err = {0};
@@ -514,6 +560,8 @@ int main(void) {
     kiln_test_add("is_read_where_nothing_may_be_written",
                   is_read_where_nothing_may_be_written, NULL);
     kiln_test_add_rows(opening_looks_first, open_rows);
+    kiln_test_add("an_interrupt_ends_waiting_for_another",
+                  an_interrupt_ends_waiting_for_another, NULL);
     kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
     kiln_test_add_rows(check_finds, damage_rows);
     kiln_test_add("older_files_are_read", older_files_are_read, NULL);
