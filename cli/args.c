@@ -29,11 +29,36 @@ int kiln_edit_distance(const char *a, const char *b) {
     return row[n];
 }
 
-static int find_option(const kiln_verb *v, kiln_str name) {
-    for (size_t i = 0; i < v->n_options; i++)
-        if (kiln_str_is(name, v->option[i].name))
+enum { COMMON_QUIET, COMMON_COLOR, N_COMMON };
+const kiln_option kiln_common_option[] = {
+    [COMMON_QUIET] = {"--quiet", NULL, "no progress: only results, notes and errors",
+                      false},
+    [COMMON_COLOR] = {"--color", "WHEN",
+                      "colour verdicts: auto (on a terminal), always or never", false},
+};
+const size_t kiln_n_common_options = N_COMMON;
+
+static int find_option(const kiln_option *option, size_t n, kiln_str name) {
+    for (size_t i = 0; i < n; i++)
+        if (kiln_str_is(name, option[i].name))
             return (int)i;
     return -1;
+}
+
+/* Of every verb; a verb may have one of the same name, which says more of it. */
+static kiln_status take_common(kiln_cli_args *out, const char *name, const char *value,
+                               kiln_err *err) {
+    out->is_quiet =
+        out->is_quiet || strcmp(name, kiln_common_option[COMMON_QUIET].name) == 0;
+    if (strcmp(name, kiln_common_option[COMMON_COLOR].name) != 0)
+        return KILN_OK;
+    if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
+        strcmp(value, "never") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--color must be auto, always or never, is '%s'",
+                         kiln_str_printable(out->arena, kiln_str_from(value), 64));
+    out->color = value;
+    return KILN_OK;
 }
 
 static kiln_status unknown_option(kiln_arena *a, const kiln_verb *v, kiln_str name,
@@ -41,11 +66,14 @@ static kiln_status unknown_option(kiln_arena *a, const kiln_verb *v, kiln_str na
     const char *word = kiln_str_printable(a, name, MAX_WORD);
     const char *near = NULL;
     int near_distance = 4; /* farther words are no typing errors */
-    for (size_t i = 0; i < v->n_options; i++) {
-        const int d = kiln_edit_distance(word, v->option[i].name);
+    for (size_t i = 0; i < v->n_options + N_COMMON; i++) {
+        const char *name_i = i < v->n_options
+                                 ? v->option[i].name
+                                 : kiln_common_option[i - v->n_options].name;
+        const int d = kiln_edit_distance(word, name_i);
         if (d < near_distance) {
             near_distance = d;
-            near = v->option[i].name;
+            near = name_i;
         }
     }
     if (near != NULL)
@@ -73,10 +101,11 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
                                int *i, kiln_cli_args *out, kiln_err *err) {
     kiln_str rest = kiln_str_from(argv[*i]), name;
     const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
-    const int o = find_option(v, name);
-    if (o < 0)
+    const int o = find_option(v->option, v->n_options, name);
+    const int common = find_option(kiln_common_option, N_COMMON, name);
+    if (o < 0 && common < 0)
         return unknown_option(out->arena, v, name, err);
-    const kiln_option *opt = &v->option[o];
+    const kiln_option *opt = o >= 0 ? &v->option[o] : &kiln_common_option[common];
     const char *value = "";
     if (opt->metavar == NULL && has_value)
         return kiln_fail(err, KILN_ERR_ARG, "option '%s' takes no value", opt->name);
@@ -89,6 +118,10 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
             return kiln_fail(err, KILN_ERR_ARG, "option '%s' needs a value: %s %s",
                              opt->name, opt->name, opt->metavar);
     }
+    if (o < 0)
+        return take_common(out, opt->name, value, err);
+    if (common >= 0)
+        KILN_TRY(take_common(out, opt->name, value, err));
     if (out->n_value[o] > 0 && !opt->repeats)
         return kiln_fail(err, KILN_ERR_ARG, "option '%s' is given twice", opt->name);
     out->value[o][out->n_value[o]++] = value;
@@ -100,7 +133,7 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
                             bool *wants_help, kiln_err *err) {
     const size_t n_args = argc > 0 ? (size_t)argc : 0;
     const char **pos = kiln_array(a, const char *, n_args + 1);
-    *out = (kiln_cli_args){.arena = a, .pos = pos};
+    *out = (kiln_cli_args){.arena = a, .pos = pos, .color = "auto"};
     out->value = kiln_array(a, const char **, v->n_options + 1);
     out->n_value = kiln_array(a, size_t, v->n_options + 1);
     for (size_t o = 0; o < v->n_options; o++)
@@ -167,18 +200,24 @@ kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *
     return KILN_OK;
 }
 
-void kiln_verb_help(const kiln_verb *v, kiln_buf *out) {
-    kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
-                    v->name, v->usage);
-    if (v->n_options > 0)
-        kiln_buf_puts(out, "\noptions:\n");
-    for (size_t i = 0; i < v->n_options; i++) {
-        const kiln_option *o = &v->option[i];
+static void put_options(kiln_buf *out, const char *title, const kiln_option *option,
+                        size_t n) {
+    if (n > 0)
+        kiln_buf_printf(out, "\n%s:\n", title);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_option *o = &option[i];
         const char *left =
             kiln_format(out->arena, "%s%s%s", o->name, o->metavar != NULL ? " " : "",
                         o->metavar != NULL ? o->metavar : "");
         kiln_buf_printf(out, "  %-26s %s%s\n", left, o->doc,
                         o->repeats ? " (may be repeated)" : "");
     }
+}
+
+void kiln_verb_text(const kiln_verb *v, kiln_buf *out) {
+    kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
+                    v->name, v->usage);
+    put_options(out, "options", v->option, v->n_options);
+    put_options(out, "options of every verb", kiln_common_option, N_COMMON);
     kiln_buf_printf(out, "\nexample:\n%s", v->example);
 }

@@ -12,9 +12,7 @@
 #include "pipeline/bench/bench.h"
 #include "pipeline/devices/devices.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     OPT_OPS,
@@ -103,11 +101,9 @@ static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n
 /* ---- operators ---------------------------------------------------------------------
  */
 
-/* Progress goes to stderr, and only where somebody watches. */
 static void show_operator(void *user, const char *name, size_t done, size_t total) {
     (void)user;
-    if (isatty(STDERR_FILENO))
-        kiln_cli_say("\r%zu of %zu  %-40.40s\r", done + 1, total, name);
+    kiln_progress_step("measuring", "operators", (double)done, (double)total, name);
 }
 
 static kiln_status read_lines(const kiln_cli_args *args, kiln_op_lines *out,
@@ -185,8 +181,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
 
 static void show_round(void *user, int done, int total) {
     (void)user;
-    if (isatty(STDERR_FILENO))
-        kiln_cli_say("\r%d of %d rounds\r", done, total);
+    kiln_progress_step("measuring", "rounds", done, total, NULL);
 }
 
 /* "1,2,4" */
@@ -270,8 +265,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
 
 static void show_seconds(void *user, double done, double total) {
     (void)user;
-    if (isatty(STDERR_FILENO))
-        kiln_cli_say("\r%.0f of %.0f s\r", done, total);
+    kiln_progress_step("under load", "seconds", done, total, NULL);
 }
 
 static kiln_status read_load(const kiln_cli_args *args, const kiln_net_bench_options *n,

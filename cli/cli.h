@@ -38,6 +38,8 @@ typedef struct kiln_cli_args {
     size_t n_pos;
     const char ***value; /* per option: its values in order; a flag's value is "" */
     size_t *n_value;
+    bool is_quiet;     /* --quiet */
+    const char *color; /* --color: "auto", "always", "never" */
 } kiln_cli_args;
 
 typedef struct kiln_verb {
@@ -57,6 +59,17 @@ typedef struct kiln_verb {
 #include "cli/verbs.def"
 #undef KILN_VERB
 
+/* Options that every verb has besides its own. */
+extern const kiln_option kiln_common_option[];
+extern const size_t kiln_n_common_options;
+/* By its place in verbs.def; NULL past the end. */
+const kiln_verb *kiln_verb_at(size_t i);
+const kiln_verb *kiln_verb_find(const char *name); /* NULL: none */
+/* Fails, and names the verb that may have been meant. */
+kiln_status kiln_verb_unknown(const char *name, kiln_err *err);
+/* kiln --help. */
+void kiln_cli_help(kiln_buf *out);
+
 /* Parses argv behind the verb. KILN_ERR_ARG names the option and, where one is close,
  * the option that may have been meant. *wants_help is set by --help (then nothing else
  * is checked). */
@@ -66,7 +79,7 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
 bool kiln_args_has(const kiln_cli_args *args, int option);
 /* The last value given, or `otherwise`. */
 const char *kiln_args_get(const kiln_cli_args *args, int option, const char *otherwise);
-void kiln_verb_help(const kiln_verb *v, kiln_buf *out);
+void kiln_verb_text(const kiln_verb *v, kiln_buf *out);
 /* Of two words, insertions, deletions and exchanges counted one each; cut at 64
  * letters. */
 int kiln_edit_distance(const char *a, const char *b);
@@ -99,8 +112,21 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
 /* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
  */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
-/* Progress and notes, to stderr: names in them cannot speak to the terminal. */
+
+/* ---- screen.c: what people see besides results -------------------------------------
+ */
+
+/* From now on whoever tells of progress (base/progress.h) is shown on stderr: on a
+ * terminal, and elsewhere now and then, as $KILN_PROGRESS says otherwise, unless the
+ * verb is quiet. */
+void kiln_cli_screen_open(const kiln_cli_args *args);
+void kiln_cli_screen_close(void);
+/* Notes, to stderr: names in them cannot speak to the terminal. */
 void kiln_cli_say(const char *fmt, ...) KILN_PRINTF(1, 2);
+/* Text for people to stdout, verdicts in colour where somebody sees it. */
+kiln_status kiln_cli_print(kiln_arena *a, kiln_str text, kiln_err *err);
+void kiln_cli_print_error(const char *chain);
+
 /* A verb's result: text for people, JSON for programs; both live in an arena. */
 typedef struct kiln_cli_answer {
     kiln_buf text, json;

@@ -3,9 +3,7 @@
 #include "zoo/fetch.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     OPT_CATALOG,
@@ -44,26 +42,16 @@ static const kiln_option options[N_OPTIONS] = {
 /* ---- progress ----------------------------------------------------------------------
  */
 
-typedef struct watch {
-    bool is_terminal;
-    int64_t next_ns;
-} watch;
-
 static void show(void *user, const kiln_fetch_entry *e, int64_t done) {
-    watch *w = user;
-    const int64_t now = kiln_now_ns();
-    if (!w->is_terminal || now < w->next_ns)
-        return;
-    w->next_ns = now + 200000000;
-    kiln_cli_say("\r%-32.32s %6.1f of %.1f MB (%3.0f%%)", e->name, (double)done * 1e-6,
-                 (double)e->bytes * 1e-6, (double)done * 100 / (double)e->bytes);
+    (void)user;
+    kiln_progress_step("fetching", "MB", (double)done * 1e-6, (double)e->bytes * 1e-6,
+                       e->name);
 }
 
 static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
                       double seconds) {
-    const watch *w = user;
-    kiln_cli_say("%s%s: %s; again in %.0f s\n", w->is_terminal ? "\n" : "", e->name,
-                 why, seconds);
+    (void)user;
+    kiln_cli_say("%s: %s; again in %.0f s\n", e->name, why, seconds);
 }
 
 /* ---- list --------------------------------------------------------------------------
@@ -112,19 +100,15 @@ static kiln_status fetch_all(const kiln_cli_args *args, const kiln_catalog *m,
         kiln_json_end_object(&answer.w);
     }
     kiln_json_end_array(&answer.w);
-    if (((watch *)o->user)->is_terminal)
-        fputs("\n", stderr);
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
     kiln_fetch_options o = {.cache = kiln_args_get(args, OPT_CACHE, NULL),
                             .allow_http = kiln_args_has(args, OPT_HTTP),
                             .offline = kiln_args_has(args, OPT_OFFLINE),
                             .progress = show,
-                            .waits = show_wait,
-                            .user = &w};
+                            .waits = show_wait};
     kiln_catalog m;
     const char *path = kiln_args_get(args, OPT_CATALOG, NULL);
     (void)exit_code;

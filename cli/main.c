@@ -7,13 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const kiln_verb *const verbs[] = {
-#define KILN_VERB(name) &kiln_verb_##name,
-#include "cli/verbs.def"
-#undef KILN_VERB
-};
-enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
-
 /* What the caller can do about a status decides the code: the one table. */
 int kiln_exit_code(kiln_status status) {
     switch (status) {
@@ -51,40 +44,20 @@ static void on_abort(int signal_number) {
     _exit(KILN_EXIT_BUG);
 }
 
-static void put_help(kiln_buf *out) {
-    kiln_buf_puts(out, "kiln: compiles, tunes, measures and packs neural networks\n\n"
-                       "usage: kiln VERB [arguments]\n\nverbs:\n");
-    for (int i = 0; i < N_VERBS; i++)
-        kiln_buf_printf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    kiln_buf_puts(
-        out,
-        "\n'kiln VERB --help' explains one verb; 'kiln --version' tells the version.\n"
-        "exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 bad input,\n"
-        "            4 environment or device, 5 a bug in kiln, 6 a gate that could\n"
-        "            not compare, 7 interrupted: the same command goes on\n");
-}
-
 static void put_version(kiln_buf *out) {
     const kiln_version_info b = kiln_own_version();
     kiln_buf_printf(out, "kiln %s\ncommit %s\nbuilt by %s, %s\n", KILN_VERSION,
                     b.commit != NULL ? b.commit : "unknown", b.compiler, b.variant);
 }
 
-static const kiln_verb *find_verb(const char *name) {
-    for (int i = 0; i < N_VERBS; i++)
-        if (strcmp(name, verbs[i]->name) == 0)
-            return verbs[i];
-    return NULL;
-}
-
-static kiln_status unknown_verb(const char *name, kiln_err *err) {
+kiln_status kiln_verb_unknown(const char *name, kiln_err *err) {
     const kiln_verb *near = NULL;
     int near_distance = 3;
-    for (int i = 0; i < N_VERBS; i++) {
-        const int d = kiln_edit_distance(name, verbs[i]->name);
+    for (size_t i = 0; kiln_verb_at(i) != NULL; i++) {
+        const int d = kiln_edit_distance(name, kiln_verb_at(i)->name);
         if (d < near_distance) {
             near_distance = d;
-            near = verbs[i];
+            near = kiln_verb_at(i);
         }
     }
     if (near != NULL)
@@ -101,10 +74,14 @@ static kiln_status run_verb(kiln_arena *a, const kiln_verb *v, int argc,
     bool wants_help = false;
     kiln_buf text;
     KILN_TRY(kiln_args_parse(a, v, argc, argv, &args, &wants_help, err));
-    if (!wants_help)
-        return v->run(&args, code, err);
+    if (!wants_help) {
+        kiln_cli_screen_open(&args);
+        const kiln_status st = v->run(&args, code, err);
+        kiln_cli_screen_close();
+        return st;
+    }
     kiln_buf_init(&text, a);
-    kiln_verb_help(v, &text);
+    kiln_verb_text(v, &text);
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
@@ -116,21 +93,14 @@ static bool is_one_of(const char *word, const char *x, const char *y, const char
 static kiln_status run(kiln_arena *a, int argc, const char *const *argv, int *code,
                        kiln_err *err) {
     const bool asks_help = is_one_of(argv[0], "--help", "-h", "help");
-    const bool asks_version = is_one_of(argv[0], "--version", "-V", "version");
-    const char *name = asks_help && argc > 1 ? argv[1] : argv[0];
-    const kiln_verb *v = find_verb(name);
+    const kiln_verb *v = asks_help ? &kiln_verb_help : kiln_verb_find(argv[0]);
     kiln_buf text;
-    kiln_buf_init(&text, a);
-    if (v != NULL && !asks_help)
-        return run_verb(a, v, argc - 1, argv + 1, code, err);
     if (v != NULL)
-        kiln_verb_help(v, &text);
-    else if (asks_help && argc == 1)
-        put_help(&text);
-    else if (asks_version)
-        put_version(&text);
-    else
-        return unknown_verb(name, err);
+        return run_verb(a, v, argc - 1, argv + 1, code, err);
+    if (!is_one_of(argv[0], "--version", "-V", "version"))
+        return kiln_verb_unknown(argv[0], err);
+    kiln_buf_init(&text, a);
+    put_version(&text);
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
 }
 
@@ -145,15 +115,14 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         kiln_buf text;
         kiln_buf_init(&text, &arena);
-        put_help(&text);
+        kiln_cli_help(&text);
         (void)fwrite(text.p, 1, text.n, stderr);
         code = KILN_EXIT_USAGE;
     } else {
         st = run(&arena, argc - 1, (const char *const *)(argv + 1), &code, &err);
     }
     if (st != KILN_OK) {
-        const kiln_str text = kiln_str_harmless(&arena, kiln_str_from(err.text));
-        fprintf(stderr, "error: %.*s\n", KILN_STR_ARG(text));
+        kiln_cli_print_error(err.text);
         code = kiln_exit_code(st);
     }
     kiln_arena_fini(&arena);

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,30 +12,6 @@ kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_IO, "writing to standard output: %s",
                          strerror(errno));
     return KILN_OK;
-}
-
-void kiln_cli_say(const char *fmt, ...) {
-    enum { MAX_LINE = 4096 };
-    char line[MAX_LINE];
-    kiln_arena scratch = {0};
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    /* A return to the line's beginning is progress, and stays where it leads or ends.
-     */
-    kiln_str rest = {line, n < 0                     ? 0
-                           : (size_t)n < sizeof line ? (size_t)n
-                                                     : MAX_LINE - 1};
-    const bool leads = rest.n > 0 && rest.p[0] == '\r';
-    rest.p += leads;
-    rest.n -= leads;
-    const bool ends = rest.n > 0 && rest.p[rest.n - 1] == '\r';
-    rest.n -= ends;
-    rest = kiln_str_harmless(&scratch, rest);
-    fprintf(stderr, "%s%.*s%s", leads ? "\r" : "", KILN_STR_ARG(rest),
-            ends ? "\r" : "");
-    kiln_arena_fini(&scratch);
 }
 
 void kiln_cli_answer_init(kiln_cli_answer *r, kiln_arena *a) {
@@ -54,6 +29,5 @@ kiln_status kiln_cli_answer_give(kiln_cli_answer *r, const kiln_cli_args *args,
         KILN_TRY(kiln_cli_output(path, kiln_buf_str(&r->json), err));
     if (path != NULL && strcmp(path, "-") == 0)
         return KILN_OK;
-    return kiln_cli_output(NULL, kiln_str_harmless(args->arena, kiln_buf_str(&r->text)),
-                           err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&r->text), err);
 }

@@ -54,21 +54,13 @@ enum { N_SAME = sizeof same / sizeof same[0] };
 /* ---- progress ----------------------------------------------------------------------
  */
 
-/* On a terminal one line that changes; else a line every ten seconds. */
-typedef struct watch {
-    bool is_terminal;
-    int64_t next_ns;
-} watch;
-
 static void show(void *user, const kiln_reduce_state *s) {
-    watch *w = user;
-    const int64_t now = kiln_now_ns();
-    if (now < w->next_ns)
-        return;
-    w->next_ns = now + (w->is_terminal ? 200000000 : 10000000000);
-    fprintf(stderr, "%s%d builds, %.0f s: %zu nodes, %" PRId64 " elements  %s",
-            w->is_terminal ? "\r" : "", s->n_asked, s->seconds, s->n_nodes, s->n_elems,
-            w->is_terminal ? "" : "\n");
+    (void)user;
+    kiln_arena scratch = {0};
+    const char *note = kiln_format(&scratch, "%.0f s: %zu nodes, %" PRId64 " elements",
+                                   s->seconds, s->n_nodes, s->n_elems);
+    kiln_progress_step("reducing", "builds", s->n_asked, 0, note);
+    kiln_arena_fini(&scratch);
 }
 
 /* ---- the work ----------------------------------------------------------------------
@@ -94,14 +86,10 @@ static void options_of(const kiln_cli_args *args, const kiln_option *option,
 static kiln_status reduce(const kiln_graph *g, const char *path,
                           const kiln_reduce_options *o, kiln_arena *a, kiln_reduced *r,
                           kiln_err *err) {
-    watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
     kiln_reduce_options shown = *o;
     shown.progress = show;
-    shown.user = &w;
     kiln_interrupt_catch();
     const kiln_status st = kiln_reduce(a, g, &shown, r, err);
-    if (w.is_terminal && w.next_ns > 0)
-        fputs("\n", stderr);
     if (st != KILN_OK || !r->is_reproduced)
         return st;
     return kiln_reduced_write(r, o, path, err);

@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum {
     OPT_OPS,
@@ -68,23 +66,21 @@ static const kiln_option options[N_OPTIONS] = {
 /* ---- progress ----------------------------------------------------------------------
  */
 
-/* On a terminal one line that changes; else a line every ten seconds. */
-typedef struct watch {
-    bool is_terminal;
-    int64_t next_ns;
-} watch;
-
 static void show(void *user, const kiln_tune_state *s) {
-    watch *w = user;
-    const int64_t now = kiln_now_ns();
-    if (now < w->next_ns)
-        return;
-    w->next_ns = now + (w->is_terminal ? 200000000 : 10000000000);
-    kiln_cli_say("%s%" PRId64 " trials, %" PRId64 " failed, %.1f/s  kernels %.3f ms"
-                 "  %.0f s left  %-24.20s%s",
-                 w->is_terminal ? "\r" : "", s->n_trials, s->n_failed, s->trials_per_s,
-                 s->latency_ns * 1e-6, s->seconds_left > 0 ? s->seconds_left : 0,
-                 s->work, w->is_terminal ? "" : "\n");
+    (void)user;
+    kiln_arena scratch = {0};
+    const kiln_progress p = {
+        .phase = "tuning",
+        .unit = "trials",
+        .done = (double)s->n_trials,
+        .total = (double)s->n_wanted,
+        .left_s = s->seconds_left > 0 ? s->seconds_left : (double)NAN,
+        .note =
+            kiln_format(&scratch, "%" PRId64 " failed, %.1f/s, kernels %.3f ms, at %s",
+                        s->n_failed, s->trials_per_s, s->latency_ns * 1e-6,
+                        kiln_str_fit(&scratch, s->work, 40))};
+    kiln_progress_tell(&p);
+    kiln_arena_fini(&scratch);
 }
 
 /* ---- arguments ---------------------------------------------------------------------
@@ -195,8 +191,6 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     kiln_cli_answer_init(&answer, args->arena);
     kiln_tune_text(&answer.text, &result, &settled);
     kiln_tune_json(&answer.json, &result, &settled);
-    if (((watch *)o->user)->is_terminal)
-        fputs("\n", stderr);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     if (result.is_interrupted)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,
@@ -207,8 +201,7 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    watch w = {.is_terminal = isatty(STDERR_FILENO) != 0};
-    kiln_tune_options o = {.progress = show, .user = &w};
+    kiln_tune_options o = {.progress = show};
     kiln_profile profile;
     kiln_tune_works works;
     const kiln_graph *graph = NULL;

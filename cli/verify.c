@@ -10,9 +10,7 @@
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     OPT_ONNX_TESTS,
@@ -61,12 +59,9 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_QUIET] = {"--quiet", NULL, "print the counts only", false},
 };
 
-/* Progress goes to stderr, and only where somebody watches. */
 static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
-    const bool is_terminal = *(const bool *)user;
-    if (is_terminal)
-        kiln_cli_say("\r%zu of %zu  %-60.60s%s", done, total, c->name,
-                     done == total ? "\n" : "");
+    (void)user;
+    kiln_progress_step("verifying", "tests", (double)done, (double)total, c->name);
 }
 
 static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
@@ -99,13 +94,11 @@ static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
 
 static kiln_status run_conformance(const kiln_cli_args *args, const kiln_runner *runner,
                                    kiln_checks *out, kiln_err *err) {
-    bool is_terminal = isatty(STDERR_FILENO) == 1;
     const kiln_conformance_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
                                         .optimize = !kiln_args_has(args, OPT_NO_PASSES),
                                         .check_passes =
                                             kiln_args_has(args, OPT_CHECK_PASSES),
                                         .progress = show_progress,
-                                        .user = &is_terminal,
                                         .runner = runner};
     return kiln_verify_conformance(
         args->arena, kiln_args_get(args, OPT_ONNX_TESTS, NULL), &o, out, err);

@@ -20,6 +20,7 @@ typedef struct archive {
     kiln_sha256 frame, whole;
     uint64_t bytes;
     int64_t time_s;
+    double most_mb; /* before it is compressed: what somebody who waits is told */
 } archive;
 
 kiln_status kiln_package_time(int64_t *out, kiln_err *err) {
@@ -111,6 +112,7 @@ static kiln_status add_compressed(void *user, const void *p, size_t n, kiln_err 
     kiln_sha256_add(&out->frame, p, n);
     kiln_sha256_add(&out->whole, p, n);
     out->bytes += n;
+    kiln_progress_step("packing", "MB", (double)out->bytes * 1e-6, out->most_mb, NULL);
     return kiln_file_writer_add(out->file, p, n, err);
 }
 
@@ -143,6 +145,8 @@ static kiln_status add_seal(archive *out, kiln_err *err) {
 static kiln_status add_all(archive *out, const content *manifest, const content *rest,
                            kiln_err *err) {
     static const unsigned char end[2 * KILN_TAR_BLOCK];
+    for (int i = 0; i < N_ENTRIES; i++)
+        out->most_mb += (double)bytes_of(&rest[i]) * 1e-6;
     KILN_TRY(add_entry(out, manifest, err));
     for (int i = 0; i < N_ENTRIES; i++)
         KILN_TRY(add_entry(out, &rest[i], err));

@@ -319,14 +319,25 @@ static void frame_fini(frame *f) {
     kiln_arena_fini(&f->table);
 }
 
+/* Whole networks take a while; single operators of a test, or of a region, do not. */
+static void tell(const frame *f, size_t i) {
+    enum { LEAST_NODES = 8 };
+    const kiln_graph *g = f->g;
+    if (f->depth == 0 && g->nodes.n >= LEAST_NODES)
+        kiln_progress_step("asking the reference", "nodes", (double)i,
+                           (double)g->nodes.n, g->nodes.v[i]->name);
+}
+
 /* Runs all nodes; afterwards the outputs' slots hold their values. */
 static kiln_status frame_run(frame *f, kiln_err *err) {
     const kiln_graph *g = f->g;
     bool *is_output = kiln_array(&f->table, bool, g->values.n);
     for (size_t i = 0; i < g->outputs.n; i++)
         is_output[g->outputs.v[i]->id] = true;
-    for (size_t i = 0; i < g->nodes.n; i++)
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        tell(f, i);
         KILN_TRY(run_node(f, g->nodes.v[i], is_output, err));
+    }
     return KILN_OK;
 }
 

@@ -133,6 +133,7 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
     int runs = 0, again = STEP_RUNS;
     while (runs < STEP_RUNS && (runs == 0 || !kiln_interrupted())) {
         bool is_disturbed = false;
+        kiln_progress_step("timing each step", "runs", runs, STEP_RUNS, NULL);
         KILN_TRY(profile_once(s, n, ms, runs, &run_ms[runs], &is_disturbed, err));
         if (!is_disturbed || again-- <= 0)
             runs++;
@@ -218,9 +219,11 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
                          "baselines run the model's file: name the one that package "
                          "'%s' was built from",
                          b->subject->name);
-    for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++)
+    for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++) {
+        kiln_progress_step("preparing baselines", NULL, i, b->o->n_threads, NULL);
         b->side[i].rivals =
             kiln_net_rivals_open(b->arena, b->subject, b->o, b->side[i].report);
+    }
     return KILN_OK;
 }
 

@@ -118,8 +118,12 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
         n->slot_of[i] = -1;
     for (size_t i = 0; i < g->inputs.n; i++)
         n->slot_of[g->inputs.v[i]->id] = in[i];
-    for (int i = 0; i < fusion->n && st == KILN_OK; i++)
+    for (int i = 0; i < fusion->n && st == KILN_OK; i++) {
+        if (around.g == g) /* regions are a part of one of its steps */
+            kiln_progress_step("compiling", "groups", i, fusion->n,
+                               fusion->group[i].node[0]->name);
         st = kiln_net_add_group(n, &fusion->group[i], err);
+    }
     for (size_t i = 0; i < g->outputs.n && st == KILN_OK; i++) {
         const kiln_value *v = g->outputs.v[i];
         out[i] = n->slot_of[v->id];

@@ -18,6 +18,7 @@ static kiln_status unpack(kiln_arena *a, const char *path, const kiln_keyring *k
         return kiln_package_inspect_folder(a, path, &p->facts, err);
     }
     const char *dir = NULL;
+    kiln_progress_step("opening the package", NULL, 0, 0, kiln_path_base(path));
     KILN_TRY(kiln_dir_temp(a, &dir, err));
     p->folder = kiln_path_join(a, dir, "package");
     return kiln_package_unpack_by(a, path, p->folder, &o, &p->facts, err);

@@ -68,13 +68,15 @@ static void begin_outputs(proving *v) {
 
 /* ---- one run's trace ------------------------------------------------------------- */
 
-static kiln_status take_records(kiln_prover *p, kiln_str file, kiln_err *err) {
+static kiln_status take_records(kiln_prover *p, int n_steps, kiln_str file,
+                                kiln_err *err) {
     for (size_t at = 0; at < file.n;) {
         run_trace_record r;
         if (file.n - at < sizeof r)
             return kiln_fail(err, KILN_ERR_LIB, "the trace ends inside a record");
         memcpy(&r, file.p + at, sizeof r);
         at += sizeof r;
+        kiln_progress_step("proving", "steps", (double)r.step, n_steps, NULL);
         if (r.bytes > file.n - at)
             return kiln_fail(err, KILN_ERR_LIB, "the trace ends inside an operand");
         const kiln_prover_record record = {.kind = (kiln_trace_kind)r.kind,
@@ -108,7 +110,7 @@ static kiln_status prove_part(proving *v, kiln_prover *p, const kiln_tensor *in,
     if (st == KILN_OK)
         begin_outputs(v);
     if (st == KILN_OK)
-        st = take_records(p, file, err);
+        st = take_records(p, v->n->n_steps, file, err);
     kiln_arena_fini(&scratch);
     return st;
 }

@@ -55,6 +55,7 @@ static kiln_status check_outputs(const verifier *v, const kiln_tensor *in,
     const kiln_device_package *p = &v->package->package;
     kiln_tensor *got = kiln_array(v->arena, kiln_tensor, p->n_outputs);
     const int64_t begin = kiln_now_ns();
+    kiln_progress_step("running", NULL, 0, 0, c->name);
     if (run(v, in, got, err) != KILN_OK)
         return broke(v, c, err);
     c->time_ms = (kiln_now_ns() - begin) / 1000000;

@@ -113,6 +113,7 @@ static kiln_status build(kiln_asker *q, kiln_arena *a, kiln_str text,
     for (size_t i = 0; i < q->o->n_options; i++)
         kiln_vec_push(a, &argv, q->o->option[i]);
     kiln_vec_push(a, &argv, "--no-reduce");
+    kiln_vec_push(a, &argv, "--quiet");
     kiln_vec_push(a, &argv, "-o");
     kiln_vec_push(a, &argv, kiln_path_join(a, q->dir, "archive"));
     kiln_vec_push(a, &argv, NULL);

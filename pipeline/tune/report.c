@@ -1,11 +1,25 @@
 /* What a run found, for people and programs. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "pipeline/tune/tune_internal.h"
 #include "reports/documents.h"
 
-static void put_row(kiln_buf *out, const kiln_tune_row *r) {
-    kiln_buf_printf(out, "%-24.24s %5.0f %6" PRId64 " %6" PRId64 " ", r->name, r->calls,
+enum { LEAST_WIDTH = 24, MOST_WIDTH = 48 };
+
+/* Of the column of names: those that are longer lose their middles. */
+static int width_of(const kiln_tune_result *r) {
+    size_t n = LEAST_WIDTH;
+    for (size_t i = 0; i < r->row.n; i++) {
+        const size_t own = strlen(r->row.v[i].name);
+        n = own > n ? own : n;
+    }
+    return n < MOST_WIDTH ? (int)n : MOST_WIDTH;
+}
+
+static void put_row(kiln_buf *out, const kiln_tune_row *r, int width) {
+    kiln_buf_printf(out, "%-*s %5.0f %6" PRId64 " %6" PRId64 " ", width,
+                    kiln_str_fit(out->arena, r->name, (size_t)width), r->calls,
                     r->n_known, r->n_new);
     if (r->best_ns <= 0) {
         kiln_buf_puts(out, "         none of them works\n");
@@ -50,12 +64,13 @@ static void put_ready(kiln_buf *out, const kiln_tune_result *r) {
 
 void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     const kiln_tune_settled *settled) {
-    kiln_buf_printf(out, "%-24s %5s %6s %6s %10s %10s %7s %6s\n", "work", "calls",
+    const int width = width_of(r);
+    kiln_buf_printf(out, "%-*s %5s %6s %6s %10s %10s %7s %6s\n", width, "work", "calls",
                     "known", "new", "start us", "best us", "faster", "peak");
     for (size_t i = 0; i < r->row.n; i++)
-        put_row(out, &r->row.v[i]);
-    kiln_buf_printf(out, "\n%-24s %5s %6s %6" PRId64 " %10.1f %10.1f %7.2f\n", "all",
-                    "", "", r->n_new, r->start_ns * 1e-3, r->best_ns * 1e-3,
+        put_row(out, &r->row.v[i], width);
+    kiln_buf_printf(out, "\n%-*s %5s %6s %6" PRId64 " %10.1f %10.1f %7.2f\n", width,
+                    "all", "", "", r->n_new, r->start_ns * 1e-3, r->best_ns * 1e-3,
                     r->best_ns > 0 ? r->start_ns / r->best_ns : 0);
     kiln_buf_printf(out, "%" PRId64 " trials in %.1f s (%.1f a second), ended by %s\n",
                     r->n_new, r->seconds,

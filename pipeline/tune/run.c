@@ -346,6 +346,8 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
 
 static kiln_status run(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
     for (size_t i = 0; i < r->n; i++) {
+        kiln_progress_step("reading records", "kernels", (double)i, (double)r->n,
+                           r->works->list.v[i].op.name);
         const kiln_status st = set_up_work(r, i, err);
         if (st != KILN_OK) {
             kiln_note(err, "preparing '%s'", r->works->list.v[i].op.name);

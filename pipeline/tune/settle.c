@@ -187,6 +187,8 @@ static kiln_status measure(settle *s, kiln_err *err) {
     }
     int done = 0;
     for (int round = -RUNS_AHEAD; round < ROUNDS && !is_over(s); round++) {
+        kiln_progress_step("comparing in the network", "rounds", round + RUNS_AHEAD,
+                           ROUNDS + RUNS_AHEAD, NULL);
         for (int rank = 0; rank < N_RANKS; rank++)
             KILN_TRY(run_once(s, rank, round, err));
         done = round + 1;

@@ -210,6 +210,8 @@ static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *
     const double left = r->o->seconds > 0 ? r->o->seconds - s.seconds : HUGE_VAL;
     const double n =
         (double)(r->n_left > 0 ? r->n_left : 0) + (double)kiln_measure_pending(r->pool);
+    if (r->budget.trials < INT64_MAX)
+        s.n_wanted = s.n_trials + (int64_t)n;
     if (r->budget.trials < INT64_MAX && s.trials_per_s > 0)
         s.seconds_left = fmax(0, fmin(left, n / s.trials_per_s));
     else if (r->o->seconds > 0)

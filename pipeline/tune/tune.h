@@ -47,6 +47,7 @@ typedef struct kiln_tune_state {
     double last_ns;             /* 0: it failed */
     const char *last_kind;      /* "good", "crash", ... */
     int64_t n_trials, n_failed; /* of this run */
+    int64_t n_wanted; /* of this run, in the end; 0: as many as there is time for */
     double seconds, trials_per_s;
     double latency_ns;   /* sum of calls times best, if stopped now */
     double seconds_left; /* of the time limit, or by the trials that are left; 0: it
