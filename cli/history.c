@@ -164,6 +164,11 @@ static kiln_status add_run(const kiln_cli_args *args, kiln_history *h, const cha
                          "'%s' is of a run that was interrupted: let kiln nightly end "
                          "it first",
                          file);
+    if (kiln_history_is_part(a, kiln_path_dir(a, file)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' is of a part of a pipeline (kiln nightly --only): the "
+                         "history holds whole nights",
+                         file);
     kiln_night n = kiln_night_of(a, &r);
     KILN_TRY(kiln_path_real(a, kiln_path_dir(a, file), &n.folder, err));
     KILN_TRY(kiln_history_bytes(n.folder, &n.bytes, err));

@@ -13,6 +13,7 @@ enum {
     OPT_FROZEN_DB,
     OPT_NO_READY,
     OPT_NEW,
+    OPT_ONLY,
     N_OPTIONS
 };
 
@@ -28,11 +29,16 @@ static const kiln_option options[N_OPTIONS] = {
                        "equal archives",
                        false},
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_ONLY] =
+        {"--only", "JOB",
+         "only jobs MODEL[,PROFILE[,THREADS]], as 'resnet*' or '*,native,2': a "
+         "part, which is not in the history and not the latest run",
+         true},
     [OPT_NEW] = {"--new", NULL, "begin another run, even where one has not ended",
                  false},
 };
 
-/* Two lines a stage, one for what is not run. */
+/* Two lines a stage, one for what is not run; what goes on inside of it is progress. */
 static void show(void *user, const kiln_nightly_event *e) {
     (void)user;
     if (!e->is_end) {
@@ -67,9 +73,11 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         .out = kiln_args_get(args, OPT_OUT, NULL),
         .accepted = kiln_args_get(args, OPT_ACCEPTED, NULL),
         .is_frozen = kiln_args_has(args, OPT_FROZEN_DB),
-        .no_ready = kiln_args_has(args, OPT_NO_READY)};
+        .no_ready = kiln_args_has(args, OPT_NO_READY),
+        .only = args->value[OPT_ONLY],
+        .n_only = args->n_value[OPT_ONLY]};
     const kiln_nightly_options o = {.is_new = kiln_args_has(args, OPT_NEW),
-                                    .progress = show};
+                                    .progress = args->is_quiet ? NULL : show};
     kiln_nightly_config config;
     kiln_nightly_graph graph;
     kiln_nightly_result result;
@@ -82,7 +90,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_nightly_run(a, &config, &graph, &o, &result, err));
     kiln_buf_init(&text, a);
     kiln_nightly_text(&text, &result);
-    KILN_TRY(kiln_cli_output(NULL, kiln_buf_str(&text), err));
+    KILN_TRY(kiln_cli_print(a, kiln_buf_str(&text), err));
     const bool is_unjudged = strcmp(result.results.status, "unjudged") == 0;
     *exit_code = result.is_good ? KILN_EXIT_OK
                  : is_unjudged  ? KILN_EXIT_INVALID
@@ -102,7 +110,8 @@ const kiln_verb kiln_verb_nightly = {
     .usage = "PIPELINE.json [options]",
     .example = "  kiln nightly pipeline.json --check\n"
                "  kiln nightly pipeline.json\n"
-               "  kiln nightly pipeline.json --out /var/kiln/nights --new\n",
+               "  kiln nightly pipeline.json --out /var/kiln/nights --new\n"
+               "  kiln nightly pipeline.json --only 'resnet*' --only bert,native,2\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

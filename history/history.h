@@ -71,10 +71,13 @@ typedef struct kiln_history_run {
     const char *pipeline;
     bool is_ended;
     int64_t bytes;
+    bool is_part;   /* of a pipeline: it is no night, and the history never knows it */
     bool is_latest; /* the link `latest` leads to it */
 } kiln_history_run;
 typedef KILN_VEC(kiln_history_run) kiln_history_runs;
 
+/* Is this the folder of a run of a part of a pipeline? */
+bool kiln_history_is_part(kiln_arena *a, const char *folder);
 /* Bytes of all files below a folder; links count nothing. */
 kiln_status kiln_history_bytes(const char *folder, int64_t *out, kiln_err *err);
 /* The runs of kiln nightly in `out`; other folders are not looked at. */

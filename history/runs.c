@@ -70,7 +70,13 @@ static bool read_run(kiln_arena *a, const char *folder, kiln_history_run *out) {
         return false;
     out->pipeline = kiln_json_string(kiln_json_get(root, "pipeline"), "");
     out->is_ended = kiln_json_bool(kiln_json_get(root, "is_ended"), false);
+    out->is_part = kiln_json_bool(kiln_json_get(root, "is_part"), false);
     return true;
+}
+
+bool kiln_history_is_part(kiln_arena *a, const char *folder) {
+    kiln_history_run r = {.name = NULL};
+    return read_run(a, folder, &r) && r.is_part;
 }
 
 kiln_status kiln_history_find_runs(kiln_arena *a, const char *out,
@@ -116,9 +122,12 @@ static bool builds_needed(const kiln_night *n, const kiln_history_keep *keep) {
     return false;
 }
 
-/* Oldest first; what the history does not know stands at the end, as the newest do. */
+/* Parts of pipelines first, then the oldest; what the history does not know stands at
+ * the end, as the newest do. */
 static int by_age(const void *x, const void *y) {
     const candidate *a = x, *b = y;
+    if (a->run.is_part != b->run.is_part)
+        return a->run.is_part ? -1 : 1;
     if ((a->seq == 0) != (b->seq == 0))
         return a->seq == 0 ? 1 : -1;
     return a->seq != b->seq ? (a->seq > b->seq) - (a->seq < b->seq)
@@ -149,7 +158,8 @@ static kiln_status find_candidates(kiln_history *h, kiln_arena *a, const char *o
 static const char *why_it_stays(const candidate *c) {
     return c->run.is_latest   ? "it is the latest"
            : !c->run.is_ended ? "it has not ended: kiln nightly goes on with it"
-           : c->seq == 0  ? "the history does not know it: 'kiln history add' it first"
+           : c->seq == 0 && !c->run.is_part
+               ? "the history does not know it: 'kiln history add' it first"
            : c->is_needed ? "it built an archive that is accepted or frozen"
                           : NULL;
 }
@@ -157,7 +167,8 @@ static const char *why_it_stays(const candidate *c) {
 /* First from the history, then from the disk: a kill between them leaves a folder that
  * the next pruning finds. */
 static kiln_status remove_run(kiln_history *h, const candidate *c, kiln_err *err) {
-    KILN_TRY(kiln_history_set_pruned(h, c->run.folder, err));
+    if (c->seq != 0)
+        KILN_TRY(kiln_history_set_pruned(h, c->run.folder, err));
     return kiln_remove_tree(c->run.folder, err);
 }
 

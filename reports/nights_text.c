@@ -26,8 +26,9 @@ void kiln_nights_text(kiln_buf *out, const kiln_nights *n) {
     for (size_t i = 0; i < n->n; i++) {
         const kiln_night *v = &n->v[i];
         const double worst = worst_ratio(v);
-        kiln_buf_printf(out, "%-24s %-16.16s %-11s %-12s %4zu ", v->run, v->pipeline,
-                        or_dash(v->status), or_dash(v->verdict), v->job.n);
+        kiln_buf_printf(out, "%-24s %-16s %-11s %-12s %4zu ", v->run,
+                        kiln_str_fit(out->arena, v->pipeline, 16), or_dash(v->status),
+                        or_dash(v->verdict), v->job.n);
         if (worst > 0)
             kiln_buf_printf(out, "%8.4f", worst);
         else

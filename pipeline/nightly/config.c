@@ -492,6 +492,11 @@ static void add_command(reader *r, const kiln_nightly_overrides *over) {
             kiln_vec_push(r->arena, &c->command, option[i][0]);
             kiln_vec_push(r->arena, &c->command, option[i][1]);
         }
+    for (size_t i = 0; i < over->n_only; i++) {
+        kiln_vec_push(r->arena, &c->only, over->only[i]);
+        kiln_vec_push(r->arena, &c->command, "--only");
+        kiln_vec_push(r->arena, &c->command, over->only[i]);
+    }
     if (c->is_frozen)
         kiln_vec_push(r->arena, &c->command, "--frozen-db");
     if (c->no_ready)

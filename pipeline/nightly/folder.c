@@ -22,6 +22,8 @@ static void identity_of(const kiln_nightly_config *c, char hex[KILN_SHA256_HEX])
     kiln_sha256_add(&h, c->db, strlen(c->db) + 1);
     if (c->accepted != NULL)
         kiln_sha256_add(&h, c->accepted, strlen(c->accepted) + 1);
+    for (size_t i = 0; i < c->only.n; i++)
+        kiln_sha256_add(&h, c->only.v[i], strlen(c->only.v[i]) + 1);
     kiln_sha256_hex(&h, hex);
 }
 
@@ -48,6 +50,7 @@ static kiln_status write_it(const night *n, bool is_ended, kiln_err *err) {
     kiln_json_member_str(&w, "identity", identity);
     kiln_json_member_str(&w, "started", n->started);
     kiln_json_member_bool(&w, "is_ended", is_ended);
+    kiln_json_member_bool(&w, "is_part", n->c->only.n > 0);
     kiln_json_end_object(&w);
     kiln_buf_puts(&text, "\n");
     const kiln_status st = kiln_file_write(kiln_path_join(&scratch, n->run, file_name),
@@ -117,7 +120,7 @@ static bool find_unfinished(night *n, char *const *names, size_t n_names) {
 
 /* A link in the folder of runs, replaced by rename, so that it always leads to a whole
  * folder: "current" to the run at work or, behind it, the last one that was, ended or
- * not; "latest" to the last one that ended. */
+ * not; "latest" to the last one of a whole pipeline that ended. */
 static kiln_status link_as(const night *n, const char *name, kiln_err *err) {
     const char *link = kiln_path_join(n->arena, n->c->out, name);
     const char *fresh = kiln_format(n->arena, "%s.%ld", link, (long)getpid());
@@ -141,6 +144,7 @@ kiln_status nightly_run_open(night *n, kiln_err *err) {
 }
 
 kiln_status nightly_run_end(night *n, kiln_err *err) {
-    KILN_TRY(link_as(n, "latest", err));
+    if (n->c->only.n == 0)
+        KILN_TRY(link_as(n, "latest", err));
     return write_it(n, true, err);
 }

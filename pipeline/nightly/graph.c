@@ -2,6 +2,8 @@
  * was stopped has whole jobs to show. */
 #include "pipeline/nightly/nightly_internal.h"
 
+#include <fnmatch.h>
+
 #include "pipeline/devices/devices.h"
 #include "pipeline/kernels/kernels.h"
 
@@ -17,8 +19,69 @@ typedef struct maker {
     kiln_arena *arena;
     const kiln_nightly_config *c;
     kiln_nightly_graph *g;
+    bool *is_used; /* of each pattern of `only`: some job has it */
+    kiln_buf jobs; /* that there are, as patterns: for a message */
     kiln_err *err;
 } maker;
+
+/* ---- part of a pipeline ------------------------------------------------------------
+ */
+
+/* "resnet*", "resnet18,native", "*,x86-avx2,2": as shells match names. */
+static bool matches(kiln_arena *a, const char *pattern, const char *name,
+                    const char *profile, int threads) {
+    kiln_str rest = kiln_str_from(pattern), part;
+    const char *const of_job[] = {name, profile, kiln_format(a, "%d", threads)};
+    size_t i = 0;
+    for (; i < sizeof of_job / sizeof of_job[0] && kiln_str_cut(&rest, ',', &part); i++)
+        if (fnmatch(kiln_str_dupv(a, part), of_job[i], 0) != 0)
+            return false;
+    return i > 0 && !kiln_str_cut(&rest, ',', &part);
+}
+
+/* Every pattern is asked: each must be some job's. */
+static bool is_asked(maker *m, const char *name, const kiln_nightly_profile *p,
+                     int threads) {
+    bool is = m->c->only.n == 0;
+    for (size_t i = 0; i < m->c->only.n; i++) {
+        const bool fits = matches(m->arena, m->c->only.v[i], name, p->label, threads);
+        m->is_used[i] = m->is_used[i] || fits;
+        is = is || fits;
+    }
+    return is;
+}
+
+static void list_job(maker *m, const char *name, const kiln_nightly_profile *p,
+                     int threads) {
+    kiln_buf_printf(&m->jobs, "%s%s,%s,%d", m->jobs.n > 0 ? " " : "", name, p->label,
+                    threads);
+}
+
+static bool is_any_asked(maker *m, const kiln_nightly_model *of) {
+    bool is = false;
+    for (size_t p = 0; p < of->profile.n; p++)
+        for (size_t t = 0; t < of->threads.n; t++) {
+            list_job(m, of->name, &of->profile.v[p], of->threads.v[t]);
+            is |= is_asked(m, of->name, &of->profile.v[p], of->threads.v[t]);
+        }
+    return is;
+}
+
+static kiln_status check_used(const maker *m) {
+    enum { MAX_JOBS = 400 };
+    for (size_t i = 0; i < m->c->only.n; i++)
+        if (!m->is_used[i])
+            return kiln_fail(
+                m->err, KILN_ERR_ARG,
+                "--only must be MODEL[,PROFILE[,THREADS]] of some job, is '%s'; jobs: "
+                "%s",
+                kiln_str_printable(m->arena, kiln_str_from(m->c->only.v[i]), 64),
+                kiln_str_printable(m->arena, kiln_buf_str(&m->jobs), MAX_JOBS));
+    return KILN_OK;
+}
+
+/* ---- stages ------------------------------------------------------------------------
+ */
 
 static int limit_of(const maker *m, kiln_nightly_kind kind,
                     const kiln_nightly_tune *tune) {
@@ -123,12 +186,15 @@ static kiln_status add_job(maker *m, int model, const kiln_nightly_profile *p,
 static kiln_status add_model(maker *m, int model) {
     const kiln_nightly_model *of = &m->c->model.v[model];
     int fetch = -1;
+    if (!is_any_asked(m, of))
+        return KILN_OK;
     if (of->fetch != NULL)
         fetch = add_stage(m, KILN_NIGHTLY_FETCH, model, -1, &of->tune,
                           kiln_format(m->arena, "models/%s", of->name), NULL);
     for (size_t p = 0; p < of->profile.n; p++)
         for (size_t t = 0; t < of->threads.n; t++)
-            KILN_TRY(add_job(m, model, &of->profile.v[p], of->threads.v[t], fetch));
+            if (is_asked(m, of->name, &of->profile.v[p], of->threads.v[t]))
+                KILN_TRY(add_job(m, model, &of->profile.v[p], of->threads.v[t], fetch));
     return KILN_OK;
 }
 
@@ -154,8 +220,12 @@ static kiln_status add_set(maker *m, int set) {
     for (size_t p = 0; p < of->profile.n; p++) {
         abilities can;
         KILN_TRY(abilities_of(m, of->profile.v[p].word, &can));
-        for (size_t t = 0; t < of->threads.n; t++)
-            KILN_TRY(add_set_job(m, set, &of->profile.v[p], of->threads.v[t], &can));
+        for (size_t t = 0; t < of->threads.n; t++) {
+            list_job(m, of->label, &of->profile.v[p], of->threads.v[t]);
+            if (is_asked(m, of->label, &of->profile.v[p], of->threads.v[t]))
+                KILN_TRY(
+                    add_set_job(m, set, &of->profile.v[p], of->threads.v[t], &can));
+        }
     }
     return KILN_OK;
 }
@@ -164,10 +234,13 @@ kiln_status kiln_nightly_plan(kiln_arena *a, const kiln_nightly_config *c,
                               kiln_nightly_graph *out, kiln_err *err) {
     kiln_nightly_graph g = {.job = {.n = 0}};
     maker m = {.arena = a, .c = c, .g = &g, .err = err};
+    m.is_used = kiln_array(a, bool, c->only.n + 1);
+    kiln_buf_init(&m.jobs, a);
     for (size_t i = 0; i < c->model.n; i++)
         KILN_TRY(add_model(&m, (int)i));
     for (size_t i = 0; i < c->set.n; i++)
         KILN_TRY(add_set(&m, (int)i));
+    KILN_TRY(check_used(&m));
     *out = g;
     return KILN_OK;
 }

@@ -102,6 +102,7 @@ typedef struct kiln_nightly_config {
     int limit_s[KILN_NIGHTLY_N_KINDS]; /* 0: of the stage's own making */
     KILN_VEC(kiln_nightly_model) model;
     KILN_VEC(kiln_nightly_set) set;
+    kiln_nightly_words only;    /* patterns of jobs; empty: all */
     kiln_nightly_words command; /* behind the program: reads the same again */
 } kiln_nightly_config;
 
@@ -110,6 +111,8 @@ typedef struct kiln_nightly_overrides {
     const char *out, *accepted; /* NULL: as the file says */
     bool is_frozen;
     bool no_ready;
+    const char *const *only; /* patterns of jobs: MODEL[,PROFILE[,THREADS]] */
+    size_t n_only;
 } kiln_nightly_overrides;
 
 /* Paths in the file are relative to its folder; here they are absolute, but for those
@@ -147,7 +150,8 @@ typedef struct kiln_nightly_graph {
     KILN_VEC(kiln_nightly_stage) stage; /* in the order they run */
 } kiln_nightly_graph;
 
-/* Asks which profiles' code can be measured, and which run at all, on this machine. */
+/* Asks which profiles' code can be measured, and which run at all, on this machine.
+ * KILN_ERR_ARG: a pattern of `only` that no job has; it names the jobs there are. */
 kiln_status kiln_nightly_plan(kiln_arena *a, const kiln_nightly_config *c,
                               kiln_nightly_graph *out, kiln_err *err);
 /* For people: every stage with its command; models that are still to be fetched and the

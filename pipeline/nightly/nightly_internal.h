@@ -2,6 +2,8 @@
 #ifndef KILN_PIPELINE_NIGHTLY_INTERNAL_H
 #define KILN_PIPELINE_NIGHTLY_INTERNAL_H
 
+#include <stdio.h>
+
 #include "compiler/target/target.h"
 #include "pipeline/nightly/fields.h"
 #include "pipeline/nightly/nightly.h"
@@ -101,6 +103,7 @@ typedef struct night {
     const char **model;     /* of each: file or "zoo:NAME"; NULL: not fetched yet */
     const char **model_sha; /* of each: of its file; "": the zoo makes it */
     nightly_step *step;     /* of each stage of the graph */
+    double *expected_s;     /* of each: what it took the night before; NaN: not known */
     bool is_interrupted;
 } night;
 
@@ -113,6 +116,33 @@ kiln_status nightly_run_end(night *n, kiln_err *err);
 kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err);
 /* "RUN/models/dqn/native-t1/bench/result.json". */
 const char *nightly_result(kiln_arena *a, const night *n, size_t stage);
+
+/* listen.c: what a child says while it runs. */
+typedef struct nightly_stream {
+    kiln_buf text; /* without lines of progress, as far as it is kept */
+    kiln_buf line; /* that has not ended yet */
+    bool is_cut;
+} nightly_stream;
+typedef struct nightly_listener {
+    const char *path, *title;
+    FILE *log;
+    int why; /* errno of a log that cannot be written; 0: it can */
+    nightly_stream out, err;
+    int64_t begin_ns;
+    double expected_s, rest_s; /* of this stage, of those to come; NaN: not known */
+    kiln_progress said;        /* its last word; texts in of_said */
+    kiln_arena of_said;
+    kiln_progress_screen screen; /* of the log */
+} nightly_listener;
+/* Begins its log. */
+kiln_status nightly_listen(kiln_arena *a, const night *n, size_t stage,
+                           const char *folder, const char *command,
+                           nightly_listener *out, kiln_err *err);
+void nightly_heard(void *user, int stream, const char *bytes, size_t n);
+/* Ends its log, and takes progress out of the result's streams. r NULL: there is none.
+ * Must be called; fails where the log could not be written. */
+kiln_status nightly_listen_end(nightly_listener *l, kiln_process_result *r,
+                               kiln_err *err);
 
 /* judge.c: what an ended child means. `message` and `product` are in `a`. */
 void nightly_judge(kiln_arena *a, const night *n, size_t stage,

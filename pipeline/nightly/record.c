@@ -53,9 +53,26 @@ static void has_failed(const night *n, const kiln_err *why, kiln_results *r) {
     r->status = strcmp(r->status, "ok") == 0 ? "failed" : r->status;
 }
 
+/* Part of a pipeline is no night among nights: jobs would come and go. */
+static void leave_out(const night *n, kiln_results *r) {
+    kiln_buf text;
+    kiln_buf_init(&text, n->arena);
+    kiln_buf_puts(&text, "it is a part of the pipeline:");
+    for (size_t i = 0; i < n->c->only.n; i++) {
+        kiln_buf_put_word(&text, "--only");
+        kiln_buf_put_word(&text, n->c->only.v[i]);
+    }
+    r->has_past = true;
+    r->past.problem = text.p;
+}
+
 void nightly_recall(const night *n, kiln_results *r) {
     kiln_err why = {.status = KILN_OK};
     kiln_nights nights = {.n = 0};
+    if (n->c->only.n > 0) {
+        leave_out(n, r);
+        return;
+    }
     if (read_before(n, &nights, &why) != KILN_OK) {
         has_failed(n, &why, r);
         return;
@@ -157,7 +174,7 @@ void nightly_put_history(kiln_buf *out, const kiln_nightly_result *result) {
                             j->model, j->profile, j->threads, trend, j->history.reason);
     }
     if (r->past.problem != NULL)
-        kiln_buf_printf(out, "history: %s\n", r->past.problem);
+        kiln_buf_printf(out, "history: not in it: %s\n", r->past.problem);
     else if (r->has_past)
         kiln_buf_printf(out, "history: night %lld of %s\n", (long long)r->past.nights,
                         r->name);

@@ -1,6 +1,7 @@
 /* A run from its folder to its end. */
 #include "pipeline/nightly/nightly_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "pipeline/tune/tune.h"
@@ -122,12 +123,26 @@ static kiln_status write_results(const night *n, const kiln_results *r, kiln_err
     return KILN_OK;
 }
 
+/* A stage most often takes what it took in the run that ended last. */
+static void find_expected(night *n) {
+    const char *before = kiln_path_join(n->arena, n->c->out, "latest");
+    n->expected_s = kiln_array(n->arena, double, n->g->stage.n);
+    for (size_t i = 0; i < n->g->stage.n; i++) {
+        nightly_marker m;
+        const char *folder = kiln_path_join(n->arena, before, n->g->stage.v[i].folder);
+        const bool is_known = nightly_marker_read(n->arena, folder, &m) &&
+                              m.state == KILN_STAGE_DONE && m.seconds >= 0;
+        n->expected_s[i] = is_known ? m.seconds : (double)NAN;
+    }
+}
+
 static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
     KILN_TRY(find_program(n, err));
     KILN_TRY(find_models(n, err));
     KILN_TRY(find_database(n, err));
     KILN_TRY(nightly_run_open(n, err));
     n->step = kiln_array(n->arena, nightly_step, n->g->stage.n);
+    find_expected(n);
     for (size_t i = 0; i < n->g->stage.n && !n->is_interrupted; i++) {
         n->is_interrupted = kiln_interrupted();
         if (!n->is_interrupted)

@@ -11,8 +11,7 @@
 #include <string.h>
 
 enum {
-    OUTPUT_BYTES = 4 * 1024 * 1024, /* of each stream that go to the log */
-    MAX_ATTEMPTS = 2,               /* where somebody else kills it */
+    MAX_ATTEMPTS = 2, /* where somebody else kills it */
     EXIT_BUG = 5,
     EXIT_ENVIRONMENT = 4
 };
@@ -204,29 +203,17 @@ static bool is_finished(night *n, size_t stage, const char *inputs,
 /* ---- running it --------------------------------------------------------------------
  */
 
-static kiln_status write_log(kiln_arena *a, const char *folder, const char *command,
-                             const kiln_process_result *r, kiln_err *err) {
-    kiln_buf out;
-    kiln_buf_init(&out, a);
-    kiln_buf_printf(&out, "$ %s\n", command);
-    kiln_buf_add(&out, r->out.p, r->out.n);
-    kiln_buf_puts(&out, r->out_cut ? "\n(more was printed)\n" : "");
-    kiln_buf_add(&out, r->err.p, r->err.n);
-    kiln_buf_puts(&out, r->err_cut ? "\n(more was printed)\n" : "");
-    kiln_buf_printf(&out, "(ended by %s %d after %.3f s)\n",
-                    r->end == KILN_PROCESS_EXITED ? "exit code" : "signal", r->code,
-                    (double)r->wall_ms * 1e-3);
-    return kiln_file_write(kiln_path_join(a, folder, "log.txt"), out.p, out.n, err);
-}
-
 /* Temporary files go where the next attempt finds them: a killed process leaves its
  * own. */
 static kiln_status run_child(kiln_arena *a, const night *n, size_t stage,
-                             const kiln_nightly_words *words, const char *folder,
+                             const kiln_nightly_words *words, const char *command,
                              kiln_process_result *out, kiln_err *err) {
+    const char *folder = folder_of(a, n, stage);
     const char *temp = kiln_path_join(a, folder, "tmp");
     const char **argv = kiln_array(a, const char *, words->n + 2);
-    const char *const env[] = {kiln_format(a, "TMPDIR=%s", temp), NULL};
+    const char *const env[] = {kiln_format(a, "TMPDIR=%s", temp), "KILN_PROGRESS=lines",
+                               NULL};
+    nightly_listener l;
     argv[0] = n->program;
     for (size_t i = 0; i < words->n; i++)
         argv[i + 1] = words->v[i];
@@ -234,10 +221,16 @@ static kiln_status run_child(kiln_arena *a, const night *n, size_t stage,
                                     .env = env,
                                     .time_limit_ms =
                                         (int64_t)n->g->stage.v[stage].limit_s * 1000,
-                                    .output_limit_bytes = OUTPUT_BYTES};
+                                    .output_limit_bytes = 1, /* who listens keeps it */
+                                    .heard = nightly_heard,
+                                    .user = &l};
     KILN_TRY(kiln_remove_tree(folder, err));
     KILN_TRY(kiln_dir_make(temp, err));
-    const kiln_status st = kiln_process_run(a, &o, out, err);
+    KILN_TRY(nightly_listen(a, n, stage, folder, command, &l, err));
+    kiln_status st = kiln_process_run(a, &o, out, err);
+    const kiln_status logged =
+        nightly_listen_end(&l, st == KILN_OK ? out : NULL, st == KILN_OK ? err : NULL);
+    st = st != KILN_OK ? st : logged;
     const kiln_status cleaned = kiln_remove_tree(temp, st == KILN_OK ? err : NULL);
     return st != KILN_OK ? st : cleaned;
 }
@@ -248,12 +241,11 @@ static kiln_status attempt(kiln_arena *a, night *n, size_t stage,
     const char *folder = folder_of(a, n, stage);
     kiln_process_result r = {.end = KILN_PROCESS_EXITED};
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
-        const kiln_status st = run_child(a, n, stage, words, folder, &r, err);
+        const kiln_status st = run_child(a, n, stage, words, m->command, &r, err);
         n->is_interrupted = kiln_interrupted();
         if (n->is_interrupted)
             return KILN_OK;
         KILN_TRY(st);
-        KILN_TRY(write_log(a, folder, m->command, &r, err));
         if (r.end != KILN_PROCESS_SIGNALED || r.code != SIGKILL)
             break;
     }

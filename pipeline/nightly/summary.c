@@ -48,8 +48,9 @@ static void put_baseline(kiln_buf *out, const kiln_results_job *j, const char *n
 
 static void put_job(kiln_buf *out, const kiln_results_job *j,
                     const char *const column[MAX_COLUMNS], int n, int width) {
-    kiln_buf_printf(out, "%-*.*s %-16.16s %3d ", width, width, j->model, j->profile,
-                    j->threads);
+    kiln_buf_printf(out, "%-*s %-16s %3d ", width,
+                    kiln_str_fit(out->arena, j->model, (size_t)width),
+                    kiln_str_fit(out->arena, j->profile, 16), j->threads);
     if (j->has_latency)
         kiln_buf_printf(out, "%11.4f%c", j->latency.median_ms,
                         kiln_results_is_disturbed(j) ? '*' : ' ');
