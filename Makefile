@@ -26,7 +26,7 @@ include mk/runtime.mk
 include mk/test.mk
 include mk/lint.mk
 
-.PHONY: all lib deps install uninstall install-runtime demo format docs clean help FORCE
+.PHONY: all lib deps install uninstall install-runtime demo format man docs clean help FORCE
 
 all: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) ## build/<compiler>-<V>/kiln, the runtime library and its runners (the default target)
 
@@ -48,6 +48,9 @@ demo: ## set-up and the main job: tune, build, verify and measure three networks
 
 format: ## rewrite every C file in the house format
 	@$(call find_c,$(FORMAT_DIRS)) | xargs -r clang-format -i
+
+man: $(KILN) ## manual pages, kiln.1 and one for each verb, in build/<compiler>-<V>/man
+	$(KILN) help --man $(B)/man
 
 docs: ## check the Markdown: links resolve, each folder has its README
 	@tools/docs.sh

@@ -169,6 +169,13 @@ static void put_zsh(kiln_buf *out) {
 /* ---- fish --------------------------------------------------------------------------
  */
 
+static void put_fish_text(kiln_buf *out, const char *z) {
+    kiln_buf_puts(out, "'");
+    for (const char *c = z; *c != '\0'; c++)
+        kiln_buf_printf(out, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
+    kiln_buf_puts(out, "'");
+}
+
 static void put_fish_options(kiln_buf *out, const char *verb, const kiln_option *option,
                              size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -180,10 +187,9 @@ static void put_fish_options(kiln_buf *out, const char *verb, const kiln_option 
                         verb, is_long ? 'l' : 's', o->name + (is_long ? 2 : 1));
         if (o->metavar != NULL)
             kiln_buf_puts(out, takes_path(o) ? " -r -F" : " -x");
-        kiln_buf_puts(out, " -d '");
-        for (const char *c = o->doc; *c != '\0'; c++)
-            kiln_buf_printf(out, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
-        kiln_buf_puts(out, "'\n");
+        kiln_buf_puts(out, " -d ");
+        put_fish_text(out, o->doc);
+        kiln_buf_puts(out, "\n");
     }
 }
 
@@ -192,10 +198,10 @@ static void put_fish(kiln_buf *out) {
     for (size_t i = 0; kiln_verb_at(i) != NULL; i++) {
         const kiln_verb *v = kiln_verb_at(i);
         const char *words = words_of(v);
-        kiln_buf_printf(out,
-                        "complete -c kiln -f -n __fish_use_subcommand -a %s -d '%s'"
-                        "\n",
-                        v->name, v->summary);
+        kiln_buf_printf(out, "complete -c kiln -f -n __fish_use_subcommand -a %s -d ",
+                        v->name);
+        put_fish_text(out, v->summary);
+        kiln_buf_puts(out, "\n");
         put_fish_options(out, v->name, v->option, v->n_options);
         put_fish_options(out, v->name, kiln_common_option, kiln_n_common_options);
         if (words != NULL && words[0] == '\0')

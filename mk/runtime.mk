@@ -127,7 +127,14 @@ define install_library
 		> $(TO)/$(1)/pkgconfig/kiln-runtime.pc
 	chmod 644 $(TO)/$(1)/pkgconfig/kiln-runtime.pc
 endef
-INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(addprefix share/kiln/,$(notdir $(DATA))) \
+# Made by the program itself, from the tables of its verbs.
+VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' cli/verbs.def)
+MAN := $(addprefix share/man/man1/,kiln.1 $(VERBS:%=kiln-%.1))
+COMPLETION_bash := share/bash-completion/completions/kiln
+COMPLETION_zsh := share/zsh/site-functions/_kiln
+COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
+SHELLS := bash zsh fish
+INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
 	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
@@ -152,6 +159,12 @@ install: $(KILN) $(PROGRAMS) $(DATA) install-runtime ## kiln, kiln-run, the runt
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/libexec/kiln/
 	$(INSTALL) -d $(TO)/share/kiln
 	$(INSTALL) -m 644 $(DATA) $(TO)/share/kiln/
+	$(INSTALL) -d $(TO)/share/man/man1
+	$(KILN) help --man $(B)/man
+	$(INSTALL) -m 644 $(addprefix $(B)/man/,$(notdir $(MAN))) $(TO)/share/man/man1/
+	$(INSTALL) -d $(foreach s,$(SHELLS),$(dir $(TO)/$(COMPLETION_$(s))))
+	for s in $(SHELLS); do $(KILN) completion $$s > $(B)/completion.$$s || exit 1; done
+	$(foreach s,$(SHELLS),$(INSTALL) -m 644 $(B)/completion.$(s) $(TO)/$(COMPLETION_$(s)) &&) true
 else
 install install-runtime:
 	@$(MAKE) V=release $@
