@@ -209,13 +209,32 @@ void kiln_progress_screen_init(kiln_progress_screen *s, kiln_progress_mode mode,
     s->next_ns = modes[mode].shows_phases ? now_ns : now_ns + modes[mode].every_ns;
 }
 
+static const char *line_of(kiln_arena *a, const kiln_progress *p) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_progress_text(&text, p);
+    return kiln_str_dupv(a, kiln_str_harmless(a, kiln_buf_str(&text)));
+}
+
+/* How far it is, then as much of the note as there is room for. */
+static const char *fit(kiln_arena *a, const kiln_progress *p, size_t room) {
+    static const char more[] = "..";
+    kiln_progress bare = *p;
+    bare.note = NULL;
+    const char *all = line_of(a, p), *front = line_of(a, &bare);
+    if (strlen(all) <= room || strlen(front) + sizeof more - 1 > room)
+        return kiln_str_fit(a, strlen(all) <= room ? all : front, room);
+    size_t n = room - (sizeof more - 1);
+    while (n > 0 && ((unsigned char)all[n] & 0xC0) == 0x80) /* inside a letter */
+        n--;
+    return kiln_format(a, "%.*s%s", (int)n, all, more);
+}
+
 /* Over what was there: no sequence that a simple terminal does not know. */
-static void put_over(kiln_progress_screen *s, const char *text, kiln_buf *out) {
-    const kiln_str line =
-        kiln_str_from(kiln_str_fit(out->arena, text, (size_t)(s->width - 1)));
-    const int n = (int)line.n;
-    kiln_buf_printf(out, "\r%.*s%*s", KILN_STR_ARG(line),
-                    s->n_shown > n ? s->n_shown - n : 0, "");
+static void put_over(kiln_progress_screen *s, const kiln_progress *p, kiln_buf *out) {
+    const char *line = fit(out->arena, p, (size_t)(s->width - 1));
+    const int n = (int)strlen(line);
+    kiln_buf_printf(out, "\r%s%*s", line, s->n_shown > n ? s->n_shown - n : 0, "");
     s->n_shown = n;
 }
 
@@ -225,7 +244,6 @@ void kiln_progress_show(kiln_progress_screen *s, const kiln_progress *p, int64_t
     const bool begins =
         m->shows_phases && strncmp(s->phase, p->phase, sizeof s->phase - 1) != 0;
     const int64_t early_ns = begins ? m->every_ns - m->every_ns / 4 : 0;
-    kiln_buf text;
     if (s->mode == KILN_PROGRESS_QUIET || now_ns < s->next_ns - early_ns)
         return;
     s->next_ns = now_ns + m->every_ns;
@@ -234,13 +252,10 @@ void kiln_progress_show(kiln_progress_screen *s, const kiln_progress *p, int64_t
         kiln_progress_put_line(out, p);
         return;
     }
-    kiln_buf_init(&text, out->arena);
-    kiln_progress_text(&text, p);
-    const kiln_str line = kiln_str_harmless(out->arena, kiln_buf_str(&text));
     if (s->mode == KILN_PROGRESS_TERMINAL)
-        put_over(s, kiln_str_dupv(out->arena, line), out);
+        put_over(s, p, out);
     else
-        kiln_buf_printf(out, "%.*s\n", KILN_STR_ARG(line));
+        kiln_buf_printf(out, "%s\n", line_of(out->arena, p));
 }
 
 void kiln_progress_hide(kiln_progress_screen *s, kiln_buf *out) {

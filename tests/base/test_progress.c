@@ -189,6 +189,34 @@ static void lines_fit_the_terminal(void **state) {
     assert_true(kiln_str_ends(kiln_str_from(text), "work: 1 of 9"));
 }
 
+/* What is done and how long it takes stays; the note loses its end. */
+static void notes_give_way(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_progress p = {.phase = "tuning",
+                             .unit = "trials",
+                             .done = 3,
+                             .total = 9,
+                             .left_s = 5,
+                             .note = "a long note"};
+    static const struct {
+        int room;
+        const char *text;
+    } rows[] = {
+        {20, "\rtuning..ls, 5 s left"}, /* too little even for that */
+        {36, "\rtuning: 3 of 9 trials, 5 s left: a.."},
+        {44, "\rtuning: 3 of 9 trials, 5 s left: a long note"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        kiln_progress_screen s;
+        kiln_buf out;
+        kiln_buf_init(&out, a);
+        kiln_progress_screen_init(&s, KILN_PROGRESS_TERMINAL, rows[i].room + 1, 0);
+        kiln_progress_show(&s, &p, 0, &out);
+        assert_string_equal(out.p, rows[i].text);
+    }
+}
+
 static void plain_lines_come_now_and_then(void **state) {
     (void)state;
     kiln_progress_screen s;
@@ -238,6 +266,7 @@ int main(void) {
     kiln_test_add("tells_who_watches", tells_who_watches, NULL);
     kiln_test_add("terminals_have_one_line", terminals_have_one_line, NULL);
     kiln_test_add("lines_fit_the_terminal", lines_fit_the_terminal, NULL);
+    kiln_test_add("notes_give_way", notes_give_way, NULL);
     kiln_test_add("plain_lines_come_now_and_then", plain_lines_come_now_and_then, NULL);
     kiln_test_add("programs_get_lines", programs_get_lines, NULL);
     kiln_test_add("quiet_shows_nothing", quiet_shows_nothing, NULL);
