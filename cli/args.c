@@ -180,6 +180,25 @@ kiln_status kiln_cli_number(const char *text, const char *option, int min, int m
     return KILN_OK;
 }
 
+kiln_status kiln_cli_percent(const kiln_cli_args *args, int option, const char *name,
+                             double most, double *out, kiln_err *err) {
+    const char *text = kiln_args_get(args, option, NULL);
+    double percent = 0;
+    kiln_str s = kiln_str_from(text);
+    if (text == NULL)
+        return KILN_OK;
+    if (kiln_str_ends(s, "%"))
+        s.n--;
+    if (!kiln_parse_f64(s, &percent) || !(percent > 0) || percent > most)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%s must be a share above 0%%, at most %g%%, such as 5%%, is "
+                         "'%s'",
+                         name, most,
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    *out = percent / 100;
+    return KILN_OK;
+}
+
 kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *name,
                              double *out, kiln_err *err) {
     const char *text = kiln_args_get(args, option, NULL);

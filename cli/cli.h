@@ -88,6 +88,11 @@ int kiln_edit_distance(const char *a, const char *b);
 kiln_status kiln_cli_number(const char *text, const char *option, int min, int max,
                             int *out, kiln_err *err);
 
+/* An option's share of a hundred, "5%" or "5", as 0.05; *out stays as it is where the
+ * option is not given. KILN_ERR_ARG unless it is above 0 and at most `most` percent. */
+kiln_status kiln_cli_percent(const kiln_cli_args *args, int option, const char *name,
+                             double most, double *out, kiln_err *err);
+
 /* An option's time, "90", "90s", "15m" or "2h", in seconds; *out stays as it is where
  * the option is not given. */
 kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *name,

@@ -8,6 +8,9 @@ enum {
     OPT_SECONDS,
     OPT_SEED,
     OPT_TIME_EQUAL,
+    OPT_FAIL_ABOVE,
+    OPT_PASS_BELOW,
+    OPT_INJECT,
     OPT_KEYRING,
     OPT_MODEL,
     OPT_FROZEN,
@@ -26,6 +29,13 @@ static const kiln_option options[N_OPTIONS] = {
                   "of the order of processes (default: made of the archives)", false},
     [OPT_TIME_EQUAL] = {"--time-equal", NULL,
                         "time them even where code and parameters are the same", false},
+    [OPT_FAIL_ABOVE] = {"--fail-above", "P%",
+                        "fails where it is slower by more, at least (1%)", false},
+    [OPT_PASS_BELOW] = {"--pass-below", "P%",
+                        "passes where it is slower by less, at most (3%)", false},
+    [OPT_INJECT] = {"--inject", "P%",
+                    "slow the candidate by so much on purpose: does the alarm go off?",
+                    false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_MODEL] = {"--model", "M",
                    "what a candidate was built from, where the accepted archive was "
@@ -59,6 +69,13 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
         KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEED, "1"), "--seed", 1,
                                  2000000000, &seed, err));
     o->seed = (uint64_t)seed;
+    o->limits = kiln_gate_limits_of(o->limits);
+    KILN_TRY(kiln_cli_percent(args, OPT_FAIL_ABOVE, "--fail-above", 100,
+                              &o->limits.fail_above, err));
+    KILN_TRY(kiln_cli_percent(args, OPT_PASS_BELOW, "--pass-below", 100,
+                              &o->limits.pass_below, err));
+    KILN_TRY(kiln_cli_percent(args, OPT_INJECT, "--inject",
+                              100 * KILN_GATE_MAX_INJECTED, &o->injected, err));
     if (!kiln_args_has(args, OPT_SECONDS))
         return KILN_OK;
     if (!kiln_parse_f64(kiln_str_from(seconds), &o->seconds) || !(o->seconds > 0) ||
@@ -94,7 +111,10 @@ const kiln_verb kiln_verb_gate = {
     .example = "  kiln gate resnet18-1-native.kiln.tar.zst --against accepted\n"
                "  kiln gate out/tonight --against accepted --json gate.json\n"
                "  kiln gate new.kiln.tar.zst --against old.kiln.tar.zst --threads 2 "
-               "--seed 7\n",
+               "--seed 7\n"
+               "  kiln gate new.kiln.tar.zst --against accepted --pass-below 2% "
+               "--fail-above 0.5%\n"
+               "  kiln gate new.kiln.tar.zst --against accepted --inject 5%\n",
     .n_pos_min = 1,
     .n_pos_max = 1000,
     .option = options,

@@ -169,6 +169,11 @@ static kiln_status add_run(const kiln_cli_args *args, kiln_history *h, const cha
                          "'%s' is of a part of a pipeline (kiln nightly --only): the "
                          "history holds whole nights",
                          file);
+    if (r.injected > 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' is of a run with --inject %g%%: it says nothing of any "
+                         "archive, and no history takes it",
+                         file, 100 * r.injected);
     kiln_night n = kiln_night_of(a, &r);
     KILN_TRY(kiln_path_real(a, kiln_path_dir(a, file), &n.folder, err));
     KILN_TRY(kiln_history_bytes(n.folder, &n.bytes, err));

@@ -1,5 +1,6 @@
 /* kiln nightly: a whole pipeline, unattended. */
 #include "cli/db_option.h"
+#include "pipeline/gate/gate.h"
 #include "pipeline/nightly/nightly.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@ enum {
     OPT_NO_READY,
     OPT_NEW,
     OPT_ONLY,
+    OPT_INJECT,
     N_OPTIONS
 };
 
@@ -36,6 +38,11 @@ static const kiln_option options[N_OPTIONS] = {
          true},
     [OPT_NEW] = {"--new", NULL, "begin another run, even where one has not ended",
                  false},
+    [OPT_INJECT] =
+        {"--inject", "P%",
+         "let the gate slow every candidate by so much on purpose: a test of "
+         "the alarm, kept out of the history",
+         false},
 };
 
 /* Two lines a stage, one for what is not run; what goes on inside of it is progress. */
@@ -69,19 +76,20 @@ static kiln_status check(kiln_arena *a, const kiln_nightly_config *c,
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_arena *a = args->arena;
-    const kiln_nightly_overrides over = {
-        .out = kiln_args_get(args, OPT_OUT, NULL),
-        .accepted = kiln_args_get(args, OPT_ACCEPTED, NULL),
-        .is_frozen = kiln_args_has(args, OPT_FROZEN_DB),
-        .no_ready = kiln_args_has(args, OPT_NO_READY),
-        .only = args->value[OPT_ONLY],
-        .n_only = args->n_value[OPT_ONLY]};
+    kiln_nightly_overrides over = {.out = kiln_args_get(args, OPT_OUT, NULL),
+                                   .accepted = kiln_args_get(args, OPT_ACCEPTED, NULL),
+                                   .is_frozen = kiln_args_has(args, OPT_FROZEN_DB),
+                                   .no_ready = kiln_args_has(args, OPT_NO_READY),
+                                   .only = args->value[OPT_ONLY],
+                                   .n_only = args->n_value[OPT_ONLY]};
     const kiln_nightly_options o = {.is_new = kiln_args_has(args, OPT_NEW),
                                     .progress = args->is_quiet ? NULL : show};
     kiln_nightly_config config;
     kiln_nightly_graph graph;
     kiln_nightly_result result;
     kiln_buf text;
+    KILN_TRY(kiln_cli_percent(args, OPT_INJECT, "--inject",
+                              100 * KILN_GATE_MAX_INJECTED, &over.injected, err));
     KILN_TRY(kiln_nightly_read(a, args->pos[0], &over, &config, err));
     KILN_TRY(kiln_nightly_plan(a, &config, &graph, err));
     if (kiln_args_has(args, OPT_CHECK))
@@ -111,6 +119,7 @@ const kiln_verb kiln_verb_nightly = {
     .example = "  kiln nightly pipeline.json --check\n"
                "  kiln nightly pipeline.json\n"
                "  kiln nightly pipeline.json --out /var/kiln/nights --new\n"
+               "  kiln nightly pipeline.json --inject 5% --out /tmp/alarm\n"
                "  kiln nightly pipeline.json --only 'resnet*' --only bert,native,2\n",
     .n_pos_min = 1,
     .n_pos_max = 1,

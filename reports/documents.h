@@ -216,6 +216,9 @@ typedef struct kiln_doc_others { /* who else had the processors */
     double seconds, processors, taken, hypervisor, unseen;
     KILN_VEC(kiln_doc_busy) greatest;
 } kiln_doc_others;
+typedef struct kiln_doc_limits { /* shares of slowdown */
+    double fail_above, pass_below;
+} kiln_doc_limits;
 typedef struct kiln_doc_series { /* of one candidate */
     const char *model, *profile;
     int threads;
@@ -228,11 +231,14 @@ typedef struct kiln_doc_series { /* of one candidate */
     const char *machine;
     double seed; /* NaN: nothing was timed */
     int runs_of_a_process, retaken;
+    double pairs_needed;
+    kiln_doc_limits limits;
     bool gave_up, has_others;
     kiln_doc_others others;
 } kiln_doc_series;
 typedef struct kiln_doc_gate {
     kiln_doc_own own;
+    double injected; /* share that candidates were slowed by; 0: they were not */
     const char *verdict;
     KILN_VEC(kiln_results_count) by_verdict;
     kiln_stats_interval geomean_slowdown;

@@ -50,6 +50,14 @@ static KILN_RECORD(busy, busy_rows, "Programs")
 static KILN_RECORD(others, others_rows, "Who else had the processors")
 #undef T
 
+#define T kiln_doc_limits
+    static const kiln_record_field limits_rows[] = {
+        KILN_MEMBER(fail_above, "0.01 where nothing was said"),
+        KILN_MEMBER(pass_below, "0.03 where nothing was said"),
+};
+static KILN_RECORD(limits, limits_rows, "Limits, as shares of slowdown")
+#undef T
+
 #define T kiln_doc_series
     static const kiln_record_field series_rows[] = {
         KILN_MEMBER(model, "its name; null: the archive could not be read"),
@@ -73,6 +81,10 @@ static KILN_RECORD(others, others_rows, "Who else had the processors")
         KILN_MEMBER(runs_of_a_process, "timed runs of each fresh process"),
         KILN_MEMBER(retaken, "processes that were disturbed, or out of the clock's "
                              "band, and taken again"),
+        KILN_MEMBER_OBJECT("limits", limits, limits, "of the verdict"),
+        KILN_MEMBER_POSITIVE(
+            pairs_needed,
+            "that would tell the two limits apart in such noise; 24 are the most"),
         KILN_MEMBER(gave_up,
                     "did a series end before its next look, which was lost already?"),
         KILN_MEMBER_OPTIONAL(
@@ -85,6 +97,9 @@ static KILN_RECORD(series, series_rows, "A candidate")
 #define T kiln_doc_gate
     static const kiln_record_field gate_rows[] = {
         KILN_MEMBER_PART(own, kiln_doc_own_table),
+        KILN_MEMBER_POSITIVE(
+            injected, "share by which candidates were slowed on purpose (`--inject`): "
+                      "nothing here is a verdict then; null: they were not"),
         KILN_MEMBER_WORD(verdict, kiln_results_verdicts, "the worst of all"),
         KILN_MEMBER_LIST("by_verdict", by_verdict, kiln_results_count_table,
                          "candidates, worst first"),

@@ -167,6 +167,11 @@ static KILN_RECORD(ops, ops_rows, "A list of operators")
             failure,
             "of the whole: nothing was measured, nothing was tuned; null: none"),
         KILN_MEMBER(command, "that makes this run again"),
+        KILN_MEMBER_POSITIVE(
+            injected,
+            "share by which the gate slowed candidates on purpose, to test an "
+            "alarm: its verdicts say nothing of any archive; null: it did "
+            "not"),
         KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
                          "the worst of the jobs' verdicts; null: no gate"),
         KILN_MEMBER_LIST("by_verdict", by_verdict, kiln_results_count_table,

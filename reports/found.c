@@ -55,6 +55,11 @@ static void put_verdicts(kiln_buf *out, const kiln_results *r) {
 }
 
 void kiln_results_found(kiln_buf *out, const kiln_results *r) {
+    if (r->injected > 0)
+        kiln_buf_printf(out,
+                        "INJECTED: the gate slowed every candidate by %g%% on purpose, "
+                        "its verdicts are a test of the alarm; ",
+                        100 * r->injected);
     put_rivals(out, r);
     kiln_buf_puts(out, "; ");
     put_verdicts(out, r);

@@ -50,6 +50,18 @@ static void put_gate(kiln_page *p) {
                          "its archives what the next nights are held against.");
 }
 
+/* Before everything: no verdict here is one. */
+static void put_injected(kiln_page *p) {
+    if (!(p->r->injected > 0))
+        return;
+    kiln_page_put(p,
+                  "<p><strong>INJECTED</strong>: the gate slowed every candidate by ");
+    kiln_page_number(p, "b", "", "injected", p->r->injected, &kiln_unit_percent);
+    kiln_page_put(p,
+                  " on purpose. Its verdicts are a test of the alarm and say nothing "
+                  "of any archive; no history has them.</p>\n");
+}
+
 /* A run that failed says so first: a verdict is of archives alone. */
 static void put_verdict(kiln_page *p) {
     const kiln_results *r = p->r;
@@ -75,6 +87,7 @@ static void put_verdict(kiln_page *p) {
 void kiln_page_summary(kiln_page *p) {
     kiln_page_put(p,
                   "<section id=\"summary\"><h2>Summary</h2>\n<div class=\"card\">\n");
+    put_injected(p);
     put_verdict(p);
     kiln_page_looks(p);
     kiln_page_past(p);

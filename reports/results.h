@@ -272,6 +272,7 @@ typedef struct kiln_results {
     const char *status;  /* as a job's; the worst of them */
     const char *failure; /* of the whole: "nothing was measured"; NULL: none */
     const char *command; /* that makes this run again */
+    double injected;     /* share that the gate slowed candidates by; 0: it did not */
     /* Of the whole night: the worst of the jobs' verdicts, and how many of each. */
     const char *verdict; /* NULL: no gate */
     KILN_VEC(kiln_results_count) by_verdict;

@@ -81,7 +81,8 @@ kiln_status kiln_device_package_read(kiln_arena *a, const char *folder,
 enum {
     KILN_DEVICE_TIME_LIMIT_MS = 600 * 1000,
     KILN_DEVICE_MAX_ROUNDS = 100000,
-    KILN_DEVICE_MAX_THREADS = 1024
+    KILN_DEVICE_MAX_THREADS = 1024,
+    KILN_DEVICE_MAX_INJECTED_PPM = 10 * 1000000
 };
 
 typedef struct kiln_device_job {
@@ -89,6 +90,9 @@ typedef struct kiln_device_job {
     int n_rounds;       /* timed runs; 0: 1 */
     int n_warm_up;      /* runs before them */
     bool wants_profile; /* time each step too */
+    /* Timed runs are drawn out by so many millionths of their time: a regression that
+     * is none (docs/gate.md). 0: they are not. */
+    int injected_ppm;
     /* A file that one more run writes what steps read and write to
      * (runner/runner.h: run_trace_record), of those from trace_begin on and before
      * trace_end; NULL: none. */

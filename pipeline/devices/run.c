@@ -30,6 +30,10 @@ static kiln_status complete(const kiln_device_job *job, kiln_device_job *out,
         out->n_warm_up < 0 || out->n_warm_up > KILN_DEVICE_MAX_ROUNDS)
         return kiln_fail(err, KILN_ERR_ARG, "rounds must be 1 to %d, are %d",
                          KILN_DEVICE_MAX_ROUNDS, out->n_rounds);
+    if (out->injected_ppm < 0 || out->injected_ppm > KILN_DEVICE_MAX_INJECTED_PPM)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "an injected slowdown must be 0 to %d millionths, is %d",
+                         KILN_DEVICE_MAX_INJECTED_PPM, out->injected_ppm);
     return KILN_OK;
 }
 
@@ -83,7 +87,7 @@ static kiln_status read_outputs(const run *r, kiln_arena *a, kiln_tensor *out,
 /* NULL-terminated. */
 static kiln_status make_command(const run *r, bool wants_outputs, const char ***out,
                                 kiln_err *err) {
-    enum { OWN_ARGS = 28 };
+    enum { OWN_ARGS = 30 };
     kiln_arena *a = r->arena;
     const kiln_device_package *p = r->package;
     const char **argv = kiln_array(a, const char *, KILN_DEVICE_COMMAND + OWN_ARGS);
@@ -103,6 +107,10 @@ static kiln_status make_command(const run *r, bool wants_outputs, const char ***
     argv[n++] = kiln_format(a, "%s/report.json", r->dir);
     if (r->job.wants_profile)
         argv[n++] = "--profile";
+    if (r->job.injected_ppm > 0) {
+        argv[n++] = "--inject-ppm";
+        argv[n++] = kiln_format(a, "%d", r->job.injected_ppm);
+    }
     if (r->job.trace != NULL) {
         argv[n++] = "--trace";
         argv[n++] = r->job.trace;

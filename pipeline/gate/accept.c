@@ -157,6 +157,11 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
     if (kiln_dir_exists(path))
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is an unpacked package; accept its archive", path);
+    if (kiln_nightly_is_injected(a, path))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' is of a run with --inject, whose verdicts are a test of "
+                         "the alarm: accept one of an ordinary run",
+                         path);
     KILN_TRY(kiln_package_inspect_by(a, path, c->o->keys, &f, sha256, err));
     if (f.is_unproved)
         return kiln_fail(err, KILN_ERR_PARSE,

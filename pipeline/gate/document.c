@@ -106,6 +106,7 @@ static void put_series(kiln_arena *a, const kiln_gate_result *r, kiln_doc_series
     out->seed = (double)t->seed;
     out->runs_of_a_process = r->runs;
     out->retaken = t->first.n_retaken + t->second.n_retaken;
+    out->pairs_needed = t->first.pairs_needed;
     out->gave_up = t->first.gave_up || t->second.gave_up;
     out->has_others = others->processors > 0;
     if (out->has_others)
@@ -122,6 +123,7 @@ static kiln_doc_series series_of(kiln_arena *a, const kiln_gate_result *r) {
         .has_accepted = r->has_accepted,
         .has_frozen = r->frozen.is_there,
         .machine = r->machine,
+        .limits = {r->limits.fail_above, r->limits.pass_below},
         .seed = (double)NAN};
     if (r->has_accepted)
         out.accepted = accepted_of(&r->accepted);
@@ -137,6 +139,7 @@ static kiln_doc_series series_of(kiln_arena *a, const kiln_gate_result *r) {
 void kiln_gate_json(kiln_buf *out, const kiln_gate_report *r) {
     kiln_arena *a = out->arena;
     kiln_doc_gate d = {.own = kiln_doc_own_of(a),
+                       .injected = r->injected,
                        .verdict = kiln_gate_outcome_name(r->outcome),
                        .geomean_slowdown = r->geomean};
     for (int o = KILN_N_GATED; o-- > 0;) {

@@ -215,19 +215,27 @@ static kiln_status time_pairs(candidate *c, kiln_err *err) {
     const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w, ask_others, &w};
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show,       &w,
+                               ask_others,         &w,    out->limits};
     out->runs = pair.runs;
+    pair.injected_ppm = (int)lround(1e6 * out->injected);
     KILN_TRY(kiln_gate_time(c->arena, &b, c->o->seed > 0 ? c->o->seed : seed_of(c),
                             &out->timing, err));
     out->is_timed = true;
-    if (wants_steps(&out->timing))
+    if (out->injected > 0)
+        out->moved_says = "the slowdown was injected behind each run: no step has it";
+    else if (wants_steps(&out->timing))
         KILN_TRY(kiln_gate_moved(c->arena, &pair, out, err));
     KILN_TRY(kiln_gate_machine(c->own, &machine, err));
     if (strcmp(machine, out->machine) != 0)
         return kiln_fail(err, KILN_ERR_LIB,
                          "the machine was '%s' before the pairs and is '%s' after them",
                          out->machine, machine);
-    return decide(out, out->timing.outcome, out->timing.reason);
+    return decide(out, out->timing.outcome,
+                  out->injected > 0
+                      ? kiln_format(c->arena, "INJECTED %+g%%: %s", 100 * out->injected,
+                                    out->timing.reason)
+                      : out->timing.reason);
 }
 
 /* ---- the frozen archive ------------------------------------------------------------
@@ -268,7 +276,8 @@ static kiln_status time_frozen(candidate *c, kiln_err *err) {
     KILN_TRY(check_outputs(c, &c->control, "frozen archive", err));
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, c->out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show, &w, ask_others, &w};
+    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show,  &w,
+                               ask_others,         &w,    {0, 0}};
     const uint64_t seed = (c->o->seed > 0 ? c->o->seed : seed_of(c)) + FROZEN_SEED;
     KILN_TRY(kiln_gate_ratio_run(c->arena, &b, seed, FROZEN_PAIRS, &s, err));
     if (s.problem != NULL)
@@ -309,7 +318,7 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
 static kiln_status hold_frozen(candidate *c, kiln_err *err) {
     kiln_gate_frozen *f = &c->out->frozen;
     kiln_accepted_list list;
-    if (!c->o->wants_frozen || !kiln_dir_exists(c->o->against) ||
+    if (!c->o->wants_frozen || c->o->injected > 0 || !kiln_dir_exists(c->o->against) ||
         kiln_package_is_folder(c->o->against))
         return KILN_OK;
     KILN_TRY(kiln_accepted_read(c->arena, c->o->against, &list, err));
@@ -374,7 +383,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
         kiln_vec_push(c->arena, &out->structure.change,
                       kiln_format(c->arena, "accepted on %s; both are run on %s",
                                   out->accepted.machine, out->machine));
-    if (out->structure.is_equal && !c->o->times_equal)
+    if (out->structure.is_equal && !c->o->times_equal && !(out->injected > 0))
         return decide(out, KILN_GATED_EQUAL,
                       "same code, plan and parameters: nothing to time");
     KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
@@ -432,7 +441,9 @@ static kiln_status gate_frozen(candidate *c, kiln_err *err) {
 static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_options *o,
                             kiln_gate_result *out, kiln_err *err) {
     kiln_arena own = {0};
-    *out = (kiln_gate_result){.path = path};
+    *out = (kiln_gate_result){.path = path,
+                              .limits = kiln_gate_limits_of(o->limits),
+                              .injected = o->injected};
     candidate c = {.arena = a, .own = &own, .o = o, .out = out};
     kiln_status st = KILN_OK;
     if (!kiln_package_is_folder(path))
@@ -519,6 +530,13 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
         kiln_buf_printf(&out, " --seed %llu", (unsigned long long)r->timing.seed);
     if (o->seconds > 0)
         kiln_buf_printf(&out, " --seconds %g", o->seconds);
+    const kiln_gate_limits l = kiln_gate_limits_of(o->limits);
+    const kiln_gate_limits usual = kiln_gate_limits_of((kiln_gate_limits){0});
+    if (l.fail_above != usual.fail_above || l.pass_below != usual.pass_below)
+        kiln_buf_printf(&out, " --fail-above %g%% --pass-below %g%%",
+                        100 * l.fail_above, 100 * l.pass_below);
+    if (o->injected > 0)
+        kiln_buf_printf(&out, " --inject %g%%", 100 * o->injected);
     if (o->times_equal)
         kiln_buf_puts(&out, " --time-equal");
     if (o->keys != NULL) {
@@ -538,7 +556,12 @@ kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
                           const kiln_gate_options *o, kiln_gate_report *out,
                           kiln_err *err) {
     kiln_gate_paths paths;
-    kiln_gate_report r = {.outcome = KILN_GATED_EQUAL};
+    kiln_gate_report r = {.outcome = KILN_GATED_EQUAL, .injected = o->injected};
+    KILN_TRY(kiln_gate_limits_check(kiln_gate_limits_of(o->limits), err));
+    if (!(o->injected >= 0 && o->injected <= KILN_GATE_MAX_INJECTED))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "an injected slowdown must be at most %d%%, is %g%%",
+                         100 * KILN_GATE_MAX_INJECTED, 100 * o->injected);
     KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
     for (size_t i = 0; i < paths.n; i++) {
         kiln_gate_result x;

@@ -21,11 +21,11 @@
 /* In ascending order of concern: of many, the greatest is the verdict of all. */
 typedef enum kiln_gate_outcome {
     KILN_GATED_EQUAL,        /* same code and parameters: nothing was timed */
-    KILN_GATED_PASS,         /* slower by less than 3%, at most */
+    KILN_GATED_PASS,         /* slower by less than pass_below, at most */
     KILN_GATED_NEW,          /* nothing is accepted to compare with */
     KILN_GATED_INCONCLUSIVE, /* neither can be said */
     KILN_GATED_INVALID,      /* nothing was, or can be, compared: the reason says why */
-    KILN_GATED_FAIL,         /* slower by more than 1%, at least, and found twice */
+    KILN_GATED_FAIL,         /* slower by more than fail_above, and found twice */
     KILN_N_GATED
 } kiln_gate_outcome;
 const char *kiln_gate_outcome_name(kiln_gate_outcome o); /* "equal", ... */
@@ -70,14 +70,16 @@ typedef struct kiln_gate_bench {
      * end with what is to be filled, texts in `a`. NULL: nobody is asked. */
     void (*others)(void *user, kiln_arena *a, kiln_busy_report *out);
     void *others_user;
+    kiln_gate_limits limits; /* of series with verdicts; zeros: 1% and 3% */
 } kiln_gate_bench;
 
 typedef struct kiln_gate_series {
     kiln_gate_look look; /* candidate / control */
     int pairs;           /* at the look that decided; 0: there was none */
     bool has_itself;
-    kiln_gate_look itself;     /* control / control: PASS where they are alike */
-    double detectable;         /* slowdown that so many pairs would have shown */
+    kiln_gate_look itself; /* control / control: PASS where they are alike */
+    double detectable;     /* slowdown that so many pairs would have shown */
+    double pairs_needed; /* that tell the limits apart in such noise; may be infinite */
     kiln_stats_interval ratio; /* candidate / control: centre of all pairs, 95% */
     int n_retaken;
     bool gave_up;            /* before the next look, which was lost already */
@@ -104,6 +106,7 @@ kiln_status kiln_gate_ratio_run(kiln_arena *a, const kiln_gate_bench *b, uint64_
 
 typedef struct kiln_gate_timing {
     uint64_t seed;
+    kiln_gate_limits limits;
     kiln_gate_series first, second; /* second: after a failure */
     bool has_second;
     kiln_gate_outcome outcome;
@@ -229,6 +232,8 @@ typedef struct kiln_gate_result {
     bool has_accepted;
     kiln_accepted accepted; /* `file` is its path */
     const char *machine;
+    kiln_gate_limits limits; /* that its times were or would be judged by */
+    double injected;         /* as in the options: no verdict of this archive */
     kiln_gate_structure structure;
     bool is_timed;
     kiln_gate_timing timing;
@@ -242,16 +247,22 @@ typedef struct kiln_gate_result {
 typedef struct kiln_gate_report {
     KILN_VEC(kiln_gate_result) result;
     kiln_gate_outcome outcome; /* the worst */
+    double injected;           /* above 0: nothing here is a verdict of any archive */
     int n[KILN_N_GATED];
     kiln_stats_interval geomean; /* slowdown of those timed; NaN: none was */
 } kiln_gate_report;
 
+enum { KILN_GATE_MAX_INJECTED = 10 }; /* times the time of a run */
 typedef struct kiln_gate_options {
-    const char *against;      /* a folder of accepted archives, or one archive */
-    int threads;              /* 0: those that the archive was built for */
-    double seconds;           /* that the timed runs of a process last; 0: 0.1 */
-    uint64_t seed;            /* of the order; 0: made of the two archives */
-    bool times_equal;         /* even where code and parameters are the same */
+    const char *against;     /* a folder of accepted archives, or one archive */
+    int threads;             /* 0: those that the archive was built for */
+    double seconds;          /* that the timed runs of a process last; 0: 0.1 */
+    uint64_t seed;           /* of the order; 0: made of the two archives */
+    bool times_equal;        /* even where code and parameters are the same */
+    kiln_gate_limits limits; /* zeros: 1% and 3% */
+    /* The candidate's runs are slowed by this share of their time: for a team that
+     * tests its own alarm. Times what is equal, too; 0: they are not. */
+    double injected;
     kiln_gate_models models;  /* that candidates were built from */
     const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
     bool wants_frozen;        /* the ratio to the frozen archive too */

@@ -60,6 +60,7 @@ typedef struct kiln_gate_pair {
     const kiln_opened *candidate, *control;
     const kiln_tensor *in; /* the control's self-test: equal work for both */
     int threads, runs, warm_up;
+    int injected_ppm; /* of the candidate's timed runs; 0: nothing */
 } kiln_gate_pair;
 
 /* Finds out how many runs fill so many seconds. */

@@ -48,11 +48,16 @@ static void put_series(kiln_buf *out, const kiln_gate_result *r) {
     }
     kiln_buf_printf(out,
                     "  order by seed %" PRIu64 ", %d runs in each process, %d taken "
-                    "again; against itself %+.2f%% (%+.2f%% to %+.2f%%); slowdowns "
-                    "from %.1f%% can be seen\n",
+                    "again; against itself %+.2f%% (%+.2f%% to %+.2f%%)\n",
                     t->seed, r->runs, t->first.n_retaken + t->second.n_retaken,
                     100 * itself->slowdown.estimate, 100 * itself->slowdown.low,
-                    100 * itself->slowdown.high, 100 * t->first.detectable);
+                    100 * itself->slowdown.high);
+    kiln_buf_printf(out,
+                    "  slowdowns from %.1f%% can be seen; to tell %g%% from %g%% takes "
+                    "some %.0f pairs in such noise, %d are the most\n",
+                    100 * t->first.detectable, 100 * t->limits.fail_above,
+                    100 * t->limits.pass_below, t->first.pairs_needed,
+                    KILN_GATE_MAX_PAIRS);
 }
 
 static void put_frozen_text(kiln_buf *out, const kiln_gate_frozen *f) {
@@ -67,6 +72,20 @@ static void put_frozen_text(kiln_buf *out, const kiln_gate_frozen *f) {
     else
         kiln_buf_printf(out, "%.4f (%.4f to %.4f) of its time, %d pairs\n",
                         f->ratio.estimate, f->ratio.low, f->ratio.high, f->pairs);
+}
+
+/* Does the alarm go off? */
+static void put_injected(kiln_buf *out, const kiln_gate_result *r) {
+    const bool is_found = r->outcome == KILN_GATED_FAIL;
+    if (!r->is_timed)
+        kiln_buf_printf(out, "  nothing was timed: the injected %g%% had no effect\n",
+                        100 * r->injected);
+    else
+        kiln_buf_printf(out,
+                        "  the injected %g%% %s, where slowdowns from %.1f%% can be "
+                        "seen\n",
+                        100 * r->injected, is_found ? "was found" : "was not found",
+                        100 * r->timing.first.detectable);
 }
 
 static void put_result(kiln_buf *out, const kiln_gate_result *r) {
@@ -87,6 +106,8 @@ static void put_result(kiln_buf *out, const kiln_gate_result *r) {
         kiln_buf_printf(out, "  and %zu more changes\n", n - SHOWN_CHANGES);
     if (r->is_timed)
         put_series(out, r);
+    if (r->injected > 0)
+        put_injected(out, r);
     put_frozen_text(out, &r->frozen);
     put_moved(out, r);
     if (kiln_gate_is_failure(r->outcome) || r->outcome == KILN_GATED_INCONCLUSIVE)
@@ -94,6 +115,13 @@ static void put_result(kiln_buf *out, const kiln_gate_result *r) {
 }
 
 void kiln_gate_text(kiln_buf *out, const kiln_gate_report *r) {
+    if (r->injected > 0)
+        kiln_buf_printf(
+            out,
+            "INJECTED: each timed run of the candidate is slowed by %g%% on "
+            "purpose; these are no verdicts, and no history or acceptance "
+            "takes them\n",
+            100 * r->injected);
     for (size_t i = 0; i < r->result.n; i++)
         put_result(out, &r->result.v[i]);
     if (r->result.n < 2)

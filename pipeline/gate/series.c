@@ -116,9 +116,10 @@ static kiln_status take_pair(series *s, kiln_err *err) {
  */
 static kiln_gate_look judge_itself(series *s) {
     const double *again = s->ms[KILN_GATE_AGAIN], *control = s->ms[KILN_GATE_CONTROL];
-    kiln_gate_look l = kiln_gate_judge(s->arena, again, control, s->n);
+    const kiln_gate_limits by = s->bench->limits;
+    kiln_gate_look l = kiln_gate_judge_by(s->arena, by, again, control, s->n);
     const kiln_gate_verdict other =
-        kiln_gate_judge(s->arena, control, again, s->n).verdict;
+        kiln_gate_judge_by(s->arena, by, control, again, s->n).verdict;
     const kiln_gate_verdict in_order[] = {KILN_GATE_INVALID, KILN_GATE_FAIL,
                                           KILN_GATE_MORE, KILN_GATE_INCONCLUSIVE};
     for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++)
@@ -146,16 +147,21 @@ static kiln_stats_interval ratio_of(series *s) {
 static void look(series *s) {
     kiln_gate_series *out = s->out;
     if (s->is_open) {
-        out->look = kiln_gate_judge(s->arena, s->ms[KILN_GATE_CANDIDATE],
-                                    s->ms[KILN_GATE_CONTROL], s->n);
+        out->look =
+            kiln_gate_judge_by(s->arena, s->bench->limits, s->ms[KILN_GATE_CANDIDATE],
+                               s->ms[KILN_GATE_CONTROL], s->n);
         out->pairs = (int)s->n;
         s->is_open = out->look.verdict == KILN_GATE_MORE;
         out->ratio = ratio_of(s);
     }
     if (s->is_itself_open) {
         out->itself = judge_itself(s);
-        out->detectable = kiln_gate_detectable(s->arena, s->ms[KILN_GATE_AGAIN],
-                                               s->ms[KILN_GATE_CONTROL], s->n);
+        out->detectable =
+            kiln_gate_detectable(s->arena, s->bench->limits, s->ms[KILN_GATE_AGAIN],
+                                 s->ms[KILN_GATE_CONTROL], s->n);
+        out->pairs_needed =
+            kiln_gate_pairs_needed(s->arena, s->bench->limits, s->ms[KILN_GATE_AGAIN],
+                                   s->ms[KILN_GATE_CONTROL], s->n);
         s->is_itself_open = out->itself.verdict == KILN_GATE_MORE;
     }
 }
@@ -289,8 +295,9 @@ static const char *reason_of(kiln_arena *a, const kiln_gate_timing *t) {
     const kiln_gate_look *l = &t->first.look;
     const char *by = percent(a, l->slowdown);
     const int pairs = t->first.pairs;
+    const double pass = 100 * t->limits.pass_below, fail = 100 * t->limits.fail_above;
     if (t->outcome == KILN_GATED_PASS)
-        return kiln_format(a, "%s after %d pairs: below 3%%", by, pairs);
+        return kiln_format(a, "%s after %d pairs: below %g%%", by, pairs, pass);
     if (t->outcome == KILN_GATED_FAIL)
         return kiln_format(a, "slower by %s after %d pairs, and by %s in a second run",
                            by, pairs, percent(a, t->second.look.slowdown));
@@ -298,9 +305,9 @@ static const char *reason_of(kiln_arena *a, const kiln_gate_timing *t) {
         return kiln_format(a, "slower by %s after %d pairs, but a second run found %s",
                            by, pairs, percent(a, t->second.look.slowdown));
     return kiln_format(a,
-                       "%s after %d pairs: neither below 3%% nor above 1%% for sure; "
+                       "%s after %d pairs: neither below %g%% nor above %g%% for sure; "
                        "slowdowns from %.1f%% can be seen here",
-                       by, pairs, 100 * t->first.detectable);
+                       by, pairs, pass, fail, 100 * t->first.detectable);
 }
 
 static kiln_gate_outcome outcome_of(kiln_gate_verdict v) {
@@ -311,7 +318,7 @@ static kiln_gate_outcome outcome_of(kiln_gate_verdict v) {
 
 kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                            kiln_gate_timing *out, kiln_err *err) {
-    kiln_gate_timing t = {.seed = seed};
+    kiln_gate_timing t = {.seed = seed, .limits = kiln_gate_limits_of(b->limits)};
     KILN_TRY(kiln_gate_series_run(a, b, seed, true, &t.first, err));
     kiln_gate_verdict v = t.first.look.verdict;
     t.has_second = t.first.problem == NULL && v == KILN_GATE_FAIL;

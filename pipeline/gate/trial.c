@@ -25,6 +25,8 @@ static kiln_status run_process(kiln_arena *a, const kiln_gate_pair *p,
                                  .n_rounds = runs,
                                  .n_warm_up = warm_up,
                                  .wants_profile = wants_steps,
+                                 .injected_ppm =
+                                     side == KILN_GATE_CANDIDATE ? p->injected_ppm : 0,
                                  .time_limit_ms = PROCESS_LIMIT_MS};
     const kiln_status st = kiln_device_run(a, o->device, &o->package, &job, p->in,
                                            o->package.n_inputs, NULL, out, err);

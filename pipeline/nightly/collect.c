@@ -190,6 +190,7 @@ kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead
                       .commit = kiln_own_version().commit,
                       .build = kiln_own_build(n->arena),
                       .started = n->started,
+                      .injected = n->c->injected,
                       .command = nightly_shell(n->arena, n->program, &n->c->command)};
     kiln_machine_read(n->arena, &machine);
     r.machine =

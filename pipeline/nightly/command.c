@@ -1,5 +1,6 @@
 /* The command of each stage: one of kiln's own verbs. */
 #include "pipeline/nightly/nightly_internal.h"
+#include "reports/reports.h"
 
 #include <string.h>
 
@@ -148,6 +149,18 @@ static void put_ops(command *k, const kiln_nightly_config *c, const kiln_nightly
     put_records(k, c);
 }
 
+/* Where they are not the gate's own; and what an alarm is tested with. */
+static void put_limits(command *k, const kiln_nightly_config *c,
+                       const kiln_nightly_model *m) {
+    if (m->fail_above != 100 * KILN_GATE_FAIL_ABOVE ||
+        m->pass_below != 100 * KILN_GATE_PASS_BELOW) {
+        add_option(k, "--fail-above", kiln_format(k->arena, "%g%%", m->fail_above));
+        add_option(k, "--pass-below", kiln_format(k->arena, "%g%%", m->pass_below));
+    }
+    if (c->injected > 0)
+        add_option(k, "--inject", kiln_format(k->arena, "%.12g%%", 100 * c->injected));
+}
+
 kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
                                    const kiln_nightly_graph *g,
                                    const kiln_nightly_stage *s,
@@ -186,6 +199,7 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
         add_option(&k, "--against", c->accepted);
         put_keyring(&k, c);
         add_option(&k, "--model", file);
+        put_limits(&k, c, m);
         if (c->wants_frozen)
             add(&k, "--frozen");
         break;

@@ -3,6 +3,7 @@
  */
 #include "packager/sign.h"
 #include "pipeline/nightly/nightly_internal.h"
+#include "reports/reports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct reader {
     kiln_nightly_numbers threads;
     const char *numerics;
     kiln_nightly_tune tune;
+    double fail_above, pass_below; /* percent */
 } reader;
 
 /* ---- words -------------------------------------------------------------------------
@@ -284,10 +286,30 @@ static void read_golden(reader *r, const fields *f, kiln_nightly_model *out) {
                 "must be a folder with a golden.json, is '%s'", out->golden);
 }
 
+/* "fail_above" and "pass_below" of a "gate", percent. */
+static void read_gate_limits(reader *r, const fields *gate, double *fail_above,
+                             double *pass_below) {
+    *fail_above = fields_number(gate, "fail_above", 0, 100, *fail_above);
+    *pass_below = fields_number(gate, "pass_below", 0, 100, *pass_below);
+    if (!(*fail_above < *pass_below))
+        problem(&r->problems, fields_path(gate, "pass_below"),
+                "must be above fail_above, %g, is %g", *fail_above, *pass_below);
+}
+
+static void read_own_gate(reader *r, const fields *f, kiln_nightly_model *out) {
+    static const char *const known[] = {"fail_above", "pass_below", NULL};
+    const fields own =
+        fields_open(&r->problems, fields_get(f, "gate"), fields_path(f, "gate"), known);
+    out->fail_above = r->fail_above;
+    out->pass_below = r->pass_below;
+    if (own.object != NULL)
+        read_gate_limits(r, &own, &out->fail_above, &out->pass_below);
+}
+
 static void read_model(reader *r, const kiln_json *v, size_t i) {
     static const char *const known[] = {"name",     "source", "version",  "shapes",
                                         "binds",    "golden", "profiles", "threads",
-                                        "numerics", "tune",   NULL};
+                                        "numerics", "tune",   "gate",     NULL};
     const fields f =
         fields_open(&r->problems, v, kiln_format(r->arena, "models[%zu]", i), known);
     kiln_nightly_model m = {.name = fields_name(&f, "name"),
@@ -309,6 +331,7 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
     const char *numerics = fields_word(&f, "numerics", nightly_numerics_name);
     m.numerics = numerics != NULL ? numerics : r->numerics;
     m.tune = read_tune(r, &f, r->tune);
+    read_own_gate(r, &f, &m);
     kiln_vec_push(r->arena, &r->c->model, m);
 }
 
@@ -368,7 +391,8 @@ static void read_stages(reader *r, const fields *top) {
     static const char *const of_build[] = {"require_tuned", NULL};
     static const char *const of_bench[] = {"rounds", "baselines", "require_baselines",
                                            NULL};
-    static const char *const of_gate[] = {"accepted", "frozen", "drift", NULL};
+    static const char *const of_gate[] = {"accepted",   "frozen",     "drift",
+                                          "fail_above", "pass_below", NULL};
     kiln_nightly_config *c = r->c;
     const fields build =
         fields_open(&r->problems, fields_get(top, "build"), "build", of_build);
@@ -382,6 +406,9 @@ static void read_stages(reader *r, const fields *top) {
     c->require_baselines = fields_bool(&bench, "require_baselines", true);
     c->accepted = path_field(r, &gate, "accepted");
     c->wants_frozen = fields_bool(&gate, "frozen", true);
+    r->fail_above = 100 * KILN_GATE_FAIL_ABOVE;
+    r->pass_below = 100 * KILN_GATE_PASS_BELOW;
+    read_gate_limits(r, &gate, &r->fail_above, &r->pass_below);
     const char *drift = fields_word(&gate, "drift", nightly_drift_name);
     c->drift_fails = drift != NULL && strcmp(drift, "fail") == 0;
     if (gate.object != NULL && fields_get(&gate, "accepted") == NULL)
@@ -501,13 +528,20 @@ static void add_command(reader *r, const kiln_nightly_overrides *over) {
         kiln_vec_push(r->arena, &c->command, "--frozen-db");
     if (c->no_ready)
         kiln_vec_push(r->arena, &c->command, "--no-ready");
+    if (c->injected > 0) {
+        kiln_vec_push(r->arena, &c->command, "--inject");
+        kiln_vec_push(r->arena, &c->command,
+                      kiln_format(r->arena, "%.12g%%", 100 * c->injected));
+    }
 }
 
 kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
                               const kiln_nightly_overrides *over,
                               kiln_nightly_config *out, kiln_err *err) {
-    kiln_nightly_config c = {
-        .path = path, .is_frozen = over->is_frozen, .no_ready = over->no_ready};
+    kiln_nightly_config c = {.path = path,
+                             .is_frozen = over->is_frozen,
+                             .no_ready = over->no_ready,
+                             .injected = over->injected};
     reader r = {.arena = a, .problems = {.arena = a, .file = path}, .c = &c};
     const kiln_json *root = NULL;
     const char *here = NULL;
@@ -522,6 +556,9 @@ kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
     c.accepted =
         over->accepted != NULL ? absolute(a, here, over->accepted) : c.accepted;
     c.db = c.db == NULL ? kiln_path_join(a, c.out, "tuning.db") : c.db;
+    if (c.injected > 0 && c.accepted == NULL)
+        problem(&r.problems, "gate.accepted",
+                "must be there for --inject: without, no gate times anything");
     KILN_TRY(problems_end(&r.problems, err));
     add_command(&r, over);
     *out = c;

@@ -56,6 +56,11 @@ void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result) {
         put_command(out, &head, r->command, "goes on with this run");
         return;
     }
+    if (r->injected > 0) {
+        kiln_buf_printf(
+            out, "%sthe same without --inject: this was a test of the alarm\n", head);
+        return;
+    }
     put_command(out, &head, first_failure(r), "repeats the first stage that failed");
     put_command(out, &head, first_verdict(r, "fail"), "looks at the slower one again");
     put_command(out, &head, first_verdict(r, "invalid"),

@@ -64,6 +64,7 @@ typedef struct kiln_nightly_model {
     kiln_nightly_numbers threads;
     const char *numerics; /* "fast", "strict" */
     kiln_nightly_tune tune;
+    double fail_above, pass_below; /* percent; the gate's limits */
 } kiln_nightly_model;
 
 /* A list of operators, tuned as models are and measured beside libraries of operators.
@@ -89,6 +90,7 @@ typedef struct kiln_nightly_config {
     const char *keyring;  /* whose archives are taken; NULL: everybody's */
     const char *sign;     /* secret key that signs what is built; NULL: none */
     bool wants_frozen;    /* the gate times the frozen archive too */
+    double injected;      /* share that the gate slows candidates by; 0: none */
     bool drift_fails;     /* a drift is a failure, not a warning */
     const char *history;  /* file of nights; NULL: beside what is accepted, or in out */
     int keep_nights;      /* runs that stay; 0: all */
@@ -113,6 +115,7 @@ typedef struct kiln_nightly_overrides {
     bool no_ready;
     const char *const *only; /* patterns of jobs: MODEL[,PROFILE[,THREADS]] */
     size_t n_only;
+    double injected; /* 0: nothing is */
 } kiln_nightly_overrides;
 
 /* Paths in the file are relative to its folder; here they are absolute, but for those
@@ -200,6 +203,9 @@ typedef struct kiln_nightly_result {
 kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
                              const kiln_nightly_graph *g, const kiln_nightly_options *o,
                              kiln_nightly_result *out, kiln_err *err);
+
+/* Does this lie in the folder of a run whose gate slowed it on purpose? */
+bool kiln_nightly_is_injected(kiln_arena *a, const char *archive);
 
 /* Is this, in a run's folder, an archive with this SHA-256 as its build stage made it,
  * which its verify stage has held against the model's reference since? */

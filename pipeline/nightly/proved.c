@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+bool kiln_nightly_is_injected(kiln_arena *a, const char *archive) {
+    const char *job = kiln_path_dir(a, kiln_path_dir(a, archive));
+    nightly_marker gated;
+    return nightly_marker_read(a, kiln_path_join(a, job, "gate"), &gated) &&
+           strstr(gated.command, " --inject ") != NULL;
+}
+
 /* The archive lies in its build stage's folder, beside that of its verify stage. */
 bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *sha256) {
     const char *build = kiln_path_dir(a, archive);

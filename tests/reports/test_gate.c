@@ -124,8 +124,48 @@ static void wide_noise_asks_for_more(void **state) {
     assert_int_equal(kiln_gate_judge(&a, x, y, 10).verdict, KILN_GATE_MORE);
     assert_int_equal(kiln_gate_judge(&a, x, y, 16).verdict, KILN_GATE_MORE);
     assert_int_equal(kiln_gate_judge(&a, x, y, 24).verdict, KILN_GATE_INCONCLUSIVE);
-    assert_true(kiln_gate_detectable(&a, x, y, 24) > .05);
-    assert_true(kiln_gate_detectable(&a, x, x, 24) < .0101);
+    const kiln_gate_limits usual = {0}, loose = {.05, .3};
+    assert_true(kiln_gate_detectable(&a, usual, x, y, 24) > .05);
+    assert_true(kiln_gate_detectable(&a, usual, x, x, 24) < .0101);
+    assert_true(kiln_gate_detectable(&a, loose, x, x, 24) < .0501);
+    /* Noise of 20%: hundreds of pairs for 2%, a quarter of them for twice the room. */
+    const kiln_gate_limits wide = {.01, 1.01 * 1.03 / 1.01 * 1.03 / 1.01 - 1};
+    const double needed = kiln_gate_pairs_needed(&a, usual, x, y, 24);
+    const double of_wide = kiln_gate_pairs_needed(&a, wide, x, y, 24);
+    assert_true(needed > 100 && isfinite(needed));
+    assert_true(fabs(of_wide - needed / 4) <= 1);
+    assert_true(kiln_gate_pairs_needed(&a, usual, x, x, 24) == 10);
+    y[3] = 0;
+    assert_true(isinf(kiln_gate_pairs_needed(&a, usual, x, y, 24)));
+    kiln_arena_fini(&a);
+}
+
+static void limits_are_whoever_asks_s(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    double slow[24], even[24];
+    for (int i = 0; i < 24; i++) {
+        even[i] = 100 + i % 3 * 0.1;
+        slow[i] = 1.02 * (100 + (i + 1) % 3 * 0.1);
+    }
+    const kiln_gate_limits loose = {.03, .05}, tight = {.001, .005};
+    const kiln_gate_look passes = kiln_gate_judge_by(&a, loose, slow, even, 10);
+    assert_int_equal(passes.verdict, KILN_GATE_PASS);
+    assert_true(passes.p > .99); /* it is not slower by more than 3% */
+    assert_int_equal(kiln_gate_judge_by(&a, tight, slow, even, 10).verdict,
+                     KILN_GATE_FAIL);
+    assert_true(kiln_gate_limits_of((kiln_gate_limits){0}).pass_below ==
+                KILN_GATE_PASS_BELOW);
+    kiln_assert_status_ok(kiln_gate_limits_check(loose, &err), &err);
+    kiln_assert_fails(
+        kiln_gate_limits_check((kiln_gate_limits){.05, .03}, &err), KILN_ERR_ARG, &err,
+        "limits must be 0% <= fail above < pass below <= 100%, are 5% and "
+        "3%");
+    kiln_err_clear(&err);
+    kiln_assert_fails(
+        kiln_gate_limits_check((kiln_gate_limits){(double)NAN, .03}, &err),
+        KILN_ERR_ARG, &err, "limits must be");
     kiln_arena_fini(&a);
 }
 
@@ -142,6 +182,7 @@ int main(void) {
     kiln_test_add_rows(nights, rows);
     kiln_test_add("verdicts", verdicts, NULL);
     kiln_test_add("wide_noise_asks_for_more", wide_noise_asks_for_more, NULL);
+    kiln_test_add("limits_are_whoever_asks_s", limits_are_whoever_asks_s, NULL);
     kiln_test_add("failures_are_confirmed", failures_are_confirmed, NULL);
     return kiln_test_run("reports: gate");
 }

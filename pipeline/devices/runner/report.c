@@ -86,6 +86,8 @@ static void put_report(FILE *f, const run_options *o, const kiln_model *m,
     put_numbers(f, "cpu_ns", t->cpu_ns, o->n_rounds);
     put_numbers(f, "preempted", t->preempted, o->n_rounds);
     fprintf(f, ",\n  \"clock_ghz\": [%.4f, %.4f]", t->clock_ghz[0], t->clock_ghz[1]);
+    if (o->injected_ppm > 0)
+        fprintf(f, ",\n  \"injected_ppm\": %d", o->injected_ppm);
     if (o->is_profiled)
         put_steps(f, s);
     fprintf(f, "\n}\n");

@@ -25,6 +25,9 @@ static const char usage[] =
     "  --warm-up W         runs before them, default 0\n"
     "  --profile           measures each step too, in the timed runs\n"
     "  --json FILE         report; - is stdout\n"
+    "  --inject-ppm N      draws each run out by N millionths of its time: a "
+    "regression that is\n"
+    "                      none, to test an alarm with\n"
     "  --trace FILE        writes what steps read and write in one more run\n"
     "  --trace-begin A     of the steps from A on, default 0\n"
     "  --trace-end B       to B, which is not included; default: all\n"
@@ -40,7 +43,15 @@ static uint64_t read_clock(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t now(void) { return read_clock(CLOCK_MONOTONIC); }
+uint64_t run_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+
+void run_draw_out(uint64_t begin_ns, int ppm) {
+    const uint64_t ran = run_now_ns() - begin_ns;
+    const uint64_t end = begin_ns + ran + ran / 1000000 * (uint64_t)ppm +
+                         ran % 1000000 * (uint64_t)ppm / 1000000;
+    while (run_now_ns() < end)
+        continue;
+}
 
 /* Of all threads: how often the system took a processor away before they gave it up. */
 static uint64_t n_preempted(void) {
@@ -61,6 +72,7 @@ static const number_option numbers[] = {
     {"--threads", offsetof(run_options, n_threads), 1, RUN_MAX_THREADS},
     {"--rounds", offsetof(run_options, n_rounds), 0, RUN_MAX_ROUNDS},
     {"--warm-up", offsetof(run_options, n_warm_up), 0, RUN_MAX_ROUNDS},
+    {"--inject-ppm", offsetof(run_options, injected_ppm), 0, RUN_MAX_INJECTED_PPM},
     {"--trace-begin", offsetof(run_options, trace_begin), 0, INT_MAX},
     {"--trace-end", offsetof(run_options, trace_end), 0, INT_MAX},
 };
@@ -217,12 +229,14 @@ static run_exit run_once(kiln_session *s) {
 }
 
 /* The wall's clock is read last before a run and first after it. */
-static run_exit run_timed(kiln_session *s, int i, run_times *t) {
+static run_exit run_timed(const run_options *o, kiln_session *s, int i, run_times *t) {
     const uint64_t preempted = n_preempted();
     const uint64_t cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    const uint64_t begin = now();
+    const uint64_t begin = run_now_ns();
     const run_exit code = run_once(s);
-    t->run_ns[i] = now() - begin;
+    if (o->injected_ppm > 0)
+        run_draw_out(begin, o->injected_ppm);
+    t->run_ns[i] = run_now_ns() - begin;
     t->cpu_ns[i] = read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
     t->preempted[i] = n_preempted() - preempted;
     return code;
@@ -238,7 +252,7 @@ static run_exit run(const run_options *o, kiln_session *s, run_times *t) {
     if (o->is_profiled)
         kiln_session_profile(s, 1);
     for (int i = 0; i < o->n_rounds && code == RUN_OK; i++)
-        code = run_timed(s, i, t);
+        code = run_timed(o, s, i, t);
     t->clock_ghz[1] = run_clock_ghz();
     return code;
 }
@@ -291,7 +305,7 @@ static run_exit open_and_run(const run_options *o) {
     t.run_ns = times;
     t.cpu_ns = t.run_ns + n;
     t.preempted = t.cpu_ns + n;
-    const uint64_t begin = now();
+    const uint64_t begin = run_now_ns();
     kiln_model *m = kiln_model_open(o->folder, NULL, error);
     if (m == NULL) {
         munmap(times, time_bytes);
@@ -299,7 +313,7 @@ static run_exit open_and_run(const run_options *o) {
     }
     const kiln_session_options options = {.n_threads = o->n_threads};
     kiln_session *s = kiln_session_open(m, &options, error);
-    t.open_ns = now() - begin;
+    t.open_ns = run_now_ns() - begin;
     const run_exit code =
         s != NULL ? run_session(o, m, s, &t) : run_fail(RUN_DEVICE, "%s", error);
     kiln_session_close(s);

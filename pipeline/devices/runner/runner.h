@@ -16,6 +16,7 @@ typedef enum run_exit {
 } run_exit;
 
 enum { RUN_MAX_INPUTS = 64, RUN_MAX_THREADS = 1024, RUN_MAX_ROUNDS = 1000000 };
+enum { RUN_MAX_INJECTED_PPM = 10 * 1000000 };
 
 typedef struct run_options {
     const char *folder, *input_dir, *output_dir, *json; /* NULL: none */
@@ -26,6 +27,7 @@ typedef struct run_options {
     int is_profiled;
     const char *trace;          /* file; NULL: none */
     int trace_begin, trace_end; /* steps, the last one not included */
+    int injected_ppm; /* each run is drawn out by so many millionths of its time */
 } run_options;
 
 /* What was measured. */
@@ -59,6 +61,11 @@ void run_port_text(char *out, size_t n, const kiln_port_info *port);
 /* Clock of the processor that we are on, by a chain of dependent operations: only to be
  * compared with itself. About half a millisecond. */
 double run_clock_ghz(void);
+/* Of the wall's clock, which never goes back. */
+uint64_t run_now_ns(void);
+/* Keeps this processor busy from the end of a run, that began at begin_ns, until it has
+ * taken that share of its time more. */
+void run_draw_out(uint64_t begin_ns, int ppm);
 /* The report as JSON; "-" is stdout. */
 run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
                     const run_times *t);

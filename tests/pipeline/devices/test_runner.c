@@ -5,6 +5,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_folder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,11 +257,38 @@ static void reports_runs_and_steps(void **state) {
     assert_int_equal(kiln_json_size(kiln_json_get(x, "shape")), 2);
 }
 
+static double fastest_ns(const char *ppm) {
+    const char *const arg[] = {here.dir, "--zeros", "--rounds", "50", "--inject-ppm",
+                               ppm,      "--json",  "-",        NULL};
+    const kiln_process_result got = run(arg);
+    kiln_err err = {.status = KILN_OK};
+    const kiln_json *doc = NULL;
+    assert_int_equal(got.code, 0);
+    kiln_assert_status_ok(
+        kiln_json_parse(kiln_test_arena(), got.out, "report", &doc, &err), &err);
+    assert_true(kiln_json_number(kiln_json_get(doc, "injected_ppm"), 0) ==
+                strtod(ppm, NULL));
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < 50; i++)
+        least = fmin(
+            least, kiln_json_number(kiln_json_at(kiln_json_get(doc, "run_ns"), i), 0));
+    return least;
+}
+
+/* Eleven times the time, where others can only make either slower. */
+static void draws_runs_out(void **state) {
+    (void)state;
+    const double as_it_is = fastest_ns("0"), slowed = fastest_ns("10000000");
+    print_message("%.0f and %.0f ns\n", as_it_is, slowed);
+    assert_true(slowed > 3 * as_it_is);
+}
+
 int main(void) {
     kiln_test_add("prepares", prepares, NULL);
     kiln_test_add_rows(check_row, rows);
     kiln_test_add_rows(check_npy, npy_rows);
     kiln_test_add("writes_what_it_computed", writes_what_it_computed, NULL);
     kiln_test_add("reports_runs_and_steps", reports_runs_and_steps, NULL);
+    kiln_test_add("draws_runs_out", draws_runs_out, NULL);
     return kiln_test_run("kiln-run");
 }

@@ -302,6 +302,50 @@ static void times_the_same_code(void **state) {
                     kiln_json_get(kiln_json_get(s, "slowdown"), "estimate"), -1) > -1);
 }
 
+/* The alarm goes off: unless the machine is too bad for any verdict. */
+static void an_injected_slowdown_fails(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *x = in(dir, "x.kiln.tar.zst"), *to = in(dir, "accepted");
+    package_vary(&(package_variant){0}, x);
+    accept(x, to);
+    const kiln_gate_options o = {.against = to,
+                                 .seconds = 0.002,
+                                 .seed = 3,
+                                 .injected = 5,
+                                 .wants_frozen = true};
+    const kiln_gate_report r = gate(x, &o);
+    const kiln_gate_result *g = &r.result.v[0];
+    kiln_buf text;
+    assert_true(g->is_timed); /* what is equal, too */
+    assert_true(g->timing.first.problem != NULL || g->outcome == KILN_GATED_FAIL);
+    assert_true(g->timing.first.look.slowdown.estimate > 2);
+    assert_non_null(strstr(g->reason, "INJECTED +500%: "));
+    assert_non_null(strstr(g->command, " --inject 500%"));
+    assert_false(g->frozen.is_there); /* a ratio for no history */
+    kiln_buf_init(&text, arena());
+    kiln_gate_text(&text, &r);
+    assert_non_null(strstr(text.p,
+                           "INJECTED: each timed run of the candidate is slowed "
+                           "by 500% on purpose; these are no verdicts"));
+    assert_non_null(strstr(text.p, "  the injected 500% was "));
+    assert_true(kiln_json_number(kiln_json_get(json_of(&r), "injected"), 0) == 5);
+}
+
+static void too_much_is_not_injected(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    kiln_err err = {0};
+    kiln_gate_report r;
+    const kiln_gate_options o = {.against = dir, .injected = 11};
+    kiln_assert_fails(kiln_gate_run(arena(), &dir, 1, &o, &r, &err), KILN_ERR_ARG, &err,
+                      "an injected slowdown must be at most 1000%, is 1100%");
+    const kiln_gate_options limits = {.against = dir, .limits = {.03, .01}};
+    kiln_err_clear(&err);
+    kiln_assert_fails(kiln_gate_run(arena(), &dir, 1, &limits, &r, &err), KILN_ERR_ARG,
+                      &err, "fail above < pass below");
+}
+
 /* ---- the frozen archive ------------------------------------------------------------
  */
 
@@ -564,6 +608,8 @@ int main(void) {
     kiln_test_add("emulators_are_no_clock", emulators_are_no_clock, NULL);
     kiln_test_add("errors_are_no_verdicts", errors_are_no_verdicts, NULL);
     kiln_test_add("times_the_same_code", times_the_same_code, NULL);
+    kiln_test_add("an_injected_slowdown_fails", an_injected_slowdown_fails, NULL);
+    kiln_test_add("too_much_is_not_injected", too_much_is_not_injected, NULL);
     kiln_test_add("the_frozen_archive_has_a_ratio_of_its_own",
                   the_frozen_archive_has_a_ratio_of_its_own, NULL);
     kiln_test_add("a_frozen_archive_that_is_gone_fails_nothing",

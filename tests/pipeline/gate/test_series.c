@@ -25,6 +25,7 @@ typedef struct script {
     int clock_after;     /* processes, after which all run at 0.8 of the clock */
     double own_clock;    /* of the candidate, to that of the control; 0: 1 */
     bool is_zero;        /* times of 0 */
+    kiln_gate_limits limits;
     kiln_gate_outcome want;
     const char *reason; /* begins, or has, this */
     int pairs;          /* 0: not looked at */
@@ -33,6 +34,15 @@ typedef struct script {
 } script;
 
 static script rows[] = {
+    {"five_percent_is_allowed", .slow = 1.05, .limits = {.06, .1},
+     .want = KILN_GATED_PASS, .reason = "below 10%", .pairs = 10},
+    {"half_a_percent_is_too_much", .slow = 1.005, .limits = {.001, .004},
+     .want = KILN_GATED_FAIL, .reason = "in a second run", .pairs = 10},
+    {"swing_by_other_limits", .swing = .04, .limits = {.011, .031},
+     .want = KILN_GATED_INCONCLUSIVE,
+     .reason = "neither below 3.1% nor above 1.1% for sure", .pairs = 24},
+    {"alike_where_limits_are_wide", .itself = 1.05, .limits = {.1, .2},
+     .want = KILN_GATED_PASS, .pairs = 10},
     {"same_code_passes", .want = KILN_GATED_PASS, .reason = "below 3%", .pairs = 10},
     {"faster_code_passes", .slow = .9, .want = KILN_GATED_PASS, .pairs = 10},
     {"half_a_percent_passes", .slow = 1.005, .want = KILN_GATED_PASS, .pairs = 10},
@@ -142,8 +152,11 @@ static void check_script(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     player p = {.s = s};
-    const kiln_gate_bench b = {
-        .run = play, .user = &p, .others = play_others, .others_user = &p};
+    const kiln_gate_bench b = {.run = play,
+                               .user = &p,
+                               .others = play_others,
+                               .others_user = &p,
+                               .limits = s->limits};
     kiln_gate_timing t;
     kiln_assert_status_ok(kiln_gate_time(&a, &b, 7, &t, &err), &err);
     print_message("%s: %s\n", kiln_gate_outcome_name(t.outcome), t.reason);
@@ -158,6 +171,8 @@ static void check_script(void **state) {
         assert_int_equal(t.first.sample.n - (size_t)t.first.n_retaken, s->gives_up);
     if (t.outcome != KILN_GATED_INVALID)
         assert_null(strstr(t.reason, "meanwhile"));
+    if (t.first.problem == NULL)
+        assert_true(t.first.pairs_needed >= 10);
     assert_int_equal(t.has_second,
                      t.first.problem == NULL && t.first.look.verdict == KILN_GATE_FAIL);
     /* Every process is in the list. */

@@ -1,6 +1,7 @@
 /* Nights among others: what the history says of them, whatever happens to it. Stages
  * are a stand-in's, a script that reports the ratio that a file says. */
 #include "history/history.h"
+#include "pipeline/gate/gate.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
 
@@ -63,8 +64,8 @@ static place new_place(const char *more) {
     return p;
 }
 
-static kiln_nightly_result run(const place *p, bool is_new) {
-    const kiln_nightly_overrides over = {.is_frozen = false};
+static kiln_nightly_result run_injected(const place *p, bool is_new, double share) {
+    const kiln_nightly_overrides over = {.injected = share};
     const kiln_nightly_options o = {.program = at(p, "kiln"), .is_new = is_new};
     kiln_nightly_config c;
     kiln_nightly_graph g;
@@ -77,6 +78,10 @@ static kiln_nightly_result run(const place *p, bool is_new) {
     kiln_assert_status_ok(kiln_nightly_plan(arena(), &c, &g, &err), &err);
     kiln_assert_status_ok(kiln_nightly_run(arena(), &c, &g, &o, &r, &err), &err);
     return r;
+}
+
+static kiln_nightly_result run(const place *p, bool is_new) {
+    return run_injected(p, is_new, 0);
 }
 
 static kiln_nightly_result night(const place *p, const char *ratio) {
@@ -217,6 +222,37 @@ static void a_damaged_history_costs_no_results(void **state) {
     assert_int_equal(next.results.past.nights, 1);
 }
 
+/* A test of the alarm is no night: the page says so, the history has none of it, and
+ * what it built is not accepted. */
+static void injected_nights_are_no_nights(void **state) {
+    (void)state;
+    const place p = new_place("");
+    kiln_accept_rows rows;
+    kiln_err err = {0};
+    (void)night(&p, "1");
+    const kiln_nightly_result r = run_injected(&p, true, .05);
+    const char *json = text_of(kiln_path_join(arena(), r.folder, "results.json"));
+    const char *page = text_of(kiln_path_join(arena(), r.folder, "index.html"));
+    assert_int_equal(nights_of(&p).n, 1);
+    assert_non_null(strstr(json, "\"injected\": 0.05"));
+    assert_non_null(
+        strstr(page, "INJECTED</strong>: the gate slowed every candidate by "));
+    assert_non_null(strstr(r.results.command, " --inject 5%"));
+    kiln_buf text;
+    kiln_buf_init(&text, arena());
+    kiln_nightly_text(&text, &r);
+    assert_non_null(strstr(text.p, "found:   INJECTED: "));
+    assert_non_null(strstr(text.p, "the same without --inject"));
+    const char *archive = kiln_path_join(
+        arena(), r.folder, "models/a/native-t1/build/a-1-native.kiln.tar.zst");
+    assert_true(kiln_file_exists(archive));
+    const kiln_accept_options o = {.to = at(&p, "accepted"), .is_trusting = true};
+    kiln_assert_fails(kiln_accept(arena(), &archive, 1, &o, &rows, &err), KILN_ERR_ARG,
+                      &err, "is of a run with --inject, whose verdicts are a test");
+    /* The next night is the second. */
+    assert_int_equal(night(&p, "1").results.past.nights, 2);
+}
+
 static void old_runs_go_by_rule(void **state) {
     (void)state;
     const place p = new_place(", \"keep\": {\"nights\": 3}");
@@ -253,6 +289,7 @@ int main(void) {
                   NULL);
     kiln_test_add("a_damaged_history_costs_no_results",
                   a_damaged_history_costs_no_results, NULL);
+    kiln_test_add("injected_nights_are_no_nights", injected_nights_are_no_nights, NULL);
     kiln_test_add("old_runs_go_by_rule", old_runs_go_by_rule, NULL);
     kiln_test_add("a_history_may_lie_elsewhere", a_history_may_lie_elsewhere, NULL);
     return kiln_test_run("nightly record");
