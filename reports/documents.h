@@ -118,17 +118,12 @@ typedef struct kiln_doc_standing { /* of a baseline, over all operators */
     kiln_stats_interval ratio;
 } kiln_doc_standing;
 
-/* GB/s by level; 0: no operator needed it. */
-typedef struct kiln_doc_bandwidth {
-    double l1, l2, l3, memory;
-} kiln_doc_bandwidth;
-
 typedef struct kiln_doc_ops {
     kiln_doc_own own;
     const char *profile;
     int threads;
-    kiln_results_peak peak; /* best of slices before anything else */
-    kiln_doc_bandwidth bandwidth;
+    kiln_results_peak peak;             /* best of slices before anything else */
+    KILN_VEC(kiln_results_level) level; /* as far as operators needed them */
     KILN_VEC(kiln_doc_op) op;
     KILN_VEC(kiln_doc_standing) baseline;
     int64_t wrong, refused;
@@ -216,6 +211,15 @@ typedef struct kiln_doc_others { /* who else had the processors */
     double seconds, processors, taken, hypervisor, unseen;
     KILN_VEC(kiln_doc_busy) greatest;
 } kiln_doc_others;
+/* A fresh process of a comparison. */
+typedef struct kiln_doc_process {
+    int series; /* 0; 1: the confirmation */
+    int pair;
+    const char *side; /* "candidate", "control", "again" */
+    double ms, min_ms, clock_ghz;
+    int64_t disturbed; /* runs */
+    bool is_used;      /* false: taken again */
+} kiln_doc_process;
 typedef struct kiln_doc_limits { /* shares of slowdown */
     double fail_above, pass_below;
 } kiln_doc_limits;
@@ -231,6 +235,7 @@ typedef struct kiln_doc_series { /* of one candidate */
     const char *machine;
     double seed; /* NaN: nothing was timed */
     int runs_of_a_process, retaken;
+    KILN_VEC(kiln_doc_process) process; /* in the order they were run */
     double pairs_needed;
     kiln_doc_limits limits;
     bool gave_up, has_others;

@@ -50,6 +50,20 @@ static KILN_RECORD(busy, busy_rows, "Programs")
 static KILN_RECORD(others, others_rows, "Who else had the processors")
 #undef T
 
+#define T kiln_doc_process
+    static const kiln_record_field process_rows[] = {
+        KILN_MEMBER(series, "1: the confirmation"),
+        KILN_MEMBER(pair, "from 0"),
+        KILN_MEMBER(side, "candidate, control, or again: the control once more"),
+        KILN_MEMBER(ms, "lower quartile of undisturbed runs"),
+        KILN_MEMBER(min_ms, "the least"),
+        KILN_MEMBER(clock_ghz, "around them"),
+        KILN_MEMBER(disturbed, "runs"),
+        KILN_MEMBER(is_used, "false: taken again"),
+};
+static KILN_RECORD(process, process_rows, "A process")
+#undef T
+
 #define T kiln_doc_limits
     static const kiln_record_field limits_rows[] = {
         KILN_MEMBER(fail_above, "0.01 where nothing was said"),
@@ -85,6 +99,9 @@ static KILN_RECORD(limits, limits_rows, "Limits, as shares of slowdown")
         KILN_MEMBER_POSITIVE(
             pairs_needed,
             "that would tell the two limits apart in such noise; 24 are the most"),
+        KILN_MEMBER_ROWS(
+            "processes", process, process,
+            "that were timed, in the order they ran, each side twice a pair"),
         KILN_MEMBER(gave_up,
                     "did a series end before its next look, which was lost already?"),
         KILN_MEMBER_OPTIONAL(

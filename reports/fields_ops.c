@@ -80,16 +80,6 @@ static const kiln_record_field standing_rows[] = {
 static KILN_RECORD(standing, standing_rows, "A baseline over all operators")
 #undef T
 
-#define T kiln_doc_bandwidth
-    static const kiln_record_field bandwidth_rows[] = {
-        KILN_MEMBER_POSITIVE_AS("L1", l1, "null: no operator needed it"),
-        KILN_MEMBER_POSITIVE_AS("L2", l2, "the same"),
-        KILN_MEMBER_POSITIVE_AS("L3", l3, "the same"),
-        KILN_MEMBER_POSITIVE_AS("memory", memory, "the same"),
-};
-static KILN_RECORD(bandwidth, bandwidth_rows, "Bandwidth, in GB/s")
-#undef T
-
 #define T kiln_doc_ops
     static const kiln_record_field ops_rows[] = {
         KILN_MEMBER_PART(own, kiln_doc_own_table),
@@ -97,7 +87,8 @@ static KILN_RECORD(bandwidth, bandwidth_rows, "Bandwidth, in GB/s")
         KILN_MEMBER(threads, "that it was run with"),
         KILN_MEMBER_OBJECT("peak", peak, kiln_results_peak_table,
                            "best of slices taken before anything else"),
-        KILN_MEMBER_OBJECT("bandwidth_gbs", bandwidth, bandwidth, "by level"),
+        KILN_MEMBER_LIST("levels", level, kiln_results_level_table,
+                         "bandwidth, as far as operators needed it"),
         KILN_MEMBER_LIST("ops", op, kiln_op_table, "in the list's order"),
         KILN_MEMBER_LIST("baselines", baseline, standing, "of each library asked for"),
         KILN_MEMBER(wrong, "operators whose output was"),

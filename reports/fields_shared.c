@@ -19,6 +19,16 @@ static const kiln_record_field peak_rows[] = {
 KILN_RECORD(kiln_results_peak_table, peak_rows, "A peak")
 #undef T
 
+#define T kiln_results_level
+static const kiln_record_field level_rows[] = {
+    KILN_MEMBER(name, "`L1`, `L2`, `L3`, `memory`"),
+    KILN_MEMBER(threads, "number of threads"),
+    KILN_MEMBER_POSITIVE(gbs, "GB/s of reading or copying, whichever is faster; of a "
+                              "night, the best of all lists of operators"),
+};
+KILN_RECORD(kiln_results_level_table, level_rows, "A level of the memory")
+#undef T
+
 #define T kiln_results_machine
 static const kiln_record_field machine_rows[] = {
     KILN_MEMBER(cpu, "name of the processor"),
@@ -28,6 +38,8 @@ static const kiln_record_field machine_rows[] = {
     KILN_MEMBER_POSITIVE(bandwidth_gbs, "GB/s of copying with all cores"),
     KILN_MEMBER_LIST("peaks", peak, kiln_results_peak_table,
                      "for each number of threads"),
+    KILN_MEMBER_LIST("levels", level, kiln_results_level_table,
+                     "caches and memory, as far as lists of operators measured them"),
 };
 KILN_RECORD(kiln_results_machine_table, machine_rows, "The machine")
 #undef T
@@ -123,6 +135,7 @@ static const kiln_record_field step_rows[] = {
                          "derived: of the machine's peak with as many threads"),
     KILN_MEMBER_POSITIVE(time_share, "derived: of `steps_ms`"),
     KILN_MEMBER_POSITIVE(intensity, "derived: `flops` / `bytes`"),
+    KILN_MEMBER_POSITIVE(gbs, "derived: GB/s, `bytes` in `median_ms`"),
 };
 KILN_RECORD(kiln_results_step_table, step_rows, "A step")
 #undef T
@@ -230,18 +243,13 @@ static const kiln_record_field moved_rows[] = {
 static KILN_RECORD(moved, moved_rows, "A step that moved")
 #undef T
 
-#define T kiln_results_process
-    static const kiln_record_field process_rows[] = {
-        KILN_MEMBER(series, "1: the confirmation"),
-        KILN_MEMBER(pair, "from 0"),
-        KILN_MEMBER(side, "candidate, control, or again: the control once more"),
-        KILN_MEMBER(ms, "lower quartile of undisturbed runs"),
-        KILN_MEMBER(min_ms, "the least"),
-        KILN_MEMBER(clock_ghz, "around them"),
-        KILN_MEMBER(disturbed, "runs"),
-        KILN_MEMBER(is_used, "false: taken again"),
+#define T kiln_results_pair
+    static const kiln_record_field pair_rows[] = {
+        KILN_MEMBER(series, "0; 1: of the confirmation"),
+        KILN_MEMBER_POSITIVE(candidate_ms, "of one run: the faster of two processes"),
+        KILN_MEMBER_POSITIVE(control_ms, "of the accepted archive, the same"),
 };
-static KILN_RECORD(process, process_rows, "A process")
+static KILN_RECORD(pair, pair_rows, "A pair of the gate")
 #undef T
 
 #define T kiln_results_gate
@@ -257,6 +265,8 @@ static KILN_RECORD(process, process_rows, "A process")
         KILN_MEMBER(p,
                     "of the signed-rank test against a slowdown of at most the limit"),
         KILN_MEMBER(detectable, "slowdown that so many pairs would have found"),
+        KILN_MEMBER_LIST("timed", timed, pair,
+                         "the pairs, in the order they were taken"),
         KILN_MEMBER(accepted_sha256, "of the archive it was compared with"),
         KILN_MEMBER(accepted_commit, "of the kiln that built that archive"),
         KILN_MEMBER(frozen_sha256,
@@ -271,9 +281,6 @@ static KILN_RECORD(process, process_rows, "A process")
                          "steps whose time changed by more than their noise, largest "
                          "slowdown first"),
         KILN_MEMBER(moved_says, "what all steps say of it; null: they were not timed"),
-        KILN_MEMBER_ROWS(
-            "processes", process, process,
-            "that were timed, in the order they ran, each side twice a pair"),
         KILN_MEMBER(command, "that repeats it, for a shell"),
 };
 KILN_RECORD(kiln_results_gate_table, gate_rows, "A gate's verdict")

@@ -25,12 +25,20 @@ typedef struct kiln_results_peak {
     double gflops, measured_gflops, fma_per_cycle, clock_ghz;
 } kiln_results_peak;
 
+/* How fast a level of the memory is read or copied, with so many threads. */
+typedef struct kiln_results_level {
+    const char *name; /* "L1", "L2", "L3", "memory" */
+    int threads;
+    double gbs;
+} kiln_results_level;
+
 typedef struct kiln_results_machine {
     const char *cpu, *os; /* "AMD EPYC ...", "Linux 6.1.0 x86_64" */
     int cores;            /* that this process may use */
     int64_t memory_bytes;
     double bandwidth_gbs; /* of copying, all cores; 0: not measured */
     KILN_VEC(kiln_results_peak) peak;
+    KILN_VEC(kiln_results_level) level; /* as far as lists of operators needed them */
 } kiln_results_machine;
 
 /* ---- one job: model x profile x threads --------------------------------------------
@@ -90,6 +98,7 @@ typedef struct kiln_results_step {
     int64_t multiply_adds, flops, bytes; /* bytes that it must read and write, once */
     double median_ms, gflops, peak_share;
     double time_share, intensity; /* derived: of the steps' sum; flops / bytes */
+    double gbs;                   /* derived: `bytes` in the median time */
 } kiln_results_step;
 typedef KILN_VEC(kiln_results_step) kiln_results_steps;
 
@@ -139,6 +148,11 @@ typedef struct kiln_results_archive {
     int64_t bytes;
 } kiln_results_archive;
 
+/* Two processes of the gate's, one of each archive: of both attempts the faster. */
+typedef struct kiln_results_pair {
+    int series; /* 0; 1: of the confirmation */
+    double candidate_ms, control_ms;
+} kiln_results_pair;
 /* A step whose time changed, between two archives. */
 typedef struct kiln_results_moved {
     const char *name, *op;
@@ -146,16 +160,6 @@ typedef struct kiln_results_moved {
     double candidate_ms, control_ms; /* NaN: this side has no such step */
     double difference_ms;            /* candidate - control: centre of the pairs' */
 } kiln_results_moved;
-
-/* A fresh process of a comparison. */
-typedef struct kiln_results_process {
-    int series; /* 0; 1: the confirmation */
-    int pair;
-    const char *side; /* "candidate", "control", "again" */
-    double ms, min_ms, clock_ghz;
-    int64_t disturbed; /* runs */
-    bool is_used;      /* false: taken again */
-} kiln_results_process;
 
 /* Of the comparison with the accepted archive. */
 typedef struct kiln_results_gate {
@@ -165,6 +169,7 @@ typedef struct kiln_results_gate {
     int pairs;
     kiln_stats_interval slowdown; /* candidate / control - 1 */
     double p, detectable;
+    KILN_VEC(kiln_results_pair) timed; /* in the order they were taken */
     const char *accepted_sha256, *accepted_commit;
     /* Against the archive that stays (docs/history.md). */
     const char *frozen_sha256;  /* NULL: nothing is frozen, or nobody asked */
@@ -173,7 +178,6 @@ typedef struct kiln_results_gate {
     KILN_VEC(const char *) change; /* of structure: "kernel x: tuned -> default" */
     KILN_VEC(kiln_results_moved) moved;
     const char *moved_says; /* of all steps, in a sentence; NULL: they were not timed */
-    KILN_VEC(kiln_results_process) process; /* in the order they were run */
     const char *command;
 } kiln_results_gate;
 
@@ -309,7 +313,7 @@ kiln_status kiln_results_parse(kiln_arena *a, kiln_str text, const char *name,
                                kiln_results *out, kiln_err *err);
 void kiln_results_json(kiln_buf *out, const kiln_results *r);
 
-/* One self-contained page: no scripts needed, nothing loaded. */
+/* One self-contained page: nothing loaded, its one script is not needed. */
 void kiln_results_html(kiln_buf *out, const kiln_results *r);
 /* A line for each job, and one for each of its baselines (docs/results-csv.md). */
 void kiln_results_csv(kiln_buf *out, const kiln_results *r);

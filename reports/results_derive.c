@@ -35,6 +35,7 @@ double kiln_results_derive_steps(const kiln_results_steps *s, double peak) {
         step->time_share = quotient(step->median_ms, ms);
         step->peak_share = quotient(step->gflops, peak);
         step->intensity = quotient((double)step->flops, (double)step->bytes);
+        step->gbs = 1e-6 * quotient((double)step->bytes, step->median_ms);
     }
     return ms;
 }

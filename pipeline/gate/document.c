@@ -19,18 +19,40 @@ static kiln_doc_accepted accepted_of(const kiln_accepted *e) {
 }
 
 static void put_processes(kiln_arena *a, int series, const kiln_gate_series *s,
-                          kiln_results_gate *out) {
+                          kiln_doc_series *out) {
     for (size_t i = 0; i < s->sample.n; i++) {
         const kiln_gate_sample *x = &s->sample.v[i];
-        const kiln_results_process p = {.series = series,
-                                        .pair = x->pair,
-                                        .side = kiln_gate_side_name(x->side),
-                                        .ms = x->process.ms,
-                                        .min_ms = x->process.min_ms,
-                                        .clock_ghz = x->process.clock_ghz,
-                                        .disturbed = (int64_t)x->process.n_disturbed,
-                                        .is_used = x->is_used};
+        const kiln_doc_process p = {.series = series,
+                                    .pair = x->pair,
+                                    .side = kiln_gate_side_name(x->side),
+                                    .ms = x->process.ms,
+                                    .min_ms = x->process.min_ms,
+                                    .clock_ghz = x->process.clock_ghz,
+                                    .disturbed = (int64_t)x->process.n_disturbed,
+                                    .is_used = x->is_used};
         kiln_vec_push(a, &out->process, p);
+    }
+}
+
+/* Each side of a pair ran twice, and the faster process counts. Pairs that the
+ * candidate had no part in (its verdict was found, the control's against itself was
+ * not) are none.
+ */
+static void put_pairs(kiln_arena *a, int series, const kiln_gate_series *s,
+                      kiln_results_gate *out) {
+    for (size_t i = 0; i < s->sample.n;) {
+        kiln_results_pair p = {.series = series};
+        const int pair = s->sample.v[i].pair;
+        for (; i < s->sample.n && s->sample.v[i].pair == pair; i++) {
+            const kiln_gate_sample *x = &s->sample.v[i];
+            double *ms = x->side == KILN_GATE_CANDIDATE ? &p.candidate_ms
+                         : x->side == KILN_GATE_CONTROL ? &p.control_ms
+                                                        : NULL;
+            if (ms != NULL && x->is_used && x->process.ms > 0)
+                *ms = *ms > 0 ? fmin(*ms, x->process.ms) : x->process.ms;
+        }
+        if (p.candidate_ms > 0 && p.control_ms > 0)
+            kiln_vec_push(a, &out->timed, p);
     }
 }
 
@@ -45,8 +67,8 @@ static void put_timing(kiln_arena *a, const kiln_gate_result *r,
         out->slowdown = s->look.slowdown;
         out->p = s->look.p;
         out->detectable = s->detectable;
-        put_processes(a, 0, s, out);
-        put_processes(a, 1, &r->timing.second, out);
+        put_pairs(a, 0, s, out);
+        put_pairs(a, 1, &r->timing.second, out);
     }
     if (r->frozen.is_there) {
         out->frozen_sha256 = r->frozen.archive.sha256;
@@ -106,6 +128,8 @@ static void put_series(kiln_arena *a, const kiln_gate_result *r, kiln_doc_series
     out->seed = (double)t->seed;
     out->runs_of_a_process = r->runs;
     out->retaken = t->first.n_retaken + t->second.n_retaken;
+    put_processes(a, 0, &t->first, out);
+    put_processes(a, 1, &t->second, out);
     out->pairs_needed = t->first.pairs_needed;
     out->gave_up = t->first.gave_up || t->second.gave_up;
     out->has_others = others->processors > 0;

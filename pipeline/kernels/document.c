@@ -94,26 +94,22 @@ void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r, int thread
     kiln_record_put(w, &kiln_op_table, &op);
 }
 
-static kiln_doc_bandwidth bandwidth_of(const kiln_bench *b) {
-    /* In the order of kiln_level_name. */
-    _Static_assert(KILN_N_LEVELS == 4, "each level has a member");
-    return (kiln_doc_bandwidth){.l1 = b->level_gbs[0],
-                                .l2 = b->level_gbs[1],
-                                .l3 = b->level_gbs[2],
-                                .memory = b->level_gbs[3]};
-}
-
 void kiln_bench_json(kiln_buf *out, const kiln_bench *b) {
     kiln_arena *a = out->arena;
     kiln_doc_ops d = {.own = kiln_doc_own_of(a),
                       .profile = b->profile->name,
                       .threads = b->threads,
                       .peak = kiln_peak_results(&b->peak, b->threads),
-                      .bandwidth = bandwidth_of(b),
                       .wrong = (int64_t)b->n_wrong,
                       .refused = (int64_t)b->n_refused,
                       .mean_peak_share = b->mean_share,
                       .is_interrupted = b->is_interrupted};
+    for (int i = 0; i < KILN_N_LEVELS; i++) {
+        const kiln_results_level level = {kiln_level_name(i), b->threads,
+                                          b->level_gbs[i]};
+        if (level.gbs > 0)
+            kiln_vec_push(a, &d.level, level);
+    }
     for (size_t i = 0; i < b->row.n; i++) {
         const kiln_doc_op op = op_of(a, &b->row.v[i], b->threads);
         kiln_vec_push(a, &d.op, op);

@@ -2,6 +2,8 @@
  * the results' own structs, so there is little to do. */
 #include "pipeline/nightly/collect.h"
 
+#include <string.h>
+
 /* ---- the machine -------------------------------------------------------------------
  */
 
@@ -16,6 +18,19 @@ static void add_peak(kiln_arena *a, const kiln_results_peak *p,
         }
     if (p->gflops > 0)
         kiln_vec_push(a, &machine->peak, *p);
+}
+
+/* As copying: the best of all lists is the machine's. */
+static void add_level(kiln_arena *a, const kiln_results_level *l,
+                      kiln_results_machine *machine) {
+    for (size_t i = 0; i < machine->level.n; i++) {
+        kiln_results_level *known = &machine->level.v[i];
+        if (known->threads != l->threads || strcmp(known->name, l->name) != 0)
+            continue;
+        known->gbs = l->gbs > known->gbs ? l->gbs : known->gbs;
+        return;
+    }
+    kiln_vec_push(a, &machine->level, *l);
 }
 
 /* Copying is disturbed easily: the best is the machine's. */
@@ -70,6 +85,9 @@ void nightly_take_gate(const kiln_doc_gate *d, kiln_results_job *out) {
 void nightly_take_ops(kiln_arena *a, const kiln_doc_ops *d, kiln_results_ops *out,
                       kiln_results_machine *machine) {
     add_peak(a, &d->peak, machine);
+    for (size_t i = 0; i < d->level.n; i++)
+        if (d->level.v[i].name != NULL)
+            add_level(a, &d->level.v[i], machine);
     for (size_t i = 0; i < d->op.n; i++)
         kiln_vec_push(a, &out->row, d->op.v[i].op);
 }

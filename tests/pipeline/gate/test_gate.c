@@ -474,6 +474,41 @@ static void failures_must_hold_among_many(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Of each side the faster process that was used; a pair without the candidate is none.
+ */
+static void pairs_are_of_the_faster_processes(void **state) {
+    (void)state;
+    static const struct one {
+        int pair;
+        kiln_gate_side side;
+        double ms;
+        bool is_used;
+    } first[] = {
+        {0, KILN_GATE_CONTROL, 2, true},     {0, KILN_GATE_CANDIDATE, 4, true},
+        {0, KILN_GATE_CANDIDATE, 1, false},  {0, KILN_GATE_CANDIDATE, 3, true},
+        {0, KILN_GATE_AGAIN, 1, true},       {0, KILN_GATE_CONTROL, 2.25, true},
+        {1, KILN_GATE_CONTROL, 2, true},     {1, KILN_GATE_AGAIN, 2, true},
+        {2, KILN_GATE_CANDIDATE, 2.5, true}, {2, KILN_GATE_CONTROL, 5, true}};
+    kiln_gate_report r = {.outcome = KILN_GATED_PASS};
+    kiln_gate_result g = {.is_timed = true, .reason = "so"};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        const kiln_gate_sample x = {.pair = first[i].pair,
+                                    .side = first[i].side,
+                                    .process = {.ms = first[i].ms},
+                                    .is_used = first[i].is_used};
+        kiln_vec_push(arena(), &g.timing.first.sample, x);
+    }
+    kiln_vec_push(arena(), &r.result, g);
+    const kiln_json *s = kiln_json_at(kiln_json_get(json_of(&r), "series"), 0);
+    const kiln_json *timed = kiln_json_get(s, "timed");
+    assert_int_equal(kiln_json_size(timed), 2);
+    const kiln_json *p = kiln_json_at(timed, 0), *q = kiln_json_at(timed, 1);
+    assert_true(kiln_json_number(kiln_json_get(p, "candidate_ms"), 0) == 3);
+    assert_true(kiln_json_number(kiln_json_get(p, "control_ms"), 0) == 2);
+    assert_true(kiln_json_number(kiln_json_get(q, "candidate_ms"), 0) == 2.5);
+    assert_int_equal(kiln_json_size(kiln_json_get(s, "processes")), 10);
+}
+
 static void nothing_timed_has_no_mean(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -616,6 +651,8 @@ int main(void) {
                   a_frozen_archive_that_is_gone_fails_nothing, NULL);
     kiln_test_add("a_repeated_step_is_seen", a_repeated_step_is_seen, NULL);
     kiln_test_add("failures_must_hold_among_many", failures_must_hold_among_many, NULL);
+    kiln_test_add("pairs_are_of_the_faster_processes",
+                  pairs_are_of_the_faster_processes, NULL);
     kiln_test_add("nothing_timed_has_no_mean", nothing_timed_has_no_mean, NULL);
     kiln_test_add("disturbed_runs_do_not_count", disturbed_runs_do_not_count, NULL);
     kiln_test_add("steps_that_moved_are_ranked", steps_that_moved_are_ranked, NULL);

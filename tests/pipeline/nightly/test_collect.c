@@ -75,6 +75,7 @@ static void a_bench_arrives(void **state) {
     kiln_results_derive(kiln_test_arena(), &all);
     assert_true(all.job.v[0].latency.peak_share == 0.25);
     assert_true(all.job.v[0].step.v[0].peak_share == 0.125);
+    assert_true(fabs(all.job.v[0].step.v[0].gbs - 30e-6 / 0.75) < 1e-15);
     assert_true(s[1].tmpl == NULL && s[1].epilogue == NULL && s[1].layout_in == NULL);
     assert_int_equal(j.coverage.n, 1);
     assert_string_equal(j.coverage.v[0].origin, "tuned");
@@ -147,8 +148,9 @@ static void a_verdict_arrives(void **state) {
         " 'low': 0.04, 'high': 0.06}, 'p': 0.001, 'detectable': 0.012,"
         " 'accepted_sha256': 'cd', 'accepted': {'sha256': 'cd'},"
         " 'changes': ['step x'], 'moved': [{'name': 'x', 'op': 'conv', 'template':"
-        " 't', 'origin': 'tuned', 'difference_ms': -0.5}], 'processes': [[0, 1,"
-        " 'control', 2.5, 2.25, 3.5, 0, true]], 'command': 'kiln gate a'}]}",
+        " 't', 'origin': 'tuned', 'difference_ms': -0.5}], 'timed':"
+        " [{'series': 0, 'candidate_ms': 2.5, 'control_ms': 2}], 'command': 'kiln gate "
+        "a'}]}",
         &d);
     nightly_take_gate(&d, &j);
     const kiln_results_gate *g = &j.gate;
@@ -157,8 +159,7 @@ static void a_verdict_arrives(void **state) {
     assert_string_equal(g->accepted_sha256, "cd");
     assert_true(g->change.n == 1 && g->moved.n == 1);
     assert_true(g->moved.v[0].difference_ms == -0.5);
-    assert_true(g->process.n == 1 && g->process.v[0].ms == 2.5);
-    assert_true(g->process.v[0].is_used && g->process.v[0].pair == 1);
+    assert_true(g->timed.n == 1 && g->timed.v[0].candidate_ms == 2.5);
 }
 
 static void operators_arrive(void **state) {
@@ -168,7 +169,9 @@ static void operators_arrive(void **state) {
     kiln_doc_ops d;
     read_into(&kiln_ops_document,
               "{'format': 'kiln-ops-1', 'peak': {'threads': 1, 'gflops': 70,"
-              " 'clock_ghz': 3}, 'ops': [{'name': 'C1', 'line': 'conv C1 1 1',"
+              " 'clock_ghz': 3}, 'levels': [{'name': 'L1', 'threads': 1, 'gbs': 300},"
+              " {'name': 'memory', 'threads': 1, 'gbs': 20}], 'ops': [{'name': 'C1', "
+              "'line': 'conv C1 1 1',"
               " 'template': 't', 'origin': 'table', 'multiply_adds': 5, 'median_ms': 2,"
               " 'gflops': 3, 'peak_share': 0.1, 'config': {'k': 1}, 'baselines':"
               " [{'name': 'lib', 'state': 'measured', 'implementation': 'jit:any',"
@@ -182,6 +185,15 @@ static void operators_arrive(void **state) {
     assert_string_equal(o.row.v[0].baseline.v[0].implementation, "jit:any");
     assert_true(o.row.v[1].median_ms == 0 && o.row.v[1].baseline.n == 0);
     assert_true(m.peak.v[0].gflops == 70);
+    /* The best of all lists. */
+    read_into(&kiln_ops_document,
+              "{'format': 'kiln-ops-1', 'levels': [{'name': 'L1', 'threads': 1, 'gbs':"
+              " 250}, {'name': 'L2', 'threads': 1, 'gbs': 90}, {'name': 'memory',"
+              " 'threads': 1, 'gbs': 21}]}",
+              &d);
+    nightly_take_ops(kiln_test_arena(), &d, &o, &m);
+    assert_true(m.level.n == 3 && m.level.v[0].gbs == 300 && m.level.v[1].gbs == 21);
+    assert_string_equal(m.level.v[2].name, "L2");
 }
 
 /* ---- many verdicts -----------------------------------------------------------------
