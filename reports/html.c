@@ -1,14 +1,17 @@
-/* index.html: one page that loads nothing and runs nothing. It is made from the results
- * alone, so equal results give equal bytes. */
+/* index.html: one page that loads nothing, and runs nothing but its own script. It is
+ * made from the results alone, so equal results give equal bytes. */
 #include "reports/html_page.h"
 
 static void put_head(kiln_page *p) {
     kiln_page_put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
                      "<meta charset=\"utf-8\">\n"
-                     /* Whatever a name may hold: nothing is loaded and nothing runs. */
+                     /* Whatever a name may hold: nothing is loaded, and nothing runs
+                        but what has this hash. */
                      "<meta http-equiv=\"Content-Security-Policy\" content=\""
-                     "default-src 'none'; style-src 'unsafe-inline'\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, "
+                     "default-src 'none'; style-src 'unsafe-inline'; script-src "
+                     "'sha256-");
+    kiln_page_script_hash(p);
+    kiln_page_put(p, "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
                      "initial-scale=1\">\n<title>kiln: ");
     kiln_page_escape(p, p->r->name != NULL ? p->r->name : "results");
     if (p->r->run != NULL) {
@@ -18,16 +21,16 @@ static void put_head(kiln_page *p) {
     kiln_page_put(p, "</title>\n<style>\n");
     for (size_t i = 0; kiln_page_style[i] != NULL; i++)
         kiln_page_put(p, kiln_page_style[i]);
-    kiln_page_put(p, "</style>\n</head>\n<body>\n");
+    kiln_page_put(p, "</style>\n<script>");
+    for (size_t i = 0; kiln_page_script[i] != NULL; i++)
+        kiln_page_put(p, kiln_page_script[i]);
+    kiln_page_put(p, "</script>\n</head>\n<body>\n");
 }
 
 static void put_links(kiln_page *p) {
-    kiln_page_put(p, "<nav aria-label=\"Jobs\"><ul>\n");
-    for (size_t i = 0; i < p->r->job.n; i++) {
-        kiln_page_putf(p, "<li><a href=\"#job-%zu\">", i);
-        kiln_page_job_name(p, i);
-        kiln_page_put(p, "</a></li>\n");
-    }
+    kiln_page_put(p, "<nav aria-label=\"On this page\"><ul>\n");
+    if (p->r->job.n > 0)
+        kiln_page_put(p, "<li><a href=\"#each\">each job</a></li>\n");
     for (size_t i = 0; i < p->r->ops.n; i++) {
         kiln_page_putf(p, "<li><a href=\"#ops-%zu\">operators: ", i);
         kiln_page_text(p, "span", NULL, kiln_page_item(p, "", "ops", i), "set",
@@ -41,9 +44,12 @@ static void put_links(kiln_page *p) {
 
 static void put_header(kiln_page *p) {
     const kiln_results *r = p->r;
-    kiln_page_put(p, "<header>\n<p class=\"brand\">kiln nightly</p>\n");
+    kiln_page_put(p, "<header>\n<div class=\"title\"><p class=\"brand\">kiln "
+                     "nightly</p>\n");
     kiln_page_text(p, "h1", NULL, "", "name", r->name);
-    kiln_page_put(p, "\n<p class=\"meta\">");
+    kiln_page_put(p, "\n");
+    put_links(p);
+    kiln_page_put(p, "</div>\n<p class=\"meta\">");
     if (r->run != NULL) {
         kiln_page_put(p, "<span>run ");
         kiln_page_text(p, "span", NULL, "", "run", r->run);
@@ -67,8 +73,12 @@ static void put_header(kiln_page *p) {
         kiln_page_text(p, "code", NULL, "", "commit", r->commit);
         kiln_page_put(p, "</span>");
     }
+    if (kiln_page_one_profile(r)) {
+        kiln_page_put(p, "<span>profile ");
+        kiln_page_text(p, "span", NULL, "jobs[0]", "profile", r->job.v[0].profile);
+        kiln_page_put(p, "</span>");
+    }
     kiln_page_put(p, "</p>\n");
-    put_links(p);
     kiln_page_put(p, "</header>\n");
 }
 
@@ -87,6 +97,27 @@ static void put_peaks(kiln_page *p, const kiln_results_machine *m) {
         kiln_page_count(p, "td", at, "threads", v->threads);
         kiln_page_number(p, "td", at, "gflops", v->gflops, &kiln_unit_plain);
         kiln_page_number(p, "td", at, "clock_ghz", v->clock_ghz, &kiln_unit_plain);
+        kiln_page_put(p, "</tr>\n");
+    }
+    kiln_page_table_end(p);
+}
+
+static void put_levels(kiln_page *p, const kiln_results_machine *m) {
+    static const char *const title[] = {"level", "#threads", "#GB/s"};
+    if (m->level.n == 0)
+        return;
+    KILN_PAGE_TABLE(
+        p, "narrow",
+        "Reading or copying, whichever is faster, as the lists of operators "
+        "measured it",
+        title);
+    for (size_t i = 0; i < m->level.n; i++) {
+        const kiln_results_level *v = &m->level.v[i];
+        const char *at = kiln_page_item(p, "machine", "levels", i);
+        kiln_page_put(p, "<tr>");
+        kiln_page_text(p, "th", NULL, at, "name", v->name);
+        kiln_page_count(p, "td", at, "threads", v->threads);
+        kiln_page_number(p, "td", at, "gbs", v->gbs, &kiln_unit_plain);
         kiln_page_put(p, "</tr>\n");
     }
     kiln_page_table_end(p);
@@ -118,6 +149,7 @@ void kiln_page_machine(kiln_page *p) {
     kiln_page_fact_end(p);
     kiln_page_put(p, "</dl>\n");
     put_peaks(p, m);
+    put_levels(p, m);
     kiln_page_put(p, "</div></section>\n");
 }
 
@@ -128,8 +160,10 @@ static void put_reading(kiln_page *p) {
         "<p>All numbers are rounded from <a href=\"results.json\">results.json</a>, "
         "which lies beside this page with <a href=\"results.csv\">results.csv</a>; "
         "each "
-        "element's <code>data-path</code> names the member, and <code>data-by</code> "
-        "the factor to the unit shown. Numbers along axes belong to the axes.</p>\n"
+        "element's <code>data-path</code> names the member, behind the "
+        "<code>data-at</code> around it where it starts with a point, and "
+        "<code>data-by</code> the factor to the unit shown. Numbers along axes belong "
+        "to the axes.</p>\n"
         "<p>A time is the median over samples, a dash is a number that is not known. "
         "Ranges in brackets are 95% intervals; of samples, the middle half. Ratios are "
         "kiln's time over the other's from the same rounds: below one, kiln is faster. "
@@ -138,6 +172,7 @@ static void put_reading(kiln_page *p) {
         "<p>The gate compares with the archive that was last accepted, in pairs of "
         "fresh processes; it fails only what a second, fresh series finds slower too."
         "</p>\n");
+    kiln_page_origin_note(p);
     if (p->r->command != NULL) {
         kiln_page_put(p, "<p>This makes the run again:</p>\n");
         kiln_page_text(p, "pre", NULL, "", "command", p->r->command);
@@ -145,18 +180,31 @@ static void put_reading(kiln_page *p) {
     kiln_page_put(p, "</div></section>\n");
 }
 
+static void put_folds(kiln_page *p) {
+    if (p->r->job.n > 0) {
+        kiln_page_put(p, "<section id=\"each\" class=\"folds\"><h2>Each job</h2>\n");
+        for (size_t i = 0; i < p->r->job.n; i++)
+            kiln_page_job(p, i);
+        kiln_page_put(p, "</section>\n");
+    }
+    if (p->r->ops.n > 0) {
+        kiln_page_put(p, "<section class=\"folds\"><h2>Lists of operators</h2>\n");
+        for (size_t i = 0; i < p->r->ops.n; i++)
+            kiln_page_ops(p, i);
+        kiln_page_put(p, "</section>\n");
+    }
+}
+
 void kiln_results_html(kiln_buf *out, const kiln_results *r) {
     kiln_arena scratch = {0};
-    kiln_page p = {out, &scratch, r};
+    kiln_page p = {.out = out, .arena = &scratch, .r = r};
     put_head(&p);
     put_header(&p);
-    kiln_page_put(&p, "<main>\n");
+    kiln_page_put(&p, "<main>\n<div class=\"first\">\n");
     kiln_page_summary(&p);
-    kiln_page_latencies(&p);
-    for (size_t i = 0; i < r->job.n; i++)
-        kiln_page_job(&p, i);
-    for (size_t i = 0; i < r->ops.n; i++)
-        kiln_page_ops(&p, i);
+    kiln_page_jobs(&p);
+    kiln_page_put(&p, "</div>\n");
+    put_folds(&p);
     kiln_page_machine(&p);
     put_reading(&p);
     kiln_page_put(&p,

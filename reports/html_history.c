@@ -10,7 +10,9 @@ static const kiln_page_unit unit_ratio = {.by = 1, .digits = 4, .is_fixed = true
  */
 
 static void put_since(kiln_page *p, const kiln_results_past *v) {
-    kiln_page_put(p, "<details open><summary>What changed since ");
+    enum { FEW = 4 }; /* more fill the first screen */
+    kiln_page_putf(p, "<details%s><summary>What changed since ",
+                   v->since.n <= FEW ? " open" : "");
     kiln_page_text(p, "span", NULL, "history", "before", v->before);
     kiln_page_put(p, "</summary>\n<ul>");
     for (size_t i = 0; i < v->since.n; i++)

@@ -1,9 +1,9 @@
-/* The section of one job. */
+/* One job: a line that says how it went, and a fold behind it. What failed or got
+ * slower stands open; long tables fold in themselves. */
 #include "reports/html_page.h"
 
 #include <math.h>
-
-#include "reports/svg.h"
+#include <string.h>
 
 static void put_latency_facts(kiln_page *p, const char *at,
                               const kiln_results_latency *l) {
@@ -14,6 +14,9 @@ static void put_latency_facts(kiln_page *p, const char *at,
     kiln_page_put(p, " to ");
     kiln_page_number(p, "span", at, "q3_ms", l->q3_ms, &kiln_unit_plain);
     kiln_page_put(p, "</small>");
+    kiln_page_fact_end(p);
+    kiln_page_fact(p, "fastest, ms");
+    kiln_page_number(p, "span", at, "min_ms", l->min_ms, &kiln_unit_plain);
     kiln_page_fact_end(p);
     kiln_page_fact(p, "GFLOP/s");
     kiln_page_number(p, "span", at, "gflops", l->gflops, &kiln_unit_plain);
@@ -50,68 +53,18 @@ static void put_facts(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_put(p, "</dl>\n");
 }
 
-/* ---- bars of times ----------------------------------------------------------------
+/* ---- beside libraries --------------------------------------------------------------
  */
 
-typedef struct bar {
-    const char *cls, *at;
-    double median, q1, q3;
-} bar;
-
-static void put_bar(kiln_page *p, const bar *b, const kiln_svg_axis *axis) {
-    kiln_page_put(p, "<td><svg class=\"row\" aria-hidden=\"true\">");
-    kiln_svg_grid(p->out, axis);
-    kiln_page_putf(p,
-                   "<rect class=\"%s\" x=\"0\" y=\"4\" width=\"%.2f%%\" height=\"14\" "
-                   "rx=\"2\"/>",
-                   b->cls, kiln_svg_place(axis, b->median));
-    if (b->q1 > 0 && b->q3 >= b->q1)
-        kiln_svg_range(p->out, axis, b->q1, b->q3);
-    kiln_page_put(p, "</svg></td><td class=\"n\">");
-    kiln_page_number(p, "span", b->at, "median_ms", b->median, &kiln_unit_plain);
-    kiln_page_put(p, "</td></tr>\n");
-}
-
-static double larger(double a, double b) { return a > b ? a : b; }
-
-static void put_bars(kiln_page *p, const char *at, const kiln_results_job *j) {
-    static const char *const title[] = {"library", "median and middle half", "#ms"};
-    double most = larger(j->latency.median_ms, j->latency.q3_ms);
-    for (size_t i = 0; i < j->baseline.n; i++)
-        most = larger(most, larger(j->baseline.v[i].median_ms, j->baseline.v[i].q3_ms));
-    if (!j->has_latency || !(most > 0))
+static void put_libraries(kiln_page *p, const char *at, const kiln_results_job *j) {
+    if (j->baseline.n == 0)
         return;
-    const kiln_svg_axis axis = kiln_svg_axis_to(most);
-    KILN_PAGE_TABLE(p, "plotted", "Time of one run", title);
-    const kiln_results_latency *l = &j->latency;
-    const bar own = {"kiln", kiln_page_at(p, at, "latency"), l->median_ms, l->q1_ms,
-                     l->q3_ms};
-    kiln_page_put(p, "<tr><th scope=\"row\">kiln</th>");
-    put_bar(p, &own, &axis);
-    for (size_t i = 0; i < j->baseline.n; i++) {
-        const kiln_results_baseline *b = &j->baseline.v[i];
-        const char *here = kiln_page_item(p, at, "baselines", i);
-        const bar other = {"other", here, b->median_ms, b->q1_ms, b->q3_ms};
-        kiln_page_put(p, "<tr><th scope=\"row\">");
-        kiln_page_text(p, "span", NULL, here, "name", b->name);
-        if (b->version != NULL) {
-            kiln_page_put(p, " <span class=\"on\">");
-            kiln_page_text(p, "span", NULL, here, "version", b->version);
-            kiln_page_put(p, "</span>");
-        }
-        kiln_page_put(p, "</th>");
-        if (b->median_ms > 0 && kiln_page_is(b->state, "measured")) {
-            put_bar(p, &other, &axis);
-            continue;
-        }
-        kiln_page_put(p, "<td colspan=\"2\" class=\"words\">");
-        kiln_page_pill(p, here, "state", b->state);
-        kiln_page_put(p, "</td></tr>\n");
-    }
-    kiln_page_put(p, "</tbody><tfoot><tr><td></td><td><svg class=\"axis\" "
-                     "aria-hidden=\"true\">");
-    kiln_svg_ticks(p->out, &axis);
-    kiln_page_put(p, "</svg></td><td></td></tr></tfoot></table></div>\n");
+    const double most = kiln_page_ratio_axis(1.2, &j->baseline);
+    kiln_page_put(p, "<h4>Beside other libraries</h4>\n");
+    KILN_PAGE_TABLE(p, "ratios", "Times from the same rounds, with 95% intervals",
+                    kiln_page_ratio_titles);
+    kiln_page_ratio_rows(p, at, &j->baseline, most);
+    kiln_page_ratio_foot(p, most);
 }
 
 /* ---- gate --------------------------------------------------------------------------
@@ -129,7 +82,7 @@ static void put_moved(kiln_page *p, const char *at, const kiln_results_gate *g) 
     }
     if (g->moved.n == 0)
         return;
-    KILN_PAGE_TABLE(p, "wide sticky", "Steps whose time changed", title);
+    KILN_PAGE_TABLE(p, "sticky", "Steps whose time changed", title);
     for (size_t i = 0; i < g->moved.n; i++) {
         const kiln_results_moved *s = &g->moved.v[i];
         const char *here = kiln_page_item(p, at, "moved", i);
@@ -170,6 +123,11 @@ static void put_gate_facts(kiln_page *p, const char *at, const kiln_results_gate
     kiln_page_put(p, "</dl>\n");
 }
 
+static bool is_alert(const kiln_results_gate *g) {
+    return kiln_page_is(g->verdict, "fail") || kiln_page_is(g->verdict, "invalid") ||
+           kiln_page_is(g->verdict, "inconclusive");
+}
+
 void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g) {
     kiln_page_put(p, "<h4>Gate</h4>\n<p>");
     kiln_page_pill(p, at, "verdict", g->verdict);
@@ -178,6 +136,7 @@ void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g) {
         kiln_page_text(p, "span", NULL, at, "reason", g->reason);
     kiln_page_put(p, "</p>\n");
     put_gate_facts(p, at, g);
+    kiln_page_pairs(p, g);
     if (g->change.n > 0) {
         kiln_page_put(p, "<p>The archive changed:</p><ul>");
         for (size_t i = 0; i < g->change.n; i++)
@@ -186,31 +145,43 @@ void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g) {
         kiln_page_put(p, "</ul>\n");
     }
     put_moved(p, at, g);
+    if (is_alert(g) && g->command != NULL) {
+        kiln_page_put(p, "<p>This compares again:</p>\n");
+        kiln_page_text(p, "pre", NULL, at, "command", g->command);
+    }
 }
 
 /* ---- stages ------------------------------------------------------------------------
  */
 
 static void put_commands(kiln_page *p, const char *at, const kiln_results_stage *stage,
-                         size_t n) {
-    kiln_page_put(p, "<details><summary>Commands that make these numbers again"
-                     "</summary>\n");
+                         size_t n, const char *shown) {
+    kiln_page_put(p, "<p>Commands that make these numbers again:</p>\n");
     for (size_t i = 0; i < n; i++)
-        if (stage[i].command != NULL && stage[i].command[0] != '\0')
+        if (stage[i].command != NULL && stage[i].command[0] != '\0' &&
+            !kiln_page_is(shown, stage[i].command))
             kiln_page_text(p, "pre", NULL, kiln_page_item(p, at, "stages", i),
                            "command", stage[i].command);
-    kiln_page_put(p, "</details>\n");
+}
+
+static bool has_command(const kiln_results_stage *stage, size_t n, const char *shown) {
+    for (size_t i = 0; i < n; i++)
+        if (stage[i].command != NULL && stage[i].command[0] != '\0' &&
+            !kiln_page_is(shown, stage[i].command))
+            return true;
+    return false;
 }
 
 void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *stage,
-                      size_t n) {
+                      size_t n, const char *shown, bool is_open) {
     static const char *const title[] = {"stage", "state", "#seconds", "#exit code",
                                         "message"};
     static const kiln_page_unit seconds = {
         .by = 1, .digits = 1, .is_fixed = true, .may_be_0 = true};
     if (n == 0)
         return;
-    kiln_page_put(p, "<h4>Stages</h4>\n");
+    kiln_page_putf(p, "<details%s><summary><h4>Stages</h4></summary>\n",
+                   is_open ? " open" : "");
     KILN_PAGE_TABLE(p, "narrow", "What was run", title);
     for (size_t i = 0; i < n; i++) {
         const kiln_results_stage *s = &stage[i];
@@ -237,40 +208,80 @@ void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *st
                                       : "</td></tr>\n");
     }
     kiln_page_table_end(p);
-    put_commands(p, at, stage, n);
+    if (has_command(stage, n, shown))
+        put_commands(p, at, stage, n, shown);
+    kiln_page_put(p, "</details>\n");
 }
 
 static void put_archive(kiln_page *p, const char *at, const kiln_results_archive *v) {
-    kiln_page_put(p, "<details><summary>Archive</summary>\n");
+    kiln_page_put(p, "<details><summary><h4>Archive</h4></summary>\n");
     kiln_page_text(p, "pre", NULL, at, "path", v->path);
     kiln_page_put(p, "<p class=\"note\">SHA-256: ");
     kiln_page_text(p, "code", NULL, at, "sha256", v->sha256);
     kiln_page_put(p, "</p></details>\n");
 }
 
-void kiln_page_job(kiln_page *p, size_t job) {
+/* The fold's line. Links go to the card inside: whoever follows one finds it open. */
+static void put_line(kiln_page *p, const char *at, size_t job) {
     const kiln_results_job *j = &p->r->job.v[job];
-    const char *at = kiln_page_item(p, "", "jobs", job);
-    kiln_page_putf(p, "<section id=\"job-%zu\"><h2>", job);
+    const kiln_page_concern concern = kiln_page_concern_of(j);
+    const char *gate = kiln_page_at(p, at, "gate");
+    kiln_page_putf(p, "<details class=\"job%s\"><summary><h3 id=\"j%zu\">",
+                   concern == KILN_CONCERN_BAD    ? " bad-row\" open=\""
+                   : concern == KILN_CONCERN_WARN ? " warn-row"
+                                                  : "",
+                   job);
     kiln_page_job_name(p, job);
-    kiln_page_put(p, "</h2>\n<p class=\"meta\"><span>profile ");
-    kiln_page_text(p, "span", NULL, at, "profile", j->profile);
-    kiln_page_put(p, "</span><span>");
+    kiln_page_put(p, "</h3> ");
     kiln_page_pill(p, at, "status", j->status);
-    kiln_page_put(p, "</span></p>\n<div class=\"card\">\n");
-    put_facts(p, at, j);
-    put_bars(p, at, j);
-    if (j->has_gate)
-        kiln_page_gate(p, kiln_page_at(p, at, "gate"), &j->gate);
-    if (j->has_history)
-        kiln_page_history(p, kiln_page_at(p, at, "history"), &j->history);
+    if (j->has_gate && j->gate.verdict != NULL) {
+        kiln_page_put(p, " <span>gate: ");
+        kiln_page_pill(p, gate, "verdict", j->gate.verdict);
+        kiln_page_put(p, "</span>");
+    }
+    if (j->has_latency) {
+        kiln_page_put(p, " <span class=\"time\">");
+        kiln_page_number(p, "span", kiln_page_at(p, at, "latency"), "median_ms",
+                         j->latency.median_ms, &kiln_unit_plain);
+        kiln_page_put(p, "\xC2\xA0ms</span>");
+    }
+    kiln_page_putf(p, "</summary>\n<div class=\"card\" id=\"job-%zu\">\n", job);
+    p->of = kiln_format(p->arena, "j%zu", job);
+}
+
+static void put_rest(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_steps(p, at, j);
     kiln_page_coverage(p, at, j);
     kiln_page_memory(p, kiln_page_at(p, at, "memory"), &j->memory);
     if (j->has_tuning)
         kiln_page_tuning(p, kiln_page_at(p, at, "tuning"), &j->tuning);
-    kiln_page_stages(p, at, j->stage.v, j->stage.n);
+}
+
+void kiln_page_job(kiln_page *p, size_t job) {
+    const kiln_results_job *j = &p->r->job.v[job];
+    const char *at = kiln_page_item(p, "", "jobs", job);
+    const bool has_failed = kiln_page_is(j->status, "failed");
+    const char *shown = j->has_gate && is_alert(&j->gate) ? j->gate.command : NULL;
+    put_line(p, at, job);
+    if (has_failed)
+        kiln_page_stages(p, at, j->stage.v, j->stage.n, shown, true);
+    put_facts(p, at, j);
+    if (kiln_results_is_disturbed(j))
+        kiln_page_put(p, "<p>During most samples other processes had a processor: take "
+                         "the times with care, or measure again on a quiet "
+                         "machine.</p>\n");
+    if (j->has_latency)
+        kiln_page_samples(p, &j->latency);
+    put_libraries(p, at, j);
+    if (j->has_gate)
+        kiln_page_gate(p, kiln_page_at(p, at, "gate"), &j->gate);
+    if (j->has_history)
+        kiln_page_history(p, kiln_page_at(p, at, "history"), &j->history);
+    put_rest(p, at, j);
+    if (!has_failed)
+        kiln_page_stages(p, at, j->stage.v, j->stage.n, shown, false);
     if (j->has_archive)
         put_archive(p, kiln_page_at(p, at, "archive"), &j->archive);
-    kiln_page_put(p, "</div></section>\n");
+    kiln_page_put(p, "</div></details>\n");
+    p->of = NULL;
 }

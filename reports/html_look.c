@@ -1,5 +1,6 @@
 /* What needs a look: what regressed first, by how much; then what failed, lists of
- * operators too; then what could not be told, or was measured beside others' work. */
+ * operators too; then what could not be told, or was measured beside others' work. A
+ * line for each; why, and what to do, stands with the job. */
 #include "reports/html_page.h"
 
 #include <math.h>
@@ -46,12 +47,19 @@ static double badness(const kiln_results_job *j) {
 static void put_change(kiln_page *p, const char *at, const kiln_results_gate *g) {
     if (g->pairs <= 0 || !isfinite(g->slowdown.estimate))
         return;
-    kiln_page_put(p, "time ");
     kiln_page_number(p, "b", kiln_page_at(p, at, "slowdown"), "estimate",
                      g->slowdown.estimate, &kiln_unit_change);
     kiln_page_interval(p, at, "slowdown", &g->slowdown, &kiln_unit_change);
 }
 
+kiln_page_concern kiln_page_concern_of(const kiln_results_job *j) {
+    const int look = look_of(j);
+    return look == N_LOOKS           ? KILN_CONCERN_NONE
+           : look < LOOK_INTERRUPTED ? KILN_CONCERN_BAD
+                                     : KILN_CONCERN_WARN;
+}
+
+/* Which stages did, and how. */
 static void put_failed_stages(kiln_page *p, const char *at,
                               const kiln_results_stage *stage, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -59,13 +67,10 @@ static void put_failed_stages(kiln_page *p, const char *at,
         const char *here = kiln_page_item(p, at, "stages", i);
         if (s->state != KILN_STAGE_FAILED && s->state != KILN_STAGE_TIMED_OUT)
             continue;
-        kiln_page_put(p, "<p>stage ");
+        kiln_page_put(p, " ");
         kiln_page_text(p, "b", NULL, here, "name", s->name);
         kiln_page_put(p, " ");
-        kiln_page_pill(p, here, "state", kiln_stage_state_name(s->state));
-        kiln_page_put(p, "</p>\n");
-        if (s->message != NULL)
-            kiln_page_text(p, "pre", NULL, here, "message", s->message);
+        kiln_page_text(p, "span", NULL, here, "state", kiln_stage_state_name(s->state));
     }
 }
 
@@ -73,69 +78,39 @@ static void put_disturbed(kiln_page *p, const char *at, const kiln_results_job *
     const char *latency = kiln_page_at(p, at, "latency");
     if (!kiln_results_is_disturbed(j))
         return;
-    kiln_page_put(p, "<p>During ");
+    kiln_page_put(p, " disturbed ");
     kiln_page_count(p, "b", latency, "n_disturbed", (int64_t)j->latency.n_disturbed);
     kiln_page_put(p, " of ");
     kiln_page_count(p, "b", latency, "n_samples", (int64_t)j->latency.n_samples);
-    kiln_page_put(p, " samples other processes had a processor: take the times "
-                     "with care, or measure again on a quiet machine.</p>\n");
-}
-
-/* Of a verdict that somebody must look into. */
-static void put_again(kiln_page *p, const char *gate, const kiln_results_job *j) {
-    static const char *const alert[] = {"fail", "invalid", "inconclusive"};
-    for (size_t i = 0; j->has_gate && i < sizeof alert / sizeof alert[0]; i++)
-        if (kiln_page_is(j->gate.verdict, alert[i]) && j->gate.command != NULL) {
-            kiln_page_put(p, "<p>This compares again:</p>\n");
-            kiln_page_text(p, "pre", NULL, gate, "command", j->gate.command);
-        }
+    kiln_page_put(p, " samples");
 }
 
 static void put_edge(kiln_page *p, const char *edge, const char *section, size_t i) {
     kiln_page_putf(p, "<li class=\"%s\"><p><a href=\"#%s-%zu\">", edge, section, i);
 }
 
-static void put_trend(kiln_page *p, const char *at, const kiln_results_history *h) {
-    kiln_page_pill(p, at, "trend", h->trend);
-    kiln_page_put(p, " against the frozen archive</p>\n");
-    if (h->reason != NULL)
-        kiln_page_text(p, "p", NULL, at, "reason", h->reason);
-}
-
 static void put_look(kiln_page *p, size_t job) {
     const kiln_results_job *j = &p->r->job.v[job];
     const char *at = kiln_page_item(p, "", "jobs", job);
     const char *gate = kiln_page_at(p, at, "gate");
-    put_edge(p, look_of(j) >= LOOK_INTERRUPTED ? "warn-edge" : "bad-edge", "job", job);
+    const int look = look_of(j);
+    put_edge(p, kiln_page_concern_of(j) == KILN_CONCERN_BAD ? "bad-edge" : "warn-edge",
+             "job", job);
     kiln_page_job_name(p, job);
     kiln_page_put(p, "</a> ");
-    if (look_of(j) == LOOK_DISTURBED) {
-        kiln_page_put(p, "</p>\n");
-    } else if (look_of(j) == LOOK_STEP || look_of(j) == LOOK_DRIFT) {
-        put_trend(p, kiln_page_at(p, at, "history"), &j->history);
-    } else if (j->has_gate && look_of(j) != LOOK_FAILED) {
+    if (look == LOOK_STEP || look == LOOK_DRIFT) {
+        kiln_page_pill(p, kiln_page_at(p, at, "history"), "trend", j->history.trend);
+        kiln_page_put(p, " against the frozen archive");
+    } else if (j->has_gate && look != LOOK_FAILED && look != LOOK_DISTURBED) {
         kiln_page_pill(p, gate, "verdict", j->gate.verdict);
         kiln_page_put(p, " ");
         put_change(p, gate, &j->gate);
-        kiln_page_put(p, "</p>\n");
-        if (j->gate.reason != NULL)
-            kiln_page_text(p, "p", NULL, gate, "reason", j->gate.reason);
-    } else {
+    } else if (look != LOOK_DISTURBED) {
         kiln_page_pill(p, at, "status", j->status);
-        kiln_page_put(p, "</p>\n");
     }
-    put_again(p, gate, j);
     put_failed_stages(p, at, j->stage.v, j->stage.n);
     put_disturbed(p, at, j);
-    if (j->has_gate && j->gate.change.n > 0) {
-        kiln_page_put(p, "<ul>");
-        for (size_t i = 0; i < j->gate.change.n; i++)
-            kiln_page_text(p, "li", NULL, gate,
-                           kiln_format(p->arena, "changes[%zu]", i),
-                           j->gate.change.v[i]);
-        kiln_page_put(p, "</ul>\n");
-    }
-    kiln_page_put(p, "</li>\n");
+    kiln_page_put(p, "</p></li>\n");
 }
 
 static void put_ops_look(kiln_page *p, size_t list) {
@@ -147,9 +122,8 @@ static void put_ops_look(kiln_page *p, size_t list) {
     kiln_page_text(p, "span", NULL, at, "set", o->set);
     kiln_page_put(p, "</a> ");
     kiln_page_pill(p, at, "status", o->status);
-    kiln_page_put(p, "</p>\n");
     put_failed_stages(p, at, o->stage.v, o->stage.n);
-    kiln_page_put(p, "</li>\n");
+    kiln_page_put(p, "</p></li>\n");
 }
 
 /* The worst of one kind that is not done yet; the number of jobs: there is none. */
@@ -162,26 +136,40 @@ static size_t worst_of(const kiln_results *r, int look, const bool *done) {
     return worst;
 }
 
-static void put_looks(kiln_page *p, int look, bool *done) {
+/* The first screen has room for so many. */
+enum { MOST = 6 };
+
+static void begin_look(kiln_page *p, size_t n_before) {
+    if (n_before == MOST)
+        kiln_page_put(p, "</ul>\n<details><summary>The others that need one</summary>\n"
+                         "<ul class=\"look\">\n");
+}
+
+static size_t put_looks(kiln_page *p, int look, bool *done, size_t n) {
     size_t job;
     while ((job = worst_of(p->r, look, done)) < p->r->job.n) {
         done[job] = true;
+        begin_look(p, n++);
         put_look(p, job);
     }
     for (size_t i = 0; look == LOOK_FAILED && i < p->r->ops.n; i++)
-        if (!kiln_page_is(p->r->ops.v[i].status, "ok") && p->r->ops.v[i].status != NULL)
+        if (!kiln_page_is(p->r->ops.v[i].status, "ok") &&
+            p->r->ops.v[i].status != NULL) {
+            begin_look(p, n++);
             put_ops_look(p, i);
+        }
+    return n;
 }
 
 void kiln_page_looks(kiln_page *p) {
     bool *done = kiln_array(p->arena, bool, p->r->job.n);
     const size_t before = p->out->n;
+    size_t n = 0;
     kiln_page_put(p, "<h3>What needs a look</h3>\n<ul class=\"look\">\n");
-    const size_t head = p->out->n;
     for (int look = 0; look < N_LOOKS; look++)
-        put_looks(p, look, done);
-    if (p->out->n > head) {
-        kiln_page_put(p, "</ul>\n");
+        n = put_looks(p, look, done, n);
+    if (n > 0) {
+        kiln_page_put(p, n > MOST ? "</ul></details>\n" : "</ul>\n");
         return;
     }
     p->out->n = before;

@@ -248,7 +248,7 @@ void kiln_nights_html(kiln_buf *page, const kiln_nights *n, const char *out) {
     kiln_arena scratch = {0};
     const size_t first = n->n > KILN_NIGHTS_MOST ? n->n - KILN_NIGHTS_MOST : 0;
     const kiln_nights newest = {.v = n->n > 0 ? n->v + first : NULL, .n = n->n - first};
-    index_page x = {.page = {page, &scratch, NULL}, .n = &newest, .out = out};
+    index_page x = {.page = {.out = page, .arena = &scratch}, .n = &newest, .out = out};
     kiln_nights_series(&scratch, &newest, &x.series);
     put_head(&x);
     put_jobs(&x);

@@ -40,14 +40,40 @@ void kiln_page_origin(kiln_page *p, const char *tag, const char *at,
     kiln_page_putf(p, "</%s>", tag);
 }
 
-void kiln_page_origin_note(kiln_page *p, bool (*has)(const void *of, const char *word),
+void kiln_page_origin_keys(kiln_page *p, bool (*has)(const void *of, const char *word),
                            const void *of) {
+    for (int i = 0; i < N_ORIGINS; i++)
+        if (has(of, origins[i].word))
+            kiln_page_putf(p, "<li><span class=\"key o%d\"></span>%s</li>\n",
+                           origins[i].colour, origins[i].word);
+}
+
+static bool has_origin(const kiln_results *r, const char *word) {
+    for (size_t i = 0; i < r->job.n; i++) {
+        const kiln_results_job *j = &r->job.v[i];
+        for (size_t k = 0; k < j->step.n; k++)
+            if (kiln_page_is(j->step.v[k].origin, word))
+                return true;
+        for (size_t k = 0; k < j->coverage.n; k++)
+            if (kiln_page_is(j->coverage.v[k].origin, word))
+                return true;
+    }
+    for (size_t i = 0; i < r->ops.n; i++)
+        for (size_t k = 0; k < r->ops.v[i].row.n; k++)
+            if (kiln_page_is(r->ops.v[i].row.v[k].origin, word))
+                return true;
+    return false;
+}
+
+void kiln_page_origin_note(kiln_page *p) {
     bool is_first = true;
     for (int i = 0; i < N_ORIGINS; i++) {
-        if (!has(of, origins[i].word))
+        if (!has_origin(p->r, origins[i].word))
             continue;
         kiln_page_putf(p, "%s<li><span class=\"key o%d\"></span><b>%s</b>: %s</li>\n",
-                       is_first ? "<ul class=\"counts note\">\n" : "",
+                       is_first ? "<p>Where configurations come from:</p>\n"
+                                  "<ul class=\"counts note\">\n"
+                                : "",
                        origins[i].colour, origins[i].word, origins[i].means);
         is_first = false;
     }

@@ -86,10 +86,22 @@ static void open_element(kiln_page *p, const char *tag, const char *cls, const c
         kiln_page_put(p, " scope=\"row\"");
     if (cls != NULL)
         kiln_page_putf(p, " class=\"%s\"", cls);
-    if (member != NULL)
+    if (member == NULL)
+        return;
+    const size_t n = p->base != NULL ? strlen(p->base) : 0;
+    if (n > 0 && strncmp(at, p->base, n) == 0)
+        kiln_page_putf(p, " data-path=\"%s.%s\"", at + n, member);
+    else
         kiln_page_putf(p, " data-path=\"%s%s%s\"", at, at[0] != '\0' ? "." : "",
                        member);
 }
+
+void kiln_page_base(kiln_page *p, const char *at) {
+    kiln_page_putf(p, " data-at=\"%s\"", at);
+    p->base = at;
+}
+
+void kiln_page_base_end(kiln_page *p) { p->base = NULL; }
 
 static void put_unknown(kiln_page *p, const char *tag, const char *cls) {
     open_element(p, tag, cls, NULL, NULL);
@@ -150,9 +162,13 @@ static void put_number(kiln_page *p, double v, const kiln_page_unit *u) {
                        u->suffix + (u->suffix[0] == ' '));
 }
 
+static bool is_unknown(double v, const kiln_page_unit *u) {
+    return !isfinite(v) || (v == 0 && !u->may_be_0);
+}
+
 void kiln_page_number(kiln_page *p, const char *tag, const char *at, const char *member,
                       double v, const kiln_page_unit *u) {
-    if (!isfinite(v) || (v == 0 && !u->may_be_0)) {
+    if (is_unknown(v, u)) {
         put_unknown(p, tag, "n");
         return;
     }
@@ -207,19 +223,74 @@ void kiln_page_fact(kiln_page *p, const char *label) {
 
 void kiln_page_fact_end(kiln_page *p) { kiln_page_put(p, "</dd></div>\n"); }
 
+const char *kiln_page_frame(kiln_page *p, const char *cls) {
+    const char *id = kiln_format(p->arena, "c%zu", ++p->n_named);
+    kiln_page_putf(p,
+                   "<div class=\"scroll%s%s\" role=\"region\" tabindex=\"0\" "
+                   "aria-labelledby=\"%s%s%s\">",
+                   cls != NULL ? " " : "", cls != NULL ? cls : "", id,
+                   p->of != NULL ? " " : "", p->of != NULL ? p->of : "");
+    return id;
+}
+
+static void begin_table(kiln_page *p, const char *cls, const char *caption) {
+    const char *id = kiln_page_frame(p, NULL);
+    kiln_page_putf(p,
+                   "<table class=\"%s\">\n<caption id=\"%s\">%s</caption>\n"
+                   "<thead><tr>",
+                   cls, id, caption);
+}
+
 void kiln_page_table(kiln_page *p, const char *cls, const char *caption,
                      const char *const *title, size_t n_titles) {
-    kiln_page_putf(p,
-                   "<div class=\"scroll\" role=\"region\" aria-label=\"%s\" "
-                   "tabindex=\"0\"><table class=\"%s\">\n<caption>%s</caption>\n"
-                   "<thead><tr>",
-                   caption, cls, caption);
+    begin_table(p, cls, caption);
     for (size_t i = 0; i < n_titles; i++) {
         const bool is_number = title[i][0] == '#';
         kiln_page_putf(p, "<th scope=\"col\"%s>%s</th>",
                        is_number ? " class=\"n\"" : "", title[i] + is_number);
     }
     kiln_page_put(p, "</tr></thead>\n<tbody>\n");
+}
+
+void kiln_page_column_table(kiln_page *p, const char *cls, const char *caption,
+                            const kiln_page_column *column, size_t n) {
+    begin_table(p, cls, caption);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_page_column *c = &column[i];
+        kiln_page_putf(p, "<th scope=\"col\"%s data-col=\"%s\"",
+                       c->unit != NULL ? " class=\"n\"" : "", c->member);
+        if (c->unit != NULL && c->unit->by != 1)
+            kiln_page_putf(p, " data-by=\"%.15g\"", c->unit->by);
+        kiln_page_putf(p, ">%s</th>", c->title);
+    }
+    kiln_page_put(p, "</tr></thead>\n<tbody>\n");
+}
+
+void kiln_page_row(kiln_page *p, const char *at) {
+    kiln_page_put(p, "<tr");
+    kiln_page_base(p, at);
+    kiln_page_put(p, ">");
+}
+
+void kiln_page_row_end(kiln_page *p) {
+    kiln_page_base_end(p);
+    kiln_page_put(p, "</tr>\n");
+}
+
+void kiln_page_cell_text(kiln_page *p, const char *tag, const char *text) {
+    kiln_page_putf(p, "<%s%s>", tag, strcmp(tag, "th") == 0 ? " scope=\"row\"" : "");
+    if (text != NULL)
+        kiln_page_escape(p, text);
+    else
+        kiln_page_put(p, "\xE2\x80\x93");
+}
+
+void kiln_page_cell_number(kiln_page *p, double v, const kiln_page_unit *u) {
+    kiln_page_put(p, "<td>");
+    if (is_unknown(v, u))
+        kiln_page_put(p, "\xE2\x80\x93");
+    else
+        put_number(p, v * u->by, u);
 }
 
 void kiln_page_table_end(kiln_page *p) { kiln_page_put(p, "</tbody></table></div>\n"); }
@@ -231,5 +302,17 @@ void kiln_page_job_name(kiln_page *p, size_t job) {
     kiln_page_put(p, " <span class=\"on\">on ");
     kiln_page_count(p, "span", at, "threads", j->threads);
     kiln_page_put(p, j->threads == 1 ? " thread" : " threads");
+    if (!kiln_page_one_profile(p->r)) {
+        kiln_page_put(p, ", ");
+        kiln_page_text(p, "span", NULL, at, "profile", j->profile);
+    }
     kiln_page_put(p, "</span>");
+}
+
+bool kiln_page_one_profile(const kiln_results *r) {
+    for (size_t i = 0; i < r->job.n; i++)
+        if (r->job.v[i].profile == NULL ||
+            !kiln_page_is(r->job.v[i].profile, r->job.v[0].profile))
+            return false;
+    return r->job.n > 0;
 }

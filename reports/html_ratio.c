@@ -21,6 +21,10 @@ double kiln_page_ratio_axis(double most, const kiln_results_baselines *b) {
     return fmin(most, longest_axis);
 }
 
+const char *const kiln_page_ratio_titles[4] = {
+    "library", "#its median, ms",
+    "kiln's time / the library's (left of the dashed line: kiln is faster)", "ratio"};
+
 static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
     const kiln_svg_axis axis = kiln_svg_axis_to(most);
     kiln_page_put(p, "<td><svg class=\"row\" aria-hidden=\"true\">");
@@ -41,10 +45,15 @@ static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
                        kiln_svg_place(&axis, r->estimate));
 }
 
-/* Its name, and what it chose for the work. */
+/* Its name and version, and what it chose for the work. */
 static void put_library(kiln_page *p, const char *at, const kiln_results_baseline *v) {
     kiln_page_put(p, "<th scope=\"row\">");
     kiln_page_text(p, "span", NULL, at, "name", v->name);
+    if (v->version != NULL) {
+        kiln_page_put(p, " <span class=\"on\">");
+        kiln_page_text(p, "span", NULL, at, "version", v->version);
+        kiln_page_put(p, "</span>");
+    }
     if (v->implementation != NULL)
         kiln_page_text(p, "small", NULL, at, "implementation", v->implementation);
     kiln_page_put(p, "</th>");
@@ -58,6 +67,8 @@ void kiln_page_ratio_rows(kiln_page *p, const char *at, const kiln_results_basel
         kiln_page_put(p, "<tr>");
         put_library(p, here, v);
         if (v->ratio.estimate > 0 && kiln_page_is(v->state, "measured")) {
+            kiln_page_number(p, "td", here, "median_ms", v->median_ms,
+                             &kiln_unit_plain);
             put_plot(p, &v->ratio, most);
             kiln_page_put(p, "<td>");
             kiln_page_number(p, "span", kiln_page_at(p, here, "ratio"), "estimate",
@@ -66,7 +77,7 @@ void kiln_page_ratio_rows(kiln_page *p, const char *at, const kiln_results_basel
             kiln_page_put(p, "</td></tr>\n");
             continue;
         }
-        kiln_page_put(p, "<td colspan=\"2\" class=\"words\">");
+        kiln_page_put(p, "<td colspan=\"3\" class=\"words\">");
         kiln_page_pill(p, here, "state", v->state);
         if (v->problem != NULL && v->problem[0] != '\0') {
             kiln_page_put(p, " ");
@@ -78,7 +89,7 @@ void kiln_page_ratio_rows(kiln_page *p, const char *at, const kiln_results_basel
 
 void kiln_page_ratio_foot(kiln_page *p, double most) {
     const kiln_svg_axis axis = kiln_svg_axis_to(most);
-    kiln_page_put(p, "</tbody><tfoot><tr><td></td><td><svg class=\"axis\" "
+    kiln_page_put(p, "</tbody><tfoot><tr><td></td><td></td><td><svg class=\"axis\" "
                      "aria-hidden=\"true\">");
     kiln_svg_ticks(p->out, &axis);
     kiln_page_put(p, "</svg></td><td></td></tr></tfoot></table></div>\n");
@@ -88,7 +99,7 @@ void kiln_page_versus(kiln_page *p, const char *at,
                       const kiln_results_versus_list *versus, const char *of_what) {
     if (versus->n == 0)
         return;
-    kiln_page_put(p, "<dl>");
+    kiln_page_put(p, "<dl class=\"versus\">");
     for (size_t i = 0; i < versus->n; i++) {
         const kiln_results_versus *v = &versus->v[i];
         const char *here = kiln_page_item(p, at, "versus", i);

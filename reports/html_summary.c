@@ -1,4 +1,4 @@
-/* The top of the page: the verdict, and all latencies. */
+/* The top of the page: the verdict, what needs a look, libraries, the nights before. */
 #include "reports/html_page.h"
 
 #include <math.h>
@@ -84,93 +84,21 @@ static void put_verdict(kiln_page *p) {
     put_counts(p, "by_status", "Jobs:", r->by_status.v, r->by_status.n);
 }
 
+/* Beside which libraries, over all jobs. */
+static void put_libraries(kiln_page *p) {
+    if (p->r->versus.n == 0)
+        return;
+    kiln_page_put(p, "<h3>Beside other libraries</h3>\n");
+    kiln_page_versus(p, "", &p->r->versus, "jobs");
+}
+
 void kiln_page_summary(kiln_page *p) {
     kiln_page_put(p,
                   "<section id=\"summary\"><h2>Summary</h2>\n<div class=\"card\">\n");
     put_injected(p);
     put_verdict(p);
     kiln_page_looks(p);
+    put_libraries(p);
     kiln_page_past(p);
-    kiln_page_put(p, "</div></section>\n");
-}
-
-/* ---- all latencies ----------------------------------------------------------------
- */
-
-static void put_job_latency(kiln_page *p, const char *at,
-                            const kiln_results_latency *l) {
-    kiln_page_put(p, "<td class=\"n\">");
-    kiln_page_number(p, "span", at, "q1_ms", l->q1_ms, &kiln_unit_plain);
-    kiln_page_put(p, " to ");
-    kiln_page_number(p, "span", at, "q3_ms", l->q3_ms, &kiln_unit_plain);
-    kiln_page_put(p, "</td>");
-    kiln_page_number(p, "td", at, "min_ms", l->min_ms, &kiln_unit_plain);
-    kiln_page_number(p, "td", at, "gflops", l->gflops, &kiln_unit_plain);
-    kiln_page_number(p, "td", at, "peak_share", l->peak_share, &kiln_unit_percent);
-}
-
-static void put_jobs(kiln_page *p) {
-    static const char *const title[] = {"job",      "#median, ms",      "gate",
-                                        "status",   "#middle half, ms", "#fastest, ms",
-                                        "#GFLOP/s", "#of peak"};
-    KILN_PAGE_TABLE(p, "wide sticky", "Latency of each job", title);
-    for (size_t i = 0; i < p->r->job.n; i++) {
-        const kiln_results_job *j = &p->r->job.v[i];
-        const char *at = kiln_page_item(p, "", "jobs", i);
-        const char *latency = kiln_page_at(p, at, "latency");
-        kiln_page_putf(p, "<tr><th scope=\"row\"><a href=\"#job-%zu\">", i);
-        kiln_page_job_name(p, i);
-        kiln_page_put(p, "</a></th>");
-        kiln_page_number(p, "td", latency, "median_ms",
-                         j->has_latency ? j->latency.median_ms : 0, &kiln_unit_plain);
-        kiln_page_put(p, "<td>");
-        if (j->has_gate)
-            kiln_page_pill(p, kiln_page_at(p, at, "gate"), "verdict", j->gate.verdict);
-        kiln_page_put(p, "</td><td>");
-        kiln_page_pill(p, at, "status", j->status);
-        kiln_page_put(p, "</td>");
-        if (j->has_latency)
-            put_job_latency(p, latency, &j->latency);
-        else
-            kiln_page_put(p, "<td colspan=\"4\" class=\"words\">not measured</td>");
-        kiln_page_put(p, "</tr>\n");
-    }
-    kiln_page_table_end(p);
-}
-
-static void put_ratios(kiln_page *p) {
-    static const char *const title[] = {
-        "baseline", "kiln's time / the baseline's (left of the dashed line: faster)",
-        "ratio"};
-    double most = 1.2;
-    for (size_t i = 0; i < p->r->job.n; i++)
-        most = kiln_page_ratio_axis(most, &p->r->job.v[i].baseline);
-    KILN_PAGE_TABLE(p, "plotted", "Beside the baselines, with 95% intervals", title);
-    for (size_t i = 0; i < p->r->job.n; i++) {
-        const kiln_results_baselines *b = &p->r->job.v[i].baseline;
-        if (b->n == 0)
-            continue;
-        kiln_page_put(p, "<tr class=\"head\"><th scope=\"rowgroup\" colspan=\"3\">");
-        kiln_page_job_name(p, i);
-        kiln_page_put(p, "</th></tr>\n");
-        kiln_page_ratio_rows(p, kiln_page_item(p, "", "jobs", i), b, most);
-    }
-    kiln_page_ratio_foot(p, most);
-}
-
-void kiln_page_latencies(kiln_page *p) {
-    bool has_baselines = false;
-    if (p->r->job.n == 0)
-        return;
-    kiln_page_put(p,
-                  "<section id=\"latency\"><h2>Latency</h2>\n<div class=\"card\">\n");
-    put_jobs(p);
-    for (size_t i = 0; i < p->r->job.n; i++)
-        has_baselines = has_baselines || p->r->job.v[i].baseline.n > 0;
-    if (has_baselines) {
-        kiln_page_put(p, "<h3>Beside other libraries</h3>\n");
-        kiln_page_versus(p, "", &p->r->versus, "jobs");
-        put_ratios(p);
-    }
     kiln_page_put(p, "</div></section>\n");
 }

@@ -23,19 +23,24 @@ static void put_steps(kiln_page *p, const kiln_results_tuning *t,
 }
 
 static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
-    double most_trials = (double)t->new_trials, most_ns = 0;
+    double most_trials = (double)t->new_trials, most_ns = 0,
+           least_ns = (double)INFINITY;
     for (size_t i = 0; i < t->curve.n; i++) {
         most_trials = fmax(most_trials, (double)t->curve.v[i].trial);
         most_ns = fmax(most_ns, t->curve.v[i].ns);
+        if (t->curve.v[i].ns > 0)
+            least_ns = fmin(least_ns, t->curve.v[i].ns);
     }
     if (most_trials <= 0 || !(most_ns > 0))
         return;
     const kiln_svg_axis x = kiln_svg_axis_to(most_trials);
-    const kiln_svg_axis y = kiln_svg_axis_to(most_ns * 1e-3);
-    const kiln_svg_axis y_ns = {y.end * 1e3, y.step * 1e3};
+    const kiln_svg_axis y = kiln_svg_axis_between(least_ns * 1e-3, most_ns * 1e-3);
+    const kiln_svg_axis y_ns = {
+        .start = y.start * 1e3, .end = y.end * 1e3, .step = y.step * 1e3};
     kiln_page_put(p, "<figure><figcaption>Tuning curve: time of all tuned kernels "
                      "together (\xC2\xB5s, each as often as one run calls it) with the "
-                     "best found so far, over the number of trials</figcaption>\n"
+                     "best found so far, over the number of trials; the axis of times "
+                     "starts where the best lies</figcaption>\n"
                      "<div class=\"plot\"><svg role=\"img\" aria-label=\"Tuning curve, "
                      "from the first time to the best\">");
     kiln_svg_frame(p->out, &x, &y);
@@ -44,37 +49,48 @@ static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
     kiln_page_put(p, "</svg></div></figure>\n");
 }
 
+static const kiln_page_column columns[] = {
+    {"workload", "name", NULL},
+    {"kernel", "template", NULL},
+    {"calls", "calls", &kiln_unit_count},
+    {"before, \xC2\xB5s", "start_ns", &kiln_unit_ns_as_us},
+    {"after, \xC2\xB5s", "best_ns", &kiln_unit_ns_as_us},
+    {"times faster", "speedup", &kiln_unit_ratio},
+    {"of peak", "best_share", &kiln_unit_percent},
+    {"known trials", "known_trials", &kiln_unit_count},
+    {"new trials", "new_trials", &kiln_unit_count},
+    {"best configuration", "best", NULL},
+};
+
+static void put_one(kiln_page *p, const char *at, const kiln_results_work *w) {
+    const double v[] = {w->calls,
+                        w->start_ns,
+                        w->best_ns,
+                        w->speedup,
+                        w->best_share,
+                        (double)w->known_trials,
+                        (double)w->new_trials};
+    kiln_page_row(p, at);
+    kiln_page_cell_text(p, "th", w->name);
+    kiln_page_put(p, "</th>");
+    kiln_page_cell_text(p, "td", w->tmpl);
+    kiln_page_put(p, "</td>");
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        kiln_page_cell_number(p, v[i], columns[i + 2].unit);
+        kiln_page_put(p, "</td>");
+    }
+    kiln_page_cell_text(p, "td", w->best);
+    kiln_page_put(p, "</td>");
+    kiln_page_row_end(p);
+}
+
 static void put_work(kiln_page *p, const char *at, const kiln_results_tuning *t) {
-    static const char *const title[] = {"workload",
-                                        "kernel",
-                                        "#calls",
-                                        "#before, \xC2\xB5s",
-                                        "#after, \xC2\xB5s",
-                                        "#times faster",
-                                        "#of peak",
-                                        "#known trials",
-                                        "#new trials",
-                                        "best configuration"};
     if (t->work.n == 0)
         return;
-    KILN_PAGE_TABLE(p, "wide sticky", "Tuned workloads; times of one call", title);
-    for (size_t i = 0; i < t->work.n; i++) {
-        const kiln_results_work *w = &t->work.v[i];
-        const char *here = kiln_page_item(p, at, "work", i);
-        kiln_page_put(p, "<tr>");
-        kiln_page_text(p, "th", NULL, here, "name", w->name);
-        kiln_page_text(p, "td", NULL, here, "template", w->tmpl);
-        kiln_page_number(p, "td", here, "calls", w->calls, &kiln_unit_count);
-        kiln_page_number(p, "td", here, "start_ns", w->start_ns, &kiln_unit_ns_as_us);
-        kiln_page_number(p, "td", here, "best_ns", w->best_ns, &kiln_unit_ns_as_us);
-        kiln_page_number(p, "td", here, "speedup", w->speedup, &kiln_unit_ratio);
-        kiln_page_number(p, "td", here, "best_share", w->best_share,
-                         &kiln_unit_percent);
-        kiln_page_count(p, "td", here, "known_trials", w->known_trials);
-        kiln_page_count(p, "td", here, "new_trials", w->new_trials);
-        kiln_page_text(p, "td", "wrap code", here, "best", w->best);
-        kiln_page_put(p, "</tr>\n");
-    }
+    kiln_page_column_table(p, "of-work sticky", "Tuned workloads; times of one call",
+                           columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < t->work.n; i++)
+        put_one(p, kiln_page_item(p, at, "work", i), &t->work.v[i]);
     kiln_page_table_end(p);
 }
 
@@ -94,7 +110,7 @@ static void put_errors(kiln_page *p, const char *at, const kiln_results_tuning *
 }
 
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t) {
-    kiln_page_put(p, "<details open><summary><h4>Tuning</h4></summary>\n<dl>\n");
+    kiln_page_put(p, "<details><summary><h4>Tuning</h4></summary>\n<dl>\n");
     kiln_page_fact(p, "before, \xC2\xB5s");
     kiln_page_number(p, "span", at, "start_ns", t->start_ns, &kiln_unit_ns_as_us);
     kiln_page_fact_end(p);

@@ -5,26 +5,55 @@
 
 /* Steps of 1, 2 and 5 times powers of ten (Heckbert: Nice Numbers for Graph Labels,
  * Graphics Gems). */
-kiln_svg_axis kiln_svg_axis_to(double most) {
+static double nice_step(double length) {
     enum { MOST_TICKS = 6 };
     static const double nice[] = {1, 2, 5, 10};
-    /* Numbers beyond any measurement still have an axis whose steps are numbers. */
-    most = fmin(fmax(most, 1e-99), 1e99);
-    const double raw = most / MOST_TICKS;
+    const double raw = length / MOST_TICKS;
     const double power = pow(10, floor(log10(raw)));
     double step = nice[3] * power;
     for (int i = 2; i >= 0; i--)
         if (nice[i] * power >= raw)
             step = nice[i] * power;
-    return (kiln_svg_axis){ceil(most / step - 1e-9) * step, step};
+    return step;
+}
+
+/* Numbers beyond any measurement still have an axis whose steps are numbers. */
+static const double largest = 1e99, smallest = 1e-99;
+
+kiln_svg_axis kiln_svg_axis_to(double most) {
+    most = fmin(fmax(most, smallest), largest);
+    const double step = nice_step(most);
+    return (kiln_svg_axis){.end = ceil(most / step - 1e-9) * step, .step = step};
+}
+
+kiln_svg_axis kiln_svg_axis_between(double low, double high) {
+    static const double least_part = 0.01; /* of the numbers: noise is no mountain */
+    low = fmin(fmax(low, -largest), largest);
+    high = fmin(fmax(high, low), largest);
+    const double size = fmax(fmax(fabs(low), fabs(high)), smallest);
+    const double short_by = least_part * size - (high - low);
+    if (short_by > 0) {
+        low -= short_by / 2;
+        high += short_by / 2;
+    }
+    const double step = nice_step(high - low);
+    return (kiln_svg_axis){.start = floor(low / step + 1e-9) * step,
+                           .end = ceil(high / step - 1e-9) * step,
+                           .step = step};
 }
 
 double kiln_svg_place(const kiln_svg_axis *axis, double v) {
-    return fmin(fmax(100 * v / axis->end, 0), 100);
+    return fmin(fmax(100 * (v - axis->start) / (axis->end - axis->start), 0), 100);
 }
 
 static int n_steps(const kiln_svg_axis *axis) {
-    return (int)lround(axis->end / axis->step);
+    return (int)lround((axis->end - axis->start) / axis->step);
+}
+
+/* No -0, and none of a sum's last bits. */
+static double tick(const kiln_svg_axis *axis, int i) {
+    const double v = axis->start + axis->step * i;
+    return fabs(v) < 1e-6 * axis->step ? 0 : v;
 }
 
 void kiln_svg_grid(kiln_buf *out, const kiln_svg_axis *axis) {
@@ -43,7 +72,7 @@ void kiln_svg_ticks(kiln_buf *out, const kiln_svg_axis *axis) {
                         "<text class=\"tick%s\" x=\"%.2f%%\" y=\"14\" "
                         "text-anchor=\"middle\">%.6g</text>",
                         i % 2 != 0 ? " odd" : "", 100.0 * i / n_steps(axis),
-                        axis->step * i);
+                        tick(axis, i));
 }
 
 void kiln_svg_range(kiln_buf *out, const kiln_svg_axis *axis, double low, double high) {
@@ -78,7 +107,7 @@ void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *
         kiln_buf_printf(out,
                         "<text class=\"tick\" x=\"%.2f%%\" y=\"100%%\" dy=\"17\" "
                         "text-anchor=\"middle\">%.6g</text>",
-                        at, x->step * i);
+                        at, tick(x, i));
     }
     for (int i = 0; i <= n_steps(y); i++) {
         const double at = 100 - 100.0 * i / n_steps(y);
@@ -86,7 +115,7 @@ void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *
         kiln_buf_printf(out,
                         "<text class=\"tick\" x=\"-8\" y=\"%.2f%%\" dy=\"4\" "
                         "text-anchor=\"end\">%.6g</text>",
-                        at, y->step * i);
+                        at, tick(y, i));
     }
 }
 

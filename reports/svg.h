@@ -7,12 +7,14 @@
 
 #include "reports/results.h"
 
-typedef struct kiln_svg_axis { /* linear, from 0 */
-    double end, step;
+typedef struct kiln_svg_axis { /* linear */
+    double end, step, start;
 } kiln_svg_axis;
 /* The smallest axis with round ticks, four to eight of them, that has `most` > 0 on
  * it. */
 kiln_svg_axis kiln_svg_axis_to(double most);
+/* The same of what lies between: it need not start at 0. */
+kiln_svg_axis kiln_svg_axis_between(double low, double high);
 
 /* In percent, held to the plot. */
 double kiln_svg_place(const kiln_svg_axis *axis, double v);

@@ -1,6 +1,7 @@
 /* The page: every number and text of the results on it is found in results.json, by the
  * rule that docs/results-json.md states, and there is no other number; nothing that a
- * name holds becomes markup; equal results give equal bytes. */
+ * name holds becomes markup; no sentence stands there twice; equal results give equal
+ * bytes. */
 #include "reports/results.h"
 #include "tests/support/kiln_test.h"
 
@@ -27,10 +28,17 @@ static void parse(kiln_str json, kiln_results *r) {
  *
  * A small reader of the page's own markup: tags and the texts between them. */
 
+enum { MAX_COLUMNS = 16 };
+
 typedef struct reader {
     const char *at;
     const kiln_json *json;
     size_t n_numbers, n_texts;
+    const char *base; /* the last data-at */
+    /* Of the table that we are in: what columns are of, and the next cell's. */
+    const char *col[MAX_COLUMNS], *by[MAX_COLUMNS];
+    size_t n_cols, cell;
+    kiln_map shown; /* texts that stand somewhere: by path, how often */
 } reader;
 
 /* A value of a tag's attribute, in the test arena; NULL: it has none. */
@@ -113,9 +121,27 @@ static double shown(const char *text, double *half) {
     return v;
 }
 
+/* What is said once: sentences and commands, not names, words and numbers. */
+static void count_sentence(reader *r, const char *path) {
+    static const char *const member[] = {".reason",         ".message",  ".command",
+                                         ".problem",        ".changes[", ".moved_says",
+                                         ".frozen_problem", "since["};
+    for (size_t i = 0; i < sizeof member / sizeof member[0]; i++) {
+        if (strstr(path, member[i]) == NULL)
+            continue;
+        if (kiln_map_get(&r->shown, kiln_str_from(path)) != NULL)
+            fail_msg("%s stands on the page twice", path);
+        kiln_map_set(kiln_test_arena(), &r->shown,
+                     kiln_str_from(kiln_str_dup(kiln_test_arena(), path)), r);
+    }
+}
+
 static void check_element(reader *r, const char *path, const char *by,
                           const char *text) {
+    if (path[0] == '.' || path[0] == '[')
+        path = kiln_format(kiln_test_arena(), "%s%s", r->base, path);
     const kiln_json *v = find(r->json, path);
+    count_sentence(r, path);
     if (v == NULL || kiln_json_is_null(v))
         fail_msg("%s is not in results.json; the page shows '%s'", path, text);
     if (kiln_json_is_string(v)) {
@@ -148,30 +174,56 @@ static bool is_tag(kiln_str tag, const char *name) {
     return kiln_str_starts(tag, name) && strchr(" >/", tag.p[strlen(name)]) != NULL;
 }
 
+/* Tables whose columns have a data-col, in rows that have a data-at: the cell's member,
+ * whose factor is *by; NULL: the tag is no such cell. */
+static const char *member_of_cell(reader *r, kiln_str tag, const char **by) {
+    const char *col = attribute(tag, "data-col");
+    if (is_tag(tag, "<table"))
+        r->n_cols = 0;
+    if (attribute(tag, "data-at") != NULL) {
+        r->base = attribute(tag, "data-at");
+        r->cell = 0;
+    }
+    if (col != NULL) {
+        assert_true(r->n_cols < MAX_COLUMNS);
+        r->col[r->n_cols] = col;
+        r->by[r->n_cols++] = attribute(tag, "data-by");
+    } else if ((is_tag(tag, "<td") || is_tag(tag, "<th")) && r->cell < r->n_cols) {
+        *by = r->by[r->cell];
+        return kiln_format(kiln_test_arena(), ".%s", r->col[r->cell++]);
+    }
+    return NULL;
+}
+
+static void check_tag(kiln_str tag) {
+    static const char *const never[] = {"<script", "<img",    "<link",  "<iframe",
+                                        "<object", "<button", "<input", "<form"};
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        assert_false(is_tag(tag, never[i]));
+    const char *href = attribute(tag, "href");
+    assert_true(href == NULL || href[0] == '#' || strcmp(href, "results.json") == 0 ||
+                strcmp(href, "../index.html") == 0 || strcmp(href, "results.csv") == 0);
+}
+
 static void read_page(reader *r) {
-    bool is_own = true; /* not the text of an element that was checked */
     r->at = strstr(r->at, "<body>");
     while (r->at != NULL && *r->at != '\0') {
         const kiln_str tag = {r->at, strcspn(r->at, ">") + 1};
         r->at += tag.n;
         const kiln_str text = {r->at, strcspn(r->at, "<")};
+        const char *cls = attribute(tag, "class"), *by = NULL;
+        const char *cell = member_of_cell(r, tag, &by);
         const char *path = attribute(tag, "data-path");
-        const char *cls = attribute(tag, "class");
-        is_own = path == NULL && (cls == NULL || strncmp(cls, "tick", 4) != 0);
         if (path != NULL) {
             if (strncmp(r->at + text.n, "</", 2) != 0)
                 fail_msg("%s: an element inside", path);
             check_element(r, path, attribute(tag, "data-by"), unescaped(text));
-        } else if (is_own) {
+        } else if (cell != NULL && !kiln_str_eq(text, KILN_STR_LIT("\xE2\x80\x93"))) {
+            check_element(r, cell, by, unescaped(text));
+        } else if (cls == NULL || strncmp(cls, "tick", 4) != 0) {
             check_own_text(text);
         }
-        assert_false(is_tag(tag, "<script") || is_tag(tag, "<img") ||
-                     is_tag(tag, "<link") || is_tag(tag, "<iframe") ||
-                     is_tag(tag, "<object"));
-        const char *href = attribute(tag, "href");
-        assert_true(
-            href == NULL || href[0] == '#' || strcmp(href, "results.json") == 0 ||
-            strcmp(href, "../index.html") == 0 || strcmp(href, "results.csv") == 0);
+        check_tag(tag);
         r->at += text.n;
     }
 }
@@ -331,7 +383,7 @@ static says_row says[] = {
     {"failed_operators_need_a_look",
      "\"ops\": [{\"set\": \"mine\", \"status\": \"failed\", \"stages\": [{\"name\": "
      "\"operators\", \"state\": \"timed out\", \"message\": \"at its limit\"}]}]",
-     "data-path=\"ops[0].stages[0].message\">at its limit</pre>",
+     "data-path=\"ops[0].stages[0].message\">at its limit</span>",
      "Nothing needs a look"},
     {"most_samples_were_disturbed",
      JOB("\"latency\": {\"n_samples\": 5, \"n_disturbed\": 3}"),
@@ -391,7 +443,9 @@ static void hostile_names_stay_texts(void **state) {
     kiln_results r;
     parse(kiln_str_from(json), &r);
     const kiln_str page = page_of(&r);
-    assert_null(strstr(page.p, "<script"));
+    const char *script = strstr(page.p, "<script");
+    assert_true(script != NULL && strstr(script + 1, "<script") == NULL);
+    assert_true(script < strstr(page.p, "<body>"));
     assert_null(strstr(page.p, "<img"));
     assert_null(strchr(page.p, '\a'));
     assert_non_null(strstr(page.p, "&lt;/title&gt;&lt;script&gt;alert(1)"));
@@ -402,6 +456,64 @@ static void hostile_names_stay_texts(void **state) {
         assert_null(strstr(tag, "alert"));
         at += n;
     }
+}
+
+/* RFC 4648, 4, the slow and obvious way. */
+static const char *base64_of(const char *hex) {
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    for (size_t at = 0; hex[at] != '\0'; at += 6) { /* three bytes */
+        char six[7] = "000000";
+        const size_t n = strnlen(hex + at, 6);
+        memcpy(six, hex + at, n);
+        const unsigned long bits = strtoul(six, NULL, 16);
+        for (size_t k = 0; k < 4; k++)
+            kiln_buf_add(&out, k <= n / 2 ? &digits[bits >> (18 - 6 * k) & 63] : "=",
+                         1);
+    }
+    return out.p;
+}
+
+/* What the page's policy lets run is its own script, to the byte. */
+static void the_policy_names_the_script(void **state) {
+    (void)state;
+    kiln_results r;
+    parse(demo(), &r);
+    const char *page = page_of(&r).p;
+    const char *from = strstr(page, "<script>") + strlen("<script>");
+    const char *to = strstr(from, "</script>");
+    char hex[KILN_SHA256_HEX];
+    kiln_sha256_of(from, (size_t)(to - from), hex);
+    const char *policy =
+        kiln_format(kiln_test_arena(),
+                    "default-src 'none'; style-src 'unsafe-inline'; script-src "
+                    "'sha256-%s'\"",
+                    base64_of(hex));
+    assert_non_null(strstr(page, policy));
+}
+
+/* How often `what` is on the page's body. */
+static size_t count_of(const kiln_results *r, const char *what) {
+    size_t n = 0;
+    for (const char *at = strstr(page_of(r).p, "<body>");
+         (at = strstr(at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* Of the demo's four jobs one regressed and one failed. */
+static void what_went_wrong_stands_open(void **state) {
+    (void)state;
+    kiln_results r;
+    parse(demo(), &r);
+    assert_int_equal(count_of(&r, "<details class=\"job"), 4 + 1);
+    assert_int_equal(count_of(&r, "<details class=\"job bad-row\" open"), 2);
+    assert_int_equal(count_of(&r, "<details open><summary><h4>Stages</h4>"), 1);
+    assert_int_equal(count_of(&r, "<details class=\"steps\"><summary>"), 3);
+    assert_int_equal(count_of(&r, "<details><summary><h4>Tuning</h4>"), 4);
+    assert_int_equal(count_of(&r, "open><summary><h4>Tuning"), 0);
 }
 
 static void equal_results_give_equal_bytes(void **state) {
@@ -415,19 +527,19 @@ static void equal_results_give_equal_bytes(void **state) {
 /* ---- golden ------------------------------------------------------------------------
  */
 
-/* Without the style, which is looked at, not compared; a line for each block. */
+/* Without style and script, which are looked at and tried, not compared. */
 static void golden(void **state) {
     kiln_test_golden g;
     kiln_results r;
     kiln_test_golden_read(*state, &g);
     parse(g.input, &r);
     const kiln_str page = page_of(&r);
-    const char *style = strstr(page.p, "<style>"), *end = strstr(page.p, "</style>");
+    const char *style = strstr(page.p, "<style>"), *end = strstr(page.p, "</script>");
     assert_true(style != NULL && end != NULL);
     kiln_buf out;
     kiln_buf_init(&out, kiln_test_arena());
     kiln_buf_add(&out, page.p, (size_t)(style - page.p));
-    kiln_buf_puts(&out, end + strlen("</style>\n"));
+    kiln_buf_puts(&out, end + strlen("</script>\n"));
     kiln_test_golden_check(&g, kiln_buf_str(&out));
 }
 
@@ -437,6 +549,8 @@ int main(void) {
     kiln_test_add("nothing_is_known", nothing_is_known, NULL);
     kiln_test_add("extreme_numbers", extreme_numbers, NULL);
     kiln_test_add("hostile_names_stay_texts", hostile_names_stay_texts, NULL);
+    kiln_test_add("the_policy_names_the_script", the_policy_names_the_script, NULL);
+    kiln_test_add("what_went_wrong_stands_open", what_went_wrong_stands_open, NULL);
     kiln_test_add("equal_results_give_equal_bytes", equal_results_give_equal_bytes,
                   NULL);
     kiln_test_add_rows(check_says, says);
