@@ -14,7 +14,7 @@ static size_t n_libraries(const kiln_results *r) {
 static void put_head(kiln_page *p) {
     const char *id = kiln_page_frame(p, NULL);
     kiln_page_putf(p,
-                   "<table class=\"jobs sticky\" id=\"jobs-table\">\n<caption "
+                   "<table class=\"jobs sticky\">\n<caption "
                    "id=\"%s\">Latency of each job, and its time over each "
                    "library's</caption>\n<thead><tr><th scope=\"col\">job</th><th "
                    "scope=\"col\">gate</th><th "

@@ -5,7 +5,7 @@ static void put_rows(kiln_page *p, const char *at, const kiln_results_ops *o) {
     static const char *const title[] = {
         "operator",          "#time, \xC2\xB5s", "#GFLOP/s", "#of peak",
         "#multiply-adds, M", "origin",           "kernel",   "line"};
-    KILN_PAGE_TABLE(p, "wide sticky", "Operators", title);
+    KILN_PAGE_TABLE(p, "of-ops wide sticky", "Operators", title);
     for (size_t i = 0; i < o->row.n; i++) {
         const kiln_results_op *v = &o->row.v[i];
         const char *here = kiln_page_item(p, at, "rows", i);

@@ -359,7 +359,7 @@ static void put_keys(kiln_page *p, const roofline *f) {
 /* What lies where nothing could: why it does. */
 static void put_above(kiln_page *p, const roofline *f) {
     static const double clearly = 1.05; /* of two measurements */
-    bool is_above_memory = false, is_above_peak = false;
+    bool is_above_memory = false, is_above_peak = false, is_winograd = false;
     for (size_t i = 0; i < f->job->step.n; i++) {
         const kiln_results_step *s = &f->job->step.v[i];
         if (!is_on(s))
@@ -367,7 +367,12 @@ static void put_above(kiln_page *p, const roofline *f) {
         is_above_memory =
             is_above_memory ||
             (f->memory > 0 && s->gflops > clearly * s->intensity * f->memory);
-        is_above_peak = is_above_peak || (f->peak > 0 && s->gflops > clearly * f->peak);
+        if (!(f->peak > 0) || s->gflops <= clearly * f->peak)
+            continue;
+        if (s->tmpl != NULL && strstr(s->tmpl, "winograd") != NULL)
+            is_winograd = true;
+        else
+            is_above_peak = true;
     }
     if (is_above_memory)
         kiln_page_put(p, f->has_caches
@@ -377,9 +382,12 @@ static void put_above(kiln_page *p, const roofline *f) {
                                "caches, where the step before had left them; how fast "
                                "those are, no list of operators of this run measured "
                                "with as many threads.");
-    if (is_above_peak)
+    if (is_winograd)
         kiln_page_put(p, " Convolutions by Winograd's algorithm need fewer operations "
-                         "than are counted: these lie above the peak.");
+                         "than are counted and may lie above the peak.");
+    if (is_above_peak)
+        kiln_page_put(p, " What else lies above the peak did less than is counted, or "
+                         "ran at a higher clock than the peak did.");
     if (!(f->peak > 0))
         kiln_page_put(p, " No peak was measured with as many threads.");
 }

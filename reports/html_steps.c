@@ -17,12 +17,13 @@ static const kiln_page_column columns[] = {
     {"origin", "origin", NULL},
 };
 
-static void put_numbers(kiln_page *p, const kiln_results_step *s) {
+/* The bar beneath a share is as long as it is of the largest one. */
+static void put_numbers(kiln_page *p, const kiln_results_step *s, double most) {
     kiln_page_cell_number(p, s->median_ms, &kiln_unit_us);
     kiln_page_put(p, "</td>");
     kiln_page_cell_number(p, s->time_share, &kiln_unit_percent);
-    kiln_page_putf(p, "<i style=\"--of:%.1f%%\"></i></td>",
-                   fmin(fmax(100 * s->time_share, 0), 100));
+    kiln_page_putf(p, "<i style=\"--of:%.0f%%\"></i></td>",
+                   most > 0 ? fmin(fmax(100 * s->time_share / most, 0), 100) : 0);
     kiln_page_cell_number(p, (double)s->multiply_adds, &kiln_unit_mega);
     kiln_page_put(p, "</td>");
     kiln_page_cell_number(p, s->gflops, &kiln_unit_plain);
@@ -51,7 +52,8 @@ static void put_layouts(kiln_page *p, const char *at, const kiln_results_step *s
 }
 
 /* What is done, and with the result; how long it takes; by what. */
-static void put_step(kiln_page *p, const char *at, const kiln_results_step *s) {
+static void put_step(kiln_page *p, const char *at, const kiln_results_step *s,
+                     double most) {
     kiln_page_row(p, at);
     kiln_page_cell_text(p, "th", s->name);
     kiln_page_put(p, "</th>");
@@ -59,7 +61,7 @@ static void put_step(kiln_page *p, const char *at, const kiln_results_step *s) {
     if (s->epilogue != NULL && s->epilogue[0] != '\0')
         kiln_page_text(p, "small", NULL, at, "epilogue", s->epilogue);
     kiln_page_put(p, "</td>");
-    put_numbers(p, s);
+    put_numbers(p, s, most);
     kiln_page_cell_text(p, "td", s->tmpl);
     put_layouts(p, at, s);
     kiln_page_put(p, "</td>");
@@ -86,6 +88,7 @@ static void put_reconciled(kiln_page *p, const char *at, const kiln_results_job 
 }
 
 void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j) {
+    double most = 0;
     if (j->step.n == 0)
         return;
     kiln_page_put(
@@ -102,7 +105,9 @@ void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j) {
         "bytes that it must read and write, once",
         columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < j->step.n; i++)
-        put_step(p, kiln_page_item(p, at, "steps", i), &j->step.v[i]);
+        most = fmax(most, j->step.v[i].time_share);
+    for (size_t i = 0; i < j->step.n; i++)
+        put_step(p, kiln_page_item(p, at, "steps", i), &j->step.v[i], most);
     kiln_page_table_end(p);
     kiln_page_roofline(p, at, j);
     kiln_page_put(p, "</details>\n");

@@ -1,11 +1,11 @@
 /* kiln report, and its page in a browser: nothing complains, nothing sticks out at the
  * width of a phone, every text stands out from its ground, in light and in dark. */
+#include "tests/support/browser.h"
 #include "tests/support/cli_run.h"
 #include "tests/support/nights.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEMO "tests/reports/demo/results.json"
 #define NIGHTS "tests/reports/demo/nights.json"
@@ -71,50 +71,8 @@ static void makes_the_same_bytes_again(void **state) {
 /* ---- in a browser ------------------------------------------------------------------
  */
 
-static const char *find_browser(void) {
-    static const char *const names[] = {"chromium-headless-shell", "chromium",
-                                        "chromium-browser", "google-chrome"};
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        kiln_str rest = kiln_str_from(path), dir;
-        while (kiln_str_cut(&rest, ':', &dir)) {
-            const char *file =
-                kiln_format(kiln_test_arena(), "%.*s/%s", KILN_STR_ARG(dir), names[i]);
-            if (dir.n > 0 && access(file, X_OK) == 0)
-                return file;
-        }
-    }
-    kiln_test_skip("no Chromium on the PATH (Debian: chromium-headless-shell)");
-    return NULL;
-}
-
-/* `width` is the window's; what it logs goes to stderr. */
-static kiln_process_result browse(const char *page, const char *action, int width,
-                                  bool is_dark) {
-    kiln_arena *a = kiln_test_arena();
-    const char *argv[] = {find_browser(),
-                          "--headless",
-                          "--no-sandbox",
-                          "--disable-gpu",
-                          "--disable-dev-shm-usage",
-                          "--hide-scrollbars",
-                          "--enable-logging=stderr",
-                          kiln_format(a, "--user-data-dir=%s", kiln_test_dir()),
-                          kiln_format(a, "--window-size=%d,2000", width),
-                          is_dark ? "--blink-settings=preferredColorScheme=0"
-                                  : "--blink-settings=preferredColorScheme=1",
-                          action,
-                          kiln_format(a, "file://%s", page),
-                          NULL};
-    const kiln_process_options o = {.argv = argv,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS,
-                                    .output_limit_bytes = 16 << 20};
-    kiln_process_result result;
-    kiln_err err = {0};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &result, &err), &err);
-    if (result.end != KILN_PROCESS_EXITED || result.code != 0)
-        fail_msg("the browser ended with %d: %s", result.code, result.err.p);
-    return result;
+static kiln_process_result browse(const char *page, const char *action, int width) {
+    return kiln_test_browse(page, action, (kiln_test_window){width, 2000, false});
 }
 
 /* Messages to the console are lines "...:CONSOLE...": errors of a page, and what its
@@ -124,28 +82,27 @@ static void the_console_is_silent(void **state) {
     kiln_arena *a = kiln_test_arena();
     const char *dir = kiln_test_dir();
     const char *page = make_page(DEMO, dir);
-    assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
+    assert_null(strstr(browse(page, "--dump-dom", 1280).err.p, "CONSOLE"));
     page = make_page(NIGHTS, dir);
-    assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
+    assert_null(strstr(browse(page, "--dump-dom", 1280).err.p, "CONSOLE"));
     /* A page that does complain is heard. */
     static const char bad[] = "<script>console.error('heard')</script>";
     kiln_err err = {0};
     const char *control = kiln_path_join(a, dir, "control.html");
     kiln_assert_status_ok(kiln_file_write(control, bad, strlen(bad), &err), &err);
-    const char *log = browse(control, "--dump-dom", 1280, false).err.p;
+    const char *log = browse(control, "--dump-dom", 1280).err.p;
     assert_true(strstr(log, "CONSOLE") != NULL && strstr(log, "heard") != NULL);
 }
 
-/* The page runs nothing: the measure is the test's, in a copy without the policy.
- * Contrast: WCAG 2.1, 1.4.3; over a background that is half transparent nothing lies.
+/* Contrast: WCAG 2.1, 1.4.3; over a background that is half transparent nothing lies.
  */
 static const char measure[] =
-    "<script>addEventListener('load',()=>{"
     "const d=document.documentElement;"
     "const rgb=c=>c.match(/[\\d.]+/g).map(Number);"
     "const lum=c=>{const v=c.slice(0,3).map(x=>{x/=255;return x<=.03928?x/12.92:"
     "Math.pow((x+.055)/1.055,2.4)});return .2126*v[0]+.7152*v[1]+.0722*v[2]};"
     "let least=99,who='',out=[],texts=0;"
+    "all('details').forEach(e=>e.open=true);"
     "for(const e of document.body.querySelectorAll('*')){"
     "if(e.closest('svg')||!e.checkVisibility())continue;"
     "if(e.getBoundingClientRect().right>innerWidth+1&&!e.closest('.scroll'))"
@@ -156,49 +113,9 @@ static const char measure[] =
     "const p=lum(rgb(getComputedStyle(e).color)),q=lum(b);"
     "const c=(Math.max(p,q)+.05)/(Math.min(p,q)+.05);"
     "if(c<least){least=c;who=e.tagName+'.'+e.className}}"
-    "d.setAttribute('data-measured',JSON.stringify({page:d.scrollWidth,"
+    "done({page:d.scrollWidth,"
     "window:innerWidth,texts,contrast:least,who,out:out.slice(0,5),"
-    "dark:matchMedia('(prefers-color-scheme: dark)').matches}))})</script>";
-
-/* What the script found, from the dumped document. */
-static const kiln_json *measured(const char *dom) {
-    static const char name[] = "data-measured=\"";
-    kiln_buf json;
-    kiln_buf_init(&json, kiln_test_arena());
-    const char *at = strstr(dom, name);
-    if (at == NULL)
-        fail_msg("the page was not measured: %.500s", dom);
-    for (at += strlen(name); *at != '"' && *at != '\0'; at++) {
-        const bool is_quote = strncmp(at, "&quot;", 6) == 0;
-        kiln_buf_add(&json, is_quote ? "\"" : at, 1);
-        at += is_quote ? 5 : 0;
-    }
-    const kiln_json *v = NULL;
-    kiln_err err = {0};
-    kiln_assert_status_ok(
-        kiln_json_parse(kiln_test_arena(), kiln_buf_str(&json), "measured", &v, &err),
-        &err);
-    return v;
-}
-
-static const char *copy_with_measure(const char *page, const char *dir) {
-    const kiln_str text = text_of(page);
-    const char *whole = kiln_str_dupv(kiln_test_arena(), text);
-    const char *policy = strstr(whole, "<meta http-equiv=\"Content-Security-Policy\"");
-    const char *body = strstr(whole, "</body>");
-    assert_true(policy != NULL && body != NULL);
-    const char *behind = strchr(policy, '>') + 1;
-    kiln_buf out;
-    kiln_err err = {0};
-    kiln_buf_init(&out, kiln_test_arena());
-    kiln_buf_add(&out, whole, (size_t)(policy - whole));
-    kiln_buf_add(&out, behind, (size_t)(body - behind));
-    kiln_buf_puts(&out, measure);
-    kiln_buf_puts(&out, body);
-    const char *path = kiln_path_join(kiln_test_arena(), dir, "measured.html");
-    kiln_assert_status_ok(kiln_file_write(path, out.p, out.n, &err), &err);
-    return path;
-}
+    "dark:matchMedia('(prefers-color-scheme: dark)').matches})";
 
 typedef struct look {
     const char *name;
@@ -214,11 +131,10 @@ static look looks[] = {{"fits_a_phone", 360, false, NULL},
                        {"nights_fit_a_phone", 360, false, NIGHTS},
                        {"nights_fit_a_desk_in_the_dark", 1280, true, NIGHTS}};
 
-static void measure_page(const char *page, const char *dir, const look *l,
-                         double least_texts) {
-    const kiln_process_result dumped =
-        browse(copy_with_measure(page, dir), "--dump-dom", l->width, l->is_dark);
-    const kiln_json *v = measured(dumped.out.p);
+static void measure_page(const char *page, const look *l, double least_texts) {
+    const kiln_test_probe probe = {.script = measure};
+    const kiln_json *v = kiln_test_probe_page(
+        page, &probe, (kiln_test_window){l->width, 2000, l->is_dark});
     assert_int_equal(kiln_json_bool(kiln_json_get(v, "dark"), !l->is_dark), l->is_dark);
     assert_int_equal((int)kiln_json_number(kiln_json_get(v, "window"), 0), l->width);
     assert_true(kiln_json_number(kiln_json_get(v, "texts"), 0) > least_texts);
@@ -237,7 +153,7 @@ static void check_look(void **state) {
     const char *dir = kiln_test_dir();
     const bool is_demo = l->results == NULL;
     const char *page = make_page(is_demo ? DEMO : l->results, dir);
-    measure_page(page, dir, l, is_demo ? 300 : 90);
+    measure_page(page, l, is_demo ? 300 : 90);
 }
 
 static look index_looks[] = {{"all_nights_fit_a_phone", 360, false, NULL},
@@ -259,8 +175,8 @@ static void check_index(void **state) {
     kiln_buf_init(&out, kiln_test_arena());
     kiln_nights_html(&out, &n, dir);
     kiln_assert_status_ok(kiln_file_write(page, out.p, out.n, &err), &err);
-    assert_null(strstr(browse(page, "--dump-dom", 1280, false).err.p, "CONSOLE"));
-    measure_page(page, dir, l, 2000);
+    assert_null(strstr(browse(page, "--dump-dom", 1280).err.p, "CONSOLE"));
+    measure_page(page, l, 2000);
 }
 
 /* A screenshot of one colour would be smaller than this; a page that is printed has
@@ -272,8 +188,8 @@ static void can_be_seen_and_printed(void **state) {
     const char *page = make_page(DEMO, dir);
     const char *png = kiln_path_join(a, dir, "page.png");
     const char *pdf = kiln_path_join(a, dir, "page.pdf");
-    (void)browse(page, kiln_format(a, "--screenshot=%s", png), 360, false);
-    (void)browse(page, kiln_format(a, "--print-to-pdf=%s", pdf), 1280, false);
+    (void)browse(page, kiln_format(a, "--screenshot=%s", png), 360);
+    (void)browse(page, kiln_format(a, "--print-to-pdf=%s", pdf), 1280);
     const kiln_str image = text_of(png);
     assert_true(kiln_str_starts(image, "\x89PNG"));
     assert_in_range(image.n, 30000, SIZE_MAX);
