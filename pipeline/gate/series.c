@@ -166,6 +166,19 @@ static void look(series *s) {
     }
 }
 
+/* An interval gets narrower as the root of the pairs: will it be narrow enough with all
+ * of them? Its narrower side is asked, since one slow process of ten pairs makes the
+ * other as wide as it is slow, and of more pairs does not; and twice the width is
+ * allowed, for the noise of ten pairs is a guess. */
+static bool is_too_noisy(const series *s) {
+    static const double allowance = 2;
+    const kiln_stats_interval *v = &s->out->itself.slowdown;
+    const double all = (double)kiln_gate_pairs(KILN_GATE_LOOKS - 1);
+    const double side = fmin(v->high - v->estimate, v->estimate - v->low);
+    return s->is_itself_open &&
+           side * sqrt((double)s->n / all) > allowance * KILN_GATE_PASS_BELOW;
+}
+
 static const char *percent(kiln_arena *a, kiln_stats_interval v) {
     return kiln_format(a, "%+.2f%% (%+.2f%% to %+.2f%%)", 100 * v.estimate, 100 * v.low,
                        100 * v.high);
@@ -175,7 +188,7 @@ static const char *percent(kiln_arena *a, kiln_stats_interval v) {
 static const char *trouble_of(const series *s) {
     kiln_arena *a = s->arena;
     const kiln_gate_series *out = s->out;
-    if (out->gave_up)
+    if (is_hopeless(s))
         return kiln_format(a,
                            "given up after %zu of %zu processes: %zu of them were "
                            "disturbed, or ran at another clock, each of the %d times "
@@ -193,8 +206,9 @@ static const char *trouble_of(const series *s) {
     if (out->has_itself && out->itself.verdict != KILN_GATE_PASS)
         return kiln_format(a,
                            "the machine is too noisy: the accepted archive against "
-                           "itself gives %s",
-                           percent(a, out->itself.slowdown));
+                           "itself gives %s after %zu pairs%s",
+                           percent(a, out->itself.slowdown), s->n,
+                           out->gave_up ? ", and more would not be enough" : "");
     if ((double)s->n_bad > bad_share * (double)s->n_used)
         return kiln_format(a,
                            "%zu of %zu processes were disturbed, or ran at another "
@@ -262,7 +276,8 @@ kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64
         if (out->gave_up)
             break;
         look(&s);
-        if (with_itself && out->itself.verdict == KILN_GATE_FAIL)
+        out->gave_up = is_too_noisy(&s);
+        if (out->gave_up || (with_itself && out->itself.verdict == KILN_GATE_FAIL))
             break;
     }
     end(&s);
