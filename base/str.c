@@ -284,13 +284,12 @@ static bool is_inside_letter(char c) { return ((unsigned char)c & 0xC0) == 0x80;
 
 const char *kiln_str_fit(kiln_arena *a, const char *z, size_t max_bytes) {
     static const char between[] = "..";
-    enum { BETWEEN = sizeof between - 1 };
-    const size_t n = strlen(z);
+    const size_t n = strlen(z), n_between = sizeof between - 1;
     if (n <= max_bytes)
         return z;
-    KILN_ASSERT(max_bytes > 2 * BETWEEN, "no name fits into %zu letters", max_bytes);
-    size_t head = (max_bytes - BETWEEN) / 3;
-    size_t tail = n - (max_bytes - BETWEEN - head);
+    KILN_ASSERT(max_bytes > 2 * n_between, "no name fits into %zu letters", max_bytes);
+    size_t head = (max_bytes - n_between) / 3;
+    size_t tail = n - (max_bytes - n_between - head);
     while (head > 0 && is_inside_letter(z[head]))
         head--;
     while (tail < n && is_inside_letter(z[tail]))

@@ -43,6 +43,11 @@ static kiln_test_cli_row rows[] = {
      2,
      NULL,
      "let kiln nightly end it first"},
+    {"refuses_parts_of_pipelines",
+     {"history", "add", "@accepted", "@part"},
+     2,
+     NULL,
+     "the history holds whole nights"},
     {"lists", {"history", "list", "@accepted"}, 0, "3 nights, ", NULL},
     {"lists_by_the_files_name",
      {"history", "list", "@accepted/history.db"},
@@ -184,6 +189,9 @@ int main(void) {
     write_run("out/" RUN("2"), RUN("2"), "ok", 1.001);
     write_run("out/" RUN("3"), RUN("3"), "ok", 1.04);
     write_run("broken", "broken", "interrupted", 1);
+    write_run("part", "part", "ok", 1);
+    write_at("part/run.json", "{\"schema\": \"kiln-run-1\", \"pipeline\": \"demo\","
+                              " \"is_ended\": true, \"is_part\": true}");
     write_at("damaged.db", "this is no database, and long enough to be read as one");
     if (symlink(RUN("3"), kiln_path_join(kiln_test_arena(), dir, "out/latest")) != 0)
         return 1;

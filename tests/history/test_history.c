@@ -437,13 +437,14 @@ static void flipped_bytes_are_no_other_answer(void **state) {
  */
 
 /* A folder of a run as kiln nightly leaves it, with so many bytes. */
-static void make_run(const char *out, const char *name, bool is_ended, size_t bytes) {
+static void make_run_of(const char *out, const char *name, bool is_ended, bool is_part,
+                        size_t bytes) {
     const char *dir = kiln_path_join(arena(), out, name);
     const char *json =
         kiln_format(arena(),
                     "{\"schema\": \"kiln-run-1\", \"pipeline\": \"demo\", \"identity\":"
-                    " \"\", \"started\": \"\", \"is_ended\": %s}",
-                    is_ended ? "true" : "false");
+                    " \"\", \"started\": \"\", \"is_ended\": %s%s}",
+                    is_ended ? "true" : "false", is_part ? ", \"is_part\": true" : "");
     char *filler = kiln_arena_array(arena(), bytes, 1);
     kiln_err err = {0};
     memset(filler, 'x', bytes);
@@ -455,6 +456,10 @@ static void make_run(const char *out, const char *name, bool is_ended, size_t by
     kiln_assert_status_ok(kiln_file_write(kiln_path_join(arena(), dir, "models/a/x"),
                                           filler, bytes, &err),
                           &err);
+}
+
+static void make_run(const char *out, const char *name, bool is_ended, size_t bytes) {
+    make_run_of(out, name, is_ended, false, bytes);
 }
 
 enum { RUNS = 8, RUN_BYTES = 100000 };
@@ -536,6 +541,30 @@ static void runs_go_by_size_too(void **state) {
     kiln_history_close(h);
 }
 
+/* They are no nights, however new they are; one that has not ended stays. */
+static void parts_of_pipelines_go_first(void **state) {
+    (void)state;
+    kiln_history *h = opened(file());
+    const char *needed = NULL;
+    const char *out = make_runs(h, &needed);
+    kiln_err err = {0};
+    kiln_history_pruning p;
+    const kiln_history_keep keep = {.nights = RUNS};
+    make_run_of(out, "9999-01-01T00-00-00", true, true, RUN_BYTES);
+    make_run_of(out, "9999-01-02T00-00-00", false, true, RUN_BYTES);
+    make_run_of(out, "9999-01-03T00-00-00", true, true, RUN_BYTES);
+    kiln_assert_status_ok(kiln_history_prune(h, arena(), out, &keep, &p, &err), &err);
+    assert_int_equal(p.n_gone, 3);
+    assert_string_equal(p.run.v[0].run, "9999-01-01T00-00-00");
+    assert_false(p.run.v[1].is_gone);
+    assert_string_equal(p.run.v[2].run, "9999-01-03T00-00-00");
+    assert_int_equal(n_runs(out), RUNS);
+    assert_true(kiln_history_is_part(
+        arena(), kiln_path_join(arena(), out, "9999-01-02T00-00-00")));
+    assert_false(kiln_history_is_part(arena(), out));
+    kiln_history_close(h);
+}
+
 int main(void) {
     kiln_test_add("nights_are_read_as_they_were_appended",
                   nights_are_read_as_they_were_appended, NULL);
@@ -561,5 +590,6 @@ int main(void) {
     kiln_test_add("old_runs_go_and_what_is_needed_stays",
                   old_runs_go_and_what_is_needed_stays, NULL);
     kiln_test_add("runs_go_by_size_too", runs_go_by_size_too, NULL);
+    kiln_test_add("parts_of_pipelines_go_first", parts_of_pipelines_go_first, NULL);
     return kiln_test_run("history");
 }
