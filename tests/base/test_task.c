@@ -68,7 +68,7 @@ static void runs_without_threads(void **state) {
     (void)state;
     kiln_test_death death;
     if (kiln_test_is_sanitized())
-        skip(); /* they need memory of their own */
+        kiln_test_skip("sanitizers need memory of their own");
     kiln_test_in_child(without_threads, NULL, &death);
     assert_int_equal(death.exit_code, 0);
 }

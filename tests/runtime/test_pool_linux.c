@@ -266,7 +266,7 @@ static void pins_when_asked(void **state) {
     cpu_set_t seen[2];
     (void)state;
     if (before.n < 2)
-        skip(); /* one CPU */
+        kiln_test_skip("there is one processor");
     for (int pins = 0; pins < 2; pins++) {
         kiln_pool *p = open_pool(&(kiln_pool_options){.n_threads = 2, .pins = pins});
         kiln_ctx *ctx = kiln_pool_ctx(p);
@@ -304,7 +304,7 @@ static void survives_failures(void **state) {
     }
     assert_int_equal(failed, 8);
 #else
-    skip(); /* sanitizers have their own allocation */
+    kiln_test_skip("sanitizers have their own allocation");
 #endif
 }
 
