@@ -263,7 +263,8 @@ static kiln_status check_seal(kiln_str bytes, const char *path, kiln_err *err) {
     kiln_str frame;
     KILN_TRY(kiln_seal_cut(bytes, path, &frame, err));
     kiln_sealing_begin(&sealing, frame, path);
-    return kiln_sealing_end(&sealing, err);
+    KILN_TRY(kiln_sealing_end(&sealing, err));
+    return kiln_seal_check_frame(frame, path, err);
 }
 
 static kiln_status sign(kiln_arena *a, const kiln_secret_key *k, const char *path,

@@ -108,8 +108,10 @@ static void read_model(reader *r, const kiln_json *root, kiln_package_facts *f) 
     f->model = name_of(r, m, "model", "name");
     f->version = name_of(r, m, "model", "version");
     f->source_sha256 = sha256_of(r, m, "model", "source_sha256");
-    f->licence = kiln_json_string(kiln_json_get(m, "licence"), NULL);
-    if (f->licence != NULL && !kiln_package_is_licence(f->licence))
+    const kiln_json *licence = kiln_json_get(m, "licence");
+    f->licence = kiln_json_string(licence, NULL);
+    const bool is_said = licence != NULL && !kiln_json_is_null(licence);
+    if (is_said && (f->licence == NULL || !kiln_package_is_licence(f->licence)))
         refuse(r, "model", "licence", "an SPDX expression");
     read_fixed(r, m, f);
 }

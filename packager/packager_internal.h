@@ -114,5 +114,8 @@ typedef struct kiln_sealing {
 } kiln_sealing;
 void kiln_sealing_begin(kiln_sealing *s, kiln_str frame, const char *path);
 kiln_status kiln_sealing_end(kiln_sealing *s, kiln_err *err);
+/* One zstd frame and nothing beside it: KILN_ERR_PARSE otherwise. For bytes that were
+ * decompressed or hashed before: damage has a better name there. */
+kiln_status kiln_seal_check_frame(kiln_str frame, const char *path, kiln_err *err);
 
 #endif

@@ -57,6 +57,59 @@ kiln_status kiln_seal_cut(kiln_str file, const char *path, kiln_str *frame,
     return KILN_OK;
 }
 
+/* ---- one frame -------------------------------------------------------------------
+ */
+
+static uint32_t number_at(const unsigned char *p, int bytes) {
+    uint32_t v = 0;
+    for (int i = bytes; i-- > 0;)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* Bytes of a frame's header by its descriptor (RFC 8878, 3.1.1.1). */
+static size_t header_bytes(unsigned char descriptor) {
+    static const size_t dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
+    const bool is_single = (descriptor >> 5 & 1) != 0;
+    const size_t of_content =
+        is_single && descriptor >> 6 == 0 ? 1 : content[descriptor >> 6];
+    return sizeof frame_magic + 1 + !is_single + dictionary[descriptor & 3] +
+           of_content;
+}
+
+/* Decoders read frame after frame, and pass over such that are to be skipped: something
+ * could travel there that nobody unpacks. From block to block, nothing is decoded. */
+static bool is_one_frame(kiln_str s) {
+    enum { BLOCK_HEADER = 3, RLE = 1, RESERVED = 3, CHECKSUM = 4 };
+    const unsigned char *p = (const unsigned char *)s.p;
+    if (s.n <= sizeof frame_magic)
+        return false;
+    const unsigned char descriptor = p[sizeof frame_magic];
+    size_t at = header_bytes(descriptor);
+    for (bool is_last = false; !is_last;) {
+        if (at > s.n || s.n - at < BLOCK_HEADER)
+            return false;
+        const uint32_t header = number_at(p + at, BLOCK_HEADER);
+        const uint32_t type = header >> 1 & 3;
+        const size_t bytes = type == RLE ? 1 : header >> 3;
+        is_last = (header & 1) != 0;
+        at += BLOCK_HEADER;
+        if (type == RESERVED || bytes > s.n - at)
+            return false;
+        at += bytes;
+    }
+    return at + ((descriptor >> 2 & 1) != 0 ? CHECKSUM : 0) == s.n;
+}
+
+kiln_status kiln_seal_check_frame(kiln_str frame, const char *path, kiln_err *err) {
+    return is_one_frame(frame)
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_PARSE,
+                           "'%s' must be one zstd frame and its seal: something was "
+                           "added to it",
+                           path);
+}
+
 /* ---- the SHA-256 ----------------------------------------------------------------- */
 
 /* What is hashed sooner than a thread is worth. */

@@ -292,6 +292,24 @@ static kiln_status tell_why(kiln_arena *a, kiln_str frame, unpack *u, kiln_statu
     return first;
 }
 
+/* What is there for tools and people: nothing that runs asks for it, so nothing else
+ * would miss it. */
+static kiln_status check_document(const char *folder, const char *name, const char *key,
+                                  kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_str text;
+    const kiln_json *root = NULL;
+    kiln_status st =
+        kiln_file_map(&scratch, kiln_path_join(&scratch, folder, name), 0, &text, err);
+    if (st == KILN_OK)
+        st = kiln_json_parse(&scratch, text, name, &root, err);
+    if (st == KILN_OK && kiln_json_get(root, key) == NULL)
+        st = kiln_fail(err, KILN_ERR_PARSE, "%s: must be an object with '%s'", name,
+                       key);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 static kiln_status check_folder(kiln_arena *a, const char *folder,
                                 const kiln_package_facts *f, kiln_err *err) {
     kiln_package_parts p;
@@ -301,6 +319,8 @@ static kiln_status check_folder(kiln_arena *a, const char *folder,
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
         KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, name[i]), 0, file[i], err));
     p.params_bytes = p.params.n;
+    KILN_TRY(check_document(folder, KILN_ENTRY_GRAPH, "graphs", err));
+    KILN_TRY(check_document(folder, KILN_ENTRY_SBOM, "spdxVersion", err));
     return kiln_package_check(a, f, &p, err);
 }
 
@@ -393,7 +413,8 @@ static kiln_status extract_sealed(kiln_arena *a, kiln_str frame, const char *pat
         *err = damaged;
         return damaged.status;
     }
-    return st == KILN_OK ? st : tell_why(a, frame, u, st, err);
+    return st == KILN_OK ? kiln_seal_check_frame(frame, path, err)
+                         : tell_why(a, frame, u, st, err);
 }
 
 static void close_files(void *p) {

@@ -514,9 +514,9 @@ static folder_row folder_rows[] = {
     {"refuses_a_link_to_nothing", "@/link", KILN_ERR_ARG,
      "'@/link' exists; name a folder that does not, or remove it"},
     {"refuses_a_folder_in_none", "@/none/x", KILN_ERR_IO,
-     "cannot make a folder in '@/none': No such file or directory"},
+     "making a folder in '@/none': No such file or directory"},
     {"refuses_a_folder_in_a_file", "@/file/x", KILN_ERR_IO,
-     "cannot make a folder in '@/file': Not a directory"},
+     "making a folder in '@/file': Not a directory"},
 };
 
 static const char *in_folder(const char *text, const char *dir) {

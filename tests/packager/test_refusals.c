@@ -98,13 +98,16 @@ static void longer_content(craft *c) {
 
 /* An entry that is hashed by blocks beside being unpacked, in an archive that is hashed
  * beside as well: bytes that do not compress. */
-enum { LARGE_BYTES = (9 << 20) + 123 };
+enum { LARGE_BYTES = (12 << 20) + 123 };
 static void large_content(craft *c) {
-    unsigned char *data = kiln_arena_alloc(c->arena, LARGE_BYTES);
+    static const char head[] = "{\"graphs\": [], \"more\": \"", tail[] = "\"}";
+    char *data = kiln_arena_alloc(c->arena, LARGE_BYTES);
     kiln_rng rng;
     kiln_rng_init(&rng, 1);
     for (size_t i = 0; i < LARGE_BYTES; i++)
-        data[i] = (unsigned char)kiln_rng_range(&rng, 0, 255);
+        data[i] = (char)kiln_rng_range(&rng, '#', '[');
+    memcpy(data, head, sizeof head - 1);
+    memcpy(data + LARGE_BYTES - (sizeof tail - 1), tail, sizeof tail - 1);
     craft_set_data(c, craft_find(c, KILN_ENTRY_GRAPH), data, LARGE_BYTES);
 }
 
@@ -159,6 +162,21 @@ static kiln_str cut_in_half(craft *c) {
 static kiln_str no_seal(craft *c) {
     const kiln_str s = good(c);
     return (kiln_str){s.p, s.n - KILN_SEAL_BYTES};
+}
+/* Behind the frame, under a seal of its own: decoders go on, or pass over it. */
+static kiln_str with_frame(craft *c, const char *bytes, size_t n) {
+    const kiln_str s = good(c);
+    const size_t frame = s.n - KILN_SEAL_BYTES;
+    char *longer = kiln_arena_alloc(c->arena, frame + n);
+    memcpy(longer, s.p, frame);
+    memcpy(longer + frame, bytes, n);
+    return craft_seal(c->arena, (kiln_str){longer, frame + n});
+}
+static kiln_str skipped_frame(craft *c) {
+    return with_frame(c, "\x50\x2A\x4D\x18\5\0\0\0hello", 13);
+}
+static kiln_str empty_frame(craft *c) {
+    return with_frame(c, "\x28\xB5\x2F\xFD\x20\0\1\0\0", 9);
 }
 static kiln_str something_behind(craft *c) {
     const kiln_str s = good(c);
@@ -230,6 +248,18 @@ static void no_version(craft *c) {
     craft_replace(c, "\"format_version\": 1,", "", false);
 }
 static void no_model(craft *c) { craft_replace(c, "\"model\"", "\"m\"", false); }
+static void licence_is_a_number(craft *c) {
+    craft_replace(c, "\"licence\": \"MIT\"", "\"licence\": 17", false);
+}
+static void empty_graph(craft *c) {
+    craft_set_data(c, craft_find(c, KILN_ENTRY_GRAPH), "", 0);
+}
+static void another_graph(craft *c) {
+    craft_set_data(c, craft_find(c, KILN_ENTRY_GRAPH), "[1, 2]", 6);
+}
+static void empty_bill(craft *c) {
+    craft_set_data(c, craft_find(c, KILN_ENTRY_SBOM), "{}", 2);
+}
 static void empty_name(craft *c) { craft_replace(c, "\"small\"", "\"\"", false); }
 static void short_hash(craft *c) {
     craft_replace(c, "\"source_sha256\": \"01", "\"source_sha256\": \"0", false);
@@ -417,6 +447,10 @@ static row rows[] = {
     {"byte_behind_the_seal", .pack = something_behind,
      .text = "'@' is truncated, or something was added: its last bytes are not a "
              "package's seal"},
+    {"a_frame_that_is_skipped", .pack = skipped_frame,
+     .text = "'@' must be one zstd frame and its seal: something was added to it"},
+    {"an_empty_frame", .pack = empty_frame,
+     .text = "'@' must be one zstd frame and its seal: something was added to it"},
     {"one_bit_turned", .pack = one_bit,
      .text = "'@' is damaged: its SHA-256 is not the one in its seal; get it again"},
     {"one_bit_turned_of_many", .pack = one_bit_of_many,
@@ -435,6 +469,13 @@ static row rows[] = {
      .text = "the tar must end in two blocks of zeros, has one"},
     {"second_zero_block_not_zero", .pack = dirty_end,
      .text = "the tar must end in two blocks of zeros, has one"},
+    {"licence_is_a_number", .edit = licence_is_a_number,
+     .text = "manifest.json: 'model.licence' must be an SPDX expression"},
+    {"empty_graph", .edit = empty_graph, .text = "graph.json:1:1: *"},
+    {"another_graph", .edit = another_graph,
+     .text = "graph.json: must be an object with 'graphs'"},
+    {"empty_bill", .edit = empty_bill,
+     .text = "sbom.spdx.json: must be an object with 'spdxVersion'"},
     {"no_zero_blocks", .edit = no_end,
      .text = "the tar ends in or behind entry 'selftest/inputs.safetensors'"},
     {"bytes_behind_the_end", .edit = long_end,
