@@ -127,6 +127,13 @@ static int64_t count_of(reader *r, const char *key, int64_t min, int64_t max) {
     return ok ? v : min;
 }
 
+/* May be left out. */
+static bool flag_of(reader *r, const char *key) {
+    const kiln_json *v = kiln_json_get(r->root, key);
+    need(r, v == NULL || kiln_json_is_bool(v), key, "true or false");
+    return kiln_json_bool(v, false);
+}
+
 static int word_of(reader *r, const char *key, const char *const *words, int n,
                    const char *what) {
     const char *s = text_of(r, key);
@@ -185,14 +192,37 @@ static void read_all(reader *r, kiln_profile *p) {
     p->l1d_bytes = count_of(r, "l1d_bytes", 0, bytes);
     p->l2_bytes = count_of(r, "l2_bytes", 0, bytes);
     p->l3_bytes = count_of(r, "l3_bytes", 0, bytes);
-    p->has_fma = kiln_json_bool(kiln_json_get(r->root, "has_fma"), false);
-    p->has_vnni = kiln_json_bool(kiln_json_get(r->root, "has_vnni"), false);
-    p->has_dotprod = kiln_json_bool(kiln_json_get(r->root, "has_dotprod"), false);
-    p->has_bf16 = kiln_json_bool(kiln_json_get(r->root, "has_bf16"), false);
-    p->has_f16 = kiln_json_bool(kiln_json_get(r->root, "has_f16"), false);
+    p->has_fma = flag_of(r, "has_fma");
+    p->has_vnni = flag_of(r, "has_vnni");
+    p->has_dotprod = flag_of(r, "has_dotprod");
+    p->has_bf16 = flag_of(r, "has_bf16");
+    p->has_f16 = flag_of(r, "has_f16");
     p->numerics =
         (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
     read_measuring(r, p);
+}
+
+/* Of a file that somebody wrote: a member with a slip of the pen would count for
+ * nothing, silently. Inside of archives a newer kiln may say more. */
+static kiln_status check_members(kiln_arena *a, const kiln_json *root, const char *path,
+                                 kiln_err *err) {
+    static const char *const known[] = {
+        "name",    "arch",      "triple",      "cpu",      "features",
+        "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes", "vector_bytes",
+        "has_fma", "has_vnni",  "has_dotprod", "has_bf16", "vector_registers",
+        "has_f16", "numerics",  "measure",     "baselines"};
+    for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m)) {
+        const char *key = kiln_json_key(m);
+        bool found = key == NULL; /* no object: the rest says so */
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            found = found || strcmp(key, known[i]) == 0;
+        if (!found)
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "%s: a profile has no member '%s'; 'kiln profile show "
+                             "native' prints all that there are",
+                             path, kiln_str_printable(a, kiln_str_from(key), 64));
+    }
+    return KILN_OK;
 }
 
 static const char *shipped_names(kiln_arena *a) {
@@ -218,6 +248,7 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                          name_or_path, shipped_names(a));
     const kiln_json *root = NULL;
     KILN_TRY(kiln_json_read(a, name_or_path, &root, err));
+    KILN_TRY(check_members(a, root, name_or_path, err));
     return kiln_profile_read(a, root, name_or_path, out, err);
 }
 

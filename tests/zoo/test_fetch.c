@@ -376,6 +376,11 @@ typedef struct catalog_row {
 static catalog_row catalog_rows[] = {
     {"no_list", "{}", "must be {\"models\": [...]}"},
     {"no_object", "{\"models\": [3]}", "reading model 0"},
+    {"a_member_beside_the_list", "{\"models\": [], \"model\": []}",
+     "has an unknown member beside 'models'"},
+    {"a_licence_of_another_type",
+     "{\"models\": [{\"name\": \"a\", \"url\": \"https://x/y\", \"licence\": 3}]}",
+     "'licence' must be a string"},
     {"another_member", "{\"models\": [{\"path\": \"x\"}]}", "an unknown member"},
     {"no_name", "{\"models\": [{}]}", "it must have a name"},
     {"another_kind_of_url", "{\"models\": [" MODEL("a", "ftp://x/y", HASH, "1") "]}",

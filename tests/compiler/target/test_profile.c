@@ -117,6 +117,10 @@ static bad_row bad_rows[] = {
      KILN_ERR_PARSE, "'baselines' must be a list of at most 32 names"},
     {"baselines_are_names", "\"name\"", "\"baselines\": [\"tvm\", 3], \"name\"",
      KILN_ERR_PARSE, "'baselines' must be a list of names"},
+    {"members_are_known", "\"cores\": 2", "\"cores\": 2, \"core\": 4", KILN_ERR_PARSE,
+     "a profile has no member 'core'; 'kiln profile show native' prints all"},
+    {"flags_are_true_or_false", "\"has_fma\": true", "\"has_fma\": \"yes\"",
+     KILN_ERR_PARSE, "'has_fma' must be true or false"},
     {"cores_are_counted", "\"cores\": 2", "\"cores\": 0", KILN_ERR_PARSE,
      "'cores' must be a whole number from 1 to 4096"},
 };
