@@ -90,7 +90,7 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
 typedef struct kiln_source {
     const char *name;             /* "resnet18": of the file, without its ending */
     const char *path;             /* of the file, as long as the arena lives */
-    char sha256[KILN_SHA256_HEX]; /* of the file */
+    char sha256[KILN_SHA256_HEX]; /* kiln_source_hash */
     const kiln_import_data *data; /* files beside it that were read */
     size_t n_data;
     kiln_graph *imported; /* as the file says: the reference's */
@@ -99,6 +99,12 @@ typedef struct kiln_source {
 } kiln_source;
 /* The file of a model: of "zoo:NAME" it is written now, and lives as long as `a`. */
 kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
+                             kiln_err *err);
+/* SHA-256 of a model's file. Where it names files beside it for its weights: of the
+ * text
+ * "<SHA-256 of the file>\n" and "<SHA-256>  <location>\n" for each of them, in order of
+ * bytes; "absent" instead of one that is not there. */
+kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
                              kiln_err *err);
 /* `o` may be NULL. Where the import fails, `out` holds the hash alone. `import` leaves
  * out the passes: graph and cost are not there. */

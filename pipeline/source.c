@@ -47,6 +47,33 @@ static kiln_status hash_file(const char *path, char hex[KILN_SHA256_HEX],
     return st;
 }
 
+/* Of a file beside the model: one that cannot be read is the import's to refuse. */
+static void put_data(kiln_buf *out, const char *folder, const char *location) {
+    char hex[KILN_SHA256_HEX] = "absent";
+    if (kiln_path_is_contained(kiln_str_from(location)))
+        (void)hash_file(kiln_path_join(out->arena, folder, location), hex, NULL);
+    kiln_buf_printf(out, "%s  %s\n", hex, location);
+}
+
+/* What no frontend can read has no files beside it: importing it says what is wrong. */
+kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
+                             kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_import_locations data = {.n = 0};
+    kiln_buf text;
+    const kiln_status st = hash_file(path, hex, err);
+    if (st == KILN_OK &&
+        kiln_import_list_data(&scratch, path, &data, NULL) == KILN_OK && data.n > 0) {
+        kiln_buf_init(&text, &scratch);
+        kiln_buf_printf(&text, "%s\n", hex);
+        for (size_t i = 0; i < data.n; i++)
+            put_data(&text, kiln_path_dir(&scratch, path), data.v[i]);
+        kiln_sha256_of(text.p, text.n, hex);
+    }
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 kiln_status kiln_source_import(kiln_arena *a, const char *model,
                                const kiln_import_options *o, kiln_source *out,
                                kiln_err *err) {
@@ -56,7 +83,7 @@ kiln_status kiln_source_import(kiln_arena *a, const char *model,
     KILN_TRY(kiln_source_path(a, model, &path, err));
     s.name = name_of(a, path);
     s.path = kiln_str_dup(a, path);
-    KILN_TRY(hash_file(path, s.sha256, err));
+    KILN_TRY(kiln_source_hash(path, s.sha256, err));
     *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
     s.data = report.data.v;

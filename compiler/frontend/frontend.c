@@ -80,6 +80,15 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
     return st;
 }
 
+kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
+                                  kiln_import_locations *out, kiln_err *err) {
+    kiln_str bytes;
+    const kiln_frontend *f;
+    *out = (kiln_import_locations){.n = 0};
+    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    return f->list_data != NULL ? f->list_data(a, bytes, out, err) : KILN_OK;
+}
+
 kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_survey *out,
                                kiln_err *err) {
     kiln_str bytes;

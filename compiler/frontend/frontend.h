@@ -117,6 +117,12 @@ kiln_status kiln_import_suggest(kiln_arena *a, const char *path,
                                 const kiln_import_options *o, kiln_suggestion *out,
                                 kiln_err *err);
 
+/* Files beside the model that it names for its weights, in order of bytes, each once,
+ * also those that an import would not read. */
+typedef KILN_VEC(const char *) kiln_import_locations;
+kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
+                                  kiln_import_locations *out, kiln_err *err);
+
 /* kiln_import from bytes in memory, which must outlive `a`; `dir` is where external
  * data is looked for (NULL: none is allowed). */
 kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *name,

@@ -18,6 +18,9 @@ typedef struct kiln_frontend {
                                size_t *n, kiln_err *err);
     kiln_status (*survey)(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
                           kiln_err *err);
+    /* Files beside it that it names; NULL: the format has none. */
+    kiln_status (*list_data)(kiln_arena *a, kiln_str bytes, kiln_import_locations *out,
+                             kiln_err *err);
 } kiln_frontend;
 
 #define KILN_FRONTEND(name) extern const kiln_frontend kiln_frontend_##name;

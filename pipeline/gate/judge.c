@@ -18,10 +18,10 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
                                  kiln_err *err) {
     *out = NULL;
     for (size_t i = 0; i < models->n && f->source_sha256 != NULL; i++) {
-        const char *path = NULL, *sha256 = NULL;
-        int64_t bytes = 0;
+        const char *path = NULL;
+        char sha256[KILN_SHA256_HEX];
         KILN_TRY(kiln_source_path(a, models->path[i], &path, err));
-        KILN_TRY(kiln_gate_hash(a, path, &sha256, &bytes, err));
+        KILN_TRY(kiln_source_hash(path, sha256, err));
         if (strcmp(sha256, f->source_sha256) == 0)
             *out = models->path[i];
     }

@@ -425,7 +425,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
         .model = &model,
         .options = o == NULL ? &none : o,
         .report = report == NULL ? &unused : report,
-        .files = {.dir = dir},
+        .files = {.dir = dir, .model = name},
         .eager_bytes = EAGER_BYTES,
         .eager_flops = eager_flops,
         .const_flops = KILN_ONNX_CONST_FLOPS,
@@ -453,4 +453,5 @@ const kiln_frontend kiln_frontend_onnx = {
     .import = kiln_import_onnx_bytes,
     .list_inputs = kiln_onnx_list_inputs,
     .survey = kiln_onnx_survey,
+    .list_data = kiln_onnx_list_data,
 };

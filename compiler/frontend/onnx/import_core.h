@@ -208,6 +208,10 @@ const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
 kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
                              kiln_err *err);
 
+/* ---- data.c ---- */
+kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes,
+                                kiln_import_locations *out, kiln_err *err);
+
 /* ---- emit.c ---- */
 /* The smallest name for output i of the node, unique or not, in scratch. */
 const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i);

@@ -7,9 +7,14 @@
 
 /* Where external data is looked for; each file is mapped once. */
 typedef struct kiln_onnx_files {
-    const char *dir; /* NULL: none is allowed */
-    kiln_map mapped; /* location -> kiln_str */
+    const char *dir;   /* NULL: none is allowed */
+    const char *model; /* path of the model's file; NULL: it is in memory */
+    kiln_map mapped;   /* location -> kiln_str */
 } kiln_onnx_files;
+/* data.c: maps one of them. KILN_ERR_PARSE where it lies outside of the folder, by its
+ * name or by links; one that is where the model's own link leads is inside. */
+kiln_status kiln_onnx_data_map(kiln_arena *a, const kiln_onnx_files *files,
+                               kiln_str location, kiln_str *out, kiln_err *err);
 
 /* "INT64", "FLOAT8E4M3FN" or "number 99", in words of onnx.proto; static or in the
  * buffer. */

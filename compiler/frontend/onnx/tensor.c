@@ -182,8 +182,7 @@ static kiln_status map_file(kiln_arena *a, kiln_onnx_files *files, kiln_str loca
     kiln_str *known = kiln_map_get(&files->mapped, location);
     if (known == NULL) {
         kiln_str bytes;
-        const char *const name = kiln_str_dupv(a, location);
-        KILN_TRY(kiln_file_map(a, kiln_path_join(a, files->dir, name), 0, &bytes, err));
+        KILN_TRY(kiln_onnx_data_map(a, files, location, &bytes, err));
         known = kiln_new(a, kiln_str);
         *known = bytes;
         kiln_map_set(a, &files->mapped, location, known);
@@ -209,12 +208,6 @@ static kiln_status read_external(kiln_arena *a, const kiln_onnx_tensor *t,
     if (files == NULL || files->dir == NULL)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "external data is not allowed here: there is no model folder");
-    if (!kiln_path_is_contained(location))
-        return kiln_fail(
-            err, KILN_ERR_PARSE,
-            "external data: location '%.*s' must be a relative path inside "
-            "the model's folder",
-            KILN_STR_ARG(location));
     KILN_TRY(map_file(a, files, location, &file, err));
     const int64_t need = packed_bytes(type);
     if (length >= 0 && length != need)
