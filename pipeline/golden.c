@@ -284,6 +284,11 @@ static kiln_status run_case(kiln_arena *a, const char *dir,
     size_t n_in = 0;
     KILN_TRY(read_inputs(a, side, dir, kiln_json_get(j, "inputs"), &in, &n_in, err));
     KILN_TRY(side->run(side->user, a, in, n_in, &got, err));
+    if (got.failure != NULL) {
+        check->outcome = KILN_FAILED;
+        check->reason = got.failure;
+        return KILN_OK;
+    }
     KILN_TRY(compare_case(a, dir, side, &got, in, n_in, kiln_json_get(j, "outputs"),
                           check, err));
     if (check->outcome == KILN_PASSED && check->n_elems > 0 && check->n_held == 0) {

@@ -170,6 +170,7 @@ typedef struct kiln_golden_result {
     const kiln_graph *imported; /* its reference gives the bounds, with these outputs;
                                    NULL: the side's tolerance holds */
     size_t n;
+    const char *failure; /* it crashed, hung, ...: the case has failed; NULL: it ran */
 } kiln_golden_result;
 typedef struct kiln_golden_side {
     const char *const *input; /* names, in the model's order: a case may give none */

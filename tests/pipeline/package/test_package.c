@@ -2,6 +2,7 @@
  * not fit, damaged archives, other models. */
 #include "pipeline/package/package.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/package_folder.h"
 
 #include <string.h>
 
@@ -369,6 +370,51 @@ static void finds_a_wrong_golden_output(void **state) {
     assert_int_equal(c.n_failed, 2);
 }
 
+static void hash_file(const char *path, char hex[KILN_SHA256_HEX]) {
+    kiln_str bytes;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &bytes, &err),
+                          &err);
+    kiln_sha256_of(bytes.p, bytes.n, hex);
+}
+
+/* Its manifest says what its library is, so that nothing but running it tells. */
+static const char *crashing_folder(void) {
+    kiln_arena *a = kiln_test_arena();
+    const char *folder = kiln_path_join(a, kiln_test_dir(), "crashing");
+    const char *lib = kiln_path_join(a, folder, "lib.so");
+    const char *manifest = kiln_path_join(a, folder, "manifest.json");
+    char before[KILN_SHA256_HEX], after[KILN_SHA256_HEX];
+    kiln_package_facts f;
+    kiln_str text;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_package_unpack(a, built.path, folder, &f, &err), &err);
+    hash_file(lib, before);
+    package_folder_break(folder, f.profile.arch, PACKAGE_CRASHES);
+    hash_file(lib, after);
+    kiln_assert_status_ok(kiln_file_map(a, manifest, 0, &text, &err), &err);
+    char *copy = kiln_str_dupv(a, text), *at = strstr(copy, before);
+    assert_non_null(at);
+    memcpy(at, after, strlen(after));
+    kiln_assert_status_ok(kiln_file_write(manifest, copy, text.n, &err), &err);
+    return folder;
+}
+
+/* Each check has failed; none of it is the machine's fault. */
+static void a_crash_fails_every_check(void **state) {
+    (void)state;
+    static const int threads[] = {1};
+    const kiln_verify_options o = {
+        .threads = threads, .n_threads = 1, .golden = GOLDEN};
+    kiln_checks c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(verify(crashing_folder(), &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 1 + 2); /* the self-test and two golden cases */
+    for (size_t i = 1; i < c.list.n; i++)
+        if (strstr(c.list.v[i].reason, "died of signal") == NULL)
+            fail_msg("%s", c.list.v[i].reason);
+}
+
 static void names_a_missing_archive(void **state) {
     (void)state;
     const kiln_verify_options o = {.n_threads = 0};
@@ -479,6 +525,7 @@ int main(void) {
         {"fails_a_damaged_archive", fails_a_damaged_archive, NULL, NULL, NULL},
         {"fails_a_changed_folder", fails_a_changed_folder, NULL, NULL, NULL},
         {"refuses_another_model", refuses_another_model, NULL, NULL, NULL},
+        {"a_crash_fails_every_check", a_crash_fails_every_check, NULL, NULL, NULL},
         {"finds_a_wrong_golden_output", finds_a_wrong_golden_output, NULL, NULL, NULL},
         {"names_a_missing_archive", names_a_missing_archive, NULL, NULL, NULL},
     };
