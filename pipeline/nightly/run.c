@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/pipeline.h"
 #include "pipeline/tune/tune.h"
 
 _Static_assert((int)KILN_NIGHTLY_MAX_JOBS <= (int)KILN_RESULTS_MAX_JOBS,
@@ -58,8 +59,11 @@ static kiln_status find_models(night *n, kiln_err *err) {
         const char *source = n->c->model.v[i].source;
         n->model[i] = source;
         n->model_sha[i] = "";
-        if (source != NULL && !kiln_str_starts(kiln_str_from(source), "zoo:"))
-            KILN_TRY(hash_of(n->arena, source, &n->model_sha[i], err));
+        char hex[KILN_SHA256_HEX];
+        if (source == NULL || kiln_str_starts(kiln_str_from(source), "zoo:"))
+            continue;
+        KILN_TRY(kiln_source_hash(source, hex, err));
+        n->model_sha[i] = kiln_str_dup(n->arena, hex);
     }
     return KILN_OK;
 }
@@ -69,19 +73,12 @@ static kiln_status find_models(night *n, kiln_err *err) {
 static kiln_status find_database(night *n, kiln_err *err) {
     const kiln_db_options o = {.read_only = n->c->is_frozen};
     kiln_db *db = NULL;
-    kiln_db_stats s;
+    char hex[KILN_SHA256_HEX] = "";
     if (!n->c->is_frozen)
         KILN_TRY(kiln_dir_make(kiln_path_dir(n->arena, n->c->db), err));
     KILN_TRY(kiln_db_open(n->arena, n->c->db, &o, &db, err));
-    kiln_status st = KILN_OK;
-    n->db_state = "";
-    if (n->c->is_frozen)
-        st = kiln_db_stats_of(db, n->arena, &s, err);
-    if (st == KILN_OK && n->c->is_frozen)
-        n->db_state = kiln_format(
-            n->arena, "%lld tasks, %lld trials, %lld repeats, from %lld to %lld",
-            (long long)s.n_tasks, (long long)s.n_trials, (long long)s.n_repeats,
-            (long long)s.first_ms, (long long)s.last_ms);
+    const kiln_status st = n->c->is_frozen ? kiln_db_digest(db, hex, err) : KILN_OK;
+    n->db_state = kiln_str_dup(n->arena, hex);
     kiln_db_close(db);
     return st;
 }

@@ -110,6 +110,24 @@ static kiln_status add_keys(kiln_sha256 *h, const night *n, kiln_nightly_kind ki
     return KILN_OK;
 }
 
+/* Files that the command names by their paths: values of inputs, a profile. */
+static kiln_status add_named(kiln_sha256 *h, const night *n,
+                             const kiln_nightly_stage *s, const kiln_nightly_job *j,
+                             kiln_err *err) {
+    const kiln_nightly_words *bind =
+        s->model >= 0 ? &n->c->model.v[s->model].bind : NULL;
+    for (size_t i = 0; bind != NULL && i < bind->n; i++) {
+        const char *file = strrchr(bind->v[i], '=');
+        if (file != NULL && kiln_file_exists(file + 1))
+            KILN_TRY(add_file(h, file + 1, err));
+    }
+    if (j != NULL && kiln_file_exists(j->profile->word))
+        KILN_TRY(add_file(h, j->profile->word, err));
+    if (j != NULL && j->set >= 0 && kiln_file_exists(n->c->set.v[j->set].word))
+        KILN_TRY(add_file(h, n->c->set.v[j->set].word, err));
+    return KILN_OK;
+}
+
 static kiln_status inputs_of(const night *n, size_t stage,
                              const kiln_nightly_words *words, const char **out,
                              kiln_err *err) {
@@ -128,9 +146,7 @@ static kiln_status inputs_of(const night *n, size_t stage,
             &h, kiln_path_join(n->arena, n->c->model.v[s->model].golden, "golden.json"),
             err));
     KILN_TRY(add_keys(&h, n, s->kind, err));
-    const kiln_nightly_job *j = job_of(n, s);
-    if (j != NULL && j->set >= 0 && kiln_file_exists(n->c->set.v[j->set].word))
-        KILN_TRY(add_file(&h, n->c->set.v[j->set].word, err));
+    KILN_TRY(add_named(&h, n, s, job_of(n, s), err));
     for (int i = 0; i < needs[s->kind].n; i++) {
         const int before = need_of(n, stage, i);
         if (before < 0)
@@ -165,7 +181,7 @@ static bool holds(const char *path, const char *sha256) {
     return strcmp(hex, sha256) == 0;
 }
 
-/* After fetching: where the model is. False where it is no longer. */
+/* After fetching: where the model is. False where it is no longer, or another one. */
 static bool take_model(night *n, size_t stage) {
     const kiln_json *result = NULL;
     const int model = n->g->stage.v[stage].model;
@@ -174,10 +190,11 @@ static bool take_model(night *n, size_t stage) {
         return false;
     const kiln_json *first = kiln_json_at(result, 0);
     const char *path = kiln_json_string(kiln_json_get(first, "path"), "");
-    if (!kiln_file_exists(path))
+    const char *sha256 = kiln_json_string(kiln_json_get(first, "sha256"), "");
+    if (!holds(path, sha256))
         return false;
     n->model[model] = path;
-    n->model_sha[model] = kiln_json_string(kiln_json_get(first, "sha256"), "");
+    n->model_sha[model] = sha256;
     return true;
 }
 

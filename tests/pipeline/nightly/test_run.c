@@ -26,7 +26,9 @@ static const char script[] =
     "[ ! -f \"$FAKE/$verb\" ] || . \"$FAKE/$verb\"\n"
     "sha=$(printf '%064d' 0)\n"
     "case $verb in\n"
-    "  fetch) text='[{\"path\":\"'$FAKE'/fetched.onnx\",\"sha256\":\"'$sha'\"}]';;\n"
+    "  fetch) [ ! -f \"$FAKE/fetched.onnx\" ] || sha=$(sha256sum < "
+    "\"$FAKE/fetched.onnx\")\n"
+    "    text='[{\"path\":\"'$FAKE'/fetched.onnx\",\"sha256\":\"'${sha%% *}'\"}]';;\n"
     "  build) printf archive > \"$out\"\n"
     "    sha=$(sha256sum \"$out\"); text='[{\"sha256\":\"'${sha%% *}'\"}]';;\n"
     "  gate) "
@@ -45,8 +47,9 @@ static const char script[] =
     "exit ${code:-0}\n";
 
 static const char pipeline[] =
-    "{\"models\": [{\"name\": \"a\", \"source\": \"m.onnx\"},"
-    " {\"name\": \"b\", \"source\": \"fetch:resnet18-v1-7\", \"tune\": null}],"
+    "{\"models\": [{\"name\": \"a\", \"source\": \"m.onnx\", \"binds\": {\"h\": "
+    "\"h.npy\"}}, {\"name\": \"b\", \"source\": \"fetch:resnet18-v1-7\", \"tune\": "
+    "null}],"
     " \"operators\": [{\"set\": \"gemm\", \"tune\": null}],"
     " \"tune\": {}, \"bench\": {\"require_baselines\": false},"
     " \"keyring\": \"trusted.pub\", \"sign\": \"sign.key\","
@@ -79,6 +82,7 @@ static place new_place(int verify_limit_s) {
     assert_int_equal(chmod(at(&p, "kiln"), 0755), 0);
     write_file(&p, "ready.jsonl", "{\"kiln_ready_records\": 1}\n");
     write_file(&p, "m.onnx", "a model");
+    write_file(&p, "h.npy", "a value");
     write_file(&p, "fetched.onnx", "another");
     write_file(&p, "trusted.pub", KEY(TRUSTED));
     write_file(&p, "other.pub", KEY(ANOTHER));
@@ -567,6 +571,8 @@ typedef struct change_row {
 static change_row changes[] = {
     {"nothing_changes", "true", 7, true},
     {"another_model_file", "echo other > m.onnx", 2, true},
+    {"another_file_of_a_bound_input", "echo other > h.npy", 2, true},
+    {"a_changed_fetched_file", "echo other > fetched.onnx", 5, true},
     {"another_program", "echo '# new' >> kiln", 0, true},
     {"other_keys_are_trusted", "mv other.pub trusted.pub", 4, true},
     {"another_key_signs", "echo more >> sign.key", 2, true},
