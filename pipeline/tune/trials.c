@@ -69,11 +69,24 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
     return KILN_OUTCOME_LOST;
 }
 
+/* Process numbers mean something inside of their namespace only: of containers that
+ * share a host name, 17 is another process in each. "": not known. */
+static const char *namespace_of_pids(kiln_arena *a) {
+    char text[64];
+    const ssize_t n = readlink("/proc/self/ns/pid", text, sizeof text);
+    kiln_str rest = {text, n > 0 && (size_t)n < sizeof text ? (size_t)n : 0}, before;
+    return kiln_str_cut(&rest, '[', &before) && kiln_str_cut(&rest, ']', &before)
+               ? kiln_str_dupv(a, before)
+               : "";
+}
+
+/* "HOST/NAMESPACE.PID-START". */
 const char *kiln_tune_owner(kiln_arena *a) {
     struct utsname u;
     const int64_t self = (int64_t)getpid();
-    return kiln_format(a, "%s.%" PRId64 "-%" PRIu64, uname(&u) == 0 ? u.nodename : "?",
-                       self, kiln_process_start(self));
+    return kiln_format(a, "%s/%s.%" PRId64 "-%" PRIu64,
+                       uname(&u) == 0 ? u.nodename : "?", namespace_of_pids(a), self,
+                       kiln_process_start(self));
 }
 
 /* "PID-START", of an older kiln "PID". What it names may live though it cannot be told:
@@ -88,11 +101,14 @@ static bool is_dead(kiln_str process) {
     return is == 0 || (kiln_parse_i64(process, &start) && is != (uint64_t)start);
 }
 
-/* Claims of tuners of this machine that have died: theirs to measure no more. */
+/* Claims of tuners that have died, of this machine and namespace: theirs to measure no
+ * more. Of others nothing is known; theirs expire. */
 kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     const char *ours = kiln_tune_owner(&r->scratch);
     const size_t host = (size_t)(strrchr(ours, '.') - ours) + 1;
     kiln_db_owners owners;
+    if (namespace_of_pids(&r->scratch)[0] == '\0')
+        return KILN_OK;
     KILN_TRY(kiln_db_owners_of(r->o->db, &r->scratch, &owners, err));
     for (size_t i = 0; i < owners.list.n; i++) {
         const char *who = owners.list.v[i];
