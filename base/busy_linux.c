@@ -179,13 +179,18 @@ static void add(sums *s, const char *name, double ticks) {
     kiln_vec_push(s->arena, &s->row, row);
 }
 
-/* What p's children that are gone had used before, and is among `children` now. */
+/* What those of p's descendants had used before that are gone since, and whose parents
+ * are, up to p: whoever waited for them has it now. A chain is no longer than there are
+ * processes. */
 static double known_before(const kiln_busy *before, const kiln_busy *after,
                            const process *p) {
     double ticks = 0;
     for (size_t i = 0; i < before->process.n; i++) {
-        const process *q = &before->process.v[i];
-        if (q->parent == p->pid && same(after, q) == NULL)
+        const process *q = &before->process.v[i], *up = q;
+        for (size_t k = 0; up != NULL && up->pid != p->pid && k < before->process.n;
+             k++)
+            up = same(after, up) == NULL ? find(before, up->parent) : NULL;
+        if (up != NULL && up->pid == p->pid && q != up)
             ticks += q->own + q->children;
     }
     return ticks;
@@ -229,13 +234,17 @@ void kiln_busy_between(kiln_arena *a, const kiln_busy *before, const kiln_busy *
         if (t > 0)
             add(&all, p->name, t);
     }
+    /* The system's sum is exact; of processes that came and went the parts may not be.
+     */
+    const double rest = fmax(0, after->busy - before->busy - ours);
+    const double scale = theirs > rest ? rest / theirs : 1;
     r.hypervisor = fmax(0, (after->stolen - before->stolen) / ticks);
-    r.unseen = fmax(0, (after->busy - before->busy - ours - theirs) / ticks);
-    r.taken = theirs / ticks + r.unseen + r.hypervisor;
+    r.unseen = fmax(0, rest - theirs) / ticks;
+    r.taken = rest / ticks + r.hypervisor;
     if (all.row.n > 1)
         qsort(all.row.v, all.row.n, sizeof all.row.v[0], by_ticks);
     for (size_t i = 0; i < all.row.n && r.n < KILN_BUSY_MOST; i++) {
-        all.row.v[i].processors /= ticks;
+        all.row.v[i].processors *= scale / ticks;
         if (all.row.v[i].processors >= least)
             r.row[r.n++] = all.row.v[i];
     }

@@ -108,6 +108,34 @@ static void counts_what_has_ended(void **state) {
     assert_true(is_about(r.taken, 0.5));
 }
 
+/* A whole tree has ended: a shell waited for make, make for the compiler. */
+static void counts_trees_that_have_ended(void **state) {
+    (void)state;
+    const fake was[] = {{60, 1, "sh", 10, 500, 10},
+                        {70, 60, "make", 20, 1000, 20},
+                        {71, 70, "cc", 400, 0, 30}};
+    const fake is[] = {{60, 1, "sh", 10, 500 + 20 + 1000 + 400 + 300, 10}};
+    const kiln_busy_report r = between(was, COUNT(was), is, COUNT(is), 300, 0);
+    assert_int_equal(r.n, 1);
+    assert_string_equal(r.row[0].name, "sh");
+    assert_true(is_about(r.row[0].processors, 0.3) && is_about(r.taken, 0.3));
+}
+
+/* Parts that say more than the whole are no more than the whole. */
+static void parts_are_no_more_than_the_whole(void **state) {
+    (void)state;
+    const fake was[] = {{50, 1, "kiln", 0, 0, 9},
+                        {60, 1, "reaper", 0, 0, 10},
+                        {70, 1, "busy", 100, 0, 11}};
+    const fake is[] = {{50, 1, "kiln", 200, 0, 9},
+                       {60, 1, "reaper", 0, 3000, 10},
+                       {70, 1, "busy", 1100, 0, 11}};
+    const kiln_busy_report r = between(was, COUNT(was), is, COUNT(is), 1200, 0);
+    assert_true(is_about(r.taken, 1) && r.unseen < 1e-9);
+    assert_true(is_about(r.row[0].processors, 0.75));
+    assert_true(is_about(r.row[1].processors, 0.25));
+}
+
 /* A number that another process has now. */
 static void tells_processes_with_one_number_apart(void **state) {
     (void)state;
@@ -179,6 +207,9 @@ static void reads_this_machine(void **state) {
 int main(void) {
     kiln_test_add("names_who_had_them", names_who_had_them, NULL);
     kiln_test_add("counts_what_has_ended", counts_what_has_ended, NULL);
+    kiln_test_add("counts_trees_that_have_ended", counts_trees_that_have_ended, NULL);
+    kiln_test_add("parts_are_no_more_than_the_whole", parts_are_no_more_than_the_whole,
+                  NULL);
     kiln_test_add("tells_processes_with_one_number_apart",
                   tells_processes_with_one_number_apart, NULL);
     kiln_test_add("says_nothing_of_a_quiet_machine", says_nothing_of_a_quiet_machine,
