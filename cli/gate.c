@@ -98,7 +98,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_gate_json(&answer.json, &report);
     kiln_gate_text(&answer.text, &report);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
-    *exit_code = report.outcome == KILN_GATED_FAIL      ? KILN_EXIT_CHECK
+    *exit_code = report.outcome == KILN_GATED_FAIL || report.outcome == KILN_GATED_WRONG
+                     ? KILN_EXIT_CHECK
                  : report.outcome == KILN_GATED_INVALID ? KILN_EXIT_INVALID
                                                         : KILN_EXIT_OK;
     return KILN_OK;

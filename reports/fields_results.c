@@ -99,10 +99,10 @@ static KILN_RECORD(past, past_rows, "The nights before")
         KILN_MEMBER(model, "its name"),
         KILN_MEMBER(profile, "that code was made for"),
         KILN_MEMBER(threads, "number of threads"),
-        KILN_MEMBER_WORD(
-            status, job_status,
-            "`ok`; `failed`: a stage did; `regressed`: its gate's verdict is `fail`; "
-            "`unjudged`: it is `invalid`; `interrupted`"),
+        KILN_MEMBER_WORD(status, job_status,
+                         "`ok`; `failed`: a stage did, or a verdict is `wrong`; "
+                         "`regressed`: its gate's verdict is `fail`; "
+                         "`unjudged`: it is `invalid`; `interrupted`"),
         KILN_MEMBER_LIST("stages", stage, stage, "in the order they ran"),
         KILN_MEMBER_OPTIONAL("latency", latency, kiln_results_latency_table,
                              "null: not measured"),
@@ -159,7 +159,8 @@ static KILN_RECORD(ops, ops_rows, "A list of operators")
         KILN_MEMBER(started, "ISO 8601, UTC"),
         KILN_MEMBER(seconds, "that the run took"),
         KILN_MEMBER_WORD(status, job_status,
-                         "`ok`; `failed`: a stage did; `regressed`: a verdict is "
+                         "`ok`; `failed`: a stage did, or a verdict is `wrong`; "
+                         "`regressed`: a verdict is "
                          "`fail`; `unjudged`: "
                          "one "
                          "is `invalid`; `interrupted`"),

@@ -3,8 +3,8 @@
 
 static const char *const rival_state[] = {"absent", "failed", "wrong", "measured",
                                           NULL};
-const char *const kiln_results_verdicts[] = {
-    "pass", "fail", "inconclusive", "invalid", "equal", "new", NULL};
+const char *const kiln_results_verdicts[] = {"pass",  "fail", "inconclusive", "invalid",
+                                             "equal", "new",  "wrong",        NULL};
 
 #define T kiln_results_peak
 static const kiln_record_field peak_rows[] = {
@@ -255,7 +255,8 @@ static KILN_RECORD(pair, pair_rows, "A pair of the gate")
 #define T kiln_results_gate
     static const kiln_record_field gate_rows[] = {
         KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
-                         "`pass`, `fail`, `inconclusive`, `invalid`; `equal`: the same "
+                         "`pass`, `fail`, `inconclusive`, `invalid`; `wrong`: its "
+                         "outputs are; `equal`: the same "
                          "code, nothing "
                          "to time; `new`: nothing was accepted"),
         KILN_MEMBER(reason, "one sentence"),

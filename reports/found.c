@@ -35,9 +35,13 @@ static void put_rivals(kiln_buf *out, const kiln_results *r) {
 
 static void put_verdicts(kiln_buf *out, const kiln_results *r) {
     const long long slow = count_of(r, "fail"), invalid = count_of(r, "invalid");
+    const long long wrong = count_of(r, "wrong");
     const long long fresh = count_of(r, "new"), open = count_of(r, "inconclusive");
     if (r->verdict == NULL)
         kiln_buf_puts(out, "nothing was held against accepted archives");
+    else if (wrong > 0)
+        kiln_buf_printf(out, "the outputs of %lld job%s are wrong", wrong,
+                        plural(wrong));
     else if (slow > 0)
         kiln_buf_printf(out, "%lld job%s got slower than what is accepted", slow,
                         plural(slow));

@@ -6,6 +6,7 @@
 #include <math.h>
 
 enum {
+    LOOK_WRONG, /* outputs */
     LOOK_FAIL,
     LOOK_STEP, /* against the frozen archive, and no failure of the gate */
     LOOK_FAILED,
@@ -20,6 +21,8 @@ enum {
 static int look_of(const kiln_results_job *j) {
     const char *verdict = j->has_gate ? j->gate.verdict : NULL;
     const char *trend = j->has_history ? j->history.trend : NULL;
+    if (kiln_page_is(verdict, "wrong"))
+        return LOOK_WRONG;
     if (kiln_page_is(verdict, "fail"))
         return LOOK_FAIL;
     if (kiln_page_is(trend, "step"))

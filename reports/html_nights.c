@@ -36,11 +36,11 @@ static void put_text(index_page *x, const char *tag, const char *text) {
 static void put_pill(index_page *x, const char *word) {
     static const struct {
         const char *word, *cls;
-    } looks[] = {{"pass", "good"},         {"equal", "good"},      {"ok", "good"},
-                 {"stable", "good"},       {"faster", "good"},     {"fail", "bad"},
-                 {"failed", "bad"},        {"regressed", "bad"},   {"step", "bad"},
-                 {"invalid", "bad"},       {"unjudged", "warn"},   {"drift", "warn"},
-                 {"inconclusive", "warn"}, {"interrupted", "warn"}};
+    } looks[] = {{"pass", "good"},         {"equal", "good"},       {"ok", "good"},
+                 {"stable", "good"},       {"faster", "good"},      {"fail", "bad"},
+                 {"failed", "bad"},        {"regressed", "bad"},    {"step", "bad"},
+                 {"invalid", "bad"},       {"unjudged", "warn"},    {"drift", "warn"},
+                 {"inconclusive", "warn"}, {"interrupted", "warn"}, {"wrong", "bad"}};
     const char *cls = "calm";
     if (word == NULL)
         return;

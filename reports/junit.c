@@ -83,7 +83,8 @@ static outcome outcome_of(const kiln_results_stage *s, const kiln_results_gate *
     case KILN_STAGE_DONE:
         break;
     }
-    if (is_gate && g->verdict != NULL && strcmp(g->verdict, "fail") == 0)
+    if (is_gate && g->verdict != NULL &&
+        (strcmp(g->verdict, "fail") == 0 || strcmp(g->verdict, "wrong") == 0))
         return FAILURE;
     return is_gate && g->verdict != NULL && strcmp(g->verdict, "invalid") == 0 ? BROKEN
                                                                                : GOOD;

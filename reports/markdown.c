@@ -103,6 +103,7 @@ static void see_verdicts(const kiln_results *r, const char *verdict, bool is_err
 }
 
 static void see_all(const kiln_results *r, seen *f, void *user) {
+    see_verdicts(r, "wrong", true, f, user);
     see_verdicts(r, "fail", true, f, user);
     for (size_t i = 0; i < r->job.n; i++) {
         const kiln_results_job *j = &r->job.v[i];

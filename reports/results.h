@@ -163,9 +163,10 @@ typedef struct kiln_results_moved {
 
 /* Of the comparison with the accepted archive. */
 typedef struct kiln_results_gate {
-    const char *verdict; /* "pass", "fail", "inconclusive", "invalid", "equal" (the same
-                            code: nothing to time), "new" (nothing was accepted) */
-    const char *reason;  /* one sentence */
+    const char
+        *verdict; /* "pass", "fail", "wrong", "inconclusive", "invalid", "equal" (the
+                     same code: nothing to time), "new" (nothing was accepted) */
+    const char *reason; /* one sentence */
     int pairs;
     kiln_stats_interval slowdown; /* candidate / control - 1 */
     double p, detectable;
@@ -214,8 +215,9 @@ typedef struct kiln_results_past { /* of the whole */
 typedef struct kiln_results_job {
     const char *model, *profile;
     int threads;
-    const char *status; /* "ok", "failed": a stage did, "regressed": its gate's verdict
-                           is fail, "unjudged": it is invalid, "interrupted" */
+    const char *status; /* "ok", "failed": a stage did, or its outputs are wrong,
+                           "regressed": its gate's verdict is fail, "unjudged": it is
+                           invalid, "interrupted" */
     KILN_VEC(kiln_results_stage) stage;
     bool has_latency, has_tuning, has_archive, has_gate;
     kiln_results_latency latency;

@@ -95,7 +95,9 @@ static kiln_status ask_accepted(const acceptance *c, kiln_arena *scratch,
     KILN_TRY(kiln_package_open_by(scratch, row->path, c->o->keys, &candidate, err));
     if (!open_control(c, scratch, &candidate, now, &control))
         return KILN_OK;
-    KILN_TRY(kiln_gate_ask_accepted(&candidate, &control, row->entry.threads, 0, err));
+    bool is_wrong = false;
+    KILN_TRY(kiln_gate_ask_accepted(&candidate, &control, row->entry.threads, 0,
+                                    &is_wrong, err));
     row->judge = KILN_JUDGED_ACCEPTED;
     *is_judged = true;
     return KILN_OK;
@@ -106,7 +108,7 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
                               kiln_err *err) {
     const kiln_accepted *now = kiln_accepted_find(&c->list, f);
     const char *model = NULL;
-    bool is_judged = false;
+    bool is_judged = false, is_wrong = false;
     if (now != NULL && strcmp(now->sha256, row->entry.sha256) == 0) {
         row->judge = KILN_JUDGED_UNCHANGED;
         return KILN_OK;
@@ -115,7 +117,7 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
     if (model != NULL && row->not_tested == NULL) {
         row->judge = KILN_JUDGED_REFERENCE;
         return kiln_gate_ask_model(row->path, c->o->keys, model, row->entry.threads,
-                                   err);
+                                   &is_wrong, err);
     }
     if (now != NULL)
         KILN_TRY(ask_accepted(c, scratch, now, row, &is_judged, err));

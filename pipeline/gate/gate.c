@@ -20,12 +20,13 @@ const char *kiln_gate_outcome_name(kiln_gate_outcome o) {
     static const char *const name[KILN_N_GATED] = {
         [KILN_GATED_EQUAL] = "equal", [KILN_GATED_PASS] = "pass",
         [KILN_GATED_NEW] = "new",     [KILN_GATED_INCONCLUSIVE] = "inconclusive",
-        [KILN_GATED_FAIL] = "fail",   [KILN_GATED_INVALID] = "invalid"};
+        [KILN_GATED_FAIL] = "fail",   [KILN_GATED_INVALID] = "invalid",
+        [KILN_GATED_WRONG] = "wrong"};
     return name[o];
 }
 
 bool kiln_gate_is_failure(kiln_gate_outcome o) {
-    return o == KILN_GATED_FAIL || o == KILN_GATED_INVALID;
+    return o == KILN_GATED_FAIL || o == KILN_GATED_INVALID || o == KILN_GATED_WRONG;
 }
 
 /* One candidate on its way. `out` outlives it. */
@@ -35,6 +36,7 @@ typedef struct candidate {
     const kiln_gate_options *o;
     kiln_gate_result *out;
     kiln_opened candidate, control;
+    bool is_wrong; /* the candidate's outputs */
 } candidate;
 
 static kiln_status decide(kiln_gate_result *out, kiln_gate_outcome outcome,
@@ -53,10 +55,14 @@ static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char 
     const kiln_verify_options o = {.threads = &c->out->threads, .n_threads = 1};
     kiln_checks checks = {.n_failed = 0};
     KILN_TRY(kiln_verify_package(c->own, p->folder, &o, &checks, err));
-    for (size_t i = 0; i < checks.list.n; i++)
-        if (checks.list.v[i].outcome != KILN_PASSED)
-            return kiln_fail(err, KILN_ERR_SHAPE, "the %s is wrong here: %s: %s", what,
-                             checks.list.v[i].name, checks.list.v[i].reason);
+    for (size_t i = 0; i < checks.list.n; i++) {
+        const kiln_check *k = &checks.list.v[i];
+        if (k->outcome == KILN_PASSED)
+            continue;
+        c->is_wrong = p == &c->candidate && k->outcome == KILN_FAILED;
+        return kiln_fail(err, KILN_ERR_SHAPE, "the %s is wrong here: %s: %s", what,
+                         k->name, k->reason);
+    }
     return KILN_OK;
 }
 
@@ -138,7 +144,7 @@ static kiln_status check_right(candidate *c, kiln_err *err) {
     const char *model = NULL;
     if (kiln_opened_is_comparable(&c->candidate, &c->control)) {
         st = kiln_gate_ask_accepted(&c->candidate, &c->control, c->out->threads,
-                                    c->o->seed, err);
+                                    c->o->seed, &c->is_wrong, err);
         if (st == KILN_ERR_SHAPE)
             kiln_note(err, "comparing its outputs with the accepted archive's");
         return st;
@@ -150,7 +156,8 @@ static kiln_status check_right(candidate *c, kiln_err *err) {
                          "the candidate was built from another file than the accepted "
                          "archive, whose outputs say nothing of it: give its model by "
                          "--model, or accept it");
-    st = kiln_gate_ask_model(c->candidate.folder, NULL, model, c->out->threads, err);
+    st = kiln_gate_ask_model(c->candidate.folder, NULL, model, c->out->threads,
+                             &c->is_wrong, err);
     if (st == KILN_ERR_SHAPE)
         kiln_note(err, "asking the reference about '%s'", model);
     return st;
@@ -163,7 +170,7 @@ static kiln_status check_new(candidate *c, kiln_err *err) {
         kiln_gate_find_model(c->own, &c->o->models, &c->candidate.facts, &model, err));
     return model == NULL ? KILN_OK
                          : kiln_gate_ask_model(c->candidate.folder, NULL, model,
-                                               c->out->threads, err);
+                                               c->out->threads, &c->is_wrong, err);
 }
 
 /* ---- time --------------------------------------------------------------------------
@@ -460,7 +467,7 @@ static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_opt
     }
     const char *reason = kiln_gate_sentence(a, err);
     kiln_err_clear(err);
-    return decide(out, KILN_GATED_INVALID, reason);
+    return decide(out, c.is_wrong ? KILN_GATED_WRONG : KILN_GATED_INVALID, reason);
 }
 
 /* ---- many --------------------------------------------------------------------------

@@ -26,6 +26,7 @@ typedef enum kiln_gate_outcome {
     KILN_GATED_INCONCLUSIVE, /* neither can be said */
     KILN_GATED_INVALID,      /* nothing was, or can be, compared: the reason says why */
     KILN_GATED_FAIL,         /* slower by more than fail_above, and found twice */
+    KILN_GATED_WRONG, /* its outputs are: whatever it takes, it is no candidate */
     KILN_N_GATED
 } kiln_gate_outcome;
 const char *kiln_gate_outcome_name(kiln_gate_outcome o); /* "equal", ... */

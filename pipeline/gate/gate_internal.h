@@ -28,15 +28,17 @@ const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
 kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
                                  const kiln_package_facts *f, const char **out,
                                  kiln_err *err);
-/* Its outputs, on inputs drawn now, against the model's reference. KILN_ERR_SHAPE: they
- * are wrong. keys: one of which must have signed it, as it is opened once more; NULL:
- * none, for a folder that was unpacked from what was checked. */
+/* Its outputs, on inputs drawn now, against the model's reference. KILN_ERR_SHAPE,
+ * where *is_wrong: they are; else they could not be had. keys: one of which must have
+ * signed it, as it is opened once more; NULL: none, for a folder that was unpacked from
+ * what was checked. */
 kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
-                                const char *model, int threads, kiln_err *err);
+                                const char *model, int threads, bool *is_wrong,
+                                kiln_err *err);
 /* And against those of an accepted archive (kiln_opened_compare). seed 0: drawn now. */
 kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
                                    const kiln_opened *control, int threads,
-                                   uint64_t seed, kiln_err *err);
+                                   uint64_t seed, bool *is_wrong, kiln_err *err);
 
 /* ---- accepted.json (accepted.c) ----------------------------------------------------
  */

@@ -5,11 +5,15 @@
 #include <string.h>
 
 /* The first that did not pass. */
-static kiln_status first_failure(const kiln_checks *checks, kiln_err *err) {
-    for (size_t i = 0; i < checks->list.n; i++)
-        if (checks->list.v[i].outcome != KILN_PASSED)
-            return kiln_fail(err, KILN_ERR_SHAPE, "%s: %s", checks->list.v[i].name,
-                             checks->list.v[i].reason);
+static kiln_status first_failure(const kiln_checks *checks, bool *is_wrong,
+                                 kiln_err *err) {
+    for (size_t i = 0; i < checks->list.n; i++) {
+        const kiln_check *c = &checks->list.v[i];
+        if (c->outcome == KILN_PASSED)
+            continue;
+        *is_wrong = c->outcome == KILN_FAILED;
+        return kiln_fail(err, KILN_ERR_SHAPE, "%s: %s", c->name, c->reason);
+    }
     return KILN_OK;
 }
 
@@ -29,7 +33,8 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
 }
 
 kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
-                                const char *model, int threads, kiln_err *err) {
+                                const char *model, int threads, bool *is_wrong,
+                                kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_checks checks = {.n_failed = 0};
     const kiln_verify_options o = {
@@ -41,14 +46,14 @@ kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
         .seed = (uint64_t)kiln_now_ns() % 1000000000 + 3};
     kiln_status st = kiln_verify_package(&scratch, package, &o, &checks, err);
     if (st == KILN_OK)
-        st = first_failure(&checks, err);
+        st = first_failure(&checks, is_wrong, err);
     kiln_arena_fini(&scratch);
     return st;
 }
 
 kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
                                    const kiln_opened *control, int threads,
-                                   uint64_t seed, kiln_err *err) {
+                                   uint64_t seed, bool *is_wrong, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_checks checks = {.n_failed = 0};
     if (seed == 0) /* as above; a JSON number holds it */
@@ -56,7 +61,7 @@ kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
     kiln_status st =
         kiln_opened_compare(&scratch, candidate, control, threads, seed, &checks, err);
     if (st == KILN_OK)
-        st = first_failure(&checks, err);
+        st = first_failure(&checks, is_wrong, err);
     kiln_arena_fini(&scratch);
     return st;
 }

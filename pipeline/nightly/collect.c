@@ -176,6 +176,8 @@ static const char *status_of(const night *n, const kiln_results *r, const char *
         return "interrupted";
     if (has_failed)
         return "failed";
+    if (r->verdict != NULL && strcmp(r->verdict, "wrong") == 0)
+        return "failed";
     if (r->verdict != NULL && strcmp(r->verdict, "fail") == 0)
         return "regressed";
     return r->verdict != NULL && strcmp(r->verdict, "invalid") == 0 ? "unjudged" : "ok";

@@ -62,6 +62,7 @@ void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result) {
         return;
     }
     put_command(out, &head, first_failure(r), "repeats the first stage that failed");
+    put_command(out, &head, first_verdict(r, "wrong"), "finds the wrong outputs again");
     put_command(out, &head, first_verdict(r, "fail"), "looks at the slower one again");
     put_command(out, &head, first_verdict(r, "invalid"),
                 "compares again; it says what kept it from it");

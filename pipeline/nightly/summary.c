@@ -84,8 +84,8 @@ static void put_problem(kiln_buf *out, const char *what, const char *profile,
 static void put_alert(kiln_buf *out, const kiln_results_job *j) {
     const kiln_results_gate *g = &j->gate;
     if (!j->has_gate ||
-        (strcmp(g->verdict, "fail") != 0 && strcmp(g->verdict, "invalid") != 0 &&
-         strcmp(g->verdict, "inconclusive") != 0))
+        (strcmp(g->verdict, "wrong") != 0 && strcmp(g->verdict, "fail") != 0 &&
+         strcmp(g->verdict, "invalid") != 0 && strcmp(g->verdict, "inconclusive") != 0))
         return;
     kiln_buf_printf(out, "%s, %s, %d: gate %s: %s\n", j->model, j->profile, j->threads,
                     g->verdict, g->reason != NULL ? g->reason : "");

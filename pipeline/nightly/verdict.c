@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* The worst last, as kiln_gate_outcome. */
-static const char *const by_concern[] = {"equal",        "pass",    "new",
-                                         "inconclusive", "invalid", "fail"};
+static const char *const by_concern[] = {"equal",   "pass", "new",  "inconclusive",
+                                         "invalid", "fail", "wrong"};
 enum { N_VERDICTS = sizeof by_concern / sizeof by_concern[0], ROUNDS = 2000, SEED = 1 };
 static const double false_share = 0.05;
 
@@ -61,7 +61,8 @@ static kiln_stats_interval geomean(kiln_arena *a, const kiln_results *r) {
     return g;
 }
 
-/* A job is not ok where its gate says that it got slower, or could not say anything. */
+/* A job is not ok where its gate says that it got slower, or could not say anything;
+ * and has failed where it computes something else. */
 static void judge_jobs(kiln_results *r) {
     for (size_t i = 0; i < r->job.n; i++) {
         kiln_results_job *j = &r->job.v[i];
@@ -71,6 +72,8 @@ static void judge_jobs(kiln_results *r) {
             j->status = "regressed";
         else if (strcmp(j->gate.verdict, "invalid") == 0)
             j->status = "unjudged";
+        else if (strcmp(j->gate.verdict, "wrong") == 0)
+            j->status = "failed";
     }
 }
 

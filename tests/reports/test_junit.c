@@ -100,6 +100,10 @@ static row rows[] = {
      JOB(STAGE("gate", "done", ""), ", \"gate\": {\"verdict\": \"fail\", \"reason\": "
                                     "\"slower\", \"command\": \"g\"}"),
      "<failure type=\"fail\" message=\"slower\">again: g</failure>"},
+    {"wrong_outputs_are_a_failure",
+     JOB(STAGE("gate", "done", ""), ", \"gate\": {\"verdict\": \"wrong\", \"reason\": "
+                                    "\"y is 3\", \"command\": \"g\"}"),
+     "<failure type=\"wrong\" message=\"y is 3\">again: g</failure>"},
     {"what_was_not_compared_is_an_error",
      JOB(STAGE("gate", "done", ""),
          ", \"gate\": {\"verdict\": \"invalid\", \"reason\": \"storm\"}"),

@@ -77,6 +77,17 @@ static row rows[] = {
                          "\"inconclusive\", \"n\": "
                          "3}, {\"name\": \"fail\", \"n\": 2}]"),
      "2 jobs got slower than what is accepted"},
+    {"what_is_wrong_comes_before_what_got_slower", kiln_results_found,
+     NIGHT(JOB("m", ""), ", \"verdict\": \"wrong\", \"by_verdict\": [{\"name\": "
+                         "\"fail\", \"n\": "
+                         "3}, {\"name\": \"wrong\", \"n\": 2}]"),
+     "the outputs of 2 jobs are wrong"},
+    {"wrong_outputs_are_an_error", kiln_results_annotations,
+     NIGHT(JOB("a", GATE("fail")) "," JOB("m", GATE("wrong")), ""),
+     "::error title=wrong%3A m (p%2C 2 threads)::because\n::error title=fail%3A a"},
+    {"an_injected_slowdown_is_said_first", kiln_results_found,
+     NIGHT(JOB("m", ""), ", \"injected\": 0.05"),
+     "INJECTED: the gate slowed every candidate by 5% on purpose"},
     {"a_regression_is_an_error", kiln_results_annotations,
      NIGHT(JOB("m", GATE("fail")), ""),
      "::error title=fail%3A m (p%2C 2 threads)::because\n"},

@@ -85,7 +85,7 @@ static row rows[] = {
     {"an_unknown_state", "\"jobs\": [{\"stages\": [{\"state\": \"lost\"}]}]",
      KILN_ERR_PARSE, "state: must be one of done, failed, timed out, skipped"},
     {"an_unknown_verdict", "\"verdict\": \"maybe\"", KILN_ERR_PARSE,
-     "verdict: must be one of pass, fail, inconclusive, invalid, equal, new, is "
+     "verdict: must be one of pass, fail, inconclusive, invalid, equal, new, wrong, is "
      "'maybe'"},
     {"a_hostile_key", "\"\\u001b[31m\": 1", KILN_ERR_PARSE, "\\x1b[31m: is no member"},
     {"a_key_twice", "\"name\": \"a\", \"name\": \"b\"", KILN_ERR_PARSE,

@@ -226,6 +226,11 @@ static verdict_row verdicts[] = {
      {"invalid", "fail", NULL, NULL},
      "fail",
      0.1},
+    {"wrong_is_worse_than_slow",
+     {{"wrong", 0, 0, 0}, {"fail", 16, 0.1, 0.0001}, {"invalid", 10, 0, 0.5}, NONE},
+     {"wrong", "fail", "invalid", NULL},
+     "wrong",
+     0.1},
     {"invalid_is_worse_than_open",
      {{"invalid", 10, 0, 0.5}, {"inconclusive", 24, 0.01, 0.1}, NONE, NONE},
      {"invalid", "inconclusive", NULL, NULL},
@@ -267,7 +272,8 @@ static void judges(void **state) {
             assert_string_equal(all.job.v[i].gate.verdict, r->want[i]);
     for (int i = 0; i < 3; i++) {
         const char *v = r->want[i] != NULL ? r->want[i] : "";
-        assert_string_equal(all.job.v[i].status, strcmp(v, "fail") == 0 ? "regressed"
+        assert_string_equal(all.job.v[i].status, strcmp(v, "wrong") == 0  ? "failed"
+                                                 : strcmp(v, "fail") == 0 ? "regressed"
                                                  : strcmp(v, "invalid") == 0
                                                      ? "unjudged"
                                                      : "ok");
