@@ -88,10 +88,11 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
 /* A model to work on: a file, or "zoo:NAME", which is what `kiln zoo make NAME` writes.
  */
 typedef struct kiln_source {
-    const char *name;             /* "resnet18": of the file, without its ending */
-    const char *path;             /* of the file, as long as the arena lives */
-    char sha256[KILN_SHA256_HEX]; /* kiln_source_hash */
-    const kiln_import_data *data; /* files beside it that were read */
+    const char *name;                  /* "resnet18": of the file, without its ending */
+    const char *path;                  /* of the file, as long as the arena lives */
+    char sha256[KILN_SHA256_HEX];      /* kiln_source_hash */
+    char file_sha256[KILN_SHA256_HEX]; /* of the file alone */
+    const kiln_import_data *data;      /* files beside it that were read */
     size_t n_data;
     kiln_graph *imported; /* as the file says: the reference's */
     kiln_graph *graph;    /* after the passes, numbered: the compiler's */
@@ -106,8 +107,8 @@ kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path
  * bytes; "absent" instead of one that is not there. */
 kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
                              kiln_err *err);
-/* `o` may be NULL. Where the import fails, `out` holds the hash alone. `import` leaves
- * out the passes: graph and cost are not there. */
+/* `o` may be NULL. Where the import fails, `out` holds the hashes alone. `import`
+ * leaves out the passes: graph and cost are not there. */
 kiln_status kiln_source_import(kiln_arena *a, const char *model,
                                const kiln_import_options *o, kiln_source *out,
                                kiln_err *err);

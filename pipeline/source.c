@@ -56,22 +56,29 @@ static void put_data(kiln_buf *out, const char *folder, const char *location) {
 }
 
 /* What no frontend can read has no files beside it: importing it says what is wrong. */
-kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
-                             kiln_err *err) {
+static kiln_status hash_model(const char *path, char of_file[KILN_SHA256_HEX],
+                              char hex[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_import_locations data = {.n = 0};
     kiln_buf text;
-    const kiln_status st = hash_file(path, hex, err);
+    const kiln_status st = hash_file(path, of_file, err);
+    memcpy(hex, of_file, KILN_SHA256_HEX);
     if (st == KILN_OK &&
         kiln_import_list_data(&scratch, path, &data, NULL) == KILN_OK && data.n > 0) {
         kiln_buf_init(&text, &scratch);
-        kiln_buf_printf(&text, "%s\n", hex);
+        kiln_buf_printf(&text, "%s\n", of_file);
         for (size_t i = 0; i < data.n; i++)
             put_data(&text, kiln_path_dir(&scratch, path), data.v[i]);
         kiln_sha256_of(text.p, text.n, hex);
     }
     kiln_arena_fini(&scratch);
     return st;
+}
+
+kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
+                             kiln_err *err) {
+    char of_file[KILN_SHA256_HEX] = "";
+    return hash_model(path, of_file, hex, err);
 }
 
 kiln_status kiln_source_import(kiln_arena *a, const char *model,
@@ -83,7 +90,7 @@ kiln_status kiln_source_import(kiln_arena *a, const char *model,
     KILN_TRY(kiln_source_path(a, model, &path, err));
     s.name = name_of(a, path);
     s.path = kiln_str_dup(a, path);
-    KILN_TRY(kiln_source_hash(path, s.sha256, err));
+    KILN_TRY(hash_model(path, s.file_sha256, s.sha256, err));
     *out = s;
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
     s.data = report.data.v;

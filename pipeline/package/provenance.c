@@ -83,7 +83,7 @@ kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
     r.archive.name = kiln_path_base(b->path);
     memcpy(r.archive.sha256, b->sha256, sizeof b->sha256);
     r.model.name = is_zoo ? words->model : kiln_path_base(words->model);
-    memcpy(r.model.sha256, s->sha256, sizeof s->sha256);
+    memcpy(r.model.sha256, s->file_sha256, sizeof s->file_sha256);
     if (p->measure != NULL && strcmp(p->measure, kiln_device_local.name) == 0)
         r.profile.measure = NULL; /* as the manifest has it */
     add_data(a, s, &r);

@@ -83,9 +83,10 @@ static kiln_status read_model(rebuilding *r, kiln_err *err) {
     kiln_source *s = &r->source;
     const kiln_status st =
         kiln_source_read(r->arena, r->o->model, r->o->import, s, err);
-    if (s->sha256[0] != '\0' && strcmp(s->sha256, r->p->model.sha256) != 0) {
+    const char *sha256 = s->file_sha256; /* its data have hashes of their own */
+    if (sha256[0] != '\0' && strcmp(sha256, r->p->model.sha256) != 0) {
         kiln_err_clear(err);
-        return is_another(r->o->model, s->sha256, &r->p->model, err);
+        return is_another(r->o->model, sha256, &r->p->model, err);
     }
     if (st != KILN_OK)
         return st;

@@ -59,7 +59,7 @@ void package_repeat(const char *archive, size_t step, const char *path) {
     memcpy(plan + at + size, old.p + at, old.n - at);
     memcpy(plan, &h, sizeof h);
     craft_set_data(c, entry, plan, old.n + size);
-    craft_write(path, craft_seal(&a, craft_compress(&a, craft_tar(c))));
+    craft_write(path, craft_compress(&a, craft_tar(c)));
     kiln_arena_fini(&a);
 }
 
@@ -138,10 +138,10 @@ void package_idle(const char *archive, const char *path) {
     craft_open(c, &a, archive);
     const kiln_str lib = link_idle(&a, &f);
     craft_set_data(c, craft_find(c, "lib.so"), lib.p, lib.n);
-    craft_write(path, craft_seal(&a, craft_compress(&a, craft_tar(c))));
+    craft_write(path, craft_compress(&a, craft_tar(c)));
     const kiln_str expected = outputs_of(&a, path);
     craft_set_data(c, craft_find(c, "selftest/expected.safetensors"), expected.p,
                    expected.n);
-    craft_write(path, craft_seal(&a, craft_compress(&a, craft_tar(c))));
+    craft_write(path, craft_compress(&a, craft_tar(c)));
     kiln_arena_fini(&a);
 }
