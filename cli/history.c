@@ -112,7 +112,7 @@ static kiln_status show(const kiln_cli_args *args, kiln_history *h, int *exit_co
     KILN_TRY(find_night(args, h, &n, &at, err));
     kiln_buf_init(&text, args->arena);
     kiln_nights_show(&text, &n, at);
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 static kiln_status export(const kiln_cli_args *args, kiln_history *h, int *exit_code,
@@ -146,7 +146,7 @@ static kiln_status check(const kiln_cli_args *args, kiln_history *h, int *exit_c
                     wrong.n == 1 ? "" : "s");
     if (wrong.n > 0)
         *exit_code = KILN_EXIT_CHECK;
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* ---- changing ----------------------------------------------------------------------
@@ -189,7 +189,7 @@ static kiln_status add(const kiln_cli_args *args, kiln_history *h, int *exit_cod
     kiln_buf_init(&text, args->arena);
     for (size_t i = 2; i < args->n_pos; i++)
         KILN_TRY(add_run(args, h, args->pos[i], &text, err));
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* What is accepted or frozen in the folder of the history. */
@@ -264,7 +264,7 @@ static kiln_status prune(const kiln_cli_args *args, kiln_history *h, int *exit_c
     }
     if (!kiln_args_has(args, OPT_FORGET) || kiln_args_has(args, OPT_RUNS))
         KILN_TRY(prune_runs(args, h, &text, err));
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* Of the folder of accepted archives, without its history. */
@@ -287,7 +287,7 @@ static kiln_status freeze(const kiln_cli_args *args, kiln_history *h, int *exit_
     }
     if (rows.n == 0)
         kiln_buf_puts(&text, "nothing to do: what is accepted is frozen already\n");
-    return kiln_cli_output(NULL, kiln_buf_str(&text), err);
+    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* ---- the verb ----------------------------------------------------------------------

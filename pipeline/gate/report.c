@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { SHOWN_CHANGES = 12, SHOWN_STEPS = 10 };
+enum { SHOWN_CHANGES = 12, SHOWN_STEPS = 10, SHOWN_NAME = 64, MAX_NAME = 4096 };
 
 /* ---- text --------------------------------------------------------------------------
  */
@@ -21,8 +21,9 @@ static void put_moved(kiln_buf *out, const kiln_gate_result *r) {
             kiln_buf_printf(out, "%.4f -> gone", s->control_ms);
         else
             kiln_buf_printf(out, "%.4f -> %.4f", s->control_ms, s->candidate_ms);
-        kiln_buf_printf(out, "  %s",
-                        kiln_str_printable(out->arena, kiln_str_from(s->name), 64));
+        const char *name =
+            kiln_str_printable(out->arena, kiln_str_from(s->name), MAX_NAME);
+        kiln_buf_printf(out, "  %s", kiln_str_fit(out->arena, name, SHOWN_NAME));
         if (s->tmpl != NULL)
             kiln_buf_printf(out, " (%s, %s)", s->tmpl, s->origin);
         kiln_buf_puts(out, "\n");
