@@ -103,9 +103,11 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
     const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
     const int o = find_option(v->option, v->n_options, name);
     const int common = find_option(kiln_common_option, N_COMMON, name);
-    if (o < 0 && common < 0)
+    const kiln_option *opt = common >= 0 ? &kiln_common_option[common] : NULL;
+    if (o >= 0)
+        opt = &v->option[o];
+    if (opt == NULL)
         return unknown_option(out->arena, v, name, err);
-    const kiln_option *opt = o >= 0 ? &v->option[o] : &kiln_common_option[common];
     const char *value = "";
     if (opt->metavar == NULL && has_value)
         return kiln_fail(err, KILN_ERR_ARG, "option '%s' takes no value", opt->name);
