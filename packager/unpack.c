@@ -167,7 +167,12 @@ static void hash_beside(copying *c, const void *p, size_t n) {
 
 static kiln_status copy_blocks(copying *c, kiln_tar_reader *r, int fd, const char *path,
                                kiln_err *err) {
+    const double all_mb = (double)r->left * 1e-6;
+    const bool is_large = r->left > BLOCK_BYTES;
     for (int i = 0; r->left > 0; i ^= 1) {
+        if (is_large)
+            kiln_progress_step("opening the package", "MB",
+                               all_mb - (double)r->left * 1e-6, all_mb, NULL);
         const size_t n = r->left < BLOCK_BYTES ? (size_t)r->left : BLOCK_BYTES;
         KILN_TRY(kiln_interrupt_check(err));
         KILN_TRY(kiln_tar_read(r, c->block[i], n, err));
