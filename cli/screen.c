@@ -4,6 +4,7 @@
  * progress away first. */
 #include "cli/cli.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ static struct {
     kiln_progress_screen progress;
     const char *color; /* "auto", "always", "never" */
 } screen = {.color = "auto"};
+/* Of what is shown: work tells of itself in several threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- progress ----------------------------------------------------------------------
  */
@@ -27,8 +30,7 @@ static int width_of_terminal(void) {
 
 /* In one call: lines of several processes stay whole. */
 static void write_now(const kiln_buf *text) {
-    if (text->n > 0)
-        (void)fwrite(text->p, 1, text->n, stderr);
+    (void)fwrite(text->p, 1, text->n, stderr);
     (void)fflush(stderr);
 }
 
@@ -37,8 +39,11 @@ static void show(void *user, const kiln_progress *p) {
     kiln_arena scratch = {0};
     kiln_buf text;
     kiln_buf_init(&text, &scratch);
+    pthread_mutex_lock(&lock);
     kiln_progress_show(&screen.progress, p, kiln_now_ns(), &text);
-    write_now(&text);
+    if (text.n > 0)
+        write_now(&text);
+    pthread_mutex_unlock(&lock);
     kiln_arena_fini(&scratch);
 }
 
@@ -46,9 +51,11 @@ static void hide(void) {
     kiln_arena scratch = {0};
     kiln_buf text;
     kiln_buf_init(&text, &scratch);
+    pthread_mutex_lock(&lock);
     kiln_progress_hide(&screen.progress, &text);
     if (text.n > 0)
         write_now(&text);
+    pthread_mutex_unlock(&lock);
     kiln_arena_fini(&scratch);
 }
 
