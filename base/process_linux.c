@@ -66,6 +66,7 @@ typedef struct run {
     kiln_str input;      /* what is still to be written */
     stream streams[2];   /* out, err */
     int64_t deadline_ns; /* INT64_MAX: none */
+    int64_t silent_ns; /* since when it has written nothing, or who listens was told */
     size_t output_limit;
 } run;
 
@@ -399,6 +400,15 @@ static void stop_if_interrupted(run *r) {
     kill_all(r->pid);
 }
 
+/* Whoever listens may have something to say of a child that has not. */
+static void tell_of_silence(run *r) {
+    const int64_t now = kiln_now_ns();
+    if (r->o->heard == NULL || now - r->silent_ns < INT64_C(1000000) * LONG_TICK_MS)
+        return;
+    r->silent_ns = now;
+    r->o->heard(r->o->user, -1, NULL, 0);
+}
+
 /* One round: waits for a pipe, the next tick or the deadline. */
 static void pump(run *r) {
     stop_if_interrupted(r);
@@ -418,10 +428,11 @@ static void pump(run *r) {
         {.fd = r->pidfd, .events = POLLIN},
     };
     const int n = poll(fds, 4, left_ms < tick_ms ? (int)left_ms : tick_ms);
-    if (n == 0 && r->pidfd >= 0 && r->o->heard != NULL)
-        r->o->heard(r->o->user, -1, NULL, 0);
+    if (n == 0)
+        tell_of_silence(r);
     if (n <= 0)
         return;
+    r->silent_ns = kiln_now_ns();
     for (int i = 0; i < 2; i++)
         if (fds[i].revents != 0)
             drain(r, &r->streams[i], CHUNK_BYTES);
@@ -475,6 +486,7 @@ static kiln_status run_child(kiln_arena *a, run *r, kiln_process_result *out,
         r->streams[1].number = STDERR_FILENO;
         kiln_buf_init(&r->streams[0].text, a);
         kiln_buf_init(&r->streams[1].text, a);
+        r->silent_ns = start_ns;
         feed(r);
         while (!has_ended(r->pid))
             pump(r);
