@@ -71,7 +71,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms test-python bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms test-python test-page bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -115,6 +115,10 @@ test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools m
 test-python: ## the Python package and its example in a fresh environment; left out where NumPy's wheel cannot be had
 	@tests/tools/with_wheels.sh numpy bindings/numpy_version.py - $(abspath build/python-test)
 	@$(MAKE) TEST=tools/test_bindings quick
+
+test-page: ## the report's page of thirty jobs in Chromium, by axe too; axe is left out where its wheel cannot be had
+	@tests/tools/with_wheels.sh page page/axe_version.py - $(abspath build/page-test)
+	@$(MAKE) TEST=e2e/test_page e2e
 
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
