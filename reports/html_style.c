@@ -172,7 +172,7 @@ const char *const kiln_page_style[] = {
     "height:300px}svg "
     ".label{fill:var(--ink);font-weight:700;paint-order:stroke;stroke:var(--card);"
     "stroke-width:3px}"
-    ".strip{margin:14px 0}svg.dots{width:100%;height:72px}.strip "
+    ".strip{margin:14px 16px}svg.dots{width:100%;height:72px}.strip "
     "svg.axis{width:100%;height:20px}.roofline{display:flex;flex-wrap:wrap;gap:8px "
     "24px;align-items:flex-start}.roofline .scroll{margin:0;max-width:100%}"
     ".roofline figcaption{flex:1 1 300px;min-width:0}"
@@ -198,11 +198,23 @@ const char *const kiln_page_style[] = {
     ".interval{font-size:12px}.odd{display:none}"
     ".plotted .interval{display:block}dl{grid-template-columns:repeat(auto-fill,"
     "minmax(128px,1fr));gap:12px 14px}.plot{margin-left:46px}}\n",
-    "@media print{:root{color-scheme:light}body{background:#fff;font-size:11pt}"
-    ".card{border:0;padding:0}.scroll{overflow:visible}.wide td,.wide th{"
-    "white-space:normal}table{font-size:8.5pt}tr,figure,.look>li{break-inside:avoid}"
-    "h2,h3,h4{break-after:avoid}.sticky th:first-child{position:static}"
+    /* On paper: all open, nothing to press, a job begins a page, tables as narrow as it
+       is. */
+    "@media print{:root{color-scheme:light}body{background:#fff;font-size:10pt}"
+    "main,header,footer{padding-left:0;padding-right:0}nav,.tools{display:none}"
+    ".card,.first .card,details.job>.card,#jobs .card{border:0;padding:0}"
+    ".scroll{overflow:visible}table td,table th,tbody th{font-size:7.5pt!important;"
+    "white-space:normal!important;min-width:0!important;padding-right:6px}"
+    "table small,table .on,.ratios .interval{font-size:7pt!important}.of-steps tbody "
+    "th{min-width:76px!important}.of-steps i:not([class]){min-width:30px}.ratios "
+    "td:nth-child(3){width:40%}"
+    "tr,figure,.look>li,dl{break-inside:avoid}"
+    "h2,h3,h4,summary,caption{break-after:avoid}.sticky "
+    "th:first-child{position:static}details.job,details.job.bad-row,"
+    "details.job.warn-row{border:0}details.job>summary{padding:0}"
+    "details.job+details.job,#each,#machine{break-before:page}"
+    "th button,a{color:inherit;text-decoration:none}"
     "details::details-content{content-visibility:visible;display:block}"
-    "nav{display:none}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n",
+    "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n",
     NULL,
 };

@@ -80,7 +80,7 @@ static const char *thirty(void) {
 typedef struct page_row {
     const char *name;
     const char *script;
-    bool is_page_without_script, is_dark;
+    bool is_page_without_script, is_print, is_dark;
     int width, height; /* 0: 1280, 800 */
 } page_row;
 
@@ -231,6 +231,15 @@ static const char prints[] =
          "dispatchEvent(new Event('afterprint'));"
          "not(closed()==before,'closed behind it',closed())" DONE;
 
+/* At the width of A4 between its margins: no table is wider than the paper. */
+static const char on_paper[] =
+    FIND "dispatchEvent(new Event('beforeprint'));"
+         "for(const t of all('table,svg,pre'))not(t.getBoundingClientRect().right<="
+         "innerWidth+1,t.className||t.tagName,t.textContent.slice(0,40),"
+         "t.getBoundingClientRect().right);"
+         "not(!all('button,input,nav').some(e=>e.checkVisibility()&&!e.closest('th')),"
+         "'something to press')" DONE;
+
 static page_row rows[] = {
     {"thirty_jobs_are_one_screen", .script = one_screen},
     {"thirty_jobs_are_one_screen_in_the_dark", .script = one_screen, .is_dark = true},
@@ -245,6 +254,7 @@ static page_row rows[] = {
     {"jobs_are_searched", .script = searches},
     {"keys_lead_through_it", .script = by_keys},
     {"it_works_without_the_script", .script = plain, .is_page_without_script = true},
+    {"paper_is_wide_enough", .script = on_paper, .is_print = true, .width = 718},
     {"folds_are_open_in_print", .script = prints},
 };
 
@@ -262,7 +272,8 @@ static void assert_no_problem(const kiln_json *found) {
 static void check_row(void **state) {
     const page_row *r = *state;
     const kiln_test_probe probe = {.script = r->script,
-                                   .is_page_without_script = r->is_page_without_script};
+                                   .is_page_without_script = r->is_page_without_script,
+                                   .is_print = r->is_print};
     const kiln_test_window w = {r->width != 0 ? r->width : 1280,
                                 r->height != 0 ? r->height : 800, r->is_dark};
     assert_no_problem(kiln_test_probe_page(thirty(), &probe, w));

@@ -104,6 +104,10 @@ const kiln_json *kiln_test_probe_page(const char *page, const kiln_test_probe *p
     const char *at = kiln_str_dupv(a, text);
     kiln_buf_init(&out, a);
     add(&out, part_to(&at, "<meta http-equiv=\"Content-Security-Policy\"", ">"));
+    if (probe->is_print) {
+        add(&out, part_to(&at, "@media print", "@media print"));
+        kiln_buf_puts(&out, "@media all");
+    }
     if (probe->is_page_without_script)
         add(&out, part_to(&at, "<script>", "</script>"));
     add(&out, part_to(&at, "</body>", "</body>"));

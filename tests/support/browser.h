@@ -22,6 +22,7 @@ kiln_process_result kiln_test_browse(const char *page, const char *action,
 typedef struct kiln_test_probe {
     const char *before, *script;
     bool is_page_without_script; /* the page's own is taken out */
+    bool is_print;               /* what the style says of print holds on screen */
 } kiln_test_probe;
 const kiln_json *kiln_test_probe_page(const char *page, const kiln_test_probe *probe,
                                       kiln_test_window w);
