@@ -239,6 +239,12 @@ static void put_line(kiln_page *p, const char *at, size_t job) {
         kiln_page_pill(p, gate, "verdict", j->gate.verdict);
         kiln_page_put(p, "</span>");
     }
+    if (j->has_history && j->history.trend != NULL &&
+        !kiln_page_is(j->history.trend, "stable")) {
+        kiln_page_put(p, " <span>nights: ");
+        kiln_page_pill(p, kiln_page_at(p, at, "history"), "trend", j->history.trend);
+        kiln_page_put(p, "</span>");
+    }
     if (j->has_latency) {
         kiln_page_put(p, " <span class=\"time\">");
         kiln_page_number(p, "span", kiln_page_at(p, at, "latency"), "median_ms",

@@ -61,7 +61,9 @@ const char *const kiln_page_style[] = {
     /* The first screen: what there is to know, and all jobs beside it. */
     ".first{display:grid;grid-template-columns:minmax(0,1fr);gap:16px;"
     "margin-top:8px;font-size:14px}.first h2{font-size:17px;margin:0 0 4px}"
-    ".first h3{font-size:15px;margin:14px 0 4px}.first .card{margin:0;"
+    ".first h3{font-size:15px;margin:14px 0 4px}.first details "
+    "ul{padding-left:18px;margin:4px 0}.ratios tbody th{min-width:104px}.sticky tbody "
+    "th{min-width:84px}.first .card{margin:0;"
     "padding:12px 16px}.first .verdict>.pill{font-size:17px}"
     ".first table{font-size:13px}.first dl{margin:6px 0;gap:8px 16px}"
     ".first dd{font-size:15px}.first dt,.first small,.first .on{font-size:12px}"

@@ -464,7 +464,7 @@ static const char *base64_of(const char *hex) {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     kiln_buf out;
     kiln_buf_init(&out, kiln_test_arena());
-    for (size_t at = 0; hex[at] != '\0'; at += 6) { /* three bytes */
+    for (size_t at = 0; at < strlen(hex); at += 6) { /* three bytes */
         char six[7] = "000000";
         const size_t n = strnlen(hex + at, 6);
         memcpy(six, hex + at, n);
