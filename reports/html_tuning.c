@@ -34,13 +34,21 @@ static void put_curve(kiln_page *p, const kiln_results_tuning *t) {
     if (most_trials <= 0 || !(most_ns > 0))
         return;
     const kiln_svg_axis x = kiln_svg_axis_to(most_trials);
-    const kiln_svg_axis y = kiln_svg_axis_between(least_ns * 1e-3, most_ns * 1e-3);
-    const kiln_svg_axis y_ns = {
-        .start = y.start * 1e3, .end = y.end * 1e3, .step = y.step * 1e3};
+    /* A search that found much finds most of it at once: what came later, a percent at
+       a time, would be a flat line. */
+    const double far = 3;
+    const kiln_svg_axis y =
+        most_ns > far * least_ns
+            ? kiln_svg_axis_log(least_ns * 1e-3, most_ns * 1e-3)
+            : kiln_svg_axis_between(least_ns * 1e-3, most_ns * 1e-3);
+    kiln_svg_axis y_ns = y;
+    y_ns.start *= 1e3;
+    y_ns.end *= 1e3;
     kiln_page_put(p, "<figure><figcaption>Tuning curve: time of all tuned kernels "
                      "together (\xC2\xB5s, each as often as one run calls it) with the "
                      "best found so far, over the number of trials; the axis of times "
-                     "starts where the best lies</figcaption>\n"
+                     "does not begin at none, and is logarithmic where the first is "
+                     "several times the best</figcaption>\n"
                      "<div class=\"plot\"><svg role=\"img\" aria-label=\"Tuning curve, "
                      "from the first time to the best\">");
     kiln_svg_frame(p->out, &x, &y);

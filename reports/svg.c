@@ -42,23 +42,64 @@ kiln_svg_axis kiln_svg_axis_between(double low, double high) {
                            .step = step};
 }
 
+/* 1, 2, 5, 10, 20, ...: the m-th, from 1 on and below it. */
+static double round_value(int m) {
+    static const double nice[] = {1, 2, 5};
+    const int decade = (int)floor(m / 3.0);
+    return nice[m - 3 * decade] * pow(10, decade);
+}
+
+kiln_svg_axis kiln_svg_axis_log(double low, double high) {
+    enum { MOST_TICKS = 8, A_DECADE = 3 };
+    static const double about = 1e-9;
+    low = fmin(fmax(low, smallest), largest);
+    high = fmin(fmax(high, low), largest);
+    int first = A_DECADE * (int)floor(log10(low)), last, by = 1;
+    while (round_value(first + 1) <= low * (1 + about))
+        first++;
+    for (last = first + 1; round_value(last) < high * (1 - about);)
+        last++;
+    if (last - first > MOST_TICKS) { /* whole decades */
+        const int n =
+            (int)ceil(last / (double)A_DECADE) - (int)floor(first / (double)A_DECADE);
+        by = A_DECADE * ((n + MOST_TICKS - 1) / MOST_TICKS);
+        first = A_DECADE * (int)floor(first / (double)A_DECADE);
+        last = first + by * (int)ceil((last - first) / (double)by);
+    }
+    return (kiln_svg_axis){.start = round_value(first),
+                           .end = round_value(last),
+                           .is_log = true,
+                           .first = first,
+                           .n = (last - first) / by,
+                           .by = by};
+}
+
 double kiln_svg_place(const kiln_svg_axis *axis, double v) {
+    if (axis->is_log) {
+        const double part =
+            log(fmax(v, smallest) / axis->start) / log(axis->end / axis->start);
+        return fmin(fmax(100 * part, 0), 100);
+    }
     return fmin(fmax(100 * (v - axis->start) / (axis->end - axis->start), 0), 100);
 }
 
 static int n_steps(const kiln_svg_axis *axis) {
+    if (axis->is_log)
+        return axis->n;
     return (int)lround((axis->end - axis->start) / axis->step);
 }
 
 /* No -0, and none of a sum's last bits. */
 static double tick(const kiln_svg_axis *axis, int i) {
+    if (axis->is_log)
+        return round_value(axis->first + axis->by * i);
     const double v = axis->start + axis->step * i;
     return fabs(v) < 1e-6 * axis->step ? 0 : v;
 }
 
 void kiln_svg_grid(kiln_buf *out, const kiln_svg_axis *axis) {
     for (int i = 0; i <= n_steps(axis); i++) {
-        const double x = 100.0 * i / n_steps(axis);
+        const double x = kiln_svg_place(axis, tick(axis, i));
         kiln_buf_printf(out,
                         "<line class=\"grid\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" "
                         "y2=\"100%%\"/>",
@@ -71,7 +112,7 @@ void kiln_svg_ticks(kiln_buf *out, const kiln_svg_axis *axis) {
         kiln_buf_printf(out,
                         "<text class=\"tick%s\" x=\"%.2f%%\" y=\"14\" "
                         "text-anchor=\"middle\">%.6g</text>",
-                        i % 2 != 0 ? " odd" : "", 100.0 * i / n_steps(axis),
+                        i % 2 != 0 ? " odd" : "", kiln_svg_place(axis, tick(axis, i)),
                         tick(axis, i));
 }
 
@@ -102,7 +143,7 @@ static void put_frame_line(kiln_buf *out, const char *cls, double x1, double y1,
 
 void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *y) {
     for (int i = 0; i <= n_steps(x); i++) {
-        const double at = 100.0 * i / n_steps(x);
+        const double at = kiln_svg_place(x, tick(x, i));
         put_frame_line(out, i == 0 ? "frame" : "grid", at, 0, at, 100);
         kiln_buf_printf(out,
                         "<text class=\"tick\" x=\"%.2f%%\" y=\"100%%\" dy=\"17\" "
@@ -110,7 +151,7 @@ void kiln_svg_frame(kiln_buf *out, const kiln_svg_axis *x, const kiln_svg_axis *
                         at, tick(x, i));
     }
     for (int i = 0; i <= n_steps(y); i++) {
-        const double at = 100 - 100.0 * i / n_steps(y);
+        const double at = 100 - kiln_svg_place(y, tick(y, i));
         put_frame_line(out, i == 0 ? "frame" : "grid", 0, at, 100, at);
         kiln_buf_printf(out,
                         "<text class=\"tick\" x=\"-8\" y=\"%.2f%%\" dy=\"4\" "

@@ -7,14 +7,19 @@
 
 #include "reports/results.h"
 
-typedef struct kiln_svg_axis { /* linear */
+typedef struct kiln_svg_axis {
     double end, step, start;
+    bool is_log; /* else linear */
+    int first, n,
+        by; /* of a logarithmic one: its ticks are these of 1, 2, 5, 10, ... */
 } kiln_svg_axis;
 /* The smallest axis with round ticks, four to eight of them, that has `most` > 0 on
  * it. */
 kiln_svg_axis kiln_svg_axis_to(double most);
 /* The same of what lies between: it need not start at 0. */
 kiln_svg_axis kiln_svg_axis_between(double low, double high);
+/* Logarithmic, of numbers above 0. */
+kiln_svg_axis kiln_svg_axis_log(double low, double high);
 
 /* In percent, held to the plot. */
 double kiln_svg_place(const kiln_svg_axis *axis, double v);
