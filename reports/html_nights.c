@@ -1,5 +1,5 @@
 /* The page over all nights: a line of ratios for each job, a row for each night, newest
- * first. As the page of one night it loads and runs nothing. Its numbers are the
+ * first. It loads and runs nothing. Its numbers are the
  * history's: `kiln history export` has them. */
 #include "reports/html_page.h"
 
