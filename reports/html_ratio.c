@@ -115,7 +115,12 @@ void kiln_page_versus(kiln_page *p, const char *at,
         kiln_page_count(p, "span", here, "slower", v->slower);
         kiln_page_put(p, ", of ");
         kiln_page_count(p, "span", here, "measured", v->measured);
-        kiln_page_putf(p, " %s</small></dd></div>\n", of_what);
+        kiln_page_putf(p, " %s", of_what);
+        if (v->left_out > 0) {
+            kiln_page_put(p, "; left out as disturbed: ");
+            kiln_page_count(p, "span", here, "left_out", v->left_out);
+        }
+        kiln_page_put(p, "</small></dd></div>\n");
     }
     kiln_page_put(p, "</dl>\n");
 }

@@ -401,6 +401,9 @@ static says_row says[] = {
      JOB("\"stages\": [{\"name\": \"tune\", \"state\": \"skipped\", \"seconds\": 0, "
          "\"exit_code\": 0, \"message\": \"frozen\", \"command\": \"\"}]"),
      ">frozen</span>", "stages[0].exit_code"},
+    {"what_was_left_out_is_said",
+     "\"versus\": [{\"name\": \"x\", \"measured\": 2, \"left_out\": 1}]",
+     "data-path=\"versus[0].left_out\">1</span>", NULL},
     {"ratios_end_in_an_arrow", RATIO("100"), "class=\"beyond\"", ">100</text>"},
     {"ratios_in_sight_have_a_dot", RATIO("3.5"), "class=\"dot\"", "class=\"beyond\""},
     {"a_baseline_says_what_it_chose",
