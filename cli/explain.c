@@ -1,20 +1,11 @@
 /* kiln explain: what became of one operator: expression, schedule, loop program, hot
- * loops, and how far from the machine's limits it is. */
+ * loops, and how far from the machine's limits it is. Or of a whole package or model,
+ * step by step (explain_shipped.c). */
+#include "cli/db_option.h"
+#include "cli/explain.h"
 #include "cli/op_options.h"
 
 #include <string.h>
-
-enum {
-    OPT_OP,
-    OPT_OPS,
-    OPT_STAGE,
-    OPT_KNOBS,
-    OPT_PROFILE,
-    OPT_TEMPLATE,
-    OPT_CONFIG_FILE,
-    OPT_JSON,
-    N_OPTIONS
-};
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OP] = {"--op", "LINE", "the operator, as a line of an ops file", false},
@@ -33,6 +24,21 @@ static const kiln_option options[N_OPTIONS] = {
                       "use this template (default: the first that fits)", false},
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
+    [OPT_STEP] = {"--step", "N|NAME",
+                  "of a package or model: all there is about this step", false},
+    [OPT_MODEL] =
+        {"--model", "M",
+         "of a package: what it was built from, for schedule and loop program", false},
+    [OPT_RESULTS] = {"--results", "FILE",
+                     "times of a night's results.json beside them, vendors' too",
+                     false},
+    [OPT_DB] = KILN_DB_OPTION,
+    [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_THREADS] = {"--threads", "N", "of a model: as for so many (1)", false},
+    [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
+    [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
+                  true},
     [OPT_JSON] = {"--json", "FILE", "write the texts as JSON ('-': standard output)",
                   false},
 };
@@ -63,8 +69,9 @@ static kiln_status read_line(const kiln_cli_args *args, kiln_op_line *out,
     const char *op = kiln_args_get(args, OPT_OP, NULL);
     const char *ops = kiln_args_get(args, OPT_OPS, NULL);
     if ((op == NULL) == (ops == NULL) || (ops != NULL) != (args->n_pos == 1))
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "say what to explain, by --op LINE or by --ops LIST NAME");
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "say what to explain: a package, a model, --op LINE, or --ops LIST NAME");
     if (op != NULL)
         return kiln_op_line_of(args->arena, op, out, err);
     kiln_op_lines lines;
@@ -87,6 +94,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_op_line line;
     kiln_profile profile;
     kiln_choose_options choose;
+    if (args->n_pos == 1 && !kiln_args_has(args, OPT_OP) &&
+        !kiln_args_has(args, OPT_OPS))
+        return kiln_cli_explain_shipped(args, options, err);
     KILN_TRY(read_stages(args, &stages, err));
     KILN_TRY(read_line(args, &line, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
@@ -108,9 +118,13 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 
 const kiln_verb kiln_verb_explain = {
     .name = "explain",
-    .summary = "show what became of one operator, down to its hot loop",
-    .usage = "--op LINE | --ops LIST NAME [options]",
-    .example = "  kiln explain --ops resnet18 C2\n"
+    .summary = "show what became of an operator, or of each step of a package or model",
+    .usage = "PKG|MODEL | --op LINE | --ops LIST NAME [options]",
+    .example = "  kiln explain resnet18-1-native.kiln.tar.zst\n"
+               "  kiln explain resnet18-1-native.kiln.tar.zst --step 3 --model "
+               "zoo:resnet18\n"
+               "  kiln explain zoo:dqn --step 2 --results out/latest/results.json\n"
+               "  kiln explain --ops resnet18 C2\n"
                "  kiln explain --op \"matmul mine m=64 k=128 n=96\" --stage program\n"
                "  kiln explain --ops resnet18 C9 --profile aarch64 --stage assembly\n",
     .n_pos_max = 1,

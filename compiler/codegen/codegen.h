@@ -40,6 +40,10 @@ kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
 kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profile *p,
                                 kiln_str *out, kiln_err *err);
 
+/* The same of machine code without an object around it: a function of a library. */
+kiln_status kiln_code_listing(kiln_arena *a, kiln_str code, const kiln_profile *p,
+                              kiln_str *out, kiln_err *err);
+
 /* What the hottest loops of an assembly text hold: for explain, and for tests that
  * spills are absent. */
 typedef struct kiln_asm_loop {

@@ -118,6 +118,8 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
     KILN_TRY(check_program(program, &k, err));
     k.spread = kiln_program_spread(&n->scratch, program,
                                    n->profile->cores > 1 ? n->profile->cores : 2);
+    if (n->o != NULL && n->o->watch != NULL)
+        n->o->watch(n->o->watcher, (int)n->out->kernel.n, s, program);
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
                                err));
     KILN_TRY(kiln_object_check(k.object.bytes, err));

@@ -22,6 +22,11 @@ typedef struct kiln_network_options {
      * lays out, and others read. Any layout must do. NULL: none. */
     void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
     void *user;
+    /* Told of each kernel that was made: its number, how it was scheduled, and the loop
+     * program before code is made of it; both are gone when it returns. NULL: none. */
+    void (*watch)(void *watcher, int kernel, const kiln_scheduled *s,
+                  const kiln_program *p);
+    void *watcher;
 } kiln_network_options;
 
 /* One kernel of the library. */

@@ -20,8 +20,8 @@ static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int ker
     return name;
 }
 
-static kiln_status kernels(kiln_arena *a, const kiln_network *n, kiln_package_facts *f,
-                           kiln_err *err) {
+kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
+                                    kiln_package_facts *f, kiln_err *err) {
     kiln_package_kernel *out = kiln_array(a, kiln_package_kernel, n->kernel.n);
     for (size_t i = 0; i < n->kernel.n; i++) {
         const kiln_network_kernel *k = &n->kernel.v[i];
@@ -141,7 +141,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
         other[3] ^= 0x40;
         p.params = other;
     }
-    KILN_TRY(kernels(a, n, &p.facts, err));
+    KILN_TRY(kiln_package_kernels_of(a, n, &p.facts, err));
     KILN_TRY(kiln_package_time(&p.time_s, err));
     if (o->again != NULL)
         p.time_s = o->again->time_s;

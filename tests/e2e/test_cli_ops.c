@@ -321,7 +321,7 @@ static kiln_test_cli_row rows[] = {
      {"explain"},
      2,
      NULL,
-     "say what to explain, by --op LINE or by --ops LIST NAME"},
+     "say what to explain: a package, a model, --op LINE, or --ops LIST NAME"},
     {"explain_names_what_a_list_has",
      {"explain", "--ops", "gemm", "M9"},
      2,

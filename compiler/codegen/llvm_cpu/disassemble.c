@@ -99,3 +99,14 @@ kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profi
     *out = kiln_buf_str(&text);
     return KILN_OK;
 }
+
+kiln_status kiln_code_listing(kiln_arena *a, kiln_str code, const kiln_profile *p,
+                              kiln_str *out, kiln_err *err) {
+    kiln_buf text;
+    kiln_cg_initialise();
+    kiln_buf_init(&text, a);
+    kiln_buf_puts(&text, "");
+    KILN_TRY(list_section(a, p, code, &text, err));
+    *out = kiln_buf_str(&text);
+    return KILN_OK;
+}

@@ -1,0 +1,394 @@
+/* What a package holds, or a model would be built to: steps, kernels, records. */
+#include "pipeline/package/shipped.h"
+
+#include "pipeline/package/package_internal.h"
+#include "reports/results.h"
+#include "runtime/elf.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static void take_kernels(kiln_arena *a, kiln_shipped *s) {
+    for (size_t i = 0; i < s->facts.n_kernels; i++) {
+        const kiln_shipped_kernel k = {
+            .is = s->facts.kernel[i],
+            .not_made = "the package has code alone: --model M makes schedule and loop "
+                        "program of it again"};
+        kiln_vec_push(a, &s->kernel, k);
+    }
+}
+
+/* ---- packages ----------------------------------------------------------------------
+ */
+
+static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
+                          kiln_err *err) {
+    const kiln_unpack_options o = {.is_held = true};
+    const char *dir = NULL;
+    p->folder = path;
+    if (kiln_package_is_folder(path))
+        return kiln_package_inspect_folder(a, path, &p->facts, err);
+    KILN_TRY(kiln_dir_temp(a, &dir, err));
+    p->folder = kiln_path_join(a, dir, "package");
+    return kiln_package_unpack_by(a, path, p->folder, &o, &p->facts, err);
+}
+
+/* By name, as the manifest has them: a name that comes again takes the next kernel that
+ * says so. */
+static int kernel_of(const kiln_package_facts *f, const char *step) {
+    for (size_t k = 0; k < f->n_kernels; k++)
+        for (size_t i = 0; i < f->kernel[k].n_steps; i++)
+            if (strcmp(f->kernel[k].step[i], step) == 0)
+                return (int)k;
+    return -1;
+}
+
+kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shipped *out,
+                                    kiln_err *err) {
+    kiln_shipped s = {.path = path};
+    KILN_TRY(unpack(a, path, &s.package, err));
+    KILN_TRY(kiln_device_package_read(a, s.package.folder, &s.package.package, err));
+    s.facts = s.package.facts;
+    take_kernels(a, &s);
+    for (size_t i = 0; i < s.package.package.n_steps; i++) {
+        const kiln_device_step *d = &s.package.package.step[i];
+        const kiln_shipped_step step = {
+            .name = d->name, .op = d->op, .kernel = kernel_of(&s.facts, d->name)};
+        kiln_vec_push(a, &s.step, step);
+    }
+    *out = s;
+    return KILN_OK;
+}
+
+/* ---- models ------------------------------------------------------------------------
+ */
+
+typedef struct made {
+    const char *schedule, *program;
+} made;
+typedef struct watcher {
+    kiln_arena *arena;
+    KILN_VEC(made) made;
+} watcher;
+
+static void watch(void *user, int kernel, const kiln_scheduled *s,
+                  const kiln_program *p) {
+    watcher *w = user;
+    kiln_buf schedule, program;
+    KILN_ASSERT(w->made.n == (size_t)kernel, "kernel %d after %zu", kernel, w->made.n);
+    kiln_buf_init(&schedule, w->arena);
+    kiln_buf_init(&program, w->arena);
+    kiln_schedule_print(&schedule, s->schedule);
+    kiln_program_print(&program, p);
+    const made m = {schedule.p, program.p};
+    kiln_vec_push(w->arena, &w->made, m);
+}
+
+static kiln_status compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
+                           const kiln_choose_options *choose, watcher *w,
+                           kiln_network *out, kiln_err *err) {
+    *w = (watcher){.arena = a};
+    const kiln_network_options o = {.choose = choose, .watch = watch, .watcher = w};
+    return kiln_network_compile(a, g, p, &o, out, err);
+}
+
+kiln_status kiln_shipped_of_model(kiln_arena *a, const kiln_source *source,
+                                  const kiln_profile *p,
+                                  const kiln_choose_options *choose, int threads,
+                                  kiln_shipped *out, kiln_err *err) {
+    kiln_network *n = kiln_new(a, kiln_network);
+    kiln_shipped s = {.path = source->name, .network = n};
+    watcher w;
+    KILN_TRY(compile(a, source->graph, p, choose, &w, n, err));
+    s.facts = (kiln_package_facts){
+        .model = source->name, .profile = *p, .threads = threads > 0 ? threads : 1};
+    KILN_TRY(kiln_package_kernels_of(a, n, &s.facts, err));
+    take_kernels(a, &s);
+    for (size_t i = 0; i < s.kernel.n; i++) {
+        s.kernel.v[i].schedule = w.made.v[i].schedule;
+        s.kernel.v[i].program = w.made.v[i].program;
+        s.kernel.v[i].not_made = NULL;
+    }
+    for (size_t i = 0; i < n->step.n; i++) {
+        const kiln_network_step *k = &n->step.v[i];
+        const kiln_shipped_step step = {
+            .name = k->name, .op = k->op, .kernel = k->kernel};
+        kiln_vec_push(a, &s.step, step);
+    }
+    *out = s;
+    return KILN_OK;
+}
+
+/* ---- a package's model -------------------------------------------------------------
+ */
+
+/* The package's choices as a file of configurations; the template's own rule is left to
+ * the rule, which knows the layouts that it meets. */
+static kiln_status choices_of(kiln_arena *a, const kiln_package_facts *f,
+                              const kiln_json **out, kiln_err *err) {
+    kiln_buf text;
+    kiln_json_writer w;
+    kiln_map seen = {.slot = NULL};
+    kiln_buf_init(&text, a);
+    kiln_json_writer_init(&w, &text);
+    kiln_json_begin_array(&w);
+    for (size_t i = 0; i < f->n_kernels; i++) {
+        const kiln_package_kernel *k = &f->kernel[i];
+        const kiln_json *config = NULL;
+        if (strcmp(k->origin, "default") == 0 || strcmp(k->origin, "generic") == 0 ||
+            kiln_map_has(&seen, kiln_str_from(k->workload)))
+            continue;
+        kiln_map_set(a, &seen, kiln_str_from(k->workload), &seen);
+        KILN_TRY(kiln_json_parse(a, kiln_str_from(k->config), "configuration", &config,
+                                 err));
+        kiln_json_begin_object(&w);
+        kiln_json_member_str(&w, "op", k->workload);
+        kiln_json_member_str(&w, "template", k->tmpl);
+        kiln_json_name(&w, "config");
+        kiln_json_put(&w, config);
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_array(&w);
+    return kiln_json_parse(a, kiln_buf_str(&text), "configurations", out, err);
+}
+
+/* The kernel of the same step. */
+static int same_step(const kiln_network *n, const char *name) {
+    for (size_t i = 0; i < n->step.n; i++)
+        if (strcmp(n->step.v[i].name, name) == 0)
+            return n->step.v[i].kernel;
+    return -1;
+}
+
+static void take_made(kiln_arena *a, kiln_shipped *s, const kiln_package_facts *again,
+                      const watcher *w) {
+    for (size_t i = 0; i < s->kernel.n; i++) {
+        kiln_shipped_kernel *k = &s->kernel.v[i];
+        const int at = k->is.n_steps > 0 ? same_step(s->network, k->is.step[0]) : -1;
+        k->not_made = "the model compiled again has no such step";
+        if (at < 0)
+            continue;
+        const kiln_package_kernel *now = &again->kernel[at];
+        k->schedule = w->made.v[at].schedule;
+        k->program = w->made.v[at].program;
+        k->not_made =
+            k->is.code_sha256 == NULL || now->code_sha256 == NULL
+                ? "whether the package has this code is not known"
+            : strcmp(k->is.code_sha256, now->code_sha256) == 0
+                ? NULL
+                : kiln_format(a,
+                              "compiled again it is other code, by template %s: "
+                              "kiln %s built the package, this is %s",
+                              now->tmpl, s->facts.kiln_version, KILN_VERSION);
+    }
+}
+
+kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *model,
+                                   const kiln_fixed_inputs *fixed, kiln_err *err) {
+    kiln_network *n = kiln_new(a, kiln_network);
+    kiln_choose_options choose = {.tmpl = NULL};
+    kiln_package_facts again = {.model = s->facts.model};
+    kiln_source source;
+    watcher w;
+    KILN_TRY(kiln_package_source(a, &s->package, model, fixed, &source, err));
+    KILN_TRY(choices_of(a, &s->facts, &choose.file, err));
+    KILN_TRY(compile(a, source.graph, &s->facts.profile, &choose, &w, n, err));
+    KILN_TRY(kiln_package_kernels_of(a, n, &again, err));
+    s->network = n;
+    take_made(a, s, &again, &w);
+    return KILN_OK;
+}
+
+/* ---- records -----------------------------------------------------------------------
+ */
+
+static bool is_task_of(const kiln_db_task *t, const kiln_shipped *s,
+                       const char *profile_json, const kiln_shipped_kernel *k) {
+    const bool is_strict = s->facts.profile.numerics == KILN_NUMERICS_STRICT;
+    return strcmp(t->workload, k->is.workload) == 0 &&
+           t->threads == (s->facts.threads > 0 ? s->facts.threads : 1) &&
+           strcmp(t->numerics, is_strict ? "strict" : "fast") == 0 &&
+           strcmp(t->profile_json, profile_json) == 0;
+}
+
+static kiln_status ask(kiln_arena *a, kiln_db *db, const kiln_db_task *t,
+                       const char *whose, kiln_shipped_kernel *k, kiln_err *err) {
+    enum { N_EACH = 10000 };
+    kiln_db_bests bests;
+    KILN_TRY(kiln_db_best(db, a, t, KILN_DB_EXACT, N_EACH, &bests, err));
+    for (size_t i = 0; i < bests.list.n; i++) {
+        const double ms = bests.list.v[i].trial.median_ns * 1e-6;
+        if (k->record == NULL || ms < k->best_ms)
+            k->best_ms = ms;
+        k->record = whose;
+    }
+    if ((int)bests.list.n > k->n_tried)
+        k->n_tried = (int)bests.list.n;
+    return KILN_OK;
+}
+
+kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
+                                const char *whose, kiln_err *err) {
+    kiln_db_tasks tasks;
+    kiln_buf json;
+    kiln_buf_init(&json, a);
+    kiln_profile_json(&json, &s->facts.profile);
+    KILN_TRY(kiln_db_tasks_of(db, a, &tasks, err));
+    for (size_t i = 0; i < s->kernel.n; i++) {
+        kiln_shipped_kernel *k = &s->kernel.v[i];
+        const bool is_known = k->record != NULL;
+        for (size_t t = 0; t < tasks.list.n && !is_known; t++)
+            if (is_task_of(&tasks.list.v[t], s, json.p, k))
+                KILN_TRY(ask(a, db, &tasks.list.v[t], whose, k, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- results -----------------------------------------------------------------------
+ */
+
+static void take_rivals(kiln_arena *a, const kiln_results_baselines *from,
+                        kiln_shipped_rivals *out) {
+    for (size_t i = 0; i < from->n; i++) {
+        const kiln_shipped_rival r = {from->v[i].name, from->v[i].version,
+                                      from->v[i].median_ms};
+        if (r.ms > 0)
+            kiln_vec_push(a, out, r);
+    }
+}
+
+static void take_job(kiln_arena *a, kiln_shipped *s, const kiln_results_job *j) {
+    s->result_ms = j->has_latency ? j->latency.median_ms : 0;
+    take_rivals(a, &j->baseline, &s->rival);
+    for (size_t i = 0; i < s->step.n; i++)
+        for (size_t k = 0; k < j->step.n; k++)
+            if (j->step.v[k].name != NULL &&
+                strcmp(j->step.v[k].name, s->step.v[i].name) == 0)
+                s->step.v[i].result_ms = j->step.v[k].median_ms;
+}
+
+/* An operator of a list is a step's where its workload is, letter by letter. */
+static kiln_status take_op(kiln_arena *a, kiln_shipped *s, const kiln_results_op *op,
+                           kiln_err *err) {
+    kiln_op_line line;
+    kiln_op_work work;
+    if (op->line == NULL || kiln_op_line_of(a, op->line, &line, err) != KILN_OK ||
+        kiln_op_work_make(a, &line, &work, err) != KILN_OK) {
+        kiln_err_clear(err); /* of another kiln, whose lines this one does not know */
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < s->kernel.n; i++) {
+        kiln_shipped_kernel *k = &s->kernel.v[i];
+        if (kiln_str_eq(kiln_str_from(k->is.workload), work.key))
+            take_rivals(a, &op->baseline, &k->rival);
+    }
+    return KILN_OK;
+}
+
+static bool is_same(const char *x, const char *y) {
+    return x != NULL && strcmp(x, y) == 0;
+}
+
+kiln_status kiln_shipped_ask_results(kiln_arena *a, kiln_shipped *s, const char *path,
+                                     kiln_err *err) {
+    const int threads = s->facts.threads > 0 ? s->facts.threads : 1;
+    const char *profile = s->facts.profile.name;
+    kiln_results r;
+    size_t n_ops = 0;
+    KILN_TRY(kiln_results_read(a, path, &r, err));
+    for (size_t i = 0; i < r.job.n; i++) {
+        const kiln_results_job *j = &r.job.v[i];
+        if (!is_same(j->model, s->facts.model) || !is_same(j->profile, profile) ||
+            j->threads != threads)
+            continue;
+        take_job(a, s, j);
+        s->results = kiln_format(a, "run %s of %s", r.run != NULL ? r.run : "?", path);
+    }
+    for (size_t i = 0; i < r.ops.n; i++)
+        for (size_t k = 0; k < r.ops.v[i].row.n; k++)
+            if (is_same(r.ops.v[i].profile, profile) && r.ops.v[i].threads == threads) {
+                KILN_TRY(take_op(a, s, &r.ops.v[i].row.v[k], err));
+                n_ops++;
+            }
+    if (s->results == NULL && n_ops == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' has no job '%s' for profile '%s' with %d thread%s, and "
+                         "no operators for it",
+                         path, kiln_str_printable(a, kiln_str_from(s->facts.model), 64),
+                         profile, threads, threads == 1 ? "" : "s");
+    if (s->results == NULL)
+        s->results = kiln_format(a, "operators of %s", path);
+    return KILN_OK;
+}
+
+/* ---- code --------------------------------------------------------------------------
+ */
+
+kiln_status kiln_shipped_find(const kiln_shipped *s, const char *word, size_t *out,
+                              kiln_err *err) {
+    int64_t n = 0;
+    for (size_t i = 0; i < s->step.n; i++)
+        if (strcmp(s->step.v[i].name, word) == 0) {
+            *out = i;
+            return KILN_OK;
+        }
+    if (kiln_parse_i64(kiln_str_from(word), &n) && n >= 1 && (uint64_t)n <= s->step.n) {
+        *out = (size_t)n - 1;
+        return KILN_OK;
+    }
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "--step must be 1 to %zu or a step's name, is '%.64s'; without it "
+                     "all are listed",
+                     s->step.n, word);
+}
+
+/* The function's bytes: up to the next one, or the end of what is executable. */
+static kiln_status code_of(const kiln_shipped *s, const kiln_elf *e, kiln_str lib,
+                           const char *symbol, kiln_str *out, kiln_err *err) {
+    const int64_t at = kiln_elf_find(e, symbol);
+    for (int i = 0; at >= 0 && i < e->n_loads; i++) {
+        const kiln_elf_load *l = &e->load[i];
+        uint64_t end = l->at + l->file_bytes;
+        if (!l->is_executable || (uint64_t)at < l->at || (uint64_t)at >= end ||
+            l->offset > lib.n || l->file_bytes > lib.n - l->offset)
+            continue;
+        for (size_t k = 0; k < s->kernel.n; k++) {
+            const int64_t next = kiln_elf_find(e, s->kernel.v[k].is.symbol);
+            if (next > at && (uint64_t)next < end)
+                end = (uint64_t)next;
+        }
+        *out = (kiln_str){lib.p + l->offset + ((uint64_t)at - l->at),
+                          (size_t)(end - (uint64_t)at)};
+        return KILN_OK;
+    }
+    return kiln_fail(err, KILN_ERR_PARSE, "the library has no code of kernel '%s'",
+                     symbol);
+}
+
+static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
+                                const char *symbol, kiln_str *out, kiln_err *err) {
+    char text[KILN_LOAD_TEXT] = "";
+    const char *path = kiln_path_join(a, s->package.folder, "lib.so");
+    kiln_str lib, code;
+    kiln_elf e;
+    KILN_TRY(kiln_file_map(a, path, 0, &lib, err));
+    const int machine = s->package.package.arch == KILN_ARCH_X86_64 ? KILN_ELF_X86_64
+                                                                    : KILN_ELF_AARCH64;
+    if (kiln_elf_open(&e, lib.p, lib.n, machine, text) != KILN_LOAD_OK)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
+    kiln_status st = code_of(s, &e, lib, symbol, &code, err);
+    kiln_elf_fini(&e);
+    return st == KILN_OK ? kiln_code_listing(a, code, &s->facts.profile, out, err) : st;
+}
+
+kiln_status kiln_shipped_assembly(kiln_arena *a, const kiln_shipped *s, size_t step,
+                                  kiln_str *out, kiln_err *err) {
+    const int k = s->step.v[step].kernel;
+    if (k < 0)
+        return kiln_fail(err, KILN_ERR_ARG, "step '%s' is a copy: it has no kernel",
+                         s->step.v[step].name);
+    if (s->package.folder != NULL)
+        return list_package(a, s, s->kernel.v[k].is.symbol, out, err);
+    return kiln_object_listing(a, s->network->kernel.v[k].object.bytes,
+                               &s->facts.profile, out, err);
+}

@@ -1,0 +1,261 @@
+/* What ships: steps and kernels of a package and of a model, what records and results
+ * say of them, code as it lies in the library. Nothing is run. */
+#include "pipeline/package/shipped.h"
+#include "pipeline/tune/tune.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/package_build.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define MODEL "demo/samplenet/samplenet.onnx"
+
+static kiln_arena *arena(void) { return kiln_test_arena(); }
+
+static kiln_shipped package(const char *profile) {
+    const char *path = kiln_path_join(arena(), kiln_test_dir(), "x.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_shipped s;
+    kiln_assert_status_ok(kiln_profile_find(arena(), profile, &p, &err), &err);
+    kiln_test_package_file(kiln_test_network_text, &p, path);
+    kiln_assert_status_ok(kiln_shipped_of_package(arena(), path, &s, &err), &err);
+    return s;
+}
+
+static size_t find(const kiln_shipped *s, const char *word) {
+    kiln_err err = {0};
+    size_t step = 0;
+    kiln_assert_status_ok(kiln_shipped_find(s, word, &step, &err), &err);
+    return step;
+}
+
+static const char *text_of(const kiln_shipped *s, size_t step) {
+    kiln_err err = {0};
+    kiln_buf out;
+    kiln_buf_init(&out, arena());
+    if (step == SIZE_MAX)
+        kiln_shipped_text(&out, s);
+    else
+        kiln_assert_status_ok(kiln_shipped_step_text(&out, s, step, &err), &err);
+    return out.p;
+}
+
+static void a_package_lists_its_steps(void **state) {
+    (void)state;
+    const kiln_shipped s = package("x86-avx2");
+    const char *text = text_of(&s, SIZE_MAX);
+    assert_int_equal(s.step.n, s.package.package.n_steps);
+    assert_int_equal(s.kernel.n, s.facts.n_kernels);
+    for (size_t i = 0; i < s.step.n; i++)
+        assert_non_null(strstr(text, s.step.v[i].name));
+    assert_non_null(strstr(text, " conv         default     conv_"));
+    assert_non_null(strstr(text, "small, x86-avx2, 1 thread: "));
+    assert_int_equal(find(&s, "1"), 0);
+    assert_int_equal(find(&s, s.step.v[1].name), 1);
+}
+
+static void steps_that_are_not_there(void **state) {
+    (void)state;
+    const kiln_shipped s = package("x86-avx2");
+    static const char *const words[] = {"0", "99", "-1", "conv9", ""};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        kiln_err err = {0};
+        size_t step = 0;
+        kiln_assert_fails(kiln_shipped_find(&s, words[i], &step, &err), KILN_ERR_ARG,
+                          &err, "or a step's name, is '");
+    }
+}
+
+/* Each kernel begins with its own function and ends before the next: no text has
+ * another's code in it. */
+static void check_code(const char *profile, const char *back) {
+    const kiln_shipped s = package(profile);
+    for (size_t i = 0; i < s.step.n; i++) {
+        kiln_err err = {0};
+        kiln_str code;
+        if (s.step.v[i].kernel < 0) {
+            kiln_assert_fails(kiln_shipped_assembly(arena(), &s, i, &code, &err),
+                              KILN_ERR_ARG, &err, "is a copy");
+            continue;
+        }
+        kiln_assert_status_ok(kiln_shipped_assembly(arena(), &s, i, &code, &err), &err);
+        assert_true(code.n > 20);
+        assert_non_null(strstr(kiln_str_dupv(arena(), code), back));
+    }
+    assert_non_null(
+        strstr(text_of(&s, 0), "--model M makes schedule and loop program"));
+}
+
+static void code_is_the_librarys(void **state) {
+    (void)state;
+    check_code("x86-avx2", "ret");
+    check_code("aarch64", "ret");
+}
+
+static kiln_shipped model(void) {
+    kiln_err err = {0};
+    kiln_profile *p = kiln_new(arena(), kiln_profile);
+    kiln_source source;
+    kiln_shipped s;
+    const kiln_import_options o = {.n_shapes = 0};
+    const kiln_choose_options choose = {.tmpl = NULL};
+    kiln_assert_status_ok(kiln_profile_find(arena(), "x86-avx2", p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(arena(), MODEL, &o, &source, &err), &err);
+    kiln_assert_status_ok(
+        kiln_shipped_of_model(arena(), &source, p, &choose, 2, &s, &err), &err);
+    return s;
+}
+
+static size_t first_kernel(const kiln_shipped *s, const char *op) {
+    for (size_t i = 0; i < s->step.n; i++)
+        if (strcmp(s->step.v[i].op, op) == 0 && s->step.v[i].kernel >= 0)
+            return i;
+    fail_msg("no step '%s'", op);
+    return 0;
+}
+
+static void a_model_has_schedules(void **state) {
+    (void)state;
+    const kiln_shipped s = model();
+    const char *text = text_of(&s, first_kernel(&s, "conv"));
+    assert_non_null(strstr(text, "\n== schedule ==\nstage "));
+    assert_non_null(strstr(text, "\n== program ==\nprogram k"));
+    assert_non_null(strstr(text, "\n== assembly ==\n"));
+    assert_non_null(strstr(text, "record:   none of this very work"));
+    assert_null(strstr(text, "note:"));
+}
+
+/* ---- records -----------------------------------------------------------------------
+ */
+
+static void record(kiln_db *db, const kiln_shipped *s, const kiln_shipped_kernel *k,
+                   const char *config, double ns) {
+    kiln_err err = {0};
+    kiln_buf json;
+    int64_t id = 0;
+    kiln_buf_init(&json, arena());
+    kiln_profile_json(&json, &s->facts.profile);
+    const kiln_db_task task = {.workload = k->is.workload,
+                               .anchor = "an anchor",
+                               .profile = s->facts.profile.name,
+                               .profile_json = json.p,
+                               .threads = 2,
+                               .numerics = "fast",
+                               .cache = KILN_TUNE_CACHE};
+    const kiln_db_trial t = {.candidate = {k->is.tmpl, config},
+                             .layouts = "f32",
+                             .sample_ns = &ns,
+                             .n_samples = 1,
+                             .proof = "{}",
+                             .owner = "test",
+                             .kiln = "test",
+                             .time_ms = 1};
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
+}
+
+static void records_of_the_very_work_count(void **state) {
+    (void)state;
+    kiln_shipped s = model();
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    const size_t step = first_kernel(&s, "conv");
+    const int at = s.step.v[step].kernel;
+    kiln_assert_status_ok(kiln_db_open(arena(), ":memory:", NULL, &db, &err), &err);
+    record(db, &s, &s.kernel.v[at], "{\"unroll\": 1}", 2e6);
+    record(db, &s, &s.kernel.v[at], "{\"unroll\": 2}", 1.5e6);
+    kiln_assert_status_ok(kiln_shipped_ask_db(arena(), &s, db, "database", &err), &err);
+    assert_int_equal(s.kernel.v[at].n_tried, 2);
+    assert_true(s.kernel.v[at].best_ms == 1.5);
+    assert_non_null(strstr(text_of(&s, step),
+                           "record:   2 configurations, best 1.5000 ms (database)"));
+    for (size_t i = 0; i < s.kernel.n; i++)
+        assert_true((int)i == at || s.kernel.v[i].record == NULL);
+    /* Of another number of threads nothing is known. */
+    kiln_shipped alone = model();
+    alone.facts.threads = 1;
+    kiln_assert_status_ok(kiln_shipped_ask_db(arena(), &alone, db, "database", &err),
+                          &err);
+    assert_null(alone.kernel.v[at].record);
+    kiln_db_close(db);
+}
+
+/* ---- results -----------------------------------------------------------------------
+ */
+
+static const char *write_results(const char *model, const char *step) {
+    const char *path = kiln_path_join(arena(), kiln_test_dir(), "results.json");
+    const char *text = kiln_format(
+        arena(),
+        "{\"schema\": \"kiln-results-1\", \"run\": \"night\", \"jobs\": [{\"model\": "
+        "\"%s\", \"profile\": \"x86-avx2\", \"threads\": 2, \"latency\": "
+        "{\"median_ms\": "
+        "3.5}, \"baselines\": [{\"name\": \"onednn\", \"version\": \"9\", \"state\": "
+        "\"measured\", \"median_ms\": 4.5}], \"steps\": [{\"name\": \"%s\", "
+        "\"median_ms\": 0.25}]}]}",
+        model, step);
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(path, text, strlen(text), &err), &err);
+    return path;
+}
+
+static void results_give_times(void **state) {
+    (void)state;
+    kiln_shipped s = model();
+    kiln_err err = {0};
+    const size_t step = first_kernel(&s, "conv");
+    const char *path = write_results("samplenet", s.step.v[step].name);
+    kiln_assert_status_ok(kiln_shipped_ask_results(arena(), &s, path, &err), &err);
+    assert_true(s.step.v[step].result_ms == 0.25 && s.result_ms == 3.5);
+    assert_non_null(
+        strstr(text_of(&s, SIZE_MAX), ": kiln 3.5000 ms, onednn 9 4.5000 ms"));
+    assert_non_null(strstr(text_of(&s, step), "run:      0.2500 ms (run night of "));
+}
+
+static void results_of_others_are_refused(void **state) {
+    (void)state;
+    kiln_shipped s = model();
+    kiln_err err = {0};
+    const char *path = write_results("another", "conv1");
+    kiln_assert_fails(kiln_shipped_ask_results(arena(), &s, path, &err), KILN_ERR_ARG,
+                      &err,
+                      "has no job 'samplenet' for profile 'x86-avx2' with 2 "
+                      "threads, and no operators for it");
+}
+
+static void json_has_what_the_text_has(void **state) {
+    (void)state;
+    const kiln_shipped s = model();
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_json_writer w;
+    const kiln_json *doc = NULL;
+    const size_t step = first_kernel(&s, "conv");
+    kiln_buf_init(&text, arena());
+    kiln_json_writer_init(&w, &text);
+    kiln_assert_status_ok(kiln_shipped_json(&w, &s, step, &err), &err);
+    kiln_assert_status_ok(
+        kiln_json_parse(arena(), kiln_buf_str(&text), "explain", &doc, &err), &err);
+    const kiln_json *one = kiln_json_at(kiln_json_get(doc, "steps"), 0);
+    assert_int_equal(kiln_json_size(kiln_json_get(doc, "steps")), 1);
+    assert_string_equal(kiln_json_string(kiln_json_get(one, "name"), ""),
+                        s.step.v[step].name);
+    assert_true(kiln_json_is_object(kiln_json_get(one, "config")));
+    assert_true(kiln_json_is_null(kiln_json_get(one, "best_ms")));
+    assert_non_null(
+        strstr(kiln_json_string(kiln_json_get(one, "assembly"), ""), "ret"));
+}
+
+int main(void) {
+    kiln_test_add("a_package_lists_its_steps", a_package_lists_its_steps, NULL);
+    kiln_test_add("steps_that_are_not_there", steps_that_are_not_there, NULL);
+    kiln_test_add("code_is_the_librarys", code_is_the_librarys, NULL);
+    kiln_test_add("a_model_has_schedules", a_model_has_schedules, NULL);
+    kiln_test_add("records_of_the_very_work_count", records_of_the_very_work_count,
+                  NULL);
+    kiln_test_add("results_give_times", results_give_times, NULL);
+    kiln_test_add("results_of_others_are_refused", results_of_others_are_refused, NULL);
+    kiln_test_add("json_has_what_the_text_has", json_has_what_the_text_has, NULL);
+    return kiln_test_run("what ships");
+}
