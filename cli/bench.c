@@ -361,6 +361,7 @@ const kiln_verb kiln_verb_bench = {
         "  kiln bench --ops gemm --profile x86-avx2 --seconds 1\n"
         "  kiln bench --ops resnet18 --threads 2 --baselines onednn,xnnpack\n",
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

@@ -3,6 +3,7 @@
 #include "cli/op_options.h"
 #include "cli/reduce.h"
 #include "cli/sign_option.h"
+#include "packager/oci.h"
 #include "pipeline/package/package.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
     OPT_NO_VERIFY,
+    OPT_OCI,
     OPT_SIGN,
     OPT_PASSWORD,
     OPT_PROVENANCE,
@@ -56,6 +58,10 @@ static const kiln_option options[N_OPTIONS] = {
                        "do not run the package to prove it; it says so, and is not "
                        "accepted",
                        false},
+    [OPT_OCI] = {"--oci", "DIR",
+                 "also into this OCI image layout, under the archive's name as tag: "
+                 "archive, signature, provenance, SBOM",
+                 false},
     [OPT_SIGN] = {"--sign", "NAME.key",
                   "sign the archive and its provenance by this secret key", false},
     [OPT_PASSWORD] = KILN_PASSWORD_OPTION,
@@ -222,6 +228,20 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
     return KILN_OK;
 }
 
+/* With what lies beside the archive by now. */
+static kiln_status put_oci(const kiln_cli_args *args, const kiln_build *b,
+                           kiln_buf *text, kiln_err *err) {
+    const char *layout = kiln_args_get(args, OPT_OCI, NULL);
+    kiln_oci o;
+    if (layout == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_oci_write(b->path, layout, NULL, &o, err));
+    kiln_buf_printf(text,
+                    "oci: " KILN_OCI_PREFIX "%s:%s, %d layers, manifest sha256:%s\n",
+                    layout, o.tag, o.n_layers, o.digest);
+    return KILN_OK;
+}
+
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
                              const beside *with, int *exit_code, kiln_err *err) {
@@ -259,6 +279,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
         kiln_build_text(&answer.text, &b);
         KILN_TRY(
             put_beside(args, &source, &profile[i], &to, &b, with, &answer.text, err));
+        KILN_TRY(put_oci(args, &b, &answer.text, err));
         kiln_build_put(&answer.w, &b);
         if (is_tuned_enough(&b, share))
             continue;

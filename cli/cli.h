@@ -48,6 +48,7 @@ typedef struct kiln_verb {
     const char *usage;   /* after the verb: "MODEL [options]" */
     const char *example; /* whole command lines */
     size_t n_pos_min, n_pos_max;
+    bool takes_oci; /* packages may be named by "oci:DIR:TAG" (docs/oci.md) */
     const kiln_option *option;
     size_t n_options;
     /* Returns KILN_OK and sets *exit_code, or fails (main prints the chain and maps the

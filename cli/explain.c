@@ -128,6 +128,7 @@ const kiln_verb kiln_verb_explain = {
                "  kiln explain --op \"matmul mine m=64 k=128 n=96\" --stage program\n"
                "  kiln explain --ops resnet18 C9 --profile aarch64 --stage assembly\n",
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

@@ -118,6 +118,7 @@ const kiln_verb kiln_verb_gate = {
                "  kiln gate new.kiln.tar.zst --against accepted --inject 5%\n",
     .n_pos_min = 1,
     .n_pos_max = 1000,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

@@ -329,6 +329,7 @@ const kiln_verb kiln_verb_inspect = {
                "  kiln inspect model-1-native.kiln.tar.zst\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

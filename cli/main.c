@@ -1,6 +1,7 @@
 /* The program: finds the verb, parses its arguments, runs it, prints the error chain,
  * maps the code. */
 #include "cli/cli.h"
+#include "packager/oci.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -68,6 +69,19 @@ kiln_status kiln_verb_unknown(const char *name, kiln_err *err) {
                      name);
 }
 
+/* Of packages in an OCI layout the archives: "oci:" begins no other name. */
+static kiln_status resolve_oci(kiln_arena *a, const kiln_verb *v, kiln_cli_args *args,
+                               kiln_err *err) {
+    const char **pos = kiln_array(a, const char *, args->n_pos);
+    for (size_t i = 0; i < args->n_pos; i++) {
+        pos[i] = args->pos[i];
+        if (v->takes_oci && kiln_oci_is_reference(pos[i]))
+            KILN_TRY(kiln_oci_resolve(a, args->pos[i], &pos[i], err));
+    }
+    args->pos = pos;
+    return KILN_OK;
+}
+
 static kiln_status run_verb(kiln_arena *a, const kiln_verb *v, int argc,
                             const char *const *argv, int *code, kiln_err *err) {
     kiln_cli_args args;
@@ -75,6 +89,7 @@ static kiln_status run_verb(kiln_arena *a, const kiln_verb *v, int argc,
     kiln_buf text;
     KILN_TRY(kiln_args_parse(a, v, argc, argv, &args, &wants_help, err));
     if (!wants_help) {
+        KILN_TRY(resolve_oci(a, v, &args, err));
         kiln_cli_screen_open(&args);
         const kiln_status st = v->run(&args, code, err);
         kiln_cli_screen_close();

@@ -139,6 +139,7 @@ const kiln_verb kiln_verb_run = {
                "  kiln run unpacked/ --random 1 --output-dir out --threads 2\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

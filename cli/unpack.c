@@ -37,6 +37,7 @@ const kiln_verb kiln_verb_unpack = {
     .example = "  kiln unpack resnet18-1-x86-avx512.kiln.tar.zst -o resnet18\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

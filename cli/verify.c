@@ -265,6 +265,7 @@ const kiln_verb kiln_verb_verify = {
         "  kiln verify model.onnx --golden golden/model --profile native\n"
         "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
     .n_pos_max = 1,
+    .takes_oci = true,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

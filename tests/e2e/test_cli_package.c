@@ -144,6 +144,12 @@ static kiln_test_cli_row rows[] = {
      0,
      "== schedule ==\nstage ",
      NULL},
+    {"builds_an_oci_layout",
+     {"build", MODEL, "--profile", "x86-avx2", "--provenance", "-o", "@", "--oci",
+      "@oci"},
+     0,
+     "samplenet-1-x86-avx2, 3 layers, manifest sha256:",
+     NULL},
     {"has_no_graph_to_print",
      {"inspect", PACKAGE, "--graph"},
      2,
@@ -157,6 +163,35 @@ static void check_row(void **state) {
     kiln_arena a = {0};
     kiln_test_cli_check(&a, dir, *state);
     kiln_arena_fini(&a);
+}
+
+/* What build wrote there is a package to all that take one. */
+static void takes_packages_from_oci_layouts(void **state) {
+    (void)state;
+    const char *layout = kiln_path_join(kiln_test_arena(), dir, "oci");
+    const char *all = kiln_format(kiln_test_arena(), "oci:%s", layout);
+    const char *one = kiln_format(kiln_test_arena(), "%s:samplenet-1-x86-avx2", all);
+    const char *none = kiln_format(kiln_test_arena(), "%s:other", all);
+    const kiln_test_cli_row row[] = {
+        {"inspects",
+         {"inspect", all},
+         0,
+         "model            samplenet, version 1",
+         NULL},
+        {"verifies", {"verify", one}, 0, "passed      ", NULL},
+        {"unpacks", {"unpack", one, "-o", "@from-oci"}, 0, "entries ", NULL},
+        {"explains", {"explain", one, "--step", "1"}, 0, "step 1 of ", NULL},
+        {"finds_no_tag", {"verify", none}, 2, NULL, "has no tag 'other'; its tags: "},
+        {"is_no_model", {"build", all, "--profile", "native"}, 3, NULL, "oci:"},
+    };
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        kiln_arena a = {0};
+        print_message("%s\n", row[i].name);
+        (void)kiln_test_cli_check(&a, dir, &row[i]);
+        kiln_arena_fini(&a);
+    }
 }
 
 /* ---- twenty builds
@@ -219,6 +254,8 @@ static void builds_equal_bytes_twenty_times(void **state) {
 int main(void) {
     dir = kiln_test_dir();
     kiln_test_add_rows(check_row, rows);
+    kiln_test_add("takes_packages_from_oci_layouts", takes_packages_from_oci_layouts,
+                  NULL);
     kiln_test_add("builds_equal_bytes_twenty_times", builds_equal_bytes_twenty_times,
                   NULL);
     return kiln_test_run("packages");
