@@ -128,4 +128,13 @@ extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
  */
 int kiln_library_main(int argc, char **argv, const kiln_library *library);
 
+/* ---- age ---------------------------------------------------------------------------
+ */
+
+/* The version with the month of the snapshot that it names, where it names one:
+ * "0.0~git20220217.x-1 (of February 2022)". */
+const char *kiln_library_dated(kiln_arena *a, const char *version);
+/* "2.6.3 (of 2022)"; without the year where it is not known. */
+const char *kiln_library_onednn_dated(kiln_arena *a, int major, int minor, int patch);
+
 #endif

@@ -219,7 +219,7 @@ static kiln_status read(const kiln_library_ready *r, kiln_tensor *out, kiln_err 
 
 static const char *version(kiln_arena *a) {
     const dnnl_version_t *v = dnnl_version();
-    return kiln_format(a, "%d.%d.%d", v->major, v->minor, v->patch);
+    return kiln_library_onednn_dated(a, v->major, v->minor, v->patch);
 }
 
 /* Its OpenMP reads these before main. One thread goes where the system puts it. */

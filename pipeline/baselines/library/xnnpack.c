@@ -392,7 +392,7 @@ static kiln_status read(const kiln_library_ready *r, kiln_tensor *out, kiln_err 
 
 /* It has no function for that: what the build found of its package. */
 static const char *version(kiln_arena *a) {
-    return kiln_str_dup(a, KILN_XNNPACK_VERSION);
+    return kiln_library_dated(a, KILN_XNNPACK_VERSION);
 }
 
 const kiln_library kiln_library_xnnpack = {
