@@ -1,6 +1,7 @@
 /* kiln doctor: is this machine fit to run kiln, and what would kiln see of it? */
 #include "cli/cli.h"
 #include "packager/packager.h"
+#include "pipeline/baselines/baselines.h"
 #include "pipeline/devices/devices.h"
 
 #include <stdio.h>
@@ -165,6 +166,31 @@ static void check_devices(findings *f) {
     }
 }
 
+/* What there is to compare with, and how old it is; one that is absent is no fault. */
+static void check_baselines(findings *f) {
+    const char *dir = "";
+    kiln_err why = {0};
+    if (kiln_baselines_dir(f->arena, &dir, &why) != KILN_OK) {
+        add(f, "baselines", NOTE, kiln_str_dup(f->arena, why.text), NULL);
+        return;
+    }
+    for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
+        const kiln_baseline *b = kiln_baseline_at(i);
+        const char *name = kiln_format(f->arena, "baseline %s", b->name);
+        kiln_baseline_here here = {.version = NULL};
+        kiln_err_clear(&why);
+        if (b->find(b, f->arena, dir, &here, &why) != KILN_OK)
+            add(f, name, NOTE, "is broken", kiln_str_dup(f->arena, why.text));
+        else if (here.is_here)
+            add(f, name, GOOD,
+                kiln_format(f->arena, "%s, for %s", here.version,
+                            kiln_baseline_runs(b)),
+                NULL);
+        else
+            add(f, name, NOTE, "is not here", here.remedy);
+    }
+}
+
 static void write_json(const findings *f, bool good, kiln_buf *out) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
@@ -196,6 +222,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_confinement(&f);
     check_operators(&f);
     check_devices(&f);
+    check_baselines(&f);
 
     bool good = true;
     kiln_cli_answer answer;

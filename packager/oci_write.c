@@ -172,9 +172,9 @@ static kiln_status open_layout(kiln_arena *a, const char *layout, kiln_oci_blobs
 static kiln_status find_tag(kiln_arena *a, const char *tag, const kiln_package_facts *f,
                             const char **name, const char **out, kiln_err *err) {
     *name = kiln_package_file_name(a, f);
-    *out = tag != NULL ? tag
-                       : kiln_format(a, "%.*s",
-                                     (int)(strlen(*name) - (sizeof ending - 1)), *name);
+    *out = tag != NULL
+               ? tag
+               : kiln_format(a, "%.*s", (int)(strlen(*name) - strlen(ending)), *name);
     return kiln_oci_is_tag(*out)
                ? KILN_OK
                : kiln_fail(

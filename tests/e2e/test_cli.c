@@ -164,6 +164,7 @@ static kiln_test_cli_row rows[] = {
      "holds no conformance test"},
     {"looks_at_the_machine", {"doctor"}, 0, "cpu: ", NULL},
     {"says_whether_candidates_are_confined", {"doctor"}, 0, "confinement: ", NULL},
+    {"looks_for_baselines", {"doctor"}, 0, "baseline onednn: ", NULL},
     {"looks_for_devices", {"doctor"}, 0, "device local: runs packages for ", NULL},
     {"writes_what_it_found_as_json",
      {"doctor", "--json", "-"},
