@@ -128,7 +128,7 @@ define install_library
 	chmod 644 $(TO)/$(1)/pkgconfig/kiln-runtime.pc
 endef
 # Made by the program itself, from the tables of its verbs.
-VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' cli/verbs.def)
+VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' $(wildcard cli/verbs.def) </dev/null)
 MAN := $(addprefix share/man/man1/,kiln.1 $(VERBS:%=kiln-%.1))
 COMPLETION_bash := share/bash-completion/completions/kiln
 COMPLETION_zsh := share/zsh/site-functions/_kiln

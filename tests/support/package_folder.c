@@ -58,17 +58,23 @@ static size_t in_file(const kiln_elf *e, int64_t at) {
 }
 
 void package_folder_break(const char *dir, kiln_arch arch, package_fault fault) {
-    enum { N_ARCHS = 2, N_FAULTS = 3, MAX_CODE = 8 };
+    enum { N_ARCHS = 2, N_FAULTS = 4, MAX_CODE = 16 };
     static const struct {
         unsigned char b[MAX_CODE];
         size_t n;
     } code[N_ARCHS][N_FAULTS] = {
-        [KILN_ARCH_X86_64] = {{{0x0F, 0x0B}, 2},                          /* ud2 */
-                              {{0xEB, 0xFE}, 2},                          /* jmp . */
-                              {{0xB8, 0x03, 0x00, 0x00, 0x00, 0xC3}, 6}}, /* ret 3 */
-        [KILN_ARCH_AARCH64] = {{{0x00, 0x00, 0x00, 0x00}, 4},             /* udf */
-                               {{0x00, 0x00, 0x00, 0x14}, 4},             /* b . */
-                               {{0x60, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6}, 8}}};
+        [KILN_ARCH_X86_64] = {{{0x0F, 0x0B}, 2},                         /* ud2 */
+                              {{0xEB, 0xFE}, 2},                         /* jmp . */
+                              {{0xB8, 0x03, 0x00, 0x00, 0x00, 0xC3}, 6}, /* ret 3 */
+                              {{0xB8, 0x6E, 0x00, 0x00, 0x00, 0x0F, 0x05, 0x31, 0xC0,
+                                0xC3},
+                               10}},                          /* getppid, ret 0 */
+        [KILN_ARCH_AARCH64] = {{{0x00, 0x00, 0x00, 0x00}, 4}, /* udf */
+                               {{0x00, 0x00, 0x00, 0x14}, 4}, /* b . */
+                               {{0x60, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6}, 8},
+                               {{0xA8, 0x15, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4, 0x00,
+                                 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6},
+                                16}}};
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
     kiln_str file;

@@ -11,9 +11,10 @@ void package_folder_write(const char *dir, const kiln_network *n);
 
 /* Puts other instructions where the package's first kernel begins. */
 typedef enum package_fault {
-    PACKAGE_CRASHES,  /* an instruction that does not exist */
-    PACKAGE_HANGS,    /* jumps to itself */
-    PACKAGE_RETURNS_3 /* the kernel fails */
+    PACKAGE_CRASHES,   /* an instruction that does not exist */
+    PACKAGE_HANGS,     /* jumps to itself */
+    PACKAGE_RETURNS_3, /* the kernel fails */
+    PACKAGE_CALLS      /* asks the system for the parent's number, and is done */
 } package_fault;
 void package_folder_break(const char *dir, kiln_arch arch, package_fault fault);
 

@@ -88,20 +88,16 @@ static void put_report(FILE *f, const run_options *o, const kiln_model *m,
     fprintf(f, ",\n  \"clock_ghz\": [%.4f, %.4f]", t->clock_ghz[0], t->clock_ghz[1]);
     if (o->injected_ppm > 0)
         fprintf(f, ",\n  \"injected_ppm\": %d", o->injected_ppm);
+    fprintf(f, ",\n  \"confined\": %s", t->is_confined ? "true" : "false");
     if (o->is_profiled)
         put_steps(f, s);
     fprintf(f, "\n}\n");
 }
 
-run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
-                    const run_times *t) {
-    const int is_stdout = strcmp(o->json, "-") == 0;
-    FILE *f = is_stdout ? stdout : fopen(o->json, "w");
-    if (f == NULL)
-        return run_fail(RUN_DEVICE, "'%s': %s", o->json, strerror(errno));
+run_exit run_report(FILE *f, const run_options *o, const kiln_model *m,
+                    const kiln_session *s, const run_times *t) {
     put_report(f, o, m, s, t);
-    const int is_bad = ferror(f) != 0;
-    if ((is_stdout ? fflush(f) : fclose(f)) != 0 || is_bad)
-        return run_fail(RUN_DEVICE, "'%s': could not be written whole", o->json);
-    return RUN_OK;
+    return fflush(f) == 0 && ferror(f) == 0
+               ? RUN_OK
+               : run_fail(RUN_DEVICE, "'%s': could not be written whole", o->json);
 }

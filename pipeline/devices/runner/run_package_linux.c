@@ -1,4 +1,5 @@
 /* kiln-run: see `usage`. */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ static const char usage[] =
     "  --inject-ppm N      draws each run out by N millionths of its time: a "
     "regression that is\n"
     "                      none, to test an alarm with\n"
+    "  --free              lets the package's code make any system call; otherwise,\n"
+    "                      where the system can, it may compute only\n"
     "  --trace FILE        writes what steps read and write in one more run\n"
     "  --trace-begin A     of the steps from A on, default 0\n"
     "  --trace-end B       to B, which is not included; default: all\n"
@@ -92,6 +95,7 @@ static int set_flag(run_options *o, const char *name) {
     int *const flag = strcmp(name, "--zeros") == 0     ? &o->fills_zeros
                       : strcmp(name, "--raw") == 0     ? &o->is_raw
                       : strcmp(name, "--profile") == 0 ? &o->is_profiled
+                      : strcmp(name, "--free") == 0    ? &o->is_free
                                                        : NULL;
     if (flag != NULL)
         *flag = 1;
@@ -270,27 +274,101 @@ static void print_times(const run_options *o, const kiln_model *m, const run_tim
     run_print(stdout, "", run_line);
 }
 
+/* ---- files ------------------------------------------------------------------------
+ */
+
+static run_exit open_named(const char *path, FILE **out) {
+    *out = run_open(path);
+    return *out != NULL ? RUN_OK
+                        : run_fail(RUN_DEVICE, "'%s': %s", path, strerror(errno));
+}
+
+static run_exit open_files(const run_options *o, const kiln_model *m, run_files *f) {
+    const int is_run = o->n_rounds > 0;
+    kiln_port_info port;
+    run_exit code = RUN_OK;
+    if (o->json != NULL && strcmp(o->json, "-") == 0)
+        f->json = stdout;
+    else if (o->json != NULL)
+        code = open_named(o->json, &f->json);
+    if (code == RUN_OK && is_run && o->trace != NULL)
+        code = open_named(o->trace, &f->trace);
+    if (code != RUN_OK || !is_run || o->output_dir == NULL)
+        return code;
+    while (kiln_model_output(m, f->n_outputs, &port) == 0)
+        f->n_outputs++;
+    f->output = calloc((size_t)f->n_outputs + 1, sizeof *f->output);
+    if (f->output == NULL)
+        return run_fail(RUN_DEVICE, "no memory for %d outputs", f->n_outputs);
+    for (int i = 0; i < f->n_outputs && code == RUN_OK; i++) {
+        kiln_model_output(m, i, &port);
+        code = run_open_output(o->output_dir, i, &port, o->is_raw, &f->output[i]);
+    }
+    return code;
+}
+
+static run_exit close_file(FILE *f, const char *name, run_exit code) {
+    const int is_good = f == NULL || f == stdout || fclose(f) == 0;
+    return code != RUN_OK || is_good
+               ? code
+               : run_fail(RUN_DEVICE, "'%s': could not be written whole", name);
+}
+
+static run_exit close_files(const run_options *o, run_files *f, run_exit code) {
+    code = close_file(f->json, o->json, code);
+    code = close_file(f->trace, o->trace, code);
+    for (int i = 0; f->output != NULL && i < f->n_outputs; i++)
+        code = close_file(f->output[i], o->output_dir, code);
+    free(f->output);
+    return code;
+}
+
+/* ---- a session --------------------------------------------------------------------
+ */
+
+static run_exit write_outputs(const run_options *o, const kiln_model *m,
+                              const kiln_session *s, const run_files *f) {
+    kiln_port_info port;
+    run_exit code = RUN_OK;
+    for (int i = 0; f->output != NULL && i < f->n_outputs && code == RUN_OK; i++) {
+        kiln_model_output(m, i, &port);
+        code = run_write_output(f->output[i], i, &port, kiln_session_output(s, i),
+                                o->is_raw);
+    }
+    return code;
+}
+
+/* Inputs are given, files are open: from here on the package's code runs. stdout gets
+ * its buffer now, too. */
+static run_exit run_confined(const run_options *o, const kiln_model *m, kiln_session *s,
+                             const run_files *f, run_times *t) {
+    static char buffer[BUFSIZ];
+    const int is_run = o->n_rounds > 0;
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    t->is_confined = is_run && !o->is_free && run_confine();
+    run_exit code = is_run ? run(o, s, t) : RUN_OK;
+    if (code == RUN_OK && f->json != NULL)
+        code = run_report(f->json, o, m, s, t);
+    if (code == RUN_OK && f->trace != NULL)
+        code = run_traced(f->trace, o, s);
+    if (code == RUN_OK)
+        code = write_outputs(o, m, s, f);
+    if (code == RUN_OK && is_run && f->json != stdout)
+        print_times(o, m, t);
+    return fflush(stdout) == 0 || code != RUN_OK
+               ? code
+               : run_fail(RUN_DEVICE, "stdout could not be written to");
+}
+
 static run_exit run_session(const run_options *o, const kiln_model *m, kiln_session *s,
                             run_times *t) {
-    kiln_port_info port;
+    run_files f = {.json = NULL};
     run_exit code = o->n_rounds > 0 ? set_inputs(o, m, s) : RUN_OK;
-    if (code == RUN_OK && o->n_rounds > 0)
-        code = run(o, s, t);
-    if (code == RUN_OK && o->json != NULL)
-        code = run_report(o, m, s, t);
-    if (code == RUN_OK && o->n_rounds > 0 && o->trace != NULL)
-        code = run_traced(o, s);
-    if (code != RUN_OK || o->n_rounds == 0)
-        return code;
-    for (int i = 0; o->output_dir != NULL && kiln_model_output(m, i, &port) == 0; i++) {
-        code = run_write_output(o->output_dir, i, &port, kiln_session_output(s, i),
-                                o->is_raw);
-        if (code != RUN_OK)
-            return code;
-    }
-    if (o->json == NULL || strcmp(o->json, "-") != 0)
-        print_times(o, m, t);
-    return RUN_OK;
+    if (code == RUN_OK)
+        code = open_files(o, m, &f);
+    if (code == RUN_OK)
+        code = run_confined(o, m, s, &f, t);
+    return close_files(o, &f, code);
 }
 
 static run_exit open_and_run(const run_options *o) {

@@ -25,6 +25,7 @@ typedef struct run_options {
     int fills_zeros; /* inputs without a file are zero */
     int is_raw;      /* outputs without .npy's header */
     int is_profiled;
+    int is_free;                /* not confined */
     const char *trace;          /* file; NULL: none */
     int trace_begin, trace_end; /* steps, the last one not included */
     int injected_ppm; /* each run is drawn out by so many millionths of its time */
@@ -37,7 +38,15 @@ typedef struct run_times {
     uint64_t *cpu_ns;    /* n_rounds: what the first thread got of its processor */
     uint64_t *preempted; /* n_rounds: how often one of our threads lost its */
     double clock_ghz[2]; /* before the timed runs and after them */
+    int is_confined;
 } run_times;
+
+/* Files that are written: open before the package's code runs, which may open none. */
+typedef struct run_files {
+    FILE *json, *trace; /* NULL: none */
+    FILE **output;      /* of each, n_outputs; NULL: none */
+    int n_outputs;
+} run_files;
 
 /* Names of a package speak to no terminal: control characters become '?'. */
 enum { RUN_LINE = 8192 };
@@ -53,9 +62,16 @@ extern char run_line[RUN_LINE]; /* of the program's one thread that speaks */
 /* Gives the session the bytes of the file: .npy by its name, else raw. */
 run_exit run_read_input(kiln_session *s, int i, const kiln_port_info *port,
                         const char *path);
-/* Writes DIR/output_<i>.npy or .bin. */
-run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
-                          const void *data, int is_raw);
+/* Opens DIR/output_<i>.npy or .bin, and writes it. */
+run_exit run_open_output(const char *dir, int i, const kiln_port_info *port, int is_raw,
+                         FILE **out);
+run_exit run_write_output(FILE *f, int i, const kiln_port_info *port, const void *data,
+                          int is_raw);
+/* Opens a file for writing with a buffer that needs no memory later. */
+FILE *run_open(const char *path);
+/* From now on the process may compute, write to open files, and end (confine_linux.c).
+ * 0: the system, or this build, has no such thing. */
+int run_confine(void);
 /* "f32[1,3,8]" */
 void run_port_text(char *out, size_t n, const kiln_port_info *port);
 /* Clock of the processor that we are on, by a chain of dependent operations: only to be
@@ -66,11 +82,11 @@ uint64_t run_now_ns(void);
 /* Keeps this processor busy from the end of a run, that began at begin_ns, until it has
  * taken that share of its time more. */
 void run_draw_out(uint64_t begin_ns, int ppm);
-/* The report as JSON; "-" is stdout. */
-run_exit run_report(const run_options *o, const kiln_model *m, const kiln_session *s,
-                    const run_times *t);
+/* The report as JSON. */
+run_exit run_report(FILE *f, const run_options *o, const kiln_model *m,
+                    const kiln_session *s, const run_times *t);
 
-/* Runs once more and writes to o->trace what its steps read and write
+/* Runs once more and writes to the file what its steps read and write
  * (docs/runtime.md): of those between trace_begin and trace_end, in loops of the first
  * RUN_TRACED iterations. */
 enum { RUN_TRACED = 3 };
@@ -78,7 +94,7 @@ typedef struct run_trace_record {
     uint32_t kind, step, operand, iteration; /* as in kiln_trace */
     uint64_t bytes;                          /* that follow; parameters have none */
 } run_trace_record;
-run_exit run_traced(const run_options *o, kiln_session *s);
+run_exit run_traced(FILE *f, const run_options *o, kiln_session *s);
 
 /* A .npy header (numpy's NEP 1, versions 1 to 3) in the first n bytes of a file. 0, or
  * `why` says what is wrong. */

@@ -89,14 +89,19 @@ run_exit run_read_input(kiln_session *s, int i, const kiln_port_info *port,
     return code;
 }
 
-run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
-                          const void *data, int is_raw) {
-    enum { PATH_BYTES = 4096, HEADER_BYTES = 512 };
-    char path[PATH_BYTES], header[HEADER_BYTES];
-    size_t header_bytes = 0;
-    if (!is_raw)
-        header_bytes = npy_format(header, sizeof header, port);
-    if (!is_raw && header_bytes == 0)
+/* stdio would ask for memory, and what kind of file it is, at the first byte. */
+FILE *run_open(const char *path) {
+    FILE *f = fopen(path, "wb");
+    if (f != NULL)
+        (void)setvbuf(f, NULL, _IOFBF, BUFSIZ);
+    return f;
+}
+
+run_exit run_open_output(const char *dir, int i, const kiln_port_info *port, int is_raw,
+                         FILE **out) {
+    enum { PATH_BYTES = 4096 };
+    char path[PATH_BYTES];
+    if (!is_raw && npy_descr(port->dtype) == NULL)
         return run_fail(RUN_USAGE,
                         "output '%s' is %s, which .npy cannot say; use --raw",
                         port->name, port->dtype);
@@ -104,12 +109,23 @@ run_exit run_write_output(const char *dir, int i, const kiln_port_info *port,
         snprintf(path, sizeof path, "%s/output_%d.%s", dir, i, is_raw ? "bin" : "npy");
     if (n < 0 || (size_t)n >= sizeof path)
         return run_fail(RUN_USAGE, "the output's path is too long");
-    FILE *f = fopen(path, "wb");
-    if (f == NULL)
-        return run_fail(RUN_DEVICE, "'%s': %s", path, strerror(errno));
-    int is_good = fwrite(header, 1, header_bytes, f) == header_bytes &&
-                  fwrite(data, 1, port->bytes, f) == port->bytes;
-    is_good = fclose(f) == 0 && is_good;
+    *out = run_open(path);
+    return *out != NULL ? RUN_OK
+                        : run_fail(RUN_DEVICE, "'%s': %s", path, strerror(errno));
+}
+
+run_exit run_write_output(FILE *f, int i, const kiln_port_info *port, const void *data,
+                          int is_raw) {
+    enum { HEADER_BYTES = 512 };
+    char header[HEADER_BYTES];
+    const size_t n = is_raw ? 0 : npy_format(header, sizeof header, port);
+    if (!is_raw && n == 0)
+        return run_fail(RUN_USAGE,
+                        "output '%s' is %s, which .npy cannot say; use --raw",
+                        port->name, port->dtype);
+    const int is_good = fwrite(header, 1, n, f) == n &&
+                        fwrite(data, 1, port->bytes, f) == port->bytes &&
+                        fflush(f) == 0;
     return is_good ? RUN_OK
-                   : run_fail(RUN_DEVICE, "'%s': could not be written whole", path);
+                   : run_fail(RUN_DEVICE, "output %d: could not be written whole", i);
 }

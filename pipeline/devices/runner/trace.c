@@ -1,6 +1,5 @@
 /* A run's trace as a file: one record after the other, the operand's bytes behind each.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "pipeline/devices/runner/runner.h"
@@ -33,14 +32,12 @@ static void record(void *user, const kiln_trace *x) {
         put(t, x->data, x->bytes);
 }
 
-run_exit run_traced(const run_options *o, kiln_session *s) {
-    tracing t = {.o = o, .file = fopen(o->trace, "wb"), .is_good = 1};
-    if (t.file == NULL)
-        return run_fail(RUN_DEVICE, "'%s': %s", o->trace, strerror(errno));
+run_exit run_traced(FILE *f, const run_options *o, kiln_session *s) {
+    tracing t = {.o = o, .file = f, .is_good = 1};
     kiln_session_trace(s, record, &t);
     const int failed = kiln_session_run(s);
     kiln_session_trace(s, NULL, NULL);
-    t.is_good = fclose(t.file) == 0 && t.is_good;
+    t.is_good = fflush(t.file) == 0 && t.is_good;
     if (failed)
         return run_fail(RUN_KERNEL, "%s", kiln_session_error(s));
     return t.is_good

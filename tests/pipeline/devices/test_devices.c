@@ -207,6 +207,28 @@ static void check_wrong(void **state) {
     }
 }
 
+/* Whatever it is that it asks for. Emulators and sanitizers have no filter. */
+static void code_that_calls_the_system_is_stopped(void **state) {
+    (void)state;
+    const kiln_device_job job = {.n_threads = 0};
+    kiln_err err = {.status = KILN_OK};
+    kiln_tensor got[MAX_PORTS];
+    char why[KILN_CONFINE_TEXT];
+    packed p;
+    if (!kiln_confine_works(why))
+        kiln_test_skip("%s", why);
+    for (int n_threads = 1; n_threads <= 2; n_threads++) {
+        kiln_device_job threads = job;
+        threads.n_threads = n_threads;
+        pack(&rows[1], native(), &p);
+        package_folder_break(p.package.folder, native()->arch, PACKAGE_CALLS);
+        kiln_assert_fails(kiln_device_run(kiln_test_arena(), p.device, &p.package,
+                                          &threads, p.in, 1, got, NULL, &err),
+                          KILN_ERR_LIB, &err, "the package's code made system call");
+        kiln_err_clear(&err);
+    }
+}
+
 static void callers_mistakes_are_named(void **state) {
     (void)state;
     packed p;
@@ -349,6 +371,8 @@ int main(void) {
                       computes_in_the_emulator, &rows[i]);
     kiln_test_add("stands_for_its_graph", stands_for_its_graph, NULL);
     kiln_test_add_rows(check_wrong, wrongs);
+    kiln_test_add("code_that_calls_the_system_is_stopped",
+                  code_that_calls_the_system_is_stopped, NULL);
     kiln_test_add("callers_mistakes_are_named", callers_mistakes_are_named, NULL);
     kiln_test_add("broken_packages_are_refused", broken_packages_are_refused, NULL);
     kiln_test_add("too_little_memory_is_an_error", too_little_memory_is_an_error, NULL);
