@@ -105,9 +105,23 @@ static void writer_free(kiln_file_writer *w) {
     free(w);
 }
 
+const char *kiln_errno_remedy(int error) {
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return "; make room there, then run the same command again";
+    case EFBIG:
+        return "; it is larger than files may be here (ulimit -f)";
+    case EROFS:
+        return "; name a place that can be written to";
+    default:
+        return "";
+    }
+}
+
 static kiln_status write_failed(const kiln_file_writer *w, kiln_err *err) {
-    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", w->path,
-                     strerror(w->error));
+    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s%s", w->path,
+                     strerror(w->error), kiln_errno_remedy(w->error));
 }
 
 /* ---- what is no regular file -------------------------------------------------------

@@ -14,6 +14,9 @@
 /* What to call a failed open: KILN_ERR_MISSING where the path leads to nothing, else
  * KILN_ERR_IO. */
 kiln_status kiln_errno_status(int error);
+/* What helps where something could not be written, to be put behind the reason: "; make
+ * room there, ..."; "" where that is not plain. */
+const char *kiln_errno_remedy(int error);
 
 /* Maps a regular file read-only; the mapping is released with the arena. An empty file
  * gives n == 0 and a valid pointer. KILN_ERR_LIMIT above max_bytes (0: no limit),

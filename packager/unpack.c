@@ -124,7 +124,8 @@ static kiln_status survey(kiln_arena *a, kiln_tar_source tar, void *user,
 }
 
 static kiln_status cannot_write(const char *path, kiln_err *err) {
-    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    return kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s%s", path, strerror(errno),
+                     kiln_errno_remedy(errno));
 }
 
 static kiln_status write_all(int fd, const char *path, const unsigned char *p, size_t n,

@@ -62,8 +62,11 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' is not a %s, or damaged: %s; %s",
                          s->path, s->what, text, s->remedy);
     case SQLITE_FULL:
-        return kiln_fail(err, KILN_ERR_IO, "no space left for %s '%s'", s->what,
-                         s->path);
+        return kiln_fail(
+            err, KILN_ERR_IO,
+            "no space left for %s '%s'; make room there, then run the same "
+            "command again",
+            s->what, s->path);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
         return kiln_fail(err, KILN_ERR_IO,

@@ -141,8 +141,8 @@ static void a_failed_write_leaves_the_old_file(void **state) {
     kiln_test_in_child(write_past_the_limit, path, &child);
     assert_int_equal(child.exit_code, 0);
     assert_string_equal(child.stderr_text,
-                        kiln_format(kiln_test_arena(), "IO: cannot write '%s': %s",
-                                    path, strerror(EFBIG)));
+                        kiln_format(kiln_test_arena(), "IO: cannot write '%s': %s%s",
+                                    path, strerror(EFBIG), kiln_errno_remedy(EFBIG)));
     assert_holds(path, "old");
     assert_string_equal(listing(dir), "x ");
 }
