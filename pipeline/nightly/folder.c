@@ -94,27 +94,47 @@ static kiln_status begin(night *n, char *const *names, size_t n_names, kiln_err 
     return write_it(n, false, err);
 }
 
-/* The newest run of this pipeline, where it has not ended. */
+/* Is it a run of this pipeline? *is_ended: nothing is left to do. */
+static bool is_own(night *n, const char *identity, const char *name, bool *is_ended) {
+    const char *run = kiln_path_join(n->arena, n->c->out, name);
+    const char *path = kiln_path_join(n->arena, run, file_name);
+    const kiln_json *root = NULL;
+    if (!is_run(name) || !kiln_file_exists(path) ||
+        kiln_json_read(n->arena, path, &root, NULL) != KILN_OK ||
+        strcmp(kiln_json_string(kiln_json_get(root, "schema"), ""), schema) != 0 ||
+        strcmp(kiln_json_string(kiln_json_get(root, "identity"), ""), identity) != 0)
+        return false;
+    *is_ended = kiln_json_bool(kiln_json_get(root, "is_ended"), true);
+    n->name = kiln_str_dup(n->arena, name);
+    n->run = run;
+    n->started = kiln_json_string(kiln_json_get(root, "started"), "");
+    return true;
+}
+
+/* Where "current" leads; NULL: nowhere that could be a run. */
+static const char *current(const night *n) {
+    char name[256];
+    const char *link = kiln_path_join(n->arena, n->c->out, "current");
+    const ssize_t len = readlink(link, name, sizeof name);
+    if (len <= 0 || (size_t)len >= sizeof name ||
+        memchr(name, '/', (size_t)len) != NULL)
+        return NULL;
+    return kiln_str_dupv(n->arena, (kiln_str){name, (size_t)len});
+}
+
+/* The last run of this pipeline, where it has not ended: the one that was at work last.
+ * By its name alone only where the link does not say: a clock that was set back gives a
+ * later run an earlier name. */
 static bool find_unfinished(night *n, char *const *names, size_t n_names) {
     char identity[KILN_SHA256_HEX];
+    const char *last = current(n);
+    bool is_ended = true;
     identity_of(n->c, identity);
-    for (size_t i = n_names; i-- > 0;) { /* sorted: the last is the newest */
-        const char *run = kiln_path_join(n->arena, n->c->out, names[i]);
-        const char *path = kiln_path_join(n->arena, run, file_name);
-        const kiln_json *root = NULL;
-        if (!is_run(names[i]) || !kiln_file_exists(path) ||
-            kiln_json_read(n->arena, path, &root, NULL) != KILN_OK ||
-            strcmp(kiln_json_string(kiln_json_get(root, "schema"), ""), schema) != 0 ||
-            strcmp(kiln_json_string(kiln_json_get(root, "identity"), ""), identity) !=
-                0)
-            continue;
-        if (kiln_json_bool(kiln_json_get(root, "is_ended"), true))
-            return false;
-        n->name = kiln_str_dup(n->arena, names[i]);
-        n->run = run;
-        n->started = kiln_json_string(kiln_json_get(root, "started"), "");
-        return true;
-    }
+    if (last != NULL && is_own(n, identity, last, &is_ended))
+        return !is_ended;
+    for (size_t i = n_names; i-- > 0;) /* sorted: the last is the newest */
+        if (is_own(n, identity, names[i], &is_ended))
+            return !is_ended;
     return false;
 }
 
