@@ -1,7 +1,6 @@
 /* kiln doctor: is this machine fit to run kiln, and what would kiln see of it? */
-#include "cli/cli.h"
+#include "cli/doctor.h"
 #include "packager/packager.h"
-#include "pipeline/baselines/baselines.h"
 #include "pipeline/devices/devices.h"
 
 #include <stdio.h>
@@ -10,29 +9,17 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { OPT_JSON, N_OPTIONS };
+enum { OPT_JSON, OPT_DB, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
                   false},
+    [OPT_DB] = {"--db", "FILE", "the tuning database ($KILN_DB)", false},
 };
 
-typedef enum level { GOOD, NOTE, BAD } level;
 static const char *const level_word[] = {[GOOD] = "ok", [NOTE] = "note", [BAD] = "bad"};
 
-typedef struct finding {
-    const char *name;
-    level level;
-    const char *text;   /* what was found */
-    const char *remedy; /* NULL when there is nothing to do */
-} finding;
-
-typedef struct findings {
-    kiln_arena *arena;
-    KILN_VEC(finding) list;
-} findings;
-
-static void add(findings *f, const char *name, level l, const char *text,
+void doctor_add(findings *f, const char *name, level l, const char *text,
                 const char *remedy) {
     const finding item = {name, l, text, remedy};
     kiln_vec_push(f->arena, &f->list, item);
@@ -52,11 +39,11 @@ static void check_cpu(findings *f) {
         memset(&u, 0, sizeof u);
     const char *model = kiln_proc_value(f->arena, "/proc/cpuinfo", "model name");
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    add(f, "cpu", GOOD,
-        kiln_format(f->arena, "%s, %s, %ld cores online",
-                    u.machine[0] != '\0' ? u.machine : "unknown architecture",
-                    model != NULL ? model : "model unknown", cores),
-        NULL);
+    doctor_add(f, "cpu", GOOD,
+               kiln_format(f->arena, "%s, %s, %ld cores online",
+                           u.machine[0] != '\0' ? u.machine : "unknown architecture",
+                           model != NULL ? model : "model unknown", cores),
+               NULL);
     if (strcmp(u.machine, "x86_64") != 0)
         return;
     const char *flags = kiln_proc_value(f->arena, "/proc/cpuinfo", "flags");
@@ -68,7 +55,7 @@ static void check_cpu(findings *f) {
         kiln_buf_printf(&text, "%s%s%s", i > 0 ? " " : "",
                         flags != NULL && has_word(flags, wanted[i]) ? "+" : "-",
                         wanted[i]);
-    add(f, "vector extensions", GOOD, text.p, NULL);
+    doctor_add(f, "vector extensions", GOOD, text.p, NULL);
 }
 
 /* Below these a note appears: large models need about this much. */
@@ -83,28 +70,28 @@ static void check_memory(findings *f) {
     const bool known = available != NULL && kiln_str_cut(&number, ' ', &head) &&
                        kiln_parse_i64(head, &kib);
     const bool low = known && kib < low_memory_kib;
-    add(f, "memory", low ? NOTE : GOOD,
-        kiln_format(f->arena, "%s in all, %s available",
-                    total != NULL ? total : "unknown",
-                    available != NULL ? available : "unknown"),
-        low ? "large models need more than 1 GiB: close other programs" : NULL);
+    doctor_add(f, "memory", low ? NOTE : GOOD,
+               kiln_format(f->arena, "%s in all, %s available",
+                           total != NULL ? total : "unknown",
+                           available != NULL ? available : "unknown"),
+               low ? "large models need more than 1 GiB: close other programs" : NULL);
 }
 
 static void check_disk(findings *f) {
     struct statvfs v;
     if (statvfs(".", &v) != 0) {
-        add(f, "disk", BAD, "the working folder cannot be looked at",
-            "run kiln in a folder that you may read");
+        doctor_add(f, "disk", BAD, "the working folder cannot be looked at",
+                   "run kiln in a folder that you may read");
         return;
     }
     const uint64_t mib = (uint64_t)v.f_bavail * v.f_frsize / bytes_per_mib;
     const bool writable = access(".", W_OK) == 0;
-    add(f, "disk", !writable || mib < low_disk_mib ? NOTE : GOOD,
-        kiln_format(f->arena, "%llu MiB free here, folder is %swritable",
-                    (unsigned long long)mib, writable ? "" : "not "),
-        !writable ? "reports need -o or --json with a path that can be written"
-        : mib < low_disk_mib ? "free some space: packages and reports go to disk"
-                             : NULL);
+    doctor_add(f, "disk", !writable || mib < low_disk_mib ? NOTE : GOOD,
+               kiln_format(f->arena, "%llu MiB free here, folder is %swritable",
+                           (unsigned long long)mib, writable ? "" : "not "),
+               !writable ? "reports need -o or --json with a path that can be written"
+               : mib < low_disk_mib ? "free some space: packages and reports go to disk"
+                                    : NULL);
 }
 
 static void check_clock(findings *f) {
@@ -112,7 +99,8 @@ static void check_clock(findings *f) {
     int64_t step = 0;
     while (step == 0)
         step = kiln_now_ns() - begin;
-    add(f, "clock", step < 10000 ? GOOD : NOTE,
+    doctor_add(
+        f, "clock", step < 10000 ? GOOD : NOTE,
         kiln_format(f->arena, "monotonic, steps of %lld ns or less", (long long)step),
         step < 10000 ? NULL : "short kernels are measured in longer batches");
 }
@@ -122,25 +110,27 @@ static void check_linker(findings *f) {
     kiln_err why = {0};
     const char *version = NULL;
     if (kiln_package_linker(f->arena, &version, &why) == KILN_OK)
-        add(f, "linker", GOOD, version, NULL);
+        doctor_add(f, "linker", GOOD, version, NULL);
     else
-        add(f, "linker", NOTE, "packages cannot be built",
-            kiln_str_dup(f->arena, why.text));
+        doctor_add(f, "linker", NOTE, "packages cannot be built",
+                   kiln_str_dup(f->arena, why.text));
 }
 
 static void check_operators(findings *f) {
-    add(f, "operators", GOOD,
-        kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS), NULL);
+    doctor_add(f, "operators", GOOD,
+               kiln_format(f->arena, "%d in the table; frontends: onnx", KILN_N_OPS),
+               NULL);
 }
 
 /* What candidates of a search can do to this machine. */
 static void check_confinement(findings *f) {
     char why[KILN_CONFINE_TEXT];
     if (kiln_confine_works(why))
-        add(f, "confinement", GOOD,
-            "seccomp: candidates of a search make no system calls", NULL);
+        doctor_add(f, "confinement", GOOD,
+                   "seccomp: candidates of a search make no system calls", NULL);
     else
-        add(f, "confinement", NOTE,
+        doctor_add(
+            f, "confinement", NOTE,
             kiln_format(f->arena, "candidates of a search are not confined: %s", why),
             "tune what you trust only, as a user of its own; in a container, allow "
             "seccomp");
@@ -161,33 +151,9 @@ static void check_devices(findings *f) {
             kiln_buf_printf(&text, "%s%s", runs ? ", " : "runs packages for ", p->name);
             runs = true;
         }
-        add(f, kiln_format(f->arena, "device %s", d->name), runs ? GOOD : NOTE,
-            runs ? text.p : "runs none of the shipped profiles", runs ? NULL : missing);
-    }
-}
-
-/* What there is to compare with, and how old it is; one that is absent is no fault. */
-static void check_baselines(findings *f) {
-    const char *dir = "";
-    kiln_err why = {0};
-    if (kiln_baselines_dir(f->arena, &dir, &why) != KILN_OK) {
-        add(f, "baselines", NOTE, kiln_str_dup(f->arena, why.text), NULL);
-        return;
-    }
-    for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
-        const kiln_baseline *b = kiln_baseline_at(i);
-        const char *name = kiln_format(f->arena, "baseline %s", b->name);
-        kiln_baseline_here here = {.version = NULL};
-        kiln_err_clear(&why);
-        if (b->find(b, f->arena, dir, &here, &why) != KILN_OK)
-            add(f, name, NOTE, "is broken", kiln_str_dup(f->arena, why.text));
-        else if (here.is_here)
-            add(f, name, GOOD,
-                kiln_format(f->arena, "%s, for %s", here.version,
-                            kiln_baseline_runs(b)),
-                NULL);
-        else
-            add(f, name, NOTE, "is not here", here.remedy);
+        doctor_add(f, kiln_format(f->arena, "device %s", d->name), runs ? GOOD : NOTE,
+                   runs ? text.p : "runs none of the shipped profiles",
+                   runs ? NULL : missing);
     }
 }
 
@@ -222,7 +188,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_confinement(&f);
     check_operators(&f);
     check_devices(&f);
-    check_baselines(&f);
+    doctor_measuring(&f);
+    doctor_installed(&f, args, OPT_DB);
 
     bool good = true;
     kiln_cli_answer answer;
@@ -243,7 +210,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 
 const kiln_verb kiln_verb_doctor = {
     .name = "doctor",
-    .summary = "check this machine: processor, memory, disk, clock, devices",
+    .summary = "check this machine: processor, memory, disk, devices, quiet, database",
     .usage = "[options]",
     .example = "  kiln doctor\n  kiln doctor --json -\n",
     .option = options,

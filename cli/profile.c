@@ -11,10 +11,11 @@
 
 #include <string.h>
 
-enum { OPT_OUTPUT, N_OPTIONS };
+enum { OPT_OUTPUT, OPT_JSON, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OUTPUT] = {"-o", "FILE", "write to a file instead of standard output", false},
+    [OPT_JSON] = {"--json", "FILE", "list: as JSON ('-': standard output)", false},
 };
 
 static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
@@ -52,18 +53,29 @@ static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err
 
 static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
     kiln_profile machine;
-    kiln_buf text;
+    kiln_cli_answer answer;
     KILN_TRY(kiln_profile_detect(args->arena, &machine, err));
-    kiln_buf_init(&text, args->arena);
+    kiln_cli_answer_init(&answer, args->arena);
+    kiln_json_begin_array(&answer.w);
     for (int i = 0; kiln_profile_at(i) != NULL; i++) {
         const kiln_profile *p = kiln_profile_at(i);
         char missing[128];
         const bool runs = kiln_profile_runs_on(p, &machine, missing);
-        kiln_buf_printf(&text, "%-18s %d-byte vectors  %s\n", p->name, p->vector_bytes,
-                        runs ? "runs here" : missing);
+        kiln_buf_printf(&answer.text, "%-18s %d-byte vectors  %s\n", p->name,
+                        p->vector_bytes, runs ? "runs here" : missing);
+        kiln_json_begin_object(&answer.w);
+        kiln_json_member_str(&answer.w, "name", p->name);
+        kiln_json_member_str(&answer.w, "arch", kiln_arch_name(p->arch));
+        kiln_json_member_i64(&answer.w, "vector_bytes", p->vector_bytes);
+        kiln_json_member_bool(&answer.w, "runs_here", runs);
+        kiln_json_member_str(&answer.w, "missing", runs ? NULL : missing);
+        kiln_json_end_object(&answer.w);
     }
-    return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL), kiln_buf_str(&text),
-                           err);
+    kiln_json_end_array(&answer.w);
+    if (kiln_args_has(args, OPT_OUTPUT))
+        return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL),
+                               kiln_buf_str(&answer.text), err);
+    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
@@ -72,6 +84,10 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     *exit_code = KILN_EXIT_OK;
     if (strcmp(what, "list") == 0 && args->n_pos == 1)
         return list(args, err);
+    if (kiln_args_has(args, OPT_JSON))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln profile %s prints JSON as it is; --json is for list",
+                         kiln_str_printable(args->arena, kiln_str_from(what), 32));
     if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
         KILN_TRY(detect(args, &p, err));
         return print_json(args, &p, err);

@@ -50,6 +50,27 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "kiln profile takes detect, list, or show NAME"},
     {"every_verb_has_an_example_doctor", {"doctor", "--help"}, 0, "example:\n", NULL},
+    {"lists_profiles_as_json",
+     {"profile", "list", "--json", "-"},
+     0,
+     "\"runs_here\"",
+     NULL},
+    {"writes_json_to_a_device",
+     {"profile", "list", "--json", "/dev/null"},
+     0,
+     "x86-avx2",
+     NULL},
+    {"shows_a_profile_as_it_is",
+     {"profile", "show", "aarch64", "--json", "-"},
+     2,
+     NULL,
+     "--json is for list"},
+    {"doctor_tells_what_disturbs", {"doctor"}, 0, "governor: ", NULL},
+    {"doctor_tells_what_is_there",
+     {"doctor"},
+     0,
+     "tuning database: there is none yet at '",
+     NULL},
     {"guesses_a_misspelt_option",
      {"inspect", DEMO, "--jsn", "-"},
      2,
@@ -240,6 +261,7 @@ static void check_program(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     static struct CMUnitTest tests[N_ROWS];
     for (size_t i = 0; i < N_ROWS; i++)
         tests[i] =

@@ -189,6 +189,24 @@ static void a_full_disk_accepts_nothing(void **state) {
     assert_int_equal(holds_what_it_lists("full"), 1);
 }
 
+/* Short answers too: a script must not take nothing for an answer. */
+static void a_full_disk_is_said(void **state) {
+    (void)state;
+    static const char *const verb[] = {"--help",   "--version",    "build --help",
+                                       "zoo list", "profile list", "doctor"};
+    const char *kiln = getenv("KILN");
+    struct stat st;
+    for (size_t i = 0; kiln != NULL && i < sizeof verb / sizeof verb[0]; i++) {
+        const char *command =
+            kiln_format(kiln_test_arena(), "'%s' %s > /dev/full 2> '%s'", kiln, verb[i],
+                        at("said.txt"));
+        must(WEXITSTATUS(system(command)), 4, "No space left on device");
+    }
+    must(RUN("zoo", "list", "--json", "/dev/full"), 4, "make room there");
+    must(RUN("zoo", "list", "--json", "/dev/stdout"), 0, "\"parameters\"");
+    assert_true(lstat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode));
+}
+
 /* ---- nights ------------------------------------------------------------------------
  */
 
@@ -386,6 +404,7 @@ static void make_archives(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     if (mkdir(at("tmp-of-kiln"), 0700) != 0 ||
         setenv("TMPDIR", at("tmp-of-kiln"), 1) != 0)
@@ -398,6 +417,7 @@ int main(void) {
     kiln_test_add("killed_acceptances_lose_nothing", killed_acceptances_lose_nothing,
                   NULL);
     kiln_test_add("a_full_disk_accepts_nothing", a_full_disk_accepts_nothing, NULL);
+    kiln_test_add("a_full_disk_is_said", a_full_disk_is_said, NULL);
     kiln_test_add("a_night_and_what_it_accepts", a_night_and_what_it_accepts, NULL);
     kiln_test_add("killed_nights_go_on", killed_nights_go_on, NULL);
     kiln_test_add("two_at_once_are_one", two_at_once_are_one, NULL);
