@@ -287,6 +287,8 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
         put_remedy(args, args->value[OPT_PROFILE][i], &answer.text);
     }
     kiln_json_end_array(&answer.w);
+    if (kiln_config_file_unused(&answer.text, o->choose) > 0)
+        *exit_code = KILN_EXIT_CHECK;
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 

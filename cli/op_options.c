@@ -22,6 +22,7 @@ kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_
     if (config_file != NULL) {
         KILN_TRY(kiln_json_read(a, config_file, &o.file, err));
         KILN_TRY(kiln_config_file_check(o.file, config_file, err));
+        o.is_used = kiln_array(a, bool, kiln_json_size(o.file) + 1);
     }
     *out = o;
     return KILN_OK;

@@ -71,15 +71,35 @@ kiln_status kiln_config_file_check(const kiln_json *file, const char *path,
     return KILN_OK;
 }
 
-static const kiln_json *file_entry(const kiln_json *file, const kiln_op_work *w,
+size_t kiln_config_file_unused(kiln_buf *out, const kiln_choose_options *o) {
+    size_t i = 0, n = 0;
+    for (const kiln_json *e = kiln_json_first(o->file); e != NULL && o->is_used != NULL;
+         e = kiln_json_next(e), i++) {
+        if (o->is_used[i])
+            continue;
+        const char *op = kiln_json_string(kiln_json_get(e, "op"), "");
+        kiln_buf_printf(out,
+                        "--config-file: entry %zu, for '%s', fits no kernel here\n", i,
+                        kiln_str_printable(out->arena, kiln_str_from(op), 64));
+        n++;
+    }
+    return n;
+}
+
+static const kiln_json *file_entry(const kiln_choose_options *o, const kiln_op_work *w,
                                    const kiln_profile *p, const char *tmpl) {
-    for (const kiln_json *e = kiln_json_first(file); e != NULL; e = kiln_json_next(e)) {
+    size_t i = 0;
+    for (const kiln_json *e = kiln_json_first(o->file); e != NULL;
+         e = kiln_json_next(e), i++) {
         const char *op = kiln_json_string(kiln_json_get(e, "op"), "");
         const char *profile = kiln_json_string(kiln_json_get(e, "profile"), p->name);
         if ((strcmp(op, w->name) == 0 || is_work(w, op)) && is_profile(p, profile) &&
             (tmpl == NULL ||
-             strcmp(tmpl, kiln_json_string(kiln_json_get(e, "template"), "")) == 0))
+             strcmp(tmpl, kiln_json_string(kiln_json_get(e, "template"), "")) == 0)) {
+            if (o->is_used != NULL)
+                o->is_used[i] = true;
             return e;
+        }
     }
     return NULL;
 }
@@ -126,7 +146,7 @@ static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_prof
                            const kiln_choose_options *o, const char **tmpl,
                            const kiln_json **config, kiln_choice *out, kiln_err *err) {
     const char *wanted = o->tmpl;
-    const kiln_json *entry = file_entry(o->file, w, p, wanted);
+    const kiln_json *entry = file_entry(o, w, p, wanted);
     kiln_advice advice = {.tmpl = NULL};
     if (entry != NULL) {
         *tmpl = kiln_json_string(kiln_json_get(entry, "template"), "");

@@ -98,6 +98,7 @@ typedef struct kiln_choose_options {
     const char *tmpl;      /* a template's name; NULL: the first that fits */
     const kiln_json *file; /* [{"op": NAME or key, "profile": NAME (may be absent),
                               "template": NAME, "config": {...}}, ...]; NULL: none */
+    bool *is_used; /* of each entry: set where a work took it; NULL: nobody asks */
     const kiln_adviser *adviser; /* NULL: none */
 } kiln_choose_options;
 
@@ -110,6 +111,8 @@ kiln_status kiln_choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile
 /* KILN_ERR_PARSE where the document is not such a list. */
 kiln_status kiln_config_file_check(const kiln_json *file, const char *path,
                                    kiln_err *err);
+/* A line for each entry that no work took: most likely a slip. How many there are. */
+size_t kiln_config_file_unused(kiln_buf *out, const kiln_choose_options *o);
 
 /* ---- code ------------------------------------------------------------------------ */
 

@@ -93,6 +93,19 @@ static kiln_status add_lines(kiln_arena *a, kiln_str text, const char *source,
     return KILN_OK;
 }
 
+static kiln_status no_such_list(kiln_arena *a, const char *source, kiln_err *err) {
+    kiln_buf names;
+    kiln_buf_init(&names, a);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        kiln_buf_printf(&names, "%s%s", i > 0 ? ", " : "", lists[i].name);
+    if (err != NULL)
+        kiln_err_clear(err);
+    return kiln_fail(err, KILN_ERR_MISSING,
+                     "'%s' is no file and no list of operators that ships; these are: "
+                     "%s",
+                     kiln_str_printable(a, kiln_str_from(source), 80), names.p);
+}
+
 kiln_status kiln_op_lines_read(kiln_arena *a, const char *source, kiln_op_lines *out,
                                kiln_err *err) {
     kiln_op_lines lines = {.list = {.n = 0}};
@@ -103,7 +116,10 @@ kiln_status kiln_op_lines_read(kiln_arena *a, const char *source, kiln_op_lines 
             return KILN_OK;
         }
     kiln_str text;
-    KILN_TRY(kiln_file_map(a, source, MAX_FILE_BYTES, &text, err));
+    const kiln_status st = kiln_file_map(a, source, MAX_FILE_BYTES, &text, err);
+    if (st == KILN_ERR_MISSING)
+        return no_such_list(a, source, err);
+    KILN_TRY(st);
     KILN_TRY(add_lines(a, text, source, &lines, err));
     *out = lines;
     return KILN_OK;

@@ -42,5 +42,11 @@ void kiln_bench_text(kiln_buf *out, const kiln_bench *b) {
     kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused%s\n",
                     b->row.n - b->n_refused, b->n_wrong, b->n_refused,
                     b->is_interrupted ? ", interrupted" : "");
+    if (b->row.n > b->n_refused)
+        kiln_buf_puts(
+            out, "%peak: of the processor's multiply-adds; %roof: of what that and "
+                 "memory allow; err/max: largest error,\nof its bound; fma/in: "
+                 "multiply-adds "
+                 "of the instructions in the innermost loop; sp: spills there\n");
     kiln_op_rivals_text(out, b);
 }

@@ -56,7 +56,24 @@ static kiln_test_cli_row rows[] = {
      {"bench", "--ops", "resnet19"},
      3,
      NULL,
-     "resnet19"},
+     "'resnet19' is no file and no list of operators that ships; these are: "
+     "resnet18, "},
+    {"bench_names_configurations_that_fit_nothing",
+     {"bench", "--op", SMALL, "--config-file", "@none.json", "--seconds", "0"},
+     1,
+     "--config-file: entry 0, for 'no_such_op', fits no kernel here\n",
+     NULL},
+    {"bench_explains_its_columns",
+     {"bench", "--op", SMALL, "--seconds", "0"},
+     0,
+     "err/max: largest error",
+     NULL},
+    {"build_names_configurations_that_fit_nothing",
+     {"build", "demo/samplenet/samplenet.onnx", "--profile", "native", "--config-file",
+      "@none.json", "-o", "@c.kiln.tar.zst"},
+     1,
+     "--config-file: entry 0, for 'no_such_op', fits no kernel here\n",
+     NULL},
     {"bench_counts_what_has_no_kernel",
      {"bench", "--ops", "@refused.txt", "--seconds", "0"},
      1,
@@ -374,6 +391,9 @@ static void write_good_configuration(fixture *f) {
     kiln_buf_printf(&out, "[{\"op\": \"small\", %.*s, %.*s}]", (int)(tmpl_end - tmpl),
                     tmpl, (int)(end + 1 - begin), begin);
     write_text(f, "good.json", kiln_buf_str(&out));
+    write_text(f, "none.json",
+               kiln_str_from("[{\"op\": \"no_such_op\", \"template\": \"matmul\", "
+                             "\"config\": {}}]"));
 }
 
 static void write_profile(fixture *f) {
@@ -459,6 +479,7 @@ static void keeps_what_it_measured(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     enum { N_ROWS = sizeof rows / sizeof rows[0] };
     static const char *const slow[2][4] = {
         {"--ops", "gemm", "--seconds", "60"},
