@@ -77,6 +77,7 @@ static void builds_and_verifies(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add_rows(builds_and_verifies, rows);
     return kiln_test_run("AArch64");
 }

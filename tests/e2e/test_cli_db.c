@@ -163,6 +163,7 @@ static void makes_a_folder_where_it_writes(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("make_files", make_files, NULL);
     kiln_test_add_rows(check, rows);
     kiln_test_add("makes_a_folder_where_it_writes", makes_a_folder_where_it_writes,

@@ -469,6 +469,7 @@ static void check_hostile(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("make_files", make_files, NULL);
     kiln_test_add_rows(check, odd_rows);
     kiln_test_add("outputs_lie_where_their_names_say",

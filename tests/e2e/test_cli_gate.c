@@ -224,6 +224,7 @@ static void makes_an_idle_package(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("makes_an_idle_package", makes_an_idle_package, NULL);

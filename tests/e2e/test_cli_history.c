@@ -184,6 +184,7 @@ static void files_were_written(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     write_run("out/" RUN("1"), RUN("1"), "ok", 1);
     write_run("out/" RUN("2"), RUN("2"), "ok", 1.001);

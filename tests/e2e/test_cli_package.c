@@ -252,6 +252,7 @@ static void builds_equal_bytes_twenty_times(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("takes_packages_from_oci_layouts", takes_packages_from_oci_layouts,

@@ -385,6 +385,7 @@ static void minisign_and_kiln_agree(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     write_text("pw", "a word\nand what is below it\n");
     write_text("wrong", "another\n");

@@ -129,6 +129,7 @@ static void a_refused_make_leaves_no_file(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add_rows(check_program, rows);
     kiln_test_add("a_refused_make_leaves_no_file", a_refused_make_leaves_no_file, NULL);
     return kiln_test_run("cli_zoo");

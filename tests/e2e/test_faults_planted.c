@@ -339,6 +339,7 @@ static void check_right(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("the_table_is_covered", check_table, NULL);
     kiln_test_add("models_are_right_without_faults", check_models, NULL);
     kiln_test_add("unknown_fault_is_refused", check_unknown, NULL);

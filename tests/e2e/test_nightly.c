@@ -368,6 +368,7 @@ static void write_pipelines(void) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     write_pipelines();
     write_dynamic_model();

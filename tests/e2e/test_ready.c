@@ -160,6 +160,7 @@ static void the_file_is_gone(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("a_machine_without_records", a_machine_without_records, NULL);
     kiln_test_add_rows(check, rows);
     kiln_test_add("archives_are_equal", archives_are_equal, NULL);

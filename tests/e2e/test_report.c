@@ -199,6 +199,7 @@ static void can_be_seen_and_printed(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add_rows(check_cli, rows);
     kiln_test_add("makes_the_same_bytes_again", makes_the_same_bytes_again, NULL);
     kiln_test_add("the_console_is_silent", the_console_is_silent, NULL);

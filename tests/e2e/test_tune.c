@@ -236,6 +236,7 @@ static void three_tuners_share_a_file(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     kiln_test_add_rows(check, rows);
     kiln_test_add("killed_at_random", killed_at_random, NULL);

@@ -4,6 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+void kiln_test_own_home(void) {
+    const char *home = kiln_test_dir();
+    const char *const own[][2] = {{"XDG_DATA_HOME", "data"},
+                                  {"KILN_CACHE", "cache"},
+                                  {"KILN_BASELINES", "baselines"}};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        KILN_ASSERT(setenv(own[i][0],
+                           kiln_path_join(kiln_test_arena(), home, own[i][1]), 1) == 0,
+                    "the environment takes %s", own[i][0]);
+    unsetenv("KILN_DB");
+}
+
 kiln_process_result kiln_test_cli_run(kiln_arena *a, const char *dir,
                                       const char *const arg[KILN_TEST_CLI_ARGS]) {
     const char *argv[KILN_TEST_CLI_ARGS + 2] = {getenv("KILN")};

@@ -16,6 +16,11 @@ typedef struct kiln_test_cli_row {
     const char *out, *err;
 } kiln_test_cli_row;
 
+/* For main: what the user of this machine has tuned, fetched or installed (baselines)
+ * is not there for kiln in this program's tests; data and caches are in a fresh folder.
+ */
+void kiln_test_own_home(void);
+
 /* Runs it to its end, at most two minutes; the result is in `a`. */
 kiln_process_result kiln_test_cli_run(kiln_arena *a, const char *dir,
                                       const char *const arg[KILN_TEST_CLI_ARGS]);
