@@ -250,7 +250,7 @@ static void killed_nights_go_on(void **state) {
     assert_non_null(counted);
     while (counted > list && counted[-1] != '\n')
         counted--;
-    n_nights = atoi(counted);
+    n_nights = (int)strtol(counted, NULL, 10);
     if (n_nights < 2 + n_ended + 1 || n_nights > 2 + n_ended + 2)
         fail_msg("%d nights, %d ended before the last", n_nights - 2, n_ended);
     (void)next_nights(n_nights - 2);

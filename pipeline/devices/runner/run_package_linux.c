@@ -283,6 +283,10 @@ static run_exit open_named(const char *path, FILE **out) {
                         : run_fail(RUN_DEVICE, "'%s': %s", path, strerror(errno));
 }
 
+static size_t bytes_of_list(const run_files *f) {
+    return ((size_t)f->n_outputs + 1) * sizeof *f->output;
+}
+
 static run_exit open_files(const run_options *o, const kiln_model *m, run_files *f) {
     const int is_run = o->n_rounds > 0;
     kiln_port_info port;
@@ -297,9 +301,11 @@ static run_exit open_files(const run_options *o, const kiln_model *m, run_files 
         return code;
     while (kiln_model_output(m, f->n_outputs, &port) == 0)
         f->n_outputs++;
-    f->output = calloc((size_t)f->n_outputs + 1, sizeof *f->output);
-    if (f->output == NULL)
+    void *const list = mmap(NULL, bytes_of_list(f), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (list == MAP_FAILED)
         return run_fail(RUN_DEVICE, "no memory for %d outputs", f->n_outputs);
+    f->output = list;
     for (int i = 0; i < f->n_outputs && code == RUN_OK; i++) {
         kiln_model_output(m, i, &port);
         code = run_open_output(o->output_dir, i, &port, o->is_raw, &f->output[i]);
@@ -319,7 +325,8 @@ static run_exit close_files(const run_options *o, run_files *f, run_exit code) {
     code = close_file(f->trace, o->trace, code);
     for (int i = 0; f->output != NULL && i < f->n_outputs; i++)
         code = close_file(f->output[i], o->output_dir, code);
-    free(f->output);
+    if (f->output != NULL)
+        munmap(f->output, bytes_of_list(f));
     return code;
 }
 
