@@ -144,6 +144,29 @@ static kiln_str bytes_of(const char *name) {
     return (kiln_str){kiln_arena_dup(kiln_test_arena(), bytes.p, bytes.n), bytes.n};
 }
 
+/* ---- build -------------------------------------------------------------------------
+ */
+
+/* Its folders, those of its model and of its archive too, go with the next one. */
+static void what_killed_builds_leave_goes(void **state) {
+    (void)state;
+    static const char *const words[] = {"build", "zoo:dqn",       "--profile", "native",
+                                        "-o",    "built/dqn.zst", NULL};
+    static const int with[] = {SIGKILL, SIGINT, SIGHUP, SIGTERM};
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed() + 2);
+    assert_int_equal(mkdir(at("built"), 0700), 0);
+    for (int i = 0; i < n_moments(8, 100); i++) {
+        const pid_t pid = start(words, NO_LIMIT);
+        wait_a_moment(&rng, 700);
+        (void)kill(pid, with[i % 4]);
+        (void)end_of(pid);
+    }
+    must(end_of(start(words, NO_LIMIT)), 0, NULL);
+    nothing_is_left("built");
+    nothing_is_left("tmp-of-kiln");
+}
+
 /* ---- accept ------------------------------------------------------------------------
  */
 
@@ -414,6 +437,7 @@ int main(void) {
     write_pipeline("clock.json", "clock", "clock/history.db", "");
     write_pipeline("h.json", "h", "h.db", "");
     kiln_test_add("make_archives", make_archives, NULL);
+    kiln_test_add("what_killed_builds_leave_goes", what_killed_builds_leave_goes, NULL);
     kiln_test_add("killed_acceptances_lose_nothing", killed_acceptances_lose_nothing,
                   NULL);
     kiln_test_add("a_full_disk_accepts_nothing", a_full_disk_accepts_nothing, NULL);
