@@ -132,7 +132,7 @@ run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(BENCH)
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
 FUZZ_CC ?= clang
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 12
 FUZZ ?=
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 FUZZ_PICK = $(if $(FUZZ),$(FUZZ),$(FUZZ_NAMES))

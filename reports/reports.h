@@ -49,7 +49,7 @@ typedef struct kiln_gate_look {
 kiln_gate_look kiln_gate_judge(kiln_arena *scratch, const double *candidate,
                                const double *control, size_t n);
 /* By other limits than 1% and 3%. */
-kiln_gate_look kiln_gate_judge_by(kiln_arena *scratch, kiln_gate_limits l,
+kiln_gate_look kiln_gate_judge_by(kiln_arena *scratch, kiln_gate_limits given,
                                   const double *candidate, const double *control,
                                   size_t n);
 
@@ -58,13 +58,13 @@ kiln_gate_verdict kiln_gate_confirm(kiln_gate_verdict first, kiln_gate_verdict s
 
 /* Slowdown that so many pairs of an A/A run would have caught: half the width of the
  * interval at the last look's error, above the limit. */
-double kiln_gate_detectable(kiln_arena *scratch, kiln_gate_limits l, const double *a,
-                            const double *b, size_t n);
+double kiln_gate_detectable(kiln_arena *scratch, kiln_gate_limits given,
+                            const double *a, const double *b, size_t n);
 /* As many pairs as these, of an A/A run, would need for an interval that is narrower
  * than what lies between the limits: then every slowdown is one or the other. It goes
  * down with the square root of the pairs. At least the first look's; infinite where
  * nothing can be said. */
-double kiln_gate_pairs_needed(kiln_arena *scratch, kiln_gate_limits l, const double *a,
-                              const double *b, size_t n);
+double kiln_gate_pairs_needed(kiln_arena *scratch, kiln_gate_limits given,
+                              const double *a, const double *b, size_t n);
 
 #endif

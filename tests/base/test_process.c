@@ -265,7 +265,7 @@ static void who_listens_hears_all_of_it(void **state) {
     assert_int_equal(l.out.n, 300000);
     assert_int_equal(l.err.n, 300000);
     assert_true(l.out.p[299999] == 'o' && l.err.p[299999] == 'e');
-    r = run(o, "sleep", "1500", NULL);
+    (void)run(o, "sleep", "1500", NULL);
     assert_int_equal(l.out.n + l.err.n, 600000);
     print_message("%d seconds were silent\n", l.n_ticks);
     assert_true(l.n_ticks >= 1);

@@ -37,7 +37,7 @@ static pid_t start(const char *const *words, rlim_t file_bytes) {
     if (kiln == NULL)
         kiln_test_skip("KILN does not name the kiln program: 'make e2e'");
     argv[0] = kiln_str_dup(kiln_test_arena(), kiln);
-    for (int i = 0; words[i] != NULL && i < MOST_WORDS; i++)
+    for (int i = 0; i < MOST_WORDS && words[i] != NULL; i++)
         argv[i + 1] = kiln_str_dup(kiln_test_arena(), words[i]);
     fflush(NULL);
     (void)unlink(at("said.txt")); /* what was said before is not said again */
@@ -156,7 +156,7 @@ static void what_killed_builds_leave_goes(void **state) {
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed() + 2);
     assert_int_equal(mkdir(at("built"), 0700), 0);
-    for (int i = 0; i < n_moments(8, 100); i++) {
+    for (int i = 0; i < n_moments(4, 100); i++) {
         const pid_t pid = start(words, NO_LIMIT);
         wait_a_moment(&rng, 700);
         (void)kill(pid, with[i % 4]);
@@ -179,7 +179,7 @@ static void killed_acceptances_lose_nothing(void **state) {
     size_t n = 0;
     kiln_rng_init(&rng, kiln_test_seed());
     must(RUN("accept", archive[0], "--to", "killed", "--trust"), 0, NULL);
-    for (int i = 0; i < n_moments(8, 400); i++) {
+    for (int i = 0; i < n_moments(4, 400); i++) {
         const char *const words[] = {
             "accept", archive[(i + 1) % 2], "--to", "killed", "--trust", NULL};
         const pid_t pid = start(words, NO_LIMIT);
@@ -257,7 +257,7 @@ static void killed_nights_go_on(void **state) {
         kiln_str_dupv(kiln_test_arena(), bytes_of("acc/accepted.json"));
     kiln_rng_init(&rng, kiln_test_seed() + 1);
     int n_ended = 0;
-    for (int i = 0; i < n_moments(3, 80); i++) {
+    for (int i = 0; i < n_moments(2, 80); i++) {
         const pid_t pid = start(words, NO_LIMIT);
         wait_a_moment(&rng, 1500);
         (void)kill(pid, SIGKILL);

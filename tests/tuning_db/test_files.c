@@ -305,7 +305,7 @@ static void older_files_are_read(void **state) {
     kiln_db_problems p;
     const kiln_db_options reads = {.read_only = true};
     const char *path = file("older.db");
-    char before[KILN_SHA256_HEX], after[KILN_SHA256_HEX];
+    char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
     kiln_db_close(filled(path));
     run_sql(path, "ALTER TABLE trial DROP COLUMN seal; PRAGMA user_version = 1");
     for (int i = 0; i < 2; i++) {

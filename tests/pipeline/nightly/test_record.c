@@ -167,6 +167,13 @@ static void a_night_that_goes_on_is_one_night(void **state) {
     assert_int_equal(nights_of(&p).n, 2);
 }
 
+/* The last run had told its end when it was killed: another would be another night. */
+static bool has_ended(const place *p) {
+    const char *json = at(p, "out/latest/run.json");
+    return kiln_file_exists(json) &&
+           strstr(text_of(json), "\"is_ended\": true") != NULL;
+}
+
 /* Killed at any moment, again and again. */
 static void killed_nights_are_appended_once(void **state) {
     (void)state;
@@ -185,6 +192,8 @@ static void killed_nights_are_appended_once(void **state) {
         nanosleep(&moment, NULL);
         (void)kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0 && has_ended(&p))
+            status = 0;
         kills += status != 0;
     }
     print_message("%d kills before a night ended\n", kills);
