@@ -143,7 +143,7 @@ $(FUZZ_PROGRAMS): %: %.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@$(CC) $(LDFLAGS) -fsanitize=fuzzer $< $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
 fuzz-programs: $(if $(filter fuzz,$(V)),$(FUZZ_PROGRAMS))
 
-fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (20), two at a time
+fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (12), two at a time
 	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
 	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-fuzz \
 		-r $(RESULTS)/fuzz.txt $(FUZZ_PICK)
@@ -158,6 +158,6 @@ fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new cod
 soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, threads under TSan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
-	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 20,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
+	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 12,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
 soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)
