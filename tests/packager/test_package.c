@@ -573,7 +573,8 @@ static void write_on_full_disk(void *dir) {
     if (kiln_package_write(&full_package,
                            kiln_path_join(kiln_test_arena(), dir, "x.zst"), NULL,
                            &err) != KILN_ERR_IO ||
-        strstr(err.text, "x.zst': File too large\n  while writing the package") == NULL)
+        strstr(err.text, "x.zst': File too large; it is larger than files may be here "
+                         "(ulimit -f)\n  while writing the package") == NULL)
         _exit(1);
 }
 

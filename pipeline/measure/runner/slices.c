@@ -274,13 +274,13 @@ static bool check_more(timing *m) {
 
 /* Of the slices that count half at least must account for what their process took: the
  * kernel's calls, and some for the way to and from here, on which threads that wait
- * spin for a while: longer where others had the processor of whom they wait for. Those
- * that tell the half of their time, or less, do not. */
+ * spin for a while: longer where there are others to wait for. Those that tell the half
+ * of their time, or less, do not. */
 static bool check_processor(timing *m) {
     static const double share = 0.25;
     const kiln_timed *timed = &m->t->timed;
     const bool takes_all = m->n_calm < KILN_WIRE_FEW_SLICES; /* as sum_up does */
-    const double way_ns = takes_all && m->t->threads > 1 ? 3e5 : 1.5e5;
+    const double way_ns = m->t->threads > 1 ? 3e5 : 1.5e5;
     double hidden_ns[KILN_WIRE_MAX_SLICES];
     size_t n = 0;
     for (uint32_t i = 0; i < timed->n_slices; i++)
