@@ -152,9 +152,8 @@ static kiln_status check(const kiln_cli_args *args, kiln_history *h, int *exit_c
 /* ---- changing ----------------------------------------------------------------------
  */
 
-static kiln_status add_run(const kiln_cli_args *args, kiln_history *h, const char *run,
-                           kiln_buf *out, kiln_err *err) {
-    kiln_arena *a = args->arena;
+static kiln_status read_run(kiln_arena *a, const char *run, kiln_night *out,
+                            kiln_err *err) {
     const char *file =
         kiln_dir_exists(run) ? kiln_path_join(a, run, "results.json") : run;
     kiln_results r;
@@ -174,22 +173,33 @@ static kiln_status add_run(const kiln_cli_args *args, kiln_history *h, const cha
                          "'%s' is of a run with --inject %g%%: it says nothing of any "
                          "archive, and no history takes it",
                          file, 100 * r.injected);
-    kiln_night n = kiln_night_of(a, &r);
-    KILN_TRY(kiln_path_real(a, kiln_path_dir(a, file), &n.folder, err));
-    KILN_TRY(kiln_history_bytes(n.folder, &n.bytes, err));
-    KILN_TRY(kiln_history_append(h, &n, err));
-    kiln_buf_printf(out, "added %s of %s\n", n.run, n.pipeline);
-    return KILN_OK;
+    *out = kiln_night_of(a, &r);
+    KILN_TRY(kiln_path_real(a, kiln_path_dir(a, file), &out->folder, err));
+    return kiln_history_bytes(out->folder, &out->bytes, err);
 }
 
-static kiln_status add(const kiln_cli_args *args, kiln_history *h, int *exit_code,
+/* All runs are read before the history is opened: what cannot be added neither begins a
+ * history nor leaves one with half of what was asked for. */
+static kiln_status add(const kiln_cli_args *args, kiln_history *none, int *exit_code,
                        kiln_err *err) {
+    const size_t n_runs = args->n_pos - 2;
+    kiln_night *night = kiln_array(args->arena, kiln_night, n_runs);
+    kiln_history *h = NULL;
     kiln_buf text;
+    (void)none;
     (void)exit_code;
+    for (size_t i = 0; i < n_runs; i++)
+        KILN_TRY(read_run(args->arena, args->pos[i + 2], &night[i], err));
     kiln_buf_init(&text, args->arena);
-    for (size_t i = 2; i < args->n_pos; i++)
-        KILN_TRY(add_run(args, h, args->pos[i], &text, err));
-    return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
+    KILN_TRY(open_it(args, true, &h, err));
+    kiln_status st = KILN_OK;
+    for (size_t i = 0; i < n_runs && st == KILN_OK; i++) {
+        st = kiln_history_append(h, &night[i], err);
+        kiln_buf_printf(&text, "added %s of %s\n", night[i].run, night[i].pipeline);
+    }
+    kiln_history_close(h);
+    return st != KILN_OK ? st
+                         : kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* What is accepted or frozen in the folder of the history. */
@@ -298,8 +308,7 @@ typedef struct action {
     kiln_status (*run)(const kiln_cli_args *args, kiln_history *h, int *exit_code,
                        kiln_err *err);
     unsigned takes;      /* options */
-    bool makes;          /* the file may be new */
-    bool has_no_history; /* of the folder alone */
+    bool opens_itself;   /* gets no history: needs none, or makes it */
     size_t n_min, n_max; /* arguments behind the place */
     const char *behind;  /* what they are */
 } action;
@@ -312,14 +321,14 @@ enum {
 };
 
 static const action actions[] = {
-    {"list", list, OF_NIGHTS, false, false, 0, 0, "nothing else"},
-    {"show", show, 1u << OPT_PIPELINE, false, false, 1, 1, "the name of a run"},
-    {"export", export, OF_NIGHTS | 1u << OPT_OUTPUT, false, false, 0, 0,
+    {"list", list, OF_NIGHTS, false, 0, 0, "nothing else"},
+    {"show", show, 1u << OPT_PIPELINE, false, 1, 1, "the name of a run"},
+    {"export", export, OF_NIGHTS | 1u << OPT_OUTPUT, false, 0, 0,
      "nothing else"},
-    {"check", check, 0, false, false, 0, 0, "nothing else"},
-    {"add", add, 0, true, false, 1, MANY, "folders of runs"},
-    {"prune", prune, OF_PRUNE, false, false, 0, 0, "nothing else; runs are in --out"},
-    {"freeze", freeze, 0, false, true, 0, MANY, "names of models, or nothing for all"},
+    {"check", check, 0, false, 0, 0, "nothing else"},
+    {"add", add, 0, true, 1, MANY, "folders of runs"},
+    {"prune", prune, OF_PRUNE, false, 0, 0, "nothing else; runs are in --out"},
+    {"freeze", freeze, 0, true, 0, MANY, "names of models, or nothing for all"},
 };
 
 static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err *err) {
@@ -348,9 +357,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const action *what = NULL;
     kiln_history *h = NULL;
     KILN_TRY(find(args, &what, err));
-    if (what->has_no_history)
+    if (what->opens_itself)
         return what->run(args, NULL, exit_code, err);
-    KILN_TRY(open_it(args, what->makes, &h, err));
+    KILN_TRY(open_it(args, false, &h, err));
     const kiln_status st = what->run(args, h, exit_code, err);
     kiln_history_close(h);
     return st;
