@@ -257,12 +257,12 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_share(args, &share, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
     KILN_TRY(read_output(args, n, &to, err));
+    kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     to.import = &import;
     KILN_TRY(read_source(args, &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
-    kiln_interrupt_catch(); /* up to here there is nothing to take away */
     kiln_cli_answer_init(&answer, a);
     kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < n; i++) {

@@ -51,6 +51,7 @@ static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *o
     KILN_TRY(kiln_cli_choose(a, NULL, kiln_args_get(args, OPT_CONFIG_FILE, NULL),
                              &choose, err));
     KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, threads, &choose, NULL, err));
+    kiln_interrupt_catch();
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));

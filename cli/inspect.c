@@ -305,10 +305,12 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_import_options o;
     if (kiln_package_is_archive(model) || kiln_package_is_folder(model))
         return inspect_package(args, model, err);
+    kiln_interrupt_catch();
     KILN_TRY(kiln_source_path(args->arena, model, &path, err));
     KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, &o, err));
     kiln_import_report report = {0};
     kiln_graph *g = NULL;
+    KILN_TRY(kiln_interrupt_check(err));
     const kiln_status st = kiln_import(args->arena, path, &o, &g, &report, err);
     if (st == KILN_OK)
         return show_graph(args, &report, g, err);

@@ -92,7 +92,9 @@ kiln_status kiln_source_import(kiln_arena *a, const char *model,
     s.path = kiln_str_dup(a, path);
     KILN_TRY(hash_model(path, s.file_sha256, s.sha256, err));
     *out = s;
+    KILN_TRY(kiln_interrupt_check(err));
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
+    KILN_TRY(kiln_interrupt_check(err));
     s.data = report.data.v;
     s.n_data = report.data.n;
     *out = s;

@@ -133,8 +133,10 @@ static kiln_status run_list(const kiln_pass *const *list, int n, kiln_graph *g,
     kiln_fold_budget_init(&budget, g);
     if (o->check)
         kiln_meaning_of(g, o->check_seed, &meaning);
-    for (int i = 0; st == KILN_OK && i < n; i++)
+    for (int i = 0; st == KILN_OK && i < n; i++) {
         st = run_checked(list[i], g, o, &budget, &meaning, err);
+        st = st == KILN_OK ? kiln_interrupt_check(err) : st;
+    }
     kiln_meaning_fini(&meaning);
     return st;
 }

@@ -320,12 +320,14 @@ static void frame_fini(frame *f) {
 }
 
 /* Whole networks take a while; single operators of a test, or of a region, do not. */
-static void tell(const frame *f, size_t i) {
+static kiln_status go_on(const frame *f, size_t i, kiln_err *err) {
     enum { LEAST_NODES = 8 };
     const kiln_graph *g = f->g;
-    if (f->depth == 0 && g->nodes.n >= LEAST_NODES)
-        kiln_progress_step("asking the reference", "nodes", (double)i,
-                           (double)g->nodes.n, g->nodes.v[i]->name);
+    if (f->depth > 0 || g->nodes.n < LEAST_NODES)
+        return KILN_OK;
+    kiln_progress_step("asking the reference", "nodes", (double)i, (double)g->nodes.n,
+                       g->nodes.v[i]->name);
+    return kiln_interrupt_check(err);
 }
 
 /* Runs all nodes; afterwards the outputs' slots hold their values. */
@@ -335,7 +337,7 @@ static kiln_status frame_run(frame *f, kiln_err *err) {
     for (size_t i = 0; i < g->outputs.n; i++)
         is_output[g->outputs.v[i]->id] = true;
     for (size_t i = 0; i < g->nodes.n; i++) {
-        tell(f, i);
+        KILN_TRY(go_on(f, i, err));
         KILN_TRY(run_node(f, g->nodes.v[i], is_output, err));
     }
     return KILN_OK;
