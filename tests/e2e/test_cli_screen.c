@@ -182,6 +182,7 @@ static void check_script(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     dir = kiln_test_dir();
     kiln_test_add_rows(check, rows);
     kiln_test_add_rows(check_script, script_rows);

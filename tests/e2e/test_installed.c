@@ -1,6 +1,7 @@
 /* What make install puts in place works from there, and finds its own programs: a
  * package for this machine and one for the emulator, built, verified and run. The
  * release variant is what is installed, so it is the one that this is asked of. */
+#include "tests/support/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>
@@ -53,6 +54,7 @@ static void runs_where_it_was_installed(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("runs_where_it_was_installed", runs_where_it_was_installed, NULL);
     return kiln_test_run("installed");
 }

@@ -7,6 +7,7 @@
  * generated, not in the code that is sanitized; together they still have all.
  * KILN_SOAK=1 adds the rest, and the networks of hundreds of megabytes. */
 #include "pipeline/package/package.h"
+#include "tests/support/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdio.h>
@@ -162,6 +163,7 @@ static bool is_left_out(size_t i) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     static row rows[N_ROWS];
     for (size_t i = 0; i < N_ROWS; i++) {
         row *r = &rows[i];

@@ -1,5 +1,6 @@
 /* docs/quick-start.md does what it says: its commands, as they stand there, in an empty
  * folder, with the program in PATH. */
+#include "tests/support/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>
@@ -59,6 +60,7 @@ static void does_what_it_says(void **state) {
 }
 
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add("does_what_it_says", does_what_it_says, NULL);
     return kiln_test_run("quick_start");
 }
