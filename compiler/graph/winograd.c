@@ -9,7 +9,8 @@ static const kiln_winograd all[] = {
      .amplification = 4,
      .at = {{1, 1, 1, 0}, {0, 1, -1, 1}},
      .bt = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}},
-     .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}},
+     .g = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}},
+     .divisor = {1, 2, 2, 1}},
     {.tile = 4,
      .n = 6,
      .amplification = 30,
@@ -23,12 +24,8 @@ static const kiln_winograd all[] = {
             {0, -2, -1, 2, 1, 0},
             {0, 2, -1, -2, 1, 0},
             {0, 4, 0, -5, 0, 1}},
-     .g = {{1.0 / 4, 0, 0},
-           {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-           {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-           {1.0 / 24, 1.0 / 12, 1.0 / 6},
-           {1.0 / 24, -1.0 / 12, 1.0 / 6},
-           {0, 0, 1}}},
+     .g = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}},
+     .divisor = {4, -6, -6, 24, 24, 1}},
 };
 
 const kiln_winograd *kiln_winograd_of(int tile) {
@@ -48,7 +45,8 @@ void kiln_winograd_taps(const kiln_winograd *w, const double g[9],
                 w->g[i][0] * g[s] + w->g[i][1] * g[3 + s] + w->g[i][2] * g[6 + s];
     for (int i = 0; i < w->n; i++)
         for (int j = 0; j < w->n; j++)
-            u[i][j] = half[i][0] * w->g[j][0] + half[i][1] * w->g[j][1] +
-                      half[i][2] * w->g[j][2];
+            u[i][j] = (half[i][0] * w->g[j][0] + half[i][1] * w->g[j][1] +
+                       half[i][2] * w->g[j][2]) /
+                      (w->divisor[i] * w->divisor[j]);
     u[1][1] *= middle;
 }

@@ -26,12 +26,18 @@ typedef struct kiln_winograd {
     double amplification;
     double at[KILN_WINOGRAD_MAX_TILE][KILN_WINOGRAD_MAX_N]; /* A^T */
     double bt[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];    /* B^T */
-    double g[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];      /* G */
+    /* G: g[i][k] / divisor[i]. Factors of powers of two make exact products of taps, so
+     * that a multiply-add gives the same sum whether it is fused or not: transformed
+     * weights are the same bits whoever computes them. */
+    double g[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
+    double divisor[KILN_WINOGRAD_MAX_N];
 } kiln_winograd;
 
 /* F(tile, 3); NULL: there is none. */
 const kiln_winograd *kiln_winograd_of(int tile);
-/* u[i][j] = (G g G^T)[i][j] of taps g, row-major. */
+/* u[i][j] = (G g G^T)[i][j] of taps g, row-major, which are floats. In this order, as
+ * kernels that transform weights do it (graph/op/conv_winograd.h): columns of g by rows
+ * of G, sums from the left; the same of rows; the division last. */
 void kiln_winograd_taps(const kiln_winograd *w, const double g[9],
                         double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]);
 

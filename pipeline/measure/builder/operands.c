@@ -20,7 +20,7 @@ static void describe(const kiln_type *t, kiln_wire_operand *o) {
                    "rows of a matrix");
     for (int i = 0; f != NULL && i < f->n; i++)
         for (int k = 0; k < KILN_WINOGRAD_TAPS; k++)
-            o->row[i][k] = f->g[i][k];
+            o->row[i][k] = f->g[i][k] / f->divisor[i];
     o->n_rows = f != NULL ? (uint32_t)f->n : 0;
     for (int i = 0; i < t->rank; i++) {
         const int axis = l->n_order == 0 ? i : l->order[i];

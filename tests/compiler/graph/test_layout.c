@@ -1,9 +1,11 @@
 /* Packing into a type's layout and back: every element where the layout says, tail
  * lanes zero. The place of an element is worked out here from its logical indexes, one
  * element at a time. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/winograd.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_layout.h"
 
@@ -167,6 +169,38 @@ static void packs_for_winograd(void **state) {
     }
 }
 
+/* sum of c[k] x[k] from the left, fused. */
+static double fused(const double *c, double x, double y, double z) {
+    return fma(c[2], z, fma(c[1], y, c[0] * x));
+}
+
+/* Transformed weights are the same bits where a compiler fuses multiplies and adds. */
+static void transforms_without_rounding_products(void **state) {
+    kiln_rng rng;
+    (void)state;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        const kiln_winograd *f = kiln_winograd_of(round % 2 == 0 ? 2 : 4);
+        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
+        for (int i = 0; i < 9; i++)
+            g[i] = (double)(float)ldexp(2 * kiln_rng_unit(&rng) - 1,
+                                        (int)kiln_rng_range(&rng, -30, 30));
+        kiln_winograd_taps(f, g, u);
+        for (int i = 0; i < f->n; i++)
+            for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
+                half[i][s] = fused(f->g[i], g[s], g[3 + s], g[6 + s]);
+        for (int i = 0; i < f->n; i++)
+            for (int j = 0; j < f->n; j++) {
+                const double sum = fused(f->g[j], half[i][0], half[i][1], half[i][2]);
+                const double want = sum / (f->divisor[i] * f->divisor[j]);
+                if (memcmp(&u[i][j], &want, sizeof want) != 0)
+                    fail_msg("F(%d, 3): [%d][%d] is %a, fused %a", f->tile, i, j,
+                             u[i][j], want);
+            }
+    }
+}
+
 typedef struct refusal {
     const char *name;
     kiln_dtype dtype;
@@ -258,6 +292,8 @@ int main(void) {
     kiln_test_add_rows(packs_row, rows);
     kiln_test_add("packs_as_layouts_say", packs_as_layouts_say, NULL);
     kiln_test_add("packs_for_winograd", packs_for_winograd, NULL);
+    kiln_test_add("transforms_without_rounding_products",
+                  transforms_without_rounding_products, NULL);
     kiln_test_add_rows(refuses_for_winograd, refusals);
     kiln_test_add("tells_equal_places", tells_equal_places, NULL);
     return kiln_test_run("layout");
