@@ -202,3 +202,61 @@ kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
     KILN_TRY(multiply(cx, f, &v, weights, channels, &m));
     return transform_columns(cx, f, &m, out);
 }
+
+/* ---- weights --------------------------------------------------------------------- */
+
+static const kiln_expr *number(kiln_arena *a, double v) {
+    return kiln_x_number(a, KILN_F64, v);
+}
+
+/* Row i of G times its divisor, and x: all terms, from the left. */
+static const kiln_expr *row_of_g(kiln_arena *a, const kiln_winograd *f,
+                                 const kiln_expr *i, const kiln_expr *const *x) {
+    const kiln_expr *factor[KILN_WINOGRAD_MAX_N], *sum = NULL;
+    for (int k = 0; k < KILN_WINOGRAD_TAPS; k++) {
+        for (int row = 0; row < f->n; row++)
+            factor[row] = number(a, f->g[row][k]);
+        const kiln_expr *term = kiln_x_mul(a, x[k], choose(a, i, factor, f->n));
+        sum = sum == NULL ? term : kiln_x_add(a, sum, term);
+    }
+    return sum;
+}
+
+static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
+                                   const kiln_expr *i) {
+    const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
+    for (int row = 0; row < f->n; row++)
+        divisor[row] = number(a, f->divisor[row]);
+    return choose(a, i, divisor, f->n);
+}
+
+kiln_status kiln_compute_winograd_weights(kiln_compute_cx *cx, int k, int i) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *u = &cx->out[k].type;
+    const kiln_winograd *f = kiln_winograd_of(u->layout.winograd);
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *x[KILN_WINOGRAD_TAPS];
+    kiln_te_value half;
+    KILN_ASSERT(f != NULL, "F(%d, 3)", u->layout.winograd);
+    kiln_type t = *u;
+    t.dtype = KILN_F64;
+    t.dim[2] = f->n;
+    t.layout.winograd = 0;
+    kiln_te *te = kiln_compute_begin(cx, "taps", &t, index);
+    te->tag = "winograd.taps";
+    memcpy(at, index, sizeof at);
+    for (int r = 0; r < KILN_WINOGRAD_TAPS; r++) {
+        at[2] = kiln_x_index(a, r);
+        x[r] = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, i, at));
+    }
+    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, f, index[2], x), &half));
+    te = kiln_compute_begin(cx, "", u, index);
+    memcpy(at, index, sizeof at);
+    for (int s = 0; s < KILN_WINOGRAD_TAPS; s++) {
+        at[3] = kiln_x_index(a, s);
+        x[s] = kiln_compute_read_value(cx, &half, at);
+    }
+    const kiln_expr *divisor =
+        kiln_x_mul(a, divisor_of(a, f, index[2]), divisor_of(a, f, index[3]));
+    return kiln_compute_end(cx, k, te,
+                            kiln_x_div(a, row_of_g(a, f, index[3], x), divisor));
+}

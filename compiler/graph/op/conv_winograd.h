@@ -22,4 +22,11 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
                                        const kiln_te_value *columns, int tile,
                                        const kiln_expr *const *index);
 
+/* Output k, packed for F(m, 3), of input i, which is not: bit by bit what
+ * kiln_layout_pack makes (but for NaN's bits), on any machine. Stages:
+ *
+ *     "winograd.taps"  G g, times the divisors of its rows
+ *     the output       (G g) G^T, divided */
+kiln_status kiln_compute_winograd_weights(kiln_compute_cx *cx, int k, int i);
+
 #endif
