@@ -46,8 +46,9 @@ typedef struct kiln_model_options {
     const kiln_allocator *allocator; /* copied */
 } kiln_model_options;
 
-/* Opens an unpacked package: plan.bin, params.safetensors, lib.so. NULL: `error` says
- * what is wrong with which file. */
+/* Opens an unpacked package: plan.bin, params.safetensors, lib.so. Where it was built
+ * with `--pack open`, parameters are packed now, on this thread, into memory of the
+ * model that its sessions share. NULL: `error` says what is wrong with which file. */
 kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
                             char error[KILN_ERROR_TEXT]);
 
@@ -157,7 +158,7 @@ typedef struct kiln_trace {
     uint32_t operand;   /* of the step */
     uint32_t iteration; /* of the innermost loop; of an END: how many the loop had */
     uint32_t largest;   /* iteration of all loops around it */
-    int is_parameter;   /* what is read belongs to the package */
+    int is_parameter;   /* what is read belongs to the package, or was packed of it */
     const void *data;   /* until the call returns */
     size_t bytes;
 } kiln_trace;

@@ -48,6 +48,7 @@ void kiln_model_close(kiln_model *m) {
     if (m == NULL)
         return;
     const kiln_allocator allocator = m->allocator;
+    kiln_model_release(m, m->packed);
     kiln_model_release(m, m->kernel);
     kiln_model_release_files(m);
     allocator.release(allocator.user, m);
@@ -107,7 +108,7 @@ int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
     if (check_params(m, parts->params, parts->param_bytes, error) != 0)
         return -1;
     m->params = parts->params;
-    return find_kernels(m, parts, error);
+    return find_kernels(m, parts, error) == 0 ? kiln_model_pack(m, error) : -1;
 }
 
 kiln_model *kiln_model_from_parts(const kiln_model_parts *parts,

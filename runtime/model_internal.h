@@ -10,6 +10,7 @@ struct kiln_model {
     kiln_allocator allocator;
     kiln_plan plan;
     const char *params;      /* param_bytes of the plan */
+    char *packed;            /* packed_bytes of the plan; owned */
     kiln_kernel_fn **kernel; /* by the plan's index; owned */
     /* What a folder brought; all NULL for parts. */
     void *plan_file;
@@ -26,6 +27,8 @@ void kiln_allocator_default(kiln_allocator *out);
 /* Checks and takes the parts: -1 with the reason. */
 int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
                         char error[KILN_ERROR_TEXT]);
+/* Fills the packed memory by the plan's open steps (open.c): -1 with the reason. */
+int kiln_model_pack(kiln_model *m, char error[KILN_ERROR_TEXT]);
 /* Reads a folder's files into the model (model_files.c): -1 with the reason. */
 int kiln_model_read_files(kiln_model *m, const char *folder,
                           char error[KILN_ERROR_TEXT]);

@@ -1,7 +1,8 @@
 /* plan.bin: what a packaged network does, as flat little-endian tables that are used
  * where they lie (docs/plan-format.md).
  *
- *     header, tensors, inputs and outputs, kernels, sizes, steps, operands, strings
+ *     header, tensors, inputs and outputs, kernels, sizes, steps, open steps, operands,
+ *     strings
  *
  * Offsets of tables are counted from the beginning. Strings are offsets into the last
  * table, each ended by a zero byte. A plan is untrusted: kiln_plan_check holds every
@@ -9,7 +10,9 @@
  * hold, whoever wrote it: every step ends after at most KILN_PLAN_MAX_RUNS steps in
  * all; every byte that a step reads or writes lies in memory that the session has, as
  * far as kernels keep to the sizes stated for them; inputs and parameters are never
- * written.
+ * written. Open steps are calls that a model makes once, when it is opened: each reads
+ * parameters and fills one place of the packed memory, which nobody else writes; what
+ * steps read of it has been filled.
  */
 #ifndef KILN_RUNTIME_PLAN_H
 #define KILN_RUNTIME_PLAN_H
@@ -19,7 +22,7 @@
 
 #define KILN_PLAN_MAGIC "KILNPLAN"
 enum {
-    KILN_PLAN_VERSION = 2,
+    KILN_PLAN_VERSION = 3,
     KILN_PLAN_ALIGN = 64, /* of every tensor, in bytes */
     KILN_PLAN_MAX_RANK = 8,
     KILN_PLAN_MAX_DEPTH = 32,     /* branches and loops inside one another */
@@ -31,7 +34,8 @@ typedef enum kiln_plan_place {
     KILN_PLAN_INPUT,  /* index: which input */
     KILN_PLAN_OUTPUT, /* index: which output */
     KILN_PLAN_PARAM,  /* the parameters */
-    KILN_PLAN_ARENA   /* an instance's memory for what lies between */
+    KILN_PLAN_ARENA,  /* an instance's memory for what lies between */
+    KILN_PLAN_PACKED  /* the model's memory: what open steps make of parameters */
 } kiln_plan_place;
 
 typedef struct kiln_plan_tensor {
@@ -87,6 +91,11 @@ typedef struct kiln_plan_step {
     uint32_t op;   /* string: the anchor's operator */
 } kiln_plan_step;
 
+/* A table: where it begins, and how many entries it has. */
+typedef struct kiln_plan_section {
+    uint64_t at, n;
+} kiln_plan_section;
+
 typedef struct kiln_plan_header {
     char magic[8];
     uint32_t version;
@@ -103,6 +112,8 @@ typedef struct kiln_plan_header {
     uint64_t param_bytes;     /* of the parameter file's data */
     uint64_t workspace_bytes; /* the most that a kernel wants */
     uint64_t scratch_bytes;   /* per thread */
+    kiln_plan_section open;   /* kiln_plan_step: CALL, in order of what they write */
+    uint64_t packed_bytes;    /* of a model: what they fill */
 } kiln_plan_header;
 
 /* A checked plan: pointers into the bytes it was read from. Ports: inputs, then
@@ -114,6 +125,7 @@ typedef struct kiln_plan {
     const kiln_plan_kernel *kernel;
     const uint64_t *size;
     const kiln_plan_step *step;
+    const kiln_plan_step *open; /* header->open.n of them */
     const uint32_t *operand;
     const char *strings;
 } kiln_plan;

@@ -43,7 +43,8 @@ static int make_memory(kiln_session *s) {
     return make_ports(s);
 }
 
-/* Parameters are only read: kiln_plan_check keeps them from being a step's result. */
+/* Parameters, packed or not, are only read: kiln_plan_check keeps them from being a
+ * step's result. */
 static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
     const kiln_plan_header *h = s->model->plan.header;
     const uint32_t at =
@@ -52,6 +53,8 @@ static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
         return s->arena + t->offset;
     if (t->place == KILN_PLAN_PARAM)
         return (void *)(uintptr_t)(s->model->params + t->offset);
+    if (t->place == KILN_PLAN_PACKED)
+        return s->model->packed + t->offset;
     char *port = s->port[at].bound != NULL ? s->port[at].bound : s->port[at].own;
     return port + t->offset;
 }

@@ -51,7 +51,8 @@ void kiln_session_show(const kiln_session *s, const kiln_run_place *here,
     for (t.operand = begin; t.operand < end; t.operand++) {
         const uint32_t at = step->first_operand + t.operand;
         const kiln_plan_tensor *tensor = &p->tensor[p->operand[at]];
-        t.is_parameter = tensor->place == KILN_PLAN_PARAM;
+        t.is_parameter =
+            tensor->place == KILN_PLAN_PARAM || tensor->place == KILN_PLAN_PACKED;
         t.data = s->operand[at];
         t.bytes = (size_t)tensor->bytes;
         s->trace(s->trace_user, &t);

@@ -52,6 +52,7 @@ static const char *maker(const check *c, int slot) {
     case KILN_PLAN_INPUT:
         return "(an input)";
     case KILN_PLAN_PARAM:
+    case KILN_PLAN_PACKED:
         return "(a parameter)";
     case KILN_PLAN_OUTPUT:
     case KILN_PLAN_ARENA:
@@ -146,6 +147,8 @@ static uint64_t room_of(const check *c, const kiln_net_slot *s) {
         return (uint64_t)n->out->arena_bytes;
     case KILN_PLAN_PARAM:
         return n->param_bytes;
+    case KILN_PLAN_PACKED:
+        return n->packed_bytes;
     case KILN_PLAN_INPUT:
         return (uint64_t)kiln_type_bytes(&n->port.v[s->index].value->type);
     case KILN_PLAN_OUTPUT:
@@ -373,6 +376,55 @@ static void lay_out_memory(check *c) {
     c->now = memory_new(&c->arena, at, n->slot.n);
 }
 
+/* ---- open steps ------------------------------------------------------------------ */
+
+static kiln_status check_open_operand(const check *c, const kiln_net_step *s, int k,
+                                      kiln_plan_place place) {
+    const kiln_net_slot *slot = slot_of(c, s->operand[k]);
+    const kiln_type *kernel = &c->n->out->kernel.v[s->kernel].operand[k];
+    const kiln_type has = kiln_net_type_of(slot);
+    kiln_type moved = has; /* what is only moved is bytes */
+    moved.dtype = kernel->dtype;
+    if (slot->place == place && same_bytes(kernel, &moved) &&
+        kiln_dtype_bytes(kernel->dtype) == kiln_dtype_bytes(has.dtype) &&
+        kiln_type_bytes(kernel) == slot->bytes)
+        return KILN_OK;
+    kiln_arena scratch = {0};
+    kiln_fail(c->err, KILN_ERR_BUG,
+              "open step '%s' packs '%s', %s of %" PRId64 " bytes, by a kernel of %s",
+              s->name, slot->value->name, kiln_type_text(&scratch, &has), slot->bytes,
+              kiln_type_text(&scratch, kernel));
+    kiln_arena_fini(&scratch);
+    return KILN_ERR_BUG;
+}
+
+/* Every open step makes another layout of a constant, in a place of its own, and
+ * whatever steps read of packed memory is what one of them has made. */
+static kiln_status check_open(const check *c) {
+    const kiln_net *n = c->n;
+    uint64_t end = 0;
+    size_t n_packed = 0;
+    for (size_t i = 0; i < n->open.n; i++) {
+        const kiln_net_step *s = &n->open.v[i];
+        const kiln_net_slot *to = slot_of(c, s->operand[1]);
+        KILN_TRY(check_open_operand(c, s, 0, KILN_PLAN_PARAM));
+        KILN_TRY(check_open_operand(c, s, 1, KILN_PLAN_PACKED));
+        if (to->value->data != slot_of(c, s->operand[0])->value->data ||
+            to->offset < end)
+            return kiln_fail(c->err, KILN_ERR_BUG,
+                             "open step '%s' packs another value than '%s', or over "
+                             "what the step before it has packed",
+                             s->name, to->value->name);
+        end = to->offset + (uint64_t)to->bytes;
+    }
+    for (size_t i = 0; i < n->slot.n; i++)
+        n_packed += n->slot.v[i].place == KILN_PLAN_PACKED && n->slot.v[i].view_of < 0;
+    return n_packed == n->open.n ? KILN_OK
+                                 : kiln_fail(c->err, KILN_ERR_BUG,
+                                             "%zu open steps for %zu packed constants",
+                                             n->open.n, n_packed);
+}
+
 /* Slots that steps use: nothing else is in anybody's way. */
 static kiln_status check_slots(check *c) {
     bool *is_seen = kiln_array(&c->arena, bool, c->n->slot.n);
@@ -387,6 +439,7 @@ static kiln_status check_slots(check *c) {
 }
 
 static kiln_status check_all(check *c) {
+    KILN_TRY(check_open(c));
     KILN_TRY(check_slots(c));
     KILN_TRY(check_steps(c, 0, c->n->step.n));
     for (uint32_t i = 0; i < c->n->n_outputs; i++) {

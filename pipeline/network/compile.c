@@ -139,10 +139,14 @@ typedef struct work {
     kiln_choice choice;
 } work;
 
-static kiln_status choose(kiln_net *n, kiln_graph *part, work *w, kiln_err *err) {
-    static const kiln_choose_options none = {.tmpl = NULL};
-    const kiln_choose_options *how =
-        n->o != NULL && n->o->choose != NULL ? n->o->choose : &none;
+static const kiln_choose_options by_rule = {.tmpl = NULL};
+
+static const kiln_choose_options *choices_of(const kiln_net *n) {
+    return n->o != NULL && n->o->choose != NULL ? n->o->choose : &by_rule;
+}
+
+static kiln_status choose(kiln_net *n, kiln_graph *part, const kiln_choose_options *how,
+                          work *w, kiln_err *err) {
     KILN_TRY(work_of(n, part, &w->op, err));
     return kiln_choose(&n->scratch, &w->op, n->profile, how, &w->choice, err);
 }
@@ -199,13 +203,14 @@ static kiln_status make_kernel(kiln_net *n, work *w, kiln_scheduled *s, int *ker
 /* ---- layouts
  * ------------------------------------------------------------------------- */
 
-/* x in its layout, y in another: one identity. */
-static kiln_graph *conversion(kiln_net *n, const kiln_value *v,
+/* x in its layout, y in another, as elements of `dtype`: one identity. */
+static kiln_graph *conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
                               const kiln_net_slot *from, const kiln_layout *to,
                               kiln_err *err) {
     kiln_graph *g = kiln_graph_new(&n->scratch, "convert");
     kiln_type t = v->type;
     kiln_node *node = NULL;
+    t.dtype = dtype;
     t.layout = from->layout;
     t.facts = from->facts;
     kiln_value *x = kiln_graph_add_input(g, "x", &t);
@@ -217,17 +222,27 @@ static kiln_graph *conversion(kiln_net *n, const kiln_value *v,
     return g;
 }
 
-static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
-                           kiln_err *err) {
+/* The kernel that makes slot `to` of slot `from`, chosen by `how`. */
+static kiln_status make_conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
+                                   int from, int to, const kiln_choose_options *how,
+                                   int *kernel, kiln_err *err) {
     kiln_scheduled s;
     work w;
-    int kernel = 0;
-    kiln_graph *g = conversion(n, v, &n->slot.v[from], &n->slot.v[to].layout, err);
+    kiln_graph *g =
+        conversion(n, v, dtype, &n->slot.v[from], &n->slot.v[to].layout, err);
     if (g == NULL)
         return KILN_ERR_ARG;
-    KILN_TRY(choose(n, g, &w, err));
-    KILN_TRY(make_kernel(n, &w, &s, &kernel, err));
+    KILN_TRY(choose(n, g, how, &w, err));
+    KILN_TRY(make_kernel(n, &w, &s, kernel, err));
     n->slot.v[to].facts = s.te.arg_type[s.te.n_inputs].facts;
+    return KILN_OK;
+}
+
+static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
+                           kiln_err *err) {
+    int kernel = 0;
+    KILN_TRY(
+        make_conversion(n, v, v->type.dtype, from, to, choices_of(n), &kernel, err));
     kiln_net_add_copy(n, KILN_PLAN_CALL, from, to, v->name);
     kiln_net_step *step = &n->step.v[n->step.n - 1];
     step->kernel = kernel;
@@ -258,14 +273,67 @@ static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_type *wa
     return -1;
 }
 
-static int add_param(kiln_net *n, kiln_net_slot s) {
-    s.place = KILN_PLAN_PARAM;
+/* A place behind what there is of PARAM or PACKED memory. */
+static int add_place(kiln_net *n, kiln_plan_place place, kiln_net_slot s) {
+    uint64_t *bytes = place == KILN_PLAN_PARAM ? &n->param_bytes : &n->packed_bytes;
+    s.place = place;
     s.facts = KILN_FACT_TAIL_ZERO; /* as they are packed */
     s.path = n->path;
-    s.offset = n->param_bytes;
-    n->param_bytes +=
+    s.offset = *bytes;
+    *bytes +=
         ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;
     return kiln_net_add_slot(n, &s);
+}
+
+/* A constant as the model has it, row-major; once. */
+static int plain_param(kiln_net *n, const kiln_value *v) {
+    const kiln_type plain = kiln_type_make(v->type.dtype, v->type.rank, v->type.dim);
+    const int known = find_slot(n, v, &plain);
+    const kiln_net_slot s = {
+        .bytes = kiln_type_bytes(&plain), .view_of = -1, .value = v};
+    return known >= 0 ? known : add_place(n, KILN_PLAN_PARAM, s);
+}
+
+/* An open step that packs the constant: by the templates' own rules, since nobody
+ * measures what is done once. Floats of 16 bits are moved as integers: kernels hold
+ * them in f32, where NaN would lose bits. */
+static kiln_status pack_at_open(kiln_net *n, const kiln_value *v, int from,
+                                const kiln_net_slot *packed, int *slot, kiln_err *err) {
+    int kernel = 0, *operand = kiln_array(n->arena, int, 2);
+    operand[0] = from;
+    operand[1] = *slot = add_place(n, KILN_PLAN_PACKED, *packed);
+    const bool is_half = v->type.dtype == KILN_F16 || v->type.dtype == KILN_BF16;
+    KILN_TRY(make_conversion(n, v, is_half ? KILN_U16 : v->type.dtype, from, *slot,
+                             &by_rule, &kernel, err));
+    const kiln_net_step step = {
+        .kind = KILN_PLAN_CALL,
+        .kernel = kernel,
+        .operand = operand,
+        .n_operands = 2,
+        .n_read = 1,
+        .name = kiln_format(n->arena, "pack %s%s", n->path, v->name),
+        .op = "pack"};
+    kiln_vec_push(n->arena, &n->open, step);
+    return KILN_OK;
+}
+
+/* The constant's slot in the layout of `s`. */
+static kiln_status param_like(kiln_net *n, const kiln_value *v, kiln_net_slot s,
+                              int *slot, kiln_err *err) {
+    if (n->o == NULL || !n->o->pack_at_open || s.bytes == 0) {
+        *slot = add_place(n, KILN_PLAN_PARAM, s);
+        return KILN_OK;
+    }
+    const int plain = plain_param(n, v);
+    if (!kiln_net_same_places(&v->type, &n->slot.v[plain].layout, &s.layout))
+        return pack_at_open(n, v, plain, &s, slot, err);
+    *slot = plain;
+    if (kiln_layout_eq(&n->slot.v[plain].layout, &s.layout))
+        return KILN_OK;
+    s.view_of = plain;
+    s.facts = KILN_FACT_TAIL_ZERO;
+    *slot = kiln_net_add_slot(n, &s);
+    return KILN_OK;
 }
 
 kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
@@ -280,10 +348,8 @@ kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
                        .view_of = -1,
                        .layout = wanted->layout,
                        .value = v};
-    if (kiln_value_is_const(v)) {
-        *slot = add_param(n, s);
-        return KILN_OK;
-    }
+    if (kiln_value_is_const(v))
+        return param_like(n, v, s, slot, err);
     KILN_ASSERT(made >= 0, "'%s' is read before it is made", v->name);
     const bool is_view =
         kiln_net_same_places(&v->type, &n->slot.v[made].layout, &wanted->layout);
@@ -380,7 +446,7 @@ static kiln_status add_kernel(kiln_net *n, const kiln_group *group, kiln_err *er
     kiln_graph *part = kiln_group_graph(&n->scratch, n->g, group, &from);
     if (part->outputs.n == 0)
         return KILN_OK; /* nobody reads it */
-    KILN_TRY(choose(n, part, &w, err));
+    KILN_TRY(choose(n, part, choices_of(n), &w, err));
     kiln_choice *c = &w.choice;
     kiln_net_give_layouts(n, group, part, from, c->tmpl->takes);
     if (c->origin == KILN_ORIGIN_GUESS)

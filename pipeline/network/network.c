@@ -23,6 +23,11 @@ int kiln_net_root(const kiln_net *n, int slot) {
     return slot;
 }
 
+bool kiln_net_is_param(const kiln_net *n, int slot) {
+    const kiln_plan_place place = n->slot.v[kiln_net_root(n, slot)].place;
+    return place == KILN_PLAN_PARAM || place == KILN_PLAN_PACKED;
+}
+
 /* As a whole or in parts. */
 static bool is_written_by_step(const kiln_net *n, int root) {
     for (size_t i = 0; i < n->step.n; i++)

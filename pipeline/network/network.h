@@ -4,7 +4,8 @@
  * Groups of the fusion are compiled one after another; each takes its inputs in the
  * layout that their makers chose where it can, else a conversion comes between (an
  * identity with two layouts: a kernel like any other). Constants are packed as the
- * kernels read them. Equal work is compiled once.
+ * kernels read them, or are by such kernels when the model is opened. Equal work is
+ * compiled once.
  */
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
@@ -17,6 +18,9 @@
 
 typedef struct kiln_network_options {
     bool no_fusion;
+    /* Constants stay row-major, once each; the plan's open steps pack them as kernels
+     * read them. Else they are packed here. Either way kernels read the same bytes. */
+    bool pack_at_open;
     const kiln_choose_options *choose; /* NULL: guesses */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
@@ -60,7 +64,8 @@ typedef struct kiln_network_step {
     const char *layout_in, *layout_out;
 } kiln_network_step;
 
-/* A packed constant: the type's layout is as the kernels read it. */
+/* A constant: the type's layout is as the kernels read it, or row-major where those
+ * read what open steps make of it. */
 typedef struct kiln_network_param {
     const char *name; /* the graph's value */
     kiln_type type;
@@ -73,6 +78,7 @@ typedef struct kiln_network {
     const struct kiln_net *net; /* how it was made; for kiln_prover */
     KILN_VEC(kiln_network_kernel) kernel;
     KILN_VEC(kiln_network_step) step;
+    KILN_VEC(kiln_network_step) open; /* "pack conv1.weight", op "pack": each a call */
     KILN_VEC(kiln_network_param) param; /* in order of offset, all there is */
     kiln_str plan;                      /* plan.bin */
     void *params;                       /* 64-byte aligned */
@@ -81,6 +87,7 @@ typedef struct kiln_network {
     int64_t arena_bytes, lower_bound; /* of activations */
     int64_t workspace_bytes;          /* the most that a kernel wants */
     int64_t scratch_bytes;            /* of each thread */
+    int64_t packed_bytes; /* of a model that is open: what open steps fill */
 } kiln_network;
 
 /* `g` has been through the passes. Failures name the group's first node. */

@@ -8,7 +8,7 @@
 typedef struct kiln_net_slot {
     kiln_plan_place place;
     uint32_t index;  /* INPUT, OUTPUT */
-    uint64_t offset; /* PARAM, and ARENA once planned */
+    uint64_t offset; /* PARAM, PACKED, and ARENA once planned */
     int64_t bytes;
     int view_of;         /* -1: none */
     int64_t view_offset; /* bytes into it */
@@ -58,10 +58,11 @@ typedef struct kiln_net {
     int *slot_of; /* by value id of g: as it was made; -1: not yet */
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
+    KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their offsets */
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
     uint32_t n_inputs, n_outputs;
     kiln_map kernel_of; /* key -> index + 1 */
-    uint64_t param_bytes;
+    uint64_t param_bytes, packed_bytes;
     uint64_t workspace_bytes, scratch_bytes;
 } kiln_net;
 
@@ -106,6 +107,8 @@ bool kiln_net_add_tail(kiln_net *n, const kiln_node *node);
 kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                 kiln_err *err);
 enum { KILN_NET_MAX_PARTS = 64 };
+/* Do its bytes belong to the model: a parameter, packed or not? */
+bool kiln_net_is_param(const kiln_net *n, int slot);
 /* The slot whose bytes a view's are; a slot that is none: itself. */
 int kiln_net_root(const kiln_net *n, int slot);
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);

@@ -17,10 +17,6 @@ static const kiln_net_step *step_at(const kiln_prover *p, int step) {
     return &p->net->step.v[step];
 }
 
-static bool is_parameter(const kiln_prover *p, int slot) {
-    return p->net->slot.v[kiln_net_root(p->net, slot)].place == KILN_PLAN_PARAM;
-}
-
 /* How the step in hand has the operand. */
 static kiln_type operand_type(const kiln_prover *p, int operand) {
     const kiln_net_step *s = step_at(p, p->step);
@@ -164,7 +160,7 @@ static kiln_status take_read(kiln_prover *p, const kiln_prover_record *r,
     const kiln_type t = operand_type(p, r->operand);
     kiln_tensor want;
     bool is_known = false;
-    if (is_parameter(p, slot))
+    if (kiln_net_is_param(p->net, slot))
         return KILN_OK; /* results of those who read it show whether it is right */
     const kiln_tensor got = unpacked(&p->scratch, &t, r->data);
     KILN_TRY(kiln_prover_value(p, slot, &want, &is_known, err));
@@ -288,7 +284,8 @@ static bool fits(const kiln_prover *p, const kiln_prover_record *r) {
         (r->operand < s->n_read) != (r->kind == KILN_TRACE_READ))
         return false;
     const int slot = s->operand[r->operand];
-    return r->bytes == (is_parameter(p, slot) ? 0 : (size_t)p->net->slot.v[slot].bytes);
+    return r->bytes ==
+           (kiln_net_is_param(p->net, slot) ? 0 : (size_t)p->net->slot.v[slot].bytes);
 }
 
 static void begin_step(kiln_prover *p, int step) {

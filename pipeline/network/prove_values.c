@@ -237,7 +237,7 @@ static uint64_t step_bytes(const kiln_net *n, const kiln_net_step *s) {
     uint64_t bytes = 0;
     for (int k = 0; k < s->n_operands; k++) {
         const int slot = s->operand[k];
-        if (n->slot.v[kiln_net_root(n, slot)].place != KILN_PLAN_PARAM)
+        if (!kiln_net_is_param(n, slot))
             bytes += (uint64_t)n->slot.v[slot].bytes;
     }
     return bytes;

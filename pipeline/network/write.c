@@ -59,7 +59,7 @@ static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
         node[k] = in_region(n, s->path, s->group->node[k]->name);
     step.node = node;
     for (int k = s->n_read; k-- > 0;)
-        if (n->slot.v[s->operand[k]].place != KILN_PLAN_PARAM)
+        if (!kiln_net_is_param(n, s->operand[k]))
             step.layout_in = layout_of(n, s->operand[k]);
     if (s->n_operands > s->n_read)
         step.layout_out = layout_of(n, s->operand[s->n_read]);
@@ -79,6 +79,11 @@ static void describe(kiln_net *n) {
     }
     for (size_t i = 0; i < n->step.n; i++)
         kiln_vec_push(n->arena, &n->out->step, step_of(n, &n->step.v[i]));
+    for (size_t i = 0; i < n->open.n; i++) {
+        kiln_network_step step = step_of(n, &n->open.v[i]);
+        step.layout_in = layout_of(n, n->open.v[i].operand[0]);
+        kiln_vec_push(n->arena, &n->out->open, step);
+    }
 }
 
 static void write_tensors(const kiln_net *n, kiln_buf *out) {
@@ -129,11 +134,12 @@ static uint32_t write_kernels(const kiln_net *n, writer *w, kiln_buf *out,
     return at;
 }
 
-static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
-                            kiln_buf *operands) {
-    uint32_t at = 0;
-    for (size_t i = 0; i < n->step.n; i++) {
-        const kiln_net_step *s = &n->step.v[i];
+/* Operands go behind those that are there. */
+static void write_steps(const kiln_net_step *steps, size_t n, writer *w, kiln_buf *out,
+                        kiln_buf *operands) {
+    uint32_t at = (uint32_t)(operands->n / sizeof(uint32_t));
+    for (size_t i = 0; i < n; i++) {
+        const kiln_net_step *s = &steps[i];
         const kiln_plan_step step = {.kind = (uint32_t)s->kind,
                                      .kernel = (uint32_t)s->kernel,
                                      .partner = (uint32_t)s->partner,
@@ -150,7 +156,6 @@ static uint32_t write_steps(const kiln_net *n, writer *w, kiln_buf *out,
         }
         at += step.n_operands;
     }
-    return at;
 }
 
 /* A table behind what is there, 8-byte aligned; where it begins. */
@@ -166,14 +171,16 @@ static uint64_t append(kiln_buf *out, const kiln_buf *table) {
 void kiln_net_write(kiln_net *n) {
     kiln_arena *a = n->arena;
     writer w = {.arena = a};
-    kiln_buf tensors, ports, kernels, sizes, steps, operands, all;
-    kiln_buf *const buf[] = {&tensors, &ports,    &kernels,   &sizes,
-                             &steps,   &operands, &w.strings, &all};
+    kiln_buf tensors, ports, kernels, sizes, steps, open, operands, all;
+    kiln_buf *const buf[] = {&tensors, &ports,    &kernels,   &sizes, &steps,
+                             &open,    &operands, &w.strings, &all};
     for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
         kiln_buf_init(buf[i], a);
     write_params(n);
     write_tensors(n, &tensors);
     write_ports(n, &w, &ports);
+    write_steps(n->step.v, n->step.n, &w, &steps, &operands);
+    write_steps(n->open.v, n->open.n, &w, &open, &operands);
     kiln_plan_header h = {.version = KILN_PLAN_VERSION,
                           .header_bytes = sizeof h,
                           .model = string(&w, n->g->name),
@@ -185,11 +192,13 @@ void kiln_net_write(kiln_net *n) {
                           .n_kernels = (uint32_t)n->out->kernel.n,
                           .n_sizes = write_kernels(n, &w, &kernels, &sizes),
                           .n_steps = (uint32_t)n->step.n,
-                          .n_operands = write_steps(n, &w, &steps, &operands),
+                          .n_operands = (uint32_t)(operands.n / sizeof(uint32_t)),
                           .arena_bytes = (uint64_t)n->out->arena_bytes,
                           .param_bytes = n->param_bytes,
                           .workspace_bytes = n->workspace_bytes,
-                          .scratch_bytes = n->scratch_bytes};
+                          .scratch_bytes = n->scratch_bytes,
+                          .open = {.n = n->open.n},
+                          .packed_bytes = n->packed_bytes};
     memcpy(h.magic, KILN_PLAN_MAGIC, sizeof h.magic);
     kiln_buf_add(&all, &h, sizeof h);
     h.tensors = append(&all, &tensors);
@@ -197,6 +206,7 @@ void kiln_net_write(kiln_net *n) {
     h.kernels = append(&all, &kernels);
     h.sizes = append(&all, &sizes);
     h.steps = append(&all, &steps);
+    h.open.at = append(&all, &open);
     h.operands = append(&all, &operands);
     h.strings = append(&all, &w.strings);
     h.string_bytes = w.strings.n;
@@ -206,5 +216,6 @@ void kiln_net_write(kiln_net *n) {
     n->out->n_steps = (int)n->step.n;
     n->out->workspace_bytes = (int64_t)n->workspace_bytes;
     n->out->scratch_bytes = (int64_t)n->scratch_bytes;
+    n->out->packed_bytes = (int64_t)n->packed_bytes;
     describe(n);
 }

@@ -54,14 +54,15 @@ static kiln_kernel_fn *next_kernel(void *user, const char *symbol) {
 static bool is_small(void) {
     const kiln_plan_header *h = plan.header;
     uint64_t bytes = h->arena_bytes + h->param_bytes + h->workspace_bytes +
-                     h->scratch_bytes,
+                     h->scratch_bytes + h->packed_bytes,
              steps = h->n_steps;
     for (uint32_t i = 0; i < h->n_inputs + h->n_outputs && bytes <= MAX_BYTES; i++)
         bytes += plan.port[i].bytes;
     for (uint32_t i = 0; i < h->n_steps && steps <= MAX_STEPS; i++)
         if (plan.step[i].kind == KILN_PLAN_LOOP && plan.step[i].count > 1)
             steps *= plan.step[i].count;
-    return h->n_kernels <= MAX_KERNELS && bytes <= MAX_BYTES && steps <= MAX_STEPS;
+    return h->n_kernels <= MAX_KERNELS && bytes <= MAX_BYTES && steps <= MAX_STEPS &&
+           h->open.n <= MAX_STEPS;
 }
 
 static void run(kiln_arena *a, const void *bytes, size_t n) {

@@ -37,9 +37,14 @@ typedef struct row {
 #define FIELD(field) offsetof(kiln_plan_header, field)
 static row rows[] = {
     {"another_magic", FIELD(magic), 0, "does not begin with 'KILNPLAN'"},
-    {"another_version", FIELD(version), 1, "version 1, this runtime reads version 2"},
+    {"another_version", FIELD(version), 2,
+     "version 2, this runtime reads version 3: build the package again"},
     {"another_size", FIELD(total_bytes), 12, "must have 12 bytes"},
     {"a_table_outside", FIELD(steps), 1u << 30, "a table lies outside the file"},
+    {"open_steps_outside", FIELD(open.n), 1u << 19, "a table lies outside the file"},
+    {"too_many_open_steps", FIELD(open.n), 1u << 28, "a table lies outside the file"},
+    {"open_steps_at_a_crooked_place", FIELD(open.at), 185,
+     "a table lies outside the file"},
     {"too_many_entries", FIELD(n_tensors), 1u << 28, "a table lies outside the file"},
     {"a_crooked_table", FIELD(tensors), 161, "a table lies outside the file"},
     {"no_strings", FIELD(string_bytes), 0, "its strings do not end"},

@@ -1,6 +1,7 @@
 /* Hand-made plans: what branches and loops compute, and each way in which a plan can be
  * broken, refused in its words. */
 #include "runtime/kiln.h"
+#include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/plan_text.h"
 
@@ -62,6 +63,19 @@ static good_row good[] = {
      1,
      2,
      {1, 2}},
+    {"packed_parameters", "open call add w w p; call add v p z", 0, 210, {0}},
+    {"parameters_packed_twice",
+     "open call add w w p; open call add w w q; call add p q z",
+     0,
+     400,
+     {0}},
+    {"packed_parameters_in_a_branch",
+     "open call add w w p; copy v z; if c; copy p z; else; end",
+     1,
+     200,
+     {0}},
+    {"a_place_that_nobody_packs", "open call add w w q; copy q z", 0, 200, {0}},
+    {"packing_that_nobody_reads", "open call add w w p; copy v z", 0, 10, {0}},
     {"elements_of_no_bytes", "loop 9; take none none; end; copy v z", 0, 10, {0}},
 };
 
@@ -161,6 +175,112 @@ static void profiles_count_what_ran(void **state) {
     kiln_model_close(m);
 }
 
+/* ---- plans that pack parameters
+ * ------------------------------------------------------ */
+
+typedef struct opening {
+    int n_calls, fail_from;                /* calls of kernels; 0: none fails */
+    int n_blocks, fail_block, live_blocks; /* of memory; fail_block -1: none */
+} opening;
+static opening seen;
+
+static int counted_add(const kiln_args *args, kiln_ctx *ctx) {
+    seen.n_calls++;
+    return seen.n_calls == seen.fail_from ? 5 : add(args, ctx);
+}
+
+static kiln_kernel_fn *find_counted(void *user, const char *symbol) {
+    (void)user;
+    (void)symbol;
+    return counted_add;
+}
+
+static void *counted_alloc(void *user, size_t bytes) {
+    kiln_allocator *plain = user;
+    if (seen.n_blocks++ == seen.fail_block)
+        return NULL;
+    seen.live_blocks++;
+    return plain->alloc(plain->user, bytes);
+}
+
+static void counted_release(void *user, void *block) {
+    kiln_allocator *plain = user;
+    seen.live_blocks--;
+    plain->release(plain->user, block);
+}
+
+static const char packing_steps[] =
+    "open call add w w p; open call add w w q; call add p q z";
+
+static kiln_model *open_packing(opening how, char error[KILN_ERROR_TEXT]) {
+    static kiln_allocator plain;
+    kiln_arena *a = kiln_test_arena();
+    kiln_test_plan p;
+    kiln_allocator_default(&plain);
+    kiln_test_plan_read(packing_steps, &p);
+    const kiln_str plan = kiln_test_plan_write(a, &p);
+    float *w = kiln_array(a, float, N);
+    filled(w, 100);
+    const kiln_allocator counted = {counted_alloc, counted_release, &plain};
+    const kiln_model_parts parts = {plan.p,        plan.n,       w,
+                                    N * sizeof *w, find_counted, NULL};
+    seen = how;
+    return kiln_model_from_parts(&parts, &(kiln_model_options){&counted}, error);
+}
+
+/* Once for each model, whatever sessions do; two models have nothing in common. */
+static void packs_when_it_is_opened(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_model *m[2];
+    kiln_session *s[4];
+    for (int i = 0; i < 2; i++) {
+        m[i] = open_packing((opening){.fail_block = -1}, error);
+        if (m[i] == NULL)
+            fail_msg("%s", error);
+        assert_int_equal(seen.n_calls, 2);
+    }
+    for (int i = 0; i < 4; i++) {
+        s[i] = kiln_session_open(m[i / 2], NULL, error);
+        assert_non_null(s[i]);
+        set_inputs(s[i], 0);
+    }
+    assert_int_equal(seen.n_calls, 2);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(kiln_session_run(s[i]), 0);
+        assert_float_equal(*(const float *)kiln_session_output(s[i], 1), 400, 0);
+    }
+    assert_int_equal(seen.n_calls, 2 + 4);
+    for (int i = 0; i < 4; i++)
+        kiln_session_close(s[i]);
+    kiln_model_close(m[0]);
+    kiln_model_close(m[1]);
+}
+
+static void opening_that_fails_leaves_nothing(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT];
+    for (int i = 1; i <= 2; i++) {
+        assert_null(open_packing((opening){.fail_block = -1, .fail_from = i}, error));
+        assert_string_equal(error, "open step 'step' failed with code 5");
+        assert_int_equal(seen.n_calls, i);
+        assert_int_equal(seen.live_blocks, 0);
+    }
+    int n_failures = 0;
+    kiln_model *m = NULL;
+    for (; m == NULL; n_failures++) {
+        m = open_packing((opening){.fail_block = n_failures}, error);
+        if (m == NULL) {
+            assert_non_null(strstr(error, "no memory"));
+            assert_int_equal(seen.live_blocks, 0);
+            assert_int_equal(seen.n_calls, 0);
+        }
+    }
+    assert_true(n_failures > 6); /* model, kernels, packed memory and what fills it */
+    kiln_model_close(m);
+    assert_int_equal(seen.live_blocks, 0);
+}
+
 /* ---- plans that are refused
  * ---------------------------------------------------------- */
 
@@ -169,6 +289,10 @@ static void profiles_count_what_ran(void **state) {
           (i) * sizeof(((kiln_test_plan *)0)->table[0]) +                              \
           offsetof(kiln_plan_##table, field),                                          \
     .bytes = sizeof(((kiln_plan_##table *)0)->field), .value = (to)
+#define POKE_OPEN(i, field, to)                                                        \
+    .at = offsetof(kiln_test_plan, open) + (i) * sizeof(kiln_plan_step) +              \
+          offsetof(kiln_plan_step, field),                                             \
+    .bytes = sizeof(((kiln_plan_step *)0)->field), .value = (to)
 #define POKE_HEADER(field, to)                                                         \
     .at = offsetof(kiln_test_plan, header) + offsetof(kiln_plan_header, field),        \
     .bytes = sizeof(((kiln_plan_header *)0)->field), .value = (to)
@@ -262,7 +386,7 @@ static bad_row bad[] = {
     {"an_operand_outside", "copy v z", .text = "has operands outside the table",
      POKE(step, 0, first_operand, 1)},
     {"an_operand_that_is_no_tensor", "copy v z", .text = "operand 1 is no tensor",
-     .at = offsetof(kiln_test_plan, operand) + 4, .bytes = 4, .value = 11},
+     .at = offsetof(kiln_test_plan, operand) + 4, .bytes = 4, .value = 13},
     {"an_operand_of_no_step_that_is_no_tensor", "copy v z; loop 1 v; end",
      .text = "operand 2 is no tensor", .at = offsetof(kiln_test_plan, operand) + 8,
      .bytes = 4, .value = 1u << 30},
@@ -298,6 +422,52 @@ static bad_row bad[] = {
      POKE(port, 0, dim[1], UINT64_MAX), .empty_port = true},
     {"a_port_of_an_unknown_type", "copy v z",
      .text = "port 'z' has not the bytes of its shape", POKE(port, 4, dtype, 0)},
+    {"packed_memory_that_nobody_fills", "open call add w w p; copy q z",
+     .text = "operand 0 of step 'step' is packed memory that no open step fills"},
+    {"packed_memory_without_open_steps", "copy p z",
+     .text = "operand 0 of step 'step' is packed memory that no open step fills"},
+    {"packed_memory_filled_in_part", "open call add w w q; copy p z",
+     .text = "operand 0 of step 'step' is packed memory that no open step fills"},
+    {"packed_memory_read_past_what_is_filled",
+     "open call add w w q; copy x b; call add v p z",
+     .text = "operand 1 of step 'step' is packed memory that no open step fills",
+     POKE(tensor, 11, bytes, 128)},
+    {"a_copy_to_packed_memory", "open call add w w p; copy v p",
+     .text = "writes to what is never written"},
+    {"a_kernel_that_writes_packed_memory", "open call add w w p; call add v v p",
+     .text = "writes to what is never written"},
+    {"a_packed_place_without_memory", "copy v z", .text = "tensor 11 has no place",
+     POKE_HEADER(packed_bytes, 0)},
+    {"a_packed_place_behind_the_memory", "copy v z",
+     .text = "tensor 12 lies outside its memory", POKE_HEADER(packed_bytes, 64)},
+    {"too_much_packed_memory", "copy v z", .text = "more than 2^40 bytes",
+     POKE_HEADER(packed_bytes, (UINT64_C(1) << 40) + 1)},
+    {"an_open_step_that_copies", "open copy w p",
+     .text = "open step 'step' is no call"},
+    {"an_open_step_that_reads_an_input", "open call add w v p",
+     .text = "operand 1 of open step 'step' is no parameter"},
+    {"an_open_step_that_reads_what_is_packed",
+     "open call add w w p; open call add p w q",
+     .text = "operand 0 of open step 'step' is no parameter"},
+    {"an_open_step_that_writes_the_arena", "open call add w w s",
+     .text = "open step 'step' must fill all of a packed place"},
+    {"an_open_step_that_writes_a_parameter", "open call add w w w",
+     .text = "open step 'step' must fill all of a packed place"},
+    {"an_open_step_that_fills_a_part", "open call big w p",
+     .text = "open step 'step' must fill all of a packed place"},
+    {"an_open_step_that_writes_two", "open call add w p q",
+     .text = "open step 'step' must write one tensor, writes 2",
+     POKE(kernel, 0, n_written, 2)},
+    {"a_place_that_is_packed_again", "open call add w w p; open call add w w p",
+     .text = "writes what a step before it has filled"},
+    {"open_steps_out_of_order", "open call add w w q; open call add w w p",
+     .text = "writes what a step before it has filled"},
+    {"an_open_step_without_a_kernel", "open call add w w p",
+     .text = "calls no kernel of 3 operands", POKE_OPEN(0, kernel, 7)},
+    {"an_open_step_of_a_short_parameter", "open call add w w p",
+     .text = "operand 0 of step 'step' must have 64 bytes", POKE(tensor, 5, bytes, 63)},
+    {"an_open_step_without_a_name", "open call add w w p", .text = "step 0 has no name",
+     POKE_OPEN(0, name, 64)},
     {"a_port_with_another_tensor", "copy v z",
      .text = "port 'v' and its tensor do not agree", POKE(port, 1, tensor, 4)},
 };
@@ -324,6 +494,9 @@ static void is_refused(void **state) {
 int main(void) {
     kiln_test_add_rows(runs_as_it_says, good);
     kiln_test_add("profiles_count_what_ran", profiles_count_what_ran, NULL);
+    kiln_test_add("packs_when_it_is_opened", packs_when_it_is_opened, NULL);
+    kiln_test_add("opening_that_fails_leaves_nothing",
+                  opening_that_fails_leaves_nothing, NULL);
     kiln_test_add_rows(is_refused, bad);
     return kiln_test_run("plans");
 }

@@ -50,6 +50,7 @@ void package_repeat(const char *archive, size_t step, const char *path) {
     assert_int_equal(twice.kind, KILN_PLAN_CALL);
     assert_true(h.operands >= at && h.strings >= at && h.steps > h.kernels);
     h.n_steps++;
+    h.open.at += size;
     h.operands += size;
     h.strings += size;
     h.total_bytes += size;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { X, V, C, Y, Z, W, S, E, B, T, NONE, N_TENSORS };
-static const char *const tensor_name[N_TENSORS] = {"x", "v", "c", "y", "z",   "w",
-                                                   "s", "e", "b", "t", "none"};
+enum { X, V, C, Y, Z, W, S, E, B, T, NONE, P, Q, N_TENSORS };
+static const char *const tensor_name[N_TENSORS] = {"x", "v", "c", "y",    "z", "w", "s",
+                                                   "e", "b", "t", "none", "p", "q"};
 static const char *const kernel_name[] = {"add", "big"};
 static const char *const kind_name[KILN_PLAN_N_KINDS] = {
     [KILN_PLAN_CALL] = "call", [KILN_PLAN_COPY] = "copy", [KILN_PLAN_IF] = "if",
@@ -19,12 +19,13 @@ enum { NAME_X, F32 = 10, BOOL = 14, ADD = 19, BIG = 23, STEP = 27 };
 
 static void set_tables(kiln_test_plan *p) {
     static const kiln_plan_tensor tensors[N_TENSORS] = {
-        [X] = {KILN_PLAN_INPUT, 0, 0, 256},   [V] = {KILN_PLAN_INPUT, 1, 0, 64},
-        [C] = {KILN_PLAN_INPUT, 2, 0, 1},     [Y] = {KILN_PLAN_OUTPUT, 0, 0, 256},
-        [Z] = {KILN_PLAN_OUTPUT, 1, 0, 64},   [W] = {KILN_PLAN_PARAM, 0, 0, 64},
-        [S] = {KILN_PLAN_ARENA, 0, 0, 64},    [E] = {KILN_PLAN_ARENA, 0, 64, 64},
-        [B] = {KILN_PLAN_ARENA, 0, 128, 256}, [T] = {KILN_PLAN_ARENA, 0, 384, 1},
-        [NONE] = {KILN_PLAN_ARENA, 0, 448, 0}};
+        [X] = {KILN_PLAN_INPUT, 0, 0, 256},    [V] = {KILN_PLAN_INPUT, 1, 0, 64},
+        [C] = {KILN_PLAN_INPUT, 2, 0, 1},      [Y] = {KILN_PLAN_OUTPUT, 0, 0, 256},
+        [Z] = {KILN_PLAN_OUTPUT, 1, 0, 64},    [W] = {KILN_PLAN_PARAM, 0, 0, 64},
+        [S] = {KILN_PLAN_ARENA, 0, 0, 64},     [E] = {KILN_PLAN_ARENA, 0, 64, 64},
+        [B] = {KILN_PLAN_ARENA, 0, 128, 256},  [T] = {KILN_PLAN_ARENA, 0, 384, 1},
+        [NONE] = {KILN_PLAN_ARENA, 0, 448, 0}, [P] = {KILN_PLAN_PACKED, 0, 0, 64},
+        [Q] = {KILN_PLAN_PACKED, 0, 64, 64}};
     memcpy(p->tensor, tensors, sizeof tensors);
     for (uint32_t i = 0; i < 5; i++)
         p->port[i] = (kiln_plan_port){.name = NAME_X + 2 * i,
@@ -48,7 +49,7 @@ static void set_tables(kiln_test_plan *p) {
 #endif
         .n_tensors = N_TENSORS, .n_inputs = 3, .n_outputs = 2, .n_kernels = 2,
         .n_sizes = 5, .arena_bytes = 448, .param_bytes = 64, .workspace_bytes = 128,
-        .scratch_bytes = 64
+        .scratch_bytes = 64, .packed_bytes = 128
     };
     memcpy(p->header.magic, KILN_PLAN_MAGIC, sizeof p->header.magic);
 }
@@ -70,10 +71,20 @@ static uint32_t find(kiln_str word, const char *const *names, int n) {
     return 0;
 }
 
+static kiln_plan_step *next_step(kiln_test_plan *p, bool is_open) {
+    KILN_ASSERT(p->header.n_steps < KILN_TEST_PLAN_STEPS &&
+                    p->header.open.n < KILN_TEST_PLAN_OPEN,
+                "too many steps");
+    return is_open ? &p->open[p->header.open.n++] : &p->step[p->header.n_steps++];
+}
+
 static void read_step(kiln_test_plan *p, const char **at) {
-    KILN_ASSERT(p->header.n_steps < KILN_TEST_PLAN_STEPS, "too many steps");
-    kiln_plan_step *s = &p->step[p->header.n_steps++];
-    *s = (kiln_plan_step){.kind = find(next_word(at), kind_name, KILN_PLAN_N_KINDS),
+    kiln_str kind = next_word(at);
+    const bool is_open = kiln_str_is(kind, "open");
+    kiln_plan_step *s = next_step(p, is_open);
+    if (is_open)
+        kind = next_word(at);
+    *s = (kiln_plan_step){.kind = find(kind, kind_name, KILN_PLAN_N_KINDS),
                           .first_operand = p->header.n_operands,
                           .name = STEP,
                           .op = STEP};
@@ -131,6 +142,7 @@ kiln_str kiln_test_plan_write(kiln_arena *a, const kiln_test_plan *p) {
     h.kernels = append(bytes, &n, q->kernel, sizeof q->kernel);
     h.sizes = append(bytes, &n, q->size, sizeof q->size);
     h.steps = append(bytes, &n, q->step, h.n_steps * sizeof q->step[0]);
+    h.open.at = append(bytes, &n, q->open, (size_t)h.open.n * sizeof q->open[0]);
     h.operands = append(bytes, &n, q->operand, h.n_operands * sizeof q->operand[0]);
     h.strings = append(bytes, &n, q->strings, sizeof q->strings);
     h.string_bytes = sizeof q->strings;

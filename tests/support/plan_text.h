@@ -8,11 +8,12 @@
  *     c       1      input 2        b       256    arena
  *     y       256    output 0       t       1      arena
  *     z       64     output 1       none    0      arena
- *     w       64     parameters
+ *     w       64     parameters       p, q   64     packed
  *
- * Kernels: add (two of 64 bytes, one written), big (one of 64 bytes, one byte written).
- * Blocks are written if, else, loop N, end; partners are found where blocks nest, and
- * 0 where they do not, so that broken plans can be written too.
+ * A step behind "open" is an open step: "open add w w p; copy p z" calls add when the
+ * model is opened. Kernels: add (two of 64 bytes, one written), big (one of 64 bytes,
+ * one byte written). Blocks are written if, else, loop N, end; partners are found where
+ * blocks nest, and 0 where they do not, so that broken plans can be written too.
  */
 #ifndef KILN_TESTS_SUPPORT_PLAN_TEXT_H
 #define KILN_TESTS_SUPPORT_PLAN_TEXT_H
@@ -20,16 +21,17 @@
 #include "base/base.h"
 #include "runtime/plan.h"
 
-enum { KILN_TEST_PLAN_STEPS = 96 };
+enum { KILN_TEST_PLAN_STEPS = 96, KILN_TEST_PLAN_OPEN = 8 };
 
 /* All tables as they are written; whoever makes a broken plan changes them before. */
 typedef struct kiln_test_plan {
     kiln_plan_header header; /* offsets and sizes: by kiln_test_plan_write */
-    kiln_plan_tensor tensor[11];
+    kiln_plan_tensor tensor[13];
     kiln_plan_port port[5];
     kiln_plan_kernel kernel[2];
     uint64_t size[5];
     kiln_plan_step step[KILN_TEST_PLAN_STEPS];
+    kiln_plan_step open[KILN_TEST_PLAN_OPEN];
     uint32_t operand[4 * KILN_TEST_PLAN_STEPS];
     char strings[64];
 } kiln_test_plan;

@@ -89,6 +89,28 @@ static kiln_net_slot *a_view(kiln_net *n) {
 
 static void a_view_elsewhere(kiln_net *n) { a_view(n)->view_offset -= 64; }
 
+static kiln_net_slot *packed(kiln_net *n, int which) {
+    return &n->slot.v[n->open.v[which].operand[1]];
+}
+
+static void another_constant(kiln_net *n) {
+    packed(n, 0)->value = packed(n, 1)->value;
+    packed(n, 0)->bytes = packed(n, 1)->bytes;
+    packed(n, 0)->layout = packed(n, 1)->layout;
+    n->open.v[0].kernel = n->open.v[1].kernel;
+}
+
+static void another_packed_block(kiln_net *n) {
+    packed(n, 0)->layout.block[0].size = 2;
+}
+
+static void packed_over(kiln_net *n) { packed(n, 1)->offset = packed(n, 0)->offset; }
+static void packed_outside(kiln_net *n) { packed(n, 2)->offset = n->packed_bytes; }
+static void never_packed(kiln_net *n) { n->open.n--; }
+static void packed_in_the_archive(kiln_net *n) {
+    packed(n, 0)->place = KILN_PLAN_PARAM;
+}
+
 static row rows[] = {
     {"as_it_was_made", nothing, NULL},
     {"another_layout", another_layout, "has"},
@@ -103,6 +125,12 @@ static row rows[] = {
     {"fewer_operands", fewer_operands, "operands"},
     {"a_written_input", a_written_input, "'a'"},
     {"a_view_elsewhere", a_view_elsewhere, "it is no part of it"},
+    {"another_constant", another_constant, "by a kernel of"},
+    {"another_packed_block", another_packed_block, "open step 'pack w' packs 'w'"},
+    {"packed_over_another", packed_over, "over what the step before it has packed"},
+    {"packed_outside", packed_outside, "bytes from byte"},
+    {"never_packed", never_packed, "2 open steps for 3 packed constants"},
+    {"packed_in_the_archive", packed_in_the_archive, "open step 'pack w' packs 'w'"},
 };
 
 static bool stays(const kiln_value *v) { return strcmp(v->name, "x") == 0; }
@@ -115,8 +143,10 @@ static void checks(void **state) {
     kiln_network n;
     kiln_graph *g = kiln_test_weighted_graph(a, text, stays);
     kiln_assert_status_ok(kiln_profile_find(a, "x86-avx2", &p, &err), &err);
-    kiln_assert_status_ok(kiln_network_compile(a, g, &p, NULL, &n, &err), &err);
+    const kiln_network_options o = {.pack_at_open = true};
+    kiln_assert_status_ok(kiln_network_compile(a, g, &p, &o, &n, &err), &err);
     kiln_net copy = *n.net;
+    copy.open.v = kiln_arena_dup(a, copy.open.v, copy.open.n * sizeof *copy.open.v);
     copy.slot.v = kiln_arena_dup(a, copy.slot.v, copy.slot.n * sizeof *copy.slot.v);
     copy.step.v = kiln_arena_dup(a, copy.step.v, copy.step.n * sizeof *copy.step.v);
     r->change(&copy);
