@@ -21,6 +21,7 @@ enum {
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
     OPT_NO_VERIFY,
+    OPT_PACK,
     OPT_OCI,
     OPT_SIGN,
     OPT_PASSWORD,
@@ -58,6 +59,11 @@ static const kiln_option options[N_OPTIONS] = {
                        "do not run the package to prove it; it says so, and is not "
                        "accepted",
                        false},
+    [OPT_PACK] = {"--pack", "WHEN",
+                  "pack parameters as kernels read them: build, in the archive, or "
+                  "open, each time a model is opened, and the archive is as small as "
+                  "the model (build)",
+                  false},
     [OPT_OCI] = {"--oci", "DIR",
                  "also into this OCI image layout, under the archive's name as tag: "
                  "archive, signature, provenance, SBOM",
@@ -134,6 +140,15 @@ static kiln_status read_share(const kiln_cli_args *args, double *out, kiln_err *
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
     *out /= 100;
     return KILN_OK;
+}
+
+static kiln_status read_pack(const kiln_cli_args *args, bool *at_open, kiln_err *err) {
+    const char *when = kiln_args_get(args, OPT_PACK, "build");
+    *at_open = strcmp(when, "open") == 0;
+    return *at_open || strcmp(when, "build") == 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_ARG, "--pack must be build or open, is '%s'",
+                           kiln_str_printable(args->arena, kiln_str_from(when), 64));
 }
 
 static bool is_tuned_enough(const kiln_build *b, double share) {
@@ -255,6 +270,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     kiln_expectation expectation;
     kiln_cli_answer answer;
     KILN_TRY(read_share(args, &share, err));
+    KILN_TRY(read_pack(args, &to.pack_at_open, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
     KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */

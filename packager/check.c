@@ -55,7 +55,8 @@ static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
     if (f->memory.arena != says.memory.arena ||
         f->memory.params != says.memory.params ||
         f->memory.workspace != says.memory.workspace ||
-        f->memory.scratch != says.memory.scratch)
+        f->memory.scratch != says.memory.scratch ||
+        f->memory.packed != says.memory.packed)
         return disagree("memory", err);
     return same_kernels(f, plan) ? KILN_OK : disagree("kernels", err);
 }

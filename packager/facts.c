@@ -54,6 +54,7 @@ void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts
     f->memory.params = h->param_bytes;
     f->memory.workspace = h->workspace_bytes;
     f->memory.scratch = h->scratch_bytes;
+    f->memory.packed = h->packed_bytes;
 }
 
 bool kiln_package_is_licence(const char *text) {

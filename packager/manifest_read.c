@@ -197,6 +197,14 @@ static void read_memory(reader *r, const kiln_json *root, kiln_package_memory *m
     m->params = (uint64_t)count_of(r, o, "memory", "param_bytes", MAX_BYTES);
     m->workspace = (uint64_t)count_of(r, o, "memory", "workspace_bytes", MAX_BYTES);
     m->scratch = (uint64_t)count_of(r, o, "memory", "scratch_bytes", MAX_BYTES);
+    if (kiln_json_get(o, "packed_bytes") != NULL) /* not in older archives */
+        m->packed = (uint64_t)count_of(r, o, "memory", "packed_bytes", MAX_BYTES);
+    const char *pack = kiln_json_string(kiln_json_get(root, "pack"), NULL);
+    if (kiln_json_get(root, "pack") != NULL &&
+        (pack == NULL || strcmp(pack, kiln_package_pack(m)) != 0))
+        refuse(r, "", "pack",
+               kiln_format(r->arena, "'%s', as 'memory.packed_bytes' has it",
+                           kiln_package_pack(m)));
 }
 
 /* ---- the ledger ---------------------------------------------------------------------

@@ -80,6 +80,7 @@ static void put_memory(kiln_json_writer *w, const kiln_package_memory *m) {
     kiln_json_member_i64(w, "param_bytes", (int64_t)m->params);
     kiln_json_member_i64(w, "workspace_bytes", (int64_t)m->workspace);
     kiln_json_member_i64(w, "scratch_bytes", (int64_t)m->scratch);
+    kiln_json_member_i64(w, "packed_bytes", (int64_t)m->packed);
     kiln_json_end_object(w);
 }
 
@@ -118,6 +119,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
         kiln_json_member_str(&w, "measure", f->profile.measure);
     put_ports(&w, "inputs", f->input, f->n_inputs);
     put_ports(&w, "outputs", f->output, f->n_outputs);
+    kiln_json_member_str(&w, "pack", kiln_package_pack(&f->memory));
     put_memory(&w, &f->memory);
     kiln_json_member_bool(&w, "proved", !f->is_unproved);
     kiln_json_name(&w, "tolerance");
@@ -195,6 +197,11 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     " a thread\n",
                     "memory", f->memory.arena, f->memory.lower_bound, f->memory.params,
                     f->memory.workspace, f->memory.scratch);
+    if (f->memory.packed > 0)
+        kiln_buf_printf(out,
+                        "%-16s when it is opened, once: %" PRIu64
+                        " bytes of a model's memory beside the parameters\n",
+                        "packed", f->memory.packed);
     if (f->is_unproved)
         kiln_buf_printf(out, "%-16s no: it was packed without having run\n", "proved");
     kiln_buf_printf(out, "%-16s %g * |value| + %g * rms + %g\n", "tolerance",

@@ -77,7 +77,14 @@ typedef struct kiln_package_tolerance {
 typedef struct kiln_package_memory {
     uint64_t arena, lower_bound; /* activations: planned, and what any plan needs */
     uint64_t params, workspace, scratch;
+    uint64_t packed; /* what a model makes of parameters when it is opened; 0: nothing,
+                        they are packed in the archive */
 } kiln_package_memory;
+
+/* "open": parameters are packed when a model is opened; "build": in the archive. */
+static inline const char *kiln_package_pack(const kiln_package_memory *m) {
+    return m->packed > 0 ? "open" : "build";
+}
 
 typedef struct kiln_package_entry {
     const char *name;

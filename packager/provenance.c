@@ -60,6 +60,7 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     put_model(w, p);
     kiln_json_member_i64(w, "threads", p->threads);
     kiln_json_member_bool(w, "proved", !p->is_unproved);
+    kiln_json_member_str(w, "pack", p->packs_at_open ? "open" : "build");
     kiln_json_name(w, "profile");
     kiln_profile_put(w, &p->profile);
     kiln_json_member_str(w, "measure", p->profile.measure);

@@ -229,8 +229,8 @@ static void read_profile(reader *r, const object *o, kiln_provenance *p) {
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     static const char *const known[] = {"name",    "version", "licence", "shapes",
-                                        "binds",   "threads", "proved",  "profile",
-                                        "measure", NULL};
+                                        "binds",   "threads", "proved",  "pack",
+                                        "profile", "measure", NULL};
     const object o = open_member(r, definition, "externalParameters", known);
     const kiln_json *proved = kiln_json_get(o.json, "proved");
     p->name = text_of(r, &o, "name");
@@ -244,6 +244,10 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     if (!kiln_json_is_bool(proved))
         refuse(r, &o, "proved", "must be true or false");
     p->is_unproved = !kiln_json_bool(proved, true);
+    const char *pack = text_of(r, &o, "pack");
+    p->packs_at_open = strcmp(pack, "open") == 0;
+    if (!p->packs_at_open && strcmp(pack, "build") != 0)
+        refuse(r, &o, "pack", "must be 'build' or 'open'");
     read_profile(r, &o, p);
 }
 

@@ -12,8 +12,11 @@
 
 static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int kernel,
                                    size_t *n_steps) {
-    const char **name = kiln_array(a, const char *, n->step.n);
+    const char **name = kiln_array(a, const char *, n->step.n + n->open.n);
     *n_steps = 0;
+    for (size_t i = 0; i < n->open.n; i++)
+        if (n->open.v[i].kernel == kernel)
+            name[(*n_steps)++] = n->open.v[i].name;
     for (size_t i = 0; i < n->step.n; i++)
         if (n->step.v[i].kernel == kernel)
             name[(*n_steps)++] = n->step.v[i].name;
@@ -214,7 +217,8 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_expectation *e, const kiln_profile *p,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err) {
-    const kiln_network_options how = {.choose = o->choose};
+    const kiln_network_options how = {.choose = o->choose,
+                                      .pack_at_open = o->pack_at_open};
     const int64_t begin = kiln_now_ns();
     kiln_network n;
     KILN_TRY(kiln_network_compile(a, s->graph, p, &how, &n, err));
@@ -229,7 +233,9 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                     .lower_bound = n.lower_bound,
                     .params = (int64_t)n.param_bytes,
                     .workspace = n.workspace_bytes,
-                    .scratch = n.scratch_bytes};
+                    .scratch = n.scratch_bytes,
+                    .packed = n.packed_bytes,
+                    .n_open = (int)n.open.n};
     b.selftest = (kiln_build_selftest){e->law, e->n_elems, e->n_held, e->n_weak};
     kiln_ledger_of(a, &n, &b.ledger);
     const kiln_status st = appear(a, s, e, &n, o, &b, err);

@@ -98,6 +98,11 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
         b->lower_bound > 0 ? (double)b->arena / (double)b->lower_bound : 1,
         (double)b->params * 1e-6, (double)b->workspace * 1e-6,
         (double)b->scratch * 1e-6);
+    if (b->packed > 0)
+        kiln_buf_printf(out,
+                        "packed when it is opened: %.3f MB beside the parameters, by "
+                        "%d steps\n",
+                        (double)b->packed * 1e-6, b->n_open);
     put_proof(out, b);
     put_selftest(out, &b->selftest);
     kiln_buf_printf(out, "archive: %s, %" PRIu64 " bytes\nsha256: %s\n", b->path,

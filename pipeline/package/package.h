@@ -69,6 +69,8 @@ typedef struct kiln_build_options {
     const kiln_import_options *import; /* what the source was read with; NULL: none */
     int threads;                       /* that `choose` chooses for; 0: 1 */
     bool no_verify;                    /* packs without a proof, and says so */
+    bool pack_at_open; /* the archive has parameters row-major, once; a model packs them
+                          when it is opened */
     /* What an earlier build said, which this one is only compared with: nothing is
      * proved, and the archive says all the same whether it was. NULL: none. */
     const kiln_provenance *again;
@@ -88,6 +90,8 @@ typedef struct kiln_build {
     size_t n_kernels;
     int n_ready; /* different works that ready records chose for; the caller's to set */
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
+    int64_t packed; /* of a model that is open, beside the parameters */
+    int n_open;     /* steps that fill them */
     kiln_ledger ledger;
     kiln_proof proof;
     kiln_build_selftest selftest;

@@ -233,6 +233,7 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
                                   .choose = &r->choose,
                                   .import = r->o->import,
                                   .threads = p->threads,
+                                  .pack_at_open = p->packs_at_open,
                                   .again = p,
                                   .seed = (uint64_t)p->seed};
     KILN_TRY(kiln_package_build(r->arena, &r->source, &e, &p->profile, &o, &b, err));

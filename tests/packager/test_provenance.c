@@ -61,7 +61,7 @@ static void reads_what_it_wrote(void **state) {
     bare.n_data = bare.n_shapes = bare.n_binds = 0;
     bare.n_ready = 0;
     bare.model.name = "zoo:dqn";
-    bare.is_unproved = true;
+    bare.is_unproved = bare.packs_at_open = true;
     const kiln_provenance *const each[] = {&full, &bare};
     for (int i = 0; i < 2; i++) {
         const kiln_str text = text_of(a, each[i]);
@@ -199,6 +199,8 @@ static row rows[] = {
      "threads' must be a number from 1 to 1024"},
     {"half_a_thread", "\"threads\": 2", "\"threads\": 2.5",
      "threads' must be a number from 1 to 1024"},
+    {"another_way_to_pack", "\"pack\": \"build\"", "\"pack\": \"never\"",
+     "externalParameters.pack' must be 'build' or 'open'"},
     {"more_ready_than_all", "\"ready_kernels\": 1", "\"ready_kernels\": 4",
      "ready_kernels' must be a number from 0 to 3"},
     {"a_short_hash", SHA_2, "e3b0c442", "must be 64 hexadecimal digits"},

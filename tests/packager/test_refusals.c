@@ -293,6 +293,13 @@ static void other_output(craft *c) {
 static void other_memory(craft *c) {
     craft_replace(c, "\"arena_bytes\": ", "\"arena_bytes\": 1", false);
 }
+static void other_packing(craft *c) {
+    craft_replace(c, "\"pack\": \"build\"", "\"pack\": \"open\"", false);
+}
+static void other_packed_memory(craft *c) {
+    other_packing(c);
+    craft_replace(c, "\"packed_bytes\": 0", "\"packed_bytes\": 64", false);
+}
 static void negative_memory(craft *c) {
     craft_replace(c, "\"param_bytes\": ", "\"param_bytes\": -", false);
 }
@@ -608,6 +615,8 @@ static row rows[] = {
      .text = "manifest.json: 'inputs.shape' must be that of a value"},
     {"memory_below_zero", .edit = negative_memory,
      .text = "manifest.json: 'memory.param_bytes' must be a number from 0 to #"},
+    {"packed_when_it_says_otherwise", .edit = other_packing,
+     .text = "manifest.json: 'pack' must be 'build', as 'memory.packed_bytes' has it"},
     {"tolerance_missing", .edit = no_tolerance,
      .text = "manifest.json: 'tolerance.relative' must be a number of at least 0"},
     {"no_threads", .edit = zero_threads,
@@ -656,6 +665,8 @@ static row rows[] = {
      .text = "manifest.json and plan.bin do not agree on the inputs"},
     {"outputs_not_the_plans", .edit = other_output,
      .text = "manifest.json and plan.bin do not agree on the outputs"},
+    {"packed_memory_not_the_plans", .edit = other_packed_memory,
+     .text = "manifest.json and plan.bin do not agree on the memory"},
     {"memory_not_the_plans", .edit = other_memory,
      .text = "manifest.json and plan.bin do not agree on the memory"},
     {"kernels_not_the_plans", .edit = other_symbol,

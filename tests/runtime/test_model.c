@@ -2,6 +2,7 @@
  * another leave nothing behind; sessions share a model; memory may be the caller's. */
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/weighted_graph.h"
 
 #include <string.h>
 
@@ -9,8 +10,16 @@ static const char graph_text[] =
     "graph \"small\" { input %x : f32[2,8] input %w : f32[8,4] %a = matmul(%x, %w) "
     "%b = relu(%a) %v = reshape(%b) {shape=[8]} output %b \"y\" output %v \"flat\" }";
 
-static kiln_network network;
+/* With weights that are packed when a model is opened. */
+static const char packing_text[] =
+    "graph \"packing\" { input %x : f32[1,5,7,7] input %w : f32[17,5,3,3] "
+    "input %v : f32[9,17,1,1] input %b : f32[9] %a = conv(%x, %w) %r = relu(%a) "
+    "%c = conv(%r, %v, %b) output %c }";
+
+static kiln_network network, packing;
 static kiln_graph *graph;
+
+static bool stays(const kiln_value *v) { return strcmp(v->name, "x") == 0; }
 
 static void compile(void) {
     kiln_arena *a = kiln_test_arena();
@@ -22,6 +31,10 @@ static void compile(void) {
     kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, graph, p, NULL, &network, &err),
                           &err);
+    const kiln_network_options o = {.pack_at_open = true};
+    const kiln_graph *g = kiln_test_weighted_graph(a, packing_text, stays);
+    kiln_assert_status_ok(kiln_network_compile(a, g, p, &o, &packing, &err), &err);
+    assert_true(packing.open.n >= 2);
 }
 
 /* ---- plans
@@ -66,11 +79,11 @@ static void broken_headers_are_refused(void **state) {
 }
 
 static void cut_plans_are_refused(void **state) {
-    (void)state;
+    const kiln_str *whole = *state;
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
-    for (size_t n = 0; n < network.plan.n; n += 7) {
-        char *bytes = kiln_arena_dup(kiln_test_arena(), network.plan.p, n + 1);
+    for (size_t n = 0; n < whole->n; n += 7) {
+        char *bytes = kiln_arena_dup(kiln_test_arena(), whole->p, n + 1);
         assert_int_equal(kiln_plan_check(bytes, n, &plan, error), -1);
         assert_true(error[0] != '\0');
     }
@@ -78,20 +91,20 @@ static void cut_plans_are_refused(void **state) {
 
 /* Whatever a plan says, reading it stays inside its bytes (held by ASan). */
 static void changed_bytes_do_no_harm(void **state) {
-    (void)state;
+    const kiln_str *whole = *state;
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
     int refused = 0;
     /* Ends where the plan ends: what an arena has not given out is poisoned. */
-    char *bytes = kiln_arena_alloc(kiln_test_arena(), network.plan.n);
+    char *bytes = kiln_arena_alloc(kiln_test_arena(), whole->n);
     for (int i = 0; i < 20000; i++) {
-        memcpy(bytes, network.plan.p, network.plan.n);
+        memcpy(bytes, whole->p, whole->n);
         for (int k = (int)kiln_rng_range(&rng, 1, 3); k > 0; k--)
-            bytes[kiln_rng_range(&rng, 8, (int64_t)network.plan.n - 1)] =
+            bytes[kiln_rng_range(&rng, 8, (int64_t)whole->n - 1)] =
                 (char)kiln_rng_range(&rng, 0, 255);
-        refused += kiln_plan_check(bytes, network.plan.n, &plan, error) != 0;
+        refused += kiln_plan_check(bytes, whole->n, &plan, error) != 0;
     }
     assert_true(refused > 5000);
 }
@@ -297,8 +310,12 @@ static void sessions_share_a_model(void **state) {
 int main(void) {
     compile();
     kiln_test_add_rows(broken_headers_are_refused, rows);
-    kiln_test_add("cut_plans_are_refused", cut_plans_are_refused, NULL);
-    kiln_test_add("changed_bytes_do_no_harm", changed_bytes_do_no_harm, NULL);
+    kiln_test_add("cut_plans_are_refused", cut_plans_are_refused, &network.plan);
+    kiln_test_add("cut_plans_that_pack_are_refused", cut_plans_are_refused,
+                  &packing.plan);
+    kiln_test_add("changed_bytes_do_no_harm", changed_bytes_do_no_harm, &network.plan);
+    kiln_test_add("changed_bytes_of_what_packs_do_no_harm", changed_bytes_do_no_harm,
+                  &packing.plan);
     kiln_test_add("failing_allocations_leave_nothing",
                   failing_allocations_leave_nothing, NULL);
     kiln_test_add("wrong_parts_are_refused", wrong_parts_are_refused, NULL);

@@ -11,19 +11,25 @@
 
 static kiln_build built; /* for this machine, by prepare() */
 
-static kiln_build build_for(const char *profile, const char *folder, const char *file) {
+static kiln_build build_packing(const char *profile, const char *folder,
+                                const char *file, bool pack_at_open) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
     kiln_profile p;
     kiln_source s;
     kiln_expectation t;
     kiln_build b;
-    const kiln_build_options o = {.folder = folder, .path = file, .seed = 1};
+    const kiln_build_options o = {
+        .folder = folder, .path = file, .pack_at_open = pack_at_open, .seed = 1};
     kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
     kiln_assert_status_ok(kiln_source_read(a, MODEL, NULL, &s, &err), &err);
     kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &t, &err), &err);
     kiln_assert_status_ok(kiln_package_build(a, &s, &t, &p, &o, &b, &err), &err);
     return b;
+}
+
+static kiln_build build_for(const char *profile, const char *folder, const char *file) {
+    return build_packing(profile, folder, file, false);
 }
 
 static int prepare(void **state) {
@@ -111,6 +117,57 @@ static void packs_without_a_proof(void **state) {
     assert_true(f.is_unproved);
     kiln_assert_status_ok(kiln_package_inspect(a, built.path, &f, &err), &err);
     assert_false(f.is_unproved);
+}
+
+static kiln_tensor output_of(const char *archive) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_opened p;
+    kiln_tensor out[2];
+    kiln_device_result result;
+    const kiln_run_options o = {.fills_random = true, .seed = 3, .n_threads = 2};
+    kiln_assert_status_ok(kiln_package_open(a, archive, &p, &err), &err);
+    kiln_assert_status_ok(kiln_opened_run(a, &p, &o, out, &result, &err), &err);
+    return out[0];
+}
+
+/* The same model, its parameters row-major: a smaller archive, proved as any other,
+ * which says so, and computes the same bits. */
+static void packs_when_it_is_opened(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_package_facts f;
+    kiln_buf text;
+    static const int threads[] = {1, 2};
+    const kiln_verify_options o = {.threads = threads, .n_threads = 2, .model = MODEL};
+    kiln_checks c = {0};
+    const kiln_build b = build_packing(
+        "native", NULL, kiln_path_join(a, kiln_test_dir(), "open.kiln.tar.zst"), true);
+    assert_true(b.packed > 0 && b.n_open > 0 && b.params < built.params);
+    assert_int_equal(built.packed, 0);
+    assert_int_equal(b.n_steps, built.n_steps);
+    assert_int_equal(b.proof.n_proved, b.proof.n_steps);
+    kiln_assert_status_ok(kiln_package_inspect(a, b.path, &f, &err), &err);
+    assert_int_equal(f.memory.packed, b.packed);
+    assert_string_equal(kiln_package_pack(&f.memory), "open");
+    kiln_buf_init(&text, a);
+    kiln_package_print(&text, &f);
+    assert_non_null(strstr(text.p, "packed           when it is opened, once: "));
+    kiln_buf_init(&text, a);
+    kiln_build_text(&text, &b);
+    assert_non_null(strstr(text.p, "packed when it is opened: "));
+    /* Kernels that only pack say for which steps. */
+    size_t n_packs = 0;
+    for (size_t i = 0; i < f.n_kernels; i++)
+        n_packs += f.kernel[i].n_steps > 0 &&
+                   strncmp(f.kernel[i].step[0], "pack ", strlen("pack ")) == 0;
+    assert_int_equal(n_packs, f.n_kernels - built.n_kernels);
+    kiln_assert_status_ok(kiln_verify_package(a, b.path, &o, &c, &err), &err);
+    assert_int_equal(c.n_failed, 0);
+    assert_int_equal(c.n_passed, 1 + 2 * 2);
+    const kiln_tensor x = output_of(built.path), y = output_of(b.path);
+    assert_memory_equal(x.data, y.data, (size_t)kiln_type_bytes(&x.type));
 }
 
 /* A self-test that the package does not pass: nothing appears, and nothing stays. */
@@ -519,6 +576,7 @@ int main(void) {
         {"prints_the_ledger", prints_the_ledger, NULL, NULL, NULL},
         {"says_what_was_proved", says_what_was_proved, NULL, NULL, NULL},
         {"packs_without_a_proof", packs_without_a_proof, NULL, NULL, NULL},
+        {"packs_when_it_is_opened", packs_when_it_is_opened, NULL, NULL, NULL},
         {"what_is_wrong_does_not_appear", what_is_wrong_does_not_appear, NULL, NULL,
          NULL},
         {"knows_every_origin", knows_every_origin, NULL, NULL, NULL},

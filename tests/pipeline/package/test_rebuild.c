@@ -69,7 +69,7 @@ static kiln_import_options options_of(float scale) {
         .shapes = shape, .n_shapes = 1, .values = value, .n_values = 1};
 }
 
-static built build_in(const char *name) {
+static built build_packing(const char *name, bool pack_at_open) {
     static const char *const shape[] = {"x:4x8"};
     static const char *const bind[] = {"s=2"};
     kiln_err err = {0};
@@ -81,6 +81,7 @@ static built build_in(const char *name) {
                                   .licence = "MIT",
                                   .folder = kiln_path_dir(arena(), b.model),
                                   .import = &b.import,
+                                  .pack_at_open = pack_at_open,
                                   .seed = 1};
     const kiln_provenance_words words = {.model = b.model,
                                          .shape = shape,
@@ -101,6 +102,8 @@ static built build_in(const char *name) {
         kiln_provenance_save(arena(), &b.provenance, b.build.path, &path, &err), &err);
     return b;
 }
+
+static built build_in(const char *name) { return build_packing(name, false); }
 
 static kiln_status rebuild(const built *b, kiln_rebuild *out, kiln_err *err) {
     const kiln_rebuild_options o = {.model = b->model, .import = &b->import};
@@ -174,6 +177,18 @@ static void builds_the_same_bytes(void **state) {
     is_the_same(&later);
     b.provenance.time_s++;
     differs_in(&b, "its entry 'sbom.spdx.json' has ");
+}
+
+/* The way to pack is the provenance's: with another one it is another archive, where
+ * there is nothing to pack by the layouts that parameters say they have. */
+static void packs_as_it_was_packed(void **state) {
+    (void)state;
+    built b = build_packing("packed", true);
+    assert_true(b.provenance.packs_at_open);
+    is_the_same(&b);
+    b.provenance.packs_at_open = false;
+    differs_in(&b, b.build.packed > 0 ? "its entry 'lib.so' has "
+                                      : "its entry 'params.safetensors' has ");
 }
 
 static void tells_what_differs(void **state) {
@@ -297,6 +312,7 @@ int main(void) {
     dir = kiln_test_dir();
     kiln_test_add("says_what_it_was_made_of", says_what_it_was_made_of, NULL);
     kiln_test_add("builds_the_same_bytes", builds_the_same_bytes, NULL);
+    kiln_test_add("packs_as_it_was_packed", packs_as_it_was_packed, NULL);
     kiln_test_add("tells_what_differs", tells_what_differs, NULL);
     kiln_test_add("builds_nothing_with_other_versions",
                   builds_nothing_with_other_versions, NULL);
