@@ -70,6 +70,8 @@ typedef struct kiln_device_package {
     size_t n_inputs, n_outputs;
     const kiln_device_step *step;
     size_t n_steps;
+    const kiln_device_step *open; /* steps that pack parameters when it is opened */
+    size_t n_open;
 } kiln_device_package;
 
 /* For any machine's package. KILN_ERR_PARSE says what is wrong with the plan. */

@@ -47,13 +47,13 @@ static kiln_status read_ports(kiln_arena *a, const kiln_plan *plan, uint32_t fir
     return KILN_OK;
 }
 
-static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan) {
-    const uint32_t n = plan->header->n_steps;
+static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan,
+                                          const kiln_plan_step *from, size_t n) {
     kiln_device_step *step = kiln_array(a, kiln_device_step, n);
-    for (uint32_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         step[i] = (kiln_device_step){
-            .name = kiln_str_dup(a, kiln_plan_string(plan, plan->step[i].name)),
-            .op = kiln_str_dup(a, kiln_plan_string(plan, plan->step[i].op))};
+            .name = kiln_str_dup(a, kiln_plan_string(plan, from[i].name)),
+            .op = kiln_str_dup(a, kiln_plan_string(plan, from[i].op))};
     return step;
 }
 
@@ -71,8 +71,10 @@ static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
         .arch = h->arch == X86_64 ? KILN_ARCH_X86_64 : KILN_ARCH_AARCH64,
         .n_inputs = h->n_inputs,
         .n_outputs = h->n_outputs,
-        .step = read_steps(a, plan),
-        .n_steps = h->n_steps};
+        .step = read_steps(a, plan, plan->step, h->n_steps),
+        .n_steps = h->n_steps,
+        .open = read_steps(a, plan, plan->open, (size_t)h->open.n),
+        .n_open = (size_t)h->open.n};
     KILN_TRY(read_ports(a, plan, 0, h->n_inputs, &p.input, err));
     KILN_TRY(read_ports(a, plan, h->n_inputs, h->n_outputs, &p.output, err));
     *out = p;

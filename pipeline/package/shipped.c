@@ -43,6 +43,16 @@ static int kernel_of(const kiln_package_facts *f, const char *step) {
     return -1;
 }
 
+static void take_steps(kiln_arena *a, kiln_shipped *s, const kiln_device_step *from,
+                       size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const kiln_shipped_step step = {.name = from[i].name,
+                                        .op = from[i].op,
+                                        .kernel = kernel_of(&s->facts, from[i].name)};
+        kiln_vec_push(a, &s->step, step);
+    }
+}
+
 kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shipped *out,
                                     kiln_err *err) {
     kiln_shipped s = {.path = path};
@@ -50,12 +60,10 @@ kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shippe
     KILN_TRY(kiln_device_package_read(a, s.package.folder, &s.package.package, err));
     s.facts = s.package.facts;
     take_kernels(a, &s);
-    for (size_t i = 0; i < s.package.package.n_steps; i++) {
-        const kiln_device_step *d = &s.package.package.step[i];
-        const kiln_shipped_step step = {
-            .name = d->name, .op = d->op, .kernel = kernel_of(&s.facts, d->name)};
-        kiln_vec_push(a, &s.step, step);
-    }
+    const kiln_device_package *p = &s.package.package;
+    take_steps(a, &s, p->step, p->n_steps);
+    take_steps(a, &s, p->open, p->n_open);
+    s.n_open = p->n_open;
     *out = s;
     return KILN_OK;
 }
@@ -85,10 +93,11 @@ static void watch(void *user, int kernel, const kiln_scheduled *s,
 }
 
 static kiln_status compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
-                           const kiln_choose_options *choose, watcher *w,
-                           kiln_network *out, kiln_err *err) {
+                           kiln_network_options o, watcher *w, kiln_network *out,
+                           kiln_err *err) {
     *w = (watcher){.arena = a};
-    const kiln_network_options o = {.choose = choose, .watch = watch, .watcher = w};
+    o.watch = watch;
+    o.watcher = w;
     return kiln_network_compile(a, g, p, &o, out, err);
 }
 
@@ -99,7 +108,8 @@ kiln_status kiln_shipped_of_model(kiln_arena *a, const kiln_source *source,
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_shipped s = {.path = source->name, .network = n};
     watcher w;
-    KILN_TRY(compile(a, source->graph, p, choose, &w, n, err));
+    KILN_TRY(compile(a, source->graph, p, (kiln_network_options){.choose = choose}, &w,
+                     n, err));
     s.facts = (kiln_package_facts){
         .model = source->name, .profile = *p, .threads = threads > 0 ? threads : 1};
     KILN_TRY(kiln_package_kernels_of(a, n, &s.facts, err));
@@ -157,6 +167,9 @@ static int same_step(const kiln_network *n, const char *name) {
     for (size_t i = 0; i < n->step.n; i++)
         if (strcmp(n->step.v[i].name, name) == 0)
             return n->step.v[i].kernel;
+    for (size_t i = 0; i < n->open.n; i++)
+        if (strcmp(n->open.v[i].name, name) == 0)
+            return n->open.v[i].kernel;
     return -1;
 }
 
@@ -192,7 +205,9 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
     watcher w;
     KILN_TRY(kiln_package_source(a, &s->package, model, fixed, &source, err));
     KILN_TRY(choices_of(a, &s->facts, &choose.file, err));
-    KILN_TRY(compile(a, source.graph, &s->facts.profile, &choose, &w, n, err));
+    const kiln_network_options o = {.choose = &choose,
+                                    .pack_at_open = s->facts.memory.packed > 0};
+    KILN_TRY(compile(a, source.graph, &s->facts.profile, o, &w, n, err));
     KILN_TRY(kiln_package_kernels_of(a, n, &again, err));
     s->network = n;
     take_made(a, s, &again, &w);

@@ -86,10 +86,11 @@ static void put_row(kiln_buf *out, const kiln_shipped *s, size_t i) {
 }
 
 void kiln_shipped_text(kiln_buf *out, const kiln_shipped *s) {
+    const size_t n_steps = s->step.n - s->n_open;
     kiln_buf_printf(out, "%s, %s, %d thread%s: %zu steps, %zu kernels\n",
                     shown(out->arena, s->facts.model), s->facts.profile.name,
                     s->facts.threads > 0 ? s->facts.threads : 1,
-                    s->facts.threads > 1 ? "s" : "", s->step.n, s->kernel.n);
+                    s->facts.threads > 1 ? "s" : "", n_steps, s->kernel.n);
     if (s->results != NULL && s->result_ms > 0) {
         kiln_buf_printf(out, "%s: kiln %.4f ms%s", s->results, s->result_ms,
                         s->rival.n > 0 ? ", " : "");
@@ -99,8 +100,14 @@ void kiln_shipped_text(kiln_buf *out, const kiln_shipped *s) {
     kiln_buf_printf(out, "%4s  %-*s %-12s %-11s %-10s %7s %10s %10s  %s\n", "#",
                     NAME_COLUMN, "step", "operator", "origin", "template", "trials",
                     "best ms", "run ms", "configuration");
-    for (size_t i = 0; i < s->step.n; i++)
+    for (size_t i = 0; i < s->step.n; i++) {
+        if (i == n_steps)
+            kiln_buf_printf(out,
+                            "once, when it is opened: %" PRIu64
+                            " bytes of packed parameters\n",
+                            s->facts.memory.packed);
         put_row(out, s, i);
+    }
     kiln_buf_puts(out, "trials, best ms: configurations on record for this very work, "
                        "alone or in a network (--db); run ms: the step in a night "
                        "(--results)\n");
@@ -242,12 +249,16 @@ kiln_status kiln_shipped_json(kiln_json_writer *w, const kiln_shipped *s, size_t
     kiln_json_member_str(w, "results", s->results);
     put_known(w, "run_ms", s->result_ms);
     put_rivals_json(w, &s->rival);
-    kiln_json_name(w, "steps");
-    kiln_json_begin_array(w);
-    for (size_t i = 0; i < s->step.n && st == KILN_OK; i++)
-        if (step == SIZE_MAX || step == i)
-            st = put_step_json(w, &scratch, s, i, step == i, err);
-    kiln_json_end_array(w);
+    const size_t n_steps = s->step.n - s->n_open;
+    for (int open = 0; open < 2; open++) {
+        kiln_json_name(w, open ? "open_steps" : "steps");
+        kiln_json_begin_array(w);
+        const size_t end = open ? s->step.n : n_steps;
+        for (size_t i = open ? n_steps : 0; i < end && st == KILN_OK; i++)
+            if (step == SIZE_MAX || step == i)
+                st = put_step_json(w, &scratch, s, i, step == i, err);
+        kiln_json_end_array(w);
+    }
     kiln_json_end_object(w);
     kiln_arena_fini(&scratch);
     return st;

@@ -129,6 +129,54 @@ static void a_model_has_schedules(void **state) {
 /* ---- records -----------------------------------------------------------------------
  */
 
+/* Steps that pack when it is opened come behind those of a run; the model compiled
+ * again gives their code too. */
+static void open_steps_are_listed(void **state) {
+    (void)state;
+    static const kiln_fixed_inputs none = {.n = 0};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source source;
+    kiln_expectation e;
+    kiln_build b;
+    kiln_shipped s;
+    kiln_buf json;
+    kiln_json_writer w;
+    const kiln_build_options o = {
+        .path = kiln_path_join(arena(), kiln_test_dir(), "open.kiln.tar.zst"),
+        .no_verify = true,
+        .pack_at_open = true,
+        .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(arena(), "x86-avx2", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(arena(), MODEL, NULL, &source, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(arena(), &source, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(arena(), &source, &e, &p, &o, &b, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_shipped_of_package(arena(), b.path, &s, &err), &err);
+    assert_int_equal(s.n_open, b.n_open);
+    assert_int_equal(s.step.n, b.n_steps + b.n_open);
+    assert_true(s.n_open >= 2);
+    assert_non_null(strstr(text_of(&s, SIZE_MAX), "once, when it is opened: "));
+    const size_t last = s.step.n - 1;
+    assert_string_equal(s.step.v[last].op, "pack");
+    assert_int_equal(find(&s, s.step.v[last].name), last);
+    assert_non_null(strstr(text_of(&s, last), "== assembly =="));
+    kiln_assert_status_ok(kiln_shipped_add_model(arena(), &s, MODEL, &none, &err),
+                          &err);
+    for (size_t i = 0; i < s.kernel.n; i++)
+        if (s.kernel.v[i].not_made != NULL)
+            fail_msg("%s: %s", s.kernel.v[i].is.symbol, s.kernel.v[i].not_made);
+    assert_non_null(strstr(text_of(&s, last), "== schedule =="));
+    kiln_buf_init(&json, arena());
+    kiln_json_writer_init(&w, &json);
+    kiln_assert_status_ok(kiln_shipped_json(&w, &s, last, &err), &err);
+    const kiln_json *root = NULL;
+    kiln_assert_status_ok(
+        kiln_json_parse(arena(), kiln_buf_str(&json), "json", &root, &err), &err);
+    assert_int_equal(kiln_json_size(kiln_json_get(root, "steps")), 0);
+    assert_int_equal(kiln_json_size(kiln_json_get(root, "open_steps")), 1);
+}
+
 static void record(kiln_db *db, const kiln_shipped *s, const kiln_shipped_kernel *k,
                    const char *config, double ns) {
     kiln_err err = {0};
@@ -252,6 +300,7 @@ int main(void) {
     kiln_test_add("steps_that_are_not_there", steps_that_are_not_there, NULL);
     kiln_test_add("code_is_the_librarys", code_is_the_librarys, NULL);
     kiln_test_add("a_model_has_schedules", a_model_has_schedules, NULL);
+    kiln_test_add("open_steps_are_listed", open_steps_are_listed, NULL);
     kiln_test_add("records_of_the_very_work_count", records_of_the_very_work_count,
                   NULL);
     kiln_test_add("results_give_times", results_give_times, NULL);
