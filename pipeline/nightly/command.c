@@ -97,6 +97,8 @@ static void put_build(command *k, const kiln_nightly_config *c,
     add_option(k, "--numerics", m->numerics);
     add_option(k, "--name", m->name);
     add_option(k, "--version", m->version);
+    if (strcmp(m->pack, "build") != 0)
+        add_option(k, "--pack", m->pack);
     if (c->require_tuned >= 0)
         add_option(k, "--require-tuned",
                    kiln_format(k->arena, "%g%%", c->require_tuned));

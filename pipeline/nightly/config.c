@@ -23,7 +23,7 @@ typedef struct reader {
     kiln_nightly_config *c;
     kiln_nightly_profiles profile; /* what models have that say nothing */
     kiln_nightly_numbers threads;
-    const char *numerics;
+    const char *numerics, *pack;
     kiln_nightly_tune tune;
     double fail_above, pass_below; /* percent */
 } reader;
@@ -307,9 +307,9 @@ static void read_own_gate(reader *r, const fields *f, kiln_nightly_model *out) {
 }
 
 static void read_model(reader *r, const kiln_json *v, size_t i) {
-    static const char *const known[] = {"name",     "source", "version",  "shapes",
-                                        "binds",    "golden", "profiles", "threads",
-                                        "numerics", "tune",   "gate",     NULL};
+    static const char *const known[] = {
+        "name",    "source",   "version", "shapes", "binds", "golden", "profiles",
+        "threads", "numerics", "pack",    "tune",   "gate",  NULL};
     const fields f =
         fields_open(&r->problems, v, kiln_format(r->arena, "models[%zu]", i), known);
     kiln_nightly_model m = {.name = fields_name(&f, "name"),
@@ -330,6 +330,8 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
     m.threads = read_threads(r, &f, r->threads);
     const char *numerics = fields_word(&f, "numerics", nightly_numerics_name);
     m.numerics = numerics != NULL ? numerics : r->numerics;
+    const char *pack = fields_word(&f, "pack", nightly_pack_name);
+    m.pack = pack != NULL ? pack : r->pack;
     m.tune = read_tune(r, &f, r->tune);
     read_own_gate(r, &f, &m);
     kiln_vec_push(r->arena, &r->c->model, m);
@@ -388,7 +390,7 @@ static void read_limits(reader *r, const fields *top) {
 }
 
 static void read_stages(reader *r, const fields *top) {
-    static const char *const of_build[] = {"require_tuned", NULL};
+    static const char *const of_build[] = {"require_tuned", "pack", NULL};
     static const char *const of_bench[] = {"rounds", "baselines", "require_baselines",
                                            NULL};
     static const char *const of_gate[] = {"accepted",   "frozen",     "drift",
@@ -401,6 +403,8 @@ static void read_stages(reader *r, const fields *top) {
     const fields gate =
         fields_open(&r->problems, fields_get(top, "gate"), "gate", of_gate);
     c->require_tuned = fields_number(&build, "require_tuned", 0, 100, -1);
+    r->pack = fields_word(&build, "pack", nightly_pack_name);
+    r->pack = r->pack == NULL ? "build" : r->pack;
     c->rounds = fields_int(&bench, "rounds", 1, MAX_ROUNDS, DEFAULT_ROUNDS);
     c->baselines = read_baselines(r, &bench, nightly_baseline_name);
     c->require_baselines = fields_bool(&bench, "require_baselines", true);

@@ -51,6 +51,12 @@ const char *nightly_numerics_name(int i) {
     return i < n ? kiln_numerics_name(all[i]) : NULL;
 }
 
+const char *nightly_pack_name(int i) {
+    static const char *const all[] = {"build", "open"};
+    const int n = sizeof all / sizeof all[0];
+    return i < n ? all[i] : NULL;
+}
+
 const char *nightly_drift_name(int i) {
     static const char *const all[] = {"warn", "fail"};
     const int n = sizeof all / sizeof all[0];

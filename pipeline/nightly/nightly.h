@@ -63,6 +63,7 @@ typedef struct kiln_nightly_model {
     kiln_nightly_profiles profile;
     kiln_nightly_numbers threads;
     const char *numerics; /* "fast", "strict" */
+    const char *pack;     /* "build", "open" */
     kiln_nightly_tune tune;
     double fail_above, pass_below; /* percent; the gate's limits */
 } kiln_nightly_model;

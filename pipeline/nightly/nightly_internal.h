@@ -17,6 +17,7 @@ const char *nightly_cost_model_name(int i);
 const char *nightly_baseline_name(int i);    /* of models */
 const char *nightly_op_baseline_name(int i); /* of operators */
 const char *nightly_numerics_name(int i);
+const char *nightly_pack_name(int i);
 const char *nightly_drift_name(int i); /* what a drift does */
 /* Is there such a network, model, list of operators? */
 kiln_status nightly_find_zoo(const char *name, kiln_err *err);
