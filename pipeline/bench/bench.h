@@ -43,6 +43,8 @@ typedef struct kiln_subject {
     int n_steps;
     /* Bytes. */
     int64_t arena, lower_bound, params, workspace, scratch;
+    int64_t packed; /* of the model: parameters that were packed when it was opened */
+    double open_ms; /* that opening a package took; 0: it is none */
     const kiln_tensor *in; /* one for each input */
     const kiln_wanted *want;
     size_t n_want;

@@ -38,7 +38,9 @@ static kiln_doc_bench head_of(kiln_arena *a, const kiln_subject *s, const kiln_c
                                        .max_abs_error = c->max_abs,
                                        .rms_error = c->rms_error,
                                        .rms_expected = c->rms_want},
-                            .memory = memory_of(s)};
+                            .memory = memory_of(s),
+                            .packed = s->packed,
+                            .open_ms = s->open_ms};
 }
 
 static kiln_doc_percentiles percentiles_of(const kiln_percentiles *p) {

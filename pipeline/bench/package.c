@@ -113,6 +113,7 @@ static kiln_subject facts_of(const kiln_opened *p) {
                           .params = (int64_t)m->params,
                           .workspace = (int64_t)m->workspace,
                           .scratch = (int64_t)m->scratch,
+                          .packed = (int64_t)m->packed,
                           .tolerance = kiln_tolerance_network};
 }
 
@@ -144,7 +145,9 @@ kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
     KILN_TRY(read_selftest(a, p, &s, err));
     if (model != NULL)
         KILN_TRY(add_model(a, p, model, fixed, &s, err));
+    const int64_t begin = kiln_now_ns();
     kiln_model *opened = kiln_model_open(p->folder, NULL, text);
+    s.open_ms = (double)(kiln_now_ns() - begin) * 1e-6;
     if (opened == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "'%s' cannot be opened: %s", path, text);
     kiln_arena_defer(a, close_model, opened);

@@ -16,6 +16,13 @@ static void put_memory(kiln_buf *out, const kiln_subject *s) {
                     s->lower_bound > 0 ? (double)s->arena / (double)s->lower_bound : 1,
                     (double)s->params * 1e-6, (double)s->workspace * 1e-6,
                     (double)s->scratch * 1e-6);
+    if (s->open_ms > 0)
+        kiln_buf_printf(out, "opened in %.3f ms", s->open_ms);
+    if (s->open_ms > 0 && s->packed > 0)
+        kiln_buf_printf(out, ", with %.3f MB of parameters packed",
+                        (double)s->packed * 1e-6);
+    if (s->open_ms > 0)
+        kiln_buf_puts(out, "\n");
 }
 
 static void put_machine(kiln_buf *out, const kiln_machine *m, double bandwidth_gbs) {

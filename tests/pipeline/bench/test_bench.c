@@ -1,7 +1,7 @@
 /* A network of the zoo as a subject: what is known of its steps adds up to the whole, a
  * right output gives samples, a wrong one a failed check and no number. Times are not
  * looked at. */
-#include "pipeline/bench/bench.h"
+#include "pipeline/bench/bench_internal.h"
 #include "tests/support/fake_baseline.h"
 
 #include <math.h>
@@ -236,10 +236,12 @@ static void check_rival(void **state) {
 
 #define MODEL "demo/samplenet/samplenet.onnx"
 
-static const char *package_for(const char *profile) {
+static const char *package_packing(const char *profile, bool pack_at_open) {
     kiln_arena *a = kiln_test_arena();
     const kiln_build_options o = {
-        .path = kiln_path_join(a, kiln_test_dir(), "it.kiln.tar.zst"), .seed = 1};
+        .path = kiln_path_join(a, kiln_test_dir(), "it.kiln.tar.zst"),
+        .pack_at_open = pack_at_open,
+        .seed = 1};
     kiln_err err = {0};
     kiln_profile p;
     kiln_source s;
@@ -250,6 +252,10 @@ static const char *package_for(const char *profile) {
     kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &e, &err), &err);
     kiln_assert_status_ok(kiln_package_build(a, &s, &e, &p, &o, &b, &err), &err);
     return b.path;
+}
+
+static const char *package_for(const char *profile) {
+    return package_packing(profile, false);
 }
 
 static const kiln_fixed_inputs none_fixed = {.n = 0};
@@ -276,6 +282,30 @@ static void measures_a_package_beside_a_baseline(void **state) {
 static void assert_same(const char *got, const char *want) {
     assert_non_null(got);
     assert_string_equal(got, want);
+}
+
+/* Of one that packs its parameters when it is opened: how long that takes, and how much
+ * it is. */
+static void times_how_it_is_opened(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_subject s;
+    kiln_buf text;
+    const kiln_check right = {.outcome = KILN_PASSED, .reason = ""};
+    const kiln_machine m = {.cpu = "", .os = "", .cores = 1};
+    kiln_assert_status_ok(kiln_subject_of_package(kiln_test_arena(),
+                                                  package_packing("native", true), NULL,
+                                                  &none_fixed, &s, &err),
+                          &err);
+    assert_true(s.open_ms > 0 && s.packed > 0);
+    kiln_buf_init(&text, kiln_test_arena());
+    assert_true(kiln_bench_head_text(&text, &s, &right, &m, 0));
+    assert_non_null(strstr(text.p, "MB of parameters packed"));
+    s = packaged(NULL);
+    assert_true(s.open_ms > 0);
+    assert_int_equal(s.packed, 0);
+    s = subject_of(MODEL);
+    assert_true(s.open_ms == 0);
 }
 
 /* What a package says of its steps is what is known where it is compiled. */
@@ -408,6 +438,7 @@ int main(void) {
     kiln_test_add("measures_a_package_beside_a_baseline",
                   measures_a_package_beside_a_baseline, NULL);
     kiln_test_add("knows_the_same_of_both", knows_the_same_of_both, NULL);
+    kiln_test_add("times_how_it_is_opened", times_how_it_is_opened, NULL);
     kiln_test_add("adds_up_steps_by_origin", adds_up_steps_by_origin, NULL);
     kiln_test_add("measures_copying_where_asked", measures_copying_where_asked, NULL);
     kiln_test_add("asks_for_the_model_of_a_package", asks_for_the_model_of_a_package,
