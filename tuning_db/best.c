@@ -11,7 +11,7 @@
     ", '$.vector_bytes') || ' ' || json_extract(" json                                 \
     ", '$.vector_registers'), '') ELSE '' END"
 
-/* ?1 workload, ?2 anchor, ?3 hash of the profile, ?4 its name, ?5 threads, ?6 numerics,
+/* ?1 workload, ?2 anchor, ?3 key of the profile, ?4 its name, ?5 threads, ?6 numerics,
  * ?7 caches, ?8 the farthest match, ?9 how many for each layouts, ?10 the profile.
  *
  * near: tasks and how near they are. counted: candidates that never failed, each by the
@@ -19,18 +19,18 @@
  * for each layouts first. */
 static const char best_sql[] = "WITH asked AS (SELECT " CLASS_OF(
     "?10") " AS class),"
-           " profiles AS (SELECT id, hash, name, " CLASS_OF(
+           " profiles AS (SELECT id, key, name, " CLASS_OF(
                "json") " AS class FROM profile),"
                        " near AS (SELECT k.id AS task, w.key <> ?1 AS is_other,"
-                       "  CASE WHEN p.hash = ?3 AND k.threads = ?5 AND w.key = ?1 THEN "
+                       "  CASE WHEN p.key = ?3 AND k.threads = ?5 AND w.key = ?1 THEN "
                        "0"
-                       "       WHEN p.hash = ?3 AND k.threads = ?5 THEN 1"
-                       "       WHEN p.hash = ?3 OR p.name = ?4 THEN 2 ELSE 3 END AS "
+                       "       WHEN p.key = ?3 AND k.threads = ?5 THEN 1"
+                       "       WHEN p.key = ?3 OR p.name = ?4 THEN 2 ELSE 3 END AS "
                        "match"
                        "  FROM task k JOIN workload w ON w.id = k.workload"
                        "  JOIN profiles p ON p.id = k.profile JOIN asked"
                        "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
-                       "    AND (p.hash = ?3"
+                       "    AND (p.key = ?3"
                        "      OR (p.name = ?4 AND (p.class = '' OR asked.class IN ('', "
                        "p.class)))"
                        "      OR (p.class <> '' AND p.class = asked.class AND "
@@ -73,13 +73,13 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
                          kiln_db_match farthest, int n_each, kiln_db_bests *out,
                          kiln_err *err) {
     kiln_query q = {0};
-    char hash[KILN_SHA256_HEX];
+    char key[KILN_SHA256_HEX];
     bool has_row = false;
     KILN_TRY(kiln_db_task_check(t, err));
-    kiln_sha256_of(t->profile_json, strlen(t->profile_json), hash);
+    kiln_db_profile_key(t->profile_json, key);
     *out = (kiln_db_bests){0};
     KILN_TRY(kiln_query_open(db->sql, best_sql, &q, err));
-    const char *const text[] = {t->workload, t->anchor, hash, t->profile};
+    const char *const text[] = {t->workload, t->anchor, key, t->profile};
     for (int i = 0; i < 4; i++)
         kiln_query_text(&q, i + 1, text[i]);
     kiln_query_i64(&q, 5, t->threads);

@@ -96,15 +96,20 @@ static kiln_status check_profiles(kiln_db *db, kiln_arena *a, kiln_db_problems *
     kiln_query q = {0};
     bool has_row = false;
     kiln_status st =
-        kiln_query_open(db->sql, "SELECT name, hash, json FROM profile", &q, err);
+        kiln_query_open(db->sql, "SELECT name, hash, json, key FROM profile", &q, err);
     while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
            has_row) {
         const char *const json = kiln_query_get_text(&q, 2, a);
-        char hash[KILN_SHA256_HEX];
+        char hash[KILN_SHA256_HEX], key[KILN_SHA256_HEX];
         kiln_sha256_of(json, strlen(json), hash);
+        kiln_db_profile_key(json, key);
         if (strcmp(hash, kiln_query_get_text(&q, 1, a)) != 0)
             problem(a, out,
                     kiln_format(a, "profile '%s': its hash is not that of its text",
+                                kiln_query_get_text(&q, 0, a)));
+        if (strcmp(key, kiln_query_get_text(&q, 3, a)) != 0)
+            problem(a, out,
+                    kiln_format(a, "profile '%s': its key is not that of its text",
                                 kiln_query_get_text(&q, 0, a)));
     }
     kiln_query_close(&q);

@@ -102,13 +102,8 @@ static kiln_status task_line(importing *im, const kiln_json *o, kiln_err *err) {
                             (int)threads,           text_of(o, "numerics"),
                             text_of(o, "cache")};
     KILN_TRY(kiln_db_find_task(im->db, &t, &im->task_id, err));
-    im->task = (kiln_db_task){kiln_str_dup(&im->held, t.workload),
-                              kiln_str_dup(&im->held, t.anchor),
-                              kiln_str_dup(&im->held, t.profile),
-                              kiln_str_dup(&im->held, t.profile_json),
-                              t.threads,
-                              kiln_str_dup(&im->held, t.numerics),
-                              kiln_str_dup(&im->held, t.cache)};
+    /* Maybe of a profile with another text: its trials' hashes are of that one. */
+    KILN_TRY(kiln_db_task_at(im->db, &im->held, im->task_id, &im->task, err));
     im->has_task = true;
     return KILN_OK;
 }

@@ -289,24 +289,28 @@ static kiln_status add(kiln_db *db, kiln_arena *scratch, const kiln_db_ready *r,
     int64_t task = 0;
     char uid[KILN_SHA256_HEX];
     bool was_new = false;
-    const kiln_db_trial t = {.candidate = r->candidate,
-                             .layouts = r->layouts,
-                             .error = "",
-                             .sample_ns = &r->ns,
-                             .n_samples = 1,
-                             .peak_gflops = r->peak_gflops,
-                             .proof = r->proof,
-                             /* Whoever made it has looked whether it can be true: what
-                              * its algorithm computes is not known here. */
-                             .facts = kiln_format(scratch,
-                                                  "{\"rule\": %s, \"rule_ns\": %.17g,"
-                                                  " \"least_flops\": 0}",
-                                                  r->rule, r->rule_ns),
-                             .owner = "ready",
-                             .kiln = r->kiln,
-                             .time_ms = r->time_ms};
+    kiln_db_task stored;
+    kiln_db_trial t = {.candidate = r->candidate,
+                       .layouts = r->layouts,
+                       .error = "",
+                       .sample_ns = &r->ns,
+                       .n_samples = 1,
+                       .peak_gflops = r->peak_gflops,
+                       .proof = r->proof,
+                       /* Whoever made it has looked whether it can be true: what
+                        * its algorithm computes is not known here. */
+                       .facts = kiln_format(scratch,
+                                            "{\"rule\": %s, \"rule_ns\": %.17g,"
+                                            " \"least_flops\": 0}",
+                                            r->rule, r->rule_ns),
+                       .owner = "ready",
+                       .kiln = r->kiln,
+                       .time_ms = r->time_ms};
     KILN_TRY(kiln_db_trial_check(scratch, &t, err));
     KILN_TRY(kiln_db_find_task(db, &r->task, &task, err));
+    KILN_TRY(kiln_db_task_at(db, scratch, task, &stored, err));
+    /* Two profiles of one key measured it: one more round. */
+    t.is_repeat = strcmp(stored.profile_json, r->task.profile_json) != 0;
     kiln_db_trial_uid(scratch, &r->task, &t, uid);
     KILN_TRY(kiln_db_insert_trial(db, task, uid, &t, &was_new, err));
     if (!was_new)

@@ -49,6 +49,11 @@ static const char *const migrations[] = {
     "PRAGMA application_id = " APPLICATION_ID ";",
     /* 2: a hash of what the uid leaves out; '' where an older kiln wrote the row. */
     "ALTER TABLE trial ADD COLUMN seal TEXT NOT NULL DEFAULT '';",
+    /* 3: records go by a profile's key, not by all of its text (profile_key.c); version
+     * 0: not computed yet. */
+    "ALTER TABLE profile ADD COLUMN key TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE profile ADD COLUMN key_version INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX profile_key ON profile (key);",
 };
 
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == KILN_DB_VERSION,

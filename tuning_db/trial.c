@@ -172,8 +172,8 @@ static kiln_status next_round(kiln_db *db, int64_t task, const kiln_db_trial *t,
     return st;
 }
 
-static kiln_status task_of(kiln_db *db, kiln_arena *a, int64_t id, kiln_db_task *out,
-                           kiln_err *err) {
+kiln_status kiln_db_task_at(kiln_db *db, kiln_arena *a, int64_t id, kiln_db_task *out,
+                            kiln_err *err) {
     kiln_query q = {0};
     bool has_row = false;
     kiln_status st = kiln_query_open(db->sql,
@@ -199,7 +199,7 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     kiln_query q = {0};
     kiln_db_task of;
     char seal[KILN_SHA256_HEX];
-    KILN_TRY(task_of(db, scratch, task, &of, err));
+    KILN_TRY(kiln_db_task_at(db, scratch, task, &of, err));
     kiln_db_trial_seal(&of, t, seal);
     KILN_TRY(kiln_query_open(
         db->sql,
@@ -250,7 +250,7 @@ static kiln_status record(kiln_db *db, kiln_arena *scratch, int64_t task,
                           const kiln_db_trial *t, bool *was_new, kiln_err *err) {
     kiln_db_task of;
     char uid[KILN_SHA256_HEX];
-    KILN_TRY(task_of(db, scratch, task, &of, err));
+    KILN_TRY(kiln_db_task_at(db, scratch, task, &of, err));
     kiln_db_trial_uid(scratch, &of, t, uid);
     return kiln_db_insert_trial(db, task, uid, t, was_new, err);
 }

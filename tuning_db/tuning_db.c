@@ -1,6 +1,7 @@
 /* The file itself, tasks, models, history. */
 #include "tuning_db/tuning_db.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,7 +22,9 @@ kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options 
     if (strcmp(path, ":memory:") != 0)
         KILN_TRY(kiln_db_check_place(path, err));
     KILN_TRY(kiln_sql_open(a, path, &sql, &db->sql, err));
-    const kiln_status st = kiln_db_migrate(db->sql, use.read_only, err);
+    kiln_status st = kiln_db_migrate(db->sql, use.read_only, err);
+    if (st == KILN_OK)
+        st = kiln_db_update_keys(db, use.read_only, err);
     if (st != KILN_OK) {
         kiln_sql_close(db->sql);
         return st;
@@ -103,48 +106,61 @@ static kiln_status id_of(kiln_db *db, const char *insert, const char *select,
     return st;
 }
 
-static kiln_status row_of_task(kiln_db *db, const kiln_db_task *t, int64_t workload,
-                               int64_t profile, int64_t *id, kiln_err *err) {
-    static const char *const sql[] = {
-        "INSERT OR IGNORE INTO task (workload, profile, threads, numerics, cache)"
-        " VALUES (?1, ?2, ?3, ?4, ?5)",
-        "SELECT id FROM task WHERE workload = ?1 AND profile = ?2 AND threads = ?3"
-        " AND numerics = ?4 AND cache = ?5"};
-    kiln_status st = KILN_OK;
-    for (int i = 0; i < 2 && st == KILN_OK; i++) {
-        kiln_query q = {0};
-        bool has_row = false;
-        st = kiln_query_open(db->sql, sql[i], &q, err);
-        if (st == KILN_OK) {
-            kiln_query_i64(&q, 1, workload);
-            kiln_query_i64(&q, 2, profile);
-            kiln_query_i64(&q, 3, t->threads);
-            kiln_query_text(&q, 4, t->numerics);
-            kiln_query_text(&q, 5, t->cache);
-            st = kiln_query_step(&q, &has_row, err);
-        }
-        if (has_row)
-            *id = kiln_query_get_i64(&q, 0);
-        kiln_query_close(&q);
+/* Of this very profile first, else of one with the same key: what an older or a newer
+ * kiln measured on the same machine is this machine's. */
+static const char find_task_sql[] =
+    "SELECT k.id FROM task k JOIN profile p ON p.id = k.profile"
+    " WHERE k.workload = ?1 AND p.key = ?2 AND k.threads = ?3 AND k.numerics = ?4"
+    " AND k.cache = ?5 ORDER BY p.hash <> ?6, k.id LIMIT 1";
+static const char make_task_sql[] =
+    "INSERT INTO task (workload, profile, threads, numerics, cache)"
+    " SELECT ?1, id, ?3, ?4, ?5 FROM profile WHERE key = ?2 AND hash = ?6";
+
+/* *id stays where no row is found. */
+static kiln_status run_on_task(kiln_db *db, const char *sql, const kiln_db_task *t,
+                               int64_t workload, const char *key, const char *hash,
+                               int64_t *id, kiln_err *err) {
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st = kiln_query_open(db->sql, sql, &q, err);
+    if (st == KILN_OK) {
+        kiln_query_i64(&q, 1, workload);
+        kiln_query_text(&q, 2, key);
+        kiln_query_i64(&q, 3, t->threads);
+        kiln_query_text(&q, 4, t->numerics);
+        kiln_query_text(&q, 5, t->cache);
+        kiln_query_text(&q, 6, hash);
+        st = kiln_query_step(&q, &has_row, err);
     }
+    if (has_row)
+        *id = kiln_query_get_i64(&q, 0);
+    kiln_query_close(&q);
     return st;
 }
 
 kiln_status kiln_db_find_task(kiln_db *db, const kiln_db_task *t, int64_t *id,
                               kiln_err *err) {
-    char hash[KILN_SHA256_HEX];
-    int64_t workload = 0, profile = 0;
+    char hash[KILN_SHA256_HEX], key[KILN_SHA256_HEX], version[16];
+    int64_t workload = 0, profile = 0, found = 0;
     const char *const w[] = {t->workload, t->anchor};
-    const char *const p[] = {hash, t->profile, t->profile_json};
+    const char *const p[] = {hash, t->profile, t->profile_json, key, version};
     KILN_TRY(kiln_db_task_check(t, err));
     kiln_sha256_of(t->profile_json, strlen(t->profile_json), hash);
+    kiln_db_profile_key(t->profile_json, key);
+    snprintf(version, sizeof version, "%d", KILN_DB_KEY_VERSION);
     KILN_TRY(id_of(db, "INSERT OR IGNORE INTO workload (key, anchor) VALUES (?1, ?2)",
                    "SELECT id FROM workload WHERE key = ?1", w, 2, &workload, err));
-    KILN_TRY(id_of(db,
-                   "INSERT OR IGNORE INTO profile (hash, name, json)"
-                   " VALUES (?1, ?2, ?3)",
-                   "SELECT id FROM profile WHERE hash = ?1", p, 3, &profile, err));
-    return row_of_task(db, t, workload, profile, id, err);
+    KILN_TRY(run_on_task(db, find_task_sql, t, workload, key, hash, &found, err));
+    if (found == 0) {
+        KILN_TRY(id_of(db,
+                       "INSERT OR IGNORE INTO profile (hash, name, json, key,"
+                       " key_version) VALUES (?1, ?2, ?3, ?4, CAST(?5 AS INTEGER))",
+                       "SELECT id FROM profile WHERE hash = ?1", p, 5, &profile, err));
+        KILN_TRY(run_on_task(db, make_task_sql, t, workload, key, hash, &found, err));
+        KILN_TRY(run_on_task(db, find_task_sql, t, workload, key, hash, &found, err));
+    }
+    *id = found;
+    return KILN_OK;
 }
 
 kiln_status kiln_db_end(kiln_db *db, kiln_status st, kiln_err *err) {

@@ -20,7 +20,8 @@
 typedef struct kiln_db kiln_db;
 
 enum {
-    KILN_DB_VERSION = 2,       /* of the tables */
+    KILN_DB_VERSION = 3,       /* of the tables */
+    KILN_DB_KEY_VERSION = 1,   /* of profiles' keys */
     KILN_DB_BUSY_MS = 120000,  /* how long to wait for another process */
     KILN_DB_MAX_TEXT = 1 << 20 /* of any single text, in bytes */
 };
@@ -51,13 +52,19 @@ typedef struct kiln_db_task {
     const char *workload;     /* its key, with what is fused behind the anchor */
     const char *anchor;       /* the anchor's key */
     const char *profile;      /* the profile's name: for people, and for transfer */
-    const char *profile_json; /* all of it: its hash tells profiles apart */
+    const char *profile_json; /* all of it; its key tells profiles apart */
     int threads;              /* 1 or more */
     const char *numerics;     /* "fast", "strict" */
     const char *cache;        /* state of the caches while measuring: "rotated" */
 } kiln_db_task;
 
-/* The task's number in this file; made where there is none. */
+/* SHA-256 of those fields of a profile's JSON that decide which records are its own
+ * (profile_key.c lists them); of the whole text where it is no profile. Fields that a
+ * later kiln adds to profiles change none. */
+void kiln_db_profile_key(const char *profile_json, char hex[KILN_SHA256_HEX]);
+
+/* The task's number in this file: that of this very profile, else of one with the same
+ * key; made where there is none. */
 kiln_status kiln_db_task_id(kiln_db *db, const kiln_db_task *t, int64_t *id,
                             kiln_err *err);
 

@@ -12,6 +12,9 @@ struct kiln_db {
 /* Makes the tables or brings them up to date; only looks at them when read_only. */
 kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err);
 
+/* Brings profiles' keys up to date: in the file, or beside it when read_only. */
+kiln_status kiln_db_update_keys(kiln_db *db, bool read_only, kiln_err *err);
+
 /* KILN_ERR_UNSUPPORTED where the file (or the folder that it will be in) lies on a
  * network file system. */
 kiln_status kiln_db_check_place(const char *path, kiln_err *err);
@@ -77,6 +80,9 @@ void kiln_db_bind_candidate(kiln_query *q, int64_t task, const kiln_db_candidate
 /* The same as the public ones, inside a transaction of the caller's. */
 kiln_status kiln_db_find_task(kiln_db *db, const kiln_db_task *t, int64_t *id,
                               kiln_err *err);
+/* What a number stands for. KILN_ERR_ARG: there is no such task. */
+kiln_status kiln_db_task_at(kiln_db *db, kiln_arena *a, int64_t id, kiln_db_task *out,
+                            kiln_err *err);
 /* A repeat gets the candidate's next round; else its round is 0. */
 kiln_status kiln_db_insert_trial(kiln_db *db, int64_t task, const char *uid,
                                  const kiln_db_trial *t, bool *was_new, kiln_err *err);

@@ -218,12 +218,30 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
  */
 
 static bool is_task_of(const kiln_db_task *t, const kiln_shipped *s,
-                       const char *profile_json, const kiln_shipped_kernel *k) {
+                       const kiln_shipped_kernel *k) {
     const bool is_strict = s->facts.profile.numerics == KILN_NUMERICS_STRICT;
     return strcmp(t->workload, k->is.workload) == 0 &&
            t->threads == (s->facts.threads > 0 ? s->facts.threads : 1) &&
-           strcmp(t->numerics, is_strict ? "strict" : "fast") == 0 &&
-           strcmp(t->profile_json, profile_json) == 0;
+           strcmp(t->numerics, is_strict ? "strict" : "fast") == 0;
+}
+
+/* Those of the package's profile, whatever its text says besides. */
+static kiln_status tasks_on(kiln_arena *a, kiln_db *db, const kiln_profile *p,
+                            kiln_db_tasks *out, kiln_err *err) {
+    kiln_db_tasks all;
+    kiln_buf json;
+    char want[KILN_SHA256_HEX], key[KILN_SHA256_HEX];
+    kiln_buf_init(&json, a);
+    kiln_profile_json(&json, p);
+    kiln_db_profile_key(json.p, want);
+    *out = (kiln_db_tasks){.list = {.n = 0}};
+    KILN_TRY(kiln_db_tasks_of(db, a, &all, err));
+    for (size_t i = 0; i < all.list.n; i++) {
+        kiln_db_profile_key(all.list.v[i].profile_json, key);
+        if (strcmp(key, want) == 0)
+            kiln_vec_push(a, &out->list, all.list.v[i]);
+    }
+    return KILN_OK;
 }
 
 static kiln_status ask(kiln_arena *a, kiln_db *db, const kiln_db_task *t,
@@ -245,15 +263,12 @@ static kiln_status ask(kiln_arena *a, kiln_db *db, const kiln_db_task *t,
 kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
                                 const char *whose, kiln_err *err) {
     kiln_db_tasks tasks;
-    kiln_buf json;
-    kiln_buf_init(&json, a);
-    kiln_profile_json(&json, &s->facts.profile);
-    KILN_TRY(kiln_db_tasks_of(db, a, &tasks, err));
+    KILN_TRY(tasks_on(a, db, &s->facts.profile, &tasks, err));
     for (size_t i = 0; i < s->kernel.n; i++) {
         kiln_shipped_kernel *k = &s->kernel.v[i];
         const bool is_known = k->record != NULL;
         for (size_t t = 0; t < tasks.list.n && !is_known; t++)
-            if (is_task_of(&tasks.list.v[t], s, json.p, k))
+            if (is_task_of(&tasks.list.v[t], s, k))
                 KILN_TRY(ask(a, db, &tasks.list.v[t], whose, k, err));
     }
     return KILN_OK;

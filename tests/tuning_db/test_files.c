@@ -112,7 +112,7 @@ static open_row open_rows[] = {
      KILN_ERR_PARSE, "is a database, but not kiln's tuning database"},
     {"refuses_a_newer_one", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = 99", false,
-     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 2"},
+     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 3"},
     {"refuses_a_version_below_all", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = -3", false,
      KILN_ERR_PARSE, "has version -3, which there is none of: the file is damaged"},
@@ -307,7 +307,10 @@ static void older_files_are_read(void **state) {
     const char *path = file("older.db");
     char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
     kiln_db_close(filled(path));
-    run_sql(path, "ALTER TABLE trial DROP COLUMN seal; PRAGMA user_version = 1");
+    run_sql(path, "ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
+                  " ALTER TABLE profile DROP COLUMN key;"
+                  " ALTER TABLE profile DROP COLUMN key_version;"
+                  " PRAGMA user_version = 1");
     for (int i = 0; i < 2; i++) {
         kiln_assert_status_ok(
             kiln_db_open(kiln_test_arena(), path, i == 0 ? &reads : NULL, &db, &err),

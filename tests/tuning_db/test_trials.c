@@ -320,20 +320,20 @@ static void nearer_records_come_first(void **state) {
  * and numbers of threads are not mixed. */
 static void a_class_of_machines_shares_records(void **state) {
     (void)state;
-#define PROFILE(name, bytes)                                                           \
+#define PROFILE(name, bytes, l2)                                                       \
     "{\"name\": \"" name "\", \"arch\": \"x86_64\", \"vector_bytes\": " bytes          \
-    ", \"vector_registers\": 32}"
+    ", \"vector_registers\": 32, \"l2_bytes\": " l2 "}"
     kiln_db *db = kiln_test_db_open(":memory:");
     kiln_db_task task = kiln_test_db_task("conv", "; relu");
     kiln_db_task near = task, other_work = kiln_test_db_task("conv", "; add");
-    task.profile_json = PROFILE("x86-test", "64");
+    task.profile_json = PROFILE("x86-test", "64", "1024");
     near.profile = "a server";
-    near.profile_json = PROFILE("a server", "64");
+    near.profile_json = PROFILE("a server", "64", "2048");
     other_work.profile = near.profile;
     other_work.profile_json = near.profile_json;
     kiln_db_task team = near, narrow = task, arm = near;
     team.threads = 2;
-    narrow.profile_json = PROFILE("x86-test", "32");
+    narrow.profile_json = PROFILE("x86-test", "32", "1024");
     arm.profile_json = "{\"arch\": \"aarch64\"}";
     put(db, &near, 1, 500, "l");
     put(db, &other_work, 2, 400, "l");
