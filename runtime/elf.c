@@ -1,6 +1,6 @@
 /* ELF64 relocatable files (System V ABI, chapter 4). What shared libraries need
  * besides is in elf_shared.c. */
-#include "runtime/elf.h"
+#include "runtime/arch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -202,6 +202,11 @@ kiln_load_status kiln_elf_open(kiln_elf *e, const void *object, size_t bytes,
                  (int)kiln_elf_number(e->file + 18, 2), machine);
         return KILN_LOAD_UNSUPPORTED;
     }
+    e->arch = kiln_runtime_arch_of((uint64_t)machine);
+    if (e->arch == NULL) {
+        snprintf(text, KILN_LOAD_TEXT, "objects for machine %d are not known", machine);
+        return KILN_LOAD_UNSUPPORTED;
+    }
     e->is_shared = type == ET_DYN;
     return e->is_shared ? kiln_elf_shared_open(e) : open_object(e);
 }
@@ -213,14 +218,10 @@ void kiln_elf_fini(kiln_elf *e) {
 
 /* ---- linking --------------------------------------------------------------------- */
 
-static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
-                                 const section *target, uint64_t target_at,
-                                 const unsigned char *r) {
-    const uint64_t offset = kiln_elf_number(r, 8), info = kiln_elf_number(r + 8, 8);
-    const uint64_t symbol = info >> 32;
-    const uint32_t type = (uint32_t)info;
-    if (offset >= target->size)
-        return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a relocation leaves its section");
+/* Symbol plus addend of a relocation of an object. */
+static kiln_load_status value_of(const kiln_elf *e, const unsigned char *image,
+                                 const unsigned char *r, uint64_t *out) {
+    const uint64_t symbol = kiln_elf_number(r + 8, 8) >> 32;
     uint64_t value = kiln_elf_number(r + 16, 8);
     if (symbol >= e->n_symbols)
         return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a relocation names no symbol");
@@ -235,11 +236,57 @@ static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
             value += (uint64_t)(uintptr_t)image + e->address[s.section];
         }
     }
-    unsigned char *p = image + target_at + offset;
-    const uint64_t at = (uint64_t)(uintptr_t)p, room = target->size - offset;
-    return kiln_elf_number(e->file + 18, 2) == KILN_ELF_X86_64
-               ? kiln_elf_relocate_x86_64(type, p, room, at, value, e->text)
-               : kiln_elf_relocate_aarch64(type, p, room, at, value, e->text);
+    *out = value;
+    return KILN_LOAD_OK;
+}
+
+/* A section's relocations, while they are applied. */
+typedef struct link_of {
+    const kiln_elf *e;
+    const unsigned char *image;
+    uint64_t target_at;        /* where the section lies in the image */
+    const unsigned char *rela; /* by offset, as LLVM writes them */
+    uint64_t n;
+} link_of;
+
+/* By halves: a hostile object must not make this slow. One whose relocations are in no
+ * order has some that are not found. */
+static int find_fixup(const void *link, uint64_t at, uint32_t type, uint64_t *value) {
+    const link_of *l = link;
+    const uint64_t offset = at - (uint64_t)(uintptr_t)l->image - l->target_at;
+    uint64_t begin = 0, end = l->n;
+    while (begin < end) {
+        const uint64_t middle = begin + (end - begin) / 2;
+        if (kiln_elf_number(l->rela + middle * RELA, 8) < offset)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    for (; begin < l->n; begin++) {
+        const unsigned char *r = l->rela + begin * RELA;
+        if (kiln_elf_number(r, 8) != offset)
+            break;
+        if ((uint32_t)kiln_elf_number(r + 8, 8) == type)
+            return value_of(l->e, l->image, r, value) == KILN_LOAD_OK;
+    }
+    return 0;
+}
+
+static kiln_load_status relocate(const link_of *l, unsigned char *image,
+                                 const section *target, const unsigned char *r) {
+    const uint64_t offset = kiln_elf_number(r, 8);
+    if (offset >= target->size)
+        return kiln_elf_fail(l->e, KILN_LOAD_FORMAT, "a relocation leaves its section");
+    unsigned char *p = image + l->target_at + offset;
+    kiln_elf_fixup f = {.type = (uint32_t)kiln_elf_number(r + 8, 8),
+                        .p = p,
+                        .room = target->size - offset,
+                        .at = (uint64_t)(uintptr_t)p,
+                        .text = l->e->text,
+                        .find = find_fixup,
+                        .link = l};
+    const kiln_load_status st = value_of(l->e, image, r, &f.value);
+    return st == KILN_LOAD_OK ? l->e->arch->relocate(&f) : st;
 }
 
 kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image) {
@@ -262,9 +309,10 @@ kiln_load_status kiln_elf_link(const kiln_elf *e, unsigned char *image) {
         if (target.type == SHT_NOBITS)
             return kiln_elf_fail(e, KILN_LOAD_FORMAT,
                                  "relocations are for an empty section");
-        for (uint64_t k = 0; k < s.size / RELA; k++) {
-            const kiln_load_status st = relocate(e, image, &target, e->address[s.info],
-                                                 e->file + s.offset + k * RELA);
+        const link_of l = {e, image, e->address[s.info], e->file + s.offset,
+                           s.size / RELA};
+        for (uint64_t k = 0; k < l.n; k++) {
+            const kiln_load_status st = relocate(&l, image, &target, l.rela + k * RELA);
             if (st != KILN_LOAD_OK)
                 return st;
         }

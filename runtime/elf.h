@@ -20,9 +20,12 @@ typedef struct kiln_elf_table {
     uint64_t offset, n;
 } kiln_elf_table;
 
+struct kiln_runtime_arch;
+
 typedef struct kiln_elf {
     const unsigned char *file;
     size_t bytes;
+    const struct kiln_runtime_arch *arch;   /* its machine's row */
     int is_shared;                          /* a shared library; else an object */
     uint64_t n_sections;                    /* objects */
     uint64_t sections;                      /* objects: where the table begins */
@@ -65,14 +68,6 @@ int kiln_elf_holds(const kiln_elf *e, uint64_t at, uint64_t n);
 kiln_load_status kiln_elf_fail(const kiln_elf *e, kiln_load_status st,
                                const char *what);
 
-/* One relocation of `machine` at p, which runs at address `at`: value is symbol plus
- * addend. */
-kiln_load_status kiln_elf_relocate_x86_64(uint32_t type, unsigned char *p,
-                                          uint64_t room, uint64_t at, uint64_t value,
-                                          char *text);
-kiln_load_status kiln_elf_relocate_aarch64(uint32_t type, unsigned char *p,
-                                           uint64_t room, uint64_t at, uint64_t value,
-                                           char *text);
 uint64_t kiln_elf_number(const unsigned char *p, int bytes);
 void kiln_elf_put(unsigned char *p, uint64_t v, int bytes);
 

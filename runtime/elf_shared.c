@@ -3,7 +3,7 @@
  * name: other libraries, imports, thread-local memory, initialisers, relocations of
  * code. Tables are read from the file, never from the image, so that no relocation can
  * change them. */
-#include "runtime/elf.h"
+#include "runtime/arch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -200,15 +200,11 @@ kiln_load_status kiln_elf_shared_open(kiln_elf *e) {
 
 /* ---- linking --------------------------------------------------------------------- */
 
-/* All of them write eight bytes: symbol plus addend, or base plus addend. */
 static int is_known(const kiln_elf *e, uint32_t type, int *is_relative) {
-    enum { X_64 = 1, X_GLOB_DAT = 6, X_JUMP_SLOT = 7, X_RELATIVE = 8 };
-    enum { A_ABS64 = 257, A_GLOB_DAT = 1025, A_JUMP_SLOT = 1026, A_RELATIVE = 1027 };
-    const int is_x86 = kiln_elf_number(e->file + 18, 2) == KILN_ELF_X86_64;
-    *is_relative = type == (is_x86 ? (uint32_t)X_RELATIVE : (uint32_t)A_RELATIVE);
-    return *is_relative ||
-           (is_x86 ? type == X_64 || type == X_GLOB_DAT || type == X_JUMP_SLOT
-                   : type == A_ABS64 || type == A_GLOB_DAT || type == A_JUMP_SLOT);
+    const kiln_runtime_arch *a = e->arch;
+    *is_relative = type == a->relative;
+    return *is_relative || type == a->symbolic[0] || type == a->symbolic[1] ||
+           type == a->symbolic[2];
 }
 
 static int is_writable(const kiln_elf *e, uint64_t at) {

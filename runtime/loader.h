@@ -1,4 +1,4 @@
-/* Loads what kiln's code generators make for x86-64 and AArch64: freestanding ELF64
+/* Loads what kiln's code generators make for CPUs (archs.def): freestanding ELF64
  * relocatable files, and the shared library that a package links of them (System V ABI
  * and its processor supplements). Both may be hostile: every offset is held against the
  * file, what is not known is refused.

@@ -1,19 +1,11 @@
 /* Memory for code: written first, then made read-only and executable. */
-#include "runtime/elf.h"
+#include "runtime/arch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-enum { MACHINE = KILN_ELF_X86_64 };
-#elif defined(__aarch64__)
-enum { MACHINE = KILN_ELF_AARCH64 };
-#else
-enum { MACHINE = 0 };
-#endif
 
 struct kiln_code {
     kiln_elf elf;        /* its file is our copy */
@@ -49,7 +41,9 @@ static int protect(const kiln_code *c) {
 }
 
 static kiln_load_status load(kiln_code *c, size_t bytes) {
-    kiln_load_status st = kiln_elf_open(&c->elf, c->file, bytes, MACHINE, c->text);
+    const kiln_runtime_arch *here = kiln_runtime_arch_here();
+    kiln_load_status st = kiln_elf_open(&c->elf, c->file, bytes,
+                                        here != NULL ? here->machine : 0, c->text);
     if (st != KILN_LOAD_OK)
         return st;
     c->image_bytes = c->elf.image_bytes;
@@ -73,9 +67,8 @@ static kiln_load_status load(kiln_code *c, size_t bytes) {
     st = kiln_elf_link(&c->elf, c->image);
     if (st != KILN_LOAD_OK)
         return st;
-#if defined(__aarch64__)
+    /* Nothing where data and instructions are coherent (x86-64). */
     __builtin___clear_cache((char *)c->image, (char *)c->image + c->image_bytes);
-#endif
     if (protect(c) != 0) {
         snprintf(c->text, KILN_LOAD_TEXT, "the system does not let code be executed");
         return KILN_LOAD_MEMORY;

@@ -1,4 +1,5 @@
 /* Models: a checked plan, its parameters, its kernels found by name. */
+#include "runtime/arch.h"
 #include "runtime/model_internal.h"
 
 #include <stdio.h>
@@ -85,13 +86,8 @@ static int find_kernels(kiln_model *m, const kiln_model_parts *parts, char *erro
 }
 
 static int machine(void) {
-#if defined(__x86_64__)
-    return 62;
-#elif defined(__aarch64__)
-    return 183;
-#else
-    return 0;
-#endif
+    const kiln_runtime_arch *here = kiln_runtime_arch_here();
+    return here != NULL ? here->machine : 0;
 }
 
 int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,

@@ -6,6 +6,7 @@
 #include "runtime/pool.h"
 
 #include "runtime/affinity.h"
+#include "runtime/arch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +56,8 @@ struct kiln_pool {
     kiln_ctx ctx; /* first: parallel_for finds the pool by it */
     int n, n_started, chunks, pins;
     int64_t spin_ns;
-    kiln_affinity affinity; /* of the opener, put back at the end */
+    const kiln_runtime_arch *arch; /* this one; NULL: not known, nothing to relax by */
+    kiln_affinity affinity;        /* of the opener, put back at the end */
     size_t scratch_bytes;
     bed workers, caller;
     job job;
@@ -69,12 +71,9 @@ struct kiln_pool {
 
 /* ---- waiting --------------------------------------------------------------------- */
 
-static void relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+static void relax(const kiln_pool *p) {
+    if (p->arch != NULL)
+        p->arch->pause();
 }
 
 static int64_t now_ns(void) {
@@ -114,7 +113,7 @@ static int spin(kiln_pool *p, atomic_uint *at, unsigned value, int differs) {
         for (int i = 0; i < PAUSES; i++) {
             if (is_there(at, value, differs))
                 return 1;
-            relax();
+            relax(p);
         }
         if (p->spin_ns <= 0)
             return 0;
@@ -301,6 +300,7 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
     p->chunks = o->chunks;
     p->pins = o->pins;
     p->affinity = *affinity;
+    p->arch = kiln_runtime_arch_here();
     p->spin_ns = (int64_t)o->spin_us * 1000;
     if (o->spin_us == 0 && n <= affinity->n)
         p->spin_ns = (int64_t)DEFAULT_SPIN_US * 1000;

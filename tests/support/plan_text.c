@@ -1,6 +1,8 @@
 /* Steps from words, tables in a row. */
 #include "tests/support/plan_text.h"
 
+#include "runtime/arch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,18 +41,21 @@ static void set_tables(kiln_test_plan *p) {
     for (int i = 0; i < 5; i++)
         p->size[i] = i < 4 ? 64 : 1;
     memcpy(p->strings, strings, sizeof strings);
-    p->header = (kiln_plan_header) {
-        .version = KILN_PLAN_VERSION, .header_bytes = sizeof p->header, .model = STEP,
-        .profile = STEP,
-#if defined(__aarch64__)
-        .arch = 183,
-#else
-        .arch = 62,
-#endif
-        .n_tensors = N_TENSORS, .n_inputs = 3, .n_outputs = 2, .n_kernels = 2,
-        .n_sizes = 5, .arena_bytes = 448, .param_bytes = 64, .workspace_bytes = 128,
-        .scratch_bytes = 64, .packed_bytes = 128
-    };
+    p->header = (kiln_plan_header){.version = KILN_PLAN_VERSION,
+                                   .header_bytes = sizeof p->header,
+                                   .model = STEP,
+                                   .profile = STEP,
+                                   .arch = (uint32_t)kiln_runtime_arch_here()->machine,
+                                   .n_tensors = N_TENSORS,
+                                   .n_inputs = 3,
+                                   .n_outputs = 2,
+                                   .n_kernels = 2,
+                                   .n_sizes = 5,
+                                   .arena_bytes = 448,
+                                   .param_bytes = 64,
+                                   .workspace_bytes = 128,
+                                   .scratch_bytes = 64,
+                                   .packed_bytes = 128};
     memcpy(p->header.magic, KILN_PLAN_MAGIC, sizeof p->header.magic);
 }
 
