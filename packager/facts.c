@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-int kiln_package_machine(kiln_arch arch) {
-    return arch == KILN_ARCH_X86_64 ? 62 : 183; /* EM_X86_64, EM_AARCH64 */
-}
+int kiln_package_machine(kiln_arch arch) { return kiln_arch_of(arch)->elf_machine; }
 
 const char *kiln_package_utf8(kiln_arena *a, const char *name) {
     kiln_str s = kiln_str_from(name);

@@ -87,7 +87,7 @@ static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                               kiln_err *err) {
     const char *const argv[] = {LINKER,
                                 "-m",
-                                arch == KILN_ARCH_X86_64 ? "elf_x86_64" : "aarch64elf",
+                                kiln_arch_of(arch)->linker_emulation,
                                 "-shared",
                                 "--build-id=none",
                                 "--hash-style=both",

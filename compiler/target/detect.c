@@ -1,93 +1,16 @@
-/* This machine: x86 by cpuid (Intel SDM volume 2, CPUID; AMD64 APM volume 3, appendix
- * E), AArch64 by its base architecture; caches and cores from the system. */
-#include "compiler/target/target.h"
+/* This machine: what any system says. Instruction sets are in the folders. */
+#include "compiler/target/target_internal.h"
 
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
-static void caches(kiln_profile *p) {
+void kiln_profile_detect_system(kiln_profile *p) {
     const int64_t l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE),
                   l2 = sysconf(_SC_LEVEL2_CACHE_SIZE),
                   l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    p->name = "native";
     p->l1d_bytes = l1 > 0 ? l1 : 0;
     p->l2_bytes = l2 > 0 ? l2 : 0;
     p->l3_bytes = l3 > 0 ? l3 : 0;
     p->cores = cores > 0 ? (int)cores : 1;
 }
-
-#if defined(__x86_64__)
-typedef struct leaf {
-    unsigned a, b, c, d;
-} leaf;
-
-static leaf cpuid(unsigned n, unsigned sub) {
-    leaf r = {0, 0, 0, 0};
-    if (!__get_cpuid_count(n, sub, &r.a, &r.b, &r.c, &r.d))
-        r = (leaf){0, 0, 0, 0};
-    return r;
-}
-
-static bool has(unsigned reg, int bit) { return (reg >> bit & 1) != 0; }
-
-/* Which vector registers the system saves on a switch: XCR0. */
-static unsigned saved_state(void) {
-    unsigned low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
-}
-
-static const char *level(bool avx512, bool avx2) {
-    return avx512 ? "x86-avx512" : avx2 ? "x86-avx2" : "x86-baseline";
-}
-
-kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
-    const leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven1 = cpuid(7, 1),
-               extended = cpuid(0x80000001, 0);
-    const unsigned saved = has(one.c, 27) ? saved_state() : 0;
-    const bool avx = has(one.c, 28) && (saved & 6) == 6;
-    /* x86-64-v3 and v4 of the psABI: what the shipped profiles' `cpu` stands for. */
-    const bool avx2 = avx && has(seven.b, 5) && has(one.c, 12) && has(one.c, 29) &&
-                      has(one.c, 22) && has(seven.b, 3) && has(seven.b, 8) &&
-                      has(extended.c, 5);
-    const bool avx512 = avx2 && (saved & 0xE6) == 0xE6 && has(seven.b, 16) &&
-                        has(seven.b, 17) && has(seven.b, 28) && has(seven.b, 30) &&
-                        has(seven.b, 31);
-    const bool vnni512 = avx512 && has(seven.c, 11);
-    const bool vnni = vnni512 || (avx2 && has(seven1.a, 4));
-    kiln_profile p;
-    KILN_TRY(kiln_profile_find(a, level(avx512, avx2), &p, err));
-    p.has_vnni = vnni;
-    p.has_bf16 = avx512 && has(seven1.a, 5);
-    p.features = kiln_format(a, "%s%s%s", vnni512 ? "+avx512vnni," : "",
-                             avx2 && has(seven1.a, 4) ? "+avxvnni," : "",
-                             p.has_bf16 ? "+avx512bf16," : "");
-    char *end = kiln_str_dup(a, p.features);
-    const size_t n = kiln_str_from(end).n;
-    if (n > 0)
-        end[n - 1] = '\0'; /* the last comma */
-    p.features = end;
-    caches(&p);
-    p.name = "native";
-    *out = p;
-    return KILN_OK;
-}
-#elif defined(__aarch64__)
-kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
-    kiln_profile p;
-    KILN_TRY(kiln_profile_find(a, "aarch64", &p, err));
-    caches(&p);
-    p.name = "native";
-    *out = p;
-    return KILN_OK;
-}
-#else
-kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
-    (void)a;
-    (void)out;
-    return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                     "this machine is neither x86-64 nor AArch64");
-}
-#endif

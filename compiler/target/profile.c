@@ -38,10 +38,7 @@ const kiln_profile *kiln_profile_at(int i) {
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static const char *const arch_name[] = {"x86_64", "aarch64"};
 static const char *const numerics_name[] = {"fast", "strict"};
-
-const char *kiln_arch_name(kiln_arch arch) { return arch_name[arch]; }
 
 const char *kiln_numerics_name(kiln_numerics n) { return numerics_name[n]; }
 
@@ -53,7 +50,7 @@ void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
 
 static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_json_member_str(w, "name", p->name);
-    kiln_json_member_str(w, "arch", arch_name[p->arch]);
+    kiln_json_member_str(w, "arch", kiln_arch_name(p->arch));
     kiln_json_member_str(w, "triple", p->triple);
     kiln_json_member_str(w, "cpu", p->cpu);
     kiln_json_member_str(w, "features", p->features);
@@ -144,6 +141,15 @@ static int word_of(reader *r, const char *key, const char *const *words, int n,
     return 0;
 }
 
+static kiln_arch arch_of(reader *r) {
+    const char *word[KILN_N_ARCHS], *all = "";
+    for (int i = 0; i < KILN_N_ARCHS; i++) {
+        word[i] = kiln_arch_name((kiln_arch)i);
+        all = kiln_format(r->arena, "%s%s'%s'", all, i == 0 ? "" : " or ", word[i]);
+    }
+    return (kiln_arch)word_of(r, "arch", word, KILN_N_ARCHS, all);
+}
+
 /* Texts go to LLVM, which ends the process on some that it does not know. */
 static bool is_plain(const char *s) {
     return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -177,7 +183,7 @@ static void read_measuring(reader *r, kiln_profile *p) {
 static void read_all(reader *r, kiln_profile *p) {
     const int64_t bytes = (int64_t)1 << 40;
     p->name = text_of(r, "name");
-    p->arch = (kiln_arch)word_of(r, "arch", arch_name, 2, "'x86_64' or 'aarch64'");
+    p->arch = arch_of(r);
     p->triple = text_of(r, "triple");
     p->cpu = text_of(r, "cpu");
     p->features = text_of(r, "features");
@@ -269,7 +275,7 @@ bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
     const char *what = NULL;
     missing[0] = '\0';
     if (p->arch != machine->arch)
-        what = arch_name[p->arch];
+        what = kiln_arch_name(p->arch);
     else if (p->vector_bytes > machine->vector_bytes)
         what = "wider vectors";
     else if (p->has_fma && !machine->has_fma)

@@ -14,7 +14,12 @@ typedef enum kiln_numerics {
     KILN_NUMERICS_STRICT /* no Winograd; NaN and infinities as the reference */
 } kiln_numerics;
 
-typedef enum kiln_arch { KILN_ARCH_X86_64, KILN_ARCH_AARCH64 } kiln_arch;
+typedef enum kiln_arch {
+#define KILN_ARCH(ID, row, LLVM) KILN_ARCH_##ID,
+#include "compiler/target/archs.def"
+#undef KILN_ARCH
+    KILN_N_ARCHS
+} kiln_arch;
 
 typedef struct kiln_profile {
     const char *name; /* "x86-avx512" */
@@ -42,8 +47,7 @@ kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err)
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
-/* What code is made for, and nothing else: the key of tuning records, and what packages
- * hold. Measuring elsewhere orphans no record. */
+/* What code is made for, and nothing else: what packages and tuning records hold. */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
 /* All of it, as a file. */
 void kiln_profile_document(kiln_buf *out, const kiln_profile *p);
@@ -52,11 +56,65 @@ void kiln_profile_document(kiln_buf *out, const kiln_profile *p);
 void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p);
 kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,
                               kiln_profile *out, kiln_err *err);
-const char *kiln_arch_name(kiln_arch arch);      /* "x86_64" */
 const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
 /* Can code for `p` run on a machine that detect described as `machine`? The text says
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
                           char missing[128]);
+
+/* ---- architectures -----------------------------------------------------------------
+ * One row of archs.def and one folder each. Whoever wants to know what holds of one
+ * asks its row: a choice between two would take a third for the second. */
+
+/* What an instruction of an assembly text is, as far as hot loops are counted by it. */
+enum {
+    KILN_ASM_BRANCH = 1, /* its last operand is a label */
+    KILN_ASM_FMA = 2,    /* of vectors: multiplies and adds, dot products */
+    KILN_ASM_LOAD = 4,   /* of vectors */
+    KILN_ASM_STORE = 8,
+    KILN_ASM_STACK = 16 /* an access to a fixed place on the stack */
+};
+
+/* By width of a vector: 16, 32, 64 bytes. */
+enum { KILN_N_WIDTHS = 3 };
+
+/* LLVM's names of instructions that its IR has no operation for. NULL: none. */
+typedef struct kiln_arch_intrinsics {
+    /* llvm.minimum and llvm.maximum are instructions: NaN where either is. */
+    bool has_nan_min_max;
+    /* [0] of f32, [1] of f64: min(y, x) is y < x ? y : x, so x where either is NaN. The
+     * widest takes one argument more, the rounding that there is none of. */
+    const char *min[2][KILN_N_WIDTHS], *max[2][KILN_N_WIDTHS];
+    /* 32-bit sums of two products of neighbouring 16-bit numbers. */
+    const char *madd_i16[KILN_N_WIDTHS];
+    /* acc + sums of four products of bytes: unsigned by signed (profiles with vnni). */
+    const char *dot_u8_s8[KILN_N_WIDTHS];
+    /* The same, both signed, both unsigned; by types (profiles with dotprod). */
+    const char *dot_s8, *dot_u8;
+} kiln_arch_intrinsics;
+
+typedef struct kiln_arch_def {
+    const char *name;             /* in profiles: "x86_64" */
+    const char *title;            /* in messages: "x86-64" */
+    int elf_machine;              /* EM_X86_64: of objects, libraries and plans */
+    const char *linker_emulation; /* -m of ld */
+    bool always_has_fma;          /* and rounding: no profile needs to say so */
+    kiln_arch_intrinsics intrinsics;
+    /* Assembly as LLVM writes it. */
+    const char *comment; /* what begins one */
+    int code_step;       /* instructions begin at multiples of so many bytes */
+    unsigned (*asm_flags)(kiln_str op, kiln_str operand);
+    /* Number of the vector register whose name begins at text[i]; -1: none does. */
+    int (*asm_register)(kiln_str text, size_t i);
+    /* This machine; NULL where this program runs on another architecture. */
+    kiln_status (*detect)(kiln_arena *a, kiln_profile *out, kiln_err *err);
+} kiln_arch_def;
+
+const kiln_arch_def *kiln_arch_of(kiln_arch arch);
+const char *kiln_arch_name(kiln_arch arch); /* "x86_64" */
+/* That of an ELF machine; false: there is none. */
+bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out);
+/* "x86-64 (62), AArch64 (183)": all there are, for messages. */
+const char *kiln_arch_titles(kiln_arena *a);
 
 #endif

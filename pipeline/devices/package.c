@@ -59,16 +59,15 @@ static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan,
 
 static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
                              kiln_device_package *out, kiln_err *err) {
-    enum { X86_64 = 62, AARCH64 = 183 };
     const kiln_plan_header *h = plan->header;
-    if (h->arch != X86_64 && h->arch != AARCH64)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "ELF machine %u; kiln knows x86-64 (62) and AArch64 (183)",
-                         h->arch);
+    kiln_arch arch;
+    if (!kiln_arch_of_machine(h->arch, &arch))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "ELF machine %u; kiln knows %s",
+                         h->arch, kiln_arch_titles(a));
     kiln_device_package p = {
         .model = kiln_str_dup(a, kiln_plan_string(plan, h->model)),
         .profile = kiln_str_dup(a, kiln_plan_string(plan, h->profile)),
-        .arch = h->arch == X86_64 ? KILN_ARCH_X86_64 : KILN_ARCH_AARCH64,
+        .arch = arch,
         .n_inputs = h->n_inputs,
         .n_outputs = h->n_outputs,
         .step = read_steps(a, plan, plan->step, h->n_steps),

@@ -56,29 +56,12 @@ kiln_status kiln_kernel_load(kiln_arena *a, const kiln_profile *p, kiln_kernel *
 
 /* ---- hot loops ------------------------------------------------------------------- */
 
-/* Marks vector registers named in a text: %xmm3, %ymm3 and %zmm3 are one; v3.4s. */
+/* Marks vector registers named in a text. */
 static void mark_registers(kiln_str text, kiln_arch arch, bool seen[64]) {
-    for (size_t i = 0; i + 1 < text.n; i++) {
-        size_t at;
-        if (arch == KILN_ARCH_X86_64) {
-            if (i + 4 >= text.n || text.p[i] != '%' || text.p[i + 2] != 'm' ||
-                text.p[i + 3] != 'm' ||
-                (text.p[i + 1] != 'x' && text.p[i + 1] != 'y' && text.p[i + 1] != 'z'))
-                continue;
-            at = i + 4;
-        } else {
-            const bool starts_word = i == 0 || text.p[i - 1] == ' ' ||
-                                     text.p[i - 1] == '\t' || text.p[i - 1] == '{';
-            if (!starts_word || (text.p[i] != 'v' && text.p[i] != 'q'))
-                continue;
-            at = i + 1;
-        }
-        unsigned n = 0, digits = 0;
-        while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9' && digits < 3) {
-            n = n * 10 + (unsigned)(text.p[at++] - '0');
-            digits++;
-        }
-        if (digits > 0 && n < 64)
+    const kiln_arch_def *def = kiln_arch_of(arch);
+    for (size_t i = 0; i < text.n; i++) {
+        const int n = def->asm_register(text, i);
+        if (n >= 0 && n < 64)
             seen[n] = true;
     }
 }

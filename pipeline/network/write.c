@@ -185,7 +185,7 @@ void kiln_net_write(kiln_net *n) {
                           .header_bytes = sizeof h,
                           .model = string(&w, n->g->name),
                           .profile = string(&w, n->profile->name),
-                          .arch = n->profile->arch == KILN_ARCH_X86_64 ? 62 : 183,
+                          .arch = (uint32_t)kiln_arch_of(n->profile->arch)->elf_machine,
                           .n_tensors = (uint32_t)n->slot.n,
                           .n_inputs = n->n_inputs,
                           .n_outputs = n->n_outputs,

@@ -402,8 +402,7 @@ static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
     kiln_str lib, code;
     kiln_elf e;
     KILN_TRY(kiln_file_map(a, path, 0, &lib, err));
-    const int machine = s->package.package.arch == KILN_ARCH_X86_64 ? KILN_ELF_X86_64
-                                                                    : KILN_ELF_AARCH64;
+    const int machine = kiln_arch_of(s->package.package.arch)->elf_machine;
     if (kiln_elf_open(&e, lib.p, lib.n, machine, text) != KILN_LOAD_OK)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
     kiln_status st = code_of(s, &e, lib, symbol, &code, err);

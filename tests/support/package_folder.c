@@ -83,7 +83,7 @@ void package_folder_break(const char *dir, kiln_arch arch, package_fault fault) 
     kiln_assert_status_ok(
         kiln_file_map(a, kiln_path_join(a, dir, "lib.so"), 0, &file, &err), &err);
     unsigned char *copy = kiln_arena_dup(a, file.p, file.n);
-    const int machine = arch == KILN_ARCH_X86_64 ? KILN_ELF_X86_64 : KILN_ELF_AARCH64;
+    const int machine = kiln_arch_of(arch)->elf_machine;
     if (kiln_elf_open(&e, copy, file.n, machine, text) != KILN_LOAD_OK)
         fail_msg("%s", text);
     const int64_t at = kiln_elf_find(&e, "k0");

@@ -70,7 +70,7 @@ static kiln_status list_section(kiln_arena *a, const kiln_profile *p, kiln_str c
     if (dis == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "LLVM does not disassemble for '%s'",
                          p->triple);
-    const size_t step = p->arch == KILN_ARCH_X86_64 ? 1 : 4;
+    const size_t step = (size_t)kiln_arch_of(p->arch)->code_step;
     walk(&l, dis, step, out);
     l.prints = true;
     walk(&l, dis, step, out);

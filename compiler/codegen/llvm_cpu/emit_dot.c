@@ -36,15 +36,19 @@ static LLVMValueRef times_128(const dot *d, LLVMValueRef x) {
     return LLVMBuildShl(d->g->b, x, kiln_cg_int(d->g, d->g->i32, 7, d->n), "");
 }
 
+static const kiln_arch_intrinsics *names(const dot *d) {
+    return &kiln_arch_of(d->g->profile->arch)->intrinsics;
+}
+
+/* By width: 16, 32 or 64 bytes. */
+static int width(const dot *d) { return d->n == 16 ? 2 : d->n == 8 ? 1 : 0; }
+
 /* ---- vpdpbusd -------------------------------------------------------------------- */
 
 static LLVMValueRef busd(const dot *d, LLVMValueRef acc, LLVMValueRef u,
                          LLVMValueRef s) {
-    const char *name = d->n == 16  ? "llvm.x86.avx512.vpdpbusd.512"
-                       : d->n == 8 ? "llvm.x86.avx512.vpdpbusd.256"
-                                   : "llvm.x86.avx512.vpdpbusd.128";
     LLVMValueRef arg[3] = {acc, as(d, u, d->i32), as(d, s, d->i32)};
-    return kiln_cg_intrinsic(d->g, name, NULL, 0, arg, 3);
+    return kiln_cg_intrinsic(d->g, names(d)->dot_u8_s8[width(d)], NULL, 0, arg, 3);
 }
 
 static LLVMValueRef with_vnni(const dot *d, LLVMValueRef acc, LLVMValueRef a,
@@ -81,9 +85,7 @@ static LLVMValueRef half_of(const dot *d, LLVMValueRef x, bool is_signed, bool o
 
 static LLVMValueRef with_madd(const dot *d, LLVMValueRef acc, LLVMValueRef a,
                               LLVMValueRef b) {
-    const char *name = d->n == 16  ? "llvm.x86.avx512.pmaddw.d.512"
-                       : d->n == 8 ? "llvm.x86.avx2.pmadd.wd"
-                                   : "llvm.x86.sse2.pmadd.wd";
+    const char *name = names(d)->madd_i16[width(d)];
     for (int odd = 0; odd < 2; odd++) {
         LLVMValueRef arg[2] = {half_of(d, a, d->a_signed, odd),
                                half_of(d, b, d->b_signed, odd)};
@@ -95,22 +97,21 @@ static LLVMValueRef with_madd(const dot *d, LLVMValueRef acc, LLVMValueRef a,
 
 /* ---- Arm ------------------------------------------------------------------------- */
 
-static LLVMValueRef neon(const dot *d, bool is_signed, LLVMValueRef acc, LLVMValueRef a,
-                         LLVMValueRef b) {
+static LLVMValueRef by_types(const dot *d, bool is_signed, LLVMValueRef acc,
+                             LLVMValueRef a, LLVMValueRef b) {
     LLVMTypeRef types[2] = {d->i32, d->i8};
     LLVMValueRef arg[3] = {acc, a, b};
-    return kiln_cg_intrinsic(
-        d->g, is_signed ? "llvm.aarch64.neon.sdot" : "llvm.aarch64.neon.udot", types, 2,
-        arg, 3);
+    return kiln_cg_intrinsic(d->g, is_signed ? names(d)->dot_s8 : names(d)->dot_u8,
+                             types, 2, arg, 3);
 }
 
 static LLVMValueRef with_dotprod(const dot *d, LLVMValueRef acc, LLVMValueRef a,
                                  LLVMValueRef b) {
     if (d->a_signed == d->b_signed)
-        return neon(d, d->a_signed, acc, a, b);
+        return by_types(d, d->a_signed, acc, a, b);
     const LLVMValueRef u = d->a_signed ? b : a, s = d->a_signed ? a : b;
-    const LLVMValueRef sum = neon(d, true, LLVMConstNull(d->i32), bytes(d, 1), s);
-    const LLVMValueRef all = neon(d, true, acc, flipped(d, u), s);
+    const LLVMValueRef sum = by_types(d, true, LLVMConstNull(d->i32), bytes(d, 1), s);
+    const LLVMValueRef all = by_types(d, true, acc, flipped(d, u), s);
     return LLVMBuildAdd(d->g->b, all, times_128(d, sum), "");
 }
 
@@ -140,9 +141,12 @@ static LLVMValueRef one_step(const dot *d, LLVMValueRef acc, LLVMValueRef a,
     const kiln_profile *p = d->g->profile;
     if (d->n < 4)
         return with_products(d, acc, a, b);
-    if (p->arch == KILN_ARCH_X86_64)
-        return p->has_vnni ? with_vnni(d, acc, a, b) : with_madd(d, acc, a, b);
-    return p->has_dotprod ? with_dotprod(d, acc, a, b) : with_products(d, acc, a, b);
+    if (p->has_vnni && names(d)->dot_u8_s8[width(d)] != NULL)
+        return with_vnni(d, acc, a, b);
+    if (p->has_dotprod && names(d)->dot_s8 != NULL)
+        return with_dotprod(d, acc, a, b);
+    return names(d)->madd_i16[width(d)] != NULL ? with_madd(d, acc, a, b)
+                                                : with_products(d, acc, a, b);
 }
 
 /* ---- steps ----------------------------------------------------------------------- */

@@ -125,15 +125,7 @@ static LLVMValueRef fused(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
  */
 static LLVMValueRef native_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef y,
                                    LLVMValueRef x) {
-    static const char *const names[2][2][3] = {
-        {{"llvm.x86.sse.min.ps", "llvm.x86.avx.min.ps.256",
-          "llvm.x86.avx512.min.ps.512"},
-         {"llvm.x86.sse.max.ps", "llvm.x86.avx.max.ps.256",
-          "llvm.x86.avx512.max.ps.512"}},
-        {{"llvm.x86.sse2.min.pd", "llvm.x86.avx.min.pd.256",
-          "llvm.x86.avx512.min.pd.512"},
-         {"llvm.x86.sse2.max.pd", "llvm.x86.avx.max.pd.256",
-          "llvm.x86.avx512.max.pd.512"}}};
+    const kiln_arch_intrinsics *names = &kiln_arch_of(g->profile->arch)->intrinsics;
     const unsigned current_direction = 4;
     const bool is_double = e->dtype == KILN_F64;
     const int bytes = e->lanes * (is_double ? 8 : 4);
@@ -141,9 +133,12 @@ static LLVMValueRef native_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef 
         (bytes != 16 && bytes != 32 && bytes != 64) || bytes > g->profile->vector_bytes)
         return NULL;
     const int size = bytes == 16 ? 0 : bytes == 32 ? 1 : 2;
+    const char *name =
+        (e->kind == KILN_EXPR_MAX ? names->max : names->min)[is_double][size];
+    if (name == NULL)
+        return NULL;
     LLVMValueRef arg[3] = {y, x, LLVMConstInt(g->i32, current_direction, false)};
-    return kiln_cg_intrinsic(g, names[is_double][e->kind == KILN_EXPR_MAX][size], NULL,
-                             0, arg, size == 2 ? 3 : 2);
+    return kiln_cg_intrinsic(g, name, NULL, 0, arg, size == 2 ? 3 : 2);
 }
 
 /* NaN when either is, as numpy's. A constant operand is never NaN: then one machine
@@ -151,7 +146,7 @@ static LLVMValueRef native_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef 
 static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
                                   LLVMValueRef y) {
     const bool is_max = e->kind == KILN_EXPR_MAX;
-    if (g->profile->arch == KILN_ARCH_AARCH64) {
+    if (kiln_arch_of(g->profile->arch)->intrinsics.has_nan_min_max) {
         LLVMTypeRef t = LLVMTypeOf(x);
         LLVMValueRef arg[2] = {x, y};
         return kiln_cg_intrinsic(g, is_max ? "llvm.maximum" : "llvm.minimum", &t, 1,

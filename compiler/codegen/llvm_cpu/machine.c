@@ -25,16 +25,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void initialise(void) {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86Disassembler();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-    LLVMInitializeAArch64Disassembler();
+#define KILN_ARCH(ID, row, LLVM)                                                       \
+    LLVMInitialize##LLVM##TargetInfo();                                                \
+    LLVMInitialize##LLVM##Target();                                                    \
+    LLVMInitialize##LLVM##TargetMC();                                                  \
+    LLVMInitialize##LLVM##AsmPrinter();                                                \
+    LLVMInitialize##LLVM##Disassembler();
+#include "compiler/target/archs.def"
+#undef KILN_ARCH
 }
 
 void kiln_cg_initialise(void) { pthread_once(&once, initialise); }

@@ -5,9 +5,9 @@
 
 #include "compiler/codegen/llvm_cpu/emit.h"
 
-/* Is there an instruction for fma and for rounding? x86 has both or neither. */
+/* Is there an instruction for fma and for rounding? There are both or neither. */
 static inline bool kiln_cg_has_fma(const kiln_cg *g) {
-    return g->profile->arch == KILN_ARCH_AARCH64 || g->profile->has_fma;
+    return kiln_arch_of(g->profile->arch)->always_has_fma || g->profile->has_fma;
 }
 
 /* ---- math.c */

@@ -1,0 +1,15 @@
+/* Shared by the folders of the architectures. */
+#ifndef KILN_COMPILER_TARGET_TARGET_INTERNAL_H
+#define KILN_COMPILER_TARGET_TARGET_INTERNAL_H
+
+#include "compiler/target/target.h"
+
+/* Caches and cores, by the system; the name becomes "native". */
+void kiln_profile_detect_system(kiln_profile *p);
+
+/* Does the text of an operand hold the word? */
+bool kiln_asm_has(kiln_str operand, const char *word);
+/* The number that begins at text[at], of at most three digits; -1: none does. */
+int kiln_asm_number(kiln_str text, size_t at);
+
+#endif
