@@ -1,5 +1,5 @@
 # What ships to a device, of runtime/ alone: the library, static and shared, and the runner
-# kiln-run, all of it native and for AArch64. And make install.
+# kiln-run, all of it native and for the machines of CROSS_ARCHS. And make install.
 
 RUNTIME_SRC := $(call find_src,runtime,*.c)
 RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c)
@@ -35,54 +35,62 @@ $(B)/kiln-run: $(RUNNER_OBJ) $(RUNTIME_A) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(RUNNER_OBJ) $(RUNTIME_A) -lpthread -o $@
 
-# --- for AArch64, static: what an emulator or a board needs is one file ------------------------
-# The same for every variant. Without a cross compiler there is none, and who asks for it is told.
-CROSS_CC ?= aarch64-linux-gnu-gcc
-CROSS_B := build/aarch64
+# --- for other machines, static: what an emulator or a board needs is one file -----------------
+# The same for every variant. A machine is a word here: Debian's, in the names of its cross compiler, its
+# emulator and the folder of its libraries. Without a cross compiler there is none, and who asks for it is told.
+CROSS_ARCHS := aarch64
 CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
-HAVE_CROSS := $(if $(RUNTIME_SRC),$(shell command -v $(CROSS_CC) 2>/dev/null))
+
+# cross_rules ARCH: build/ARCH/ has the library, the runner and (mk/test.mk) what runs kernels in tests.
+define cross_rules
+CROSS_CC_$(1) ?= $(1)-linux-gnu-gcc
+CROSS_HAS_$(1) := $$(if $$(RUNTIME_SRC),$$(shell command -v $$(CROSS_CC_$(1)) 2>/dev/null))
 # The board's name among the folders of libraries, as Debian has it: aarch64-linux-gnu.
-CROSS_NAME := $(if $(HAVE_CROSS),$(shell $(CROSS_CC) -dumpmachine))
-CROSS_RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(CROSS_B)/%.o)
-CROSS_RUNTIME_PIC := $(RUNTIME_SRC:%.c=$(CROSS_B)/pic/%.o)
-CROSS_SO := $(CROSS_B)/$(notdir $(RUNTIME_SO))
-CROSS_LIBS := $(CROSS_B)/libkiln-runtime.a $(CROSS_SO)
-CROSS_RUNNER_OBJ := $(RUNNER_SRC:%.c=$(CROSS_B)/%.o)
+CROSS_LIB_$(1) := $$(if $$(CROSS_HAS_$(1)),lib/$$(shell $$(CROSS_CC_$(1)) -dumpmachine))
+CROSS_SO_$(1) := build/$(1)/$$(notdir $$(RUNTIME_SO))
+CROSS_OBJ_$(1) := $$(RUNTIME_SRC:%.c=build/$(1)/%.o)
+CROSS_PIC_$(1) := $$(RUNTIME_SRC:%.c=build/$(1)/pic/%.o)
+CROSS_RUNNER_$(1) := $$(RUNNER_SRC:%.c=build/$(1)/%.o)
+CROSS_COMPILE_$(1) = $$(CROSS_CC_$(1)) $$(CROSS_CFLAGS) $$(if $$(filter %_linux.c,$$<),-D_GNU_SOURCE) -MMD -MP -c $$< -o $$@
 
-$(CROSS_B)/flags.txt: FORCE
-	$(call keep_text,$(CROSS_CC) $(CROSS_CFLAGS))
+build/$(1)/flags.txt: FORCE
+	$$(call keep_text,$$(CROSS_CC_$(1)) $$(CROSS_CFLAGS))
 
-CROSS_COMPILE = $(CROSS_CC) $(CROSS_CFLAGS) $(if $(filter %_linux.c,$<),-D_GNU_SOURCE) -MMD -MP -c $< -o $@
+build/$(1)/%.o: %.c build/$(1)/flags.txt
+	@mkdir -p $$(@D)
+	@echo "  CC   $$@"
+	@$$(CROSS_COMPILE_$(1))
 
-$(CROSS_B)/%.o: %.c $(CROSS_B)/flags.txt
-	@mkdir -p $(@D)
-	@echo "  CC   $@"
-	@$(CROSS_COMPILE)
+build/$(1)/pic/%.o: %.c build/$(1)/flags.txt
+	@mkdir -p $$(@D)
+	@echo "  CC   $$@"
+	@$$(CROSS_COMPILE_$(1)) -fPIC
 
-$(CROSS_B)/pic/%.o: %.c $(CROSS_B)/flags.txt
-	@mkdir -p $(@D)
-	@echo "  CC   $@"
-	@$(CROSS_COMPILE) -fPIC
+build/$(1)/libkiln-runtime.a: $$(CROSS_OBJ_$(1))
+	@echo "  AR   $$@"
+	@rm -f $$@
+	@$$(AR) rcs $$@ $$^
 
-$(CROSS_B)/libkiln-runtime.a: $(CROSS_RUNTIME_OBJ)
-	@echo "  AR   $@"
-	@rm -f $@
-	@$(AR) rcs $@ $^
+$$(CROSS_SO_$(1)): $$(CROSS_PIC_$(1)) runtime/kiln-runtime.map
+	@echo "  LINK $$@"
+	@$$(CROSS_CC_$(1)) -shared -Wl,-soname,$$(@F) -Wl,--version-script=runtime/kiln-runtime.map -Wl,-z,defs \
+		$$(CROSS_PIC_$(1)) -lpthread -o $$@
 
-$(CROSS_SO): $(CROSS_RUNTIME_PIC) runtime/kiln-runtime.map
-	@echo "  LINK $@"
-	@$(CROSS_CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=runtime/kiln-runtime.map -Wl,-z,defs \
-		$(CROSS_RUNTIME_PIC) -lpthread -o $@
-
-$(CROSS_B)/kiln-run: $(CROSS_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
-	@echo "  LINK $@"
-	@$(CROSS_CC) -static $^ -o $@ -lpthread
+build/$(1)/kiln-run: $$(CROSS_RUNNER_$(1)) build/$(1)/libkiln-runtime.a
+	@echo "  LINK $$@"
+	@$$(CROSS_CC_$(1)) -static $$^ -o $$@ -lpthread
 
 # Beside the program, where it looks.
-$(B)/kiln-run-aarch64: $(CROSS_B)/kiln-run
-	@cp $< $@
+$(B)/kiln-run-$(1): build/$(1)/kiln-run
+	@cp $$< $$@
 
--include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d) $(CROSS_RUNTIME_OBJ:.o=.d) $(CROSS_RUNTIME_PIC:.o=.d) $(CROSS_RUNNER_OBJ:.o=.d)
+-include $$(CROSS_OBJ_$(1):.o=.d) $$(CROSS_PIC_$(1):.o=.d) $$(CROSS_RUNNER_$(1):.o=.d)
+endef
+$(foreach a,$(CROSS_ARCHS),$(eval $(call cross_rules,$(a))))
+CROSS := $(foreach a,$(CROSS_ARCHS),$(if $(CROSS_HAS_$(a)),$(a)))
+CROSS_LIBS := $(foreach a,$(CROSS),build/$(a)/libkiln-runtime.a $(CROSS_SO_$(a)))
+
+-include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d)
 
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl
@@ -90,8 +98,9 @@ $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
 	@mkdir -p $(@D)
 	@cp $< $@
 
-RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(if $(HAVE_CROSS),$(B)/kiln-run-aarch64))
-RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(if $(HAVE_CROSS),$(CROSS_LIBS))
+CROSS_RUNNERS := $(CROSS:%=$(B)/kiln-run-%)
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS))
+RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
 # A wheel of the release variant's library, and of the board's: bindings/python/README.md.
@@ -99,7 +108,7 @@ PYTHON ?= python3
 WHEEL_DIR ?= build/wheel
 .PHONY: wheel
 ifeq ($(V),release)
-wheel: $(RUNTIME_SO) $(if $(HAVE_CROSS),$(CROSS_SO)) ## build/wheel/*.whl: the Python package, with the runtime library inside
+wheel: $(RUNTIME_SO) $(foreach a,$(CROSS),$(CROSS_SO_$(a))) ## build/wheel/*.whl: the Python package, with the runtime library inside
 	@for so in $^; do $(PYTHON) -B bindings/python/make_wheel.py --library $$so --version $(VERSION) \
 		--licence LICENSE --out $(WHEEL_DIR) || exit 1; done
 else
@@ -115,9 +124,10 @@ INSTALL := install
 TO = $(DESTDIR)$(PREFIX)
 RUNTIME_HEADERS := runtime/kiln.h runtime/kernel.h bindings/cpp/kiln.hpp
 EXAMPLES := $(wildcard examples/*)
-# Beside the host's, where that machine's pkg-config looks.
-CROSS_LIB := $(if $(HAVE_CROSS),lib/$(CROSS_NAME))
+# Beside the host's, where those machines' pkg-config looks.
+CROSS_LIB := $(foreach a,$(CROSS),$(CROSS_LIB_$(a)))
 # install_library FOLDER,STATIC,SHARED: with the names that linkers look for, and its pkg-config file.
+# The empty line ends the last command: another one may follow.
 define install_library
 	$(INSTALL) -d $(TO)/$(1)/pkgconfig
 	$(INSTALL) -m 644 $(2) $(TO)/$(1)/
@@ -126,6 +136,7 @@ define install_library
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(1)|; s|@VERSION@|$(VERSION)|' runtime/kiln-runtime.pc.in \
 		> $(TO)/$(1)/pkgconfig/kiln-runtime.pc
 	chmod 644 $(TO)/$(1)/pkgconfig/kiln-runtime.pc
+
 endef
 # Made by the program itself, from the tables of its verbs.
 VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' $(wildcard cli/verbs.def) </dev/null)
@@ -135,7 +146,7 @@ COMPLETION_zsh := share/zsh/site-functions/_kiln
 COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
 SHELLS := bash zsh fish
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
-	$(addprefix libexec/kiln/,kiln-run-aarch64 $(notdir $(PROGRAMS))) \
+	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
@@ -144,9 +155,9 @@ ifeq ($(V),release)
 install-runtime: $(RUNTIME)
 	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
-	$(if $(HAVE_CROSS),$(INSTALL) -m 755 $(B)/kiln-run-aarch64 $(TO)/libexec/kiln/)
+	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(TO)/libexec/kiln/)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
-	$(if $(HAVE_CROSS),$(call install_library,$(CROSS_LIB),$(firstword $(CROSS_LIBS)),$(CROSS_SO)))
+	$(foreach a,$(CROSS),$(call install_library,$(CROSS_LIB_$(a)),build/$(a)/libkiln-runtime.a,$(CROSS_SO_$(a))))
 	for h in $(RUNTIME_HEADERS); do \
 		to=$(TO)/include/kiln/$${h##*/}; \
 		sed 's|#include "runtime/|#include "kiln/|' $$h > $$to && chmod 644 $$to || exit 1; done
@@ -172,5 +183,5 @@ endif
 
 uninstall: ## what install put there, and no more
 	rm -rf $(addprefix $(TO)/,$(INSTALLED))
-	for d in $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln $(if $(CROSS_LIB),$(CROSS_LIB)/pkgconfig $(CROSS_LIB))); do \
+	for d in $(addprefix $(TO)/,include/kiln libexec/kiln share/kiln $(foreach l,$(CROSS_LIB),$(l)/pkgconfig $(l))); do \
 		[ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit 1; done

@@ -43,15 +43,17 @@ $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
 	@$(LINK_TEST)
 
-# What runs code for AArch64 under qemu-user, for tests on other machines. Without a cross
-# compiler there is none, and tests say that they left it out.
-KERNEL_RUNNER := $(CROSS_B)/kernel_runner
-KERNEL_RUNNER_OBJ := $(addprefix $(CROSS_B)/tests/,tools/kernel_runner_linux.o support/kernel_call_linux.o)
-HAVE_RUNNER := $(if $(HAVE_CROSS),$(KERNEL_RUNNER))
-$(KERNEL_RUNNER): $(KERNEL_RUNNER_OBJ) $(CROSS_B)/libkiln-runtime.a
-	@echo "  LINK $@"
-	@$(CROSS_CC) -static $^ -o $@ -lpthread
--include $(KERNEL_RUNNER_OBJ:.o=.d)
+# What runs code for other machines under qemu-user, in tests. Without a cross compiler there is
+# none, and tests say that they left it out.
+KERNEL_RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c
+define kernel_runner_rules
+build/$(1)/kernel_runner: $$(KERNEL_RUNNER_SRC:%.c=build/$(1)/%.o) build/$(1)/libkiln-runtime.a
+	@echo "  LINK $$@"
+	@$$(CROSS_CC_$(1)) -static $$^ -o $$@ -lpthread
+-include $$(KERNEL_RUNNER_SRC:%.c=build/$(1)/%.d)
+endef
+$(foreach a,$(CROSS_ARCHS),$(eval $(call kernel_runner_rules,$(a))))
+KERNEL_RUNNERS := $(CROSS:%=build/%/kernel_runner)
 
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
 # to build once more.
@@ -76,9 +78,9 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(HAVE_RUNNER)
+quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(KERNEL_RUNNERS)
 
-quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(HAVE_RUNNER) ## unit, golden, property tests, corpus replay, layers: minutes of processor time; TEST=PART runs some, VERBOSE=1 prints all
+quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(KERNEL_RUNNERS) ## unit, golden, property tests, corpus replay, layers: minutes of processor time; TEST=PART runs some, VERBOSE=1 prints all
 	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
@@ -159,5 +161,5 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 12,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(HAVE_RUNNER)
+soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(KERNEL_RUNNERS)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -4,6 +4,7 @@
 #include "tests/support/kernel_call.h"
 #include "tests/support/kiln_test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,19 +14,39 @@
 #include <unistd.h>
 
 enum { MAX_PROFILES = 16 };
-static const char runner[] = "build/aarch64/kernel_runner";
-static char emulator[] = "qemu-aarch64";
-
 extern char **environ;
+
+/* A machine that is emulated, and its process. */
+typedef struct emulator {
+    kiln_arch arch;
+    const char *program, *cpu, *runner, *packages;
+    pid_t pid; /* 0: not started */
+    FILE *to, *from;
+    const code_kernel *loaded; /* the object that the runner has */
+} emulator;
+
+static emulator emulators[] = {
+#define KILN_QEMU(ARCH, word, cpu, packages)                                           \
+    {KILN_ARCH_##ARCH,                                                                 \
+     "qemu-" #word,                                                                    \
+     cpu,                                                                              \
+     "build/" #word "/kernel_runner",                                                  \
+     packages,                                                                         \
+     0,                                                                                \
+     NULL,                                                                             \
+     NULL,                                                                             \
+     NULL},
+#include "pipeline/devices/qemu.def"
+#undef KILN_QEMU
+};
+enum { N_EMULATORS = sizeof emulators / sizeof emulators[0] };
 
 static struct {
     bool is_known;
+    kiln_arch arch; /* of this machine */
     const kiln_profile *runs[MAX_PROFILES + 1];
     const char *missing[MAX_PROFILES + 1];
     int n_runs, n_missing;
-    pid_t pid; /* of the emulator; 0: not started */
-    FILE *to, *from;
-    const code_kernel *loaded; /* the object that the runner has */
 } here;
 
 struct code_kernel {
@@ -37,13 +58,12 @@ struct code_kernel {
 
 /* ---- the emulator ---------------------------------------------------------------- */
 
-static bool is_emulated(const kiln_profile *p) {
-#if defined(__aarch64__)
-    (void)p;
-    return false;
-#else
-    return p->arch == KILN_ARCH_AARCH64;
-#endif
+/* NULL: this machine runs the profile's code itself, or nothing does. */
+static emulator *emulator_for(const kiln_profile *p) {
+    for (int i = 0; i < N_EMULATORS; i++)
+        if (emulators[i].arch == p->arch && p->arch != here.arch)
+            return &emulators[i];
+    return NULL;
 }
 
 static bool is_in_path(const char *program) {
@@ -58,12 +78,12 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
-static void start_emulator(void) {
-    char cpu[] = "-cpu", max[] = "max", path[sizeof runner];
-    char *argv[] = {emulator, cpu, max, path, NULL};
+static void start_emulator(emulator *m) {
+    kiln_arena *a = kiln_test_arena();
+    char *argv[] = {kiln_str_dup(a, m->program), kiln_str_dup(a, "-cpu"),
+                    kiln_str_dup(a, m->cpu), kiln_str_dup(a, m->runner), NULL};
     int in[2], out[2];
     posix_spawn_file_actions_t what;
-    memcpy(path, runner, sizeof runner);
     signal(SIGPIPE, SIG_IGN); /* a runner that died is reported, not mourned */
     assert_true(pipe(in) == 0 && pipe(out) == 0);
     posix_spawn_file_actions_init(&what);
@@ -72,33 +92,40 @@ static void start_emulator(void) {
     const int all[] = {in[0], in[1], out[0], out[1]};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         posix_spawn_file_actions_addclose(&what, all[i]);
-    const int failed = posix_spawnp(&here.pid, emulator, &what, NULL, argv, environ);
+    const int failed = posix_spawnp(&m->pid, m->program, &what, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&what);
     close(in[0]);
     close(out[1]);
-    here.to = fdopen(in[1], "wb");
-    here.from = fdopen(out[0], "rb");
-    assert_true(failed == 0 && here.to != NULL && here.from != NULL);
+    (void)fcntl(in[1], F_SETFD, FD_CLOEXEC); /* no other emulator keeps them open */
+    (void)fcntl(out[0], F_SETFD, FD_CLOEXEC);
+    m->to = fdopen(in[1], "wb");
+    m->from = fdopen(out[0], "rb");
+    assert_true(failed == 0 && m->to != NULL && m->from != NULL);
 }
 
-static void stop_emulator(const char *what) {
+static void stop_emulator(emulator *m, const char *what) {
     int status = 0;
-    fclose(here.to);
-    fclose(here.from);
-    waitpid(here.pid, &status, 0);
-    here.pid = 0;
-    here.loaded = NULL;
+    fclose(m->to);
+    fclose(m->from);
+    waitpid(m->pid, &status, 0);
+    m->pid = 0;
+    m->loaded = NULL;
     fail_msg("%s: the runner ended, with signal %d", what,
              WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-static void put(const void *p, size_t n) {
+static void put(emulator *m, const void *p, size_t n) {
     if (n > 0)
-        (void)!fwrite(p, 1, n, here.to);
+        (void)!fwrite(p, 1, n, m->to);
 }
 
-static void emulate(const code_kernel *k, const kernel_call *c, const char *what) {
-    const bool is_new = here.loaded != k;
+static void emulate(emulator *m, const code_kernel *k, const kernel_call *c,
+                    const char *what) {
+    if (m == NULL) {
+        fail_msg("%s: nothing here runs code for '%s'", what, k->profile->name);
+        return;
+    }
+    const bool is_new = m->loaded != k;
     kernel_job j = {.magic = KERNEL_MAGIC,
                     .n_args = (uint32_t)c->n_args,
                     .n_inputs = (uint32_t)c->n_inputs,
@@ -110,24 +137,24 @@ static void emulate(const code_kernel *k, const kernel_call *c, const char *what
     snprintf(j.name, sizeof j.name, "%s", k->program->name);
     for (int i = 0; i < c->n_args; i++)
         j.bytes[i] = c->bytes[i];
-    if (here.pid == 0)
-        start_emulator();
-    put(&j, sizeof j);
-    put(k->object.bytes.p, j.object_bytes);
+    if (m->pid == 0)
+        start_emulator(m);
+    put(m, &j, sizeof j);
+    put(m, k->object.bytes.p, j.object_bytes);
     for (int i = 0; i < c->n_inputs; i++)
-        put(c->tensor[i], c->bytes[i]);
-    fflush(here.to);
-    if (fread(&r, sizeof r, 1, here.from) != 1 || r.magic != KERNEL_MAGIC) {
-        stop_emulator(what);
+        put(m, c->tensor[i], c->bytes[i]);
+    fflush(m->to);
+    if (fread(&r, sizeof r, 1, m->from) != 1 || r.magic != KERNEL_MAGIC) {
+        stop_emulator(m, what);
         return;
     }
-    here.loaded = NULL; /* until all went well: a failed test does not come back here */
+    m->loaded = NULL; /* until all went well: a failed test does not come back here */
     if (r.status != 0)
         fail_msg("%s: %s", what, r.text);
     for (int i = c->n_inputs; i < c->n_args; i++)
-        if (fread(c->tensor[i], 1, c->bytes[i], here.from) != c->bytes[i])
-            stop_emulator(what);
-    here.loaded = k;
+        if (fread(c->tensor[i], 1, c->bytes[i], m->from) != c->bytes[i])
+            stop_emulator(m, what);
+    m->loaded = k;
 }
 
 /* ---- profiles -------------------------------------------------------------------- */
@@ -140,24 +167,25 @@ static void find(void) {
         return;
     here.is_known = true;
     kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    here.arch = machine.arch;
     for (int i = 0; kiln_profile_at(i) != NULL && i < MAX_PROFILES; i++) {
         const kiln_profile *p = kiln_profile_at(i);
         char missing[128] = "";
         const char *why = NULL;
-        if (is_emulated(p) && access(runner, X_OK) != 0)
-            why = kiln_format(a, "%s is missing: make builds it with %s", runner,
-                              "aarch64-linux-gnu-gcc (libc6-dev-arm64-cross)");
-        else if (is_emulated(p) && !is_in_path(emulator))
-            why = kiln_format(a, "%s is missing: package qemu-user", emulator);
-        else if (!is_emulated(p) && !kiln_profile_runs_on(p, &machine, missing))
+        const emulator *m = emulator_for(p);
+        if (m != NULL && access(m->runner, X_OK) != 0)
+            why = kiln_format(a, "%s is missing: make builds it with %s", m->runner,
+                              m->packages);
+        else if (m != NULL && !is_in_path(m->program))
+            why = kiln_format(a, "%s is missing: package qemu-user", m->program);
+        else if (m == NULL && !kiln_profile_runs_on(p, &machine, missing))
             why = kiln_str_dup(a, missing);
         if (why == NULL)
             here.runs[here.n_runs++] = p;
         else
             here.missing[here.n_missing++] = kiln_format(a, "%s: %s", p->name, why);
         if (why == NULL)
-            print_message("run here: %s%s\n", p->name,
-                          is_emulated(p) ? ", emulated" : "");
+            print_message("run here: %s%s\n", p->name, m != NULL ? ", emulated" : "");
         else
             print_message("not run here: %s: %s\n", p->name, why);
     }
@@ -182,11 +210,13 @@ code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
     code_kernel *k = kiln_new(a, code_kernel);
     kiln_err err = {0};
     char text[KILN_LOAD_TEXT] = "";
+    find();
     *k = (code_kernel){.program = p, .profile = prof};
     kiln_assert_status_ok(kiln_codegen_llvm(a, p, prof, NULL, &k->object, NULL, &err),
                           &err);
-    if (!is_emulated(prof) && kiln_code_open(k->object.bytes.p, k->object.bytes.n,
-                                             &k->code, text) != KILN_LOAD_OK)
+    if (emulator_for(prof) == NULL &&
+        kiln_code_open(k->object.bytes.p, k->object.bytes.n, &k->code, text) !=
+            KILN_LOAD_OK)
         fail_msg("%s on %s: %s", p->name, prof->name, text);
     return k;
 }
@@ -215,7 +245,7 @@ void code_call_threads(const code_kernel *k, void *const *tensor, int n_threads,
                            .n_threads = n_threads};
     assert_true(n_threads <= KERNEL_MAX_THREADS);
     if (k->code == NULL) {
-        emulate(k, &c, what);
+        emulate(emulator_for(k->profile), k, &c, what);
         return;
     }
     kiln_kernel_fn *fn = kiln_code_kernel(k->code, p->name);
@@ -227,6 +257,7 @@ void code_call_threads(const code_kernel *k, void *const *tensor, int n_threads,
 void code_close(code_kernel *k) {
     kiln_code_close(k->code);
     k->code = NULL;
-    if (here.loaded == k) /* its address may come again */
-        here.loaded = NULL;
+    for (int i = 0; i < N_EMULATORS; i++)
+        if (emulators[i].loaded == k) /* its address may come again */
+            emulators[i].loaded = NULL;
 }

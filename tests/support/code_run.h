@@ -1,5 +1,5 @@
 /* Compiled code on every machine that can run it here: this one for the profiles that
- * it runs, and AArch64 in an emulator (qemu-aarch64 with build/aarch64/kernel_runner,
+ * it runs, and others in emulators (qemu-aarch64 with build/aarch64/kernel_runner,
  * which make builds where there is a cross compiler). */
 #ifndef KILN_TESTS_SUPPORT_CODE_RUN_H
 #define KILN_TESTS_SUPPORT_CODE_RUN_H

@@ -1,0 +1,61 @@
+/* Linux on other machines by qemu's user-mode emulation: one row of qemu.def each. */
+#include "pipeline/devices/devices_internal.h"
+
+typedef struct machine {
+    kiln_arch arch;
+    const char *emulator, *runner; /* programs */
+    const char *cpu, *packages;
+} machine;
+
+static bool can_run(const machine *m, kiln_arena *a, const kiln_profile *p,
+                    const char **missing) {
+    char *path = NULL;
+    kiln_err err = {.status = KILN_OK};
+    if (p->arch != m->arch) {
+        *missing = kiln_format(a, "the profile is not for %s", kiln_arch_name(m->arch));
+        return false;
+    }
+    if (!kiln_device_in_path(a, m->emulator)) {
+        *missing = kiln_format(a, "%s is not in PATH: install the package qemu-user",
+                               m->emulator);
+        return false;
+    }
+    if (kiln_program_find(a, m->runner, &path, &err) != KILN_OK) {
+        *missing = kiln_format(a, "%s; make needs %s for it", err.text, m->packages);
+        return false;
+    }
+    return true;
+}
+
+static kiln_status command(const machine *m, kiln_arena *a, const char **argv,
+                           size_t *n, kiln_err *err) {
+    char *path = NULL;
+    KILN_TRY(kiln_program_find(a, m->runner, &path, err));
+    argv[0] = m->emulator;
+    argv[1] = "-cpu";
+    argv[2] = m->cpu;
+    argv[3] = path;
+    *n = 4;
+    return KILN_OK;
+}
+
+#define KILN_QEMU(ARCH, word, cpu, packages)                                           \
+    static const machine machine_##word = {KILN_ARCH_##ARCH, "qemu-" #word,            \
+                                           "kiln-run-" #word, cpu, packages};          \
+    static bool can_run_##word(kiln_arena *a, const kiln_profile *p,                   \
+                               const char **missing) {                                 \
+        return can_run(&machine_##word, a, p, missing);                                \
+    }                                                                                  \
+    static kiln_status command_##word(kiln_arena *a, const char **argv, size_t *n,     \
+                                      kiln_err *err) {                                 \
+        return command(&machine_##word, a, argv, n, err);                              \
+    }                                                                                  \
+    const kiln_device kiln_device_qemu_##word = {                                      \
+        .name = "qemu-" #word,                                                         \
+        .doc = #word " emulated by qemu-user: right, but slow",                        \
+        .can_run = can_run_##word,                                                     \
+        .command = command_##word,                                                     \
+        .own_bytes = (uint64_t)1 << 30, /* translated code, threads' stacks */         \
+        .is_emulated = true};
+#include "pipeline/devices/qemu.def"
+#undef KILN_QEMU
