@@ -1,32 +1,31 @@
 /* Profiles: the table of those that ship, JSON, and what may run where. */
-#include "compiler/target/target.h"
+#include "compiler/target/target_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const kiln_profile shipped[] = {
-#define KILN_PROFILE(name, arch, triple, cpu, features, cores, vector_bytes,           \
-                     registers, l1d, l2, l3, fma, vnni, dotprod, bf16, f16)            \
-    {name,                                                                             \
-     arch,                                                                             \
-     triple,                                                                           \
-     cpu,                                                                              \
-     features,                                                                         \
-     cores,                                                                            \
-     vector_bytes,                                                                     \
-     registers,                                                                        \
-     (int64_t)(l1d)*1024,                                                              \
-     (int64_t)(l2)*1024,                                                               \
-     (int64_t)(l3)*1024,                                                               \
-     fma,                                                                              \
-     vnni,                                                                             \
-     dotprod,                                                                          \
-     bf16,                                                                             \
-     f16,                                                                              \
-     KILN_NUMERICS_FAST,                                                               \
-     NULL,                                                                             \
-     NULL},
+#define KILN_PROFILE(NAME, ARCH, TRIPLE, CPU, FEATURES, CORES, VECTOR, REGISTERS, L1,  \
+                     L2, L3, FMA, VNNI, DOTPROD, BF16, F16, ...)                       \
+    {.name = NAME,                                                                     \
+     .arch = ARCH,                                                                     \
+     .triple = TRIPLE,                                                                 \
+     .cpu = CPU,                                                                       \
+     .features = FEATURES,                                                             \
+     .cores = CORES,                                                                   \
+     .vector_bytes = VECTOR,                                                           \
+     .vector_registers = REGISTERS,                                                    \
+     .l1d_bytes = (int64_t)(L1)*1024,                                                  \
+     .l2_bytes = (int64_t)(L2)*1024,                                                   \
+     .l3_bytes = (int64_t)(L3)*1024,                                                   \
+     .has_fma = FMA,                                                                   \
+     .has_vnni = VNNI,                                                                 \
+     .has_dotprod = DOTPROD,                                                           \
+     .has_bf16 = BF16,                                                                 \
+     .has_f16 = F16,                                                                   \
+     .numerics = KILN_NUMERICS_FAST,                                                   \
+     .core = {__VA_ARGS__}},
 #include "compiler/target/profiles.def"
 #undef KILN_PROFILE
 };
@@ -66,6 +65,8 @@ static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_json_member_bool(w, "has_bf16", p->has_bf16);
     kiln_json_member_bool(w, "has_f16", p->has_f16);
     kiln_json_member_str(w, "numerics", numerics_name[p->numerics]);
+    kiln_json_name(w, "core");
+    kiln_core_put(w, &p->core);
 }
 
 void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
@@ -180,6 +181,14 @@ static void read_measuring(reader *r, kiln_profile *p) {
     p->baseline = name;
 }
 
+/* May be left out, as older kilns did. */
+static void read_core(reader *r, kiln_profile *p) {
+    const kiln_json *core = kiln_json_get(r->root, "core");
+    p->core = kiln_core_default(p->arch, p->vector_bytes);
+    if (core != NULL && r->status == KILN_OK)
+        r->status = kiln_core_read(core, r->path, &p->core, r->err);
+}
+
 static void read_all(reader *r, kiln_profile *p) {
     const int64_t bytes = (int64_t)1 << 40;
     p->name = text_of(r, "name");
@@ -205,6 +214,7 @@ static void read_all(reader *r, kiln_profile *p) {
     p->has_f16 = flag_of(r, "has_f16");
     p->numerics =
         (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
+    read_core(r, p);
     read_measuring(r, p);
 }
 
@@ -213,10 +223,10 @@ static void read_all(reader *r, kiln_profile *p) {
 static kiln_status check_members(kiln_arena *a, const kiln_json *root, const char *path,
                                  kiln_err *err) {
     static const char *const known[] = {
-        "name",    "arch",      "triple",      "cpu",      "features",
-        "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes", "vector_bytes",
-        "has_fma", "has_vnni",  "has_dotprod", "has_bf16", "vector_registers",
-        "has_f16", "numerics",  "measure",     "baselines"};
+        "name",    "arch",      "triple",      "cpu",       "features",
+        "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes",  "vector_bytes",
+        "has_fma", "has_vnni",  "has_dotprod", "has_bf16",  "vector_registers",
+        "has_f16", "numerics",  "measure",     "baselines", "core"};
     for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m)) {
         const char *key = kiln_json_key(m);
         bool found = key == NULL; /* no object: the rest says so */
@@ -228,6 +238,12 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
                              "native' prints all that there are",
                              path, kiln_str_printable(a, kiln_str_from(key), 64));
     }
+    const char *unknown = kiln_core_unknown(kiln_json_get(root, "core"));
+    if (unknown != NULL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s: a profile's 'core' has no member '%s'; 'kiln profile "
+                         "show native' prints all that there are",
+                         path, kiln_str_printable(a, kiln_str_from(unknown), 64));
     return KILN_OK;
 }
 

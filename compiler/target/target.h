@@ -21,6 +21,16 @@ typedef enum kiln_arch {
     KILN_N_ARCHS
 } kiln_arch;
 
+/* What one core does in a cycle: rules that guess read it instead of some machine's
+ * numbers. Vectors are of the profile's width. It decides which configuration is
+ * guessed, never what a configuration means or which there are. */
+typedef struct kiln_core {
+    int fma_ports;                     /* multiply-adds begun in a cycle */
+    int fma_latency;                   /* cycles until a sum can be added to again */
+    int load_ports, store_ports;       /* vectors loaded, stored in a cycle, near */
+    int l2_rate, l3_rate, memory_rate; /* bytes a cycle that come from there */
+} kiln_core;
+
 typedef struct kiln_profile {
     const char *name; /* "x86-avx512" */
     kiln_arch arch;
@@ -34,6 +44,7 @@ typedef struct kiln_profile {
         l3_bytes; /* per core, per core, shared; 0: none or not known */
     bool has_fma, has_vnni, has_dotprod, has_bf16, has_f16;
     kiln_numerics numerics;
+    kiln_core core;
     /* How its code is measured, which changes no code: on which device (its name; NULL:
      * the first that can), beside which baselines (ends in NULL; NULL: none named). */
     const char *measure;
@@ -61,6 +72,17 @@ const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
                           char missing[128]);
+
+/* ---- for rules ---------------------------------------------------------------------
+ * What to count on: where a profile does not say, the least that is common. */
+
+int64_t kiln_cache_l1(const kiln_profile *p); /* bytes near one core: at least 1 */
+int64_t kiln_cache_l2(const kiln_profile *p);
+int64_t kiln_cache_last(const kiln_profile *p); /* in front of memory */
+/* Bytes a cycle of what the L2 cache does not hold. */
+int kiln_rate_behind_l2(const kiln_profile *p);
+/* So many sums at once keep multiply-adds from waiting for one another. */
+int kiln_sums_to_hide_latency(const kiln_profile *p);
 
 /* ---- architectures -----------------------------------------------------------------
  * One row of archs.def and one folder each. Whoever wants to know what holds of one

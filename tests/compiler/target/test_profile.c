@@ -52,6 +52,50 @@ static void measuring_changes_no_code(void **state) {
     kiln_assert_text_equal(kiln_buf_str(&again), kiln_buf_str(&file));
 }
 
+/* Older kilns' files say nothing about the core: that of the shipped profile with the
+ * same vectors. Some of it may be said. */
+static void a_core_may_be_left_out(void **state) {
+    (void)state;
+    static const char *const said[] = {"", ", \"core\": {\"fma_latency\": 6}"};
+    kiln_arena *a = kiln_test_arena();
+    for (int i = 0; kiln_profile_at(i) != NULL; i++)
+        for (int k = 0; k < 2; k++) {
+            const kiln_profile *p = kiln_profile_at(i);
+            kiln_profile q;
+            kiln_err err = {0};
+            kiln_buf text;
+            kiln_buf_init(&text, a);
+            kiln_profile_json(&text, p);
+            const char *core = strstr(text.p, ",\n  \"core\"");
+            assert_non_null(core);
+            const char *older =
+                kiln_format(a, "%.*s%s}", (int)(core - text.p), text.p, said[k]);
+            const kiln_json *json = NULL;
+            kiln_assert_status_ok(
+                kiln_json_parse(a, kiln_str_from(older), "older", &json, &err), &err);
+            kiln_assert_status_ok(kiln_profile_read(a, json, "older", &q, &err), &err);
+            assert_int_equal(q.core.fma_latency, k == 1 ? 6 : p->core.fma_latency);
+            assert_true(q.core.fma_ports >= 1 && q.core.memory_rate >= 1);
+            if (p->arch == kiln_profile_at(0)->arch)
+                assert_int_equal(q.core.l2_rate, p->core.l2_rate);
+        }
+}
+
+/* Counts are what rules divide by. */
+static void shipped_cores_are_whole(void **state) {
+    (void)state;
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        const kiln_profile *p = kiln_profile_at(i);
+        assert_true(p->core.fma_ports >= 1 && p->core.fma_latency >= 1);
+        assert_true(p->core.load_ports >= 1 && p->core.store_ports >= 1);
+        assert_true(p->core.l2_rate >= p->core.memory_rate);
+        assert_int_equal(p->core.l3_rate > 0, p->l3_bytes > 0);
+        assert_int_equal(kiln_rate_behind_l2(p),
+                         p->l3_bytes > 0 ? p->core.l3_rate : p->core.memory_rate);
+        assert_true(kiln_cache_l1(p) > 0 && kiln_cache_l2(p) >= kiln_cache_l1(p));
+    }
+}
+
 static void this_machine_runs_itself(void **state) {
     kiln_profile p;
     kiln_err err = {0};
@@ -117,10 +161,19 @@ static bad_row bad_rows[] = {
      KILN_ERR_PARSE, "'baselines' must be a list of at most 32 names"},
     {"baselines_are_names", "\"name\"", "\"baselines\": [\"tvm\", 3], \"name\"",
      KILN_ERR_PARSE, "'baselines' must be a list of names"},
-    {"members_are_known", "\"cores\": 2", "\"cores\": 2, \"core\": 4", KILN_ERR_PARSE,
-     "a profile has no member 'core'; 'kiln profile show native' prints all"},
+    {"members_are_known", "\"cores\": 2", "\"cores\": 2, \"ports\": 4", KILN_ERR_PARSE,
+     "a profile has no member 'ports'; 'kiln profile show native' prints all"},
     {"flags_are_true_or_false", "\"has_fma\": true", "\"has_fma\": \"yes\"",
      KILN_ERR_PARSE, "'has_fma' must be true or false"},
+    {"a_core_has_ports", "\"fma_ports\": 2", "\"fma_ports\": 0", KILN_ERR_PARSE,
+     "'core.fma_ports' must be a whole number from 1 to 16"},
+    {"latency_is_whole", "\"fma_latency\": 4", "\"fma_latency\": 4.5", KILN_ERR_PARSE,
+     "'core.fma_latency' must be a whole number from 1 to 64"},
+    {"members_of_a_core_are_known", "\"fma_ports\": 2",
+     "\"fma_ports\": 2, \"fma_port\": 2", KILN_ERR_PARSE,
+     "a profile's 'core' has no member 'fma_port'"},
+    {"a_core_is_an_object", "\"core\"", "\"core\": 3, \"other\"", KILN_ERR_PARSE,
+     "a profile has no member 'other'"},
     {"cores_are_counted", "\"cores\": 2", "\"cores\": 0", KILN_ERR_PARSE,
      "'cores' must be a whole number from 1 to 4096"},
 };
@@ -155,6 +208,8 @@ static void refuses_an_unknown_name(void **state) {
 int main(void) {
     kiln_test_add("shipped_ones_read_back", shipped_ones_read_back, NULL);
     kiln_test_add("measuring_changes_no_code", measuring_changes_no_code, NULL);
+    kiln_test_add("a_core_may_be_left_out", a_core_may_be_left_out, NULL);
+    kiln_test_add("shipped_cores_are_whole", shipped_cores_are_whole, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
     kiln_test_add_rows(check_runs, runs_rows);
     kiln_test_add_rows(check_bad, bad_rows);
