@@ -38,10 +38,7 @@ enum {
     N_KNOBS
 };
 
-enum {
-    SMALL_CACHE = 1 << 18, /* bytes: where a profile does not say */
-    LINE = 64,             /* bytes of a cache line */
-};
+enum { LINE = 64 }; /* bytes of a cache line */
 
 typedef struct problem {
     const kiln_workload *w;
@@ -265,8 +262,7 @@ static kiln_tiles tiles_of(const problem *x, const plan *p) {
 static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
                             const kiln_te *weights, kiln_iter *step, kiln_err *err) {
     const kiln_profile *profile = x->profile;
-    const int64_t l1 = profile->l1d_bytes > 0 ? profile->l1d_bytes : SMALL_CACHE / 8;
-    const int64_t l2 = profile->l2_bytes > 0 ? profile->l2_bytes : SMALL_CACHE;
+    const int64_t l1 = kiln_cache_l1(profile), l2 = kiln_cache_l2(profile);
     const int64_t terms = ceil_div(x->c, p->ic_block) * p->ic_block;
     const int64_t blocks = ceil_div(x->o, p->oc_block);
     const int64_t bytes = terms * p->oc_block * x->elem_bytes;
@@ -353,11 +349,11 @@ static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
                 const int64_t oc = s->knob[TILE_OC].value[k];
                 /* rows of tiles, the last of them lower */
                 const int64_t whole = x->rows / rows;
-                double t = (double)whole *
-                           kiln_tiles_cycles(x->cols * rows, vectors, cols * rows, oc);
+                double t = (double)whole * kiln_tiles_cycles(x->profile, x->cols * rows,
+                                                             vectors, cols * rows, oc);
                 if (x->rows % rows > 0)
-                    t += kiln_tiles_cycles(x->cols * (x->rows % rows), vectors,
-                                           cols * (x->rows % rows), oc);
+                    t += kiln_tiles_cycles(x->profile, x->cols * (x->rows % rows),
+                                           vectors, cols * (x->rows % rows), oc);
                 if (kiln_tile_registers(rows * cols, oc) >
                         x->profile->vector_registers ||
                     (best > 0 && t >= best))
@@ -387,7 +383,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
                          const kiln_space *s) {
     const problem x = problem_of(w, profile);
     kiln_config c = kiln_config_at(s, 0);
-    const int64_t cache = profile->l2_bytes > 0 ? profile->l2_bytes : SMALL_CACHE;
+    const int64_t cache = kiln_cache_l2(profile);
     kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
     /* Few channels are read as they lie in images, or as they were made. */
     const int64_t made = kiln_layout_channel_block(&w->anchor->in[0]->type.layout);

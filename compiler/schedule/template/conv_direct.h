@@ -42,7 +42,8 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
 int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p);
 /* Of one step of the sums of an output: rows, columns and channel blocks in register
  * tiles; what a tile leaves over is a smaller tile. */
-double kiln_conv_tile_cycles(const int64_t *extent, const int64_t *tile);
+double kiln_conv_tile_cycles(const kiln_profile *p, const int64_t *extent,
+                             const int64_t *tile);
 /* Of the knobs' options (tile, oc_chunk, oh_chunk) those that take the fewest cycles,
  * on one thread and on as many as the profile has cores. */
 void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *tiles,

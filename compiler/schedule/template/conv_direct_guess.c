@@ -3,25 +3,29 @@
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/conv_direct.h"
 
-enum {
-    STREAM = 64,        /* bytes a cycle from behind the L2 cache: what is not hidden,
-                           fitted to 512 channels at 7x7 on Zen 5 */
-    CHUNK_CYCLES = 400, /* of one more parallel part: call, loops that start */
-    SMALL_CACHE = 1 << 18, /* bytes: where a profile does not say */
-};
+enum { CHUNK_CYCLES = 400 }; /* of one more parallel part: call, loops that start */
 
-/* Cycles of one step of the reduction: two multiply-adds and two loads a cycle, each
- * accumulator waits four cycles for itself and a fifth for what comes between, and
- * loads are not all hidden: measured, a tenth of a cycle each. */
-static double step_cycles(int64_t pixels, int64_t oc) {
-    const double adds = (double)(pixels * oc) / 2, loads = (double)(pixels + oc);
-    const double most = adds > loads / 2 ? adds : loads / 2;
-    return (most > 5 ? most : 5) + loads / 10;
+/* Cycles of one step of the reduction: multiply-adds and loads as the ports take them;
+ * each accumulator waits for itself, and a cycle for what comes between; loads are not
+ * all hidden: measured on Zen 5, a fifth of the port's cycle. */
+static double step_cycles(const kiln_profile *p, int64_t pixels, int64_t oc) {
+    const kiln_core *core = &p->core;
+    const double adds = (double)(pixels * oc) / core->fma_ports;
+    const double loads = (double)(pixels + oc), shown = loads / (5 * core->load_ports);
+    const double most =
+        adds > loads / core->load_ports ? adds : loads / core->load_ports;
+    const double least = core->fma_latency + 1;
+    return (most > least ? most : least) + shown;
 }
+
+/* Bytes a cycle from behind the L2 cache: half of what comes is hidden (fitted to 512
+ * channels at 7x7 on Zen 5). */
+static double stream_of(const kiln_profile *p) { return 2.0 * kiln_rate_behind_l2(p); }
 
 /* Of all tiles of rows x columns x channel blocks; what a tile leaves over is a smaller
  * tile. */
-double kiln_conv_tile_cycles(const int64_t *extent, const int64_t *tile) {
+double kiln_conv_tile_cycles(const kiln_profile *p, const int64_t *extent,
+                             const int64_t *tile) {
     double sum = 0;
     for (int part = 0; part < 8; part++) {
         int64_t size[3];
@@ -32,7 +36,7 @@ double kiln_conv_tile_cycles(const int64_t *extent, const int64_t *tile) {
             n *= (double)(is_rest ? size[i] > 0 : extent[i] / tile[i]);
         }
         if (n > 0)
-            sum += n * step_cycles(size[KILN_CONV_TILE_OH] * size[KILN_CONV_TILE_OW],
+            sum += n * step_cycles(p, size[KILN_CONV_TILE_OH] * size[KILN_CONV_TILE_OW],
                                    size[KILN_CONV_TILE_OC]);
     }
     return sum;
@@ -44,6 +48,7 @@ typedef struct guesser {
     const kiln_conv_problem *p;
     int64_t tile[3];
     int64_t cache;        /* bytes that stay near */
+    double stream;        /* bytes a cycle of others */
     int64_t images;       /* and groups: each has all chunks */
     double steps;         /* of the reduction of one element */
     double weights;       /* bytes, of one channel block */
@@ -55,7 +60,8 @@ static guesser guesser_of(const kiln_conv_problem *p, const int64_t *tile) {
     const kiln_type *x = &p->w->anchor->in[0]->type, *w = &p->w->anchor->in[1]->type;
     guesser g = {.p = p,
                  .tile = {tile[0], tile[1], tile[2]},
-                 .cache = p->profile->l2_bytes > 0 ? p->profile->l2_bytes : SMALL_CACHE,
+                 .cache = kiln_cache_l2(p->profile),
+                 .stream = stream_of(p->profile),
                  .images = x->dim[0] * p->groups,
                  .steps = (double)p->c_group,
                  .x_row = p->c_group * p->elem_bytes};
@@ -76,19 +82,21 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     const int64_t panels = kiln_conv_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
     const int64_t tiles = kiln_conv_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
                           kiln_conv_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
-    double sum = CHUNK_CYCLES + kiln_conv_tile_cycles(extent, g->tile) * g->steps;
+    double sum =
+        CHUNK_CYCLES + kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps;
     if (p->pads) /* a vector is read and written */
-        sum += 2 * x / (double)(p->lanes * p->elem_bytes);
+        sum +=
+            2 * x / (double)(p->lanes * p->elem_bytes) / p->profile->core.store_ports;
     if (g->streams_weights)
-        sum += g->weights * (double)blocks / STREAM;
+        sum += g->weights * (double)blocks / g->stream;
     /* Each tile of pixels reads its panel's weights. */
     const double panel = g->weights * (double)g->tile[KILN_CONV_TILE_OC];
     if (panel > 0.75 * (double)g->cache)
-        sum += g->weights * (double)(blocks * tiles) / STREAM;
+        sum += g->weights * (double)(blocks * tiles) / g->stream;
     /* Each panel of channels reads all of x; where that does not stay near, from far.
      */
     if (x > (double)g->cache / (g->streams_weights ? 2 : 4))
-        sum += x * (double)panels / STREAM;
+        sum += x * (double)panels / g->stream;
     return sum;
 }
 
@@ -178,13 +186,13 @@ void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *t
     guess best = {.cycles = 0};
     for (int i = 0; i < tiles->n; i++) {
         const double cycles =
-            kiln_conv_tile_cycles(extent, &tiles->value[3 * (size_t)i]);
+            kiln_conv_tile_cycles(p->profile, extent, &tiles->value[3 * (size_t)i]);
         least = i == 0 || cycles < least ? cycles : least;
     }
     for (int i = 0; i < tiles->n; i++) {
         const int64_t *tile = &tiles->value[3 * (size_t)i];
         const guesser g = guesser_of(p, tile);
-        if (kiln_conv_tile_cycles(extent, tile) <= slower * least)
+        if (kiln_conv_tile_cycles(p->profile, extent, tile) <= slower * least)
             guess_chunks(&g, i, oc_chunk, oh_chunk, &best);
     }
     option[0] = best.tile;

@@ -7,18 +7,16 @@
 #include "compiler/schedule/template/shares.h"
 
 enum {
-    STREAM = 64, /* bytes a cycle of weights from behind the L2 cache: what is not
-                    hidden; */
-    BEHIND = 32, /* of what is written there too, */
-    LOADS = 16,  /* of weights that little is done with, */
-    MEMORY = 8,  /* and of what no cache holds */
     CHUNK_CYCLES = 400,    /* of one more chunk: call, loops that start */
-    SMALL_CACHE = 1 << 18, /* bytes: where a profile does not say */
-    LARGE_CACHE = 1 << 25, /* and of what one core can reach of a machine's */
+    LARGE_CACHE = 1 << 25, /* bytes of a machine's last that one core can reach */
 };
-/* Cycles of both transforms of one element of a tile, for a vector of channels:
- * measured on Zen 5, 64 to 256 channels. */
-static const double transform_cycles = 3.5;
+/* Of what comes from behind the L2 cache, by the bytes a cycle that do: half of weights
+ * is hidden; nothing of what is written there too; and weights that little is done with
+ * come half as fast (fitted on Zen 5). */
+static const double hidden_weights = 2, both_ways = 1, little_done = 0.5;
+/* Operations of both transforms of one element of a tile, for a vector of channels, on
+ * ports for multiply-adds: 3.5 cycles of two, measured on Zen 5, 64 to 256 channels. */
+static const double transform_work = 7;
 /* What the estimate must gain over conv_direct. */
 static const double least_gain = 1.15;
 
@@ -31,7 +29,7 @@ typedef struct guesser {
 } guesser;
 
 static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
-    const int64_t cache = p->profile->l2_bytes > 0 ? p->profile->l2_bytes : SMALL_CACHE;
+    const int64_t cache = kiln_cache_l2(p->profile);
     const int64_t l3 = kiln_conv_min(p->profile->l3_bytes, LARGE_CACHE);
     guesser g = {.p = p,
                  .size = size,
@@ -61,13 +59,19 @@ static double products_bytes(const guesser *g, int64_t rows, int64_t blocks) {
 static double products_cycles(const guesser *g, const int64_t *tile, int64_t rows,
                               int64_t blocks) {
     const int64_t extent[3] = {rows, g->columns, blocks};
-    return (double)(g->positions * (g->p->c + 4)) * kiln_conv_tile_cycles(extent, tile);
+    return (double)(g->positions * (g->p->c + 4)) *
+           kiln_conv_tile_cycles(g->p->profile, extent, tile);
+}
+
+static double memory_rate(const guesser *g) {
+    return (double)g->p->profile->core.memory_rate;
 }
 
 /* Bytes a cycle of a region that the L2 cache does not hold. The last one is shared:
  * a quarter of it is counted on. */
-static double behind(const guesser *g, double footprint, double rate) {
-    return footprint > g->last_cache / 4 ? MEMORY : rate;
+static double behind(const guesser *g, double footprint, double share) {
+    return footprint > g->last_cache / 4 ? memory_rate(g)
+                                         : share * kiln_rate_behind_l2(g->p->profile);
 }
 
 /* Of bytes that are moved within a region, as far as the L2 cache does not hold it. */
@@ -76,7 +80,7 @@ static double far_cycles(const guesser *g, double footprint, double moved) {
     if (beyond <= 0)
         return 0;
     const double share = 2 * beyond < footprint ? 2 * beyond / footprint : 1;
-    return share * moved / behind(g, footprint, BEHIND);
+    return share * moved / behind(g, footprint, both_ways);
 }
 
 /* Products, and weights that are read so many times, `part` of them at a time: as fast
@@ -85,9 +89,9 @@ static double streamed_cycles(const guesser *g, double products, double part,
                               int64_t times) {
     if (part <= g->cache / 2)
         return products;
-    const double loads = (double)times * g->weights / behind(g, part, LOADS);
+    const double loads = (double)times * g->weights / behind(g, part, little_done);
     return (products > loads ? products : loads) +
-           (double)(times - 1) * g->weights / behind(g, part, STREAM);
+           (double)(times - 1) * g->weights / behind(g, part, hidden_weights);
 }
 
 /* Elements of equal parts of an axis, each at most `most`. */
@@ -159,11 +163,11 @@ static guess guess_loops(const guesser *g, const kiln_space *s) {
             else if (alone <= 1.1 * least)
                 guess_chunks(g, s, i, &best);
         }
-    best.cycles +=
-        transform_cycles * (double)(g->positions * g->images * g->rows * g->columns *
-                                    (g->c_blocks + g->p->blocks));
+    best.cycles += transform_work / g->p->profile->core.fma_ports *
+                   (double)(g->positions * g->images * g->rows * g->columns *
+                            (g->c_blocks + g->p->blocks));
     if (g->weights > g->cache / 2)
-        best.cycles += g->weights / MEMORY;
+        best.cycles += g->weights / memory_rate(g);
     return best;
 }
 
@@ -211,7 +215,7 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
     return c;
 }
 
-/* conv_direct runs at the peak of two multiply-adds a cycle, all but a fiftieth. */
+/* conv_direct runs at the peak of multiply-adds, all but a fiftieth. */
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     const guesser g = guesser_of(&p, 1); /* 9 positions: the convolution itself */
@@ -224,10 +228,10 @@ bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_status st = kiln_winograd_space(w, profile, &s, NULL);
     const double cycles = st == KILN_OK ? guess_size(&p, &s, &size).cycles : 0;
     kiln_arena_fini(&scratch);
-    double direct =
-        0.51 * 9 * (double)(g.images * p.oh * p.ow) * (double)(p.blocks * p.c);
+    double direct = 1.02 / profile->core.fma_ports * 9 *
+                    (double)(g.images * p.oh * p.ow) * (double)(p.blocks * p.c);
     direct *= kiln_share_loss(g.images * p.oh * p.blocks, profile->cores);
     if (g.weights > g.cache / 2)
-        direct += g.weights / MEMORY;
+        direct += g.weights / memory_rate(&g);
     return st == KILN_OK && cycles * least_gain < direct;
 }

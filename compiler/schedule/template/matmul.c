@@ -38,8 +38,7 @@ enum {
 
 enum {
     MIN_ROWS_TO_PACK = 24, /* a panel of b is read so often */
-    MIN_BLOCKS = 16,       /* so many are shared well by themselves */
-    SMALL_CACHE = 1 << 18  /* bytes: where a profile does not say */
+    MIN_BLOCKS = 16        /* so many are shared well by themselves */
 };
 
 typedef struct plan {
@@ -274,9 +273,9 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
     for (int i = 0; i < s->knob[TILE_M].n; i++)
         for (int k = 0; k < s->knob[TILE_N].n; k++) {
             const int64_t m = s->knob[TILE_M].value[i], n = s->knob[TILE_N].value[k];
-            const double t =
-                kiln_tiles_cycles(x->m, vectors_of(x, x->n), m, ceil_div(n, x->lanes)) *
-                (x->m > m && x->m % m > 0 ? last_block : 1);
+            const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
+                                               ceil_div(n, x->lanes)) *
+                             (x->m > m && x->m % m > 0 ? last_block : 1);
             if (kiln_tile_registers(m, vectors_of(x, n)) >
                     x->profile->vector_registers ||
                 (best > 0 && t >= best))
@@ -315,11 +314,6 @@ static bool rows_meet(const kiln_product *x) {
     return x->a_along_k && x->a_row_bytes % 2048 == 0 && !is_by_itself(x);
 }
 
-/* What the last cache in front of memory holds. */
-static int64_t far_cache(const kiln_profile *p) {
-    return p->l3_bytes > 0 ? p->l3_bytes : p->l2_bytes > 0 ? p->l2_bytes : SMALL_CACHE;
-}
-
 /* Blocks of one size, as far as the options go, of `kept` panels at most. None where
  * they are so few that cores would share them together with columns, and rows are left
  * over: all tiles of the last one would decide row by row, in the loop over k. Reading
@@ -340,12 +334,13 @@ static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space 
  * instead: unless b is so large that it would come from memory for each of the panels
  * (m=35 k=650 n=10000 on Zen 5: 3.8 ms instead of 2.8). */
 static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
-    const int64_t cache = x->profile->l2_bytes > 0 ? x->profile->l2_bytes : SMALL_CACHE;
+    const int64_t cache = kiln_cache_l2(x->profile);
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
     const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
     const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
-    const bool is_far = all > 1 && x->n > far_cache(x->profile) / 2 / x->a_row_bytes;
+    const bool is_far =
+        all > 1 && x->n > kiln_cache_last(x->profile) / 2 / x->a_row_bytes;
     if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
         guess_cuts(x, cache, s, c);
         return;

@@ -154,6 +154,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 
 /* The tile that loads least for what it computes. */
 static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
+    const kiln_core *core = &x->profile->core;
     double best = 0;
     for (int i = 0; i < s->knob[TILE_M].n; i++)
         for (int k = 0; k < s->knob[TILE_N].n; k++)
@@ -161,10 +162,11 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
                 const int64_t m = s->knob[TILE_M].value[i],
                               n = s->knob[TILE_N].value[k];
                 const int64_t vectors = s->knob[VECTORS].value[v];
-                const double work = 0.5 * (double)(m * n * vectors);
-                const double loads = 0.5 * (double)((m + n) * vectors);
+                const double work = (double)(m * n * vectors) / core->fma_ports;
+                const double loads = (double)((m + n) * vectors) / core->load_ports;
                 const double most = work > loads ? work : loads;
-                const double cycles = (most > 4 ? most : 4) + 0.2 * loads;
+                const double least = core->fma_latency;
+                const double cycles = (most > least ? most : least) + 0.2 * loads;
                 const double sums = 0.02 * (double)vectors; /* to add up at the end */
                 const double cost = cycles / (double)(m * n * vectors) + sums;
                 if (registers(m, n, vectors) > x->profile->vector_registers ||

@@ -13,13 +13,6 @@ enum { MAX_MEMBERS = 4 }; /* images that go through a step together */
 
 enum { ROWS, N_KNOBS };
 
-/* Vectors of sums of an image: 8 hide the latency of two multiply-adds a cycle. Half of
- * them read r as fast where it comes from behind the L2 cache, and threads share
- * smaller blocks better. */
-enum { SUMS = 8, FEWER_SUMS = 4 };
-
-enum { SMALL_CACHE = 1 << 18 /* bytes: where a profile does not say */ };
-
 static const kiln_type *type_of_r(const kiln_workload *w) {
     return &w->anchor->in[R]->type;
 }
@@ -57,9 +50,13 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
     kiln_config c = kiln_config_at(s, 0);
     const int64_t images = w->anchor->in[X]->type.dim[1];
     const int64_t members = images < MAX_MEMBERS ? images : MAX_MEMBERS;
-    const int64_t cache = p->l2_bytes > 0 ? p->l2_bytes : SMALL_CACHE;
+    /* Vectors of sums of an image: as many as hide the latency. Half of them read r as
+     * fast where it comes from behind the L2 cache, and threads share smaller blocks
+     * better. */
+    const int sums = kiln_sums_to_hide_latency(p);
     int64_t vectors = p->vector_registers / 2 / (members > 0 ? members : 1);
-    const int64_t most = kiln_type_bytes(type_of_r(w)) > cache ? FEWER_SUMS : SUMS;
+    const bool is_far = kiln_type_bytes(type_of_r(w)) > kiln_cache_l2(p);
+    const int64_t most = is_far ? (sums + 1) / 2 : sums;
     vectors = vectors > most ? most : vectors;
     const int64_t rows = vectors * lanes_of(w, p);
     kiln_config_set(s, &c, ROWS, &rows);

@@ -174,8 +174,8 @@ static bool is_worth(const planner *p, const unit *u, const unit *root,
                      uint64_t common) {
     const double n = iterations_of(root, common);
     const double bytes = (double)kiln_te_elems(u->te) * u->x.max_bytes / n;
-    const int64_t l2 = p->nester.profile->l2_bytes;
-    return n >= 2 && bytes <= (double)(l2 > 0 ? l2 : 262144) / N_CACHE_LINES;
+    const int64_t l2 = kiln_cache_l2(p->nester.profile);
+    return n >= 2 && bytes <= (double)l2 / N_CACHE_LINES;
 }
 
 /* Joins the unit of its readers where they are one. */

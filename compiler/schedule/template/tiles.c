@@ -153,26 +153,31 @@ int64_t kiln_tile_registers(int64_t rows, int64_t vectors) {
     return rows == 1 ? vectors + 2 : rows * vectors + vectors + 1;
 }
 
-/* Two multiply-adds a cycle, four cycles late, so that fewer than eight accumulators
- * wait for each other; some of what broadcasts and panels from the L2 cache cost is not
- * hidden (fitted to tiles of 24 and 28 accumulators on Zen 5). */
-double kiln_tile_cycles(int64_t rows, int64_t vectors) {
-    const double work = 0.5 * (double)(rows * vectors);
-    return (work > 4 ? work : 4) + 0.15 * (double)rows + 0.4 * (double)vectors;
+/* Multiply-adds as the ports take them, but no sum before it can be added to again.
+ * Some of what broadcasts and panels from the L2 cache cost is not hidden (fitted to
+ * tiles of 24 and 28 accumulators on Zen 5: two loads a cycle, a vector from the L2
+ * cache in one). */
+double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors) {
+    const kiln_core *core = &p->core;
+    const double work = (double)(rows * vectors) / core->fma_ports;
+    const double load = 0.3 / core->load_ports;
+    const double panel = 0.4 * p->vector_bytes / core->l2_rate;
+    return (work > core->fma_latency ? work : core->fma_latency) + load * (double)rows +
+           panel * (double)vectors;
 }
 
-double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
-                         int64_t tile_vectors) {
+double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
+                         int64_t tile_rows, int64_t tile_vectors) {
     const int64_t rest_r = rows % tile_rows, rest_v = vectors % tile_vectors;
     const int64_t whole_r = rows / tile_rows, whole_v = vectors / tile_vectors;
     const double n_r = (double)whole_r, n_v = (double)whole_v;
-    double sum = n_r * n_v * kiln_tile_cycles(tile_rows, tile_vectors);
+    double sum = n_r * n_v * kiln_tile_cycles(p, tile_rows, tile_vectors);
     if (rest_r > 0)
-        sum += n_v * kiln_tile_cycles(rest_r, tile_vectors);
+        sum += n_v * kiln_tile_cycles(p, rest_r, tile_vectors);
     if (rest_v > 0)
-        sum += n_r * kiln_tile_cycles(tile_rows, rest_v);
+        sum += n_r * kiln_tile_cycles(p, tile_rows, rest_v);
     if (rest_r > 0 && rest_v > 0)
-        sum += kiln_tile_cycles(rest_r, rest_v);
+        sum += kiln_tile_cycles(p, rest_r, rest_v);
     /* Tails are code of their own, and what they cost beside their work. */
     return sum * (1 + (rest_r > 0 ? 0.01 : 0) + (rest_v > 0 ? 0.01 : 0));
 }

@@ -4,6 +4,7 @@
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_TILES_H
 
 #include "compiler/schedule/schedule.h"
+#include "compiler/target/target.h"
 
 enum { KILN_TILE_ROWS = 2 };
 
@@ -64,10 +65,10 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
 /* Accumulators, one vector for each column, and one broadcast element. */
 int64_t kiln_tile_registers(int64_t rows, int64_t vectors);
 /* Cycles of one term of a tile, for guesses: see tiles.c. */
-double kiln_tile_cycles(int64_t rows, int64_t vectors);
+double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors);
 /* The same for all of an output, tails included. */
-double kiln_tiles_cycles(int64_t rows, int64_t vectors, int64_t tile_rows,
-                         int64_t tile_vectors);
+double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
+                         int64_t tile_rows, int64_t tile_vectors);
 
 /* How many iterations each kind of parallel loop has. */
 typedef struct kiln_tile_counts {
