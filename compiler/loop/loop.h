@@ -204,7 +204,8 @@ kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err);
 
 /* How a program's work falls on threads that share its parallel loops in equal numbers
  * of iterations. Counted, not measured: one for each vector load, store and arithmetic
- * operation, none for indexes and register tiles. */
+ * operation (as many as the machine's vectors take), none for indexes and register
+ * tiles. */
 typedef struct kiln_spread {
     int threads;
     int64_t forks;      /* parallel loops that run, loops around them considered */
@@ -214,8 +215,8 @@ typedef struct kiln_spread {
     double longest;     /* serial, and of each fork the largest share: work / longest is
                            what the threads gain at best */
 } kiln_spread;
-kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
-                                int threads);
+kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int threads,
+                                int vector_bytes);
 
 /* Operations that no code for the program does without: two for each product of values
  * that it reads; of narrower elements than f32 a half or a quarter each, as machines

@@ -6,7 +6,6 @@
 #include "compiler/loop/walk.h"
 
 enum {
-    VECTOR_BYTES = 64,     /* that one operation takes */
     MAX_ITERATIONS = 4096, /* walked one by one; of more, all count as the middle one */
     MAX_WALKED = 1 << 14   /* of all loops of a nest together */
 };
@@ -18,7 +17,7 @@ typedef struct amount {
 
 typedef struct counter {
     kiln_ranges ranges;
-    int threads;
+    int threads, vector_bytes;
     bool is_inside; /* of a parallel loop: those in it run in place */
     int64_t iterations;
     int64_t walked; /* product of the iterations of the loops around that are walked */
@@ -46,21 +45,32 @@ static double node_work(const kiln_expr *e) {
     }
 }
 
-static double vectors_of(const kiln_expr *e) {
+/* Operations that a value takes. */
+static double vectors_of(const kiln_expr *e, int vector_bytes) {
     const int64_t bytes = e->lanes * (int64_t)kiln_dtype_bytes(e->dtype);
-    const int64_t vectors = (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES;
-    return (double)vectors;
+    return (double)((bytes + vector_bytes - 1) / vector_bytes);
 }
+
+typedef struct operations {
+    double work;
+    int vector_bytes;
+} operations;
 
 static void add_node(void *user, const kiln_expr *e) {
-    *(double *)user += node_work(e) * vectors_of(e);
+    operations *s = user;
+    s->work += node_work(e) * vectors_of(e, s->vector_bytes);
 }
 
-static double store_work(const kiln_stmt *s) {
-    double work = 0;
-    kiln_expr_visit(s->u.store.value, add_node, &work);
+static double expr_work(const counter *c, const kiln_expr *e) {
+    operations s = {0, c->vector_bytes};
+    kiln_expr_visit(e, add_node, &s);
+    return s.work;
+}
+
+static double store_work(const counter *c, const kiln_stmt *s) {
+    double work = expr_work(c, s->u.store.value);
     if (s->u.store.buffer->scope != KILN_SCOPE_REGISTER)
-        work += vectors_of(s->u.store.value);
+        work += vectors_of(s->u.store.value, c->vector_bytes);
     return work;
 }
 
@@ -174,20 +184,23 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
         return amount_of(c, s->u.attr.body);
     case KILN_STMT_STORE:
-        return alone(store_work(s));
+        return alone(store_work(c, s));
     case KILN_STMT_EVAL:
-        kiln_expr_visit(s->u.eval, add_node, &sum.work);
-        return alone(sum.work);
+        return alone(expr_work(c, s->u.eval));
     }
     return sum;
 }
 
-kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p,
-                                int threads) {
+kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int threads,
+                                int vector_bytes) {
     kiln_arena terms = {0};
-    counter c = {
-        .ranges = {.arena = scratch}, .threads = threads, .walked = 1, .terms = &terms};
-    KILN_ASSERT(threads > 0, "'%s' on %d threads", p->name, threads);
+    counter c = {.ranges = {.arena = scratch},
+                 .threads = threads,
+                 .vector_bytes = vector_bytes,
+                 .walked = 1,
+                 .terms = &terms};
+    KILN_ASSERT(threads > 0 && vector_bytes > 0, "'%s' on %d threads, vectors of %d",
+                p->name, threads, vector_bytes);
     const amount all = amount_of(&c, p->body);
     kiln_arena_fini(&terms);
     return (kiln_spread){.threads = threads,

@@ -7,13 +7,14 @@
 enum { PEAK_SLICES = 50 };
 
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
-                         const kiln_hot_loops *h) {
+                         const kiln_hot_loops *h, const kiln_profile *p) {
     row->lower_ms = (double)k->lower_ns * 1e-6;
     row->codegen_ms = (double)k->codegen_ns * 1e-6;
     row->code_bytes = k->object.bytes.n;
     row->workspace_bytes = k->object.workspace_bytes;
     row->scratch_bytes = k->object.scratch_bytes;
-    row->spread = kiln_program_spread(k->program->arena, k->program, 2);
+    row->spread =
+        kiln_program_spread(k->program->arena, k->program, 2, p->vector_bytes);
     row->n_loops = (int)h->n;
     row->spills = h->spills;
     row->vector_registers = h->vector_registers;
@@ -59,7 +60,7 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     KILN_TRY(kiln_choose(a, &work, p, &o->choose, &row->choice, err));
     KILN_TRY(kiln_kernel_make(scratch, &work, &row->choice, p, &kernel, err));
     KILN_TRY(kiln_kernel_loops(scratch, &kernel, p, &loops, err));
-    kiln_bench_row_fill(row, &kernel, &loops);
+    kiln_bench_row_fill(row, &kernel, &loops, p);
     KILN_TRY(kiln_kernel_load(scratch, p, &kernel, err));
     KILN_TRY(kiln_call_new(scratch, &kernel, m->team, o->seed, &call, err));
     KILN_TRY(check(a, scratch, &call, o, row, &rivals, err));

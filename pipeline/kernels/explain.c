@@ -189,8 +189,10 @@ static void put_time(const explain *e, kiln_buf *out) {
 
 /* What threads gain at best, by counting: see kiln_program_spread. */
 static void put_spread(const explain *e, kiln_buf *out) {
-    const kiln_spread two = kiln_program_spread(e->arena, e->kernel.program, 2);
-    const kiln_spread four = kiln_program_spread(e->arena, e->kernel.program, 4);
+    const kiln_spread two =
+        kiln_program_spread(e->arena, e->kernel.program, 2, e->profile->vector_bytes);
+    const kiln_spread four =
+        kiln_program_spread(e->arena, e->kernel.program, 4, e->profile->vector_bytes);
     kiln_buf_printf(out, "threads: ");
     if (two.forks == 0) {
         kiln_buf_puts(out, "no loop is parallel\n");
@@ -248,7 +250,7 @@ static void put_summary_json(const explain *e, kiln_json_writer *w) {
                           .verdict = e->verdict,
                           .timing = e->timing,
                           .cost = e->work.cost};
-    kiln_bench_row_fill(&row, &e->kernel, &e->loops);
+    kiln_bench_row_fill(&row, &e->kernel, &e->loops, e->profile);
     kiln_bench_row_put(w, &row, 1);
 }
 

@@ -45,7 +45,7 @@ void kiln_op_rivals_text(kiln_buf *out, const kiln_bench *b);
 
 /* What is known of a row's code; and the row, on so many threads, as a JSON object. */
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
-                         const kiln_hot_loops *h);
+                         const kiln_hot_loops *h, const kiln_profile *p);
 void kiln_bench_row_put(kiln_json_writer *w, const kiln_bench_row *r, int threads);
 
 #endif

@@ -117,7 +117,8 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
     KILN_TRY(kiln_scheduled_program(&n->scratch, s, k.symbol, &program, err));
     KILN_TRY(check_program(program, &k, err));
     k.spread = kiln_program_spread(&n->scratch, program,
-                                   n->profile->cores > 1 ? n->profile->cores : 2);
+                                   n->profile->cores > 1 ? n->profile->cores : 2,
+                                   n->profile->vector_bytes);
     if (n->o != NULL && n->o->watch != NULL)
         n->o->watch(n->o->watcher, (int)n->out->kernel.n, s, program);
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,

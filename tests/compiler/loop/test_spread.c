@@ -55,7 +55,7 @@ static void counts(void **state) {
         kiln_format(a, "program p(x: f32[64], out y: f32[64]) { %s }", r->body);
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
                           &err);
-    const kiln_spread s = kiln_program_spread(a, p, r->threads);
+    const kiln_spread s = kiln_program_spread(a, p, r->threads, 64);
     assert_int_equal(s.threads, r->threads);
     assert_int_equal(s.forks, r->forks);
     assert_int_equal(s.iterations, r->iterations);

@@ -101,7 +101,7 @@ static void two_threads_share_the_work(void **state) {
                               &err);
         kiln_assert_status_ok(kiln_scheduled_program(&a, &s, "f", &program, &err),
                               &err);
-        const kiln_spread spread = kiln_program_spread(&a, program, 2);
+        const kiln_spread spread = kiln_program_spread(&a, program, 2, p.vector_bytes);
         print_message("%s: %.2f\n", work.name, spread.work / spread.longest);
         assert_true(spread.work >= least_gain * spread.longest);
     }
