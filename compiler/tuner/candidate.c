@@ -1,7 +1,5 @@
-/* Tasks, and their configurations as features. */
+/* Tasks, and their configurations as cost models read them. */
 #include "compiler/tuner/tuner.h"
-
-#include <string.h>
 
 kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                                 const kiln_profile *p, const kiln_template *tmpl,
@@ -20,17 +18,25 @@ kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
     return KILN_OK;
 }
 
-/* The latest features by index, one place each: 4096 of 2 KB. */
+/* The latest encodings by index, one place each. */
 enum { CACHE_BITS = 12, CACHE_SIZE = 1 << CACHE_BITS };
 
 typedef enum entry_state { EMPTY, TAKEN, REFUSED } entry_state;
 
+/* A place keeps its memory for the next candidate, so that of encodings of one size it
+ * takes some only once. */
+typedef struct entry {
+    uint64_t index;
+    entry_state state;
+    kiln_buf bytes;
+    kiln_encoding encoding;
+} entry;
+
 struct kiln_candidates {
     const kiln_tune_task *task;
+    const kiln_cost_model_kind *kind;
     kiln_arena scratch; /* one candidate */
-    uint64_t index[CACHE_SIZE];
-    uint8_t state[CACHE_SIZE];
-    float *features; /* CACHE_SIZE rows */
+    entry cache[CACHE_SIZE];
     kiln_candidates_stats stats;
 };
 
@@ -39,10 +45,13 @@ static void release(void *p) {
     kiln_arena_fini(&c->scratch);
 }
 
-kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t) {
+kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
+                                     const kiln_cost_model_kind *kind) {
     kiln_candidates *c = kiln_new(a, kiln_candidates);
     c->task = t;
-    c->features = kiln_array(a, float, CACHE_SIZE *kiln_n_features());
+    c->kind = kind;
+    for (size_t i = 0; i < CACHE_SIZE; i++)
+        kiln_buf_init(&c->cache[i].bytes, a);
     kiln_arena_defer(a, release, c);
     return c;
 }
@@ -52,32 +61,40 @@ static size_t place_of(uint64_t index) {
 }
 
 /* Only lowered: loop passes refuse little, and cost six times as much. */
-static bool lower(kiln_candidates *c, uint64_t index, float *out) {
+static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
     const kiln_tune_task *t = c->task;
     const kiln_config config = kiln_config_at(&t->space, index);
     kiln_scheduled s;
     kiln_program *p;
     kiln_arena_reset(&c->scratch);
+    out->n = 0;
     if (kiln_template_apply(&c->scratch, t->tmpl, t->work, t->profile, &t->space,
                             &config, &s, NULL) != KILN_OK ||
         kiln_lower(&c->scratch, s.schedule, s.te.arg, s.te.n_args, s.te.n_inputs, "k",
                    &p, NULL) != KILN_OK)
         return false;
-    kiln_program_features(&c->scratch, p, out);
+    const kiln_candidate x = {.task = t, .config = &config, .program = p};
+    c->kind->encode(&c->scratch, &x, out);
+    KILN_ASSERT(out->n > 0, "cost model '%s' encodes a candidate as nothing",
+                c->kind->name);
     return true;
 }
 
-const float *kiln_candidates_features(kiln_candidates *c, uint64_t index) {
-    const size_t at = place_of(index);
-    float *row = c->features + at * kiln_n_features();
+const kiln_encoding *kiln_candidates_encoding(kiln_candidates *c, uint64_t index) {
+    entry *e = &c->cache[place_of(index)];
     c->stats.asked++;
-    if (c->state[at] == EMPTY || c->index[at] != index) {
+    if (e->state == EMPTY || e->index != index) {
         c->stats.lowered++;
-        c->index[at] = index;
-        c->state[at] = lower(c, index, row) ? TAKEN : REFUSED;
-        c->stats.refused += c->state[at] == REFUSED;
+        e->index = index;
+        e->state = encode(c, index, &e->bytes) ? TAKEN : REFUSED;
+        c->stats.refused += e->state == REFUSED;
+        if (e->state == TAKEN)
+            e->encoding = (kiln_encoding){
+                .bytes = kiln_buf_str(&e->bytes),
+                .hash = kiln_hash64(e->bytes.p, e->bytes.n, 0),
+            };
     }
-    return c->state[at] == TAKEN ? row : NULL;
+    return e->state == TAKEN ? &e->encoding : NULL;
 }
 
 kiln_candidates_stats kiln_candidates_count(const kiln_candidates *c) {

@@ -1,13 +1,15 @@
-/* Cost models: the table, fitting and predicting with margins, and saved bytes:
+/* Cost models: the table, options, fitting and predicting with margins, and saved
+ * bytes:
  *
- *     kiln cost model 1
+ *     kiln cost model 2
  *     kind xgboost
- *     features 1 276         version, and how many of them
+ *     encoding 1             version of what it reads
  *     objective rank
  *     sha256 ...             of the bytes behind the empty line
  *
  *     (the kind's own bytes)
- */
+ *
+ * Version 1 had "features 1 276" for the third line: it is still read. */
 #include "compiler/tuner/tuner.h"
 
 #include <inttypes.h>
@@ -34,41 +36,63 @@ const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name) {
     return NULL;
 }
 
-void kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
-                          const kiln_cost_model_options *o) {
+kiln_status kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
+                                 const kiln_cost_model_options *o, kiln_err *err) {
     *m = (kiln_cost_model){.kind = kind};
     if (o != NULL)
         m->options = *o;
+    const kiln_status st = kind->init(m, err);
+    if (st != KILN_OK)
+        kiln_cost_model_fini(m);
+    return st;
 }
 
 void kiln_cost_model_fini(kiln_cost_model *m) {
-    if (m->kind != NULL)
+    if (m->kind != NULL && m->kind->fini != NULL)
         m->kind->fini(m);
+    kiln_arena_fini(&m->arena);
     *m = (kiln_cost_model){0};
+}
+
+kiln_status kiln_cost_model_option(const kiln_cost_model *m, kiln_str *rest, bool *has,
+                                   kiln_str *name, double *value, kiln_err *err) {
+    kiln_str word, number;
+    *has = false;
+    do
+        if (!kiln_str_cut(rest, ' ', &word))
+            return KILN_OK;
+    while (word.n == 0);
+    number = word;
+    *has = true;
+    if (!kiln_str_cut(&number, '=', name) || name->n == 0 ||
+        !kiln_parse_f64(number, value))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "cost model '%s': an option is NAME=NUMBER, not '%.*s'",
+                         m->kind->name, KILN_STR_ARG(word));
+    return KILN_OK;
 }
 
 kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                                 kiln_err *err) {
-    if (s->n == 0)
+    if (s->encoding.n == 0)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': no samples to learn from",
                          m->kind->name);
-    return m->kind->fit(m, s, err);
+    KILN_TRY(m->kind->fit(m, s, err));
+    m->is_fitted = true;
+    return KILN_OK;
 }
 
-kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *features,
-                                    size_t stride, size_t n, const float *base,
-                                    float *out, kiln_err *err) {
-    if (n == 0)
+kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
+                                    const float *base, float *out, kiln_err *err) {
+    if (e->n == 0)
         return KILN_OK;
-    if (m->n_features == 0) {
-        for (size_t i = 0; i < n; i++)
+    if (!m->is_fitted) {
+        for (size_t i = 0; i < e->n; i++)
             out[i] = base != NULL ? base[i] : 0;
         return KILN_OK;
     }
-    KILN_ASSERT(stride >= m->n_features, "rows of %zu features, the model reads %zu",
-                stride, m->n_features);
-    KILN_TRY(m->kind->predict(m, features, stride, n, out, err));
-    for (size_t i = 0; base != NULL && i < n; i++)
+    KILN_TRY(m->kind->predict(m, e, out, err));
+    for (size_t i = 0; base != NULL && i < e->n; i++)
         out[i] += base[i];
     return KILN_OK;
 }
@@ -76,11 +100,12 @@ kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *featu
 /* ---- saved ----------------------------------------------------------------------- */
 
 static const char *const objective_names[] = {"rank", "regression"};
-static const char magic[] = "kiln cost model 1";
+static const char magic[] = "kiln cost model 2";
+static const char old_magic[] = "kiln cost model 1";
 
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err) {
-    if (m->n_features == 0)
+    if (!m->is_fitted)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': nothing learned to save",
                          m->kind->name);
     kiln_arena scratch = {0};
@@ -90,9 +115,8 @@ kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
     if (st == KILN_OK) {
         char hex[KILN_SHA256_HEX];
         kiln_sha256_of(payload.p, payload.n, hex);
-        kiln_buf_printf(out,
-                        "%s\nkind %s\nfeatures %d %zu\nobjective %s\nsha256 %s\n\n",
-                        magic, m->kind->name, (int)KILN_FEATURE_VERSION, m->n_features,
+        kiln_buf_printf(out, "%s\nkind %s\nencoding %d\nobjective %s\nsha256 %s\n\n",
+                        magic, m->kind->name, m->kind->version,
                         objective_names[m->options.objective], hex);
         kiln_buf_add(out, payload.p, payload.n);
     }
@@ -112,61 +136,77 @@ static kiln_status read_line(kiln_str *rest, const char *word, kiln_str *value,
     return KILN_OK;
 }
 
-static kiln_status read_features(kiln_str value, kiln_cost_model *m, kiln_err *err) {
+static kiln_status read_version(kiln_str value, const kiln_cost_model_kind *kind,
+                                kiln_err *err) {
     kiln_str version;
-    int64_t v, n;
-    if (!kiln_str_cut(&value, ' ', &version) || !kiln_parse_i64(version, &v) ||
-        !kiln_parse_i64(value, &n))
+    int64_t v;
+    if (!kiln_str_cut(&value, ' ', &version) || !kiln_parse_i64(version, &v))
         return kiln_fail(err, KILN_ERR_PARSE,
-                         "saved cost model: 'features' must be two numbers");
-    if (v != KILN_FEATURE_VERSION)
+                         "saved cost model: its encoding must be a number");
+    if (v != kind->version)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "saved cost model: it reads features of version %" PRId64
+                         "saved cost model: it reads encodings of version %" PRId64
                          ", these are of version %d; train it anew",
-                         v, (int)KILN_FEATURE_VERSION);
-    if (n < 1 || (size_t)n > kiln_n_features())
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "saved cost model: %" PRId64 " features; there are 1 to %zu",
-                         n, kiln_n_features());
-    m->n_features = (size_t)n;
+                         v, kind->version);
     return KILN_OK;
 }
 
-static kiln_status read_head(kiln_str *rest, kiln_cost_model *m, kiln_err *err) {
-    kiln_str line, kind, features, objective, sum;
-    char hex[KILN_SHA256_HEX];
-    if (!kiln_str_cut(rest, '\n', &line) || !kiln_str_is(line, magic))
+typedef struct head {
+    kiln_str kind, encoding, objective, sum;
+} head;
+
+static kiln_status read_head(kiln_str *rest, head *out, kiln_err *err) {
+    kiln_str line;
+    if (!kiln_str_cut(rest, '\n', &line) ||
+        (!kiln_str_is(line, magic) && !kiln_str_is(line, old_magic)))
         return kiln_fail(err, KILN_ERR_PARSE, "this is no saved cost model");
-    KILN_TRY(read_line(rest, "kind", &kind, err));
-    KILN_TRY(read_line(rest, "features", &features, err));
-    KILN_TRY(read_line(rest, "objective", &objective, err));
-    KILN_TRY(read_line(rest, "sha256", &sum, err));
-    m->kind = kiln_cost_model_find(kind);
-    if (m->kind == NULL)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "saved cost model: its kind is not known here");
-    KILN_TRY(read_features(features, m, err));
-    const bool is_rank = kiln_str_is(objective, objective_names[0]);
-    if (!is_rank && !kiln_str_is(objective, objective_names[1]))
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "saved cost model: 'objective' must be rank or regression");
-    m->options.objective = is_rank ? KILN_OBJECTIVE_RANK : KILN_OBJECTIVE_REGRESSION;
+    const char *const encoding = kiln_str_is(line, magic) ? "encoding" : "features";
+    KILN_TRY(read_line(rest, "kind", &out->kind, err));
+    KILN_TRY(read_line(rest, encoding, &out->encoding, err));
+    KILN_TRY(read_line(rest, "objective", &out->objective, err));
+    KILN_TRY(read_line(rest, "sha256", &out->sum, err));
     if (!kiln_str_cut(rest, '\n', &line) || line.n != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "saved cost model: an empty line must end its head");
-    kiln_sha256_of(rest->p, rest->n, hex);
-    if (!kiln_str_is(sum, hex))
+    return KILN_OK;
+}
+
+/* Of what stands behind the head: is it for this kind, and whole? */
+static kiln_status check_head(const head *h, const kiln_cost_model_kind *kind,
+                              kiln_str payload, kiln_cost_model_options *out,
+                              kiln_err *err) {
+    char hex[KILN_SHA256_HEX];
+    if (!kiln_str_is(h->kind, kind->name))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "saved cost model: it is no '%s'; train it anew", kind->name);
+    KILN_TRY(read_version(h->encoding, kind, err));
+    const bool is_rank = kiln_str_is(h->objective, objective_names[0]);
+    if (!is_rank && !kiln_str_is(h->objective, objective_names[1]))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "saved cost model: 'objective' must be rank or regression");
+    out->objective = is_rank ? KILN_OBJECTIVE_RANK : KILN_OBJECTIVE_REGRESSION;
+    kiln_sha256_of(payload.p, payload.n, hex);
+    if (!kiln_str_is(h->sum, hex))
         return kiln_fail(err, KILN_ERR_PARSE,
                          "saved cost model: it is damaged; its SHA-256 differs");
     return KILN_OK;
 }
 
-kiln_status kiln_cost_model_load(kiln_cost_model *out, const void *bytes, size_t n,
-                                 kiln_err *err) {
-    kiln_cost_model m = {0};
+kiln_status kiln_cost_model_load(kiln_cost_model *out, const kiln_cost_model_kind *kind,
+                                 const void *bytes, size_t n, kiln_err *err) {
+    kiln_cost_model m;
+    kiln_cost_model_options o = {.own = NULL};
     kiln_str rest = {bytes, n};
-    KILN_TRY(read_head(&rest, &m, err));
-    KILN_TRY(m.kind->load(&m, rest.p, rest.n, err));
+    head h;
+    KILN_TRY(read_head(&rest, &h, err));
+    KILN_TRY(check_head(&h, kind, rest, &o, err));
+    KILN_TRY(kiln_cost_model_init(&m, kind, &o, err));
+    const kiln_status st = kind->load(&m, rest.p, rest.n, err);
+    if (st != KILN_OK) {
+        kiln_cost_model_fini(&m);
+        return st;
+    }
+    m.is_fitted = true;
     *out = m;
     return KILN_OK;
 }

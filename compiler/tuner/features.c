@@ -3,10 +3,11 @@
  * has the layout; another layout is another KILN_FEATURE_VERSION.
  *
  * Magnitudes are log2; -1 says that there is none. */
-#include "compiler/tuner/nest.h"
-#include "compiler/tuner/tuner.h"
+#include "compiler/tuner/features.h"
 
 #include <math.h>
+
+#include "compiler/tuner/nest.h"
 
 enum { N_THRESHOLDS = 14, CONTEXT_LOOPS = 12 };
 
@@ -353,4 +354,10 @@ void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *ou
         relate(&k, points, out + N_SCALARS + (size_t)role * N_RELATIONS * N_THRESHOLDS);
     }
     context(&k, out + N_RELATION);
+}
+
+void kiln_features_encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) {
+    float row[N_ALL];
+    kiln_program_features(scratch, c->program, row);
+    kiln_buf_add(out, row, sizeof row);
 }

@@ -1,14 +1,10 @@
-/* Trials of several workloads as rows that a model learns from. */
+/* Trials of several workloads as samples that a model learns from. */
 #include "compiler/tuner/tuner.h"
 
 #include <math.h>
 
-void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool relation_only) {
-    *s = (kiln_sample_set){.arena = a, .relation_only = relation_only};
-}
-
-static size_t width(const kiln_sample_set *s) {
-    return s->relation_only ? kiln_n_relation_features() : kiln_n_features();
+void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool carries_over) {
+    *s = (kiln_sample_set){.arena = a, .carries_over = carries_over};
 }
 
 void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_trial *t,
@@ -18,13 +14,12 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
         if (t[i].outcome == KILN_OUTCOME_MEASURED && t[i].cost_ns < best)
             best = t[i].cost_ns;
     for (size_t i = 0; i < n; i++) {
-        const float *row = t[i].outcome == KILN_OUTCOME_LOST
-                               ? NULL
-                               : kiln_candidates_features(c, t[i].index);
-        if (row == NULL)
+        const kiln_encoding *e = t[i].outcome == KILN_OUTCOME_LOST
+                                     ? NULL
+                                     : kiln_candidates_encoding(c, t[i].index);
+        if (e == NULL)
             continue;
-        for (size_t f = 0; f < width(s); f++)
-            kiln_vec_push(s->arena, &s->features, row[f]);
+        kiln_encoding_list_add(s->arena, &s->encoding, e->bytes);
         kiln_vec_push(s->arena, &s->score, kiln_trial_score(&t[i], best));
         kiln_vec_push(s->arena, &s->group, s->n_groups);
     }
@@ -32,11 +27,10 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
 }
 
 kiln_samples kiln_sample_set_view(const kiln_sample_set *s) {
-    return (kiln_samples){.n = s->score.n,
-                          .n_features = width(s),
-                          .features = s->features.v,
+    return (kiln_samples){.encoding = kiln_encoding_list_view(&s->encoding),
                           .score = s->score.v,
-                          .group = s->group.v};
+                          .group = s->group.v,
+                          .carries_over = s->carries_over};
 }
 
 float kiln_trial_score(const kiln_trial *t, double best_ns) {

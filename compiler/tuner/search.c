@@ -57,8 +57,14 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
     s->arena = a;
     set_options(s, o);
     kiln_rng_init(&s->rng, s->options.seed);
-    s->candidates = kiln_candidates_new(a, t);
-    kiln_cost_model_init(&s->model, s->options.model, &s->options.model_options);
+    s->candidates = kiln_candidates_new(a, t, s->options.model);
+    if (s->options.global != NULL && s->options.global->kind != s->options.model)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "search: what is carried over is of cost model '%s', which "
+                         "does not read what '%s' does",
+                         s->options.global->kind->name, s->options.model->name);
+    KILN_TRY(kiln_cost_model_init(&s->model, s->options.model,
+                                  &s->options.model_options, err));
     kiln_arena_defer(a, release, s);
     s->n_first = s->options.n_first + (s->options.without_guess ? 0 : 1);
     s->first = kiln_array(a, uint64_t, s->options.n_first + 1);
@@ -83,7 +89,7 @@ bool kiln_search_is_free(kiln_search *s, uint64_t index) {
     const uint32_t *seen = kiln_index_map_get(&s->seen, index);
     if (seen != NULL)
         return *seen == KILN_SEEN_LOST;
-    if (kiln_candidates_features(s->candidates, index) != NULL)
+    if (kiln_candidates_encoding(s->candidates, index) != NULL)
         return true;
     kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_REFUSED);
     return false;
@@ -150,10 +156,10 @@ size_t kiln_search_batch(const kiln_search *s) {
 
 /* ---- reports --------------------------------------------------------------------- */
 
-static void add_row(kiln_search *s, uint64_t index) {
-    const float *row = kiln_candidates_features(s->candidates, index);
-    for (size_t i = 0; i < kiln_n_features(); i++)
-        kiln_vec_push(s->arena, &s->rows, row != NULL ? row[i] : 0);
+static void add_encoding(kiln_search *s, uint64_t index) {
+    const kiln_encoding *e = kiln_candidates_encoding(s->candidates, index);
+    kiln_encoding_list_add(s->arena, &s->encoding,
+                           e != NULL ? e->bytes : (kiln_str){"", 0});
 }
 
 kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *err) {
@@ -178,7 +184,7 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
     } else {
         kiln_index_map_put(s->arena, &s->trial_of, t->index, (uint32_t)s->trial.n);
         kiln_vec_push(s->arena, &s->trial, *t);
-        add_row(s, t->index);
+        add_encoding(s, t->index);
     }
     kiln_index_map_put(s->arena, &s->seen, t->index, KILN_SEEN_REPORTED);
     s->is_stale = true;
@@ -209,52 +215,63 @@ kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; 
 
 /* ---- learning -------------------------------------------------------------------- */
 
+/* All trials but those that the template refuses: of these there is no program. */
+static kiln_samples samples_of(kiln_arena *scratch, const kiln_search *s,
+                               double best_ns) {
+    const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
+    size_t *begin = kiln_array(scratch, size_t, all.n + 1), n = 0;
+    float *score = kiln_array(scratch, float, all.n);
+    for (size_t i = 0; i < all.n; i++) {
+        if (kiln_encodings_at(&all, i).n == 0)
+            continue;
+        score[n++] = kiln_trial_score(&s->trial.v[i], best_ns);
+        begin[n] = all.begin[i + 1];
+    }
+    return (kiln_samples){.encoding = {n, all.bytes, begin},
+                          .score = score,
+                          .group = kiln_array(scratch, uint32_t, n)};
+}
+
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err) {
     kiln_trial best;
     if (!s->is_stale || !kiln_search_best(s, &best))
         return KILN_OK;
-    const size_t n = s->trial.n;
     kiln_arena scratch = {0};
-    float *score = kiln_array(&scratch, float, n), *base = NULL;
-    for (size_t i = 0; i < n; i++)
-        score[i] = kiln_trial_score(&s->trial.v[i], best.cost_ns);
+    kiln_samples samples = samples_of(&scratch, s, best.cost_ns);
     kiln_status st = KILN_OK;
     if (s->options.global != NULL) {
-        base = kiln_array(&scratch, float, n);
-        st = kiln_cost_model_predict(s->options.global, s->rows.v, kiln_n_features(), n,
-                                     NULL, base, err);
+        float *base = kiln_array(&scratch, float, samples.encoding.n);
+        samples.base = base;
+        st = kiln_cost_model_predict(s->options.global, &samples.encoding, NULL, base,
+                                     err);
     }
-    const kiln_samples samples = {.n = n,
-                                  .n_features = kiln_n_features(),
-                                  .features = s->rows.v,
-                                  .score = score,
-                                  .group = kiln_array(&scratch, uint32_t, n),
-                                  .base = base};
-    if (st == KILN_OK)
+    if (st == KILN_OK && samples.encoding.n > 0)
         st = kiln_cost_model_fit(&s->model, &samples, err);
     kiln_arena_fini(&scratch);
     s->is_stale = st != KILN_OK;
     return st;
 }
 
-kiln_status kiln_search_score(kiln_search *s, const float *rows, size_t n, float *out,
+kiln_status kiln_search_score(kiln_search *s, const kiln_encodings *e, float *out,
                               kiln_err *err) {
-    const float *base = NULL;
-    if (s->options.global != NULL) {
-        KILN_TRY(kiln_cost_model_predict(s->options.global, rows, kiln_n_features(), n,
-                                         NULL, out, err));
-        base = out;
-    }
-    if (s->model.n_features == 0)
-        return kiln_cost_model_predict(&s->model, rows, kiln_n_features(), n, base, out,
-                                       err);
+    if (s->options.global == NULL)
+        return kiln_cost_model_predict(&s->model, e, NULL, out, err);
+    KILN_TRY(kiln_cost_model_predict(s->options.global, e, NULL, out, err));
     float local[KILN_SCORE_ROWS];
-    for (size_t at = 0; at < n; at += KILN_SCORE_ROWS) {
-        const size_t m = n - at < KILN_SCORE_ROWS ? n - at : KILN_SCORE_ROWS;
-        KILN_TRY(kiln_cost_model_predict(&s->model, rows + at * kiln_n_features(),
-                                         kiln_n_features(), m,
-                                         base != NULL ? base + at : NULL, local, err));
-        memcpy(out + at, local, m * sizeof *local);
+    for (size_t at = 0; at < e->n; at += KILN_SCORE_ROWS) {
+        const size_t n = e->n - at < KILN_SCORE_ROWS ? e->n - at : KILN_SCORE_ROWS;
+        const kiln_encodings part = kiln_encodings_part(e, at, n);
+        KILN_TRY(kiln_cost_model_predict(&s->model, &part, out + at, local, err));
+        memcpy(out + at, local, n * sizeof *local);
     }
     return KILN_OK;
+}
+
+kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
+                                  size_t *n_out, kiln_err *err) {
+    if (s->kind->predicted == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "search '%s' has no model: it predicts nothing",
+                         s->kind->name);
+    return s->kind->predicted(s, n, out, n_out, err);
 }

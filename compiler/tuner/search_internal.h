@@ -29,8 +29,8 @@ struct kiln_search {
     kiln_index_map seen;     /* index to KILN_SEEN_* */
     kiln_index_map trial_of; /* index to its place in `trial` */
     KILN_VEC(kiln_trial) trial;
-    KILN_VEC(float) rows; /* features of trial i; of those that are refused: zeros */
-    uint64_t *first;      /* warm start, then the guess */
+    kiln_encoding_list encoding; /* of trial i; of those that are refused: no bytes */
+    uint64_t *first;             /* warm start, then the guess */
     size_t n_first, at_first;
     kiln_cost_model model;
     bool is_stale; /* trials came after the last fit */
@@ -50,8 +50,8 @@ size_t kiln_search_n_measured(const kiln_search *s);
 /* Fits the model to all trials, on the global model's margins, if any came since. */
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err);
 enum { KILN_SCORE_ROWS = 256 };
-/* Scores of n rows of features: local and global. */
-kiln_status kiln_search_score(kiln_search *s, const float *rows, size_t n, float *out,
+/* Scores of candidates: local and global. */
+kiln_status kiln_search_score(kiln_search *s, const kiln_encodings *e, float *out,
                               kiln_err *err);
 
 /* ---- diversity (Chen's thesis, equation 5.3) ------------------------------------- */

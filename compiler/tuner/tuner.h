@@ -2,8 +2,8 @@
  * TVM, OSDI'18, section 5).
  *
  *     kiln_tune_task task;           a workload and the template that takes it
- *     kiln_candidates *c;            its configurations as features of loop programs
- *     kiln_cost_model model;         learned: features to a score
+ *     kiln_candidates *c;            its configurations, encoded for a cost model
+ *     kiln_cost_model model;         learned: encodings to a score
  *     kiln_search *s;                which configurations to measure next
  *     kiln_task_scheduler sched;     which task to spend the next trials on
  *
@@ -39,32 +39,53 @@ kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                                 const kiln_profile *p, const kiln_template *tmpl,
                                 kiln_tune_task *out, kiln_err *err);
 
-/* ---- features (docs/features.md) ------------------------------------------------- */
-
-/* Another layout or meaning of any feature is another version; models and stored
- * features of different versions do not mix. */
-enum { KILN_FEATURE_VERSION = 1 };
-
-/* A vector is the relation form, which does not depend on how many loops there are and
- * carries over to other workloads, and behind it the context of the hot nest's
- * innermost loops, for models of one workload. */
-size_t kiln_n_relation_features(void);
-size_t kiln_n_features(void); /* both */
-/* "all.work_in_touched[12]": for people and tests. */
-void kiln_feature_name(kiln_buf *out, size_t i);
-/* Features of a program as kiln_lower makes it, before any pass: kiln_n_features()
- * floats. Deterministic: names, addresses and order of arguments do not matter. */
-void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out);
-
 /* ---- candidates ------------------------------------------------------------------ */
 
-/* The configurations of one task as features: applied, lowered and looked at when first
- * asked for; the latest ones are kept. */
+/* One configuration and what it became: all that a cost model may look at. */
+typedef struct kiln_candidate {
+    const kiln_tune_task *task; /* workload, profile, template, space */
+    const kiln_config *config;
+    const kiln_program *program; /* as kiln_lower makes it, before any pass */
+} kiln_candidate;
+
+typedef struct kiln_cost_model_kind kiln_cost_model_kind;
+
+/* What a cost model keeps of a candidate: bytes of its own making, which nobody else
+ * reads. Searches take candidates with equal bytes for the same program: the model
+ * cannot tell them apart. */
+typedef struct kiln_encoding {
+    kiln_str bytes; /* at least one; aligned to 16 */
+    uint64_t hash;  /* of them */
+} kiln_encoding;
+
+/* Several, one behind the other: number i is bytes[begin[i]] up to bytes[begin[i + 1]].
+ */
+typedef struct kiln_encodings {
+    size_t n;
+    const char *bytes;   /* aligned to 16 */
+    const size_t *begin; /* n + 1 of them; NULL where n is 0 */
+} kiln_encodings;
+kiln_encodings kiln_encodings_part(const kiln_encodings *e, size_t at, size_t n);
+kiln_str kiln_encodings_at(const kiln_encodings *e, size_t i);
+
+/* A zeroed struct is empty. */
+typedef struct kiln_encoding_list {
+    kiln_buf bytes;
+    KILN_VEC(size_t) begin;
+} kiln_encoding_list;
+void kiln_encoding_list_add(kiln_arena *a, kiln_encoding_list *l, kiln_str bytes);
+void kiln_encoding_list_clear(kiln_encoding_list *l); /* keeps the memory */
+/* Borrowed until the next change. */
+kiln_encodings kiln_encoding_list_view(const kiln_encoding_list *l);
+
+/* The configurations of one task, encoded for a kind of model: applied, lowered and
+ * looked at when first asked for; the latest ones are kept. */
 typedef struct kiln_candidates kiln_candidates;
-kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t);
+kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
+                                     const kiln_cost_model_kind *kind);
 /* NULL: the template (or lowering) refuses the configuration. Borrowed until the next
  * call. */
-const float *kiln_candidates_features(kiln_candidates *c, uint64_t index);
+const kiln_encoding *kiln_candidates_encoding(kiln_candidates *c, uint64_t index);
 typedef struct kiln_candidates_stats {
     uint64_t asked, lowered, refused; /* refused: of those lowered */
 } kiln_candidates_stats;
@@ -94,14 +115,16 @@ float kiln_trial_score(const kiln_trial *t, double best_ns);
 
 /* ---- cost models ----------------------------------------------------------------- */
 
-/* What a model learns from. Row i is features[i * n_features ...]. */
+/* What a model learns from. */
 typedef struct kiln_samples {
-    size_t n, n_features;
-    const float *features;
-    const float *score;    /* the best cost of its workload over its own: 1 is best, 0
-                              did not run */
-    const uint32_t *group; /* ascending: the workload; only rows of one are compared */
+    kiln_encodings encoding; /* n of them */
+    const float *score;      /* the best cost of its workload over its own: 1 is best, 0
+                                did not run */
+    const uint32_t *group; /* ascending: the workload; only those of one are compared */
     const float *base;     /* n margins to start from (transfer); NULL: zeros */
+    /* What is learned shall hold for other workloads too: the model leaves out whatever
+     * belongs to one alone. */
+    bool carries_over;
 } kiln_samples;
 
 typedef enum kiln_objective {
@@ -112,22 +135,30 @@ typedef enum kiln_objective {
 typedef struct kiln_cost_model_options {
     kiln_objective objective;
     uint64_t seed;
-    int n_trees, max_depth; /* 0: the default */
-    double learning_rate;   /* 0: the default */
+    /* The kind's own, "NAME=NUMBER NAME=NUMBER" as its file says; NULL: its defaults.
+     * Must stay. */
+    const char *own;
 } kiln_cost_model_options;
 
 typedef struct kiln_cost_model kiln_cost_model;
 /* A row of cost_models.def; its file is model/NAME.c. */
-typedef struct kiln_cost_model_kind {
+struct kiln_cost_model_kind {
     const char *name, *doc;
-    /* All but fini may fail with KILN_ERR_LIB. */
+    /* Encodings of another version do not mix with these, nor models that read them. */
+    int version;
+    /* Appends the candidate's bytes, at least one. A function of the candidate alone:
+     * names, addresses and order of arguments must not matter. */
+    void (*encode)(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out);
+    /* Reads options.own into m->state. KILN_ERR_ARG: there is no such option. */
+    kiln_status (*init)(kiln_cost_model *m, kiln_err *err);
+    /* These may fail with KILN_ERR_LIB. */
     kiln_status (*fit)(kiln_cost_model *m, const kiln_samples *s, kiln_err *err);
-    kiln_status (*predict)(const kiln_cost_model *m, const float *features,
-                           size_t stride, size_t n, float *out, kiln_err *err);
+    kiln_status (*predict)(const kiln_cost_model *m, const kiln_encodings *e,
+                           float *out, kiln_err *err);
     kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
     kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
-    void (*fini)(kiln_cost_model *m);
-} kiln_cost_model_kind;
+    void (*fini)(kiln_cost_model *m); /* what lies outside the arena; NULL: nothing */
+};
 
 #define KILN_COST_MODEL(name) extern const kiln_cost_model_kind kiln_cost_model_##name;
 #include "compiler/tuner/cost_models.def"
@@ -138,46 +169,47 @@ const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name);
 struct kiln_cost_model {
     const kiln_cost_model_kind *kind;
     kiln_cost_model_options options;
-    size_t n_features; /* of the rows it was fitted to; 0: not yet */
-    void *handle;      /* the kind's own; NULL: not fitted */
+    bool is_fitted;
+    void *state;      /* the kind's own */
+    kiln_arena arena; /* of `state`; lives as long as the model */
 };
 
-/* fini accepts a zeroed struct. */
-void kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
-                          const kiln_cost_model_options *o); /* NULL: defaults */
-void kiln_cost_model_fini(kiln_cost_model *m);
+/* o NULL: defaults. KILN_ERR_ARG: options that the kind does not have. */
+kiln_status kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
+                                 const kiln_cost_model_options *o, kiln_err *err);
+void kiln_cost_model_fini(kiln_cost_model *m); /* accepts a zeroed struct */
+/* For kinds: cuts the next "NAME=NUMBER" off *rest; false in *has: there is none. */
+kiln_status kiln_cost_model_option(const kiln_cost_model *m, kiln_str *rest, bool *has,
+                                   kiln_str *name, double *value, kiln_err *err);
 /* Learns from scratch; what it knew before is gone, but stays where this fails.
- * KILN_ERR_ARG: no rows. */
+ * KILN_ERR_ARG: no samples. */
 kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                                 kiln_err *err);
-/* out[i]: the larger, the faster; of one workload comparable, without unit. Rows lie
- * `stride` floats apart; the model reads its n_features of each: a model of the
- * relation form takes whole vectors. base: as in kiln_samples, added; NULL: zeros. A
- * model that was not fitted gives the base. */
-kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const float *features,
-                                    size_t stride, size_t n, const float *base,
-                                    float *out, kiln_err *err);
-/* Bytes with kind, feature version and a checksum. load: KILN_ERR_PARSE what is not
- * such, or damaged; KILN_ERR_UNSUPPORTED another feature version or an unknown kind.
- * The checksum tells damage, not malice: XGBoost reads its part, so load only what a
- * database of one's own holds.
+/* out[i]: the larger, the faster; of one workload comparable, without unit. base: as in
+ * kiln_samples, added; NULL: zeros. A model that was not fitted gives the base. */
+kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
+                                    const float *base, float *out, kiln_err *err);
+/* Bytes with kind, version and a checksum. load: `kind` is what they must be of.
+ * KILN_ERR_PARSE what is not such, or damaged; KILN_ERR_UNSUPPORTED another kind or
+ * version. The checksum tells damage, not malice: XGBoost reads its part, so load only
+ * what a database of one's own holds.
  * `out` must not be initialised. */
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err);
-kiln_status kiln_cost_model_load(kiln_cost_model *out, const void *bytes, size_t n,
-                                 kiln_err *err);
+kiln_status kiln_cost_model_load(kiln_cost_model *out, const kiln_cost_model_kind *kind,
+                                 const void *bytes, size_t n, kiln_err *err);
 
 /* Trials of several workloads as samples: for models that are carried over. Group i is
- * the i-th call. `relation_only`: rows hold the relation form. */
+ * the i-th call. All candidates are encoded for one kind of model. */
 typedef struct kiln_sample_set {
     kiln_arena *arena; /* borrowed */
-    bool relation_only;
+    bool carries_over;
     uint32_t n_groups;
-    KILN_VEC(float) features;
+    kiln_encoding_list encoding;
     KILN_VEC(float) score;
     KILN_VEC(uint32_t) group;
 } kiln_sample_set;
-void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool relation_only);
+void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool carries_over);
 /* What the template refuses today and what was LOST is left out. */
 void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_trial *t,
                          size_t n);
@@ -194,8 +226,8 @@ typedef struct kiln_search_options {
     int n_chains, n_steps;             /* of annealing; 0: the default */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     kiln_cost_model_options model_options;
-    const kiln_cost_model *global; /* fitted to the relation form of other workloads;
-                                NULL: none; borrowed */
+    const kiln_cost_model *global; /* fitted to other workloads, of the same kind as
+                                      `model`; NULL: none; borrowed */
     const uint64_t *first; /* known good ones: proposed before all others; copied */
     size_t n_first;
     bool without_guess; /* the template's guess does not follow them: for studies */
@@ -205,12 +237,15 @@ typedef struct kiln_search kiln_search;
 /* A row of searches.def; its file is search/NAME.c. */
 typedef struct kiln_search_kind {
     const char *name, *doc;
-    bool learns; /* fits a cost model */
     kiln_status (*init)(kiln_search *s, kiln_err *err);
     /* Up to n indexes that were never proposed or reported and that the template takes;
      * fewer only where the space has no more. */
     kiln_status (*next)(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
                         kiln_err *err);
+    /* The n that its model likes best of what it has seen, best first, measured or not;
+     * NULL: it has no model. */
+    kiln_status (*predicted)(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                             kiln_err *err);
 } kiln_search_kind;
 
 #define KILN_SEARCH(name) extern const kiln_search_kind kiln_search_##name;
@@ -239,9 +274,9 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
 bool kiln_search_best(const kiln_search *s, kiln_trial *out);
 size_t kiln_search_n_trials(const kiln_search *s); /* reported, LOST ones left out */
 kiln_candidates *kiln_search_candidates(kiln_search *s);
-/* The n configurations that the model likes best of what it has seen annealing, best
+/* The n configurations that the model likes best of what the search has seen, best
  * first, measured or not; without any trial the global model's choice: a build without
- * budget. KILN_ERR_ARG: the search does not learn. */
+ * budget. KILN_ERR_ARG: the search has no model. */
 kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
                                   size_t *n_out, kiln_err *err);
 

@@ -1,4 +1,4 @@
-/* The model of all works: every trial of every work, in the relation form. */
+/* The model of all works: every trial of every work, as far as it carries over. */
 #include "pipeline/tune/run_internal.h"
 
 enum { FEW_TRIALS = 16 };
@@ -20,13 +20,13 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
             kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
                                 r->work[i].trial.v, r->work[i].trial.n);
     const kiln_samples samples = kiln_sample_set_view(&set);
-    if (samples.n >= FEW_TRIALS)
+    if (samples.encoding.n >= FEW_TRIALS)
         st = kiln_cost_model_fit(&r->global, &samples, err);
     kiln_arena_fini(&a);
     return st;
 }
 
-/* Of another feature version, or damaged: the run begins without one. */
+/* Of another version, or damaged: the run begins without one. */
 kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err) {
     kiln_db_model stored;
     kiln_cost_model model;
@@ -34,9 +34,9 @@ kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err) {
     if (r->o->no_transfer)
         return KILN_OK;
     KILN_TRY(kiln_db_get_model(r->o->db, &r->scratch, r->global.kind->name, scope(r),
-                               KILN_FEATURE_VERSION, &found, &stored, err));
-    if (found &&
-        kiln_cost_model_load(&model, stored.bytes.p, stored.bytes.n, NULL) == KILN_OK) {
+                               r->global.kind->version, &found, &stored, err));
+    if (found && kiln_cost_model_load(&model, r->global.kind, stored.bytes.p,
+                                      stored.bytes.n, NULL) == KILN_OK) {
         kiln_cost_model_fini(&r->global);
         r->global = model;
     }
@@ -50,13 +50,13 @@ kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
         return KILN_OK;
     if (!kiln_interrupted()) /* seconds, after thousands of trials */
         KILN_TRY(kiln_tune_learn(r, err));
-    if (r->global.n_features == 0)
+    if (!r->global.is_fitted)
         return KILN_OK; /* too few trials to learn from */
     kiln_buf_init(&bytes, &r->scratch);
     KILN_TRY(kiln_cost_model_save(&r->global, &bytes, err));
     for (size_t i = 0; i < r->n; i++)
         n += (int64_t)r->work[i].trial.n;
-    const kiln_db_model m = {r->global.kind->name, scope(r), KILN_FEATURE_VERSION, n,
+    const kiln_db_model m = {r->global.kind->name, scope(r), r->global.kind->version, n,
                              kiln_buf_str(&bytes)};
     return kiln_db_put_model(r->o->db, &m, err);
 }

@@ -369,11 +369,10 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
     r.work = kiln_array(a, kiln_tuned_work, r.n);
-    kiln_cost_model_init(
-        &r.global,
-        o->model != NULL ? o->model : kiln_cost_model_find(kiln_str_from("xgboost")),
-        NULL);
-    kiln_status st = kiln_tune_bury(&r, err);
+    kiln_status st = kiln_cost_model_init(
+        &r.global, o->model != NULL ? o->model : &kiln_cost_model_xgboost, NULL, err);
+    if (st == KILN_OK)
+        st = kiln_tune_bury(&r, err);
     if (st == KILN_OK)
         st = kiln_tune_recall_model(&r, err);
     if (st == KILN_OK)

@@ -71,7 +71,7 @@ typedef struct kiln_tuning {
     int64_t n_left;                 /* of it, when it was asked for last */
     kiln_measure *pool;             /* opened for the first candidate */
     kiln_task_scheduler *scheduler; /* NULL during the first look */
-    kiln_cost_model global;         /* of all works, in the relation form */
+    kiln_cost_model global;         /* of all works */
     int64_t n_unlearnt;             /* trials since it was fitted */
     double peak_gflops, memory_gbs; /* the best known; 0: not known */
     int64_t n_again, n_looking;     /* candidates measured again, and on their way */

@@ -149,7 +149,7 @@ static void measure_candidates(bench *b, const char *name) {
     kiln_err err = {0};
     kiln_rng rng;
     kiln_rng_init(&rng, 1);
-    kiln_candidates *c = kiln_candidates_new(&a, &b->task);
+    kiln_candidates *c = kiln_candidates_new(&a, &b->task, &kiln_cost_model_xgboost);
     kiln_sample_set set;
     kiln_sample_set_init(&set, &a, false);
     kiln_trial *t = kiln_array(&a, kiln_trial, N_FIT);
@@ -161,22 +161,27 @@ static void measure_candidates(bench *b, const char *name) {
     kiln_sample_set_add(&set, c, t, N_FIT);
     kiln_cost_model m;
     const kiln_samples samples = kiln_sample_set_view(&set);
-    kiln_cost_model_init(&m, &kiln_cost_model_xgboost, NULL);
+    kiln_assert_status_ok(
+        kiln_cost_model_init(&m, &kiln_cost_model_xgboost, NULL, &err), &err);
     kiln_assert_status_ok(kiln_cost_model_fit(&m, &samples, &err), &err);
-    const size_t width = kiln_n_features();
-    float *rows = kiln_array(&a, float, ROWS *width), score[ROWS];
+    kiln_encoding_list rows = {.begin = {0}};
+    float score[ROWS];
     const double begin = cpu_s();
     size_t n = 0;
     for (int round = 0; round < N_ROUNDS; round++) {
+        kiln_encoding_list_clear(&rows);
         for (size_t i = 0; i < ROWS; n++) {
             const kiln_config x = kiln_config_random(&b->task.space, &rng);
-            const float *row =
-                kiln_candidates_features(c, kiln_config_index(&b->task.space, &x));
-            if (row != NULL)
-                memcpy(rows + i++ * width, row, width * sizeof *row);
+            const kiln_encoding *e =
+                kiln_candidates_encoding(c, kiln_config_index(&b->task.space, &x));
+            if (e == NULL)
+                continue;
+            kiln_encoding_list_add(&a, &rows, e->bytes);
+            i++;
         }
-        kiln_assert_status_ok(
-            kiln_cost_model_predict(&m, rows, width, ROWS, NULL, score, &err), &err);
+        const kiln_encodings all = kiln_encoding_list_view(&rows);
+        kiln_assert_status_ok(kiln_cost_model_predict(&m, &all, NULL, score, &err),
+                              &err);
     }
     printf("  %s: %.0f candidates a second, refused ones included\n", name,
            (double)n / (cpu_s() - begin));

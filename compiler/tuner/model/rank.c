@@ -39,14 +39,14 @@ static void rank_group(kiln_arena *scratch, const float *score, const float *f,
 void kiln_objective_gradient(kiln_arena *scratch, kiln_objective o,
                              const kiln_samples *s, const float *predicted,
                              float *gradient, float *hessian) {
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->encoding.n; i++) {
         gradient[i] = o == KILN_OBJECTIVE_RANK ? 0 : predicted[i] - s->score[i];
         hessian[i] = o == KILN_OBJECTIVE_RANK ? 0 : 1;
     }
     if (o != KILN_OBJECTIVE_RANK)
         return;
-    for (size_t begin = 0, end; begin < s->n; begin = end) {
-        for (end = begin + 1; end < s->n && s->group[end] == s->group[begin];)
+    for (size_t begin = 0, end; begin < s->encoding.n; begin = end) {
+        for (end = begin + 1; end < s->encoding.n && s->group[end] == s->group[begin];)
             end++;
         rank_group(scratch, s->score + begin, predicted + begin, end - begin,
                    gradient + begin, hessian + begin);

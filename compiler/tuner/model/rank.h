@@ -4,7 +4,8 @@
 
 #include "compiler/tuner/tuner.h"
 
-/* First and second derivative of the loss by each prediction; both have s->n entries.
+/* First and second derivative of the loss by each prediction; both have an
+ * entry for each sample.
  *   rank       for each pair (i faster than j) of a group: w * log(1 + exp(f_j - f_i)),
  *              w = score_i - score_j, divided by the number of rows that each is
  *              compared with, so that a row counts the same in groups of all sizes

@@ -1,4 +1,8 @@
-/* XGBoost (Chen, Guestrin, KDD'16) as a cost model: the only file that knows it.
+/* XGBoost (Chen, Guestrin, KDD'16) as a cost model: the only file that knows it. A
+ * candidate is the row of its features; a model that is carried over reads of each row
+ * the relation form alone.
+ *
+ * Options: n_trees, max_depth, learning_rate.
  *
  * Trees are grown by XGBoosterBoostOneIter from gradients of our own (rank.h). One
  * thread and a fixed seed: the same samples give the same trees. Memory that the
@@ -6,6 +10,7 @@
  * copied at once. */
 #include <xgboost/c_api.h>
 
+#include "compiler/tuner/features.h"
 #include "compiler/tuner/model/rank.h"
 
 #include <inttypes.h>
@@ -13,12 +18,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Chosen on measurements of tests/bench/bench_tuner.c: a tree sees most of a few
- * hundred rows, and second derivatives of the rank loss are small. */
-static const struct {
+typedef struct trees {
+    BoosterHandle booster; /* NULL: not fitted */
+    size_t n_features;     /* of each row that it was fitted to */
     int n_trees, max_depth;
     double learning_rate;
-} defaults = {60, 6, 0.2};
+} trees;
+
+/* Chosen on measurements of tests/bench/bench_tuner.c: a tree sees most of a few
+ * hundred rows, and second derivatives of the rank loss are small. */
+static const trees defaults = {.n_trees = 60, .max_depth = 6, .learning_rate = 0.2};
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
@@ -47,14 +56,71 @@ static kiln_status failed(kiln_err *err, const char *doing) {
                      KILN_STR_ARG(line));
 }
 
-static kiln_status set_parameters(BoosterHandle b, const kiln_cost_model_options *o,
+/* ---- options --------------------------------------------------------------------- */
+
+static kiln_status set_option(trees *t, kiln_str name, double v, kiln_err *err) {
+    enum { MOST_TREES = 10000, DEEPEST = 30 };
+    if (kiln_str_is(name, "n_trees") && v >= 1 && v <= MOST_TREES && v == floor(v))
+        t->n_trees = (int)v;
+    else if (kiln_str_is(name, "max_depth") && v >= 1 && v <= DEEPEST && v == floor(v))
+        t->max_depth = (int)v;
+    else if (kiln_str_is(name, "learning_rate") && v > 0 && v <= 1)
+        t->learning_rate = v;
+    else
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "cost model 'xgboost': there is no option %.*s=%g; there are "
+                         "n_trees (1 to %d), max_depth (1 to %d) and learning_rate "
+                         "(above 0, at most 1)",
+                         KILN_STR_ARG(name), v, (int)MOST_TREES, (int)DEEPEST);
+    return KILN_OK;
+}
+
+static kiln_status init(kiln_cost_model *m, kiln_err *err) {
+    trees *t = kiln_new(&m->arena, trees);
+    kiln_str rest = kiln_str_from(m->options.own), name;
+    bool has = false;
+    double value;
+    *t = defaults;
+    m->state = t;
+    do {
+        KILN_TRY(kiln_cost_model_option(m, &rest, &has, &name, &value, err));
+        if (has)
+            KILN_TRY(set_option(t, name, value, err));
+    } while (has);
+    return KILN_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* Encodings of this kind are rows of one length, so together they are a matrix. */
+static const float *rows_of(const kiln_encodings *e) {
+    const size_t bytes = kiln_n_features() * sizeof(float);
+    KILN_ASSERT(e->begin[e->n] - e->begin[0] == e->n * bytes,
+                "%zu encodings of %zu bytes are no rows of features", e->n,
+                e->begin[e->n] - e->begin[0]);
+    return (const float *)(const void *)(e->bytes + e->begin[0]);
+}
+
+/* The first n features of each, close together: the library takes samples no other way.
+ */
+static const float *cut_rows(kiln_arena *scratch, const kiln_encodings *e, size_t n) {
+    const float *from = rows_of(e);
+    if (n == kiln_n_features())
+        return from;
+    float *out = kiln_array(scratch, float, e->n *n);
+    for (size_t i = 0; i < e->n; i++)
+        memcpy(out + i * n, from + i * kiln_n_features(), n * sizeof *out);
+    return out;
+}
+
+/* ---- growing --------------------------------------------------------------------- */
+
+static kiln_status set_parameters(BoosterHandle b, const trees *t, uint64_t seed_number,
                                   kiln_err *err) {
     char seed[32], depth[32], rate[32];
-    const double r = o->learning_rate > 0 ? o->learning_rate : defaults.learning_rate;
-    snprintf(seed, sizeof seed, "%" PRIu32, (uint32_t)(o->seed & 0x7fffffff));
-    snprintf(depth, sizeof depth, "%d",
-             o->max_depth > 0 ? o->max_depth : defaults.max_depth);
-    snprintf(rate, sizeof rate, "%.9g", r);
+    snprintf(seed, sizeof seed, "%" PRIu32, (uint32_t)(seed_number & 0x7fffffff));
+    snprintf(depth, sizeof depth, "%d", t->max_depth);
+    snprintf(rate, sizeof rate, "%.9g", t->learning_rate);
     for (int i = 0; i < N_PARAMETERS; i++)
         if (XGBoosterSetParam(b, parameters[i][0], parameters[i][1]) != 0)
             return failed(err, "setting a parameter");
@@ -82,30 +148,34 @@ static kiln_status margins(BoosterHandle b, DMatrixHandle rows, size_t n, float 
     return KILN_OK;
 }
 
-static kiln_status grow(kiln_arena *scratch, BoosterHandle b, DMatrixHandle rows,
-                        const kiln_cost_model_options *o, const kiln_samples *s,
-                        kiln_err *err) {
-    float *predicted = kiln_array(scratch, float, s->n);
-    float *gradient = kiln_array(scratch, float, s->n);
-    float *hessian = kiln_array(scratch, float, s->n);
-    const int n_trees = o->n_trees > 0 ? o->n_trees : defaults.n_trees;
-    KILN_TRY(set_parameters(b, o, err));
-    for (int i = 0; i < n_trees; i++) {
+static kiln_status grow(kiln_arena *scratch, const kiln_cost_model *m, BoosterHandle b,
+                        DMatrixHandle rows, const kiln_samples *s, kiln_err *err) {
+    const trees *t = m->state;
+    const size_t n = s->encoding.n;
+    float *predicted = kiln_array(scratch, float, n);
+    float *gradient = kiln_array(scratch, float, n);
+    float *hessian = kiln_array(scratch, float, n);
+    KILN_TRY(set_parameters(b, t, m->options.seed, err));
+    for (int i = 0; i < t->n_trees; i++) {
         const kiln_arena_mark mark = kiln_arena_save(scratch);
-        KILN_TRY(margins(b, rows, s->n, predicted, err));
-        kiln_objective_gradient(scratch, o->objective, s, predicted, gradient, hessian);
+        KILN_TRY(margins(b, rows, n, predicted, err));
+        kiln_objective_gradient(scratch, m->options.objective, s, predicted, gradient,
+                                hessian);
         kiln_arena_rewind(scratch, mark);
-        if (XGBoosterBoostOneIter(b, rows, gradient, hessian, s->n) != 0)
+        if (XGBoosterBoostOneIter(b, rows, gradient, hessian, n) != 0)
             return failed(err, "growing a tree");
     }
     return KILN_OK;
 }
 
-static kiln_status make_rows(const kiln_samples *s, DMatrixHandle *out, kiln_err *err) {
-    if (XGDMatrixCreateFromMat(s->features, s->n, s->n_features, (float)NAN, out) != 0)
+static kiln_status make_rows(kiln_arena *scratch, const kiln_samples *s,
+                             size_t n_features, DMatrixHandle *out, kiln_err *err) {
+    const size_t n = s->encoding.n;
+    if (XGDMatrixCreateFromMat(cut_rows(scratch, &s->encoding, n_features), n,
+                               n_features, (float)NAN, out) != 0)
         return failed(err, "taking the samples");
     if (s->base != NULL &&
-        XGDMatrixSetFloatInfo(*out, "base_margin", s->base, s->n) != 0) {
+        XGDMatrixSetFloatInfo(*out, "base_margin", s->base, n) != 0) {
         const kiln_status st = failed(err, "taking the margins");
         (void)XGDMatrixFree(*out);
         return st;
@@ -114,40 +184,53 @@ static kiln_status make_rows(const kiln_samples *s, DMatrixHandle *out, kiln_err
 }
 
 static void fini(kiln_cost_model *m) {
-    if (m->handle != NULL)
-        (void)XGBoosterFree(m->handle);
-    m->handle = NULL;
+    trees *t = m->state;
+    if (t != NULL && t->booster != NULL)
+        (void)XGBoosterFree(t->booster);
+    if (t != NULL)
+        t->booster = NULL;
 }
 
-static kiln_status fit(kiln_cost_model *m, const kiln_samples *s, kiln_err *err) {
+static kiln_status fit_in(kiln_arena *scratch, kiln_cost_model *m,
+                          const kiln_samples *s, kiln_err *err) {
+    trees *t = m->state;
     DMatrixHandle rows = NULL;
     BoosterHandle b = NULL;
-    kiln_arena scratch = {0};
-    KILN_TRY(make_rows(s, &rows, err));
+    const size_t n_features =
+        s->carries_over ? kiln_n_relation_features() : kiln_n_features();
+    KILN_TRY(make_rows(scratch, s, n_features, &rows, err));
     kiln_status st = KILN_OK;
     if (XGBoosterCreate(&rows, 1, &b) != 0)
         st = failed(err, "making a booster");
     if (st == KILN_OK)
-        st = grow(&scratch, b, rows, &m->options, s, err);
+        st = grow(scratch, m, b, rows, s, err);
     (void)XGDMatrixFree(rows);
-    kiln_arena_fini(&scratch);
     if (st != KILN_OK) {
         if (b != NULL)
             (void)XGBoosterFree(b);
         return st;
     }
     fini(m);
-    m->handle = b;
-    m->n_features = s->n_features;
+    t->booster = b;
+    t->n_features = n_features;
     return KILN_OK;
 }
 
-static kiln_status predict(const kiln_cost_model *m, const float *features,
-                           size_t stride, size_t n, float *out, kiln_err *err) {
+static kiln_status fit(kiln_cost_model *m, const kiln_samples *s, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const kiln_status st = fit_in(&scratch, m, s, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
+/* Rows lie as they were encoded; the model reads its own features of each. */
+static kiln_status predict(const kiln_cost_model *m, const kiln_encodings *e,
+                           float *out, kiln_err *err) {
     static const char config[] =
         "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, "
         "\"iteration_end\": 0, \"strict_shape\": false, \"cache_id\": 0, "
         "\"missing\": NaN}";
+    const trees *t = m->state;
     char array[256];
     const bst_ulong *shape;
     bst_ulong rank;
@@ -155,21 +238,22 @@ static kiln_status predict(const kiln_cost_model *m, const float *features,
     snprintf(array, sizeof array,
              "{\"data\": [%" PRIuPTR ", true], \"shape\": [%zu, %zu], "
              "\"strides\": [%zu, %zu], \"typestr\": \"<f4\", \"version\": 3}",
-             (uintptr_t)features, n, m->n_features, stride * sizeof *features,
-             sizeof *features);
-    if (XGBoosterPredictFromDense(m->handle, array, config, NULL, &shape, &rank, &p) !=
+             (uintptr_t)rows_of(e), e->n, t->n_features,
+             kiln_n_features() * sizeof(float), sizeof(float));
+    if (XGBoosterPredictFromDense(t->booster, array, config, NULL, &shape, &rank, &p) !=
         0)
         return failed(err, "predicting");
-    KILN_ASSERT(rank >= 1 && shape[0] == n, "%zu rows became %zu predictions", n,
+    KILN_ASSERT(rank >= 1 && shape[0] == e->n, "%zu rows became %zu predictions", e->n,
                 (size_t)shape[0]);
-    memcpy(out, p, n * sizeof *out);
+    memcpy(out, p, e->n * sizeof *out);
     return KILN_OK;
 }
 
 static kiln_status save(const kiln_cost_model *m, kiln_buf *out, kiln_err *err) {
+    const trees *t = m->state;
     bst_ulong n;
     const char *p;
-    if (XGBoosterSaveModelToBuffer(m->handle, "{\"format\": \"ubj\"}", &n, &p) != 0)
+    if (XGBoosterSaveModelToBuffer(t->booster, "{\"format\": \"ubj\"}", &n, &p) != 0)
         return failed(err, "saving");
     kiln_buf_add(out, p, n);
     return KILN_OK;
@@ -177,6 +261,7 @@ static kiln_status save(const kiln_cost_model *m, kiln_buf *out, kiln_err *err) 
 
 static kiln_status load(kiln_cost_model *m, const void *bytes, size_t n,
                         kiln_err *err) {
+    trees *t = m->state;
     BoosterHandle b = NULL;
     bst_ulong n_features = 0;
     if (XGBoosterCreate(NULL, 0, &b) != 0)
@@ -186,21 +271,28 @@ static kiln_status load(kiln_cost_model *m, const void *bytes, size_t n,
         XGBoosterSetParam(b, "nthread", "1") != 0 ||
         XGBoosterGetNumFeature(b, &n_features) != 0)
         st = failed(err, "loading");
-    else if (n_features != m->n_features)
+    else if (n_features != kiln_n_features() &&
+             n_features != kiln_n_relation_features())
         st = kiln_fail(err, KILN_ERR_PARSE,
-                       "cost model 'xgboost': trees for %zu features, not for %zu",
-                       (size_t)n_features, m->n_features);
+                       "cost model 'xgboost': trees for %zu features; rows have %zu, "
+                       "of which %zu carry over",
+                       (size_t)n_features, kiln_n_features(),
+                       kiln_n_relation_features());
     if (st != KILN_OK) {
         (void)XGBoosterFree(b);
         return st;
     }
-    m->handle = b;
+    t->booster = b;
+    t->n_features = (size_t)n_features;
     return KILN_OK;
 }
 
 const kiln_cost_model_kind kiln_cost_model_xgboost = {
     .name = "xgboost",
     .doc = "boosted trees over the features, by pairwise rank or regression",
+    .version = KILN_FEATURE_VERSION,
+    .encode = kiln_features_encode,
+    .init = init,
     .fit = fit,
     .predict = predict,
     .save = save,

@@ -3,9 +3,9 @@
  * put on the best trials. A batch is picked from all that the chains saw, for quality
  * and diversity, and a part of it is random.
  *
- * Configurations with the same features are almost always the same program (a knob that
- * is cut off, a tile that is its own rest): of those one is measured; the others come
- * only when nothing else is left. */
+ * Configurations with the same encoding are almost always the same program (a knob that
+ * is cut off, a tile that is its own rest), and the model cannot tell them apart: of
+ * those one is measured; the others come only when nothing else is left. */
 #include "compiler/tuner/search_internal.h"
 
 #include <math.h>
@@ -19,11 +19,11 @@ typedef struct annealing {
     uint64_t *chain;         /* where each stands */
     kiln_index_map score_of; /* index to a place in `seen`, of this model */
     KILN_VEC(kiln_scored) seen;
-    bool is_scored;          /* `seen` is of the model as it is */
-    kiln_index_map programs; /* hashes of features that were proposed or reported */
-    size_t n_hashed;         /* trials that are among them */
-    kiln_arena round;        /* score_of and seen */
-    float *rows;             /* one of each chain */
+    bool is_scored;           /* `seen` is of the model as it is */
+    kiln_index_map programs;  /* hashes of encodings that were proposed or reported */
+    size_t n_hashed;          /* trials that are among them */
+    kiln_arena round;         /* score_of and seen */
+    kiln_encoding_list asked; /* of one step, at most one of each chain */
 } annealing;
 
 static void release(void *p) {
@@ -36,8 +36,6 @@ static kiln_status init(kiln_search *s, kiln_err *err) {
     annealing *x = kiln_new(s->arena, annealing);
     kiln_arena_defer(s->arena, release, x);
     x->chain = kiln_array(s->arena, uint64_t, s->options.n_chains);
-    x->rows =
-        kiln_array(s->arena, float, (size_t)s->options.n_chains *kiln_n_features());
     for (int i = 0; i < s->options.n_chains; i++) {
         const kiln_config c = kiln_config_random(&s->task->space, &s->rng);
         x->chain[i] = kiln_config_index(&s->task->space, &c);
@@ -48,22 +46,22 @@ static kiln_status init(kiln_search *s, kiln_err *err) {
 
 /* ---- programs that are the same -------------------------------------------------- */
 
-static uint64_t program_of(const float *row) {
-    return kiln_hash64(row, kiln_n_features() * sizeof *row, 0);
-}
-
 static void mark_program(kiln_search *s, uint64_t index) {
     annealing *x = s->state;
-    const float *row = kiln_candidates_features(s->candidates, index);
-    if (row != NULL)
-        kiln_index_map_put(s->arena, &x->programs, program_of(row), 1);
+    const kiln_encoding *e = kiln_candidates_encoding(s->candidates, index);
+    if (e != NULL)
+        kiln_index_map_put(s->arena, &x->programs, e->hash, 1);
 }
 
 static void mark_trials(kiln_search *s) {
     annealing *x = s->state;
-    for (; x->n_hashed < s->trial.n; x->n_hashed++)
-        kiln_index_map_put(s->arena, &x->programs,
-                           program_of(s->rows.v + x->n_hashed * kiln_n_features()), 1);
+    const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
+    for (; x->n_hashed < all.n; x->n_hashed++) {
+        const kiln_str bytes = kiln_encodings_at(&all, x->n_hashed);
+        if (bytes.n > 0)
+            kiln_index_map_put(s->arena, &x->programs, kiln_hash64(bytes.p, bytes.n, 0),
+                               1);
+    }
 }
 
 /* ---- chains ---------------------------------------------------------------------- */
@@ -79,21 +77,23 @@ static void remember(annealing *x, uint64_t index, float score) {
 static kiln_status score_all(kiln_search *s, const uint64_t *index, size_t n,
                              float *out, kiln_err *err) {
     annealing *x = s->state;
-    const size_t width = kiln_n_features();
-    const size_t first = x->seen.n;
-    size_t n_rows = 0;
+    size_t to = x->seen.n;
+    kiln_encoding_list_clear(&x->asked);
     for (size_t i = 0; i < n; i++) {
         if (kiln_index_map_get(&x->score_of, index[i]) != NULL)
             continue;
-        const float *row = kiln_candidates_features(s->candidates, index[i]);
-        remember(x, index[i], row != NULL ? 0 : refused_score);
-        if (row != NULL)
-            memcpy(x->rows + n_rows++ * width, row, width * sizeof *row);
+        const kiln_encoding *e = kiln_candidates_encoding(s->candidates, index[i]);
+        remember(x, index[i], e != NULL ? 0 : refused_score);
+        if (e != NULL)
+            kiln_encoding_list_add(s->arena, &x->asked, e->bytes);
     }
-    for (size_t at = 0, to = first; at < n_rows; at += KILN_SCORE_ROWS) {
+    const kiln_encodings asked = kiln_encoding_list_view(&x->asked);
+    for (size_t at = 0; at < asked.n; at += KILN_SCORE_ROWS) {
         float score[KILN_SCORE_ROWS];
-        const size_t m = n_rows - at < KILN_SCORE_ROWS ? n_rows - at : KILN_SCORE_ROWS;
-        KILN_TRY(kiln_search_score(s, x->rows + at * width, m, score, err));
+        const size_t m =
+            asked.n - at < KILN_SCORE_ROWS ? asked.n - at : KILN_SCORE_ROWS;
+        const kiln_encodings part = kiln_encodings_part(&asked, at, m);
+        KILN_TRY(kiln_search_score(s, &part, score, err));
         for (size_t i = 0; i < m; to++)
             if (x->seen.v[to].score != refused_score)
                 x->seen.v[to].score = score[i++];
@@ -222,7 +222,7 @@ static size_t pool_of(kiln_search *s, kiln_arena *scratch, const kiln_scored *v,
         if (!kiln_search_is_free(s, v[i].index))
             continue;
         const uint64_t program =
-            program_of(kiln_candidates_features(s->candidates, v[i].index));
+            kiln_candidates_encoding(s->candidates, v[i].index)->hash;
         if (kiln_index_map_get(&x->programs, program) != NULL ||
             kiln_index_map_get(&here, program) != NULL)
             continue;
@@ -239,8 +239,7 @@ static void add_random(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
         uint64_t index;
         if (!kiln_search_draw(s, &index))
             return;
-        const uint64_t program =
-            program_of(kiln_candidates_features(s->candidates, index));
+        const uint64_t program = kiln_candidates_encoding(s->candidates, index)->hash;
         if (kiln_index_map_get(&x->programs, program) != NULL)
             continue;
         kiln_search_propose(s, index);
@@ -265,8 +264,7 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
     enum { BATCHES = 3, LEAST = 512 };
     const size_t most = BATCHES * n < LEAST ? LEAST : BATCHES * n;
     /* A global model that was not fitted yet likes all alike: better to draw. */
-    const bool was_taught =
-        s->options.global != NULL && s->options.global->n_features > 0;
+    const bool was_taught = s->options.global != NULL && s->options.global->is_fitted;
     const bool knows = was_taught || kiln_search_n_measured(s) >= MIN_LEARNED;
     mark_trials(s);
     if (knows) {
@@ -292,15 +290,10 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
     return KILN_OK;
 }
 
-kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
-                                  size_t *n_out, kiln_err *err) {
+static kiln_status predicted(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
+                             kiln_err *err) {
     kiln_scored *v;
     size_t n_seen;
-    if (!s->kind->learns)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "search '%s' does not learn: it predicts "
-                         "nothing",
-                         s->kind->name);
     KILN_TRY(look(s, &v, &n_seen, err));
     *n_out = n_seen < n ? n_seen : n;
     for (size_t i = 0; i < *n_out; i++)
@@ -311,7 +304,7 @@ kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
 const kiln_search_kind kiln_search_annealing = {
     .name = "annealing",
     .doc = "simulated annealing on a learned cost model, diverse batches",
-    .learns = true,
     .init = init,
     .next = next,
+    .predicted = predicted,
 };

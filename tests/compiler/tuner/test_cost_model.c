@@ -5,13 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/tuner/features.h"
 #include "compiler/tuner/model/rank.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/sim_conv.h"
 
 /* Trials of random points on the paper machine. */
 static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
-                               uint64_t seed, bool relation_only) {
+                               uint64_t seed, bool carries_over) {
     kiln_rng rng;
     kiln_sim_conv *c = kiln_new(a, kiln_sim_conv);
     kiln_sample_set *set = kiln_new(a, kiln_sample_set);
@@ -23,8 +24,9 @@ static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_
         const uint64_t index = kiln_config_index(&c->task.space, &x);
         t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
     }
-    kiln_sample_set_init(set, a, relation_only);
-    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task), t, n);
+    kiln_sample_set_init(set, a, carries_over);
+    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, &kiln_cost_model_xgboost),
+                        t, n);
     return kiln_sample_set_view(set);
 }
 
@@ -35,8 +37,9 @@ static const kiln_sim_shape c2 = {"c2", 56, 64, 64, 3, 1},
 /* Of pairs whose scores differ by a twentieth, the part that is in the right order. */
 static double right_pairs(const kiln_samples *s, const float *predicted) {
     double right = 0, all = 0;
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t j = 0; j < s->n; j++)
+    const size_t n = s->encoding.n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
             if (s->score[i] > s->score[j] + 0.05F) {
                 all++;
                 right += predicted[i] > predicted[j] ? 1 : 0;
@@ -45,13 +48,25 @@ static double right_pairs(const kiln_samples *s, const float *predicted) {
     return right / all;
 }
 
-static double accuracy(const kiln_cost_model *m, const kiln_samples *s) {
-    float *out = kiln_array(kiln_test_arena(), float, s->n);
+static void predict(const kiln_cost_model *m, const kiln_samples *s, const float *base,
+                    float *out) {
     kiln_err err = {0};
-    kiln_assert_status_ok(
-        kiln_cost_model_predict(m, s->features, s->n_features, s->n, NULL, out, &err),
-        &err);
+    kiln_assert_status_ok(kiln_cost_model_predict(m, &s->encoding, base, out, &err),
+                          &err);
+}
+
+static double accuracy(const kiln_cost_model *m, const kiln_samples *s) {
+    float *out = kiln_array(kiln_test_arena(), float, s->encoding.n);
+    predict(m, s, NULL, out);
     return right_pairs(s, out);
+}
+
+static void make(kiln_cost_model *m, const char *kind, const char *own) {
+    kiln_err err = {0};
+    const kiln_cost_model_options o = {.seed = 99, .own = own};
+    kiln_assert_status_ok(
+        kiln_cost_model_init(m, kiln_cost_model_find(kiln_str_from(kind)), &o, &err),
+        &err);
 }
 
 typedef struct row {
@@ -75,7 +90,10 @@ static void check_learning(void **state) {
     const kiln_samples seen = samples_of(&a, &c6, 300, seed, false);
     const kiln_samples others = samples_of(&a, &c6, 200, seed + 1, false);
     const kiln_cost_model_options o = {.objective = r->objective, .seed = 7};
-    kiln_cost_model_init(&m, kiln_cost_model_find(kiln_str_from(r->model)), &o);
+    kiln_assert_status_ok(
+        kiln_cost_model_init(&m, kiln_cost_model_find(kiln_str_from(r->model)), &o,
+                             &err),
+        &err);
     kiln_assert_status_ok(kiln_cost_model_fit(&m, &seen, &err), &err);
     const double got = accuracy(&m, &others);
     if (got < r->least || got > r->most)
@@ -98,9 +116,9 @@ static void knowledge_carries_over(void **state) {
     const kiln_sim_shape *const shapes[] = {&c6, &c9};
     for (uint32_t g = 0; g < 2; g++) {
         const kiln_samples s = samples_of(&a, shapes[g], 300, seed + g, true);
-        for (size_t i = 0; i < s.n * s.n_features; i++)
-            kiln_vec_push(&a, &set.features, s.features[i]);
-        for (size_t i = 0; i < s.n; i++) {
+        for (size_t i = 0; i < s.encoding.n; i++) {
+            kiln_encoding_list_add(&a, &set.encoding,
+                                   kiln_encodings_at(&s.encoding, i));
             kiln_vec_push(&a, &set.score, s.score[i]);
             kiln_vec_push(&a, &set.group, g);
         }
@@ -108,32 +126,20 @@ static void knowledge_carries_over(void **state) {
     const kiln_samples both = kiln_sample_set_view(&set);
     kiln_samples few = samples_of(&a, &c2, 24, seed + 7, false);
     const kiln_samples others = samples_of(&a, &c2, 200, seed + 8, false);
-    kiln_cost_model_init(&global, &kiln_cost_model_xgboost, NULL);
+    make(&global, "xgboost", NULL);
     kiln_assert_status_ok(kiln_cost_model_fit(&global, &both, &err), &err);
-    assert_int_equal(global.n_features, kiln_n_relation_features());
     const double carried = accuracy(&global, &others);
     if (carried < 0.75)
         fail_msg("%.3f of the other convolution's pairs are right", carried);
 
     float base[200], out[200], alone[200];
-    kiln_cost_model_init(&local, &kiln_cost_model_xgboost, NULL);
-    kiln_assert_status_ok(kiln_cost_model_predict(&global, few.features, few.n_features,
-                                                  few.n, NULL, base, &err),
-                          &err);
+    make(&local, "xgboost", NULL);
+    predict(&global, &few, NULL, base);
     few.base = base;
     kiln_assert_status_ok(kiln_cost_model_fit(&local, &few, &err), &err);
-    kiln_assert_status_ok(kiln_cost_model_predict(&global, others.features,
-                                                  others.n_features, 200, NULL, base,
-                                                  &err),
-                          &err);
-    kiln_assert_status_ok(kiln_cost_model_predict(&local, others.features,
-                                                  others.n_features, 200, base, out,
-                                                  &err),
-                          &err);
-    kiln_assert_status_ok(kiln_cost_model_predict(&local, others.features,
-                                                  others.n_features, 200, NULL, alone,
-                                                  &err),
-                          &err);
+    predict(&global, &others, NULL, base);
+    predict(&local, &others, base, out);
+    predict(&local, &others, NULL, alone);
     for (int i = 0; i < 200; i++)
         assert_true(out[i] == alone[i] + base[i]);
     assert_true(right_pairs(&others, out) > carried - 0.02);
@@ -142,13 +148,50 @@ static void knowledge_carries_over(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* What belongs to one workload alone, a model that is carried over does not read. */
+static void what_carries_over_reads_no_context(void **state) {
+    (void)state;
+    enum { N = 100 };
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    const kiln_samples s = samples_of(&a, &c6, N, 5, true);
+    const size_t bytes = kiln_n_features() * sizeof(float);
+    const size_t first = kiln_n_relation_features() * sizeof(float);
+    kiln_encoding_list other = {.begin = {0}};
+    for (size_t i = 0; i < N; i++) {
+        const kiln_str x = kiln_encodings_at(&s.encoding, i);
+        char *copy = kiln_arena_dup(&a, x.p, x.n);
+        memset(copy + first, 0, bytes - first);
+        kiln_encoding_list_add(&a, &other, (kiln_str){copy, bytes});
+    }
+    kiln_samples blank = s;
+    blank.encoding = kiln_encoding_list_view(&other);
+    for (int carries = 0; carries < 2; carries++) {
+        kiln_cost_model m;
+        float want[N], got[N];
+        kiln_samples seen = s;
+        seen.carries_over = carries != 0;
+        make(&m, "xgboost", NULL);
+        kiln_assert_status_ok(kiln_cost_model_fit(&m, &seen, &err), &err);
+        predict(&m, &s, NULL, want);
+        predict(&m, &blank, NULL, got);
+        if (carries != 0)
+            assert_memory_equal(got, want, sizeof want);
+        else
+            assert_memory_not_equal(got, want, sizeof want);
+        kiln_cost_model_fini(&m);
+    }
+    kiln_arena_fini(&a);
+}
+
 /* Central differences of the loss that rank.h states. */
 static double loss_of(const kiln_samples *s, const float *f) {
     double sum = 0;
-    for (size_t g = 0; g < s->n; g++)
-        for (size_t i = 0; i < s->n; i++) {
+    const size_t all = s->encoding.n;
+    for (size_t g = 0; g < all; g++)
+        for (size_t i = 0; i < all; i++) {
             double n = 0;
-            for (size_t k = 0; k < s->n; k++)
+            for (size_t k = 0; k < all; k++)
                 n += s->group[k] == s->group[i];
             if (s->group[i] == s->group[g] && s->score[i] > s->score[g])
                 sum += (double)(s->score[i] - s->score[g]) / n *
@@ -163,7 +206,7 @@ static void gradient_is_the_loss_derivative(void **state) {
     const float score[N] = {1, 0.5F, 0.25F, 0.5F, 0, 1, 0.75F, 0, 1};
     const uint32_t group[N] = {0, 0, 0, 0, 0, 1, 1, 1, 2};
     float f[N] = {0.5F, -1, 2, 0.25F, 0, 3, 1, 1, 5}, gradient[N], hessian[N];
-    const kiln_samples s = {.n = N, .score = score, .group = group};
+    const kiln_samples s = {.encoding = {.n = N}, .score = score, .group = group};
     kiln_objective_gradient(kiln_test_arena(), KILN_OBJECTIVE_RANK, &s, f, gradient,
                             hessian);
     const float h = 0x1p-7F;
@@ -190,37 +233,71 @@ static void equal_samples_make_equal_trees(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     const kiln_samples s = samples_of(&a, &c9, 100, 3, false);
-    float out[2][100];
-    for (int i = 0; i < 2; i++) {
+    float out[3][100];
+    static const char *const own[] = {NULL, NULL, "n_trees=7 max_depth=3"};
+    for (int i = 0; i < 3; i++) {
         kiln_cost_model m;
-        kiln_cost_model_init(&m, &kiln_cost_model_xgboost, NULL);
+        make(&m, "xgboost", own[i]);
         kiln_assert_status_ok(kiln_cost_model_fit(&m, &s, &err), &err);
-        kiln_assert_status_ok(kiln_cost_model_predict(&m, s.features, s.n_features, 100,
-                                                      NULL, out[i], &err),
-                              &err);
+        predict(&m, &s, NULL, out[i]);
         kiln_cost_model_fini(&m);
     }
     assert_memory_equal(out[0], out[1], sizeof out[0]);
+    assert_memory_not_equal(out[0], out[2], sizeof out[0]);
     kiln_arena_fini(&a);
+}
+
+typedef struct bad_option {
+    const char *name, *kind, *own, *text;
+} bad_option;
+
+static bad_option bad_options[] = {
+    {"refuses_unknown_options", "xgboost", "n_trees=5 n_bees=3",
+     "cost model 'xgboost': there is no option n_bees=3; there are n_trees (1 to "
+     "10000)"},
+    {"refuses_no_trees", "xgboost", "n_trees=0", "there is no option n_trees=0"},
+    {"refuses_parts_of_levels", "xgboost", "max_depth=1.5",
+     "there is no option max_depth=1.5"},
+    {"refuses_steps_that_overshoot", "xgboost", "learning_rate=2",
+     "there is no option learning_rate=2"},
+    {"refuses_words", "xgboost", "n_trees", "an option is NAME=NUMBER, not 'n_trees'"},
+    {"refuses_no_numbers", "xgboost", " n_trees=many",
+     "an option is NAME=NUMBER, not 'n_trees=many'"},
+    {"refuses_options_of_what_has_none", "random", "n_trees=5",
+     "cost model 'random': it has no options; there is no n_trees=5"},
+};
+
+static void check_bad_option(void **state) {
+    const bad_option *b = *state;
+    kiln_err err = {0};
+    kiln_cost_model m;
+    const kiln_cost_model_options o = {.own = b->own};
+    kiln_assert_fails(kiln_cost_model_init(
+                          &m, kiln_cost_model_find(kiln_str_from(b->kind)), &o, &err),
+                      KILN_ERR_ARG, &err, b->text);
+    assert_null(m.kind);
 }
 
 static void no_samples_are_refused(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_cost_model m;
-    const kiln_samples none = {.n = 0};
-    const float base[2] = {3, 4}, zero[2] = {0};
+    const kiln_samples none = {.encoding = {.n = 0}};
+    const size_t begin[3] = {0, 4, 8};
+    const kiln_samples two = {.encoding = {2, "12345678", begin}};
+    const float base[2] = {3, 4};
     float out[2];
-    kiln_cost_model_init(&m, &kiln_cost_model_xgboost, NULL);
+    make(&m, "xgboost", NULL);
     kiln_assert_fails(kiln_cost_model_fit(&m, &none, &err), KILN_ERR_ARG, &err,
                       "cost model 'xgboost': no samples to learn from");
     kiln_buf b;
     kiln_buf_init(&b, kiln_test_arena());
     kiln_assert_fails(kiln_cost_model_save(&m, &b, &err), KILN_ERR_ARG, &err,
                       "nothing learned to save");
-    kiln_assert_status_ok(kiln_cost_model_predict(&m, zero, 1, 2, base, out, &err),
-                          &err);
+    predict(&m, &two, base, out);
     assert_true(out[0] == 3 && out[1] == 4);
+    predict(&m, &two, NULL, out);
+    assert_true(out[0] == 0 && out[1] == 0);
     kiln_cost_model_fini(&m);
     kiln_cost_model_fini(&m);
 }
@@ -232,13 +309,10 @@ static kiln_buf saved(kiln_arena *a, const char *kind, const kiln_samples *s,
     kiln_err err = {0};
     kiln_cost_model m;
     kiln_buf b;
-    const kiln_cost_model_options o = {.seed = 99};
     kiln_buf_init(&b, a);
-    kiln_cost_model_init(&m, kiln_cost_model_find(kiln_str_from(kind)), &o);
+    make(&m, kind, NULL);
     kiln_assert_status_ok(kiln_cost_model_fit(&m, s, &err), &err);
-    kiln_assert_status_ok(
-        kiln_cost_model_predict(&m, s->features, s->n_features, s->n, NULL, out, &err),
-        &err);
+    predict(&m, s, NULL, out);
     kiln_assert_status_ok(kiln_cost_model_save(&m, &b, &err), &err);
     kiln_cost_model_fini(&m);
     return b;
@@ -252,16 +326,40 @@ static void saved_models_say_the_same(void **state) {
     float want[64], got[64];
     for (int i = 0; kiln_cost_model_at(i) != NULL; i++) {
         kiln_cost_model m;
-        const kiln_buf b = saved(&a, kiln_cost_model_at(i)->name, &s, want);
-        kiln_assert_status_ok(kiln_cost_model_load(&m, b.p, b.n, &err), &err);
-        assert_ptr_equal(m.kind, kiln_cost_model_at(i));
-        assert_int_equal(m.n_features, s.n_features);
-        kiln_assert_status_ok(
-            kiln_cost_model_predict(&m, s.features, s.n_features, 64, NULL, got, &err),
-            &err);
+        const kiln_cost_model_kind *kind = kiln_cost_model_at(i);
+        const kiln_buf b = saved(&a, kind->name, &s, want);
+        kiln_assert_status_ok(kiln_cost_model_load(&m, kind, b.p, b.n, &err), &err);
+        assert_ptr_equal(m.kind, kind);
+        predict(&m, &s, NULL, got);
         assert_memory_equal(got, want, sizeof want);
         kiln_cost_model_fini(&m);
     }
+    kiln_arena_fini(&a);
+}
+
+/* Databases hold models of the first version, whose head counted features. */
+static void models_of_the_first_version_are_read(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_cost_model m;
+    float want[64], got[64];
+    const kiln_samples s = samples_of(&a, &c6, 64, 5, true);
+    const kiln_buf now = saved(&a, "xgboost", &s, want);
+    kiln_str rest = kiln_buf_str(&now), line;
+    kiln_buf old;
+    kiln_buf_init(&old, &a);
+    kiln_buf_printf(&old, "kiln cost model 1\nkind xgboost\nfeatures %d %zu\n",
+                    (int)KILN_FEATURE_VERSION, kiln_n_relation_features());
+    for (int i = 0; i < 3; i++)
+        assert_true(kiln_str_cut(&rest, '\n', &line));
+    assert_true(kiln_str_starts(line, "encoding "));
+    kiln_buf_add(&old, rest.p, rest.n);
+    kiln_assert_status_ok(
+        kiln_cost_model_load(&m, &kiln_cost_model_xgboost, old.p, old.n, &err), &err);
+    predict(&m, &s, NULL, got);
+    assert_memory_equal(got, want, sizeof want);
+    kiln_cost_model_fini(&m);
     kiln_arena_fini(&a);
 }
 
@@ -278,14 +376,14 @@ static damage damages[] = {
      "this is no saved cost model"},
     {"refuses_nothing", NULL, NULL, 1, KILN_ERR_PARSE, "this is no saved cost model"},
     {"refuses_a_cut_head", NULL, NULL, 31, KILN_ERR_PARSE,
-     "the line 'features' is missing"},
+     "the line 'encoding' is missing"},
     {"refuses_a_cut_end", NULL, NULL, -1, KILN_ERR_PARSE, "it is damaged"},
-    {"refuses_unknown_kinds", "xgboost", "xgbooze", 0, KILN_ERR_UNSUPPORTED,
-     "its kind is not known here"},
-    {"refuses_other_features", "features 1 ", "features 9 ", 0, KILN_ERR_UNSUPPORTED,
-     "it reads features of version 9, these are of version 1; train it anew"},
-    {"refuses_impossible_counts", "features 1 ", "features 1 9", 0, KILN_ERR_PARSE,
-     "features; there are 1 to"},
+    {"refuses_other_kinds", "xgboost", "xgbooze", 0, KILN_ERR_UNSUPPORTED,
+     "it is no 'xgboost'; train it anew"},
+    {"refuses_other_encodings", "encoding 1\n", "encoding 9\n", 0, KILN_ERR_UNSUPPORTED,
+     "it reads encodings of version 9, these are of version 1; train it anew"},
+    {"refuses_no_versions", "encoding 1\n", "encoding x\n", 0, KILN_ERR_PARSE,
+     "its encoding must be a number"},
     {"refuses_other_objectives", "objective rank", "objective tank", 0, KILN_ERR_PARSE,
      "'objective' must be rank or regression"},
     {"refuses_another_checksum", "sha256 ", "sha256 0", 0, KILN_ERR_PARSE,
@@ -312,7 +410,8 @@ static void check_damage(void **state) {
     const size_t n = d->cut == 0  ? b.n
                      : d->cut > 0 ? (size_t)d->cut
                                   : b.n - (size_t)-d->cut;
-    kiln_assert_fails(kiln_cost_model_load(&m, b.p, n, &err), d->want, &err, d->text);
+    kiln_assert_fails(kiln_cost_model_load(&m, &kiln_cost_model_xgboost, b.p, n, &err),
+                      d->want, &err, d->text);
     assert_null(m.kind);
     kiln_arena_fini(&a);
 }
@@ -328,11 +427,12 @@ static void library_errors_are_told(void **state) {
     kiln_sha256_of("no trees", 8, hex);
     kiln_buf_init(&b, &a);
     kiln_buf_printf(&b,
-                    "kiln cost model 1\nkind xgboost\nfeatures %d %zu\n"
+                    "kiln cost model 2\nkind xgboost\nencoding %d\n"
                     "objective rank\nsha256 %s\n\nno trees",
-                    (int)KILN_FEATURE_VERSION, kiln_n_relation_features(), hex);
-    kiln_assert_fails(kiln_cost_model_load(&m, b.p, b.n, &err), KILN_ERR_LIB, &err,
-                      "cost model 'xgboost': loading: ");
+                    (int)KILN_FEATURE_VERSION, hex);
+    kiln_assert_fails(
+        kiln_cost_model_load(&m, &kiln_cost_model_xgboost, b.p, b.n, &err),
+        KILN_ERR_LIB, &err, "cost model 'xgboost': loading: ");
     kiln_arena_fini(&a);
 }
 
@@ -343,8 +443,13 @@ int main(void) {
                   NULL);
     kiln_test_add("equal_samples_make_equal_trees", equal_samples_make_equal_trees,
                   NULL);
+    kiln_test_add("what_carries_over_reads_no_context",
+                  what_carries_over_reads_no_context, NULL);
+    kiln_test_add_rows(check_bad_option, bad_options);
     kiln_test_add("no_samples_are_refused", no_samples_are_refused, NULL);
     kiln_test_add("saved_models_say_the_same", saved_models_say_the_same, NULL);
+    kiln_test_add("models_of_the_first_version_are_read",
+                  models_of_the_first_version_are_read, NULL);
     kiln_test_add_rows(check_damage, damages);
     kiln_test_add("library_errors_are_told", library_errors_are_told, NULL);
     return kiln_test_run("cost_model");

@@ -1,6 +1,6 @@
 /* Features of small loop nests against numbers worked out by hand, and what must not
  * matter to them. */
-#include "compiler/tuner/tuner.h"
+#include "compiler/tuner/features.h"
 
 #include <math.h>
 #include <string.h>
@@ -289,22 +289,28 @@ static void real_programs_have_features(void **state) {
     kiln_sim_conv c;
     kiln_sim_conv_make(&a, &shape, &c);
     kiln_rng_init(&rng, kiln_test_seed());
-    kiln_candidates *x = kiln_candidates_new(&a, &c.task);
-    kiln_candidates *y = kiln_candidates_new(&a, &c.task);
+    kiln_candidates *x = kiln_candidates_new(&a, &c.task, &kiln_cost_model_xgboost);
+    kiln_candidates *y = kiln_candidates_new(&a, &c.task, &kiln_cost_model_random);
+    const size_t bytes = kiln_n_features() * sizeof(float);
+    float *got = kiln_array(&a, float, kiln_n_features());
     float *first = kiln_array(&a, float, kiln_n_features());
     int n_different = 0;
     for (int i = 0; i < 300; i++) {
         const kiln_config config = kiln_config_random(&c.task.space, &rng);
         const uint64_t index = kiln_config_index(&c.task.space, &config);
-        const float *got = kiln_candidates_features(x, index);
-        assert_non_null(got);
+        const kiln_encoding *e = kiln_candidates_encoding(x, index);
+        assert_non_null(e);
+        assert_int_equal(e->bytes.n, bytes);
+        memcpy(got, e->bytes.p, bytes);
         for (size_t f = 0; f < kiln_n_features(); f++)
             if (!isfinite(got[f]) || got[f] < -1)
                 fail_msg("%s is %g", name_of(f), (double)got[f]);
-        assert_same(got, kiln_candidates_features(y, index), kiln_n_features());
+        const kiln_encoding *same = kiln_candidates_encoding(y, index);
+        assert_memory_equal(got, same->bytes.p, bytes);
+        assert_true(e->hash == same->hash);
         if (i == 0)
-            memcpy(first, got, kiln_n_features() * sizeof *got);
-        n_different += memcmp(first, got, kiln_n_features() * sizeof *got) != 0;
+            memcpy(first, got, bytes);
+        n_different += memcmp(first, got, bytes) != 0;
     }
     assert_true(n_different > 290);
     assert_int_equal(kiln_candidates_count(x).lowered, 300);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/tuner/features.h"
 #include "compiler/tuner/search_internal.h"
 #include "tests/support/kiln_test.h"
 
@@ -103,7 +104,7 @@ static void report(kiln_search *s, uint64_t index, kiln_outcome o) {
 
 /* Short annealing: these spaces are small. */
 static const kiln_search_options quick = {
-    .seed = 3, .n_chains = 8, .n_steps = 10, .model_options = {.n_trees = 5}};
+    .seed = 3, .n_chains = 8, .n_steps = 10, .model_options = {.own = "n_trees=5"}};
 
 static kiln_search *open_search(kiln_arena *a, const char *kind, const subject *s,
                                 const kiln_search_options *o) {
@@ -157,7 +158,8 @@ static void proposes_what_templates_take(void **state) {
     kiln_arena a = {0};
     const subject *s = subject_of(&a, conv, NULL);
     kiln_search *x = open_search(&a, *state, s, &quick);
-    kiln_candidates *other = kiln_candidates_new(&a, &s->task);
+    kiln_candidates *other =
+        kiln_candidates_new(&a, &s->task, &kiln_cost_model_xgboost);
     kiln_index_map seen = {0};
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t out[BATCH];
@@ -165,7 +167,7 @@ static void proposes_what_templates_take(void **state) {
         for (size_t i = 0; i < BATCH; i++) {
             assert_null(kiln_index_map_get(&seen, out[i]));
             kiln_index_map_put(&a, &seen, out[i], 1);
-            assert_non_null(kiln_candidates_features(other, out[i]));
+            assert_non_null(kiln_candidates_encoding(other, out[i]));
             report(x, out[i], KILN_OUTCOME_MEASURED);
         }
     }
@@ -310,12 +312,16 @@ static void measures_each_program_once(void **state) {
 
 /* A cost that features tell: the more copies in the body, the faster. */
 static double told_ns(kiln_candidates *c, uint64_t index) {
-    const float *row = kiln_candidates_features(c, index);
+    const kiln_encoding *e = kiln_candidates_encoding(c, index);
+    float body;
     kiln_buf name;
     kiln_buf_init(&name, kiln_test_arena());
     kiln_feature_name(&name, 4);
     assert_string_equal(name.p, "body");
-    return row != NULL ? 10 - (double)row[4] : 0;
+    if (e == NULL)
+        return 0;
+    memcpy(&body, e->bytes.p + 4 * sizeof body, sizeof body);
+    return 10 - (double)body;
 }
 
 /* With a global model the first batch is its choice, and so are predictions. */
@@ -326,7 +332,7 @@ static void knowledge_leads_the_first_batch(void **state) {
     kiln_err err = {0};
     kiln_rng rng;
     const subject *s = subject_of(&a, conv, NULL);
-    kiln_candidates *c = kiln_candidates_new(&a, &s->task);
+    kiln_candidates *c = kiln_candidates_new(&a, &s->task, &kiln_cost_model_xgboost);
     kiln_cost_model global;
     kiln_sample_set set;
     kiln_trial t[N];
@@ -342,7 +348,8 @@ static void knowledge_leads_the_first_batch(void **state) {
     kiln_sample_set_init(&set, &a, true);
     kiln_sample_set_add(&set, c, t, N);
     const kiln_samples samples = kiln_sample_set_view(&set);
-    kiln_cost_model_init(&global, &kiln_cost_model_xgboost, NULL);
+    kiln_assert_status_ok(
+        kiln_cost_model_init(&global, &kiln_cost_model_xgboost, NULL, &err), &err);
     kiln_assert_status_ok(kiln_cost_model_fit(&global, &samples, &err), &err);
     kiln_search_options o = quick;
     o.global = &global;
@@ -372,7 +379,44 @@ static void others_predict_nothing(void **state) {
     const subject *s = subject_of(&a, relu, &picky);
     kiln_search *x = open_search(&a, "grid", s, NULL);
     kiln_assert_fails(kiln_search_predicted(x, 1, out, &n, &err), KILN_ERR_ARG, &err,
-                      "search 'grid' does not learn");
+                      "search 'grid' has no model: it predicts nothing");
+    kiln_arena_fini(&a);
+}
+
+/* What others taught is of use only to a model that reads the same bytes. */
+static void refuses_another_kinds_knowledge(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_search *x;
+    const kiln_cost_model global = {.kind = &kiln_cost_model_random};
+    const kiln_search_options o = {.global = &global};
+    const subject *s = subject_of(&a, relu, &picky);
+    kiln_assert_fails(
+        kiln_search_new(&a, &kiln_search_annealing, &s->task, &o, &x, &err),
+        KILN_ERR_ARG, &err,
+        "what is carried over is of cost model 'random', which does not read what "
+        "'xgboost' does");
+    kiln_arena_fini(&a);
+}
+
+/* From a database of other days: trials of what the template refuses now are trials,
+ * but nothing is learned from them. */
+static void learns_nothing_from_what_is_refused(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const subject *s = subject_of(&a, relu, &picky);
+    kiln_search *x = open_search(&a, "annealing", s, &quick);
+    uint64_t out[4];
+    for (uint64_t i = 0; i < 8; i++)
+        report(x, 3 * i, KILN_OUTCOME_MEASURED);
+    assert_int_equal(kiln_search_n_trials(x), 8);
+    assert_int_equal(next(x, 4, out), 4);
+    for (int i = 0; i < 4; i++)
+        assert_false(is_refused(out[i]));
+    for (uint64_t i = 0; i < 8; i++)
+        report(x, 3 * i + 1, KILN_OUTCOME_MEASURED);
+    assert_int_equal(next(x, 4, out), 4);
     kiln_arena_fini(&a);
 }
 
@@ -482,6 +526,10 @@ int main(void) {
     kiln_test_add("knowledge_leads_the_first_batch", knowledge_leads_the_first_batch,
                   NULL);
     kiln_test_add("others_predict_nothing", others_predict_nothing, NULL);
+    kiln_test_add("refuses_another_kinds_knowledge", refuses_another_kinds_knowledge,
+                  NULL);
+    kiln_test_add("learns_nothing_from_what_is_refused",
+                  learns_nothing_from_what_is_refused, NULL);
     kiln_test_add("batches_grow", batches_grow, NULL);
     kiln_test_add("diverse_batches_cover_options", diverse_batches_cover_options, NULL);
     kiln_test_add("index_maps_keep_all", index_maps_keep_all, NULL);

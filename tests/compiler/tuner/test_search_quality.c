@@ -77,7 +77,7 @@ static void guided_needs_few(void **state) {
             const kiln_search_options o = {.seed = seed + (uint64_t)k,
                                            .n_chains = 16,
                                            .n_steps = 60,
-                                           .model_options = {.n_trees = 30},
+                                           .model_options = {.own = "n_trees=30"},
                                            .without_guess = true};
             const int guided = trials_to(c, &kiln_search_annealing, &o, best);
             const int random = trials_to(c, &kiln_search_random, &o, best);
@@ -93,14 +93,14 @@ static void guided_needs_few(void **state) {
 /* ---- what other workloads teach ---------------------------------------------------
  */
 
-/* A model of the relation form, of drawn trials of every shape but one. */
+/* A model that carries over, of drawn trials of every shape but one. */
 static void teach(kiln_cost_model *m, int but, uint64_t seed) {
     enum { TRIALS = 48 };
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_sample_set set;
     kiln_rng rng;
-    const kiln_cost_model_options o = {.n_trees = 30};
+    const kiln_cost_model_options o = {.own = "n_trees=30"};
     kiln_rng_init(&rng, seed);
     kiln_sample_set_init(&set, &a, true);
     for (int i = 0; i < N_SHAPES; i++) {
@@ -115,10 +115,13 @@ static void teach(kiln_cost_model *m, int but, uint64_t seed) {
             trial[k] =
                 (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
         }
-        kiln_sample_set_add(&set, kiln_candidates_new(&a, &c->task), trial, TRIALS);
+        kiln_sample_set_add(&set,
+                            kiln_candidates_new(&a, &c->task, &kiln_cost_model_xgboost),
+                            trial, TRIALS);
     }
     const kiln_samples samples = kiln_sample_set_view(&set);
-    kiln_cost_model_init(m, &kiln_cost_model_xgboost, &o);
+    kiln_assert_status_ok(kiln_cost_model_init(m, &kiln_cost_model_xgboost, &o, &err),
+                          &err);
     kiln_assert_status_ok(kiln_cost_model_fit(m, &samples, &err), &err);
     kiln_arena_fini(&a);
 }
@@ -144,7 +147,7 @@ static void others_teach(void **state) {
             kiln_search_options o = {.seed = seed + k,
                                      .n_chains = 16,
                                      .n_steps = 60,
-                                     .model_options = {.n_trees = 30},
+                                     .model_options = {.own = "n_trees=30"},
                                      .without_guess = true};
             const int alone = trials_to(c, &kiln_search_annealing, &o, best);
             o.global = &untaught;

@@ -187,7 +187,8 @@ static void anothers_records_count_once(void **state) {
     kiln_assert_status_ok(kiln_db_get_model(db, kiln_test_arena(), "xgboost",
                                             kiln_format(kiln_test_arena(), "%s/1",
                                                         kiln_test_native()->name),
-                                            KILN_FEATURE_VERSION, &found, &m, &err),
+                                            kiln_cost_model_xgboost.version, &found, &m,
+                                            &err),
                           &err);
     assert_true(found);
     assert_true(m.n_trials <= (int64_t)t.list.n);
