@@ -103,8 +103,10 @@ kiln_status kiln_history_forget(kiln_history *h, int64_t keep, int64_t *n_gone,
     kiln_query q = {0};
     KILN_TRY(kiln_query_open(
         h->sql,
-        "DELETE FROM night WHERE seq IN (SELECT seq FROM (SELECT seq, row_number() OVER"
-        " (PARTITION BY pipeline ORDER BY seq DESC) AS age FROM night) WHERE age > ?1)",
+        "WITH aged AS ("
+        "  SELECT seq, row_number() OVER ("
+        "    PARTITION BY pipeline ORDER BY seq DESC) AS age FROM night)"
+        " DELETE FROM night WHERE seq IN (SELECT seq FROM aged WHERE age > ?1)",
         &q, err));
     kiln_query_i64(&q, 1, keep);
     const kiln_status st = kiln_query_run(&q, err);
@@ -117,30 +119,18 @@ kiln_status kiln_history_forget(kiln_history *h, int64_t keep, int64_t *n_gone,
 /* ---- check -------------------------------------------------------------------------
  */
 
-/* Rows of `text`: each a sentence. */
-static kiln_status add_rows(kiln_history *h, kiln_arena *a, const char *text,
-                            kiln_history_names *out, kiln_err *err) {
-    kiln_query q = {0};
-    bool has_row = false;
-    kiln_status st = kiln_query_open(h->sql, text, &q, err);
-    while (st == KILN_OK && out->n < MAX_LINES &&
-           (st = kiln_query_step(&q, &has_row, err)) == KILN_OK && has_row)
-        kiln_vec_push(a, out, kiln_query_get_text(&q, 0, a));
-    kiln_query_close(&q);
-    return st;
-}
-
 static kiln_status ask_all(kiln_history *h, kiln_arena *a, kiln_history_names *out,
                            kiln_err *err) {
-    static const char *const questions[] = {
-        "SELECT integrity_check FROM pragma_integrity_check"
-        " WHERE integrity_check <> 'ok'",
-        "SELECT 'a row of ' || \"table\" || ' belongs to no night'"
-        " FROM pragma_foreign_key_check",
-    };
-    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
-        KILN_TRY(add_rows(h, a, questions[i], out, err));
-    return check_digests(h, a, out, err);
+    kiln_sql_faults found;
+    const kiln_status st = kiln_sql_check(h->sql, a, &found, err);
+    /* Also those that were found before it failed. */
+    for (size_t i = 0; i < found.n && out->n < MAX_LINES; i++)
+        kiln_vec_push(
+            a, out,
+            found.v[i].text != NULL
+                ? found.v[i].text
+                : kiln_format(a, "a row of %s belongs to no night", found.v[i].table));
+    return st == KILN_OK ? check_digests(h, a, out, err) : st;
 }
 
 /* What it stumbles over while it checks is a finding too. */

@@ -22,8 +22,9 @@ enum {
 typedef struct kiln_history kiln_history;
 
 typedef struct kiln_history_options {
-    bool may_make; /* the file may be new, its folder too */
-    int busy_ms;   /* 0: KILN_HISTORY_BUSY_MS */
+    bool may_make;                        /* the file may be new, its folder too */
+    int busy_ms;                          /* 0: KILN_HISTORY_BUSY_MS */
+    const struct kiln_sql_engine *engine; /* NULL: the one that the path names */
 } kiln_history_options;
 
 /* A file that nobody here may write to is only read. KILN_ERR_MISSING: there is none,

@@ -12,13 +12,15 @@ static const char remedy[] =
 kiln_status kiln_history_open(kiln_arena *a, const char *path,
                               const kiln_history_options *o, kiln_history **out,
                               kiln_err *err) {
-    const bool is_there = kiln_file_exists(path);
-    const kiln_sql_options sql = {.read_only = is_there && access(path, W_OK) != 0,
-                                  .busy_ms = o->busy_ms > 0 ? o->busy_ms
-                                                            : KILN_HISTORY_BUSY_MS,
-                                  .what = "history of nights",
-                                  .remedy = remedy,
-                                  .is_single_file = true};
+    const char *file = kiln_sql_file(path);
+    const bool is_there = file == NULL || kiln_file_exists(file);
+    const kiln_sql_options sql = {
+        .engine = o->engine,
+        .read_only = is_there && file != NULL && access(file, W_OK) != 0,
+        .busy_ms = o->busy_ms > 0 ? o->busy_ms : KILN_HISTORY_BUSY_MS,
+        .what = "history of nights",
+        .remedy = remedy,
+        .is_single_file = true};
     kiln_history *h = kiln_new(a, kiln_history);
     if (!is_there && !o->may_make)
         return kiln_fail(err, KILN_ERR_MISSING,
@@ -26,7 +28,7 @@ kiln_status kiln_history_open(kiln_arena *a, const char *path,
                          "first night ends",
                          path);
     if (!is_there)
-        KILN_TRY(kiln_dir_make(kiln_path_dir(a, path), err));
+        KILN_TRY(kiln_dir_make(kiln_path_dir(a, file), err));
     KILN_TRY(kiln_sql_open(a, path, &sql, &h->sql, err));
     const kiln_status st = kiln_history_migrate(h->sql, sql.read_only, err);
     if (st != KILN_OK) {
@@ -153,11 +155,12 @@ static void bind_interval(kiln_query *q, int at, const kiln_stats_interval *v) {
 static kiln_status put_baselines(kiln_history *h, int64_t seq, int64_t place,
                                  const kiln_night_job *j, kiln_err *err) {
     kiln_query q = {0};
-    kiln_status st =
-        kiln_query_open(h->sql,
-                        "INSERT OR REPLACE INTO baseline (seq, place, name,"
-                        " ratio, low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                        &q, err);
+    static const char sql[] =
+        "INSERT INTO baseline (seq, place, name, ratio, low, high)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        " ON CONFLICT (seq, place, name) DO UPDATE SET"
+        "  ratio = excluded.ratio, low = excluded.low, high = excluded.high";
+    kiln_status st = kiln_query_open(h->sql, sql, &q, err);
     for (size_t i = 0; i < j->baseline.n && st == KILN_OK; i++) {
         kiln_query_i64(&q, 1, seq);
         kiln_query_i64(&q, 2, place);
@@ -332,10 +335,13 @@ static kiln_status read_nights(kiln_history *h, kiln_arena *a, const char *pipel
     bool has_row = false;
     kiln_status st = kiln_query_open(
         h->sql,
-        "SELECT * FROM (SELECT seq, folder, run, pipeline, started, status, verdict,"
-        " kiln, commit_id, cpu, os, cores, seconds, bytes, is_pruned FROM night"
-        " WHERE (?1 IS NULL OR pipeline = ?1) AND (?3 = 0 OR seq = ?3)"
-        " ORDER BY seq DESC LIMIT ?2) ORDER BY seq",
+        "SELECT * FROM ("
+        "  SELECT seq, folder, run, pipeline, started, status, verdict, kiln,"
+        "    commit_id, cpu, os, cores, seconds, bytes, is_pruned"
+        "  FROM night"
+        "  WHERE (?1 IS NULL OR pipeline = ?1) AND (?3 = 0 OR seq = ?3)"
+        "  ORDER BY seq DESC LIMIT ?2) AS newest"
+        " ORDER BY seq",
         &q, err);
     if (st == KILN_OK) {
         kiln_query_text(&q, 1, pipeline);

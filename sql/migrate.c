@@ -1,32 +1,16 @@
 /* Bringing a file's tables up to date: the same for every database of kiln's. */
-#include "sql/sql.h"
-
 #include <inttypes.h>
-#include <stdio.h>
 
-kiln_status kiln_sql_number(kiln_sql *s, const char *text, int64_t *out,
-                            kiln_err *err) {
-    kiln_query q = {0};
-    bool has_row = false;
-    kiln_status st = kiln_query_open(s, text, &q, err);
-    if (st == KILN_OK)
-        st = kiln_query_step(&q, &has_row, err);
-    if (st == KILN_OK)
-        *out = has_row ? kiln_query_get_i64(&q, 0) : 0;
-    kiln_query_close(&q);
-    return st;
-}
+#include "sql/engine.h"
 
 /* A file of some other program, or of a newer kiln, is left as it is. */
 static kiln_status look(kiln_sql *s, const kiln_sql_schema *d, int64_t *version,
                         kiln_err *err) {
-    int64_t id = 0, want = 0, n_tables = 0;
-    KILN_ASSERT(kiln_parse_i64(kiln_str_from(d->application_id), &want), "a number");
-    KILN_TRY(kiln_sql_number(s, "PRAGMA application_id", &id, err));
-    KILN_TRY(kiln_sql_number(s, "PRAGMA user_version", version, err));
-    KILN_TRY(kiln_sql_number(s, "SELECT count(*) FROM sqlite_schema", &n_tables, err));
-    const bool is_empty = id == 0 && *version == 0 && n_tables == 0;
-    if (!is_empty && id != want)
+    kiln_sql_identity is = {0};
+    KILN_TRY(s->engine->identity(s->db, &is, err));
+    *version = is.version;
+    const bool is_new = is.application == 0 && is.version == 0 && is.is_empty;
+    if (!is_new && is.application != d->application)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' is a database, but %s",
                          kiln_sql_path(s), d->is_foreign);
     if (*version < 0)
@@ -46,13 +30,9 @@ static kiln_status migrate(kiln_sql *s, const kiln_sql_schema *d, kiln_err *err)
     int64_t version = 0;
     /* Again: another process may have been faster. */
     KILN_TRY(look(s, d, &version, err));
-    for (int v = (int)version; v < d->version; v++) {
-        char bump[64];
-        snprintf(bump, sizeof bump, "PRAGMA user_version = %d", v + 1);
+    for (int64_t v = version; v < d->version; v++)
         KILN_TRY(kiln_sql_run(s, d->migration[v], err));
-        KILN_TRY(kiln_sql_run(s, bump, err));
-    }
-    return KILN_OK;
+    return s->engine->set_identity(s->db, d->application, d->version, err);
 }
 
 kiln_status kiln_sql_migrate(kiln_sql *s, const kiln_sql_schema *d, bool read_only,

@@ -1,18 +1,35 @@
-/* SQLite: its C interface appears in this file only. */
-#include "sql/sql.h"
-
+/* SQLite: its C interface, and what only it understands, appear in this file alone. */
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-struct kiln_sql {
+#include "sql/engine.h"
+
+typedef struct lite {
     sqlite3 *db;
     const char *path, *what, *remedy;
     int busy_ms;
     int64_t waits_since_ns; /* of the wait at work */
     bool has_said;          /* that it waits */
+} lite;
+
+static const kiln_sql_word words[] = {
+    {"id", "INTEGER PRIMARY KEY"},
+    {"serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
+    {"int", "INTEGER"},
+    {"real", "REAL"},
+    {"text", "TEXT"},
+    {"bytes", "BLOB"},
+    {"no_id", " WITHOUT ROWID"},
+    {"member", "CASE WHEN json_valid(#1) THEN json_extract(#1, '$.#2') END"},
 };
+static const kiln_sql_dialect dialect = {
+    .parameter = "?", .word = words, .n_words = sizeof words / sizeof words[0]};
+
+/* ---- failures, and waiting --------------------------------------------------------
+ */
 
 /* Another process has the lock: again in a while, until it has taken too long or
  * somebody asked us to end. Said once where it takes long: nobody should have to guess
@@ -21,7 +38,7 @@ static int wait_for_lock(void *user, int n_before) {
     /* Who was asked to end still has something to put down: what others do in passing
      * takes no second. */
     enum { PAUSE_MS = 20, SAID_AFTER_MS = 2000, LAST_MS = 1000 };
-    kiln_sql *s = user;
+    lite *s = user;
     const int64_t now = kiln_now_ns();
     if (n_before == 0)
         s->waits_since_ns = now;
@@ -44,7 +61,7 @@ static int wait_for_lock(void *user, int n_before) {
 
 /* What the caller can do: wait and try again, look at the disk, or distrust the file.
  */
-static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
+static kiln_status failed(lite *s, const char *doing, kiln_err *err) {
     const char *const text = sqlite3_errmsg(s->db);
     switch (sqlite3_errcode(s->db) & 0xff) {
     case SQLITE_BUSY:
@@ -84,23 +101,31 @@ static kiln_status failed(kiln_sql *s, const char *doing, kiln_err *err) {
     }
 }
 
-static kiln_status set_up(kiln_sql *s, const kiln_sql_options *o, kiln_err *err) {
+/* ---- opening ----------------------------------------------------------------------
+ */
+
+static kiln_status run_raw(lite *s, const char *text, kiln_err *err) {
+    return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK
+               ? KILN_OK
+               : failed(s, "running statements", err);
+}
+
+static kiln_status set_up(lite *s, const kiln_sql_options *o, kiln_err *err) {
     sqlite3_busy_handler(s->db, wait_for_lock, s);
     sqlite3_extended_result_codes(s->db, 1);
     /* Untrusted files: no functions or views of theirs run anything of ours. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    KILN_TRY(
-        kiln_sql_run(s, "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;", err));
+    KILN_TRY(run_raw(s, "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;", err));
     /* A commit in the write-ahead log survives the death of the process; what a power
      * cut may take is the last seconds, never the file. */
     if (!o->read_only)
-        KILN_TRY(kiln_sql_run(
-            s,
-            o->is_single_file
-                ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
-                : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
-            err));
+        KILN_TRY(
+            run_raw(s,
+                    o->is_single_file
+                        ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
+                        : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
+                    err));
     return KILN_OK;
 }
 
@@ -124,10 +149,15 @@ static const char *alone(kiln_arena *a, const char *path) {
     return uri.p;
 }
 
-kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_options *o,
-                          kiln_sql **out, kiln_err *err) {
-    kiln_sql *s = kiln_new(a, kiln_sql);
-    s->path = kiln_str_dup(a, path);
+static void close_db(void *db) {
+    lite *s = db;
+    sqlite3_close(s->db);
+}
+
+static kiln_status open_db(kiln_arena *a, const char *path, const kiln_sql_options *o,
+                           void **out, kiln_err *err) {
+    lite *s = kiln_new(a, lite);
+    s->path = path;
     s->what = o->what;
     s->remedy = o->remedy;
     s->busy_ms = o->busy_ms;
@@ -141,46 +171,53 @@ kiln_status kiln_sql_open(kiln_arena *a, const char *path, const kiln_sql_option
     if (st == KILN_OK)
         st = set_up(s, o, err);
     if (st != KILN_OK) {
-        kiln_sql_close(s);
+        close_db(s);
         return st;
     }
     *out = s;
     return KILN_OK;
 }
 
-void kiln_sql_close(kiln_sql *s) {
-    if (s != NULL)
-        sqlite3_close(s->db);
+static kiln_status run(void *db, const char *statements, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const kiln_status st =
+        run_raw(db, kiln_sql_spell(&scratch, &dialect, statements), err);
+    kiln_arena_fini(&scratch);
+    return st;
 }
 
-const char *kiln_sql_path(const kiln_sql *s) { return s->path; }
-
-kiln_status kiln_sql_run(kiln_sql *s, const char *text, kiln_err *err) {
-    return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK
-               ? KILN_OK
-               : failed(s, "running statements", err);
+/* Takes the right to write at once: a read that becomes a write later may be refused.
+ */
+static kiln_status begin(void *db, kiln_err *err) {
+    return run_raw(db, "BEGIN IMMEDIATE", err);
 }
-
-kiln_status kiln_sql_begin(kiln_sql *s, kiln_err *err) {
-    return kiln_sql_run(s, "BEGIN IMMEDIATE", err);
+static kiln_status commit(void *db, kiln_err *err) {
+    return run_raw(db, "COMMIT", err);
 }
-
-kiln_status kiln_sql_commit(kiln_sql *s, kiln_err *err) {
-    return kiln_sql_run(s, "COMMIT", err);
-}
-
-void kiln_sql_rollback(kiln_sql *s) {
+static void rollback(void *db) {
+    lite *s = db;
     if (sqlite3_get_autocommit(s->db) == 0)
-        (void)kiln_sql_run(s, "ROLLBACK", NULL);
+        (void)run_raw(s, "ROLLBACK", NULL);
+}
+static int64_t n_changed(void *db) { return sqlite3_changes64(((lite *)db)->db); }
+
+/* ---- statements -------------------------------------------------------------------
+ */
+
+static kiln_status prepare_raw(lite *s, const char *text, void **out, kiln_err *err) {
+    sqlite3_stmt *q = NULL;
+    if (sqlite3_prepare_v2(s->db, text, -1, &q, NULL) != SQLITE_OK)
+        return failed(s, "reading a statement", err);
+    *out = q;
+    return KILN_OK;
 }
 
-kiln_status kiln_query_open(kiln_sql *s, const char *text, kiln_query *out,
-                            kiln_err *err) {
-    sqlite3_stmt *handle = NULL;
-    if (sqlite3_prepare_v2(s->db, text, -1, &handle, NULL) != SQLITE_OK)
-        return failed(s, "reading a statement", err);
-    *out = (kiln_query){s, handle};
-    return KILN_OK;
+static kiln_status prepare(void *db, const char *text, void **out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const kiln_status st =
+        prepare_raw(db, kiln_sql_spell(&scratch, &dialect, text), out, err);
+    kiln_arena_fini(&scratch);
+    return st;
 }
 
 /* A bind can only fail for a parameter that is not there, or for lack of memory. */
@@ -190,55 +227,152 @@ static void bound(int rc, int at) {
     KILN_ASSERT(rc == SQLITE_OK, "parameter %d: SQLite's code %d", at, rc);
 }
 
-void kiln_query_i64(kiln_query *q, int at, int64_t v) {
-    bound(sqlite3_bind_int64(q->handle, at, v), at);
+static void bind_i64(void *q, int at, int64_t v) {
+    bound(sqlite3_bind_int64(q, at, v), at);
 }
-void kiln_query_f64(kiln_query *q, int at, double v) {
-    bound(sqlite3_bind_double(q->handle, at, v), at);
+static void bind_f64(void *q, int at, double v) {
+    bound(sqlite3_bind_double(q, at, v), at); /* NaN becomes NULL */
 }
-void kiln_query_text(kiln_query *q, int at, const char *z) {
-    bound(sqlite3_bind_text(q->handle, at, z, -1, SQLITE_STATIC), at);
+static void bind_text(void *q, int at, const char *z) {
+    bound(sqlite3_bind_text(q, at, z, -1, SQLITE_STATIC), at);
 }
-void kiln_query_bytes(kiln_query *q, int at, kiln_str bytes) {
-    bound(sqlite3_bind_blob64(q->handle, at, bytes.p, bytes.n, SQLITE_STATIC), at);
+static void bind_bytes(void *q, int at, kiln_str bytes) {
+    bound(sqlite3_bind_blob64(q, at, bytes.p, bytes.n, SQLITE_STATIC), at);
 }
 
-kiln_status kiln_query_step(kiln_query *q, bool *has_row, kiln_err *err) {
-    const int rc = sqlite3_step(q->handle);
+static kiln_status step(void *db, void *q, bool *has_row, kiln_err *err) {
+    const int rc = sqlite3_step(q);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return failed(q->sql, "running a statement", err);
+        return failed(db, "running a statement", err);
     *has_row = rc == SQLITE_ROW;
     return KILN_OK;
 }
 
-kiln_status kiln_query_run(kiln_query *q, kiln_err *err) {
+static void reset(void *q) { sqlite3_reset(q); }
+
+static int64_t get_i64(void *q, int col) { return sqlite3_column_int64(q, col); }
+static double get_f64(void *q, int col) { return sqlite3_column_double(q, col); }
+static kiln_str get_bytes(void *q, int col, kiln_arena *a) {
+    const void *const p = sqlite3_column_blob(q, col);
+    const size_t n = (size_t)sqlite3_column_bytes(q, col);
+    return (kiln_str){n == 0 ? "" : kiln_arena_dup(a, p, n), n};
+}
+static const char *get_text(void *q, int col, kiln_arena *a) {
+    const unsigned char *const p = sqlite3_column_text(q, col);
+    return p == NULL ? "" : kiln_str_dup(a, (const char *)p);
+}
+static void finish(void *q) { sqlite3_finalize(q); }
+
+/* ---- what kind of file, and is it sound -------------------------------------------
+ */
+
+/* The first column of a statement's first row; 0: it has none. */
+static kiln_status number(lite *s, const char *text, int64_t *out, kiln_err *err) {
+    void *q = NULL;
     bool has_row = false;
-    const kiln_status st = kiln_query_step(q, &has_row, err);
-    kiln_query_reset(q);
+    kiln_status st = prepare_raw(s, text, &q, err);
+    if (st == KILN_OK)
+        st = step(s, q, &has_row, err);
+    if (st == KILN_OK)
+        *out = has_row ? get_i64(q, 0) : 0;
+    finish(q);
     return st;
 }
 
-void kiln_query_reset(kiln_query *q) { sqlite3_reset(q->handle); }
-
-int64_t kiln_query_get_i64(kiln_query *q, int col) {
-    return sqlite3_column_int64(q->handle, col);
-}
-double kiln_query_get_f64(kiln_query *q, int col) {
-    return sqlite3_column_double(q->handle, col);
-}
-kiln_str kiln_query_get_bytes(kiln_query *q, int col, kiln_arena *a) {
-    const void *const p = sqlite3_column_blob(q->handle, col);
-    const size_t n = (size_t)sqlite3_column_bytes(q->handle, col);
-    return (kiln_str){n == 0 ? "" : kiln_arena_dup(a, p, n), n};
-}
-const char *kiln_query_get_text(kiln_query *q, int col, kiln_arena *a) {
-    const unsigned char *const p = sqlite3_column_text(q->handle, col);
-    return p == NULL ? "" : kiln_str_dup(a, (const char *)p);
-}
-void kiln_query_close(kiln_query *q) {
-    sqlite3_finalize(q->handle);
-    q->handle = NULL;
+static kiln_status identity(void *db, kiln_sql_identity *out, kiln_err *err) {
+    int64_t n_tables = 0;
+    KILN_TRY(number(db, "PRAGMA application_id", &out->application, err));
+    KILN_TRY(number(db, "PRAGMA user_version", &out->version, err));
+    KILN_TRY(number(db, "SELECT count(*) FROM sqlite_schema", &n_tables, err));
+    out->is_empty = n_tables == 0;
+    return KILN_OK;
 }
 
-int64_t kiln_sql_last_id(const kiln_sql *s) { return sqlite3_last_insert_rowid(s->db); }
-int64_t kiln_sql_n_changed(const kiln_sql *s) { return sqlite3_changes64(s->db); }
+static kiln_status set_identity(void *db, int64_t application, int64_t version,
+                                kiln_err *err) {
+    char text[128];
+    snprintf(text, sizeof text,
+             "PRAGMA application_id = %lld; PRAGMA user_version = %lld;",
+             (long long)application, (long long)version);
+    return run_raw(db, text, err);
+}
+
+static kiln_status has_column(void *db, const char *table, const char *column,
+                              bool *out, kiln_err *err) {
+    void *q = NULL;
+    KILN_TRY(prepare_raw(db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", &q,
+                         err));
+    bind_text(q, 1, table);
+    bind_text(q, 2, column);
+    const kiln_status st = step(db, q, out, err);
+    finish(q);
+    return st;
+}
+
+static kiln_status add_faults(lite *s, kiln_arena *a, const char *text,
+                              kiln_sql_faults *out, kiln_err *err) {
+    void *q = NULL;
+    bool has_row = false;
+    kiln_status st = prepare_raw(s, text, &q, err);
+    while (st == KILN_OK && (st = step(s, q, &has_row, err)) == KILN_OK && has_row) {
+        kiln_sql_fault f = {.text = NULL};
+        if (sqlite3_column_count(q) == 1)
+            f.text = get_text(q, 0, a);
+        else
+            f = (kiln_sql_fault){NULL, get_text(q, 0, a), get_text(q, 1, a)};
+        kiln_vec_push(a, out, f);
+    }
+    finish(q);
+    return st;
+}
+
+static kiln_status check(void *db, kiln_arena *a, kiln_sql_faults *out, kiln_err *err) {
+    KILN_TRY(add_faults(db, a,
+                        "SELECT integrity_check FROM pragma_integrity_check"
+                        " WHERE integrity_check <> 'ok'",
+                        out, err));
+    return add_faults(db, a, "SELECT \"table\", parent FROM pragma_foreign_key_check",
+                      out, err);
+}
+
+static kiln_status bytes(void *db, int64_t *out, kiln_err *err) {
+    return number(db,
+                  "SELECT page_count * page_size"
+                  " FROM pragma_page_count, pragma_page_size",
+                  out, err);
+}
+
+static kiln_status shrink(void *db, kiln_err *err) {
+    return run_raw(db, "VACUUM", err);
+}
+
+const kiln_sql_engine kiln_sql_engine_sqlite = {
+    .name = "sqlite",
+    .doc = "one file, which several processes may use",
+    .is_file = true,
+    .open = open_db,
+    .close = close_db,
+    .run = run,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .n_changed = n_changed,
+    .prepare = prepare,
+    .bind_i64 = bind_i64,
+    .bind_f64 = bind_f64,
+    .bind_text = bind_text,
+    .bind_bytes = bind_bytes,
+    .step = step,
+    .reset = reset,
+    .get_i64 = get_i64,
+    .get_f64 = get_f64,
+    .get_text = get_text,
+    .get_bytes = get_bytes,
+    .finish = finish,
+    .identity = identity,
+    .set_identity = set_identity,
+    .has_column = has_column,
+    .check = check,
+    .bytes = bytes,
+    .shrink = shrink,
+};

@@ -33,21 +33,27 @@ kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
     int64_t *const cell[] = {&out->n_workloads, &out->n_profiles, &out->n_tasks,
                              &out->n_trials,    &out->n_good,     &out->n_repeats,
                              &out->n_claims,    &out->n_models,   &out->first_ms,
-                             &out->last_ms,     &out->file_bytes};
-    kiln_status st = kiln_query_open(
-        db->sql,
-        "SELECT (SELECT count(*) FROM workload), (SELECT count(*) FROM profile),"
-        " (SELECT count(*) FROM task), count(*), count(*) FILTER (WHERE error = ''),"
-        " count(*) FILTER (WHERE round > 0), (SELECT count(*) FROM claim),"
-        " (SELECT count(*) FROM model), coalesce(min(time_ms), 0),"
-        " coalesce(max(time_ms), 0), (SELECT page_count * page_size"
-        "  FROM pragma_page_count, pragma_page_size) FROM trial",
-        &q, err);
+                             &out->last_ms};
+    static const char sql[] = "SELECT"
+                              " (SELECT count(*) FROM workload),"
+                              " (SELECT count(*) FROM profile),"
+                              " (SELECT count(*) FROM task),"
+                              " count(*),"
+                              " count(*) FILTER (WHERE error = ''),"
+                              " count(*) FILTER (WHERE round > 0),"
+                              " (SELECT count(*) FROM claim),"
+                              " (SELECT count(*) FROM model),"
+                              " coalesce(min(time_ms), 0),"
+                              " coalesce(max(time_ms), 0)"
+                              " FROM trial";
+    kiln_status st = kiln_query_open(db->sql, sql, &q, err);
     if (st == KILN_OK)
         st = kiln_query_step(&q, &has_row, err);
     for (int i = 0; st == KILN_OK && i < (int)(sizeof cell / sizeof cell[0]); i++)
         *cell[i] = kiln_query_get_i64(&q, i);
     kiln_query_close(&q);
+    if (st == KILN_OK)
+        st = kiln_sql_bytes(db->sql, &out->file_bytes, err);
     return st == KILN_OK ? error_counts(db, a, out, err) : st;
 }
 
@@ -76,11 +82,23 @@ static kiln_status ask(kiln_db *db, kiln_arena *a, const char *sql,
     return st;
 }
 
+static kiln_status check_file(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
+                              kiln_err *err) {
+    kiln_sql_faults found;
+    KILN_TRY(kiln_sql_check(db->sql, a, &found, err));
+    for (size_t i = 0; i < found.n; i++) {
+        const kiln_sql_fault *f = &found.v[i];
+        problem(a, out,
+                f->text != NULL ? kiln_format(a, "file: %s", f->text)
+                                : kiln_format(a,
+                                              "a row of table %s refers to one of %s "
+                                              "that is not there",
+                                              f->table, f->parent));
+    }
+    return KILN_OK;
+}
+
 static const char *const questions[] = {
-    "SELECT 'file: ' || integrity_check FROM pragma_integrity_check"
-    " WHERE integrity_check <> 'ok'",
-    "SELECT 'a row of table ' || \"table\" || ' refers to one of ' || parent ||"
-    " ' that is not there' FROM pragma_foreign_key_check",
     /* A round without the one before: a trial was lost. */
     "SELECT 'trial ' || id || ': round ' || round || ' without round ' || (round - 1)"
     " FROM trial t WHERE round > 0 AND NOT EXISTS (SELECT 1 FROM trial u WHERE"
@@ -160,15 +178,6 @@ static void check_trial(kiln_arena *a, kiln_arena *scratch, kiln_query *q,
                             (long long)id));
 }
 
-static kiln_status has_seals(kiln_db *db, bool *out, kiln_err *err) {
-    int64_t n = 0;
-    KILN_TRY(kiln_sql_number(
-        db->sql, "SELECT count(*) FROM pragma_table_info('trial') WHERE name = 'seal'",
-        &n, err));
-    *out = n > 0;
-    return KILN_OK;
-}
-
 #define ALL_TRIALS(seal)                                                               \
     "SELECT t.id, t.uid, " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ", " seal   \
     " FROM " KILN_DB_TASK_TABLES " JOIN trial t ON t.task = k.id ORDER BY t.id"
@@ -178,7 +187,7 @@ static kiln_status check_trials(kiln_db *db, kiln_arena *a, kiln_db_problems *ou
     kiln_arena scratch;
     kiln_query q = {0};
     bool has_row = false, is_sealed = false;
-    KILN_TRY(has_seals(db, &is_sealed, err));
+    KILN_TRY(kiln_sql_has_column(db->sql, "trial", "seal", &is_sealed, err));
     kiln_arena_init(&scratch);
     kiln_status st = kiln_query_open(
         db->sql, is_sealed ? ALL_TRIALS("t.seal") : ALL_TRIALS("''"), &q, err);
@@ -195,6 +204,7 @@ static kiln_status check_trials(kiln_db *db, kiln_arena *a, kiln_db_problems *ou
 kiln_status kiln_db_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
                           kiln_err *err) {
     *out = (kiln_db_problems){0};
+    KILN_TRY(check_file(db, a, out, err));
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
         KILN_TRY(ask(db, a, questions[i], out, err));
     KILN_TRY(check_profiles(db, a, out, err));
@@ -235,22 +245,24 @@ kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err
  */
 
 kiln_status kiln_db_prune(kiln_db *db, int keep, int64_t *n_gone, kiln_err *err) {
-    kiln_query q = {0};
-    KILN_TRY(kiln_query_open(
-        db->sql,
-        "WITH counted AS (SELECT task, template, config, avg(median_ns) AS mean_ns"
+    static const char sql[] =
+        "WITH counted AS ("
+        "  SELECT task, template, config, avg(median_ns) AS mean_ns"
         "  FROM trial GROUP BY task, template, config HAVING max(error) = ''),"
-        " ranked AS (SELECT *, row_number() OVER (PARTITION BY task"
-        "  ORDER BY mean_ns, template, config) AS rank FROM counted)"
-        " DELETE FROM trial WHERE (task, template, config) IN"
-        "  (SELECT task, template, config FROM ranked WHERE rank > ?1)",
-        &q, err));
+        " ranked AS ("
+        "  SELECT task, template, config, row_number() OVER ("
+        "    PARTITION BY task ORDER BY mean_ns, template, config) AS place"
+        "  FROM counted)"
+        " DELETE FROM trial WHERE (task, template, config) IN ("
+        "  SELECT task, template, config FROM ranked WHERE place > ?1)";
+    kiln_query q = {0};
+    KILN_TRY(kiln_query_open(db->sql, sql, &q, err));
     kiln_query_i64(&q, 1, keep);
     kiln_status st = kiln_query_run(&q, err);
     const int64_t gone = kiln_sql_n_changed(db->sql);
     kiln_query_close(&q);
     if (st == KILN_OK)
-        st = kiln_sql_run(db->sql, "VACUUM", err);
+        st = kiln_sql_shrink(db->sql, err);
     if (st == KILN_OK)
         *n_gone = gone;
     return st;

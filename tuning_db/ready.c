@@ -336,7 +336,7 @@ static kiln_status add_all(kiln_db *db, const kiln_db_readies *r, kiln_err *err)
 kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db **out,
                                kiln_err *err) {
     kiln_db *db = NULL;
-    KILN_TRY(kiln_db_open(a, ":memory:", NULL, &db, err));
+    KILN_TRY(kiln_db_open(a, KILN_SQL_MEMORY, NULL, &db, err));
     kiln_status st = kiln_sql_begin(db->sql, err);
     if (st == KILN_OK)
         st = kiln_db_end(db, add_all(db, r, err), err);

@@ -2,57 +2,57 @@
  * file is never changed again. */
 #include "tuning_db/tuning_db_internal.h"
 
-/* In the file's header: what `file` and we know a tuning database by ("KiTD"). */
-#define APPLICATION_ID "1265194052"
+/* What `file` and we know a tuning database by ("KiTD"). */
+enum { APPLICATION = 1265194052 };
 
 static const char *const migrations[] = {
     /* 1 */
     "CREATE TABLE workload ("
-    "  id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, anchor TEXT NOT NULL);"
+    "  id {id}, key {text} NOT NULL UNIQUE, anchor {text} NOT NULL);"
     "CREATE INDEX workload_anchor ON workload (anchor);"
     "CREATE TABLE profile ("
-    "  id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
-    "  json TEXT NOT NULL);"
+    "  id {id}, hash {text} NOT NULL UNIQUE, name {text} NOT NULL,"
+    "  json {text} NOT NULL);"
     "CREATE TABLE task ("
-    "  id INTEGER PRIMARY KEY,"
-    "  workload INTEGER NOT NULL REFERENCES workload, "
-    "  profile INTEGER NOT NULL REFERENCES profile,"
-    "  threads INTEGER NOT NULL CHECK (threads >= 1),"
-    "  numerics TEXT NOT NULL, cache TEXT NOT NULL,"
+    "  id {id},"
+    "  workload {int} NOT NULL REFERENCES workload, "
+    "  profile {int} NOT NULL REFERENCES profile,"
+    "  threads {int} NOT NULL CHECK (threads >= 1),"
+    "  numerics {text} NOT NULL, cache {text} NOT NULL,"
     "  UNIQUE (workload, profile, threads, numerics, cache));"
     "CREATE TABLE trial ("
-    "  id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE,"
-    "  task INTEGER NOT NULL REFERENCES task,"
-    "  template TEXT NOT NULL, config TEXT NOT NULL,"
-    "  round INTEGER NOT NULL CHECK (round >= 0),"
-    "  layouts TEXT NOT NULL, error TEXT NOT NULL, detail TEXT NOT NULL,"
-    "  samples BLOB NOT NULL, median_ns REAL NOT NULL, peak_gflops REAL NOT NULL,"
-    "  proof TEXT NOT NULL, facts TEXT NOT NULL, owner TEXT NOT NULL,"
-    "  kiln TEXT NOT NULL, time_ms INTEGER NOT NULL,"
+    "  id {id}, uid {text} NOT NULL UNIQUE,"
+    "  task {int} NOT NULL REFERENCES task,"
+    "  template {text} NOT NULL, config {text} NOT NULL,"
+    "  round {int} NOT NULL CHECK (round >= 0),"
+    "  layouts {text} NOT NULL, error {text} NOT NULL, detail {text} NOT NULL,"
+    "  samples {bytes} NOT NULL, median_ns {real} NOT NULL, peak_gflops {real} NOT "
+    "NULL,"
+    "  proof {text} NOT NULL, facts {text} NOT NULL, owner {text} NOT NULL,"
+    "  kiln {text} NOT NULL, time_ms {int} NOT NULL,"
     "  UNIQUE (task, template, config, round),"
     /* Neither a time without a proof, nor nothing at all. */
     "  CHECK (error <> '' OR (length(samples) > 0 AND median_ns > 0 AND proof <> '')));"
     "CREATE INDEX trial_fastest ON trial (task, median_ns) WHERE error = '';"
     "CREATE TABLE claim ("
-    "  task INTEGER NOT NULL REFERENCES task, template TEXT NOT NULL,"
-    "  config TEXT NOT NULL, owner TEXT NOT NULL, expires_ms INTEGER NOT NULL,"
-    "  PRIMARY KEY (task, template, config)) WITHOUT ROWID;"
+    "  task {int} NOT NULL REFERENCES task, template {text} NOT NULL,"
+    "  config {text} NOT NULL, owner {text} NOT NULL, expires_ms {int} NOT NULL,"
+    "  PRIMARY KEY (task, template, config)){no_id};"
     "CREATE INDEX claim_owner ON claim (owner);"
     "CREATE TABLE model ("
-    "  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, scope TEXT NOT NULL,"
-    "  feature_version INTEGER NOT NULL, n_trials INTEGER NOT NULL,"
-    "  bytes BLOB NOT NULL, time_ms INTEGER NOT NULL,"
+    "  id {id}, kind {text} NOT NULL, scope {text} NOT NULL,"
+    "  feature_version {int} NOT NULL, n_trials {int} NOT NULL,"
+    "  bytes {bytes} NOT NULL, time_ms {int} NOT NULL,"
     "  UNIQUE (kind, scope, feature_version));"
     "CREATE TABLE history ("
-    "  id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, what TEXT NOT NULL,"
-    "  text TEXT NOT NULL);"
-    "PRAGMA application_id = " APPLICATION_ID ";",
+    "  id {id}, time_ms {int} NOT NULL, what {text} NOT NULL,"
+    "  text {text} NOT NULL);",
     /* 2: a hash of what the uid leaves out; '' where an older kiln wrote the row. */
-    "ALTER TABLE trial ADD COLUMN seal TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE trial ADD COLUMN seal {text} NOT NULL DEFAULT '';",
     /* 3: records go by a profile's key, not by all of its text (profile_key.c); version
      * 0: not computed yet. */
-    "ALTER TABLE profile ADD COLUMN key TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE profile ADD COLUMN key_version INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE profile ADD COLUMN key {text} NOT NULL DEFAULT '';"
+    "ALTER TABLE profile ADD COLUMN key_version {int} NOT NULL DEFAULT 0;"
     "CREATE INDEX profile_key ON profile (key);",
 };
 
@@ -62,7 +62,7 @@ _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == KILN_DB_VERSION,
 kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
     static const kiln_sql_schema schema = {
         .what = "tuning database",
-        .application_id = APPLICATION_ID,
+        .application = APPLICATION,
         .migration = migrations,
         .version = KILN_DB_VERSION,
         .oldest_read = 1,

@@ -203,10 +203,11 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     kiln_db_trial_seal(&of, t, seal);
     KILN_TRY(kiln_query_open(
         db->sql,
-        "INSERT OR IGNORE INTO trial (task, template, config, uid, round, layouts,"
-        " error, detail, samples, median_ns, peak_gflops, proof, facts, owner, kiln,"
-        " time_ms, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-        " ?13, ?14, ?15, ?16, ?17)",
+        "INSERT INTO trial (task, template, config, uid, round, layouts, error, detail,"
+        " samples, median_ns, peak_gflops, proof, facts, owner, kiln, time_ms, seal)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
+        " ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+        " ON CONFLICT DO NOTHING",
         &q, err));
     kiln_db_bind_candidate(&q, task, &t->candidate);
     kiln_query_text(&q, 4, uid);

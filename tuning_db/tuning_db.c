@@ -9,18 +9,20 @@
 
 kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options *o,
                          kiln_db **out, kiln_err *err) {
-    const kiln_db_options use = o != NULL ? *o : (kiln_db_options){false, 0};
+    const kiln_db_options use = o != NULL ? *o : (kiln_db_options){.busy_ms = 0};
+    const char *file = kiln_sql_file(path);
     const kiln_sql_options sql = {
+        .engine = use.engine,
         .read_only = use.read_only,
         .busy_ms = use.busy_ms > 0 ? use.busy_ms : KILN_DB_BUSY_MS,
         .what = "tuning database",
         .remedy = "move it away: kiln tune begins a new one, kiln db import fills it"};
     kiln_db *db = kiln_new(a, kiln_db);
-    if (use.read_only && !kiln_file_exists(path))
+    if (use.read_only && file != NULL && !kiln_file_exists(file))
         return kiln_fail(err, KILN_ERR_MISSING, "there is no tuning database '%s'",
                          path);
-    if (strcmp(path, ":memory:") != 0)
-        KILN_TRY(kiln_db_check_place(path, err));
+    if (file != NULL)
+        KILN_TRY(kiln_db_check_place(file, err));
     KILN_TRY(kiln_sql_open(a, path, &sql, &db->sql, err));
     kiln_status st = kiln_db_migrate(db->sql, use.read_only, err);
     if (st == KILN_OK)
@@ -148,13 +150,16 @@ kiln_status kiln_db_find_task(kiln_db *db, const kiln_db_task *t, int64_t *id,
     kiln_sha256_of(t->profile_json, strlen(t->profile_json), hash);
     kiln_db_profile_key(t->profile_json, key);
     snprintf(version, sizeof version, "%d", KILN_DB_KEY_VERSION);
-    KILN_TRY(id_of(db, "INSERT OR IGNORE INTO workload (key, anchor) VALUES (?1, ?2)",
+    KILN_TRY(id_of(db,
+                   "INSERT INTO workload (key, anchor) VALUES (?1, ?2)"
+                   " ON CONFLICT DO NOTHING",
                    "SELECT id FROM workload WHERE key = ?1", w, 2, &workload, err));
     KILN_TRY(run_on_task(db, find_task_sql, t, workload, key, hash, &found, err));
     if (found == 0) {
         KILN_TRY(id_of(db,
-                       "INSERT OR IGNORE INTO profile (hash, name, json, key,"
-                       " key_version) VALUES (?1, ?2, ?3, ?4, CAST(?5 AS INTEGER))",
+                       "INSERT INTO profile (hash, name, json, key,"
+                       " key_version) VALUES (?1, ?2, ?3, ?4, CAST(?5 AS {int}))"
+                       " ON CONFLICT DO NOTHING",
                        "SELECT id FROM profile WHERE hash = ?1", p, 5, &profile, err));
         KILN_TRY(run_on_task(db, make_task_sql, t, workload, key, hash, &found, err));
         KILN_TRY(run_on_task(db, find_task_sql, t, workload, key, hash, &found, err));
@@ -207,12 +212,14 @@ kiln_status kiln_db_put_model(kiln_db *db, const kiln_db_model *m, kiln_err *err
     kiln_query q = {0};
     KILN_TRY(kiln_db_text_check("kind of model", m->kind, err));
     KILN_TRY(kiln_db_text_check("model's scope", m->scope, err));
-    kiln_status st =
-        kiln_query_open(db->sql,
-                        "INSERT OR REPLACE INTO model"
-                        " (kind, scope, feature_version, n_trials, bytes, time_ms)"
-                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                        &q, err);
+    static const char sql[] =
+        "INSERT INTO model (kind, scope, feature_version, n_trials, bytes, time_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        " ON CONFLICT (kind, scope, feature_version) DO UPDATE SET"
+        "  n_trials = excluded.n_trials,"
+        "  bytes = excluded.bytes,"
+        "  time_ms = excluded.time_ms";
+    kiln_status st = kiln_query_open(db->sql, sql, &q, err);
     if (st == KILN_OK) {
         kiln_query_text(&q, 1, m->kind);
         kiln_query_text(&q, 2, m->scope);

@@ -1,5 +1,5 @@
 /* tuning_db: the stored tuning database. What was measured, when, how, and with which
- * proof; SQLite, one file (docs/tuning-db.md describes the tables).
+ * proof; with SQLite one file (docs/tuning-db.md describes the tables).
  *
  *     kiln_db_open(arena, "kiln.db", NULL, &db, err);
  *     kiln_db_task_id(db, &task, &id, err);
@@ -30,10 +30,12 @@ typedef struct kiln_db_options {
     bool read_only; /* the file must exist; nothing is migrated. Its folder need not be
                        writable */
     int busy_ms;    /* 0: KILN_DB_BUSY_MS */
+    const struct kiln_sql_engine *engine; /* NULL: the one that the path names */
 } kiln_db_options;
 
-/* Makes the file where there is none, and brings older tables up to date. ":memory:" is
- * a database that nobody else sees. The handle lies in the arena, and must be closed
+/* Makes the file where there is none, and brings older tables up to date. `path` may
+ * name an engine (sql/sql.h: "sqlite:kiln.db"); ":memory:" is a database that nobody
+ * else sees. The handle lies in the arena, and must be closed
  * before that is reset. KILN_ERR_PARSE: no tuning database, or damaged;
  * KILN_ERR_UNSUPPORTED: of a newer kiln, or on a network file system (whose locks
  * cannot be trusted); KILN_ERR_IO: the rest, with the reason. */
