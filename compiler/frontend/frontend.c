@@ -30,6 +30,7 @@ static const kiln_frontend *find_by_name(const char *path) {
     return NULL;
 }
 
+/* *f: the format, where the caller knows it; else NULL. */
 static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
                               const kiln_frontend **f, kiln_err *err) {
     if (kiln_dir_exists(path))
@@ -42,7 +43,8 @@ static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is a Git LFS pointer, not the model; run 'git lfs pull'",
                          path);
-    *f = find(*bytes);
+    if (*f == NULL)
+        *f = find(*bytes);
     if (*f == NULL)
         KILN_TRY(kiln_foreign_check(path, *bytes, err));
     if (*f == NULL)
@@ -62,7 +64,7 @@ static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err) {
     kiln_str bytes;
-    const kiln_frontend *f;
+    const kiln_frontend *f = o != NULL ? o->format : NULL;
     if (report != NULL)
         *report = (kiln_import_report){.format = "", .producer = ""};
     KILN_TRY(open_model(a, path, &bytes, &f, err));
@@ -72,7 +74,7 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
 kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err) {
     kiln_str bytes;
-    const kiln_frontend *f;
+    const kiln_frontend *f = NULL;
     KILN_TRY(open_model(a, path, &bytes, &f, err));
     const kiln_status st = f->list_inputs(a, bytes, out, n, err);
     if (st != KILN_OK)
@@ -83,7 +85,7 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
 kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
                                   kiln_import_locations *out, kiln_err *err) {
     kiln_str bytes;
-    const kiln_frontend *f;
+    const kiln_frontend *f = NULL;
     *out = (kiln_import_locations){.n = 0};
     KILN_TRY(open_model(a, path, &bytes, &f, err));
     return f->list_data != NULL ? f->list_data(a, bytes, out, err) : KILN_OK;
@@ -92,7 +94,7 @@ kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
 kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_survey *out,
                                kiln_err *err) {
     kiln_str bytes;
-    const kiln_frontend *f;
+    const kiln_frontend *f = NULL;
     KILN_TRY(open_model(a, path, &bytes, &f, err));
     const kiln_status st = f->survey(a, bytes, out, err);
     if (st != KILN_OK)

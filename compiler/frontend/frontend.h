@@ -30,6 +30,7 @@ typedef struct kiln_import_options {
      * error that names the input. */
     const kiln_value_binding *hints;
     size_t n_hints;
+    const struct kiln_frontend *format; /* NULL: found from the file */
 } kiln_import_options;
 
 /* One operator that the frontend or the compiler does not know. */

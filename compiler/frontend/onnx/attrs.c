@@ -108,7 +108,7 @@ size_t kiln_onnx_attr_floats(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     *v = NULL;
     if (a == NULL)
         return 0;
-    double *const wide = kiln_array(cx->arena, double, a->n_floats);
+    double *const wide = kiln_array(cx->common.arena, double, a->n_floats);
     for (size_t i = 0; i < a->n_floats; i++)
         wide[i] = (double)a->floats[i];
     *v = wide;
@@ -237,9 +237,9 @@ kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "an attribute refers to a function's attribute, but the "
                               "node is in no function");
-    kiln_onnx_node *const copy = kiln_new(cx->arena, kiln_onnx_node);
+    kiln_onnx_node *const copy = kiln_new(cx->common.arena, kiln_onnx_node);
     *copy = *n;
-    copy->attribute = kiln_array(cx->arena, kiln_onnx_attr, n->n_attribute);
+    copy->attribute = kiln_array(cx->common.arena, kiln_onnx_attr, n->n_attribute);
     copy->n_attribute = 0;
     for (size_t i = 0; i < n->n_attribute; i++) {
         kiln_onnx_attr a = n->attribute[i];

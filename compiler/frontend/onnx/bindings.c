@@ -41,7 +41,7 @@ static const char *declared_text(kiln_onnx_cx *cx, const kiln_onnx_value_info *v
     if (!vi->has_shape)
         return "of any rank";
     kiln_buf b;
-    kiln_buf_init(&b, &cx->scratch);
+    kiln_buf_init(&b, &cx->common.scratch);
     kiln_buf_puts(&b, "[");
     for (size_t i = 0; i < vi->n_dims && i < KILN_MAX_RANK; i++) {
         const kiln_onnx_dim *const d = &vi->dims[i];
@@ -74,7 +74,7 @@ static kiln_status check_declared(kiln_onnx_cx *cx, const kiln_onnx_value_info *
     if (vi->has_shape && vi->n_dims > KILN_MAX_RANK)
         return kiln_onnx_fail(cx, KILN_ERR_LIMIT, "rank must be at most %d, is %zu",
                               KILN_MAX_RANK, vi->n_dims);
-    return kiln_onnx_dtype(vi->elem_type, dtype, cx->err);
+    return kiln_onnx_dtype(vi->elem_type, dtype, cx->common.err);
 }
 
 /* ---- binding
@@ -83,7 +83,7 @@ static kiln_status check_declared(kiln_onnx_cx *cx, const kiln_onnx_value_info *
 /* One caller's shape against the declared one; symbolic dimensions are remembered. */
 static kiln_status bind_dims(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi, int rank,
                              const int64_t *dim) {
-    const char *const given = kiln_shape_text(&cx->scratch, rank, dim);
+    const char *const given = kiln_shape_text(&cx->common.scratch, rank, dim);
     if (!vi->has_shape)
         return KILN_OK;
     if (vi->n_dims != (size_t)rank)
@@ -110,9 +110,9 @@ static kiln_status bind_dims(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi, i
                                   kiln_onnx_show(cx, known->input));
         if (known != NULL)
             continue;
-        bound_dim *const b = kiln_new(&cx->scratch, bound_dim);
+        bound_dim *const b = kiln_new(&cx->common.scratch, bound_dim);
         *b = (bound_dim){dim[i], vi->name};
-        kiln_map_set(&cx->scratch, &cx->dim_params, d->param, b);
+        kiln_map_set(&cx->common.scratch, &cx->dim_params, d->param, b);
     }
     return KILN_OK;
 }
@@ -172,7 +172,7 @@ static int64_t guess_dim(kiln_onnx_cx *cx, unbound *u, const kiln_onnx_dim *d,
     if (known != 0)
         return (int64_t)known;
     if (d->param.n > 0)
-        kiln_map_set(&cx->scratch, &u->guesses, d->param, (void *)guess);
+        kiln_map_set(&cx->common.scratch, &u->guesses, d->param, (void *)guess);
     return (int64_t)guess;
 }
 
@@ -203,24 +203,24 @@ static kiln_status make_input(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
     kiln_tensor bound, *const fixed = given != NULL ? &bound : NULL;
     if (given != NULL) {
         bound = *given;
-        KILN_TRY(kiln_tensor_from_bytes(&bound, type->dtype, cx->err));
+        KILN_TRY(kiln_tensor_from_bytes(&bound, type->dtype, cx->common.err));
     }
     const kiln_tensor *const value = fixed != NULL ? fixed : hint;
     if (value != NULL && !kiln_type_eq(&value->type, type))
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE, "it is %s, but the value given is %s",
-                              kiln_type_text(&cx->scratch, type),
-                              kiln_type_text(&cx->scratch, &value->type));
+                              kiln_type_text(&cx->common.scratch, type),
+                              kiln_type_text(&cx->common.scratch, &value->type));
     kiln_value *v;
     if (fixed != NULL) {
         v = kiln_graph_add_const(s->g, name, type, fixed->data);
     } else {
         v = kiln_graph_add_input(s->g, name, type);
         if (hint != NULL) {
-            kiln_vec_push(&cx->scratch, &cx->hinted, v);
-            kiln_vec_push(&cx->scratch, &cx->hints, hint);
+            kiln_vec_push(&cx->common.scratch, &cx->common.hinted, v);
+            kiln_vec_push(&cx->common.scratch, &cx->common.hints, hint);
         }
     }
-    kiln_map_set(&cx->scratch, &s->values, vi->name, v);
+    kiln_map_set(&cx->common.scratch, &s->values, vi->name, v);
     return KILN_OK;
 }
 
@@ -235,7 +235,7 @@ static kiln_status bind_one(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
         return KILN_OK;
     }
     const kiln_type type = kiln_type_make(dtype, rank, dim);
-    KILN_TRY(kiln_type_check(&type, cx->err));
+    KILN_TRY(kiln_type_check(&type, cx->common.err));
     return make_input(cx, vi, &type);
 }
 
@@ -243,7 +243,7 @@ static kiln_status bind_one(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
 static kiln_status check_name(kiln_onnx_cx *cx, const char *name, const char *flag) {
     const kiln_onnx_graph *const g = cx->model->graph;
     kiln_buf b;
-    kiln_buf_init(&b, &cx->scratch);
+    kiln_buf_init(&b, &cx->common.scratch);
     for (size_t i = 0; i < g->n_input; i++) {
         if (is_initializer(cx, g->input[i].name))
             continue;
@@ -272,7 +272,7 @@ static kiln_status check_input_names(kiln_onnx_cx *cx) {
         if (g->input[i].name.n == 0)
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "graph input #%zu must have a name", i);
-        if (!kiln_map_set(&cx->scratch, &seen, g->input[i].name, NULL))
+        if (!kiln_map_set(&cx->common.scratch, &seen, g->input[i].name, NULL))
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "graph input '%s' is given twice; give one of them "
                                   "another name",
@@ -292,8 +292,8 @@ static kiln_status bind_given(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi) 
 kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx) {
     const kiln_onnx_graph *const g = cx->model->graph;
     unbound u = {.n = 0};
-    kiln_buf_init(&u.names, &cx->scratch);
-    kiln_buf_init(&u.remedy, &cx->scratch);
+    kiln_buf_init(&u.names, &cx->common.scratch);
+    kiln_buf_init(&u.remedy, &cx->common.scratch);
     KILN_TRY(check_input_names(cx));
     KILN_TRY(check_names(cx));
     for (int pass = 0; pass < 2; pass++) /* all symbolic names first, then their uses */
@@ -304,7 +304,7 @@ kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx) {
             const kiln_status st =
                 pass == 0 ? bind_given(cx, vi) : bind_one(cx, vi, &u);
             if (st != KILN_OK) {
-                kiln_note(cx->err, "binding graph input '%s'",
+                kiln_note(cx->common.err, "binding graph input '%s'",
                           kiln_onnx_show(cx, vi->name));
                 return st;
             }
@@ -343,7 +343,7 @@ kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info 
                           "the file declares it as %s%s, but its nodes make %s; is the "
                           "declaration stale, or a node damaged?",
                           kiln_dtype_name(dtype), declared_text(cx, vi),
-                          kiln_type_text(&cx->scratch, &v->type));
+                          kiln_type_text(&cx->common.scratch, &v->type));
 }
 
 /* ---- listing

@@ -100,18 +100,19 @@ static kiln_value *origin_of(kiln_onnx_cx *cx, kiln_value *count) {
 
 kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
                                  kiln_value *count) {
-    count = origin_of(c->cx, count);
+    count = origin_of(kiln_onnx_of(c->cx), count);
     if (c->status != KILN_OK || (v->count == count && v->bounded_axis == axis))
         return v;
     /* Others may know the value as it is. */
-    if (v->count != NULL || v->def == NULL || (size_t)v->id < c->cx->first_value)
+    if (v->count != NULL || v->def == NULL ||
+        (size_t)v->id < kiln_onnx_of(c->cx)->first_value)
         v = kiln_compose_1(c, &kiln_op_identity, v);
     if (kiln_value_is_const(v)) /* evaluated at once */
-        v = kiln_graph_add_const(kiln_onnx_target(c->cx), v->name, &v->type, v->data);
+        v = kiln_graph_add_const(c->cx->graph, v->name, &v->type, v->data);
     if (c->status == KILN_OK) {
         v->count = count;
         v->bounded_axis = axis;
-        kiln_onnx_add_count(c->cx, count, v->type.dim[axis]);
+        kiln_onnx_add_count(kiln_onnx_of(c->cx), count, v->type.dim[axis]);
     }
     return v;
 }
@@ -122,7 +123,7 @@ kiln_value *kiln_compose_uncounted(kiln_compose *c, kiln_value *v) {
 
 kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int axis,
                            kiln_value *count) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     if (!kiln_onnx_wants(n, i))
         return KILN_OK;
     kiln_value *const v = kiln_map_get(&cx->scope->values, n->output[i]);
@@ -159,13 +160,13 @@ kiln_value *kiln_compose_mask(kiln_compose *c, int rank, int axis, int64_t dim,
 static kiln_value *extreme(kiln_compose *c, kiln_dtype dtype, bool is_low) {
     const kiln_dtype_info *const d = kiln_dtype_get(dtype);
     const kiln_type t = kiln_type_scalar(dtype);
-    kiln_wide w = kiln_wide_new(kiln_onnx_arena(c->cx), &t);
-    const kiln_tensor data = kiln_tensor_new(kiln_onnx_arena(c->cx), &t);
+    kiln_wide w = kiln_wide_new(c->cx->arena, &t);
+    const kiln_tensor data = kiln_tensor_new(c->cx->arena, &t);
     if (kiln_dtype_is_float(dtype))
-        return kiln_onnx_scalar(c->cx, dtype, is_low ? -HUGE_VAL : HUGE_VAL);
+        return kiln_import_scalar(c->cx, dtype, is_low ? -HUGE_VAL : HUGE_VAL);
     w.i[0] = is_low ? d->min_i : dtype == KILN_U64 ? -1 : d->max_i;
     kiln_narrow(&w, data.data);
-    return kiln_graph_add_const(kiln_onnx_target(c->cx), "c", &t, data.data);
+    return kiln_graph_add_const(c->cx->graph, "c", &t, data.data);
 }
 
 kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
@@ -173,7 +174,7 @@ kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
     if (x->count == NULL)
         return x;
     kiln_value *const other =
-        isinf(v) ? extreme(c, t.dtype, v < 0) : kiln_onnx_scalar(c->cx, t.dtype, v);
+        isinf(v) ? extreme(c, t.dtype, v < 0) : kiln_import_scalar(c->cx, t.dtype, v);
     kiln_value *const mask =
         kiln_compose_mask(c, t.rank, x->bounded_axis, t.dim[x->bounded_axis], x->count);
     return kiln_compose_where(c, mask, x, other);
@@ -203,7 +204,7 @@ kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
 kiln_status kiln_onnx_settle_counted(kiln_onnx_cx *cx, kiln_value **v) {
     static const kiln_onnx_node none;
     kiln_value *const x = *v;
-    kiln_compose c = {.cx = cx, .n = &none};
+    kiln_compose c = kiln_onnx_compose(cx, &none);
     if (x->count == NULL ||
         (x->def != NULL && x->def->op == &kiln_op_non_max_suppression))
         return KILN_OK; /* its filling is -1, as documented */

@@ -15,7 +15,7 @@
 #ifndef KILN_COMPILER_FRONTEND_ONNX_COUNTED_H
 #define KILN_COMPILER_FRONTEND_ONNX_COUNTED_H
 
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 /* ---- the way in, for import.c (counted.c) ---- */
 

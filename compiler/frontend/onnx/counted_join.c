@@ -30,7 +30,7 @@ static kiln_status concat_beside(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 /* One behind the other: all with their filling, then in an order that puts the filling
  * behind. */
 static kiln_status concat_behind(kiln_onnx_cx *cx, const kiln_onnx_node *n, int axis) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const int n_in = kiln_onnx_n_in(n);
     kiln_value **const in = kiln_array(kiln_onnx_arena(cx), kiln_value *, n_in);
     kiln_value **const mask = kiln_array(kiln_onnx_arena(cx), kiln_value *, n_in);
@@ -139,7 +139,7 @@ typedef struct open_axis {
 static kiln_status cut_open(kiln_compose *c, kiln_value *x, const cut *s, int64_t i,
                             int axis, int64_t *start, int64_t *end, open_axis *open) {
     kiln_onnx_extent first, last, step;
-    kiln_onnx_cx *const cx = c->cx;
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
     const int64_t d = x->type.dim[axis];
     if (!kiln_onnx_find_extent(cx, s->starts, i, &first) ||
         !kiln_onnx_find_extent(cx, s->ends, i, &last) ||
@@ -164,7 +164,7 @@ static kiln_status cut_open(kiln_compose *c, kiln_value *x, const cut *s, int64_
 }
 
 kiln_status kiln_onnx_counted_slice(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     cut s;
     int64_t start[KILN_MAX_RANK], end[KILN_MAX_RANK];
@@ -198,7 +198,7 @@ kiln_status kiln_onnx_counted_slice(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 kiln_status kiln_onnx_counted_scatter_elements(kiln_onnx_cx *cx,
                                                const kiln_onnx_node *n) {
     enum { DATA, INDICES, UPDATES, N };
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *index, *update, *given[N] = {NULL};
     int axis;
     KILN_TRY(kiln_onnx_need(cx, n, DATA, "data", &x));
@@ -292,7 +292,7 @@ static kiln_value *lengthen(kiln_compose *c, kiln_value *x, int axis, int64_t di
         return kiln_compose_pad(c, x, pads, 0);
     kiln_type t = x->type;
     t.dim[axis] = dim;
-    return kiln_compose_expand(c, kiln_onnx_scalar(c->cx, t.dtype, 0), t.rank, t.dim);
+    return kiln_compose_expand(c, kiln_import_scalar(c->cx, t.dtype, 0), t.rank, t.dim);
 }
 
 /* The axis along which two results may differ, -1: none; -2: they differ otherwise. */
@@ -317,7 +317,7 @@ static int differing_axis(const kiln_value *x, const kiln_value *y) {
  * results, and between their lengths. */
 kiln_status kiln_onnx_counted_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const char *const name[] = {"then_branch", "else_branch"};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *cond, **out[2];
     KILN_TRY(kiln_onnx_need(cx, n, 0, "cond", &cond));
     for (int i = 0; i < 2; i++) {
@@ -341,8 +341,8 @@ kiln_status kiln_onnx_counted_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
                 cx, KILN_ERR_UNSUPPORTED,
                 "the branches give %s and %s, which differ in more than "
                 "the length of one axis",
-                kiln_type_text(&cx->scratch, &x->type),
-                kiln_type_text(&cx->scratch, &y->type));
+                kiln_type_text(&cx->common.scratch, &x->type),
+                kiln_type_text(&cx->common.scratch, &y->type));
         if (axis < 0) {
             kiln_onnx_set(cx, n, (int)i, kiln_compose_where(&c, cond, x, y));
             continue;

@@ -16,7 +16,7 @@ static kiln_value *is_chosen(kiln_compose *c, kiln_value *x) {
     if (x->type.dtype != KILN_BOOL)
         x = kiln_compose_1(c, &kiln_op_logical_not,
                            kiln_compose_2(c, &kiln_op_equal, x,
-                                          kiln_onnx_scalar(c->cx, x->type.dtype, 0)));
+                                          kiln_import_scalar(c->cx, x->type.dtype, 0)));
     return kiln_compose_reshape(c, x, 1, &n);
 }
 
@@ -41,20 +41,20 @@ static kiln_status import_known(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     *done = true;
     if (kiln_value_is_const(operand) && !kiln_value_is_counted(operand))
         return kiln_onnx_import_given(cx, n, NULL, 0);
-    const kiln_err before = *cx->err;
-    const int64_t bytes = cx->bytes_left, flops = cx->const_flops;
+    const kiln_err before = *cx->common.err;
+    const int64_t bytes = cx->common.bytes_left, flops = cx->common.const_flops;
     if (!kiln_value_is_counted(operand) &&
         kiln_onnx_const(cx, operand, "X", &known) == KILN_OK)
         return kiln_onnx_import_given(cx, n, NULL, 0);
-    *cx->err = before; /* it is none: nothing was computed */
-    cx->bytes_left = bytes;
-    cx->const_flops = flops;
+    *cx->common.err = before; /* it is none: nothing was computed */
+    cx->common.bytes_left = bytes;
+    cx->common.const_flops = flops;
     *done = false;
     return KILN_OK;
 }
 
 kiln_status kiln_onnx_counted_non_zero(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *count;
     bool done;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
@@ -75,7 +75,7 @@ kiln_status kiln_onnx_counted_non_zero(kiln_onnx_cx *cx, const kiln_onnx_node *n
 }
 
 kiln_status kiln_onnx_counted_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *condition, *count;
     bool done;
     int axis = 0;
@@ -97,7 +97,7 @@ kiln_status kiln_onnx_counted_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,
             "'condition' must be a list of 1 to %" PRId64 " elements, is %s",
-            x->type.dim[axis], kiln_type_text(&cx->scratch, &condition->type));
+            x->type.dim[axis], kiln_type_text(&cx->common.scratch, &condition->type));
     kiln_value *const at = kiln_compose_partition(&c, is_chosen(&c, condition), &count);
     kiln_value *const y = kiln_compose_axis(&c, &kiln_op_gather, x, at, axis);
     kiln_onnx_set(cx, n, 0, kiln_compose_counted(&c, y, axis, count));
@@ -109,7 +109,7 @@ kiln_status kiln_onnx_counted_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n
 /* Negative indices count from the end, which is where the count says. */
 static kiln_value *from_the_end(kiln_compose *c, kiln_value *index,
                                 kiln_value *length) {
-    kiln_value *const zero = kiln_onnx_scalar(c->cx, index->type.dtype, 0);
+    kiln_value *const zero = kiln_import_scalar(c->cx, index->type.dtype, 0);
     length = kiln_compose_cast(c, length, index->type.dtype);
     return kiln_compose_where(c, kiln_compose_2(c, &kiln_op_less, index, zero),
                               kiln_compose_2(c, &kiln_op_add, index, length), index);
@@ -134,7 +134,7 @@ static kiln_status import_picked(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 kiln_status kiln_onnx_counted_gather(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *index;
     int axis;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
@@ -171,7 +171,7 @@ static kiln_value *lengths(kiln_compose *c, kiln_value *x, int first, int64_t n)
 }
 
 kiln_status kiln_onnx_counted_gather_nd(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *index;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "indices", &index));
@@ -206,7 +206,7 @@ kiln_status kiln_onnx_counted_gather_nd(kiln_onnx_cx *cx, const kiln_onnx_node *
 /* ---- TopK ---- */
 
 kiln_status kiln_onnx_counted_topk(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *given[2] = {NULL}, *k = kiln_onnx_in(cx, n, 1);
     kiln_onnx_extent e;
     int axis;
@@ -241,7 +241,7 @@ kiln_status kiln_onnx_counted_topk(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 kiln_status kiln_onnx_counted_non_max_suppression(kiln_onnx_cx *cx,
                                                   const kiln_onnx_node *n) {
     enum { BOXES, SCORES, MOST, IOU, THRESHOLD, N };
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *boxes, *scores, *given[N] = {NULL};
     KILN_TRY(kiln_onnx_need(cx, n, BOXES, "boxes", &boxes));
     KILN_TRY(kiln_onnx_need(cx, n, SCORES, "scores", &scores));

@@ -131,7 +131,7 @@ kiln_status kiln_onnx_counted_matmul(kiln_onnx_cx *cx, const kiln_onnx_node *n) 
 kiln_status kiln_onnx_counted_roi_align(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     enum { IMAGES, ROIS, BATCH, N };
     kiln_value *given[N] = {NULL}, *image, *rois, *batch;
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     KILN_TRY(kiln_onnx_need(cx, n, IMAGES, "X", &image));
     KILN_TRY(kiln_onnx_need(cx, n, ROIS, "rois", &rois));
     KILN_TRY(kiln_onnx_need(cx, n, BATCH, "batch_indices", &batch));
@@ -151,7 +151,7 @@ kiln_status kiln_onnx_counted_roi_align(kiln_onnx_cx *cx, const kiln_onnx_node *
 
 kiln_status kiln_onnx_counted_softmax(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *given[1];
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     int axis;
     KILN_TRY(only_one(cx, n, 0, &x));
     KILN_TRY(kiln_axis_normalize(kiln_onnx_attr_i(cx, n, "axis", -1), x->type.rank,
@@ -210,7 +210,7 @@ static bool neutral_of(const kiln_op_def *op, double *v) {
 /* Which axes go, and what is left of the counted one: its place in the result. */
 static kiln_status reduce(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                           const bool *gone) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *given[1] = {NULL};
     const bool keepdims = kiln_onnx_attr_i(cx, n, "keepdims", 1) != 0;
     double v = 0;

@@ -20,7 +20,7 @@ static kiln_status keep(kiln_onnx_cx *cx, const kiln_onnx_node *n, const kiln_va
 /* ---- Shape, Size ---- */
 
 kiln_status kiln_onnx_counted_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *dim[KILN_MAX_RANK];
     const int64_t one = 1;
     KILN_TRY(operand(cx, n, &x));
@@ -46,7 +46,7 @@ kiln_status kiln_onnx_counted_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 }
 
 kiln_status kiln_onnx_counted_size(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     KILN_TRY(operand(cx, n, &x));
     int64_t rest = 1;
@@ -126,7 +126,7 @@ kiln_status kiln_onnx_counted_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *
  * or -1; *count: that dim. */
 static kiln_status largest(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *shape,
                            int64_t *dim, int *open, kiln_value **count) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_onnx_extent e[KILN_MAX_RANK];
     *open = -1;
     *count = NULL;
@@ -164,7 +164,7 @@ static int64_t product(const int64_t *dim, int first, int last) {
  * axes behind it or parted from them. */
 static kiln_status reshape_to(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                               int rank, const int64_t *dim, int b) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const int a = x->bounded_axis;
     const int64_t inner = product(x->type.dim, a + 1, x->type.rank);
     const int64_t other = product(dim, b + 1, rank);
@@ -246,7 +246,7 @@ static kiln_status read_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 /* Only the shape has to do with counts: it must be known after all. */
 static kiln_status reshape_known(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *shape, *count;
     int64_t dim[KILN_MAX_RANK];
     int open;
@@ -293,7 +293,7 @@ kiln_status kiln_onnx_counted_flatten(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 /* ---- Expand, ConstantOfShape, Range ---- */
 
 kiln_status kiln_onnx_counted_expand(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *shape, *count;
     int64_t dim[KILN_MAX_RANK];
     int open;
@@ -326,7 +326,7 @@ kiln_status kiln_onnx_counted_expand(kiln_onnx_cx *cx, const kiln_onnx_node *n) 
 
 kiln_status kiln_onnx_counted_constant_of_shape(kiln_onnx_cx *cx,
                                                 const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *shape, *count;
     int64_t dim[KILN_MAX_RANK];
     int open;
@@ -340,7 +340,7 @@ kiln_status kiln_onnx_counted_constant_of_shape(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_counted_range(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const char *const name[3] = {"start", "limit", "delta"};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[3];
     kiln_onnx_extent e[3];
     for (int i = 0; i < 3; i++) {

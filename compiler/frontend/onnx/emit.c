@@ -1,18 +1,10 @@
-/* Making nodes of the Graph. A node whose inputs are all constant and whose outputs are
- * small is evaluated at once by the reference interpreter: the shape arithmetic that
- * exporters write never reaches the Graph. */
+/* Making nodes for ONNX's: the frontends' own way (import_cx.h), with names from the
+ * file, and by the rules of counted values and regions. */
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/import_core.h"
 
-#include "compiler/reference/reference.h"
-
-#include <string.h>
-
-enum {
-    MAX_EAGER_OUT_BYTES = 64 * 1024, /* of one node's outputs */
-    MAX_EAGER_IN_BYTES = 256 * 1024,
-};
-static const int64_t max_eager_flops = (int64_t)1 << 22; /* of one node */
+/* ---- what only ONNX knows ----------------------------------------------------------
+ */
 
 const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
     enum { MAX_UNNAMED = 8 }; /* looked past: a node may have 10^5 outputs */
@@ -32,78 +24,18 @@ static const char *node_name(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     return kiln_onnx_prefixed(cx, cx->scope->prefix, n->name);
 }
 
-static bool has_region(const kiln_op_def *op) {
-    for (size_t i = 0; i < op->n_attr; i++)
-        if (op->attr[i].kind == KILN_ATTR_GRAPH)
-            return true;
-    return false;
+static const char *name_of(kiln_import_cx *common, const void *site) {
+    return node_name(kiln_onnx_of(common), site);
 }
 
-static bool may_evaluate(const kiln_onnx_cx *cx, const kiln_op_def *op,
-                         kiln_value *const *in, int n_in) {
-    int64_t bytes = 0;
-    for (int i = 0; i < n_in; i++) {
-        if (in[i] == NULL)
-            continue;
-        if (!kiln_value_is_const(in[i]))
-            return false;
-        bytes += kiln_type_bytes(&in[i]->type);
-        if (bytes > MAX_EAGER_IN_BYTES)
-            return false;
-    }
-    return cx->eager_bytes > 0 && cx->eager_flops > 0 && !has_region(op);
-}
-
-/* Are the outputs of a node worth computing now? Spends what they cost. */
-static bool is_cheap(kiln_onnx_cx *cx, const kiln_node *n) {
-    int64_t bytes = 0;
-    for (int i = 0; i < n->n_out; i++) {
-        bytes += kiln_type_bytes(&n->out[i]->type);
-        if (bytes > MAX_EAGER_OUT_BYTES || n->out[i]->count != NULL)
-            return false;
-    }
-    kiln_cost cost = {0};
-    kiln_node_cost(n, &cost);
-    if (cost.flops > max_eager_flops)
-        return false;
-    cx->eager_bytes -= bytes;
-    cx->eager_flops -= cost.flops;
-    return true;
-}
-
-/* Builds the node in a graph of its own, so that nothing of it stays. *done: outs holds
- * constants. */
-static kiln_status evaluate(kiln_onnx_cx *cx, const kiln_node_spec *spec,
-                            kiln_value **outs, bool *done) {
-    kiln_graph *const tmp = kiln_graph_new(&cx->scratch, "eager");
-    kiln_tensor *const in = kiln_array(&cx->scratch, kiln_tensor, spec->n_in);
-    kiln_value **const args = kiln_array(&cx->scratch, kiln_value *, spec->n_in);
-    for (int i = 0; i < spec->n_in; i++) {
-        const kiln_value *const v = spec->in[i];
-        if (v == NULL)
-            continue;
-        in[i] = (kiln_tensor){v->type, (void *)(uintptr_t)v->data};
-        args[i] = kiln_graph_add_const(tmp, v->name, &v->type, v->data);
-    }
-    kiln_node_spec own = *spec;
-    own.in = args;
-    kiln_node *n;
-    KILN_TRY(kiln_graph_add_node(tmp, &own, &n, cx->err));
-    if (!is_cheap(cx, n))
-        return KILN_OK;
-    kiln_tensor *const out = kiln_array(&cx->scratch, kiln_tensor, n->n_out);
-    KILN_TRY(kiln_ref_eval_node(&cx->scratch, n, in, out, cx->err));
-    for (int i = 0; i < n->n_out; i++) {
-        const size_t bytes = (size_t)kiln_type_bytes(&out[i].type);
-        outs[i] = kiln_graph_add_const(cx->scope->g, n->out[i]->name, &out[i].type,
-                                       kiln_arena_dup(cx->arena, out[i].data, bytes));
-    }
-    *done = true;
-    return KILN_OK;
+static const char *out_name_of(kiln_import_cx *common, const void *site, int i) {
+    return kiln_onnx_out_name(kiln_onnx_of(common), site, i);
 }
 
 /* Only rules know that the first rows of an operand count alone (counted.h). */
-static kiln_status refuse_bounded(kiln_onnx_cx *cx, kiln_value *const *in, int n_in) {
+static kiln_status refuse_bounded(kiln_import_cx *common, kiln_value *const *in,
+                                  int n_in) {
+    kiln_onnx_cx *const cx = kiln_onnx_of(common);
     for (int i = 0; i < n_in && !cx->in_rule; i++)
         if (kiln_value_is_counted(in[i]))
             return kiln_onnx_refuse_counted(cx, in[i],
@@ -111,92 +43,101 @@ static kiln_status refuse_bounded(kiln_onnx_cx *cx, kiln_value *const *in, int n
     return KILN_OK;
 }
 
+/* g is being built, or lies around what is. */
+static kiln_import_origin origin_of(kiln_import_cx *common, const kiln_graph *g,
+                                    const kiln_value *input, kiln_graph **around,
+                                    const kiln_value **value) {
+    const kiln_onnx_scope *s = kiln_onnx_owner(kiln_onnx_of(common)->scope);
+    while (s->g != g)
+        s = kiln_onnx_owner(s->parent);
+    for (size_t i = 0; i < s->inner.n; i++)
+        if (s->inner.v[i] == input) {
+            *around = s->parent->g;
+            *value = s->outer.v[i];
+            return KILN_IMPORT_CAPTURED;
+        }
+    return s->parent != NULL ? KILN_IMPORT_FORMAL : KILN_IMPORT_GIVEN;
+}
+
+const kiln_import_format kiln_onnx_format = {
+    .node_name = name_of,
+    .out_name = out_name_of,
+    .may_read = refuse_bounded,
+    .origin = origin_of,
+};
+
+/* ---- the frontends' own way --------------------------------------------------------
+ */
+
+kiln_import_cx *kiln_onnx_common(kiln_onnx_cx *cx) { return &cx->common; }
+
+/* The context that has this one at its beginning. */
+kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common) {
+    _Static_assert(offsetof(kiln_onnx_cx, common) == 0, "they begin together");
+    return (kiln_onnx_cx *)common;
+}
+
+kiln_compose kiln_onnx_compose(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    return (kiln_compose){.cx = &cx->common, .site = n};
+}
+
 kiln_status kiln_onnx_emit(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                            const kiln_op_def *op, kiln_value *const *in, int n_in,
                            const kiln_attr_arg *args, size_t n_args, int n_out,
                            kiln_value **outs) {
-    KILN_TRY(refuse_bounded(cx, in, n_in));
-    const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
-    const int count = n_out > 0 ? n_out : op->n_out_min > 0 ? op->n_out_min : 1;
-    const char **const names = kiln_array(&cx->scratch, const char *, count);
-    for (int i = 0; i < count; i++)
-        names[i] = kiln_onnx_out_name(cx, n, i);
-    const kiln_node_spec spec = {
-        .op = op,
-        .name = node_name(cx, n),
-        .in = in,
-        .n_in = n_in,
-        .n_out = count,
-        .out_names = names,
-        .args = args,
-        .n_args = n_args,
-    };
-    bool done = false;
-    kiln_status st = KILN_OK;
-    if (may_evaluate(cx, op, in, n_in))
-        st = evaluate(cx, &spec, outs, &done);
-    if (st == KILN_OK && !done) {
-        kiln_node *node;
-        st = kiln_graph_add_node(cx->scope->g, &spec, &node, cx->err);
-        for (int i = 0; st == KILN_OK && i < count; i++)
-            outs[i] = node->out[i];
-    }
-    kiln_arena_rewind(&cx->scratch, mark);
-    return st;
+    return kiln_import_emit(&cx->common, n, op, in, n_in, args, n_args, n_out, outs);
 }
 
 kiln_status kiln_onnx_emit1(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                             const kiln_op_def *op, kiln_value *x,
                             const kiln_attr_arg *args, size_t n_args,
                             kiln_value **out) {
-    return kiln_onnx_emit(cx, n, op, &x, 1, args, n_args, 1, out);
+    return kiln_import_emit1(&cx->common, n, op, x, args, n_args, out);
 }
 
 kiln_status kiln_onnx_emit2(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                             const kiln_op_def *op, kiln_value *x, kiln_value *y,
                             kiln_value **out) {
     kiln_value *const in[] = {x, y};
-    return kiln_onnx_emit(cx, n, op, in, 2, NULL, 0, 1, out);
+    return kiln_import_emit(&cx->common, n, op, in, 2, NULL, 0, 1, out);
 }
 
 kiln_status kiln_onnx_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                               int rank, const int64_t *dim, kiln_value **out) {
-    if (x->type.rank == rank &&
-        (rank == 0 || memcmp(x->type.dim, dim, (size_t)rank * sizeof *dim) == 0)) {
-        *out = x;
-        return KILN_OK;
-    }
-    const kiln_attr_arg shape = kiln_arg_ints("shape", dim, (size_t)rank);
-    return kiln_onnx_emit1(cx, n, &kiln_op_reshape, x, &shape, 1, out);
+    return kiln_import_reshape(&cx->common, n, x, rank, dim, out);
 }
 
 kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                            kiln_dtype dtype, kiln_value **out) {
-    if (x->type.dtype == dtype) {
-        *out = x;
-        return KILN_OK;
-    }
-    const bool is_low = kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT);
-    const kiln_attr_arg to = kiln_arg_dtype("to", dtype);
-    return kiln_onnx_emit1(cx, n, is_low ? &kiln_op_cast_low : &kiln_op_cast, x, &to, 1,
-                           out);
+    return kiln_import_cast(&cx->common, n, x, dtype, out);
 }
 
 kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 kiln_value *x, const int64_t *perm, kiln_value **out) {
-    bool is_same = true;
-    for (int i = 0; i < x->type.rank; i++)
-        is_same = is_same && perm[i] == i;
-    if (is_same) {
-        *out = x;
-        return KILN_OK;
-    }
-    const kiln_attr_arg arg = kiln_arg_ints("perm", perm, (size_t)x->type.rank);
-    return kiln_onnx_emit1(cx, n, &kiln_op_transpose, x, &arg, 1, out);
+    return kiln_import_transpose(&cx->common, n, x, perm, out);
 }
 
 kiln_value *kiln_onnx_scalar(kiln_onnx_cx *cx, kiln_dtype dtype, double v) {
-    return kiln_graph_const_scalar(cx->scope->g, "c", dtype, v);
+    return kiln_import_scalar(&cx->common, dtype, v);
+}
+
+kiln_status kiln_onnx_const(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                            kiln_tensor *out) {
+    return kiln_import_const(&cx->common, v, what, out);
+}
+
+kiln_status kiln_onnx_const_ints(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                                 const int64_t **out, size_t *n) {
+    return kiln_import_const_ints(&cx->common, v, what, out, n);
+}
+
+kiln_status kiln_onnx_const_floats(kiln_onnx_cx *cx, kiln_value *v, const char *what,
+                                   const double **out, size_t *n) {
+    return kiln_import_const_floats(&cx->common, v, what, out, n);
+}
+
+kiln_status kiln_onnx_spend(kiln_onnx_cx *cx, int64_t bytes) {
+    return kiln_import_spend(&cx->common, bytes);
 }
 
 kiln_status kiln_onnx_make_const(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,

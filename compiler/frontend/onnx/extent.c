@@ -29,7 +29,7 @@ void kiln_onnx_add_count(kiln_onnx_cx *cx, const kiln_value *count, int64_t most
     for (size_t i = 0; i < cx->counts.n; i++)
         if (cx->counts.v[i].value == count)
             return;
-    kiln_vec_push(&cx->scratch, &cx->counts, known);
+    kiln_vec_push(&cx->common.scratch, &cx->counts, known);
 }
 
 static bool find(search *s, const kiln_value *v, int64_t i, extent *out);

@@ -10,20 +10,17 @@
 #include <string.h>
 
 enum {
-    SHOWN_BYTES = 120, /* of a name in a message */
+    SHOWN_BYTES = 120, /* of a producer's name */
     EXTRA_NODES =
         100000, /* imported beyond 16 per node of the file: functions are inlined */
-    EAGER_BYTES = 16 << 20,
     MAX_VERSION = 1000, /* of other domains */
-    MAX_COMPUTED_BYTES = 512 << 20,
 };
-static const int64_t eager_flops = (int64_t)1 << 28;
 
 /* ---- what an importer asks
  * ------------------------------------------------------------------ */
 
-kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) { return cx->arena; }
-kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) { return cx->err; }
+kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) { return cx->common.arena; }
+kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) { return cx->common.err; }
 kiln_graph *kiln_onnx_target(kiln_onnx_cx *cx) { return cx->scope->g; }
 int64_t kiln_onnx_version(const kiln_onnx_cx *cx) { return cx->version; }
 const kiln_onnx_op *kiln_onnx_row(const kiln_onnx_cx *cx) { return cx->row; }
@@ -35,14 +32,15 @@ bool kiln_onnx_wants(const kiln_onnx_node *n, int i) {
 }
 
 const char *kiln_onnx_show(kiln_onnx_cx *cx, kiln_str name) {
-    return kiln_str_printable(&cx->scratch, name, SHOWN_BYTES);
+    return kiln_import_show(&cx->common, name);
 }
 
 const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const char *const type = kiln_onnx_show(cx, n->op_type);
     if (n->name.n == 0)
-        return kiln_format(&cx->scratch, "#%" PRId64 " (%s)", n->index, type);
-    return kiln_format(&cx->scratch, "'%s' (%s)", kiln_onnx_show(cx, n->name), type);
+        return kiln_format(&cx->common.scratch, "#%" PRId64 " (%s)", n->index, type);
+    return kiln_format(&cx->common.scratch, "'%s' (%s)", kiln_onnx_show(cx, n->name),
+                       type);
 }
 
 kiln_value *kiln_onnx_in(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
@@ -100,7 +98,7 @@ void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value 
         return;
     if (kiln_onnx_as_list(v) == NULL)
         take_name(cx, n, i, v);
-    kiln_map_set(&cx->scratch, &cx->scope->values, n->output[i], v);
+    kiln_map_set(&cx->common.scratch, &cx->scope->values, n->output[i], v);
 }
 
 /* ---- nodes
@@ -193,7 +191,7 @@ static kiln_status run_importer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     if (st == KILN_OK && !done)
         st = cx->row->import(cx, n);
     if (cx->attr_err.status != KILN_OK) {
-        *cx->err = cx->attr_err; /* the cause of what came after */
+        *cx->common.err = cx->attr_err; /* the cause of what came after */
         return cx->attr_err.status;
     }
     KILN_TRY(st);
@@ -213,9 +211,9 @@ static kiln_status import_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_status st = run_importer(cx, n);
     cx->in_rule = in_rule;
     if (st == KILN_ERR_ARG) /* a call that the file asked for: nobody else's fault */
-        st = cx->err->status = KILN_ERR_PARSE;
+        st = cx->common.err->status = KILN_ERR_PARSE;
     if (st != KILN_OK)
-        kiln_note(cx->err, "importing node %s, opset %" PRId64,
+        kiln_note(cx->common.err, "importing node %s, opset %" PRId64,
                   kiln_onnx_show_node(cx, n), cx->version);
     cx->report->n_imported += st == KILN_OK;
     cx->row = row;
@@ -276,7 +274,7 @@ static kiln_status check_versions(kiln_onnx_cx *cx) {
         const char *const domain =
             is_default ? "ai.onnx" : kiln_onnx_show(cx, o->domain);
         KILN_TRY(kiln_onnx_check_opset(cx, o));
-        if (!kiln_map_set(&cx->scratch, &seen, kiln_str_from(domain), NULL))
+        if (!kiln_map_set(&cx->common.scratch, &seen, kiln_str_from(domain), NULL))
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "opset_import: domain '%s' is given twice", domain);
         if (is_default)
@@ -299,7 +297,7 @@ const char *kiln_onnx_producer(kiln_arena *a, const kiln_onnx_model *m) {
 
 static void fill_report(kiln_onnx_cx *cx) {
     cx->report->format = "onnx";
-    cx->report->producer = kiln_onnx_producer(cx->arena, cx->model);
+    cx->report->producer = kiln_onnx_producer(cx->common.arena, cx->model);
     cx->report->ir_version = cx->model->ir_version;
 }
 
@@ -323,22 +321,23 @@ static kiln_status add_outputs(kiln_onnx_cx *cx) {
                                   kiln_onnx_show(cx, vi->name));
         const kiln_status st = kiln_onnx_check_output(cx, vi, v);
         if (st != KILN_OK) {
-            kiln_note(cx->err, "checking graph output '%s'",
+            kiln_note(cx->common.err, "checking graph output '%s'",
                       kiln_onnx_show(cx, vi->name));
             return st;
         }
         KILN_TRY(kiln_onnx_settle_counted(cx, &v));
-        kiln_graph_add_output(cx->scope->g, v, kiln_str_dupv(cx->arena, vi->name));
+        kiln_graph_add_output(cx->scope->g, v,
+                              kiln_str_dupv(cx->common.arena, vi->name));
     }
     return KILN_OK;
 }
 
 /* "y.count", or with more dots where the model has such an output. */
 static const char *count_name(kiln_onnx_cx *cx, const kiln_graph *g, const char *of) {
-    const char *name = kiln_format(cx->arena, "%s" KILN_COUNT_SUFFIX, of);
+    const char *name = kiln_format(cx->common.arena, "%s" KILN_COUNT_SUFFIX, of);
     for (size_t i = 0; i < g->outputs.n; i++)
         if (strcmp(g->output_names.v[i], name) == 0)
-            return count_name(cx, g, kiln_format(cx->arena, "%s.", of));
+            return count_name(cx, g, kiln_format(cx->common.arena, "%s.", of));
     return name;
 }
 
@@ -358,7 +357,7 @@ static kiln_status check_tensors(kiln_onnx_cx *cx) {
     const kiln_onnx_graph *const g = cx->model->graph;
     for (size_t i = 0; i < g->n_initializer; i++) {
         kiln_type type;
-        KILN_TRY(kiln_onnx_tensor_type(&g->initializer[i], &type, cx->err));
+        KILN_TRY(kiln_onnx_tensor_type(&g->initializer[i], &type, cx->common.err));
     }
     return KILN_OK;
 }
@@ -378,8 +377,9 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     KILN_TRY(kiln_onnx_add_functions(cx));
     KILN_TRY(kiln_onnx_check_support(cx));
     KILN_TRY(check_tensors(cx));
-    cx->scope = kiln_onnx_scope_new(
-        cx, NULL, kiln_graph_new(cx->arena, kiln_str_dupv(cx->arena, g->name)));
+    kiln_graph *const made =
+        kiln_graph_new(cx->common.arena, kiln_str_dupv(cx->common.arena, g->name));
+    kiln_onnx_set_scope(cx, kiln_onnx_scope_new(cx, NULL, made));
     cx->nodes_left = EXTRA_NODES + 16 * count_cost(g);
     KILN_TRY(kiln_onnx_add_initializers(cx, cx->scope, g));
     KILN_TRY(kiln_onnx_bind_inputs(cx));
@@ -405,9 +405,9 @@ static void make_printable(kiln_err *err) {
 static void list_data(const kiln_onnx_cx *cx) {
     for (size_t i = 0; i < cx->files.mapped.entries.n; i++) {
         const kiln_map_entry *e = &cx->files.mapped.entries.v[i];
-        const kiln_import_data data = {kiln_str_dupv(cx->arena, e->key),
+        const kiln_import_data data = {kiln_str_dupv(cx->common.arena, e->key),
                                        *(const kiln_str *)e->value};
-        kiln_vec_push(cx->arena, &cx->report->data, data);
+        kiln_vec_push(cx->common.arena, &cx->report->data, data);
     }
 }
 
@@ -420,26 +420,21 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
     kiln_err own = {0};
     kiln_onnx_model model;
     kiln_onnx_cx cx = {
-        .arena = a,
-        .err = err == NULL ? &own : err,
         .model = &model,
         .options = o == NULL ? &none : o,
         .report = report == NULL ? &unused : report,
         .files = {.dir = dir, .model = name},
-        .eager_bytes = EAGER_BYTES,
-        .eager_flops = eager_flops,
-        .const_flops = KILN_ONNX_CONST_FLOPS,
-        .bytes_left = MAX_COMPUTED_BYTES,
     };
+    kiln_import_begin(&cx.common, &kiln_onnx_format, a, err == NULL ? &own : err);
     *cx.report = (kiln_import_report){.format = "onnx", .producer = ""};
-    kiln_status st = kiln_onnx_decode_model(a, bytes, &model, cx.err);
+    kiln_status st = kiln_onnx_decode_model(a, bytes, &model, cx.common.err);
     if (st == KILN_OK)
         st = import_model(&cx, out);
     list_data(&cx);
     if (st != KILN_OK)
-        kiln_note(cx.err, "importing '%s'", name);
-    make_printable(cx.err);
-    kiln_arena_fini(&cx.scratch);
+        kiln_note(cx.common.err, "importing '%s'", name);
+    make_printable(cx.common.err);
+    kiln_import_end(&cx.common);
     return st;
 }
 

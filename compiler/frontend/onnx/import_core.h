@@ -6,8 +6,7 @@
  *   bindings.c  shapes and values that the caller gives for graph inputs
  *   scope.c     names: subgraphs, captured values, functions
  *   attrs.c     attributes of a node
- *   emit.c      making nodes; small constant nodes are evaluated at once
- *   consts.c    operands that must be constant
+ *   emit.c      making nodes, by the frontends' own way (import_cx.h)
  *   counted.c   lengths that depend on data (counted.h), extent.c their bounds
  *   survey.c    what a file says about itself before shapes are bound
  *   trace.c     graph inputs that a value depends on, for messages
@@ -27,9 +26,6 @@ enum {
     KILN_ONNX_MAX_CALL_DEPTH =
         32, /* functions inside functions, subgraphs inside subgraphs */
 };
-
-/* Operations on the way to all operands that must be constant: seconds. */
-#define KILN_ONNX_CONST_FLOPS ((int64_t)1 << 31)
 
 /* A call of a model-local function, while its body is being imported. */
 typedef struct kiln_onnx_frame {
@@ -68,9 +64,7 @@ typedef struct kiln_onnx_count {
 } kiln_onnx_count;
 
 struct kiln_onnx_cx {
-    kiln_arena *arena;  /* model lifetime; borrowed */
-    kiln_arena scratch; /* released with the import */
-    kiln_err *err;      /* never NULL */
+    kiln_import_cx common; /* first: kiln_onnx_of */
     const kiln_onnx_model *model;
     const kiln_import_options *options;
     kiln_import_report *report;
@@ -90,18 +84,10 @@ struct kiln_onnx_cx {
     int n_given;
 
     KILN_VEC(kiln_onnx_count) counts;
-    kiln_map functions;                  /* by domain, name and overload */
-    kiln_map dim_params;                 /* symbolic dimension -> kiln_onnx_bound_dim */
-    KILN_VEC(const kiln_value *) hinted; /* graph inputs with a hint */
-    KILN_VEC(const kiln_tensor *) hints; /* parallel */
-
-    /* What an import may still cost: a small file must not ask for gigabytes or
-     * minutes. */
-    int64_t nodes_left;  /* imported nodes, each inlined copy counted */
-    int64_t eager_bytes; /* outputs of nodes evaluated at once */
-    int64_t eager_flops;
-    int64_t const_flops; /* of operands that must be constant (consts.c) */
-    int64_t bytes_left;  /* kiln_onnx_spend */
+    kiln_map functions;  /* by domain, name and overload */
+    kiln_map dim_params; /* symbolic dimension -> kiln_onnx_bound_dim */
+    int64_t nodes_left;  /* imported nodes, each inlined copy counted: an import has
+                            bounds */
 };
 
 /* Printable, cut to a length that messages can hold; in scratch. */
@@ -154,6 +140,10 @@ kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
 /* ---- scope.c ---- */
 kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
                                      kiln_graph *g);
+/* The scope that owns the graph which values of `s` live in. */
+kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s);
+/* Names are looked up there from now on, and nodes go to its graph. */
+void kiln_onnx_set_scope(kiln_onnx_cx *cx, kiln_onnx_scope *s);
 /* Registers initializers; checks them, but makes constants only at their first use. */
 kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
                                        const kiln_onnx_graph *g);
@@ -191,10 +181,6 @@ kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n
 kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                     const kiln_onnx_node **out);
 
-/* ---- consts.c ---- */
-/* The scope that owns the graph which values of `s` live in. */
-kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s);
-
 /* ---- trace.c ---- */
 /* Names of the graph inputs that a value depends on, at most `max`; how many. */
 size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **name,
@@ -213,6 +199,7 @@ kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes,
                                 kiln_import_locations *out, kiln_err *err);
 
 /* ---- emit.c ---- */
+extern const kiln_import_format kiln_onnx_format;
 /* The smallest name for output i of the node, unique or not, in scratch. */
 const char *kiln_onnx_out_name(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i);
 

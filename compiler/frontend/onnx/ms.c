@@ -31,11 +31,11 @@ kiln_value *kiln_ms_add(kiln_compose *c, kiln_value *x, kiln_value *bias) {
     x = kiln_compose_2(c, &kiln_op_add, x, bias);
     if (c->status == KILN_OK && !kiln_type_same_shape(&before, &x->type))
         kiln_compose_fail(
-            c, kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "what is added to %s must broadcast to it, must not grow "
-                              "it to %s",
-                              kiln_type_text(kiln_onnx_arena(c->cx), &before),
-                              kiln_type_text(kiln_onnx_arena(c->cx), &x->type)));
+            c, kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "what is added to %s must broadcast to it, must not grow "
+                         "it to %s",
+                         kiln_type_text(c->cx->arena, &before),
+                         kiln_type_text(c->cx->arena, &x->type)));
     return x;
 }
 
@@ -82,22 +82,21 @@ static kiln_status read_params(kiln_compose *c, const char *list, const char **n
     const double *given = NULL;
     size_t n_args = 0;
     if (list != NULL) {
-        n_args = kiln_onnx_attr_floats(c->cx, c->n, list, &given);
+        n_args = kiln_onnx_attr_floats(kiln_onnx_of(c->cx), c->site, list, &given);
         if (n_args > *n)
-            return kiln_onnx_fail(
-                c->cx, KILN_ERR_SHAPE,
-                "attribute '%s' must have at most %zu values for this "
-                "activation, has %zu",
-                list, *n, n_args);
+            return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                             "attribute '%s' must have at most %zu values for this "
+                             "activation, has %zu",
+                             list, *n, n_args);
         for (size_t i = 0; i < n_args; i++)
             args[i] = kiln_arg_float(names[i], given[i]);
     } else {
         for (size_t i = 0; i < *n; i++) {
             const char *const attr =
-                kiln_format(kiln_onnx_arena(c->cx), "activation_%s", names[i]);
-            if (kiln_onnx_has_attr(c->n, attr))
-                args[n_args++] =
-                    kiln_arg_float(names[i], kiln_onnx_attr_f(c->cx, c->n, attr, 0));
+                kiln_format(c->cx->arena, "activation_%s", names[i]);
+            if (kiln_onnx_has_attr(c->site, attr))
+                args[n_args++] = kiln_arg_float(
+                    names[i], kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, attr, 0));
         }
     }
     *n = n_args;
@@ -105,7 +104,8 @@ static kiln_status read_params(kiln_compose *c, const char *list, const char **n
 }
 
 kiln_status kiln_ms_activate(kiln_compose *c, const char *list, kiln_value **y) {
-    const kiln_str word = kiln_onnx_attr_s(c->cx, c->n, "activation", "");
+    const kiln_str word =
+        kiln_onnx_attr_s(kiln_onnx_of(c->cx), c->site, "activation", "");
     const char *names[MAX_PARAMS];
     kiln_attr_arg args[MAX_PARAMS];
     const kiln_op_def *op = NULL;
@@ -115,10 +115,10 @@ kiln_status kiln_ms_activate(kiln_compose *c, const char *list, kiln_value **y) 
         if (kiln_str_is(word, activations[i].word))
             op = activations[i].op;
     if (op == NULL)
-        return kiln_onnx_fail(c->cx, KILN_ERR_UNSUPPORTED,
-                              "activation '%s' is not read; save the model before ONNX "
-                              "Runtime optimised it",
-                              kiln_str_printable(kiln_onnx_arena(c->cx), word, 40));
+        return kiln_fail(c->cx->err, KILN_ERR_UNSUPPORTED,
+                         "activation '%s' is not read; save the model before ONNX "
+                         "Runtime optimised it",
+                         kiln_str_printable(c->cx->arena, word, 40));
     size_t n = float_attrs(op, names);
     KILN_TRY(read_params(c, list, names, &n, args));
     *y = kiln_compose_op(c, op, y, 1, args, n);
@@ -143,32 +143,32 @@ kiln_status kiln_ms_check_single(kiln_compose *c, const char *name,
                                  const kiln_ms_quant *q) {
     if (q->scale->type.rank == 0 && (q->zero == NULL || q->zero->type.rank == 0))
         return c->status;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                          "scale and zero point of '%s' must have 1 element", name);
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                     "scale and zero point of '%s' must have 1 element", name);
 }
 
 static kiln_status check_steps(kiln_compose *c, const char *name, kiln_dtype dtype) {
     if (kiln_dtype_is_in(dtype, KILN_DT_STEPS))
         return KILN_OK;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE, "%s must be i8, u8, i16 or u16, is %s",
-                          name, kiln_dtype_name(dtype));
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE, "%s must be i8, u8, i16 or u16, is %s",
+                     name, kiln_dtype_name(dtype));
 }
 
 static kiln_status check_zero(kiln_compose *c, const char *name, kiln_dtype dtype,
                               const kiln_value *zero) {
     if (zero == NULL || zero->type.dtype == dtype)
         return KILN_OK;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                          "the zero point of '%s' must be %s as it is, is %s", name,
-                          kiln_dtype_name(dtype), kiln_dtype_name(zero->type.dtype));
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                     "the zero point of '%s' must be %s as it is, is %s", name,
+                     kiln_dtype_name(dtype), kiln_dtype_name(zero->type.dtype));
 }
 
 kiln_status kiln_ms_read_scale(kiln_compose *c, int at, const char *name,
                                kiln_ms_quant *q) {
-    const char *const scale = kiln_format(kiln_onnx_arena(c->cx), "%s_scale", name);
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, at, scale, &q->scale));
+    const char *const scale = kiln_format(c->cx->arena, "%s_scale", name);
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, at, scale, &q->scale));
     q->scale = kiln_ms_single(c, q->scale);
-    q->zero = kiln_ms_single(c, kiln_onnx_in(c->cx, c->n, at + 1));
+    q->zero = kiln_ms_single(c, kiln_onnx_in(kiln_onnx_of(c->cx), c->site, at + 1));
     if (q->zero != NULL)
         KILN_TRY(check_steps(c, "a zero point", q->zero->type.dtype));
     return c->status;
@@ -176,7 +176,7 @@ kiln_status kiln_ms_read_scale(kiln_compose *c, int at, const char *name,
 
 kiln_status kiln_ms_read_quant(kiln_compose *c, int at, const char *name,
                                kiln_ms_quant *q) {
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, at, name, &q->x));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, at, name, &q->x));
     KILN_TRY(check_steps(c, "a quantised tensor", q->x->type.dtype));
     KILN_TRY(kiln_ms_read_scale(c, at + 1, name, q));
     return check_zero(c, name, q->x->type.dtype, q->zero);
@@ -200,7 +200,7 @@ kiln_value *kiln_ms_quantize(kiln_compose *c, kiln_value *y, const kiln_ms_quant
 kiln_value *kiln_ms_steps(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q,
                           kiln_dtype dtype) {
     kiln_ms_quant unit = *q;
-    unit.scale = kiln_onnx_scalar(c->cx, KILN_F32, 1);
+    unit.scale = kiln_import_scalar(c->cx, KILN_F32, 1);
     if (unit.zero != NULL)
         unit.zero = kiln_compose_reshape(c, unit.zero, 0, NULL);
     return kiln_ms_quantize(c, y, &unit, dtype);
@@ -245,9 +245,9 @@ kiln_ms_quant kiln_ms_dynamic_quant(kiln_compose *c, kiln_value *x) {
     kiln_value *const is_flat = kiln_compose_scalar(c, &kiln_op_equal, range, 0);
     kiln_ms_quant q = {.scale = kiln_compose_scalar(c, &kiln_op_div, range, 255)};
     q.scale =
-        kiln_compose_where(c, is_flat, kiln_onnx_scalar(c->cx, KILN_F32, 1), q.scale);
+        kiln_compose_where(c, is_flat, kiln_import_scalar(c->cx, KILN_F32, 1), q.scale);
     const kiln_ms_quant none = {0};
-    q.zero = kiln_compose_2(c, &kiln_op_sub, kiln_onnx_scalar(c->cx, KILN_F32, 0),
+    q.zero = kiln_compose_2(c, &kiln_op_sub, kiln_import_scalar(c->cx, KILN_F32, 0),
                             kiln_compose_2(c, &kiln_op_div, lo, q.scale));
     q.zero = kiln_ms_round(c, q.zero, &none, KILN_U8);
     q.x = kiln_ms_quantize(c, x, &q, KILN_U8);

@@ -5,7 +5,7 @@
 #ifndef KILN_COMPILER_FRONTEND_ONNX_MS_H
 #define KILN_COMPILER_FRONTEND_ONNX_MS_H
 
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 /* Channels last, [N, spatial..., C], to [N, C, spatial...], and back. */
 kiln_value *kiln_ms_channels_first(kiln_compose *c, kiln_value *x);

@@ -6,7 +6,7 @@
 
 /* x / (1 + e^(-alpha x)). */
 kiln_status kiln_onnx_import_ms_quick_gelu(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     const kiln_attr_arg alpha =
@@ -17,7 +17,7 @@ kiln_status kiln_onnx_import_ms_quick_gelu(kiln_onnx_cx *cx, const kiln_onnx_nod
 
 /* Gelu of x + bias: by tanh, bias optional. */
 kiln_status kiln_onnx_import_ms_fast_gelu(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     x = kiln_ms_add(&c, x, kiln_onnx_in(cx, n, 1));
@@ -27,7 +27,7 @@ kiln_status kiln_onnx_import_ms_fast_gelu(kiln_onnx_cx *cx, const kiln_onnx_node
 
 /* The same by erf. */
 kiln_status kiln_onnx_import_ms_bias_gelu(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *bias;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "A", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "B", &bias));
@@ -37,7 +37,7 @@ kiln_status kiln_onnx_import_ms_bias_gelu(kiln_onnx_cx *cx, const kiln_onnx_node
 
 /* x + bias + skip. */
 kiln_status kiln_onnx_import_ms_bias_add(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *bias, *skip;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "bias", &bias));
@@ -49,7 +49,7 @@ kiln_status kiln_onnx_import_ms_bias_add(kiln_onnx_cx *cx, const kiln_onnx_node 
 /* The first half of x + bias times Gelu of its second half, along the last axis. */
 kiln_status kiln_onnx_import_ms_bias_split_gelu(kiln_onnx_cx *cx,
                                                 const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *bias;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "bias", &bias));
@@ -73,7 +73,7 @@ kiln_status kiln_onnx_import_ms_bias_split_gelu(kiln_onnx_cx *cx,
  * is_inner_broadcast says which axes of bias have size 1, as its shape does. */
 kiln_status kiln_onnx_import_ms_bias_softmax(kiln_onnx_cx *cx,
                                              const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *bias;
     int axis = 0;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "data", &x));

@@ -9,9 +9,9 @@
 #include "compiler/frontend/onnx/ms.h"
 
 static kiln_status refuse_mask(kiln_compose *c, const kiln_type *mask) {
-    kiln_arena *const a = kiln_onnx_arena(c->cx);
-    return kiln_onnx_fail(
-        c->cx, KILN_ERR_UNSUPPORTED,
+    kiln_arena *const a = c->cx->arena;
+    return kiln_fail(
+        c->cx->err, KILN_ERR_UNSUPPORTED,
         "a mask must be [batch], [2 * batch], [batch, keys] or [batch, queries, keys]; "
         "one of shape %s is not read: save the model before ONNX Runtime fused its "
         "attention",
@@ -65,8 +65,8 @@ static kiln_status allowed_by_mask(kiln_compose *c, const kiln_ms_attention *a,
 static kiln_value *bias_of(kiln_compose *c, const kiln_ms_attention *a,
                            kiln_value *allowed, double hidden) {
     const kiln_dtype dtype = a->q->type.dtype;
-    return kiln_compose_where(c, allowed, kiln_onnx_scalar(c->cx, dtype, 0),
-                              kiln_onnx_scalar(c->cx, dtype, hidden));
+    return kiln_compose_where(c, allowed, kiln_import_scalar(c->cx, dtype, 0),
+                              kiln_import_scalar(c->cx, dtype, hidden));
 }
 
 /* Query i sees the keys j <= i + past, so one at least. */
@@ -83,12 +83,13 @@ static kiln_value *allowed_by_order(kiln_compose *c, const kiln_ms_attention *a)
 static kiln_status add_masks(kiln_compose *c, const kiln_ms_attention *a,
                              kiln_value **scores) {
     kiln_value *allowed = NULL;
-    const double filter = kiln_onnx_attr_f(c->cx, c->n, "mask_filter_value", -10000.0);
+    const double filter =
+        kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "mask_filter_value", -10000.0);
     if (a->mask != NULL)
         KILN_TRY(allowed_by_mask(c, a, &allowed));
     if (allowed != NULL)
         *scores = kiln_ms_add(c, *scores, bias_of(c, a, allowed, filter));
-    if (kiln_onnx_attr_i(c->cx, c->n, "unidirectional", 0) != 0)
+    if (kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, "unidirectional", 0) != 0)
         *scores = kiln_ms_add(c, *scores,
                               bias_of(c, a, allowed_by_order(c, a), -(double)INFINITY));
     return c->status;
@@ -100,12 +101,11 @@ static kiln_status check_heads(kiln_compose *c, const kiln_ms_attention *a) {
         q->dim[1] == k->dim[1] && q->dim[3] == k->dim[3] && v->dim[0] == k->dim[0] &&
         v->dim[1] == k->dim[1] && v->dim[2] == k->dim[2])
         return KILN_OK;
-    kiln_arena *const s = kiln_onnx_arena(c->cx);
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                          "queries, keys and values must agree in batch, heads and "
-                          "size, are %s, %s and %s",
-                          kiln_type_text(s, q), kiln_type_text(s, k),
-                          kiln_type_text(s, v));
+    kiln_arena *const s = c->cx->arena;
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                     "queries, keys and values must agree in batch, heads and "
+                     "size, are %s, %s and %s",
+                     kiln_type_text(s, q), kiln_type_text(s, k), kiln_type_text(s, v));
 }
 
 kiln_status kiln_ms_attend(kiln_compose *c, const kiln_ms_attention *a,
@@ -114,7 +114,7 @@ kiln_status kiln_ms_attend(kiln_compose *c, const kiln_ms_attention *a,
     KILN_TRY(c->status);
     KILN_TRY(check_heads(c, a));
     const int64_t size = a->q->type.dim[3];
-    double scale = kiln_onnx_attr_f(c->cx, c->n, "scale", 0);
+    double scale = kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "scale", 0);
     if (!(scale < 0) && !(scale > 0)) /* 0 stands for the usual one */
         scale = size > 0 ? 1 / sqrt((double)size) : 1;
     kiln_value *const q = kiln_compose_scalar(c, &kiln_op_mul, a->q, scale);
@@ -141,7 +141,8 @@ static kiln_status read_sizes(kiln_compose *c, const kiln_value *qkv, int64_t he
                               int64_t *size) {
     const int64_t *given;
     const int64_t width = qkv->type.rank == 3 ? qkv->type.dim[2] : 0;
-    const size_t n = kiln_onnx_attr_ints(c->cx, c->n, "qkv_hidden_sizes", &given);
+    const size_t n =
+        kiln_onnx_attr_ints(kiln_onnx_of(c->cx), c->site, "qkv_hidden_sizes", &given);
     for (int i = 0; i < 3; i++)
         size[i] = n == 3 ? given[i] : width / 3;
     bool is_right = (n == 0 || n == 3) && heads >= 1;
@@ -149,21 +150,21 @@ static kiln_status read_sizes(kiln_compose *c, const kiln_value *qkv, int64_t he
         is_right = size[i] >= 1 && size[i] <= width && size[i] % heads == 0;
     if (is_right && size[0] + size[1] + size[2] == width)
         return KILN_OK;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                          "the projection must be [batch, length, queries + keys + "
-                          "values], each a multiple of num_heads, %" PRId64
-                          "; it is %s",
-                          heads, kiln_type_text(kiln_onnx_arena(c->cx), &qkv->type));
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                     "the projection must be [batch, length, queries + keys + "
+                     "values], each a multiple of num_heads, %" PRId64 "; it is %s",
+                     heads, kiln_type_text(c->cx->arena, &qkv->type));
 }
 
 /* past and present are [2, B, heads, length, size]: keys, then values. */
 static kiln_status join_past(kiln_compose *c, int at, kiln_ms_attention *a) {
-    kiln_value *const past = at < 0 ? NULL : kiln_onnx_in(c->cx, c->n, at);
+    kiln_value *const past =
+        at < 0 ? NULL : kiln_onnx_in(kiln_onnx_of(c->cx), c->site, at);
     kiln_value **const side[] = {&a->k, &a->v};
     if (past != NULL && (past->type.rank != 5 || past->type.dim[0] != 2))
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "'past' must be [2, batch, heads, length, size], is %s",
-                              kiln_type_text(kiln_onnx_arena(c->cx), &past->type));
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "'past' must be [2, batch, heads, length, size], is %s",
+                         kiln_type_text(c->cx->arena, &past->type));
     for (int i = 0; past != NULL && i < 2; i++) {
         kiln_value *const one = kiln_compose_slice(c, past, 0, i, 1, 1);
         kiln_value *const flat = kiln_compose_reshape(c, one, 4, past->type.dim + 1);
@@ -186,16 +187,16 @@ static kiln_value *present(kiln_compose *c, const kiln_ms_attention *a) {
 static kiln_status refuse_variants(kiln_compose *c) {
     static const char *const attrs[] = {"past_present_share_buffer", "do_rotary"};
     for (int i = 0; i < 2; i++)
-        if (kiln_onnx_attr_i(c->cx, c->n, attrs[i], 0) != 0)
-            return kiln_onnx_fail(c->cx, KILN_ERR_UNSUPPORTED,
-                                  "attribute '%s' must be 0; export without it",
-                                  attrs[i]);
+        if (kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, attrs[i], 0) != 0)
+            return kiln_fail(c->cx->err, KILN_ERR_UNSUPPORTED,
+                             "attribute '%s' must be 0; export without it", attrs[i]);
     return KILN_OK;
 }
 
 kiln_status kiln_ms_self_attention(kiln_compose *c, kiln_value *qkv, int mask, int past,
                                    int bias) {
-    const int64_t heads = kiln_onnx_attr_i(c->cx, c->n, "num_heads", 0);
+    const int64_t heads =
+        kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, "num_heads", 0);
     int64_t size[3];
     kiln_value *y, *scores;
     KILN_TRY(c->status);
@@ -205,18 +206,18 @@ kiln_status kiln_ms_self_attention(kiln_compose *c, kiln_value *qkv, int mask, i
         .q = part(c, qkv, 0, size[0], heads),
         .k = part(c, qkv, size[0], size[1], heads),
         .v = part(c, qkv, size[0] + size[1], size[2], heads),
-        .mask = kiln_onnx_in(c->cx, c->n, mask),
-        .bias = kiln_onnx_in(c->cx, c->n, bias),
+        .mask = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, mask),
+        .bias = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, bias),
     };
     KILN_TRY(join_past(c, past, &a));
-    if (kiln_onnx_wants(c->n, 1) && size[1] != size[2])
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "output 'present' needs keys and values of one size, are "
-                              "%" PRId64 " and %" PRId64,
-                              size[1], size[2]);
+    if (kiln_onnx_wants(c->site, 1) && size[1] != size[2])
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "output 'present' needs keys and values of one size, are "
+                         "%" PRId64 " and %" PRId64,
+                         size[1], size[2]);
     KILN_TRY(kiln_ms_attend(c, &a, &y, &scores));
-    kiln_onnx_set(c->cx, c->n, 0, y);
-    if (kiln_onnx_wants(c->n, 1))
-        kiln_onnx_set(c->cx, c->n, 1, present(c, &a));
+    kiln_onnx_set(kiln_onnx_of(c->cx), c->site, 0, y);
+    if (kiln_onnx_wants(c->site, 1))
+        kiln_onnx_set(kiln_onnx_of(c->cx), c->site, 1, present(c, &a));
     return c->status;
 }

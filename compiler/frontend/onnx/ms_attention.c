@@ -10,7 +10,7 @@
 enum { INPUT, WEIGHTS, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 
 kiln_status kiln_onnx_import_ms_attention(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *w;
     KILN_TRY(kiln_onnx_need(cx, n, INPUT, "input", &x));
     KILN_TRY(kiln_onnx_need(cx, n, WEIGHTS, "weights", &w));
@@ -26,7 +26,7 @@ kiln_status kiln_onnx_import_ms_attention(kiln_onnx_cx *cx, const kiln_onnx_node
 
 /* Inputs: input, weights, bias, scales of both, mask, zero points of both, past. */
 kiln_status kiln_onnx_import_ms_qattention(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant x = {0}, w = {0};
     KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x.x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "weight", &w.x));
@@ -60,9 +60,9 @@ static kiln_value *unpack(kiln_compose *c, kiln_value *x, int64_t i) {
 /* Queries, keys and values, unpacked: [B, length, heads * size], or keys and values of
  * rank 4 as they are attended to. */
 static kiln_status read_parts(kiln_compose *c, kiln_value **part) {
-    kiln_value *k = kiln_onnx_in(c->cx, c->n, K_IN),
-               *v = kiln_onnx_in(c->cx, c->n, V_IN);
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, Q_IN, "query", &part[0]));
+    kiln_value *k = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, K_IN),
+               *v = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, V_IN);
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, Q_IN, "query", &part[0]));
     kiln_value *const q = part[0];
     if (k == NULL && v == NULL && q->type.rank == 5 && q->type.dim[3] == 3) {
         for (int i = 0; i < 3; i++)
@@ -79,8 +79,8 @@ static kiln_status read_parts(kiln_compose *c, kiln_value **part) {
     if (q->type.rank != 3 || part[1] == NULL || part[2] == NULL ||
         (part[1]->type.rank != 3 && part[1]->type.rank != 4) ||
         part[1]->type.rank != part[2]->type.rank)
-        return kiln_onnx_fail(
-            c->cx, KILN_ERR_SHAPE,
+        return kiln_fail(
+            c->cx->err, KILN_ERR_SHAPE,
             "'query' must be [batch, length, features] beside 'key' and 'value', which "
             "both have rank 3 or both 4, or packed: [batch, length, heads, 3, size] "
             "alone, or beside a 'key' of [batch, length, heads, 2, size]");
@@ -91,20 +91,20 @@ static kiln_status read_parts(kiln_compose *c, kiln_value **part) {
  */
 static kiln_status finish_part(kiln_compose *c, int64_t heads, int64_t *start,
                                kiln_value **x) {
-    kiln_value *bias = kiln_onnx_in(c->cx, c->n, QKV_BIAS);
+    kiln_value *bias = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, QKV_BIAS);
     if ((*x)->type.rank == 4)
         return KILN_OK; /* keys and values of an encoder come with their bias */
     const int64_t width = (*x)->type.dim[2];
     if (width % heads != 0)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "attribute 'num_heads' must divide the %" PRId64
-                              " features, is %" PRId64,
-                              width, heads);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "attribute 'num_heads' must divide the %" PRId64
+                         " features, is %" PRId64,
+                         width, heads);
     if (bias != NULL) {
         if (bias->type.rank != 1 || bias->type.dim[0] < *start + width)
-            return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                                  "'bias' must be a list of one number for each "
-                                  "feature of queries, keys and values");
+            return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                             "'bias' must be a list of one number for each "
+                             "feature of queries, keys and values");
         *x = kiln_ms_add(c, *x, kiln_compose_slice(c, bias, 0, *start, 1, width));
     }
     *start += width;
@@ -113,16 +113,16 @@ static kiln_status finish_part(kiln_compose *c, int64_t heads, int64_t *start,
 }
 
 static kiln_status join_pasts(kiln_compose *c, kiln_ms_attention *a) {
-    kiln_value *const k = kiln_onnx_in(c->cx, c->n, PAST_K), *const v = kiln_onnx_in(
-                                                                 c->cx, c->n, PAST_V);
+    kiln_value *const k = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, PAST_K),
+                      *const v = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, PAST_V);
     if ((k == NULL) != (v == NULL))
-        return kiln_onnx_fail(c->cx, KILN_ERR_PARSE,
-                              "'past_key' and 'past_value' must be given together");
+        return kiln_fail(c->cx->err, KILN_ERR_PARSE,
+                         "'past_key' and 'past_value' must be given together");
     if (k == NULL)
         return KILN_OK;
     if (k->type.rank != 4 || v->type.rank != 4)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "'past_key' and 'past_value' must have rank 4");
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "'past_key' and 'past_value' must have rank 4");
     a->past = k->type.dim[2];
     a->k = kiln_compose_axis(c, &kiln_op_concat, k, a->k, 2);
     a->v = kiln_compose_axis(c, &kiln_op_concat, v, a->v, 2);
@@ -131,7 +131,7 @@ static kiln_status join_pasts(kiln_compose *c, kiln_ms_attention *a) {
 
 kiln_status kiln_onnx_import_ms_multi_head_attention(kiln_onnx_cx *cx,
                                                      const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const int64_t heads = kiln_onnx_attr_i(cx, n, "num_heads", 0);
     kiln_value *part[3], *y, *scores;
     int64_t start = 0;

@@ -2,11 +2,11 @@
  * NhwcFusedConv, NhwcConv, NhwcMaxPool, FusedGemm, FusedMatMul, TransposeMatMul,
  * FusedMatMulActivation, GemmFastGelu, MatMulInteger16. */
 #include "compiler/frontend/onnx/ms.h"
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 /* activation(conv(x, w) + bias + z). */
 static kiln_status fused_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n, bool is_last) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[3], *y;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
@@ -41,7 +41,7 @@ kiln_status kiln_onnx_import_ms_nhwc_fused_conv(kiln_onnx_cx *cx,
 
 /* Here the weights are channels last too: [M, spatial..., C / group]. */
 kiln_status kiln_onnx_import_ms_nhwc_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[3], *y;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &in[1]));
@@ -56,7 +56,7 @@ kiln_status kiln_onnx_import_ms_nhwc_conv(kiln_onnx_cx *cx, const kiln_onnx_node
 
 kiln_status kiln_onnx_import_ms_nhwc_max_pool(kiln_onnx_cx *cx,
                                               const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *y;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "x", &x));
     x = kiln_ms_channels_first(&c, x);
@@ -69,7 +69,7 @@ kiln_status kiln_onnx_import_ms_nhwc_max_pool(kiln_onnx_cx *cx,
 /* ---- matrix products ---- */
 
 kiln_status kiln_onnx_import_ms_fused_gemm(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[3];
     KILN_TRY(kiln_onnx_need(cx, n, 0, "A", &in[0]));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "B", &in[1]));
@@ -90,9 +90,10 @@ kiln_status kiln_onnx_import_ms_fused_gemm(kiln_onnx_cx *cx, const kiln_onnx_nod
  * batch: [rows, batch..., columns]. Transposing comes after that. */
 static kiln_value *operand(kiln_compose *c, kiln_value *x, const char *trans,
                            const char *batched) {
-    const bool turns = kiln_onnx_attr_i(c->cx, c->n, trans, 0) != 0;
+    const bool turns = kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, trans, 0) != 0;
     const bool is_batched =
-        batched != NULL && kiln_onnx_attr_i(c->cx, c->n, batched, 0) != 0;
+        batched != NULL &&
+        kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, batched, 0) != 0;
     const int rank = x->type.rank;
     int64_t perm[KILN_MAX_RANK];
     if (rank < 2)
@@ -115,12 +116,12 @@ static kiln_value *operand(kiln_compose *c, kiln_value *x, const char *trans,
 /* alpha a b; TransposeMatMul has no batched operands. */
 static kiln_status fused_matmul(kiln_compose *c, bool may_batch, kiln_value **y) {
     kiln_value *a, *b;
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 0, "A", &a));
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 1, "B", &b));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 0, "A", &a));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 1, "B", &b));
     a = operand(c, a, "transA", may_batch ? "transBatchA" : NULL);
     b = operand(c, b, "transB", may_batch ? "transBatchB" : NULL);
     *y = kiln_compose_2(c, &kiln_op_matmul, a, b);
-    const double alpha = kiln_onnx_attr_f(c->cx, c->n, "alpha", 1);
+    const double alpha = kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "alpha", 1);
     if (alpha < 1 || alpha > 1)
         *y = kiln_compose_scalar(c, &kiln_op_mul, *y, alpha);
     return c->status;
@@ -128,7 +129,7 @@ static kiln_status fused_matmul(kiln_compose *c, bool may_batch, kiln_value **y)
 
 kiln_status kiln_onnx_import_ms_fused_matmul(kiln_onnx_cx *cx,
                                              const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *y;
     KILN_TRY(fused_matmul(&c, true, &y));
     kiln_onnx_set(cx, n, 0, y);
@@ -137,7 +138,7 @@ kiln_status kiln_onnx_import_ms_fused_matmul(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_import_ms_transpose_matmul(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *y;
     KILN_TRY(fused_matmul(&c, false, &y));
     kiln_onnx_set(cx, n, 0, y);
@@ -146,7 +147,7 @@ kiln_status kiln_onnx_import_ms_transpose_matmul(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_import_ms_fused_matmul_activation(kiln_onnx_cx *cx,
                                                         const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *y;
     KILN_TRY(fused_matmul(&c, true, &y));
     KILN_TRY(kiln_ms_activate(&c, NULL, &y));
@@ -156,7 +157,7 @@ kiln_status kiln_onnx_import_ms_fused_matmul_activation(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_import_ms_gemm_fast_gelu(kiln_onnx_cx *cx,
                                                const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *w;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "W", &w));
@@ -169,7 +170,7 @@ kiln_status kiln_onnx_import_ms_gemm_fast_gelu(kiln_onnx_cx *cx,
 /* Sums wrap in i32, as ONNX Runtime's do. */
 kiln_status kiln_onnx_import_ms_matmul_integer16(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *a, *b;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "A", &a));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "B", &b));

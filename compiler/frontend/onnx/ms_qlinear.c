@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "compiler/frontend/onnx/ms.h"
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 /* ---- two operands: A, its scale and zero point, B likewise, scale and zero of C ----
  */
@@ -27,7 +27,7 @@ static kiln_status read_operands(kiln_compose *c, kiln_ms_quant *a, kiln_ms_quan
 
 /* round(a sa / sc + b sb / sc + zero). */
 kiln_status kiln_onnx_import_ms_qlinear_add(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant a, b, y;
     KILN_TRY(read_operands(&c, &a, &b, &y));
     kiln_value *const by_a = kiln_compose_2(&c, &kiln_op_div, a.scale, y.scale);
@@ -41,7 +41,7 @@ kiln_status kiln_onnx_import_ms_qlinear_add(kiln_onnx_cx *cx, const kiln_onnx_no
 
 /* round(a b (sa sb / sc) + zero). */
 kiln_status kiln_onnx_import_ms_qlinear_mul(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant a, b, y;
     KILN_TRY(read_operands(&c, &a, &b, &y));
     kiln_value *const by = kiln_compose_2(
@@ -66,7 +66,7 @@ static kiln_status read_one(kiln_compose *c, kiln_ms_quant *x, kiln_ms_quant *y)
 /* The row's operator in floats; leaky_relu has alpha. */
 kiln_status kiln_onnx_import_ms_qlinear_unary(kiln_onnx_cx *cx,
                                               const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const kiln_op_def *const op = kiln_onnx_row(cx)->op;
     kiln_attr_arg args[1];
     size_t n_args = 0;
@@ -86,7 +86,7 @@ kiln_status kiln_onnx_import_ms_qlinear_unary(kiln_onnx_cx *cx,
  * Where its i8 result would pass 127 it wraps; here it saturates. */
 kiln_status kiln_onnx_import_ms_qlinear_softmax(kiln_onnx_cx *cx,
                                                 const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant x, y;
     int axis = 0;
     KILN_TRY(read_one(&c, &x, &y));
@@ -113,7 +113,7 @@ kiln_status kiln_onnx_import_ms_qlinear_softmax(kiln_onnx_cx *cx,
  */
 kiln_status kiln_onnx_import_ms_qlinear_concat(kiln_onnx_cx *cx,
                                                const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant y;
     const int parts = (kiln_onnx_n_in(n) - 2) / 3;
     KILN_TRY(kiln_ms_read_scale(&c, 0, "Y", &y));
@@ -137,7 +137,7 @@ kiln_status kiln_onnx_import_ms_qlinear_concat(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_import_ms_qlinear_where(kiln_onnx_cx *cx,
                                               const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *condition, *side[2];
     kiln_ms_quant x[2], z;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "condition", &condition));
@@ -156,7 +156,7 @@ kiln_status kiln_onnx_import_ms_qlinear_where(kiln_onnx_cx *cx,
 /* ---- windows ---- */
 
 static kiln_status first_channels(kiln_compose *c, kiln_ms_quant *x, bool *is_last) {
-    *is_last = kiln_onnx_attr_i(c->cx, c->n, "channels_last", 0) != 0;
+    *is_last = kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, "channels_last", 0) != 0;
     if (*is_last)
         x->x = kiln_ms_channels_first(c, x->x);
     return c->status;
@@ -165,7 +165,7 @@ static kiln_status first_channels(kiln_compose *c, kiln_ms_quant *x, bool *is_la
 /* round(mean / sy + zero). */
 kiln_status kiln_onnx_import_ms_qlinear_avg_pool(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant x, y;
     bool is_last;
     kiln_value *v;
@@ -183,7 +183,7 @@ kiln_status kiln_onnx_import_ms_qlinear_avg_pool(kiln_onnx_cx *cx,
 /* round(sum * (sx / (sy * count))) + zero, the sum exact. */
 kiln_status kiln_onnx_import_ms_qlinear_global_pool(kiln_onnx_cx *cx,
                                                     const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant x, y;
     bool is_last;
     int64_t axes[KILN_MAX_RANK] = {0};
@@ -215,7 +215,7 @@ kiln_status kiln_onnx_import_ms_qlinear_global_pool(kiln_onnx_cx *cx,
 /* Inputs: data, its scale and zero point, scale and zero point of the result. */
 kiln_status kiln_onnx_import_ms_qlinear_reduce_mean(kiln_onnx_cx *cx,
                                                     const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant x, y;
     const int64_t *axes;
     KILN_TRY(read_one(&c, &x, &y));

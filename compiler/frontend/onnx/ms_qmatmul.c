@@ -25,7 +25,7 @@ static kiln_value *scaled(kiln_compose *c, kiln_value *sums, const kiln_ms_quant
 
 static kiln_value *turned(kiln_compose *c, kiln_value *x, const char *attr) {
     static const int64_t perm[] = {1, 0};
-    return kiln_onnx_attr_i(c->cx, c->n, attr, 0) != 0
+    return kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, attr, 0) != 0
                ? kiln_compose_transpose(c, x, perm)
                : x;
 }
@@ -33,7 +33,7 @@ static kiln_value *turned(kiln_compose *c, kiln_value *x, const char *attr) {
 /* Inputs: A, B and their parameters, C in i32, scale and zero point of Y; without these
  * two the result is f32. */
 kiln_status kiln_onnx_import_ms_qgemm(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant a, b, y = {0};
     const bool is_float = kiln_onnx_in(cx, n, 7) == NULL;
     KILN_TRY(kiln_ms_read_quant(&c, 0, "A", &a));
@@ -72,14 +72,15 @@ kiln_status kiln_onnx_import_ms_qgemm(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 static kiln_status finish(kiln_compose *c, const kiln_ms_quant *a,
                           const kiln_ms_quant *b, kiln_value *bias) {
     KILN_TRY(c->status);
-    kiln_onnx_set(c->cx, c->n, 0, scaled(c, product(c, a, b), a, b, bias));
+    kiln_onnx_set(kiln_onnx_of(c->cx), c->site, 0,
+                  scaled(c, product(c, a, b), a, b, bias));
     return c->status;
 }
 
 /* Inputs: A, B, their scales, their zero points, bias. */
 kiln_status kiln_onnx_import_ms_matmul_integer_to_float(kiln_onnx_cx *cx,
                                                         const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant q[2];
     static const char *const names[] = {"A", "B", "a_scale", "b_scale"};
     for (int i = 0; i < 2; i++) {
@@ -95,7 +96,7 @@ kiln_status kiln_onnx_import_ms_matmul_integer_to_float(kiln_onnx_cx *cx,
 /* Inputs: A in f32, B, its scale and zero point, bias. */
 kiln_status kiln_onnx_import_ms_dynamic_quantize_matmul(kiln_onnx_cx *cx,
                                                         const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_ms_quant b;
     kiln_value *a;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "A", &a));
@@ -118,8 +119,8 @@ typedef struct nbits {
 } nbits;
 
 static kiln_status read_sizes(kiln_compose *c, nbits *m) {
-    kiln_onnx_cx *const cx = c->cx;
-    const kiln_onnx_node *const n = c->n;
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
+    const kiln_onnx_node *const n = c->site;
     m->k = kiln_onnx_attr_i(cx, n, "K", 0);
     m->n = kiln_onnx_attr_i(cx, n, "N", 0);
     m->bits = kiln_onnx_attr_i(cx, n, "bits", 4);
@@ -155,18 +156,18 @@ static kiln_status check_count(kiln_compose *c, const char *name, int64_t have,
                                int64_t want) {
     if (have == want)
         return KILN_OK;
-    return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                          "input '%s' must have %" PRId64 " elements, has %" PRId64,
-                          name, want, have);
+    return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                     "input '%s' must have %" PRId64 " elements, has %" PRId64, name,
+                     want, have);
 }
 
 static kiln_status read_bytes(kiln_compose *c, kiln_value *v, const char *name,
                               int64_t want, const uint8_t **out) {
     kiln_tensor t;
-    KILN_TRY(kiln_onnx_const(c->cx, v, name, &t));
+    KILN_TRY(kiln_import_const(c->cx, v, name, &t));
     if (t.type.dtype != KILN_U8)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE, "input '%s' must be u8, is %s",
-                              name, kiln_dtype_name(t.type.dtype));
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE, "input '%s' must be u8, is %s",
+                         name, kiln_dtype_name(t.type.dtype));
     *out = t.data;
     return check_count(c, name, kiln_type_elems(&t.type), want);
 }
@@ -174,15 +175,16 @@ static kiln_status read_bytes(kiln_compose *c, kiln_value *v, const char *name,
 static kiln_status read_floats(kiln_compose *c, kiln_value *v, const char *name,
                                int64_t want, const double **out) {
     size_t n;
-    KILN_TRY(kiln_onnx_const_floats(c->cx, v, name, out, &n));
+    KILN_TRY(kiln_import_const_floats(c->cx, v, name, out, &n));
     return check_count(c, name, (int64_t)n, want);
 }
 
 static kiln_status read_packed(kiln_compose *c, nbits *m) {
-    kiln_value *b, *scales, *const zeros = kiln_onnx_in(c->cx, c->n, 3);
+    kiln_value *b,
+        *scales, *const zeros = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, 3);
     const int64_t bytes = m->block * m->bits / 8;
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 1, "B", &b));
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 2, "scales", &scales));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 1, "B", &b));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 2, "scales", &scales));
     KILN_TRY(read_bytes(c, b, "B", m->n * m->blocks * bytes, &m->packed));
     KILN_TRY(read_floats(c, scales, "scales", m->n * m->blocks, &m->scales));
     if (zeros == NULL)
@@ -221,7 +223,7 @@ static void fill_weights(const nbits *m, float *w) {
 /* The weights become floats at import: a constant of 32 / bits times the size. */
 kiln_status kiln_onnx_import_ms_matmul_nbits(kiln_onnx_cx *cx,
                                              const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     nbits m = {0};
     kiln_value *a;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "A", &a));

@@ -17,10 +17,10 @@ static kiln_status spread(kiln_compose *c, const char *name, const kiln_value *x
     const kiln_type t = (*v)->type;
     const bool is_columns = t.rank == 2 && t.dim[1] == x->type.dim[2];
     if (t.rank < 1 || t.dim[0] != x->type.dim[0] || (t.rank != 1 && !is_columns))
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "scale and zero point of '%s' must have shape [%" PRId64
-                              "] or [%" PRId64 ", %" PRId64 "]",
-                              name, x->type.dim[0], x->type.dim[0], x->type.dim[2]);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "scale and zero point of '%s' must have shape [%" PRId64
+                         "] or [%" PRId64 ", %" PRId64 "]",
+                         name, x->type.dim[0], x->type.dim[0], x->type.dim[2]);
     const int64_t dim[] = {t.dim[0], 1, is_columns ? t.dim[1] : 1};
     *v = kiln_compose_reshape(c, *v, 3, dim);
     return c->status;
@@ -31,13 +31,12 @@ static kiln_status spread(kiln_compose *c, const char *name, const kiln_value *x
 static kiln_status read_weights(kiln_compose *c, int i, const char *name, int at,
                                 kiln_value **out) {
     static const int64_t perm[] = {0, 2, 1};
-    kiln_value *x, *scale, *zero = kiln_onnx_in(c->cx, c->n, at + 1);
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, i, name, &x));
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, at, "scale", &scale));
+    kiln_value *x, *scale, *zero = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, at + 1);
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, i, name, &x));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, at, "scale", &scale));
     if (x->type.rank != 3)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "input '%s' must have rank 3, has %d", name,
-                              x->type.rank);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "input '%s' must have rank 3, has %d", name, x->type.rank);
     KILN_TRY(spread(c, name, x, &scale));
     if (zero != NULL)
         KILN_TRY(spread(c, name, x, &zero));
@@ -50,7 +49,7 @@ static kiln_status read_weights(kiln_compose *c, int i, const char *name, int at
 
 kiln_status kiln_onnx_import_ms_dynamic_quantize_lstm(kiln_onnx_cx *cx,
                                                       const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[KILN_ONNX_RECURRENT_IN] = {NULL};
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &in[0]));
     KILN_TRY(read_weights(&c, 1, "W", W_SCALE, &in[1]));

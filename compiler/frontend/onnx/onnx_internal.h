@@ -8,7 +8,7 @@
 #ifndef KILN_COMPILER_FRONTEND_ONNX_ONNX_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_ONNX_ONNX_INTERNAL_H
 
-#include "compiler/frontend/frontend.h"
+#include "compiler/frontend/compose.h"
 #include "compiler/frontend/onnx/onnx_model.h" /* decoded messages: kiln_onnx_node, ... */
 
 typedef struct kiln_onnx_cx kiln_onnx_cx; /* import of one model; see import.c */
@@ -30,6 +30,11 @@ const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset
 /* ---- what an importer asks
  * ------------------------------------------------------------------ */
 
+/* The part of the context that knows nothing of ONNX, and the way back. */
+kiln_import_cx *kiln_onnx_common(kiln_onnx_cx *cx);
+kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common);
+/* Short forms for what is made for a node (compose.h). */
+kiln_compose kiln_onnx_compose(kiln_onnx_cx *cx, const kiln_onnx_node *n);
 kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx); /* model lifetime */
 kiln_err *kiln_onnx_err(kiln_onnx_cx *cx);
 kiln_graph *kiln_onnx_target(kiln_onnx_cx *cx); /* the graph (or region) being built */

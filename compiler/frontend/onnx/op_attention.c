@@ -4,7 +4,7 @@
  * c tanh(x / c) and the bias is 0 or -inf by the masks, or what a mask of floats adds
  * (Vaswani et al. 2017, section 3.2.1; groups of heads: Ainslie et al. 2023). A row
  * whose every key is masked gives 0. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,15 +23,15 @@ typedef struct attention {
 /* Input i as [B, heads, length, size]. */
 static kiln_status read_heads(kiln_compose *c, int i, const char *name,
                               const char *attr, int rank, kiln_value **out) {
-    kiln_onnx_cx *const cx = c->cx;
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
     kiln_value *x;
-    KILN_TRY(kiln_onnx_need(cx, c->n, i, name, &x));
+    KILN_TRY(kiln_onnx_need(cx, c->site, i, name, &x));
     if (x->type.rank != rank || (rank != 3 && rank != 4))
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "inputs 'Q', 'K' and 'V' must all have rank 3 or all "
                               "have rank 4, '%s' has %d",
                               name, x->type.rank);
-    const int64_t heads = kiln_onnx_attr_i(cx, c->n, attr, 0);
+    const int64_t heads = kiln_onnx_attr_i(cx, c->site, attr, 0);
     if (rank == 3 && (heads < 1 || x->type.dim[2] % heads != 0))
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "attribute '%s' must be >= 1 and divide the %" PRId64
@@ -43,10 +43,10 @@ static kiln_status read_heads(kiln_compose *c, int i, const char *name,
 
 /* Puts the past before *x on the axis of length; the result is the present. */
 static kiln_status join_past(kiln_compose *c, int past, int present, kiln_value **x) {
-    kiln_value *const before = kiln_onnx_in(c->cx, c->n, past);
+    kiln_value *const before = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, past);
     if (before != NULL)
         *x = kiln_compose_axis(c, &kiln_op_concat, before, *x, 2);
-    kiln_onnx_set(c->cx, c->n, present, *x);
+    kiln_onnx_set(kiln_onnx_of(c->cx), c->site, present, *x);
     return c->status;
 }
 
@@ -57,8 +57,8 @@ static void add_bias(kiln_compose *c, attention *a, kiln_value *bias) {
 /* 0 where `allowed`, -inf elsewhere. */
 static kiln_value *bias_of(kiln_compose *c, const attention *a, kiln_value *allowed) {
     const kiln_dtype dtype = a->q->type.dtype;
-    return kiln_compose_where(c, allowed, kiln_onnx_scalar(c->cx, dtype, 0),
-                              kiln_onnx_scalar(c->cx, dtype, -(double)INFINITY));
+    return kiln_compose_where(c, allowed, kiln_import_scalar(c->cx, dtype, 0),
+                              kiln_import_scalar(c->cx, dtype, -(double)INFINITY));
 }
 
 /* The mask may end before the keys do since version 24. */
@@ -67,7 +67,8 @@ static void bias_by_mask(kiln_compose *c, attention *a, kiln_value *mask) {
     if (mask->type.dtype == KILN_BOOL)
         mask = bias_of(c, a, mask);
     const int last = mask->type.rank - 1;
-    if (kiln_onnx_version(c->cx) >= 24 && last >= 0 && mask->type.dim[last] < length) {
+    if (kiln_onnx_version(kiln_onnx_of(c->cx)) >= 24 && last >= 0 &&
+        mask->type.dim[last] < length) {
         int64_t pads[2 * KILN_MAX_RANK] = {0};
         pads[2 * last + 1] = length - mask->type.dim[last];
         mask = kiln_compose_pad(c, mask, pads, -(double)INFINITY);
@@ -92,8 +93,8 @@ static void bias_by_order(kiln_compose *c, attention *a, kiln_value *lengths) {
 }
 
 static void make_bias(kiln_compose *c, attention *a) {
-    kiln_value *const mask = kiln_onnx_in(c->cx, c->n, MASK);
-    kiln_value *lengths = kiln_onnx_in(c->cx, c->n, KV_LENGTH);
+    kiln_value *const mask = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, MASK);
+    kiln_value *lengths = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, KV_LENGTH);
     if (mask != NULL)
         bias_by_mask(c, a, mask);
     if (lengths != NULL) {
@@ -102,7 +103,7 @@ static void make_bias(kiln_compose *c, attention *a) {
         lengths = kiln_compose_cast(c, lengths, KILN_I64);
         a->may_mask_rows = true;
     }
-    if (kiln_onnx_attr_i(c->cx, c->n, "is_causal", 0) != 0)
+    if (kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, "is_causal", 0) != 0)
         bias_by_order(c, a, lengths);
     if (lengths != NULL) {
         kiln_value *const j = kiln_compose_iota(c, a->k->type.dim[2]);
@@ -121,7 +122,7 @@ static kiln_value *softmax(kiln_compose *c, const attention *a, kiln_value *scor
     kiln_value *top =
         kiln_compose_reduce(c, &kiln_op_reduce_max, scores, &last, 1, true);
     top = kiln_compose_scalar(c, &kiln_op_equal, top, -(double)INFINITY);
-    return kiln_compose_where(c, top, kiln_onnx_scalar(c->cx, y->type.dtype, 0), y);
+    return kiln_compose_where(c, top, kiln_import_scalar(c->cx, y->type.dtype, 0), y);
 }
 
 static kiln_value *attend(kiln_compose *c, const attention *a, kiln_dtype precision) {
@@ -129,8 +130,9 @@ static kiln_value *attend(kiln_compose *c, const attention *a, kiln_dtype precis
     const int64_t size = a->q->type.dim[3],
                   group = a->q->type.dim[1] / a->k->type.dim[1];
     const double otherwise = size > 0 ? 1 / sqrt((double)size) : 1;
-    const double scale = sqrt(kiln_onnx_attr_f(c->cx, c->n, "scale", otherwise));
-    const double cap = kiln_onnx_attr_f(c->cx, c->n, "softcap", 0);
+    const double scale =
+        sqrt(kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "scale", otherwise));
+    const double cap = kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "softcap", 0);
     kiln_value *stage[4];
     kiln_value *q = kiln_compose_scalar(c, &kiln_op_mul, a->q, scale);
     kiln_value *k =
@@ -147,14 +149,15 @@ static kiln_value *attend(kiln_compose *c, const attention *a, kiln_dtype precis
         y = kiln_compose_2(c, &kiln_op_add, y, a->bias);
     stage[BIASED] = y;
     y = stage[SOFTMAXED] = softmax(c, a, y, precision);
-    const int64_t mode = kiln_onnx_attr_i(c->cx, c->n, "qk_matmul_output_mode", 0);
+    const int64_t mode =
+        kiln_onnx_attr_i(kiln_onnx_of(c->cx), c->site, "qk_matmul_output_mode", 0);
     if (mode >= 0 && mode < 4)
-        kiln_onnx_set(c->cx, c->n, SCORES, stage[mode]);
+        kiln_onnx_set(kiln_onnx_of(c->cx), c->site, SCORES, stage[mode]);
     else if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_onnx_fail(c->cx, KILN_ERR_PARSE,
-                                            "attribute 'qk_matmul_output_mode' must be "
-                                            "in [0, 3], is %" PRId64,
-                                            mode));
+        kiln_compose_fail(c, kiln_fail(c->cx->err, KILN_ERR_PARSE,
+                                       "attribute 'qk_matmul_output_mode' must be "
+                                       "in [0, 3], is %" PRId64,
+                                       mode));
     return kiln_compose_2(c, &kiln_op_matmul, y,
                           kiln_compose_repeat_heads(c, a->v, group));
 }
@@ -184,7 +187,7 @@ static kiln_status check_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 kiln_status kiln_onnx_import_attention(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     attention a = {0};
     kiln_value *first;
     KILN_TRY(kiln_onnx_need(cx, n, Q, "Q", &first));

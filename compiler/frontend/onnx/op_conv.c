@@ -1,8 +1,8 @@
 /* Importers of Conv (1, 11, 22), ConvTranspose (1, 11, 22) and DeformConv (19, 22). */
 #include <inttypes.h>
 
-#include "compiler/frontend/onnx/compose.h"
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 enum { N_IN = 3 };
 
@@ -25,17 +25,15 @@ static kiln_status read_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 kiln_status kiln_onnx_emit_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 kiln_value *const *in, kiln_value **out) {
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[KILN_ONNX_SPATIAL_ARGS + 1];
+    kiln_compose c = kiln_onnx_compose(cx, n);
+    kiln_spatial s;
     KILN_TRY(check_ranks(cx, in));
     KILN_TRY(kiln_onnx_read_spatial(cx, n, in[0], in[1]->type.dim + 2, &s));
-    if (s.is_same)
-        kiln_onnx_same_pads(&s);
-    kiln_onnx_spatial_args(&s, args);
-    args[KILN_ONNX_SPATIAL_ARGS] =
-        kiln_arg_int("groups", kiln_onnx_attr_i(cx, n, "group", 1));
-    return kiln_onnx_emit(cx, n, &kiln_op_conv, in, N_IN, args,
-                          KILN_ONNX_SPATIAL_ARGS + 1, 1, out);
+    kiln_value *const y =
+        kiln_compose_conv(&c, in, &s, kiln_onnx_attr_i(cx, n, "group", 1));
+    if (c.status == KILN_OK)
+        *out = y;
+    return c.status;
 }
 
 kiln_status kiln_onnx_import_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
@@ -48,7 +46,7 @@ kiln_status kiln_onnx_import_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 
 /* Pads and output padding of one axis so that the output is `want` long. Where even no
  * padding is too short, the output grows at its end. */
-static void fit(kiln_onnx_spatial *s, int axis, int64_t want, int64_t *extra) {
+static void fit(kiln_spatial *s, int axis, int64_t want, int64_t *extra) {
     const int64_t extent = (s->kernel[axis] - 1) * s->dilations[axis] + 1;
     const int64_t total = s->strides[axis] * (s->in[axis] - 1) + *extra + extent - want;
     const int64_t pad = total > 0 ? total : 0;
@@ -60,7 +58,7 @@ static void fit(kiln_onnx_spatial *s, int axis, int64_t want, int64_t *extra) {
 
 /* output_padding, and the pads where output_shape or auto_pad decide them. */
 static kiln_status resolve_output(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                                  kiln_onnx_spatial *s, int64_t *extra) {
+                                  kiln_spatial *s, int64_t *extra) {
     const int64_t *shape, *padding;
     const size_t n_padding = kiln_onnx_attr_ints(cx, n, "output_padding", &padding);
     size_t n_shape = kiln_onnx_attr_ints(cx, n, "output_shape", &shape);
@@ -93,19 +91,18 @@ static kiln_status resolve_output(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 kiln_status kiln_onnx_import_conv_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *in[N_IN], *y;
-    kiln_onnx_spatial s;
-    int64_t extra[KILN_ONNX_MAX_SPATIAL];
-    kiln_attr_arg args[KILN_ONNX_SPATIAL_ARGS + 2];
+    kiln_spatial s;
+    int64_t extra[KILN_MAX_SPATIAL];
+    kiln_attr_arg args[KILN_SPATIAL_ARGS + 2];
     KILN_TRY(read_inputs(cx, n, in));
     KILN_TRY(kiln_onnx_read_spatial(cx, n, in[0], in[1]->type.dim + 2, &s));
     KILN_TRY(resolve_output(cx, n, &s, extra));
-    kiln_onnx_spatial_args(&s, args);
-    args[KILN_ONNX_SPATIAL_ARGS] =
+    kiln_spatial_args(&s, args);
+    args[KILN_SPATIAL_ARGS] =
         kiln_arg_int("groups", kiln_onnx_attr_i(cx, n, "group", 1));
-    args[KILN_ONNX_SPATIAL_ARGS + 1] =
-        kiln_arg_ints("output_padding", extra, (size_t)s.n);
+    args[KILN_SPATIAL_ARGS + 1] = kiln_arg_ints("output_padding", extra, (size_t)s.n);
     KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_conv_transpose, in, N_IN, args,
-                            KILN_ONNX_SPATIAL_ARGS + 2, 1, &y));
+                            KILN_SPATIAL_ARGS + 2, 1, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
@@ -164,21 +161,21 @@ static kiln_value *deform_product(kiln_compose *c, kiln_value *w, kiln_value *pa
 }
 
 kiln_status kiln_onnx_import_deform_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[5];
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[KILN_ONNX_SPATIAL_ARGS + 2];
+    kiln_spatial s;
+    kiln_attr_arg args[KILN_SPATIAL_ARGS + 2];
     int64_t groups;
     KILN_TRY(read_deform(cx, n, in, &groups));
     KILN_TRY(kiln_onnx_read_spatial(cx, n, in[0], in[1]->type.dim + 2, &s));
-    kiln_onnx_spatial_args(&s, args);
-    args[KILN_ONNX_SPATIAL_ARGS] = kiln_arg_ints("kernel", s.kernel, (size_t)s.n);
-    args[KILN_ONNX_SPATIAL_ARGS + 1] =
+    kiln_spatial_args(&s, args);
+    args[KILN_SPATIAL_ARGS] = kiln_arg_ints("kernel", s.kernel, (size_t)s.n);
+    args[KILN_SPATIAL_ARGS + 1] =
         kiln_arg_int("groups", kiln_onnx_attr_i(cx, n, "offset_group", 1));
     kiln_value *const from[] = {in[0], in[2], in[4]};
     kiln_value *patches =
         kiln_compose_op(&c, &kiln_op_deform_patches, from, in[4] == NULL ? 2 : 3, args,
-                        KILN_ONNX_SPATIAL_ARGS + 2);
+                        KILN_SPATIAL_ARGS + 2);
     if (c.status == KILN_OK)
         kiln_onnx_set(cx, n, 0, deform_product(&c, in[1], patches, in[3], groups));
     return c.status;

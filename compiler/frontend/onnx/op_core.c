@@ -20,7 +20,7 @@ static kiln_status set_data(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_dtyp
     const int64_t dim[1] = {(int64_t)count};
     const kiln_type type = kiln_type_make(dtype, rank, dim);
     if (count == 0)
-        data = kiln_arena_alloc(cx->arena, 0);
+        data = kiln_arena_alloc(cx->common.arena, 0);
     kiln_onnx_set(
         cx, n, 0,
         kiln_graph_add_const(cx->scope->g, kiln_onnx_out_name(cx, n, 0), &type, data));
@@ -61,7 +61,7 @@ kiln_status kiln_onnx_import_constant(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 static kiln_status set_ints(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,
                             const int64_t *v, size_t count) {
     return set_data(cx, n, KILN_I64, rank, count,
-                    kiln_arena_dup(cx->arena, v, count * sizeof *v));
+                    kiln_arena_dup(cx->common.arena, v, count * sizeof *v));
 }
 
 static int64_t clamp_axis(int64_t axis, int64_t rank) {

@@ -1,7 +1,7 @@
 /* Importer of Einsum (12): an equation such as "ij,jk->ik" becomes products of two
  * terms at a time, by matmul where labels are summed and by mul elsewhere. `...` stands
  * for axes that broadcast. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -334,10 +334,9 @@ static kiln_status join(kiln_compose *c, const einsum *e, int from, term *a, ter
     sort_labels(e, from, a, b, by);
     const int rank = by[BATCH].n + by[FREE_A].n + by[FREE_B].n;
     if (rank > KILN_MAX_RANK)
-        return kiln_onnx_fail(
-            c->cx, KILN_ERR_LIMIT,
-            "a product of two terms must have at most %d axes, has %d",
-            (int)KILN_MAX_RANK, rank);
+        return kiln_fail(c->cx->err, KILN_ERR_LIMIT,
+                         "a product of two terms must have at most %d axes, has %d",
+                         (int)KILN_MAX_RANK, rank);
     if (by[SUMMED].n > 0)
         contract(c, e, by, a, b);
     else
@@ -350,7 +349,7 @@ static kiln_status join(kiln_compose *c, const einsum *e, int from, term *a, ter
 }
 
 kiln_status kiln_onnx_import_einsum(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     einsum e = {.n_in = kiln_onnx_n_in(n)};
     e.in = kiln_array(kiln_onnx_arena(cx), term, e.n_in);
     KILN_TRY(read_equation(cx, n, &e));

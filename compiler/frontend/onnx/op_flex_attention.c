@@ -7,12 +7,12 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 /* Replaces x by the result of a subgraph with one input and one output of its type. */
 static kiln_status modify(kiln_compose *c, const char *name, kiln_value **x) {
-    kiln_onnx_cx *const cx = c->cx;
-    const kiln_onnx_graph *const sub = kiln_onnx_attr_graph(cx, c->n, name);
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
+    const kiln_onnx_graph *const sub = kiln_onnx_attr_graph(cx, c->site, name);
     kiln_value *y;
     KILN_TRY(c->status);
     if (sub == NULL)
@@ -21,8 +21,8 @@ static kiln_status modify(kiln_compose *c, const char *name, kiln_value **x) {
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "attribute '%s' must have one output, has %zu", name,
                               sub->n_output);
-    const char *const prefix =
-        kiln_format(&cx->scratch, "%s%s/", kiln_onnx_node_prefix(cx, c->n), name);
+    const char *const prefix = kiln_format(&cx->common.scratch, "%s%s/",
+                                           kiln_onnx_node_prefix(cx, c->site), name);
     KILN_TRY(kiln_onnx_inline_with(cx, prefix, sub, x, 1, &y));
     if (!kiln_type_same_shape(&y->type, &(*x)->type) ||
         y->type.dtype != (*x)->type.dtype)
@@ -54,7 +54,7 @@ static kiln_status read_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 kiln_status kiln_onnx_import_flex_attention(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const int64_t turn[] = {0, 1, 3, 2};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[3];
     KILN_TRY(read_inputs(cx, n, in));
     const kiln_dtype dtype = in[0]->type.dtype;

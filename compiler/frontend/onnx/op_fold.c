@@ -1,21 +1,21 @@
 /* Importers of what writes elements to computed places: Col2Im (18), MaxUnpool (9, 11,
  * 22), TensorScatter (24), composed of scatters. */
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 #include <inttypes.h>
 
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 static kiln_value *zeros(kiln_compose *c, kiln_dtype dtype, int rank,
                          const int64_t *dim) {
-    return kiln_compose_expand(c, kiln_onnx_scalar(c->cx, dtype, 0), rank, dim);
+    return kiln_compose_expand(c, kiln_import_scalar(c->cx, dtype, 0), rank, dim);
 }
 
 /* ---- Col2Im ---- */
 
 typedef struct columns {
-    kiln_onnx_spatial s;                   /* of the image, with the block as kernel */
-    int64_t blocks[KILN_ONNX_MAX_SPATIAL]; /* positions of the block on each axis */
+    kiln_spatial s;                   /* of the image, with the block as kernel */
+    int64_t blocks[KILN_MAX_SPATIAL]; /* positions of the block on each axis */
     int64_t taps, positions, pixels, channels;
 } columns;
 
@@ -28,12 +28,12 @@ static kiln_status read_columns(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     KILN_TRY(kiln_onnx_const_ints(cx, v[0], "image_shape", &image, &n_image));
     KILN_TRY(kiln_onnx_need(cx, n, 2, "block_shape", &v[1]));
     KILN_TRY(kiln_onnx_const_ints(cx, v[1], "block_shape", &block, &n_block));
-    if (x->rank != 3 || n_image == 0 || n_image > KILN_ONNX_MAX_SPATIAL ||
+    if (x->rank != 3 || n_image == 0 || n_image > KILN_MAX_SPATIAL ||
         n_block != n_image)
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "'input' must have rank 3, 'image_shape' and "
                               "'block_shape' one entry for each of 1 to %d axes",
-                              (int)KILN_ONNX_MAX_SPATIAL);
+                              (int)KILN_MAX_SPATIAL);
     int64_t dim[KILN_MAX_RANK] = {1, 1};
     for (size_t i = 0; i < n_image; i++)
         dim[2 + i] = image[i];
@@ -83,10 +83,10 @@ static int64_t pixel_of(const columns *l, int64_t tap, int64_t position) {
 /* Where every element of a column goes, [taps * positions, 1]. */
 static kiln_value *all_pixels(kiln_compose *c, const columns *l) {
     const int64_t dim[] = {l->taps * l->positions, 1};
-    kiln_compose_fail(c, kiln_onnx_spend(c->cx, 8 * dim[0]));
+    kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * dim[0]));
     if (c->status != KILN_OK)
-        return kiln_onnx_scalar(c->cx, KILN_I64, 0);
-    int64_t *const v = kiln_array(kiln_onnx_arena(c->cx), int64_t, dim[0]);
+        return kiln_import_scalar(c->cx, KILN_I64, 0);
+    int64_t *const v = kiln_array(c->cx->arena, int64_t, dim[0]);
     for (int64_t i = 0; i < dim[0]; i++)
         v[i] = pixel_of(l, i / l->positions, i % l->positions);
     return kiln_compose_ints(c, 2, dim, v);
@@ -96,7 +96,7 @@ static kiln_value *all_pixels(kiln_compose *c, const columns *l) {
  * one more pixel, which takes what falls on padding. */
 kiln_status kiln_onnx_import_col2im(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const int64_t turn[] = {1, 0};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     columns l = {0};
     KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
@@ -123,7 +123,7 @@ kiln_status kiln_onnx_import_col2im(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
  * pads + kernel]. */
 static kiln_status pooled_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 const kiln_value *x, kiln_type *out) {
-    kiln_onnx_spatial s;
+    kiln_spatial s;
     int64_t dim[KILN_MAX_RANK] = {x->type.dim[0], x->type.dim[1]};
     if (x->type.rank < 3)
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
@@ -148,7 +148,7 @@ static kiln_status pooled_shape(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 kiln_status kiln_onnx_import_max_unpool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *indices, *operand = kiln_onnx_in(cx, n, 2);
     const kiln_attr_arg axis = kiln_arg_int("axis", 0);
     kiln_type t;
@@ -190,7 +190,7 @@ kiln_status kiln_onnx_import_max_unpool(kiln_onnx_cx *cx, const kiln_onnx_node *
  * and those behind it, in a circle or not. */
 static kiln_value *write_positions(kiln_compose *c, const kiln_type *update, int axis,
                                    int64_t length, bool is_circular) {
-    kiln_value *first = kiln_onnx_in(c->cx, c->n, 2);
+    kiln_value *first = kiln_onnx_in(kiln_onnx_of(c->cx), c->site, 2);
     int64_t along[KILN_MAX_RANK], over[KILN_MAX_RANK];
     for (int i = 0; i < update->rank; i++) {
         along[i] = i == axis ? update->dim[i] : 1;
@@ -209,7 +209,7 @@ static kiln_value *write_positions(kiln_compose *c, const kiln_type *update, int
 }
 
 kiln_status kiln_onnx_import_tensor_scatter(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *cache, *update;
     int axis;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "past_cache", &cache));

@@ -18,7 +18,8 @@ static kiln_status read_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 static kiln_status take_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                const kiln_onnx_graph *branch) {
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, branch->n_output);
+    kiln_value **const outs =
+        kiln_array(&cx->common.scratch, kiln_value *, branch->n_output);
     KILN_TRY(kiln_onnx_inline(cx, n, branch, outs));
     for (size_t i = 0; i < n->n_output; i++)
         kiln_onnx_set(cx, n, (int)i, outs[i]);
@@ -52,8 +53,8 @@ static kiln_status emit_if(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
                            const branch *yes, const branch *no) {
     const size_t n_in = 1 + yes->n_captured + no->n_captured;
     const size_t n_out = yes->region->outputs.n;
-    kiln_value **const in = kiln_array(&cx->scratch, kiln_value *, n_in);
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, n_out);
+    kiln_value **const in = kiln_array(&cx->common.scratch, kiln_value *, n_in);
+    kiln_value **const outs = kiln_array(&cx->common.scratch, kiln_value *, n_out);
     in[0] = cond;
     for (size_t i = 0; i < yes->n_captured; i++)
         in[1 + i] = yes->captured[i];
@@ -82,10 +83,10 @@ static kiln_status try_branch(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         kiln_onnx_region(cx, n, sub, NULL, 0, &b->region, &b->captured, &b->n_captured);
     if (st == KILN_OK)
         return st;
-    *failure = cx->attr_err.status != KILN_OK ? cx->attr_err : *cx->err;
-    cx->scope = scope;
+    *failure = cx->attr_err.status != KILN_OK ? cx->attr_err : *cx->common.err;
+    kiln_onnx_set_scope(cx, scope);
     cx->attr_err = attr_err;
-    kiln_err_clear(cx->err);
+    kiln_err_clear(cx->common.err);
     return failure->status;
 }
 
@@ -100,7 +101,7 @@ static void put_remedy(kiln_onnx_cx *cx, kiln_value *cond, bool result, kiln_buf
         const char *const name = kiln_onnx_show(cx, kiln_str_from(input[i]));
         kiln_buf_printf(names, "%s'%s'", i > 0 ? ", " : "", name);
         kiln_buf_puts(binds, i > 0 ? " --bind" : "--bind");
-        kiln_buf_put_word(binds, kiln_format(&cx->scratch, "%s=%s", name,
+        kiln_buf_put_word(binds, kiln_format(&cx->common.scratch, "%s=%s", name,
                                              value != NULL ? value : "VALUE"));
     }
 }
@@ -112,20 +113,20 @@ static kiln_status refuse(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value 
     const int bad = failure[1].status != KILN_OK;
     const bool other_fits = failure[!bad].status == KILN_OK;
     kiln_buf names, binds;
-    kiln_buf_init(&names, &cx->scratch);
-    kiln_buf_init(&binds, &cx->scratch);
+    kiln_buf_init(&names, &cx->common.scratch);
+    kiln_buf_init(&binds, &cx->common.scratch);
     put_remedy(cx, cond, !bad, &names, &binds);
-    *cx->err = failure[bad];
+    *cx->common.err = failure[bad];
     if (other_fits && names.n > 0)
-        kiln_note(cx->err,
+        kiln_note(cx->common.err,
                   "importing the %s of If %s; the other branch fits: which one runs "
                   "depends on graph input %s, so fix its value with %s",
                   branch_name[bad], kiln_onnx_show_node(cx, n), names.p, binds.p);
     else if (other_fits)
-        kiln_note(cx->err, "importing the %s of If %s; the other branch fits",
+        kiln_note(cx->common.err, "importing the %s of If %s; the other branch fits",
                   branch_name[bad], kiln_onnx_show_node(cx, n));
     else
-        kiln_note(cx->err,
+        kiln_note(cx->common.err,
                   "importing the %s of If %s; the other branch does not fit "
                   "either",
                   branch_name[bad], kiln_onnx_show_node(cx, n));
@@ -153,17 +154,17 @@ kiln_status kiln_onnx_import_if(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     if (cond->type.dtype != KILN_BOOL || kiln_type_elems(&cond->type) != 1)
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "input 'cond' must be one bool, is %s",
-                              kiln_type_text(&cx->scratch, &cond->type));
+                              kiln_type_text(&cx->common.scratch, &cond->type));
     if (kiln_value_is_const(cond)) {
         KILN_TRY(read_condition(cx, cond, &is_true));
         return take_branch(cx, n, is_true ? then_graph : else_graph);
     }
     branch yes = {0}, no = {0};
     const kiln_onnx_graph *const sub[] = {else_graph, then_graph};
-    kiln_err *const failure = kiln_array(&cx->scratch, kiln_err, 2);
+    kiln_err *const failure = kiln_array(&cx->common.scratch, kiln_err, 2);
     const kiln_status st = try_branch(cx, n, then_graph, &yes, &failure[1]);
     if (st == KILN_ERR_LIMIT) {
-        *cx->err = failure[1];
+        *cx->common.err = failure[1];
         return st;
     }
     const kiln_status other = try_branch(cx, n, else_graph, &no, &failure[0]);

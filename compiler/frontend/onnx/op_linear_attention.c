@@ -6,7 +6,7 @@
  *   v  = beta (v - S^T k)   (delta rule: Yang et al. 2024, section 2)
  *   S += k v^T,  o = scale * S^T q
  * It is computed in f32, whatever the inputs are. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,12 +28,12 @@ typedef struct recurrence {
 static kiln_status read_heads(kiln_compose *c, int i, const char *name, int64_t heads,
                               kiln_value **out) {
     kiln_value *x;
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, i, name, &x));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, i, name, &x));
     if (x->type.rank != 3 || heads < 1 || x->type.dim[2] % heads != 0)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "input '%s' must have shape [B, T, features] with "
-                              "features divisible by %" PRId64 " heads, has rank %d",
-                              name, heads, x->type.rank);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "input '%s' must have shape [B, T, features] with "
+                         "features divisible by %" PRId64 " heads, has rank %d",
+                         name, heads, x->type.rank);
     x = kiln_compose_cast(c, x, KILN_F32);
     *out = kiln_compose_split_heads(c, x, heads);
     return c->status;
@@ -42,8 +42,8 @@ static kiln_status read_heads(kiln_compose *c, int i, const char *name, int64_t 
 /* The update rule, and the inputs that it asks for. */
 static kiln_status read_rule(kiln_compose *c, recurrence *r) {
     static const char *const rules[] = {"linear", "gated", "delta", "gated_delta"};
-    kiln_onnx_cx *const cx = c->cx;
-    const kiln_str rule = kiln_onnx_attr_s(cx, c->n, "update_rule", "gated_delta");
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
+    const kiln_str rule = kiln_onnx_attr_s(cx, c->site, "update_rule", "gated_delta");
     unsigned which = 0; /* bit 0: gated, bit 1: delta */
     while (which < 4 && !kiln_str_is(rule, rules[which]))
         which++;
@@ -52,8 +52,8 @@ static kiln_status read_rule(kiln_compose *c, recurrence *r) {
                               "attribute 'update_rule' must be linear, gated, delta or "
                               "gated_delta, is '%s'",
                               kiln_str_printable(kiln_onnx_arena(cx), rule, 32));
-    kiln_value *const decay = kiln_onnx_in(cx, c->n, DECAY);
-    kiln_value *const beta = kiln_onnx_in(cx, c->n, BETA);
+    kiln_value *const decay = kiln_onnx_in(cx, c->site, DECAY);
+    kiln_value *const beta = kiln_onnx_in(cx, c->site, BETA);
     if ((decay != NULL) != ((which & 1) != 0) || (beta != NULL) != ((which & 2) != 0))
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "the rule '%s' %s input 'decay' and %s input 'beta'",
@@ -143,9 +143,9 @@ static kiln_value *join_steps(kiln_compose *c, const recurrence *r,
 }
 
 static kiln_status read_inputs(kiln_compose *c, recurrence *r) {
-    kiln_onnx_cx *const cx = c->cx;
-    r->q_heads = kiln_onnx_attr_i(cx, c->n, "q_num_heads", 0);
-    r->heads = kiln_onnx_attr_i(cx, c->n, "kv_num_heads", 0);
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
+    r->q_heads = kiln_onnx_attr_i(cx, c->site, "q_num_heads", 0);
+    r->heads = kiln_onnx_attr_i(cx, c->site, "kv_num_heads", 0);
     KILN_TRY(read_heads(c, QUERY, "query", r->q_heads, &r->q));
     KILN_TRY(read_heads(c, KEY, "key", r->heads, &r->k));
     KILN_TRY(read_heads(c, VALUE, "value", r->heads, &r->v));
@@ -153,11 +153,11 @@ static kiln_status read_inputs(kiln_compose *c, recurrence *r) {
     r->batch = r->q->type.dim[0];
     r->steps = r->q->type.dim[2];
     KILN_TRY(check_shapes(cx, r));
-    r->scale = kiln_onnx_attr_f(cx, c->n, "scale", 0);
+    r->scale = kiln_onnx_attr_f(cx, c->site, "scale", 0);
     if (r->scale == 0)
         r->scale = 1 / sqrt((double)r->q->type.dim[3]);
     const int64_t dim[] = {r->batch, r->heads, r->k->type.dim[3], r->v->type.dim[3]};
-    r->state = kiln_onnx_in(cx, c->n, PAST);
+    r->state = kiln_onnx_in(cx, c->site, PAST);
     if (r->state == NULL)
         r->state = kiln_onnx_scalar(cx, KILN_F32, 0);
     r->state = kiln_compose_cast(c, r->state, KILN_F32);
@@ -167,7 +167,7 @@ static kiln_status read_inputs(kiln_compose *c, recurrence *r) {
 
 kiln_status kiln_onnx_import_linear_attention(kiln_onnx_cx *cx,
                                               const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     recurrence r = {0};
     KILN_TRY(read_inputs(&c, &r));
     const kiln_dtype dtype = kiln_onnx_in(cx, n, QUERY)->type.dtype;
@@ -196,7 +196,7 @@ static kiln_value *silu(kiln_compose *c, kiln_value *y) {
 }
 
 kiln_status kiln_onnx_import_causal_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *w, *past = kiln_onnx_in(cx, n, 3);
     KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "weight", &w));

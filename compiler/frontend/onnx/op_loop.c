@@ -25,7 +25,7 @@ static kiln_status gather_add(kiln_onnx_cx *cx, const kiln_onnx_node *n, gathere
         dim[i] = v->type.dim[i - 1];
     kiln_value *piece;
     KILN_TRY(kiln_onnx_reshape(cx, n, v, rank, dim, &piece));
-    kiln_vec_push(&cx->scratch, &g->piece, piece);
+    kiln_vec_push(&cx->common.scratch, &g->piece, piece);
     return KILN_OK;
 }
 
@@ -41,7 +41,8 @@ static kiln_status gather_end(kiln_onnx_cx *cx, const kiln_onnx_node *n, gathere
 }
 
 static const char *step_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n, int64_t t) {
-    return kiln_format(&cx->scratch, "%s%" PRId64 "/", kiln_onnx_node_prefix(cx, n), t);
+    return kiln_format(&cx->common.scratch, "%s%" PRId64 "/",
+                       kiln_onnx_node_prefix(cx, n), t);
 }
 
 typedef struct loop {
@@ -86,18 +87,19 @@ static kiln_status read_loop(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l)
                               "attribute 'body' must be given, with outputs for the "
                               "condition and each output of the node");
     l->n_gathered = l->body->n_output - 1 - l->n_states;
-    l->state = kiln_array(&cx->scratch, kiln_value *, l->n_states);
+    l->state = kiln_array(&cx->common.scratch, kiln_value *, l->n_states);
     for (size_t i = 0; i < l->n_states; i++)
         KILN_TRY(kiln_onnx_need(cx, n, (int)i + 2, "v_initial", &l->state[i]));
-    l->g = kiln_array(&cx->scratch, gathered, l->n_gathered);
+    l->g = kiln_array(&cx->common.scratch, gathered, l->n_gathered);
     return KILN_OK;
 }
 
 static kiln_status loop_step(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l,
                              int64_t t, bool *goes_on) {
     const size_t n_actual = 2 + l->n_states;
-    kiln_value **const actual = kiln_array(&cx->scratch, kiln_value *, n_actual);
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, l->body->n_output);
+    kiln_value **const actual = kiln_array(&cx->common.scratch, kiln_value *, n_actual);
+    kiln_value **const outs =
+        kiln_array(&cx->common.scratch, kiln_value *, l->body->n_output);
     actual[0] = kiln_graph_const_i64(cx->scope->g, "step", t);
     actual[1] = kiln_onnx_scalar(cx, KILN_BOOL, 1);
     for (size_t i = 0; i < l->n_states; i++)

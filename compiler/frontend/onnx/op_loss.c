@@ -3,7 +3,7 @@
  *
  * loss[n, d] = -weight[target[n, d]] * x[n, target[n, d], d], 0 where target is
  * ignore_index; the mean divides by the sum of the weights that count. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 
@@ -37,12 +37,12 @@ static kiln_status check_shapes(kiln_onnx_cx *cx, const loss *l) {
 static kiln_value *cost_each(kiln_compose *c, const loss *l, kiln_value **weight) {
     const kiln_type t = l->target->type;
     const kiln_dtype dtype = l->x->type.dtype;
-    kiln_value *const zero = kiln_onnx_scalar(c->cx, dtype, 0);
+    kiln_value *const zero = kiln_import_scalar(c->cx, dtype, 0);
     kiln_value *label = l->target;
     /* An ignored label may name no class at all. */
     if (l->is_ignored != NULL)
         label = kiln_compose_where(c, l->is_ignored,
-                                   kiln_onnx_scalar(c->cx, t.dtype, 0), label);
+                                   kiln_import_scalar(c->cx, t.dtype, 0), label);
     int64_t wide[KILN_MAX_RANK] = {t.dim[0], 1};
     for (int i = 1; i < t.rank; i++)
         wide[i + 1] = t.dim[i];
@@ -56,7 +56,7 @@ static kiln_value *cost_each(kiln_compose *c, const loss *l, kiln_value **weight
         y = kiln_compose_2(c, &kiln_op_mul, y, *weight);
     }
     if (l->is_ignored != NULL) {
-        kiln_value *const one = kiln_onnx_scalar(c->cx, dtype, 1);
+        kiln_value *const one = kiln_import_scalar(c->cx, dtype, 1);
         *weight =
             kiln_compose_where(c, l->is_ignored, zero, *weight != NULL ? *weight : one);
         y = kiln_compose_where(c, l->is_ignored, zero, y);
@@ -65,7 +65,7 @@ static kiln_value *cost_each(kiln_compose *c, const loss *l, kiln_value **weight
 }
 
 static kiln_status emit_loss(kiln_onnx_cx *cx, const kiln_onnx_node *n, loss *l) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const kiln_str reduction = kiln_onnx_attr_s(cx, n, "reduction", "mean");
     const bool is_mean = kiln_str_is(reduction, "mean");
     if (!is_mean && !kiln_str_is(reduction, "sum") && !kiln_str_is(reduction, "none"))

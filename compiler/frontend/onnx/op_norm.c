@@ -6,26 +6,26 @@
  */
 #include <inttypes.h>
 
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 /* given * momentum + now * (1 - momentum), as output i. */
 static void set_running(kiln_compose *c, int i, kiln_value *given, kiln_value *now,
                         double momentum) {
     const kiln_dtype dtype = given->type.dtype;
-    if (!kiln_onnx_wants(c->n, i))
+    if (!kiln_onnx_wants(c->site, i))
         return;
     given = kiln_compose_cast(c, given, now->type.dtype);
     given = kiln_compose_scalar(c, &kiln_op_mul, given, momentum);
     now = kiln_compose_scalar(c, &kiln_op_mul, now, 1 - momentum);
     now = kiln_compose_2(c, &kiln_op_add, given, now);
-    kiln_onnx_set(c->cx, c->n, i, kiln_compose_cast(c, now, dtype));
+    kiln_onnx_set(kiln_onnx_of(c->cx), c->site, i, kiln_compose_cast(c, now, dtype));
 }
 
 /* Training mode (14, 15): the moments are those of x itself, in f32 at least, and of
  * all elements of a channel, not one less. */
 static kiln_status train(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                          kiln_value *const *in) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x = in[0];
     const kiln_type t = x->type;
     const kiln_dtype dtype = t.dtype == KILN_F64 ? KILN_F64 : KILN_F32;

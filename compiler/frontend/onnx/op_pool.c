@@ -4,51 +4,54 @@
  * Later versions add attributes (storage_order 8, ceil_mode and dilations 10, 18, 19)
  * whose absence means what the earlier ones did, so that one importer reads all.
  */
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
-enum { N_POOL_ARGS = KILN_ONNX_SPATIAL_ARGS + 2 };
-
-/* `s` holds what args point to. With ceil_mode, SAME pads still come from out = ceil(in
- * / stride), which then divides evenly. */
-static kiln_status pool_args(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                             const kiln_value *x, kiln_onnx_spatial *s,
-                             kiln_attr_arg *args) {
-    KILN_TRY(kiln_onnx_read_spatial(cx, n, x, NULL, s));
-    if (s->is_same)
-        kiln_onnx_same_pads(s);
-    args[0] = kiln_arg_ints("kernel", s->kernel, (size_t)s->n);
-    args[1] = kiln_arg_bool("ceil_mode", kiln_onnx_attr_i(cx, n, "ceil_mode", 0) != 0);
-    kiln_onnx_spatial_args(s, args + 2);
-    return KILN_OK;
-}
+enum { N_MAX_POOL_ARGS = KILN_SPATIAL_ARGS + 3 };
 
 kiln_status kiln_onnx_import_max_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *y[2];
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[N_POOL_ARGS + 1];
+    kiln_spatial s;
+    kiln_attr_arg args[N_MAX_POOL_ARGS];
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
-    KILN_TRY(pool_args(cx, n, x, &s, args));
-    args[N_POOL_ARGS] =
+    KILN_TRY(kiln_onnx_read_spatial(cx, n, x, NULL, &s));
+    if (s.is_same)
+        kiln_spatial_same_pads(&s);
+    kiln_spatial_args(&s, args);
+    args[KILN_SPATIAL_ARGS] = kiln_arg_ints("kernel", s.kernel, (size_t)s.n);
+    args[KILN_SPATIAL_ARGS + 1] =
+        kiln_arg_bool("ceil_mode", kiln_onnx_attr_i(cx, n, "ceil_mode", 0) != 0);
+    args[KILN_SPATIAL_ARGS + 2] =
         kiln_arg_bool("column_major", kiln_onnx_attr_i(cx, n, "storage_order", 0) != 0);
     const int n_out = kiln_onnx_wants(n, 1) ? 2 : 1;
-    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_max_pool, &x, 1, args, N_POOL_ARGS + 1,
+    KILN_TRY(kiln_onnx_emit(cx, n, &kiln_op_max_pool, &x, 1, args, N_MAX_POOL_ARGS,
                             n_out, y));
     for (int i = 0; i < n_out; i++)
         kiln_onnx_set(cx, n, i, y[i]);
     return KILN_OK;
 }
 
+static kiln_status make_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n,
+                             const kiln_op_def *op, kiln_value *x,
+                             const kiln_attr_arg *more, size_t n_more,
+                             kiln_value **out) {
+    kiln_compose c = kiln_onnx_compose(cx, n);
+    kiln_spatial s;
+    KILN_TRY(kiln_onnx_read_spatial(cx, n, x, NULL, &s));
+    const bool ceil_mode = kiln_onnx_attr_i(cx, n, "ceil_mode", 0) != 0;
+    kiln_value *const y = kiln_compose_pool(&c, op, x, &s, ceil_mode, more, n_more);
+    if (c.status == KILN_OK)
+        *out = y;
+    return c.status;
+}
+
 kiln_status kiln_onnx_emit_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 const kiln_op_def *op, kiln_value *x,
                                 kiln_value **out) {
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[N_POOL_ARGS + 1];
-    size_t n_args = N_POOL_ARGS;
-    KILN_TRY(pool_args(cx, n, x, &s, args));
-    if (op == &kiln_op_avg_pool)
-        args[n_args++] = kiln_arg_bool(
-            "count_include_pad", kiln_onnx_attr_i(cx, n, "count_include_pad", 0) != 0);
-    return kiln_onnx_emit1(cx, n, op, x, args, n_args, out);
+    if (op != &kiln_op_avg_pool)
+        return make_pool(cx, n, op, x, NULL, 0, out);
+    const kiln_attr_arg include = kiln_arg_bool(
+        "count_include_pad", kiln_onnx_attr_i(cx, n, "count_include_pad", 0) != 0);
+    return make_pool(cx, n, op, x, &include, 1, out);
 }
 
 kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
@@ -61,12 +64,9 @@ kiln_status kiln_onnx_import_avg_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 
 kiln_status kiln_onnx_import_lp_pool(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_value *x, *y;
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[N_POOL_ARGS + 1];
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
-    KILN_TRY(pool_args(cx, n, x, &s, args));
-    args[N_POOL_ARGS] = kiln_arg_int("p", kiln_onnx_attr_i(cx, n, "p", 2));
-    KILN_TRY(kiln_onnx_emit1(cx, n, &kiln_op_lp_pool, x, args, N_POOL_ARGS + 1, &y));
+    const kiln_attr_arg p = kiln_arg_int("p", kiln_onnx_attr_i(cx, n, "p", 2));
+    KILN_TRY(make_pool(cx, n, &kiln_op_lp_pool, x, &p, 1, &y));
     kiln_onnx_set(cx, n, 0, y);
     return KILN_OK;
 }
@@ -80,7 +80,7 @@ kiln_status kiln_onnx_import_global_pool(kiln_onnx_cx *cx, const kiln_onnx_node 
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,
             "input 'X' must have shape [N, C, spatial...], has rank %d", x->type.rank);
-    int64_t axes[KILN_ONNX_MAX_SPATIAL];
+    int64_t axes[KILN_MAX_SPATIAL];
     for (int i = 0; i < n_axes; i++)
         axes[i] = 2 + i;
     const kiln_attr_arg args[] = {kiln_arg_ints("axes", axes, (size_t)n_axes),

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "compiler/frontend/onnx/ms.h"
-#include "compiler/frontend/onnx/spatial.h"
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 enum { KILN_DT_8BIT = KILN_DT(KILN_I8) | KILN_DT(KILN_U8) };
 
@@ -107,16 +107,17 @@ static kiln_status requantize(kiln_compose *c, kiln_value *sums, kiln_value *by,
                               int64_t axis, kiln_value **out) {
     kiln_ms_quant y;
     const kiln_type before = sums->type;
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, at, "y_scale", &y.scale));
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, at + 1, "y_zero_point", &y.zero));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, at, "y_scale", &y.scale));
+    KILN_TRY(
+        kiln_onnx_need(kiln_onnx_of(c->cx), c->site, at + 1, "y_zero_point", &y.zero));
     y.scale = kiln_ms_single(c, kiln_compose_cast(c, y.scale, KILN_F32));
     y.zero = kiln_ms_single(c, y.zero);
     const bool is_whole = y.scale->type.rank == 0 && y.zero->type.rank == 0;
     *out = is_whole ? requantize_whole(c, sums, by, &y)
                     : requantize_axis(c, sums, by, &y, axis);
     if (c->status == KILN_OK && !kiln_type_same_shape(&before, &(*out)->type))
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "scales must broadcast to the product, must not grow it");
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "scales must broadcast to the product, must not grow it");
     return c->status;
 }
 
@@ -152,7 +153,7 @@ kiln_status kiln_onnx_import_matmul_integer(kiln_onnx_cx *cx, const kiln_onnx_no
 kiln_status kiln_onnx_import_qlinear_matmul(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const char *const names[] = {"a", "a_scale", "a_zero_point",
                                         "b", "b_scale", "b_zero_point"};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     operand o[2];
     kiln_value *y, *by;
     KILN_TRY(read_scaled(cx, n, names, o));
@@ -169,22 +170,22 @@ kiln_status kiln_onnx_import_qlinear_matmul(kiln_onnx_cx *cx, const kiln_onnx_no
 
 static kiln_status convolve(kiln_onnx_cx *cx, const kiln_onnx_node *n, operand *o,
                             kiln_value *bias, kiln_value **out) {
-    kiln_onnx_spatial s;
-    kiln_attr_arg args[KILN_ONNX_SPATIAL_ARGS + 1];
+    kiln_spatial s;
+    kiln_attr_arg args[KILN_SPATIAL_ARGS + 1];
     if (o[1].x->type.rank != o[0].x->type.rank)
         return kiln_onnx_fail(cx, KILN_ERR_SHAPE,
                               "input 'w' must have the rank of 'x', %d, has %d",
                               o[0].x->type.rank, o[1].x->type.rank);
     KILN_TRY(kiln_onnx_read_spatial(cx, n, o[0].x, o[1].x->type.dim + 2, &s));
     if (s.is_same)
-        kiln_onnx_same_pads(&s);
-    kiln_onnx_spatial_args(&s, args);
-    args[KILN_ONNX_SPATIAL_ARGS] =
+        kiln_spatial_same_pads(&s);
+    kiln_spatial_args(&s, args);
+    args[KILN_SPATIAL_ARGS] =
         kiln_arg_int("groups", kiln_onnx_attr_i(cx, n, "group", 1));
     KILN_TRY(center(cx, n, "x", ALONG_NONE, &o[0]));
     KILN_TRY(center(cx, n, "w", ALONG_FILTERS, &o[1]));
     return kiln_onnx_emit(cx, n, &kiln_op_conv, (kiln_value *[]){o[0].x, o[1].x, bias},
-                          3, args, KILN_ONNX_SPATIAL_ARGS + 1, 1, out);
+                          3, args, KILN_SPATIAL_ARGS + 1, 1, out);
 }
 
 kiln_status kiln_onnx_import_conv_integer(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
@@ -205,7 +206,7 @@ static bool is_channels_last(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 
 /* The bias is i32 with scale x_scale * w_scale and zero point 0: it joins the sums. */
 kiln_status kiln_onnx_import_qlinear_conv(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     const bool is_last = is_channels_last(cx, n);
     static const char *const names[] = {"x", "x_scale", "x_zero_point",
                                         "w", "w_scale", "w_zero_point"};

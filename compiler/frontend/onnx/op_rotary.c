@@ -4,7 +4,7 @@
  * an angle that the position decides: (a cos - b sin, a sin + b cos) (Su et al. 2021,
  * section 3.4). A pair is two neighbours where `interleaved`, else element i of both
  * halves. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 
@@ -21,16 +21,16 @@ static kiln_status read_cache(kiln_compose *c, const rotary *r, int i, const cha
                               kiln_value **out) {
     const int64_t *d = r->x->type.dim;
     kiln_value *cache;
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, i, name, &cache));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, i, name, &cache));
     if (r->ids != NULL && cache->type.rank == 2)
         cache = kiln_compose_axis(c, &kiln_op_gather, cache, r->ids, 0);
     KILN_TRY(c->status);
     const kiln_type *t = &cache->type;
     if (t->rank != 3 || t->dim[0] != d[0] || t->dim[1] != d[2] || t->dim[2] != r->half)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "input '%s' must hold %" PRId64 " numbers for each of "
-                              "%" PRId64 " x %" PRId64 " positions",
-                              name, r->half, d[0], d[2]);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "input '%s' must hold %" PRId64 " numbers for each of "
+                         "%" PRId64 " x %" PRId64 " positions",
+                         name, r->half, d[0], d[2]);
     *out = kiln_compose_reshape(c, cache, 4, (int64_t[]){d[0], 1, d[2], r->half});
     return c->status;
 }
@@ -72,16 +72,16 @@ static kiln_value *turn(kiln_compose *c, const rotary *r) {
 
 /* x in heads; `heads` where it has rank 3. */
 static kiln_status read_heads(kiln_compose *c, rotary *r, int64_t heads) {
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 0, "X", &r->x));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 0, "X", &r->x));
     const int rank = r->x->type.rank;
     if (rank != 3 && rank != 4)
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "input 'X' must have rank 3 or 4, has %d", rank);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "input 'X' must have rank 3 or 4, has %d", rank);
     if (rank == 3 && (heads < 1 || r->x->type.dim[2] % heads != 0))
-        return kiln_onnx_fail(c->cx, KILN_ERR_SHAPE,
-                              "attribute 'num_heads' must be >= 1 and divide the "
-                              "%" PRId64 " features of 'X', is %" PRId64,
-                              r->x->type.dim[2], heads);
+        return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                         "attribute 'num_heads' must be >= 1 and divide the "
+                         "%" PRId64 " features of 'X', is %" PRId64,
+                         r->x->type.dim[2], heads);
     if (rank == 3)
         r->x = kiln_compose_split_heads(c, r->x, heads);
     return c->status;
@@ -89,10 +89,10 @@ static kiln_status read_heads(kiln_compose *c, rotary *r, int64_t heads) {
 
 /* cos, sin: inputs. */
 static kiln_status rotate(kiln_compose *c, rotary *r, int cos, int sin, bool joins) {
-    kiln_onnx_cx *const cx = c->cx;
-    r->is_interleaved = kiln_onnx_attr_i(cx, c->n, "interleaved", 0) != 0;
+    kiln_onnx_cx *const cx = kiln_onnx_of(c->cx);
+    r->is_interleaved = kiln_onnx_attr_i(cx, c->site, "interleaved", 0) != 0;
     const int64_t size = r->x->type.dim[3];
-    int64_t dim = kiln_onnx_attr_i(cx, c->n, "rotary_embedding_dim", 0);
+    int64_t dim = kiln_onnx_attr_i(cx, c->site, "rotary_embedding_dim", 0);
     dim = dim == 0 ? size : dim;
     if (dim < 0 || dim > size || dim % 2 != 0)
         return kiln_onnx_fail(
@@ -104,13 +104,13 @@ static kiln_status rotate(kiln_compose *c, rotary *r, int cos, int sin, bool joi
     KILN_TRY(read_cache(c, r, cos, "cos_cache", &r->cos));
     KILN_TRY(read_cache(c, r, sin, "sin_cache", &r->sin));
     kiln_value *const y = turn(c, r);
-    kiln_onnx_set(cx, c->n, 0, joins ? kiln_compose_join_heads(c, y) : y);
+    kiln_onnx_set(cx, c->site, 0, joins ? kiln_compose_join_heads(c, y) : y);
     return c->status;
 }
 
 kiln_status kiln_onnx_import_rotary_embedding(kiln_onnx_cx *cx,
                                               const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     rotary r = {.ids = kiln_onnx_in(cx, n, 3)};
     KILN_TRY(kiln_onnx_need(cx, n, 0, "X", &x));
@@ -124,7 +124,7 @@ kiln_status kiln_onnx_import_rotary_embedding(kiln_onnx_cx *cx,
 static kiln_status read_positions(kiln_compose *c, rotary *r) {
     kiln_value *ids;
     const int64_t batch = r->x->type.dim[0], length = r->x->type.dim[2];
-    KILN_TRY(kiln_onnx_need(c->cx, c->n, 1, "position_ids", &ids));
+    KILN_TRY(kiln_onnx_need(kiln_onnx_of(c->cx), c->site, 1, "position_ids", &ids));
     if (ids->type.rank == 1 && ids->type.dim[0] == 1) {
         kiln_value *const i = kiln_compose_iota(c, length);
         ids = kiln_compose_2(c, &kiln_op_add, i, kiln_compose_cast(c, ids, KILN_I64));
@@ -138,7 +138,7 @@ static kiln_status read_positions(kiln_compose *c, rotary *r) {
  */
 kiln_status kiln_onnx_import_ms_rotary_embedding(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *cos;
     rotary r = {0};
     int64_t heads = kiln_onnx_attr_i(cx, n, "num_heads", 0);

@@ -1,5 +1,5 @@
 /* Importers of GridSample (16, 20, 22), AffineGrid (20) and RoiAlign (10, 16, 22). */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 
@@ -47,10 +47,10 @@ static kiln_value *all_positions(kiln_compose *c, kiln_dtype dtype, int axes,
                                  const int64_t *size, int64_t points,
                                  bool align_corners) {
     const int64_t dim[] = {axes + 1, points};
-    kiln_compose_fail(c, kiln_onnx_spend(c->cx, 8 * dim[0] * points));
+    kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * dim[0] * points));
     if (c->status != KILN_OK)
-        return kiln_onnx_scalar(c->cx, dtype, 0);
-    double *const v = kiln_array(kiln_onnx_arena(c->cx), double, dim[0] * points);
+        return kiln_import_scalar(c->cx, dtype, 0);
+    double *const v = kiln_array(c->cx->arena, double, dim[0] * points);
     for (int64_t p = 0; p < points; p++) {
         int64_t rest = p;
         for (int i = axes - 1; i >= 0; i--) {
@@ -66,7 +66,7 @@ static kiln_value *all_positions(kiln_compose *c, kiln_dtype dtype, int axes,
 /* grid[b, o] = theta[b] * (position of o, 1) (Jaderberg et al. 2015, equation 1). */
 kiln_status kiln_onnx_import_affine_grid(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     static const int64_t turn[] = {0, 2, 1};
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *theta, *operand;
     const int64_t *size;
     size_t rank;

@@ -2,7 +2,7 @@
  * Sequences along another axis are transposed before, those read backwards are
  * reversed; outputs likewise, behind. Scan-8 has a batch axis in front of all, and
  * lengths of its own for each element of the batch: each runs by itself. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <inttypes.h>
@@ -173,7 +173,7 @@ typedef struct batch {
 static kiln_status read_batch_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                      batch *b) {
     const size_t count = b->s.n_state + b->s.n_scan;
-    b->in = kiln_array(&cx->scratch, kiln_value *, count);
+    b->in = kiln_array(&cx->common.scratch, kiln_value *, count);
     b->n = b->steps = -1;
     for (size_t k = 0; k < count; k++) {
         const bool is_state = k < b->s.n_state;
@@ -190,7 +190,7 @@ static kiln_status read_batch_inputs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                   "input %zu must have shape [%" PRId64 "%s, ...], is "
                                   "%s",
                                   k + 1, b->n < 1 ? 1 : b->n, is_state ? "" : ", steps",
-                                  kiln_type_text(&cx->scratch, t));
+                                  kiln_type_text(&cx->common.scratch, t));
     }
     return KILN_OK;
 }
@@ -230,8 +230,8 @@ static kiln_status scan_element(kiln_compose *c, const batch *b, int64_t at,
     const size_t n_state = b->s.n_state, n_in = n_state + b->s.n_scan;
     const size_t n_out = n_state + b->s.n_stacked;
     const int64_t length = b->length == NULL ? b->steps : b->length[at];
-    kiln_value **const in =
-        kiln_array(&c->cx->scratch, kiln_value *, n_in + n_captured);
+    kiln_value **const in = kiln_array(&kiln_onnx_of(c->cx)->common.scratch,
+                                       kiln_value *, n_in + n_captured);
     for (size_t k = 0; k < n_in + n_captured; k++) {
         if (k >= n_in) {
             in[k] = captured[k - n_in];
@@ -244,13 +244,13 @@ static kiln_status scan_element(kiln_compose *c, const batch *b, int64_t at,
         in[k] = kiln_compose_slice(c, in[k], 0, 0, 1, length);
         KILN_TRY(c->status);
         if (b->s.in_reverse != NULL && b->s.in_reverse[k - n_state] != 0 && length > 0)
-            KILN_TRY(reverse(c->cx, c->n, in[k], &in[k]));
+            KILN_TRY(reverse(kiln_onnx_of(c->cx), c->site, in[k], &in[k]));
     }
     const kiln_attr_arg args[] = {kiln_arg_graph("body", body),
                                   kiln_arg_int("n_state", (int64_t)n_state),
                                   kiln_arg_int("n_scan", (int64_t)b->s.n_scan)};
-    KILN_TRY(kiln_onnx_emit(c->cx, c->n, &kiln_op_scan, in, (int)(n_in + n_captured),
-                            args, 3, (int)n_out, out));
+    KILN_TRY(kiln_import_emit(c->cx, c->site, &kiln_op_scan, in,
+                              (int)(n_in + n_captured), args, 3, (int)n_out, out));
     for (size_t k = 0; k < n_out; k++) {
         int64_t pads[2 * KILN_MAX_RANK] = {0}, dim[KILN_MAX_RANK + 1] = {1};
         if (k >= n_state) {
@@ -261,20 +261,19 @@ static kiln_status scan_element(kiln_compose *c, const batch *b, int64_t at,
         for (int i = 0; i < t.rank; i++)
             dim[1 + i] = t.dim[i];
         if (t.rank == KILN_MAX_RANK)
-            return kiln_onnx_fail(c->cx, KILN_ERR_LIMIT,
-                                  "a value may have at most %d axes",
-                                  (int)KILN_MAX_RANK);
+            return kiln_fail(c->cx->err, KILN_ERR_LIMIT,
+                             "a value may have at most %d axes", (int)KILN_MAX_RANK);
         out[k] = kiln_compose_reshape(c, out[k], t.rank + 1, dim);
     }
     return c->status;
 }
 
 kiln_status kiln_onnx_import_scan_8(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     batch b = {0};
     KILN_TRY(read_batch(cx, n, &b));
     const size_t n_in = b.s.n_state + b.s.n_scan, n_out = b.s.n_state + b.s.n_stacked;
-    kiln_type *const formal = kiln_array(&cx->scratch, kiln_type, n_in);
+    kiln_type *const formal = kiln_array(&cx->common.scratch, kiln_type, n_in);
     for (size_t k = 0; k < n_in; k++) {
         const kiln_type *t = &b.in[k]->type;
         const int cut = k < b.s.n_state ? 1 : 2;
@@ -296,10 +295,10 @@ kiln_status kiln_onnx_import_scan_8(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
                               b.n);
     /* By output, then by element. */
     kiln_value **const part =
-        kiln_array(&cx->scratch, kiln_value *, (int64_t)n_out * b.n);
-    kiln_value **const out = kiln_array(&cx->scratch, kiln_value *, n_out);
+        kiln_array(&cx->common.scratch, kiln_value *, (int64_t)n_out * b.n);
+    kiln_value **const out = kiln_array(&cx->common.scratch, kiln_value *, n_out);
     for (int64_t i = 0; i < b.n; i++) {
-        kiln_graph *own = i == 0 ? body : kiln_graph_clone(cx->arena, body);
+        kiln_graph *own = i == 0 ? body : kiln_graph_clone(cx->common.arena, body);
         KILN_TRY(scan_element(&c, &b, i, own, captured, n_captured, out));
         for (size_t k = 0; k < n_out; k++)
             part[(int64_t)k * b.n + i] = out[k];

@@ -29,7 +29,7 @@ static kiln_status optional_axis(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 kiln_status kiln_onnx_import_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *operand;
     const int64_t *condition;
     size_t count;
@@ -54,7 +54,7 @@ kiln_status kiln_onnx_import_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n)
 }
 
 kiln_status kiln_onnx_import_non_zero(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     const double *v;
     size_t count;
@@ -183,7 +183,7 @@ static groups find_groups(kiln_arena *a, const slices *s, bool is_sorted) {
 }
 
 kiln_status kiln_onnx_import_unique(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x;
     slices s;
     int axis;
@@ -221,7 +221,7 @@ static kiln_status read_option(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
 
 kiln_status kiln_onnx_import_non_max_suppression(kiln_onnx_cx *cx,
                                                  const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *in[2], *out[2];
     double most = 0, iou = 0, score = -HUGE_VAL;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "boxes", &in[0]));

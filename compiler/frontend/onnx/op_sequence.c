@@ -3,7 +3,7 @@
  * SplitToSequence (11, 24), SequenceMap (17), Optional (15), OptionalGetElement and
  * OptionalHasElement (15, 18). How long a sequence is, is known at import, so positions
  * must be constants. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 #include "compiler/frontend/onnx/import_core.h"
 #include "compiler/frontend/onnx/list.h"
 
@@ -24,11 +24,11 @@ kiln_status kiln_onnx_list_new(kiln_onnx_cx *cx, size_t n, kiln_onnx_list **out)
                               "a sequence may have at most %d elements, has %zu",
                               (int)KILN_ONNX_MAX_LIST, n);
     KILN_TRY(kiln_onnx_spend(cx, (int64_t)(n * sizeof(kiln_value *))));
-    *out = kiln_new(&cx->scratch, kiln_onnx_list);
+    *out = kiln_new(&cx->common.scratch, kiln_onnx_list);
     (*out)->head.name = list_name;
     (*out)->head.id = -1;
     (*out)->n = n;
-    (*out)->v = kiln_array(&cx->scratch, kiln_value *, n);
+    (*out)->v = kiln_array(&cx->common.scratch, kiln_value *, n);
     return KILN_OK;
 }
 
@@ -185,7 +185,7 @@ kiln_status kiln_onnx_import_sequence_at(kiln_onnx_cx *cx, const kiln_onnx_node 
 
 kiln_status kiln_onnx_import_sequence_length(kiln_onnx_cx *cx,
                                              const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_onnx_list *from;
     KILN_TRY(need_list(cx, n, 0, &from));
     const int64_t length = (int64_t)from->n;
@@ -215,7 +215,7 @@ static kiln_status read_parts(kiln_onnx_cx *cx, kiln_value *split, int64_t dim,
                               "%" PRId64 " for %" PRId64 " elements",
                               (int)KILN_ONNX_MAX_LIST, part, dim);
     *n = (size_t)((dim + part - 1) / part);
-    int64_t *const made = kiln_array(&cx->scratch, int64_t, *n);
+    int64_t *const made = kiln_array(&cx->common.scratch, int64_t, *n);
     for (size_t i = 0; i < *n; i++)
         made[i] = i + 1 < *n ? part : dim - part * (int64_t)i;
     *sizes = made;
@@ -235,15 +235,15 @@ static kiln_value *with_axis(kiln_compose *c, kiln_value *x, int axis, bool is_m
     }
     if (rank <= KILN_MAX_RANK)
         return kiln_compose_reshape(c, x, rank, dim);
-    kiln_compose_fail(c, kiln_onnx_fail(c->cx, KILN_ERR_LIMIT,
-                                        "a value may have at most %d axes",
-                                        (int)KILN_MAX_RANK));
+    kiln_compose_fail(c, kiln_fail(c->cx->err, KILN_ERR_LIMIT,
+                                   "a value may have at most %d axes",
+                                   (int)KILN_MAX_RANK));
     return x;
 }
 
 kiln_status kiln_onnx_import_split_to_sequence(kiln_onnx_cx *cx,
                                                const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *split = kiln_onnx_in(cx, n, 1);
     kiln_onnx_list *l;
     const int64_t *sizes;
@@ -277,7 +277,7 @@ kiln_status kiln_onnx_import_split_to_sequence(kiln_onnx_cx *cx,
 
 kiln_status kiln_onnx_import_concat_from_sequence(kiln_onnx_cx *cx,
                                                   const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_onnx_list *from;
     int axis;
     KILN_TRY(need_list(cx, n, 0, &from));
@@ -290,7 +290,7 @@ kiln_status kiln_onnx_import_concat_from_sequence(kiln_onnx_cx *cx,
         return kiln_onnx_fail(cx, KILN_ERR_PARSE, "attribute 'axis' is missing");
     KILN_TRY(kiln_axis_normalize(given, from->v[0]->type.rank + is_new, &axis,
                                  kiln_onnx_err(cx)));
-    kiln_value **const in = kiln_array(&cx->scratch, kiln_value *, from->n);
+    kiln_value **const in = kiln_array(&cx->common.scratch, kiln_value *, from->n);
     for (size_t i = 0; i < from->n; i++)
         in[i] = is_new ? with_axis(&c, from->v[i], axis, true) : from->v[i];
     KILN_TRY(c.status);
@@ -316,9 +316,11 @@ kiln_status kiln_onnx_import_sequence_map(kiln_onnx_cx *cx, const kiln_onnx_node
                               "node",
                               n->n_input, n->n_output);
     kiln_onnx_list **const out =
-        kiln_array(&cx->scratch, kiln_onnx_list *, body->n_output);
-    kiln_value **const actual = kiln_array(&cx->scratch, kiln_value *, n->n_input);
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, body->n_output);
+        kiln_array(&cx->common.scratch, kiln_onnx_list *, body->n_output);
+    kiln_value **const actual =
+        kiln_array(&cx->common.scratch, kiln_value *, n->n_input);
+    kiln_value **const outs =
+        kiln_array(&cx->common.scratch, kiln_value *, body->n_output);
     for (size_t k = 0; k < body->n_output; k++)
         KILN_TRY(kiln_onnx_list_new(cx, first->n, &out[k]));
     const char *const prefix = kiln_onnx_node_prefix(cx, n);
@@ -334,9 +336,9 @@ kiln_status kiln_onnx_import_sequence_map(kiln_onnx_cx *cx, const kiln_onnx_node
             if (l != NULL)
                 actual[k] = l->v[i];
         }
-        KILN_TRY(kiln_onnx_inline_with(cx,
-                                       kiln_format(&cx->scratch, "%s%zu/", prefix, i),
-                                       body, actual, n->n_input, outs));
+        KILN_TRY(kiln_onnx_inline_with(
+            cx, kiln_format(&cx->common.scratch, "%s%zu/", prefix, i), body, actual,
+            n->n_input, outs));
         for (size_t k = 0; k < body->n_output; k++)
             out[k]->v[i] = outs[k];
     }

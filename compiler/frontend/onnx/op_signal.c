@@ -4,7 +4,7 @@
  * A transform is a product with a constant matrix: y[k] = sum over n of x[n] e^(-2 pi i
  * n k / N), complex numbers as pairs; its inverse has e^(+...) / N. The windows and the
  * matrix are constants: their operands must be. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,12 +73,12 @@ static kiln_value *dft_matrix(kiln_compose *c, kiln_dtype dtype, const dft *d) {
     const bool is_real = d->is_inverse && d->is_onesided;
     const kiln_type t = kiln_type_make(dtype, 2, dim);
     if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_type_check(&t, kiln_onnx_err(c->cx)));
+        kiln_compose_fail(c, kiln_type_check(&t, c->cx->err));
     if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_onnx_spend(c->cx, 8 * kiln_type_elems(&t)));
+        kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * kiln_type_elems(&t)));
     if (c->status != KILN_OK)
-        return kiln_onnx_scalar(c->cx, dtype, 0);
-    double *const v = kiln_array(kiln_onnx_arena(c->cx), double, dim[0] * dim[1]);
+        return kiln_import_scalar(c->cx, dtype, 0);
+    double *const v = kiln_array(c->cx->arena, double, dim[0] * dim[1]);
     for (int64_t r = 0; r < dim[0]; r++)
         for (int64_t s = 0; s < dim[1]; s++) {
             const int64_t n = r / d->parts_in, p = r % d->parts_in;
@@ -163,7 +163,7 @@ static kiln_status dft_axis(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,
 }
 
 kiln_status kiln_onnx_import_dft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *operand = kiln_onnx_in(cx, n, 1);
     dft d = {.is_inverse = kiln_onnx_attr_i(cx, n, "inverse", 0) != 0,
              .is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 0) != 0};
@@ -192,17 +192,17 @@ kiln_status kiln_onnx_import_dft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 static kiln_value *cut_frames(kiln_compose *c, kiln_value *x, int64_t frames,
                               int64_t step, int64_t points) {
     const int64_t dim[] = {frames, points};
-    kiln_compose_fail(c, kiln_onnx_spend(c->cx, 8 * frames * points));
+    kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * frames * points));
     if (c->status != KILN_OK)
         return x;
-    int64_t *const v = kiln_array(kiln_onnx_arena(c->cx), int64_t, frames * points);
+    int64_t *const v = kiln_array(c->cx->arena, int64_t, frames * points);
     for (int64_t i = 0; i < frames * points; i++)
         v[i] = i / points * step + i % points;
     return kiln_compose_axis(c, &kiln_op_gather, x, kiln_compose_ints(c, 2, dim, v), 1);
 }
 
 kiln_status kiln_onnx_import_stft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *operand, *window = kiln_onnx_in(cx, n, 2);
     dft d = {.is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 1) != 0};
     int64_t step, points;
@@ -245,7 +245,7 @@ kiln_status kiln_onnx_import_stft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 /* a - b cos(t) + c cos(2t) at t = 2 pi i / N, N one less where not periodic. */
 static kiln_status window(kiln_onnx_cx *cx, const kiln_onnx_node *n, double a, double b,
                           double c2) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *operand;
     kiln_dtype dtype;
     int64_t size;
@@ -346,7 +346,7 @@ static void put_triangle(const mel *m, int64_t bin, double *v) {
 
 kiln_status kiln_onnx_import_mel_weight_matrix(kiln_onnx_cx *cx,
                                                const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_dtype dtype;
     mel m;
     KILN_TRY(read_mel(cx, n, &m));

@@ -1,6 +1,6 @@
 /* Importer of TfIdfVectorizer (9), for integers: what ngram_count finds for each length
  * of n-grams, put where ngram_indexes says, and weighted. */
-#include "compiler/frontend/onnx/compose.h"
+#include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 
@@ -90,7 +90,7 @@ static kiln_value *placed(kiln_compose *c, const vectorizer *v, kiln_value *coun
         return counts;
     kiln_value *index = kiln_compose_ints(c, 2, one, v->index + first);
     kiln_value *const in[] = {
-        kiln_compose_expand(c, kiln_onnx_scalar(c->cx, KILN_I64, 0), 2, out),
+        kiln_compose_expand(c, kiln_import_scalar(c->cx, KILN_I64, 0), 2, out),
         kiln_compose_expand(c, index, 2, all), counts};
     const kiln_attr_arg args[] = {kiln_arg_int("axis", 1),
                                   kiln_arg_word("reduction", "add")};
@@ -102,7 +102,7 @@ static kiln_value *placed(kiln_compose *c, const vectorizer *v, kiln_value *coun
 static kiln_status read_weights(kiln_compose *c, const vectorizer *v,
                                 kiln_value **out) {
     const double *w;
-    const size_t n = kiln_onnx_attr_floats(c->cx, c->n, "weights", &w);
+    const size_t n = kiln_onnx_attr_floats(kiln_onnx_of(c->cx), c->site, "weights", &w);
     *out = NULL;
     if (n == 0)
         return KILN_OK;
@@ -110,9 +110,9 @@ static kiln_status read_weights(kiln_compose *c, const vectorizer *v,
     for (size_t i = 0; is_clear && i < n; i++)
         is_clear = w[i] == w[v->index[i]];
     if (!is_clear)
-        return kiln_onnx_fail(c->cx, KILN_ERR_UNSUPPORTED,
-                              "'weights' must mean the same by n-gram and by column; "
-                              "export with 'ngram_indexes' 0, 1, 2, ...");
+        return kiln_fail(c->cx->err, KILN_ERR_UNSUPPORTED,
+                         "'weights' must mean the same by n-gram and by column; "
+                         "export with 'ngram_indexes' 0, 1, 2, ...");
     *out = kiln_compose_floats(c, KILN_F32, 1, &v->size, w);
     return c->status;
 }
@@ -123,9 +123,9 @@ static kiln_value *weighted(kiln_compose *c, kiln_value *counts, kiln_value *wei
     if (is_idf && !is_tf) {
         kiln_value *is_there = kiln_compose_scalar(c, &kiln_op_greater, counts, 0);
         kiln_value *one =
-            weights != NULL ? weights : kiln_onnx_scalar(c->cx, KILN_F32, 1);
+            weights != NULL ? weights : kiln_import_scalar(c->cx, KILN_F32, 1);
         return kiln_compose_where(c, is_there, one,
-                                  kiln_onnx_scalar(c->cx, KILN_F32, 0));
+                                  kiln_import_scalar(c->cx, KILN_F32, 0));
     }
     return is_idf && weights != NULL ? kiln_compose_2(c, &kiln_op_mul, y, weights) : y;
 }
@@ -138,7 +138,7 @@ static kiln_status count_all(kiln_compose *c, const vectorizer *v, kiln_value *x
     size_t before = 0;
     for (int64_t length = 1; length <= v->max; length++) {
         int64_t begin, end;
-        KILN_TRY(range_of(c->cx, v, length, &begin, &end));
+        KILN_TRY(range_of(kiln_onnx_of(c->cx), v, length, &begin, &end));
         const size_t grams = (size_t)((end - begin) / length);
         if (length < v->min)
             before += grams;
@@ -150,10 +150,10 @@ static kiln_status count_all(kiln_compose *c, const vectorizer *v, kiln_value *x
     for (int i = 0; i < n; i++)
         count += part[i]->type.dim[1];
     if (n == 0 || before + (size_t)count > v->n_index)
-        return kiln_onnx_fail(c->cx, KILN_ERR_PARSE,
-                              "'ngram_indexes' must have an entry for each n-gram, and "
-                              "the pool one of the lengths asked for; has %zu entries",
-                              v->n_index);
+        return kiln_fail(c->cx->err, KILN_ERR_PARSE,
+                         "'ngram_indexes' must have an entry for each n-gram, and "
+                         "the pool one of the lengths asked for; has %zu entries",
+                         v->n_index);
     const kiln_attr_arg axis = kiln_arg_int("axis", 1);
     *first = before;
     *out = n == 1 ? part[0] : kiln_compose_op(c, &kiln_op_concat, part, n, &axis, 1);
@@ -161,7 +161,7 @@ static kiln_status count_all(kiln_compose *c, const vectorizer *v, kiln_value *x
 }
 
 kiln_status kiln_onnx_import_tf_idf(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    kiln_compose c = {.cx = cx, .n = n};
+    kiln_compose c = kiln_onnx_compose(cx, n);
     vectorizer v = {0};
     kiln_value *x, *counts, *weights;
     size_t first;

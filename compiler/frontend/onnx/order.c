@@ -24,11 +24,11 @@ static void add_dep(deps *d, kiln_str name, const locals *hidden) {
             return;
     const uintptr_t at = (uintptr_t)kiln_map_get(&d->producer, name);
     if (at != 0)
-        kiln_vec_push(&d->cx->scratch, &d->list, (size_t)at - 1);
+        kiln_vec_push(&d->cx->common.scratch, &d->list, (size_t)at - 1);
 }
 
 static void add_local(deps *d, locals *l, kiln_str name) {
-    kiln_map_set(&d->cx->scratch, &l->names, name, NULL);
+    kiln_map_set(&d->cx->common.scratch, &l->names, name, NULL);
 }
 
 static void add_node_deps(deps *d, const kiln_onnx_node *n, const locals *hidden);
@@ -68,7 +68,7 @@ static kiln_status find_producers(deps *d, const kiln_onnx_node *node, size_t n)
             const char *other = NULL;
             const uintptr_t at = (uintptr_t)kiln_map_get(&d->producer, name);
             if (at != 0)
-                other = kiln_format(&cx->scratch, "node %s",
+                other = kiln_format(&cx->common.scratch, "node %s",
                                     kiln_onnx_show_node(cx, &node[at - 1]));
             else if (kiln_map_has(&cx->scope->values, name))
                 other = "an input of the graph";
@@ -81,7 +81,8 @@ static kiln_status find_producers(deps *d, const kiln_onnx_node *node, size_t n)
                                       "one of them another name",
                                       kiln_onnx_show(cx, name),
                                       kiln_onnx_show_node(cx, &node[i]), other);
-            kiln_map_set(&cx->scratch, &d->producer, name, (void *)(uintptr_t)(i + 1));
+            kiln_map_set(&cx->common.scratch, &d->producer, name,
+                         (void *)(uintptr_t)(i + 1));
         }
     return KILN_OK;
 }
@@ -102,7 +103,7 @@ typedef struct walk {
 } walk;
 
 static void push(walk *w, size_t i) {
-    kiln_arena *const a = &w->d.cx->scratch;
+    kiln_arena *const a = &w->d.cx->common.scratch;
     w->d.list.n = 0;
     add_node_deps(&w->d, &w->node[i], NULL);
     const step s = {.node = i,
@@ -117,7 +118,7 @@ static kiln_status refuse_cycle(walk *w, size_t first) {
     enum { MAX_NAMES = 8 };
     kiln_onnx_cx *const cx = w->d.cx;
     kiln_buf text;
-    kiln_buf_init(&text, &cx->scratch);
+    kiln_buf_init(&text, &cx->common.scratch);
     size_t i = 0;
     while (w->stack.v[i].node != first)
         i++;
@@ -154,8 +155,8 @@ static kiln_status visit(walk *w, size_t root) {
 kiln_status kiln_onnx_order(kiln_onnx_cx *cx, const kiln_onnx_node *node, size_t n,
                             const size_t **order) {
     walk w = {.d = {.cx = cx}, .node = node};
-    w.state = kiln_array(&cx->scratch, unsigned char, n);
-    w.order = kiln_array(&cx->scratch, size_t, n);
+    w.state = kiln_array(&cx->common.scratch, unsigned char, n);
+    w.order = kiln_array(&cx->common.scratch, size_t, n);
     KILN_TRY(find_producers(&w.d, node, n));
     for (size_t i = 0; i < n; i++)
         if (w.state[i] == 0)

@@ -11,13 +11,24 @@ kiln_value kiln_onnx_absent = {.name = "absent"};
 
 kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
                                      kiln_graph *g) {
-    kiln_onnx_scope *const s = kiln_new(&cx->scratch, kiln_onnx_scope);
+    kiln_onnx_scope *const s = kiln_new(&cx->common.scratch, kiln_onnx_scope);
     s->parent = parent;
     s->g = g;
     s->prefix = parent == NULL ? "" : parent->prefix;
     s->frame = parent == NULL ? NULL : parent->frame;
     s->depth = parent == NULL ? 0 : parent->depth + 1;
     return s;
+}
+
+kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s) {
+    while (!s->is_region && s->parent != NULL)
+        s = s->parent;
+    return s;
+}
+
+void kiln_onnx_set_scope(kiln_onnx_cx *cx, kiln_onnx_scope *s) {
+    cx->scope = s;
+    cx->common.graph = s->g;
 }
 
 /* What is inlined often must not multiply long names: they are cut, and made unique by
@@ -29,8 +40,8 @@ const char *kiln_onnx_prefixed(kiln_onnx_cx *cx, const char *prefix, kiln_str na
     const int n = kiln_str_int_len(name);
     const bool is_inlined = *prefix != '\0';
     const char *const full =
-        kiln_format(&cx->scratch, "%s%.*s", prefix, is_inlined && n > room ? room : n,
-                    name.p == NULL ? "" : name.p);
+        kiln_format(&cx->common.scratch, "%s%.*s", prefix,
+                    is_inlined && n > room ? room : n, name.p == NULL ? "" : name.p);
     return *full == '\0' ? "v" : full; /* the file's name begins with a zero byte */
 }
 
@@ -56,7 +67,7 @@ kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
                                   "initializer '%s' is given twice; give one of them "
                                   "another name",
                                   kiln_onnx_show(cx, t->name));
-        kiln_map_set(&cx->scratch, &s->tensors, t->name, (void *)(uintptr_t)t);
+        kiln_map_set(&cx->common.scratch, &s->tensors, t->name, (void *)(uintptr_t)t);
     }
     return KILN_OK;
 }
@@ -67,10 +78,11 @@ kiln_status kiln_onnx_read_once(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
     kiln_tensor *known = kiln_map_get(&cx->tensors_read, key);
     if (known == NULL) {
         kiln_tensor data;
-        KILN_TRY(kiln_onnx_tensor_read(cx->arena, t, &cx->files, &data, cx->err));
-        known = kiln_new(&cx->scratch, kiln_tensor);
+        KILN_TRY(kiln_onnx_tensor_read(cx->common.arena, t, &cx->files, &data,
+                                       cx->common.err));
+        known = kiln_new(&cx->common.scratch, kiln_tensor);
         *known = data;
-        kiln_map_set(&cx->scratch, &cx->tensors_read, key, known);
+        kiln_map_set(&cx->common.scratch, &cx->tensors_read, key, known);
     }
     *out = *known;
     return KILN_OK;
@@ -81,7 +93,7 @@ static kiln_status make_const(kiln_onnx_cx *cx, kiln_onnx_scope *s,
     kiln_tensor data;
     KILN_TRY(kiln_onnx_read_once(cx, t, &data));
     *out = kiln_graph_add_const(s->g, prefixed(cx, s, t->name), &data.type, data.data);
-    kiln_map_set(&cx->scratch, &s->values, t->name, *out);
+    kiln_map_set(&cx->common.scratch, &s->values, t->name, *out);
     return KILN_OK;
 }
 
@@ -93,8 +105,8 @@ static kiln_value *capture(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_value *out
         if (s->outer.v[i] == outer)
             return s->inner.v[i];
     kiln_value *const inner = kiln_graph_add_input(s->g, outer->name, &outer->type);
-    kiln_vec_push(&cx->scratch, &s->outer, outer);
-    kiln_vec_push(&cx->scratch, &s->inner, inner);
+    kiln_vec_push(&cx->common.scratch, &s->outer, outer);
+    kiln_vec_push(&cx->common.scratch, &s->inner, inner);
     return inner;
 }
 
@@ -125,7 +137,7 @@ kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name
         else if (v != NULL && v != &kiln_onnx_absent && s->is_region)
             v = capture(cx, s, v);
         if (v != NULL)
-            kiln_map_set(&cx->scratch, &s->values, name, v);
+            kiln_map_set(&cx->common.scratch, &s->values, name, v);
     }
     *out = v;
     return KILN_OK;
@@ -137,7 +149,7 @@ static kiln_status enter(kiln_onnx_cx *cx, kiln_onnx_scope *s) {
                               "functions and subgraphs must not be nested more than %d "
                               "deep; does a function call itself?",
                               KILN_ONNX_MAX_CALL_DEPTH);
-    cx->scope = s;
+    kiln_onnx_set_scope(cx, s);
     return KILN_OK;
 }
 
@@ -146,7 +158,7 @@ const char *kiln_onnx_node_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     const kiln_str name = n->name.n > 0 ? n->name : n->op_type;
     const char *const full = kiln_onnx_prefixed(cx, cx->scope->prefix, name);
     const size_t len = strlen(full);
-    return kiln_format(&cx->scratch, "%.*s/",
+    return kiln_format(&cx->common.scratch, "%.*s/",
                        (int)(len < MAX_PREFIX ? len : MAX_PREFIX), full);
 }
 
@@ -181,10 +193,10 @@ static kiln_status inline_body(kiln_onnx_cx *cx, const char *prefix,
                               "subgraph '%s' must have %zu inputs, has %zu",
                               kiln_onnx_show(cx, sub->name), n_actual, sub->n_input);
     for (size_t i = 0; i < n_actual; i++)
-        kiln_map_set(&cx->scratch, &s->values, sub->input[i].name, actual[i]);
+        kiln_map_set(&cx->common.scratch, &s->values, sub->input[i].name, actual[i]);
     KILN_TRY(enter(cx, s));
     KILN_TRY(import_body(cx, sub, outs));
-    cx->scope = outer;
+    kiln_onnx_set_scope(cx, outer);
     return KILN_OK;
 }
 
@@ -229,7 +241,7 @@ static kiln_status add_formals(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
                 kiln_onnx_show(cx, name), kiln_onnx_show(cx, sub->name));
         kiln_value *const v =
             kiln_graph_add_input(s->g, prefixed(cx, s, name), &formal[i]);
-        kiln_map_set(&cx->scratch, &s->values, name, v);
+        kiln_map_set(&cx->common.scratch, &s->values, name, v);
     }
     return KILN_OK;
 }
@@ -241,22 +253,23 @@ kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     (void)n; /* names inside a region are its own: no prefix */
     kiln_onnx_scope *const outer = cx->scope;
     kiln_graph *const g =
-        kiln_graph_new(cx->arena, kiln_str_dupv(cx->arena, sub->name));
+        kiln_graph_new(cx->common.arena, kiln_str_dupv(cx->common.arena, sub->name));
     kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, g);
     s->sees_parent = true;
     s->is_region = true;
     s->prefix = "";
     KILN_TRY(enter(cx, s));
     KILN_TRY(add_formals(cx, sub, formal, n_formal));
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, sub->n_output);
+    kiln_value **const outs =
+        kiln_array(&cx->common.scratch, kiln_value *, sub->n_output);
     const kiln_status st = import_body(cx, sub, outs);
-    cx->scope = outer;
+    kiln_onnx_set_scope(cx, outer);
     if (st != KILN_OK)
         return st;
     KILN_TRY(refuse_lists(cx, sub, outs));
     for (size_t i = 0; i < sub->n_output; i++)
         kiln_graph_add_output(g, outs[i],
-                              kiln_str_dupv(cx->arena, sub->output[i].name));
+                              kiln_str_dupv(cx->common.arena, sub->output[i].name));
     *region = g;
     *captured = s->outer.v;
     *n_captured = s->outer.n;
@@ -278,7 +291,7 @@ static kiln_status bind_actuals(kiln_onnx_cx *cx, kiln_onnx_scope *s,
         kiln_value *v = kiln_onnx_in(cx, n, (int)i);
         if (v == NULL)
             v = &kiln_onnx_absent;
-        kiln_map_set(&cx->scratch, &s->values, fn->input[i], v);
+        kiln_map_set(&cx->common.scratch, &s->values, fn->input[i], v);
     }
     return KILN_OK;
 }
@@ -287,14 +300,15 @@ kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                            const kiln_onnx_function *fn) {
     kiln_onnx_scope *const outer = cx->scope;
     kiln_onnx_scope *const s = kiln_onnx_scope_new(cx, outer, outer->g);
-    kiln_onnx_frame *const frame = kiln_new(&cx->scratch, kiln_onnx_frame);
+    kiln_onnx_frame *const frame = kiln_new(&cx->common.scratch, kiln_onnx_frame);
     *frame = (kiln_onnx_frame){.up = outer->frame, .fn = fn, .call = n};
     s->frame = frame;
     s->prefix = kiln_onnx_node_prefix(cx, n);
     KILN_TRY(bind_actuals(cx, s, n, fn));
     KILN_TRY(enter(cx, s));
     KILN_TRY(kiln_onnx_import_nodes(cx, fn->node, fn->n_node));
-    kiln_value **const outs = kiln_array(&cx->scratch, kiln_value *, n->n_output);
+    kiln_value **const outs =
+        kiln_array(&cx->common.scratch, kiln_value *, n->n_output);
     for (size_t i = 0; i < n->n_output; i++) {
         KILN_TRY(kiln_onnx_lookup(cx, s, fn->output[i], &outs[i]));
         if (outs[i] == &kiln_onnx_absent)
@@ -306,7 +320,7 @@ kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                   kiln_onnx_show(cx, fn->output[i]),
                                   kiln_onnx_show(cx, fn->name));
     }
-    cx->scope = outer;
+    kiln_onnx_set_scope(cx, outer);
     for (size_t i = 0; i < n->n_output; i++)
         kiln_onnx_set(cx, n, (int)i, outs[i]);
     return KILN_OK;

@@ -36,7 +36,7 @@ const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset
 static kiln_str function_key(kiln_onnx_cx *cx, kiln_str domain, kiln_str name,
                              kiln_str overload) {
     kiln_buf b;
-    kiln_buf_init(&b, &cx->scratch);
+    kiln_buf_init(&b, &cx->common.scratch);
     if (kiln_onnx_is_default_domain(domain))
         domain = KILN_STR_LIT("ai.onnx");
     kiln_buf_printf(&b, "%zu:%zu:", domain.n, name.n);
@@ -52,10 +52,10 @@ const kiln_onnx_function *kiln_onnx_find_function(kiln_onnx_cx *cx,
                                                   const kiln_onnx_node *n) {
     if (cx->model->n_function == 0)
         return NULL;
-    const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
+    const kiln_arena_mark mark = kiln_arena_save(&cx->common.scratch);
     const kiln_onnx_function *const f = kiln_map_get(
         &cx->functions, function_key(cx, n->domain, n->op_type, n->overload));
-    kiln_arena_rewind(&cx->scratch, mark);
+    kiln_arena_rewind(&cx->common.scratch, mark);
     return f;
 }
 
@@ -73,11 +73,11 @@ kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
         for (size_t k = 0; k < f->n_opset_import; k++) {
             const kiln_status st = kiln_onnx_check_opset(cx, &f->opset_import[k]);
             if (st != KILN_OK) {
-                kiln_note(cx->err, "reading function '%s'", name);
+                kiln_note(cx->common.err, "reading function '%s'", name);
                 return st;
             }
         }
-        if (!kiln_map_set(&cx->scratch, &cx->functions,
+        if (!kiln_map_set(&cx->common.scratch, &cx->functions,
                           function_key(cx, f->domain, f->name, f->overload),
                           (void *)(uintptr_t)f))
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
@@ -131,8 +131,9 @@ static const char *known_versions(kiln_onnx_cx *cx, const kiln_onnx_node *n,
         const char *const why = reason_of(n);
         return why != NULL ? why : "kiln has it at no opset";
     }
-    return is_open ? kiln_format(&cx->scratch, "read from opset %d on", lo)
-                   : kiln_format(&cx->scratch, "read at opsets %d to %d", lo, hi);
+    return is_open
+               ? kiln_format(&cx->common.scratch, "read from opset %d on", lo)
+               : kiln_format(&cx->common.scratch, "read at opsets %d to %d", lo, hi);
 }
 
 static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) {
@@ -140,8 +141,8 @@ static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) 
     const bool is_default = kiln_onnx_is_default_domain(n->domain);
     const char *const type = kiln_onnx_show(cx, n->op_type);
     const char *const name =
-        is_default ? kiln_format(cx->arena, "%s-%" PRId64, type, opset)
-                   : kiln_format(cx->arena, "%s.%s-%" PRId64,
+        is_default ? kiln_format(cx->common.arena, "%s-%" PRId64, type, opset)
+                   : kiln_format(cx->common.arena, "%s.%s-%" PRId64,
                                  kiln_onnx_show(cx, n->domain), type, opset);
     kiln_unsupported *known = NULL;
     const uintptr_t at = (uintptr_t)kiln_map_get(&l->seen, kiln_str_from(name));
@@ -151,12 +152,12 @@ static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) 
         known->count++;
         return;
     }
-    const char *const first = n->name.n > 0
-                                  ? kiln_str_printable(cx->arena, n->name, 200)
-                                  : kiln_format(cx->arena, "#%" PRId64, n->index);
+    const char *const first =
+        n->name.n > 0 ? kiln_str_printable(cx->common.arena, n->name, 200)
+                      : kiln_format(cx->common.arena, "#%" PRId64, n->index);
     const kiln_unsupported u = {.op = name, .first_node = first, .count = 1};
-    kiln_vec_push(cx->arena, &cx->report->unsupported, u);
-    kiln_map_set(&cx->scratch, &l->seen, kiln_str_from(name),
+    kiln_vec_push(cx->common.arena, &cx->report->unsupported, u);
+    kiln_map_set(&cx->common.scratch, &l->seen, kiln_str_from(name),
                  (void *)(uintptr_t)cx->report->unsupported.n);
 }
 
@@ -222,14 +223,14 @@ static const char *remedy_for(size_t n, size_t n_known) {
 
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx) {
     listing l = {.cx = cx};
-    l.is_walked = kiln_array(&cx->scratch, bool, cx->model->n_function);
+    l.is_walked = kiln_array(&cx->common.scratch, bool, cx->model->n_function);
     walk_nodes(&l, cx->model->graph->node, cx->model->graph->n_node, NULL, 0);
     const size_t n = cx->report->unsupported.n;
     if (n == 0)
         return KILN_OK;
     kiln_buf text;
     size_t n_known = 0;
-    kiln_buf_init(&text, &cx->scratch);
+    kiln_buf_init(&text, &cx->common.scratch);
     for (size_t i = 0; i < n; i++) {
         const kiln_unsupported *const u = &cx->report->unsupported.v[i];
         bool is_known = false;

@@ -93,7 +93,7 @@ static void count_node(survey *s, const kiln_onnx_node *n, bool is_read) {
     }
     const kiln_model_op op = {.op = name, .count = 1, .is_read = is_read};
     kiln_vec_push(s->arena, &s->out->op, op);
-    kiln_map_set(&s->cx->scratch, &s->ops, kiln_str_from(name),
+    kiln_map_set(&s->cx->common.scratch, &s->ops, kiln_str_from(name),
                  (void *)(uintptr_t)s->out->op.n);
 }
 
@@ -158,7 +158,7 @@ static kiln_status fill(survey *s, kiln_str bytes, kiln_err *err) {
     const kiln_onnx_model *const m = s->cx->model;
     kiln_model_survey *const out = s->out;
     KILN_TRY(kiln_onnx_add_functions(s->cx));
-    s->is_walked = kiln_array(&s->cx->scratch, bool, m->n_function);
+    s->is_walked = kiln_array(&s->cx->common.scratch, bool, m->n_function);
     out->format = "onnx";
     out->producer = kiln_onnx_producer(s->arena, m);
     out->ir_version = m->ir_version;
@@ -176,11 +176,12 @@ kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *o
                              kiln_err *err) {
     kiln_onnx_model m;
     kiln_err own = {0};
-    kiln_onnx_cx cx = {.arena = a, .err = err == NULL ? &own : err, .model = &m};
+    kiln_onnx_cx cx = {.model = &m};
+    kiln_import_begin(&cx.common, &kiln_onnx_format, a, err == NULL ? &own : err);
     survey s = {.cx = &cx, .arena = a, .out = out};
     *out = (kiln_model_survey){.format = "", .producer = ""};
-    KILN_TRY(kiln_onnx_decode_model(a, bytes, &m, cx.err));
-    const kiln_status st = fill(&s, bytes, cx.err);
-    kiln_arena_fini(&cx.scratch);
+    KILN_TRY(kiln_onnx_decode_model(a, bytes, &m, cx.common.err));
+    const kiln_status st = fill(&s, bytes, cx.common.err);
+    kiln_import_end(&cx.common);
     return st;
 }

@@ -37,8 +37,8 @@ static void want(trace *t, kiln_onnx_scope *s, const kiln_value *v) {
         return;
     const place p = leave_regions(s, v);
     const kiln_str key = {(const char *)&p.value, sizeof p.value};
-    if (p.value != NULL && kiln_map_set(&t->cx->scratch, &t->seen, key, NULL))
-        kiln_vec_push(&t->cx->scratch, &t->todo, p);
+    if (p.value != NULL && kiln_map_set(&t->cx->common.scratch, &t->seen, key, NULL))
+        kiln_vec_push(&t->cx->common.scratch, &t->todo, p);
 }
 
 size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **name,
@@ -64,10 +64,10 @@ size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **na
 static const char *scalar_text(kiln_onnx_cx *cx, const kiln_value *v) {
     if (v == NULL || v->data == NULL || kiln_type_elems(&v->type) != 1)
         return NULL;
-    kiln_wide w = kiln_wide_new(&cx->scratch, &v->type);
+    kiln_wide w = kiln_wide_new(&cx->common.scratch, &v->type);
     kiln_widen(&v->type, v->data, &w);
-    return w.f != NULL ? kiln_format(&cx->scratch, "%.9g", w.f[0])
-                       : kiln_format(&cx->scratch, "%" PRId64, w.i[0]);
+    return w.f != NULL ? kiln_format(&cx->common.scratch, "%.9g", w.f[0])
+                       : kiln_format(&cx->common.scratch, "%" PRId64, w.i[0]);
 }
 
 /* Follows what changes no value of a scalar to a graph input; NULL: to none. */

@@ -1,5 +1,5 @@
-/* Attributes of convolution and pooling; see spatial.h. */
-#include "compiler/frontend/onnx/spatial.h"
+/* Attributes of convolution and pooling; see spatial_attrs.h. */
+#include "compiler/frontend/onnx/spatial_attrs.h"
 
 #include <inttypes.h>
 
@@ -30,7 +30,7 @@ static kiln_status read_list(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 static kiln_status read_kernel(kiln_onnx_cx *cx, const kiln_onnx_node *n,
-                               const int64_t *kernel, kiln_onnx_spatial *s) {
+                               const int64_t *kernel, kiln_spatial *s) {
     if (kernel == NULL && !kiln_onnx_has_attr(n, "kernel_shape"))
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "attribute 'kernel_shape' is missing");
@@ -49,20 +49,8 @@ static kiln_status read_kernel(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return KILN_OK;
 }
 
-void kiln_onnx_same_pads(kiln_onnx_spatial *s) {
-    for (int i = 0; i < s->n; i++) {
-        const int64_t out = (s->in[i] + s->strides[i] - 1) / s->strides[i];
-        const int64_t extent = (s->kernel[i] - 1) * s->dilations[i] + 1;
-        const int64_t need = (out - 1) * s->strides[i] + extent - s->in[i];
-        const int64_t total = need > 0 ? need : 0;
-        const int64_t less = total / 2;
-        s->pads[i] = s->is_upper ? less : total - less;
-        s->pads[s->n + i] = total - s->pads[i];
-    }
-}
-
 /* Both would say how much padding there is. */
-static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_onnx_spatial *s) {
+static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_spatial *s) {
     for (int i = 0; i < 2 * s->n; i++)
         if (s->pads[i] != 0)
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
@@ -75,8 +63,8 @@ static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_onnx_spatial *s) {
 
 kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                    const kiln_value *x, const int64_t *kernel,
-                                   kiln_onnx_spatial *s) {
-    *s = (kiln_onnx_spatial){.n = x->type.rank - 2};
+                                   kiln_spatial *s) {
+    *s = (kiln_spatial){.n = x->type.rank - 2};
     if (s->n < 1)
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,
@@ -99,11 +87,4 @@ kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
             "or VALID, is '%s'",
             kiln_str_printable(kiln_onnx_arena(cx), mode, 40));
     return KILN_OK;
-}
-
-void kiln_onnx_spatial_args(const kiln_onnx_spatial *s, kiln_attr_arg *args) {
-    const size_t n = (size_t)s->n;
-    args[0] = kiln_arg_ints("strides", s->strides, n);
-    args[1] = kiln_arg_ints("pads", s->pads, 2 * n);
-    args[2] = kiln_arg_ints("dilations", s->dilations, n);
 }

@@ -1,5 +1,6 @@
-/* Short forms for importers that build an ONNX operator out of several nodes. */
-#include "compiler/frontend/onnx/compose.h"
+/* Short forms for importers that build an operator of their format out of several
+ * nodes. */
+#include "compiler/frontend/compose.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ kiln_value *kiln_compose_op(kiln_compose *c, const kiln_op_def *op,
     if (c->status != KILN_OK)
         return in[0];
     const kiln_status st =
-        kiln_onnx_emit(c->cx, c->n, op, in, n_in, args, n_args, 1, &y);
+        kiln_import_emit(c->cx, c->site, op, in, n_in, args, n_args, 1, &y);
     return made(c, st, y, in[0]);
 }
 
@@ -37,7 +38,7 @@ kiln_value *kiln_compose_2(kiln_compose *c, const kiln_op_def *op, kiln_value *x
 
 kiln_value *kiln_compose_scalar(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
                                 double v) {
-    return kiln_compose_2(c, op, x, kiln_onnx_scalar(c->cx, x->type.dtype, v));
+    return kiln_compose_2(c, op, x, kiln_import_scalar(c->cx, x->type.dtype, v));
 }
 
 kiln_value *kiln_compose_where(kiln_compose *c, kiln_value *cond, kiln_value *x,
@@ -64,7 +65,7 @@ kiln_value *kiln_compose_cast(kiln_compose *c, kiln_value *x, kiln_dtype dtype) 
     kiln_value *y = NULL;
     if (c->status != KILN_OK)
         return x;
-    const kiln_status st = kiln_onnx_cast(c->cx, c->n, x, dtype, &y);
+    const kiln_status st = kiln_import_cast(c->cx, c->site, x, dtype, &y);
     return made(c, st, y, x);
 }
 
@@ -73,7 +74,7 @@ kiln_value *kiln_compose_reshape(kiln_compose *c, kiln_value *x, int rank,
     kiln_value *y = NULL;
     if (c->status != KILN_OK)
         return x;
-    const kiln_status st = kiln_onnx_reshape(c->cx, c->n, x, rank, dim, &y);
+    const kiln_status st = kiln_import_reshape(c->cx, c->site, x, rank, dim, &y);
     return made(c, st, y, x);
 }
 
@@ -91,7 +92,7 @@ kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x,
     kiln_value *y = NULL;
     if (c->status != KILN_OK)
         return x;
-    const kiln_status st = kiln_onnx_transpose(c->cx, c->n, x, perm, &y);
+    const kiln_status st = kiln_import_transpose(c->cx, c->site, x, perm, &y);
     return made(c, st, y, x);
 }
 
@@ -151,7 +152,7 @@ kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads
         is_none = is_none && pads[i] == 0;
     if (is_none)
         return x;
-    kiln_value *const in[] = {x, kiln_onnx_scalar(c->cx, x->type.dtype, value)};
+    kiln_value *const in[] = {x, kiln_import_scalar(c->cx, x->type.dtype, value)};
     const kiln_attr_arg args[] = {
         kiln_arg_word("mode", "constant"),
         kiln_arg_ints("pads", pads, 2 * (size_t)x->type.rank)};
@@ -163,24 +164,25 @@ static bool new_const(kiln_compose *c, kiln_dtype dtype, int rank, const int64_t
                       kiln_wide *w) {
     const kiln_type t = kiln_type_make(dtype, rank, dim);
     if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_type_check(&t, kiln_onnx_err(c->cx)));
+        kiln_compose_fail(c, kiln_type_check(&t, c->cx->err));
     if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_onnx_spend(c->cx, INT64_C(16) * kiln_type_elems(&t)));
+        kiln_compose_fail(c,
+                          kiln_import_spend(c->cx, INT64_C(16) * kiln_type_elems(&t)));
     if (c->status == KILN_OK)
-        *w = kiln_wide_new(kiln_onnx_arena(c->cx), &t);
+        *w = kiln_wide_new(c->cx->arena, &t);
     return c->status == KILN_OK;
 }
 
 static kiln_value *add_const(kiln_compose *c, const kiln_wide *w) {
-    const kiln_tensor t = kiln_tensor_new(kiln_onnx_arena(c->cx), &w->type);
+    const kiln_tensor t = kiln_tensor_new(c->cx->arena, &w->type);
     kiln_narrow(w, t.data);
-    return kiln_graph_add_const(kiln_onnx_target(c->cx), "c", &t.type, t.data);
+    return kiln_graph_add_const(c->cx->graph, "c", &t.type, t.data);
 }
 
 kiln_value *kiln_compose_iota(kiln_compose *c, int64_t n) {
     kiln_wide w;
     if (!new_const(c, KILN_I64, 1, &n, &w))
-        return kiln_onnx_scalar(c->cx, KILN_I64, 0);
+        return kiln_import_scalar(c->cx, KILN_I64, 0);
     for (int64_t i = 0; i < n; i++)
         w.i[i] = i;
     return add_const(c, &w);
@@ -190,7 +192,7 @@ kiln_value *kiln_compose_ints(kiln_compose *c, int rank, const int64_t *dim,
                               const int64_t *v) {
     kiln_wide w;
     if (!new_const(c, KILN_I64, rank, dim, &w))
-        return kiln_onnx_scalar(c->cx, KILN_I64, 0);
+        return kiln_import_scalar(c->cx, KILN_I64, 0);
     const int64_t count = kiln_type_elems(&w.type);
     for (int64_t i = 0; i < count; i++)
         w.i[i] = v[i];
@@ -201,7 +203,7 @@ kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
                                 const int64_t *dim, const double *v) {
     kiln_wide w;
     if (!new_const(c, dtype, rank, dim, &w))
-        return kiln_onnx_scalar(c->cx, dtype, 0);
+        return kiln_import_scalar(c->cx, dtype, 0);
     const int64_t count = kiln_type_elems(&w.type);
     for (int64_t i = 0; i < count; i++)
         w.f[i] = v[i];

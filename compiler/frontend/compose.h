@@ -1,14 +1,14 @@
-/* Short forms for importers that build an ONNX operator out of several nodes: each
- * gives the value it makes, and after a failure does nothing. The first failure is kept
- * in `status`, so an importer looks once, at its end. */
-#ifndef KILN_COMPILER_FRONTEND_ONNX_COMPOSE_H
-#define KILN_COMPILER_FRONTEND_ONNX_COMPOSE_H
+/* Short forms for importers that build an operator of their format out of several
+ * nodes: each gives the value it makes, and after a failure does nothing. The first
+ * failure is kept in `status`, so an importer looks once, at its end. */
+#ifndef KILN_COMPILER_FRONTEND_COMPOSE_H
+#define KILN_COMPILER_FRONTEND_COMPOSE_H
 
-#include "compiler/frontend/onnx/onnx_internal.h"
+#include "compiler/frontend/import_cx.h"
 
 typedef struct kiln_compose {
-    kiln_onnx_cx *cx;
-    const kiln_onnx_node *n;
+    kiln_import_cx *cx;
+    const void *site;   /* of all nodes that are made */
     kiln_status status; /* KILN_OK, or of the first failure */
 } kiln_compose;
 
@@ -57,7 +57,7 @@ kiln_value *kiln_compose_ints(kiln_compose *c, int rank, const int64_t *dim,
 /* A float constant: v holds its elements, rounded to dtype; charged likewise. */
 kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
                                 const int64_t *dim, const double *v);
-/* Records a failure that kiln_onnx_fail has described. */
+/* Records a failure that kiln_fail has described. */
 void kiln_compose_fail(kiln_compose *c, kiln_status status);
 
 #endif
