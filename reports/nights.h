@@ -9,9 +9,8 @@
 #include "reports/trend.h"
 
 enum {
-    KILN_NIGHTS_SHOWN = 60,  /* on a night's page */
-    KILN_NIGHTS_MOST = 1000, /* that are judged, and on the index page: its newest */
-    KILN_NIGHTS_MAX_JOBS = KILN_RESULTS_MAX_JOBS
+    KILN_NIGHTS_SHOWN = 60, /* on a night's page */
+    KILN_NIGHTS_MOST = 1000 /* that are judged, and on the index page: its newest */
 };
 
 /* Texts that are not known are NULL, numbers 0, intervals NaN. */

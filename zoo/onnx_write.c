@@ -168,13 +168,6 @@ void kiln_onnx_put_attr_ints(kiln_onnx_writer *w, const char *name, const int64_
     kiln_onnx_put_attr(w, &attr, name, 7);
 }
 
-void kiln_onnx_put_attr_tensor(kiln_onnx_writer *w, const char *name, kiln_str tensor) {
-    kiln_buf attr;
-    kiln_buf_init(&attr, w->arena);
-    kiln_pb_put_bytes(&attr, 5, tensor);
-    kiln_onnx_put_attr(w, &attr, name, 4);
-}
-
 void kiln_onnx_put_initializer(kiln_onnx_writer *w, kiln_str tensor) {
     end_node(w);
     kiln_pb_put_bytes(&w->graph, 5, tensor);

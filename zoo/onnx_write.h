@@ -67,7 +67,6 @@ void kiln_onnx_put_attr_float(kiln_onnx_writer *w, const char *name, float v);
 void kiln_onnx_put_attr_text(kiln_onnx_writer *w, const char *name, const char *v);
 void kiln_onnx_put_attr_ints(kiln_onnx_writer *w, const char *name, const int64_t *v,
                              size_t n);
-void kiln_onnx_put_attr_tensor(kiln_onnx_writer *w, const char *name, kiln_str tensor);
 void kiln_onnx_put_initializer(kiln_onnx_writer *w, kiln_str tensor);
 /* The GraphProto so far: for attributes. Without kiln_onnx_put_uniform. */
 kiln_str kiln_onnx_finish_graph(kiln_onnx_writer *w);

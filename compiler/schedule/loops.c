@@ -107,25 +107,6 @@ kiln_status kiln_reorder(kiln_stage *st, kiln_iter *const *order, size_t n,
     return KILN_OK;
 }
 
-kiln_status kiln_tile(kiln_stage *st, kiln_iter *x, kiln_iter *y, int64_t fx,
-                      int64_t fy, kiln_iter *out[4], kiln_err *err) {
-    kiln_iter *xo, *xi, *yo, *yi;
-    size_t at = 0;
-    /* Both are checked first: a refusal leaves the schedule as it was. */
-    KILN_TRY(kiln_check_leaf(st, y, "tile", &at, err));
-    KILN_TRY(check_plain(st, y, "tile", err));
-    if (fy < 1 || x == y)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "tile: stage '%s' needs two different loops and factors >= 1",
-                         st->te->name);
-    KILN_TRY(kiln_split(st, x, fx, &xo, &xi, err));
-    KILN_TRY(kiln_split(st, y, fy, &yo, &yi, err));
-    kiln_iter *const order[] = {xo, yo, xi, yi};
-    for (int i = 0; i < 4; i++)
-        out[i] = order[i];
-    return kiln_reorder(st, order, 4, err);
-}
-
 kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
                       kiln_iter **fused, kiln_err *err) {
     kiln_arena *a = st->schedule->arena;

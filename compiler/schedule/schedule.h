@@ -92,9 +92,6 @@ kiln_status kiln_split(kiln_stage *st, kiln_iter *x, int64_t factor, kiln_iter *
                        kiln_iter **inner, kiln_err *err);
 kiln_status kiln_split_parts(kiln_stage *st, kiln_iter *x, int64_t n_parts,
                              kiln_iter **outer, kiln_iter **inner, kiln_err *err);
-kiln_status kiln_tile(kiln_stage *st, kiln_iter *x, kiln_iter *y, int64_t fx,
-                      int64_t fy, kiln_iter *out[4],
-                      kiln_err *err); /* x.outer y.outer x.inner y.inner */
 /* Adjacent leaves of one kind. */
 kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
                       kiln_iter **fused, kiln_err *err);

@@ -237,10 +237,6 @@ int64_t kiln_nest_step(const kiln_nest_access *x, int depth) {
     return step;
 }
 
-double kiln_nest_runs(const kiln_nest *k, int loop) {
-    return loop < 0 ? 1 : k->loops.v[loop].topdown * (double)k->loops.v[loop].extent;
-}
-
 /* The operand that moves along the vector, and the other one that is the larger. */
 static void find_operands(kiln_nest *k) {
     const kiln_nest_stmt *s = &k->stmts.v[k->hot];

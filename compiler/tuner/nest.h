@@ -64,6 +64,5 @@ typedef struct kiln_nest {
 void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out);
 /* Elements by which one step of the loop moves the access. */
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth);
-double kiln_nest_runs(const kiln_nest *k, int loop); /* with its own iterations */
 
 #endif

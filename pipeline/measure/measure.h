@@ -24,7 +24,7 @@
 #include "pipeline/measure/wire/wire.h"
 
 /* How a candidate ends (kiln_trial_error) and a slice (kiln_slice) are the wire's. */
-enum { KILN_MEASURE_MAX_SLICES = KILN_WIRE_MAX_SLICES, KILN_MEASURE_SEEDS = 3 };
+enum { KILN_MEASURE_SEEDS = 3 };
 
 /* What became of a candidate. Pointers live until the next poll of the same pool. */
 typedef struct kiln_measured {

@@ -103,6 +103,31 @@ static row lengths_rows[] = {
      "cli/a.c:901: the file has 901 lines, at most 900", 1, 901},
 };
 
+/* A header of the product, and beside it a source that calls what `text` says. */
+static row unused_rows[] = {
+    {"unused_accepts_callers", "base/a.c",
+     "void kiln_one(int x) { kiln_two(KILN_THREE); }\nint y = kiln_one(KILN_FOUR);\n"
+     "void kiln_two(int x) {}\n",
+     "every declared name has a caller", 0, 0},
+    {"unused_rejects_what_tests_alone_call", "base/a.c",
+     "void kiln_one(int x) {}\nvoid kiln_two(int x) { x = KILN_THREE + KILN_FOUR; }\n"
+     "int y = kiln_two(1);\n",
+     "base/a.h:1: kiln_one is mentioned nowhere but in its definition and in tests", 1,
+     0},
+    {"unused_rejects_what_nobody_calls", "base/a.c",
+     "void kiln_one(int x) { kiln_one(KILN_FOUR + KILN_THREE); }\n"
+     "void kiln_two(int x) {}\n",
+     "base/a.h:2: kiln_two is mentioned nowhere but in its definition\n", 1, 0},
+    {"unused_rejects_enumerators", "base/a.c",
+     "void kiln_one(int x) { kiln_two(KILN_FOUR); } /* KILN_THREE */\n"
+     "void kiln_two(int x) { kiln_one(1); }\n",
+     "base/a.h:4: KILN_THREE is mentioned nowhere but in its definition", 1, 0},
+    {"unused_wants_no_stale_lines", "base/a.c",
+     "void kiln_one(int x) { kiln_two(KILN_THREE); kiln_stays(); kiln_stays(); }\n"
+     "int y = kiln_one(KILN_FOUR); void kiln_two(int x) {}\n",
+     "kiln_stays has callers now, or is gone: take the line out", 1, 0},
+};
+
 static const char *root; /* the project's, absolute */
 
 static const char *tool(const char *name) {
@@ -146,6 +171,21 @@ static void check_words(void **state) {
                               tool("tools/words.txt"), r->file, NULL});
 }
 
+static void check_unused(void **state) {
+    const row *r = *state;
+    const char *dir = kiln_test_dir();
+    const bool is_listed = strstr(r->text, "kiln_stays") != NULL;
+    put(dir, "base/a.h",
+        "void kiln_one(int x);\nvoid kiln_two(int x);\nenum {\n    KILN_THREE,\n"
+        "    KILN_FOUR\n};\n");
+    put(dir, "tests/test_a.c", "void f(void) { kiln_one(KILN_THREE); }\n");
+    put(dir, "unused.txt", is_listed ? "kiln_stays | a reason\n" : "# why some stay\n");
+    put(dir, r->file, r->text);
+    run(r, dir,
+        (const char *const[]){"awk", "-f", tool("tools/unused.awk"), "unused.txt",
+                              "base/a.h", r->file, "tests/test_a.c", NULL});
+}
+
 /* A row without text is a function of `repeat` lines and its two ends. */
 static void check_lengths(void **state) {
     const row *r = *state;
@@ -171,5 +211,6 @@ int main(void) {
     kiln_test_add_rows(check_layers, layers_rows);
     kiln_test_add_rows(check_words, words_rows);
     kiln_test_add_rows(check_lengths, lengths_rows);
+    kiln_test_add_rows(check_unused, unused_rows);
     return kiln_test_run("checks");
 }

@@ -69,9 +69,6 @@ const kiln_import_format kiln_onnx_format = {
 /* ---- the frontends' own way --------------------------------------------------------
  */
 
-kiln_import_cx *kiln_onnx_common(kiln_onnx_cx *cx) { return &cx->common; }
-
-/* The context that has this one at its beginning. */
 kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common) {
     _Static_assert(offsetof(kiln_onnx_cx, common) == 0, "they begin together");
     return (kiln_onnx_cx *)common;

@@ -30,8 +30,7 @@ const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset
 /* ---- what an importer asks
  * ------------------------------------------------------------------ */
 
-/* The part of the context that knows nothing of ONNX, and the way back. */
-kiln_import_cx *kiln_onnx_common(kiln_onnx_cx *cx);
+/* The context whose part that knows nothing of ONNX this is. */
 kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common);
 /* Short forms for what is made for a node (compose.h). */
 kiln_compose kiln_onnx_compose(kiln_onnx_cx *cx, const kiln_onnx_node *n);

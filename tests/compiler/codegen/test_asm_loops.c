@@ -91,8 +91,9 @@ static kiln_program *tiled_matmul(kiln_arena *a, const tile_row *r) {
     kiln_stage *st = kiln_schedule_stage(s, c), *w = NULL;
     kiln_iter *t[4], *outer = NULL, *inner = NULL;
     OK(kiln_cache_write(st, KILN_SCOPE_REGISTER, &w, &err));
-    OK(kiln_tile(st, kiln_stage_axis(st, 0), kiln_stage_axis(st, 1), r->rows,
-                 r->columns, t, &err));
+    OK(kiln_split(st, kiln_stage_axis(st, 0), r->rows, &t[0], &t[2], &err));
+    OK(kiln_split(st, kiln_stage_axis(st, 1), r->columns, &t[1], &t[3], &err));
+    OK(kiln_reorder(st, t, 4, &err));
     OK(kiln_split(st, t[3], r->lanes, &outer, &inner, &err));
     OK(kiln_unroll(st, t[2], &err));
     OK(kiln_unroll(st, outer, &err));

@@ -77,11 +77,6 @@ static kiln_status loop_of_another_stage(fixture *f) {
     return kiln_unroll(f->st_y, kiln_stage_axis(f->st_sum, 0), &f->err);
 }
 
-static kiln_status tile_one_loop(fixture *f) {
-    kiln_iter *out[4], *x = kiln_stage_axis(f->st_scaled, 0);
-    return kiln_tile(f->st_scaled, x, x, 2, 2, out, &f->err);
-}
-
 static kiln_status fuse_apart(fixture *f) {
     kiln_iter *fused;
     return kiln_fuse(f->st_scaled, kiln_stage_axis(f->st_scaled, 1),
@@ -268,7 +263,6 @@ static row rows[] = {
      "already annotated; split before"},
     {"loops_belong_to_one_stage", loop_of_another_stage,
      "'i0' is not a loop of stage 'y'"},
-    {"tile_takes_two_loops", tile_one_loop, "stage 'scaled' needs two different loops"},
     {"fuse_takes_neighbours", fuse_apart,
      "'i1' must directly enclose 'i0' in stage 'scaled'"},
     {"fuse_takes_one_kind", fuse_kinds, "a spatial and a reduction loop"},
