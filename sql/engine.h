@@ -55,6 +55,8 @@ struct kiln_sql_engine {
                                 kiln_err *err);
     kiln_status (*has_column)(void *db, const char *table, const char *column,
                               bool *out, kiln_err *err);
+    kiln_status (*shadow)(void *db, const char *table, const char *columns,
+                          kiln_err *err);
     kiln_status (*check)(void *db, kiln_arena *a, kiln_sql_faults *out, kiln_err *err);
     kiln_status (*bytes)(void *db, int64_t *out, kiln_err *err);
     kiln_status (*shrink)(void *db, kiln_err *err);

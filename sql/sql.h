@@ -111,6 +111,11 @@ kiln_status kiln_sql_migrate(kiln_sql *s, const kiln_sql_schema *d, bool read_on
                              kiln_err *err);
 kiln_status kiln_sql_has_column(kiln_sql *s, const char *table, const char *column,
                                 bool *out, kiln_err *err);
+/* Later statements of this connection read and write a copy of the table in its place,
+ * with what `columns` selects, gone when it closes: for a file that may not be written
+ * to. Rows that others add to the table meanwhile are not seen. */
+kiln_status kiln_sql_shadow(kiln_sql *s, const char *table, const char *columns,
+                            kiln_err *err);
 
 /* ---- care --------------------------------------------------------------------------
  */

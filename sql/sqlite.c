@@ -309,6 +309,21 @@ static kiln_status has_column(void *db, const char *table, const char *column,
     return st;
 }
 
+/* A temporary table stands before the file's of that name. */
+static kiln_status shadow(void *db, const char *table, const char *columns,
+                          kiln_err *err) {
+    kiln_arena scratch = {0};
+    const kiln_status st =
+        run(db,
+            kiln_format(&scratch,
+                        "PRAGMA temp_store = MEMORY;"
+                        "CREATE TEMP TABLE %s AS SELECT %s FROM main.%s",
+                        table, columns, table),
+            err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 static kiln_status add_faults(lite *s, kiln_arena *a, const char *text,
                               kiln_sql_faults *out, kiln_err *err) {
     void *q = NULL;
@@ -372,6 +387,7 @@ const kiln_sql_engine kiln_sql_engine_sqlite = {
     .identity = identity,
     .set_identity = set_identity,
     .has_column = has_column,
+    .shadow = shadow,
     .check = check,
     .bytes = bytes,
     .shrink = shrink,

@@ -104,40 +104,30 @@ static kiln_status write_keys(kiln_db *db, kiln_arena *scratch, kiln_err *err) {
     return st;
 }
 
-/* A file that may not be written to: its profiles in memory, with keys, stand before
- * the file's own. Rows that an older kiln adds meanwhile are not seen. */
-static kiln_status shadow_profiles(kiln_db *db, kiln_err *err) {
-    return kiln_sql_run(db->sql,
-                        "PRAGMA temp_store = MEMORY;"
-                        "CREATE TEMP TABLE profile AS SELECT id, hash, name, json,"
-                        " '' AS key, 0 AS key_version FROM main.profile",
-                        err);
-}
-
-static kiln_status has_old_keys(kiln_db *db, kiln_arena *scratch, bool *out,
-                                kiln_err *err) {
-    int64_t n_columns = 0, n_old = 1;
-    KILN_TRY(kiln_sql_number(db->sql,
-                             "SELECT count(*) FROM pragma_table_info('profile')"
-                             " WHERE name = 'key_version'",
-                             &n_columns, err));
-    if (n_columns > 0)
-        KILN_TRY(kiln_sql_number(
-            db->sql,
-            kiln_format(scratch, "SELECT count(*) FROM profile WHERE key_version <> %d",
-                        KILN_DB_KEY_VERSION),
-            &n_old, err));
-    *out = n_old > 0;
-    return KILN_OK;
+static kiln_status has_old_keys(kiln_db *db, bool *out, kiln_err *err) {
+    kiln_query q = {0};
+    KILN_TRY(kiln_sql_has_column(db->sql, "profile", "key_version", out, err));
+    *out = !*out;
+    if (*out)
+        return KILN_OK;
+    kiln_status st = kiln_query_open(
+        db->sql, "SELECT 1 FROM profile WHERE key_version <> ?1 LIMIT 1", &q, err);
+    if (st == KILN_OK) {
+        kiln_query_i64(&q, 1, KILN_DB_KEY_VERSION);
+        st = kiln_query_step(&q, out, err);
+    }
+    kiln_query_close(&q);
+    return st;
 }
 
 kiln_status kiln_db_update_keys(kiln_db *db, bool read_only, kiln_err *err) {
     kiln_arena scratch;
     bool is_old = false;
     kiln_arena_init(&scratch);
-    kiln_status st = has_old_keys(db, &scratch, &is_old, err);
+    kiln_status st = has_old_keys(db, &is_old, err);
     if (st == KILN_OK && is_old && read_only) {
-        st = shadow_profiles(db, err);
+        st = kiln_sql_shadow(db->sql, "profile",
+                             "id, hash, name, json, '' AS key, 0 AS key_version", err);
         if (st == KILN_OK)
             st = write_keys(db, &scratch, err);
     } else if (st == KILN_OK && is_old) {

@@ -139,6 +139,10 @@ static kiln_status has_column(void *db, const char *table, const char *column,
                               bool *out, kiln_err *err) {
     return inner->has_column(db, table, column, out, err);
 }
+static kiln_status shadow(void *db, const char *table, const char *columns,
+                          kiln_err *err) {
+    return inner->shadow(db, table, columns, err);
+}
 static kiln_status check(void *db, kiln_arena *a, kiln_sql_faults *out, kiln_err *err) {
     return inner->check(db, a, out, err);
 }
@@ -173,6 +177,7 @@ const kiln_sql_engine kiln_test_sql_strict = {
     .identity = identity,
     .set_identity = set_identity,
     .has_column = has_column,
+    .shadow = shadow,
     .check = check,
     .bytes = bytes,
     .shrink = shrink,
