@@ -333,6 +333,9 @@ static kiln_lanes scalar(kiln_interp *in, kiln_dtype dtype, double f, int64_t i)
 }
 
 static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e) {
+    for (const kiln_interp_bound *b = in->bound; b != NULL; b = b->next)
+        if (b->var == e->u.var)
+            return b->value;
     const kiln_interp_var *slot = slot_of(in, e->u.var);
     if (slot != NULL)
         return scalar(in, e->dtype, slot->f, slot->i);
@@ -348,6 +351,22 @@ static kiln_lanes eval_broadcast(kiln_interp *in, const kiln_expr *e) {
     for (int k = 0; k < e->lanes; k++)
         set_lane(&out, k, &x, 0);
     return out;
+}
+
+/* Lanes that are off bind anything; of what has one lane for all, nothing is off. */
+static kiln_lanes eval_let(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    const kiln_interp_bound *const outside = in->bound;
+    for (int i = 0; i + 1 < e->n_arg && in->status == KILN_OK; i++) {
+        kiln_interp_bound *b = kiln_new(in->arena, kiln_interp_bound);
+        b->var = e->u.bound[i];
+        b->value =
+            kiln_interp_eval(in, e->arg[i], b->var->lanes == e->lanes ? mask : NULL);
+        b->next = in->bound;
+        in->bound = b;
+    }
+    const kiln_lanes v = kiln_interp_eval(in, e->arg[e->n_arg - 1], mask);
+    in->bound = outside;
+    return v;
 }
 
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -376,6 +395,8 @@ kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mas
         return eval_broadcast(in, e);
     case KILN_EXPR_SHUFFLE:
         return eval_shuffle(in, e);
+    case KILN_EXPR_LET:
+        return eval_let(in, e, mask);
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:
         in->status =

@@ -19,6 +19,13 @@ typedef struct kiln_interp_var {
     int64_t i;
 } kiln_interp_var;
 
+/* What an expression binds, innermost first. */
+typedef struct kiln_interp_bound {
+    const kiln_var *var;
+    kiln_lanes value;
+    const struct kiln_interp_bound *next;
+} kiln_interp_bound;
+
 typedef struct kiln_interp_memory {
     const kiln_buffer *buffer;
     unsigned char *data;
@@ -28,6 +35,7 @@ typedef struct kiln_interp_memory {
 typedef struct kiln_interp {
     kiln_arena *arena; /* rewound after each statement */
     KILN_VEC(kiln_interp_var) vars;
+    const kiln_interp_bound *bound;
     KILN_VEC(kiln_interp_memory) memory;
     const kiln_loop_run_options *options;
     int64_t steps;

@@ -53,21 +53,37 @@ static entry *add(reader *r, kiln_map *m, const char *name, const void *thing) {
 
 /* The variable that a loop or let binds; its scope is open until the caller says. */
 static kiln_status bind(reader *r, const char *at, const char *name, kiln_dtype dtype,
-                        entry **out) {
+                        int lanes, entry **out) {
     entry *e = find(&r->vars, name);
     if (e == NULL) {
-        *out = add(r, &r->vars, name, kiln_var_new(r->x.lex.arena, name, dtype));
+        *out =
+            add(r, &r->vars, name, kiln_var_vector(r->x.lex.arena, name, dtype, lanes));
         return KILN_OK;
     }
     const kiln_var *v = e->thing;
-    if (e->is_live || v->dtype != dtype)
+    if (e->is_live || v->dtype != dtype || v->lanes != lanes)
         return fail(r, at, KILN_ERR_PARSE,
                     e->is_live ? "variable '%s' must not be bound inside its own scope"
-                               : "variable '%s' must have the dtype that it had before",
+                    : v->dtype != dtype
+                        ? "variable '%s' must have the dtype that it had before"
+                        : "variable '%s' must have the lanes that it had before",
                     kiln_text_shown(&r->x, name));
     e->is_live = true;
     *out = e;
     return KILN_OK;
+}
+
+static kiln_status bind_in_expr(kiln_expr_reader *x, const char *at, const char *name,
+                                kiln_dtype dtype, int lanes, const kiln_var **out) {
+    entry *e;
+    KILN_TRY(bind(x->user, at, name, dtype, lanes, &e));
+    *out = e->thing;
+    return KILN_OK;
+}
+
+static void unbind_in_expr(kiln_expr_reader *x, const kiln_var *v) {
+    const reader *r = x->user;
+    find(&r->vars, v->name)->is_live = false;
 }
 
 static kiln_status read_load(kiln_expr_reader *x, const kiln_text_access *what,
@@ -252,7 +268,7 @@ static kiln_status read_for(reader *r, kiln_loop_kind kind, const kiln_stmt **ou
     KILN_TRY(kiln_lex_expect(l, ".."));
     KILN_TRY(kiln_lex_expect(l, "+"));
     KILN_TRY(read_scalar(r, KILN_I64, "the extent of a loop", &extent));
-    KILN_TRY(bind(r, at, name, KILN_I64, &v));
+    KILN_TRY(bind(r, at, name, KILN_I64, 1, &v));
     KILN_TRY(read_block(r, &body));
     v->is_live = false;
     *out = kiln_s_for(l->arena, v->thing, min, extent, kind, tag, body);
@@ -282,7 +298,7 @@ static kiln_status read_let(reader *r, const kiln_stmt **out) {
     KILN_TRY(kiln_text_dtype(&r->x, &dtype));
     KILN_TRY(kiln_lex_expect(l, "="));
     KILN_TRY(read_scalar(r, dtype, "the value", &value));
-    KILN_TRY(bind(r, at, name, dtype, &v));
+    KILN_TRY(bind(r, at, name, dtype, 1, &v));
     KILN_TRY(read_block(r, &body));
     v->is_live = false;
     *out = kiln_s_let(l->arena, v->thing, value, body);
@@ -453,6 +469,8 @@ kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
     reader r = {.x = {.lex = kiln_lexer_make(a, text, file, err),
                       .has_vectors = true,
                       .var = find_var,
+                      .bind = bind_in_expr,
+                      .unbind = unbind_in_expr,
                       .access = read_load}};
     kiln_program *p = kiln_new(a, kiln_program);
     r.x.user = &r;

@@ -98,7 +98,7 @@ static void expr(verifier *v, const kiln_expr *e);
 
 static void check_lanes(verifier *v, const kiln_expr *e) {
     if (e->kind == KILN_EXPR_SHUFFLE || e->kind == KILN_EXPR_RAMP ||
-        e->kind == KILN_EXPR_BROADCAST)
+        e->kind == KILN_EXPR_BROADCAST || e->kind == KILN_EXPR_LET)
         return;
     const bool is_dot4 = e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_dot4;
     for (int i = 0; i < e->n_arg; i++)
@@ -135,6 +135,27 @@ static void load(verifier *v, const kiln_expr *e) {
         v->n_guards--;
 }
 
+static void bind(verifier *v, const kiln_var *x) {
+    if (is_bound(v, x))
+        fail_at(v, "variable '%s' is bound inside its own scope", x->name);
+    kiln_vec_push(&v->scratch, &v->bound, x);
+}
+
+/* Dtypes and lanes are the builder's. Indexes that use what is bound have no exact
+ * range. */
+static void bound_expr(verifier *v, const kiln_expr *e) {
+    const bool was_exact = v->ranges_exact;
+    const size_t n_bound = v->bound.n;
+    for (int i = 0; i + 1 < e->n_arg; i++) {
+        expr(v, e->arg[i]);
+        bind(v, e->u.bound[i]);
+        v->ranges_exact = false;
+    }
+    expr(v, e->arg[e->n_arg - 1]);
+    v->ranges_exact = was_exact;
+    v->bound.n = n_bound;
+}
+
 static void expr(verifier *v, const kiln_expr *e) {
     if (v->status != KILN_OK)
         return;
@@ -157,6 +178,9 @@ static void expr(verifier *v, const kiln_expr *e) {
     case KILN_EXPR_LOAD:
         load(v, e);
         return;
+    case KILN_EXPR_LET:
+        bound_expr(v, e);
+        return;
     case KILN_EXPR_CALL: /* a prefetch may lie anywhere */
         if (!kiln_intrin_get(e->u.intrin)->is_pure)
             return;
@@ -171,12 +195,6 @@ static void expr(verifier *v, const kiln_expr *e) {
 /* ---- statements ---------------------------------------------------------------- */
 
 static void stmt(verifier *v, const kiln_stmt *s);
-
-static void bind(verifier *v, const kiln_var *x) {
-    if (is_bound(v, x))
-        fail_at(v, "variable '%s' is bound inside its own scope", x->name);
-    kiln_vec_push(&v->scratch, &v->bound, x);
-}
 
 /* A parallel loop's iterations store to different places: an index that uses neither
  * the loop nor what is bound inside is the same in all of them. */

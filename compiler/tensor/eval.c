@@ -196,6 +196,7 @@ static scalar eval(evaluation *v, const kiln_expr *e) {
     case KILN_EXPR_RAMP:
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:
+    case KILN_EXPR_LET:
         if (v->status == KILN_OK)
             v->status = kiln_fail(v->err, KILN_ERR_UNSUPPORTED,
                                   "stage '%s' holds an expression of loop programs",

@@ -19,6 +19,14 @@ kiln_var *kiln_var_new(kiln_arena *a, const char *name, kiln_dtype dtype) {
     kiln_var *v = kiln_new(a, kiln_var);
     v->name = name;
     v->dtype = dtype;
+    v->lanes = 1;
+    return v;
+}
+
+kiln_var *kiln_var_vector(kiln_arena *a, const char *name, kiln_dtype dtype,
+                          int lanes) {
+    kiln_var *v = kiln_var_new(a, name, dtype);
+    v->lanes = lanes;
     return v;
 }
 
@@ -46,7 +54,7 @@ const kiln_expr *kiln_x_number(kiln_arena *a, kiln_dtype dtype, double v) {
 }
 
 const kiln_expr *kiln_x_ref(kiln_arena *a, const kiln_var *v) {
-    kiln_expr *e = make(a, KILN_EXPR_VAR, v->dtype, 1, 0);
+    kiln_expr *e = make(a, KILN_EXPR_VAR, v->dtype, v->lanes, 0);
     e->u.var = v;
     return e;
 }
@@ -404,5 +412,29 @@ const kiln_expr *kiln_x_shuffle(kiln_arena *a, const kiln_expr *const *arg, int 
     for (int i = 0; i < lanes; i++)
         copy[i] = lane[i];
     e->u.lane = copy;
+    return e;
+}
+
+const kiln_expr *kiln_x_let(kiln_arena *a, const kiln_var *const *var,
+                            const kiln_expr *const *value, int n,
+                            const kiln_expr *body) {
+    if (n == 0)
+        return body;
+    kiln_expr *e = make(a, KILN_EXPR_LET, body->dtype, body->lanes, n + 1);
+    const kiln_var **bound = kiln_array(a, const kiln_var *, n);
+    for (int i = 0; i < n; i++) {
+        KILN_ASSERT(value[i]->dtype == var[i]->dtype &&
+                        value[i]->lanes == var[i]->lanes,
+                    "variable '%s' of %d lanes of %s is bound to %d of %s",
+                    var[i]->name, var[i]->lanes, kiln_dtype_name(var[i]->dtype),
+                    value[i]->lanes, kiln_dtype_name(value[i]->dtype));
+        KILN_ASSERT(var[i]->lanes == 1 || var[i]->lanes == body->lanes,
+                    "variable '%s' of %d lanes in a value of %d", var[i]->name,
+                    var[i]->lanes, body->lanes);
+        bound[i] = var[i];
+        e->arg[i] = value[i];
+    }
+    e->arg[n] = body;
+    e->u.bound = bound;
     return e;
 }

@@ -60,11 +60,15 @@ typedef enum kiln_expr_kind {
     KILN_EXPR_BROADCAST, /* arg[0] in every lane */
     KILN_EXPR_SHUFFLE, /* arg: vectors of one dtype, concatenated; .lane picks lanes of
                           the result */
+    KILN_EXPR_LET,     /* loop programs: .bound[k] is arg[k], in order, and each may use
+                          those before it; the last argument, which may use all, is the
+                          value. What is bound has one lane or as many as the value */
 } kiln_expr_kind;
 
 typedef struct kiln_var {
     const char *name; /* for people; identity is the pointer */
     kiln_dtype dtype;
+    int lanes; /* 1, but of what an expression binds */
 } kiln_var;
 
 /* Intrinsics: one row each in intrinsics.def: scalar functions of the same dtype,
@@ -143,6 +147,7 @@ struct kiln_expr {
             const kiln_expr *mask;
         } load;
         const int *lane;
+        const kiln_var *const *bound; /* n_arg - 1 */
     } u;
 };
 
@@ -151,6 +156,7 @@ struct kiln_expr {
  */
 
 kiln_var *kiln_var_new(kiln_arena *a, const char *name, kiln_dtype dtype);
+kiln_var *kiln_var_vector(kiln_arena *a, const char *name, kiln_dtype dtype, int lanes);
 const kiln_expr *kiln_x_int(kiln_arena *a, kiln_dtype dtype, int64_t v);
 const kiln_expr *kiln_x_index(kiln_arena *a, int64_t v); /* i64 */
 const kiln_expr *kiln_x_float(kiln_arena *a, kiln_dtype dtype, double v);
@@ -177,6 +183,11 @@ const kiln_expr *kiln_x_ramp(kiln_arena *a, const kiln_expr *base,
 const kiln_expr *kiln_x_broadcast(kiln_arena *a, const kiln_expr *x, int lanes);
 const kiln_expr *kiln_x_shuffle(kiln_arena *a, const kiln_expr *const *arg, int n,
                                 const int *lane, int lanes);
+/* var[k] = value[k], k < n, in `body`; a variable is bound once. Asserts dtypes and
+ * lanes. The body itself where nothing is bound. */
+const kiln_expr *kiln_x_let(kiln_arena *a, const kiln_var *const *var,
+                            const kiln_expr *const *value, int n,
+                            const kiln_expr *body);
 
 /* Reducers of a dtype. argmax: (index i64, value), ties to the lower index. */
 const kiln_reducer *kiln_reducer_sum(kiln_arena *a, kiln_dtype dtype);

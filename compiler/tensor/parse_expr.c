@@ -231,6 +231,43 @@ static kiln_status call_shuffle(kiln_expr_reader *r, const char *at, part *out) 
         arg.height, out);
 }
 
+/* let(x = value, y = value; body): what is bound has one lane, or as many as the body.
+ */
+static kiln_status call_let(kiln_expr_reader *r, const char *at, part *out) {
+    kiln_arena *const a = r->lex.arena;
+    KILN_VEC(const kiln_var *) var = {0};
+    KILN_VEC(const kiln_expr *) value = {0};
+    part x;
+    int height = 0;
+    KILN_TRY(kiln_text_enter(r));
+    do {
+        const char *const here = kiln_lex_here(&r->lex), *name;
+        const kiln_var *v;
+        KILN_TRY(kiln_lex_name(&r->lex, "a variable", &name));
+        KILN_TRY(kiln_lex_expect(&r->lex, "="));
+        KILN_TRY(binary(r, KILN_LEVEL_OR, &x));
+        KILN_TRY(r->bind(r, here, name, x.e->dtype, x.e->lanes, &v));
+        kiln_vec_push(a, &var, v);
+        kiln_vec_push(a, &value, x.e);
+        height = x.height > height ? x.height : height;
+    } while (kiln_lex_accept(&r->lex, ","));
+    KILN_TRY(kiln_lex_expect(&r->lex, ";"));
+    KILN_TRY(binary(r, KILN_LEVEL_OR, &x));
+    kiln_text_leave(r);
+    for (size_t i = var.n; i-- > 0;) {
+        if (var.v[i]->lanes != 1 && var.v[i]->lanes != x.e->lanes)
+            return kiln_lex_fail(&r->lex, at, KILN_ERR_PARSE,
+                                 "what 'let' binds must have 1 lane or the %d of its "
+                                 "value, '%s' has %d",
+                                 x.e->lanes, kiln_text_shown(r, var.v[i]->name),
+                                 var.v[i]->lanes);
+        r->unbind(r, var.v[i]);
+    }
+    KILN_TRY(kiln_lex_expect(&r->lex, ")"));
+    return set(r, at, kiln_x_let(a, var.v, value.v, (int)var.n, x.e),
+               x.height > height ? x.height : height, out);
+}
+
 static kiln_status call_vector(kiln_expr_reader *r, const char *at, kiln_str name,
                                bool *is_one, part *out) {
     kiln_str rest = name;
@@ -272,6 +309,8 @@ static kiln_status call(kiln_expr_reader *r, kiln_str name, part *out) {
             r, at, kiln_str_is(name, "min") ? KILN_EXPR_MIN : KILN_EXPR_MAX, out);
     if (kiln_intrin_find(name, &intrin))
         return call_intrinsic(r, at, intrin, out);
+    if (r->bind != NULL && kiln_str_is(name, "let"))
+        return call_let(r, at, out);
     bool is_vector = false;
     if (r->has_vectors) {
         const kiln_status st = call_vector(r, at, name, &is_vector, out);

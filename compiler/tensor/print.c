@@ -124,6 +124,19 @@ static void print_shuffle(const printer *p, const kiln_expr *e) {
     kiln_buf_puts(p->out, ")");
 }
 
+/* let(x = value, y = value; body) */
+static void print_let(const printer *p, const kiln_expr *e) {
+    for (int i = 0; i + 1 < e->n_arg; i++) {
+        kiln_buf_puts(p->out, i == 0 ? "let(" : ", ");
+        put_var(p, e->u.bound[i]);
+        kiln_buf_puts(p->out, " = ");
+        print(p, e->arg[i], 0);
+    }
+    kiln_buf_puts(p->out, "; ");
+    print(p, e->arg[e->n_arg - 1], 0);
+    kiln_buf_puts(p->out, ")");
+}
+
 static void print_atom(const printer *p, const kiln_expr *e) {
     switch (e->kind) {
     case KILN_EXPR_INT:
@@ -172,6 +185,9 @@ static void print_atom(const printer *p, const kiln_expr *e) {
         return;
     case KILN_EXPR_SHUFFLE:
         print_shuffle(p, e);
+        return;
+    case KILN_EXPR_LET:
+        print_let(p, e);
         return;
     default: /* min and max */
         print_call(p, e->kind == KILN_EXPR_MIN ? "min" : "max", e);

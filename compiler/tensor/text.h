@@ -71,6 +71,11 @@ struct kiln_expr_reader {
     bool has_vectors; /* ramps, broadcasts, shuffles, masks are part of the form */
     /* What a name means; NULL where it means nothing. */
     const kiln_var *(*var)(void *user, kiln_str name);
+    /* The variable that `let` binds, until unbind; both NULL where expressions bind
+     * none. */
+    kiln_status (*bind)(kiln_expr_reader *r, const char *at, const char *name,
+                        kiln_dtype dtype, int lanes, const kiln_var **out);
+    void (*unbind)(kiln_expr_reader *r, const kiln_var *v);
     /* A load or a read; fails at x->at. */
     kiln_status (*access)(kiln_expr_reader *r, const kiln_text_access *x,
                           const kiln_expr **out);

@@ -31,6 +31,10 @@ static bool same_payload(const kiln_expr *x, const kiln_expr *y) {
                (x->u.load.mask == NULL || kiln_expr_eq(x->u.load.mask, y->u.load.mask));
     case KILN_EXPR_SHUFFLE:
         return memcmp(x->u.lane, y->u.lane, (size_t)x->lanes * sizeof *x->u.lane) == 0;
+    case KILN_EXPR_LET: /* other variables: another expression, though its value may be
+                           the same */
+        return memcmp(x->u.bound, y->u.bound,
+                      ((size_t)x->n_arg - 1) * sizeof *x->u.bound) == 0;
     default:
         return true;
     }
@@ -147,6 +151,8 @@ static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
         return kiln_x_broadcast(a, arg[0], e->lanes);
     case KILN_EXPR_SHUFFLE:
         return kiln_x_shuffle(a, arg, e->n_arg, e->u.lane, e->lanes);
+    case KILN_EXPR_LET:
+        return kiln_x_let(a, e->u.bound, arg, e->n_arg - 1, arg[e->n_arg - 1]);
     default:
         return kiln_x_binary(a, e->kind, arg[0], arg[1]);
     }

@@ -479,6 +479,10 @@ static LLVMValueRef emit_var(kiln_cg *g, const kiln_expr *e) {
     return LLVMGetPoison(type_of(g, e));
 }
 
+static LLVMValueRef emit_unmasked(kiln_cg *g, const kiln_expr *e) {
+    return kiln_cg_expr(g, e, NULL);
+}
+
 static LLVMValueRef emit_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     LLVMValueRef arg[3] = {NULL, NULL, NULL};
     if (e->u.intrin == KILN_INTRIN_prefetch) {
@@ -490,6 +494,24 @@ static LLVMValueRef emit_call(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask)
     if (e->u.intrin == KILN_INTRIN_dot4)
         return kiln_cg_dot4(g, e, arg);
     return kiln_cg_call(g, e, arg);
+}
+
+/* What has one lane for all of them is evaluated where any is on. */
+static LLVMValueRef emit_let(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
+    const size_t n_vars = g->vars.n;
+    for (int i = 0; i + 1 < e->n_arg; i++) {
+        const kiln_expr *x = e->arg[i];
+        LLVMValueRef v = NULL;
+        if (mask != NULL && x->lanes != e->lanes)
+            v = kiln_cg_is_unsafe(x) ? only_if(g, any_lane(g, mask), x, emit_unmasked)
+                                     : kiln_cg_expr(g, x, NULL);
+        else
+            v = kiln_cg_expr(g, x, mask);
+        kiln_cg_bind(g, e->u.bound[i], v);
+    }
+    const LLVMValueRef v = kiln_cg_expr(g, e->arg[e->n_arg - 1], mask);
+    g->vars.n = n_vars;
+    return v;
 }
 
 static LLVMValueRef emit_whole(kiln_cg *g, const kiln_expr *e) {
@@ -519,6 +541,8 @@ LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
         return emit_call(g, e, mask);
     case KILN_EXPR_LOAD:
         return kiln_cg_load(g, e, mask);
+    case KILN_EXPR_LET:
+        return emit_let(g, e, mask);
     case KILN_EXPR_RAMP:
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:

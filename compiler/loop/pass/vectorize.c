@@ -28,6 +28,7 @@ typedef struct lanes {
     int n;
     bool failed;            /* the loop stays serial; what is returned means nothing */
     KILN_VEC(loaded) known; /* evaluated in every lane that is on here */
+    KILN_VEC(kiln_subst) bound; /* by expressions: variables that have become vectors */
 } lanes;
 
 enum { MAX_LENGTH = 1 << 16 }; /* nodes of a stored value */
@@ -166,6 +167,41 @@ static const kiln_expr *call(lanes *c, const kiln_expr *e, const kiln_expr *mask
     return changed && !c->failed ? kiln_x_call(c->arena, e->u.intrin, arg) : e;
 }
 
+static const kiln_expr *var(const lanes *c, const kiln_expr *e) {
+    for (size_t i = c->bound.n; i-- > 0;)
+        if (c->bound.v[i].var == e->u.var)
+            return c->bound.v[i].value;
+    return e->u.var == c->var ? c->ramp : e;
+}
+
+/* What becomes a vector is another variable. */
+static const kiln_expr *let_expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const size_t n_bound = c->bound.n, n_known = c->known.n;
+    const int n = e->n_arg - 1;
+    const kiln_expr **value = kiln_array(c->arena, const kiln_expr *, n);
+    const kiln_var **bound = kiln_array(c->arena, const kiln_var *, n);
+    bool changed = false;
+    for (int i = 0; i < n && !c->failed; i++) {
+        value[i] = expr(c, e->arg[i], mask);
+        changed = changed || value[i] != e->arg[i];
+        bound[i] = e->u.bound[i];
+        if (value[i]->lanes == 1)
+            continue;
+        bound[i] = kiln_var_vector(c->arena, bound[i]->name, bound[i]->dtype, c->n);
+        const kiln_subst s = {e->u.bound[i], kiln_x_ref(c->arena, bound[i])};
+        kiln_vec_push(c->arena, &c->bound, s);
+    }
+    const kiln_expr *body = expr(c, e->arg[n], mask);
+    const bool has_vectors = c->bound.n > n_bound;
+    c->bound.n = n_bound;
+    c->known.n = n_known; /* what was loaded there may use what was bound */
+    if (c->failed || (!changed && body == e->arg[n]))
+        return e;
+    if (has_vectors)
+        body = kiln_x_broadcast(c->arena, body, c->n);
+    return kiln_x_let(c->arena, bound, value, n, body);
+}
+
 static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     if (c->failed || e->lanes > 1)
         return fail_expr(c, e);
@@ -174,7 +210,7 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
     case KILN_EXPR_FLOAT:
         return e;
     case KILN_EXPR_VAR:
-        return e->u.var == c->var ? c->ramp : e;
+        return var(c, e);
     case KILN_EXPR_NOT:
     case KILN_EXPR_CAST:
     case KILN_EXPR_BITCAST:
@@ -185,6 +221,8 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
         return call(c, e, mask);
     case KILN_EXPR_LOAD:
         return load(c, e, mask);
+    case KILN_EXPR_LET:
+        return let_expr(c, e, mask);
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:
     case KILN_EXPR_RAMP:

@@ -74,8 +74,12 @@ static const kiln_expr *guarded_load(draw *d) {
     const kiln_expr *safe = kiln_x_select(d->a, mask, draw_index(d), at);
     if (pick(d, 2) != 0)
         return kiln_x_load(d->a, d->x, &safe, 1, mask);
-    return kiln_x_select(d->a, mask, kiln_x_load(d->a, d->x, &safe, 1, NULL),
-                         draw_value(d, 0));
+    const kiln_expr *load = kiln_x_load(d->a, d->x, &safe, 1, NULL);
+    if (pick(d, 2) != 0) {
+        const kiln_var *v = kiln_var_vector(d->a, "v", d->dtype, d->lanes);
+        load = kiln_x_let(d->a, &v, &load, 1, kiln_x_ref(d->a, v));
+    }
+    return kiln_x_select(d->a, mask, load, draw_value(d, 0));
 }
 
 static const kiln_expr *guarded_division(draw *d, const kiln_expr *x,
@@ -96,6 +100,19 @@ static const kiln_expr *draw_shuffle(draw *d, int depth) {
     for (int i = 0; i < d->lanes; i++)
         lane[i] = pick(d, 2 * d->lanes);
     return kiln_x_shuffle(d->a, arg, 2, lane, d->lanes);
+}
+
+/* A vector and, of one lane, a scalar: the second uses nothing of the first. */
+static const kiln_expr *draw_let(draw *d, int depth) {
+    const kiln_var *var[2] = {kiln_var_vector(d->a, "v", d->dtype, d->lanes),
+                              kiln_var_new(d->a, "s", d->dtype)};
+    const kiln_expr *value[2] = {draw_value(d, depth),
+                                 kiln_x_load(d->a, d->x, &d->i, 1, NULL)};
+    const kiln_expr *v = kiln_x_ref(d->a, var[0]), *s = kiln_x_ref(d->a, var[1]);
+    const kiln_expr *body = kiln_x_select(
+        d->a, kiln_x_binary(d->a, KILN_EXPR_EQ, v, kiln_x_broadcast(d->a, s, d->lanes)),
+        draw_value(d, depth), v);
+    return kiln_x_let(d->a, var, value, 2, body);
 }
 
 static const kiln_expr *draw_logic(draw *d, int depth) {
@@ -138,7 +155,9 @@ static const kiln_expr *draw_value(draw *d, int depth) {
         at = draw_index(d);
         return kiln_x_load(d->a, d->x, &at, 1, NULL);
     }
-    switch (pick(d, 7)) {
+    switch (pick(d, 8)) {
+    case 7:
+        return draw_let(d, depth - 1);
     case 0:
         return guarded_load(d);
     case 1:

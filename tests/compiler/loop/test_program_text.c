@@ -140,6 +140,11 @@ static accept_row accepted[] = {
                              "  let v: f32 = x[1] {\n"
                              "    y[1] = v\n"
                              "  }\n")},
+    {"lets_in_expressions",
+     .text = PROGRAM("  y[0] = 2f*let(a = x[0], b = a*a; a + b)\n"
+                     "  y[1] = let(a = x[1]; a)\n"
+                     "  y[ramp(0, 1, 8)] = let(k = x[2], v = x8(k) + x[ramp(0, 1, 8)]; "
+                     "v*let(w = v; w))\n")},
     {"calls", .text = PROGRAM("  prefetch(x[3])\n  y[0] = fma(x[0], x[1], x[2])\n")},
     {"byte_dot_products",
      .text = "program p(a: u8[16], b: i8[16], out c: i32[4]) {\n"
@@ -241,6 +246,18 @@ static refuse_row refused[] = {
     {"a_variable_of_two_dtypes",
      PROGRAM("  for i in 0 .. +8 { y[i] = 0f }\n  let i: f32 = 0f { y[0] = i }\n"),
      .wants = "variable 'i' must have the dtype that it had before"},
+    {"a_binding_inside_itself", PROGRAM("  y[0] = let(a = x[0], a = a; a)\n"),
+     .wants = "t:2:24: variable 'a' must not be bound inside its own scope"},
+    {"a_binding_out_of_scope", PROGRAM("  y[0] = let(a = x[0]; a) + a\n"),
+     .wants = "there is no variable 'a' here"},
+    {"a_binding_of_other_lanes",
+     PROGRAM("  y[ramp(0, 1, 4)] = let(a = x2(0f); x4(1f))\n"),
+     .wants = "t:2:22: what 'let' binds must have 1 lane or the 4 of its value, 'a' "
+              "has 2"},
+    {"a_binding_whose_lanes_change",
+     PROGRAM("  y[0] = let(a = x[0]; a)\n  y[ramp(0, 1, 4)] = let(a = x4(0f); a)\n"),
+     .wants = "variable 'a' must have the lanes that it had before"},
+    {"a_binding_of_nothing", PROGRAM("  y[0] = let(x[0])\n"), .wants = "expected '='"},
     {"a_buffer_inside_itself",
      PROGRAM("  alloc t: f32[1] { alloc t: f32[1] { t[0] = 0f } }\n"),
      .wants = "buffer 't' must not be allocated inside its own scope"},

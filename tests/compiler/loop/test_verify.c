@@ -72,6 +72,21 @@ static const kiln_stmt *race(maker *m) {
                 loop(m, m->j, 1, KILN_LOOP_SERIAL, put(m, m->y, num(m, 0), one(m))));
 }
 
+static const kiln_expr *bound(maker *m, const kiln_var *v, const kiln_expr *value,
+                              const kiln_expr *body) {
+    return kiln_x_let(m->a, &v, &value, 1, body);
+}
+static const kiln_stmt *bound_in_expression_twice(maker *m) {
+    return serial(m, 8, put(m, m->y, bound(m, m->i, num(m, 0), m->vi), one(m)));
+}
+static const kiln_stmt *used_behind_its_let(maker *m) {
+    return put(m, m->y, bound(m, m->i, num(m, 0), m->vi), get(m, m->x, m->vi));
+}
+static const kiln_stmt *load_outside_in_let(maker *m) {
+    return put(m, m->y, num(m, 0),
+               bound(m, m->i, num(m, 0), get(m, m->x, plus(m, num(m, 8), 0))));
+}
+
 /* ---- accepted ----------------------------------------------------------------------
  */
 
@@ -110,6 +125,12 @@ static const kiln_stmt *dead_read_of_nothing(maker *m) {
                                put(m, m->y, m->vi, get(m, m->t, num(m, 0))), NULL)));
 }
 
+/* Indexes may use what is bound, whose range nobody knows. */
+static const kiln_stmt *index_by_let(maker *m) {
+    return put(m, m->y, num(m, 0),
+               bound(m, m->i, num(m, 3), get(m, m->x, plus(m, m->vi, 1))));
+}
+
 typedef struct row {
     const char *name;
     const kiln_stmt *(*make)(maker *m);
@@ -131,6 +152,12 @@ static row rows[] = {
     {"input_written", input_written, "input 'x' is written"},
     {"race", race,
      "every iteration of parallel loop 'i' stores to the same place of 'y'"},
+    {"bound_in_expression_twice", bound_in_expression_twice,
+     "variable 'i' is bound inside its own scope"},
+    {"used_behind_its_let", used_behind_its_let,
+     "variable 'i' is used where it has no value"},
+    {"load_outside_in_let", load_outside_in_let, "is in [8, 8]"},
+    {"index_by_let", index_by_let, NULL},
     {"guarded_store", guarded_store, NULL},
     {"guarded_read", guarded_read, NULL},
     {"own_buffer", own_buffer, NULL},
