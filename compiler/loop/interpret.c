@@ -211,7 +211,10 @@ static void call_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *arg
             n[i] = arg[i].i[k];
     }
     if (arg[0].f != NULL) {
-        v = kiln_intrin_eval(e->u.intrin, x);
+        /* Of f32 not by way of double, which would round twice. */
+        v = e->u.intrin == KILN_INTRIN_fma && e->dtype == KILN_F32
+                ? (double)fmaf((float)x[0], (float)x[1], (float)x[2])
+                : kiln_intrin_eval(e->u.intrin, x);
         w = out->f == NULL && v != 0; /* isnan */
         if (out->f != NULL)
             out->f[k] = kiln_round_f64(e->dtype, v);

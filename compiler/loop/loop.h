@@ -177,6 +177,10 @@ typedef struct kiln_loop_options {
                        KILN_ERR_LIMIT */
     bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
     bool keep_guards;      /* do not partition loops (tests compare both) */
+    /* What the back end has (expand.h): other intrinsics are written out. NULL: none
+     * is, as schedules and cost models look at programs; a code generator says it
+     * itself. */
+    const struct kiln_natives *natives;
 } kiln_loop_options;
 
 typedef struct kiln_loop_pass {

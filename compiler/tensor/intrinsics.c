@@ -21,9 +21,37 @@ bool kiln_intrin_find(kiln_str name, kiln_intrin *out) {
     return false;
 }
 
+static double eval_several(kiln_intrin i, const double *arg) {
+    const double x = arg[0], y = arg[1];
+    switch ((int)i) {
+    case KILN_INTRIN_add_rn:
+        return x + y;
+    case KILN_INTRIN_copysign:
+        return copysign(x, y);
+    case KILN_INTRIN_fma:
+        return fma(x, y, arg[2]);
+    case KILN_INTRIN_fmod:
+        return fmod(x, y);
+    case KILN_INTRIN_mul_rn:
+        return x * y;
+    case KILN_INTRIN_sub_rn:
+        return x - y;
+    default: /* the one that is left */
+        return pow(x, y);
+    }
+}
+
 double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     const double x = arg[0];
     switch (i) {
+    case KILN_INTRIN_add_rn:
+    case KILN_INTRIN_copysign:
+    case KILN_INTRIN_fma:
+    case KILN_INTRIN_fmod:
+    case KILN_INTRIN_mul_rn:
+    case KILN_INTRIN_pow:
+    case KILN_INTRIN_sub_rn:
+        return eval_several(i, arg);
     case KILN_INTRIN_abs:
         return fabs(x);
     case KILN_INTRIN_acos:
@@ -52,18 +80,12 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return expm1(x);
     case KILN_INTRIN_floor:
         return floor(x);
-    case KILN_INTRIN_fma:
-        return fma(x, arg[1], arg[2]);
-    case KILN_INTRIN_fmod:
-        return fmod(x, arg[1]);
     case KILN_INTRIN_isnan:
         return isnan(x);
     case KILN_INTRIN_log:
         return log(x);
     case KILN_INTRIN_log1p:
         return log1p(x);
-    case KILN_INTRIN_pow:
-        return pow(x, arg[1]);
     case KILN_INTRIN_dot4: /* no function of scalars */
     case KILN_INTRIN_prefetch:
         return 0;

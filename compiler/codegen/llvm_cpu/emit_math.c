@@ -61,6 +61,12 @@ static LLVMValueRef rounding(kiln_cg *g, kiln_intrin how, LLVMValueRef x, int la
     return kiln_cg_unary(g, name, x);
 }
 
+static LLVMValueRef copysign_of(kiln_cg *g, const LLVMValueRef *arg) {
+    LLVMTypeRef t = LLVMTypeOf(arg[0]);
+    LLVMValueRef a[2] = {arg[0], arg[1]};
+    return kiln_cg_intrinsic(g, "llvm.copysign", &t, 1, a, 2);
+}
+
 static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
                                const LLVMValueRef *arg) {
     const LLVMTypeRef t = LLVMTypeOf(arg[0]);
@@ -120,6 +126,14 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
         return kiln_cg_math_fmod(g, arg[0], arg[1], e->lanes);
     case KILN_INTRIN_pow:
         return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
+    case KILN_INTRIN_add_rn:
+        return LLVMBuildFAdd(g->b, arg[0], arg[1], "");
+    case KILN_INTRIN_sub_rn:
+        return LLVMBuildFSub(g->b, arg[0], arg[1], "");
+    case KILN_INTRIN_mul_rn:
+        return LLVMBuildFMul(g->b, arg[0], arg[1], "");
+    case KILN_INTRIN_copysign:
+        return copysign_of(g, arg);
     case KILN_INTRIN_dot4:
     case KILN_INTRIN_prefetch:
     case KILN_N_INTRINS:

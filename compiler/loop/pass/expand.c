@@ -1,0 +1,153 @@
+/* expand: calls of intrinsics that the back end has no code for become expressions of
+ * what it has (compiler/loop/expand.h; the functions are in compiler/loop/math).
+ * Nothing changes where nobody says what there is.
+ *
+ * f16 and bf16 are computed in f32 and rounded once. A call stays where it was: behind
+ * a select or a mask its formula is evaluated where the call would have been. */
+#include "compiler/loop/formula.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const kiln_expansion rows[] = {
+#define KILN_EXPANSION(name, floats, ints, ulps_f32, ulps_f64, domain)                 \
+    {KILN_INTRIN_##name, floats, ints, {ulps_f32, ulps_f64}, domain},
+#include "compiler/loop/expansions.def"
+#undef KILN_EXPANSION
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+const kiln_expansion *kiln_expansion_at(int i) {
+    return i >= 0 && i < N_ROWS ? &rows[i] : NULL;
+}
+
+const kiln_expansion *kiln_expansion_of(kiln_intrin intrin) {
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].intrin == intrin)
+            return &rows[i];
+    return NULL;
+}
+
+const kiln_natives kiln_natives_least = {
+    .name = "any machine", .f32 = KILN_NATIVE(sqrt), .f64 = KILN_NATIVE(sqrt)};
+
+bool kiln_is_native(const kiln_natives *n, kiln_intrin i, kiln_dtype dtype) {
+    const uint64_t always =
+        KILN_NATIVE(add_rn) | KILN_NATIVE(sub_rn) | KILN_NATIVE(mul_rn);
+    const uint64_t set = !kiln_dtype_is_float(dtype) ? n->ints
+                         : dtype == KILN_F64         ? n->f64 | always
+                                                     : n->f32 | always;
+    return (set >> i & 1) != 0;
+}
+
+/* ---- formulas ----------------------------------------------------------------------
+ */
+
+static bool is_simple(const kiln_expr *e) {
+    if (e->kind == KILN_EXPR_BROADCAST)
+        e = e->arg[0];
+    return e->kind == KILN_EXPR_INT || e->kind == KILN_EXPR_FLOAT ||
+           e->kind == KILN_EXPR_VAR;
+}
+
+val kiln_formula_keep(kiln_formula *f, val e) {
+    if (is_simple(e))
+        return e;
+    const kiln_var *v = kiln_var_vector(
+        f->arena, kiln_format(f->arena, "t%d", (*f->n_names)++), e->dtype, e->lanes);
+    kiln_vec_push(f->arena, &f->var, v);
+    kiln_vec_push(f->arena, &f->value, e);
+    return kiln_x_ref(f->arena, v);
+}
+
+val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) {
+    va_list ap;
+    char text[256];
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (f->status == KILN_OK)
+        f->status = kiln_fail(f->err, KILN_ERR_UNSUPPORTED, "%s", text);
+    return NULL;
+}
+
+/* ---- the pass ----------------------------------------------------------------------
+ */
+
+typedef struct expanding {
+    const kiln_natives *natives;
+    int n_names;
+    kiln_status status;
+    kiln_err *err;
+} expanding;
+
+static bool is_half(kiln_dtype d) { return d == KILN_F16 || d == KILN_BF16; }
+
+static kiln_expand_fn *function_of(expanding *x, const kiln_expr *e) {
+    const kiln_dtype dtype = e->arg[0]->dtype;
+    const kiln_expansion *row = kiln_expansion_of(e->u.intrin);
+    const bool is_float = kiln_dtype_is_float(dtype);
+    kiln_expand_fn *fn = row == NULL ? NULL : is_float ? row->floats : row->ints;
+    const char *name = kiln_intrin_get(e->u.intrin)->name;
+    if (fn == NULL && is_float)
+        x->status = kiln_fail(x->err, KILN_ERR_UNSUPPORTED,
+                              "intrinsic '%s' of %s is neither an instruction of '%s' "
+                              "nor made of others",
+                              name, kiln_dtype_name(dtype), x->natives->name);
+    else if (fn == NULL)
+        x->status =
+            kiln_fail(x->err, KILN_ERR_UNSUPPORTED,
+                      "intrinsic '%s' is not generated for %s; cast to f32 first", name,
+                      kiln_dtype_name(dtype));
+    return fn;
+}
+
+/* Arguments first, so that a formula may use each of them often. */
+static const kiln_expr *expanded(expanding *x, kiln_arena *a, const kiln_expr *e,
+                                 kiln_expand_fn *fn) {
+    kiln_formula f = {
+        .arena = a, .natives = x->natives, .n_names = &x->n_names, .err = x->err};
+    const kiln_expr *arg[3];
+    const bool half = is_half(e->arg[0]->dtype);
+    for (int i = 0; i < e->n_arg; i++)
+        arg[i] = kiln_formula_keep(&f, half ? kiln_x_cast(a, KILN_F32, e->arg[i])
+                                            : e->arg[i]);
+    const kiln_expr *body = fn(&f, e->u.intrin, arg);
+    if (f.status != KILN_OK) {
+        x->status = f.status;
+        return e;
+    }
+    /* The last that was bound is the value itself. */
+    if (body->kind == KILN_EXPR_VAR && f.var.n > 0 &&
+        f.var.v[f.var.n - 1] == body->u.var)
+        body = f.value.v[--f.var.n];
+    body = kiln_x_broadcast(a, kiln_x_cast(a, e->dtype, body), e->lanes);
+    return kiln_x_let(a, f.var.v, f.value.v, (int)f.var.n, body);
+}
+
+static const kiln_expr *visit(void *user, kiln_arena *a, const kiln_expr *e) {
+    expanding *x = user;
+    if (e->kind != KILN_EXPR_CALL || x->status != KILN_OK ||
+        !kiln_intrin_get(e->u.intrin)->is_pure || e->u.intrin == KILN_INTRIN_dot4 ||
+        kiln_is_native(x->natives, e->u.intrin, e->arg[0]->dtype))
+        return e;
+    kiln_expand_fn *fn = function_of(x, e);
+    return fn != NULL ? expanded(x, a, e, fn) : e;
+}
+
+static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
+    if (o == NULL || o->natives == NULL)
+        return KILN_OK;
+    expanding x = {.natives = o->natives, .err = err};
+    const kiln_stmt *body = kiln_stmt_rewritten(
+        p->arena, p->body, &(kiln_stmt_rewrite){.expr = visit, .user = &x});
+    if (x.status == KILN_OK)
+        p->body = body;
+    return x.status;
+}
+
+const kiln_loop_pass kiln_loop_pass_expand = {
+    .name = "expand",
+    .doc = "writes out the functions that the back end has no code for",
+    .run = run,
+};
