@@ -6,6 +6,7 @@
 #ifndef KILN_COMPILER_CODEGEN_CODEGEN_H
 #define KILN_COMPILER_CODEGEN_CODEGEN_H
 
+#include "compiler/loop/expand.h"
 #include "compiler/loop/loop.h"
 #include "compiler/target/target.h"
 
@@ -26,6 +27,9 @@ typedef struct kiln_codegen_text {
 
 /* "19.1.7": what makes the code, for records of what made it. */
 const char *kiln_codegen_llvm_version(kiln_arena *a);
+
+/* What LLVM's code generators of the profile have; the rest is expanded (expand.h). */
+kiln_natives kiln_codegen_llvm_natives(const kiln_profile *profile);
 
 /* Compiles one flattened program to one function of its name. */
 kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,

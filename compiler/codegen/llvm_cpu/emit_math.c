@@ -3,62 +3,23 @@
 
 #include "compiler/codegen/llvm_cpu/math.h"
 
-static LLVMValueRef integer_call(kiln_cg *g, const kiln_expr *e,
-                                 const LLVMValueRef *arg) {
-    const LLVMValueRef x = arg[0];
-    const bool is_signed = kiln_dtype_get(e->dtype)->is_signed;
-    const LLVMValueRef negative =
-        LLVMBuildICmp(g->b, LLVMIntSLT, x, LLVMConstNull(LLVMTypeOf(x)), "");
-    switch ((int)e->u.intrin) {
-    case KILN_INTRIN_abs:
-        return is_signed
-                   ? LLVMBuildSelect(g->b, negative, LLVMBuildNeg(g->b, x, ""), x, "")
-                   : x;
-    case KILN_INTRIN_ceil:
-    case KILN_INTRIN_floor:
-    case KILN_INTRIN_round:
-    case KILN_INTRIN_trunc:
-        return x;
-    case KILN_INTRIN_pow:
-        return kiln_cg_math_int_pow(g, x, arg[1], is_signed, e->lanes);
-    }
-    kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
-                 "intrinsic '%s' is not generated for %s; cast to f32 first",
-                 kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(e->dtype));
-    return x;
+/* Without fma, x86 has no instruction that rounds either. */
+kiln_natives kiln_codegen_llvm_natives(const kiln_profile *p) {
+    const uint64_t loops = KILN_NATIVE(cos) | KILN_NATIVE(fmod) | KILN_NATIVE(sin) |
+                           KILN_NATIVE(tan); /* of math_loops.c and math_trig.c */
+    uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
+                      KILN_NATIVE(sqrt) | loops;
+    if (p->arch == KILN_ARCH_AARCH64 || p->has_fma)
+        floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
+                  KILN_NATIVE(round) | KILN_NATIVE(trunc);
+    return (kiln_natives){
+        .name = p->name, .f32 = floats, .f64 = floats, .ints = KILN_NATIVE(pow)};
 }
 
-/* Without an fma instruction: exact product and one addition in double; for double
- * there is nothing wider. */
-static LLVMValueRef emit_fma(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg) {
+static LLVMValueRef fma_of(kiln_cg *g, const LLVMValueRef *arg) {
     LLVMTypeRef t = LLVMTypeOf(arg[0]);
-    if (kiln_cg_has_fma(g)) {
-        LLVMValueRef a[3] = {arg[0], arg[1], arg[2]};
-        return kiln_cg_intrinsic(g, "llvm.fma", &t, 1, a, 3);
-    }
-    if (e->dtype == KILN_F64) {
-        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
-                     "intrinsic 'fma' of f64 needs an fma instruction, which profile "
-                     "'%s' has not",
-                     g->profile->name);
-        return arg[0];
-    }
-    LLVMValueRef wide[3];
-    for (int i = 0; i < 3; i++)
-        wide[i] = LLVMBuildFPExt(g->b, arg[i], kiln_cg_vector(g->f64, e->lanes), "");
-    const LLVMValueRef sum =
-        LLVMBuildFAdd(g->b, LLVMBuildFMul(g->b, wide[0], wide[1], ""), wide[2], "");
-    return LLVMBuildFPTrunc(g->b, sum, t, "");
-}
-
-static LLVMValueRef rounding(kiln_cg *g, kiln_intrin how, LLVMValueRef x, int lanes) {
-    if (!kiln_cg_has_fma(g))
-        return kiln_cg_math_round(g, how, x, lanes);
-    const char *name = how == KILN_INTRIN_floor   ? "llvm.floor"
-                       : how == KILN_INTRIN_ceil  ? "llvm.ceil"
-                       : how == KILN_INTRIN_trunc ? "llvm.trunc"
-                                                  : "llvm.rint";
-    return kiln_cg_unary(g, name, x);
+    LLVMValueRef a[3] = {arg[0], arg[1], arg[2]};
+    return kiln_cg_intrinsic(g, "llvm.fma", &t, 1, a, 3);
 }
 
 static LLVMValueRef copysign_of(kiln_cg *g, const LLVMValueRef *arg) {
@@ -67,89 +28,53 @@ static LLVMValueRef copysign_of(kiln_cg *g, const LLVMValueRef *arg) {
     return kiln_cg_intrinsic(g, "llvm.copysign", &t, 1, a, 2);
 }
 
+/* What the pass `expand` leaves: kiln_codegen_llvm_natives. */
 static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
                                const LLVMValueRef *arg) {
-    const LLVMTypeRef t = LLVMTypeOf(arg[0]);
-    switch (e->u.intrin) {
+    switch ((int)e->u.intrin) {
     case KILN_INTRIN_abs:
         return kiln_cg_unary(g, "llvm.fabs", arg[0]);
     case KILN_INTRIN_sqrt:
         return kiln_cg_unary(g, "llvm.sqrt", arg[0]);
-    case KILN_INTRIN_rsqrt:
-        return LLVMBuildFDiv(
-            g->b, kiln_cg_real(g, e->dtype == KILN_F64 ? g->f64 : g->f32, 1, e->lanes),
-            kiln_cg_unary(g, "llvm.sqrt", arg[0]), "");
     case KILN_INTRIN_isnan:
         return LLVMBuildFCmp(g->b, LLVMRealUNO, arg[0], arg[0], "");
     case KILN_INTRIN_floor:
+        return kiln_cg_unary(g, "llvm.floor", arg[0]);
     case KILN_INTRIN_ceil:
+        return kiln_cg_unary(g, "llvm.ceil", arg[0]);
     case KILN_INTRIN_trunc:
+        return kiln_cg_unary(g, "llvm.trunc", arg[0]);
     case KILN_INTRIN_round:
-        return rounding(g, e->u.intrin, arg[0], e->lanes);
+        return kiln_cg_unary(g, "llvm.rint", arg[0]);
     case KILN_INTRIN_fma:
-        return emit_fma(g, e, arg);
-    case KILN_INTRIN_acos:
-        return kiln_cg_math_acos(g, arg[0], e->lanes);
-    case KILN_INTRIN_acosh:
-        return kiln_cg_math_acosh(g, arg[0], e->lanes);
-    case KILN_INTRIN_asin:
-        return kiln_cg_math_asin(g, arg[0], e->lanes);
-    case KILN_INTRIN_asinh:
-        return kiln_cg_math_asinh(g, arg[0], e->lanes);
-    case KILN_INTRIN_atan:
-        return kiln_cg_math_atan(g, arg[0], e->lanes);
-    case KILN_INTRIN_atanh:
-        return kiln_cg_math_atanh(g, arg[0], e->lanes);
-    case KILN_INTRIN_cosh:
-        return kiln_cg_math_cosh(g, arg[0], e->lanes);
-    case KILN_INTRIN_erf:
-        return kiln_cg_math_erf(g, arg[0], e->lanes);
-    case KILN_INTRIN_exp:
-        return kiln_cg_math_exp(g, arg[0], e->lanes);
-    case KILN_INTRIN_expm1:
-        return kiln_cg_math_expm1(g, arg[0], e->lanes);
-    case KILN_INTRIN_log:
-        return kiln_cg_math_log(g, arg[0], e->lanes);
-    case KILN_INTRIN_log1p:
-        return kiln_cg_math_log1p(g, arg[0], e->lanes);
-    case KILN_INTRIN_sigmoid:
-        return kiln_cg_math_sigmoid(g, arg[0], e->lanes);
-    case KILN_INTRIN_sinh:
-        return kiln_cg_math_sinh(g, arg[0], e->lanes);
-    case KILN_INTRIN_tanh:
-        return kiln_cg_math_tanh(g, arg[0], e->lanes);
+        return fma_of(g, arg);
+    case KILN_INTRIN_copysign:
+        return copysign_of(g, arg);
+    case KILN_INTRIN_add_rn: /* without the flag that lets them contract */
+        return LLVMBuildFAdd(g->b, arg[0], arg[1], "");
+    case KILN_INTRIN_sub_rn:
+        return LLVMBuildFSub(g->b, arg[0], arg[1], "");
+    case KILN_INTRIN_mul_rn:
+        return LLVMBuildFMul(g->b, arg[0], arg[1], "");
     case KILN_INTRIN_cos:
     case KILN_INTRIN_sin:
     case KILN_INTRIN_tan:
         return kiln_cg_math_trig(g, e->u.intrin, arg[0], e->lanes);
     case KILN_INTRIN_fmod:
         return kiln_cg_math_fmod(g, arg[0], arg[1], e->lanes);
-    case KILN_INTRIN_pow:
-        return kiln_cg_math_pow(g, arg[0], arg[1], e->lanes);
-    case KILN_INTRIN_add_rn:
-        return LLVMBuildFAdd(g->b, arg[0], arg[1], "");
-    case KILN_INTRIN_sub_rn:
-        return LLVMBuildFSub(g->b, arg[0], arg[1], "");
-    case KILN_INTRIN_mul_rn:
-        return LLVMBuildFMul(g->b, arg[0], arg[1], "");
-    case KILN_INTRIN_copysign:
-        return copysign_of(g, arg);
-    case KILN_INTRIN_dot4:
-    case KILN_INTRIN_prefetch:
-    case KILN_N_INTRINS:
-        break;
     }
-    kiln_cg_fail(g, KILN_ERR_UNSUPPORTED, "intrinsic '%s' of %s has no generated code",
-                 kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(e->dtype));
-    return LLVMGetPoison(t);
+    KILN_ASSERT(false, "intrinsic '%s' was not expanded",
+                kiln_intrin_get(e->u.intrin)->name);
+    return NULL;
 }
 
 LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg) {
     const kiln_dtype from = e->arg[0]->dtype;
     if (!kiln_dtype_is_float(from)) {
-        if (e->u.intrin == KILN_INTRIN_isnan)
-            return LLVMConstNull(kiln_cg_vector(g->i1, e->lanes));
-        return integer_call(g, e, arg);
+        KILN_ASSERT(e->u.intrin == KILN_INTRIN_pow, "intrinsic '%s' was not expanded",
+                    kiln_intrin_get(e->u.intrin)->name);
+        return kiln_cg_math_int_pow(g, arg[0], arg[1], kiln_dtype_get(from)->is_signed,
+                                    e->lanes);
     }
     const LLVMValueRef v = float_call(g, e, arg);
     return kiln_dtype_is_float(e->dtype) ? kiln_cg_round(g, e->dtype, v, e->lanes) : v;

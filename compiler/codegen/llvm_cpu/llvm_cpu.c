@@ -172,8 +172,20 @@ static kiln_status emit_texts(session *s) {
     return st;
 }
 
+/* Runs `expand` on a copy of the program. */
+static kiln_status expand(kiln_cg *g, kiln_program *copy) {
+    const kiln_natives natives = kiln_codegen_llvm_natives(g->profile);
+    const kiln_loop_options options = {.natives = &natives};
+    *copy = *g->p;
+    copy->arena = g->arena;
+    g->p = copy;
+    return kiln_loop_pass_expand.run(copy, &options, g->err);
+}
+
 static kiln_status compile(session *s, kiln_object *out) {
     kiln_object object = {.bytes = {NULL, 0}};
+    kiln_program copy;
+    KILN_TRY(expand(&s->g, &copy));
     types_init(&s->g);
     KILN_TRY(open_machine(s));
     kiln_cg_collect_scopes(&s->g);

@@ -1,5 +1,5 @@
-/* Generated functions against libm, over the range of each: error in ulp as math.c and
- * math_*.c state it, special values exactly. A program
+/* Generated functions against libm, over the range of each: error in ulp as
+ * compiler/loop/expansions.def states it, special values exactly. A program
  * applies one expression to a vector of inputs; sizes leave odd tails. */
 #include "compiler/codegen/codegen.h"
 #include "tests/support/code_run.h"
@@ -15,8 +15,8 @@ enum { LANES = 8, N = 2048 };
 typedef const kiln_expr *make_fn(kiln_arena *a, const void *row, const kiln_expr *x,
                                  const kiln_expr *z);
 
-static code_kernel *compile(kiln_arena *a, const kiln_profile *p, kiln_dtype in,
-                            kiln_dtype out, make_fn *make, const void *row) {
+static kiln_program *program_of(kiln_arena *a, kiln_dtype in, kiln_dtype out,
+                                make_fn *make, const void *row) {
     const int64_t dim = N;
     kiln_buffer *b[3] = {kiln_buffer_new(a, "x", in, 1, &dim, KILN_SCOPE_GLOBAL),
                          kiln_buffer_new(a, "z", in, 1, &dim, KILN_SCOPE_GLOBAL),
@@ -43,7 +43,12 @@ static code_kernel *compile(kiln_arena *a, const kiln_profile *p, kiln_dtype in,
                                               kiln_x_index(a, N / LANES),
                                               KILN_LOOP_SERIAL, NULL,
                                               kiln_s_store(a, b[2], &at, value, NULL))};
-    return code_compile(a, prog, p);
+    return prog;
+}
+
+static code_kernel *compile(kiln_arena *a, const kiln_profile *p, kiln_dtype in,
+                            kiln_dtype out, make_fn *make, const void *row) {
+    return code_compile(a, program_of(a, in, out, make, row), p);
 }
 
 static void call(const code_kernel *k, void *x, void *z, void *y, const char *what) {
@@ -223,6 +228,66 @@ static void check_function(void **state) {
     check_function_of(r, (r - fn_rows) % 2 != 0 ? KILN_F16 : KILN_BF16, 1);
 }
 
+/* ---- one meaning ----------------------------------------------------------------- */
+
+/* What the program is after `expand`, interpreted. */
+static void interpret(kiln_arena *a, const kiln_program *p, const kiln_profile *prof,
+                      void *x, void *y) {
+    const kiln_natives natives = kiln_codegen_llvm_natives(prof);
+    const kiln_loop_options o = {.natives = &natives};
+    void *const tensor[3] = {x, x, y};
+    kiln_program q = *p;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_loop_pass_expand.run(&q, &o, &err), &err);
+    kiln_assert_status_ok(kiln_program_run(a, &q, tensor, NULL, &err), &err);
+}
+
+static void check_same(const fn_row *r, kiln_dtype dtype, const kiln_profile *prof) {
+    kiln_arena a;
+    kiln_arena_init(&a);
+    const int64_t dim = N;
+    const kiln_type t = kiln_type_make(dtype, 1, &dim);
+    kiln_wide x = kiln_wide_new(&a, &t), want = kiln_wide_new(&a, &t),
+              got = kiln_wide_new(&a, &t);
+    kiln_tensor in = kiln_tensor_new(&a, &t), out = kiln_tensor_new(&a, &t);
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    const kiln_program *p = program_of(&a, dtype, dtype, make_call, r);
+    code_kernel *code = code_compile(&a, p, prof);
+    for (size_t s = 1; s < sizeof sweeps / sizeof sweeps[0]; s += BITS_SWEEP - 1) {
+        for (int i = 0; i < N; i++)
+            x.f[i] = kiln_round_f64(dtype, argument(s, &rng, i, dtype));
+        kiln_narrow(&x, in.data);
+        interpret(&a, p, prof, in.data, out.data);
+        kiln_widen(&t, out.data, &want);
+        call(code, in.data, in.data, out.data, r->name);
+        kiln_widen(&t, out.data, &got);
+        for (int i = 0; i < N; i++)
+            if (got.f[i] != want.f[i] && !(isnan(got.f[i]) && isnan(want.f[i])))
+                fail_msg("%s of %s on %s: %a gives %a, interpreted %a", r->name,
+                         kiln_dtype_name(dtype), prof->name, x.f[i], got.f[i],
+                         want.f[i]);
+    }
+    code_close(code);
+    kiln_arena_fini(&a);
+}
+
+/* Bit for bit: expansions leave a code generator nothing to decide. */
+static void compiled_is_interpreted(void **state) {
+    (void)state;
+    for (int p = 0; code_profile_at(p) != NULL; p++) {
+        const kiln_profile *prof = code_profile_at(p);
+        const kiln_natives natives = kiln_codegen_llvm_natives(prof);
+        for (size_t i = 0; i < sizeof fn_rows / sizeof fn_rows[0]; i++) {
+            if (code_is_variant(prof) ||
+                kiln_is_native(&natives, fn_rows[i].f, KILN_F32))
+                continue;
+            check_same(&fn_rows[i], KILN_F32, prof);
+            check_same(&fn_rows[i], KILN_F64, prof);
+        }
+    }
+}
+
 /* Two arguments: specials by specials, then what `draw` makes. */
 typedef void draw_pair(kiln_rng *rng, int i, kiln_dtype dtype, double *x, double *y);
 
@@ -339,6 +404,7 @@ static void refuses_exp_of_integers_by_name(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check_function, fn_rows);
+    kiln_test_add("compiled_is_interpreted", compiled_is_interpreted, NULL);
     kiln_test_add("pow_of_pairs", pow_of_pairs, NULL);
     kiln_test_add("fmod_is_exact", fmod_is_exact, NULL);
     kiln_test_add("refuses_exp_of_integers_by_name", refuses_exp_of_integers_by_name,
