@@ -14,7 +14,8 @@ struct kiln_formula {
     const kiln_natives *natives;
     KILN_VEC(const kiln_var *) var;
     KILN_VEC(const kiln_expr *) value;
-    int *n_names; /* variables of the program are numbered */
+    int *n_names; /* variables of the program are numbered, behind a letter */
+    char prefix;
     kiln_status status;
     kiln_err *err;
 };
@@ -23,6 +24,8 @@ typedef const kiln_expr *val;
 
 /* A variable that stands for e; e itself where it is a constant or a variable. */
 val kiln_formula_keep(kiln_formula *f, val e);
+/* `body` with what has been bound, in `lanes`. */
+const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes);
 /* Keeps the first failure; NULL. */
 val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) KILN_PRINTF(2, 3);
 
@@ -198,5 +201,10 @@ val kiln_math_log(const num *k, val x);
 val kiln_math_log1p(const num *k, val x);
 /* math_rounding.c: floor, ceil, trunc, round without an instruction for them. */
 val kiln_math_round(const num *k, kiln_intrin how, val x);
+/* math_halves.c, of f16 and bf16: their u16 of an f32, and back; and the f32 of any
+ * number whose rounding to a half is the only one. */
+val kiln_math_to_half(kiln_formula *f, kiln_dtype dtype, val x);
+val kiln_math_from_half(kiln_formula *f, kiln_dtype dtype, val bits);
+val kiln_math_before_half(kiln_formula *f, val x);
 
 #endif

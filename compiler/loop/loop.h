@@ -177,9 +177,8 @@ typedef struct kiln_loop_options {
                        KILN_ERR_LIMIT */
     bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
     bool keep_guards;      /* do not partition loops (tests compare both) */
-    /* What the back end has (expand.h): other intrinsics are written out. NULL: none
-     * is, as schedules and cost models look at programs; a code generator says it
-     * itself. */
+    /* What the back end has (expand.h): halves and other intrinsics are written out.
+     * NULL: nothing is, as cost models look at programs; a code generator says it. */
     const struct kiln_natives *natives;
 } kiln_loop_options;
 

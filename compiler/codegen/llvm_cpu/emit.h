@@ -1,8 +1,8 @@
 /* The state of one translation of a loop program into LLVM IR.
  *
- * Values: f32, f16 and bf16 are `float` (the halves rounded after each operation), f64
- * is `double`, integers are iN, bool is i1; several lanes are vectors. In memory f16
- * and bf16 are i16, bool is i8.
+ * Values: f32 is `float`, f64 is `double`, integers are iN, bool is i1; several lanes
+ * are vectors. f16 is `half`, between a conversion and its bits; bf16 does not come
+ * here (the pass `halves`). In memory bool is i8.
  *
  * The first failure is kept in `status`; emission goes on with poison values, and the
  * entry looks at the status at the end. So emitters return values, not codes.
@@ -85,17 +85,6 @@ LLVMBasicBlockRef kiln_cg_block(const kiln_cg *g);
 /* Marks a multiply or add as free to contract. */
 LLVMValueRef kiln_cg_contract(LLVMValueRef v);
 LLVMValueRef kiln_cg_local(const kiln_cg *g, LLVMTypeRef t, unsigned align);
-
-/* ---- 16-bit floats (emit_half.c) ----------------------------------------------- */
-LLVMValueRef kiln_cg_half_bits(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef x,
-                               int lanes); /* float to i16 */
-LLVMValueRef kiln_cg_half_value(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef bits,
-                                int lanes); /* i16 to float */
-/* Rounds a float to what f16 or bf16 can hold; others come back as they are. */
-LLVMValueRef kiln_cg_round(const kiln_cg *g, kiln_dtype dtype, LLVMValueRef x,
-                           int lanes);
-/* double to float such that a second rounding to 16 bits is the only one. */
-LLVMValueRef kiln_cg_round_to_odd(const kiln_cg *g, LLVMValueRef x, int lanes);
 
 /* ---- expressions (emit_expr.c), memory (emit_memory.c), functions (emit_math.c) - */
 

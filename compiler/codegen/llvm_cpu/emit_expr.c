@@ -3,7 +3,6 @@
 
 static bool is_float(kiln_dtype d) { return kiln_dtype_is_float(d); }
 static bool is_signed(kiln_dtype d) { return kiln_dtype_get(d)->is_signed; }
-static bool is_half(kiln_dtype d) { return d == KILN_F16 || d == KILN_BF16; }
 
 LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y) {
     if (x == NULL || y == NULL)
@@ -104,7 +103,7 @@ static LLVMValueRef muladd(kiln_cg *g, LLVMValueRef x, LLVMValueRef y, LLVMValue
  * NULL when it is no such thing. */
 static LLVMValueRef fused(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const kiln_expr *x = e->arg[0], *y = e->arg[1];
-    if (is_half(e->dtype) || (x->kind != KILN_EXPR_MUL && y->kind != KILN_EXPR_MUL))
+    if (x->kind != KILN_EXPR_MUL && y->kind != KILN_EXPR_MUL)
         return NULL;
     const bool right = y->kind == KILN_EXPR_MUL;
     const kiln_expr *mul = right ? y : x;
@@ -318,8 +317,7 @@ static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mas
                 return v;
         }
         const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
-        const LLVMValueRef v = float_binary(g, e, x, kiln_cg_expr(g, e->arg[1], mask));
-        return is_float(e->dtype) ? kiln_cg_round(g, e->dtype, v, e->lanes) : v;
+        return float_binary(g, e, x, kiln_cg_expr(g, e->arg[1], mask));
     }
     const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
     LLVMValueRef y = kiln_cg_expr(g, e->arg[1], mask);
@@ -332,48 +330,6 @@ static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mas
 }
 
 /* ---- conversion ------------------------------------------------------------------ */
-
-/* Of more than 53 bits the lowest 11 become one, which tells whether there were any
- * (rounding to odd): the rounding that follows is then the only one. */
-static LLVMValueRef fit_in_double(kiln_cg *g, bool sign, LLVMValueRef x, int lanes) {
-    const LLVMValueRef low =
-        LLVMBuildAnd(g->b, x, kiln_cg_int(g, g->i64, 0x7FF, lanes), "");
-    const LLVMValueRef sticky = LLVMBuildSelect(
-        g->b, LLVMBuildICmp(g->b, LLVMIntNE, low, LLVMConstNull(LLVMTypeOf(x)), ""),
-        kiln_cg_int(g, g->i64, 0x800, lanes), LLVMConstNull(LLVMTypeOf(x)), "");
-    const LLVMValueRef odd =
-        LLVMBuildOr(g->b, LLVMBuildSub(g->b, x, low, ""), sticky, "");
-    const int64_t most = (int64_t)1 << 53;
-    const LLVMValueRef shifted =
-        sign ? LLVMBuildAdd(g->b, x, kiln_cg_int(g, g->i64, most, lanes), "") : x;
-    const LLVMValueRef fits =
-        LLVMBuildICmp(g->b, LLVMIntULE, shifted,
-                      kiln_cg_int(g, g->i64, sign ? 2 * most : most, lanes), "");
-    return LLVMBuildSelect(g->b, fits, x, odd, "");
-}
-
-static LLVMValueRef int_to_float(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
-    const bool sign = is_signed(e->arg[0]->dtype);
-    const LLVMTypeRef t = kiln_cg_vector(
-        is_half(e->dtype) ? g->f64 : kiln_cg_value_type(g, e->dtype), e->lanes);
-    if (is_half(e->dtype) && kiln_dtype_bytes(e->arg[0]->dtype) == 8)
-        x = fit_in_double(g, sign, x, e->lanes);
-    const LLVMValueRef v =
-        sign ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
-    if (!is_half(e->dtype))
-        return v;
-    return kiln_cg_round(g, e->dtype, kiln_cg_round_to_odd(g, v, e->lanes), e->lanes);
-}
-
-static LLVMValueRef float_to_float(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
-    const kiln_dtype from = e->arg[0]->dtype;
-    if (e->dtype == KILN_F64)
-        return from == KILN_F64 ? x : LLVMBuildFPExt(g->b, x, type_of(g, e), "");
-    if (from == KILN_F64)
-        x = is_half(e->dtype) ? kiln_cg_round_to_odd(g, x, e->lanes)
-                              : LLVMBuildFPTrunc(g->b, x, type_of(g, e), "");
-    return kiln_cg_round(g, e->dtype, x, e->lanes);
-}
 
 /* Truncates; saturates; NaN becomes 0. */
 static LLVMValueRef float_to_int(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
@@ -390,10 +346,15 @@ static LLVMValueRef emit_cast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask)
     const kiln_dtype from = e->arg[0]->dtype;
     if (from == e->dtype)
         return x;
+    if (is_float(from) && !is_float(e->dtype))
+        return float_to_int(g, e, x);
     if (is_float(from))
-        return is_float(e->dtype) ? float_to_float(g, e, x) : float_to_int(g, e, x);
+        return kiln_dtype_bytes(e->dtype) > kiln_dtype_bytes(from)
+                   ? LLVMBuildFPExt(g->b, x, type_of(g, e), "")
+                   : LLVMBuildFPTrunc(g->b, x, type_of(g, e), "");
     if (is_float(e->dtype))
-        return int_to_float(g, e, x);
+        return is_signed(from) ? LLVMBuildSIToFP(g->b, x, type_of(g, e), "")
+                               : LLVMBuildUIToFP(g->b, x, type_of(g, e), "");
     if (e->dtype == KILN_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     return LLVMBuildIntCast2(g->b, x, type_of(g, e), is_signed(from), "");
@@ -402,14 +363,10 @@ static LLVMValueRef emit_cast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask)
 static LLVMValueRef emit_bitcast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
     const kiln_dtype from = e->arg[0]->dtype;
-    if (is_half(from))
-        x = kiln_cg_half_bits(g, from, x, e->lanes);
-    else if (from == KILN_BOOL)
+    if (from == KILN_BOOL)
         x = LLVMBuildZExt(g->b, x, kiln_cg_vector(g->i8, e->lanes), "");
     x = LLVMBuildBitCast(
         g->b, x, kiln_cg_vector(kiln_cg_memory_type(g, e->dtype), e->lanes), "");
-    if (is_half(e->dtype))
-        return kiln_cg_half_value(g, e->dtype, x, e->lanes);
     if (e->dtype == KILN_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     return x;

@@ -12,8 +12,11 @@ kiln_natives kiln_codegen_llvm_natives(const kiln_profile *p) {
     if (p->arch == KILN_ARCH_AARCH64 || p->has_fma)
         floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
                   KILN_NATIVE(round) | KILN_NATIVE(trunc);
-    return (kiln_natives){
-        .name = p->name, .f32 = floats, .f64 = floats, .ints = KILN_NATIVE(pow)};
+    return (kiln_natives){.name = p->name,
+                          .f32 = floats,
+                          .f64 = floats,
+                          .ints = KILN_NATIVE(pow),
+                          .has_f16_casts = p->has_f16};
 }
 
 static LLVMValueRef fma_of(kiln_cg *g, const LLVMValueRef *arg) {
@@ -76,6 +79,5 @@ LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *ar
         return kiln_cg_math_int_pow(g, arg[0], arg[1], kiln_dtype_get(from)->is_signed,
                                     e->lanes);
     }
-    const LLVMValueRef v = float_call(g, e, arg);
-    return kiln_dtype_is_float(e->dtype) ? kiln_cg_round(g, e->dtype, v, e->lanes) : v;
+    return float_call(g, e, arg);
 }

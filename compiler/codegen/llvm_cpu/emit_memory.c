@@ -261,10 +261,7 @@ static LLVMValueRef vector_load(kiln_cg *g, const place *at, int lanes) {
     return out;
 }
 
-static LLVMValueRef from_memory(kiln_cg *g, kiln_dtype dtype, LLVMValueRef v,
-                                int lanes) {
-    if (dtype == KILN_F16 || dtype == KILN_BF16)
-        return kiln_cg_half_value(g, dtype, v, lanes);
+static LLVMValueRef from_memory(kiln_cg *g, kiln_dtype dtype, LLVMValueRef v) {
     if (dtype == KILN_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
     return v;
@@ -276,7 +273,7 @@ static LLVMValueRef scalar_load(kiln_cg *g, const kiln_expr *e) {
         return LLVMGetPoison(kiln_cg_value_type(g, e->dtype));
     const LLVMValueRef v =
         plain_load(g, &at, at.type, address(g, &at, at.index), elem_bytes(&at));
-    return from_memory(g, e->dtype, v, 1);
+    return from_memory(g, e->dtype, v);
 }
 
 /* One lane behind a branch; off gives 0. */
@@ -319,7 +316,7 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
         return LLVMGetPoison(kiln_cg_vector(kiln_cg_value_type(g, e->dtype), e->lanes));
     const LLVMValueRef v = mask == NULL ? vector_load(g, &at, e->lanes)
                                         : masked_load(g, &at, e->lanes, mask);
-    return from_memory(g, e->dtype, v, e->lanes);
+    return from_memory(g, e->dtype, v);
 }
 
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load) {
@@ -373,8 +370,6 @@ static void masked_store(kiln_cg *g, const place *at, LLVMValueRef v, int lanes,
 }
 
 static LLVMValueRef to_memory(kiln_cg *g, kiln_dtype dtype, LLVMValueRef v, int lanes) {
-    if (dtype == KILN_F16 || dtype == KILN_BF16)
-        return kiln_cg_half_bits(g, dtype, v, lanes);
     if (dtype == KILN_BOOL)
         return LLVMBuildZExt(g->b, v, kiln_cg_vector(g->i8, lanes), "");
     return v;

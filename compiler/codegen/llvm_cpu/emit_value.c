@@ -22,9 +22,9 @@ LLVMTypeRef kiln_cg_vector(LLVMTypeRef t, int lanes) {
 LLVMTypeRef kiln_cg_value_type(const kiln_cg *g, kiln_dtype dtype) {
     switch (dtype) {
     case KILN_F32:
-    case KILN_F16:
-    case KILN_BF16:
         return g->f32;
+    case KILN_F16:
+        return LLVMHalfTypeInContext(g->cx);
     case KILN_F64:
         return g->f64;
     case KILN_I8:
@@ -41,6 +41,7 @@ LLVMTypeRef kiln_cg_value_type(const kiln_cg *g, kiln_dtype dtype) {
         return g->i64;
     case KILN_BOOL:
         return g->i1;
+    case KILN_BF16:     /* the pass `halves` has made u16 and f32 of it */
     case KILN_F8E4M3FN: /* stages hold them as u8 or i8 */
     case KILN_F8E4M3FNUZ:
     case KILN_F8E5M2:
@@ -59,8 +60,6 @@ LLVMTypeRef kiln_cg_value_type(const kiln_cg *g, kiln_dtype dtype) {
 }
 
 LLVMTypeRef kiln_cg_memory_type(const kiln_cg *g, kiln_dtype dtype) {
-    if (dtype == KILN_F16 || dtype == KILN_BF16)
-        return g->i16;
     return dtype == KILN_BOOL ? g->i8 : kiln_cg_value_type(g, dtype);
 }
 

@@ -172,13 +172,14 @@ static kiln_status emit_texts(session *s) {
     return st;
 }
 
-/* Runs `expand` on a copy of the program. */
+/* Runs `halves` and `expand` on a copy of the program. */
 static kiln_status expand(kiln_cg *g, kiln_program *copy) {
     const kiln_natives natives = kiln_codegen_llvm_natives(g->profile);
     const kiln_loop_options options = {.natives = &natives};
     *copy = *g->p;
     copy->arena = g->arena;
     g->p = copy;
+    KILN_TRY(kiln_loop_pass_halves.run(copy, &options, g->err));
     return kiln_loop_pass_expand.run(copy, &options, g->err);
 }
 

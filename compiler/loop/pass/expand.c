@@ -2,8 +2,8 @@
  * what it has (compiler/loop/expand.h; the functions are in compiler/loop/math).
  * Nothing changes where nobody says what there is.
  *
- * f16 and bf16 are computed in f32 and rounded once. A call stays where it was: behind
- * a select or a mask its formula is evaluated where the call would have been. */
+ * A call stays where it was: behind a select or a mask its formula is evaluated where
+ * the call would have been. */
 #include "compiler/loop/formula.h"
 
 #include <stdarg.h>
@@ -54,10 +54,20 @@ val kiln_formula_keep(kiln_formula *f, val e) {
     if (is_simple(e))
         return e;
     const kiln_var *v = kiln_var_vector(
-        f->arena, kiln_format(f->arena, "t%d", (*f->n_names)++), e->dtype, e->lanes);
+        f->arena, kiln_format(f->arena, "%c%d", f->prefix, (*f->n_names)++), e->dtype,
+        e->lanes);
     kiln_vec_push(f->arena, &f->var, v);
     kiln_vec_push(f->arena, &f->value, e);
     return kiln_x_ref(f->arena, v);
+}
+
+/* The last that was bound is the value itself. */
+const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes) {
+    if (body->kind == KILN_EXPR_VAR && f->var.n > 0 &&
+        f->var.v[f->var.n - 1] == body->u.var)
+        body = f->value.v[--f->var.n];
+    return kiln_x_let(f->arena, f->var.v, f->value.v, (int)f->var.n,
+                      kiln_x_broadcast(f->arena, body, lanes));
 }
 
 val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) {
@@ -81,13 +91,13 @@ typedef struct expanding {
     kiln_err *err;
 } expanding;
 
-static bool is_half(kiln_dtype d) { return d == KILN_F16 || d == KILN_BF16; }
-
 static kiln_expand_fn *function_of(expanding *x, const kiln_expr *e) {
     const kiln_dtype dtype = e->arg[0]->dtype;
     const kiln_expansion *row = kiln_expansion_of(e->u.intrin);
     const bool is_float = kiln_dtype_is_float(dtype);
     kiln_expand_fn *fn = row == NULL ? NULL : is_float ? row->floats : row->ints;
+    KILN_ASSERT(dtype != KILN_F16 && dtype != KILN_BF16, "'%s' before pass halves",
+                kiln_intrin_get(e->u.intrin)->name);
     const char *name = kiln_intrin_get(e->u.intrin)->name;
     if (fn == NULL && is_float)
         x->status = kiln_fail(x->err, KILN_ERR_UNSUPPORTED,
@@ -105,24 +115,19 @@ static kiln_expand_fn *function_of(expanding *x, const kiln_expr *e) {
 /* Arguments first, so that a formula may use each of them often. */
 static const kiln_expr *expanded(expanding *x, kiln_arena *a, const kiln_expr *e,
                                  kiln_expand_fn *fn) {
-    kiln_formula f = {
-        .arena = a, .natives = x->natives, .n_names = &x->n_names, .err = x->err};
+    kiln_formula f = {.arena = a,
+                      .natives = x->natives,
+                      .n_names = &x->n_names,
+                      .prefix = 't',
+                      .err = x->err};
     const kiln_expr *arg[3];
-    const bool half = is_half(e->arg[0]->dtype);
     for (int i = 0; i < e->n_arg; i++)
-        arg[i] = kiln_formula_keep(&f, half ? kiln_x_cast(a, KILN_F32, e->arg[i])
-                                            : e->arg[i]);
+        arg[i] = kiln_formula_keep(&f, e->arg[i]);
     const kiln_expr *body = fn(&f, e->u.intrin, arg);
-    if (f.status != KILN_OK) {
-        x->status = f.status;
-        return e;
-    }
-    /* The last that was bound is the value itself. */
-    if (body->kind == KILN_EXPR_VAR && f.var.n > 0 &&
-        f.var.v[f.var.n - 1] == body->u.var)
-        body = f.value.v[--f.var.n];
-    body = kiln_x_broadcast(a, kiln_x_cast(a, e->dtype, body), e->lanes);
-    return kiln_x_let(a, f.var.v, f.value.v, (int)f.var.n, body);
+    if (f.status == KILN_OK)
+        return kiln_formula_done(&f, body, e->lanes);
+    x->status = f.status;
+    return e;
 }
 
 static const kiln_expr *visit(void *user, kiln_arena *a, const kiln_expr *e) {

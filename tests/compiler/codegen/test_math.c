@@ -238,6 +238,7 @@ static void interpret(kiln_arena *a, const kiln_program *p, const kiln_profile *
     void *const tensor[3] = {x, x, y};
     kiln_program q = *p;
     kiln_err err = {0};
+    kiln_assert_status_ok(kiln_loop_pass_halves.run(&q, &o, &err), &err);
     kiln_assert_status_ok(kiln_loop_pass_expand.run(&q, &o, &err), &err);
     kiln_assert_status_ok(kiln_program_run(a, &q, tensor, NULL, &err), &err);
 }

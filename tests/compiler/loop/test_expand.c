@@ -14,7 +14,7 @@ enum { LANES = 64, N = 1024 };
 static const uint64_t common =
     KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
     KILN_NATIVE(round) | KILN_NATIVE(sqrt) | KILN_NATIVE(trunc);
-static const kiln_natives with_fma = {"with fma", common, common, 0};
+static const kiln_natives with_fma = {.name = "with fma", .f32 = common, .f64 = common};
 
 /* ---- programs ----------------------------------------------------------------------
  */
@@ -59,6 +59,8 @@ static kiln_program *program_of(kiln_arena *a, kiln_intrin f, kiln_dtype dtype) 
 static void expand(kiln_program *p, const kiln_natives *natives) {
     const kiln_loop_options o = {.natives = natives};
     kiln_err err = {0};
+    kiln_assert_status_ok(kiln_loop_pass_halves.run(p, &o, &err), &err);
+    kiln_assert_status_ok(kiln_program_verify(p, &err), &err);
     kiln_assert_status_ok(kiln_loop_pass_expand.run(p, &o, &err), &err);
     kiln_assert_status_ok(kiln_program_verify(p, &err), &err);
 }
@@ -414,7 +416,7 @@ static int count(const kiln_program *p, int n[N_KINDS]) {
 
 static void native_calls_stay(void **state) {
     kiln_arena *a = kiln_test_arena();
-    const kiln_natives all = {"all", KILN_NATIVE(exp), 0, 0};
+    const kiln_natives all = {.name = "all", .f32 = KILN_NATIVE(exp)};
     kiln_program *p = program_of(a, KILN_INTRIN_exp, KILN_F32);
     const kiln_stmt *before = p->body;
     int n[N_KINDS];
@@ -538,7 +540,7 @@ static refusal refusals[] = {
 
 static void refuses(void **state) {
     const refusal *r = *state;
-    const kiln_natives bare = {"bare", 0, 0, 0};
+    const kiln_natives bare = {.name = "bare"};
     const kiln_loop_options o = {.natives = &bare};
     kiln_program *p = program_of(kiln_test_arena(), r->f, r->dtype);
     const kiln_stmt *before = p->body;
