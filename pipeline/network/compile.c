@@ -301,7 +301,9 @@ static int plain_param(kiln_net *n, const kiln_value *v) {
 static kiln_status pack_at_open(kiln_net *n, const kiln_value *v, int from,
                                 const kiln_net_slot *packed, int *slot, kiln_err *err) {
     int kernel = 0, *operand = kiln_array(n->arena, int, 2);
-    operand[0] = from;
+    operand[0] = n->open.n > 0 && KILN_FAULT(open_param)
+                     ? n->open.v[n->open.n - 1].operand[0]
+                     : from;
     operand[1] = *slot = add_place(n, KILN_PLAN_PACKED, *packed);
     const bool is_half = v->type.dtype == KILN_F16 || v->type.dtype == KILN_BF16;
     KILN_TRY(make_conversion(n, v, is_half ? KILN_U16 : v->type.dtype, from, *slot,

@@ -116,6 +116,8 @@ static row rows[] = {
     {"operand_swapped", "sub", BY_STEP, "step 'sub'"},
     {"param_offset", "params", BY_STEP, "step 'matmul.1'"},
     {"param_stale", "params", BY_STEP, "step 'matmul.1'"},
+    {"open_taps", "wino", BY_STEP, "step 'conv'"},
+    {"open_param", "params", BY_STRUCTURE, NULL},
     {"merged_layout", "merged", BY_TEMPLATE, NULL},
     {"archive_params", "params", BY_STEP, "step 'matmul'"},
 };
@@ -174,13 +176,20 @@ static const char *write_model(const char *dir, const char *name) {
     return path;
 }
 
+static kiln_process_result build_packing(const char *fault, const char *dir,
+                                         const char *model, const char *pack) {
+    const char *const arg[] = {"build",      model,
+                               "--profile",  PROFILE,
+                               "--no-ready", "--no-reduce",
+                               "--pack",     pack,
+                               "-o",         file_of(dir, "made.kiln.tar.zst"),
+                               NULL};
+    return run(fault, file_of(dir, "fired"), arg);
+}
+
 static kiln_process_result build(const char *fault, const char *dir,
                                  const char *model) {
-    const char *const arg[] = {
-        "build",      model,         "--profile", PROFILE,
-        "--no-ready", "--no-reduce", "-o",        file_of(dir, "made.kiln.tar.zst"),
-        NULL};
-    return run(fault, file_of(dir, "fired"), arg);
+    return build_packing(fault, dir, model, "build");
 }
 
 static void must_hold(const kiln_process_result *r, const char *text) {
@@ -205,7 +214,10 @@ static void check_row(void **state) {
     if (kiln_test_is_sanitized() && w->by == BY_ANY)
         kiln_test_skip("a sanitizer in the runner says what it wants of this");
     need_faults();
-    const kiln_process_result r = build(w->name, dir, write_model(dir, w->model));
+    /* Of what is done when a model is opened. */
+    const char *pack = strncmp(w->name, "open_", 5) == 0 ? "open" : "build";
+    const kiln_process_result r =
+        build_packing(w->name, dir, write_model(dir, w->model), pack);
     kiln_assert_status_ok(kiln_file_map(a, file_of(dir, "fired"), 0, &fired, &err),
                           &err);
     assert_true(kiln_str_is(fired, w->name));

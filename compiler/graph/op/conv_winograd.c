@@ -3,6 +3,7 @@
  * is the row's arithmetic alone. Rows come in pairs that differ in signs, and are
  * written so that what they share is the same expression. */
 #include "compiler/graph/op/conv_winograd.h"
+#include "base/fault.h"
 
 #include "compiler/graph/winograd.h"
 
@@ -226,7 +227,7 @@ static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
                                    const kiln_expr *i) {
     const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
     for (int row = 0; row < f->n; row++)
-        divisor[row] = number(a, f->divisor[row]);
+        divisor[row] = number(a, f->divisor[row] + (row == 1 && KILN_FAULT(open_taps)));
     return choose(a, i, divisor, f->n);
 }
 
