@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/busy.h"
+#include "base/child.h"
 #include "base/confine.h"
 #include "base/file.h"
 #include "base/half.h"

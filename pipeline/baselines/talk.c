@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pipeline/measure/child.h"
-
 enum {
     MAX_LINE = 1 << 20,
     TAIL = 600, /* of what it complained of */

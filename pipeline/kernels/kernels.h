@@ -16,7 +16,6 @@
 #include "compiler/reference/reference.h"
 #include "compiler/schedule/template.h"
 #include "pipeline/baselines/rivals.h"
-#include "pipeline/measure/child.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 

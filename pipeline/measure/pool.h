@@ -2,7 +2,7 @@
 #ifndef KILN_PIPELINE_MEASURE_POOL_H
 #define KILN_PIPELINE_MEASURE_POOL_H
 
-#include "pipeline/measure/child.h"
+#include "base/base.h"
 #include "pipeline/measure/measure.h"
 
 #include <pthread.h>

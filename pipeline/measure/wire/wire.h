@@ -24,7 +24,7 @@ enum {
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
     /* Where workers find the memory that the pool shares with them. */
-    KILN_WIRE_SHARED_FD = 3,
+    KILN_WIRE_SHARED_FD = KILN_CHILD_SHARED_FD,
     /* Limits of time are of processor time: a busy machine is not a candidate's fault.
      * By the wall they are so many times that. */
     KILN_WIRE_WALL_LIMITS = 20

@@ -2,9 +2,7 @@
  *
  * Between fork and exec only system calls are made: another thread may have held any
  * lock at the fork. */
-#include "pipeline/measure/child.h"
-
-#include "pipeline/measure/wire/wire.h"
+#include "base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,9 +136,9 @@ static void child(const char *const *argv, const pipes *p, int shared,
         _exit(127);
     if (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0 ||
         dup2(p->err[1], STDERR_FILENO) < 0 ||
-        (shared >= 0 && dup2(shared, KILN_WIRE_SHARED_FD) < 0))
+        (shared >= 0 && dup2(shared, KILN_CHILD_SHARED_FD) < 0))
         _exit(127);
-    (void)close_range(KILN_WIRE_SHARED_FD + (shared >= 0), ~0U, CLOSE_RANGE_CLOEXEC);
+    (void)close_range(KILN_CHILD_SHARED_FD + (shared >= 0), ~0U, CLOSE_RANGE_CLOEXEC);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     kiln_cpus_use(cpus);
     /* exec does not write to argv; its type is older than const. */

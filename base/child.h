@@ -1,10 +1,17 @@
-/* Long-lived children with a pipe each way. For pipeline alone. */
-#ifndef KILN_PIPELINE_MEASURE_CHILD_H
-#define KILN_PIPELINE_MEASURE_CHILD_H
+/* Long-lived child processes with a pipe each way, the CPUs that they may use, and
+ * memory that they share. */
+#ifndef KILN_BASE_CHILD_H
+#define KILN_BASE_CHILD_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { KILN_CHILD_MAX_CPUS = 1024 };
+#include "base/status.h"
+
+enum {
+    KILN_CHILD_MAX_CPUS = 1024,
+    KILN_CHILD_SHARED_FD = 3 /* the number of shared memory in a child */
+};
 
 /* A set of CPUs. n == 0: any. */
 typedef struct kiln_cpus {
@@ -26,8 +33,8 @@ typedef struct kiln_child {
 } kiln_child;
 
 /* argv[0] is a path. The child is a process group of its own, has no other descriptors
- * than these and `shared` (read-only, as KILN_WIRE_SHARED_FD; -1: none), leaves no core
- * file, and is killed when the calling thread ends. */
+ * than these and `shared` (read-only, as KILN_CHILD_SHARED_FD; -1: none), leaves no
+ * core file, and is killed when the calling thread ends. */
 kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err);
 /* Waits up to a second for the end of one that closed its output. */

@@ -1,0 +1,99 @@
+/* Long-lived children: what they are given, how they end. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/kiln_test.h"
+
+static kiln_child start(const char *script, int shared) {
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    const kiln_cpus any = {.n = 0};
+    kiln_err err = {0};
+    kiln_child c;
+    kiln_assert_status_ok(kiln_child_start(argv, shared, &any, &c, &err), &err);
+    return c;
+}
+
+/* What it writes until it closes its output. */
+static void read_all(const kiln_child *c, char *text, size_t size) {
+    size_t n = 0;
+    for (int i = 0; i < KILN_TEST_PATIENCE_MS; i++) {
+        const ssize_t got = read(c->out, text + n, size - 1 - n);
+        n += got > 0 ? (size_t)got : 0;
+        if (got == 0)
+            break;
+        if (got < 0)
+            (void)usleep(1000);
+    }
+    text[n] = '\0';
+}
+
+static void answers_and_ends(void **state) {
+    (void)state;
+    kiln_child c = start("read x; echo \"got $x\"; exit 3", -1);
+    char text[64];
+    bool by_itself = false;
+    int status = 0;
+    assert_int_equal(write(c.in, "it\n", 3), 3);
+    read_all(&c, text, sizeof text);
+    assert_string_equal(text, "got it\n");
+    kiln_child_wait(&c);
+    kiln_child_end(&c, &by_itself, &status);
+    assert_true(by_itself);
+    assert_int_equal(status >> 8, 3);
+}
+
+static void is_ended(void **state) {
+    (void)state;
+    kiln_child c = start("sleep 3600", -1);
+    bool by_itself = true;
+    int status = 0;
+    kiln_child_end(&c, &by_itself, &status);
+    assert_false(by_itself);
+}
+
+static void sees_shared_memory(void **state) {
+    (void)state;
+    int writer, reader, status;
+    bool by_itself;
+    char text[64];
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_shared_open(&writer, &reader, &err), &err);
+    assert_int_equal(pwrite(writer, "shared\n", 7, 0), 7);
+    char script[64];
+    (void)snprintf(script, sizeof script, "cat <&%d", KILN_CHILD_SHARED_FD);
+    kiln_child c = start(script, reader);
+    read_all(&c, text, sizeof text);
+    assert_string_equal(text, "shared\n");
+    kiln_child_end(&c, &by_itself, &status);
+    kiln_shared_give_back(writer, 0, 7);
+    close(writer);
+    close(reader);
+}
+
+static void cpus_are_parted(void **state) {
+    (void)state;
+    const kiln_cpus all = kiln_cpus_own();
+    assert_true(all.n >= 1);
+    const kiln_cpus first = kiln_cpus_part(&all, 0, 1);
+    assert_int_equal(first.n, 1);
+    assert_int_equal(kiln_cpus_first(&first), kiln_cpus_first(&all));
+    const kiln_cpus rest = kiln_cpus_part(&all, 1, all.n);
+    assert_int_equal(rest.n, all.n - 1);
+    const kiln_cpus any = {.n = 0};
+    assert_int_equal(kiln_cpus_first(&any), -1);
+    kiln_cpus_use(&first);
+    assert_int_equal(kiln_cpus_own().n, 1);
+    kiln_cpus_use(&all);
+    assert_int_equal(kiln_cpus_own().n, all.n);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_and_ends),
+        cmocka_unit_test(is_ended),
+        cmocka_unit_test(sees_shared_memory),
+        cmocka_unit_test(cpus_are_parted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
