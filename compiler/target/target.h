@@ -72,6 +72,9 @@ const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
                           char missing[128]);
+/* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code: says what it
+ * lacks. */
+kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
 
 /* ---- for rules ---------------------------------------------------------------------
  * What to count on: where a profile does not say, the least that is common. */

@@ -129,9 +129,6 @@ typedef struct kiln_kernel {
 kiln_status kiln_kernel_make(kiln_arena *a, const kiln_op_work *w,
                              const kiln_choice *choice, const kiln_profile *p,
                              kiln_kernel *out, kiln_err *err);
-/* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code: says what it
- * lacks. */
-kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
 /* The same, but text.assembly is the object's listing: half the time, and no comments.
  */
 kiln_status kiln_kernel_make_listed(kiln_arena *a, const kiln_op_work *w,

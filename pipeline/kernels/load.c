@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err) {
-    kiln_arena scratch = {0};
-    kiln_profile machine;
-    char missing[128] = "";
-    kiln_status st = kiln_profile_detect(&scratch, &machine, err);
-    if (st == KILN_OK && !kiln_profile_runs_on(p, &machine, missing))
-        st = kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                       "profile '%s' does not run on this machine: %s", p->name,
-                       missing);
-    kiln_arena_fini(&scratch);
-    return st;
-}
-
 static void close_code(void *code) { kiln_code_close(code); }
 
 kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
