@@ -78,6 +78,20 @@ typedef struct kiln_diff {
 kiln_status kiln_ref_compare(const kiln_tensor *got, const kiln_tensor *want,
                              double rtol, double atol, kiln_diff *out, kiln_err *err);
 
+/* Reference values and bounds of a graph's outputs. */
+typedef struct kiln_expected {
+    double *value, *bound; /* by row-major element, or by `pick`; NULL bound: exact */
+    const int64_t *pick;   /* row-major elements, ascending; NULL: all */
+    int64_t n_pick, n_elems;
+} kiln_expected;
+/* What the outputs of a workload (a fused group as a graph, and its anchor) must be,
+ * and how far generated code may be off. plain: inputs and constants by value id. out:
+ * one per graph output, in `a`. amplification: factor on the anchor's bound, of the
+ * algorithm that computed what is compared. KILN_ERR_UNSUPPORTED: no bound is known. */
+kiln_status kiln_expect(kiln_arena *a, const kiln_graph *g, const kiln_node *anchor,
+                        const kiln_tensor *plain, double amplification, uint64_t seed,
+                        kiln_expected *out, kiln_err *err);
+
 /* A seeded random tensor for checks: floats uniform in [-1, 1), integers small, bool
  * fair. */
 kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed);

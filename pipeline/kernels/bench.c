@@ -31,9 +31,9 @@ static kiln_status check(kiln_arena *a, kiln_arena *scratch, kiln_call *call,
     const kiln_op_work *work = call->kernel->work;
     kiln_arena own = {0};
     kiln_expected *want = kiln_array(&own, kiln_expected, work->graph->outputs.n);
-    const kiln_status st = kiln_expect(&own, work, call->plain,
-                                       kiln_choice_amplification(&call->kernel->choice),
-                                       o->seed, want, err);
+    const kiln_status st = kiln_expect(
+        &own, work->graph, work->workload.anchor, call->plain,
+        kiln_choice_amplification(&call->kernel->choice), o->seed, want, err);
     if (st == KILN_OK) {
         kiln_call_compare(&own, call, want, &row->verdict);
         row->verdict.problem = kiln_str_dup(a, row->verdict.problem);

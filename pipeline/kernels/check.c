@@ -157,7 +157,7 @@ kiln_status kiln_call_check(kiln_arena *a, kiln_call *call, uint64_t seed,
                             kiln_verdict *out, kiln_err *err) {
     const kiln_op_work *work = call->kernel->work;
     kiln_expected *want = kiln_array(a, kiln_expected, work->graph->outputs.n);
-    KILN_TRY(kiln_expect(a, work, call->plain,
+    KILN_TRY(kiln_expect(a, work->graph, work->workload.anchor, call->plain,
                          kiln_choice_amplification(&call->kernel->choice), seed, want,
                          err));
     kiln_call_compare(a, call, want, out);

@@ -202,18 +202,6 @@ typedef struct kiln_verdict {
 kiln_status kiln_call_check(kiln_arena *a, kiln_call *c, uint64_t seed,
                             kiln_verdict *out, kiln_err *err);
 
-/* Reference values and bounds of a graph's outputs. */
-typedef struct kiln_expected {
-    double *value, *bound; /* by row-major element, or by `pick`; NULL bound: exact */
-    const int64_t *pick;   /* row-major elements, ascending; NULL: all */
-    int64_t n_pick, n_elems;
-} kiln_expected;
-/* plain: inputs and constants by value id. out: one per graph output, in `a`.
- * amplification: factor on the anchor's bound, of the algorithm that computed what is
- * compared (kiln_template_amplification). */
-kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
-                        double amplification, uint64_t seed, kiln_expected *out,
-                        kiln_err *err);
 /* Holds one output, row-major, against what it must be; adds to the verdict. */
 void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
                            const kiln_tensor *got, const char *name, kiln_verdict *out);

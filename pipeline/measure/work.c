@@ -175,7 +175,7 @@ static kiln_status put_seed(writer *w, kiln_arena *a, const kiln_graph *g,
             put(w, tensor[p->id].data, (size_t)kiln_type_bytes(&p->type), &v->data[s]));
     }
     kiln_expected *want = kiln_array(a, kiln_expected, n_outputs);
-    KILN_TRY(kiln_expect(a, &op, tensor, 1, seed, want, w->err));
+    KILN_TRY(kiln_expect(a, plain, op.workload.anchor, tensor, 1, seed, want, w->err));
     for (uint32_t i = 0, o = 0; i < work->n_values; i++)
         if (work->value[i].is_output != 0)
             KILN_TRY(put_expected(w, a, &want[o++], &work->value[i].expected[s]));

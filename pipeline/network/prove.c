@@ -182,7 +182,7 @@ static kiln_status expect_group(kiln_prover *p, const kiln_net_step *s, kiln_err
     kiln_arena *a = &p->scratch;
     kiln_graph *part = kiln_group_graph(a, s->g, s->group, &from);
     kiln_tensor *plain = kiln_array(a, kiln_tensor, part->values.n);
-    kiln_op_work work;
+    kiln_workload work;
     for (size_t i = 0; i < part->inputs.n; i++)
         for (int k = 0; k < s->n_read; k++) {
             bool is_known = false;
@@ -194,8 +194,9 @@ static kiln_status expect_group(kiln_prover *p, const kiln_net_step *s, kiln_err
         }
     p->n_want = (int)part->outputs.n;
     p->want = kiln_array(a, kiln_expected, part->outputs.n);
-    KILN_TRY(kiln_op_work_of(a, s->name, part, &work, err));
-    return kiln_expect(a, &work, plain, p->n->kernel.v[s->kernel].amplification,
+    KILN_TRY(kiln_workload_of(part, &work, err));
+    return kiln_expect(a, part, work.anchor, plain,
+                       p->n->kernel.v[s->kernel].amplification,
                        p->seed + (uint64_t)p->step, p->want, err);
 }
 

@@ -59,7 +59,9 @@ static kiln_tensor right_output(const kiln_op_line *line, const kiln_profile *p)
     kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, p, &kernel, &err), &err);
     kiln_assert_status_ok(kiln_kernel_load(a, p, &kernel, &err), &err);
     kiln_assert_status_ok(kiln_call_new(a, &kernel, alone, 1, &call, &err), &err);
-    kiln_assert_status_ok(kiln_expect(a, &work, call.plain, 1, 1, &want, &err), &err);
+    kiln_assert_status_ok(
+        kiln_expect(a, work.graph, work.workload.anchor, call.plain, 1, 1, &want, &err),
+        &err);
     kiln_tensor out = kiln_tensor_new(a, &work.graph->outputs.v[0]->type);
     assert_null(want.pick);
     for (int64_t i = 0; i < want.n_elems; i++)

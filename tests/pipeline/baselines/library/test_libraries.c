@@ -79,8 +79,9 @@ static void compare(const kiln_test_described *d, const kiln_tensor *out) {
     kiln_expected want;
     kiln_verdict v = {.ok = true, .problem = ""};
     kiln_err err = {.status = KILN_OK};
-    kiln_assert_status_ok(
-        kiln_expect(a, &d->work, d->plain, 1, kiln_test_seed(), &want, &err), &err);
+    kiln_assert_status_ok(kiln_expect(a, d->work.graph, d->work.workload.anchor,
+                                      d->plain, 1, kiln_test_seed(), &want, &err),
+                          &err);
     kiln_expected_compare(a, &want, out, "y", &v);
     if (!v.ok)
         fail_msg("%s", v.problem);

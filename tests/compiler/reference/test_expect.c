@@ -1,7 +1,8 @@
 /* What is expected of large kernels at chosen elements: the reference's values there,
  * whatever stands behind the anchor, and bounds that do not depend on how an operand
  * comes to its shape. */
-#include "pipeline/kernels/kernels.h"
+#include "compiler/reference/reference.h"
+#include "compiler/schedule/template.h"
 #include "tests/support/kiln_test.h"
 
 /* Makes %y from %z, a convolution's result, and the inputs. */
@@ -48,14 +49,14 @@ static kiln_graph *parse(const char *nodes, bool is_whole) {
 static kiln_expected expect(kiln_graph *g, const kiln_tensor *in) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
-    kiln_op_work work;
+    kiln_workload work;
     kiln_expected want;
     kiln_tensor *plain = kiln_array(a, kiln_tensor, g->values.n);
     for (size_t i = 0; i < g->inputs.n; i++)
         plain[g->inputs.v[i]->id] = in[i];
-    kiln_assert_status_ok(kiln_op_work_of(a, "g", g, &work, &err), &err);
+    kiln_assert_status_ok(kiln_workload_of(g, &work, &err), &err);
     kiln_assert_status_ok(
-        kiln_expect(a, &work, plain, 1, kiln_test_seed(), &want, &err), &err);
+        kiln_expect(a, g, work.anchor, plain, 1, kiln_test_seed(), &want, &err), &err);
     assert_non_null(want.pick);
     assert_int_equal(want.n_elems, kiln_type_elems(&g->outputs.v[0]->type));
     return want;

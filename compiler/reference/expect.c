@@ -12,7 +12,7 @@
  * element-wise: corners and edges (where padding and tails are), and random ones. From
  * there on values are short: they have the chosen elements, one after the other, and
  * nodes work on no others. */
-#include "pipeline/kernels/kernels_internal.h"
+#include "compiler/reference/reference.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +33,8 @@ typedef struct known {
 
 typedef struct expect {
     kiln_arena *arena;
-    const kiln_op_work *work;
+    const kiln_graph *graph;
+    const kiln_node *anchor;
     known *of;               /* by value id */
     const kiln_type *picked; /* what elements were chosen of; NULL: all of everything */
     const int64_t *pick;
@@ -76,16 +77,15 @@ static bool is_elementwise(const kiln_node *n, const kiln_type *shape) {
     return true;
 }
 
-static bool is_sparse(const kiln_op_work *w) {
-    const kiln_node *anchor = w->workload.anchor;
+static bool is_sparse(const kiln_graph *g, const kiln_node *anchor) {
     kiln_cost cost;
     kiln_node_cost(anchor, &cost);
     const int64_t work = cost.muladds > 0 ? cost.muladds : cost.flops;
     if (!anchor->op->can_pick || work <= cheap_muladds || anchor->n_out != 1)
         return false;
     bool behind = false;
-    for (size_t i = 0; i < w->graph->nodes.n; i++) {
-        const kiln_node *n = w->graph->nodes.v[i];
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const kiln_node *n = g->nodes.v[i];
         if (behind && !is_elementwise(n, &anchor->out[0]->type))
             return false;
         behind = behind || n == anchor;
@@ -309,7 +309,7 @@ static void wrap(const expect *e, known *out) {
 }
 
 static bool is_read_inside(const expect *e, const kiln_value *v) {
-    const kiln_graph *g = e->work->graph;
+    const kiln_graph *g = e->graph;
     for (size_t i = 0; i < g->nodes.n; i++)
         for (int k = 0; k < g->nodes.v[i]->n_in; k++)
             if (g->nodes.v[i]->in[k] == v)
@@ -398,7 +398,7 @@ static step step_of(const expect *e, const kiln_node *n) {
               .in = kiln_array(e->arena, kiln_tensor, n->n_in),
               .from = kiln_array(e->arena, known, n->n_in),
               .out = kiln_array(e->arena, known *, n->n_out),
-              .is_anchor = n == e->work->workload.anchor};
+              .is_anchor = n == e->anchor};
     for (int k = 0; k < n->n_in; k++) {
         if (n->in[k] == NULL)
             continue;
@@ -447,12 +447,12 @@ static kiln_status eval_node(expect *e, const kiln_node *n, bool is_behind) {
     return KILN_OK;
 }
 
-kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor *plain,
-                        double amplification, uint64_t seed, kiln_expected *out,
-                        kiln_err *err) {
-    const kiln_graph *g = w->graph;
+kiln_status kiln_expect(kiln_arena *a, const kiln_graph *g, const kiln_node *anchor,
+                        const kiln_tensor *plain, double amplification, uint64_t seed,
+                        kiln_expected *out, kiln_err *err) {
     expect e = {.arena = a,
-                .work = w,
+                .graph = g,
+                .anchor = anchor,
                 .of = kiln_array(a, known, g->values.n),
                 .amplification = amplification,
                 .err = err};
@@ -463,12 +463,12 @@ kiln_status kiln_expect(kiln_arena *a, const kiln_op_work *w, const kiln_tensor 
             e.of[i].tensor =
                 (kiln_tensor){.type = v->type, .data = (void *)(uintptr_t)v->data};
     }
-    if (is_sparse(w))
-        choose_elements(&e, &w->workload.anchor->out[0]->type, seed);
+    if (is_sparse(g, anchor))
+        choose_elements(&e, &anchor->out[0]->type, seed);
     bool is_behind = false;
     for (size_t i = 0; i < g->nodes.n; i++) {
         KILN_TRY(eval_node(&e, g->nodes.v[i], is_behind));
-        is_behind = is_behind || g->nodes.v[i] == w->workload.anchor;
+        is_behind = is_behind || g->nodes.v[i] == anchor;
     }
     for (size_t i = 0; i < g->outputs.n; i++) {
         const kiln_value *v = g->outputs.v[i];
