@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "pipeline/tune/tune.h"
+#include "compiler/network/choose.h"
 
 #define KILN_DB_OPTION                                                                 \
     { "--db", "FILE", "the tuning database ($KILN_DB, or the user's own)", false }

@@ -4,6 +4,7 @@
 #include "cli/db_option.h"
 #include "cli/explain.h"
 #include "cli/op_options.h"
+#include "pipeline/kernels/explain.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define KILN_CLI_OP_OPTIONS_H
 
 #include "cli/cli.h"
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/choose.h"
 
 /* An archive, a folder that was unpacked from one, or what its name says to be one. */
 bool kiln_cli_is_package(const char *path);

@@ -50,6 +50,7 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
                            kiln_meter *m, kiln_bench_row *row, kiln_err *err) {
     kiln_op_work work;
     kiln_kernel kernel;
+    kiln_kernel_fn *fn = NULL;
     kiln_hot_loops loops;
     kiln_call call;
     kiln_rivals *rivals = NULL;
@@ -61,8 +62,8 @@ static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_lin
     KILN_TRY(kiln_kernel_make(scratch, &work, &row->choice, p, &kernel, err));
     KILN_TRY(kiln_kernel_loops(scratch, &kernel, p, &loops, err));
     kiln_bench_row_fill(row, &kernel, &loops, p);
-    KILN_TRY(kiln_kernel_load(scratch, p, &kernel, err));
-    KILN_TRY(kiln_call_new(scratch, &kernel, m->team, o->seed, &call, err));
+    KILN_TRY(kiln_kernel_load(scratch, p, &kernel, &fn, err));
+    KILN_TRY(kiln_call_new(scratch, &kernel, fn, m->team, o->seed, &call, err));
     KILN_TRY(check(a, scratch, &call, o, row, &rivals, err));
     KILN_TRY(kiln_call_time_beside(scratch, &call, m, o->seconds, rivals, &own,
                                    &row->timing, err));

@@ -24,12 +24,14 @@ static kiln_tensor plain_value(kiln_arena *a, const kiln_value *v, uint64_t seed
     return kiln_ref_random(a, &v->type, seed);
 }
 
-kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_team team,
-                          uint64_t seed, kiln_call *out, kiln_err *err) {
-    KILN_ASSERT(k->fn != NULL, "the kernel of '%s' is not loaded", k->work->name);
+kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_fn *fn,
+                          kiln_team team, uint64_t seed, kiln_call *out,
+                          kiln_err *err) {
+    KILN_ASSERT(fn != NULL, "the kernel of '%s' is not loaded", k->work->name);
     const kiln_te_graph *te = &k->scheduled.te;
     const int n_threads = kiln_team_size(team);
     kiln_call c = {.kernel = k,
+                   .fn = fn,
                    .team = team,
                    .scratch = kiln_array(a, kiln_guarded, n_threads),
                    .scratch_data = kiln_array(a, void *, n_threads),
@@ -62,10 +64,10 @@ int kiln_call_run(kiln_call *c) {
     if (c->team.pool == NULL) {
         kiln_ctx ctx;
         kiln_ctx_init_serial(&ctx, c->scratch_data[0]);
-        return c->kernel->fn(&c->args, &ctx);
+        return c->fn(&c->args, &ctx);
     }
     kiln_pool_set_scratch(c->team.pool, c->scratch_data);
-    return c->kernel->fn(&c->args, kiln_pool_ctx(c->team.pool));
+    return c->fn(&c->args, kiln_pool_ctx(c->team.pool));
 }
 
 /* ---- teams ----------------------------------------------------------------------- */

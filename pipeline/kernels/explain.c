@@ -312,12 +312,13 @@ static kiln_status measure(explain *e, kiln_err *err) {
         kiln_err_clear(err);
         return KILN_OK;
     }
+    kiln_kernel_fn *fn = NULL;
     kiln_call call;
     kiln_meter meter;
     KILN_TRY(can);
-    KILN_TRY(kiln_kernel_load(e->arena, e->profile, &e->kernel, err));
+    KILN_TRY(kiln_kernel_load(e->arena, e->profile, &e->kernel, &fn, err));
     const kiln_team alone = {.pool = NULL};
-    KILN_TRY(kiln_call_new(e->arena, &e->kernel, alone, 1, &call, err));
+    KILN_TRY(kiln_call_new(e->arena, &e->kernel, fn, alone, 1, &call, err));
     KILN_TRY(kiln_call_check(e->arena, &call, 1, &e->verdict, err));
     KILN_TRY(kiln_meter_new(e->arena, e->profile, alone, &meter, err));
     e->is_measured = true;

@@ -2,6 +2,7 @@
 #ifndef KILN_PIPELINE_KERNELS_INTERNAL_H
 #define KILN_PIPELINE_KERNELS_INTERNAL_H
 
+#include "pipeline/kernels/explain.h"
 #include "pipeline/kernels/kernels.h"
 
 /* The function of an object, callable until the arena is reset. */
@@ -12,9 +13,6 @@ kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *na
 kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes);
 /* Was a byte beside the data written? `at`: its offset from the data. */
 bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at);
-
-/* Lines [begin, end] of a text, counted from 1. */
-kiln_str kiln_text_lines(kiln_str text, int begin, int end);
 
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);

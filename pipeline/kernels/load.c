@@ -19,6 +19,12 @@ kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *na
     return KILN_OK;
 }
 
+kiln_status kiln_kernel_load(kiln_arena *a, const kiln_profile *p, const kiln_kernel *k,
+                             kiln_kernel_fn **out, kiln_err *err) {
+    KILN_TRY(kiln_runs_here(p, err));
+    return kiln_object_load(a, &k->object, k->program->name, out, err);
+}
+
 /* Pages on both sides: what is written far beside a buffer is seen too, and every
  * buffer starts at the same place of its page. */
 enum { CANARY = 0xC3 };

@@ -463,22 +463,6 @@ static kiln_status read_line(reader *r, const kiln_op_line *line) {
     return KILN_OK;
 }
 
-kiln_status kiln_op_work_of(kiln_arena *a, const char *name, kiln_graph *g,
-                            kiln_op_work *out, kiln_err *err) {
-    kiln_op_work w = {.name = name, .graph = g};
-    KILN_TRY(kiln_workload_of(g, &w.workload, err));
-    kiln_graph_cost(g, &w.cost);
-    kiln_buf key;
-    kiln_buf_init(&key, a);
-    kiln_workload_key(&key, &w.workload, false);
-    w.key = kiln_buf_str(&key);
-    kiln_buf_init(&key, a);
-    kiln_workload_key(&key, &w.workload, true);
-    w.anchor = kiln_buf_str(&key);
-    *out = w;
-    return KILN_OK;
-}
-
 kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
                               kiln_op_work *out, kiln_err *err) {
     reader r = {.arena = a, .graph = kiln_graph_new(a, line->name), .err = err};

@@ -20,8 +20,9 @@
 #ifndef KILN_PIPELINE_MEASURE_H
 #define KILN_PIPELINE_MEASURE_H
 
-#include "pipeline/kernels/kernels.h"
+#include "compiler/schedule/template.h"
 #include "pipeline/measure/wire/wire.h"
+#include "runtime/pool.h"
 
 /* How a candidate ends (kiln_trial_error) and a slice (kiln_slice) are the wire's. */
 enum { KILN_MEASURE_SEEDS = 3 };

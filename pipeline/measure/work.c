@@ -1,6 +1,8 @@
 /* A workload for workers: its graph as text, inputs for every seed, and what the
  * outputs must be; in memory that workers map. */
 #include "pipeline/measure/pool.h"
+#include "compiler/network/work.h"
+#include "compiler/reference/reference.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,9 @@
 
 #include "compiler/graph/fusion.h"
 #include "compiler/graph/memory.h"
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/kernel.h"
+#include "runtime/loader.h"
+#include "runtime/pool.h"
 #include "runtime/kiln.h"
 #include "runtime/plan.h"
 

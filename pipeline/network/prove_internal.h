@@ -4,6 +4,7 @@
 
 #include "pipeline/network/network_internal.h"
 #include "pipeline/network/prove.h"
+#include "compiler/reference/reference.h"
 
 /* What a slot holds at this point of the run. */
 typedef struct kiln_prover_slot {

@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 
 #include "pipeline/devices/devices.h"
-#include "pipeline/kernels/kernels.h"
 
 /* Seconds; fetching and tuning by time may take what they are told to. */
 static const int default_limit_s[KILN_NIGHTLY_N_KINDS] = {

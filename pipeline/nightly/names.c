@@ -5,7 +5,7 @@
 
 #include "compiler/tuner/tuner.h"
 #include "pipeline/baselines/baselines.h"
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/op_line.h"
 #include "zoo/fetch.h"
 #include "zoo/zoo.h"
 

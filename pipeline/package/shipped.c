@@ -4,6 +4,7 @@
 #include "pipeline/package/package_internal.h"
 #include "reports/results.h"
 #include "runtime/elf.h"
+#include "pipeline/kernels/op_line.h"
 
 #include <stdint.h>
 #include <string.h>

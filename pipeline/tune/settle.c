@@ -5,6 +5,7 @@
 
 #include "pipeline/network/network.h"
 #include "pipeline/tune/tune_internal.h"
+#include "compiler/reference/reference.h"
 
 enum { N_RANKS = 3, ROUNDS = 15, LEAST_ROUNDS = 5, RUNS_AHEAD = 2 };
 

@@ -16,6 +16,8 @@
 #include "compiler/tuner/tuner.h"
 #include "pipeline/measure/measure.h"
 #include "tuning_db/tuning_db.h"
+#include "pipeline/kernels/op_line.h"
+#include "compiler/network/choose.h"
 
 /* ---- what -------------------------------------------------------------------------
  */

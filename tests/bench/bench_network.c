@@ -12,6 +12,8 @@
 #include "runtime/pool.h"
 #include "tests/support/kiln_test.h"
 #include "zoo/zoo.h"
+#include "pipeline/kernels/meter.h"
+#include "compiler/reference/reference.h"
 
 enum { ROUNDS = 40, WARM = 3, WORST = 12, THREADS = 2 };
 

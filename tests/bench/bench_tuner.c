@@ -14,7 +14,8 @@
 #include <time.h>
 
 #include "compiler/tuner/tuner.h"
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/op_line.h"
+#include "pipeline/kernels/timing.h"
 #include "tests/support/kiln_test.h"
 
 enum { BATCH = 32, MAX_TRIALS = 4096, MAX_SEEDS = 8, N_SEARCHES = 2 };
@@ -55,6 +56,7 @@ static kiln_status measure(bench *b, uint64_t index, double *cost_ns) {
     kiln_err err = {0};
     kiln_arena *a = &b->scratch;
     kiln_kernel k;
+    kiln_kernel_fn *fn = NULL;
     kiln_call call;
     kiln_timing t;
     kiln_choice choice = {.tmpl = b->task.tmpl,
@@ -62,8 +64,8 @@ static kiln_status measure(bench *b, uint64_t index, double *cost_ns) {
                           .config = kiln_config_at(&b->task.space, index)};
     kiln_arena_reset(a);
     KILN_TRY(kiln_kernel_make(a, &b->work, &choice, &b->profile, &k, &err));
-    KILN_TRY(kiln_kernel_load(a, &b->profile, &k, &err));
-    KILN_TRY(kiln_call_new(a, &k, (kiln_team){.pool = NULL}, 1, &call, &err));
+    KILN_TRY(kiln_kernel_load(a, &b->profile, &k, &fn, &err));
+    KILN_TRY(kiln_call_new(a, &k, fn, (kiln_team){.pool = NULL}, 1, &call, &err));
     KILN_TRY(kiln_call_time(a, &call, &b->meter, 0, &t, &err));
     const double peak_gflops = 2 * b->meter.lanes * b->meter.fma_per_cycle * 3;
     *cost_ns = (double)b->work.cost.flops / peak_gflops / t.peak_share;

@@ -5,6 +5,7 @@
 #include "compiler/graph/graph.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "compiler/reference/reference.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
+#include "compiler/reference/reference.h"
 
 #include <math.h>
 #include <string.h>

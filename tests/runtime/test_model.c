@@ -1,5 +1,6 @@
 /* Models and sessions: what is refused, in which words; allocations that fail one after
  * another leave nothing behind; sessions share a model; memory may be the caller's. */
+#include "compiler/reference/reference.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"

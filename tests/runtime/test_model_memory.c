@@ -2,6 +2,7 @@
  * refusals; what is borrowed and what is not. */
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_folder.h"
+#include "compiler/reference/reference.h"
 
 #include <string.h>
 

@@ -1,4 +1,6 @@
 #include "tests/support/described.h"
+#include "pipeline/kernels/op_line.h"
+#include "compiler/reference/reference.h"
 
 kiln_status kiln_test_describe(const char *line, kiln_test_described *out,
                                kiln_err *err) {

@@ -3,6 +3,7 @@
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_folder.h"
+#include "compiler/reference/reference.h"
 
 #include <unistd.h>
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/support/kiln_test.h"
+#include "pipeline/kernels/op_line.h"
 
 const char *const *kiln_test_worker(kiln_arena *a, const char *name) {
     const char *kiln = getenv("KILN");

@@ -2,6 +2,7 @@
 #include "pipeline/measure/builder/builder.h"
 
 #include "pipeline/measure/builder/builder_internal.h"
+#include "pipeline/kernels/meter.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef KILN_PIPELINE_MEASURE_BUILDER_INTERNAL_H
 #define KILN_PIPELINE_MEASURE_BUILDER_INTERNAL_H
 
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/kernel.h"
 #include "pipeline/measure/wire/wire.h"
 
 /* The kernel's arguments in terms of the workload's values, for runners. */

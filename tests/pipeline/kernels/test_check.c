@@ -2,7 +2,8 @@
  * being wrong is seen and told. Wrong ones are functions of this file put in a kernel's
  * place.
  */
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/op_line.h"
+#include "pipeline/kernels/timing.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@ typedef struct made {
     kiln_op_work work;
     kiln_profile profile;
     kiln_kernel kernel;
+    kiln_kernel_fn *fn;
     kiln_call call;
     kiln_team team;
 } made;
@@ -34,10 +36,11 @@ static void make(const char *text, made *m) {
                           &err);
     kiln_assert_status_ok(
         kiln_kernel_make(m->a, &m->work, &choice, &m->profile, &m->kernel, &err), &err);
-    kiln_assert_status_ok(kiln_kernel_load(m->a, &m->profile, &m->kernel, &err), &err);
-    kiln_assert_status_ok(
-        kiln_call_new(m->a, &m->kernel, m->team, kiln_test_seed(), &m->call, &err),
-        &err);
+    kiln_assert_status_ok(kiln_kernel_load(m->a, &m->profile, &m->kernel, &m->fn, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_call_new(m->a, &m->kernel, m->fn, m->team,
+                                        kiln_test_seed(), &m->call, &err),
+                          &err);
 }
 
 static kiln_verdict check(made *m) {
@@ -188,12 +191,13 @@ static void wrong_is_seen(void **state) {
                           &err);
     kiln_assert_status_ok(
         kiln_kernel_make(m.a, &m.work, &choice, &m.profile, &m.kernel, &err), &err);
-    kiln_assert_status_ok(kiln_kernel_load(m.a, &m.profile, &m.kernel, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(m.a, &m.kernel, m.team, 3, &m.call, &err),
+    kiln_assert_status_ok(kiln_kernel_load(m.a, &m.profile, &m.kernel, &m.fn, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_call_new(m.a, &m.kernel, m.fn, m.team, 3, &m.call, &err),
                           &err);
     assert_true(check(&m).ok);
-    right = m.kernel.fn;
-    m.kernel.fn = r->fn;
+    right = m.call.fn;
+    m.call.fn = r->fn;
     const kiln_verdict v = check(&m);
     assert_false(v.ok);
     if (strstr(v.problem, r->text) == NULL)
@@ -238,7 +242,8 @@ static void two_threads_run_and_measure(void **state) {
     kiln_assert_status_ok(kiln_team_open(m.a, 2, &m.team, &err), &err);
     assert_int_equal(kiln_team_size(m.team), 2);
     kiln_assert_status_ok(
-        kiln_call_new(m.a, &m.kernel, m.team, kiln_test_seed(), &m.call, &err), &err);
+        kiln_call_new(m.a, &m.kernel, m.fn, m.team, kiln_test_seed(), &m.call, &err),
+        &err);
     const kiln_verdict v = check(&m);
     if (!v.ok)
         fail_msg("%s", v.problem);

@@ -1,6 +1,7 @@
 /* Which template and configuration: the file goes before the guess; what does not fit
  * is refused, with what would. */
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/choose.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

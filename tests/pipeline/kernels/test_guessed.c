@@ -1,6 +1,7 @@
 /* Guesses for operators of the lists that ship: which template takes them, that the hot
  * loop of their kernel is multiply-adds in registers, and that threads can share it. */
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/kernel.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

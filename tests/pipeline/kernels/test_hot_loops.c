@@ -1,7 +1,8 @@
 /* Speed that no clock is needed for: the hot loops of the kernels that kiln is judged
  * by, read off the assembly. Accumulators stay in registers, nothing is spilled, and
  * most instructions multiply and add. */
-#include "pipeline/kernels/kernels.h"
+#include "compiler/network/kernel.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 static const char *const profiles[] = {"x86-avx512", "x86-avx2"};

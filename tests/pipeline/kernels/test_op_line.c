@@ -1,7 +1,7 @@
 /* Lines of ops files: what graph each kind means, and what is refused in which words.
  * The key of the workload says all of it: operator, attributes, types, what is fused.
  */
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

@@ -52,13 +52,14 @@ static kiln_tensor right_output(const kiln_op_line *line, const kiln_profile *p)
     kiln_op_work work;
     kiln_choice choice;
     kiln_kernel kernel;
+    kiln_kernel_fn *fn = NULL;
     kiln_call call;
     kiln_expected want;
     kiln_assert_status_ok(kiln_op_work_make(a, line, &work, &err), &err);
     kiln_assert_status_ok(kiln_choose(a, &work, p, &choose, &choice, &err), &err);
     kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, p, &kernel, &err), &err);
-    kiln_assert_status_ok(kiln_kernel_load(a, p, &kernel, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(a, &kernel, alone, 1, &call, &err), &err);
+    kiln_assert_status_ok(kiln_kernel_load(a, p, &kernel, &fn, &err), &err);
+    kiln_assert_status_ok(kiln_call_new(a, &kernel, fn, alone, 1, &call, &err), &err);
     kiln_assert_status_ok(
         kiln_expect(a, work.graph, work.workload.anchor, call.plain, 1, 1, &want, &err),
         &err);

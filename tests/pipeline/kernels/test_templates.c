@@ -3,7 +3,8 @@
  * compiles, links, and computes what the reference does. Sizes are odd, prime and 1, so
  * that nothing divides. One and two threads take turns. Random configurations are drawn
  * for a random profile, or none; KILN_CONFIGS=N draws N instead of one. */
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/call.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice
                          const kiln_profile *p) {
     kiln_err err = {0};
     kiln_kernel k;
+    kiln_kernel_fn *fn = NULL;
     kiln_call call;
     kiln_verdict v;
     kiln_buf text;
@@ -61,9 +63,10 @@ static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice
     }
     if (st != KILN_OK)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, err.text);
-    kiln_assert_status_ok(kiln_kernel_load(a, p, &k, &err), &err);
+    kiln_assert_status_ok(kiln_kernel_load(a, p, &k, &fn, &err), &err);
     kiln_assert_status_ok(
-        kiln_call_new(a, &k, team[n_checked % 2], kiln_test_seed(), &call, &err), &err);
+        kiln_call_new(a, &k, fn, team[n_checked % 2], kiln_test_seed(), &call, &err),
+        &err);
     kiln_assert_status_ok(kiln_call_check(a, &call, kiln_test_seed(), &v, &err), &err);
     if (!v.ok)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, v.problem);

@@ -2,7 +2,8 @@
  * each element: compiled kernels of random shapes keep it, whatever tiles a random
  * configuration has; strict numerics never come to need it. */
 #include "compiler/graph/winograd.h"
-#include "pipeline/kernels/kernels.h"
+#include "pipeline/kernels/call.h"
+#include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 
 enum { DRAWS = 24 };
@@ -34,6 +35,7 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, int64_t size, uint64_t seed
     kiln_op_work work;
     kiln_choice choice = {.tmpl = &kiln_template_conv_winograd};
     kiln_kernel kernel;
+    kiln_kernel_fn *fn = NULL;
     kiln_call call;
     kiln_verdict v;
     const kiln_team alone = {.pool = NULL};
@@ -48,8 +50,9 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, int64_t size, uint64_t seed
                 kiln_winograd_of((int)size)->amplification);
     kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, &machine, &kernel, &err),
                           &err);
-    kiln_assert_status_ok(kiln_kernel_load(a, &machine, &kernel, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(a, &kernel, alone, seed, &call, &err), &err);
+    kiln_assert_status_ok(kiln_kernel_load(a, &machine, &kernel, &fn, &err), &err);
+    kiln_assert_status_ok(kiln_call_new(a, &kernel, fn, alone, seed, &call, &err),
+                          &err);
     kiln_assert_status_ok(kiln_call_check(a, &call, seed, &v, &err), &err);
     if (!v.ok)
         fail_msg("%s, F(%d, 3): %s", text, (int)size, v.problem);

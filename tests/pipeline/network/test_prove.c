@@ -4,6 +4,7 @@
 #include "pipeline/network/prove.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
+#include "compiler/reference/reference.h"
 
 #include <string.h>
 

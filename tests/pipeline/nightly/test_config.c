@@ -1,7 +1,7 @@
 /* The file of a pipeline: what is wrong with it is named by its path, all at once; and
  * the plan that comes of it. */
 #include "packager/sign.h"
-#include "pipeline/kernels/kernels.h"
+#include "compiler/target/target.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
 

@@ -3,6 +3,7 @@
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
+#include "compiler/network/choose.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Which template, which configuration: from a file, from an adviser, or by the
  * template's own rule. */
-#include "pipeline/kernels/kernels_internal.h"
+#include "compiler/network/choose.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* From a choice to code, and what its hot loops hold. */
-#include "pipeline/kernels/kernels_internal.h"
+#include "compiler/network/kernel.h"
 
 #include <string.h>
 
@@ -46,12 +46,6 @@ kiln_status kiln_kernel_make_listed(kiln_arena *a, const kiln_op_work *w,
                                     const kiln_choice *choice, const kiln_profile *p,
                                     kiln_kernel *out, kiln_err *err) {
     return make_noted(a, w, choice, p, true, out, err);
-}
-
-kiln_status kiln_kernel_load(kiln_arena *a, const kiln_profile *p, kiln_kernel *k,
-                             kiln_err *err) {
-    KILN_TRY(kiln_runs_here(p, err));
-    return kiln_object_load(a, &k->object, kernel_name, &k->fn, err);
 }
 
 /* ---- hot loops ------------------------------------------------------------------- */

@@ -1,0 +1,30 @@
+/* What one operator became (`kiln explain --op`). */
+#ifndef KILN_PIPELINE_KERNELS_EXPLAIN_H
+#define KILN_PIPELINE_KERNELS_EXPLAIN_H
+
+#include "compiler/network/choose.h"
+#include "pipeline/kernels/op_line.h"
+
+/* What `kiln explain` shows of one operator. */
+typedef enum kiln_explain_stage {
+    KILN_EXPLAIN_SUMMARY,
+    KILN_EXPLAIN_KNOBS,
+    KILN_EXPLAIN_EXPRESSION,
+    KILN_EXPLAIN_SCHEDULE,
+    KILN_EXPLAIN_LOWERED,  /* the program before the loop passes */
+    KILN_EXPLAIN_PROGRAM,  /* and after them */
+    KILN_EXPLAIN_ASSEMBLY, /* hot loops */
+    KILN_N_EXPLAIN_STAGES
+} kiln_explain_stage;
+const char *kiln_explain_stage_name(kiln_explain_stage s);
+/* Appends the texts of the stages asked for (bits 1 << stage) to `text`, and each as a
+ * member of the object that `json` is in: the summary as an object like a row of
+ * kiln_bench_json, the knobs as a list, the others as texts. The summary holds the
+ * kernel against the reference and times it, where this machine can run it; *is_wrong:
+ * its output was. */
+kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
+                         const kiln_choose_options *choose, unsigned stages,
+                         kiln_buf *text, kiln_json_writer *json, bool *is_wrong,
+                         kiln_err *err);
+
+#endif
