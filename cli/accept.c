@@ -1,6 +1,7 @@
 /* kiln accept: archives become what kiln gate compares with (docs/gate.md). */
 #include "cli/sign_option.h"
 #include "pipeline/gate/gate.h"
+#include "pipeline/nightly/nightly.h"
 
 enum {
     OPT_TO,
@@ -34,7 +35,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         .who = kiln_args_get(args, OPT_WHO, NULL),
         .models = {args->value[OPT_MODEL], args->n_value[OPT_MODEL]},
         .is_trusting = kiln_args_has(args, OPT_TRUST),
-        .is_dry = kiln_args_has(args, OPT_DRY_RUN)};
+        .is_dry = kiln_args_has(args, OPT_DRY_RUN),
+        .nights = &kiln_nightly_nights};
     kiln_accept_rows rows;
     kiln_cli_answer answer;
     if (o.to == NULL)

@@ -2,7 +2,6 @@
  * and then, all at once, named in accepted.json. Whoever reads the folder meanwhile
  * finds what was accepted before, whole. */
 #include "pipeline/gate/gate_internal.h"
-#include "pipeline/nightly/nightly.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +123,8 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
     if (is_judged)
         return KILN_OK;
     row->judge = KILN_JUDGED_NIGHTLY;
-    if (kiln_nightly_has_verified(scratch, row->path, row->entry.sha256))
+    if (c->o->nights != NULL &&
+        c->o->nights->has_verified(scratch, row->path, row->entry.sha256))
         return KILN_OK;
     row->judge = KILN_JUDGED_NOBODY;
     if (c->o->is_trusting)
@@ -159,7 +159,7 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
     if (kiln_dir_exists(path))
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is an unpacked package; accept its archive", path);
-    if (kiln_nightly_is_injected(a, path))
+    if (c->o->nights != NULL && c->o->nights->is_injected(a, path))
         return kiln_fail(err, KILN_ERR_ARG,
                          "'%s' is of a run with --inject, whose verdicts are a test of "
                          "the alarm: accept one of an ordinary run",

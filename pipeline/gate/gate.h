@@ -177,6 +177,15 @@ typedef enum kiln_accept_judge {
 } kiln_accept_judge;
 const char *kiln_accept_judge_name(kiln_accept_judge j); /* "unchanged", ... */
 
+/* What is known of the nights that archives lie in: pipeline/nightly's, which is above
+ * this folder. Both are asked with an arena for scratch and the archive's path. */
+typedef struct kiln_accept_nights {
+    /* Of a run whose gate slowed it on purpose? */
+    bool (*is_injected)(kiln_arena *a, const char *archive);
+    /* Held against the model's reference by its run, with this SHA-256? */
+    bool (*has_verified)(kiln_arena *a, const char *archive, const char *sha256);
+} kiln_accept_nights;
+
 typedef struct kiln_accept_options {
     const char *to;
     const char *who;          /* NULL: the user's name as the environment has it */
@@ -184,6 +193,7 @@ typedef struct kiln_accept_options {
     bool is_trusting;         /* archives that nobody but themselves calls right */
     bool is_dry;              /* verify, and say what would be done */
     const kiln_keyring *keys; /* one of which must have signed all; NULL: none */
+    const kiln_accept_nights *nights; /* NULL: archives are of no night */
 } kiln_accept_options;
 
 typedef struct kiln_accept_row {

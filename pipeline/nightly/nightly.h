@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "reports/results.h"
+#include "pipeline/gate/gate.h"
 
 enum {
     KILN_NIGHTLY_MAX_MODELS = 1000,
@@ -205,12 +206,10 @@ kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
                              const kiln_nightly_graph *g, const kiln_nightly_options *o,
                              kiln_nightly_result *out, kiln_err *err);
 
-/* Does this lie in the folder of a run whose gate slowed it on purpose? */
-bool kiln_nightly_is_injected(kiln_arena *a, const char *archive);
-
-/* Is this, in a run's folder, an archive with this SHA-256 as its build stage made it,
- * which its verify stage has held against the model's reference since? */
-bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *sha256);
+/* For kiln_accept: what markers in a run's folder say of an archive there. It is
+ * verified where its build stage made this very one, and its verify stage has held it
+ * against the model's reference since. */
+extern const kiln_accept_nights kiln_nightly_nights;
 
 void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *r);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool kiln_nightly_is_injected(kiln_arena *a, const char *archive) {
+static bool is_injected(kiln_arena *a, const char *archive) {
     const char *job = kiln_path_dir(a, kiln_path_dir(a, archive));
     nightly_marker gated;
     return nightly_marker_read(a, kiln_path_join(a, job, "gate"), &gated) &&
@@ -11,7 +11,7 @@ bool kiln_nightly_is_injected(kiln_arena *a, const char *archive) {
 }
 
 /* The archive lies in its build stage's folder, beside that of its verify stage. */
-bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *sha256) {
+static bool has_verified(kiln_arena *a, const char *archive, const char *sha256) {
     const char *build = kiln_path_dir(a, archive);
     const char *verify = kiln_path_join(a, kiln_path_dir(a, build), "verify");
     nightly_marker built, verified;
@@ -21,3 +21,5 @@ bool kiln_nightly_has_verified(kiln_arena *a, const char *archive, const char *s
            verified.exit_code == 0 && strcmp(verified.ended, built.ended) > 0 &&
            strstr(verified.command, " --model ") != NULL;
 }
+
+const kiln_accept_nights kiln_nightly_nights = {is_injected, has_verified};

@@ -255,7 +255,8 @@ static void injected_nights_are_no_nights(void **state) {
     const char *archive = kiln_path_join(
         arena(), r.folder, "models/a/native-t1/build/a-1-native.kiln.tar.zst");
     assert_true(kiln_file_exists(archive));
-    const kiln_accept_options o = {.to = at(&p, "accepted"), .is_trusting = true};
+    const kiln_accept_options o = {
+        .to = at(&p, "accepted"), .is_trusting = true, .nights = &kiln_nightly_nights};
     kiln_assert_fails(kiln_accept(arena(), &archive, 1, &o, &rows, &err), KILN_ERR_ARG,
                       &err, "is of a run with --inject, whose verdicts are a test");
     /* The next night is the second. */
