@@ -14,15 +14,22 @@ function row_of(path) {
     return path
 }
 
+# FOLDER/* is all below; a FOLDER with a row is what that row covers, without folders that have
+# rows of their own; any other FOLDER is all below.
+function reaches(to, path) {
+    if (to ~ /\/\*$/) return inside(path, substr(to, 1, length(to) - 2))
+    return to in allowed ? row_of(path) == to : inside(path, to)
+}
+
 function check_layer(header,    row, n, to, i) {
     row = row_of(FILENAME)
     if (row == "") {
         complain("no row of layers.txt covers this file; add one for its folder")
         return 0
     }
-    if (allowed[row] == " *" || inside(header, row)) return 1
+    if (allowed[row] == " *" || row_of(header) == row) return 1
     n = split(allowed[row], to, " ")
-    for (i = 1; i <= n; i++) if (inside(header, to[i])) return 1
+    for (i = 1; i <= n; i++) if (reaches(to[i], header)) return 1
     complain("'" row "' must not include '" header "'; it may include:" \
              (n ? allowed[row] : " nothing") " (layers.txt)")
     return 0
@@ -86,7 +93,25 @@ FNR == 1 { n_files++ }
     if (check_layer(header)) check_public(header)
 }
 
+# Visits what `row` may include, and complains of a way back to a row that led here.
+function follow(row, way,    n, to, i, other) {
+    if (state[row] == "done") return
+    if (state[row] == "open") {
+        printf "layers.txt: the rows make a ring:%s -> %s; let one of them be told what it asks\n", \
+            substr(way, index(way, " " row " ->")), row
+        n_bad++
+        return
+    }
+    state[row] = "open"
+    n = split(allowed[row], to, " ")
+    for (i = 1; i <= n; i++)
+        for (other in allowed)
+            if (other != row && to[i] != "*" && reaches(to[i], other)) follow(other, way " " row " ->")
+    state[row] = "done"
+}
+
 END {
+    for (row in allowed) follow(row, "")
     if (n_files == 0) { print "layers: no C file was found"; n_bad++ }
     if (n_bad) printf "layers: %d includes are wrong\n", n_bad
     else printf "layers: the includes of %d files agree with layers.txt\n", n_files

@@ -71,6 +71,12 @@ static row layers_rows[] = {
      "#include <sys/special.h>\n", "<sys/special.h> is for *_linux.c only", 1, 0},
     {"layers_rejects_an_unknown_library", "low/a.c", "#include <unknown.h>\n",
      "<unknown.h> has no row in layers.txt; give the library one wrapper", 1, 0},
+    {"layers_rejects_a_folder_below_that_has_a_row", "high/a.c",
+     "#include \"high/sub/sub.h\"\n",
+     "high/a.c:1: 'high' must not include 'high/sub/sub.h'; it may include: low", 1, 0},
+    {"layers_rejects_a_ring_of_rows", "layers.txt",
+     "low -> base\nbase ->\nhigh -> low/*\nlow/sub -> mid\nmid -> high\n",
+     "layers.txt: the rows make a ring: ", 1, 0},
     {"layers_rejects_an_empty_tree", "readme.txt", "#include <unknown.h>\n",
      "no C file", 1, 0},
 };
