@@ -53,7 +53,7 @@ kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
     const char *path = name_of(args, option);
     const kiln_tune_ready *ready = NULL;
     kiln_tune_advice *advice = kiln_new(args->arena, kiln_tune_advice);
-    kiln_adviser *adviser = kiln_new(args->arena, kiln_adviser);
+    kiln_oracle *oracle = kiln_new(args->arena, kiln_oracle);
     KILN_TRY(kiln_cli_ready(args, no_ready, &ready, err));
     *advice = (kiln_tune_advice){.threads = threads,
                                  .ready = ready != NULL ? ready->db : NULL,
@@ -63,8 +63,8 @@ kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
         KILN_TRY(kiln_db_open(args->arena, path, &reads, &advice->db, err));
         kiln_arena_defer(args->arena, close_db, advice->db);
     }
-    *adviser = kiln_tune_adviser(advice);
-    choose->adviser = adviser;
+    *oracle = kiln_tune_oracle(advice);
+    choose->oracle = oracle;
     if (out != NULL)
         *out = advice;
     return KILN_OK;

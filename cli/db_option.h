@@ -18,7 +18,7 @@
 kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, bool makes,
                              const char **out, kiln_err *err);
 /* The database's records of kernels with so many threads, and the ready records that
- * come with kiln (unless `no_ready` is given), become the adviser of `choose`. The user
+ * come with kiln (unless `no_ready` is given), become the oracle of `choose`. The user
  * need have no database, but one that was named must be there. All is open until the
  * arguments' arena is reset. *out (may be NULL) counts what was asked. */
 kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,

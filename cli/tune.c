@@ -19,6 +19,7 @@ enum {
     OPT_NUMERICS,
     OPT_DB,
     OPT_NO_READY,
+    OPT_TEMPLATE,
     OPT_SEARCH,
     OPT_MODEL,
     OPT_NO_TRANSFER,
@@ -51,6 +52,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_TEMPLATE] = {"--template", "NAME",
+                      "what to tune where several templates take a kernel", false},
     [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
     [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
     [OPT_NO_TRANSFER] = {"--no-transfer", NULL, "learn nothing from other kernels",
@@ -86,6 +89,23 @@ static void show(void *user, const kiln_tune_state *s) {
 /* ---- arguments ---------------------------------------------------------------------
  */
 
+static kiln_status read_template(const kiln_cli_args *args, kiln_tune_options *o,
+                                 kiln_err *err) {
+    const char *name = kiln_args_get(args, OPT_TEMPLATE, NULL);
+    kiln_buf names;
+    kiln_buf_init(&names, args->arena);
+    if (name == NULL)
+        return KILN_OK;
+    o->tmpl = kiln_template_find(kiln_str_from(name));
+    for (int i = 0; kiln_template_at(i) != NULL; i++)
+        kiln_buf_printf(&names, " %s", kiln_template_at(i)->name);
+    return o->tmpl != NULL
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_ARG, "--template must be one of%s, is '%s'",
+                           names.p,
+                           kiln_str_printable(args->arena, kiln_str_from(name), 64));
+}
+
 static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
                                kiln_err *err) {
     const char *search = kiln_args_get(args, OPT_SEARCH, NULL);
@@ -101,6 +121,7 @@ static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
                 err, KILN_ERR_ARG, "--search must be one of%s, is '%s'", names.p,
                 kiln_str_printable(args->arena, kiln_str_from(search), 64));
     }
+    KILN_TRY(read_template(args, o, err));
     kiln_buf_init(&names, args->arena);
     if (model != NULL) {
         o->model = kiln_cost_model_find(kiln_str_from(model));
@@ -215,6 +236,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_device_measures_here(&profile, err));
     KILN_TRY(kiln_runs_here(&profile, err));
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
+    if (o.tmpl != NULL)
+        KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &profile, &works, err));
     KILN_TRY(kiln_cli_ready(args, OPT_NO_READY, &ready, err));
     o.ready = ready != NULL ? ready->db : NULL;
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, true, &path, err));

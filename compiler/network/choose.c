@@ -1,5 +1,5 @@
-/* Which template, which configuration: from a file, from an adviser, or by the
- * template's own rule. */
+/* Which template, which configuration: from a file, by what an oracle knows of
+ * costs, or by the template's own rule. */
 #include "compiler/network/choose.h"
 
 #include <string.h>
@@ -140,32 +140,100 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
     return KILN_OK;
 }
 
+/* ---- by cost --------------------------------------------------------------------- */
+
+const char *kiln_work_layouts(kiln_arena *a, const kiln_workload *w,
+                              const kiln_profile *p, const kiln_template *t,
+                              const kiln_space *s, const kiln_config *c) {
+    kiln_scheduled made;
+    kiln_buf text;
+    kiln_err ignored = {.status = KILN_OK};
+    if (kiln_template_apply(a, t, w, p, s, c, &made, &ignored) != KILN_OK)
+        return NULL;
+    kiln_buf_init(&text, a);
+    for (size_t i = 0; i < made.te.n_args; i++)
+        if (!kiln_value_is_const(made.te.arg_value[i]))
+            kiln_buf_printf(&text, "%s;", kiln_type_text(a, &made.te.arg_type[i]));
+    return text.n > 0 ? text.p : "";
+}
+
+/* Nearer, then cheaper; among equals the names decide, not who was told first. */
+static bool is_better(const kiln_answer *x, const kiln_answer *y) {
+    if (y == NULL || x->distance != y->distance)
+        return y == NULL || x->distance < y->distance;
+    if (x->ns < y->ns || x->ns > y->ns)
+        return x->ns < y->ns;
+    const int order = strcmp(x->tmpl, y->tmpl);
+    return order != 0 ? order < 0
+                      : strcmp(x->layouts != NULL ? x->layouts : "",
+                               y->layouts != NULL ? y->layouts : "") < 0;
+}
+
+/* Is it in the layouts of its template's own rule, and does that template (still) take
+ * the work? */
+static bool keeps_layouts(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                          const kiln_answer *x) {
+    const kiln_template *t = kiln_template_find(kiln_str_from(x->tmpl));
+    kiln_space space;
+    if (t == NULL || !t->fits(&w->workload, p))
+        return false;
+    if (x->layouts == NULL)
+        return true;
+    kiln_space_init(&space, a);
+    if (t->space(&w->workload, p, &space, NULL) != KILN_OK)
+        return false;
+    const kiln_config rule = t->guess(&w->workload, p, &space);
+    const char *layouts = kiln_work_layouts(a, &w->workload, p, t, &space, &rule);
+    return layouts != NULL && strcmp(layouts, x->layouts) == 0;
+}
+
+static bool is_wanted(const kiln_answer *x, const char *tmpl) {
+    return tmpl == NULL || strcmp(x->tmpl, tmpl) == 0;
+}
+
+/* tmpl: the only template that is wanted; NULL: any. */
+static const kiln_answer *cheapest(kiln_arena *a, const kiln_op_work *w,
+                                   const kiln_profile *p, const char *tmpl,
+                                   const kiln_answers *known) {
+    bool *is_out = kiln_array(a, bool, known->n);
+    for (size_t i = 0; i < known->n; i++)
+        if (is_wanted(&known->v[i], tmpl) && !(known->v[i].ns > 0))
+            return &known->v[i];
+    for (size_t left = known->n; left > 0; left--) {
+        size_t best = known->n;
+        for (size_t i = 0; i < known->n; i++)
+            if (!is_out[i] && is_wanted(&known->v[i], tmpl) &&
+                is_better(&known->v[i], best < known->n ? &known->v[best] : NULL))
+                best = i;
+        if (best == known->n)
+            break;
+        if (keeps_layouts(a, w, p, &known->v[best]))
+            return &known->v[best];
+        is_out[best] = true;
+    }
+    return NULL;
+}
+
 /* Where the configuration of a template's name comes from; *config NULL: the template's
  * own rule. */
 static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                            const kiln_choose_options *o, const char **tmpl,
                            const kiln_json **config, kiln_choice *out, kiln_err *err) {
-    const char *wanted = o->tmpl;
-    const kiln_json *entry = file_entry(o, w, p, wanted);
-    kiln_advice advice = {.tmpl = NULL};
+    const kiln_json *entry = file_entry(o, w, p, o->tmpl);
+    kiln_answers known = {.n = 0};
     if (entry != NULL) {
         *tmpl = kiln_json_string(kiln_json_get(entry, "template"), "");
         *config = kiln_json_get(entry, "config");
         out->origin = KILN_ORIGIN_FILE;
         return KILN_OK;
     }
-    if (o->adviser != NULL)
-        KILN_TRY(o->adviser->ask(o->adviser->user, a, w, p, &advice, err));
-    if (advice.tmpl != NULL && (wanted == NULL || strcmp(wanted, advice.tmpl) == 0)) {
-        *tmpl = advice.tmpl;
-        *config = advice.config;
-        out->origin = advice.origin;
-        out->n_tried = advice.n_tried;
-        return KILN_OK;
-    }
-    *tmpl = wanted;
-    *config = NULL;
-    out->origin = KILN_ORIGIN_GUESS;
+    if (o->oracle != NULL)
+        KILN_TRY(o->oracle->ask(o->oracle->user, a, w, p, &known, err));
+    const kiln_answer *best = cheapest(a, w, p, o->tmpl, &known);
+    *tmpl = best != NULL ? best->tmpl : o->tmpl;
+    *config = best != NULL ? best->config : NULL;
+    out->origin = best != NULL ? best->origin : KILN_ORIGIN_GUESS;
+    out->n_tried = best != NULL ? best->n_tried : 0;
     return KILN_OK;
 }
 

@@ -23,33 +23,54 @@ typedef struct kiln_choice {
     int n_tried; /* configurations measured for this very work; 0: none, or not known */
 } kiln_choice;
 
-/* Who knows better than rules: a tuning database. What it says is about a workload
- * whose values are row-major; a network where a configuration makes no schedule of the
- * layouts that its values have takes the template's rule, with that origin. */
-typedef struct kiln_advice {
-    const char *tmpl; /* NULL: none */
+/* One way to do work, as somebody knows it: a template, in one pair of layouts, and its
+ * best configuration. */
+typedef struct kiln_answer {
+    const char *tmpl;
     const kiln_json *config;
+    const char *layouts; /* kiln_work_layouts with this configuration; NULL: not said */
     kiln_origin origin;
     int n_tried; /* as a choice's */
-} kiln_advice;
-typedef struct kiln_adviser {
+    double ns;   /* what one call costs; 0: not known, but take it */
+    /* How far the work that it was measured for is from this one, on such a machine; 0:
+     * it is this one. Costs compare between equal distances only. */
+    int distance;
+} kiln_answer;
+typedef KILN_VEC(kiln_answer) kiln_answers;
+
+/* Who knows better than rules: a table of costs, such as a tuning database. What it
+ * says is about a workload whose values are row-major; a network where a configuration
+ * makes no schedule of the layouts that its values have takes the template's rule, with
+ * that origin. */
+typedef struct kiln_oracle {
+    /* Appends what is known, in any order; nothing where nothing is. Memory in `a`, or
+     * longer-lived. */
     kiln_status (*ask)(void *user, kiln_arena *a, const kiln_op_work *w,
-                       const kiln_profile *p, kiln_advice *out, kiln_err *err);
+                       const kiln_profile *p, kiln_answers *out, kiln_err *err);
     void *user;
-} kiln_adviser;
+} kiln_oracle;
+
+/* The layouts that a configuration takes and makes activations in, as a text to
+ * compare: constants are packed as each likes. NULL: the template refuses it. */
+const char *kiln_work_layouts(kiln_arena *a, const kiln_workload *w,
+                              const kiln_profile *p, const kiln_template *t,
+                              const kiln_space *s, const kiln_config *c);
 
 typedef struct kiln_choose_options {
     const char *tmpl;      /* a template's name; NULL: the first that fits */
     const kiln_json *file; /* [{"op": NAME or key, "profile": NAME (may be absent),
                               "template": NAME, "config": {...}}, ...]; NULL: none */
     bool *is_used; /* of each entry: set where a work took it; NULL: nobody asks */
-    const kiln_adviser *adviser; /* NULL: none */
+    const kiln_oracle *oracle; /* NULL: none */
 } kiln_choose_options;
 
-/* The first entry for the work in the file, else what the adviser says, else the
- * template's guess. KILN_ERR_ARG: a template that does not exist
- * or does not fit (which would, is listed), an entry that the template refuses;
- * KILN_ERR_UNSUPPORTED: no template fits. */
+/* The first entry for the work in the file; else what the oracle knows to be cheapest,
+ * of those ways whose layouts are those of their template's own rule, so that
+ * neighbours agree; else the rule of the first template that fits and pays. What is
+ * known decides alone, whatever order templates have. Greedy: neighbours' conversions
+ * have no part in it. KILN_ERR_ARG: a template that does not exist or does not fit
+ * (which would, is listed), an entry that the template refuses; KILN_ERR_UNSUPPORTED:
+ * no template fits. */
 kiln_status kiln_choose(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                         const kiln_choose_options *o, kiln_choice *out, kiln_err *err);
 /* KILN_ERR_PARSE where the document is not such a list. */

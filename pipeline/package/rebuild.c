@@ -16,7 +16,7 @@ typedef struct rebuilding {
     kiln_source source;
     kiln_choose_options choose;
     kiln_tune_advice advice;
-    kiln_adviser adviser;
+    kiln_oracle oracle;
     kiln_rebuild *out;
 } rebuilding;
 
@@ -129,8 +129,8 @@ static kiln_status open_records(rebuilding *r, kiln_err *err) {
         KILN_TRY(kiln_db_open(r->arena, r->o->db, &reads, &r->advice.db, err));
         kiln_arena_defer(r->arena, close_db, r->advice.db);
     }
-    r->adviser = kiln_tune_adviser(&r->advice);
-    r->choose.adviser = &r->adviser;
+    r->oracle = kiln_tune_oracle(&r->advice);
+    r->choose.oracle = &r->oracle;
     return KILN_OK;
 }
 

@@ -4,16 +4,56 @@
 
 #include "pipeline/tune/tune_internal.h"
 
-/* Records whose configuration the template still takes, in the layouts of its own
- * rule. */
-static bool is_usable(kiln_arena *scratch, const kiln_tune_task *t,
-                      const char *activations, const kiln_db_trial *r) {
+/* The templates that take a work, as records name them; each is asked once. */
+typedef struct fitting {
+    kiln_tune_task task;
+    bool fits;
+    const char *rule; /* layouts of its own rule; NULL: it refuses that */
+} fitting;
+
+/* One question. */
+typedef struct asking {
+    kiln_arena *scratch;
+    const kiln_op_work *work;
+    const kiln_profile *profile;
+    kiln_map tmpl; /* name -> fitting */
+} asking;
+
+static const fitting *fitting_of(asking *q, const char *name) {
+    fitting *f = kiln_map_get(&q->tmpl, kiln_str_from(name));
+    const kiln_template *t = kiln_template_find(kiln_str_from(name));
+    if (f != NULL)
+        return f;
+    f = kiln_new(q->scratch, fitting);
+    f->fits = t != NULL && t->fits(&q->work->workload, q->profile) &&
+              kiln_tune_task_make(q->scratch, &q->work->workload, q->profile, t,
+                                  &f->task, NULL) == KILN_OK;
+    if (f->fits) {
+        const kiln_config rule =
+            t->guess(&q->work->workload, q->profile, &f->task.space);
+        f->rule = kiln_tune_activations(q->scratch, &f->task, &f->task.space, &rule);
+    }
+    kiln_map_set(q->scratch, &q->tmpl, kiln_str_from(kiln_str_dup(q->scratch, name)),
+                 f);
+    return f;
+}
+
+/* Layouts of the record's configuration here; NULL: its template does not take the
+ * work, or no longer knows such a configuration. */
+static const char *layouts_of(asking *q, const kiln_db_trial *r) {
+    const fitting *f = fitting_of(q, r->candidate.tmpl);
     kiln_config c;
-    if (strcmp(r->candidate.tmpl, t->tmpl->name) != 0 ||
-        !kiln_tune_config_read(scratch, t->tmpl, &t->space, r->candidate.config, &c))
-        return false;
-    const char *got = kiln_tune_activations(scratch, t, &t->space, &c);
-    return got != NULL && strcmp(got, activations) == 0;
+    if (!f->fits || !kiln_tune_config_read(q->scratch, f->task.tmpl, &f->task.space,
+                                           r->candidate.config, &c))
+        return NULL;
+    return kiln_tune_activations(q->scratch, &f->task, &f->task.space, &c);
+}
+
+/* In the layouts of its template's own rule? */
+static bool is_usable(asking *q, const kiln_db_trial *r) {
+    const char *rule = fitting_of(q, r->candidate.tmpl)->rule;
+    const char *got = rule != NULL ? layouts_of(q, r) : NULL;
+    return got != NULL && strcmp(got, rule) == 0;
 }
 
 static bool is_listed(const kiln_db_trial *const *list, int n, const kiln_db_trial *r) {
@@ -27,22 +67,24 @@ bool kiln_tune_is_suspect(kiln_arena *scratch, const kiln_db_record_best *b) {
     return b->n_rounds < 2 && kiln_tune_facts_read(scratch, b->trial.facts).is_noisy;
 }
 
-/* The record of this rank among those usable, nearest first; the last there is where
- * there are fewer. */
-static const kiln_db_record_best *pick(kiln_arena *scratch, const kiln_tune_task *t,
-                                       const kiln_db_bests *bests, int rank,
+static bool is_believed(const kiln_db_record_best *b, double flops, kiln_arena *scratch,
+                        bool takes_suspects) {
+    return (takes_suspects || !kiln_tune_is_suspect(scratch, b)) &&
+           !kiln_db_is_implausible(&b->trial, flops);
+}
+
+/* The record of this rank among those usable, nearest first and then cheapest, whatever
+ * their templates; the last there is where there are fewer. */
+static const kiln_db_record_best *pick(asking *q, const kiln_db_bests *bests, int rank,
                                        double flops, bool takes_suspects) {
-    const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
-    const char *want = kiln_tune_activations(scratch, t, &t->space, &guess);
     const kiln_db_trial *seen[KILN_TUNE_MAX_RANK + 1];
     const kiln_db_record_best *found = NULL;
     int n = 0;
-    for (size_t i = 0; want != NULL && i < bests->list.n && n <= rank; i++) {
+    for (size_t i = 0; i < bests->list.n && n <= rank; i++) {
         const kiln_db_record_best *b = &bests->list.v[i];
         if (n > KILN_TUNE_MAX_RANK || is_listed(seen, n, &b->trial) ||
-            (!takes_suspects && kiln_tune_is_suspect(scratch, b)) ||
-            kiln_db_is_implausible(&b->trial, flops) ||
-            !is_usable(scratch, t, want, &b->trial))
+            !is_believed(b, flops, q->scratch, takes_suspects) ||
+            !is_usable(q, &b->trial))
             continue;
         seen[n++] = &b->trial;
         found = b;
@@ -58,85 +100,205 @@ static int count_exact(const kiln_db_bests *bests) {
     return n;
 }
 
-/* The user's own; *out NULL: none. */
-static kiln_status own_record(const kiln_tune_advice *c, kiln_arena *scratch,
-                              const kiln_tune_task *t, const kiln_op_work *w,
-                              const kiln_profile *p, const kiln_db_record_best **out,
-                              int *n_tried, kiln_err *err) {
-    static const char *const cache[] = {KILN_TUNE_CACHE_NETWORK, KILN_TUNE_CACHE};
-    enum { N_EACH = 64 }; /* some are passed over */
-    const double flops = kiln_tune_direct_flops(w);
-    *out = NULL;
-    *n_tried = 0;
-    for (int i = c->rank == 0 ? 0 : 1; i < 2 && c->db != NULL; i++) {
-        kiln_db_bests bests;
-        const kiln_db_task task =
-            kiln_tune_task_of(scratch, w, p, c->threads, cache[i]);
-        /* In the network: that very work, or another's epilogue may hide a slower one.
-         */
-        KILN_TRY(kiln_db_best(c->db, scratch, &task,
-                              i == 0 ? KILN_DB_EXACT : KILN_DB_CLASS, N_EACH, &bests,
-                              err));
-        const int rank = c->rank > 0 ? c->rank : 0, n = count_exact(&bests);
-        *n_tried = n > *n_tried ? n : *n_tried;
-        if (*out != NULL) /* what was tried before it, alone */
-            break;
-        *out = pick(scratch, t, &bests, rank, flops, false);
-        if (*out == NULL) /* better one of them than none */
-            *out = pick(scratch, t, &bests, rank, flops, true);
-    }
-    return KILN_OK;
+/* ---- one way each ------------------------------------------------------------------
+ */
+
+/* A template in one pair of layouts, and the nearest record of it. */
+typedef struct way {
+    const char *tmpl, *layouts;
+    const kiln_db_record_best *own, *ready;
+    bool is_network; /* own was measured inside the network */
+    bool is_suspect;
+} way;
+
+typedef struct ways {
+    KILN_VEC(way) list;
+    kiln_map seen; /* work, template and layouts of records that were looked at */
+} ways;
+
+static way *way_of(asking *q, ways *w, const char *tmpl, const char *layouts) {
+    for (size_t i = 0; i < w->list.n; i++)
+        if (strcmp(w->list.v[i].tmpl, tmpl) == 0 &&
+            strcmp(w->list.v[i].layouts, layouts) == 0)
+            return &w->list.v[i];
+    const way made = {.tmpl = tmpl, .layouts = layouts};
+    kiln_vec_push(q->scratch, &w->list, made);
+    return &w->list.v[w->list.n - 1];
 }
 
-/* One that ships: for as many threads, and better than what the rule says today. */
-static kiln_status ready_record(const kiln_tune_advice *c, kiln_arena *scratch,
-                                const kiln_tune_task *t, const kiln_op_work *w,
-                                const kiln_profile *p, const kiln_db_record_best **out,
-                                kiln_err *err) {
-    kiln_db_bests bests, fair = {.list = {.n = 0}};
+/* Which of a list's records are the first, so the nearest and cheapest, of their ways.
+ * Others of one work, template and layouts are in the same way as the first. */
+static void sort_in(asking *q, ways *w, const kiln_db_bests *bests, double flops,
+                    bool is_network, bool is_ready, bool takes_suspects) {
+    w->seen = (kiln_map){0};
+    for (size_t i = 0; i < bests->list.n; i++) {
+        const kiln_db_record_best *b = &bests->list.v[i];
+        const kiln_str key =
+            kiln_str_from(kiln_format(q->scratch, "%s|%s|%s", b->workload,
+                                      b->trial.candidate.tmpl, b->trial.layouts));
+        if (kiln_map_get(&w->seen, key) != NULL ||
+            !is_believed(b, flops, q->scratch, takes_suspects))
+            continue;
+        const char *layouts = layouts_of(q, &b->trial);
+        if (layouts == NULL)
+            continue;
+        kiln_map_set(q->scratch, &w->seen, key, w);
+        way *x = way_of(q, w, b->trial.candidate.tmpl, layouts);
+        if (is_ready && x->ready == NULL)
+            x->ready = b;
+        if (is_ready || x->own != NULL)
+            continue;
+        x->own = b;
+        x->is_network = is_network;
+        x->is_suspect = takes_suspects;
+    }
+}
+
+/* ---- records of two databases -------------------------------------------------------
+ */
+
+enum { N_EACH = 64 }; /* some are passed over */
+
+static kiln_status bests_of(const kiln_tune_advice *c, asking *q, const char *cache,
+                            kiln_db_bests *out, kiln_err *err) {
+    const bool is_network = strcmp(cache, KILN_TUNE_CACHE_NETWORK) == 0;
     const kiln_db_task task =
-        kiln_tune_task_of(scratch, w, p, c->threads, KILN_TUNE_CACHE);
-    *out = NULL;
-    if (c->ready == NULL || c->rank != 0)
+        kiln_tune_task_of(q->scratch, q->work, q->profile, c->threads, cache);
+    *out = (kiln_db_bests){0};
+    if (c->db == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_db_best(c->ready, scratch, &task, KILN_DB_CLASS, 1, &bests, err));
+    /* In the network: that very work, or another's epilogue may hide a slower one. */
+    return kiln_db_best(c->db, q->scratch, &task,
+                        is_network ? KILN_DB_EXACT : KILN_DB_CLASS, N_EACH, out, err);
+}
+
+/* Those that ship: for as many threads, and better than what the rule says today. */
+static kiln_status readies_of(const kiln_tune_advice *c, asking *q, kiln_db_bests *out,
+                              kiln_err *err) {
+    kiln_db_bests bests;
+    const kiln_db_task task =
+        kiln_tune_task_of(q->scratch, q->work, q->profile, c->threads, KILN_TUNE_CACHE);
+    *out = (kiln_db_bests){0};
+    if (c->ready == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_db_best(c->ready, q->scratch, &task, KILN_DB_CLASS, 1, &bests, err));
     for (size_t i = 0; i < bests.list.n; i++)
         if (bests.list.v[i].threads == task.threads &&
-            (c->is_hint || kiln_tune_rule_holds(scratch, w, &bests.list.v[i])))
-            kiln_vec_push(scratch, &fair.list, bests.list.v[i]);
-    *out = pick(scratch, t, &fair, 0, 0, true);
+            (c->is_hint || kiln_tune_rule_holds(q->scratch, q->work, &bests.list.v[i])))
+            kiln_vec_push(q->scratch, &out->list, bests.list.v[i]);
     return KILN_OK;
 }
 
-static kiln_status search(kiln_tune_advice *c, kiln_arena *scratch,
-                          const kiln_op_work *w, const kiln_profile *p,
-                          kiln_advice *out, kiln_err *err) {
-    kiln_tune_task t;
-    const kiln_db_record_best *own = NULL, *ready = NULL;
-    KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
-    int n_tried = 0;
-    KILN_TRY(own_record(c, scratch, &t, w, p, &own, &n_tried, err));
-    KILN_TRY(ready_record(c, scratch, &t, w, p, &ready, err));
-    const kiln_db_record_best *b =
-        own != NULL && (ready == NULL || own->match <= ready->match) ? own : ready;
-    if (b == NULL)
-        return KILN_OK;
-    c->n_ready += b == ready;
-    out->tmpl = t.tmpl->name;
+/* ---- answers -----------------------------------------------------------------------
+ */
+
+enum { NETWORK, ALONE, READY, N_SOURCES };
+
+/* Orders ways by what their costs may be compared with: equal matches, then what was
+ * measured in the network, alone, elsewhere; what noise may have favoured comes last.
+ */
+static int distance_of(const asking *q, const way *w, const kiln_db_record_best *b) {
+    const bool is_other = !kiln_str_is(q->work->key, b->workload);
+    const int source = b == w->ready ? READY : w->is_network ? NETWORK : ALONE;
+    return (((int)b->match * 2 + is_other) * N_SOURCES + source) * 2 +
+           (b == w->own && w->is_suspect);
+}
+
+static kiln_status fill_answer(const kiln_tune_advice *c, const kiln_db_record_best *b,
+                               bool is_own, int n_tried, kiln_answer *x,
+                               kiln_err *err) {
+    x->tmpl = kiln_str_dup(c->arena, b->trial.candidate.tmpl);
+    x->ns = b->trial.median_ns;
     /* A ready record has beaten the rule: that is a search. */
-    out->origin = b->match != KILN_DB_EXACT  ? KILN_ORIGIN_TRANSFERRED
-                  : b == own && n_tried == 1 ? KILN_ORIGIN_TIMED
-                                             : KILN_ORIGIN_TUNED;
-    out->n_tried = b == own && b->match == KILN_DB_EXACT ? n_tried : 0;
+    x->origin = b->match != KILN_DB_EXACT ? KILN_ORIGIN_TRANSFERRED
+                : is_own && n_tried == 1  ? KILN_ORIGIN_TIMED
+                                          : KILN_ORIGIN_TUNED;
+    x->n_tried = is_own && b->match == KILN_DB_EXACT ? n_tried : 0;
     return kiln_json_parse(
         c->arena, kiln_str_from(kiln_str_dup(c->arena, b->trial.candidate.config)),
-        "tuning database", &out->config, err);
+        "tuning database", &x->config, err);
+}
+
+static int by_distance(const void *x, const void *y) {
+    const kiln_answer *a = x, *b = y;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->ns < b->ns || a->ns > b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    const int order = strcmp(a->tmpl, b->tmpl);
+    return order != 0 ? order : strcmp(a->layouts, b->layouts);
+}
+
+/* Which of them a build takes (kiln_choose): the first in its rule's layouts. */
+static void find_taken(kiln_tune_advice *c, asking *q, kiln_tune_answer *a) {
+    for (size_t i = 0; i < a->list.n && a->taken == NULL; i++) {
+        const kiln_answer *x = &a->list.v[i];
+        const char *rule = fitting_of(q, x->tmpl)->rule;
+        if (rule != NULL && strcmp(rule, x->layouts) == 0)
+            a->taken = x;
+    }
+    c->n_ready += a->taken != NULL && a->taken->distance / 2 % N_SOURCES == READY;
+}
+
+/* One answer for each way. */
+static kiln_status all_ways(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
+                            kiln_err *err) {
+    kiln_db_bests network, alone, ready;
+    const double flops = kiln_tune_direct_flops(q->work);
+    ways w = {.list = {.n = 0}};
+    KILN_TRY(bests_of(c, q, KILN_TUNE_CACHE_NETWORK, &network, err));
+    KILN_TRY(bests_of(c, q, KILN_TUNE_CACHE, &alone, err));
+    KILN_TRY(readies_of(c, q, &ready, err));
+    for (int suspects = 0; suspects < 2; suspects++) /* better one of them than none */
+        sort_in(q, &w, &network, flops, true, false, suspects);
+    for (int suspects = 0; suspects < 2; suspects++)
+        sort_in(q, &w, &alone, flops, false, false, suspects);
+    sort_in(q, &w, &ready, 0, false, true, true);
+    const int n_network = count_exact(&network), n_alone = count_exact(&alone);
+    for (size_t i = 0; i < w.list.n; i++) {
+        const way *x = &w.list.v[i];
+        const bool is_own =
+            x->own != NULL && (x->ready == NULL || x->own->match <= x->ready->match);
+        const kiln_db_record_best *b = is_own ? x->own : x->ready;
+        kiln_answer answer = {.layouts = kiln_str_dup(c->arena, x->layouts),
+                              .distance = distance_of(q, x, b)};
+        KILN_TRY(fill_answer(c, b, is_own, n_network > n_alone ? n_network : n_alone,
+                             &answer, err));
+        kiln_vec_push(c->arena, &out->list, answer);
+    }
+    if (out->list.n > 0)
+        qsort(out->list.v, out->list.n, sizeof *out->list.v, by_distance);
+    find_taken(c, q, out);
+    return KILN_OK;
+}
+
+/* The one of that rank, of those measured alone: to be taken. */
+static kiln_status one_of_rank(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
+                               kiln_err *err) {
+    kiln_db_bests alone;
+    const double flops = kiln_tune_direct_flops(q->work);
+    const int rank = c->rank > 0 ? c->rank : 0;
+    KILN_TRY(bests_of(c, q, KILN_TUNE_CACHE, &alone, err));
+    const kiln_db_record_best *b = pick(q, &alone, rank, flops, false);
+    if (b == NULL)
+        b = pick(q, &alone, rank, flops, true);
+    if (b == NULL)
+        return KILN_OK;
+    kiln_answer answer = {.distance = 0};
+    KILN_TRY(fill_answer(c, b, true, count_exact(&alone), &answer, err));
+    kiln_vec_push(c->arena, &out->list, answer);
+    out->taken = &out->list.v[0];
+    return KILN_OK;
+}
+
+static kiln_status search(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
+                          kiln_err *err) {
+    return c->rank == 0 ? all_ways(c, q, out, err) : one_of_rank(c, q, out, err);
 }
 
 static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
-                       const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+                       const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     kiln_tune_advice *c = user;
-    *out = (kiln_advice){.tmpl = NULL};
     if (!kiln_tune_takes(w))
         return KILN_OK;
     /* One build may be for several profiles. */
@@ -144,20 +306,22 @@ static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
     kiln_buf_init(&key, scratch);
     kiln_profile_json(&key, p);
     kiln_buf_add(&key, w->key.p, w->key.n);
-    const kiln_advice *known = kiln_map_get(&c->known, kiln_buf_str(&key));
+    const kiln_tune_answer *known = kiln_map_get(&c->known, kiln_buf_str(&key));
     if (known == NULL) {
-        kiln_advice *made = kiln_new(c->arena, kiln_advice);
-        KILN_TRY(search(c, scratch, w, p, made, err));
+        kiln_tune_answer *made = kiln_new(c->arena, kiln_tune_answer);
+        asking q = {.scratch = scratch, .work = w, .profile = p};
+        KILN_TRY(search(c, &q, made, err));
         kiln_map_set(c->arena, &c->known,
                      kiln_str_from(kiln_str_dupv(c->arena, kiln_buf_str(&key))), made);
         known = made;
     }
-    *out = *known; /* also kept for the next kernel that does the same */
+    for (size_t i = 0; i < known->list.n; i++) /* kept for who asks the same next */
+        kiln_vec_push(scratch, out, known->list.v[i]);
     return KILN_OK;
 }
 
-kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice) {
-    return (kiln_adviser){ask, advice};
+kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice) {
+    return (kiln_oracle){ask, advice};
 }
 
 /* ---- what was answered -------------------------------------------------------------
@@ -174,7 +338,7 @@ static void add_text(kiln_sha256 *h, kiln_str s) {
 }
 
 static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
-    const kiln_advice *a = e->value;
+    const kiln_answer *a = ((const kiln_tune_answer *)e->value)->taken;
     kiln_json_writer w;
     kiln_buf config;
     kiln_buf_init(&config, scratch);
@@ -197,8 +361,8 @@ void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
     kiln_profile_json(&profile, p);
     for (size_t i = 0; i < n_known; i++) {
         const kiln_map_entry *e = &advice->known.entries.v[i];
-        const kiln_advice *a = e->value;
-        if (a->tmpl != NULL && kiln_str_starts(e->key, profile.p))
+        const kiln_tune_answer *a = e->value;
+        if (a->taken != NULL && kiln_str_starts(e->key, profile.p))
             entry[n++] = e;
     }
     if (n > 0)

@@ -17,16 +17,16 @@ enum {
 /* ---- setting up --------------------------------------------------------------------
  */
 
-/* What ready records (or else the template's rule) choose, as a number of the space
- * that is searched. */
+/* What ready records (or else the template's rule) choose of the template that is
+ * tuned, as a number of the space that is searched. */
 static bool chosen(kiln_tuning *r, const kiln_tuned_work *t, bool is_hint,
                    uint64_t *index, bool *is_ready) {
     kiln_tune_advice advice = {.ready = r->o->ready,
                                .is_hint = is_hint,
                                .threads = r->o->threads,
                                .arena = &r->scratch};
-    const kiln_adviser adviser = kiln_tune_adviser(&advice);
-    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options choose = {.tmpl = t->task.tmpl->name, .oracle = &oracle};
     kiln_choice c;
     kiln_buf text;
     kiln_config config;
@@ -64,7 +64,8 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     const kiln_tune_options *o = r->o;
     t->work = &r->works->list.v[i];
     t->measured_as = -1;
-    KILN_TRY(kiln_tune_space(r->arena, &t->work->op, o->profile, &t->task, err));
+    KILN_TRY(
+        kiln_tune_space(r->arena, &t->work->op, o->profile, o->tmpl, &t->task, err));
     kiln_space_init(&t->whole, r->arena);
     KILN_TRY(t->task.tmpl->space(t->task.work, o->profile, &t->whole, err));
     const kiln_db_task key = kiln_tune_task_of(r->arena, &t->work->op, o->profile,

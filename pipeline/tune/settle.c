@@ -51,13 +51,15 @@ static bool is_over(const settle *s) { return kiln_interrupted() || is_out_of_ti
 /* ---- which ones --------------------------------------------------------------------
  */
 
-static kiln_status ask(settle *s, const kiln_adviser *adviser, int rank, size_t i,
+static kiln_status ask(settle *s, const kiln_oracle *oracle, int rank, size_t i,
                        kiln_err *err) {
-    kiln_advice a;
+    kiln_answers known = {.n = 0};
     settling *w = &s->work[i];
-    KILN_TRY(adviser->ask(adviser->user, s->arena, w->op, s->o->profile, &a, err));
-    if (a.tmpl == NULL ||
-        (a.origin != KILN_ORIGIN_TUNED && a.origin != KILN_ORIGIN_TIMED))
+    KILN_TRY(oracle->ask(oracle->user, s->arena, w->op, s->o->profile, &known, err));
+    if (known.n == 0)
+        return KILN_OK;
+    const kiln_answer a = known.v[0]; /* there is but one of a rank */
+    if (a.origin != KILN_ORIGIN_TUNED && a.origin != KILN_ORIGIN_TIMED)
         return KILN_OK;
     const kiln_template *t = kiln_template_find(kiln_str_from(a.tmpl));
     kiln_space space;
@@ -81,9 +83,9 @@ static kiln_status look(settle *s, int *n, kiln_err *err) {
                                    .threads = s->o->threads,
                                    .rank = rank > 0 ? rank : -1,
                                    .arena = s->arena};
-        const kiln_adviser adviser = kiln_tune_adviser(&advice);
+        const kiln_oracle oracle = kiln_tune_oracle(&advice);
         for (size_t i = 0; i < s->works.list.n; i++)
-            KILN_TRY(ask(s, &adviser, rank, i, err));
+            KILN_TRY(ask(s, &oracle, rank, i, err));
     }
     for (size_t i = 0; i < s->works.list.n; i++) {
         kiln_db_trials known;
@@ -113,15 +115,16 @@ static kiln_status look(settle *s, int *n, kiln_err *err) {
 /* Compiling a network takes seconds: it ends between two kernels where time has. */
 typedef struct hurried {
     const settle *s;
-    kiln_adviser adviser;
+    kiln_oracle oracle;
 } hurried;
 
 static kiln_status ask_in_time(void *user, kiln_arena *scratch, const kiln_op_work *w,
-                               const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+                               const kiln_profile *p, kiln_answers *out,
+                               kiln_err *err) {
     const hurried *h = user;
     if (is_over(h->s))
         return kiln_fail(err, KILN_ERR_IO, "no time is left");
-    return h->adviser.ask(h->adviser.user, scratch, w, p, out, err);
+    return h->oracle.ask(h->oracle.user, scratch, w, p, out, err);
 }
 
 static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
@@ -131,9 +134,9 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
                                .threads = s->o->threads,
                                .rank = rank > 0 ? rank : -1,
                                .arena = s->arena};
-    hurried h = {s, kiln_tune_adviser(&advice)};
-    const kiln_adviser adviser = {ask_in_time, &h};
-    const kiln_choose_options choose = {.adviser = &adviser};
+    hurried h = {s, kiln_tune_oracle(&advice)};
+    const kiln_oracle oracle = {ask_in_time, &h};
+    const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose};
     const kiln_session_options session = {.n_threads =
                                               s->o->threads > 0 ? s->o->threads : 1};

@@ -4,7 +4,7 @@
  *     kiln_tune_works works;              what there is to tune, and how often it runs
  *     kiln_tune_run(a, &works, &o, &result, err);
  *     kiln_tune_settle(graph, &o, &settled, err);   the best ones, in the network
- *     kiln_adviser adviser = kiln_tune_adviser(&advice);  for kiln_choose
+ *     kiln_oracle oracle = kiln_tune_oracle(&advice);     for kiln_choose
  *
  * The algorithms are compiler/tuner's, the processes pipeline/measure's, the records
  * tuning_db's; this folder makes them work together. Every finished trial is on disk
@@ -40,6 +40,12 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
 kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
                                      kiln_tune_works *out, kiln_err *err);
 
+/* Leaves only those works that the template takes and has a choice for. KILN_ERR_ARG:
+ * there is none. */
+kiln_status kiln_tune_works_for(kiln_arena *a, const kiln_template *tmpl,
+                                const kiln_profile *p, kiln_tune_works *works,
+                                kiln_err *err);
+
 /* ---- tuning ------------------------------------------------------------------------
  */
 
@@ -61,6 +67,9 @@ typedef struct kiln_tune_options {
     int threads; /* 0 counts as 1 */
     kiln_db *db;
     kiln_db *ready; /* ready records: a search begins with its own; NULL: none */
+    /* What is tuned of works that several take (kiln_tune_works_for); NULL: of each the
+     * first that fits and pays. */
+    const kiln_template *tmpl;
     /* So many trials the works have on record in the end, on average, whoever measured
      * them. 0: 64; where seconds are given, no limit. */
     int64_t trials;
@@ -128,9 +137,16 @@ kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
 
 enum { KILN_TUNE_MAX_RANK = 7 };
 
-/* What a build asks. Layouts are those of the template's own rule: neighbours agree
- * then. What was measured inside the network comes before what was measured alone. The
- * nearest record counts; of equally near ones the user's own. */
+/* What was answered for one work. */
+typedef struct kiln_tune_answer {
+    kiln_answers list;        /* nearest and cheapest first */
+    const kiln_answer *taken; /* by kiln_choose; NULL: none is */
+} kiln_tune_answer;
+
+/* What a build asks. Each template that takes the work, in each pair of layouts that it
+ * was measured in, is an answer with its cost: the nearest record of that way, the
+ * cheapest of those. What was measured inside the network comes before what was
+ * measured alone; of equally near records the user's own counts. */
 typedef struct kiln_tune_advice {
     kiln_db *db;    /* NULL: none */
     kiln_db *ready; /* ready records, which are asked for rank 0; NULL: none */
@@ -140,10 +156,10 @@ typedef struct kiln_tune_advice {
                  is one; ... at most KILN_TUNE_MAX_RANK. -1: the best of those alone */
     kiln_arena *arena; /* of the answers; lives as long as this */
     /* Zeroed at the beginning. */
-    kiln_map known; /* profile and key -> answer */
+    kiln_map known; /* profile and key -> kiln_tune_answer */
     int n_ready;    /* different works that a ready record was the answer for */
 } kiln_tune_advice;
-kiln_adviser kiln_tune_adviser(kiln_tune_advice *advice);
+kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice);
 /* What was answered for a profile so far: for how many different works, and a hash of
  * them and of their configurations, whatever the order in which they were asked. */
 typedef struct kiln_tune_answers {
@@ -197,7 +213,7 @@ typedef struct kiln_tune_settled {
 } kiln_tune_settled;
 
 /* Measures the three best configurations of every work between the network's own steps,
- * and records the times: the adviser prefers them. Works whose candidates have such
+ * and records the times: the oracle prefers them. Works whose candidates have such
  * records get no others; n_works counts the rest. options.seconds is a limit of this
  * call: with a third of its rounds it is content, else nothing is recorded. */
 kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,

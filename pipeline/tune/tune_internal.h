@@ -8,9 +8,11 @@
 bool kiln_tune_takes(const kiln_op_work *w);
 
 /* The task with only those options that keep the layouts of the template's own rule:
- * what lies between kernels then agrees, whatever the search finds. */
+ * what lies between kernels then agrees, whatever the search finds. tmpl NULL: the
+ * first that fits and pays. */
 kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
-                            kiln_tune_task *out, kiln_err *err);
+                            const kiln_template *tmpl, kiln_tune_task *out,
+                            kiln_err *err);
 /* Types of the kernel's activations with this configuration, as text; NULL: the
  * template refuses it. */
 const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,

@@ -142,29 +142,35 @@ kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
     return KILN_OK;
 }
 
+kiln_status kiln_tune_works_for(kiln_arena *a, const kiln_template *tmpl,
+                                const kiln_profile *p, kiln_tune_works *works,
+                                kiln_err *err) {
+    kiln_tune_works kept = {0};
+    for (size_t i = 0; i < works->list.n; i++) {
+        const kiln_workload *w = &works->list.v[i].op.workload;
+        kiln_tune_task t;
+        if (!tmpl->fits(w, p))
+            continue;
+        KILN_TRY(kiln_tune_task_make(a, w, p, tmpl, &t, err));
+        if (t.space.size > 1)
+            kiln_vec_push(a, &kept.list, works->list.v[i]);
+    }
+    if (kept.list.n == 0)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "template '%s' takes none of the %zu kernels, or has no choice "
+            "for them",
+            tmpl->name, works->list.n);
+    *works = kept;
+    return KILN_OK;
+}
+
 /* ---- spaces that keep the layouts --------------------------------------------------
  */
 
-/* Types of the activations among the kernel's arguments; NULL: the template refuses.
- * Constants are packed as each configuration likes. */
-static const char *activations(kiln_arena *scratch, const kiln_tune_task *t,
-                               const kiln_space *space, const kiln_config *c) {
-    kiln_scheduled s;
-    kiln_buf text;
-    kiln_err ignored = {0};
-    if (kiln_template_apply(scratch, t->tmpl, t->work, t->profile, space, c, &s,
-                            &ignored) != KILN_OK)
-        return NULL;
-    kiln_buf_init(&text, scratch);
-    for (size_t i = 0; i < s.te.n_args; i++)
-        if (!kiln_value_is_const(s.te.arg_value[i]))
-            kiln_buf_printf(&text, "%s;", kiln_type_text(scratch, &s.te.arg_type[i]));
-    return text.n > 0 ? text.p : "";
-}
-
 const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
                                   const kiln_space *space, const kiln_config *c) {
-    return activations(scratch, t, space, c);
+    return kiln_work_layouts(scratch, t->work, t->profile, t->tmpl, space, c);
 }
 
 static void keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n) {
@@ -187,14 +193,15 @@ static void keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n)
 /* Of each knob the options that, chosen alone, leave the activations' layouts as the
  * rule has them. */
 kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
-                            kiln_tune_task *out, kiln_err *err) {
+                            const kiln_template *tmpl, kiln_tune_task *out,
+                            kiln_err *err) {
     kiln_arena scratch;
     kiln_tune_task t;
-    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, NULL, &t, err));
+    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, tmpl, &t, err));
     const kiln_space whole = t.space;
     const kiln_config guess = t.tmpl->guess(t.work, p, &whole);
     kiln_arena_init(&scratch);
-    const char *found = activations(&scratch, &t, &whole, &guess);
+    const char *found = kiln_tune_activations(&scratch, &t, &whole, &guess);
     const char *want = kiln_str_dup(a, found != NULL ? found : "");
     t.space.size = 1;
     for (int k = 0; k < whole.n; k++) {
@@ -204,7 +211,7 @@ kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_pro
             kiln_config c = guess;
             c.option[k] = (int16_t)i;
             kiln_arena_reset(&scratch);
-            const char *got = activations(&scratch, &t, &whole, &c);
+            const char *got = kiln_tune_activations(&scratch, &t, &whole, &c);
             if (got == NULL || strcmp(got, want) == 0)
                 kept[n++] = i;
         }

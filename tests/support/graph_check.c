@@ -60,7 +60,7 @@ static const kiln_template *draw_template(kiln_rng *rng, const kiln_workload *w,
 /* A configuration that makes a schedule; after some that do not, none: the rule. One
  * work is answered in the same way each time, as it would be by a database. */
 static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
-                          const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+                          const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     enum { TRIES = 6 };
     kiln_rng rng;
     kiln_rng_init(&rng, *(const uint64_t *)user ^ kiln_hash64(w->key.p, w->key.n, 0));
@@ -80,8 +80,10 @@ static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
             continue;
         kiln_buf_init(&text, a);
         kiln_config_json(&text, t, &space, &c);
-        *out = (kiln_advice){.tmpl = t->name, .origin = KILN_ORIGIN_TUNED};
-        return kiln_json_parse(a, kiln_buf_str(&text), "advice", &out->config, err);
+        kiln_answer known = {.tmpl = t->name, .origin = KILN_ORIGIN_TUNED};
+        KILN_TRY(kiln_json_parse(a, kiln_buf_str(&text), "advice", &known.config, err));
+        kiln_vec_push(a, out, known);
+        return KILN_OK;
     }
     return KILN_OK;
 }
@@ -235,9 +237,9 @@ static kiln_status compile(check *c, kiln_network *n, kiln_err *err) {
     kiln_graph *copy = kiln_graph_clone(&c->arena, c->g);
     *seed = c->way->seed;
     kiln_rng_init(layouts, c->way->seed + 1);
-    const kiln_adviser adviser = {advise, seed};
-    const kiln_choose_options choose = {.adviser =
-                                            c->way->random_configs ? &adviser : NULL};
+    const kiln_oracle oracle = {advise, seed};
+    const kiln_choose_options choose = {.oracle =
+                                            c->way->random_configs ? &oracle : NULL};
     const kiln_network_options o = {.no_fusion = !c->way->is_fused,
                                     .choose = &choose,
                                     .relayout =

@@ -39,19 +39,19 @@ static bool is_transpose(const char *key) {
 /* Gives transposes the configuration, as the one that was measured for such rows: it
  * does make a schedule of them. */
 static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
-                          const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+                          const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     const kiln_template *t = &kiln_template_generic;
     kiln_space space;
     kiln_config c;
     kiln_scheduled s;
-    *out = (kiln_advice){.tmpl = NULL};
     if (!is_transpose(w->key.p))
         return KILN_OK;
     kiln_space_init(&space, a);
-    *out = (kiln_advice){
+    const kiln_answer known = {
         .tmpl = t->name, .config = parse(config), .origin = *(const kiln_origin *)user};
+    kiln_vec_push(a, out, known);
     KILN_TRY(t->space(&w->workload, p, &space, err));
-    KILN_TRY(kiln_config_parse(out->config, t, &space, &c, err));
+    KILN_TRY(kiln_config_parse(known.config, t, &space, &c, err));
     return kiln_template_apply(a, t, &w->workload, p, &space, &c, &s, err);
 }
 
@@ -95,8 +95,8 @@ static void check_advice(void **state) {
     row *r = *state;
     kiln_err err = {.status = KILN_OK};
     kiln_network n;
-    const kiln_adviser adviser = {advise, &r->origin};
-    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_oracle oracle = {advise, &r->origin};
+    const kiln_choose_options choose = {.oracle = &oracle};
     kiln_assert_status_ok(compile(&choose, r->is_turned, &n, &err), &err);
     assert_int_equal(err.len, 0);
     const kiln_network_kernel *k = transpose_of(&n);

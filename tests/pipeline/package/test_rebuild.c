@@ -266,15 +266,18 @@ static void add_answer(kiln_tune_advice *advice, const kiln_profile *p,
                        const char *work, const char *tmpl, const char *config) {
     kiln_err err = {0};
     kiln_buf key;
-    kiln_advice *a = kiln_new(arena(), kiln_advice);
-    *a = (kiln_advice){.tmpl = tmpl, .origin = KILN_ORIGIN_TUNED};
+    kiln_tune_answer *x = kiln_new(arena(), kiln_tune_answer);
+    kiln_answer *a = kiln_new(arena(), kiln_answer);
+    *a = (kiln_answer){.tmpl = tmpl, .origin = KILN_ORIGIN_TUNED};
     kiln_assert_status_ok(
         kiln_json_parse(arena(), kiln_str_from(config), "config", &a->config, &err),
         &err);
     kiln_buf_init(&key, arena());
     kiln_profile_json(&key, p);
     kiln_buf_puts(&key, work);
-    kiln_map_set(arena(), &advice->known, kiln_buf_str(&key), a);
+    if (tmpl != NULL)
+        x->taken = a;
+    kiln_map_set(arena(), &advice->known, kiln_buf_str(&key), x);
 }
 
 static kiln_tune_answers answers(const kiln_tune_advice *advice,

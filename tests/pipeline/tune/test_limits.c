@@ -14,7 +14,8 @@ static kiln_db_candidate candidate(const kiln_op_work *w, uint64_t index) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
     kiln_tune_task t;
-    kiln_assert_status_ok(kiln_tune_space(a, w, kiln_test_native(), &t, &err), &err);
+    kiln_assert_status_ok(kiln_tune_space(a, w, kiln_test_native(), NULL, &t, &err),
+                          &err);
     assert_true(index < t.space.size);
     return (kiln_db_candidate){t.tmpl->name, kiln_tune_index_text(a, &t, index)};
 }

@@ -34,8 +34,8 @@ static kiln_op_work work(const char *text) {
 static const char *config(const kiln_op_work *w, int n) {
     kiln_err err = {0};
     kiln_tune_task t;
-    kiln_assert_status_ok(kiln_tune_space(kiln_test_arena(), w, &native, &t, &err),
-                          &err);
+    kiln_assert_status_ok(
+        kiln_tune_space(kiln_test_arena(), w, &native, NULL, &t, &err), &err);
     const kiln_config guess = t.tmpl->guess(t.work, t.profile, &t.space);
     const char *want = kiln_tune_activations(kiln_test_arena(), &t, &t.space, &guess);
     uint64_t index = kiln_config_index(&t.space, &guess);
@@ -284,8 +284,8 @@ static kiln_choice chosen(const kiln_tune_advice *of, const kiln_op_work *w,
     kiln_choice c;
     kiln_tune_advice advice = *of;
     advice.arena = kiln_test_arena();
-    const kiln_adviser adviser = kiln_tune_adviser(&advice);
-    const kiln_choose_options o = {.adviser = &adviser};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options o = {.oracle = &oracle};
     kiln_assert_status_ok(kiln_choose(kiln_test_arena(), w, p, &o, &c, &err), &err);
     return c;
 }

@@ -297,8 +297,8 @@ static kiln_choice choose(kiln_db *db, const kiln_op_work *w, int threads) {
     kiln_choice c;
     kiln_tune_advice advice = {
         .db = db, .threads = threads, .arena = kiln_test_arena()};
-    const kiln_adviser adviser = kiln_tune_adviser(&advice);
-    const kiln_choose_options o = {.adviser = &adviser};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options o = {.oracle = &oracle};
     kiln_assert_status_ok(
         kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
     return c;
@@ -611,17 +611,18 @@ static void equal_kernels_are_one_work(void **state) {
     assert_true(works.list.v[1].calls == 1);
 }
 
-/* What a compile asks an adviser for. */
+/* What a compile asks an oracle for. */
 typedef struct asked {
     kiln_map calls; /* key -> how often */
     size_t n;
 } asked;
 
 static kiln_status count_asked(void *user, kiln_arena *scratch, const kiln_op_work *w,
-                               const kiln_profile *p, kiln_advice *out, kiln_err *err) {
+                               const kiln_profile *p, kiln_answers *out,
+                               kiln_err *err) {
     asked *x = user;
     kiln_tune_task t;
-    *out = (kiln_advice){.tmpl = NULL};
+    (void)out;
     if (w->workload.anchor->op->fuse != KILN_FUSE_OUT_FUSABLE)
         return KILN_OK;
     KILN_TRY(kiln_tune_task_make(scratch, &w->workload, p, NULL, &t, err));
@@ -687,8 +688,8 @@ static void lists_what_a_compile_asks_for(void **state) {
     kiln_network n;
     kiln_tune_works works;
     kiln_graph *g = listed_graph(row);
-    const kiln_adviser adviser = {count_asked, &x};
-    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_oracle oracle = {count_asked, &x};
+    const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose};
     kiln_assert_status_ok(
         kiln_network_compile(kiln_test_arena(), g, kiln_test_native(), &o, &n, &err),
@@ -796,8 +797,8 @@ static void networks_settle(void **state) {
     assert_int_equal(s.n_works, 0); /* nothing is left to measure */
 
     kiln_tune_advice advice = {.db = db, .threads = 1, .arena = kiln_test_arena()};
-    const kiln_adviser adviser = kiln_tune_adviser(&advice);
-    const kiln_choose_options choose = {.adviser = &adviser};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options net = {.choose = &choose};
     kiln_network n;
     kiln_assert_status_ok(

@@ -1,0 +1,115 @@
+/* Records of several templates for one work: they compete by cost, and any can be
+ * tuned.
+ */
+#include "pipeline/tune/tune_internal.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/db_make.h"
+#include "tests/support/measure_run.h"
+#include "tests/support/tune_run.h"
+
+static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
+
+static kiln_choice choose(kiln_db *db, const kiln_op_work *w) {
+    kiln_err err = {0};
+    kiln_choice c;
+    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = kiln_test_arena()};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options o = {.oracle = &oracle};
+    kiln_assert_status_ok(
+        kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
+    return c;
+}
+
+static const char *text_of(const kiln_choice *c) {
+    kiln_buf text;
+    kiln_json_writer w;
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_json_writer_init(&w, &text);
+    w.compact_from = 1;
+    kiln_config_put(&w, c->tmpl, &c->space, &c->config);
+    return text.p;
+}
+
+static void record_rule_of(kiln_db *db, const kiln_op_work *w,
+                           const kiln_template *tmpl, double ns) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_tune_task t;
+    int64_t id = 0;
+    const kiln_db_task task =
+        kiln_tune_task_of(a, w, kiln_test_native(), 1, KILN_TUNE_CACHE);
+    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
+    kiln_assert_status_ok(
+        kiln_tune_task_make(a, &w->workload, kiln_test_native(), tmpl, &t, &err), &err);
+    const kiln_config c = tmpl->guess(t.work, t.profile, &t.space);
+    const kiln_db_trial trial = {
+        .candidate = {tmpl->name, kiln_tune_config_text(a, tmpl, &t.space, &c)},
+        .layouts = kiln_tune_activations(a, &t, &t.space, &c),
+        .sample_ns = &ns,
+        .n_samples = 1,
+        .proof = "{\"seeds\": 3}",
+        .owner = "elsewhere.1",
+        .kiln = "0.0"};
+    kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
+}
+
+/* Records of every template that takes the work compete by cost: none is asked for, or
+ * left out, because of its place in the table. */
+static void any_template_may_be_cheapest(void **state) {
+    (void)state;
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    const kiln_op_work *w = &works.list.v[0].op;
+    int n = 0;
+    for (int best = 0; kiln_template_at(best) != NULL; best++) {
+        const kiln_template *t = kiln_template_at(best);
+        if (!t->fits(&w->workload, kiln_test_native()))
+            continue;
+        kiln_db *db = kiln_test_db_open(":memory:");
+        record_rule_of(db, w, t, 100);
+        assert_ptr_equal(choose(db, w).tmpl, t); /* alone */
+        for (int i = 0; kiln_template_at(i) != NULL; i++)
+            if (i != best &&
+                kiln_template_at(i)->fits(&w->workload, kiln_test_native()))
+                record_rule_of(db, w, kiln_template_at(i), 200 + i);
+        const kiln_choice c = choose(db, w);
+        assert_ptr_equal(c.tmpl, t);
+        assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
+        n++;
+        kiln_db_close(db);
+    }
+    assert_true(n >= 2);
+}
+
+/* A template that is not the first is tuned where it is named, and its records count.
+ */
+static void a_named_template_is_tuned(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    const kiln_op_work *w = &works.list.v[0].op;
+    const kiln_template *first = kiln_template_for(&w->workload, kiln_test_native());
+    kiln_tune_options o = kiln_test_tune_options(db, 4);
+    o.tmpl = &kiln_template_generic;
+    assert_ptr_not_equal(first, o.tmpl);
+    kiln_assert_status_ok(kiln_tune_works_for(kiln_test_arena(), o.tmpl,
+                                              kiln_test_native(), &works, &err),
+                          &err);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    assert_string_equal(r.row.v[0].tmpl, "generic");
+    assert_true(r.row.v[0].best_ns > 0);
+    const kiln_choice c = choose(db, w);
+    assert_ptr_equal(c.tmpl, o.tmpl);
+    assert_string_equal(text_of(&c), r.row.v[0].best);
+    kiln_assert_fails(kiln_tune_works_for(kiln_test_arena(), &kiln_template_pool,
+                                          kiln_test_native(), &works, &err),
+                      KILN_ERR_ARG, &err,
+                      "template 'pool' takes none of the 1 kernels");
+    kiln_db_close(db);
+}
+
+int main(void) {
+    kiln_test_add("any_template_may_be_cheapest", any_template_may_be_cheapest, NULL);
+    kiln_test_add("a_named_template_is_tuned", a_named_template_is_tuned, NULL);
+    return kiln_test_run("by_cost");
+}
