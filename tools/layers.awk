@@ -35,9 +35,11 @@ function check_layer(header,    row, n, to, i) {
     return 0
 }
 
-# Outside a folder only its public header X/X.h is known; inside it and below, all headers are.
+# Outside a folder only its public header X/X.h is known; inside it and below, all headers are. What
+# a folder's parts share is in its support/: that is the folder's own, as if it lay in it.
 function check_public(header,    folder) {
     folder = folder_of(header)
+    if (base_of(folder) == "support") folder = folder_of(folder)
     if (inside(FILENAME, folder) || inside(FILENAME, "tests") || (header in public)) return
     if (base_of(header) == base_of(folder) ".h") return
     complain("'" header "' is private to " folder "/; include '" folder "/" base_of(folder) \
