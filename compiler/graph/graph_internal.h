@@ -38,10 +38,6 @@ bool kiln_node_is_listed(const kiln_graph *g, const kiln_node *n);
  * _ . / - */
 bool kiln_text_is_bare(char c);
 
-/* Names of KILN_TYPED and the rest, by bit; NULL where no fact has that bit. */
-enum { KILN_N_GRAPH_FACTS = 32 };
-extern const char *const kiln_graph_fact_names[KILN_N_GRAPH_FACTS];
-
 /* A NaN without payload prints as `nan`, any other as `nan:0x...` with the element's
  * bits. */
 uint64_t kiln_text_plain_nan(kiln_dtype dtype);

@@ -16,6 +16,10 @@ enum {
     KILN_NO_DUPLICATES = 1u << 5,
 };
 
+/* Names of KILN_TYPED and the rest, by bit; NULL where no fact has that bit. */
+enum { KILN_N_GRAPH_FACTS = 32 };
+extern const char *const kiln_graph_fact_names[KILN_N_GRAPH_FACTS];
+
 /* What folding may still cost, for all passes and all regions of one model together. */
 typedef struct kiln_fold_budget {
     int64_t const_bytes; /* of the constants that the model came with */

@@ -1,5 +1,4 @@
 /* The pass driver: facts, regions, verification, printing, checking of meaning. */
-#include "compiler/graph/graph_internal.h"
 #include "compiler/graph/pass/pass.h"
 
 static const kiln_pass *const passes[] = {
