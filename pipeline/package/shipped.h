@@ -42,13 +42,13 @@ typedef struct kiln_shipped {
     kiln_package_facts facts;    /* model, profile, threads, kernels */
     const kiln_network *network; /* made here; NULL: it was not */
     KILN_VEC(kiln_shipped_kernel) kernel;
-    /* In the plan's order: those of a run, then n_open that pack parameters when a model
-     * is opened. */
+    /* In the plan's order: those of a run, then n_open that pack parameters when a
+     * model is opened. */
     KILN_VEC(kiln_shipped_step) step;
     size_t n_open;
-    const char *results;              /* which job of which file; NULL: none */
-    double result_ms;                 /* of the whole network */
-    kiln_shipped_rivals rival;        /* of the whole network */
+    const char *results;       /* which job of which file; NULL: none */
+    double result_ms;          /* of the whole network */
+    kiln_shipped_rivals rival; /* of the whole network */
 } kiln_shipped;
 
 /* No device is needed: nothing is run. */

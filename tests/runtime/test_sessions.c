@@ -57,14 +57,15 @@ static kiln_kernel_fn *find_kernel(void *user, const char *symbol) {
     return add;
 }
 
-/* s = w + v'; four times s = s + (row t of x)'; z = s + v'; ' is backwards. */
-static const char steps[] = "call add w v s; loop 4; take x e; call add s e s; "
-                            "put s y; end; call add s v z";
+/* When it is opened p = w + w'; s = p + v'; four times s = s + (row t of x)';
+ * z = s + v'; ' is backwards. */
+static const char steps[] = "open call add w w p; call add p v s; loop 4; take x e; "
+                            "call add s e s; put s y; end; call add s v z";
 
 static void expect(const float *x, const float *v, const float *w, float *z) {
     float s[N];
     for (int i = 0; i < N; i++)
-        s[i] = w[i] + v[N - 1 - i];
+        s[i] = w[i] + w[N - 1 - i] + v[N - 1 - i];
     for (int t = 0; t < 4; t++)
         for (int i = 0; i < N; i++)
             s[i] += x[t * N + N - 1 - i];
