@@ -157,14 +157,15 @@ static kiln_status shape(net *n, kiln_compose *c, kiln_value **out) {
     return c->status;
 }
 
+/* Without dimensions: a list of two numbers. */
 static kiln_status input(net *n, kiln_compose *c, kiln_value **out) {
+    static const int64_t two = 2;
     int64_t dim[KILN_MAX_RANK];
     int rank = 0;
     (void)c;
     KILN_TRY(numbers(n, dim, &rank));
-    const kiln_type t =
-        kiln_type_make(rank == 0 ? KILN_I64 : KILN_F32, rank == 0 ? 1 : rank,
-                       rank == 0 ? (const int64_t[]){2} : dim);
+    const kiln_type t = rank == 0 ? kiln_type_make(KILN_I64, 1, &two)
+                                  : kiln_type_make(KILN_F32, rank, dim);
     KILN_TRY(kiln_type_check(&t, n->cx.err));
     *out =
         kiln_graph_add_input(n->cx.graph, kiln_str_dupv(n->cx.arena, n->at.name), &t);

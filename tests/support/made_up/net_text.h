@@ -2,7 +2,7 @@
  * builds with what is common to frontends (compiler/frontend/import_cx.h).
  *
  *     net "NAME"
- *     input NAME DIM...                  f32
+ *     input NAME DIM...                  f32; without sizes i64[2]
  *     list NAME I64...                   a constant
  *     sum NAME A B                       of lists or values
  *     conv NAME X M KERNEL STRIDE        same padding; weights by a formula
