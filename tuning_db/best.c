@@ -6,8 +6,10 @@
 /* Of a profile's text: what decides which configurations suit it. "": it says nothing.
  */
 #define CLASS_OF(json)                                                                 \
-    " coalesce({member " json " arch} || ' ' || {member " json " vector_bytes}"        \
-    " || ' ' || {member " json " vector_registers}, '') AS class"
+    "coalesce({member " json " arch} || ' ' || {member " json " vector_bytes}"         \
+    " || ' ' || {member " json " vector_registers}, '')"
+#define ASKED_CLASS CLASS_OF("?10")
+#define STORED_CLASS CLASS_OF("json")
 
 /* ?1 workload, ?2 anchor, ?3 key of the profile, ?4 its name, ?5 threads, ?6 numerics,
  * ?7 caches, ?8 the farthest match, ?9 how many for each layouts, ?10 the profile.
@@ -15,51 +17,44 @@
  * near: tasks and how near they are. counted: candidates that never failed, each by the
  * mean of its rounds' medians: a single lucky round does not win. ranked: the fastest
  * for each layouts first. */
-static const char best_sql[] = "WITH asked AS (SELECT" CLASS_OF(
-    "?10") "),"
-           " profiles AS (SELECT id, key, name," CLASS_OF(
-               "json") " FROM profile),"
-                       " near AS ("
-                       "  SELECT k.id AS task, w.key <> ?1 AS is_other,"
-                       "    CASE WHEN p.key = ?3 AND k.threads = ?5 AND w.key = ?1 "
-                       "THEN 0"
-                       "         WHEN p.key = ?3 AND k.threads = ?5 THEN 1"
-                       "         WHEN p.key = ?3 OR p.name = ?4 THEN 2"
-                       "         ELSE 3 END AS nearness"
-                       "  FROM task k"
-                       "  JOIN workload w ON w.id = k.workload"
-                       "  JOIN profiles p ON p.id = k.profile"
-                       "  CROSS JOIN asked"
-                       "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
-                       "    AND (p.key = ?3"
-                       "      OR (p.name = ?4 AND (p.class = '' OR asked.class IN ('', "
-                       "p.class)))"
-                       "      OR (p.class <> '' AND p.class = asked.class AND "
-                       "k.threads = ?5))),"
-                       " counted AS ("
-                       "  SELECT n.nearness, n.is_other, t.task, avg(t.median_ns) AS "
-                       "mean_ns,"
-                       "    min(t.id) AS id, count(*) AS rounds"
-                       "  FROM near n JOIN trial t ON t.task = n.task"
-                       "  WHERE n.nearness <= ?8"
-                       "  GROUP BY n.nearness, n.is_other, t.task, t.template, t.config"
-                       "  HAVING max(t.error) = ''),"
-                       " ranked AS ("
-                       "  SELECT c.nearness, c.is_other, c.task, c.mean_ns, c.id, "
-                       "c.rounds,"
-                       "    row_number() OVER ("
-                       "      PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) "
-                       "AS place"
-                       "  FROM counted c JOIN trial t ON t.id = c.id)"
-                       " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ","
-                       "   r.nearness, r.mean_ns, r.rounds"
-                       " FROM ranked r"
-                       " JOIN trial t ON t.id = r.id"
-                       " JOIN task k ON k.id = r.task"
-                       " JOIN workload w ON w.id = k.workload"
-                       " JOIN profile p ON p.id = k.profile"
-                       " WHERE r.place <= ?9"
-                       " ORDER BY r.nearness, r.is_other, r.mean_ns, r.id";
+static const char best_sql[] =
+    "WITH asked AS (SELECT " ASKED_CLASS " AS class),"
+    " profiles AS (SELECT id, key, name, " STORED_CLASS " AS class FROM profile),"
+    " near AS ("
+    "  SELECT k.id AS task, w.key <> ?1 AS is_other,"
+    "    CASE WHEN p.key = ?3 AND k.threads = ?5 AND w.key = ?1 THEN 0"
+    "         WHEN p.key = ?3 AND k.threads = ?5 THEN 1"
+    "         WHEN p.key = ?3 OR p.name = ?4 THEN 2"
+    "         ELSE 3 END AS nearness"
+    "  FROM task k"
+    "  JOIN workload w ON w.id = k.workload"
+    "  JOIN profiles p ON p.id = k.profile"
+    "  CROSS JOIN asked"
+    "  WHERE w.anchor = ?2 AND k.numerics = ?6 AND k.cache = ?7"
+    "    AND (p.key = ?3"
+    "      OR (p.name = ?4 AND (p.class = '' OR asked.class IN ('', p.class)))"
+    "      OR (p.class <> '' AND p.class = asked.class AND k.threads = ?5))),"
+    " counted AS ("
+    "  SELECT n.nearness, n.is_other, t.task, avg(t.median_ns) AS mean_ns,"
+    "    min(t.id) AS id, count(*) AS rounds"
+    "  FROM near n JOIN trial t ON t.task = n.task"
+    "  WHERE n.nearness <= ?8"
+    "  GROUP BY n.nearness, n.is_other, t.task, t.template, t.config"
+    "  HAVING max(t.error) = ''),"
+    " ranked AS ("
+    "  SELECT c.nearness, c.is_other, c.task, c.mean_ns, c.id, c.rounds,"
+    "    row_number() OVER ("
+    "      PARTITION BY c.task, t.layouts ORDER BY c.mean_ns, c.id) AS place"
+    "  FROM counted c JOIN trial t ON t.id = c.id)"
+    " SELECT " KILN_DB_TRIAL_COLUMNS ", " KILN_DB_TASK_COLUMNS ","
+    "   r.nearness, r.mean_ns, r.rounds"
+    " FROM ranked r"
+    " JOIN trial t ON t.id = r.id"
+    " JOIN task k ON k.id = r.task"
+    " JOIN workload w ON w.id = k.workload"
+    " JOIN profile p ON p.id = k.profile"
+    " WHERE r.place <= ?9"
+    " ORDER BY r.nearness, r.is_other, r.mean_ns, r.id";
 
 static void get(kiln_query *q, kiln_arena *a, kiln_db_record_best *out) {
     const int at = KILN_DB_N_TRIAL_COLUMNS;
