@@ -21,6 +21,7 @@ typedef struct fusing {
     int *of;                   /* by node->index; follow `into` */
     const kiln_growth *growth; /* or NULL */
     double *length;            /* by node->index: of its expression, in `fits` */
+    bool (*stands_alone)(const kiln_node *n); /* or NULL */
 } fusing;
 
 static int find(const fusing *f, const kiln_node *n) {
@@ -38,23 +39,8 @@ static bool is_view(const kiln_node *n) {
     return n->op == &kiln_op_reshape || n->op == &kiln_op_identity;
 }
 
-/* A concat of runs of memory: what makes its parts can make them in their places
- * (pipeline/network/parts.c), so there is nothing to do for a kernel. The parts begin
- * at multiples of ALIGN bytes: whole blocks of channels do, whatever their layout. */
-static bool is_joint(const kiln_node *n) {
-    enum { ALIGN = 64 };
-    int axis = 0;
-    if (n->op != &kiln_op_concat ||
-        kiln_axis_normalize(kiln_node_attr(n, "axis")->i, n->out[0]->type.rank, &axis,
-                            NULL) != KILN_OK)
-        return false;
-    for (int i = 0; i < axis; i++)
-        if (n->out[0]->type.dim[i] != 1)
-            return false;
-    for (int k = 0; k + 1 < n->n_in; k++)
-        if (kiln_type_bytes(&n->in[k]->type) % ALIGN != 0)
-            return false;
-    return true;
+static bool is_joint(const fusing *f, const kiln_node *n) {
+    return f->stands_alone != NULL && f->stands_alone(n);
 }
 
 /* One element of the output for each of that input, at the same place. */
@@ -119,7 +105,7 @@ static bool is_read(const fusing *f, const kiln_node *n, const kiln_value *v) {
 /* May n run in the kernel that makes v? */
 static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v) {
     if (!is_private(f, v) || is_view(v->def) || is_view(n) || !is_injective(n) ||
-        is_joint(v->def) || !is_read(f, n, v))
+        is_joint(f, v->def) || !is_read(f, n, v))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if ((int)c->node.n >= f->max_nodes || !fits(f, c, &f->cluster[n->index]))
@@ -148,7 +134,7 @@ static bool suits_epilogue(const cluster *c, const kiln_type *y) {
 static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v,
                         int own) {
     if (!is_private(f, v) || is_view(v->def) || !is_injective(v->def) ||
-        is_joint(v->def) || !is_read(f, n, v))
+        is_joint(f, v->def) || !is_read(f, n, v))
         return false;
     const cluster *c = &f->cluster[find(f, v->def)];
     if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes ||
@@ -199,7 +185,8 @@ static void place(fusing *f, kiln_node *n) {
     kiln_vec_push(f->arena, &own->node, n);
     if (!is_injective(n) && !is_view(n))
         own->anchor = n;
-    if (n->op->fuse == KILN_FUSE_OPAQUE || n->n_out != 1 || is_view(n) || is_joint(n))
+    if (n->op->fuse == KILN_FUSE_OPAQUE || n->n_out != 1 || is_view(n) ||
+        is_joint(f, n))
         return;
     const int follows = best_to_follow(f, n);
     if (follows >= 0)
@@ -258,7 +245,7 @@ static const kiln_value *read_often(const fusing *f, const cluster *c, int own,
         for (int k = 0; k < c->node.v[i]->n_in; k++) {
             const kiln_value *x = c->node.v[i]->in[k];
             if (x == NULL || x->def == NULL || x->count != NULL || x->def->n_out != 1 ||
-                is_view(x->def) || is_joint(x->def) || find(f, x->def) == own ||
+                is_view(x->def) || is_joint(f, x->def) || find(f, x->def) == own ||
                 !is_read(f, c->node.v[i], x))
                 continue;
             const cluster *from = &f->cluster[find(f, x->def)];
@@ -297,6 +284,7 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
                 .cluster = kiln_array(a, cluster, g->nodes.n),
                 .of = kiln_array(a, int, g->nodes.n),
                 .growth = o != NULL ? o->growth : NULL,
+                .stands_alone = o != NULL ? o->stands_alone : NULL,
                 .length = kiln_array(a, double, g->nodes.n)};
     if (o != NULL && o->is_off)
         f.max_nodes = 1;

@@ -9,8 +9,7 @@
  *
  * A node joins only what it reads, and while the joined expression is not too long
  * (kiln_growth). A value that somebody else needs too is never fused away. Reshapes
- * move nothing: they are views, groups without a kernel. A concat of whole runs of
- * memory stays alone, as its parts can be made in their places.
+ * move nothing: they are views, groups without a kernel.
  */
 #ifndef KILN_COMPILER_GRAPH_FUSION_H
 #define KILN_COMPILER_GRAPH_FUSION_H
@@ -47,6 +46,9 @@ typedef struct kiln_fusion_options {
     bool is_off;               /* every node alone: for comparisons */
     const kiln_growth *growth; /* by node->index (kiln_graph_growth); NULL: each node
                                   is one, and reads its inputs once */
+    /* Nodes that take nothing in and are taken in by nothing: whoever places values in
+     * memory makes them without a kernel. NULL: none. */
+    bool (*stands_alone)(const kiln_node *n);
 } kiln_fusion_options;
 
 /* The graph is typed, its nodes numbered (kiln_graph_renumber); it stays as it is. */

@@ -110,12 +110,10 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
                                const int *in, const kiln_layout *layout, int *out,
                                kiln_err *err) {
     const kiln_layout plain = {.n_order = 0};
-    const kiln_fusion_options o = {.is_off = n->o != NULL && n->o->no_fusion,
-                                   .growth = kiln_graph_growth(n->arena, g)};
     const kiln_net around = *n;
     kiln_fusion *fusion = kiln_new(n->arena, kiln_fusion);
     kiln_status st = KILN_OK;
-    kiln_graph_fuse(n->arena, g, &o, fusion);
+    kiln_network_fuse(n->arena, g, n->o != NULL && n->o->no_fusion, fusion);
     n->g = g;
     n->path = path;
     n->slot_of = kiln_array(n->arena, int, g->values.n);

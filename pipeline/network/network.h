@@ -10,8 +10,8 @@
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
 
-#include "compiler/graph/fusion.h"
 #include "compiler/graph/memory.h"
+#include "compiler/network/groups.h"
 #include "compiler/network/kernel.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"

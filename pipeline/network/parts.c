@@ -38,6 +38,9 @@ static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
     return *offset % KILN_PLAN_ALIGN == 0;
 }
 
+_Static_assert((int)KILN_NETWORK_ALIGN == (int)KILN_PLAN_ALIGN,
+               "what fusion leaves to be joined begins where tensors may");
+
 static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
     kiln_type t = v->type;
     t.layout = *layout;

@@ -1,6 +1,6 @@
 /* What there is to tune: the kernels that a build of the network would make, which no
  * code has to be generated for. */
-#include "compiler/graph/fusion.h"
+#include "compiler/network/groups.h"
 #include "pipeline/tune/tune_internal.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static kiln_status has_choice(kiln_arena *a, const kiln_op_work *w,
     return KILN_OK;
 }
 
-/* Kernels by their keys, as the groups of the fusion say: nothing is compiled. */
+/* Kernels by their keys, as the groups of a build say: nothing is compiled. */
 typedef struct listing {
     kiln_arena *a;
     kiln_arena scratch; /* of one group */
@@ -55,8 +55,8 @@ typedef struct listing {
     kiln_tune_works works;
 } listing;
 
-static kiln_status add_group(listing *l, const kiln_graph *g, const kiln_group *group,
-                             double runs, kiln_err *err) {
+static kiln_status list_group(listing *l, const kiln_graph *g, const kiln_group *group,
+                              double runs, kiln_err *err) {
     kiln_op_work w;
     kiln_tune_work work = {.calls = runs};
     bool choice = false;
@@ -78,30 +78,13 @@ static kiln_status add_group(listing *l, const kiln_graph *g, const kiln_group *
     return KILN_OK;
 }
 
-/* `runs`: of this graph in one run of the whole. */
-static kiln_status add_graph(listing *l, const kiln_graph *g, double runs,
-                             kiln_err *err) {
-    kiln_arena own; /* regions have groups of their own */
-    kiln_fusion fusion;
-    kiln_status st = KILN_OK;
-    kiln_arena_init(&own);
-    const kiln_fusion_options o = {.growth = kiln_graph_growth(&own, g)};
-    kiln_graph_fuse(&own, g, &o, &fusion);
-    for (int i = 0; i < fusion.n && st == KILN_OK; i++) {
-        const kiln_group *group = &fusion.group[i];
-        const kiln_node *first = group->node[0];
-        const double times =
-            first->op->region_runs != NULL ? (double)first->op->region_runs(first) : 1;
-        for (size_t k = 0; k < first->op->n_attr && st == KILN_OK; k++)
-            if (first->attr[k].graph != NULL)
-                st = add_graph(l, first->attr[k].graph, runs * times, err);
-        if (st == KILN_OK && group->anchor != NULL && takes_node(group->anchor))
-            st = add_group(l, g, group, runs, err);
-        kiln_arena_reset(&l->scratch);
-        if (st == KILN_OK)
-            st = kiln_interrupt_check(err);
-    }
-    kiln_arena_fini(&own);
+static kiln_status add_group(void *user, const kiln_graph *g, const kiln_group *group,
+                             double runs, kiln_err *err) {
+    listing *l = user;
+    if (group->anchor == NULL || !takes_node(group->anchor))
+        return KILN_OK;
+    const kiln_status st = list_group(l, g, group, runs, err);
+    kiln_arena_reset(&l->scratch);
     return st;
 }
 
@@ -110,7 +93,7 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
                                      kiln_err *err) {
     listing l = {.a = a, .profile = p};
     kiln_arena_init(&l.scratch);
-    const kiln_status st = add_graph(&l, g, 1, err);
+    const kiln_status st = kiln_network_each_group(g, add_group, &l, err);
     kiln_arena_fini(&l.scratch);
     if (st != KILN_OK) {
         kiln_note(err, "listing the kernels of '%s'", g->name);

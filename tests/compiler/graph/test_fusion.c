@@ -5,6 +5,7 @@
 #include "compiler/reference/reference.h"
 #include "compiler/tensor/compute.h"
 #include "tests/support/kiln_test.h"
+#include "compiler/network/groups.h"
 
 #include <string.h>
 
@@ -55,7 +56,8 @@ static void check_golden(void **state) {
                           &err);
     kiln_graph_renumber(g);
     kiln_fusion f, off;
-    kiln_graph_fuse(a, g, NULL, &f);
+    const kiln_fusion_options o = {.stands_alone = kiln_network_can_join};
+    kiln_graph_fuse(a, g, &o, &f);
     check_meaning(a, g, &f);
     kiln_graph_fuse(a, g, &(kiln_fusion_options){.is_off = true}, &off);
     assert_int_equal(off.n, g->nodes.n);
