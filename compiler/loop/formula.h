@@ -1,7 +1,6 @@
 /* Arithmetic on f32 or f64 in the words of formulas, for compiler/loop/math and the
- * pass that calls it. Every operation is bound to a variable of its own: a value may be
- * used any number of times and is computed once, in the order in which it was written.
- */
+ * passes that call it. Every operation is bound to a variable of its own: a value may
+ * be used any number of times and is computed once, what it needs before it. */
 #ifndef KILN_COMPILER_LOOP_FORMULA_H
 #define KILN_COMPILER_LOOP_FORMULA_H
 
@@ -12,8 +11,9 @@
 struct kiln_formula {
     kiln_arena *arena;
     const kiln_natives *natives;
-    KILN_VEC(const kiln_var *) var;
+    KILN_VEC(kiln_var *) var;
     KILN_VEC(const kiln_expr *) value;
+    int n_leaves; /* the first so many are arguments */
     int *n_names; /* variables of the program are numbered, behind a letter */
     char prefix;
     kiln_status status;

@@ -53,20 +53,71 @@ static bool is_simple(const kiln_expr *e) {
 val kiln_formula_keep(kiln_formula *f, val e) {
     if (is_simple(e))
         return e;
-    const kiln_var *v = kiln_var_vector(
-        f->arena, kiln_format(f->arena, "%c%d", f->prefix, (*f->n_names)++), e->dtype,
-        e->lanes);
+    kiln_var *v = kiln_var_vector(f->arena, NULL, e->dtype, e->lanes);
     kiln_vec_push(f->arena, &f->var, v);
     kiln_vec_push(f->arena, &f->value, e);
     return kiln_x_ref(f->arena, v);
 }
 
-/* The last that was bound is the value itself. */
+static const char *next_name(kiln_formula *f) {
+    return kiln_format(f->arena, "%c%d", f->prefix, (*f->n_names)++);
+}
+
+/* Bindings in the order in which they are needed: that of their making is the C
+ * compiler's, which may evaluate arguments as it likes. */
+typedef struct ordered {
+    bool *is_placed;
+    const kiln_var **var;
+    const kiln_expr **value;
+    int n;
+} ordered;
+
+static ordered ordered_new(const kiln_formula *f) {
+    return (ordered){.is_placed = kiln_array(f->arena, bool, f->var.n),
+                     .var = kiln_array(f->arena, const kiln_var *, f->var.n),
+                     .value = kiln_array(f->arena, const kiln_expr *, f->var.n)};
+}
+
+static int find_bound(const kiln_formula *f, const kiln_expr *e) {
+    for (size_t i = f->var.n; e->kind == KILN_EXPR_VAR && i-- > 0;)
+        if (f->var.v[i] == e->u.var)
+            return (int)i;
+    return -1;
+}
+
+static void place(kiln_formula *f, ordered *o, const kiln_expr *e);
+
+static void place_args(kiln_formula *f, ordered *o, const kiln_expr *e) {
+    for (int i = 0; i < e->n_arg; i++)
+        place(f, o, e->arg[i]);
+}
+
+/* What a value needs, then itself; arguments of the call need nothing of it. */
+static void place(kiln_formula *f, ordered *o, const kiln_expr *e) {
+    const int i = find_bound(f, e);
+    if (i < 0) {
+        place_args(f, o, e);
+        return;
+    }
+    if (o->is_placed[i])
+        return;
+    o->is_placed[i] = true;
+    if (i >= f->n_leaves)
+        place_args(f, o, f->value.v[i]);
+    f->var.v[i]->name = next_name(f);
+    o->var[o->n] = f->var.v[i];
+    o->value[o->n++] = f->value.v[i];
+}
+
+/* What the body stands for is the body. */
 const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes) {
-    if (body->kind == KILN_EXPR_VAR && f->var.n > 0 &&
-        f->var.v[f->var.n - 1] == body->u.var)
-        body = f->value.v[--f->var.n];
-    return kiln_x_let(f->arena, f->var.v, f->value.v, (int)f->var.n,
+    ordered o = ordered_new(f);
+    const int i = find_bound(f, body);
+    if (i >= 0)
+        body = f->value.v[i];
+    if (i < 0 || i >= f->n_leaves)
+        place_args(f, &o, body);
+    return kiln_x_let(f->arena, o.var, o.value, o.n,
                       kiln_x_broadcast(f->arena, body, lanes));
 }
 
@@ -123,6 +174,7 @@ static const kiln_expr *expanded(expanding *x, kiln_arena *a, const kiln_expr *e
     const kiln_expr *arg[3];
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_formula_keep(&f, e->arg[i]);
+    f.n_leaves = (int)f.var.n;
     const kiln_expr *body = fn(&f, e->u.intrin, arg);
     if (f.status == KILN_OK)
         return kiln_formula_done(&f, body, e->lanes);

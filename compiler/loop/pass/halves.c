@@ -62,13 +62,16 @@ static kiln_formula formula_of(halving *h) {
 static const kiln_expr *widened(halving *h, kiln_dtype dtype, const kiln_expr *bits) {
     kiln_formula f = formula_of(h);
     const kiln_expr *x = kiln_formula_keep(&f, bits);
+    f.n_leaves = (int)f.var.n;
     return kiln_formula_done(&f, kiln_math_from_half(&f, dtype, x), bits->lanes);
 }
 
 /* Of any number. */
 static const kiln_expr *narrowed(halving *h, kiln_dtype dtype, const kiln_expr *x) {
     kiln_formula f = formula_of(h);
-    const kiln_expr *v = kiln_math_before_half(&f, kiln_formula_keep(&f, x));
+    const kiln_expr *v = kiln_formula_keep(&f, x);
+    f.n_leaves = (int)f.var.n;
+    v = kiln_math_before_half(&f, v);
     return kiln_formula_done(&f, kiln_math_to_half(&f, dtype, v), x->lanes);
 }
 
@@ -122,6 +125,12 @@ static const kiln_expr *constant(halving *h, const kiln_expr *e) {
     return kiln_x_int(h->arena, KILN_U16, bits);
 }
 
+static const kiln_expr *select_bits(halving *h, const kiln_expr *e) {
+    const kiln_expr *cond = value_of(h, e->arg[0]);
+    const kiln_expr *then = bits_of_half(h, e->arg[1]);
+    return kiln_x_select(h->arena, cond, then, bits_of_half(h, e->arg[2]));
+}
+
 /* The u16 of a half. */
 static const kiln_expr *bits_of_half(halving *h, const kiln_expr *e) {
     const kiln_expr *x = e->n_arg > 0 ? e->arg[0] : NULL;
@@ -131,8 +140,7 @@ static const kiln_expr *bits_of_half(halving *h, const kiln_expr *e) {
     case KILN_EXPR_FLOAT:
         return constant(h, e);
     case KILN_EXPR_SELECT:
-        return kiln_x_select(h->arena, value_of(h, x), bits_of_half(h, e->arg[1]),
-                             bits_of_half(h, e->arg[2]));
+        return select_bits(h, e);
     case KILN_EXPR_BROADCAST:
         return kiln_x_broadcast(h->arena, bits_of_half(h, x), e->lanes);
     }
@@ -172,9 +180,9 @@ static const kiln_stmt *store(halving *h, const kiln_stmt *s) {
     const kiln_expr *mask = s->u.store.mask;
     for (int i = 0; i < b->rank; i++)
         index[i] = value_of(h, s->u.store.index[i]);
-    return kiln_s_store(h->arena, buffer_of(h, b), index,
-                        is_half(b->dtype) ? bits_of_half(h, value) : value_of(h, value),
-                        mask != NULL ? value_of(h, mask) : NULL);
+    value = is_half(b->dtype) ? bits_of_half(h, value) : value_of(h, value);
+    mask = mask != NULL ? value_of(h, mask) : NULL;
+    return kiln_s_store(h->arena, buffer_of(h, b), index, value, mask);
 }
 
 /* A prefetch names the place: the load stays one. */
@@ -189,11 +197,12 @@ static const kiln_expr *effect(halving *h, const kiln_expr *e) {
 /* Bodies are done. */
 static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s) {
     halving *h = user;
+    const kiln_expr *e = NULL;
     switch (s->kind) {
     case KILN_STMT_FOR:
-        return kiln_s_for(a, s->u.loop.var, value_of(h, s->u.loop.min),
-                          value_of(h, s->u.loop.extent), s->u.loop.kind, s->u.loop.tag,
-                          s->u.loop.body);
+        e = value_of(h, s->u.loop.min);
+        return kiln_s_for(a, s->u.loop.var, e, value_of(h, s->u.loop.extent),
+                          s->u.loop.kind, s->u.loop.tag, s->u.loop.body);
     case KILN_STMT_SEQ:
         return s;
     case KILN_STMT_IF:
