@@ -24,6 +24,23 @@ typedef const kiln_expr *val;
 
 /* A variable that stands for e; e itself where it is a constant or a variable. */
 val kiln_formula_keep(kiln_formula *f, val e);
+/* A loop that computes a value: states by kiln_formula_state, each with its first
+ * value; what a turn computes is bound in `turn`, what comes after the loop in `after`.
+ */
+enum { KILN_MAX_STATES = 8 };
+typedef struct kiln_formula_loop {
+    kiln_formula *outside;
+    int n, lanes;
+    const kiln_var *var[KILN_MAX_STATES];
+    val init[KILN_MAX_STATES];
+} kiln_formula_loop;
+val kiln_formula_state(kiln_formula_loop *l, val init);
+/* A formula for the turn, or for what comes after. */
+kiln_formula kiln_formula_inner(const kiln_formula *outside);
+/* The value, of what `after` has bound. */
+val kiln_formula_turns(kiln_formula_loop *l, val cond, kiln_formula *turn,
+                       const val *next, kiln_formula *after, val value);
+
 /* `body` with what has been bound, in `lanes`. */
 const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes);
 /* Keeps the first failure; NULL. */
@@ -33,7 +50,8 @@ val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) KILN_PRINTF(2, 3);
     kiln_expand_fn floats;
 #include "compiler/loop/expansions.def"
 #undef KILN_EXPANSION
-kiln_expand_fn kiln_expand_abs_int, kiln_expand_same_int, kiln_expand_isnan_int;
+kiln_expand_fn kiln_expand_abs_int, kiln_expand_same_int, kiln_expand_isnan_int,
+    kiln_expand_pow_int;
 
 /* ---- a format ------------------------------------------------------------------- */
 

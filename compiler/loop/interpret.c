@@ -356,20 +356,74 @@ static kiln_lanes eval_broadcast(kiln_interp *in, const kiln_expr *e) {
     return out;
 }
 
+static void push_bound(kiln_interp *in, const kiln_var *v, kiln_lanes value) {
+    kiln_interp_bound *b = kiln_new(in->arena, kiln_interp_bound);
+    *b = (kiln_interp_bound){v, value, in->bound};
+    in->bound = b;
+}
+
+/* What all lanes share is evaluated whatever the mask says. */
+static const bool *mask_of(const kiln_expr *part, const kiln_expr *e,
+                           const bool *mask) {
+    return part->lanes == e->lanes ? mask : NULL;
+}
+
 /* Lanes that are off bind anything; of what has one lane for all, nothing is off. */
 static kiln_lanes eval_let(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     const kiln_interp_bound *const outside = in->bound;
-    for (int i = 0; i + 1 < e->n_arg && in->status == KILN_OK; i++) {
-        kiln_interp_bound *b = kiln_new(in->arena, kiln_interp_bound);
-        b->var = e->u.bound[i];
-        b->value =
-            kiln_interp_eval(in, e->arg[i], b->var->lanes == e->lanes ? mask : NULL);
-        b->next = in->bound;
-        in->bound = b;
-    }
+    for (int i = 0; i + 1 < e->n_arg && in->status == KILN_OK; i++)
+        push_bound(in, e->u.bound[i],
+                   kiln_interp_eval(in, e->arg[i], mask_of(e->arg[i], e, mask)));
     const kiln_lanes v = kiln_interp_eval(in, e->arg[e->n_arg - 1], mask);
     in->bound = outside;
     return v;
+}
+
+static bool goes_on(kiln_interp *in, const kiln_expr *e, const kiln_expr *cond,
+                    const bool *mask) {
+    const kiln_lanes c = kiln_interp_eval(in, cond, mask_of(cond, e, mask));
+    bool any = false;
+    for (int k = 0; k < c.n && in->status == KILN_OK; k++)
+        any = any || (c.i[k] != 0 && is_on(mask_of(cond, e, mask), k));
+    return any;
+}
+
+static kiln_lanes eval_loop(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    const kiln_interp_bound *const outside = in->bound;
+    const kiln_loop_parts p = kiln_x_loop_parts(e);
+    kiln_lanes *state = kiln_array(in->arena, kiln_lanes, p.turns.n_state);
+    for (int i = 0; i < p.turns.n_state; i++)
+        state[i] = kiln_interp_eval(in, p.init[i], mask_of(p.init[i], e, mask));
+    for (;;) {
+        in->bound = outside;
+        for (int i = 0; i < p.turns.n_state; i++)
+            push_bound(in, p.turns.state[i], state[i]);
+        if (!goes_on(in, e, p.cond, mask) || !kiln_interp_step(in))
+            break;
+        for (int i = 0; i < p.turns.n_local; i++)
+            push_bound(in, p.turns.local[i],
+                       kiln_interp_eval(in, p.local[i], mask_of(p.local[i], e, mask)));
+        for (int i = 0; i < p.turns.n_state; i++)
+            state[i] = kiln_interp_eval(in, p.next[i], mask_of(p.next[i], e, mask));
+    }
+    const kiln_lanes v = kiln_interp_eval(in, p.value, mask);
+    in->bound = outside;
+    return v;
+}
+
+static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e) {
+    const kiln_lanes index = kiln_interp_eval(in, e->arg[0], NULL);
+    kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
+    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
+        if (index.i[k] >= 0 && index.i[k] < e->u.table->n)
+            out.i[k] = e->u.table->v[index.i[k]];
+        else
+            in->status =
+                kiln_fail(in->err, KILN_ERR_SHAPE,
+                          "the index of a table must be in [0, %d), is %" PRId64 "%s",
+                          e->u.table->n, index.i[k], where(in));
+    }
+    return out;
 }
 
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -400,6 +454,10 @@ kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mas
         return eval_shuffle(in, e);
     case KILN_EXPR_LET:
         return eval_let(in, e, mask);
+    case KILN_EXPR_LOOP:
+        return eval_loop(in, e, mask);
+    case KILN_EXPR_TABLE:
+        return eval_table(in, e);
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:
         in->status =

@@ -52,6 +52,8 @@ int64_t kiln_interp_offset(kiln_interp *in, const kiln_interp_memory *m,
 void kiln_interp_load(const kiln_interp_memory *m, int64_t at, double *f, int64_t *i);
 void kiln_interp_store(kiln_interp_memory *m, int64_t at, const double *f,
                        const int64_t *i);
+/* Counts a statement, or a turn of a loop in an expression; false: no more may be. */
+bool kiln_interp_step(kiln_interp *in);
 int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v);
 
 #endif

@@ -119,16 +119,18 @@ static void exec_eval(kiln_interp *in, const kiln_stmt *s) {
     kiln_arena_rewind(in->arena, mark);
 }
 
-static void exec(kiln_interp *in, const kiln_stmt *s) {
-    if (in->status != KILN_OK)
-        return;
-    if (in->options != NULL && in->options->max_steps > 0 &&
-        ++in->steps > in->options->max_steps) {
+bool kiln_interp_step(kiln_interp *in) {
+    if (in->status == KILN_OK && in->options != NULL && in->options->max_steps > 0 &&
+        ++in->steps > in->options->max_steps)
         in->status = kiln_fail(in->err, KILN_ERR_LIMIT,
                                "the program takes more than %" PRId64 " steps",
                                in->options->max_steps);
+    return in->status == KILN_OK;
+}
+
+static void exec(kiln_interp *in, const kiln_stmt *s) {
+    if (!kiln_interp_step(in))
         return;
-    }
     switch (s->kind) {
     case KILN_STMT_FOR:
         exec_for(in, s);

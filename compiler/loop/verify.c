@@ -98,7 +98,8 @@ static void expr(verifier *v, const kiln_expr *e);
 
 static void check_lanes(verifier *v, const kiln_expr *e) {
     if (e->kind == KILN_EXPR_SHUFFLE || e->kind == KILN_EXPR_RAMP ||
-        e->kind == KILN_EXPR_BROADCAST || e->kind == KILN_EXPR_LET)
+        e->kind == KILN_EXPR_BROADCAST || e->kind == KILN_EXPR_LET ||
+        e->kind == KILN_EXPR_LOOP)
         return;
     const bool is_dot4 = e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_dot4;
     for (int i = 0; i < e->n_arg; i++)
@@ -156,6 +157,31 @@ static void bound_expr(verifier *v, const kiln_expr *e) {
     v->bound.n = n_bound;
 }
 
+/* Locals hold for the next state alone. That it ends, nobody knows. */
+static void loop_expr(verifier *v, const kiln_expr *e) {
+    const kiln_loop_parts p = kiln_x_loop_parts(e);
+    const bool was_exact = v->ranges_exact;
+    const size_t n_bound = v->bound.n;
+    for (int i = 0; i < p.turns.n_state; i++)
+        expr(v, p.init[i]);
+    for (int i = 0; i < p.turns.n_state; i++)
+        bind(v, p.turns.state[i]);
+    v->ranges_exact = false;
+    expr(v, p.cond);
+    v->n_guards++; /* no turn may be taken */
+    for (int i = 0; i < p.turns.n_local; i++) {
+        expr(v, p.local[i]);
+        bind(v, p.turns.local[i]);
+    }
+    for (int i = 0; i < p.turns.n_state; i++)
+        expr(v, p.next[i]);
+    v->n_guards--;
+    v->bound.n = n_bound + (size_t)p.turns.n_state;
+    expr(v, p.value);
+    v->ranges_exact = was_exact;
+    v->bound.n = n_bound;
+}
+
 static void expr(verifier *v, const kiln_expr *e) {
     if (v->status != KILN_OK)
         return;
@@ -180,6 +206,9 @@ static void expr(verifier *v, const kiln_expr *e) {
         return;
     case KILN_EXPR_LET:
         bound_expr(v, e);
+        return;
+    case KILN_EXPR_LOOP:
+        loop_expr(v, e);
         return;
     case KILN_EXPR_CALL: /* a prefetch may lie anywhere */
         if (!kiln_intrin_get(e->u.intrin)->is_pure)

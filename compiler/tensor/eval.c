@@ -197,6 +197,8 @@ static scalar eval(evaluation *v, const kiln_expr *e) {
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:
     case KILN_EXPR_LET:
+    case KILN_EXPR_LOOP:
+    case KILN_EXPR_TABLE:
         if (v->status == KILN_OK)
             v->status = kiln_fail(v->err, KILN_ERR_UNSUPPORTED,
                                   "stage '%s' holds an expression of loop programs",

@@ -438,3 +438,68 @@ const kiln_expr *kiln_x_let(kiln_arena *a, const kiln_var *const *var,
     e->u.bound = bound;
     return e;
 }
+
+static void put_args(const kiln_expr **to, const kiln_expr *const *from, int n) {
+    for (int i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+static void check_bound(const kiln_var *v, const kiln_expr *e, int lanes) {
+    KILN_ASSERT(e->dtype == v->dtype && e->lanes == v->lanes,
+                "variable '%s' of %d lanes of %s is bound to %d of %s", v->name,
+                v->lanes, kiln_dtype_name(v->dtype), e->lanes,
+                kiln_dtype_name(e->dtype));
+    KILN_ASSERT(v->lanes == 1 || v->lanes == lanes,
+                "variable '%s' of %d lanes in a value of %d", v->name, v->lanes, lanes);
+}
+
+/* Arguments: init, cond, local, next, value. */
+const kiln_expr *kiln_x_loop(kiln_arena *a, const kiln_loop_parts *p) {
+    const int n = p->turns.n_state, m = p->turns.n_local, lanes = p->value->lanes;
+    kiln_turns *t = kiln_new(a, kiln_turns);
+    const kiln_var **var = kiln_array(a, const kiln_var *, n + m);
+    kiln_expr *e = make(a, KILN_EXPR_LOOP, p->value->dtype, lanes, 2 * n + m + 2);
+    KILN_ASSERT(p->cond->dtype == KILN_BOOL &&
+                    (p->cond->lanes == 1 || p->cond->lanes == lanes),
+                "a loop goes on by %d lanes of %s", p->cond->lanes,
+                kiln_dtype_name(p->cond->dtype));
+    for (int i = 0; i < n; i++) {
+        check_bound(p->turns.state[i], p->init[i], lanes);
+        check_bound(p->turns.state[i], p->next[i], lanes);
+        var[i] = p->turns.state[i];
+    }
+    for (int i = 0; i < m; i++) {
+        check_bound(p->turns.local[i], p->local[i], lanes);
+        var[n + i] = p->turns.local[i];
+    }
+    put_args(e->arg, p->init, n);
+    e->arg[n] = p->cond;
+    put_args(e->arg + n + 1, p->local, m);
+    put_args(e->arg + n + 1 + m, p->next, n);
+    e->arg[2 * n + m + 1] = p->value;
+    *t = (kiln_turns){.state = var, .local = var + n, .n_state = n, .n_local = m};
+    e->u.turns = t;
+    return e;
+}
+
+kiln_loop_parts kiln_x_loop_parts(const kiln_expr *e) {
+    const int n = e->u.turns->n_state, m = e->u.turns->n_local;
+    return (kiln_loop_parts){.turns = *e->u.turns,
+                             .init = e->arg,
+                             .cond = e->arg[n],
+                             .local = e->arg + n + 1,
+                             .next = e->arg + n + 1 + m,
+                             .value = e->arg[2 * n + m + 1]};
+}
+
+const kiln_expr *kiln_x_table(kiln_arena *a, const kiln_table *t,
+                              const kiln_expr *index) {
+    KILN_ASSERT(!kiln_dtype_is_float(t->dtype) && t->n > 0, "a table of %d %s", t->n,
+                kiln_dtype_name(t->dtype));
+    KILN_ASSERT(index->dtype == KILN_I64, "a table's index is %s",
+                kiln_dtype_name(index->dtype));
+    kiln_expr *e = make(a, KILN_EXPR_TABLE, t->dtype, index->lanes, 1);
+    e->arg[0] = index;
+    e->u.table = t;
+    return e;
+}

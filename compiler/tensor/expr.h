@@ -63,6 +63,9 @@ typedef enum kiln_expr_kind {
     KILN_EXPR_LET,     /* loop programs: .bound[k] is arg[k], in order, and each may use
                           those before it; the last argument, which may use all, is the
                           value. What is bound has one lane or as many as the value */
+    KILN_EXPR_LOOP,    /* loop programs: .turns; kiln_x_loop */
+    KILN_EXPR_TABLE,   /* loop programs: .table's number of index arg[0], which must be
+                          inside in every lane, whatever a mask says */
 } kiln_expr_kind;
 
 typedef struct kiln_var {
@@ -92,6 +95,21 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg);
 /* Its meaning for integers, exact, wrapped to the dtype; false where it has none. */
 bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
                           int64_t *out);
+
+/* What a loop in an expression binds: its state, and what one turn computes before the
+ * next state. */
+typedef struct kiln_turns {
+    const kiln_var *const *state, *const *local;
+    int n_state, n_local;
+} kiln_turns;
+
+/* Integers that are known. */
+enum { KILN_MAX_TABLE = 4096 };
+typedef struct kiln_table {
+    kiln_dtype dtype;
+    int n;
+    const int64_t *v;
+} kiln_table;
 
 /* A reduction axis or a compute axis of a tensor expression: [0, extent). */
 typedef struct kiln_axis {
@@ -148,6 +166,8 @@ struct kiln_expr {
         } load;
         const int *lane;
         const kiln_var *const *bound; /* n_arg - 1 */
+        const kiln_turns *turns;
+        const kiln_table *table;
     } u;
 };
 
@@ -188,6 +208,23 @@ const kiln_expr *kiln_x_shuffle(kiln_arena *a, const kiln_expr *const *arg, int 
 const kiln_expr *kiln_x_let(kiln_arena *a, const kiln_var *const *var,
                             const kiln_expr *const *value, int n,
                             const kiln_expr *body);
+
+/* A loop that computes a value: the state is init[]; while `cond` holds in any lane,
+ * local[] is computed, one after another, and the state becomes next[], all at once;
+ * then `value` is computed of it. Lanes whose condition does not hold go on with the
+ * others. The condition and what is bound have one lane, or as many as the value. */
+typedef struct kiln_loop_parts {
+    kiln_turns turns;
+    const kiln_expr *const *init, *const *next; /* n_state each */
+    const kiln_expr *const *local;              /* n_local */
+    const kiln_expr *cond, *value;
+} kiln_loop_parts;
+const kiln_expr *kiln_x_loop(kiln_arena *a, const kiln_loop_parts *p);
+/* The parts of such an expression; they point into it. */
+kiln_loop_parts kiln_x_loop_parts(const kiln_expr *e);
+/* The table is borrowed. */
+const kiln_expr *kiln_x_table(kiln_arena *a, const kiln_table *t,
+                              const kiln_expr *index);
 
 /* Reducers of a dtype. argmax: (index i64, value), ties to the lower index. */
 const kiln_reducer *kiln_reducer_sum(kiln_arena *a, kiln_dtype dtype);

@@ -231,41 +231,32 @@ static kiln_status call_shuffle(kiln_expr_reader *r, const char *at, part *out) 
         arg.height, out);
 }
 
-/* let(x = value, y = value; body): what is bound has one lane, or as many as the body.
- */
-static kiln_status call_let(kiln_expr_reader *r, const char *at, part *out) {
-    kiln_arena *const a = r->lex.arena;
-    KILN_VEC(const kiln_var *) var = {0};
-    KILN_VEC(const kiln_expr *) value = {0};
-    part x;
+/* Low-bit types are none of expressions: stages hold them as u8 or i8. */
+static bool is_dtype(kiln_str word, kiln_dtype *out) {
+    kiln_dtype dtype;
+    if (!kiln_dtype_parse(word, &dtype) || !kiln_dtype_is_in(dtype, KILN_DT_ANY))
+        return false;
+    *out = dtype;
+    return true;
+}
+
+/* let, loop and table_<dtype>: parse_bound.c. */
+static kiln_status call_bound(kiln_expr_reader *r, const char *at, kiln_str name,
+                              bool *is_one, part *out) {
+    kiln_str rest = name;
+    kiln_dtype dtype;
+    const kiln_expr *e = NULL;
     int height = 0;
-    KILN_TRY(kiln_text_enter(r));
-    do {
-        const char *const here = kiln_lex_here(&r->lex), *name;
-        const kiln_var *v;
-        KILN_TRY(kiln_lex_name(&r->lex, "a variable", &name));
-        KILN_TRY(kiln_lex_expect(&r->lex, "="));
-        KILN_TRY(binary(r, KILN_LEVEL_OR, &x));
-        KILN_TRY(r->bind(r, here, name, x.e->dtype, x.e->lanes, &v));
-        kiln_vec_push(a, &var, v);
-        kiln_vec_push(a, &value, x.e);
-        height = x.height > height ? x.height : height;
-    } while (kiln_lex_accept(&r->lex, ","));
-    KILN_TRY(kiln_lex_expect(&r->lex, ";"));
-    KILN_TRY(binary(r, KILN_LEVEL_OR, &x));
-    kiln_text_leave(r);
-    for (size_t i = var.n; i-- > 0;) {
-        if (var.v[i]->lanes != 1 && var.v[i]->lanes != x.e->lanes)
-            return kiln_lex_fail(&r->lex, at, KILN_ERR_PARSE,
-                                 "what 'let' binds must have 1 lane or the %d of its "
-                                 "value, '%s' has %d",
-                                 x.e->lanes, kiln_text_shown(r, var.v[i]->name),
-                                 var.v[i]->lanes);
-        r->unbind(r, var.v[i]);
-    }
-    KILN_TRY(kiln_lex_expect(&r->lex, ")"));
-    return set(r, at, kiln_x_let(a, var.v, value.v, (int)var.n, x.e),
-               x.height > height ? x.height : height, out);
+    *is_one = true;
+    if (kiln_str_is(name, "let"))
+        KILN_TRY(kiln_text_let(r, at, &e, &height));
+    else if (kiln_str_is(name, "loop"))
+        KILN_TRY(kiln_text_loop(r, at, &e, &height));
+    else if (kiln_text_skip(&rest, "table_") && is_dtype(rest, &dtype))
+        KILN_TRY(kiln_text_table(r, at, dtype, &e, &height));
+    else
+        *is_one = false;
+    return *is_one ? set(r, at, e, height, out) : KILN_OK;
 }
 
 static kiln_status call_vector(kiln_expr_reader *r, const char *at, kiln_str name,
@@ -281,15 +272,6 @@ static kiln_status call_vector(kiln_expr_reader *r, const char *at, kiln_str nam
         return call_broadcast(r, at, lanes, out);
     *is_one = false;
     return KILN_OK;
-}
-
-/* Low-bit types are none of expressions: stages hold them as u8 or i8. */
-static bool is_dtype(kiln_str word, kiln_dtype *out) {
-    kiln_dtype dtype;
-    if (!kiln_dtype_parse(word, &dtype) || !kiln_dtype_is_in(dtype, KILN_DT_ANY))
-        return false;
-    *out = dtype;
-    return true;
 }
 
 /* Behind the parenthesis. */
@@ -309,9 +291,12 @@ static kiln_status call(kiln_expr_reader *r, kiln_str name, part *out) {
             r, at, kiln_str_is(name, "min") ? KILN_EXPR_MIN : KILN_EXPR_MAX, out);
     if (kiln_intrin_find(name, &intrin))
         return call_intrinsic(r, at, intrin, out);
-    if (r->bind != NULL && kiln_str_is(name, "let"))
-        return call_let(r, at, out);
-    bool is_vector = false;
+    bool is_vector = false, is_bound = false;
+    if (r->bind != NULL) {
+        const kiln_status st = call_bound(r, at, name, &is_bound, out);
+        if (is_bound)
+            return st;
+    }
     if (r->has_vectors) {
         const kiln_status st = call_vector(r, at, name, &is_vector, out);
         if (is_vector)
@@ -464,11 +449,17 @@ static kiln_status binary(kiln_expr_reader *r, int level, part *out) {
     }
 }
 
-kiln_status kiln_text_expr(kiln_expr_reader *r, const kiln_expr **out) {
+kiln_status kiln_text_part(kiln_expr_reader *r, const kiln_expr **out, int *height) {
     part x;
     KILN_TRY(binary(r, KILN_LEVEL_OR, &x));
     *out = x.e;
+    *height = x.height;
     return KILN_OK;
+}
+
+kiln_status kiln_text_expr(kiln_expr_reader *r, const kiln_expr **out) {
+    int height;
+    return kiln_text_part(r, out, &height);
 }
 
 kiln_status kiln_text_unary(kiln_expr_reader *r, const kiln_expr **out) {

@@ -124,16 +124,47 @@ static void print_shuffle(const printer *p, const kiln_expr *e) {
     kiln_buf_puts(p->out, ")");
 }
 
-/* let(x = value, y = value; body) */
-static void print_let(const printer *p, const kiln_expr *e) {
-    for (int i = 0; i + 1 < e->n_arg; i++) {
-        kiln_buf_puts(p->out, i == 0 ? "let(" : ", ");
-        put_var(p, e->u.bound[i]);
+static void print_bindings(const printer *p, const kiln_var *const *var,
+                           const kiln_expr *const *value, int n) {
+    for (int i = 0; i < n; i++) {
+        kiln_buf_puts(p->out, i > 0 ? ", " : "");
+        put_var(p, var[i]);
         kiln_buf_puts(p->out, " = ");
-        print(p, e->arg[i], 0);
+        print(p, value[i], 0);
     }
     kiln_buf_puts(p->out, "; ");
+}
+
+/* let(x = value, y = value; body) */
+static void print_let(const printer *p, const kiln_expr *e) {
+    kiln_buf_puts(p->out, "let(");
+    print_bindings(p, e->u.bound, e->arg, e->n_arg - 1);
     print(p, e->arg[e->n_arg - 1], 0);
+    kiln_buf_puts(p->out, ")");
+}
+
+/* loop(state = init; cond; local = value; next; value) */
+static void print_loop(const printer *p, const kiln_expr *e) {
+    const kiln_loop_parts l = kiln_x_loop_parts(e);
+    kiln_buf_puts(p->out, "loop(");
+    print_bindings(p, l.turns.state, l.init, l.turns.n_state);
+    print(p, l.cond, 0);
+    kiln_buf_puts(p->out, "; ");
+    print_bindings(p, l.turns.local, l.local, l.turns.n_local);
+    print_list(p, l.next, l.turns.n_state);
+    kiln_buf_puts(p->out, "; ");
+    print(p, l.value, 0);
+    kiln_buf_puts(p->out, ")");
+}
+
+/* table_i32(1, 2, 3; index) */
+static void print_table(const printer *p, const kiln_expr *e) {
+    const kiln_table *t = e->u.table;
+    kiln_buf_printf(p->out, "table_%s(", kiln_dtype_name(t->dtype));
+    for (int i = 0; i < t->n; i++)
+        kiln_buf_printf(p->out, "%s%" PRId64, i > 0 ? ", " : "", t->v[i]);
+    kiln_buf_puts(p->out, "; ");
+    print(p, e->arg[0], 0);
     kiln_buf_puts(p->out, ")");
 }
 
@@ -188,6 +219,12 @@ static void print_atom(const printer *p, const kiln_expr *e) {
         return;
     case KILN_EXPR_LET:
         print_let(p, e);
+        return;
+    case KILN_EXPR_LOOP:
+        print_loop(p, e);
+        return;
+    case KILN_EXPR_TABLE:
+        print_table(p, e);
         return;
     default: /* min and max */
         print_call(p, e->kind == KILN_EXPR_MIN ? "min" : "max", e);

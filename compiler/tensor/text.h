@@ -84,6 +84,16 @@ struct kiln_expr_reader {
 
 /* One expression, its types checked. */
 kiln_status kiln_text_expr(kiln_expr_reader *r, const kiln_expr **out);
+/* The same, and the longest way down in it. */
+kiln_status kiln_text_part(kiln_expr_reader *r, const kiln_expr **out, int *height);
+/* Behind the parenthesis of what binds variables, and of tables; `at` is their word.
+ * *height becomes that of the highest part. */
+kiln_status kiln_text_let(kiln_expr_reader *r, const char *at, const kiln_expr **out,
+                          int *height);
+kiln_status kiln_text_loop(kiln_expr_reader *r, const char *at, const kiln_expr **out,
+                           int *height);
+kiln_status kiln_text_table(kiln_expr_reader *r, const char *at, kiln_dtype dtype,
+                            const kiln_expr **out, int *height);
 /* What stands behind `where`, and before `=`: no operator outside parentheses. */
 kiln_status kiln_text_unary(kiln_expr_reader *r, const kiln_expr **out);
 /* 5 is i64, 0.5f and 5f are f32; other dtypes stand in front: i32(5), f64(0.5). */

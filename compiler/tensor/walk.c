@@ -11,6 +11,15 @@ static uint64_t float_bits(double v) {
     return bits;
 }
 
+static bool same_vars(const kiln_turns *x, const kiln_turns *y) {
+    bool same = x->n_state == y->n_state && x->n_local == y->n_local;
+    for (int i = 0; same && i < x->n_state; i++)
+        same = x->state[i] == y->state[i];
+    for (int i = 0; same && i < x->n_local; i++)
+        same = x->local[i] == y->local[i];
+    return same;
+}
+
 static bool same_payload(const kiln_expr *x, const kiln_expr *y) {
     switch (x->kind) {
     case KILN_EXPR_INT:
@@ -35,6 +44,12 @@ static bool same_payload(const kiln_expr *x, const kiln_expr *y) {
                            the same */
         return memcmp(x->u.bound, y->u.bound,
                       ((size_t)x->n_arg - 1) * sizeof *x->u.bound) == 0;
+    case KILN_EXPR_LOOP:
+        return same_vars(x->u.turns, y->u.turns);
+    case KILN_EXPR_TABLE:
+        return x->u.table->n == y->u.table->n &&
+               memcmp(x->u.table->v, y->u.table->v,
+                      (size_t)x->u.table->n * sizeof *x->u.table->v) == 0;
     default:
         return true;
     }
@@ -126,6 +141,14 @@ bool kiln_expr_uses(const kiln_expr *e, const kiln_var *v) {
 
 /* ---- rewriting ----------------------------------------------------------------- */
 
+static const kiln_expr *rebuild_loop(kiln_arena *a, const kiln_expr *e,
+                                     const kiln_expr **arg) {
+    kiln_expr with = *e;
+    with.arg = arg;
+    const kiln_loop_parts parts = kiln_x_loop_parts(&with);
+    return kiln_x_loop(a, &parts);
+}
+
 /* Builds the node again over new arguments, through the builders, so that what has
  * become constant folds. */
 static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
@@ -153,6 +176,10 @@ static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
         return kiln_x_shuffle(a, arg, e->n_arg, e->u.lane, e->lanes);
     case KILN_EXPR_LET:
         return kiln_x_let(a, e->u.bound, arg, e->n_arg - 1, arg[e->n_arg - 1]);
+    case KILN_EXPR_LOOP:
+        return rebuild_loop(a, e, arg);
+    case KILN_EXPR_TABLE:
+        return kiln_x_table(a, e->u.table, arg[0]);
     default:
         return kiln_x_binary(a, e->kind, arg[0], arg[1]);
     }

@@ -38,6 +38,11 @@ typedef struct kiln_cg_mem {
     bool is_captured;
 } kiln_cg_mem;
 
+typedef struct kiln_cg_table {
+    const kiln_table *table;
+    LLVMValueRef constant;
+} kiln_cg_table;
+
 /* The function that is being emitted: the kernel, or the body of a parallel loop. */
 typedef struct kiln_cg_fn {
     LLVMValueRef fn, args, ctx, scratch;
@@ -59,6 +64,7 @@ typedef struct kiln_cg {
     kiln_cg_fn now;
     KILN_VEC(kiln_cg_var) vars;
     KILN_VEC(kiln_cg_mem) mem;
+    KILN_VEC(kiln_cg_table) tables;
     LLVMMetadataRef *scope_of; /* per buffer of the program, in order of appearance */
     const kiln_buffer **scope_buffer;
     size_t n_scopes;
@@ -100,6 +106,10 @@ LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y);
 /* Byte dot products (emit_dot.c). */
 LLVMValueRef kiln_cg_dot4(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);
 LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);
+/* Loops and tables in expressions (emit_loop.c). */
+LLVMValueRef kiln_cg_loop(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
+LLVMValueRef kiln_cg_table_at(kiln_cg *g, const kiln_expr *e);
+LLVMValueRef kiln_cg_any_lane(const kiln_cg *g, LLVMValueRef mask); /* i1 */
 const kiln_cg_mem *kiln_cg_memory_of(kiln_cg *g, const kiln_buffer *b);
 
 /* ---- statements (emit_stmt.c, emit_parallel.c) --------------------------------- */

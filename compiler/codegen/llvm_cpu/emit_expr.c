@@ -51,7 +51,7 @@ static LLVMValueRef only_if(kiln_cg *g, LLVMValueRef cond, const kiln_expr *e,
     return join_of(g, type_of(g, e), v, from, join);
 }
 
-static LLVMValueRef any_lane(kiln_cg *g, LLVMValueRef mask) {
+LLVMValueRef kiln_cg_any_lane(const kiln_cg *g, LLVMValueRef mask) {
     if (LLVMGetTypeKind(LLVMTypeOf(mask)) != LLVMVectorTypeKind)
         return mask;
     return kiln_cg_unary(g, "llvm.vector.reduce.or", mask);
@@ -460,8 +460,9 @@ static LLVMValueRef emit_let(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) 
         const kiln_expr *x = e->arg[i];
         LLVMValueRef v = NULL;
         if (mask != NULL && x->lanes != e->lanes)
-            v = kiln_cg_is_unsafe(x) ? only_if(g, any_lane(g, mask), x, emit_unmasked)
-                                     : kiln_cg_expr(g, x, NULL);
+            v = kiln_cg_is_unsafe(x)
+                    ? only_if(g, kiln_cg_any_lane(g, mask), x, emit_unmasked)
+                    : kiln_cg_expr(g, x, NULL);
         else
             v = kiln_cg_expr(g, x, mask);
         kiln_cg_bind(g, e->u.bound[i], v);
@@ -500,12 +501,16 @@ LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
         return kiln_cg_load(g, e, mask);
     case KILN_EXPR_LET:
         return emit_let(g, e, mask);
+    case KILN_EXPR_LOOP:
+        return kiln_cg_loop(g, e, mask);
+    case KILN_EXPR_TABLE:
+        return kiln_cg_table_at(g, e);
     case KILN_EXPR_RAMP:
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:
         /* Their parts have other lanes than the mask: all or nothing. */
         return mask != NULL && kiln_cg_is_unsafe(e)
-                   ? only_if(g, any_lane(g, mask), e, emit_whole)
+                   ? only_if(g, kiln_cg_any_lane(g, mask), e, emit_whole)
                    : emit_whole(g, e);
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:

@@ -1,22 +1,15 @@
 /* Scalar functions, lane by lane. */
 #include "compiler/codegen/llvm_cpu/emit.h"
 
-#include "compiler/codegen/llvm_cpu/math.h"
-
 /* Without fma, x86 has no instruction that rounds either. */
 kiln_natives kiln_codegen_llvm_natives(const kiln_profile *p) {
-    const uint64_t loops = KILN_NATIVE(cos) | KILN_NATIVE(fmod) | KILN_NATIVE(sin) |
-                           KILN_NATIVE(tan); /* of math_loops.c and math_trig.c */
     uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
-                      KILN_NATIVE(sqrt) | loops;
+                      KILN_NATIVE(sqrt);
     if (p->arch == KILN_ARCH_AARCH64 || p->has_fma)
         floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
                   KILN_NATIVE(round) | KILN_NATIVE(trunc);
-    return (kiln_natives){.name = p->name,
-                          .f32 = floats,
-                          .f64 = floats,
-                          .ints = KILN_NATIVE(pow),
-                          .has_f16_casts = p->has_f16};
+    return (kiln_natives){
+        .name = p->name, .f32 = floats, .f64 = floats, .has_f16_casts = p->has_f16};
 }
 
 static LLVMValueRef fma_of(kiln_cg *g, const LLVMValueRef *arg) {
@@ -59,12 +52,6 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
         return LLVMBuildFSub(g->b, arg[0], arg[1], "");
     case KILN_INTRIN_mul_rn:
         return LLVMBuildFMul(g->b, arg[0], arg[1], "");
-    case KILN_INTRIN_cos:
-    case KILN_INTRIN_sin:
-    case KILN_INTRIN_tan:
-        return kiln_cg_math_trig(g, e->u.intrin, arg[0], e->lanes);
-    case KILN_INTRIN_fmod:
-        return kiln_cg_math_fmod(g, arg[0], arg[1], e->lanes);
     }
     KILN_ASSERT(false, "intrinsic '%s' was not expanded",
                 kiln_intrin_get(e->u.intrin)->name);
@@ -72,12 +59,7 @@ static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
 }
 
 LLVMValueRef kiln_cg_call(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg) {
-    const kiln_dtype from = e->arg[0]->dtype;
-    if (!kiln_dtype_is_float(from)) {
-        KILN_ASSERT(e->u.intrin == KILN_INTRIN_pow, "intrinsic '%s' was not expanded",
-                    kiln_intrin_get(e->u.intrin)->name);
-        return kiln_cg_math_int_pow(g, arg[0], arg[1], kiln_dtype_get(from)->is_signed,
-                                    e->lanes);
-    }
+    KILN_ASSERT(kiln_dtype_is_float(e->arg[0]->dtype), "intrinsic '%s' of %s",
+                kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(e->arg[0]->dtype));
     return float_call(g, e, arg);
 }

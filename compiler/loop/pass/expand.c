@@ -121,6 +121,44 @@ const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes) {
                       kiln_x_broadcast(f->arena, body, lanes));
 }
 
+val kiln_formula_state(kiln_formula_loop *l, val init) {
+    kiln_formula *f = l->outside;
+    KILN_ASSERT(l->n < KILN_MAX_STATES, "a loop of more than %d states", l->n);
+    init = kiln_x_broadcast(f->arena, init, l->lanes);
+    const kiln_var *v = kiln_var_vector(f->arena, next_name(f), init->dtype, l->lanes);
+    l->init[l->n] = init;
+    l->var[l->n++] = v;
+    return kiln_x_ref(f->arena, v);
+}
+
+kiln_formula kiln_formula_inner(const kiln_formula *outside) {
+    kiln_formula f = *outside;
+    f.var.n = f.var.cap = f.value.n = f.value.cap = 0;
+    f.var.v = NULL;
+    f.value.v = NULL;
+    f.n_leaves = 0;
+    return f;
+}
+
+val kiln_formula_turns(kiln_formula_loop *l, val cond, kiln_formula *turn,
+                       const val *next, kiln_formula *after, val value) {
+    kiln_arena *a = l->outside->arena;
+    val wide[KILN_MAX_STATES];
+    ordered o = ordered_new(turn);
+    for (int i = 0; i < l->n; i++) {
+        place(turn, &o, next[i]);
+        wide[i] = kiln_x_broadcast(a, next[i], l->lanes);
+    }
+    const kiln_loop_parts p = {
+        .turns = {.state = l->var, .local = o.var, .n_state = l->n, .n_local = o.n},
+        .init = l->init,
+        .local = o.value,
+        .next = wide,
+        .cond = cond,
+        .value = kiln_formula_done(after, value, l->lanes)};
+    return kiln_formula_keep(l->outside, kiln_x_loop(a, &p));
+}
+
 val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) {
     va_list ap;
     char text[256];

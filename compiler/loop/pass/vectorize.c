@@ -174,6 +174,14 @@ static const kiln_expr *var(const lanes *c, const kiln_expr *e) {
     return e->u.var == c->var ? c->ramp : e;
 }
 
+/* The variable that is a vector in the place of v, from here on. */
+static const kiln_var *widened(lanes *c, const kiln_var *v) {
+    const kiln_var *w = kiln_var_vector(c->arena, v->name, v->dtype, c->n);
+    const kiln_subst s = {v, kiln_x_ref(c->arena, w)};
+    kiln_vec_push(c->arena, &c->bound, s);
+    return w;
+}
+
 /* What becomes a vector is another variable. */
 static const kiln_expr *let_expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     const size_t n_bound = c->bound.n, n_known = c->known.n;
@@ -187,9 +195,7 @@ static const kiln_expr *let_expr(lanes *c, const kiln_expr *e, const kiln_expr *
         bound[i] = e->u.bound[i];
         if (value[i]->lanes == 1)
             continue;
-        bound[i] = kiln_var_vector(c->arena, bound[i]->name, bound[i]->dtype, c->n);
-        const kiln_subst s = {e->u.bound[i], kiln_x_ref(c->arena, bound[i])};
-        kiln_vec_push(c->arena, &c->bound, s);
+        bound[i] = widened(c, bound[i]);
     }
     const kiln_expr *body = expr(c, e->arg[n], mask);
     const bool has_vectors = c->bound.n > n_bound;
@@ -200,6 +206,44 @@ static const kiln_expr *let_expr(lanes *c, const kiln_expr *e, const kiln_expr *
     if (has_vectors)
         body = kiln_x_broadcast(c->arena, body, c->n);
     return kiln_x_let(c->arena, bound, value, n, body);
+}
+
+/* As vectors altogether: in a loop of vectors that is what all depends on. */
+static const kiln_expr *loop_expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_loop_parts old = kiln_x_loop_parts(e);
+    const int n = old.turns.n_state, m = old.turns.n_local;
+    const size_t n_bound = c->bound.n, n_known = c->known.n;
+    const kiln_expr **part = kiln_array(c->arena, const kiln_expr *, 2 * n + m);
+    const kiln_var **var = kiln_array(c->arena, const kiln_var *, n + m);
+    for (int i = 0; i < n; i++)
+        part[i] = kiln_x_broadcast(c->arena, expr(c, old.init[i], mask), c->n);
+    for (int i = 0; i < n; i++)
+        var[i] = widened(c, old.turns.state[i]);
+    const kiln_expr *cond = expr(c, old.cond, mask);
+    for (int i = 0; i < m; i++) {
+        part[n + i] = kiln_x_broadcast(c->arena, expr(c, old.local[i], mask), c->n);
+        var[n + i] = widened(c, old.turns.local[i]);
+    }
+    for (int i = 0; i < n; i++)
+        part[n + m + i] = kiln_x_broadcast(c->arena, expr(c, old.next[i], mask), c->n);
+    const kiln_expr *value = expr(c, old.value, mask);
+    c->bound.n = n_bound;
+    c->known.n = n_known;
+    if (c->failed)
+        return e;
+    const kiln_loop_parts new = {
+        .turns = {.state = var, .local = var + n, .n_state = n, .n_local = m},
+        .init = part,
+        .local = part + n,
+        .next = part + n + m,
+        .cond = cond,
+        .value = kiln_x_broadcast(c->arena, value, c->n)};
+    return kiln_x_loop(c->arena, &new);
+}
+
+static const kiln_expr *table(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
+    const kiln_expr *index = expr(c, e->arg[0], mask);
+    return index == e->arg[0] ? e : kiln_x_table(c->arena, e->u.table, index);
 }
 
 static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
@@ -223,6 +267,10 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
         return load(c, e, mask);
     case KILN_EXPR_LET:
         return let_expr(c, e, mask);
+    case KILN_EXPR_LOOP:
+        return loop_expr(c, e, mask);
+    case KILN_EXPR_TABLE:
+        return table(c, e, mask);
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:
     case KILN_EXPR_RAMP:

@@ -173,6 +173,8 @@ static long double meaning(kiln_intrin f, long double x, long double z) {
         return atanl(x);
     case KILN_INTRIN_atanh:
         return atanhl(x);
+    case KILN_INTRIN_cos: /* in double glibc's is off by 8 ulp beside huge multiples */
+        return cosl(x);
     case KILN_INTRIN_cosh:
         return coshl(x);
     case KILN_INTRIN_erf:
@@ -191,8 +193,12 @@ static long double meaning(kiln_intrin f, long double x, long double z) {
         return 1 / sqrtl(x);
     case KILN_INTRIN_sigmoid:
         return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
+    case KILN_INTRIN_sin:
+        return sinl(x);
     case KILN_INTRIN_sinh:
         return sinhl(x);
+    case KILN_INTRIN_tan:
+        return tanl(x);
     case KILN_INTRIN_tanh:
         return tanhl(x);
     default: { /* exact ones */

@@ -145,6 +145,16 @@ static accept_row accepted[] = {
                      "  y[1] = let(a = x[1]; a)\n"
                      "  y[ramp(0, 1, 8)] = let(k = x[2], v = x8(k) + x[ramp(0, 1, 8)]; "
                      "v*let(w = v; w))\n")},
+    {"loops_in_expressions",
+     .text =
+         PROGRAM("  y[0] = loop(a = x[0], n = 0; 1f <= a; b = a*0.5f; b, n + 1; a)\n"
+                 "  y[1] = loop(a = 1f; a < x[1]; ; a + a; a)\n"
+                 "  y[ramp(0, 1, 8)] = loop(k = 0, v = x[ramp(0, 1, 8)]; v < x8(1f); "
+                 "; k + 1, v + v; v)\n")},
+    {"tables",
+     .text = PROGRAM(
+         "  y[0] = f32(table_i32(-1, 5, 7; i64(x[0])))\n"
+         "  y[ramp(0, 1, 8)] = f32(table_u8(0, 255; ramp(0, 1, 8) % x8(2)))\n")},
     {"calls", .text = PROGRAM("  prefetch(x[3])\n  y[0] = fma(x[0], x[1], x[2])\n")},
     {"byte_dot_products",
      .text = "program p(a: u8[16], b: i8[16], out c: i32[4]) {\n"
@@ -258,6 +268,21 @@ static refuse_row refused[] = {
      PROGRAM("  y[0] = let(a = x[0]; a)\n  y[ramp(0, 1, 4)] = let(a = x4(0f); a)\n"),
      .wants = "variable 'a' must have the lanes that it had before"},
     {"a_binding_of_nothing", PROGRAM("  y[0] = let(x[0])\n"), .wants = "expected '='"},
+    {"a_loop_by_a_number", PROGRAM("  y[0] = loop(a = 0f; a; ; a; a)\n"),
+     .wants = "t:2:10: 'loop' must go on by bool of 1 lane or 1, goes on by f32 of 1"},
+    {"a_loop_that_changes_dtype", PROGRAM("  y[0] = loop(a = 0f; a < 1f; ; 1; a)\n"),
+     .wants = "the next 'a' must be f32 of 1 lanes, is i64 of 1"},
+    {"a_loop_of_fewer_values",
+     PROGRAM("  y[0] = loop(a = 0f, b = 1f; a < 1f; ; b; a)\n"),
+     .wants = "expected ','"},
+    {"a_local_behind_its_loop", PROGRAM("  y[0] = loop(a = 0f; a < 1f; b = a; b; b)\n"),
+     .wants = "there is no variable 'b' here"},
+    {"a_table_of_floats", PROGRAM("  y[0] = table_f32(1; 0)\n"),
+     .wants = "there is no table of f32"},
+    {"a_table_past_its_dtype", PROGRAM("  y[0] = f32(table_u8(256; 0))\n"),
+     .wants = "a number"},
+    {"a_table_by_a_float", PROGRAM("  y[0] = f32(table_u8(1; x[0]))\n"),
+     .wants = "an index of i64, has 1 and one of f32"},
     {"a_buffer_inside_itself",
      PROGRAM("  alloc t: f32[1] { alloc t: f32[1] { t[0] = 0f } }\n"),
      .wants = "buffer 't' must not be allocated inside its own scope"},
