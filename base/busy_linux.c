@@ -31,8 +31,7 @@ struct kiln_busy {
     KILN_VEC(process) process; /* by number */
 };
 
-/* ---- one moment --------------------------------------------------------------------
- */
+/* ---- one moment ------------------------------------------------------------------ */
 
 /* Files of /proc have no size. False: it is gone. */
 static bool read_text(const char *path, char *text, size_t bytes) {
@@ -138,8 +137,7 @@ const kiln_busy *kiln_busy_now(kiln_arena *a, const char *proc) {
     return b;
 }
 
-/* ---- between two -------------------------------------------------------------------
- */
+/* ---- between two ----------------------------------------------------------------- */
 
 static process *find(const kiln_busy *b, int64_t pid) {
     const process key = {.pid = pid};
@@ -251,8 +249,7 @@ void kiln_busy_between(kiln_arena *a, const kiln_busy *before, const kiln_busy *
     *out = r;
 }
 
-/* ---- as text -----------------------------------------------------------------------
- */
+/* ---- as text --------------------------------------------------------------------- */
 
 static void put_part(kiln_buf *out, const char **comma, const char *name, double v) {
     static const double least = 0.01;

@@ -171,8 +171,7 @@ bool kiln_confine_works(char why[KILN_CONFINE_TEXT]) {
 
 #endif
 
-/* ---- names ------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* What code that does not only compute would call. */
 static const struct {

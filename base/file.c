@@ -124,8 +124,7 @@ static kiln_status write_failed(const kiln_file_writer *w, kiln_err *err) {
                      strerror(w->error), kiln_errno_remedy(w->error));
 }
 
-/* ---- what is no regular file -------------------------------------------------------
- */
+/* ---- what is no regular file ----------------------------------------------------- */
 
 /* The number of a descriptor of ours that the path stands for; -1: none. Opened by its
  * path, a file behind it would be written from its beginning, over what we print. */
@@ -161,8 +160,7 @@ static int open_through(const char *path, int *fd) {
     return *fd < 0 ? errno : 0;
 }
 
-/* ---- writing -----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 kiln_status kiln_file_writer_open(kiln_file_writer **out, const char *path,
                                   kiln_err *err) {

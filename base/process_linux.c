@@ -169,8 +169,7 @@ static void close_pipes(run *r) {
     close_pipe(r->report);
 }
 
-/* --- in the child, between fork and exec: system calls only
- * ------------------------------- */
+/* ---- in the child, between fork and exec: system calls only ---------------------- */
 
 static void child_fail(const run *r, stage at) {
     const report what = {.stage = at, .error = errno};
@@ -241,8 +240,7 @@ static void child(const run *r, pid_t parent) {
     child_fail(r, STAGE_EXEC);
 }
 
-/* --- in the parent
- * -------------------------------------------------------------------------- */
+/* ---- in the parent --------------------------------------------------------------- */
 
 static void kill_all(pid_t pid) {
     kill(-pid, SIGKILL);

@@ -10,8 +10,7 @@
 #include "base/json.h"
 #include "base/process.h"
 
-/* ---- telling -----------------------------------------------------------------------
- */
+/* ---- telling --------------------------------------------------------------------- */
 
 typedef struct watcher {
     kiln_progress_fn tell;
@@ -86,8 +85,7 @@ void kiln_progress_step(const char *phase, const char *unit, double done, double
     kiln_progress_tell(&p);
 }
 
-/* ---- as text -----------------------------------------------------------------------
- */
+/* ---- as text --------------------------------------------------------------------- */
 
 void kiln_progress_put_time(kiln_buf *out, double seconds) {
     static const double minute = 60, hour = 3600;
@@ -119,8 +117,7 @@ void kiln_progress_text(kiln_buf *out, const kiln_progress *p) {
         kiln_buf_printf(out, ": %s", p->note);
 }
 
-/* ---- from program to program -------------------------------------------------------
- */
+/* ---- from program to program ----------------------------------------------------- */
 
 static void put_text(kiln_json_writer *w, const char *z) {
     if (z != NULL)
@@ -178,8 +175,7 @@ bool kiln_progress_read_line(kiln_arena *a, kiln_str line, kiln_progress *out) {
     return true;
 }
 
-/* ---- showing it --------------------------------------------------------------------
- */
+/* ---- showing it ------------------------------------------------------------------ */
 
 static const struct mode {
     const char *name;

@@ -53,8 +53,7 @@ void kiln_progress_put_line(kiln_buf *out, const kiln_progress *p);
  * no control characters. */
 bool kiln_progress_read_line(kiln_arena *a, kiln_str line, kiln_progress *out);
 
-/* ---- showing it --------------------------------------------------------------------
- */
+/* ---- showing it ------------------------------------------------------------------ */
 
 typedef enum kiln_progress_mode {
     KILN_PROGRESS_QUIET,

@@ -118,8 +118,7 @@ struct kiln_record_table {
     const kiln_record_table name = {(title_), (rows),                                  \
                                     sizeof(rows) / sizeof((rows)[0]), sizeof(T)};
 
-/* ---- documents ---------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------- */
 
 typedef struct kiln_record_document {
     const char *format_key, *format; /* its first member: "schema", "kiln-results-1" */

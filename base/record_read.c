@@ -320,8 +320,7 @@ static kiln_status read_object(reader *r, const place *at, const kiln_record_tab
     return KILN_OK;
 }
 
-/* ---- documents ---------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------- */
 
 static kiln_status read_bare_list(reader *r, const kiln_json *v, unsigned char *p) {
     const kiln_record_field *f = &r->document->table->field[0];

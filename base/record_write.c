@@ -9,8 +9,7 @@ kiln_record_list kiln_record_list_at(const void *p) {
     return list;
 }
 
-/* ---- JSON --------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static void write_value(kiln_json_writer *w, const kiln_record_field *f,
                         const unsigned char *p);
@@ -154,8 +153,7 @@ void kiln_record_write(kiln_buf *out, const kiln_record_document *d, const void 
     kiln_buf_puts(out, "\n");
 }
 
-/* ---- documentation -----------------------------------------------------------------
- */
+/* ---- documentation --------------------------------------------------------------- */
 
 typedef KILN_VEC(const kiln_record_table *) tables;
 

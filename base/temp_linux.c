@@ -69,8 +69,7 @@ static kiln_status make_folder(kiln_arena *a, const char *parent, const char *be
     return KILN_OK;
 }
 
-/* ---- what is left ------------------------------------------------------------------
- */
+/* ---- what is left ---------------------------------------------------------------- */
 
 /* Behind the process: six characters of mkdtemp's, or a number and an ending. */
 static bool is_our_end(kiln_str rest) {
@@ -147,8 +146,7 @@ static void sweep_beside(const char *parent) {
         (void)sweep(parent, hidden);
 }
 
-/* ---- making them -------------------------------------------------------------------
- */
+/* ---- making them ----------------------------------------------------------------- */
 
 kiln_status kiln_dir_temp(kiln_arena *a, const char **out, kiln_err *err) {
     static atomic_flag was_swept = ATOMIC_FLAG_INIT;
