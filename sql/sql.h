@@ -89,8 +89,7 @@ void kiln_query_close(kiln_query *q);
 /* Rows that the last statement added, changed or removed. */
 int64_t kiln_sql_n_changed(const kiln_sql *s);
 
-/* ---- tables by version (migrate.c) -------------------------------------------------
- */
+/* ---- tables by version (migrate.c) ----------------------------------------------- */
 
 typedef struct kiln_sql_schema {
     const char *what;    /* "tuning database" */
