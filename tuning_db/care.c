@@ -4,8 +4,7 @@
 
 #include "tuning_db/tuning_db_internal.h"
 
-/* ---- statistics --------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------ */
 
 static kiln_status error_counts(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
                                 kiln_err *err) {
@@ -57,8 +56,7 @@ kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
     return st == KILN_OK ? error_counts(db, a, out, err) : st;
 }
 
-/* ---- check -------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------- */
 
 enum { MAX_PROBLEMS = 1000 };
 
@@ -211,8 +209,7 @@ kiln_status kiln_db_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
     return check_trials(db, a, out, err);
 }
 
-/* ---- digest ------------------------------------------------------------------------
- */
+/* ---- digest ---------------------------------------------------------------------- */
 
 kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena scratch = {0};
@@ -241,8 +238,7 @@ kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err
     return st;
 }
 
-/* ---- prune -------------------------------------------------------------------------
- */
+/* ---- prune ----------------------------------------------------------------------- */
 
 kiln_status kiln_db_prune(kiln_db *db, int keep, int64_t *n_gone, kiln_err *err) {
     static const char sql[] =

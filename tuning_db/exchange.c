@@ -5,8 +5,7 @@
 
 enum { EXPORT_VERSION = 1 };
 
-/* ---- export ------------------------------------------------------------------------
- */
+/* ---- export ---------------------------------------------------------------------- */
 
 static void put_task(kiln_buf *out, const kiln_db_task *t) {
     kiln_json_writer w;
@@ -74,8 +73,7 @@ kiln_status kiln_db_export(kiln_db *db, kiln_buf *out, kiln_err *err) {
     return st;
 }
 
-/* ---- import ------------------------------------------------------------------------
- */
+/* ---- import ---------------------------------------------------------------------- */
 
 typedef struct importing {
     kiln_db *db;

@@ -13,8 +13,7 @@ enum {
     MAX_PROFILES = 1 << 12
 };
 
-/* ---- writing -----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static kiln_status put_object(kiln_json_writer *w, const char *key, const char *text,
                               kiln_err *err) {
@@ -116,8 +115,7 @@ kiln_status kiln_db_ready_write(kiln_buf *out, const kiln_db_readies *r,
     return KILN_OK;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 typedef struct reading {
     kiln_arena *arena; /* of what is kept */
@@ -281,8 +279,7 @@ kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
     return st;
 }
 
-/* ---- as a database -----------------------------------------------------------------
- */
+/* ---- as a database --------------------------------------------------------------- */
 
 static kiln_status add(kiln_db *db, kiln_arena *scratch, const kiln_db_ready *r,
                        kiln_err *err) {

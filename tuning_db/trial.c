@@ -5,8 +5,7 @@
 
 #include "tuning_db/tuning_db_internal.h"
 
-/* ---- samples -----------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------- */
 
 double kiln_db_median(kiln_arena *scratch, const double *sample, size_t n) {
     return kiln_median(kiln_arena_dup(scratch, sample, n * sizeof *sample), n);
@@ -37,8 +36,7 @@ const double *kiln_db_samples_read(kiln_arena *a, kiln_str bytes, size_t *n) {
     return v;
 }
 
-/* ---- what a trial must say ---------------------------------------------------------
- */
+/* ---- what a trial must say ------------------------------------------------------- */
 
 static bool is_good(const kiln_db_trial *t) {
     return t->error == NULL || t->error[0] == '\0';
@@ -150,8 +148,7 @@ void kiln_db_trial_seal(const kiln_db_task *task, const kiln_db_trial *t,
     kiln_sha256_hex(&h, hex);
 }
 
-/* ---- trials ------------------------------------------------------------------------
- */
+/* ---- trials ---------------------------------------------------------------------- */
 
 static kiln_status next_round(kiln_db *db, int64_t task, const kiln_db_trial *t,
                               int64_t *round, kiln_err *err) {
@@ -272,8 +269,7 @@ kiln_status kiln_db_record(kiln_db *db, int64_t task, const kiln_db_trial *t,
     return st;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 void kiln_db_get_task(kiln_query *q, int col, kiln_arena *a, kiln_db_task *out) {
     *out = (kiln_db_task){.workload = kiln_query_get_text(q, col, a),

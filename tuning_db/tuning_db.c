@@ -56,8 +56,7 @@ int64_t kiln_db_now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- tasks -------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 kiln_status kiln_db_text_check(const char *what, const char *z, kiln_err *err) {
     if (z == NULL || z[0] == '\0')
@@ -205,8 +204,7 @@ kiln_status kiln_db_tasks_of(kiln_db *db, kiln_arena *a, kiln_db_tasks *out,
     return st;
 }
 
-/* ---- models and history ------------------------------------------------------------
- */
+/* ---- models and history ---------------------------------------------------------- */
 
 kiln_status kiln_db_put_model(kiln_db *db, const kiln_db_model *m, kiln_err *err) {
     kiln_query q = {0};

@@ -45,8 +45,7 @@ void kiln_db_close(kiln_db *db); /* NULL is fine */
 const char *kiln_db_path(const kiln_db *db);
 int64_t kiln_db_now_ms(void); /* since 1970: what records carry */
 
-/* ---- tasks -------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 /* What is searched for: the best code for one workload on one profile under one
  * condition. All texts are needed. */
@@ -70,8 +69,7 @@ void kiln_db_profile_key(const char *profile_json, char hex[KILN_SHA256_HEX]);
 kiln_status kiln_db_task_id(kiln_db *db, const kiln_db_task *t, int64_t *id,
                             kiln_err *err);
 
-/* ---- trials ------------------------------------------------------------------------
- */
+/* ---- trials ---------------------------------------------------------------------- */
 
 typedef struct kiln_db_candidate {
     const char *tmpl;   /* name of the template */
@@ -195,8 +193,7 @@ typedef struct kiln_db_tasks {
 kiln_status kiln_db_tasks_of(kiln_db *db, kiln_arena *a, kiln_db_tasks *out,
                              kiln_err *err);
 
-/* ---- ready records ------------------------------------------------------------------
- */
+/* ---- ready records --------------------------------------------------------------- */
 
 /* The best configuration of a task for its layouts, to ship (docs/ready-records.md). It
  * says what it was better than, so that who reads it later can tell whether that still
@@ -230,8 +227,7 @@ kiln_status kiln_db_ready_read(kiln_arena *a, kiln_str text, const char *name,
 kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db **out,
                                kiln_err *err);
 
-/* ---- models and history ------------------------------------------------------------
- */
+/* ---- models and history ---------------------------------------------------------- */
 
 typedef struct kiln_db_model {
     const char *kind;    /* "xgboost" */
@@ -249,8 +245,7 @@ kiln_status kiln_db_get_model(kiln_db *db, kiln_arena *a, const char *kind,
 /* One line of what was done with this file: "tune", "import", ... */
 kiln_status kiln_db_log(kiln_db *db, const char *what, const char *text, kiln_err *err);
 
-/* ---- care --------------------------------------------------------------------------
- */
+/* ---- care ------------------------------------------------------------------------ */
 
 typedef struct kiln_db_error_count {
     const char *kind;
