@@ -5,8 +5,7 @@
 
 enum { MAX_LINES = 100 };
 
-/* ---- digests -----------------------------------------------------------------------
- */
+/* ---- digests --------------------------------------------------------------------- */
 
 /* What may change later is no part of it. */
 static void digest_of(const kiln_night *n, char hex[KILN_SHA256_HEX]) {
@@ -83,8 +82,7 @@ static kiln_status check_digests(kiln_history *h, kiln_arena *a,
     return KILN_OK;
 }
 
-/* ---- what is no longer there -------------------------------------------------------
- */
+/* ---- what is no longer there ----------------------------------------------------- */
 
 kiln_status kiln_history_set_pruned(kiln_history *h, const char *folder,
                                     kiln_err *err) {
@@ -116,8 +114,7 @@ kiln_status kiln_history_forget(kiln_history *h, int64_t keep, int64_t *n_gone,
     return st;
 }
 
-/* ---- check -------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------- */
 
 static kiln_status ask_all(kiln_history *h, kiln_arena *a, kiln_history_names *out,
                            kiln_err *err) {

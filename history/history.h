@@ -64,8 +64,7 @@ kiln_status kiln_history_check(kiln_history *h, kiln_arena *a, kiln_history_name
 kiln_status kiln_history_write_index(kiln_history *h, const char *pipeline,
                                      const char *out, kiln_err *err);
 
-/* ---- folders of runs ---------------------------------------------------------------
- */
+/* ---- folders of runs ------------------------------------------------------------- */
 
 typedef struct kiln_history_run {
     const char *name, *folder; /* absolute */

@@ -10,8 +10,7 @@
 enum { MAX_DEPTH = 64, MAX_LINK = 4096 };
 static const char run_schema[] = "kiln-run-1"; /* of pipeline/nightly/folder.c */
 
-/* ---- sizes -------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 static kiln_status bytes_of(kiln_arena *scratch, const char *path, int depth,
                             int64_t *out, kiln_err *err) {
@@ -48,8 +47,7 @@ kiln_status kiln_history_bytes(const char *folder, int64_t *out, kiln_err *err) 
     return st;
 }
 
-/* ---- runs --------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 /* Where the link leads, as it says; NULL: there is none. */
 static const char *latest_of(kiln_arena *a, const char *out) {
@@ -102,8 +100,7 @@ kiln_status kiln_history_find_runs(kiln_arena *a, const char *out,
     return KILN_OK;
 }
 
-/* ---- pruning -----------------------------------------------------------------------
- */
+/* ---- pruning --------------------------------------------------------------------- */
 
 /* A run with what the history knows of it. */
 typedef struct candidate {

@@ -55,8 +55,7 @@ static kiln_status end(kiln_history *h, kiln_status st, kiln_err *err) {
     return st;
 }
 
-/* ---- appending ---------------------------------------------------------------------
- */
+/* ---- appending ------------------------------------------------------------------- */
 
 static kiln_status check_text(const char *what, const char *text, bool is_needed,
                               kiln_err *err) {
@@ -232,8 +231,7 @@ kiln_status kiln_history_append(kiln_history *h, const kiln_night *n, kiln_err *
     return st;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static const char *text_or_null(kiln_query *q, int col, kiln_arena *a) {
     const char *text = kiln_query_get_text(q, col, a);
