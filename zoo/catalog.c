@@ -22,8 +22,7 @@ void kiln_catalog_shipped(kiln_arena *a, kiln_catalog *out) {
         kiln_vec_push(a, &out->list, shipped[i]);
 }
 
-/* ---- users' ------------------------------------------------------------------------
- */
+/* ---- users' ---------------------------------------------------------------------- */
 
 static const char *const members[] = {"name", "url", "sha256", "bytes", "licence"};
 

@@ -32,8 +32,7 @@ kiln_status kiln_fetch_cache(kiln_arena *a, const char **out, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- places ------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 typedef struct fetching {
     kiln_arena *arena;
@@ -166,8 +165,7 @@ static kiln_status check_space(const fetching *f, int64_t have, kiln_err *err) {
                      wanted / 1000000 + 1);
 }
 
-/* ---- transfers ---------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------- */
 
 static void report(void *user, int64_t done) {
     const fetching *f = user;
@@ -243,8 +241,7 @@ static kiln_status transfer(fetching *f, kiln_err *err) {
     }
 }
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------- */
 
 static kiln_status sync_folder(const char *path, kiln_err *err) {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

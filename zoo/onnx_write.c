@@ -6,8 +6,7 @@
 
 enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 
-/* ---- protobuf
- * ------------------------------------------------------------------------------- */
+/* ---- protobuf -------------------------------------------------------------------- */
 
 void kiln_pb_put_varint(kiln_buf *b, uint64_t v) {
     for (; v >= 0x80; v >>= 7) {
@@ -43,8 +42,7 @@ void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v) {
     kiln_pb_put_bytes(b, field, kiln_str_from(v));
 }
 
-/* ---- graphs
- * --------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------- */
 
 void kiln_onnx_writer_init(kiln_onnx_writer *w, kiln_arena *a, const char *graph_name) {
     *w = (kiln_onnx_writer){.arena = a};
@@ -188,8 +186,7 @@ void kiln_onnx_put_opset_id(kiln_buf *b, uint32_t field, kiln_arena *a,
     kiln_pb_put_bytes(b, field, kiln_buf_str(&opset));
 }
 
-/* ---- tensors
- * -------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 void kiln_onnx_begin_tensor(kiln_buf *b, kiln_arena *a, const char *name, int type,
                             const char *shape) {
@@ -213,8 +210,7 @@ kiln_str kiln_onnx_raw_tensor(kiln_arena *a, const char *name, int type,
     return kiln_buf_str(&b);
 }
 
-/* ---- weights
- * -------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------- */
 
 /* The raw_data field: its bytes do not lie in the graph's text, only their place. */
 void kiln_onnx_put_uniform(kiln_onnx_writer *w, const char *name, const char *shape,

@@ -26,8 +26,7 @@ enum { /* TensorProto.DataType */
        KILN_ONNX_DOUBLE = 11
 };
 
-/* ---- protobuf
- * ------------------------------------------------------------------------------- */
+/* ---- protobuf -------------------------------------------------------------------- */
 
 void kiln_pb_put_varint(kiln_buf *b, uint64_t v); /* without a tag */
 void kiln_pb_put_int(kiln_buf *b, uint32_t field, int64_t v);
@@ -35,8 +34,7 @@ void kiln_pb_put_float(kiln_buf *b, uint32_t field, float v);
 void kiln_pb_put_bytes(kiln_buf *b, uint32_t field, kiln_str v);
 void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v);
 
-/* ---- graphs
- * --------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------- */
 
 /* Numbers that are made when the model is written; onnx_write.c alone looks inside. */
 typedef struct kiln_onnx_weight {
@@ -81,8 +79,7 @@ kiln_str kiln_onnx_finish_outline(kiln_onnx_writer *w, int64_t ir_version,
 kiln_status kiln_onnx_write_model(kiln_onnx_writer *w, int64_t ir_version,
                                   int64_t opset, const char *path, kiln_err *err);
 
-/* ---- tensors
- * -------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 /* TensorProto with raw_data. */
 kiln_str kiln_onnx_raw_tensor(kiln_arena *a, const char *name, int type,
@@ -92,8 +89,7 @@ kiln_str kiln_onnx_raw_tensor(kiln_arena *a, const char *name, int type,
 void kiln_onnx_put_uniform(kiln_onnx_writer *w, const char *name, const char *shape,
                            uint64_t seed, double lo, double hi);
 
-/* ---- pieces that other writers of messages need
- * ---------------------------------------------------- */
+/* ---- pieces that other writers of messages need ---------------------------------- */
 
 /* Fields `field` = each name. */
 void kiln_onnx_put_names(kiln_buf *b, uint32_t field, const char *names);
