@@ -39,8 +39,7 @@ typedef struct kiln_allocator {
     void *user;
 } kiln_allocator;
 
-/* ---- models ------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------- */
 
 typedef struct kiln_model_options {
     const kiln_allocator *allocator; /* copied */
@@ -99,8 +98,7 @@ int kiln_model_output(const kiln_model *m, int i, kiln_port_info *out);
 int kiln_model_find_input(const kiln_model *m, const char *name);
 int kiln_model_find_output(const kiln_model *m, const char *name);
 
-/* ---- sessions ----------------------------------------------------------------------
- */
+/* ---- sessions -------------------------------------------------------------------- */
 
 typedef struct kiln_session_options {
     int n_threads; /* 0: 1 */
@@ -129,8 +127,7 @@ const char *kiln_session_error(const kiln_session *s);
 /* Bytes that the session allocated. */
 size_t kiln_session_bytes(const kiln_session *s);
 
-/* ---- profile -----------------------------------------------------------------------
- */
+/* ---- profile --------------------------------------------------------------------- */
 
 typedef struct kiln_step_info {
     const char *name;     /* the nodes that the step computes */
@@ -143,8 +140,7 @@ void kiln_session_profile(kiln_session *s, int is_on);
 int kiln_session_n_steps(const kiln_session *s);
 int kiln_session_step(const kiln_session *s, int i, kiln_step_info *out);
 
-/* ---- trace -------------------------------------------------------------------------
- */
+/* ---- trace ----------------------------------------------------------------------- */
 
 /* One operand of a step on its way past: for whoever proves what a package does. */
 typedef enum kiln_trace_kind {

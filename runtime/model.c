@@ -117,8 +117,7 @@ kiln_model *kiln_model_from_parts(const kiln_model_parts *parts,
     return NULL;
 }
 
-/* ---- description -------------------------------------------------------------------
- */
+/* ---- description ----------------------------------------------------------------- */
 
 const char *kiln_model_name(const kiln_model *m) {
     return kiln_plan_string(&m->plan, m->plan.header->model);
@@ -170,8 +169,7 @@ int kiln_model_find_output(const kiln_model *m, const char *name) {
     return find_port(m, kiln_model_n_inputs(m), kiln_model_n_outputs(m), name);
 }
 
-/* ---- folders -----------------------------------------------------------------------
- */
+/* ---- folders --------------------------------------------------------------------- */
 
 kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
                             char error[KILN_ERROR_TEXT]) {

@@ -147,8 +147,7 @@ static void wake(bed *b) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* ---- loops ------------------------------------------------------------------------
- */
+/* ---- loops ----------------------------------------------------------------------- */
 
 static int run_in_place(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
                         void *closure, int64_t n) {
@@ -218,8 +217,7 @@ static void *work(void *user) {
     }
 }
 
-/* ---- opening and closing ----------------------------------------------------------
- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 static int fail(char text[KILN_POOL_TEXT], const char *what) {
     snprintf(text, KILN_POOL_TEXT, "%s", what);

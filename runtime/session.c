@@ -122,8 +122,7 @@ void kiln_session_close(kiln_session *s) {
     kiln_model_release(m, s);
 }
 
-/* ---- ports -------------------------------------------------------------------------
- */
+/* ---- ports ----------------------------------------------------------------------- */
 
 static int failed(kiln_session *s, const char *what, int i) {
     snprintf(s->error, KILN_ERROR_TEXT, "%s (port %d of '%.100s')", what, i,
@@ -202,8 +201,7 @@ const void *kiln_session_output(const kiln_session *s, int i) {
 const char *kiln_session_error(const kiln_session *s) { return s->error; }
 size_t kiln_session_bytes(const kiln_session *s) { return s->bytes; }
 
-/* ---- profile -----------------------------------------------------------------------
- */
+/* ---- profile --------------------------------------------------------------------- */
 
 void kiln_session_profile(kiln_session *s, int is_on) {
     s->is_measuring = is_on;
