@@ -11,8 +11,7 @@ static const char *text_of(struct archive *a) {
     return text != NULL ? text : "no reason given";
 }
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* NULL: libarchive was built without it, and writing fails as well. */
 const char *kiln_zstd_version(void) {
@@ -105,8 +104,7 @@ void kiln_zstd_writer_close(kiln_zstd_writer *w) {
     w->archive = NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 struct kiln_zstd_reader {
     struct archive *archive;

@@ -17,8 +17,7 @@
 #define NO_PROVENANCE "none"
 enum { MAX_PROVENANCE = 64 << 20, NAME_DIGITS = 12, HEX = KILN_SHA256_HEX - 1 };
 
-/* ---- keyrings ----------------------------------------------------------------------
- */
+/* ---- keyrings -------------------------------------------------------------------- */
 
 typedef KILN_VEC(kiln_public_key) keys;
 
@@ -73,8 +72,7 @@ kiln_status kiln_keyring_open(kiln_arena *a, const char *path, kiln_keyring *out
     return KILN_OK;
 }
 
-/* ---- what a trusted comment says ---------------------------------------------------
- */
+/* ---- what a trusted comment says ------------------------------------------------- */
 
 typedef struct said {
     kiln_str file, sha256, provenance; /* p NULL: not a word of it */
@@ -111,8 +109,7 @@ static bool is_own_name(const char *base, const char *sha256) {
     return is_own;
 }
 
-/* ---- provenance --------------------------------------------------------------------
- */
+/* ---- provenance ------------------------------------------------------------------ */
 
 static const char *beside(kiln_arena *a, const char *path, const char *ending) {
     return kiln_format(a, "%s%s", path, ending);
@@ -159,8 +156,7 @@ static kiln_status check_provenance(kiln_arena *a, const char *path, kiln_str wa
                      path);
 }
 
-/* ---- an archive --------------------------------------------------------------------
- */
+/* ---- an archive ------------------------------------------------------------------ */
 
 static kiln_status read_signature(kiln_arena *a, const kiln_keyring *ring,
                                   const char *path, kiln_signature *out,
@@ -245,8 +241,7 @@ kiln_status kiln_archive_check(kiln_arena *a, const kiln_keyring *ring,
     return st;
 }
 
-/* ---- signing -----------------------------------------------------------------------
- */
+/* ---- signing --------------------------------------------------------------------- */
 
 /* SOURCE_DATE_EPOCH, or now. */
 static kiln_status time_of_signing(int64_t *out, kiln_err *err) {

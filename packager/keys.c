@@ -48,8 +48,7 @@ void kiln_key_id_text(const unsigned char id[KILN_KEY_ID],
         snprintf(text + 2 * i, 3, "%02X", id[KILN_KEY_ID - 1 - i]);
 }
 
-/* ---- the two lines -----------------------------------------------------------------
- */
+/* ---- the two lines --------------------------------------------------------------- */
 
 static bool is_line_char(unsigned char c) { return c == '\t' || (c >= 32 && c != 127); }
 
@@ -97,8 +96,7 @@ static kiln_status read_lines(kiln_str text, const char *name, const char *what,
                        : is_no_key(name, what, "more follows its two lines", err);
 }
 
-/* ---- public keys -------------------------------------------------------------------
- */
+/* ---- public keys ----------------------------------------------------------------- */
 
 kiln_status kiln_public_key_read(kiln_str text, const char *name, kiln_public_key *out,
                                  kiln_err *err) {
@@ -124,8 +122,7 @@ void kiln_public_key_write(kiln_buf *out, const kiln_public_key *k) {
     kiln_buf_printf(out, KILN_SIGN_UNTRUSTED "kiln public key %s\n%s\n", id, text);
 }
 
-/* ---- secret keys -------------------------------------------------------------------
- */
+/* ---- secret keys ----------------------------------------------------------------- */
 
 void kiln_secret_key_wipe(kiln_secret_key *k) { kiln_wipe(k, sizeof *k); }
 
@@ -277,8 +274,7 @@ kiln_status kiln_secret_key_write(const kiln_secret_key *k, kiln_str password,
     return st;
 }
 
-/* ---- their files -------------------------------------------------------------------
- */
+/* ---- their files ----------------------------------------------------------------- */
 
 static kiln_status cannot_write(const char *path, int error, kiln_err *err) {
     if (error == EEXIST)

@@ -207,8 +207,7 @@ static void read_memory(reader *r, const kiln_json *root, kiln_package_memory *m
                            kiln_package_pack(m)));
 }
 
-/* ---- the ledger ---------------------------------------------------------------------
- */
+/* ---- the ledger ------------------------------------------------------------------ */
 
 /* Knobs: words, numbers, or short lists of them. */
 static bool put_knob(kiln_json_writer *w, const kiln_json *v, int depth) {
@@ -295,8 +294,7 @@ static void read_kernels(reader *r, const kiln_json *root, kiln_package_facts *f
     f->kernel = kernel;
 }
 
-/* ---- entries ------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------- */
 
 static bool is_known(const char *name) {
     static const char *const known[] = {

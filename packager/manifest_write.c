@@ -138,8 +138,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_buf_puts(out, "\n");
 }
 
-/* ---- for people ---------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------ */
 
 static void print_ports(kiln_buf *out, const char *what, const kiln_package_port *port,
                         size_t n) {

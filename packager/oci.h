@@ -43,8 +43,7 @@ bool kiln_oci_is_reference(const char *text); /* begins with "oci:" */
 kiln_status kiln_oci_resolve(kiln_arena *a, const char *reference, const char **archive,
                              kiln_err *err);
 
-/* ---- inside ------------------------------------------------------------------------
- */
+/* ---- inside ---------------------------------------------------------------------- */
 
 typedef struct kiln_oci_kind {
     const char *media;  /* of the layer */

@@ -14,8 +14,7 @@ static const char *shown(kiln_arena *a, const char *text) {
     return kiln_str_printable(a, kiln_str_from(text), SHOWN);
 }
 
-/* ---- descriptors -------------------------------------------------------------------
- */
+/* ---- descriptors ----------------------------------------------------------------- */
 
 static bool read_digest(const char *text, char out[KILN_SHA256_HEX]) {
     const size_t prefix = sizeof sha256_prefix - 1;
@@ -53,8 +52,7 @@ kiln_status kiln_oci_read_blob(kiln_arena *a, const kiln_json *v, const char *wh
     return KILN_OK;
 }
 
-/* ---- documents ---------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------- */
 
 static kiln_status check_head(const kiln_json *doc, const char *where,
                               const char *media, kiln_err *err) {
@@ -129,8 +127,7 @@ kiln_status kiln_oci_read_index(kiln_arena *a, const char *layout, kiln_oci_blob
     return KILN_OK;
 }
 
-/* ---- blobs -------------------------------------------------------------------------
- */
+/* ---- blobs ----------------------------------------------------------------------- */
 
 /* Its bytes, which are those that the descriptor says. */
 static kiln_status read_blob(kiln_arena *a, const char *layout, const kiln_oci_blob *b,
@@ -219,8 +216,7 @@ static kiln_status read_manifest(kiln_arena *a, const char *layout,
                : kiln_fail(err, KILN_ERR_PARSE, "manifest: no layer is an archive");
 }
 
-/* ---- references --------------------------------------------------------------------
- */
+/* ---- references ------------------------------------------------------------------ */
 
 bool kiln_oci_is_reference(const char *text) {
     return strncmp(text, KILN_OCI_PREFIX, sizeof KILN_OCI_PREFIX - 1) == 0;

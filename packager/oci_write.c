@@ -29,8 +29,7 @@ bool kiln_oci_is_tag(const char *text) {
     return n > 0 && n < KILN_OCI_TAG;
 }
 
-/* ---- blobs -------------------------------------------------------------------------
- */
+/* ---- blobs ----------------------------------------------------------------------- */
 
 static kiln_status add_blob(kiln_arena *a, const char *layout, const char *media,
                             const char *name, kiln_str bytes, kiln_oci_blob *out,
@@ -74,8 +73,7 @@ static kiln_status add_layers(kiln_arena *a, const char *archive, const char *la
     return KILN_OK;
 }
 
-/* ---- documents ---------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------- */
 
 static void put_blob(kiln_json_writer *w, const kiln_oci_blob *b, const char *key) {
     kiln_json_begin_object(w);
@@ -151,8 +149,7 @@ static kiln_status write_index(kiln_arena *a, const char *layout, kiln_oci_blobs
                            err);
 }
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------- */
 
 /* Nothing is written into a folder that is somebody else's. */
 static kiln_status open_layout(kiln_arena *a, const char *layout, kiln_oci_blobs *all,

@@ -30,8 +30,7 @@ enum {
 /* 1980-01-01: the time of entries where SOURCE_DATE_EPOCH is not set. */
 #define KILN_PACKAGE_TIME ((int64_t)315532800)
 
-/* ---- what a package says about itself: manifest.json ------------------------------
- */
+/* ---- what a package says about itself: manifest.json ----------------------------- */
 
 typedef struct kiln_package_port {
     const char *name;

@@ -21,16 +21,14 @@ int kiln_package_machine(kiln_arch arch);
  * numbers. */
 const char *kiln_package_utf8(kiln_arena *a, const char *name);
 
-/* ---- manifest ----------------------------------------------------------------------
- */
+/* ---- manifest -------------------------------------------------------------------- */
 
 /* What plan.bin says: ports, and memory but for its lower bound. */
 void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts *f);
 kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts *out,
                                kiln_err *err);
 
-/* ---- safetensors -------------------------------------------------------------------
- */
+/* ---- safetensors ----------------------------------------------------------------- */
 
 typedef struct kiln_safetensor {
     const char *name;
@@ -51,8 +49,7 @@ kiln_status kiln_safetensors_read(kiln_arena *a, kiln_str start, uint64_t file_b
                                   const char *name, kiln_safetensors *out,
                                   kiln_err *err);
 
-/* ---- contents ----------------------------------------------------------------------
- */
+/* ---- contents -------------------------------------------------------------------- */
 
 /* The parts that must fit one another; as files' bytes. */
 typedef struct kiln_package_parts {
@@ -75,8 +72,7 @@ kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan 
                                    kiln_err *err);
 kiln_str kiln_package_sbom(kiln_arena *a, const kiln_package_facts *f, int64_t time_s);
 
-/* ---- the archive -------------------------------------------------------------------
- */
+/* ---- the archive ----------------------------------------------------------------- */
 
 /* The first entry, which must be the manifest; `text` is in the arena. */
 kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,

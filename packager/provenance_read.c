@@ -128,8 +128,7 @@ static void read_digest(reader *r, const object *o, char out[KILN_SHA256_HEX]) {
     read_sha256(r, &digest, "sha256", out);
 }
 
-/* ---- what it was made of -----------------------------------------------------------
- */
+/* ---- what it was made of --------------------------------------------------------- */
 
 typedef struct dependencies {
     KILN_VEC(kiln_material) data;
@@ -190,8 +189,7 @@ static void read_dependencies(reader *r, const object *definition, kiln_provenan
     p->n_data = d.data.n;
 }
 
-/* ---- how ---------------------------------------------------------------------------
- */
+/* ---- how ------------------------------------------------------------------------- */
 
 static void read_shapes(reader *r, const object *o, kiln_provenance *p) {
     const kiln_json *v = list_of(r, o, "shapes", &p->n_shapes);

@@ -42,8 +42,7 @@ static uint64_t padded(uint64_t bytes) {
     return (bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;
 }
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* Names as the file has them: UTF-8, each once. */
 static const char **unique_names(kiln_arena *a, const kiln_package_tensor *tensor,
@@ -120,8 +119,7 @@ kiln_str kiln_package_params_head(kiln_arena *a, const kiln_package_tensor *tens
     return kiln_buf_str(&out);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 typedef struct reader {
     const char *name;

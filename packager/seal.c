@@ -57,8 +57,7 @@ kiln_status kiln_seal_cut(kiln_str file, const char *path, kiln_str *frame,
     return KILN_OK;
 }
 
-/* ---- one frame -------------------------------------------------------------------
- */
+/* ---- one frame ------------------------------------------------------------------- */
 
 static uint32_t number_at(const unsigned char *p, int bytes) {
     uint32_t v = 0;

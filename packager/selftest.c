@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- making -------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------- */
 
 typedef struct tensors {
     KILN_VEC(kiln_package_tensor) list;
@@ -115,8 +114,7 @@ void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_i
     result->expected = finish(a, &expected);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static kiln_type type_of(const kiln_package_port *p) {
     kiln_dtype dtype = KILN_F32;

@@ -24,8 +24,7 @@ enum {
     KILN_KEYRING_MAX = 1000
 };
 
-/* ---- keys --------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------ */
 
 typedef struct kiln_public_key {
     unsigned char id[KILN_KEY_ID], key[32];
@@ -68,8 +67,7 @@ kiln_status kiln_keys_save(kiln_arena *a, const char *stem, kiln_str password,
                            const kiln_password_cost *cost, kiln_public_key *out,
                            kiln_err *err);
 
-/* ---- signatures --------------------------------------------------------------------
- */
+/* ---- signatures ------------------------------------------------------------------ */
 
 typedef struct kiln_signature {
     bool is_prehashed; /* of the file's BLAKE2b-512, not of the file itself */
@@ -89,8 +87,7 @@ kiln_status kiln_signature_make(const kiln_secret_key *k, kiln_str bytes,
 bool kiln_signature_holds(const kiln_signature *s, const kiln_public_key *k,
                           kiln_str bytes);
 
-/* ---- keyrings and archives ---------------------------------------------------------
- */
+/* ---- keyrings and archives ------------------------------------------------------- */
 
 typedef struct kiln_keyring {
     const char *path;

@@ -71,8 +71,7 @@ void kiln_signature_write(kiln_buf *out, const kiln_signature *s) {
                     id, text, s->trusted, global);
 }
 
-/* ---- signing and holding it against bytes ------------------------------------------
- */
+/* ---- signing and holding it against bytes ---------------------------------------- */
 
 static kiln_str hash_of(kiln_str bytes, unsigned char hash[HASH_BYTES]) {
     kiln_blake2b_of(&bytes, 1, hash, HASH_BYTES);

@@ -28,9 +28,7 @@ kiln_status kiln_package_check_limits(const kiln_package_facts *f,
     return bytes <= most ? KILN_OK : too_much(bytes, most, err);
 }
 
-/* ---- manifest
- * ------------------------------------------------------------------------
- */
+/* ---- manifest -------------------------------------------------------------------- */
 
 kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,
                                        kiln_package_facts *out, kiln_str *text,
@@ -54,9 +52,7 @@ kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,
     return kiln_manifest_read(a, *text, out, err);
 }
 
-/* ---- entries
- * -------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------- */
 
 typedef struct survey {
     const kiln_package_facts *facts;

@@ -56,8 +56,7 @@ size_t kiln_tar_padding(uint64_t bytes) {
     return (size_t)((KILN_TAR_BLOCK - bytes % KILN_TAR_BLOCK) % KILN_TAR_BLOCK);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static bool is_zero(const unsigned char *p, size_t n) {
     for (size_t i = 0; i < n; i++)

@@ -17,8 +17,7 @@
 
 enum { BLOCK_BYTES = 1 << 20 };
 
-/* ---- the manifest -------------------------------------------------------------------
- */
+/* ---- the manifest ---------------------------------------------------------------- */
 
 typedef kiln_status read_fn(kiln_arena *a, kiln_tar_source tar, void *user,
                             kiln_err *err);
@@ -94,9 +93,7 @@ bool kiln_package_is_folder(const char *path) {
     return is_one;
 }
 
-/* ---- entries into a folder
- * -----------------------------------------------------------
- */
+/* ---- entries into a folder ------------------------------------------------------- */
 
 typedef enum unpacking {
     DURABLE, /* a power cut must leave what was renamed as it is */
@@ -363,8 +360,7 @@ kiln_status kiln_package_verify_folder(const char *folder, kiln_err *err) {
     return st;
 }
 
-/* ---- the folder itself
- * --------------------------------------------------------------- */
+/* ---- the folder itself ----------------------------------------------------------- */
 
 static kiln_status refuse_existing(const char *folder, kiln_err *err) {
     struct stat st;

@@ -41,8 +41,7 @@ static uint64_t bytes_of(const content *c) {
     return (uint64_t)c->piece[0].n + c->piece[1].n;
 }
 
-/* ---- facts --------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------- */
 
 static void list_contents(const kiln_package *p, size_t param_bytes,
                           content out[N_ENTRIES]) {
@@ -104,8 +103,7 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
     return kiln_package_check(a, f, &parts, err);
 }
 
-/* ---- bytes --------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------- */
 
 static kiln_status add_compressed(void *user, const void *p, size_t n, kiln_err *err) {
     archive *out = user;
