@@ -31,8 +31,7 @@ typedef struct finder {
     double *sum; /* room for (n + 1)^2 */
 } finder;
 
-/* ---- one segment -------------------------------------------------------------------
- */
+/* ---- one segment ----------------------------------------------------------------- */
 
 /* sum[i][k]: of |v[a] - v[b]|, a < i, b < k. */
 static void add_up(finder *f, const double *v, size_t n) {
@@ -81,8 +80,7 @@ static void divide(finder *f, const double *v, segment *s) {
         }
 }
 
-/* ---- all of them -------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 static segment *best_of(segments *all) {
     segment *best = &all->v[0];

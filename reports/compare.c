@@ -21,8 +21,7 @@ static const char *digits(kiln_arena *a, const char *sha256) {
     return sha256 == NULL ? NULL : kiln_format(a, "%.*s", DIGITS, sha256);
 }
 
-/* ---- configurations ----------------------------------------------------------------
- */
+/* ---- configurations -------------------------------------------------------------- */
 
 /* A value as JSON, on one line. */
 static const char *shown(kiln_arena *a, const kiln_json *v) {
@@ -93,8 +92,7 @@ static void tell_works(kiln_arena *a, const kiln_results_job *x,
     }
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static const kiln_results_step *find_step(const kiln_results_job *j, const char *name) {
     for (size_t i = 0; i < j->step.n; i++)
@@ -154,8 +152,7 @@ static void tell_steps(kiln_arena *a, const kiln_results_job *x,
                           kiln_format(a, "step %s: gone", word(x->step.v[i].name)));
 }
 
-/* ---- jobs --------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------ */
 
 static const kiln_results_job *find_job(const kiln_results *r,
                                         const kiln_results_job *like) {
@@ -265,8 +262,7 @@ void kiln_compare_results(kiln_arena *a, const kiln_results *x, const kiln_resul
     }
 }
 
-/* ---- written down ------------------------------------------------------------------
- */
+/* ---- written down ---------------------------------------------------------------- */
 
 static void put_latency(kiln_buf *out, const kiln_results_job *j) {
     if (j != NULL && j->has_latency && j->latency.median_ms > 0)

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cells ------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------- */
 
 /* A spreadsheet takes a text that starts so for a formula. */
 static bool is_formula(const char *text) {
@@ -61,8 +60,7 @@ static void put_i64(kiln_buf *out, int64_t v) {
         kiln_buf_printf(out, "%" PRId64, v);
 }
 
-/* ---- lines ------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 /* What one line says; a row of the table below is a column. */
 typedef struct line {

@@ -16,8 +16,7 @@ typedef struct kiln_doc_own {
 } kiln_doc_own;
 kiln_doc_own kiln_doc_own_of(kiln_arena *a); /* this one */
 
-/* ---- kiln bench MODEL (docs/bench-json.md) -----------------------------------------
- */
+/* ---- kiln bench MODEL (docs/bench-json.md) --------------------------------------- */
 
 typedef struct kiln_doc_output {
     bool ok;
@@ -135,8 +134,7 @@ typedef struct kiln_doc_ops {
 extern const kiln_record_document kiln_ops_document;
 extern const kiln_record_table kiln_op_table; /* of one of them */
 
-/* ---- kiln tune (docs/tune-json.md) -------------------------------------------------
- */
+/* ---- kiln tune (docs/tune-json.md) ----------------------------------------------- */
 
 typedef struct kiln_doc_settled { /* compared inside the network */
     bool is_cut;
@@ -154,8 +152,7 @@ typedef struct kiln_doc_tune {
 } kiln_doc_tune;
 extern const kiln_record_document kiln_tune_document;
 
-/* ---- kiln build (docs/build-json.md) -----------------------------------------------
- */
+/* ---- kiln build (docs/build-json.md) --------------------------------------------- */
 
 typedef struct kiln_doc_ledger { /* of an operator, or of all */
     const char *op;
@@ -190,8 +187,7 @@ typedef struct kiln_doc_builds {
 extern const kiln_record_document kiln_build_document;
 extern const kiln_record_table kiln_build_table; /* of one of them */
 
-/* ---- kiln gate (docs/gate-json.md) -------------------------------------------------
- */
+/* ---- kiln gate (docs/gate-json.md) ----------------------------------------------- */
 
 typedef struct kiln_doc_accepted {
     const char *path, *sha256;

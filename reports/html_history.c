@@ -6,8 +6,7 @@
 
 static const kiln_page_unit unit_ratio = {.by = 1, .digits = 4, .is_fixed = true};
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------- */
 
 static void put_since(kiln_page *p, const kiln_results_past *v) {
     enum { FEW = 4 }; /* more fill the first screen */
@@ -46,8 +45,7 @@ void kiln_page_past(kiln_page *p) {
         put_since(p, v);
 }
 
-/* ---- a job's plot ------------------------------------------------------------------
- */
+/* ---- a job's plot ---------------------------------------------------------------- */
 
 typedef struct plot {
     double low, high; /* of ratios */
@@ -152,8 +150,7 @@ static void put_plot(kiln_page *p, const kiln_results_history *h) {
            "below: another kiln.</figcaption></figure>\n");
 }
 
-/* ---- a job's table -----------------------------------------------------------------
- */
+/* ---- a job's table --------------------------------------------------------------- */
 
 static void put_row(kiln_page *p, const char *at, const kiln_results_night *n) {
     kiln_page_put(p, "<tr>");

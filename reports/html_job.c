@@ -53,8 +53,7 @@ static void put_facts(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_put(p, "</dl>\n");
 }
 
-/* ---- beside libraries --------------------------------------------------------------
- */
+/* ---- beside libraries ------------------------------------------------------------ */
 
 static void put_libraries(kiln_page *p, const char *at, const kiln_results_job *j) {
     if (j->baseline.n == 0)
@@ -67,8 +66,7 @@ static void put_libraries(kiln_page *p, const char *at, const kiln_results_job *
     kiln_page_ratio_foot(p, most);
 }
 
-/* ---- gate --------------------------------------------------------------------------
- */
+/* ---- gate ------------------------------------------------------------------------ */
 
 static void put_moved(kiln_page *p, const char *at, const kiln_results_gate *g) {
     static const char *const title[] = {"step", "operator", "#change, \xC2\xB5s",
@@ -151,8 +149,7 @@ void kiln_page_gate(kiln_page *p, const char *at, const kiln_results_gate *g) {
     }
 }
 
-/* ---- stages ------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------- */
 
 static void put_commands(kiln_page *p, const char *at, const kiln_results_stage *stage,
                          size_t n, const char *shown) {

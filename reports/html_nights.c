@@ -52,8 +52,7 @@ static void put_pill(index_page *x, const char *word) {
     kiln_page_put(&x->page, "</span>");
 }
 
-/* ---- lines -------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 enum { HEIGHT = 40 };
 
@@ -146,8 +145,7 @@ static void put_jobs(index_page *x) {
     kiln_page_put(p, "</div></section>\n");
 }
 
-/* ---- rows --------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 /* Relative to the page where the run lies in its folder; NULL: it does not. */
 static const char *link_of(index_page *x, const kiln_night *n) {

@@ -105,8 +105,7 @@ void kiln_page_origin_keys(kiln_page *p, bool (*has)(const void *of, const char 
                            const void *of);
 void kiln_page_origin_note(kiln_page *p);
 
-/* ---- the parts --------------------------------------------------------------------
- */
+/* ---- the parts ------------------------------------------------------------------- */
 
 extern const char *const kiln_page_style[]; /* pieces; NULL at the end */
 /* What makes the page handier where scripts run (html_script.c), and the only one that

@@ -51,8 +51,7 @@ static bool is_on(const kiln_results_step *s) {
            isfinite(s->gflops);
 }
 
-/* ---- what is drawn -----------------------------------------------------------------
- */
+/* ---- what is drawn --------------------------------------------------------------- */
 
 static void find_peak(kiln_page *p, roofline *f) {
     const kiln_results_machine *m = &p->r->machine;
@@ -125,8 +124,7 @@ static bool roofline_init(kiln_page *p, roofline *f, const char *at,
     return true;
 }
 
-/* ---- places, in pixels -------------------------------------------------------------
- */
+/* ---- places, in pixels ----------------------------------------------------------- */
 
 static double x_of(const roofline *f, double log_v) {
     const double part = (log_v - f->min_x) / (f->max_x - f->min_x);
@@ -211,8 +209,7 @@ static void find_names(kiln_page *p, roofline *f) {
     }
 }
 
-/* ---- drawing -----------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------- */
 
 static void put_line(kiln_page *p, const char *cls, double x1, double y1, double x2,
                      double y2) {
@@ -304,8 +301,7 @@ static void put_letter(kiln_page *p, const roofline *f, size_t k) {
                    b->x, b->y + 4.5, (char)('A' + k));
 }
 
-/* ---- beside it ---------------------------------------------------------------------
- */
+/* ---- beside it ------------------------------------------------------------------- */
 
 static bool has_origin(const void *of, const char *word) {
     const kiln_results_job *j = of;

@@ -61,8 +61,7 @@ static void end_strip(kiln_page *p, const kiln_svg_axis *axis, const char *capti
     kiln_page_putf(p, "</svg><figcaption>%s</figcaption></figure>\n", caption);
 }
 
-/* ---- samples -----------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------- */
 
 static bool is_disturbed(const kiln_results_latency *l, size_t i) {
     for (size_t k = 0; k < l->disturbed_at.n; k++)
@@ -111,8 +110,7 @@ void kiln_page_samples(kiln_page *p, const kiln_results_latency *l) {
               "the line the median. Which of them were disturbed was not kept.");
 }
 
-/* ---- pairs of the gate -------------------------------------------------------------
- */
+/* ---- pairs of the gate ----------------------------------------------------------- */
 
 static double change_of(const kiln_results_pair *v) {
     return 100 * (v->candidate_ms / v->control_ms - 1);

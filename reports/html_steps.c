@@ -113,8 +113,7 @@ void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_put(p, "</details>\n");
 }
 
-/* ---- coverage ----------------------------------------------------------------------
- */
+/* ---- coverage -------------------------------------------------------------------- */
 
 static void put_stack(kiln_page *p, const kiln_results_job *j, bool by_time) {
     double from = 0;
@@ -167,8 +166,7 @@ void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j)
     kiln_page_put(p, "</details>\n");
 }
 
-/* ---- memory ------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 typedef struct memory_row {
     const char *label, *member;

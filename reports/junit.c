@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- XML ---------------------------------------------------------------------------
- */
+/* ---- XML ------------------------------------------------------------------------- */
 
 /* XML 1.0 has no place for most control characters, however they are written. */
 static const char *escape_of(unsigned char c) {
@@ -60,8 +59,7 @@ static void put_element(kiln_buf *out, const char *tag, const char *type,
     kiln_buf_printf(out, "</%s>\n", tag);
 }
 
-/* ---- cases -------------------------------------------------------------------------
- */
+/* ---- cases ----------------------------------------------------------------------- */
 
 typedef struct tally {
     size_t cases, failures, errors, skipped;

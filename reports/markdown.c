@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- texts -------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 /* Texts of others must not become markup: what Markdown and HTML know is escaped, ends
  * of lines are spaces. */
@@ -39,8 +38,7 @@ static void put_job_name(kiln_buf *out, const char *what, const char *profile,
     kiln_buf_printf(out, ", %d thread%s", threads, threads == 1 ? "" : "s");
 }
 
-/* ---- the table ---------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static void put_baselines(kiln_buf *out, const kiln_results_baselines *b) {
     const char *comma = "";
@@ -75,8 +73,7 @@ static void put_row(kiln_buf *out, const kiln_results_job *j) {
     kiln_buf_puts(out, " |\n");
 }
 
-/* ---- what needs a look -------------------------------------------------------------
- */
+/* ---- what needs a look ----------------------------------------------------------- */
 
 /* Calls back for each, the worst kinds first. */
 typedef void seen(void *user, bool is_error, const char *what, const char *profile,
@@ -165,8 +162,7 @@ void kiln_results_markdown(kiln_buf *out, const kiln_results *r) {
     kiln_buf_puts(out, "\n");
 }
 
-/* ---- annotations -------------------------------------------------------------------
- */
+/* ---- annotations ----------------------------------------------------------------- */
 
 /* What a workflow command's value escapes; of a property commas and colons too. */
 static void put_value(kiln_buf *out, const char *text, bool is_property) {

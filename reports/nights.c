@@ -12,8 +12,7 @@ static bool is_same(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* ---- one night ---------------------------------------------------------------------
- */
+/* ---- one night ------------------------------------------------------------------- */
 
 static kiln_stats_interval known(kiln_stats_interval v) {
     kiln_trend_night unused;
@@ -65,8 +64,7 @@ kiln_night kiln_night_of(kiln_arena *a, const kiln_results *r) {
     return out;
 }
 
-/* ---- series ------------------------------------------------------------------------
- */
+/* ---- series ---------------------------------------------------------------------- */
 
 static const kiln_night_job *find_job(const kiln_night *n, const kiln_night_job *like) {
     for (size_t i = 0; i < n->job.n; i++) {
@@ -124,8 +122,7 @@ void kiln_nights_series(kiln_arena *a, const kiln_nights *n,
         judge(a, &out->v[i], n_jobs > 0 ? n_jobs : 1);
 }
 
-/* ---- into results ------------------------------------------------------------------
- */
+/* ---- into results ---------------------------------------------------------------- */
 
 static void mark_changes(kiln_arena *a, kiln_results_history *h) {
     double *d = kiln_array(a, double, h->night.n + 1);
@@ -277,8 +274,7 @@ void kiln_nights_fill(kiln_arena *a, const kiln_nights *n, bool drift_fails,
     r->past = past;
 }
 
-/* ---- what changed ------------------------------------------------------------------
- */
+/* ---- what changed ---------------------------------------------------------------- */
 
 typedef struct teller {
     kiln_arena *arena;

@@ -47,8 +47,7 @@ typedef KILN_VEC(kiln_night) kiln_nights;
 /* What the history keeps of results; texts are borrowed. */
 kiln_night kiln_night_of(kiln_arena *a, const kiln_results *r);
 
-/* ---- series ------------------------------------------------------------------------
- */
+/* ---- series ---------------------------------------------------------------------- */
 
 /* One job through all nights that were compared with the archive that is its frozen one
  * in the last of them. */
@@ -77,8 +76,7 @@ typedef KILN_VEC(const char *) kiln_night_sentences;
 void kiln_nights_since(kiln_arena *a, const kiln_night *before, const kiln_night *now,
                        kiln_night_sentences *out);
 
-/* ---- written down ------------------------------------------------------------------
- */
+/* ---- written down ---------------------------------------------------------------- */
 
 /* A page over all nights: each a row with a link to its folder, relative to `out`, and
  * each job a line of its ratios. Loads and runs nothing. */

@@ -7,8 +7,7 @@
 static const char *or_dash(const char *text) { return text != NULL ? text : "-"; }
 static const double mb = 1e-6;
 
-/* ---- a line a night ----------------------------------------------------------------
- */
+/* ---- a line a night -------------------------------------------------------------- */
 
 /* The night's largest ratio; 0: it has none. */
 static double worst_ratio(const kiln_night *n) {
@@ -48,8 +47,7 @@ void kiln_nights_text(kiln_buf *out, const kiln_nights *n) {
                     n->n, bytes * mb);
 }
 
-/* ---- one in full -------------------------------------------------------------------
- */
+/* ---- one in full ----------------------------------------------------------------- */
 
 static void put_finding(kiln_buf *out, const kiln_nights *n,
                         const kiln_night_series *s) {
@@ -104,8 +102,7 @@ void kiln_nights_show(kiln_buf *out, const kiln_nights *n, size_t night) {
         kiln_buf_printf(out, "  %s\n", since.v[i]);
 }
 
-/* ---- CSV ---------------------------------------------------------------------------
- */
+/* ---- CSV ------------------------------------------------------------------------- */
 
 /* RFC 4180. A text that a table might take for a formula gets an apostrophe. */
 static void put_cell(kiln_buf *out, const char *text) {
@@ -165,8 +162,7 @@ void kiln_nights_csv(kiln_buf *out, const kiln_nights *n) {
             put_row(out, &n->v[i], &n->v[i].job.v[k]);
 }
 
-/* ---- JSON --------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static void put_interval(kiln_json_writer *w, const char *key,
                          const kiln_stats_interval *v) {

@@ -15,8 +15,7 @@
 
 #define KILN_RESULTS_SCHEMA "kiln-results-1"
 
-/* ---- where it was measured ---------------------------------------------------------
- */
+/* ---- where it was measured ------------------------------------------------------- */
 
 typedef struct kiln_results_peak {
     int threads;
@@ -41,8 +40,7 @@ typedef struct kiln_results_machine {
     KILN_VEC(kiln_results_level) level; /* as far as lists of operators needed them */
 } kiln_results_machine;
 
-/* ---- one job: model x profile x threads --------------------------------------------
- */
+/* ---- one job: model x profile x threads ------------------------------------------ */
 
 typedef enum kiln_stage_state {
     KILN_STAGE_DONE,
@@ -182,8 +180,7 @@ typedef struct kiln_results_gate {
     const char *command;
 } kiln_results_gate;
 
-/* ---- the nights before (docs/history.md) -------------------------------------------
- */
+/* ---- the nights before (docs/history.md) ----------------------------------------- */
 
 typedef struct kiln_results_night { /* of one job */
     const char *run, *started;
@@ -244,8 +241,7 @@ typedef struct kiln_results_versus {
 } kiln_results_versus;
 typedef KILN_VEC(kiln_results_versus) kiln_results_versus_list;
 
-/* ---- lists of operators, with operator baselines -----------------------------------
- */
+/* ---- lists of operators, with operator baselines --------------------------------- */
 
 typedef struct kiln_results_op {
     const char *name, *line; /* of the operators' file */
@@ -265,8 +261,7 @@ typedef struct kiln_results_ops {
     kiln_results_versus_list versus; /* derived */
 } kiln_results_ops;
 
-/* ---- all of it ---------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 typedef struct kiln_results {
     const char *name, *run; /* of the pipeline; of this run, "2026-11-21T02-00-00" */

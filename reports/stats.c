@@ -20,8 +20,7 @@ double kiln_stats_median(kiln_arena *scratch, const double *v, size_t n) {
     return kiln_stats_quantile(scratch, v, n, 0.5);
 }
 
-/* ---- bootstrap ---------------------------------------------------------------------
- */
+/* ---- bootstrap ------------------------------------------------------------------- */
 
 static double drawn_median(kiln_rng *rng, const double *v, size_t n, double *room) {
     for (size_t i = 0; i < n; i++)
@@ -67,8 +66,7 @@ kiln_stats_interval kiln_stats_geomean(kiln_arena *scratch, const double *v, siz
     return ends(mean, rounds, level, exp(whole / (double)n));
 }
 
-/* ---- signed ranks ------------------------------------------------------------------
- */
+/* ---- signed ranks ---------------------------------------------------------------- */
 
 /* probability[t]: that the sum of those of the n given (doubled) ranks that a fair coin
  * takes is t. The doubled ranks are whole numbers, also with ties. */
@@ -158,8 +156,7 @@ double kiln_stats_signed_rank_p(kiln_arena *scratch, const double *d, size_t n,
     return fmin(tail, 1);
 }
 
-/* ---- many tests --------------------------------------------------------------------
- */
+/* ---- many tests ------------------------------------------------------------------ */
 
 size_t kiln_stats_rejected(kiln_arena *scratch, const double *p, size_t n, double q,
                            bool *rejected) {

@@ -27,8 +27,8 @@ kiln_stats_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_
 kiln_stats_interval kiln_stats_geomean(kiln_arena *scratch, const double *v, size_t n,
                                        double level, int rounds, uint64_t seed);
 
-/* ---- Wilcoxon's signed ranks (Hollander, Wolfe, Chicken: Nonparametric Statistical
- * Methods, chapter 3) -------------------------------------------------------------- */
+/* ---- Wilcoxon's signed ranks -----------------------------------------------------
+ * Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapter 3. */
 
 enum { KILN_STATS_MAX_PAIRS = 200 };
 

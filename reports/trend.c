@@ -66,8 +66,7 @@ typedef struct watch {
     size_t begin; /* of the segment */
 } watch;
 
-/* ---- noise -------------------------------------------------------------------------
- */
+/* ---- noise ----------------------------------------------------------------------- */
 
 static double between(const watch *w) {
     const double guess = guessed_sd * guessed_sd * guess_counts;
@@ -91,8 +90,7 @@ static void learn(watch *w, size_t i, double off, double reference_variance) {
     w->weight = w->weight * memory + 1;
 }
 
-/* ---- a step ------------------------------------------------------------------------
- */
+/* ---- a step ---------------------------------------------------------------------- */
 
 typedef struct level {
     double mean, variance; /* weighted */
@@ -109,8 +107,7 @@ static level level_of(const watch *w, size_t begin, size_t end) {
     return (level){sum / weight, 1 / weight, end - begin};
 }
 
-/* ---- a line ------------------------------------------------------------------------
- */
+/* ---- a line ---------------------------------------------------------------------- */
 
 typedef struct line {
     double slope, deviation; /* a night */
@@ -164,8 +161,7 @@ static double step_of(const watch *w, size_t begin, size_t end, size_t *at,
     return least;
 }
 
-/* ---- one night ---------------------------------------------------------------------
- */
+/* ---- one night ------------------------------------------------------------------- */
 
 /* A line that climbed before already says that tonight is no step of its own. */
 static bool is_on_its_way(const watch *w, size_t i, double off) {
