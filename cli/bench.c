@@ -98,8 +98,7 @@ static kiln_status refuse(const kiln_cli_args *args, const int *option, size_t n
     return KILN_OK;
 }
 
-/* ---- operators ---------------------------------------------------------------------
- */
+/* ---- operators ------------------------------------------------------------------- */
 
 static void show_operator(void *user, const char *name, size_t done, size_t total) {
     (void)user;
@@ -179,8 +178,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     return KILN_OK;
 }
 
-/* ---- a model -----------------------------------------------------------------------
- */
+/* ---- a model --------------------------------------------------------------------- */
 
 static void show_round(void *user, int done, int total) {
     (void)user;
@@ -263,8 +261,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                                   err);
 }
 
-/* ---- a model under load ------------------------------------------------------------
- */
+/* ---- a model under load ---------------------------------------------------------- */
 
 static void show_seconds(void *user, double done, double total) {
     (void)user;

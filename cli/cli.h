@@ -119,8 +119,7 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
  */
 kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
 
-/* ---- screen.c: what people see besides results -------------------------------------
- */
+/* ---- screen.c: what people see besides results ----------------------------------- */
 
 /* From now on whoever tells of progress (base/progress.h) is shown on stderr: on a
  * terminal, and elsewhere now and then, as $KILN_PROGRESS says otherwise, unless the

@@ -43,8 +43,7 @@ static void put_valued(kiln_buf *out, const kiln_verb *v, bool are_paths) {
             kiln_buf_printf(out, "%s ", v->option[i].name);
 }
 
-/* ---- bash --------------------------------------------------------------------------
- */
+/* ---- bash ------------------------------------------------------------------------ */
 
 static void put_bash(kiln_buf *out) {
     kiln_buf_puts(out, "# bash completion for kiln: kiln completion bash\n"
@@ -100,8 +99,7 @@ static void put_bash(kiln_buf *out) {
              "complete -F _kiln kiln\n");
 }
 
-/* ---- zsh ---------------------------------------------------------------------------
- */
+/* ---- zsh ------------------------------------------------------------------------- */
 
 /* Inside single quotes; colons and brackets end a part of _arguments. */
 static void put_quoted(kiln_buf *out, const char *text, const char *ends) {
@@ -166,8 +164,7 @@ static void put_zsh(kiln_buf *out) {
                        "else\n    compdef _kiln kiln\nfi\n");
 }
 
-/* ---- fish --------------------------------------------------------------------------
- */
+/* ---- fish ------------------------------------------------------------------------ */
 
 static void put_fish_text(kiln_buf *out, const char *z) {
     kiln_buf_puts(out, "'");
@@ -218,8 +215,7 @@ static void put_fish(kiln_buf *out) {
     }
 }
 
-/* ---- the verb ----------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------- */
 
 static const struct shell {
     const char *name;

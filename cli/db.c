@@ -23,8 +23,7 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
-/* ---- stats -------------------------------------------------------------------------
- */
+/* ---- stats ----------------------------------------------------------------------- */
 
 static const char *day(kiln_arena *a, int64_t ms) {
     const time_t t = (time_t)(ms / 1000);
@@ -72,8 +71,7 @@ static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
-/* ---- check -------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------- */
 
 static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          kiln_err *err) {
@@ -102,8 +100,7 @@ static kiln_status check(const kiln_cli_args *args, kiln_db *db, int *exit_code,
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
-/* ---- ready records -----------------------------------------------------------------
- */
+/* ---- ready records --------------------------------------------------------------- */
 
 static void put_findings(kiln_cli_answer *answer, const char *what,
                          const kiln_db_problems *p) {
@@ -150,8 +147,7 @@ static kiln_status export_best(const kiln_cli_args *args, kiln_db *db, kiln_buf 
     return kiln_db_ready_write(out, &ready, err);
 }
 
-/* ---- export, import, prune ---------------------------------------------------------
- */
+/* ---- export, import, prune ------------------------------------------------------- */
 
 static kiln_status export(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                           kiln_err *err) {
@@ -200,8 +196,7 @@ static kiln_status prune(const kiln_cli_args *args, kiln_db *db, int *exit_code,
     return kiln_cli_output(NULL, kiln_buf_str(&out), err);
 }
 
-/* ---- the verb ----------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------- */
 
 typedef struct action {
     const char *name;

@@ -72,8 +72,7 @@ void doctor_measuring(findings *f) {
     check_load(f);
 }
 
-/* ---- what is there -----------------------------------------------------------------
- */
+/* ---- what is there --------------------------------------------------------------- */
 
 /* What there is to compare with, and how old it is; one that is absent is no fault. */
 static void check_baselines(findings *f) {

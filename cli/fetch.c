@@ -39,8 +39,7 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static void show(void *user, const kiln_fetch_entry *e, int64_t done) {
     (void)user;
@@ -54,8 +53,7 @@ static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
     kiln_cli_say("%s: %s; again in %.0f s\n", e->name, why, seconds);
 }
 
-/* ---- list --------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------ */
 
 static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
                         kiln_err *err) {
@@ -78,8 +76,7 @@ static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
-/* ---- fetch -------------------------------------------------------------------------
- */
+/* ---- fetch ----------------------------------------------------------------------- */
 
 static kiln_status fetch_all(const kiln_cli_args *args, const kiln_catalog *m,
                              const kiln_fetch_options *o, kiln_err *err) {

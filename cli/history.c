@@ -53,8 +53,7 @@ static kiln_status open_it(const kiln_cli_args *args, bool may_make, kiln_histor
     return kiln_history_open(args->arena, file_of(args), &o, h, err);
 }
 
-/* ---- looking -----------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------- */
 
 static kiln_status read_nights(const kiln_cli_args *args, kiln_history *h,
                                kiln_nights *out, kiln_err *err) {
@@ -149,8 +148,7 @@ static kiln_status check(const kiln_cli_args *args, kiln_history *h, int *exit_c
     return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
-/* ---- changing ----------------------------------------------------------------------
- */
+/* ---- changing -------------------------------------------------------------------- */
 
 static kiln_status read_run(kiln_arena *a, const char *run, kiln_night *out,
                             kiln_err *err) {
@@ -300,8 +298,7 @@ static kiln_status freeze(const kiln_cli_args *args, kiln_history *h, int *exit_
     return kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
-/* ---- the verb ----------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------- */
 
 typedef struct action {
     const char *name;

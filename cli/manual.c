@@ -3,8 +3,7 @@
 
 #include <ctype.h>
 
-/* ---- text of roff ------------------------------------------------------------------
- */
+/* ---- text of roff ---------------------------------------------------------------- */
 
 /* A line that begins with a point or a quote would be a request; hyphens that one types
  * are not those of a text. */
@@ -92,8 +91,7 @@ static void put_codes(kiln_buf *out) {
         kiln_buf_printf(out, ".TP\n%d\n%s\n", codes[i].code, codes[i].means);
 }
 
-/* ---- pages -------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------- */
 
 static void put_verb(kiln_buf *out, const kiln_verb *v) {
     put_head(out, kiln_format(out->arena, "kiln-%s", v->name), v->summary);

@@ -35,8 +35,7 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
-/* ---- provenance --------------------------------------------------------------------
- */
+/* ---- provenance ------------------------------------------------------------------ */
 
 /* Where a key is required it must have signed archive and provenance. */
 static kiln_status check_signature(const kiln_cli_args *args, const char *path,
@@ -69,8 +68,7 @@ static kiln_status read_provenance(const kiln_cli_args *args, kiln_provenance *o
     return kiln_provenance_read(args->arena, text, path, out, err);
 }
 
-/* ---- what it names -----------------------------------------------------------------
- */
+/* ---- what it names --------------------------------------------------------------- */
 
 static kiln_status find_model(const kiln_cli_args *args, const kiln_provenance *p,
                               const char **out, kiln_err *err) {
@@ -159,8 +157,7 @@ static kiln_status find_db(const kiln_cli_args *args, const kiln_provenance *p,
     return KILN_OK;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static kiln_status print(const kiln_cli_args *args, const kiln_rebuild *r,
                          kiln_err *err) {

@@ -51,8 +51,7 @@ static const int same[] = {OPT_NUMERICS, OPT_CONFIG_FILE, OPT_DB, OPT_NO_READY,
                            OPT_THREADS};
 enum { N_SAME = sizeof same / sizeof same[0] };
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static void show(void *user, const kiln_reduce_state *s) {
     (void)user;
@@ -63,8 +62,7 @@ static void show(void *user, const kiln_reduce_state *s) {
     kiln_arena_fini(&scratch);
 }
 
-/* ---- the work ----------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------- */
 
 static void options_of(const kiln_cli_args *args, const kiln_option *option,
                        const kiln_reduce_to *to, kiln_reduce_options *o) {

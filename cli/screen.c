@@ -19,8 +19,7 @@ static struct {
 /* Of what is shown: work tells of itself in several threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static int width_of_terminal(void) {
     enum { USUAL = 80 };

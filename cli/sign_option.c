@@ -32,8 +32,7 @@ kiln_status kiln_cli_keyring(const kiln_cli_args *args, int option,
     return KILN_OK;
 }
 
-/* ---- passwords ---------------------------------------------------------------------
- */
+/* ---- passwords ------------------------------------------------------------------- */
 
 void kiln_cli_wipe_password(char password[KILN_PASSWORD_MAX + 1]) {
     volatile char *p = password;
@@ -133,8 +132,7 @@ kiln_status kiln_cli_new_password(const kiln_cli_args *args, int password_option
     return st;
 }
 
-/* ---- secret keys -------------------------------------------------------------------
- */
+/* ---- secret keys ----------------------------------------------------------------- */
 
 static kiln_status open_key(const kiln_cli_args *args, kiln_str text, const char *path,
                             int password_option, kiln_secret_key *out, kiln_err *err) {

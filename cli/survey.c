@@ -11,8 +11,7 @@ static const char *shown(kiln_arena *a, const char *name) {
     return kiln_str_printable(a, kiln_str_from(name), SHOWN_BYTES);
 }
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 /* "f32[batch,3,?,?]" */
 static void put_type(kiln_buf *out, const kiln_declared_input *d) {
@@ -110,8 +109,7 @@ static void write_text(const kiln_cli_survey *s, kiln_buf *out) {
         text_suggestion(out, s);
 }
 
-/* ---- JSON --------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static void json_values(kiln_json_writer *w, const char *key,
                         const kiln_declared_input *d, size_t n) {

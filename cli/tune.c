@@ -66,8 +66,7 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static void show(void *user, const kiln_tune_state *s) {
     (void)user;
@@ -86,8 +85,7 @@ static void show(void *user, const kiln_tune_state *s) {
     kiln_arena_fini(&scratch);
 }
 
-/* ---- arguments ---------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------- */
 
 static kiln_status read_template(const kiln_cli_args *args, kiln_tune_options *o,
                                  kiln_err *err) {
@@ -187,8 +185,7 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
     return kiln_tune_works_of_lines(args->arena, &lines, out, err);
 }
 
-/* ---- the verb ----------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------- */
 
 /* Of a time limit, what is kept for the comparison in the network: a tenth, at most. */
 static const double settle_seconds = 60;

@@ -116,8 +116,7 @@ static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runn
         kiln_args_has(args, OPT_NO_PASSES) ? NULL : &passes, runner, out, err);
 }
 
-/* ---- packages ----------------------------------------------------------------------
- */
+/* ---- packages -------------------------------------------------------------------- */
 
 /* What the user says of inputs must be what the package was built for. */
 static kiln_status check_said(const kiln_cli_args *args, const kiln_package_facts *f,
