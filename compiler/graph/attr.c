@@ -4,8 +4,7 @@
 
 #include "compiler/graph/graph_internal.h"
 
-/* ---- arguments
- * --------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------- */
 
 kiln_attr_arg kiln_arg_int(const char *name, int64_t v) {
     return (kiln_attr_arg){.name = name, .kind = KILN_ATTR_INT, .value.i = v};
@@ -48,9 +47,7 @@ kiln_attr_arg kiln_arg_graph(const char *name, kiln_graph *region) {
         .name = name, .kind = KILN_ATTR_GRAPH, .value.graph = region};
 }
 
-/* ---- checks
- * ------------------------------------------------------------------------------------
- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 const char *kiln_attr_kind_name(kiln_attr_kind kind) {
     switch (kind) {
@@ -157,9 +154,7 @@ kiln_status kiln_attr_check(const kiln_attr_def *def, const kiln_attr *value,
     return KILN_OK;
 }
 
-/* ---- making
- * ------------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------- */
 
 static kiln_status copy_words(kiln_arena *a, const kiln_attr_def *def,
                               const kiln_attr_arg *arg, kiln_attr *out, kiln_err *err) {

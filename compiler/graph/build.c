@@ -4,9 +4,7 @@
 
 #include "compiler/graph/graph_internal.h"
 
-/* ---- names
- * -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* The last suffix given for a wanted name is remembered, so that the k-th node 'relu'
  * costs no k tries: graphs of 100k nodes mostly ask for a few names. */
@@ -35,9 +33,7 @@ const char *kiln_graph_fresh_node_name(kiln_graph *g, const char *want) {
     return fresh(g->arena, &g->node_names, &g->node_suffix, want, "node");
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------- */
 
 kiln_graph *kiln_graph_new(kiln_arena *a, const char *name) {
     kiln_graph *const g = kiln_new(a, kiln_graph);
@@ -126,9 +122,7 @@ void kiln_graph_add_output(kiln_graph *g, kiln_value *v, const char *name) {
 
 bool kiln_value_is_const(const kiln_value *v) { return v->data != NULL; }
 
-/* ---- nodes
- * -------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------- */
 
 /* "2", "at least 1", "1 to 3" */
 static const char *range_text(char *buf, size_t n, int min, int max) {

@@ -320,8 +320,7 @@ void kiln_fusion_print(kiln_buf *out, const kiln_fusion *f) {
     }
 }
 
-/* ---- a group as a graph ------------------------------------------------------------
- */
+/* ---- a group as a graph ---------------------------------------------------------- */
 
 typedef struct copying {
     kiln_graph *to;
@@ -391,8 +390,7 @@ kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
     return c.to;
 }
 
-/* ---- what is behind the anchor ----------------------------------------------------
- */
+/* ---- what is behind the anchor --------------------------------------------------- */
 
 /* Does it read what one of the first `n` nodes that count makes? */
 static bool reads_one(const kiln_node *node, const kiln_group *group,

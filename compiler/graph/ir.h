@@ -87,8 +87,7 @@ struct kiln_graph {
     unsigned facts;  /* what passes established: KILN_TYPED, ... (pass.h) */
 };
 
-/* ---- building
- * ---------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------- */
 
 kiln_graph *kiln_graph_new(kiln_arena *a, const char *name);
 
@@ -153,8 +152,7 @@ kiln_status kiln_graph_add_node(kiln_graph *g, const kiln_node_spec *spec,
 /* Infers types of one node again (inputs or attributes changed). */
 kiln_status kiln_node_infer(kiln_node *n, kiln_err *err);
 
-/* ---- rewriting
- * --------------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------- */
 
 /* Every use of `from` (inputs of nodes, outputs of the graph) becomes a use of `to`. */
 void kiln_graph_replace_uses(kiln_graph *g, kiln_value *from, kiln_value *to);
@@ -175,8 +173,7 @@ kiln_graph *kiln_graph_clone(kiln_arena *a, const kiln_graph *g);
  * (frontends, tests); asserts that the operator has it. */
 const kiln_attr *kiln_node_attr(const kiln_node *n, const char *name);
 
-/* ---- text
- * -------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------ */
 
 typedef struct kiln_print_options {
     bool elide_data; /* constants of more than elide_above elements print as {...}: for
@@ -193,8 +190,7 @@ void kiln_graph_print(kiln_buf *out, const kiln_graph *g, const kiln_print_optio
 kiln_status kiln_graph_parse(kiln_arena *a, kiln_str text, const char *file,
                              kiln_graph **out, kiln_err *err);
 
-/* ---- verifier
- * ---------------------------------------------------------------------------- */
+/* ---- verifier -------------------------------------------------------------------- */
 
 /* Reports every broken node by name (as many as fit the message): order, def links,
  * counts, attribute values, types equal to what infer says, names unique, regions

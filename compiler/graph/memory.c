@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- intervals
- * ----------------------------------------------------------------------- */
+/* ---- intervals ------------------------------------------------------------------- */
 
 static int64_t rounded(int64_t bytes, int64_t align) {
     return (bytes + align - 1) / align * align;
@@ -131,8 +130,7 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
     }
 }
 
-/* ---- steps and slots
- * ------------------------------------------------------------------ */
+/* ---- steps and slots ------------------------------------------------------------- */
 
 typedef struct flow {
     kiln_flow in;

@@ -6,8 +6,7 @@
 
 #include "compiler/graph/fusion.h"
 
-/* ---- intervals: knows nothing of graphs --------------------------------------------
- */
+/* ---- intervals: knows nothing of graphs ------------------------------------------ */
 
 typedef struct kiln_lifetime {
     int64_t bytes;
@@ -27,8 +26,7 @@ typedef struct kiln_memory_plan {
 void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t align,
                       kiln_memory_plan *out);
 
-/* ---- steps and slots ----------------------------------------------------------------
- */
+/* ---- steps and slots ------------------------------------------------------------- */
 
 /* A value in memory. */
 typedef struct kiln_slot {

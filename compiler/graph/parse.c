@@ -36,8 +36,7 @@ static const char *shown(const reader *r, const char *name) {
     return kiln_str_printable(r->p->lex.arena, kiln_str_from(name), 60);
 }
 
-/* ---- values and types
- * -------------------------------------------------------------------------- */
+/* ---- values and types ------------------------------------------------------------ */
 
 /* The name of a value that this statement defines. */
 static kiln_status read_new_name(reader *r, named *out) {
@@ -118,8 +117,7 @@ static kiln_status resolve_bounds(reader *r) {
     return KILN_OK;
 }
 
-/* ---- statements
- * -------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------ */
 
 static kiln_status read_input(reader *r) {
     named name;
@@ -299,9 +297,7 @@ static kiln_status read_node(reader *r) {
     return resolve_bounds(r);
 }
 
-/* ---- graphs
- * ------------------------------------------------------------------------------------
- */
+/* ---- graphs ---------------------------------------------------------------------- */
 
 static kiln_status read_facts(reader *r) {
     kiln_parser *const p = r->p;

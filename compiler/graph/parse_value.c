@@ -10,9 +10,7 @@ static const char *shown(kiln_parser *p, kiln_str word) {
     return kiln_str_printable(p->lex.arena, word, 60);
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------- */
 
 static kiln_status bad_number(kiln_parser *p, kiln_str word, kiln_dtype dtype) {
     return kiln_lex_fail(&p->lex, word.p, KILN_ERR_PARSE, "'%s' is no %s",
@@ -100,8 +98,7 @@ static kiln_status parse_i64(kiln_parser *p, int64_t *out) {
     return KILN_OK;
 }
 
-/* ---- constants
- * --------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------- */
 
 static kiln_status wrong_count(kiln_parser *p, const char *at, size_t want) {
     return kiln_lex_fail(&p->lex, at, KILN_ERR_PARSE,
@@ -196,8 +193,7 @@ kiln_status kiln_parser_data(kiln_parser *p, const kiln_type *t, const void **ou
     return kiln_lex_expect(&p->lex, "}");
 }
 
-/* ---- attributes
- * -------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------ */
 
 static kiln_status parse_word_index(kiln_parser *p, const kiln_attr_def *def,
                                     int64_t *out) {

@@ -19,9 +19,7 @@ typedef struct printer {
 
 static void print_graph(printer *p, const kiln_graph *g);
 
-/* ---- words
- * -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------- */
 
 static void put(printer *p, const char *z) { kiln_buf_puts(p->out, z); }
 
@@ -56,9 +54,7 @@ static void put_type(printer *p, const kiln_value *v) {
     put(p, ")");
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------- */
 
 uint64_t kiln_text_plain_nan(kiln_dtype dtype) {
     double nan = (double)NAN;
@@ -155,8 +151,7 @@ static void put_data(printer *p, const kiln_value *v) {
     put(p, "}");
 }
 
-/* ---- attributes
- * -------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------ */
 
 static void put_list(printer *p, const kiln_attr_def *def, const kiln_attr *a) {
     put(p, "[");
@@ -204,8 +199,7 @@ static void put_attr(printer *p, const kiln_attr_def *def, const kiln_attr *a) {
     }
 }
 
-/* ---- statements
- * -------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------ */
 
 static void print_node(printer *p, const kiln_node *n) {
     new_line(p);

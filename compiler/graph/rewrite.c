@@ -68,9 +68,7 @@ void kiln_graph_keep_nodes(kiln_graph *g, const bool *keep) {
     kiln_graph_renumber(g);
 }
 
-/* ---- order
- * -------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------- */
 
 bool kiln_node_is_listed(const kiln_graph *g, const kiln_node *n) {
     return n->graph == g && n->index >= 0 && (size_t)n->index < g->nodes.n &&
@@ -167,9 +165,7 @@ kiln_status kiln_graph_sort(kiln_graph *g, kiln_err *err) {
     return st;
 }
 
-/* ---- copies
- * ------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------- */
 
 /* Ids stay, so that side tables of the original serve the copy. */
 static void copy_values(kiln_graph *to, const kiln_graph *g) {

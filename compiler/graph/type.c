@@ -8,9 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- dtypes
- * ------------------------------------------------------------------------------------
- */
+/* ---- dtypes ---------------------------------------------------------------------- */
 
 static const kiln_dtype_info dtype_info[KILN_N_DTYPES] = {
     [KILN_F32] = {"f32", "<f4", 4, true, true, 24, 0, 0},
@@ -111,9 +109,7 @@ char *kiln_dtype_set_text(kiln_arena *a, unsigned set) {
     return b.p;
 }
 
-/* ---- layouts
- * -----------------------------------------------------------------------------------
- */
+/* ---- layouts --------------------------------------------------------------------- */
 
 /* Logical axis at place i of the memory order; an empty order is the identity. */
 static int order_at(const kiln_layout *l, int i) {
@@ -198,9 +194,7 @@ static kiln_status check_layout(const kiln_type *t, kiln_err *err) {
     return check_winograd(t, err);
 }
 
-/* ---- types
- * -------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------- */
 
 kiln_type kiln_type_make(kiln_dtype dtype, int rank, const int64_t *dim) {
     KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "rank %d", rank);
@@ -304,9 +298,7 @@ kiln_status kiln_type_check(const kiln_type *t, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- shapes
- * ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------- */
 
 void kiln_strides(int rank, const int64_t *dim, int64_t *stride) {
     int64_t s = 1;

@@ -5,8 +5,7 @@
 
 #include "compiler/graph/graph_internal.h"
 
-/* ---- printing
- * ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------- */
 
 static void print_shape(kiln_buf *b, int rank, const int64_t *dim) {
     kiln_buf_puts(b, "[");
@@ -91,9 +90,7 @@ char *kiln_shape_text(kiln_arena *a, int rank, const int64_t *dim) {
     return b.p;
 }
 
-/* ---- parsing
- * -----------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------- */
 
 static kiln_status expected(kiln_err *err, const char *what, kiln_str rest) {
     if (rest.n == 0)

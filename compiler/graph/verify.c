@@ -28,9 +28,7 @@ typedef struct verifier {
 
 static void verify_graph(verifier *v);
 
-/* ---- faults
- * ------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------- */
 
 static const char *shown(verifier *v, const char *name) {
     return kiln_str_printable(v->found->scratch, kiln_str_from(name), 60);
@@ -59,9 +57,7 @@ static void fault_from(verifier *v, const char *what, const char *name, kiln_sta
     fault(v, st, "%s '%s': %s", what, shown(v, name), err->text);
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------- */
 
 static bool is_owned(const kiln_graph *g, const kiln_value *x) {
     return x->id >= 0 && (size_t)x->id < g->values.n && g->values.v[x->id] == x;
@@ -177,9 +173,7 @@ static void check_constants(verifier *v, const int *uses) {
     }
 }
 
-/* ---- nodes
- * -------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------- */
 
 static bool check_node_inputs(verifier *v, const kiln_node *n) {
     const char *const user =
@@ -292,9 +286,7 @@ static void check_node(verifier *v, size_t index) {
         check_node_types(v, n);
 }
 
-/* ---- graphs
- * ------------------------------------------------------------------------------------
- */
+/* ---- graphs ---------------------------------------------------------------------- */
 
 static void check_outputs(verifier *v) {
     if (v->g->output_names.n != v->g->outputs.n)

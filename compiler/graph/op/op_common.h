@@ -159,9 +159,7 @@ kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max);
     .layout = KILN_LAYOUT_DEPENDENT, .can_pick = true, .infer = kiln_infer_arg,        \
     .cost = kiln_cost_reduce
 
-/* ---- checks
- * --------------------------------------------------------------------------------------
- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 /* "input 'w' must be f32 or f64, is i8" */
 kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err *err);
@@ -177,9 +175,7 @@ bool kiln_has_in(const kiln_node *n, int in); /* given and not absent */
  * 4)". */
 kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *err);
 
-/* ---- bounds
- * --------------------------------------------------------------------------------------
- */
+/* ---- bounds ---------------------------------------------------------------------- */
 kiln_bound kiln_bound_exact(const kiln_node *n);
 kiln_bound kiln_bound_ulp_1(const kiln_node *n);
 kiln_bound kiln_bound_ulp_4(const kiln_node *n);
@@ -191,9 +187,7 @@ kiln_bound kiln_bound_composed(const kiln_node *n);
  * least 4): the logarithm of a sum. */
 kiln_bound kiln_bound_log_sum(const kiln_node *n);
 
-/* ---- walking
- * -------------------------------------------------------------------------------------
- */
+/* ---- walking --------------------------------------------------------------------- */
 
 /* Row-major index to coordinates. */
 void kiln_unravel(int64_t index, int rank, const int64_t *dim, int64_t *coord);

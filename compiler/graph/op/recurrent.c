@@ -10,8 +10,7 @@
 enum { FORWARD, REVERSE, BIDIRECTIONAL };
 const char *const kiln_rnn_directions[] = {"forward", "reverse", "bidirectional", NULL};
 
-/* ---- activations: formulas of ONNX RNN-22
- * ---------------------------------------------- */
+/* ---- activations: formulas of ONNX RNN-22 ---------------------------------------- */
 
 static double relu(double x, double a, double b) {
     (void)a, (void)b;
@@ -76,8 +75,7 @@ double kiln_rnn_activate(const kiln_rnn_run *run, int i, double x) {
     return activations[run->activation[i]].fn(v, run->alpha[i], run->beta[i]);
 }
 
-/* ---- types
- * ------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------- */
 
 int kiln_rnn_n_directions(const kiln_node *n) {
     return n->attr[KILN_RNN_DIRECTION].i == BIDIRECTIONAL ? 2 : 1;
@@ -156,8 +154,7 @@ kiln_status kiln_infer_recurrent(const kiln_node *n, const kiln_rnn_cell *cell,
     return KILN_OK;
 }
 
-/* ---- evaluation
- * ------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------ */
 
 double kiln_rnn_product(const kiln_rnn_run *run, const double *h, int64_t row) {
     return kiln_dot_f64(run->hidden, run->r + row * run->hidden, 1, h, 1);

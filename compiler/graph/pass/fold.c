@@ -33,8 +33,7 @@ enum {
  * the bytes of the model's own constants. */
 #define MAX_WORK ((int64_t)4 * 1000 * 1000 * 1000)
 
-/* ---- the budget --------------------------------------------------------------------
- */
+/* ---- the budget ------------------------------------------------------------------ */
 
 /* Regions share constants with the graph around: each counts once. */
 typedef struct census {
@@ -67,8 +66,7 @@ void kiln_fold_budget_init(kiln_fold_budget *b, const kiln_graph *g) {
     kiln_arena_fini(&c.scratch);
 }
 
-/* ---- folding -----------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------- */
 
 bool kiln_fold_is_ready(const kiln_node *n) {
     if (n->op->types_only)
