@@ -35,8 +35,7 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 }
 #define BEGINS(file, at, magic) begins((file), (at), (magic), sizeof(magic) - 1)
 
-/* ---- by a magic number -------------------------------------------------------------
- */
+/* ---- by a magic number ----------------------------------------------------------- */
 
 static bool is_tflite(kiln_str f) { return BEGINS(f, 4, "TFL3"); }
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
@@ -60,8 +59,7 @@ static bool is_safetensors(kiln_str f) {
     return n > 1 && n <= f.n - 8 && f.p[8] == '{';
 }
 
-/* ---- archives: the names at the end of a ZIP file ----------------------------------
- */
+/* ---- archives: the names at the end of a ZIP file -------------------------------- */
 
 static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
 static bool is_keras(kiln_str f) {
@@ -73,8 +71,7 @@ static bool is_exported_torch(kiln_str f) {
 }
 static bool is_torch(kiln_str f) { return is_zip(f) && holds(tail_of(f), "data.pkl"); }
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static bool is_openvino(kiln_str f) {
     const kiln_str h = head_of(f);
@@ -90,8 +87,7 @@ static bool is_prototxt(kiln_str f) {
            holds(h, "top:");
 }
 
-/* ---- protobuf ----------------------------------------------------------------------
- */
+/* ---- protobuf -------------------------------------------------------------------- */
 
 /* The first field of a message, which begins at once. */
 static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
@@ -149,8 +145,7 @@ static bool is_saved_model(kiln_str f) {
            first_field(f, 2, 2, &meta) && first_field(meta.bytes, 1, 2, &w);
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 #define TF2ONNX "python -m tf2onnx.convert --output model.onnx "
 #define FROM_ITS_FRAMEWORK "export the model as ONNX from the framework it was made in"

@@ -25,8 +25,7 @@ static bool sniff(kiln_str bytes) {
     return i < bytes.n && bytes.p[i] == '"';
 }
 
-/* ---- what a model is --------------------------------------------------------------
- */
+/* ---- what a model is ------------------------------------------------------------- */
 
 static kiln_status check_value(kiln_arena *a, const kiln_value *v, kiln_err *err) {
     const kiln_type plain = kiln_type_make(v->type.dtype, v->type.rank, v->type.dim);
@@ -65,8 +64,7 @@ static kiln_status read_model(kiln_arena *a, kiln_str bytes, const char *name,
     return KILN_OK;
 }
 
-/* ---- what the caller says about inputs ---------------------------------------------
- */
+/* ---- what the caller says about inputs ------------------------------------------- */
 
 static kiln_status find_input(kiln_arena *a, const kiln_graph *g, const char *name,
                               const char *flag, size_t *index, kiln_err *err) {

@@ -16,8 +16,7 @@ typedef struct header {
     bool has_descr, has_order, has_shape;
 } header;
 
-/* ---- the header's dictionary
- * -------------------------------------------------------------- */
+/* ---- the header's dictionary ----------------------------------------------------- */
 
 static void skip_blanks(kiln_str *s) {
     while (s->n > 0 && (*s->p == ' ' || *s->p == '\n' || *s->p == '\t')) {
@@ -174,8 +173,7 @@ static kiln_status read_header(kiln_str text, header *h, kiln_err *err) {
     return kiln_type_check(&h->type, err);
 }
 
-/* ---- elements
- * ------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------- */
 
 /* Splits a file into header text and elements. */
 static kiln_status split(kiln_str file, kiln_str *text, kiln_str *data, kiln_err *err) {

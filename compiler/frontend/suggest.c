@@ -57,8 +57,7 @@ typedef struct search {
     char *reason; /* of the best failure */
 } search;
 
-/* ---- variables ---------------------------------------------------------------------
- */
+/* ---- variables ------------------------------------------------------------------- */
 
 static bool has_word(const char *symbol, const char *const *word) {
     char low[64];
@@ -155,8 +154,7 @@ static void find_variables(search *s) {
     }
 }
 
-/* ---- trying ------------------------------------------------------------------------
- */
+/* ---- trying ---------------------------------------------------------------------- */
 
 static void shape_of(const search *s, size_t input, kiln_shape_binding *out) {
     const kiln_declared_input *const d = &s->model.input[input];

@@ -134,8 +134,7 @@ const kiln_onnx_graph *kiln_onnx_attr_graph(kiln_onnx_cx *cx, const kiln_onnx_no
     return a == NULL ? NULL : a->g;
 }
 
-/* ---- attributes that nothing asked for
- * -------------------------------------------------- */
+/* ---- attributes that nothing asked for ------------------------------------------- */
 
 typedef struct ignored {
     const char *op; /* "": any of the default domain */
@@ -209,8 +208,7 @@ kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n
     return KILN_OK;
 }
 
-/* ---- attribute references inside functions
- * --------------------------------------------------- */
+/* ---- attribute references inside functions --------------------------------------- */
 
 /* What `name` is in a call: the node's own attribute, else the function's default;
  * NULL: neither. */

@@ -77,8 +77,7 @@ static kiln_status check_declared(kiln_onnx_cx *cx, const kiln_onnx_value_info *
     return kiln_onnx_dtype(vi->elem_type, dtype, cx->common.err);
 }
 
-/* ---- binding
- * ------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------- */
 
 /* One caller's shape against the declared one; symbolic dimensions are remembered. */
 static kiln_status bind_dims(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi, int rank,
@@ -320,8 +319,7 @@ kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx) {
     return KILN_OK;
 }
 
-/* ---- outputs
- * ------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------- */
 
 kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info *vi,
                                    const kiln_value *v) {
@@ -346,8 +344,7 @@ kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info 
                           kiln_type_text(&cx->common.scratch, &v->type));
 }
 
-/* ---- listing
- * ------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------- */
 
 void kiln_onnx_declare(kiln_arena *a, const kiln_onnx_value_info *vi,
                        kiln_declared_input *d) {

@@ -55,8 +55,7 @@ kiln_status kiln_onnx_data_map(kiln_arena *a, const kiln_onnx_files *files,
     return st;
 }
 
-/* ---- all that a file names ---------------------------------------------------------
- */
+/* ---- all that a file names ------------------------------------------------------- */
 
 typedef struct search {
     kiln_arena *arena;

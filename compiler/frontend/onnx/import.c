@@ -16,8 +16,7 @@ enum {
     MAX_VERSION = 1000, /* of other domains */
 };
 
-/* ---- what an importer asks
- * ------------------------------------------------------------------ */
+/* ---- what an importer asks ------------------------------------------------------- */
 
 kiln_arena *kiln_onnx_arena(kiln_onnx_cx *cx) { return cx->common.arena; }
 kiln_err *kiln_onnx_err(kiln_onnx_cx *cx) { return cx->common.err; }
@@ -62,8 +61,7 @@ kiln_status kiln_onnx_need(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
     return KILN_OK;
 }
 
-/* ---- binding results
- * ------------------------------------------------------------------------- */
+/* ---- binding results ------------------------------------------------------------- */
 
 /* Does the value bear the ONNX name that it is bound to? */
 static bool is_bound_name(const kiln_onnx_cx *cx, const kiln_value *v) {
@@ -101,9 +99,7 @@ void kiln_onnx_set(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, kiln_value 
     kiln_map_set(&cx->common.scratch, &cx->scope->values, n->output[i], v);
 }
 
-/* ---- nodes
- * -----------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------- */
 
 int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
                            kiln_str domain) {
@@ -233,8 +229,7 @@ kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
     return KILN_OK;
 }
 
-/* ---- the model
- * ------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------- */
 
 kiln_status kiln_onnx_check_opset(kiln_onnx_cx *cx, const kiln_onnx_opset *o) {
     const bool is_default = kiln_onnx_is_default_domain(o->domain);

@@ -8,8 +8,7 @@
 #include "compiler/frontend/onnx/ms.h"
 #include "compiler/frontend/onnx/spatial_attrs.h"
 
-/* ---- two operands: A, its scale and zero point, B likewise, scale and zero of C ----
- */
+/* ---- two operands: A, its scale and zero point, B likewise, scale and zero of C -- */
 
 static kiln_value *floats(kiln_compose *c, const kiln_ms_quant *q) {
     return kiln_compose_cast(c, kiln_ms_center(c, q), KILN_F32);

@@ -27,8 +27,7 @@ typedef struct kiln_onnx_op {
 
 const kiln_onnx_op *kiln_onnx_find(kiln_str domain, kiln_str name, int64_t opset);
 
-/* ---- what an importer asks
- * ------------------------------------------------------------------ */
+/* ---- what an importer asks ------------------------------------------------------- */
 
 /* The context whose part that knows nothing of ONNX this is. */
 kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common);
@@ -85,8 +84,7 @@ kiln_status kiln_onnx_const_ints(kiln_onnx_cx *cx, kiln_value *v, const char *wh
 kiln_status kiln_onnx_const_floats(kiln_onnx_cx *cx, kiln_value *v, const char *what,
                                    const double **out, size_t *n);
 
-/* ---- what an importer makes
- * ----------------------------------------------------------------- */
+/* ---- what an importer makes ------------------------------------------------------ */
 
 /* Appends one node and gives its first output (all of them through outs when not NULL:
  * n_out entries). Names come from the ONNX node. Small nodes of constants are evaluated
@@ -146,8 +144,7 @@ kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 #define kiln_onnx_fail(cx, status, ...)                                                \
     kiln_fail(kiln_onnx_err(cx), (status), __VA_ARGS__)
 
-/* ---- importers
- * ------------------------------------------------------------------------------ */
+/* ---- importers ------------------------------------------------------------------- */
 
 /* Every importer that a row names: kiln_onnx_import_<importer>. Shared ones take the
  * operator from the row: unary    one input, no attributes binary   two inputs, numpy

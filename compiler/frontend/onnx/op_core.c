@@ -11,8 +11,7 @@ kiln_status kiln_onnx_import_identity(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     return KILN_OK;
 }
 
-/* ---- Constant
- * ------------------------------------------------------------------------------- */
+/* ---- Constant -------------------------------------------------------------------- */
 
 /* `data` lives as long as the graph: decoded arrays and attributes do. */
 static kiln_status set_data(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_dtype dtype,
@@ -54,8 +53,7 @@ kiln_status kiln_onnx_import_constant(kiln_onnx_cx *cx, const kiln_onnx_node *n)
     return kiln_onnx_fail(cx, KILN_ERR_PARSE, "attribute 'value' is missing");
 }
 
-/* ---- Shape, Size
- * ---------------------------------------------------------------------------- */
+/* ---- Shape, Size ----------------------------------------------------------------- */
 
 /* What follows from static types is a constant at once. */
 static kiln_status set_ints(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,

@@ -69,8 +69,7 @@ static kiln_status emit_if(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
     return KILN_OK;
 }
 
-/* ---- branches that do not fit ------------------------------------------------------
- */
+/* ---- branches that do not fit ---------------------------------------------------- */
 
 /* A branch as a region; where that fails, the import goes on as if nothing was tried.
  */

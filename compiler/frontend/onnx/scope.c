@@ -276,8 +276,7 @@ kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     return KILN_OK;
 }
 
-/* ---- functions
- * ------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------- */
 
 static kiln_status bind_actuals(kiln_onnx_cx *cx, kiln_onnx_scope *s,
                                 const kiln_onnx_node *n, const kiln_onnx_function *fn) {

@@ -88,8 +88,7 @@ kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
     return KILN_OK;
 }
 
-/* ---- listing
- * ------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------- */
 
 typedef struct listing {
     kiln_onnx_cx *cx;

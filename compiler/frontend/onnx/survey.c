@@ -20,8 +20,7 @@ typedef struct survey {
     bool *is_walked; /* per function */
 } survey;
 
-/* ---- sizes -------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 static void add_size(survey *s, int64_t size) {
     kiln_model_survey *const m = s->out;
@@ -75,8 +74,7 @@ static void count_attrs(survey *s, const kiln_onnx_node *n) {
     }
 }
 
-/* ---- operators ---------------------------------------------------------------------
- */
+/* ---- operators ------------------------------------------------------------------- */
 
 static void count_node(survey *s, const kiln_onnx_node *n, bool is_read) {
     const bool is_default = kiln_onnx_is_default_domain(n->domain);
@@ -137,8 +135,7 @@ static void walk_nodes(survey *s, const kiln_onnx_node *node, size_t n,
     }
 }
 
-/* ---- inputs and outputs ------------------------------------------------------------
- */
+/* ---- inputs and outputs ---------------------------------------------------------- */
 
 static void add_outputs(survey *s) {
     const kiln_onnx_graph *const g = s->cx->model->graph;

@@ -99,8 +99,7 @@ kiln_status kiln_onnx_tensor_type(const kiln_onnx_tensor *t, kiln_type *out,
     return st;
 }
 
-/* ---- raw bytes
- * ----------------------------------------------------------------------------- */
+/* ---- raw bytes ------------------------------------------------------------------- */
 
 /* A bool is one byte, 0 or 1; files may hold others. */
 static bool has_odd_bools(kiln_str bytes) {
@@ -165,8 +164,7 @@ static kiln_status read_raw(kiln_arena *a, const kiln_type *type, kiln_str bytes
     return KILN_OK;
 }
 
-/* ---- external data
- * ------------------------------------------------------------------------- */
+/* ---- external data --------------------------------------------------------------- */
 
 static kiln_status read_number(kiln_arena *a, kiln_str text, const char *key,
                                int64_t *out, kiln_err *err) {
@@ -224,8 +222,7 @@ static kiln_status read_external(kiln_arena *a, const kiln_onnx_tensor *t,
     return read_raw(a, type, bytes, "external data", out, err);
 }
 
-/* ---- typed fields
- * -------------------------------------------------------------------------- */
+/* ---- typed fields ---------------------------------------------------------------- */
 
 typedef struct field {
     const char *name;

@@ -57,8 +57,7 @@ size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **na
     return n;
 }
 
-/* ---- the value that decides --------------------------------------------------------
- */
+/* ---- the value that decides ------------------------------------------------------ */
 
 /* "16000", of a constant of one element; NULL: it is none. */
 static const char *scalar_text(kiln_onnx_cx *cx, const kiln_value *v) {
