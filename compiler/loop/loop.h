@@ -102,8 +102,8 @@ typedef struct kiln_program {
     bool is_flat; /* after storage flattening */
 } kiln_program;
 
-/* ---- building (builders drop empty sequences, flatten nested ones, take branches of
- * constant conditions) ---- */
+/* ---- building --------------------------------------------------------------------
+ * Builders drop empty sequences, flatten nested ones, take branches of constant conditions. */
 const kiln_stmt *kiln_s_for(kiln_arena *a, const kiln_var *v, const kiln_expr *min,
                             const kiln_expr *extent, kiln_loop_kind kind,
                             const char *tag, const kiln_stmt *body);
@@ -134,16 +134,14 @@ const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
 const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
                                       const kiln_subst *m, size_t n);
 
-/* ---- text: readable pseudo-code, complete, print(parse(print(p))) == print(p)
- * ------------------------- */
+/* ---- text: readable pseudo-code, complete, print(parse(print(p))) == print(p) ---- */
 void kiln_program_print(kiln_buf *out, const kiln_program *p);
 /* The text is untrusted (docs/program-text.md); KILN_ERR_PARSE and KILN_ERR_LIMIT say
  * where. `file` names it in messages; NULL: "text". What parses need not verify. */
 kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
                                kiln_program **out, kiln_err *err);
 
-/* ---- ranges (interval.c, simplify.c)
- * ------------------------------------------------------------------ */
+/* ---- ranges (interval.c, simplify.c) --------------------------------------------- */
 
 /* Inclusive bounds of an integer expression; INT64_MIN / INT64_MAX: not bounded. */
 typedef struct kiln_interval {
@@ -167,9 +165,7 @@ kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e);
 const kiln_expr *kiln_simplify_expr(const kiln_ranges *r, kiln_arena *a,
                                     const kiln_expr *e);
 
-/* ---- passes
- * -------------------------------------------------------------------------------------------
- */
+/* ---- passes ---------------------------------------------------------------------- */
 typedef struct kiln_loop_options {
     int max_vector_lanes; /* vectorised loops may be at most this wide; 0:
                              KILN_MAX_LANES */
@@ -202,8 +198,7 @@ kiln_status kiln_program_optimize(kiln_program *p, const kiln_loop_options *o,
  * Reports what is wrong with the loop nest around it. */
 kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err);
 
-/* ---- threads ----------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------- */
 
 /* How a program's work falls on threads that share its parallel loops in equal numbers
  * of iterations. Counted, not measured: one for each vector load, store and arithmetic
@@ -227,9 +222,7 @@ kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int 
  * is. So a kernel faster than these at the machine's multiply-add peak cannot be. */
 double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p);
 
-/* ---- interpreter
- * --------------------------------------------------------------------------------------
- */
+/* ---- interpreter ----------------------------------------------------------------- */
 
 /* Runs a program at any stage of lowering on native tensors (row-major bytes of each
  * argument's buffer). Every access is checked; allocated memory starts as NaN or 0xA5
