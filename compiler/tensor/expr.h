@@ -171,9 +171,7 @@ struct kiln_expr {
     } u;
 };
 
-/* ---- building
- * ------------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------- */
 
 kiln_var *kiln_var_new(kiln_arena *a, const char *name, kiln_dtype dtype);
 kiln_var *kiln_var_vector(kiln_arena *a, const char *name, kiln_dtype dtype, int lanes);
@@ -279,8 +277,7 @@ static inline const kiln_expr *kiln_x_neg(kiln_arena *a, const kiln_expr *x) {
     return kiln_x_sub(a, kiln_x_like(a, x, -0.0), x);
 }
 
-/* ---- looking at them
- * ----------------------------------------------------------------------------- */
+/* ---- looking at them ------------------------------------------------------------- */
 
 bool kiln_x_is_int(const kiln_expr *e,
                    int64_t *v); /* an integer constant (or its broadcast) */

@@ -69,8 +69,7 @@ bool kiln_tails_are_read_as_zero(const kiln_compute_cx *cx, const kiln_expr *bod
     return c.ok;
 }
 
-/* ---- what becomes of zeros --------------------------------------------------------
- */
+/* ---- what becomes of zeros ------------------------------------------------------- */
 
 typedef struct zeroing {
     const kiln_compute_cx *cx;
