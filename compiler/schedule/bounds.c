@@ -13,9 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- iterators of one stage
- * ------------------------------------------------------------------------------------
- */
+/* ---- iterators of one stage ------------------------------------------------------ */
 
 typedef struct pass {
     kiln_arena *arena;
@@ -116,9 +114,7 @@ void kiln_pass_down(kiln_arena *a, kiln_lowered_stage *l) {
     }
 }
 
-/* ---- symbolic bounds
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- symbolic bounds ------------------------------------------------------------- */
 
 static const kiln_range *find_range(const kiln_ranges *r, const kiln_var *v) {
     for (size_t i = r->stack.n; i-- > 0;)
@@ -226,9 +222,7 @@ void kiln_symbolic_bounds(const kiln_ranges *relaxed, kiln_arena *a, const kiln_
     *hi = b.hi;
 }
 
-/* ---- regions
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------- */
 
 /* The union of what reads need, per axis. */
 typedef struct need {

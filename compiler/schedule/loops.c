@@ -139,9 +139,7 @@ kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
     return KILN_OK;
 }
 
-/* ---- annotations
- * ------------------------------------------------------------------------------------------
- */
+/* ---- annotations ----------------------------------------------------------------- */
 
 static kiln_status annotate(kiln_stage *st, kiln_iter *x, kiln_loop_kind kind,
                             const char *tag, const char *what, kiln_err *err) {

@@ -10,9 +10,7 @@
 #include "base/fault.h"
 #include "compiler/schedule/lower_internal.h"
 
-/* ---- buffers
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers --------------------------------------------------------------------- */
 
 static kiln_buffer *make_buffer(kiln_lowering *lo, const kiln_lowered_stage *l,
                                 int out) {
@@ -105,9 +103,7 @@ static kiln_status make_buffers(kiln_lowering *lo, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- reads
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- reads ----------------------------------------------------------------------- */
 
 static const kiln_expr *lower_read(void *user, kiln_arena *a, const kiln_expr *e) {
     kiln_nest *n = user;
@@ -143,9 +139,7 @@ const kiln_expr *kiln_nest_value(kiln_nest *n, const kiln_expr *e) {
     return kiln_expr_rewrite(a, over_loops, lower_read, n);
 }
 
-/* ---- guards
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- guards ---------------------------------------------------------------------- */
 
 static void add_guard(kiln_nest *n, const kiln_expr **guard, const kiln_expr *value,
                       int64_t begin, int64_t end) {
@@ -189,9 +183,7 @@ static const kiln_stmt *guarded(kiln_arena *a, const kiln_expr *guard,
                                                       : kiln_s_if(a, guard, s, NULL);
 }
 
-/* ---- bodies
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------- */
 
 static void store_index(kiln_nest *n, const kiln_expr **index) {
     for (int i = 0; i < n->l->te->rank; i++)
@@ -291,9 +283,7 @@ static const kiln_stmt *update_body(kiln_nest *n) {
     return guarded(a, guard, guarded(a, inner, s));
 }
 
-/* ---- nests
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- nests ----------------------------------------------------------------------- */
 
 typedef struct first_read {
     const kiln_te *te;
@@ -526,9 +516,7 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- the program
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------- */
 
 kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
                        const kiln_te *const *args, size_t n_args, size_t n_inputs,

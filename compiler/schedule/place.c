@@ -128,9 +128,7 @@ kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------- */
 
 /* out[axes] = in[axes], over `out`'s fresh axes. */
 static kiln_status copy_body(kiln_arena *a, kiln_te *out, const kiln_te *in,

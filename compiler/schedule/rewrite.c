@@ -68,9 +68,7 @@ bool kiln_te_reads(const kiln_te *reader, const kiln_te *te) {
     return false;
 }
 
-/* ---- inlining
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- inlining -------------------------------------------------------------------- */
 
 typedef struct inlining {
     const kiln_schedule *schedule;

@@ -84,8 +84,7 @@ kiln_stage *kiln_schedule_find(kiln_schedule *s, const char *name); /* NULL: non
 kiln_iter *kiln_stage_axis(kiln_stage *st, int i);                  /* spatial axis i */
 kiln_iter *kiln_stage_reduce(kiln_stage *st, int i); /* reduction axis i */
 
-/* ---- loops. Iterators must be leaves of the stage.
- * ------------------------------------------------------ */
+/* ---- loops. Iterators must be leaves of the stage. ------------------------------- */
 /* inner has `factor` iterations; a factor that does not divide leaves a guarded tail
  * (partitioned later). */
 kiln_status kiln_split(kiln_stage *st, kiln_iter *x, int64_t factor, kiln_iter **outer,
@@ -115,9 +114,7 @@ kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
 kiln_status kiln_tensorize(kiln_stage *st, kiln_iter *x,
                            const kiln_tensor_intrin *intrin, int lanes, kiln_err *err);
 
-/* ---- where
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- where ----------------------------------------------------------------------- */
 kiln_status kiln_compute_at(kiln_stage *st, kiln_stage *consumer, kiln_iter *x,
                             kiln_err *err);
 kiln_status kiln_compute_inline(kiln_stage *st,
@@ -151,9 +148,7 @@ kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage
  *       i0 4, reduce k.outer 3 with tail, reduce k.inner 8 unroll, i1 16 vectorized */
 void kiln_schedule_print(kiln_buf *out, const kiln_schedule *s);
 
-/* ---- lowering
- * --------------------------------------------------------------------------------------------
- */
+/* ---- lowering -------------------------------------------------------------------- */
 
 /* Bound inference, loop nests, guards: the program before any loop pass. args:
  * placeholders and outputs, inputs first. */

@@ -4,8 +4,7 @@
 
 #include "compiler/schedule/schedule.h"
 
-/* ---- stages and iterators (schedule.c)
- * --------------------------------------------------------------- */
+/* ---- stages and iterators (schedule.c) ------------------------------------------- */
 kiln_iter *kiln_iter_make(kiln_stage *st, const char *name, kiln_iter_kind kind,
                           int64_t extent);
 kiln_stage *kiln_stage_make(kiln_schedule *s, const kiln_te *te);
@@ -15,8 +14,7 @@ size_t kiln_stage_position(const kiln_stage *st);
 /* The stage that computes what `te` names; NULL for placeholders. */
 kiln_stage *kiln_schedule_of(const kiln_schedule *s, const kiln_te *te);
 
-/* ---- rewriting tensor expressions (rewrite.c)
- * ------------------------------------------------------------ */
+/* ---- rewriting tensor expressions (rewrite.c) ------------------------------------ */
 
 /* A copy of `te` whose bodies went through fn (as kiln_expr_rewrite); inputs are
  * collected again. Axes and their variables stay the same objects, so that expressions
@@ -35,9 +33,7 @@ const kiln_te **kiln_schedule_inlined(kiln_arena *a, const kiln_schedule *s);
  * inline as well? */
 bool kiln_schedule_fits_inline(const kiln_schedule *s, const kiln_stage *st);
 
-/* ---- bounds (bounds.c)
- * -------------------------------------------------------------------------------------
- */
+/* ---- bounds (bounds.c) ----------------------------------------------------------- */
 
 /* What lowering knows of one iterator of a stage. */
 typedef struct kiln_extent {
@@ -95,9 +91,7 @@ kiln_status kiln_infer_bounds(kiln_lowering *lo, kiln_err *err);
 void kiln_symbolic_bounds(const kiln_ranges *relaxed, kiln_arena *a, const kiln_expr *e,
                           const kiln_expr **lo, const kiln_expr **hi);
 
-/* ---- messages
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------- */
 kiln_status kiln_check_leaf(const kiln_stage *st, const kiln_iter *x, const char *what,
                             size_t *position, kiln_err *err);
 

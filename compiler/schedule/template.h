@@ -41,8 +41,7 @@ void kiln_workload_key(kiln_buf *out, const kiln_workload *w, bool anchor_only);
 kiln_status kiln_workload_read(kiln_arena *a, kiln_str key, kiln_graph **out,
                                kiln_err *err);
 
-/* ---- spaces and configurations ----------------------------------------------------
- */
+/* ---- spaces and configurations --------------------------------------------------- */
 
 enum { KILN_MAX_KNOBS = 24, KILN_KNOB_MAX_PARTS = 6 };
 
@@ -132,8 +131,7 @@ void kiln_knob_option_text(kiln_buf *out, const kiln_knob *knob, int option);
 kiln_status kiln_config_parse(const kiln_json *json, const kiln_template *t,
                               const kiln_space *s, kiln_config *out, kiln_err *err);
 
-/* ---- templates ---------------------------------------------------------------------
- */
+/* ---- templates ------------------------------------------------------------------- */
 
 /* A scheduled workload: everything that lowering needs. Argument i of the kernel is the
  * graph value te.arg_value[i] in te.arg_type[i]'s layout: callers convert activations
