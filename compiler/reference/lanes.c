@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors ------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------- */
 
 static bool is_half(kiln_dtype d) { return d == KILN_F16 || d == KILN_BF16; }
 
@@ -106,8 +105,7 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, bool els
     }
 }
 
-/* ---- what leaps --------------------------------------------------------------------
- */
+/* ---- what leaps ------------------------------------------------------------------ */
 
 bool kiln_ref_leaps(const kiln_node *n, int k) {
     if (kiln_dtype_is_float(n->out[k]->type.dtype))
