@@ -49,8 +49,7 @@ static int64_t bytes_as(const kiln_value *v, const kiln_layout *layout) {
     return kiln_type_bytes(&t);
 }
 
-/* ---- kernels
- * ------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------- */
 
 static kiln_status work_of(kiln_net *n, kiln_graph *part, kiln_op_work *w,
                            kiln_err *err) {
@@ -201,8 +200,7 @@ static kiln_status make_kernel(kiln_net *n, work *w, kiln_scheduled *s, int *ker
     return KILN_OK;
 }
 
-/* ---- layouts
- * ------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------- */
 
 /* x in its layout, y in another, as elements of `dtype`: one identity. */
 static kiln_graph *conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
@@ -375,8 +373,7 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
     return kiln_net_slot_like(n, v, &wanted, slot, err);
 }
 
-/* ---- groups
- * -------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------- */
 
 static const char *group_name(const kiln_net *n, const kiln_group *group) {
     const char *name = kiln_format(n->arena, "%s%s", n->path, group->node[0]->name);

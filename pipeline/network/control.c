@@ -12,8 +12,7 @@
 
 static const kiln_layout plain = {.n_order = 0};
 
-/* ---- steps that choose and repeat
- * ----------------------------------------------------- */
+/* ---- steps that choose and repeat ------------------------------------------------ */
 
 static int add_choice(kiln_net *n, kiln_plan_step_kind kind, const kiln_node *node,
                       int partner) {
@@ -43,8 +42,7 @@ void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
     out->loop = loop;
 }
 
-/* ---- what goes in and comes out
- * ------------------------------------------------------- */
+/* ---- what goes in and comes out -------------------------------------------------- */
 
 static int add_place(kiln_net *n, const kiln_value *v, const kiln_layout *layout) {
     kiln_type t = v->type;
@@ -82,8 +80,7 @@ static kiln_status add_region(kiln_net *n, const kiln_node *node, const char *at
                               out, err);
 }
 
-/* ---- if
- * ------------------------------------------------------------------------------- */
+/* ---- if -------------------------------------------------------------------------- */
 
 /* Output k of a branch, made where the node's output is: what a step of the branch
  * makes and nobody else has a place for; the rest is copied. */
@@ -137,8 +134,7 @@ static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- scan
- * ----------------------------------------------------------------------------- */
+/* ---- scan ------------------------------------------------------------------------ */
 
 typedef struct scan {
     const kiln_node *node;
@@ -217,8 +213,7 @@ static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- operators
- * ------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------- */
 
 static const struct {
     const kiln_op_def *op;

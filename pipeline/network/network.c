@@ -178,8 +178,7 @@ kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
     return st;
 }
 
-/* ---- in this process
- * ----------------------------------------------------------------- */
+/* ---- in this process ------------------------------------------------------------- */
 
 typedef struct opened {
     const kiln_network *n;
