@@ -239,8 +239,7 @@ static void put_summary(const explain *e, kiln_buf *out) {
     put_time(e, out);
 }
 
-/* ---- JSON of what programs read ----------------------------------------------------
- */
+/* ---- JSON of what programs read -------------------------------------------------- */
 
 static void put_summary_json(const explain *e, kiln_json_writer *w) {
     kiln_bench_row row = {.name = e->work.name,

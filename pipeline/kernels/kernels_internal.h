@@ -21,8 +21,7 @@ bool kiln_op_word(kiln_str *rest, kiln_str *word);
 void kiln_call_compare(kiln_arena *a, kiln_call *c, const kiln_expected *want,
                        kiln_verdict *out);
 
-/* ---- baselines (rivals.c) ----------------------------------------------------------
- */
+/* ---- baselines (rivals.c) -------------------------------------------------------- */
 
 /* Those of `o` for one operator, made ready and compared; kept in the row, whose memory
  * is in `a`. They end with `scratch`. */

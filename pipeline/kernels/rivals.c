@@ -72,8 +72,7 @@ bool kiln_bench_is_compared(const kiln_bench *b) {
     return true;
 }
 
-/* ---- all operators together --------------------------------------------------------
- */
+/* ---- all operators together ------------------------------------------------------ */
 
 static kiln_op_standing standing_of(kiln_arena *a, const kiln_bench *b,
                                     const kiln_baseline *baseline) {
