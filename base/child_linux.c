@@ -90,8 +90,7 @@ void kiln_shared_give_back(int write_fd, uint64_t at, uint64_t bytes) {
                     (off_t)bytes);
 }
 
-/* ---- pipes ------------------------------------------------------------------------
- */
+/* ---- pipes ----------------------------------------------------------------------- */
 
 typedef struct pipes {
     int in[2], out[2], err[2];

@@ -54,8 +54,7 @@ typedef struct kiln_measured {
     kiln_str object;         /* where options.keeps_objects */
 } kiln_measured;
 
-/* ---- the pool ---------------------------------------------------------------------
- */
+/* ---- the pool -------------------------------------------------------------------- */
 
 typedef struct kiln_measure kiln_measure;
 

@@ -12,8 +12,7 @@
 
 static const int64_t start_limit_ms = 120000;
 
-/* ---- queues -----------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------- */
 
 void kiln_queue_push(kiln_job_queue *q, int job) {
     KILN_ASSERT(q->n < KILN_MEASURE_MAX_QUEUED, "a queue of jobs is full");
@@ -34,8 +33,7 @@ int kiln_queue_pop(kiln_job_queue *q) {
     return job;
 }
 
-/* ---- opening ----------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static double or_else(double v, double otherwise) { return v != 0 ? v : otherwise; }
 
@@ -212,8 +210,7 @@ void kiln_measure_close(kiln_measure *m) {
     release(m);
 }
 
-/* ---- candidates -------------------------------------------------------------------
- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 void kiln_measure_set_best(kiln_measure *m, int work, double ns) {
     pthread_mutex_lock(&m->lock);
@@ -328,8 +325,7 @@ size_t kiln_measure_drop_queued(kiln_measure *m) {
     return n;
 }
 
-/* ---- what is lethal ----------------------------------------------------------------
- */
+/* ---- what is lethal -------------------------------------------------------------- */
 
 static const char *lethal_key(kiln_arena *a, int work, const char *tmpl,
                               uint64_t index) {

@@ -13,8 +13,7 @@ enum {
     KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 1 /* and the one that the caller has */
 };
 
-/* ---- candidates -------------------------------------------------------------------
- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 typedef enum kiln_job_state {
     KILN_JOB_FREE,
@@ -48,8 +47,7 @@ void kiln_queue_push(kiln_job_queue *q, int job);
 void kiln_queue_push_front(kiln_job_queue *q, int job);
 int kiln_queue_pop(kiln_job_queue *q); /* n > 0 */
 
-/* ---- workers ----------------------------------------------------------------------
- */
+/* ---- workers --------------------------------------------------------------------- */
 
 typedef enum kiln_worker_state {
     KILN_WORKER_DOWN,
@@ -75,8 +73,7 @@ typedef struct kiln_worker {
     size_t n_log;
 } kiln_worker;
 
-/* ---- the pool ---------------------------------------------------------------------
- */
+/* ---- the pool -------------------------------------------------------------------- */
 
 typedef struct kiln_pool_work {
     kiln_str message;   /* KILN_WIRE_WORK, as sent */

@@ -14,8 +14,7 @@ void kiln_pool_wake(kiln_measure *m) {
     (void)n; /* full: it will wake anyway */
 }
 
-/* ---- one worker's pipes -----------------------------------------------------------
- */
+/* ---- one worker's pipes ---------------------------------------------------------- */
 
 static void keep_log(kiln_worker *w, const char *p, size_t n) {
     if (n > sizeof w->log) {
@@ -102,8 +101,7 @@ static void read_in(kiln_measure *m, kiln_worker *w) {
     }
 }
 
-/* ---- the loop ---------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 static bool is_up(const kiln_worker *w) { return w->state != KILN_WORKER_DOWN; }
 

@@ -12,8 +12,7 @@ enum { MAX_FAILED_STARTS = 3, MAX_LOST = 2, BATCH = 4, MAX_BUILT = 8, EXIT_OOM =
  * the limit that it keeps itself. */
 static const int64_t start_ms = 60000, grace_ms = 20000;
 
-/* ---- starting ---------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------- */
 
 static void fail_pool(kiln_measure *m, const kiln_err *why) {
     m->failure = *why;
@@ -91,8 +90,7 @@ static void become_idle(kiln_measure *m, kiln_worker *w) {
     (void)pthread_cond_broadcast(&m->changed);
 }
 
-/* ---- giving work ------------------------------------------------------------------
- */
+/* ---- giving work ----------------------------------------------------------------- */
 
 static void send_works(kiln_measure *m, kiln_worker *w) {
     for (; w->n_works < m->work.n; w->n_works++) {
@@ -180,8 +178,7 @@ void kiln_pool_dispatch(kiln_measure *m) {
             give_build(m, &m->worker[i]);
 }
 
-/* ---- answers ----------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------- */
 
 static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                        kiln_err *err) {
@@ -333,8 +330,7 @@ bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     return false;
 }
 
-/* ---- losses -----------------------------------------------------------------------
- */
+/* ---- losses ---------------------------------------------------------------------- */
 
 /* The last line of what it wrote to standard error. */
 static kiln_str last_words(const kiln_worker *w) {

@@ -108,8 +108,7 @@ static kiln_status parse_work(builder *b, known_work *k, kiln_err *err) {
     return st;
 }
 
-/* ---- candidates -------------------------------------------------------------------
- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 static kiln_status choose(builder *b, const kiln_wire_build *q, known_work **work,
                           kiln_choice *out, kiln_err *err) {

@@ -199,8 +199,7 @@ static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     _exit(0);
 }
 
-/* ---- in the parent ----------------------------------------------------------------
- */
+/* ---- in the parent --------------------------------------------------------------- */
 
 typedef struct ending {
     int status;          /* of wait */

@@ -163,8 +163,7 @@ void kiln_operand_pack(const kiln_wire_value *v, const kiln_wire_operand *o,
     }
 }
 
-/* ---- what is kept -----------------------------------------------------------------
- */
+/* ---- what is kept ---------------------------------------------------------------- */
 
 static bool is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
     if (x->value != y->value || x->n_steps != y->n_steps || x->n_rows != y->n_rows)
@@ -265,8 +264,7 @@ void kiln_operands_forget(kiln_runner *r) {
     r->packed_bytes = 0;
 }
 
-/* ---- copies -----------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------- */
 
 /* Are these copies there already, in the same places? */
 static bool is_rotated(const kiln_runner *r, kiln_packed ***of, size_t n,

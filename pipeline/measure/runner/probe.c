@@ -29,8 +29,7 @@ static uint32_t n_outputs(const kiln_trial_run *t) {
     return t->q->code.n_operands - t->q->code.n_inputs;
 }
 
-/* ---- for a trial ------------------------------------------------------------------
- */
+/* ---- for a trial ----------------------------------------------------------------- */
 
 /* The k-th of n parts of `all` elements. */
 static uint64_t part(uint64_t all, uint32_t k, uint32_t n) { return all * k / n; }
@@ -88,8 +87,7 @@ void kiln_probes_make(kiln_trial_run *t, kiln_rng *rng) {
         make_probe(t, rng, o, most);
 }
 
-/* ---- for a round ------------------------------------------------------------------
- */
+/* ---- for a round ----------------------------------------------------------------- */
 
 /* The k-th of a window: from its begin on, around the end; then the first and the last
  * of all. */

@@ -8,8 +8,7 @@
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
-/* ---- memory between guards --------------------------------------------------------
- */
+/* ---- memory between guards ------------------------------------------------------- */
 
 /* Page-aligned bytes; what is left of their last page holds canaries; on both sides lie
  * pages that nobody may touch. */
@@ -35,8 +34,7 @@ bool kiln_region_is_broken(const kiln_region *r, size_t *at);
 /* Is it the region's guard or, where `whole`, any byte of it? */
 bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole);
 
-/* ---- operands ---------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------- */
 
 typedef struct kiln_runner kiln_runner;
 
@@ -73,8 +71,7 @@ kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***o
 /* Frees what is too much; before each candidate. */
 void kiln_operands_forget(kiln_runner *r);
 
-/* ---- one candidate ----------------------------------------------------------------
- */
+/* ---- one candidate --------------------------------------------------------------- */
 
 enum {
     KILN_MAX_THREADS = 64,
@@ -204,8 +201,7 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
 bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...)
     KILN_PRINTF(3, 4);
 
-/* ---- its process ------------------------------------------------------------------
- */
+/* ---- its process ----------------------------------------------------------------- */
 
 typedef struct kiln_trial_process {
     int pid;
@@ -236,8 +232,7 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
 /* One call with the first inputs and outputs. */
 int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
 
-/* ---- right or wrong ---------------------------------------------------------------
- */
+/* ---- right or wrong -------------------------------------------------------------- */
 
 /* Outputs in a buffer, and canaries, after a run. */
 bool kiln_trial_check(kiln_trial_run *t, uint32_t seed, uint32_t buffer);
@@ -258,8 +253,7 @@ void kiln_probes_spoil(kiln_trial_run *t, kiln_rng *rng, kiln_round *r,
 bool kiln_probes_check(kiln_trial_run *t, const kiln_round *r,
                        const kiln_probe_window *w);
 
-/* ---- slices -----------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------- */
 
 typedef struct kiln_slice_clocks {
     int64_t wall_ns, cpu_ns; /* cpu_ns: of the calling thread */
@@ -276,8 +270,7 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
 /* Times it into t->timed, in a process of its own. */
 bool kiln_trial_time(kiln_trial_run *t);
 
-/* ---- the machine ------------------------------------------------------------------
- */
+/* ---- the machine ----------------------------------------------------------------- */
 
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
 /* Looks for a better peak than the best so far. */

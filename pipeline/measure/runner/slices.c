@@ -80,8 +80,7 @@ typedef struct timing {
     double hidden_ns[KILN_WIRE_MAX_SLICES]; /* processor's time beyond that */
 } timing;
 
-/* ---- rounds -----------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 static uint32_t below(timing *m, uint64_t n) {
     return (uint32_t)kiln_rng_range(&m->rng, 0, (int64_t)n - 1);
@@ -168,8 +167,7 @@ static bool run_round(timing *m, kiln_round *r, kiln_slice *out, double *hidden_
     return true;
 }
 
-/* ---- timing -----------------------------------------------------------------------
- */
+/* ---- timing ---------------------------------------------------------------------- */
 
 /* Until caches and predictors are warm; then how many runs make a slice. */
 static bool warm_up(timing *m) {
@@ -257,8 +255,7 @@ static bool add_slices(timing *m) {
     return true;
 }
 
-/* ---- may it be believed? ----------------------------------------------------------
- */
+/* ---- may it be believed? --------------------------------------------------------- */
 
 /* Short rounds, until enough calls were checked; none where all of them were. */
 static bool check_more(timing *m) {

@@ -31,8 +31,7 @@ bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ..
     return false;
 }
 
-/* ---- what the request says --------------------------------------------------------
- */
+/* ---- what the request says ------------------------------------------------------- */
 
 static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
@@ -57,8 +56,7 @@ static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- memory -----------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 /* Mapping memory costs more than what is done with it: regions of finished candidates
  * are used again. */
@@ -207,8 +205,7 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
     return KILN_OK;
 }
 
-/* ---- runs -------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 /* False: over, for the reason in t->out. */
 static bool give(kiln_trial_run *t, uint32_t first, uint32_t n_sets,

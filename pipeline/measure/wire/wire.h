@@ -60,8 +60,7 @@ bool kiln_trial_error_parse(kiln_str name, kiln_trial_error *out);
 /* The candidate's own fault: crash, hang, memory, memory of others, wrong result. */
 bool kiln_trial_error_is_fault(kiln_trial_error e);
 
-/* ---- operands ---------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------- */
 
 typedef enum kiln_wire_dtype {
     KILN_WIRE_F32,
@@ -127,8 +126,7 @@ typedef struct kiln_wire_operand {
     kiln_wire_step step[KILN_WIRE_MAX_STEPS];
 } kiln_wire_operand;
 
-/* ---- messages ---------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------- */
 
 typedef enum kiln_wire_kind {
     KILN_WIRE_HELLO,   /* worker: here I am */
