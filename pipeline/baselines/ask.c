@@ -8,8 +8,7 @@
 
 enum { FIND_MS = 60000, DEFAULT_LIMIT_MS = 300000 };
 
-/* ---- versions ---------------------------------------------------------------------
- */
+/* ---- versions -------------------------------------------------------------------- */
 
 kiln_status kiln_asked_version(kiln_arena *a, const char *const *argv, const char *name,
                                kiln_str *out, kiln_err *err) {
@@ -27,8 +26,7 @@ kiln_status kiln_asked_version(kiln_arena *a, const char *const *argv, const cha
                                    : kiln_str_printable(a, said, 400));
 }
 
-/* ---- questions --------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------- */
 
 /* A request is one line: strings hold no raw line break, so all there are came from the
  * writer. */
@@ -68,8 +66,7 @@ kiln_status kiln_asked_open(kiln_arena *a, const char *const *argv, const char *
     return kiln_talk_open(a, argv, &out->talk, err);
 }
 
-/* ---- tensors, in files of the session's folder --------------------------------------
- */
+/* ---- tensors, in files of the session's folder ----------------------------------- */
 
 const char *kiln_asked_file(kiln_arena *a, const char *folder, const char *what,
                             size_t i) {
@@ -93,8 +90,7 @@ kiln_status kiln_asked_outputs(const kiln_asked *b, kiln_arena *a, size_t n,
     return KILN_OK;
 }
 
-/* ---- samples ----------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------- */
 
 static kiln_status read_sample(const kiln_json *reply, kiln_baseline_sample *out,
                                kiln_err *err) {

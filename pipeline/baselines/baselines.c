@@ -106,8 +106,7 @@ kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
     return KILN_OK;
 }
 
-/* ---- of a profile ------------------------------------------------------------------
- */
+/* ---- of a profile ---------------------------------------------------------------- */
 
 /* A profile names those of models and of operators in one list. */
 static kiln_status of_profile(kiln_arena *a, const kiln_profile *p,

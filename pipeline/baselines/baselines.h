@@ -20,8 +20,7 @@
 #include "compiler/target/target.h"
 #include "pipeline/baselines/library/library.h"
 
-/* ---- is it here? -------------------------------------------------------------------
- */
+/* ---- is it here? ----------------------------------------------------------------- */
 
 typedef struct kiln_baseline_here {
     bool is_here;
@@ -29,8 +28,7 @@ typedef struct kiln_baseline_here {
     const char *remedy;  /* absent: how to get it, one line */
 } kiln_baseline_here;
 
-/* ---- can it run this model? --------------------------------------------------------
- */
+/* ---- can it run this model? ------------------------------------------------------ */
 
 typedef struct kiln_baseline_job {
     const char *dir;   /* where wheels are installed */
@@ -58,8 +56,7 @@ typedef struct kiln_baseline_session {
     void *own;                  /* the adapter's */
 } kiln_baseline_session;
 
-/* ---- what are its samples? ---------------------------------------------------------
- */
+/* ---- what are its samples? ------------------------------------------------------- */
 
 /* Of `runs` runs in a row, timed by whoever runs them, after one that was not: caches
  * and threads are as warm as in a loop. */
@@ -128,8 +125,7 @@ kiln_status kiln_baselines_choose(kiln_arena *a, const char *text,
                                   const kiln_profile *p, kiln_baseline_subject subject,
                                   const kiln_baseline *const **out, kiln_err *err);
 
-/* ---- where wheels are --------------------------------------------------------------
- */
+/* ---- where wheels are ------------------------------------------------------------ */
 
 /* $KILN_BASELINES, else kiln/baselines in $XDG_DATA_HOME or ~/.local/share. */
 kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err);

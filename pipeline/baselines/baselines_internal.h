@@ -28,8 +28,7 @@ kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
 /* The Python of the environment in `dir`. */
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
 
-/* ---- one long-lived process that answers line by line -------------------------------
- */
+/* ---- one long-lived process that answers line by line ---------------------------- */
 
 typedef struct kiln_talk kiln_talk;
 
@@ -44,8 +43,7 @@ kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t li
 /* Kills the process; later calls fail. */
 void kiln_talk_end(kiln_talk *t);
 
-/* ---- one that answers in JSON (ask.c) ----------------------------------------------
- */
+/* ---- one that answers in JSON (ask.c) -------------------------------------------- */
 
 typedef struct kiln_asked {
     kiln_talk *talk;

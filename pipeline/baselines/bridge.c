@@ -24,8 +24,7 @@ kiln_status kiln_bridge_find(const kiln_baseline *b, kiln_arena *a, const char *
     return KILN_OK;
 }
 
-/* ---- making ready -----------------------------------------------------------------
- */
+/* ---- making ready ---------------------------------------------------------------- */
 
 static kiln_status put_inputs(kiln_json_writer *w, kiln_arena *a, const char *folder,
                               const kiln_baseline_job *job, kiln_err *err) {

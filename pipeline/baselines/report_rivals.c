@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 void kiln_rivals_text_head(kiln_buf *out, const char *what) {
     kiln_buf_printf(out, "\n%7s %-22s %10s %10s %10s %7s %9s %s\n", what, "baseline",
@@ -30,8 +29,7 @@ void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r) {
                     r->implementation != NULL ? r->implementation : "");
 }
 
-/* ---- as results --------------------------------------------------------------------
- */
+/* ---- as results ------------------------------------------------------------------ */
 
 void kiln_samples_results(kiln_arena *a, const kiln_sample_list *s,
                           kiln_results_numbers *ms,

@@ -14,8 +14,7 @@ struct kiln_rivals {
     int threads;
 };
 
-/* ---- samples -----------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------- */
 
 size_t kiln_samples_disturbed(const kiln_sample_list *s) {
     size_t n = 0;
@@ -46,8 +45,7 @@ void kiln_rest(void) {
     (void)nanosleep(&rest, NULL);
 }
 
-/* ---- making ready ------------------------------------------------------------------
- */
+/* ---- making ready ---------------------------------------------------------------- */
 
 static void fail(kiln_rivals *r, kiln_rival *v, const kiln_err *err) {
     v->state = KILN_RIVAL_FAILED;
@@ -109,8 +107,7 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, kiln_arena *sessions,
     return r;
 }
 
-/* ---- rounds ------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 void kiln_rivals_round(kiln_rivals *r) {
     kiln_rest();

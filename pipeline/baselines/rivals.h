@@ -12,8 +12,7 @@
 #include "pipeline/baselines/baselines.h"
 #include "reports/results.h"
 
-/* ---- samples, of kiln and of its rivals --------------------------------------------
- */
+/* ---- samples, of kiln and of its rivals ------------------------------------------ */
 
 typedef struct kiln_sample {
     double ms;         /* of one run */
@@ -34,8 +33,7 @@ int64_t kiln_sample_runs(double ms_of_one);
  * are processors whoever comes next would be timed beside them. Three milliseconds. */
 void kiln_rest(void);
 
-/* ---- rivals ------------------------------------------------------------------------
- */
+/* ---- rivals ---------------------------------------------------------------------- */
 
 /* What the samples say; all 0 unless it was measured. */
 typedef struct kiln_rival_numbers {
@@ -87,8 +85,7 @@ void kiln_rivals_round(kiln_rivals *r);
 void kiln_rivals_add_up(kiln_rivals *r, const kiln_sample_list *own);
 bool kiln_rivals_are_measured(const kiln_rival_list *list); /* all of them */
 
-/* ---- what a report says of them (report_rivals.c) -----------------------------------
- */
+/* ---- what a report says of them (report_rivals.c) -------------------------------- */
 
 /* A table: `what` and `of` are the first column's head and cell. */
 void kiln_rivals_text_head(kiln_buf *out, const char *what);

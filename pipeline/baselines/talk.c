@@ -46,8 +46,7 @@ kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **o
     return KILN_OK;
 }
 
-/* ---- pipes ------------------------------------------------------------------------
- */
+/* ---- pipes ----------------------------------------------------------------------- */
 
 /* A write to somebody who died would raise SIGPIPE, and kiln has no handler of it. */
 static ssize_t write_quietly(int fd, const char *p, size_t n) {
@@ -114,8 +113,7 @@ static kiln_status give_up(kiln_talk *t, const char *why, kiln_err *err) {
     return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s", t->name, why);
 }
 
-/* ---- one question -----------------------------------------------------------------
- */
+/* ---- one question ---------------------------------------------------------------- */
 
 /* Waits until it takes (`writes`) or gives something; reads complaints meanwhile. */
 static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,

@@ -15,8 +15,7 @@ typedef struct describer {
 
 #define unsupported(d, ...) kiln_fail((d)->err, KILN_ERR_UNSUPPORTED, __VA_ARGS__)
 
-/* ---- tensors ----------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 static kiln_status check_type(describer *d, const kiln_value *v) {
     if (v->type.dtype != KILN_F32)
@@ -63,8 +62,7 @@ static kiln_status add_tail(describer *d, kiln_library_tail tail) {
     return KILN_OK;
 }
 
-/* ---- windows ----------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------- */
 
 static const int64_t *ints(const kiln_node *n, const char *attr, size_t *count) {
     const kiln_attr *v = kiln_node_attr(n, attr);
@@ -125,8 +123,7 @@ static kiln_status describe_pool(describer *d, const kiln_node *n) {
     return add_operands(d, n, 1);
 }
 
-/* ---- products ---------------------------------------------------------------------
- */
+/* ---- products -------------------------------------------------------------------- */
 
 static kiln_status describe_matmul(describer *d, const kiln_node *n) {
     const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type;
@@ -190,8 +187,7 @@ static kiln_status describe_anchor(describer *d, const kiln_node *n) {
                        n->op->name);
 }
 
-/* ---- what is behind ---------------------------------------------------------------
- */
+/* ---- what is behind -------------------------------------------------------------- */
 
 static bool is_bias(const describer *d, const kiln_type *v, const kiln_type *y) {
     const bool is_image =

@@ -12,8 +12,7 @@
 
 #include "compiler/graph/graph.h"
 
-/* ---- an operator as libraries know it ----------------------------------------------
- */
+/* ---- an operator as libraries know it -------------------------------------------- */
 
 typedef enum kiln_library_kind {
     KILN_LIBRARY_CONV, /* 2-D: x [n, c, h, w], w [o, c / groups, kh, kw] */
@@ -86,8 +85,7 @@ void kiln_library_op_put(kiln_json_writer *w, const kiln_library_op *op);
 kiln_status kiln_library_op_get(kiln_arena *a, const kiln_json *object,
                                 kiln_library_op *out, kiln_err *err);
 
-/* ---- a library ---------------------------------------------------------------------
- */
+/* ---- a library ------------------------------------------------------------------- */
 
 /* An operator made ready. */
 typedef struct kiln_library_ready {
@@ -128,8 +126,7 @@ extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
  */
 int kiln_library_main(int argc, char **argv, const kiln_library *library);
 
-/* ---- age ---------------------------------------------------------------------------
- */
+/* ---- age ------------------------------------------------------------------------- */
 
 /* The version with the month of the snapshot that it names, where it names one:
  * "0.0~git20220217.x-1 (of February 2022)". */

@@ -38,8 +38,7 @@ kiln_status kiln_onednn_check(dnnl_status_t st, const char *doing, kiln_err *err
                      doing);
 }
 
-/* ---- handles, released with the arena ---------------------------------------------
- */
+/* ---- handles, released with the arena -------------------------------------------- */
 
 static void end_engine(void *p) { (void)dnnl_engine_destroy(p); }
 static void end_stream(void *p) { (void)dnnl_stream_destroy(p); }
@@ -88,8 +87,7 @@ static kiln_status reorder(onednn *o, const dnnl_memory_desc_t *from_md,
     return kiln_onednn_check(st, "bringing a tensor into its layout", err);
 }
 
-/* ---- operands ---------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------- */
 
 /* A tensor of the operator, in the layout that the primitive asks for. */
 static kiln_status fill(ready *r, int tensor, const dnnl_memory_desc_t *plain,
@@ -146,8 +144,7 @@ static kiln_status make_ready(onednn *o, const kiln_onednn_way *way, ready *r,
     return fill_sum(r, err);
 }
 
-/* ---- the library ------------------------------------------------------------------
- */
+/* ---- the library ----------------------------------------------------------------- */
 
 static kiln_status run_one(const ready *r, kiln_err *err) {
     const dnnl_status_t st =

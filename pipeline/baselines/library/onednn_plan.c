@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- post-operations --------------------------------------------------------------
- */
+/* ---- post-operations ------------------------------------------------------------- */
 
 static const dnnl_alg_kind_t eltwise[KILN_N_LIBRARY_TAILS] = {
     [KILN_LIBRARY_RELU] = dnnl_eltwise_relu,
@@ -72,8 +71,7 @@ static kiln_status make_attributes(const kiln_library_op *op,
     return kiln_onednn_check(st, "describing what is behind", err);
 }
 
-/* ---- memory -----------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static const dnnl_format_tag_t plain_tag[] = {
     dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde,
@@ -123,8 +121,7 @@ static windows windows_of(const kiln_library_op *op) {
     return w;
 }
 
-/* ---- one function for each kind ---------------------------------------------------
- */
+/* ---- one function for each kind -------------------------------------------------- */
 
 typedef union descriptor {
     dnnl_convolution_desc_t conv;
@@ -256,8 +253,7 @@ static kiln_status plan_kind(const kiln_library_op *op, const kiln_onednn_way *w
     return kiln_fail(err, KILN_ERR_UNSUPPORTED, "no such operator in oneDNN");
 }
 
-/* ---- all --------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 /* Convolutions: the library's own choice ("auto") is never Winograd's, which is often
  * the faster one, so both are asked for. Pools take the layout that their input has:

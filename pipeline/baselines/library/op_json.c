@@ -28,8 +28,7 @@ _Static_assert(sizeof tails / sizeof tails[0] == KILN_N_LIBRARY_TAILS, "one each
 const char *kiln_library_kind_name(kiln_library_kind k) { return kinds[k]; }
 const char *kiln_library_tail_name(kiln_library_tail_kind k) { return tails[k]; }
 
-/* ---- writing ----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static void put_row(kiln_json_writer *w, const char *name, const int64_t *v, int n) {
     kiln_json_name(w, name);
@@ -89,8 +88,7 @@ void kiln_library_op_put(kiln_json_writer *w, const kiln_library_op *op) {
     kiln_json_end_object(w);
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static kiln_status refuse(kiln_err *err, const char *member) {
     return kiln_fail(err, KILN_ERR_PARSE,

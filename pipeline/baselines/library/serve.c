@@ -37,8 +37,7 @@ typedef struct server {
     size_t n_line;
 } server;
 
-/* ---- clocks -----------------------------------------------------------------------
- */
+/* ---- clocks ---------------------------------------------------------------------- */
 
 static int64_t process_ns(void) {
     struct timespec t = {0};
@@ -97,8 +96,7 @@ static kiln_status settle(const server *s, kiln_err *err) {
     return kiln_fail(err, KILN_ERR_LIB, "threads still work 2 s after a run");
 }
 
-/* ---- requests ---------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------- */
 
 static kiln_status read_inputs(server *s, const kiln_json *list, kiln_library_op *op,
                                kiln_err *err) {
@@ -169,8 +167,7 @@ static kiln_status answer(server *s, kiln_arena *a, kiln_str line, kiln_json_wri
     return kiln_fail(err, KILN_ERR_PARSE, "'do' must be load or run");
 }
 
-/* ---- lines ------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 static bool write_all(int fd, kiln_str text) {
     while (text.n > 0) {
@@ -229,8 +226,7 @@ static int serve(server *s) {
     }
 }
 
-/* ---- the program ------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------- */
 
 /* A library has read its environment before main begins: begins again with the right
  * one, where it is another. */

@@ -45,8 +45,7 @@ static kiln_status none_such(kiln_err *err, const char *what) {
                      what);
 }
 
-/* ---- tensors ----------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 /* XNNPACK may read a little beyond the end. */
 static float *new_floats(kiln_arena *a, int64_t n) {
@@ -83,8 +82,7 @@ static float *activation(const xnnpack *p, int tensor) {
 
 static uint32_t u32(int64_t v) { return (uint32_t)v; }
 
-/* ---- tails ------------------------------------------------------------------------
- */
+/* ---- tails ----------------------------------------------------------------------- */
 
 /* Bounds of a clip or relu, applied to those there are. */
 static void narrow(xnnpack *p, const kiln_library_tail *t) {
@@ -196,8 +194,7 @@ static kiln_status add_tails(xnnpack *p, int i, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- anchors ----------------------------------------------------------------------
- */
+/* ---- anchors --------------------------------------------------------------------- */
 
 static kiln_status add_conv(xnnpack *p, const float *bias, kiln_err *err) {
     const kiln_library_op *op = p->op;
@@ -318,8 +315,7 @@ static kiln_status add_anchor(xnnpack *p, int *next, kiln_err *err) {
     return none_such(err, "this one");
 }
 
-/* ---- the library ------------------------------------------------------------------
- */
+/* ---- the library ----------------------------------------------------------------- */
 
 static void end(void *xnn) {
     xnnpack *p = xnn;
