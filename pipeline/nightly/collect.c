@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- stages ------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------- */
 
 static kiln_results_stage stage_of(const night *n, size_t i) {
     const nightly_step *s = &n->step[i];
@@ -69,8 +68,7 @@ static kiln_status take_tune(const night *n, int stage, bool *has,
     return KILN_OK;
 }
 
-/* ---- jobs --------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------ */
 
 static kiln_status take_results(const night *n, const int *stage,
                                 kiln_results_machine *machine, kiln_results_job *out,
@@ -133,8 +131,7 @@ static kiln_status take_set(const night *n, const kiln_nightly_job *j,
     return KILN_OK;
 }
 
-/* ---- the night ---------------------------------------------------------------------
- */
+/* ---- the night ------------------------------------------------------------------- */
 
 static bool is_tuned(const kiln_results_tuning *t) {
     for (size_t k = 0; k < t->work.n; k++)

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- the machine -------------------------------------------------------------------
- */
+/* ---- the machine ----------------------------------------------------------------- */
 
 /* Every bench measures it beside itself; the machine's is the best. */
 static void add_peak(kiln_arena *a, const kiln_results_peak *p,
@@ -42,8 +41,7 @@ static void add_machine(kiln_arena *a, const kiln_results_machine *from,
         add_peak(a, &from->peak.v[i], machine);
 }
 
-/* ---- jobs --------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------ */
 
 void nightly_take_build(const kiln_doc_builds *d, kiln_results_job *out) {
     if (d->build.n == 0)
@@ -79,8 +77,7 @@ void nightly_take_gate(const kiln_doc_gate *d, kiln_results_job *out) {
     out->has_gate = out->gate.verdict != NULL;
 }
 
-/* ---- operators ---------------------------------------------------------------------
- */
+/* ---- operators ------------------------------------------------------------------- */
 
 void nightly_take_ops(kiln_arena *a, const kiln_doc_ops *d, kiln_results_ops *out,
                       kiln_results_machine *machine) {

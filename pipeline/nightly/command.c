@@ -37,8 +37,7 @@ const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
                        m->version, j->profile->label, threads);
 }
 
-/* ---- one for each stage ------------------------------------------------------------
- */
+/* ---- one for each stage ---------------------------------------------------------- */
 
 /* Whose records the stage reads. */
 static void put_records(command *k, const kiln_nightly_config *c) {
@@ -215,8 +214,7 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
     return k.words;
 }
 
-/* ---- for people --------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------ */
 
 const char *nightly_shell(kiln_arena *a, const char *program,
                           const kiln_nightly_words *words) {

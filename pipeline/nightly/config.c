@@ -28,8 +28,7 @@ typedef struct reader {
     double fail_above, pass_below; /* percent */
 } reader;
 
-/* ---- words -------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------- */
 
 /* The folder's own path has no links, so each leading ".." is the folder above. */
 static const char *absolute(kiln_arena *a, const char *dir, const char *path) {
@@ -185,8 +184,7 @@ static kiln_nightly_tune read_tune(reader *r, const fields *f,
     return t;
 }
 
-/* ---- models ------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------- */
 
 /* {"x": [1, 3, 224, 224]}: "x:1x3x224x224". */
 static void read_shapes(reader *r, const fields *f, kiln_nightly_words *out) {
@@ -337,8 +335,7 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
     kiln_vec_push(r->arena, &r->c->model, m);
 }
 
-/* ---- lists of operators ------------------------------------------------------------
- */
+/* ---- lists of operators ---------------------------------------------------------- */
 
 static void read_set(reader *r, const kiln_json *v, size_t i) {
     static const char *const known[] = {"set",     "profiles", "threads", "baselines",
@@ -376,8 +373,7 @@ static void read_set(reader *r, const kiln_json *v, size_t i) {
     kiln_vec_push(r->arena, &r->c->set, s);
 }
 
-/* ---- the rest ----------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------- */
 
 static void read_limits(reader *r, const fields *top) {
     const char *known[KILN_NIGHTLY_N_KINDS + 1] = {NULL};

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- problems ----------------------------------------------------------------------
- */
+/* ---- problems -------------------------------------------------------------------- */
 
 void problem(problems *p, const char *path, const char *fmt, ...) {
     char text[1024];
@@ -34,8 +33,7 @@ kiln_status problems_end(const problems *p, kiln_err *err) {
     return p->line.n == 0 ? KILN_OK : kiln_fail(err, KILN_ERR_PARSE, "%s", text.p);
 }
 
-/* ---- objects -----------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------- */
 
 const char *shown(kiln_arena *a, const kiln_json *v) {
     enum { MAX_SHOWN = 64 };
@@ -104,8 +102,7 @@ const kiln_json *fields_get(const fields *f, const char *member) {
     return is_null(v) ? NULL : v;
 }
 
-/* ---- members -----------------------------------------------------------------------
- */
+/* ---- members --------------------------------------------------------------------- */
 
 const char *fields_text(const fields *f, const char *member) {
     const kiln_json *v = fields_get(f, member);

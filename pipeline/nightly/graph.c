@@ -23,8 +23,7 @@ typedef struct maker {
     kiln_err *err;
 } maker;
 
-/* ---- part of a pipeline ------------------------------------------------------------
- */
+/* ---- part of a pipeline ---------------------------------------------------------- */
 
 /* "resnet*", "resnet18,native", "*,x86-avx2,2": as shells match names. */
 static bool matches(kiln_arena *a, const char *pattern, const char *name,
@@ -79,8 +78,7 @@ static kiln_status check_used(const maker *m) {
     return KILN_OK;
 }
 
-/* ---- stages ------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------- */
 
 static int limit_of(const maker *m, kiln_nightly_kind kind,
                     const kiln_nightly_tune *tune) {

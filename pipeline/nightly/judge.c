@@ -10,8 +10,7 @@
 
 enum { EXIT_CHECK = 1, EXIT_INVALID = 6, MAX_MESSAGE = 600 };
 
-/* ---- last words --------------------------------------------------------------------
- */
+/* ---- last words ------------------------------------------------------------------ */
 
 static kiln_str line_from(kiln_str text, size_t at) {
     size_t end = at;
@@ -58,8 +57,7 @@ static const char *flat(kiln_arena *a, kiln_str text) {
     return out.n == 0 ? NULL : kiln_str_printable(a, kiln_buf_str(&out), MAX_MESSAGE);
 }
 
-/* ---- what it wrote -----------------------------------------------------------------
- */
+/* ---- what it wrote --------------------------------------------------------------- */
 
 /* KILN_ERR_PARSE: not what the stage must write. */
 static kiln_status read_result(kiln_arena *a, const night *n, size_t stage,

@@ -13,8 +13,7 @@ enum {
     LINE_BYTES = 64 * 1024          /* a longer one is taken in parts */
 };
 
-/* ---- the log -----------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------- */
 
 /* At once: whoever looks at it sees what there is. The first failure is kept. */
 static void log_bytes(nightly_listener *l, const char *p, size_t n) {
@@ -26,8 +25,7 @@ static void log_bytes(nightly_listener *l, const char *p, size_t n) {
 
 static void log_text(nightly_listener *l, const char *z) { log_bytes(l, z, strlen(z)); }
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 /* Of this stage, by the night before; NaN: there was none. */
 static double expected_left(const nightly_listener *l, double elapsed_s) {
@@ -80,8 +78,7 @@ static void hear_progress(nightly_listener *l, const kiln_progress *p) {
     tell(l, now);
 }
 
-/* ---- lines -------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 /* With its end, where it has one. */
 static void take_line(nightly_listener *l, nightly_stream *s, kiln_str line) {
@@ -129,8 +126,7 @@ void nightly_heard(void *user, int stream, const char *bytes, size_t n) {
     }
 }
 
-/* ---- from its beginning to its end -------------------------------------------------
- */
+/* ---- from its beginning to its end ----------------------------------------------- */
 
 /* Of stages that are still to come, by the night before; NaN: not of all. */
 static double rest_of(const night *n, size_t stage) {

@@ -33,8 +33,7 @@ typedef enum kiln_nightly_kind {
 } kiln_nightly_kind;
 const char *kiln_nightly_kind_name(kiln_nightly_kind k); /* "fetch", "operators", ... */
 
-/* ---- the file (docs/pipeline-json.md) ----------------------------------------------
- */
+/* ---- the file (docs/pipeline-json.md) -------------------------------------------- */
 
 typedef KILN_VEC(const char *) kiln_nightly_words;
 typedef KILN_VEC(int) kiln_nightly_numbers;
@@ -128,8 +127,7 @@ kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
                               const kiln_nightly_overrides *over,
                               kiln_nightly_config *out, kiln_err *err);
 
-/* ---- jobs and stages ---------------------------------------------------------------
- */
+/* ---- jobs and stages ------------------------------------------------------------- */
 
 /* One model on one profile with one number of threads; or, where `set` is not negative,
  * one list of operators. */
@@ -164,8 +162,7 @@ kiln_status kiln_nightly_plan(kiln_arena *a, const kiln_nightly_config *c,
 void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
                             const kiln_nightly_graph *g);
 
-/* ---- running it --------------------------------------------------------------------
- */
+/* ---- running it ------------------------------------------------------------------ */
 
 typedef struct kiln_nightly_event {
     const char *title; /* "dqn, native, 2 threads" */

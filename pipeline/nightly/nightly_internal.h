@@ -8,8 +8,7 @@
 #include "pipeline/nightly/fields.h"
 #include "pipeline/nightly/nightly.h"
 
-/* ---- names.c: what a file may name -------------------------------------------------
- */
+/* ---- names.c: what a file may name ----------------------------------------------- */
 
 /* By number, NULL past the end. */
 const char *nightly_search_name(int i);
@@ -27,8 +26,7 @@ kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
 bool nightly_is_ops_list(const char *name); /* one that ships */
 kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
 
-/* ---- command.c: the commands of stages ---------------------------------------------
- */
+/* ---- command.c: the commands of stages ------------------------------------------- */
 
 /* Where a stage finds and puts things. */
 typedef struct nightly_places {
@@ -52,8 +50,7 @@ const char *nightly_shell(kiln_arena *a, const char *program,
 const char *nightly_title(kiln_arena *a, const kiln_nightly_config *c,
                           const kiln_nightly_graph *g, const kiln_nightly_stage *s);
 
-/* ---- marker.c: how a stage ended ---------------------------------------------------
- */
+/* ---- marker.c: how a stage ended ------------------------------------------------- */
 
 typedef struct nightly_marker {
     const char *inputs; /* SHA-256 of all that the stage is a function of */
@@ -74,15 +71,13 @@ bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out)
 /* Of all of it: what followed a stage is repeated where the stage was. */
 void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
 
-/* ---- lock.c ------------------------------------------------------------------------
- */
+/* ---- lock.c ---------------------------------------------------------------------- */
 
 /* KILN_ERR_IO names the process that has it. *fd: to be given up. */
 kiln_status nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
 void nightly_unlock(int fd); /* -1 is fine */
 
-/* ---- a run -------------------------------------------------------------------------
- */
+/* ---- a run ----------------------------------------------------------------------- */
 
 /* One stage of it. */
 typedef struct nightly_step {

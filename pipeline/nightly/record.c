@@ -104,8 +104,7 @@ bool nightly_record(const night *n, kiln_results *r) {
     return false;
 }
 
-/* ---- afterwards --------------------------------------------------------------------
- */
+/* ---- afterwards ------------------------------------------------------------------ */
 
 typedef KILN_VEC(const char *) names;
 
@@ -161,8 +160,7 @@ void nightly_tidy(const night *n, kiln_nightly_result *out) {
         out->untidy = kiln_str_dup(n->arena, why.text);
 }
 
-/* ---- for a terminal ----------------------------------------------------------------
- */
+/* ---- for a terminal -------------------------------------------------------------- */
 
 void nightly_put_history(kiln_buf *out, const kiln_nightly_result *result) {
     const kiln_results *r = &result->results;

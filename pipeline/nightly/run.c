@@ -10,8 +10,7 @@
 _Static_assert((int)KILN_NIGHTLY_MAX_JOBS <= (int)KILN_RESULTS_MAX_JOBS,
                "what can be reported");
 
-/* ---- before the first stage --------------------------------------------------------
- */
+/* ---- before the first stage ------------------------------------------------------ */
 
 static kiln_status hash_of(kiln_arena *a, const char *path, const char **out,
                            kiln_err *err) {
@@ -83,8 +82,7 @@ static kiln_status find_database(night *n, kiln_err *err) {
     return st;
 }
 
-/* ---- all of it ---------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 static void count(const night *n, kiln_nightly_result *out) {
     out->folder = n->run;

@@ -28,8 +28,7 @@ static const kiln_nightly_job *job_of(const night *n, const kiln_nightly_stage *
     return s->job >= 0 ? &n->g->job.v[s->job] : NULL;
 }
 
-/* ---- what it needs -----------------------------------------------------------------
- */
+/* ---- what it needs --------------------------------------------------------------- */
 
 /* The stages whose end matters to each kind. */
 static const struct needs {
@@ -159,8 +158,7 @@ static kiln_status inputs_of(const night *n, size_t stage,
     return KILN_OK;
 }
 
-/* ---- is it finished? ---------------------------------------------------------------
- */
+/* ---- is it finished? ------------------------------------------------------------- */
 
 /* What may go better another time is tried again when a run goes on: time-outs,
  * signals, the machine. The rest says the same of the same inputs. */
@@ -217,8 +215,7 @@ static bool is_finished(night *n, size_t stage, const char *inputs,
     return true;
 }
 
-/* ---- running it --------------------------------------------------------------------
- */
+/* ---- running it ------------------------------------------------------------------ */
 
 /* Temporary files go where the next attempt finds them: a killed process leaves its
  * own. */
