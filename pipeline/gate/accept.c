@@ -31,8 +31,7 @@ typedef struct acceptance {
     size_t n_replaced; /* entries that begin the history: of this acceptance */
 } acceptance;
 
-/* ---- verification ------------------------------------------------------------------
- */
+/* ---- verification ---------------------------------------------------------------- */
 
 static kiln_status unpack_apart(const acceptance *c, kiln_arena *a, const char *path,
                                 kiln_err *err) {
@@ -213,8 +212,7 @@ static kiln_status add_row(acceptance *c, const kiln_accept_row *row, kiln_err *
     return KILN_OK;
 }
 
-/* ---- the folder --------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------ */
 
 static kiln_accepted *find_now(acceptance *c, const kiln_accepted *e) {
     for (size_t i = 0; i < c->list.now.n; i++)
@@ -413,8 +411,7 @@ static kiln_status put_into_folder(acceptance *c, kiln_err *err) {
     return st;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static const char *now_utc(kiln_arena *a) {
     enum { TEXT = 32 };
@@ -455,8 +452,7 @@ kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
     return KILN_OK;
 }
 
-/* ---- freezing ----------------------------------------------------------------------
- */
+/* ---- freezing -------------------------------------------------------------------- */
 
 static bool is_asked(const char *model, const char *const *name, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -531,8 +527,7 @@ kiln_status kiln_freeze(kiln_arena *a, const char *folder, const char *const *mo
     return st;
 }
 
-/* ---- what was done -----------------------------------------------------------------
- */
+/* ---- what was done --------------------------------------------------------------- */
 
 void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry) {
     for (size_t i = 0; i < rows->n; i++) {

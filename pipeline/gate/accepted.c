@@ -48,8 +48,7 @@ void kiln_accepted_freeze_new(kiln_arena *a, kiln_accepted_list *l) {
             kiln_vec_push(a, &l->frozen, l->now.v[i]);
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 typedef struct reader {
     const char *path, *list;
@@ -170,8 +169,7 @@ kiln_status kiln_accepted_read(kiln_arena *a, const char *folder,
     return KILN_OK;
 }
 
-/* ---- writing -----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static void put_entry(kiln_json_writer *w, const kiln_accepted *e) {
     kiln_json_begin_object(w);

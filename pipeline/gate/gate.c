@@ -46,8 +46,7 @@ static kiln_status decide(kiln_gate_result *out, kiln_gate_outcome outcome,
     return KILN_OK;
 }
 
-/* ---- validity ----------------------------------------------------------------------
- */
+/* ---- validity -------------------------------------------------------------------- */
 
 /* Of an unpacked folder: its integrity was or is verified with it. */
 static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char *what,
@@ -173,8 +172,7 @@ static kiln_status check_new(candidate *c, kiln_err *err) {
                                                c->out->threads, &c->is_wrong, err);
 }
 
-/* ---- time --------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------ */
 
 typedef struct watcher {
     const char *what; /* "gating resnet18": for whoever waits */
@@ -341,8 +339,7 @@ static kiln_status hold_frozen(candidate *c, kiln_err *err) {
     return compare_frozen(c, err);
 }
 
-/* ---- one candidate -----------------------------------------------------------------
- */
+/* ---- one candidate --------------------------------------------------------------- */
 
 /* What is accepted for it: `path` of an archive, or NULL. */
 static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err) {
@@ -470,8 +467,7 @@ static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_opt
     return decide(out, c.is_wrong ? KILN_GATED_WRONG : KILN_GATED_INVALID, reason);
 }
 
-/* ---- many --------------------------------------------------------------------------
- */
+/* ---- many ------------------------------------------------------------------------ */
 
 static bool is_judged(const kiln_gate_result *x) {
     return x->is_timed && x->outcome != KILN_GATED_INVALID;

@@ -15,8 +15,7 @@
 #include "reports/reports.h"
 #include "reports/results.h"
 
-/* ---- verdicts ----------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------- */
 
 /* In ascending order of concern: of many, the greatest is the verdict of all. */
 typedef enum kiln_gate_outcome {
@@ -33,8 +32,7 @@ const char *kiln_gate_outcome_name(kiln_gate_outcome o); /* "equal", ... */
 /* Nothing measured is a failure too. */
 bool kiln_gate_is_failure(kiln_gate_outcome o);
 
-/* ---- a series of pairs -------------------------------------------------------------
- */
+/* ---- a series of pairs ----------------------------------------------------------- */
 
 typedef enum kiln_gate_side {
     KILN_GATE_CANDIDATE,
@@ -117,8 +115,7 @@ typedef struct kiln_gate_timing {
 kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                            kiln_gate_timing *out, kiln_err *err);
 
-/* ---- structure ---------------------------------------------------------------------
- */
+/* ---- structure ------------------------------------------------------------------- */
 
 typedef struct kiln_gate_structure {
     KILN_VEC(const char *) change; /* sentences */
@@ -127,8 +124,7 @@ typedef struct kiln_gate_structure {
 void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
                        const kiln_package_facts *control, kiln_gate_structure *out);
 
-/* ---- accepted archives -------------------------------------------------------------
- */
+/* ---- accepted archives ----------------------------------------------------------- */
 
 /* One archive of a folder's accepted.json. */
 typedef struct kiln_accepted {
@@ -221,8 +217,7 @@ kiln_status kiln_freeze(kiln_arena *a, const char *folder, const char *const *mo
 void kiln_accept_text(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
 void kiln_accept_json(kiln_buf *out, const kiln_accept_rows *rows, bool is_dry);
 
-/* ---- the gate ----------------------------------------------------------------------
- */
+/* ---- the gate -------------------------------------------------------------------- */
 
 /* Beside the verdict: time / time of the frozen archive. */
 typedef struct kiln_gate_frozen {

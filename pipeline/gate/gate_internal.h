@@ -21,8 +21,7 @@ kiln_status kiln_gate_hash(kiln_arena *a, const char *path, const char **sha256,
 /* The chain as one sentence. */
 const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
 
-/* ---- who else says that it is right (judge.c) --------------------------------------
- */
+/* ---- who else says that it is right (judge.c) ------------------------------------ */
 
 /* The one that the archive says it was built from; NULL: none of them. */
 kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
@@ -40,8 +39,7 @@ kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
                                    const kiln_opened *control, int threads,
                                    uint64_t seed, bool *is_wrong, kiln_err *err);
 
-/* ---- accepted.json (accepted.c) ----------------------------------------------------
- */
+/* ---- accepted.json (accepted.c) -------------------------------------------------- */
 
 /* By model, then profile, then threads. */
 int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y);
@@ -49,14 +47,12 @@ int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y);
 void kiln_accepted_freeze_new(kiln_arena *a, kiln_accepted_list *l);
 void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l);
 
-/* ---- many (gate.c) -----------------------------------------------------------------
- */
+/* ---- many (gate.c) --------------------------------------------------------------- */
 
 /* Which failures stand among all results, and what they are together. */
 void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r);
 
-/* ---- packages as sides (trial.c) ---------------------------------------------------
- */
+/* ---- packages as sides (trial.c) ------------------------------------------------- */
 
 typedef struct kiln_gate_pair {
     const kiln_opened *candidate, *control;
@@ -80,8 +76,7 @@ kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
 kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
                                        int threads);
 
-/* ---- which steps moved (moved.c) ---------------------------------------------------
- */
+/* ---- which steps moved (moved.c) ------------------------------------------------- */
 
 /* Steps whose time differs by more than their noise, largest slowdown first, and what
  * all of them say (moved_says). */

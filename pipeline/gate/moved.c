@@ -15,8 +15,7 @@ enum { MAX_MOVED = 50 };
  * steps of 250 do so by chance. */
 static const double chance = 0.008;
 
-/* ---- what times say ----------------------------------------------------------------
- */
+/* ---- what times say -------------------------------------------------------------- */
 
 static double median_of(kiln_arena *a, const kiln_results_moved_times *t, size_t step) {
     double v[KILN_GATE_STEP_PROCESSES];
@@ -138,8 +137,7 @@ void kiln_gate_moved_of(kiln_arena *a, const kiln_results_moved_times *candidate
         out->moved.n = MAX_MOVED;
 }
 
-/* ---- taking them -------------------------------------------------------------------
- */
+/* ---- taking them ----------------------------------------------------------------- */
 
 static void add_kernels(kiln_arena *a, const kiln_package_facts *f,
                         kiln_gate_result *out) {

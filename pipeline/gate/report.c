@@ -6,8 +6,7 @@
 
 enum { SHOWN_CHANGES = 12, SHOWN_STEPS = 10, SHOWN_NAME = 64, MAX_NAME = 4096 };
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static void put_moved(kiln_buf *out, const kiln_gate_result *r) {
     if (r->moved_says != NULL)

@@ -31,8 +31,7 @@ typedef struct series {
     bool is_open, is_itself_open;
 } series;
 
-/* ---- one process -------------------------------------------------------------------
- */
+/* ---- one process ----------------------------------------------------------------- */
 
 static bool is_control(kiln_gate_side s) { return s != KILN_GATE_CANDIDATE; }
 
@@ -109,8 +108,7 @@ static kiln_status take_pair(series *s, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- looks -------------------------------------------------------------------------
- */
+/* ---- looks ----------------------------------------------------------------------- */
 
 /* Alike in both directions. The interval is that of the second control over the first.
  */
@@ -226,8 +224,7 @@ static const char *problem_of(const series *s) {
                : kiln_format(s->arena, "%s; meanwhile %s", what, who);
 }
 
-/* ---- a series ----------------------------------------------------------------------
- */
+/* ---- a series -------------------------------------------------------------------- */
 
 static const kiln_stats_interval unknown = {(double)NAN, (double)NAN, (double)NAN};
 
@@ -303,8 +300,7 @@ kiln_status kiln_gate_ratio_run(kiln_arena *a, const kiln_gate_bench *b, uint64_
     return KILN_OK;
 }
 
-/* ---- the verdict -------------------------------------------------------------------
- */
+/* ---- the verdict ----------------------------------------------------------------- */
 
 static const char *reason_of(kiln_arena *a, const kiln_gate_timing *t) {
     const kiln_gate_look *l = &t->first.look;

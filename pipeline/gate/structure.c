@@ -43,8 +43,7 @@ static void add_bytes(comparison *c, const char *what, uint64_t from, uint64_t t
                            to));
 }
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------- */
 
 static const kiln_package_entry *find_entry(const kiln_package_facts *f,
                                             const char *name) {
@@ -88,8 +87,7 @@ static void compare_whole(comparison *c) {
         compare_entry(c, decisive[i]);
 }
 
-/* ---- kernels, step by step ---------------------------------------------------------
- */
+/* ---- kernels, step by step ------------------------------------------------------- */
 
 /* Index of the kernel, by the name of a step that calls it; + 1, so that none is NULL.
  */

@@ -36,8 +36,7 @@ static kiln_status run_process(kiln_arena *a, const kiln_gate_pair *p,
     return st;
 }
 
-/* ---- what runs say -----------------------------------------------------------------
- */
+/* ---- what runs say --------------------------------------------------------------- */
 
 /* As bench has it: somebody else had the processor for a part of the run. */
 static bool is_disturbed(const kiln_device_result *r, size_t i, int threads) {
@@ -87,8 +86,7 @@ kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
     return KILN_OK;
 }
 
-/* ---- making ready ------------------------------------------------------------------
- */
+/* ---- making ready ---------------------------------------------------------------- */
 
 static kiln_status read_inputs(kiln_arena *a, const kiln_opened *p, kiln_tensor **in,
                                kiln_err *err) {
