@@ -324,8 +324,7 @@ kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice) {
     return (kiln_oracle){ask, advice};
 }
 
-/* ---- what was answered -------------------------------------------------------------
- */
+/* ---- what was answered ----------------------------------------------------------- */
 
 static int by_key(const void *x, const void *y) {
     const kiln_map_entry *const *a = x, *const *b = y;

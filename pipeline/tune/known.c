@@ -9,8 +9,7 @@
 
 #include "pipeline/tune/run_internal.h"
 
-/* ---- the best ----------------------------------------------------------------------
- */
+/* ---- the best -------------------------------------------------------------------- */
 
 static bool is_suspect(const kiln_tuned_rounds *k) {
     return k->is_noisy && k->n < 2 && !k->was_lost;
@@ -56,8 +55,7 @@ bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index) {
     return true;
 }
 
-/* ---- rounds ------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 static ptrdiff_t place_of(const kiln_tuned_work *t, uint64_t index) {
     for (size_t i = t->trial.n; i-- > 0;)
@@ -111,8 +109,7 @@ kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_r
     return KILN_OK;
 }
 
-/* ---- from the database -------------------------------------------------------------
- */
+/* ---- from the database ----------------------------------------------------------- */
 
 static bool as_round(kiln_tuning *r, const kiln_tuned_work *t, const kiln_db_trial *in,
                      kiln_tune_round *out) {

@@ -44,8 +44,7 @@ static kiln_status read_subject(kiln_arena *a, const kiln_db_task *t, subject *o
     return KILN_OK;
 }
 
-/* ---- does it hold? -----------------------------------------------------------------
- */
+/* ---- does it hold? --------------------------------------------------------------- */
 
 static bool is_same(const kiln_tune_task *t, const kiln_config *x,
                     const kiln_config *y) {
@@ -151,8 +150,7 @@ kiln_status kiln_tune_ready_check(kiln_arena *a, const kiln_db_readies *r,
     return st;
 }
 
-/* ---- making ------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------- */
 
 typedef struct making {
     kiln_arena *arena;  /* of what is made */
@@ -294,8 +292,7 @@ kiln_status kiln_tune_ready_make(kiln_arena *a, kiln_db *db, kiln_db_readies *ou
     return st;
 }
 
-/* ---- those that came with kiln -----------------------------------------------------
- */
+/* ---- those that came with kiln --------------------------------------------------- */
 
 static void close_db(void *db) { kiln_db_close(db); }
 

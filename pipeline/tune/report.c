@@ -99,8 +99,7 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
         put_settled(out, settled);
 }
 
-/* ---- as a document (docs/tune-json.md) ---------------------------------------------
- */
+/* ---- as a document (docs/tune-json.md) ------------------------------------------- */
 
 static kiln_results_work work_of(const kiln_tune_row *r) {
     return (kiln_results_work){.name = r->name,

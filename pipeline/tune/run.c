@@ -14,8 +14,7 @@ enum {
     AGAIN_MS = 180 /* for slices of a second look: three times the pool's own budget */
 };
 
-/* ---- setting up --------------------------------------------------------------------
- */
+/* ---- setting up ------------------------------------------------------------------ */
 
 /* What ready records (or else the template's rule) choose of the template that is
  * tuned, as a number of the space that is searched. */
@@ -101,8 +100,7 @@ static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
     return r->pool != NULL ? KILN_OK : kiln_measure_open(r->arena, &m, &r->pool, err);
 }
 
-/* ---- submitting --------------------------------------------------------------------
- */
+/* ---- submitting ------------------------------------------------------------------ */
 
 /* Workloads that wait longest for their next turn go, until the rest is small enough;
  * preparing one again takes seconds. */
@@ -213,8 +211,7 @@ static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
     return KILN_OK;
 }
 
-/* ---- the loop ----------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 static kiln_status poll_one(kiln_tuning *r, kiln_err *err) {
     kiln_measured m;

@@ -48,8 +48,7 @@ static bool is_out_of_time(const settle *s) {
 
 static bool is_over(const settle *s) { return kiln_interrupted() || is_out_of_time(s); }
 
-/* ---- which ones --------------------------------------------------------------------
- */
+/* ---- which ones ------------------------------------------------------------------ */
 
 static kiln_status ask(settle *s, const kiln_oracle *oracle, int rank, size_t i,
                        kiln_err *err) {
@@ -109,8 +108,7 @@ static kiln_status look(settle *s, int *n, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- measuring ---------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------- */
 
 /* Compiling a network takes seconds: it ends between two kernels where time has. */
 typedef struct hurried {
@@ -201,8 +199,7 @@ static kiln_status measure(settle *s, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 /* The proof is that of the trial alone: the same code. */
 static const char *proof_of(settle *s, const settling *w, int rank, kiln_err *err) {

@@ -118,8 +118,7 @@ kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 /* Times of slices nobody disturbed, where there are enough: the record has the median
  * that was heard of, or a later run would know another one. And the peak beside them.
@@ -275,8 +274,7 @@ void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
     t->turn = 0;
 }
 
-/* ---- the result --------------------------------------------------------------------
- */
+/* ---- the result ------------------------------------------------------------------ */
 
 /* "3 wrong, 1 lost" */
 static const char *kinds_of(kiln_tuning *r) {
