@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- lists of elements -------------------------------------------------------------
- */
+/* ---- lists of elements ----------------------------------------------------------- */
 
 static kiln_tensor pick(kiln_arena *a, const kiln_tensor *whole, const int64_t *at,
                         int64_t n) {
@@ -37,8 +36,7 @@ static kiln_wanted keep_held(kiln_arena *a, const char *name, const kiln_bounded
     return out;
 }
 
-/* ---- inputs ------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------- */
 
 typedef struct attempt {
     kiln_ref_law law;
@@ -169,8 +167,7 @@ kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t se
     return KILN_OK;
 }
 
-/* ---- comparing ---------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------- */
 
 kiln_status kiln_check_wanted(kiln_arena *a, kiln_check *check, const kiln_tensor *got,
                               const kiln_wanted *want, const kiln_tolerance *tolerance,

@@ -332,8 +332,7 @@ kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
     return KILN_OK;
 }
 
-/* ---- a model's file, imported for each case ----------------------------------------
- */
+/* ---- a model's file, imported for each case -------------------------------------- */
 
 typedef struct imported {
     const char *model;

@@ -45,8 +45,7 @@ typedef struct lanes {
     double factor; /* of spreads */
 } lanes;
 
-/* ---- what outputs are --------------------------------------------------------------
- */
+/* ---- what outputs are ------------------------------------------------------------ */
 
 static const kiln_value *only_variable(const kiln_node *n) {
     const kiln_value *found = NULL;
@@ -82,8 +81,7 @@ static bool is_count(kiln_dtype d) {
     return !kiln_dtype_is_float(d) && kiln_dtype_bytes(d) <= 2 && d != KILN_BOOL;
 }
 
-/* ---- spreads -----------------------------------------------------------------------
- */
+/* ---- spreads --------------------------------------------------------------------- */
 
 static double at(const kiln_wide *w, int64_t i) {
     if (w->f != NULL)
@@ -214,8 +212,7 @@ static void pool_spreads(const lanes *l, pool *out) {
     kiln_arena_fini(&scratch);
 }
 
-/* ---- bounds ------------------------------------------------------------------------
- */
+/* ---- bounds ---------------------------------------------------------------------- */
 
 /* Upwards: a bound must not lose by being written down. */
 static float to_float(double x) {
@@ -342,8 +339,7 @@ kiln_status kiln_expect_elsewhere(kiln_arena *a, const kiln_graph *g,
     return expect_by(a, g, in, seed, true, out, err);
 }
 
-/* ---- comparing ---------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------- */
 
 static void compare_element(const kiln_bounded *want, int64_t i, double got, double w,
                             bool is_equal, kiln_bounded_diff *d) {

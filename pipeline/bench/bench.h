@@ -17,8 +17,7 @@
 #include "pipeline/pipeline.h"
 #include "runtime/kiln.h"
 
-/* ---- what is measured --------------------------------------------------------------
- */
+/* ---- what is measured ------------------------------------------------------------ */
 
 /* What is known of the plan's steps (kiln_session_step). */
 typedef struct kiln_subject_step {
@@ -82,8 +81,7 @@ kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s,
                                  const kiln_session *on, kiln_check *check,
                                  kiln_err *err);
 
-/* ---- percentiles -------------------------------------------------------------------
- */
+/* ---- percentiles ----------------------------------------------------------------- */
 
 enum { KILN_N_PERCENTILES = 5 };
 typedef struct kiln_percentiles {
@@ -97,8 +95,7 @@ const char *kiln_percentile_name(int i); /* "p50", "p90", "p95", "p99", "p99.9" 
 /* By the nearest rank: each is one of the samples. Sorts v; n > 0. */
 kiln_percentiles kiln_percentiles_of(double *v, size_t n);
 
-/* ---- samples -----------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------- */
 
 /* One number of threads. */
 typedef struct kiln_net_side {
@@ -154,8 +151,7 @@ bool kiln_net_bench_is_compared(const kiln_net_bench *b);
 /* docs/bench-json.md */
 void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b);
 
-/* ---- load --------------------------------------------------------------------------
- */
+/* ---- load ------------------------------------------------------------------------ */
 
 enum { KILN_LOAD_SLICES = 20, KILN_LOAD_MAX_INSTANCES = 256 };
 

@@ -16,16 +16,13 @@ kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
  * threads for it. A few hundred milliseconds. */
 double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);
 
-/* ---- what every report says (report.c)
- * ----------------------------------------------- */
+/* ---- what every report says (report.c) ------------------------------------------- */
 
 /* What is measured, and whether it is right: false, and why, where it is not. */
 bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,
                           const kiln_machine *m, double bandwidth_gbs);
 
-/* ---- steps (report_steps.c)
- * ----------------------------------------------------------
- */
+/* ---- steps (report_steps.c) ------------------------------------------------------ */
 
 /* Of all its operations, element-wise ones too. */
 double kiln_step_gflops(const kiln_subject_step *step, double ms);

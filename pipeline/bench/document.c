@@ -3,8 +3,7 @@
 
 #include "reports/documents.h"
 
-/* ---- what every bench says ---------------------------------------------------------
- */
+/* ---- what every bench says ------------------------------------------------------- */
 
 static kiln_results_machine machine_of(const kiln_machine *m, double bandwidth_gbs) {
     return (kiln_results_machine){.cpu = m->cpu[0] != '\0' ? m->cpu : NULL,
@@ -53,8 +52,7 @@ static kiln_doc_percentiles percentiles_of(const kiln_percentiles *p) {
     return out;
 }
 
-/* ---- numbers of threads ------------------------------------------------------------
- */
+/* ---- numbers of threads ---------------------------------------------------------- */
 
 static kiln_results_latency latency_of(kiln_arena *a, const kiln_net_side *r) {
     kiln_results_latency l = {.median_ms = r->median_ms,
@@ -125,8 +123,7 @@ void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
     kiln_record_write(out, &kiln_bench_document, &d);
 }
 
-/* ---- under load --------------------------------------------------------------------
- */
+/* ---- under load ------------------------------------------------------------------ */
 
 static kiln_doc_load load_of(kiln_arena *a, const kiln_load_side *r) {
     kiln_doc_load out = {.instances = r->instances,

@@ -45,8 +45,7 @@ struct load {
     atomic_bool is_full;
 };
 
-/* ---- an instance -------------------------------------------------------------------
- */
+/* ---- an instance ----------------------------------------------------------------- */
 
 static void sleep_until(int64_t when) {
     for (int64_t left = when - kiln_now_ns(); left > 0; left = when - kiln_now_ns()) {
@@ -117,8 +116,7 @@ static kiln_status open_instance(load *l, instance *x, kiln_check *check,
     return KILN_OK;
 }
 
-/* ---- numbers -----------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------- */
 
 /* Percentile bootstrap of the mean over slices: what is near in time is alike, slices
  * are long beside runs. Seeded: equal counts give equal ends. */
@@ -160,8 +158,7 @@ static void add_up(load *l, int64_t length) {
     throughput(l->arena, r);
 }
 
-/* ---- one number of instances -------------------------------------------------------
- */
+/* ---- one number of instances ----------------------------------------------------- */
 
 /* Until time is up, somebody says stop, or an instance does. */
 static void watch(load *l, const kiln_load_options *o) {

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static void put_memory(kiln_buf *out, const kiln_subject *s) {
     kiln_buf_printf(out,

@@ -10,8 +10,7 @@ double kiln_step_gflops(const kiln_subject_step *step, double ms) {
     return ms > 0 ? (double)step->cost.flops * 1e-6 / ms : 0;
 }
 
-/* ---- coverage ----------------------------------------------------------------------
- */
+/* ---- coverage -------------------------------------------------------------------- */
 
 static kiln_results_coverage *coverage_of(kiln_arena *a, kiln_results_coverages *all,
                                           const char *origin) {
@@ -46,8 +45,7 @@ kiln_results_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
     return all;
 }
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 typedef struct slow {
     double ms;

@@ -21,8 +21,7 @@ typedef struct bench {
     kiln_net_bench *out;
 } bench;
 
-/* ---- one run -----------------------------------------------------------------------
- */
+/* ---- one run --------------------------------------------------------------------- */
 
 static kiln_status run_sample(side *s, kiln_sample *out, kiln_err *err) {
     const kiln_watch begin = kiln_watch_now();
@@ -66,8 +65,7 @@ static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- numbers -----------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------- */
 
 /* Of the rounds whose samples count: one member of their peaks, at `offset`. */
 static double *peaks(kiln_arena *a, const kiln_net_side *r, size_t offset) {
@@ -146,8 +144,7 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- rounds ------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 /* Beside baselines, each begins a turn after a rest, with a run that is not timed: who
  * ran before left its own data in the caches, and threads sleep. */

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what the package says about itself --------------------------------------------
- */
+/* ---- what the package says about itself ------------------------------------------ */
 
 static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int kernel,
                                    size_t *n_steps) {
@@ -77,8 +76,7 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
                                 .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
 
-/* ---- contents ----------------------------------------------------------------------
- */
+/* ---- contents -------------------------------------------------------------------- */
 
 static kiln_str graph_json(kiln_arena *a, const kiln_graph *g, const kiln_network *n) {
     kiln_package_step *step = kiln_array(a, kiln_package_step, n->step.n);

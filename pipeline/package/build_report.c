@@ -109,8 +109,7 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
                     b->bytes, b->sha256);
 }
 
-/* ---- as a document (docs/build-json.md) --------------------------------------------
- */
+/* ---- as a document (docs/build-json.md) ------------------------------------------ */
 
 /* Origins that occur; nothing was timed yet. */
 static kiln_doc_ledger ledger_of(kiln_arena *a, const kiln_ledger_row *r) {

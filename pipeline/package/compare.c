@@ -38,8 +38,7 @@ static kiln_status run_candidate(const comparison *c, const kiln_tensor *in,
     return KILN_OK;
 }
 
-/* ---- what the control's self-test knows --------------------------------------------
- */
+/* ---- what the control's self-test knows ------------------------------------------ */
 
 static kiln_status on_known_inputs(comparison *c, kiln_err *err) {
     const kiln_device_package *p = &c->control->package;
@@ -59,8 +58,7 @@ static kiln_status on_known_inputs(comparison *c, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- inputs that nobody knew -------------------------------------------------------
- */
+/* ---- inputs that nobody knew ----------------------------------------------------- */
 
 /* The same elements in another order: each is one that the input may have, whatever it
  * stands for. */
@@ -120,8 +118,7 @@ static kiln_status on_new_inputs(comparison *c, uint64_t seed, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static bool are_alike(const kiln_device_port *x, size_t n_x, const kiln_device_port *y,
                       size_t n_y) {

@@ -21,8 +21,7 @@ static kiln_status read_model(kiln_arena *a, const kiln_device_package *p,
     return kiln_source_read(a, model, &o, out, err);
 }
 
-/* ---- fixed inputs ------------------------------------------------------------------
- */
+/* ---- fixed inputs ---------------------------------------------------------------- */
 
 static const char *printable(kiln_arena *a, const char *name) {
     return kiln_str_printable(a, kiln_str_from(name), 64);
@@ -67,8 +66,7 @@ static kiln_status check_fixed(kiln_arena *a, const kiln_package_facts *f,
     return KILN_OK;
 }
 
-/* ---- inputs and outputs ------------------------------------------------------------
- */
+/* ---- inputs and outputs ---------------------------------------------------------- */
 
 static const char *text_of(kiln_arena *a, const char *name, const kiln_type *t) {
     return kiln_format(a, "'%s' %s", printable(a, name), kiln_type_text(a, t));

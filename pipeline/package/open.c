@@ -44,8 +44,7 @@ kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
     return KILN_OK;
 }
 
-/* ---- inputs ------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------- */
 
 static const char *printable(kiln_arena *a, const char *name) {
     return kiln_str_printable(a, kiln_str_from(name), 200);

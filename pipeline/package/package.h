@@ -13,8 +13,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 
-/* ---- the coverage ledger -----------------------------------------------------------
- */
+/* ---- the coverage ledger --------------------------------------------------------- */
 
 /* Where a step's configuration came from, best first. */
 typedef enum kiln_coverage {
@@ -42,8 +41,7 @@ typedef struct kiln_ledger {
 } kiln_ledger;
 void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out);
 
-/* ---- the proof ---------------------------------------------------------------------
- */
+/* ---- the proof ------------------------------------------------------------------- */
 
 /* What a package was held to before it appeared (prove.c). */
 typedef struct kiln_proof {
@@ -57,8 +55,7 @@ typedef struct kiln_proof {
     int64_t time_ms;
 } kiln_proof;
 
-/* ---- building ----------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------- */
 
 typedef struct kiln_build_options {
     const char *version; /* of the model; NULL: "1" */
@@ -111,8 +108,7 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b);
 /* An object of a list; docs/build-json.md. */
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b);
 
-/* ---- provenance (docs/signatures.md) -----------------------------------------------
- */
+/* ---- provenance (docs/signatures.md) --------------------------------------------- */
 
 /* What only who builds knows: words of the command. */
 typedef struct kiln_provenance_words {
@@ -150,8 +146,7 @@ kiln_status kiln_package_rebuild(kiln_arena *a, const char *archive,
                                  const kiln_rebuild_options *o, kiln_rebuild *out,
                                  kiln_err *err);
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 typedef struct kiln_opened {
     const char *folder; /* removed with the arena where the package was an archive */
@@ -225,8 +220,7 @@ kiln_status kiln_outputs_write(kiln_arena *a, const kiln_opened *p,
                                const kiln_tensor *out, const char *dir,
                                const char ***paths, kiln_err *err);
 
-/* ---- verifying ---------------------------------------------------------------------
- */
+/* ---- verifying ------------------------------------------------------------------- */
 
 typedef struct kiln_verify_options {
     const int *threads; /* each of these */

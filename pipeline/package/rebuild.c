@@ -24,8 +24,7 @@ static void differs(rebuilding *r, const char *sentence) {
     kiln_vec_push(r->arena, &r->out->difference, sentence);
 }
 
-/* ---- who builds --------------------------------------------------------------------
- */
+/* ---- who builds ------------------------------------------------------------------ */
 
 static void compare_version(rebuilding *r, const char *what, const char *was,
                             const char *is) {
@@ -51,8 +50,7 @@ static kiln_status compare_versions(rebuilding *r, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- materials ---------------------------------------------------------------------
- */
+/* ---- materials ------------------------------------------------------------------- */
 
 static kiln_status is_another(const char *path, const char *is,
                               const kiln_material *want, kiln_err *err) {
@@ -145,8 +143,7 @@ static void compare_records(rebuilding *r) {
                                r->p->n_records, is.n));
 }
 
-/* ---- archives ----------------------------------------------------------------------
- */
+/* ---- archives -------------------------------------------------------------------- */
 
 static bool is_equal(const kiln_package_entry *x, const kiln_package_entry *y) {
     return strcmp(x->name, y->name) == 0 && x->bytes == y->bytes &&
@@ -216,8 +213,7 @@ static kiln_status compare_archives(rebuilding *r, kiln_str was, const char *reb
     return KILN_OK;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
     const kiln_provenance *p = r->p;

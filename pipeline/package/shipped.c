@@ -19,8 +19,7 @@ static void take_kernels(kiln_arena *a, kiln_shipped *s) {
     }
 }
 
-/* ---- packages ----------------------------------------------------------------------
- */
+/* ---- packages -------------------------------------------------------------------- */
 
 static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
                           kiln_err *err) {
@@ -69,8 +68,7 @@ kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shippe
     return KILN_OK;
 }
 
-/* ---- models ------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------- */
 
 typedef struct made {
     const char *schedule, *program;
@@ -130,8 +128,7 @@ kiln_status kiln_shipped_of_model(kiln_arena *a, const kiln_source *source,
     return KILN_OK;
 }
 
-/* ---- a package's model -------------------------------------------------------------
- */
+/* ---- a package's model ----------------------------------------------------------- */
 
 /* The package's choices as a file of configurations; the template's own rule is left to
  * the rule, which knows the layouts that it meets. */
@@ -215,8 +212,7 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
     return KILN_OK;
 }
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 static bool is_task_of(const kiln_db_task *t, const kiln_shipped *s,
                        const kiln_shipped_kernel *k) {
@@ -275,8 +271,7 @@ kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
     return KILN_OK;
 }
 
-/* ---- results -----------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------- */
 
 static void take_rivals(kiln_arena *a, const kiln_results_baselines *from,
                         kiln_shipped_rivals *out) {
@@ -352,8 +347,7 @@ kiln_status kiln_shipped_ask_results(kiln_arena *a, kiln_shipped *s, const char 
     return KILN_OK;
 }
 
-/* ---- code --------------------------------------------------------------------------
- */
+/* ---- code ------------------------------------------------------------------------ */
 
 kiln_status kiln_shipped_find(const kiln_shipped *s, const char *word, size_t *out,
                               kiln_err *err) {

@@ -17,8 +17,7 @@ static const kiln_shipped_kernel *kernel_of(const kiln_shipped *s, size_t step) 
     return k < 0 ? NULL : &s->kernel.v[k];
 }
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static void put_ms(kiln_buf *out, double ms) {
     if (ms > 0)
@@ -164,8 +163,7 @@ kiln_status kiln_shipped_step_text(kiln_buf *out, const kiln_shipped *s, size_t 
     return KILN_OK;
 }
 
-/* ---- JSON --------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static void put_known(kiln_json_writer *w, const char *key, double v) {
     kiln_json_member_f64(w, key, v > 0 ? v : (double)NAN); /* NaN is null */

@@ -39,8 +39,7 @@ static kiln_status run(const verifier *v, const kiln_tensor *in, kiln_tensor *ou
                            p->package.n_inputs, out, NULL, err);
 }
 
-/* ---- the self-test -----------------------------------------------------------------
- */
+/* ---- the self-test --------------------------------------------------------------- */
 
 static bool holds_any(const kiln_wanted *want, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -86,8 +85,7 @@ static kiln_status selftest(verifier *v, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- the reference -----------------------------------------------------------------
- */
+/* ---- the reference --------------------------------------------------------------- */
 
 /* Other inputs than the self-test's, and the model itself. */
 static kiln_status ask_reference(verifier *v, kiln_err *err) {
@@ -105,8 +103,7 @@ static kiln_status reference(verifier *v, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- golden cases ------------------------------------------------------------------
- */
+/* ---- golden cases ---------------------------------------------------------------- */
 
 static bool is_fixed(const kiln_package_facts *f, const char *name) {
     for (size_t i = 0; i < f->n_fixed; i++)
@@ -193,8 +190,7 @@ static kiln_status golden(verifier *v, kiln_err *err) {
     return KILN_OK;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static void add_signature(kiln_arena *a, const kiln_signed *s, kiln_checks *out) {
     char id[KILN_KEY_ID_TEXT];

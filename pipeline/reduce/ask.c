@@ -41,8 +41,7 @@ static kiln_status run(kiln_asker *q, kiln_arena *a, const char *const *argv,
     return kiln_process_run(a, &o, out, err);
 }
 
-/* ---- what a failure says ------------------------------------------------------------
- */
+/* ---- what a failure says --------------------------------------------------------- */
 
 /* The line that has the text; "": none. */
 static kiln_str line_with(kiln_str text, const char *part) {
@@ -93,8 +92,7 @@ static bool is_this_one(kiln_asker *q, const kiln_process_result *r) {
     return q->kind[0] == '\0' || line_with(r->err, q->kind).n > 0;
 }
 
-/* ---- asking -------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------- */
 
 static kiln_status put_file(const kiln_asker *q, kiln_arena *a, kiln_str text,
                             const char **path, kiln_err *err) {

@@ -48,8 +48,7 @@ const void *kiln_edit_crop(kiln_arena *a, const kiln_value *v, const kiln_type *
     return t.data;
 }
 
-/* ---- what is built -----------------------------------------------------------------
- */
+/* ---- what is built --------------------------------------------------------------- */
 
 typedef struct builder {
     const kiln_edit *e;

@@ -13,8 +13,7 @@ const kiln_move *const kiln_moves[] = {&kiln_move_outputs,
                                        &kiln_move_values,
                                        NULL};
 
-/* ---- outputs -----------------------------------------------------------------------
- */
+/* ---- outputs --------------------------------------------------------------------- */
 
 /* One alone, then all but one. */
 static kiln_move_answer make_outputs(kiln_edit *e, size_t i) {
@@ -34,8 +33,7 @@ static kiln_move_answer make_outputs(kiln_edit *e, size_t i) {
 }
 const kiln_move kiln_move_outputs = {"outputs", make_outputs};
 
-/* ---- nodes -------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------- */
 
 typedef struct range {
     int first, end; /* nodes by index */
@@ -148,8 +146,7 @@ static kiln_move_answer make_bypass(kiln_edit *e, size_t i) {
 }
 const kiln_move kiln_move_bypass = {"bypass", make_bypass};
 
-/* ---- regions -----------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------- */
 
 /* What a node runs is the whole graph. */
 static kiln_move_answer make_regions(kiln_edit *e, size_t i) {
@@ -170,8 +167,7 @@ static kiln_move_answer make_regions(kiln_edit *e, size_t i) {
 }
 const kiln_move kiln_move_regions = {"regions", make_regions};
 
-/* ---- inputs ------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------- */
 
 /* Two inputs, or two constants, of one type are one. */
 static kiln_move_answer make_merge(kiln_edit *e, size_t i) {

@@ -27,8 +27,7 @@ typedef struct reducer {
 
 static kiln_arena *next_arena(reducer *r) { return &r->arena[1 - r->at]; }
 
-/* ---- size --------------------------------------------------------------------------
- */
+/* ---- size ------------------------------------------------------------------------ */
 
 static int64_t number(int64_t v) {
     const int64_t most = 1000;
@@ -94,8 +93,7 @@ static bool is_smaller(const size *a, const size *b) {
     return false;
 }
 
-/* ---- candidates --------------------------------------------------------------------
- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 static kiln_str print(kiln_arena *a, const kiln_graph *g) {
     const kiln_print_options o = {.n_random = KILN_REDUCE_SEEDS};
@@ -203,8 +201,7 @@ static kiln_status search(reducer *r) {
     return KILN_OK;
 }
 
-/* ---- the first candidate -----------------------------------------------------------
- */
+/* ---- the first candidate --------------------------------------------------------- */
 
 static bool is_bulk(const kiln_value *v) {
     enum { MANY_INTS = 1 << 16 };
@@ -299,8 +296,7 @@ kiln_status kiln_reduce(kiln_arena *a, const kiln_graph *imported,
     return st;
 }
 
-/* ---- the file ----------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------- */
 
 const char *kiln_reduced_command(kiln_arena *a, const kiln_reduce_options *o,
                                  const char *path) {

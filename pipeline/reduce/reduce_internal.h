@@ -9,8 +9,7 @@ enum {
     KILN_REDUCE_FEW_ELEMS = 4, /* constants of so many are read better than a seed */
 };
 
-/* ---- edits (edit.c) ---------------------------------------------------------------
- */
+/* ---- edits (edit.c) -------------------------------------------------------------- */
 
 /* What becomes of a value in the candidate. */
 typedef struct kiln_edit_value {
@@ -41,8 +40,7 @@ kiln_graph *kiln_edit_apply(const kiln_edit *e);
 /* A constant's elements, or those of its front corner in a smaller shape. */
 const void *kiln_edit_crop(kiln_arena *a, const kiln_value *v, const kiln_type *to);
 
-/* ---- moves ------------------------------------------------------------------------
- */
+/* ---- moves ----------------------------------------------------------------------- */
 
 /* Edits of one kind, numbered: false past the last one, KILN_EDIT_VOID never asked. */
 typedef enum kiln_move_answer {
@@ -64,8 +62,7 @@ extern const kiln_move kiln_move_regions, kiln_move_outputs, kiln_move_chunks,
 extern const kiln_move kiln_move_shapes, kiln_move_axes, kiln_move_attributes,
     kiln_move_values;
 
-/* ---- asking (ask.c) ---------------------------------------------------------------
- */
+/* ---- asking (ask.c) -------------------------------------------------------------- */
 
 typedef struct kiln_asker {
     kiln_arena *arena;

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- what numbers become -----------------------------------------------------------
- */
+/* ---- what numbers become --------------------------------------------------------- */
 
 typedef struct change {
     int64_t from, to;
@@ -89,8 +88,7 @@ static void change_indices(kiln_edit *e, const change *c) {
     }
 }
 
-/* ---- shapes ------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------- */
 
 enum { MOST_EXTENTS = 32, N_TARGETS = 8 };
 
@@ -163,8 +161,7 @@ static kiln_move_answer make_axes(kiln_edit *e, size_t i) {
 }
 const kiln_move kiln_move_axes = {"axes", make_axes};
 
-/* ---- attributes --------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------ */
 
 /* Way 0: as if not given; 1: all 1; 2: all 0. */
 static bool plainer(kiln_edit *e, const kiln_attr_def *def, kiln_attr *attr,
@@ -213,8 +210,7 @@ static kiln_move_answer make_attributes(kiln_edit *e, size_t i) {
 }
 const kiln_move kiln_move_attributes = {"attributes", make_attributes};
 
-/* ---- constants ---------------------------------------------------------------------
- */
+/* ---- constants ------------------------------------------------------------------- */
 
 static kiln_move_answer make_values(kiln_edit *e, size_t i) {
     if (i >= e->g->values.n)

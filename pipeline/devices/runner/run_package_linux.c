@@ -62,8 +62,7 @@ static uint64_t n_preempted(void) {
     return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_nivcsw : 0;
 }
 
-/* ---- arguments --------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------- */
 
 typedef struct number_option {
     const char *name;
@@ -147,8 +146,7 @@ static run_exit parse(int argc, char **argv, run_options *o) {
     return RUN_OK;
 }
 
-/* ---- running ----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 /* Names may hold '=': the longest left side that is an input. -1: none. */
 static int find_input(const kiln_model *m, const char *text, const char **file) {
@@ -274,8 +272,7 @@ static void print_times(const run_options *o, const kiln_model *m, const run_tim
     run_print(stdout, "", run_line);
 }
 
-/* ---- files ------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static run_exit open_named(const char *path, FILE **out) {
     *out = run_open(path);
@@ -330,8 +327,7 @@ static run_exit close_files(const run_options *o, run_files *f, run_exit code) {
     return code;
 }
 
-/* ---- a session --------------------------------------------------------------------
- */
+/* ---- a session ------------------------------------------------------------------- */
 
 static run_exit write_outputs(const run_options *o, const kiln_model *m,
                               const kiln_session *s, const run_files *f) {
