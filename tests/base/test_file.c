@@ -343,8 +343,7 @@ static void real_paths_have_no_links(void **state) {
                       KILN_ERR_MISSING, &err, "cannot find 'no/such/thing'");
 }
 
-/* ---- what is no regular file -------------------------------------------------------
- */
+/* ---- what is no regular file ----------------------------------------------------- */
 
 static void devices_stay_devices(void **state) {
     (void)state;
@@ -388,8 +387,7 @@ static void descriptors_are_written_where_they_stand(void **state) {
                       "Bad file descriptor");
 }
 
-/* ---- what a kill leaves ------------------------------------------------------------
- */
+/* ---- what a kill leaves ---------------------------------------------------------- */
 
 static void be_killed_while_writing(void *arg) {
     kiln_file_writer *w = NULL;

@@ -15,8 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- the child's parts
- * ----------------------------------------------------------------------- */
+/* ---- the child's parts ----------------------------------------------------------- */
 
 static void sleep_ms(long ms) {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};
@@ -189,8 +188,7 @@ static const struct part {
     {"touch", play_touch},     {"tell", play_tell},
 };
 
-/* --- the tests
- * ------------------------------------------------------------------------------- */
+/* ---- the tests ------------------------------------------------------------------- */
 
 static char *own_path;
 

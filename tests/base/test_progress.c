@@ -7,8 +7,7 @@
 
 static const int64_t ms = 1000000;
 
-/* ---- text --------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 typedef struct text_row {
     const char *name;
@@ -59,8 +58,7 @@ static void left_is_by_the_rate(void **state) {
     assert_true(kiln_progress_left(10, 9, 8) == 0);
 }
 
-/* ---- from program to program -------------------------------------------------------
- */
+/* ---- from program to program ----------------------------------------------------- */
 
 static void lines_go_there_and_back(void **state) {
     const text_row *r = *state;
@@ -111,8 +109,7 @@ static void texts_of_others_are_harmless(void **state) {
     assert_string_equal(p.note, "\\x0d");
 }
 
-/* ---- telling -----------------------------------------------------------------------
- */
+/* ---- telling --------------------------------------------------------------------- */
 
 typedef struct heard {
     int n;
@@ -145,8 +142,7 @@ static void tells_who_watches(void **state) {
     assert_int_equal(h.n, 2);
 }
 
-/* ---- showing -----------------------------------------------------------------------
- */
+/* ---- showing --------------------------------------------------------------------- */
 
 static const char *show(kiln_progress_screen *s, const char *phase, double done,
                         int64_t now_ms) {

@@ -82,8 +82,7 @@ static KILN_RECORD(things_table, things_rows, "Things")
 static const kiln_record_document list = {
     .table = &things_table, .docs = "docs/thing.md", .what = "things", .is_list = true};
 
-/* ---- writing -----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static const char *written(const kiln_record_document *d, const void *from) {
     kiln_buf out;
@@ -158,8 +157,7 @@ static void reads_what_it_writes(void **state) {
     assert_string_equal(written(&document, &back), whole);
 }
 
-/* ---- refusals ----------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name, *text;
@@ -215,8 +213,7 @@ static void refuses(void **state) {
                       r->want, &err, r->says);
 }
 
-/* ---- documentation -----------------------------------------------------------------
- */
+/* ---- documentation --------------------------------------------------------------- */
 
 static void documents_every_table_once(void **state) {
     (void)state;

@@ -335,8 +335,7 @@ static void builds_text(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- names that fit a column -------------------------------------------------------
- */
+/* ---- names that fit a column ----------------------------------------------------- */
 
 typedef struct fit_row {
     const char *name, *text;

@@ -38,8 +38,7 @@ static void close_accepts_what_is_close(void **state) {
     kiln_assert_close(got, want, 6, 1, 1e-8);
 }
 
-/* --- tests that must fail
- * -------------------------------------------------------------------- */
+/* ---- tests that must fail -------------------------------------------------------- */
 
 static void two_values_are_far(void **state) {
     (void)state;
@@ -240,9 +239,7 @@ static void golden_update_rewrites_the_expected_part(void **state) {
     kiln_assert_text_equal(now, KILN_STR_LIT("Why.\nTwo lines.\n\na\nb\n---\na\nb\n"));
 }
 
-/* --- parts
- * ------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------- */
 
 static void need_shared(void **state) {
     (void)state;

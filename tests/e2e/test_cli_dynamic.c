@@ -181,8 +181,7 @@ static void make_files(void **state) {
     write_floats("half.npy", half, 2);
 }
 
-/* ---- odd names ---------------------------------------------------------------------
- */
+/* ---- odd names ------------------------------------------------------------------- */
 
 static kiln_test_cli_row odd_rows[] = {
     {"builds_what_has_odd_names",
@@ -215,8 +214,7 @@ static kiln_test_cli_row odd_rows[] = {
      NULL},
 };
 
-/* ---- dynamic models ----------------------------------------------------------------
- */
+/* ---- dynamic models -------------------------------------------------------------- */
 
 /* An escape sequence in the name of an input: whatever is printed, check() asks. */
 static kiln_test_cli_row escape_rows[] = {
@@ -312,8 +310,7 @@ static kiln_test_cli_row dynamic_rows[] = {
      "the zoo has no network 'nope'"},
 };
 
-/* ---- lengths that depend on data ---------------------------------------------------
- */
+/* ---- lengths that depend on data ------------------------------------------------- */
 
 static kiln_test_cli_row picked_rows[] = {
     {"counts_are_outputs",
@@ -344,8 +341,7 @@ static kiln_test_cli_row picked_rows[] = {
      NULL},
 };
 
-/* ---- packages of models with fixed inputs ------------------------------------------
- */
+/* ---- packages of models with fixed inputs ---------------------------------------- */
 
 #define CHOICE "@choice.kiln.tar.zst"
 
@@ -433,8 +429,7 @@ static void outputs_lie_where_their_names_say(void **state) {
     check_floats("coded/b%1B%5B31m.npy", half, 2);
 }
 
-/* ---- hostile files -----------------------------------------------------------------
- */
+/* ---- hostile files --------------------------------------------------------------- */
 
 typedef struct hostile_row {
     const char *name, *model;

@@ -220,8 +220,7 @@ static void takes_packages_from_oci_layouts(void **state) {
     }
 }
 
-/* ---- twenty builds
- * ------------------------------------------------------------------- */
+/* ---- twenty builds --------------------------------------------------------------- */
 
 static const char *const zones[] = {"UTC", "Asia/Tokyo", "America/Los_Angeles",
                                     "Pacific/Kiritimati", "XYZ-13:45"};

@@ -274,8 +274,7 @@ static void the_environment_requires_a_key(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- a night -----------------------------------------------------------------------
- */
+/* ---- a night --------------------------------------------------------------------- */
 
 static void write_text(const char *name, const char *text) {
     kiln_err err = {0};
@@ -318,8 +317,7 @@ static void nights_sign_and_require_keys(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- minisign ----------------------------------------------------------------------
- */
+/* ---- minisign -------------------------------------------------------------------- */
 
 enum { MAX_WORDS = 12 };
 

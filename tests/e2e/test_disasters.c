@@ -27,8 +27,7 @@ static int n_moments(int usual, int soak) {
     return getenv("KILN_SOAK") != NULL ? soak : usual;
 }
 
-/* ---- running kiln ------------------------------------------------------------------
- */
+/* ---- running kiln ---------------------------------------------------------------- */
 
 /* In its own folder, its words to said.txt; file_bytes: as large as files may be. */
 static pid_t start(const char *const *words, rlim_t file_bytes) {
@@ -78,8 +77,7 @@ static void must(int code, int want, const char *text) {
                  text != NULL ? text : "", said());
 }
 
-/* ---- what must hold at any moment --------------------------------------------------
- */
+/* ---- what must hold at any moment ------------------------------------------------ */
 
 static int n_left; /* temporary names */
 
@@ -144,8 +142,7 @@ static kiln_str bytes_of(const char *name) {
     return (kiln_str){kiln_arena_dup(kiln_test_arena(), bytes.p, bytes.n), bytes.n};
 }
 
-/* ---- build -------------------------------------------------------------------------
- */
+/* ---- build ----------------------------------------------------------------------- */
 
 /* The folders of its model and of its archive too: those that asked politely find them
  * gone, what SIGKILL leaves goes with the next build. */
@@ -169,8 +166,7 @@ static void what_killed_builds_leave_goes(void **state) {
     }
 }
 
-/* ---- accept ------------------------------------------------------------------------
- */
+/* ---- accept ---------------------------------------------------------------------- */
 
 /* Two archives for one place, accepted in turn, and killed in turn: at each moment what
  * the list names is what lies there, and what was accepted stays until another is. */
@@ -232,8 +228,7 @@ static void a_full_disk_is_said(void **state) {
     assert_true(lstat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode));
 }
 
-/* ---- nights ------------------------------------------------------------------------
- */
+/* ---- nights ---------------------------------------------------------------------- */
 
 /* In this order; each test leaves whole nights. */
 static const char *next_nights(int more) {
@@ -350,8 +345,7 @@ static void a_clock_set_back_loses_no_run(void **state) {
     must(RUN("history", "list", "clock/history.db"), 0, "\n2 nights, ");
 }
 
-/* ---- a damaged history -------------------------------------------------------------
- */
+/* ---- a damaged history ----------------------------------------------------------- */
 
 typedef struct damage {
     const char *name;
@@ -395,8 +389,7 @@ static void history_is_damaged(void **state) {
     must(RUN("history", "list", "h.db"), 0, kiln_format(a, "\n%d nights, ", n_nights));
 }
 
-/* ---- places ------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 static void write_pipeline(const char *name, const char *out, const char *history,
                            const char *more) {

@@ -123,8 +123,7 @@ static row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-/* ---- running ------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 enum { MAX_ARGS = 16 };
 
@@ -197,8 +196,7 @@ static void must_hold(const kiln_process_result *r, const char *text) {
         fail_msg("stderr must hold '%s', is: %s", text, r->err.p);
 }
 
-/* ---- found --------------------------------------------------------------------------
- */
+/* ---- found ----------------------------------------------------------------------- */
 
 /* A new folder has the model and what tells of the fault, and nothing more. */
 static void check_row(void **state) {
@@ -269,8 +267,7 @@ static void check_unknown(void **state) {
     must_hold(&r, "KILN_FAULT names 'no_such', which is no row of faults.def");
 }
 
-/* ---- reduced ------------------------------------------------------------------------
- */
+/* ---- reduced --------------------------------------------------------------------- */
 
 static size_t nodes_of(const char *path) {
     kiln_graph *g = NULL;

@@ -16,8 +16,7 @@
 
 static const char *dir; /* one for all */
 
-/* ---- rows --------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 /* In this order: some read what earlier ones wrote. */
 static kiln_test_cli_row rows[] = {
@@ -135,8 +134,7 @@ static void check(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- killed ------------------------------------------------------------------------
- */
+/* ---- killed ---------------------------------------------------------------------- */
 
 static const char *at(const char *name) {
     return kiln_path_join(kiln_test_arena(), dir, name);
@@ -300,8 +298,7 @@ static void frozen_archives_are_equal(void **state) {
     }
 }
 
-/* ---- pipelines ---------------------------------------------------------------------
- */
+/* ---- pipelines ------------------------------------------------------------------- */
 
 static void write_file(const char *name, const char *text) {
     kiln_err err = {0};

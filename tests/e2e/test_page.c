@@ -13,8 +13,7 @@
 #define DEMO "tests/reports/demo/results.json"
 enum { N_JOBS = 30, REGRESSED = 4, FAILED = 17, DISTURBED = 22, TIMES = 4 };
 
-/* ---- a night of thirty jobs --------------------------------------------------------
- */
+/* ---- a night of thirty jobs ------------------------------------------------------ */
 
 static kiln_str text_of(const char *path) {
     kiln_str text;
@@ -279,8 +278,7 @@ static void check_row(void **state) {
     assert_no_problem(kiln_test_probe_page(thirty(), &probe, w));
 }
 
-/* ---- the page as it is -------------------------------------------------------------
- */
+/* ---- the page as it is ----------------------------------------------------------- */
 
 /* The policy lets the script run, which nobody but the browser can say. */
 static void the_script_runs_under_the_policy(void **state) {

@@ -68,8 +68,7 @@ static void makes_the_same_bytes_again(void **state) {
                            text_of(DEMO));
 }
 
-/* ---- in a browser ------------------------------------------------------------------
- */
+/* ---- in a browser ---------------------------------------------------------------- */
 
 static kiln_process_result browse(const char *page, const char *action, int width) {
     return kiln_test_browse(page, action, (kiln_test_window){width, 2000, false});

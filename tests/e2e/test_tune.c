@@ -16,9 +16,7 @@ static const char *dir; /* one for all */
 /* Its best stays far from its floor on every machine: none is given up. */
 #define SMALL "matmul small m=5 k=60 n=36"
 
-/* ---- rows
- * -----------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 /* In this order: some read what earlier ones wrote. */
 static kiln_test_cli_row rows[] = {
@@ -118,9 +116,7 @@ static void check(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- killed
- * -----------------------------------------------------------------------------------
- */
+/* ---- killed ---------------------------------------------------------------------- */
 
 static pid_t start(const char *db, int trials) {
     const char *kiln = getenv("KILN");

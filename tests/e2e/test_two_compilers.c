@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the other kiln ----------------------------------------------------------------
- */
+/* ---- the other kiln -------------------------------------------------------------- */
 
 static const char *said(const char *const *argv) {
     kiln_process_result r;
@@ -50,8 +49,7 @@ static const char *other_than(const char *kiln) {
     return NULL;
 }
 
-/* ---- what they build ---------------------------------------------------------------
- */
+/* ---- what they build ------------------------------------------------------------- */
 
 /* What code generation makes of every function there is, of integers, of low types. */
 #define MATH(type)                                                                     \

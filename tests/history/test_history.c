@@ -55,8 +55,7 @@ static kiln_str json_of(const kiln_nights *n) {
     return kiln_buf_str(&out);
 }
 
-/* ---- what is kept ------------------------------------------------------------------
- */
+/* ---- what is kept ---------------------------------------------------------------- */
 
 static void nights_are_read_as_they_were_appended(void **state) {
     (void)state;
@@ -190,8 +189,7 @@ static void the_page_over_a_year_is_small_and_quick(void **state) {
     assert_true(s < (kiln_test_is_sanitized() ? 20 : 2));
 }
 
-/* ---- accidents ---------------------------------------------------------------------
- */
+/* ---- accidents ------------------------------------------------------------------- */
 
 typedef struct writer {
     const char *path;
@@ -433,8 +431,7 @@ static void flipped_bytes_are_no_other_answer(void **state) {
     kiln_history_close(h);
 }
 
-/* ---- runs --------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 /* A folder of a run as kiln nightly leaves it, with so many bytes. */
 static void make_run_of(const char *out, const char *name, bool is_ended, bool is_part,

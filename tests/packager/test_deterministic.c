@@ -75,8 +75,7 @@ static const char *test_dir;
 static const char *self;            /* this program */
 static char first[KILN_SHA256_HEX]; /* of the first row's archive */
 
-/* ---- the child
- * ----------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------- */
 
 static int build(char **argv) {
     kiln_err err = {0};
@@ -99,8 +98,7 @@ static int build(char **argv) {
     return 0;
 }
 
-/* ---- the parent
- * ---------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------ */
 
 static void make_folder(kiln_arena *a, const char *path) {
     kiln_err err = {0};

@@ -37,8 +37,7 @@ static kiln_str without_seal(kiln_str s) {
     return (kiln_str){s.p, s.n - KILN_SEAL_BYTES};
 }
 
-/* ---- without a new seal
- * -------------------------------------------------------------- */
+/* ---- without a new seal ---------------------------------------------------------- */
 
 static kiln_str flip(kiln_arena *a, kiln_rng *rng) { return flipped(a, rng, good, 0); }
 
@@ -70,8 +69,7 @@ static kiln_str flip_tar(kiln_arena *a, kiln_rng *rng) {
     return with_old_seal(a, flipped(a, rng, tar, 0));
 }
 
-/* ---- with one
- * ------------------------------------------------------------------------ */
+/* ---- with one -------------------------------------------------------------------- */
 
 static kiln_str flip_tar_sealed(kiln_arena *a, kiln_rng *rng) {
     return craft_compress(a, flipped(a, rng, tar, manifest_end));
@@ -131,8 +129,7 @@ static row rows[] = {
     {"bits_of_the_manifest_sealed", 60, flip_manifest_sealed, true},
 };
 
-/* ---- checking
- * ------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------- */
 
 static kiln_str read(kiln_arena *a, const char *dir, const char *name) {
     kiln_err err = {0};

@@ -143,8 +143,7 @@ static void writes_into_nothing_else(void **state) {
     assert_false(kiln_dir_exists(in(dir, "new")));
 }
 
-/* ---- layouts that lie --------------------------------------------------------------
- */
+/* ---- layouts that lie ------------------------------------------------------------ */
 
 static const char *replaced(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
@@ -247,8 +246,7 @@ static void check_lie(void **state) {
                       l->want, &err, l->text);
 }
 
-/* ---- any bit -----------------------------------------------------------------------
- */
+/* ---- any bit --------------------------------------------------------------------- */
 
 /* Nobody waits for the disk. */
 static void write_soon(const char *path, const char *p, size_t n) {

@@ -28,8 +28,7 @@ static void make(kiln_arena *a, const char *profile, kiln_package *p) {
     kiln_test_package(a, kiln_test_network_text, &found, p);
 }
 
-/* ---- there and back
- * ------------------------------------------------------------------ */
+/* ---- there and back -------------------------------------------------------------- */
 
 static void run_folder(kiln_arena *a, const char *folder, const kiln_package_facts *f) {
     char error[KILN_ERROR_TEXT] = "";
@@ -140,8 +139,7 @@ static void others_can_read_it(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------- */
 
 static const kiln_json *parse(kiln_arena *a, kiln_str text) {
     kiln_err err = {0};
@@ -450,8 +448,7 @@ static void names_of_files_are_plain(void **state) {
                         "res_net_18-1.0-__-t2.kiln.tar.zst");
 }
 
-/* ---- time
- * ---------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------ */
 
 typedef struct time_row {
     const char *name, *text;
@@ -487,8 +484,7 @@ static void check_time(void **state) {
     unsetenv("SOURCE_DATE_EPOCH");
 }
 
-/* ---- what the system refuses
- * --------------------------------------------------------- */
+/* ---- what the system refuses ----------------------------------------------------- */
 
 static size_t count_names(const char *dir) {
     char **names = NULL;
@@ -650,8 +646,7 @@ static void honours_the_umask(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- linking
- * ------------------------------------------------------------------------- */
+/* ---- linking --------------------------------------------------------------------- */
 
 static void links_nothing_that_is_no_object(void **state) {
     (void)state;

@@ -77,8 +77,7 @@ static void reads_what_it_wrote(void **state) {
     assert_int_equal(again.n_ready, 1);
 }
 
-/* ---- each member -------------------------------------------------------------------
- */
+/* ---- each member ----------------------------------------------------------------- */
 
 typedef enum change { LEAVE_OUT, RENAME, ADD, TO_OBJECT, TO_LIST, TO_NUMBER } change;
 
@@ -176,8 +175,7 @@ static void refuses_each_member_changed(void **state) {
     print_message("%d changed members are refused\n", n_refused);
 }
 
-/* ---- by name -----------------------------------------------------------------------
- */
+/* ---- by name --------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name, *what, *with, *why;

@@ -29,9 +29,7 @@ static kiln_profile profile; /* of the good archive: the same on all machines */
     .bytes = (text_of_bytes)
 #define ONLY_FILES "; packages hold regular files only"
 
-/* ---- entries
- * -------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------- */
 
 static void drop_plan(craft *c) { craft_remove(c, craft_find(c, PLAN)); }
 
@@ -136,9 +134,7 @@ static void large_manifest(craft *c) {
     craft_set_header(&c->entry[0], KILN_ENTRY_MANIFEST);
 }
 
-/* ---- bytes
- * ---------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------- */
 
 static kiln_str good(craft *c) { return craft_compress(c->arena, craft_tar(c)); }
 
@@ -231,9 +227,7 @@ static kiln_str cut_tar(craft *c) {
     return craft_compress(c->arena, (kiln_str){tar.p, tar.n / 2});
 }
 
-/* ---- manifest
- * ------------------------------------------------------------------------
- */
+/* ---- manifest -------------------------------------------------------------------- */
 
 static void set_manifest(craft *c, const char *text) {
     c->entry[0].data = kiln_str_from(text);
@@ -337,9 +331,7 @@ static void no_entry_list(craft *c) {
     craft_replace(c, "\"entries\"", "\"entrees\"", false);
 }
 
-/* ---- contents
- * ------------------------------------------------------------------------
- */
+/* ---- contents -------------------------------------------------------------------- */
 
 /* n bytes at `at` of an entry; the manifest follows. */
 static void poke(craft *c, const char *name, size_t at, const char *bytes, size_t n) {
@@ -425,8 +417,7 @@ static void expected_swapped(craft *c) {
     craft_set_data(c, craft_find(c, KILN_ENTRY_EXPECTED), other.p, other.n);
 }
 
-/* ---- the table
- * ----------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------- */
 
 #define E(name) "entry '" name "'"
 #define TOO_MUCH                                                                       \
@@ -685,8 +676,7 @@ static row rows[] = {
      .text = "selftest/expected.safetensors: tensor 'output0' is missing"},
 };
 
-/* ---- checking
- * ------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------- */
 
 static const char *archive; /* a good one */
 

@@ -51,8 +51,7 @@ static void from_hex(const char *hex, unsigned char *out) {
     }
 }
 
-/* ---- known answers -----------------------------------------------------------------
- */
+/* ---- known answers --------------------------------------------------------------- */
 
 /* RFC 8032, 7.1, test 2. */
 static void signs_as_the_rfc(void **state) {
@@ -158,8 +157,7 @@ static void writes_what_minisign_wrote(void **state) {
                      "\n"));
 }
 
-/* ---- secret keys -------------------------------------------------------------------
- */
+/* ---- secret keys ----------------------------------------------------------------- */
 
 static void keeps_a_key_behind_a_password(void **state) {
     (void)state;
@@ -231,8 +229,7 @@ static void saves_a_pair_once(void **state) {
         KILN_ERR_ARG, &err, "l.key' is there");
 }
 
-/* ---- what is none ------------------------------------------------------------------
- */
+/* ---- what is none ---------------------------------------------------------------- */
 
 typedef enum reader { PUBLIC, SECRET, SIGNATURE } reader;
 
@@ -353,8 +350,7 @@ static void signs_one_line(void **state) {
                       KILN_ERR_ARG, &err, "must be one line of text");
 }
 
-/* ---- keyrings ----------------------------------------------------------------------
- */
+/* ---- keyrings -------------------------------------------------------------------- */
 
 static void write_text(const char *dir, const char *name, const char *text) {
     kiln_err err = {0};

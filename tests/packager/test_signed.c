@@ -22,8 +22,7 @@ static const char *path_in(const char *folder, const char *name) {
     return kiln_path_join(kiln_test_arena(), folder, name);
 }
 
-/* ---- a place of its own for each case ----------------------------------------------
- */
+/* ---- a place of its own for each case -------------------------------------------- */
 
 typedef struct place {
     const char *folder, *archive, *signature, *provenance, *key, *out;
@@ -72,8 +71,7 @@ static void assert_nothing_left(const place *p) {
         assert_false(kiln_str_starts(kiln_str_from(name[i]), ".kiln-"));
 }
 
-/* ---- by name -----------------------------------------------------------------------
- */
+/* ---- by name --------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name;
@@ -205,8 +203,7 @@ static void check_row(void **state) {
     assert_nothing_left(&p);
 }
 
-/* ---- mutants -----------------------------------------------------------------------
- */
+/* ---- mutants --------------------------------------------------------------------- */
 
 typedef struct mutation {
     const char *name;
@@ -298,8 +295,7 @@ static void check_mutation(void **state) {
     print_message("%s: %d refused\n", m->name, m->n);
 }
 
-/* ---- the rest ----------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------- */
 
 /* What was signed is what is unpacked: the name says what the contents are. */
 static void takes_the_name_of_its_contents(void **state) {

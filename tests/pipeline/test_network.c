@@ -400,8 +400,7 @@ static void networks_compute_what_their_graphs_do(void **state) {
     }
 }
 
-/* ---- what is refused
- * ----------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------- */
 
 typedef struct refused_row {
     const char *name, *text, *why;

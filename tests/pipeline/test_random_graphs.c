@@ -17,8 +17,7 @@
 
 #define CORPUS "tests/corpus/graphs"
 
-/* ---- random graphs ---------------------------------------------------------------
- */
+/* ---- random graphs --------------------------------------------------------------- */
 
 static int n_missing(const int64_t *made) {
     int n = 0;
@@ -102,8 +101,7 @@ static void graphs_for_aarch64(void **state) {
     graph_trial_report(&t);
 }
 
-/* ---- what is allowed -------------------------------------------------------------
- */
+/* ---- what is allowed ------------------------------------------------------------- */
 
 static const graph_value *value_of(const char *text, size_t output, graph_values *v) {
     kiln_arena *a = kiln_test_arena();
@@ -173,8 +171,7 @@ static void codes_of_few_bits_are_the_same_or_not(void **state) {
     assert_int_equal(d.worst_index, 2);
 }
 
-/* ---- the corpus ------------------------------------------------------------------
- */
+/* ---- the corpus ------------------------------------------------------------------ */
 
 /* Why it is there, an empty line, the graph. */
 static kiln_graph *read_file(kiln_arena *a, const char *path) {

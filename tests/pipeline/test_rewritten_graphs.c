@@ -64,8 +64,7 @@ static void random_graphs(void **state) {
     graph_trial_report(&t);
 }
 
-/* ---- parts of networks -----------------------------------------------------------
- */
+/* ---- parts of networks ----------------------------------------------------------- */
 
 /* What the reference runs in a moment, nine times. */
 static bool is_cheap(const kiln_graph *g) {

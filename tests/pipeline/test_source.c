@@ -99,8 +99,7 @@ static void what_is_no_model_has_a_hash(void **state) {
     assert_int_equal(strlen(hash_of(path)), 64);
 }
 
-/* ---- links -------------------------------------------------------------------------
- */
+/* ---- links ----------------------------------------------------------------------- */
 
 static kiln_status read_it(const char *path, kiln_err *err) {
     kiln_source s;

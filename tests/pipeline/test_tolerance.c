@@ -99,8 +99,7 @@ static kiln_bounded *expect(kiln_arena *a, const kiln_graph *g, const kiln_tenso
     return b;
 }
 
-/* ---- right results -----------------------------------------------------------------
- */
+/* ---- right results --------------------------------------------------------------- */
 
 static void keeps_compiled_code(void **state) {
     const row *r = *state;
@@ -182,8 +181,7 @@ static void keeps_what_is_rounded_last(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- wrong results -----------------------------------------------------------------
- */
+/* ---- wrong results --------------------------------------------------------------- */
 
 /* Graphs with one thing wrong, for the f32 and the f16 form of a right one. */
 typedef struct fault {
@@ -265,8 +263,7 @@ static void sees_one_weight(void **state) {
         fail_msg("%s: %d of %d elements are outside", r->name, (int)n_bad, (int)n_all);
 }
 
-/* ---- what leaps --------------------------------------------------------------------
- */
+/* ---- what leaps ------------------------------------------------------------------ */
 
 static kiln_graph *parse(kiln_arena *a, const char *text) {
     kiln_err err = {0};

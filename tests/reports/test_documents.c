@@ -137,8 +137,7 @@ static void every_member_comes_back(void **state) {
     }
 }
 
-/* ---- tables ------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------- */
 
 typedef KILN_VEC(const kiln_record_field *) fields;
 
@@ -178,8 +177,7 @@ static void no_member_has_two_rows(void **state) {
         check_table(documents[k]->table);
 }
 
-/* ---- pages of documentation --------------------------------------------------------
- */
+/* ---- pages of documentation ------------------------------------------------------ */
 
 /* Behind a line of its own, to the end of the file. KILN_GOLDEN_UPDATE=1 writes it. */
 static void check_page(const kiln_record_document *d) {

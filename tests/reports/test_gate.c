@@ -85,9 +85,7 @@ static void nights(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- verdicts one by one
- * -----------------------------------------------------------------------------------
- */
+/* ---- verdicts one by one --------------------------------------------------------- */
 
 static void verdicts(void **state) {
     (void)state;

@@ -281,8 +281,7 @@ static void each_night_is_in_the_results(void **state) {
     assert_int_equal(n_changes, 3);
 }
 
-/* ---- whatever the results say ------------------------------------------------------
- */
+/* ---- whatever the results say ---------------------------------------------------- */
 
 static void nothing_is_known(void **state) {
     (void)state;
@@ -527,8 +526,7 @@ static void equal_results_give_equal_bytes(void **state) {
     kiln_assert_text_equal(page_of(&a), page_of(&b));
 }
 
-/* ---- golden ------------------------------------------------------------------------
- */
+/* ---- golden ---------------------------------------------------------------------- */
 
 /* Without style and script, which are looked at and tried, not compared. */
 static void golden(void **state) {

@@ -17,8 +17,7 @@ static const char *junit_of(kiln_str json) {
     return out.p;
 }
 
-/* ---- well-formed? ------------------------------------------------------------------
- */
+/* ---- well-formed? ---------------------------------------------------------------- */
 
 enum { MAX_DEPTH = 8 };
 
@@ -71,8 +70,7 @@ static void check_xml(const char *text) {
     assert_int_equal(depth, 0);
 }
 
-/* ---- what it says ------------------------------------------------------------------
- */
+/* ---- what it says ---------------------------------------------------------------- */
 
 #define STAGE(name, state, more)                                                       \
     "{\"name\": \"" name "\", \"state\": \"" state "\", \"seconds\": 1.5" more "}"

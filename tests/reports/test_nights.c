@@ -180,8 +180,7 @@ static void the_first_night_has_no_before(void **state) {
                         "the first night against this frozen archive");
 }
 
-/* ---- written down ------------------------------------------------------------------
- */
+/* ---- written down ---------------------------------------------------------------- */
 
 static kiln_str page_of(const kiln_nights *n) {
     kiln_buf page;

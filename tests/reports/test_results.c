@@ -38,8 +38,7 @@ static void demo_is_a_fixed_point(void **state) {
     kiln_assert_text_equal(json_of(&r), json);
 }
 
-/* ---- refusals ----------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name;
@@ -145,8 +144,7 @@ static void refuses_too_many(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- what is not there -------------------------------------------------------------
- */
+/* ---- what is not there ----------------------------------------------------------- */
 
 static void missing_members_are_not_known(void **state) {
     (void)state;

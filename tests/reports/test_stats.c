@@ -22,9 +22,7 @@ static void quantiles(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- signed ranks
- * -----------------------------------------------------------------------------------
- */
+/* ---- signed ranks ---------------------------------------------------------------- */
 
 /* P(T >= t) by trying all signs. */
 static double by_counting(const double *d, size_t n, double centre) {
@@ -119,9 +117,7 @@ static void intervals_cover(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- bootstrap and many tests
- * -----------------------------------------------------------------------------------
- */
+/* ---- bootstrap and many tests ---------------------------------------------------- */
 
 static void ratios_have_intervals(void **state) {
     (void)state;

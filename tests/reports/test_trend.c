@@ -136,8 +136,7 @@ static void years_with_events_find_them(void **state) {
     assert_true(10 * t.named_drifts >= 8 * t.drifts);
 }
 
-/* ---- by hand -----------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------- */
 
 enum { FEW = 60 };
 

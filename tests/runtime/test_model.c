@@ -38,8 +38,7 @@ static void compile(void) {
     assert_true(packing.open.n >= 2);
 }
 
-/* ---- plans
- * --------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name;
@@ -110,8 +109,7 @@ static void changed_bytes_do_no_harm(void **state) {
     assert_true(refused > 5000);
 }
 
-/* ---- models
- * -------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------- */
 
 typedef struct counting {
     int n, fail_at, live;
@@ -259,8 +257,7 @@ static void bound_outputs_lie_apart(void **state) {
     kiln_model_close(m);
 }
 
-/* ---- sessions
- * ------------------------------------------------------------------------ */
+/* ---- sessions -------------------------------------------------------------------- */
 
 static void sessions_share_a_model(void **state) {
     (void)state;

@@ -15,8 +15,7 @@
 
 enum { MAX_N = 1000, MAX_THREADS = 8 };
 
-/* ---- allocations that fail --------------------------------------------------------
- */
+/* ---- allocations that fail ------------------------------------------------------- */
 
 #if defined(__has_feature)
 #define HAS_FEATURE(x) __has_feature(x)
@@ -60,8 +59,7 @@ static kiln_pool *open_pool(const kiln_pool_options *o) {
     return p;
 }
 
-/* ---- a loop -----------------------------------------------------------------------
- */
+/* ---- a loop ---------------------------------------------------------------------- */
 
 typedef struct visits {
     atomic_int count[MAX_N];
@@ -224,8 +222,7 @@ static void refuses_numbers(void **state) {
     assert_null(p);
 }
 
-/* ---- affinity ---------------------------------------------------------------------
- */
+/* ---- affinity -------------------------------------------------------------------- */
 
 static int cpu_of(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
                   int64_t end, void *scratch) {
@@ -280,8 +277,7 @@ static void pins_when_asked(void **state) {
     }
 }
 
-/* ---- failing allocations ----------------------------------------------------------
- */
+/* ---- failing allocations --------------------------------------------------------- */
 
 static void survives_failures(void **state) {
     (void)state;

@@ -45,8 +45,7 @@ kiln_process_result kiln_test_browse(const char *page, const char *action,
     return result;
 }
 
-/* ---- probes ------------------------------------------------------------------------
- */
+/* ---- probes ---------------------------------------------------------------------- */
 
 /* What the script found, from the dumped document. */
 static const kiln_json *found_in(const char *dom) {

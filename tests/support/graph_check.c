@@ -44,8 +44,7 @@ const char *graph_profile_at(int i) {
     return i < n ? name[i] : NULL;
 }
 
-/* ---- random choices --------------------------------------------------------------
- */
+/* ---- random choices -------------------------------------------------------------- */
 
 static const kiln_template *draw_template(kiln_rng *rng, const kiln_workload *w,
                                           const kiln_profile *p) {
@@ -98,8 +97,7 @@ static void relayout(void *user, const kiln_type *t, kiln_layout *layout) {
         *layout = other.layout;
 }
 
-/* ---- running ---------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 /* Memory that holds NaN: what reads an element, or a tail lane, that nobody wrote is
  * found. */
@@ -272,8 +270,7 @@ void graph_check(const kiln_graph *g, graph_values *known, const graph_way *w,
     kiln_arena_fini(&c.arena);
 }
 
-/* ---- children --------------------------------------------------------------------
- */
+/* ---- children -------------------------------------------------------------------- */
 
 typedef struct child {
     void (*fn)(void *arg, graph_verdict *out);

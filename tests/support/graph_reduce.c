@@ -4,8 +4,7 @@
 
 #include "tests/support/graph_part.h"
 
-/* ---- reducing --------------------------------------------------------------------
- */
+/* ---- reducing -------------------------------------------------------------------- */
 
 typedef struct reducer {
     kiln_arena *arena;
@@ -78,8 +77,7 @@ kiln_graph *graph_reduce(kiln_arena *a, const kiln_graph *g, graph_values *value
     return graph_part_make(a, &p, values, known);
 }
 
-/* ---- text ------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static const char prefix[] = "const_";
 

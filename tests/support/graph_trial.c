@@ -18,8 +18,7 @@ int64_t graph_trial_count(int64_t quick, int64_t soak) {
     return n;
 }
 
-/* ---- ways ------------------------------------------------------------------------
- */
+/* ---- ways ------------------------------------------------------------------------ */
 
 int graph_all_ways(uint64_t seed, graph_way *way) {
     int n = 0;
@@ -60,8 +59,7 @@ int graph_trial_ways(uint64_t seed, graph_way *way) {
     return is_soak() ? graph_all_ways(seed, way) : some_ways(seed, way);
 }
 
-/* ---- results ---------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------- */
 
 static void count(graph_tally *t, const graph_verdict *v) {
     t->n[v->outcome]++;
@@ -81,8 +79,7 @@ static void show(const char *what, const kiln_graph *g) {
     kiln_arena_fini(&a);
 }
 
-/* ---- one graph in some ways -------------------------------------------------------
- */
+/* ---- one graph in some ways ------------------------------------------------------ */
 
 typedef struct job {
     const kiln_graph *g;

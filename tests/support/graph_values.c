@@ -39,8 +39,7 @@ static bool is_exact(const graph_value *x) {
     return true;
 }
 
-/* ---- errors ----------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------- */
 
 static double roundoff(kiln_dtype dtype) {
     return ldexp(1.0, -kiln_dtype_get(dtype)->mantissa_bits);
@@ -311,8 +310,7 @@ kiln_status graph_values_run(graph_values *v, const kiln_graph *g, kiln_err *err
     return KILN_OK;
 }
 
-/* ---- comparing -------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------- */
 
 /* How far each element was off in the worst of the noisy runs; integers: whether. */
 static double *distances(kiln_arena *a, const graph_value *x, const kiln_wide *want) {

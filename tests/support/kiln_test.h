@@ -27,8 +27,7 @@
 
 #include "base/base.h"
 
-/* --- running
- * ------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------- */
 
 /* One more test; `row` comes to the function as *state. Both pointers are borrowed
  * until the end. */
@@ -59,8 +58,7 @@ kiln_arena *kiln_test_arena(void);
  * machine may be ten times slower, and a process may stand still for a while. */
 enum { KILN_TEST_PATIENCE_MS = 600000, KILN_TEST_PATIENCE_S = 600 };
 
-/* --- assertions
- * ---------------------------------------------------------------------------- */
+/* ---- assertions ------------------------------------------------------------------ */
 
 /* Prints the chain when the call failed. */
 #define kiln_assert_status_ok(st, err)                                                 \
@@ -103,8 +101,7 @@ void kiln_test_check_text(kiln_str got, kiln_str want, const char *file, int lin
  * number (-126, -1022). */
 double kiln_test_ulps(double got, double want, int bits, int min_exponent);
 
-/* --- files
- * ---------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 /* A fresh empty folder, removed when the program ends. In the test arena. */
 const char *kiln_test_dir(void);
@@ -120,8 +117,7 @@ const char *kiln_test_find_shared(const char *suffix, const char *file, int line
 void kiln_test_skip_at(const char *file, int line, const char *fmt, ...)
     KILN_PRINTF(3, 4);
 
-/* --- golden text
- * ----------------------------------------------------------------------------- */
+/* ---- golden text ----------------------------------------------------------------- */
 
 /* A golden file: a sentence that says why it exists, up to the first empty line; the
  * input; a line
@@ -140,8 +136,7 @@ void kiln_test_golden_check(const kiln_test_golden *g, kiln_str got);
  * a folder without any is a failure. */
 void kiln_test_add_golden(const char *folder, void (*check)(void **state));
 
-/* --- what ends a process
- * --------------------------------------------------------------------- */
+/* ---- what ends a process --------------------------------------------------------- */
 
 /* Calls fn(arg) in a child process, where it may exit or abort. */
 typedef struct kiln_test_death {

@@ -26,8 +26,7 @@ void craft_set_header(craft_entry *e, const char *name) {
     kiln_tar_header(&e->header, e->block);
 }
 
-/* ---- taking apart
- * -------------------------------------------------------------------- */
+/* ---- taking apart ---------------------------------------------------------------- */
 
 kiln_str craft_decompress(kiln_arena *a, kiln_str archive) {
     kiln_err err = {0};
@@ -79,8 +78,7 @@ size_t craft_find(const craft *c, const char *name) {
     return 0;
 }
 
-/* ---- changing
- * ------------------------------------------------------------------------ */
+/* ---- changing -------------------------------------------------------------------- */
 
 void craft_insert(craft *c, size_t at, const craft_entry *e) {
     const craft_entry copy = *e;
@@ -143,8 +141,7 @@ void craft_set_data(craft *c, size_t at, const void *p, size_t n) {
     craft_set_header(e, kiln_str_dup(c->arena, name));
 }
 
-/* ---- putting together
- * ----------------------------------------------------------------- */
+/* ---- putting together ------------------------------------------------------------ */
 
 kiln_str craft_tar(const craft *c) {
     static const unsigned char zeros[KILN_TAR_BLOCK];

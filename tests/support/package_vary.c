@@ -64,8 +64,7 @@ void package_repeat(const char *archive, size_t step, const char *path) {
     kiln_arena_fini(&a);
 }
 
-/* ---- idle --------------------------------------------------------------------------
- */
+/* ---- idle ------------------------------------------------------------------------ */
 
 static kiln_str compile_idle(kiln_arena *a, const char *dir, const char *symbol) {
     const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";

@@ -35,8 +35,7 @@ int64_t draw_channels(maker *m) {
 
 double term_scale(int64_t n) { return sqrt(3.0 / (double)(n > 0 ? n : 1)); }
 
-/* ---- tensors ---------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 static void *draw_data(maker *m, const kiln_type *t, double scale) {
     const kiln_tensor x = kiln_ref_random(m->g->arena, t, kiln_rng_next(&m->rng));
@@ -124,8 +123,7 @@ kiln_value *draw_known(maker *m, kiln_dtype dtype, int rank, const int64_t *dim,
     return in;
 }
 
-/* ---- old values ------------------------------------------------------------------
- */
+/* ---- old values ------------------------------------------------------------------ */
 
 kiln_value *find_value(maker *m, value_test is_wanted, const void *user) {
     kiln_value *found = NULL;

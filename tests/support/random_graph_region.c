@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-/* ---- recurrent cells -------------------------------------------------------------
- */
+/* ---- recurrent cells ------------------------------------------------------------- */
 
 typedef struct cell {
     const kiln_op_def *op;
@@ -51,8 +50,7 @@ bool random_graph_recurrent(maker *m) {
                     args, n) != NULL;
 }
 
-/* ---- regions ---------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------- */
 
 /* A graph inside the graph in the making. */
 typedef struct region {

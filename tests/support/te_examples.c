@@ -1,8 +1,7 @@
 /* Sizes are odd, prime or 1 on purpose: no split divides them all. */
 #include "tests/support/te_build.h"
 
-/* ---- element-wise ------------------------------------------------------------------
- */
+/* ---- element-wise ---------------------------------------------------------------- */
 
 void te_make_relu_chain(kiln_arena *a, te_example *x) {
     kiln_te *in = kiln_te_placeholder(a, "x", KILN_F32, 2, TE_DIMS(17, 23));
@@ -94,8 +93,7 @@ void te_make_gathered(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = out;
 }
 
-/* ---- reductions --------------------------------------------------------------------
- */
+/* ---- reductions ------------------------------------------------------------------ */
 
 static void matmul_of(kiln_arena *a, te_example *x, int64_t m, int64_t n, int64_t k,
                       kiln_dtype in, kiln_dtype acc) {
@@ -199,8 +197,7 @@ void te_make_normalized(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = out;
 }
 
-/* ---- convolutions ------------------------------------------------------------------
- */
+/* ---- convolutions ---------------------------------------------------------------- */
 
 /* Zero padding as a stage of its own: a select guards the read. */
 static kiln_te *pad_2d(kiln_arena *a, const kiln_te *in, int64_t pad) {

@@ -3,8 +3,7 @@
  * 1; channel counts are such that no block divides them. */
 #include "tests/support/te_build.h"
 
-/* ---- convolutions ------------------------------------------------------------------
- */
+/* ---- convolutions ---------------------------------------------------------------- */
 
 /* NCHW to NCHW[4]c with padding, 17 channels in 5 blocks whose tail is zero. */
 static kiln_te *block_and_pad(kiln_arena *a, const kiln_te *in, int64_t pad) {
@@ -121,8 +120,7 @@ void te_make_deconv(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = out;
 }
 
-/* ---- pooling and resizing ----------------------------------------------------------
- */
+/* ---- pooling and resizing -------------------------------------------------------- */
 
 /* How many of the taps 2 * at - 1 .. 2 * at + 1 lie in [0, size). */
 static const kiln_expr *taps_inside(kiln_arena *a, const kiln_expr *at, int64_t size) {
@@ -182,8 +180,7 @@ void te_make_resize_nearest(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = out;
 }
 
-/* ---- dtypes ------------------------------------------------------------------------
- */
+/* ---- dtypes ---------------------------------------------------------------------- */
 
 /* u8 x i8 in groups of four (as vpdpbusd and udot take them) to i32, then
  * clamp((sum * 3 + 8) >> 4) to i8. */
@@ -239,8 +236,7 @@ void te_make_mixed_floats(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = out;
 }
 
-/* ---- chains ------------------------------------------------------------------------
- */
+/* ---- chains ---------------------------------------------------------------------- */
 
 /* sum over the last axis of `te` of f(te) as a stage of rank 2. */
 static kiln_te *row_mean(kiln_arena *a, const kiln_te *te, const char *name,
@@ -307,9 +303,7 @@ void te_make_shared_producer(kiln_arena *a, te_example *x) {
     x->arg[x->n_args++] = second;
 }
 
-/* ---- indexes that are data, conditions on axes
- * ---------------------------------------
- */
+/* ---- indexes that are data, conditions on axes ----------------------------------- */
 
 /* Rows of a table, picked by indexes that wrap, and summed. */
 void te_make_embedding_bag(kiln_arena *a, te_example *x) {

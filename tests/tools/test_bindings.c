@@ -35,8 +35,7 @@ static kiln_process_result run_row(const row *r) {
     return got;
 }
 
-/* ---- examples ----------------------------------------------------------------------
- */
+/* ---- examples -------------------------------------------------------------------- */
 
 #define C "cc -std=c17 -Wall -Wextra -Werror "
 #define CPP "c++ -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "
@@ -162,8 +161,7 @@ static void prints_the_five_largest(void **state) {
                      got.out.p);
 }
 
-/* ---- promises ----------------------------------------------------------------------
- */
+/* ---- promises -------------------------------------------------------------------- */
 
 static row rows[] = {
     {"c_example_says_what_is_wrong", "{ ./top5 2>&1; ./top5 /nowhere input.bin 2>&1; "

@@ -28,9 +28,7 @@ static kiln_db *filled(const char *path) {
     return db;
 }
 
-/* ---- opening
- * -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static void contents_outlive_the_handle(void **state) {
     (void)state;
@@ -137,8 +135,7 @@ static void opening_looks_first(void **state) {
     assert_null(db);
 }
 
-/* ---- held by another ---------------------------------------------------------------
- */
+/* ---- held by another ------------------------------------------------------------- */
 
 typedef struct waiting {
     const char *path;
@@ -196,9 +193,7 @@ static void missing_places_are_named(void **state) {
         KILN_ERR_IO, &err, "no/folder/x.db");
 }
 
-/* ---- check finds
- * -----------------------------------------------------------------------------------
- */
+/* ---- check finds ----------------------------------------------------------------- */
 
 typedef struct damage_row {
     const char *name, *sql, *line;
@@ -380,9 +375,7 @@ static void flipped_bytes_are_noticed(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- exchange
- * -----------------------------------------------------------------------------------
- */
+/* ---- exchange -------------------------------------------------------------------- */
 
 static void exports_merge(void **state) {
     (void)state;
@@ -458,9 +451,7 @@ static void bad_imports_leave_nothing(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- several processes
- * -----------------------------------------------------------------------------------
- */
+/* ---- several processes ----------------------------------------------------------- */
 
 enum { N_CANDIDATES = 60, N_TUNERS = 3 };
 

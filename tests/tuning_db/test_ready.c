@@ -114,8 +114,7 @@ static void they_answer_as_a_database(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- what is refused ---------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------- */
 
 /* The text of one record, with one piece of it replaced. */
 typedef struct damage_row {

@@ -55,9 +55,7 @@ static void a_candidate_counts_once_unless_repeated(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- what is refused
- * -----------------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------- */
 
 typedef struct refused_row {
     const char *name;
@@ -124,9 +122,7 @@ static void a_task_must_be_there(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- claims
- * -----------------------------------------------------------------------------------
- */
+/* ---- claims ---------------------------------------------------------------------- */
 
 static void a_claim_is_one_owners(void **state) {
     (void)state;
@@ -167,9 +163,7 @@ static void the_claims_of_the_dead_end(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- the best
- * -----------------------------------------------------------------------------------
- */
+/* ---- the best -------------------------------------------------------------------- */
 
 static kiln_db_bests best(kiln_db *db, const kiln_db_task *t, kiln_db_match farthest) {
     kiln_err err = {0};
@@ -374,9 +368,7 @@ static void pruning_keeps_the_fastest_and_the_errors(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- models
- * -----------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------- */
 
 static void models_are_kept_by_scope_and_version(void **state) {
     (void)state;

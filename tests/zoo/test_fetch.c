@@ -62,9 +62,7 @@ static size_t n_files(const char *folder) {
     return n;
 }
 
-/* ---- each way of serving
- * -----------------------------------------------------------------------------------
- */
+/* ---- each way of serving --------------------------------------------------------- */
 
 typedef struct fetch_row {
     const char *name, *path;
@@ -123,9 +121,7 @@ static void fetches(void **state) {
                          0);
 }
 
-/* ---- the cache
- * -----------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------- */
 
 static void asks_once(void **state) {
     (void)state;
@@ -189,9 +185,7 @@ static void goes_on_with_partial_files(void **state) {
     }
 }
 
-/* ---- places
- * -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 static void reads_files(void **state) {
     (void)state;
@@ -360,9 +354,7 @@ static void an_interrupt_ends_waiting(void **state) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == BUSY);
 }
 
-/* ---- catalogs
- * -----------------------------------------------------------------------------------
- */
+/* ---- catalogs -------------------------------------------------------------------- */
 
 typedef struct catalog_row {
     const char *name, *text, *message;

@@ -16,8 +16,7 @@ static kiln_graph *import(kiln_arena *a, const char *name, kiln_zoo_weights weig
     return g;
 }
 
-/* ---- counts
- * --------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------- */
 
 /* Written here once more, as published: a slip in a row of the zoo is no agreement. */
 typedef struct count_row {
@@ -71,8 +70,7 @@ static void refuses_an_unknown_network(void **state) {
     assert_null(network);
 }
 
-/* ---- values
- * --------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------- */
 
 typedef struct value_row {
     const char *name;
@@ -135,8 +133,7 @@ static void values_stay_of_order_one(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- files
- * ---------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static const char *write(const char *file, const char *name, uint64_t seed) {
     kiln_err err = {0};

@@ -249,8 +249,7 @@ static void gathers_any_number_of_lanes(void **state) {
     }
 }
 
-/* ---- one program, several times ---------------------------------------------------
- */
+/* ---- one program, several times -------------------------------------------------- */
 
 enum { N_COMPILERS = 3, N_TIMES = 4 };
 

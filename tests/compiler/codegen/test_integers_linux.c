@@ -144,8 +144,7 @@ static void check_same(kiln_arena *a, const kiln_tensor *got, const kiln_wide *w
                      g.f != NULL ? want->f[i] : (double)want->i[i]);
 }
 
-/* ---- conversions ------------------------------------------------------------------
- */
+/* ---- conversions ----------------------------------------------------------------- */
 
 /* What the graph's cast makes of it. */
 static kiln_wide cast_of(kiln_arena *a, const kiln_wide *x, kiln_dtype to) {
@@ -208,8 +207,7 @@ static void casts_as_the_graph(void **state) {
     }
 }
 
-/* ---- quotients, powers ------------------------------------------------------------
- */
+/* ---- quotients, powers ----------------------------------------------------------- */
 
 static from_row integer_rows[] = {
     {"i8_arithmetic", KILN_I8},   {"u8_arithmetic", KILN_U8},
@@ -307,8 +305,7 @@ static void never_traps(void **state) {
     }
 }
 
-/* ---- large buffers ----------------------------------------------------------------
- */
+/* ---- large buffers --------------------------------------------------------------- */
 
 enum { FAR = 64 };
 static const int64_t row_elems =

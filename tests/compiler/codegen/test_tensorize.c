@@ -171,8 +171,7 @@ static void every_sign_and_width_is_exact(void **state) {
         }
 }
 
-/* ---- what it becomes ---------------------------------------------------------------
- */
+/* ---- what it becomes ------------------------------------------------------------- */
 
 static const kiln_profile *shipped(const char *name) {
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
@@ -225,8 +224,7 @@ static void instructions_are_those_of_the_target(void **state) {
     assert_true(count(text, "mla") >= 8);
 }
 
-/* ---- refusals ----------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 static void what_does_not_match_is_refused(void **state) {
     (void)state;

@@ -35,8 +35,7 @@ static kiln_str well_formed(kiln_arena *a) {
     return end(&m);
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------- */
 
 static kiln_str empty(kiln_arena *a) {
     (void)a;
@@ -142,8 +141,7 @@ static kiln_str no_opset(kiln_arena *a) {
     return kiln_onnx_finish_model(&m, 8, 0);
 }
 
-/* ---- names
- * --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 static kiln_str cyclic(kiln_arena *a) {
     kiln_onnx_writer m = begin(a);
@@ -207,8 +205,7 @@ static kiln_str twin_weights(kiln_arena *a) {
     return end(&m);
 }
 
-/* ---- shapes and sizes
- * ------------------------------------------------------------------------ */
+/* ---- shapes and sizes ------------------------------------------------------------ */
 
 static kiln_str wrong_rank(kiln_arena *a) {
     kiln_onnx_writer m = begin(a);
@@ -328,8 +325,7 @@ static kiln_str wrong_attribute(kiln_arena *a) {
     return end(&m);
 }
 
-/* ---- external data, functions
- * ---------------------------------------------------------------- */
+/* ---- external data, functions ---------------------------------------------------- */
 
 static kiln_str external(kiln_arena *a, const char *location, int64_t offset,
                          int64_t length) {

@@ -33,9 +33,7 @@ static kiln_node *add_binary(kiln_graph *g, const char *name, kiln_value *x,
     return n;
 }
 
-/* ---- names
- * --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 static void check_names(void **state) {
     (void)state;
@@ -78,8 +76,7 @@ static void check_many_names(void **state) {
     kiln_arena_fini(&arena);
 }
 
-/* ---- constants
- * ---------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------- */
 
 typedef struct scalar_row {
     const char *name;
@@ -127,8 +124,7 @@ static void check_int_constants(void **state) {
     assert_int_equal(kiln_type_elems(&none->type), 0);
 }
 
-/* ---- refused nodes
- * ------------------------------------------------------------------------------ */
+/* ---- refused nodes --------------------------------------------------------------- */
 
 /* An operator of the test's own, with an attribute of each kind. */
 static const char *const modes[] = {"up", "down", NULL};
@@ -432,8 +428,7 @@ static void check_attributes(void **state) {
     assert_ptr_equal(kiln_node_attr(n, "body")->graph, g);
 }
 
-/* ---- rewriting
- * ---------------------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------- */
 
 static void check_uses(void **state) {
     (void)state;
@@ -532,9 +527,7 @@ static void check_clone(void **state) {
     kiln_arena_fini(&copy_arena);
 }
 
-/* ---- costs
- * --------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------- */
 
 static void add_region_cost(const kiln_node *n, kiln_cost *c) {
     (void)n;

@@ -68,8 +68,7 @@ static void check_golden(void **state) {
     kiln_test_golden_check(&golden, kiln_buf_str(&text));
 }
 
-/* ---- epilogues ---------------------------------------------------------------------
- */
+/* ---- epilogues ------------------------------------------------------------------- */
 
 typedef struct epilogue_row {
     const char *name, *graph;
@@ -118,8 +117,7 @@ static void check_epilogue(void **state) {
     assert_string_equal(got, r->want);
 }
 
-/* ---- length -------------------------------------------------------------------------
- */
+/* ---- length ---------------------------------------------------------------------- */
 
 /* How often the group's last result reads its first input, put in place. */
 static double reads_of_first(const kiln_group *group, const kiln_growth *growth) {

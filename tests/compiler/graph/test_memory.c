@@ -9,8 +9,7 @@
 
 enum { ALIGN = 64 };
 
-/* ---- intervals
- * ----------------------------------------------------------------------- */
+/* ---- intervals ------------------------------------------------------------------- */
 
 static void lifetimes_never_overlap(void **state) {
     (void)state;
@@ -44,8 +43,7 @@ static void lifetimes_never_overlap(void **state) {
     assert_true(worst < 1.5); /* a packing bound, no time: 1.2 where this was written */
 }
 
-/* ---- graphs
- * -------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name, *text;
@@ -181,8 +179,7 @@ static void plans_keep_what_is_needed(void **state) {
                             (size_t)kiln_type_bytes(&want[i].type));
 }
 
-/* ---- parts of a whole
- * ----------------------------------------------------------------------- */
+/* ---- parts of a whole ------------------------------------------------------------ */
 
 /* Slot 0 is made of 1 and 2, which two steps write at different times; 3 is a slice of
  * it, 4 a view of the slice. What lives in between has another place, and nothing takes

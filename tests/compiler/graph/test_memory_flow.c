@@ -20,8 +20,7 @@ typedef struct program {
     int n_slots, n_steps, n_loops;
 } program;
 
-/* ---- random programs
- * ----------------------------------------------------------------- */
+/* ---- random programs ------------------------------------------------------------- */
 
 /* Slots that a step at hand may read. */
 typedef struct scope {
@@ -126,8 +125,7 @@ static void add_block(program *p, scope *s, int depth) {
     }
 }
 
-/* ---- running them
- * -------------------------------------------------------------------- */
+/* ---- running them ---------------------------------------------------------------- */
 
 typedef struct machine {
     const program *p;

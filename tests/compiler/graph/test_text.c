@@ -13,9 +13,7 @@ static kiln_str print(const kiln_graph *g) {
     return kiln_buf_str(&b);
 }
 
-/* ---- accepted
- * -----------------------------------------------------------------------------------
- */
+/* ---- accepted -------------------------------------------------------------------- */
 
 typedef struct accept_row {
     const char *name, *text, *prints; /* prints NULL: the same */
@@ -121,9 +119,7 @@ static void check_accepted(void **state) {
         print(g), kiln_str_from(row->prints == NULL ? row->text : row->prints));
 }
 
-/* ---- refused
- * ------------------------------------------------------------------------------------
- */
+/* ---- refused --------------------------------------------------------------------- */
 
 typedef struct refuse_row {
     const char *name, *text;
@@ -311,9 +307,7 @@ static void check_broken_anywhere(void **state) {
     }
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------- */
 
 static void check_elided(void **state) {
     (void)state;

@@ -6,8 +6,7 @@
 #include "compiler/graph/graph.h"
 #include "tests/support/kiln_test.h"
 
-/* ---- text: what is read prints the same, or is refused
- * ------------------------------------------ */
+/* ---- text: what is read prints the same, or is refused --------------------------- */
 
 typedef struct text_row {
     const char *name, *text;
@@ -114,9 +113,7 @@ static void check_parse_stops_behind_the_type(void **state) {
     assert_true(kiln_str_is(rest, " rest"));
 }
 
-/* ---- equality
- * -----------------------------------------------------------------------------------
- */
+/* ---- equality -------------------------------------------------------------------- */
 
 static kiln_type type_of(const char *text) {
     kiln_str rest = kiln_str_from(text);
@@ -126,8 +123,7 @@ static kiln_type type_of(const char *text) {
     return t;
 }
 
-/* ---- names of layouts --------------------------------------------------------------
- */
+/* ---- names of layouts ------------------------------------------------------------ */
 
 typedef struct layout_row {
     const char *name, *type, *want;
@@ -181,9 +177,7 @@ static void check_equality(void **state) {
     assert_true(kiln_layout_is_plain(&spelled.layout));
 }
 
-/* ---- dtypes
- * -------------------------------------------------------------------------------------
- */
+/* ---- dtypes ---------------------------------------------------------------------- */
 
 static void check_dtypes(void **state) {
     (void)state;
@@ -217,8 +211,7 @@ static void check_dtypes(void **state) {
     assert_string_equal(kiln_dtype_set_text(a, KILN_DT_FLOAT), "f32, f16, bf16 or f64");
 }
 
-/* ---- broadcasting and axes
- * ---------------------------------------------------------------------- */
+/* ---- broadcasting and axes ------------------------------------------------------- */
 
 typedef struct broadcast_row {
     const char *name, *a, *b, *want; /* want NULL: refused */
@@ -274,9 +267,7 @@ static void check_axes(void **state) {
     assert_int_equal(stride[2], 1);
 }
 
-/* ---- wide
- * ---------------------------------------------------------------------------------------
- */
+/* ---- wide ------------------------------------------------------------------------ */
 
 typedef struct round_row {
     const char *name;

@@ -41,8 +41,7 @@ static kiln_value *value(kiln_graph *g, const char *name) {
     return v;
 }
 
-/* ---- ways to break it
- * --------------------------------------------------------------------------- */
+/* ---- ways to break it ------------------------------------------------------------ */
 
 static void swap_nodes(kiln_graph *g) {
     kiln_node *const a = g->nodes.v[0];

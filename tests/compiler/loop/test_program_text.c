@@ -18,8 +18,7 @@ static kiln_str print(kiln_arena *a, const kiln_program *p) {
     return kiln_buf_str(&b);
 }
 
-/* ---- a property: random schedules, after each pass ---------------------------------
- */
+/* ---- a property: random schedules, after each pass ------------------------------- */
 
 static kiln_program *read_back(kiln_arena *a, const kiln_program *p) {
     const kiln_str text = print(a, p);

@@ -4,8 +4,7 @@
 #include "compiler/loop/loop.h"
 #include "tests/support/kiln_test.h"
 
-/* ---- a table: i in [0, 7], j in [0, 15], k in [2, 5], n anything ------------------
- */
+/* ---- a table: i in [0, 7], j in [0, 15], k in [2, 5], n anything ----------------- */
 
 typedef struct scene {
     kiln_arena *a;
@@ -155,8 +154,7 @@ static void becomes(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- a property: random expressions keep their value and lie in their interval -----
- */
+/* ---- a property: random expressions keep their value and lie in their interval --- */
 
 enum { N_VARS = 4, N_EXPRS = 400, N_POINTS = 12, MAX_DEPTH = 5 };
 
@@ -262,8 +260,7 @@ static void keeps_values(void **state) {
     }
 }
 
-/* ---- linear forms and intervals
- * ------------------------------------------------------ */
+/* ---- linear forms and intervals -------------------------------------------------- */
 
 static void linear_forms(void **state) {
     (void)state;

@@ -152,8 +152,7 @@ static void check_special(void **state) {
     assert_true(isnan(v) && bound == 0);
 }
 
-/* ---- straight from f32 ------------------------------------------------------------
- */
+/* ---- straight from f32 ----------------------------------------------------------- */
 
 /* A node of inputs alone, the first of them wider than one block of a sum. */
 typedef struct direct_row {

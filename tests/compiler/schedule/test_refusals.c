@@ -48,8 +48,7 @@ static void make(fixture *f) {
     f->st_y = kiln_schedule_stage(f->s, f->y);
 }
 
-/* ---- one primitive each ------------------------------------------------------------
- */
+/* ---- one primitive each ---------------------------------------------------------- */
 
 static kiln_status split_by_zero(fixture *f) {
     kiln_iter *o, *i;
@@ -188,8 +187,7 @@ static kiln_status rfactor_touched(fixture *f) {
     return kiln_rfactor(f->st_sum, kiln_stage_reduce(f->st_sum, 0), &out, &f->err);
 }
 
-/* ---- lowering ----------------------------------------------------------------------
- */
+/* ---- lowering -------------------------------------------------------------------- */
 
 static kiln_status lower(fixture *f, const kiln_te *const *args, size_t n,
                          size_t n_inputs) {

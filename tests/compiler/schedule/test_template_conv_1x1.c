@@ -162,8 +162,7 @@ static void hot_loop_is_clean(void **state) {
     template_check_hot_loop(&t, g, r->profile, &r->want);
 }
 
-/* ---- the next panel of weights ----------------------------------------------------
- */
+/* ---- the next panel of weights --------------------------------------------------- */
 
 typedef struct fetch_row {
     const char *name;

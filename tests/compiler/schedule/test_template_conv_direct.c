@@ -157,8 +157,7 @@ static void random_configurations(void **state) {
     print_message("%" PRId64 " checked, %d refused\n", runs, n_refused);
 }
 
-/* ---- guesses ----------------------------------------------------------------------
- */
+/* ---- guesses --------------------------------------------------------------------- */
 
 /* Layers of ResNet-18. */
 typedef struct layer {

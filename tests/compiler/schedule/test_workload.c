@@ -123,8 +123,7 @@ static void check_refusal(void **state) {
     assert_null(w.anchor);
 }
 
-/* ---- keys as graphs --------------------------------------------------------------
- */
+/* ---- keys as graphs -------------------------------------------------------------- */
 
 typedef struct key_row {
     const char *key;

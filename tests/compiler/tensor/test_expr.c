@@ -179,8 +179,7 @@ static void substitution_folds(void **state) {
     assert_ptr_equal(kiln_expr_substitute(a, e, &other, 1), e);
 }
 
-/* ---- sealing stages ----------------------------------------------------------------
- */
+/* ---- sealing stages -------------------------------------------------------------- */
 
 #define DIMS(...)                                                                      \
     (const int64_t[]) { __VA_ARGS__ }

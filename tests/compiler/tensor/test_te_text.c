@@ -14,8 +14,7 @@ static kiln_str print(kiln_arena *a, const kiln_te *const *outs, size_t n) {
     return kiln_buf_str(&b);
 }
 
-/* ---- examples: printed, read, printed, computed -----------------------------------
- */
+/* ---- examples: printed, read, printed, computed ---------------------------------- */
 
 static void same_name(const kiln_te *te, const void *user, const kiln_te **out) {
     if (strcmp(te->name, user) == 0)

@@ -90,8 +90,7 @@ static void guided_needs_few(void **state) {
     assert_true(ratio <= 0.6);
 }
 
-/* ---- what other workloads teach ---------------------------------------------------
- */
+/* ---- what other workloads teach -------------------------------------------------- */
 
 /* A model that carries over, of drawn trials of every shape but one. */
 static void teach(kiln_cost_model *m, int but, uint64_t seed) {

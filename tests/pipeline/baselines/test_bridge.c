@@ -131,8 +131,7 @@ static void fails_at_once_after_a_failure(void **state) {
                       "did not answer in time and was ended before");
 }
 
-/* ---- places ------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 static void tells_what_is_here(void **state) {
     (void)state;
@@ -216,8 +215,7 @@ static void check_list(void **state) {
     assert_null(*list);
 }
 
-/* ---- installing --------------------------------------------------------------------
- */
+/* ---- installing ------------------------------------------------------------------ */
 
 typedef struct install_row {
     const char *name;
@@ -259,8 +257,7 @@ static void check_install(void **state) {
     kiln_assert_fails(st, KILN_ERR_IO, &err, r->text);
 }
 
-/* ---- the real ones -----------------------------------------------------------------
- */
+/* ---- the real ones --------------------------------------------------------------- */
 
 static void runs_dqn(void **state) {
     const kiln_baseline *b = *state;
@@ -297,8 +294,7 @@ static void runs_dqn(void **state) {
     assert_true(sample.wall_ns > 0 && sample.cpu_ns > 0);
 }
 
-/* ---- of a profile ------------------------------------------------------------------
- */
+/* ---- of a profile ---------------------------------------------------------------- */
 
 typedef struct of_row {
     const char *name, *text, *listed[4]; /* listed: the profile's */

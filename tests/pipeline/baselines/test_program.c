@@ -149,8 +149,7 @@ static void tells_what_is_broken(void **state) {
                       "cannot open");
 }
 
-/* ---- clocks -----------------------------------------------------------------------
- */
+/* ---- clocks ---------------------------------------------------------------------- */
 
 typedef struct clock_row {
     const char *name;

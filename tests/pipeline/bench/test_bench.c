@@ -139,8 +139,7 @@ static void names_what_is_no_model(void **state) {
                       KILN_ERR_MISSING, &err, "no/such");
 }
 
-/* ---- beside baselines --------------------------------------------------------------
- */
+/* ---- beside baselines ------------------------------------------------------------ */
 
 typedef struct rival_row {
     const char *name;
@@ -231,8 +230,7 @@ static void check_rival(void **state) {
     check_rival_of(*state, &s);
 }
 
-/* ---- packages ----------------------------------------------------------------------
- */
+/* ---- packages -------------------------------------------------------------------- */
 
 #define MODEL "demo/samplenet/samplenet.onnx"
 

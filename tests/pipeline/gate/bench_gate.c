@@ -45,8 +45,7 @@ static void build(const char *model, int threads, const char *path) {
     kiln_arena_fini(&a);
 }
 
-/* ---- the slower one ----------------------------------------------------------------
- */
+/* ---- the slower one -------------------------------------------------------------- */
 
 static bool overlap(const kiln_plan_tensor *x, const kiln_plan_tensor *y) {
     return x->place == y->place && x->index == y->index &&
@@ -105,8 +104,7 @@ static size_t choose_step(const char *path, int threads, double share) {
     return best;
 }
 
-/* ---- gates -------------------------------------------------------------------------
- */
+/* ---- gates ----------------------------------------------------------------------- */
 
 static void print_run(int i, const kiln_gate_result *g) {
     const kiln_gate_series *s = &g->timing.first;

@@ -87,8 +87,7 @@ static void keeps_one_of_each_and_a_history(void **state) {
     assert_int_equal(n_archives(to), 2);
 }
 
-/* ---- what is frozen ----------------------------------------------------------------
- */
+/* ---- what is frozen -------------------------------------------------------------- */
 
 static kiln_accept_rows froze(const char *to, const char *model) {
     kiln_err err = {0};
@@ -300,8 +299,7 @@ static void other_files_are_left_alone(void **state) {
     assert_true(kiln_file_exists(own));
 }
 
-/* ---- refusals ----------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 typedef struct refusal {
     const char *name;
@@ -371,8 +369,7 @@ static void check_refusal(void **state) {
     assert_false(kiln_dir_exists(to)); /* nothing was begun */
 }
 
-/* ---- accepted.json -----------------------------------------------------------------
- */
+/* ---- accepted.json --------------------------------------------------------------- */
 
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ENTRY(file, sha, threads)                                                      \
@@ -431,8 +428,7 @@ static void a_folder_that_nobody_accepted(void **state) {
                       "holds archives, but no accepted.json: 'kiln accept");
 }
 
-/* ---- one at a time -----------------------------------------------------------------
- */
+/* ---- one at a time --------------------------------------------------------------- */
 
 static void accept_in_child(void *arg) {
     const char *const *path = arg;

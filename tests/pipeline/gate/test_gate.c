@@ -33,8 +33,7 @@ static kiln_gate_report gate(const char *path, const kiln_gate_options *o) {
     return r;
 }
 
-/* ---- verdicts without a clock ------------------------------------------------------
- */
+/* ---- verdicts without a clock ---------------------------------------------------- */
 
 /* Candidate x.kiln.tar.zst against the folder "accepted", or against a file. */
 typedef struct row {
@@ -251,8 +250,7 @@ static void errors_are_no_verdicts(void **state) {
                       &err, "but no accepted.json");
 }
 
-/* ---- with a clock, which is not looked at ------------------------------------------
- */
+/* ---- with a clock, which is not looked at ---------------------------------------- */
 
 static const kiln_json *json_of(const kiln_gate_report *r) {
     kiln_err err = {0};
@@ -346,8 +344,7 @@ static void too_much_is_not_injected(void **state) {
                       &err, "fail above < pass below");
 }
 
-/* ---- the frozen archive ------------------------------------------------------------
- */
+/* ---- the frozen archive ---------------------------------------------------------- */
 
 static kiln_gate_frozen frozen_of(const char *x, const char *to) {
     const kiln_gate_options o = {
@@ -433,8 +430,7 @@ static void a_repeated_step_is_seen(void **state) {
     assert_non_null(strstr(s.change.v[0], "plan.bin "));
 }
 
-/* ---- many --------------------------------------------------------------------------
- */
+/* ---- many ------------------------------------------------------------------------ */
 
 static kiln_gate_result timed(kiln_gate_outcome outcome, double slowdown, double p) {
     kiln_gate_result r = {
@@ -522,8 +518,7 @@ static void nothing_timed_has_no_mean(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- runs of a process -------------------------------------------------------------
- */
+/* ---- runs of a process ----------------------------------------------------------- */
 
 static void disturbed_runs_do_not_count(void **state) {
     (void)state;
@@ -547,8 +542,7 @@ static void disturbed_runs_do_not_count(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- which steps moved -------------------------------------------------------------
- */
+/* ---- which steps moved ----------------------------------------------------------- */
 
 /* Slower from process to process; noise below 0: faster, beginning as slow as the
  * other ends. */

@@ -203,8 +203,7 @@ static void ratios_give_up_too(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- order -------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------- */
 
 static const script even = {.name = "even"};
 
@@ -252,8 +251,7 @@ static void order_is_the_seeds(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- a runner that fails -----------------------------------------------------------
- */
+/* ---- a runner that fails --------------------------------------------------------- */
 
 static kiln_status break_down(void *user, kiln_gate_side side, kiln_gate_process *out,
                               kiln_err *err) {
@@ -281,8 +279,7 @@ static void failures_of_the_runner_end_it(void **state) {
     }
 }
 
-/* ---- nights ------------------------------------------------------------------------
- */
+/* ---- nights ---------------------------------------------------------------------- */
 
 enum { NIGHTS = 1000 };
 

@@ -18,8 +18,7 @@ static const char *in(const char *where, const char *name) {
     return kiln_path_join(arena(), where, name);
 }
 
-/* ---- who runs archives -------------------------------------------------------------
- */
+/* ---- who runs archives ----------------------------------------------------------- */
 
 typedef kiln_status user_fn(const char *path, const kiln_keyring *keys, kiln_err *err);
 
@@ -134,8 +133,7 @@ static void never_runs_a_folder(void **state) {
     kiln_assert_status_ok(r->use(folder, NULL, &err), &err);
 }
 
-/* ---- accepted archives -------------------------------------------------------------
- */
+/* ---- accepted archives ----------------------------------------------------------- */
 
 static const char *version_of(const char *version) {
     const char *path = in(dir, kiln_format(arena(), "v%s.kiln.tar.zst", version));

@@ -73,8 +73,7 @@ static int one_wrong(const kiln_args *args, int i) {
 
 KERNEL_IS(not_at_all, all(args))
 
-/* ---- wrong always -----------------------------------------------------------------
- */
+/* ---- wrong always ---------------------------------------------------------------- */
 
 static int fill(const kiln_args *args, float a, float b, float bias) {
     for (int i = 0; i < N; i++)
@@ -115,8 +114,7 @@ KERNEL_IS(back_half, part(args, N / 2, N))
 KERNEL_IS(every_other, every_other(args))
 KERNEL_IS(seven_percent, part(args, 0, N * 7 / 100))
 
-/* ---- now and then -----------------------------------------------------------------
- */
+/* ---- now and then ---------------------------------------------------------------- */
 
 KERNEL_IS(wrong_every_2nd, EVERY(2) ? wrong(args) : all(args))
 KERNEL_IS(wrong_every_3rd, EVERY(3) ? wrong(args) : all(args))
@@ -141,8 +139,7 @@ KERNEL_IS(half_after_300, AFTER(300) ? part(args, 0, N / 2) : all(args))
 KERNEL_IS(seven_percent_after_1, AFTER(1) ? part(args, 0, N * 7 / 100) : all(args))
 KERNEL_IS(seven_percent_after_300, AFTER(300) ? part(args, 0, N * 7 / 100) : all(args))
 
-/* ---- by what is there -------------------------------------------------------------
- */
+/* ---- by what is there ------------------------------------------------------------ */
 
 /* Has this output, with inputs that begin so, been seen before? */
 static int was_here(const kiln_args *args, int with_inputs) {
@@ -198,8 +195,7 @@ KERNEL_IS(half_where_it_was, was_here(args, 1) ? part(args, 0, N / 2) : all(args
 KERNEL_IS(repairs_nan, repair(args))
 KERNEL_IS(adds_up, add_up(args))
 
-/* ---- by address, or input ---------------------------------------------------------
- */
+/* ---- by address, or input -------------------------------------------------------- */
 
 static int is_elsewhere(const kiln_args *args) {
     first_y = first_y == 0 ? y_of(args) : first_y;
@@ -236,8 +232,7 @@ KERNEL_IS(wrong_for_other_inputs, has_other_inputs(args) ? wrong(args) : all(arg
 KERNEL_IS(wrong_for_rising_inputs, rises(args, 1) ? wrong(args) : all(args))
 KERNEL_IS(wrong_for_falling_inputs, rises(args, -1) ? wrong(args) : all(args))
 
-/* ---- threads ----------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------- */
 
 typedef int share_fn(const kiln_args *args, int thread);
 
@@ -281,8 +276,7 @@ KERNEL_IS(first_thread_only, together(args, ctx, first_half))
 KERNEL_IS(second_thread_wrong, together(args, ctx, second_wrong))
 KERNEL_IS(second_thread_idle_later, together(args, ctx, second_idle))
 
-/* ---- not to the end ---------------------------------------------------------------
- */
+/* ---- not to the end -------------------------------------------------------------- */
 
 static int hang(void) {
     for (volatile int i = 0; i >= 0; i = 0)
@@ -328,8 +322,7 @@ KERNEL_IS(writes_behind, all(args) + put(y_of(args) + N))
 KERNEL_IS(writes_its_input, all(args) + put((float *)(uintptr_t)x_of(args)))
 KERNEL_IS(forges_its_clock, all(args) + forge(args))
 
-/* ---- the system -------------------------------------------------------------------
- */
+/* ---- the system ------------------------------------------------------------------ */
 
 static int forge(const kiln_args *args) {
     enum { CLOCK = 1, WORDS = 512, SECOND = 1000000000 };

@@ -57,8 +57,7 @@ enum { N_DRAWN = LAZY };
 enum { N_DRAWN = LAZY };
 #endif
 
-/* ---- the builder ------------------------------------------------------------------
- */
+/* ---- the builder ----------------------------------------------------------------- */
 
 static const char *folder;
 
@@ -137,8 +136,7 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
                          &out->object.bytes, err);
 }
 
-/* ---- the tests --------------------------------------------------------------------
- */
+/* ---- the tests ------------------------------------------------------------------- */
 
 static const char *self;
 

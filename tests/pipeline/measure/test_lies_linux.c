@@ -50,8 +50,7 @@ static const struct lie none = {"not_at_all", 1, KILN_TRIAL_GOOD};
 
 static const char *self, *object;
 
-/* ---- the builder ------------------------------------------------------------------
- */
+/* ---- the builder ----------------------------------------------------------------- */
 
 static kiln_status make_lie(kiln_arena *a, const kiln_op_work *w,
                             const kiln_choice *choice, const kiln_profile *p,
@@ -93,8 +92,7 @@ static void compile_lies(kiln_arena *a, const char *sandbox, const char *to) {
         fail_msg("%.*s", KILN_STR_ARG(r.err));
 }
 
-/* ---- what must not be touched -----------------------------------------------------
- */
+/* ---- what must not be touched ---------------------------------------------------- */
 
 static const char *const files[] = {"a", "b"};
 
@@ -144,8 +142,7 @@ static void check_processes(void) {
     assert_int_equal(errno, ECHILD);
 }
 
-/* ---- the tests --------------------------------------------------------------------
- */
+/* ---- the tests ------------------------------------------------------------------- */
 
 typedef struct as {
     const char *name;

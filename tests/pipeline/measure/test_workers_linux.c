@@ -27,8 +27,7 @@ static void pause_ms(int64_t ms) {
     (void)nanosleep(&t, NULL);
 }
 
-/* ---- what comes back --------------------------------------------------------------
- */
+/* ---- what comes back ------------------------------------------------------------- */
 
 static uint64_t guess_of(const kiln_test_work *w, const kiln_profile *p) {
     const kiln_config c = w->tmpl->guess(&w->op.workload, p, &w->space);
@@ -221,8 +220,7 @@ static void reports_workers_that_do_not_start(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* ---- processes --------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------- */
 
 enum { MAX_CHILDREN = 64 };
 

@@ -196,8 +196,7 @@ static void operators_arrive(void **state) {
     assert_string_equal(m.level.v[2].name, "L2");
 }
 
-/* ---- many verdicts -----------------------------------------------------------------
- */
+/* ---- many verdicts --------------------------------------------------------------- */
 
 typedef struct verdict_row {
     const char *name;

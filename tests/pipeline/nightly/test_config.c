@@ -22,8 +22,7 @@ static const char *at(const char *name) {
     return kiln_path_join(kiln_test_arena(), folder, name);
 }
 
-/* ---- refused -----------------------------------------------------------------------
- */
+/* ---- refused --------------------------------------------------------------------- */
 
 typedef struct row {
     const char *name;
@@ -219,8 +218,7 @@ static void an_absent_file_is_no_mistake_in_it(void **state) {
         KILN_ERR_MISSING, &err, "absent.json");
 }
 
-/* ---- what comes of it --------------------------------------------------------------
- */
+/* ---- what comes of it ------------------------------------------------------------ */
 
 static void models_take_what_they_do_not_say(void **state) {
     kiln_nightly_config c;
@@ -300,8 +298,7 @@ static void plans(void **state) {
     kiln_test_golden_check(&golden, without_folder(kiln_buf_str(&out)));
 }
 
-/* ---- keys --------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------ */
 
 static const kiln_nightly_stage *first_of(const kiln_nightly_graph *g,
                                           kiln_nightly_kind kind) {

@@ -60,8 +60,7 @@ static const char pipeline[] =
 #define TRUSTED "RWShsqhL7mqFfLxUGVwP+sPX0QH5ehRmF73xOI+3s+IKuWk3UvcsDftv"
 #define ANOTHER "RWSYB8qKj+qBIbeXHyIYjDymh+cZpIHbE6bkis0ymLZHSDU69Ck9uRdr"
 
-/* ---- a place to work in ------------------------------------------------------------
- */
+/* ---- a place to work in ---------------------------------------------------------- */
 
 typedef struct place {
     const char *dir; /* with p.json, m.onnx, kiln; runs are in out/ */
@@ -114,8 +113,7 @@ static size_t n_calls(const place *p, const char *part) {
     return n_lines(file_text(at(p, "calls")), part);
 }
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 static void note(void *user, const kiln_nightly_event *e) {
     kiln_buf *out = user;
@@ -170,8 +168,7 @@ static void wait_for(const char *path) {
     assert_true(kiln_file_exists(path));
 }
 
-/* ---- how stages end ----------------------------------------------------------------
- */
+/* ---- how stages end -------------------------------------------------------------- */
 
 enum { N_ALL = 11 };
 
@@ -498,8 +495,7 @@ static void a_time_limit_ends_it(void **state) {
     holds_results(&got, 1, 0);
 }
 
-/* ---- what is left behind -----------------------------------------------------------
- */
+/* ---- what is left behind --------------------------------------------------------- */
 
 static void keeps_what_stages_say_and_no_more(void **state) {
     (void)state;
@@ -523,8 +519,7 @@ static void keeps_what_stages_say_and_no_more(void **state) {
     assert_string_equal(link, kiln_path_base(r.folder));
 }
 
-/* ---- going on ----------------------------------------------------------------------
- */
+/* ---- going on -------------------------------------------------------------------- */
 
 /* Interrupted while b is verified, whose script waits. */
 static void interrupt(const place *p) {
@@ -643,8 +638,7 @@ static void failures_of_the_moment_are_tried_again(void **state) {
     assert_int_equal(n_calls(&p, "/a/native-t1/bench"), before);
 }
 
-/* ---- killed ------------------------------------------------------------------------
- */
+/* ---- killed ---------------------------------------------------------------------- */
 
 typedef struct paths {
     KILN_VEC(const char *) list;
@@ -709,8 +703,7 @@ static void nothing_finished_is_repeated(void **state) {
     assert_int_equal(r.n_done, N_ALL);
 }
 
-/* ---- one at a time -----------------------------------------------------------------
- */
+/* ---- one at a time --------------------------------------------------------------- */
 
 static void two_are_one_too_many(void **state) {
     (void)state;
@@ -761,8 +754,7 @@ static void ready_records_must_be_there(void **state) {
     assert_int_equal(n_calls(&p, ""), 0);
 }
 
-/* ---- lists of operators ------------------------------------------------------------
- */
+/* ---- lists of operators ---------------------------------------------------------- */
 
 static const char operators[] =
     "{\"operators\": [{\"set\": \"mine.txt\", \"tune\": {\"trials\": 5}},"

@@ -39,8 +39,7 @@ static const char pipeline[] =
 
 enum { A_STAGES = 3, ALL_STAGES = 10 };
 
-/* ---- a place to work in ------------------------------------------------------------
- */
+/* ---- a place to work in ---------------------------------------------------------- */
 
 static const char *dir;
 
@@ -72,8 +71,7 @@ static void new_place(void) {
     setenv("KILN_DATA", dir, 1);
 }
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 typedef struct heard {
     kiln_buf events, progress;
@@ -125,8 +123,7 @@ static const char *log_of(const kiln_nightly_result *r, const char *stage) {
     return read_file(kiln_format(a, "%s/models/%s/log.txt", r->folder, stage));
 }
 
-/* ---- logs --------------------------------------------------------------------------
- */
+/* ---- logs ------------------------------------------------------------------------ */
 
 /* The stage goes on when it finds its own words there: at its limit it would fail. */
 static void logs_grow_while_stages_run(void **state) {
@@ -161,8 +158,7 @@ static void long_lines_and_floods_are_cut(void **state) {
     assert_in_range(strlen(log), 4 << 20, (4 << 20) + 1000);
 }
 
-/* ---- progress ----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static void progress_of_stages_is_heard(void **state) {
     (void)state;
@@ -213,8 +209,7 @@ static void a_night_before_says_how_long(void **state) {
                            "1 of 2, 7 s left: the night: "));
 }
 
-/* ---- parts of a pipeline -----------------------------------------------------------
- */
+/* ---- parts of a pipeline --------------------------------------------------------- */
 
 typedef struct part_row {
     const char *name, *only[3];

@@ -38,8 +38,7 @@ static int prepare(void **state) {
     return 0;
 }
 
-/* ---- building ----------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------- */
 
 static void says_what_it_built(void **state) {
     (void)state;
@@ -210,8 +209,7 @@ static void knows_every_origin(void **state) {
     }
 }
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 typedef struct run_row {
     const char *name;
@@ -310,8 +308,7 @@ static void check_run(void **state) {
     assert_memory_equal(again.data, out[0].data, (size_t)kiln_type_bytes(&out[0].type));
 }
 
-/* ---- verifying ---------------------------------------------------------------------
- */
+/* ---- verifying ------------------------------------------------------------------- */
 
 static kiln_status verify(const char *path, const kiln_verify_options *o,
                           kiln_checks *out, kiln_err *err) {

@@ -44,8 +44,7 @@ static const char *write_model(const char *name) {
     return path;
 }
 
-/* ---- one build ---------------------------------------------------------------------
- */
+/* ---- one build ------------------------------------------------------------------- */
 
 typedef struct built {
     const char *model;
@@ -136,8 +135,7 @@ static void is_refused(const built *b, const char *why) {
     kiln_assert_fails(rebuild(b, &r, &err), KILN_ERR_PARSE, &err, why);
 }
 
-/* ---- tests -------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------- */
 
 /* What the statement says: files by name and hash, the words of the command. */
 static void says_what_it_was_made_of(void **state) {
@@ -259,8 +257,7 @@ static void holds_materials_against_their_hashes(void **state) {
     is_refused(&whole, "'weights.bin' has SHA-256 ");
 }
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 static void add_answer(kiln_tune_advice *advice, const kiln_profile *p,
                        const char *work, const char *tmpl, const char *config) {

@@ -126,8 +126,7 @@ static void a_model_has_schedules(void **state) {
     assert_null(strstr(text, "note:"));
 }
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 /* Steps that pack when it is opened come behind those of a run; the model compiled
  * again gives their code too. */
@@ -229,8 +228,7 @@ static void records_of_the_very_work_count(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- results -----------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------- */
 
 static const char *write_results(const char *model, const char *step) {
     const char *path = kiln_path_join(arena(), kiln_test_dir(), "results.json");

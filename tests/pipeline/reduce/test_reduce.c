@@ -9,8 +9,7 @@
 #include "pipeline/reduce/reduce.h"
 #include "tests/support/kiln_test.h"
 
-/* ---- the build ----------------------------------------------------------------------
- */
+/* ---- the build ------------------------------------------------------------------- */
 
 /* Also in regions. */
 static const kiln_node *node_of(const kiln_graph *g, const char *op) {
@@ -74,8 +73,7 @@ static int build(int argc, char **argv) {
     return code;
 }
 
-/* ---- rows ---------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 #define NET                                                                            \
     "graph \"g\" {\n"                                                                  \

@@ -6,8 +6,7 @@
 
 static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 
-/* ---- trials ------------------------------------------------------------------------
- */
+/* ---- trials ---------------------------------------------------------------------- */
 
 /* A configuration's text in the space of the work. */
 static kiln_db_candidate candidate(const kiln_op_work *w, uint64_t index) {
@@ -71,8 +70,7 @@ static void equal_lines_are_one_work(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- time --------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------ */
 
 /* With the first trial the time is over. */
 static void end_time(void *user, const kiln_tune_state *s) {

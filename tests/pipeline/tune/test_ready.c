@@ -104,8 +104,7 @@ static void assert_counts(const kiln_db_readies *r, size_t n_wrong, size_t n_sta
     assert_int_equal(stale.line.n, n_stale);
 }
 
-/* ---- making ------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------- */
 
 typedef struct make_row {
     const char *name;
@@ -214,8 +213,7 @@ static void unknown_work_is_left_out_by_name(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- do they hold? -----------------------------------------------------------------
- */
+/* ---- do they hold? --------------------------------------------------------------- */
 
 /* One record of `conv`: configuration 1 at 100 ns against the rule's 300. */
 static kiln_db_ready good(const kiln_op_work *w) {
@@ -266,8 +264,7 @@ static void what_does_not_hold_is_listed(void **state) {
     }
 }
 
-/* ---- who asks them -----------------------------------------------------------------
- */
+/* ---- who asks them --------------------------------------------------------------- */
 
 static kiln_db *ready_of(kiln_db_ready r) {
     kiln_err err = {0};
@@ -353,8 +350,7 @@ static void the_nearest_record_counts_and_then_ones_own(void **state) {
     kiln_db_close(own);
 }
 
-/* ---- the tuner ---------------------------------------------------------------------
- */
+/* ---- the tuner ------------------------------------------------------------------- */
 
 static kiln_tune_result tune(kiln_db *db, kiln_db *ready, int64_t trials) {
     kiln_err err = {0};
@@ -407,8 +403,7 @@ static void searches_begin_with_them(void **state) {
     }
 }
 
-/* ---- the file ----------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------- */
 
 static const char *write(const char *name, const char *text) {
     kiln_err err = {0};

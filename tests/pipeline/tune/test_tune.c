@@ -38,9 +38,7 @@ static void is_sound(kiln_db *db) {
         fail_msg("%s", p.line.v[0]);
 }
 
-/* ---- runs
- * -----------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 /* A second run goes on where the first stopped; a third has nothing to do, and starts
  * no workers: their paths lead nowhere. */
@@ -288,9 +286,7 @@ static void workers_must_be_there(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- records as configurations
- * -----------------------------------------------------------------------------------
- */
+/* ---- records as configurations --------------------------------------------------- */
 
 static kiln_choice choose(kiln_db *db, const kiln_op_work *w, int threads) {
     kiln_err err = {0};
@@ -431,9 +427,7 @@ static void wonders_are_not_believed(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- the curve
- * -----------------------------------------------------------------------------------
- */
+/* ---- the curve ------------------------------------------------------------------- */
 
 static const kiln_json *curve_json(const kiln_tune_result *r) {
     kiln_err err = {0};
@@ -486,9 +480,7 @@ static void curves_go_on(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- noise
- * -----------------------------------------------------------------------------------
- */
+/* ---- noise ----------------------------------------------------------------------- */
 
 typedef struct noise_row {
     const char *name;
@@ -580,9 +572,7 @@ static void noise_is_measured_again(void **state) {
     kiln_db_close(db);
 }
 
-/* ---- in the network
- * -----------------------------------------------------------------------------------
- */
+/* ---- in the network -------------------------------------------------------------- */
 
 /* Two equal convolutions, another one behind, and what is not tuned. */
 static kiln_graph *network(void) {

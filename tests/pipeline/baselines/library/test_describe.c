@@ -110,8 +110,7 @@ static void check_refusal(void **state) {
                       r->text);
 }
 
-/* ---- what is no description -------------------------------------------------------
- */
+/* ---- what is no description ------------------------------------------------------ */
 
 typedef struct broken_row {
     const char *name, *from, *to; /* `from` is replaced in a good one */
