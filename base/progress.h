@@ -1,8 +1,7 @@
 /* How far work that takes long has come, for whoever waits for it.
  *
- *     kiln_progress_step("compiling", "steps", done, total, name);     where the work
- * is kiln_progress_watch(tell, user);                                 where somebody
- * waits
+ *     kiln_progress_step("compiling", "steps", done, total, name);  where the work is
+ *     kiln_progress_watch(tell, user);                              where somebody waits
  *
  * Work says so between its steps, as it looks there whether it was interrupted; where
  * nobody watches it costs next to nothing. Who watches shows it (kiln_progress_screen):
