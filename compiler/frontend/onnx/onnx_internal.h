@@ -147,8 +147,9 @@ kiln_status kiln_onnx_inline(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 /* ---- importers ------------------------------------------------------------------- */
 
 /* Every importer that a row names: kiln_onnx_import_<importer>. Shared ones take the
- * operator from the row: unary    one input, no attributes binary   two inputs, numpy
- * broadcasting, dtypes made equal as ONNX's own rules ask */
+ * operator from the row:
+ *   unary    one input, no attributes
+ *   binary   two inputs, numpy broadcasting, dtypes made equal as ONNX's rules ask */
 #define KILN_ONNX(domain, name, since, until, importer, op)                            \
     kiln_status kiln_onnx_import_##importer(kiln_onnx_cx *cx, const kiln_onnx_node *n);
 #include "compiler/frontend/onnx/onnx_ops.def"

@@ -1,8 +1,11 @@
 /* Importers of the normalisations.
  *
- *   BatchNormalization 6, 7, 9, 14, 15 (inference)   InstanceNormalization 6, 22 (a
- * group per channel) GroupNormalization 18 (factors per group), 21 LayerNormalization
- * 17, RMSNormalization 23 LRN 1, 13
+ *   BatchNormalization     6, 7, 9, 14, 15 (inference)
+ *   InstanceNormalization  6, 22 (a group per channel)
+ *   GroupNormalization     18 (factors per group), 21
+ *   LayerNormalization     17
+ *   RMSNormalization       23
+ *   LRN                    1, 13
  */
 #include <inttypes.h>
 
