@@ -40,11 +40,12 @@ typedef struct kiln_attr_def {
 /* How far generated code may be from eval_ref, per element (DESIGN, section 4):
  *   EXACT  equal bits (NaN equals NaN)
  *   ULP    c units in the last place of the output's dtype, or `floor` unit roundoffs
- * (as in DOT) whatever the size of the element, where that is more: for results that
- * cancel DOT    c * k * 2^-24 * m, where m is eval_ref on the absolute values of the
- * inputs (the sum of |a*b|); 2^-24 is replaced by the unit roundoff of the accumulation
- * type (f64: 2^-53); outputs in f16 or bf16 are allowed half an ulp of their own more;
- * integers are exact. */
+ *          (as in DOT) whatever the size of the element, where that is more: for
+ *          results that cancel
+ *   DOT    c * k * 2^-24 * m, where m is eval_ref on the absolute values of the inputs
+ *          (the sum of |a*b|); 2^-24 is replaced by the unit roundoff of the
+ *          accumulation type (f64: 2^-53); outputs in f16 or bf16 are allowed half an
+ *          ulp of their own more; integers are exact. */
 typedef enum kiln_bound_kind {
     KILN_BOUND_EXACT,
     KILN_BOUND_ULP,

@@ -2,10 +2,13 @@
  * type and bytes.
  *
  * Text form: `f32[1,3,224,224]`, with whatever differs from the default behind it in
- * this order: f32[1,64,56,56]{order=0231}          NHWC in memory
+ * this order:
+ *
+ *   f32[1,64,56,56]{order=0231}          NHWC in memory
  *   f32[1,64,56,56]{block=1x16}          NCHW16c: axis 1 in blocks of 16, innermost
  *   f32[64,64,3,3]{block=1x16,0x16}      OIHW16i16o
- *   f32[8]{device=1,space=2}  f32[1,20,7,7]{block=1x16,facts=tail_zero}
+ *   f32[8]{device=1,space=2}
+ *   f32[1,20,7,7]{block=1x16,facts=tail_zero}
  */
 #ifndef KILN_COMPILER_GRAPH_TYPE_H
 #define KILN_COMPILER_GRAPH_TYPE_H

@@ -7,12 +7,13 @@
 
 #define KILN_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- element-wise families (elementwise.c)
- * -------------------------------------------------------- unary    out = f(in), same
- * type; f1 for floats, i1 for integers and bool predicate out bool = f(in): f1 for
- * floats, i1 for integers, result != 0 binary   numpy broadcasting, both inputs of one
- * dtype; f2 / i2; out has that dtype compare  as binary, out is bool; f2 / i2 give 0 or
- * 1 (u64 is ordered as unsigned by i2: see dtype) */
+/* ---- element-wise families (elementwise.c) ---------------------------------------
+ *
+ *   unary      out = f(in), same type; f1 for floats, i1 for integers and bool
+ *   predicate  out bool = f(in): f1 for floats, i1 for integers, result != 0
+ *   binary     numpy broadcasting, both inputs of one dtype; f2 / i2; out has it too
+ *   compare    as binary, out is bool; f2 / i2 give 0 or 1 (u64 is ordered as unsigned
+ *              by i2: see dtype) */
 kiln_status kiln_infer_unary(const kiln_node *n, kiln_type *out, kiln_err *err);
 kiln_status kiln_infer_predicate(const kiln_node *n, kiln_type *out, kiln_err *err);
 kiln_status kiln_infer_binary(const kiln_node *n, kiln_type *out, kiln_err *err);
@@ -83,8 +84,9 @@ int64_t kiln_i_from_f64(double x, kiln_dtype dtype);
  * are compared with x, they may be compared with it. */
 double kiln_f64_round_down(double x, kiln_dtype dtype);
 
-/* ---- reductions (reduction.c): attributes axes (ints; empty: all), keepdims (bool) in
- * this order -- */
+/* ---- reductions (reduction.c) ----------------------------------------------------
+ *
+ * Attributes axes (ints; empty: all), keepdims (bool) in this order. */
 enum { KILN_REDUCE_AXES, KILN_REDUCE_KEEPDIMS, KILN_REDUCE_N_ATTR };
 extern const kiln_attr_def kiln_reduce_attrs[KILN_REDUCE_N_ATTR];
 kiln_status kiln_infer_reduce(const kiln_node *n, kiln_type *out, kiln_err *err);
@@ -112,9 +114,10 @@ void kiln_cost_reduce(const kiln_node *n,
                       kiln_cost *c);              /* one flop per input element */
 kiln_bound kiln_bound_reduce(const kiln_node *n); /* DOT, k = elements per group */
 
-/* ---- lanes along one axis (lanes.c): attribute axis (int, default -1) comes first
- * -------------------- softmax and its kin: floats, the output has the type of the
- * input. */
+/* ---- lanes along one axis (lanes.c) ----------------------------------------------
+ *
+ * Attribute axis (int, default -1) comes first. Softmax and its kin: floats, the output
+ * has the type of the input. */
 enum { KILN_LANES_AXIS, KILN_LANES_N_ATTR };
 extern const kiln_attr_def kiln_lanes_attrs[KILN_LANES_N_ATTR];
 /* Shape as [outer, n, inner] around one axis in [0, rank). */

@@ -1,7 +1,10 @@
 /* Shared by quantize_linear and dequantize_linear: which scale belongs to which
- * element. per tensor  scale is a scalar or has one element per axis    scale is [dim
- * of axis] blocked     block > 0: scale has the rank of x, and ceil(dim / block)
- * elements on the axis */
+ * element.
+ *
+ *   per tensor  scale is a scalar or has one element
+ *   per axis    scale is [dim of axis]
+ *   blocked     block > 0: scale has the rank of x, and ceil(dim / block) elements on
+ *               the axis */
 #ifndef KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 #define KILN_COMPILER_GRAPH_OP_OP_QUANTIZE_H
 

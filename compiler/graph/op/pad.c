@@ -1,7 +1,11 @@
 /* Margins around a tensor (ONNX Pad 21). Negative pads crop, and do so first: the other
- * modes then continue what is left. constant  value, 0 when absent       edge  the
- * nearest element reflect   mirrored at the outermost element, without repeating it;
- * back and forth past its end wrap      the tensor again, as on a torus */
+ * modes then continue what is left.
+ *
+ *   constant  value, 0 when absent
+ *   edge      the nearest element
+ *   reflect   mirrored at the outermost element, without repeating it; back and forth
+ *             past its end
+ *   wrap      the tensor again, as on a torus */
 #include "compiler/graph/op/op_compute.h"
 #include "base/fault.h"
 #include "compiler/graph/op/op_move.h"

@@ -1,12 +1,14 @@
 /* What the recurrent operators rnn, gru and lstm share.
  *
- * Inputs, with S steps, N images, D directions, H hidden and G gates of a cell:
- *   x [S,N,I]  w [D,G*H,I]  r [D,G*H,H]  bias [D,2*G*H] (of w, then of r)  lengths [N]
- * i32 initial_h [D,N,H]; lstm also initial_c [D,N,H] and peepholes [D,3*H] Outputs: y
- * [S,D,N,H], y_h [D,N,H], lstm also y_c [D,N,H]. Steps past an image's length are zeros
- * in y and leave the state as it is; the backward direction begins at an image's last
- * step. Source: ONNX RNN-22, GRU-22, LSTM-22 (layout 0; the importer transposes for
- * layout 1).
+ * With S steps, N images, D directions, H hidden and G gates of a cell:
+ *   inputs   x [S,N,I]  w [D,G*H,I]  r [D,G*H,H]  bias [D,2*G*H] (of w, then of r)
+ *            lengths [N] i32  initial_h [D,N,H]
+ *            lstm also initial_c [D,N,H] and peepholes [D,3*H]
+ *   outputs  y [S,D,N,H]  y_h [D,N,H]; lstm also y_c [D,N,H]
+ *
+ * Steps past an image's length are zeros in y and leave the state as it is; the
+ * backward direction begins at an image's last step. Source: ONNX RNN-22, GRU-22,
+ * LSTM-22 (layout 0; the importer transposes for layout 1).
  *
  * Without w, x [S,N,D*G*H] holds the products w * x already: what the pass
  * hoist_recurrent leaves, and what runs step by step.

@@ -2,9 +2,10 @@
  *
  *   conv      zeros around the spatial axes (ONNX Conv 22: what it pads with)
  *   max_pool  the smallest value of the dtype (-inf for floats); or zeros, where
- * nothing that is pooled is below zero and no window holds padding alone avg_pool
- * zeros, which then count as elements: only where the pooling itself pads nothing, or
- * counts what it pads lp_pool   zeros: |0|^p adds nothing
+ *             nothing that is pooled is below zero and no window holds padding alone
+ *   avg_pool  zeros, which then count as elements: only where the pooling itself pads
+ *             nothing, or counts what it pads
+ *   lp_pool   zeros: |0|^p adds nothing
  *
  * Only where the pad has no other reader: else it is computed all the same. A ceil_mode
  * stays alone: it asks what lies in the input, and what in its padding. */
