@@ -1,17 +1,22 @@
 /* How arithmetic other than the reference's may err: the errors of kiln_ref_run_lanes.
  *
  * Each element of an operator's result gets two errors, uniformly drawn:
+ *
  *   its arithmetic's, as the row's error_bound says, in the type that it computes in
- * (f32 for f16 and bf16). Bounds hold for the worst case, which grows with the number
- * of roundings; errors that are no conspiracy grow with its root (Higham and Mary, A
- * new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41,
- * 2019): ULP   c units, c no more than 4 sqrt(c); the floor in the same way DOT   c u
- * (2 m + sqrt(k) |v|) and no more than c k u m, where m is the sum of absolute
- * products: four times what sums of random signs (u m / 2) and of one sign (u sqrt(k)
- * |v| / 3) come to, which leaves room for Winograd's transforms. Half of it is common
- * to the tensor: what is approximated errs alike everywhere its rounding's: half an ulp
- * of the dtype it is kept in, where it is rounded at all. What only moves or compares
- * is not rounded, and errs in no arithmetic. */
+ *   (f32 for f16 and bf16). Bounds hold for the worst case, which grows with the number
+ *   of roundings; errors that are no conspiracy grow with its root (Higham and Mary, A
+ *   new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41,
+ *   2019):
+ *     ULP   c units, c no more than 4 sqrt(c); the floor in the same way
+ *     DOT   c u (2 m + sqrt(k) |v|) and no more than c k u m, where m is the sum of
+ *           absolute products: four times what sums of random signs (u m / 2) and of
+ *           one sign (u sqrt(k) |v| / 3) come to, which leaves room for Winograd's
+ *           transforms.
+ *   Half of it is common to the tensor: what is approximated errs alike everywhere
+ *
+ *   its rounding's: half an ulp of the dtype it is kept in, where it is rounded at all.
+ *
+ * What only moves or compares is not rounded, and errs in no arithmetic. */
 #include "compiler/reference/reference_internal.h"
 
 #include <math.h>

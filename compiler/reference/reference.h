@@ -10,9 +10,10 @@
 #include "compiler/graph/graph.h"
 
 /* Runs a whole graph.
- *   in   one tensor per graph input, of exactly its type (KILN_ERR_SHAPE names the
- * input) out  one tensor per graph output, made in `a` Intermediate values are released
- * after their last use, so the peak is that of a live set. */
+ *   in   one tensor per graph input, of exactly its type (KILN_ERR_SHAPE names it)
+ *   out  one tensor per graph output, made in `a`
+ * Intermediate values are released after their last use, so the peak is that of a live
+ * set. */
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
