@@ -5,9 +5,9 @@
  * oc_block. A tile is tile_p pixels by tile_oc blocks of output channels; every pixel's
  * input channel is broadcast over the blocks:
  *
- *     for batch, channel block, pixel block        one parallel loop, with panels or
- * not for channel panel, pixel panel           in either order
- *             acc[tile_p][tile_oc][oc_b] = 0       registers
+ *     for batch, channel block, pixel block       one parallel loop, with panels or not
+ *         for channel panel, pixel panel          in either order
+ *             acc[tile_p][tile_oc][oc_b] = 0      registers
  *             for ic block, ic in block: acc += x[p, ic] * w[ic, oc]
  *             y = epilogue(acc)
  *
