@@ -4,8 +4,9 @@
  *     kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 2, (int64_t[]){n, k});
  *     kiln_te *c = kiln_te_begin(a, "c", 2, (int64_t[]){n, m});
  *     const kiln_axis *r = kiln_te_reduce_axis(c, "r", k);
- *     kiln_te_end(c, kiln_te_sum(c, kiln_x_mul(a, kiln_te_at(c, x, i, r), kiln_te_at(c,
- * w, r, j)), r));
+ *     const kiln_expr *x_ir = kiln_te_at(c, x, i, r);
+ *     const kiln_expr *w_rj = kiln_te_at(c, w, r, j);
+ *     kiln_te_end(c, kiln_te_sum(c, kiln_x_mul(a, x_ir, w_rj), r));
  *
  * A kiln_te is one stage: a placeholder (an argument), a compute, or an extern stage (a
  * hand-built loop program for what has no pure expression, such as TopK). A compute may
