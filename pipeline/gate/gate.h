@@ -1,8 +1,7 @@
 /* pipeline/gate: is a new archive slower than the last accepted one (docs/gate.md)?
  *
- *     kiln_gate_run(a, paths, n, &options, &report, err);    candidates against
- * accepted kiln_accept(a, paths, n, &options, &report, err);      makes archives the
- * accepted
+ *     kiln_gate_run(a, paths, n, &options, &report, err);   candidates against accepted
+ *     kiln_accept(a, paths, n, &options, &report, err);     makes archives the accepted
  *
  * The accepted archive, the control, runs beside the candidate on this machine, in
  * pairs of fresh processes; numbers of another night are never compared. What the pairs
