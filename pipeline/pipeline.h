@@ -102,8 +102,7 @@ typedef struct kiln_source {
 kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
                              kiln_err *err);
 /* SHA-256 of a model's file. Where it names files beside it for its weights: of the
- * text
- * "<SHA-256 of the file>\n" and "<SHA-256>  <location>\n" for each of them, in order of
+ * text "<SHA-256 of the file>\n" and "<SHA-256>  <location>\n" for each of them, in order of
  * bytes; "absent" instead of one that is not there. */
 kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
                              kiln_err *err);

@@ -1,8 +1,8 @@
 /* pipeline/package: from a model to an archive, and from an archive to results.
  *
- *     kiln_build b;                    an archive, and what went into it
- *     kiln_opened p;                   an archive verified, unpacked, and who can run
- * it kiln_opened_run, kiln_verify_package
+ *     kiln_build b;                   an archive, and what went into it
+ *     kiln_opened p;                  an archive verified, unpacked, and who can run it
+ *     kiln_opened_run, kiln_verify_package
  */
 #ifndef KILN_PIPELINE_PACKAGE_H
 #define KILN_PIPELINE_PACKAGE_H
