@@ -3,9 +3,9 @@
  *
  *     kiln_db_open(arena, "kiln.db", NULL, &db, err);
  *     kiln_db_task_id(db, &task, &id, err);
- *     kiln_db_claim(db, id, &candidate, "me", 60, &claim, err);   is it mine to
- * measure? kiln_db_record(db, id, &trial, &was_new, err);              it is on disk
- * now kiln_db_best(db, arena, &task, KILN_DB_ANCHOR, 1, &list, err);
+ *     kiln_db_claim(db, id, &candidate, "me", 60, &claim, err);  is it mine to measure?
+ *     kiln_db_record(db, id, &trial, &was_new, err);             it is on disk now
+ *     kiln_db_best(db, arena, &task, KILN_DB_ANCHOR, 1, &list, err);
  *
  * Several processes may use one file: a claim keeps two of them from measuring the same
  * candidate, and a trial counts once however often it arrives. What a call reports as
