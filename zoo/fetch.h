@@ -1,8 +1,7 @@
 /* Fetching: a model file of a catalog, from its URL to a verified file in the cache.
  *
- *     <cache>/models/<SHA-256>/<file name>     whole and verified, by atomic rename
- *     <cache>/partial/<SHA-256>                what has come so far; a later run goes
- * on
+ *     <cache>/models/<SHA-256>/<file name>    whole and verified, by atomic rename
+ *     <cache>/partial/<SHA-256>               what has come so far; a later run goes on
  *
  * Nothing is believed but the SHA-256 and the size that the catalog states. Several
  * processes may share a cache: one downloads, the others wait for it.
