@@ -1,11 +1,11 @@
 /* Scalar functions, lane by lane. */
 #include "compiler/codegen/llvm_cpu/emit.h"
 
-/* Without fma, x86 has no instruction that rounds either. */
+/* Where fma is no instruction, rounding is none either. */
 kiln_natives kiln_codegen_llvm_natives(const kiln_profile *p) {
     uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
                       KILN_NATIVE(sqrt);
-    if (p->arch == KILN_ARCH_AARCH64 || p->has_fma)
+    if (kiln_arch_of(p->arch)->always_has_fma || p->has_fma)
         floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
                   KILN_NATIVE(round) | KILN_NATIVE(trunc);
     return (kiln_natives){
