@@ -37,7 +37,7 @@ typedef struct kiln_child {
  * core file, and is killed when the calling thread ends. */
 kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err);
-/* Waits up to a second for the end of one that closed its output. */
+/* Waits up to three seconds for the end of one that closed its output. */
 void kiln_child_wait(const kiln_child *c);
 /* Kills its group and waits. *by_itself: it had ended before; *status: of wait. */
 void kiln_child_end(kiln_child *c, bool *by_itself, int *status);

@@ -1,5 +1,6 @@
-/* pipeline: the batch. Today its first stage: verification of imported models by the
- * reference interpreter against data that nobody here made.
+/* pipeline: what its rooms share: a model's graph from its file or the zoo, and its
+ * verification against data that nobody here made, by the reference interpreter or by
+ * compiled code. The stages of the batch have headers of their own (README.md).
  */
 #ifndef KILN_PIPELINE_PIPELINE_H
 #define KILN_PIPELINE_PIPELINE_H
@@ -42,11 +43,6 @@ typedef struct kiln_checks {
     size_t n_passed, n_failed, n_unsupported;
 } kiln_checks;
 
-/* One folder of ONNX conformance tests (model.onnx and test_data_set_*, at any depth;
- * index.json where there is one names class and tier), in order of name. Every test
- * ends in an outcome; the call fails only when the folder cannot be read or holds no
- * test. Comparison rule of the ONNX backend test runner: shape and dtype equal, |got -
- * want| <= 1e-7 + 1e-3 * |want|, or as index.json says. */
 /* Who runs a graph: outputs are made in `a`. */
 typedef struct kiln_runner {
     kiln_status (*run)(void *user, kiln_arena *a, const kiln_graph *g,
@@ -65,6 +61,11 @@ typedef struct kiln_conformance_options {
     void *user;
     const kiln_runner *runner; /* NULL: the reference */
 } kiln_conformance_options;
+/* One folder of ONNX conformance tests (model.onnx and test_data_set_*, at any depth;
+ * index.json where there is one names class and tier), in order of name. Every test
+ * ends in an outcome; the call fails only when the folder cannot be read or holds no
+ * test. Comparison rule of the ONNX backend test runner: shape and dtype equal, |got -
+ * want| <= 1e-7 + 1e-3 * |want|, or as index.json says. */
 kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     const kiln_conformance_options *o, kiln_checks *out,
                                     kiln_err *err);
@@ -102,8 +103,8 @@ typedef struct kiln_source {
 kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path,
                              kiln_err *err);
 /* SHA-256 of a model's file. Where it names files beside it for its weights: of the
- * text "<SHA-256 of the file>\n" and "<SHA-256>  <location>\n" for each of them, in order of
- * bytes; "absent" instead of one that is not there. */
+ * text "<SHA-256 of the file>\n" and "<SHA-256>  <location>\n" for each of them, in
+ * order of bytes; "absent" instead of one that is not there. */
 kiln_status kiln_source_hash(const char *path, char hex[KILN_SHA256_HEX],
                              kiln_err *err);
 /* `o` may be NULL. Where the import fails, `out` holds the hashes alone. `import`

@@ -1,7 +1,7 @@
 /* Hardware profiles: what code is made for.
  *
  * A profile is JSON (docs/profile.md): triple, CPU, features, cores, vector width,
- * caches, memory scopes, numerics. profiles.def lists those that ship;
+ * caches, numerics. profiles.def lists those that ship;
  * kiln_profile_detect describes this machine.
  */
 #ifndef KILN_COMPILER_TARGET_TARGET_H

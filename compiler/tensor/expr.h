@@ -3,7 +3,7 @@
  * Immutable trees in an arena; sharing is allowed, identity means nothing (compare with
  * kiln_expr_eq). Builders fold constants and drop neutral elements where that is exact
  * for every value (x + 0 for integers, never for floats), so straightforward code gives
- * tidy expressions; kiln_simplify (loop/) knows ranges and does more.
+ * tidy expressions; kiln_simplify_expr (loop/) knows ranges and does more.
  *
  * Builders are called kiln_x_*. Integer arithmetic wraps in its dtype. Indexes are i64.
  * Float arithmetic is IEEE in its dtype, each operation rounded, except that a multiply
@@ -15,7 +15,7 @@
 #include "compiler/graph/graph.h"
 
 typedef struct kiln_te kiln_te;         /* tensor.h */
-typedef struct kiln_buffer kiln_buffer; /* loop/loop.h */
+typedef struct kiln_buffer kiln_buffer; /* buffer.h */
 
 typedef enum kiln_expr_kind {
     KILN_EXPR_INT,   /* .i: integers and bool */

@@ -103,9 +103,8 @@ kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n,
                               const kiln_model_options *o, kiln_model **out,
                               kiln_err *err);
 
-/* As there, but before anything is compiled. Compiles the graph, runs it once in this
- * process, and copies the outputs: for verification (kiln_runner.run; user: the const
- * kiln_profile * to compile for). */
+/* Compiles the graph, runs it once in this process, and copies the outputs: for
+ * verification (kiln_runner.run; user: the const kiln_profile * to compile for). */
 kiln_status kiln_network_run(void *profile, kiln_arena *a, const kiln_graph *g,
                              const kiln_tensor *in, size_t n_in, kiln_tensor *out,
                              kiln_err *err);
