@@ -196,8 +196,7 @@ static kiln_status add(const kiln_cli_args *args, kiln_history *none, int *exit_
         kiln_buf_printf(&text, "added %s of %s\n", night[i].run, night[i].pipeline);
     }
     kiln_history_close(h);
-    return st != KILN_OK ? st
-                         : kiln_cli_print(args->arena, kiln_buf_str(&text), err);
+    return st != KILN_OK ? st : kiln_cli_print(args->arena, kiln_buf_str(&text), err);
 }
 
 /* What is accepted or frozen in the folder of the history. */
@@ -320,8 +319,7 @@ enum {
 static const action actions[] = {
     {"list", list, OF_NIGHTS, false, 0, 0, "nothing else"},
     {"show", show, 1u << OPT_PIPELINE, false, 1, 1, "the name of a run"},
-    {"export", export, OF_NIGHTS | 1u << OPT_OUTPUT, false, 0, 0,
-     "nothing else"},
+    {"export", export, OF_NIGHTS | 1u << OPT_OUTPUT, false, 0, 0, "nothing else"},
     {"check", check, 0, false, 0, 0, "nothing else"},
     {"add", add, 0, true, 1, MANY, "folders of runs"},
     {"prune", prune, OF_PRUNE, false, 0, 0, "nothing else; runs are in --out"},

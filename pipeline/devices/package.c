@@ -64,16 +64,16 @@ static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
     if (!kiln_arch_of_machine(h->arch, &arch))
         return kiln_fail(err, KILN_ERR_UNSUPPORTED, "ELF machine %u; kiln knows %s",
                          h->arch, kiln_arch_titles(a));
-    kiln_device_package p = {
-        .model = kiln_str_dup(a, kiln_plan_string(plan, h->model)),
-        .profile = kiln_str_dup(a, kiln_plan_string(plan, h->profile)),
-        .arch = arch,
-        .n_inputs = h->n_inputs,
-        .n_outputs = h->n_outputs,
-        .step = read_steps(a, plan, plan->step, h->n_steps),
-        .n_steps = h->n_steps,
-        .open = read_steps(a, plan, plan->open, (size_t)h->open.n),
-        .n_open = (size_t)h->open.n};
+    kiln_device_package p = {.model = kiln_str_dup(a, kiln_plan_string(plan, h->model)),
+                             .profile =
+                                 kiln_str_dup(a, kiln_plan_string(plan, h->profile)),
+                             .arch = arch,
+                             .n_inputs = h->n_inputs,
+                             .n_outputs = h->n_outputs,
+                             .step = read_steps(a, plan, plan->step, h->n_steps),
+                             .n_steps = h->n_steps,
+                             .open = read_steps(a, plan, plan->open, (size_t)h->open.n),
+                             .n_open = (size_t)h->open.n};
     KILN_TRY(read_ports(a, plan, 0, h->n_inputs, &p.input, err));
     KILN_TRY(read_ports(a, plan, h->n_inputs, h->n_outputs, &p.output, err));
     *out = p;
