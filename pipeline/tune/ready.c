@@ -57,17 +57,12 @@ bool kiln_tune_rule_holds(kiln_arena *scratch, const kiln_op_work *w,
     kiln_profile p;
     kiln_tune_task t;
     kiln_config was;
-    const kiln_template *tmpl = NULL;
     if (kiln_json_parse(scratch, kiln_str_from(r->profile_json), "profile", &json,
                         NULL) != KILN_OK ||
         kiln_profile_read(scratch, json, "profile", &p, NULL) != KILN_OK ||
+        kiln_tune_task_make(scratch, &w->workload, &p, NULL, &t, NULL) != KILN_OK ||
         kiln_json_parse(scratch, kiln_str_from(r->trial.facts), "facts", &facts,
-                        NULL) != KILN_OK)
-        return false;
-    tmpl = kiln_template_find(kiln_str_from(
-        kiln_json_string(kiln_json_get(kiln_json_get(facts, "rule"), "template"), "")));
-    if (tmpl == NULL ||
-        kiln_tune_task_make(scratch, &w->workload, &p, tmpl, &t, NULL) != KILN_OK ||
+                        NULL) != KILN_OK ||
         kiln_config_parse(kiln_json_get(facts, "rule"), t.tmpl, &t.space, &was, NULL) !=
             KILN_OK)
         return false;
