@@ -1,6 +1,7 @@
 /* Archives become the accepted ones, all at once or not at all; what is replaced is
  * remembered; what is wrong is refused by name. */
 #include "pipeline/gate/gate.h"
+#include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_vary.h"
 
@@ -261,7 +262,8 @@ static void goes_by_a_nights_verify_stage(void **state) {
     };
     for (size_t i = 0; i < sizeof nights / sizeof nights[0]; i++) {
         const char *dir = kiln_test_dir(), *path = in(dir, "build/1.kiln.tar.zst");
-        const kiln_accept_options o = {.to = in(dir, "accepted")};
+        const kiln_accept_options o = {.to = in(dir, "accepted"),
+                                       .nights = &kiln_nightly_nights};
         kiln_err err = {0};
         kiln_accept_rows rows = {.n = 0};
         kiln_str file;
