@@ -48,7 +48,8 @@ static double node_work(const kiln_expr *e) {
 /* Operations that a value takes. */
 static double vectors_of(const kiln_expr *e, int vector_bytes) {
     const int64_t bytes = e->lanes * (int64_t)kiln_dtype_bytes(e->dtype);
-    return (double)((bytes + vector_bytes - 1) / vector_bytes);
+    const int64_t n = (bytes + vector_bytes - 1) / vector_bytes; /* whole ones */
+    return (double)n;
 }
 
 typedef struct operations {

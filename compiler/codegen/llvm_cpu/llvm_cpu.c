@@ -173,9 +173,10 @@ static kiln_status emit_texts(session *s) {
 }
 
 /* Runs `halves` and `expand` on a copy of the program. */
-static kiln_status expand(kiln_cg *g, kiln_program *copy) {
+static kiln_status expand(kiln_cg *g) {
     const kiln_natives natives = kiln_codegen_llvm_natives(g->profile);
     const kiln_loop_options options = {.natives = &natives};
+    kiln_program *copy = kiln_new(g->arena, kiln_program);
     *copy = *g->p;
     copy->arena = g->arena;
     g->p = copy;
@@ -185,8 +186,7 @@ static kiln_status expand(kiln_cg *g, kiln_program *copy) {
 
 static kiln_status compile(session *s, kiln_object *out) {
     kiln_object object = {.bytes = {NULL, 0}};
-    kiln_program copy;
-    KILN_TRY(expand(&s->g, &copy));
+    KILN_TRY(expand(&s->g));
     types_init(&s->g);
     KILN_TRY(open_machine(s));
     kiln_cg_collect_scopes(&s->g);

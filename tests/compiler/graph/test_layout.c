@@ -194,7 +194,7 @@ static void transforms_without_rounding_products(void **state) {
             for (int j = 0; j < f->n; j++) {
                 const double sum = fused(f->g[j], half[i][0], half[i][1], half[i][2]);
                 const double want = sum / (f->divisor[i] * f->divisor[j]);
-                if (memcmp(&u[i][j], &want, sizeof want) != 0)
+                if (u[i][j] != want || signbit(u[i][j]) != signbit(want))
                     fail_msg("F(%d, 3): [%d][%d] is %a, fused %a", f->tile, i, j,
                              u[i][j], want);
             }
