@@ -31,8 +31,8 @@ int kiln_edit_distance(const char *a, const char *b) {
 
 enum { COMMON_QUIET, COMMON_COLOR, N_COMMON };
 const kiln_option kiln_common_option[] = {
-    [COMMON_QUIET] = {"--quiet", NULL, "no progress: only results, notes and errors",
-                      false},
+    [COMMON_QUIET] = {"--quiet", NULL,
+                      "show no progress; results, notes and errors stay", false},
     [COMMON_COLOR] = {"--color", "WHEN",
                       "colour verdicts: auto (on a terminal), always or never", false},
 };
@@ -45,7 +45,7 @@ static int find_option(const kiln_option *option, size_t n, kiln_str name) {
     return -1;
 }
 
-/* Of every verb; a verb may have one of the same name, which says more of it. */
+/* Of every verb: the same of each. */
 static kiln_status take_common(kiln_cli_args *out, const char *name, const char *value,
                                kiln_err *err) {
     out->is_quiet =
@@ -122,8 +122,6 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
     }
     if (o < 0)
         return take_common(out, opt->name, value, err);
-    if (common >= 0)
-        KILN_TRY(take_common(out, opt->name, value, err));
     if (out->n_value[o] > 0 && !opt->repeats)
         return kiln_fail(err, KILN_ERR_ARG, "option '%s' is given twice", opt->name);
     out->value[o][out->n_value[o]++] = value;

@@ -76,7 +76,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         KILN_TRY(
             kiln_baselines_parse(args->arena, only, KILN_BASELINE_ANY, &which, err));
     if (installs) {
-        kiln_cli_say("installing into '%s'; this takes minutes\n", dir);
+        if (!args->is_quiet)
+            kiln_cli_say("installing into '%s'; this takes minutes\n", dir);
         KILN_TRY(kiln_baselines_install(args->arena, dir, which, err));
     }
     KILN_TRY(list(args, which, dir, &has_all, err));

@@ -30,9 +30,11 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_MODEL] =
         {"--model", "M",
          "of a package: what it was built from, for schedule and loop program", false},
-    [OPT_RESULTS] = {"--results", "FILE",
-                     "times of a night's results.json beside them, vendors' too",
-                     false},
+    [OPT_RESULTS] =
+        {"--results", "FILE",
+         "times beside them, vendors' too: of a night's results.json, or of what "
+         "kiln bench --json wrote",
+         false},
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
     [OPT_THREADS] = {"--threads", "N", "of a model: as for so many (1)", false},

@@ -125,7 +125,10 @@ static void put_kiln(kiln_buf *out) {
         out, ".SH ENVIRONMENT\n"
              ".TP\n.B KILN_DB\nthe tuning database\n"
              ".TP\n.B KILN_CACHE\nwhere fetched models are kept\n"
-             ".TP\n.B KILN_LOG\nwhat is logged: \\fItag\\fR=\\fIlevel\\fR, or a level\n"
+             ".TP\n.B KILN_LOG\nwhat is logged: \\fItopic\\fR=\\fIlevel\\fR, or a "
+             "level: \\fBfusion=debug\\fR says "
+             "why values go through memory, \\fBchoose=debug\\fR which templates were "
+             "taken\n"
              ".TP\n.B KILN_PROGRESS\nhow progress is shown: \\fBterminal\\fR, "
              "\\fBplain\\fR, \\fBlines\\fR (for programs) or \\fBquiet\\fR\n"
              ".TP\n.B NO_COLOR\nno colours, unless \\fB\\-\\-color always\\fR asks\n");

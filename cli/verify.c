@@ -27,7 +27,7 @@ enum {
     OPT_KEY,
     OPT_KEYRING,
     OPT_JSON,
-    OPT_QUIET,
+    OPT_COUNTS,
     N_OPTIONS
 };
 
@@ -56,7 +56,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write all results as JSON ('-': standard output)",
                   false},
-    [OPT_QUIET] = {"--quiet", NULL, "print the counts only", false},
+    [OPT_COUNTS] = {"--counts", NULL, "print the counts only", false},
 };
 
 static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
@@ -85,7 +85,7 @@ static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
     kiln_checks_json(&answer.json, c);
-    if (!kiln_args_has(args, OPT_QUIET))
+    if (!kiln_args_has(args, OPT_COUNTS))
         add_lines(&answer.text, c, passed_too);
     kiln_buf_printf(&answer.text, "%zu passed, %zu failed, %zu unsupported\n",
                     c->n_passed, c->n_failed, c->n_unsupported);

@@ -21,7 +21,9 @@ VENDOR_DIR := pipeline/baselines/library
 VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack*.c)
 LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
+# Texts that are compiled in: reports/page.css is kiln_reports_page_css (tools/embed.awk).
+EMBEDDED := $(call find_src,$(LIB_DIRS),*.css) $(call find_src,$(LIB_DIRS),*.js)
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(EMBEDDED:%=$(B)/%.embed.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 LIB := $(B)/libkiln.a
 KILN := $(if $(CLI_SRC),$(B)/kiln)
@@ -133,6 +135,13 @@ $(B)/commit.txt: FORCE
 FORCE:
 
 $(B)/base/version.o: $(B)/commit.txt
+$(B)/%.embed.c: % tools/embed.awk
+	@mkdir -p $(@D)
+	@awk -v path=$< -f tools/embed.awk $< > $@.new && mv $@.new $@
+$(B)/%.embed.o: $(B)/%.embed.c $(B)/flags.txt
+	@echo "  CC   $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+.SECONDARY: $(EMBEDDED:%=$(B)/%.embed.c)
 $(B)/%.o: %.c $(B)/flags.txt
 	@mkdir -p $(@D)
 	@echo "  CC   $@"

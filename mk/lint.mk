@@ -3,9 +3,9 @@
 FORMAT_DIRS := $(LIB_DIRS) cli programs tests tools
 C_FILES := $(call find_src,$(FORMAT_DIRS),*.[ch])
 TIDY_STAMPS := $(patsubst %.c,build/lint/%.tidy,$(filter %.c,$(C_FILES)))
-LINT_CHECKS := layers check-format check-words check-lengths check-unused check-headers check-cppcheck check-tidy
+LINT_CHECKS := layers check-format check-words check-lengths check-unused check-names check-headers check-cppcheck check-tidy
 
-.PHONY: layers lint check-format check-words check-lengths check-unused check-headers check-cppcheck check-tidy
+.PHONY: layers lint check-format check-words check-lengths check-unused check-names check-headers check-cppcheck check-tidy
 
 # Every check runs whatever the others say; the results add up like tests.
 lint: ## clang-tidy, cppcheck, format, banned words, lengths, headers
@@ -35,6 +35,12 @@ check-lengths:
 check-unused:
 	@find $(wildcard $(LIB_DIRS) cli programs tests) -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' \) | \
 		sort | xargs awk -f tools/unused.awk tools/unused.txt
+
+# A library that others link owns one prefix.
+check-names: $(B)/libkiln.a $(B)/libkiln-runtime.a
+	@! nm -A -g --defined-only $^ 2>/dev/null | awk '$$NF !~ /^kiln_/ && NF > 2 { \
+		print $$1 " defines " $$NF ": give it the prefix kiln_, or make it static" }' | grep . && \
+		echo "names: what the libraries define begins with kiln_"
 
 check-headers:
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS)' tools/headers.sh $(filter %.h,$(C_FILES))

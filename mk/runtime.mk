@@ -38,7 +38,7 @@ $(B)/kiln-run: $(RUNNER_OBJ) $(RUNTIME_A) $(B)/link.txt
 # --- for other machines, static: what an emulator or a board needs is one file -----------------
 # The same for every variant. A machine is a word here: Debian's, in the names of its cross compiler, its
 # emulator and the folder of its libraries. Without a cross compiler there is none, and who asks for it is told.
-CROSS_ARCHS := aarch64
+CROSS_ARCHS := aarch64 riscv64
 CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 
 # cross_rules ARCH: build/ARCH/ has the library, the runner and (mk/test.mk) what runs kernels in tests.

@@ -33,11 +33,21 @@ static bool same_kernels(const kiln_package_facts *f, const kiln_plan *plan) {
     return same;
 }
 
+/* The host's library, and nothing else yet. */
+static bool has_one_library(const kiln_plan *plan) {
+    return plan->header->modules.n == 1 && plan->module[0].device == 0 &&
+           strcmp(kiln_plan_string(plan, plan->module[0].file), KILN_ENTRY_LIB) == 0;
+}
+
 static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
                               const kiln_plan *plan, kiln_err *err) {
     kiln_package_facts says = {.model = NULL};
     const kiln_plan_header *h = plan->header;
     kiln_facts_of_plan(a, plan, &says);
+    if (!has_one_library(plan))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         KILN_ENTRY_PLAN
+                         " has other modules than the host's " KILN_ENTRY_LIB);
     if ((int)h->arch != kiln_package_machine(f->profile.arch))
         return kiln_fail(err, KILN_ERR_PARSE,
                          KILN_ENTRY_MANIFEST

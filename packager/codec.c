@@ -3,7 +3,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
 #include <stdio.h>
 
 static const char *text_of(struct archive *a) {
@@ -24,16 +23,17 @@ struct kiln_zstd_writer {
     kiln_sink sink;
     kiln_err *err; /* of the call that is running: for the sink */
     kiln_status sink_status;
+    bool is_over; /* what comes now reaches no sink */
 };
 
+/* Never fails: where a client does, libarchive (3.6) loses the buffer in front of it. What
+ * the sink said is looked at behind each call. */
 static la_ssize_t on_write(struct archive *a, void *user, const void *p, size_t n) {
     kiln_zstd_writer *w = user;
-    if (w->sink_status == KILN_OK)
+    (void)a;
+    if (w->sink_status == KILN_OK && !w->is_over)
         w->sink_status = w->sink.add(w->sink.user, p, n, w->err);
-    if (w->sink_status == KILN_OK)
-        return (la_ssize_t)n;
-    archive_set_error(a, EIO, "the sink failed");
-    return -1;
+    return (la_ssize_t)n;
 }
 
 static kiln_status write_failed(kiln_zstd_writer *w, kiln_err *err) {
@@ -72,7 +72,7 @@ kiln_status kiln_zstd_writer_open(kiln_arena *a, kiln_sink sink, kiln_zstd_write
     *w = (kiln_zstd_writer){.archive = archive_write_new(), .sink = sink, .err = err};
     if (w->archive == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "zstd: libarchive has no memory");
-    if (!set_up(w->archive) || !begin(w)) {
+    if (!set_up(w->archive) || !begin(w) || w->sink_status != KILN_OK) {
         const kiln_status st = write_failed(w, err);
         kiln_zstd_writer_close(w);
         return st;
@@ -86,20 +86,19 @@ kiln_status kiln_zstd_writer_add(kiln_zstd_writer *w, const void *p, size_t n,
     w->err = err;
     if (n > 0 && archive_write_data(w->archive, p, n) != (la_ssize_t)n)
         return write_failed(w, err);
-    return KILN_OK;
+    return w->sink_status;
 }
 
 kiln_status kiln_zstd_writer_finish(kiln_zstd_writer *w, kiln_err *err) {
     w->err = err;
-    return archive_write_close(w->archive) == ARCHIVE_OK ? KILN_OK
+    return archive_write_close(w->archive) == ARCHIVE_OK ? w->sink_status
                                                          : write_failed(w, err);
 }
 
 void kiln_zstd_writer_close(kiln_zstd_writer *w) {
     if (w == NULL || w->archive == NULL)
         return;
-    /* What is not finished must not reach the sink. */
-    archive_write_fail(w->archive);
+    w->is_over = true; /* what is not finished must not reach the sink */
     archive_write_free(w->archive);
     w->archive = NULL;
 }

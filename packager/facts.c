@@ -48,11 +48,11 @@ void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts
     f->n_outputs = h->n_outputs;
     f->input = ports(a, plan, 0, h->n_inputs);
     f->output = ports(a, plan, h->n_inputs, h->n_outputs);
-    f->memory.arena = h->arena_bytes;
+    f->memory.arena = kiln_plan_arena_bytes(plan);
     f->memory.params = h->param_bytes;
     f->memory.workspace = h->workspace_bytes;
     f->memory.scratch = h->scratch_bytes;
-    f->memory.packed = h->packed_bytes;
+    f->memory.packed = kiln_plan_packed_bytes(plan);
 }
 
 bool kiln_package_is_licence(const char *text) {

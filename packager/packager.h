@@ -124,7 +124,7 @@ char *kiln_package_file_name(kiln_arena *a, const kiln_package_facts *f);
 
 typedef struct kiln_package_object {
     const char *symbol; /* the function that it holds and exports */
-    kiln_str bytes;     /* ELF relocatable for x86-64 or AArch64 */
+    kiln_str bytes;     /* ELF relocatable, of an architecture that runs */
 } kiln_package_object;
 
 /* What an object is, whatever its symbol is called and wherever it is linked: the

@@ -68,8 +68,8 @@ typedef struct line {
     const char *kind, *set, *name, *profile, *status, *library, *version,
         *implementation, *state, *problem, *verdict, *origin, *sha256;
     int threads;
-    int64_t samples, disturbed, multiply_adds, archive_bytes;
-    double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share;
+    int64_t samples, disturbed, multiply_adds, archive_bytes, packed_bytes;
+    double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share, open_ms;
     kiln_stats_interval ratio, slowdown;
     double max_abs_error, p;
 } line;
@@ -108,6 +108,8 @@ typedef struct line {
     F64(p, l->p)                                                                       \
     I64(archive_bytes, l->archive_bytes)                                               \
     TEXT(archive_sha256, l->sha256)                                                    \
+    I64(packed_bytes, l->packed_bytes)                                                 \
+    POSITIVE(open_ms, l->open_ms)                                                      \
     TEXT(problem, l->problem)
 
 #define END "\r\n"
@@ -188,6 +190,8 @@ static void put_job(kiln_buf *out, const kiln_results *r, const kiln_results_job
     l.library = "kiln";
     l.version = r->kiln;
     l.max_abs_error = j->max_abs_error;
+    l.packed_bytes = j->memory.packed;
+    l.open_ms = j->open_ms;
     if (j->has_latency) {
         l.state = "measured";
         l.median_ms = j->latency.median_ms;

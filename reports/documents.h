@@ -68,7 +68,6 @@ typedef struct kiln_doc_bench {
     int64_t multiply_adds, flops;
     kiln_doc_output output;
     kiln_results_memory memory;
-    int64_t packed;
     double open_ms;
     KILN_VEC(kiln_doc_side) side;
     KILN_VEC(kiln_doc_load) load;

@@ -120,9 +120,6 @@ static KILN_RECORD(load, load_rows, "A load")
         KILN_MEMBER(flops, "the same, element-wise operations too"),
         KILN_MEMBER_OBJECT("output", output, output, "was it right?"),
         KILN_MEMBER_OBJECT("memory", memory, kiln_results_memory_table, "of a session"),
-        KILN_MEMBER_AS("packed_bytes", packed,
-                       "of the model: parameters that were packed when it was opened "
-                       "(`kiln build --pack open`), beside `parameter_bytes`"),
         KILN_MEMBER_POSITIVE(open_ms, "that opening the package took once, its archive "
                                       "verified and in memory; packing included"),
         KILN_MEMBER_LIST("threads", side, side,

@@ -115,6 +115,8 @@ static KILN_RECORD(past, past_rows, "The nights before")
             steps_run_ms,
             "of a whole run with a clock read at each step, median: where "
             "the steps' times are from"),
+        KILN_MEMBER_POSITIVE(open_ms, "that opening its package took once, its archive "
+                                      "verified and in memory; packing included"),
         KILN_MEMBER_OBJECT("memory", memory, kiln_results_memory_table, "of a session"),
         KILN_MEMBER_LIST("coverage", coverage, kiln_results_coverage_table,
                          "time and work by where configurations come "

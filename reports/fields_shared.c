@@ -147,6 +147,9 @@ static const kiln_record_field memory_rows[] = {
     KILN_MEMBER_AS("parameter_bytes", parameter, "weights"),
     KILN_MEMBER_AS("workspace_bytes", workspace, "of one kernel at most"),
     KILN_MEMBER_AS("scratch_bytes", scratch, "of each thread"),
+    KILN_MEMBER_AS("packed_bytes", packed,
+                   "of the model: parameters that are packed when it is opened "
+                   "(`kiln build --pack open`), beside `parameter_bytes`"),
     KILN_MEMBER_POSITIVE(over_lower_bound,
                          "derived: `activation_bytes` / `lower_bound_bytes`"),
 };

@@ -19,11 +19,9 @@ static void put_head(kiln_page *p) {
         kiln_page_escape(p, p->r->run);
     }
     kiln_page_put(p, "</title>\n<style>\n");
-    for (size_t i = 0; kiln_page_style[i] != NULL; i++)
-        kiln_page_put(p, kiln_page_style[i]);
+    kiln_page_embed(p, kiln_reports_page_css);
     kiln_page_put(p, "</style>\n<script>");
-    for (size_t i = 0; kiln_page_script[i] != NULL; i++)
-        kiln_page_put(p, kiln_page_script[i]);
+    kiln_page_embed(p, kiln_reports_page_js);
     kiln_page_put(p, "</script>\n</head>\n<body>\n");
 }
 

@@ -255,7 +255,7 @@ static void put_line(kiln_page *p, const char *at, size_t job) {
 static void put_rest(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_steps(p, at, j);
     kiln_page_coverage(p, at, j);
-    kiln_page_memory(p, kiln_page_at(p, at, "memory"), &j->memory);
+    kiln_page_memory(p, at, j);
     if (j->has_tuning)
         kiln_page_tuning(p, kiln_page_at(p, at, "tuning"), &j->tuning);
 }

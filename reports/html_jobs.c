@@ -1,5 +1,5 @@
 /* All jobs on one screen: a line for each. Where scripts run they can be sorted and
- * searched (html_script.c); what is not sorted by its text or number has a data-sort.
+ * searched (page.js); what is not sorted by its text or number has a data-sort.
  */
 #include "reports/html_page.h"
 

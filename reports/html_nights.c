@@ -8,13 +8,6 @@
 
 #include "reports/nights.h"
 
-static const char style[] =
-    ".spark{width:100%;height:44px;min-width:320px}.spark polyline{fill:none;"
-    "stroke:var(--clay);stroke-width:1.5}.spark .one{stroke-dasharray:3 3}"
-    ".spark .alarm{stroke:var(--bad)}.spark .better{stroke:var(--good)}"
-    "table.lines td,table.lines tbody th{vertical-align:middle}table.lines "
-    "td:nth-child(2){width:50%}\n";
-
 typedef struct index_page {
     kiln_page page;
     const kiln_nights *n;
@@ -233,9 +226,8 @@ static void put_head(index_page *x) {
                      "initial-scale=1\">\n<title>kiln: nights of ");
     kiln_page_escape(p, name);
     kiln_page_put(p, "</title>\n<style>\n");
-    for (size_t i = 0; kiln_page_style[i] != NULL; i++)
-        kiln_page_put(p, kiln_page_style[i]);
-    kiln_page_put(p, style);
+    kiln_page_embed(p, kiln_reports_page_css);
+    kiln_page_embed(p, kiln_reports_nights_css);
     kiln_page_put(p, "</style>\n</head>\n<body>\n<header>\n<p class=\"brand\">kiln "
                      "nightly</p>\n");
     put_text(x, "h1", name);

@@ -107,10 +107,12 @@ void kiln_page_origin_note(kiln_page *p);
 
 /* ---- the parts ------------------------------------------------------------------- */
 
-extern const char *const kiln_page_style[]; /* pieces; NULL at the end */
-/* What makes the page handier where scripts run (html_script.c), and the only one that
- * its policy lets run: its hash, for the policy. */
-extern const char *const kiln_page_script[]; /* pieces; NULL at the end */
+/* The texts of files beside this one, which the build embeds: lines, NULL at the end. */
+extern const char *const kiln_reports_page_css[];
+extern const char *const kiln_reports_nights_css[];
+extern const char *const kiln_reports_page_js[];
+void kiln_page_embed(kiln_page *p, const char *const *line);
+/* The hash of page.js, for the policy that lets no other script run. */
 void kiln_page_script_hash(kiln_page *p);
 
 /* Does a job need a look, and how much? */
@@ -131,7 +133,7 @@ void kiln_page_pairs(kiln_page *p, const kiln_results_gate *g);
 void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j);
 void kiln_page_roofline(kiln_page *p, const char *at, const kiln_results_job *j);
 void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j);
-void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m);
+void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_job *j);
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t);
 /* Commands of stages, but for `shown`, which stands elsewhere (may be NULL). */
 void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *stage,

@@ -173,12 +173,25 @@ typedef struct memory_row {
     int64_t bytes;
 } memory_row;
 
-void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m) {
+/* What a package costs once: it is verified, and packs what it did not bring packed. */
+static void put_opening(kiln_page *p, const char *at, const kiln_results_job *j) {
+    if (!(j->open_ms > 0))
+        return;
+    kiln_page_put(p, "<p>Opening the package took ");
+    kiln_page_number(p, "span", at, "open_ms", j->open_ms, &kiln_unit_plain);
+    kiln_page_put(p, j->memory.packed > 0 ? "\xC2\xA0ms, packing included.</p>\n"
+                                          : "\xC2\xA0ms.</p>\n");
+}
+
+void kiln_page_memory(kiln_page *p, const char *job, const kiln_results_job *j) {
+    const kiln_results_memory *m = &j->memory;
+    const char *at = kiln_page_at(p, job, "memory");
     const memory_row rows[] = {{"planned", "activation_bytes", m->activation},
                                {"lower bound", "lower_bound_bytes", m->lower_bound},
                                {"weights", "parameter_bytes", m->parameter},
                                {"workspace", "workspace_bytes", m->workspace},
-                               {"scratch", "scratch_bytes", m->scratch}};
+                               {"scratch", "scratch_bytes", m->scratch},
+                               {"packed at opening", "packed_bytes", m->packed}};
     static const char *const title[] = {"part", "drawn", "#MiB"};
     const int64_t most =
         m->activation > m->lower_bound ? m->activation : m->lower_bound;
@@ -191,11 +204,14 @@ void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_memory *m
                          &kiln_unit_ratio);
         kiln_page_put(p, " times the lower bound.</p>\n");
     }
+    put_opening(p, job, j);
     KILN_PAGE_TABLE(p, "plotted",
                     "Activations as planned, beside the lower bound of any plan; "
                     "weights, workspace of a kernel, scratch of a thread",
                     title);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (i == sizeof rows / sizeof rows[0] - 1 && m->packed == 0)
+            break; /* few packages do */
         kiln_page_putf(p, "<tr><th scope=\"row\">%s</th><td>", rows[i].label);
         if (i < 2 && most > 0) /* the plan beside its bound; the rest is not its own */
             kiln_page_putf(p,

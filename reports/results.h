@@ -102,6 +102,7 @@ typedef KILN_VEC(kiln_results_step) kiln_results_steps;
 
 typedef struct kiln_results_memory { /* bytes */
     int64_t activation, lower_bound, parameter, workspace, scratch;
+    int64_t packed; /* of the model, beside `parameter`: at opening, by the package */
     double over_lower_bound; /* derived: activation / lower_bound */
 } kiln_results_memory;
 
@@ -228,6 +229,7 @@ typedef struct kiln_results_job {
     double max_abs_error, rms_error; /* outputs against the reference */
     double steps_ms;                 /* derived: sum of the steps' medians */
     double steps_run_ms; /* of a whole run with a clock read at each step; 0: unknown */
+    double open_ms;      /* that opening its package took once; 0: unknown */
     bool has_history;
     kiln_results_history history;
 } kiln_results_job;

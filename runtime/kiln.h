@@ -41,17 +41,35 @@ typedef struct kiln_allocator {
 
 /* ---- models ---------------------------------------------------------------------- */
 
+/* Code that a plan names: a file of the package. */
+typedef struct kiln_model_module {
+    const char *file; /* "lib.so" */
+    const void *bytes;
+    size_t n;
+} kiln_model_module;
+
+struct kiln_device_kind; /* runtime/device.h */
+
 typedef struct kiln_model_options {
-    const kiln_allocator *allocator; /* copied */
+    const kiln_allocator *allocator; /* copied; sessions in several threads use it */
+    /* Kinds of devices that the runtime does not have itself; they stay until the model
+     * is closed. */
+    const struct kiln_device_kind *const *device;
+    size_t n_devices;
+    /* For models from memory: modules beside lib.so; from parts: those that are not
+     * linked in. They may go once the model is open. */
+    const kiln_model_module *module;
+    size_t n_modules;
 } kiln_model_options;
 
-/* Opens an unpacked package: plan.bin, params.safetensors, lib.so. Where it was built
+/* Opens an unpacked package: plan.bin, params.safetensors, and the modules that the plan
+ * names: lib.so, and others where it is for several devices. Where it was built
  * with `--pack open`, parameters are packed now, on this thread, into memory of the
  * model that its sessions share. NULL: `error` says what is wrong with which file. */
 kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
                             char error[KILN_ERROR_TEXT]);
 
-/* The same three files in memory, wherever an application has them from: an archive of
+/* The same files in memory, wherever an application has them from: an archive of
  * its own, a section of its program. Plan and library may go once it is open,
  * parameters stay until it is closed; they must be 64-byte aligned. */
 typedef struct kiln_model_files {

@@ -49,8 +49,7 @@ void kiln_model_close(kiln_model *m) {
     if (m == NULL)
         return;
     const kiln_allocator allocator = m->allocator;
-    kiln_model_release(m, m->packed);
-    kiln_model_release(m, m->kernel);
+    kiln_model_close_devices(m);
     kiln_model_release_files(m);
     allocator.release(allocator.user, m);
 }
@@ -66,31 +65,13 @@ static int check_params(const kiln_model *m, const void *params, size_t bytes,
     return -1;
 }
 
-static int find_kernels(kiln_model *m, const kiln_model_parts *parts, char *error) {
-    const uint32_t n = m->plan.header->n_kernels;
-    m->kernel = kiln_model_alloc(m, (size_t)n * sizeof(kiln_kernel_fn *));
-    if (m->kernel == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "no memory for %u kernels", n);
-        return -1;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const char *symbol = kiln_plan_string(&m->plan, m->plan.kernel[i].symbol);
-        kiln_kernel_fn *const fn = parts->kernel(parts->user, symbol);
-        m->kernel[i] = fn;
-        if (fn != NULL)
-            continue;
-        snprintf(error, KILN_ERROR_TEXT, "the library has no kernel '%.100s'", symbol);
-        return -1;
-    }
-    return 0;
-}
-
 static int machine(void) {
     const kiln_runtime_arch *here = kiln_runtime_arch_here();
     return here != NULL ? here->machine : 0;
 }
 
 int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
+                        const kiln_model_source *source, const kiln_model_options *o,
                         char error[KILN_ERROR_TEXT]) {
     if (kiln_plan_check(parts->plan, parts->plan_bytes, &m->plan, error) != 0)
         return -1;
@@ -104,14 +85,36 @@ int kiln_model_assemble(kiln_model *m, const kiln_model_parts *parts,
     if (check_params(m, parts->params, parts->param_bytes, error) != 0)
         return -1;
     m->params = parts->params;
-    return find_kernels(m, parts, error) == 0 ? kiln_model_pack(m, error) : -1;
+    return kiln_model_open_devices(m, source, o, error) == 0 ? kiln_model_pack(m, error)
+                                                             : -1;
+}
+
+/* ---- parts ------------------------------------------------------------------------ */
+
+typedef struct linked {
+    const kiln_model_parts *parts;
+    const kiln_model_options *options;
+} linked;
+
+static int find_linked(void *user, const char *file, kiln_device_image *out,
+                       char where[KILN_ERROR_TEXT], char error[KILN_ERROR_TEXT]) {
+    const linked *l = user;
+    const kiln_model_module *module = kiln_model_module_of(l->options, file);
+    (void)error;
+    *out = (kiln_device_image){.kernel = l->parts->kernel, .user = l->parts->user};
+    if (module != NULL)
+        *out = (kiln_device_image){.bytes = module->bytes, .n = module->n};
+    snprintf(where, KILN_ERROR_TEXT, "module '%s'", file);
+    return 0;
 }
 
 kiln_model *kiln_model_from_parts(const kiln_model_parts *parts,
                                   const kiln_model_options *o,
                                   char error[KILN_ERROR_TEXT]) {
     kiln_model *m = model_new(o, error);
-    if (m == NULL || kiln_model_assemble(m, parts, error) == 0)
+    linked l = {parts, o};
+    const kiln_model_source source = {.find = find_linked, .user = &l};
+    if (m == NULL || kiln_model_assemble(m, parts, &source, o, error) == 0)
         return m;
     kiln_model_close(m);
     return NULL;
@@ -174,7 +177,7 @@ int kiln_model_find_output(const kiln_model *m, const char *name) {
 kiln_model *kiln_model_open(const char *folder, const kiln_model_options *o,
                             char error[KILN_ERROR_TEXT]) {
     kiln_model *m = model_new(o, error);
-    if (m == NULL || kiln_model_read_files(m, folder, error) == 0)
+    if (m == NULL || kiln_model_read_files(m, folder, o, error) == 0)
         return m;
     kiln_model_close(m);
     return NULL;
@@ -184,7 +187,7 @@ kiln_model *kiln_model_open_memory(const kiln_model_files *files,
                                    const kiln_model_options *o,
                                    char error[KILN_ERROR_TEXT]) {
     kiln_model *m = model_new(o, error);
-    if (m == NULL || kiln_model_read_memory(m, files, error) == 0)
+    if (m == NULL || kiln_model_read_memory(m, files, o, error) == 0)
         return m;
     kiln_model_close(m);
     return NULL;

@@ -1,6 +1,6 @@
-/* A package's folder: plan.bin is read, params.safetensors mapped, lib.so loaded by the
- * runtime's own loader, which a statically linked program has too. The same of files in
- * memory. */
+/* A package's folder: plan.bin is read, params.safetensors mapped, modules are handed to
+ * their devices: lib.so is loaded by the runtime's own loader, which a statically linked
+ * program has too. The same of files in memory. */
 #include "runtime/model_internal.h"
 
 #include <errno.h>
@@ -99,10 +99,11 @@ static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts
     return -1;
 }
 
-static int load_library(kiln_model *m, const char *folder, char *error) {
-    char path[PATH_BYTES], text[KILN_LOAD_TEXT];
+static int map_module(void *user, const char *file, kiln_device_image *out,
+                      char where[KILN_ERROR_TEXT], char error[KILN_ERROR_TEXT]) {
+    char path[PATH_BYTES];
     size_t bytes = 0;
-    if (path_of(path, folder, "lib.so", error) != 0)
+    if (path_of(path, user, file, error) != 0)
         return -1;
     const int fd = open_file(path, &bytes, error);
     if (fd < 0)
@@ -114,28 +115,25 @@ static int load_library(kiln_model *m, const char *folder, char *error) {
         snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
         return -1;
     }
-    const kiln_load_status st = kiln_code_open(map, bytes, &m->library, text);
-    munmap(map, bytes);
-    if (st == KILN_LOAD_OK)
-        return 0;
-    snprintf(error, KILN_ERROR_TEXT, "'%.90s': %s", path, text);
-    return -1;
+    *out = (kiln_device_image){.bytes = map, .n = bytes};
+    snprintf(where, KILN_ERROR_TEXT, "'%.90s'", path);
+    return 0;
 }
 
-static kiln_kernel_fn *library_kernel(void *user, const char *symbol) {
-    return kiln_code_kernel(user, symbol);
+static void unmap_module(kiln_device_image *image) {
+    munmap((void *)(uintptr_t)image->bytes, image->n);
 }
 
 int kiln_model_read_files(kiln_model *m, const char *folder,
-                          char error[KILN_ERROR_TEXT]) {
-    kiln_model_parts parts = {.kernel = library_kernel};
+                          const kiln_model_options *o, char error[KILN_ERROR_TEXT]) {
+    kiln_model_parts parts = {.plan = NULL};
+    const kiln_model_source source = {map_module, unmap_module,
+                                      (void *)(uintptr_t)folder};
     if (read_plan(m, folder, &parts.plan_bytes, error) != 0 ||
-        map_params(m, folder, &parts, error) != 0 ||
-        load_library(m, folder, error) != 0)
+        map_params(m, folder, &parts, error) != 0)
         return -1;
     parts.plan = m->plan_file;
-    parts.user = m->library;
-    return kiln_model_assemble(m, &parts, error);
+    return kiln_model_assemble(m, &parts, &source, o, error);
 }
 
 /* The plan is copied to where its tables are aligned. */
@@ -154,10 +152,33 @@ static int copy_plan(kiln_model *m, const kiln_model_files *f, char *error) {
     return 0;
 }
 
+typedef struct files {
+    const kiln_model_files *files;
+    const kiln_model_options *options;
+} files;
+
+static int find_module(void *user, const char *file, kiln_device_image *out,
+                       char where[KILN_ERROR_TEXT], char error[KILN_ERROR_TEXT]) {
+    const files *f = user;
+    const kiln_model_module *module = kiln_model_module_of(f->options, file);
+    const int is_lib = module == NULL && strcmp(file, "lib.so") == 0;
+    *out = (kiln_device_image){.bytes = is_lib ? f->files->lib : NULL,
+                               .n = is_lib ? f->files->lib_bytes : 0};
+    if (module != NULL)
+        *out = (kiln_device_image){.bytes = module->bytes, .n = module->n};
+    snprintf(where, KILN_ERROR_TEXT, is_lib ? "the library in memory" : "module '%s'",
+             file);
+    if (out->bytes != NULL)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "%s: there is none", where);
+    return -1;
+}
+
 int kiln_model_read_memory(kiln_model *m, const kiln_model_files *f,
-                           char error[KILN_ERROR_TEXT]) {
-    kiln_model_parts parts = {.kernel = library_kernel, .plan_bytes = f->plan_bytes};
-    char text[KILN_LOAD_TEXT] = "there is none";
+                           const kiln_model_options *o, char error[KILN_ERROR_TEXT]) {
+    kiln_model_parts parts = {.plan_bytes = f->plan_bytes};
+    files all = {f, o};
+    const kiln_model_source source = {.find = find_module, .user = &all};
     if (copy_plan(m, f, error) != 0)
         return -1;
     if (cut_params(f->params, f->param_bytes, &parts) != 0) {
@@ -165,18 +186,11 @@ int kiln_model_read_memory(kiln_model *m, const kiln_model_files *f,
                  "the parameters in memory: their header does not fit");
         return -1;
     }
-    if (f->lib == NULL ||
-        kiln_code_open(f->lib, f->lib_bytes, &m->library, text) != KILN_LOAD_OK) {
-        snprintf(error, KILN_ERROR_TEXT, "the library in memory: %s", text);
-        return -1;
-    }
     parts.plan = m->plan_file;
-    parts.user = m->library;
-    return kiln_model_assemble(m, &parts, error);
+    return kiln_model_assemble(m, &parts, &source, o, error);
 }
 
 void kiln_model_release_files(kiln_model *m) {
-    kiln_code_close(m->library);
     if (m->param_map != NULL)
         munmap(m->param_map, m->param_map_bytes);
     kiln_model_release(m, m->plan_file);

@@ -7,13 +7,16 @@
 
 /* Past this a plan is not one of ours: it bounds what a hostile one can ask for. */
 enum { MAX_ENTRIES = 1 << 20 };
-#define MAX_MEMORY ((uint64_t)1 << 40)
 
 _Static_assert(sizeof(kiln_plan_tensor) == 24, "packed as it is written");
 _Static_assert(sizeof(kiln_plan_port) == 88, "packed as it is written");
-_Static_assert(sizeof(kiln_plan_kernel) == 32, "packed as it is written");
-_Static_assert(sizeof(kiln_plan_step) == 32, "packed as it is written");
-_Static_assert(sizeof(kiln_plan_header) == 184, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_kernel) == 40, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_step) == 36, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_device) == 4, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_space) == 24, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_queue) == 4, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_module) == 8, "packed as it is written");
+_Static_assert(sizeof(kiln_plan_header) == 232, "packed as it is written");
 
 int kiln_plan_refused(const kiln_plan_reader *r, const char *fmt, ...) {
     va_list ap;
@@ -30,26 +33,28 @@ static bool is_table(const kiln_plan_reader *r, uint64_t at, uint64_t count,
 }
 
 static int read_header(kiln_plan_reader *r) {
-    if (r->n < sizeof(kiln_plan_header))
-        return kiln_plan_refused(r, "plan: %llu bytes are too few for a header of %zu",
-                                 (unsigned long long)r->n, sizeof(kiln_plan_header));
+    const uint64_t least = offsetof(kiln_plan_header, total_bytes);
     r->h = (const kiln_plan_header *)(const void *)r->bytes;
-    if (memcmp(r->h->magic, KILN_PLAN_MAGIC, sizeof r->h->magic) != 0)
+    if (r->n >= least && memcmp(r->h->magic, KILN_PLAN_MAGIC, sizeof r->h->magic) != 0)
         return kiln_plan_refused(r, "plan: does not begin with '%s'", KILN_PLAN_MAGIC);
-    if (r->h->version != KILN_PLAN_VERSION ||
-        r->h->header_bytes != sizeof(kiln_plan_header))
+    /* Before its size: other versions have other headers. */
+    if (r->n >= least && (r->h->version != KILN_PLAN_VERSION ||
+                          r->h->header_bytes != sizeof(kiln_plan_header)))
         return kiln_plan_refused(
             r,
             "plan: version %u, this runtime reads version %d: build the "
             "package again, or use the runtime of the kiln that made it",
             r->h->version, KILN_PLAN_VERSION);
+    if (r->n < sizeof(kiln_plan_header))
+        return kiln_plan_refused(r, "plan: %llu bytes are too few for a header of %zu",
+                                 (unsigned long long)r->n, sizeof(kiln_plan_header));
     if (r->h->total_bytes != r->n)
         return kiln_plan_refused(r, "plan: must have %llu bytes, has %llu",
                                  (unsigned long long)r->h->total_bytes,
                                  (unsigned long long)r->n);
-    if (r->h->arena_bytes > MAX_MEMORY || r->h->param_bytes > MAX_MEMORY ||
-        r->h->workspace_bytes > MAX_MEMORY || r->h->scratch_bytes > MAX_MEMORY ||
-        r->h->packed_bytes > MAX_MEMORY)
+    if (r->h->param_bytes > KILN_PLAN_MAX_MEMORY ||
+        r->h->workspace_bytes > KILN_PLAN_MAX_MEMORY ||
+        r->h->scratch_bytes > KILN_PLAN_MAX_MEMORY)
         return kiln_plan_refused(r, "plan: asks for more than 2^40 bytes of memory");
     return 0;
 }
@@ -65,6 +70,10 @@ static int read_tables(kiln_plan_reader *r) {
         !is_table(r, h->steps, h->n_steps, sizeof(kiln_plan_step), 4) ||
         !is_table(r, h->open.at, h->open.n, sizeof(kiln_plan_step), 4) ||
         !is_table(r, h->operands, h->n_operands, sizeof(uint32_t), 4) ||
+        !is_table(r, h->devices.at, h->devices.n, sizeof(kiln_plan_device), 4) ||
+        !is_table(r, h->spaces.at, h->spaces.n, sizeof(kiln_plan_space), 8) ||
+        !is_table(r, h->queues.at, h->queues.n, sizeof(kiln_plan_queue), 4) ||
+        !is_table(r, h->modules.at, h->modules.n, sizeof(kiln_plan_module), 4) ||
         h->strings > r->n || h->string_bytes > r->n - h->strings)
         return kiln_plan_refused(r, "plan: a table lies outside the file");
     *p = (kiln_plan){
@@ -76,6 +85,10 @@ static int read_tables(kiln_plan_reader *r) {
         .step = (const kiln_plan_step *)(const void *)(r->bytes + h->steps),
         .open = (const kiln_plan_step *)(const void *)(r->bytes + h->open.at),
         .operand = (const uint32_t *)(const void *)(r->bytes + h->operands),
+        .device = (const kiln_plan_device *)(const void *)(r->bytes + h->devices.at),
+        .space = (const kiln_plan_space *)(const void *)(r->bytes + h->spaces.at),
+        .queue = (const kiln_plan_queue *)(const void *)(r->bytes + h->queues.at),
+        .module = (const kiln_plan_module *)(const void *)(r->bytes + h->modules.at),
         .strings = r->bytes + h->strings};
     if (h->string_bytes == 0 || p->strings[h->string_bytes - 1] != '\0')
         return kiln_plan_refused(r, "plan: its strings do not end");
@@ -84,9 +97,21 @@ static int read_tables(kiln_plan_reader *r) {
     return 0;
 }
 
-static bool is_port(const kiln_plan_header *h, const kiln_plan_tensor *t) {
-    return t->place == KILN_PLAN_INPUT ? t->index < h->n_inputs
-                                       : t->index < h->n_outputs;
+/* Is there what the tensor says that it lies in? */
+static bool has_place(const kiln_plan_reader *r, const kiln_plan_tensor *t) {
+    switch ((kiln_plan_place)t->place) {
+    case KILN_PLAN_INPUT:
+        return t->index < r->h->n_inputs;
+    case KILN_PLAN_OUTPUT:
+        return t->index < r->h->n_outputs;
+    case KILN_PLAN_PARAM:
+        return true;
+    case KILN_PLAN_ARENA:
+        return t->index < r->h->spaces.n;
+    case KILN_PLAN_PACKED:
+        return t->index < r->h->spaces.n && r->plan->space[t->index].packed_bytes > 0;
+    }
+    return false;
 }
 
 /* Bytes of the memory that a tensor is in. */
@@ -96,9 +121,9 @@ static uint64_t room_of(const kiln_plan_reader *r, const kiln_plan_tensor *t) {
     case KILN_PLAN_PARAM:
         return h->param_bytes;
     case KILN_PLAN_ARENA:
-        return h->arena_bytes;
+        return r->plan->space[t->index].arena_bytes;
     case KILN_PLAN_PACKED:
-        return h->packed_bytes;
+        return r->plan->space[t->index].packed_bytes;
     case KILN_PLAN_INPUT:
         return r->plan->port[t->index].bytes;
     case KILN_PLAN_OUTPUT:
@@ -111,10 +136,7 @@ static int check_tensors(const kiln_plan_reader *r) {
     const kiln_plan_header *h = r->h;
     for (uint32_t i = 0; i < h->n_tensors; i++) {
         const kiln_plan_tensor *t = &r->plan->tensor[i];
-        const bool has_port =
-            t->place == KILN_PLAN_INPUT || t->place == KILN_PLAN_OUTPUT;
-        if (t->place > KILN_PLAN_PACKED || (has_port && !is_port(h, t)) ||
-            (t->place == KILN_PLAN_PACKED && h->packed_bytes == 0))
+        if (!has_place(r, t))
             return kiln_plan_refused(r, "plan: tensor %u has no place", i);
         const uint64_t room = room_of(r, t);
         if (t->offset % KILN_PLAN_ALIGN != 0 || t->offset > room ||
@@ -163,8 +185,8 @@ static uint64_t dtype_bytes(const char *name) {
 static bool has_bytes_of_shape(const kiln_plan_reader *r, const kiln_plan_port *p) {
     uint64_t bytes = dtype_bytes(kiln_plan_string(r->plan, p->dtype));
     for (uint32_t i = 0; i < p->rank; i++) {
-        if (p->dim[i] > MAX_MEMORY ||
-            (p->dim[i] != 0 && bytes > MAX_MEMORY / p->dim[i]))
+        if (p->dim[i] > KILN_PLAN_MAX_MEMORY ||
+            (p->dim[i] != 0 && bytes > KILN_PLAN_MAX_MEMORY / p->dim[i]))
             return false;
         bytes *= p->dim[i];
     }
@@ -197,6 +219,8 @@ static int check_kernel(const kiln_plan_reader *r, uint32_t i) {
     if (!kiln_plan_is_string(r, k->symbol))
         return kiln_plan_refused(r, "plan: kernel %u has no name", i);
     const char *name = kiln_plan_string(r->plan, k->symbol);
+    if (k->module >= h->modules.n)
+        return kiln_plan_refused(r, "plan: kernel '%s' is in no module", name);
     if (k->first_size > h->n_sizes || k->n_operands > h->n_sizes - k->first_size)
         return kiln_plan_refused(r, "plan: kernel '%s' has sizes outside the table",
                                  name);
@@ -223,7 +247,8 @@ int kiln_plan_check(const void *bytes, size_t n, kiln_plan *out,
     error[0] = '\0';
     if ((uintptr_t)bytes % 8 != 0)
         return kiln_plan_refused(&r, "plan: its bytes must be 8-byte aligned");
-    if (read_header(&r) != 0 || read_tables(&r) != 0 || check_tensors(&r) != 0)
+    if (read_header(&r) != 0 || read_tables(&r) != 0 ||
+        kiln_plan_check_devices(&r) != 0 || check_tensors(&r) != 0)
         return -1;
     for (uint32_t i = 0; i < r.h->n_inputs + r.h->n_outputs; i++)
         if (check_port(&r, i) != 0)

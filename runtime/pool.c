@@ -1,8 +1,13 @@
-/* Fork: the job is written, then the epoch grows; workers wait for that. Join: each
- * worker writes the epoch to a line of its own, which the caller waits for. All waiting
- * spins first. Who goes to sleep says so in a counter and looks once more before, and
- * who changes what is waited for looks at the counter after: sequentially consistent,
- * so that one of the two sees the other. */
+/* Fork: the job is written and its parts are offered, one to each worker, then the epoch
+ * grows; workers wait for that. Join: who is done with its own part takes what nobody
+ * has begun, and waits for the rest: each worker writes the epoch to a line of its own.
+ * So nobody waits for a thread that has not come: it may be asleep (40 us), or another
+ * program may have its processor for a time slice (milliseconds, at each fork).
+ *
+ * A worker that comes late finds its offer gone, and touches nothing: the job may be
+ * another one by then. All waiting spins first. Who goes to sleep says so in a counter
+ * and looks once more before, and who changes what is waited for looks at the counter
+ * after: sequentially consistent, so that one of the two sees the other. */
 #include "runtime/pool.h"
 
 #include "runtime/affinity.h"
@@ -29,6 +34,8 @@ enum {
     MAX_CROWDED_NS = 1000 * 1000 * 1000
 };
 
+enum { TAKEN = -1 }; /* no epoch */
+
 typedef struct job {
     kiln_parallel_fn *fn;
     const kiln_args *args;
@@ -50,6 +57,7 @@ typedef struct worker {
     pthread_t thread;
     int index, result;
     _Alignas(LINE) atomic_uint done; /* the epoch whose part is finished */
+    atomic_llong offer;              /* the epoch whose part nobody has begun; TAKEN */
 } worker;
 
 struct kiln_pool {
@@ -65,6 +73,7 @@ struct kiln_pool {
     atomic_uint runs;                       /* begun and ended: odd during one */
     atomic_llong crowded_until, crowded_ns; /* time and length of the last period */
     atomic_int stops;
+    atomic_uint n_come; /* workers that need nothing more of the system to begin */
     _Alignas(LINE) atomic_llong next; /* iteration that nobody has taken */
     worker w[];
 };
@@ -159,23 +168,27 @@ static int64_t part(int64_t n, int t, int threads) {
     return n / threads * t + n % threads * t / threads;
 }
 
-static void run_part(kiln_pool *p, worker *w) {
+/* Part t, by `w`. */
+static int run_part(kiln_pool *p, worker *w, int t) {
     const job *j = &p->job;
-    int64_t begin = part(j->n, w->index, p->n), end = part(j->n, w->index + 1, p->n);
-    w->result = 0;
-    if (j->chunk == 0) {
-        if (begin < end)
-            w->result = j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch);
-        return;
-    }
-    while (w->result == 0) {
+    int64_t begin = part(j->n, t, p->n), end = part(j->n, t + 1, p->n);
+    int result = 0;
+    if (j->chunk == 0)
+        return begin < end
+                   ? j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch)
+                   : 0;
+    while (result == 0) {
         begin = atomic_fetch_add_explicit(&p->next, j->chunk, memory_order_relaxed);
         if (begin >= j->n)
-            return;
+            break;
         end = j->n - begin < j->chunk ? j->n : begin + j->chunk;
-        w->result = j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch);
+        result = j->fn(j->args, &w->inner, j->closure, begin, end, w->scratch);
     }
+    return result;
 }
+
+/* The epoch of the part; TAKEN: somebody else has it. */
+static long long take_offer(worker *w) { return atomic_exchange(&w->offer, TAKEN); }
 
 static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
                    void *closure, int64_t n) {
@@ -190,9 +203,17 @@ static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
         p->job.chunk = n / all + (n % all != 0);
         atomic_store_explicit(&p->next, 0, memory_order_relaxed);
     }
-    const unsigned epoch = atomic_fetch_add(&p->epoch, 1) + 1;
+    const unsigned epoch = atomic_load(&p->epoch) + 1; /* nobody else changes it */
+    for (int i = 1; i < p->n; i++)
+        atomic_store(&p->w[i].offer, (long long)epoch);
+    atomic_store(&p->epoch, epoch);
     wake(&p->workers);
-    run_part(p, &p->w[0]);
+    p->w[0].result = run_part(p, &p->w[0], 0);
+    for (int i = 1; i < p->n; i++)
+        if (take_offer(&p->w[i]) != TAKEN) {
+            p->w[i].result = run_part(p, &p->w[0], i);
+            atomic_store_explicit(&p->w[i].done, epoch, memory_order_relaxed);
+        }
     int result = p->w[0].result;
     for (int i = 1; i < p->n; i++) {
         await(p, &p->caller, &p->w[i].done, epoch, 0);
@@ -207,12 +228,18 @@ static void *work(void *user) {
     kiln_pool *p = w->pool;
     if (p->pins != 0)
         kiln_affinity_pin(&p->affinity, w->index);
-    for (unsigned seen = 0;; seen++) {
+    atomic_fetch_add(&p->n_come, 1);
+    wake(&p->caller);
+    for (unsigned seen = 0;;) {
         await(p, &p->workers, &p->epoch, seen, 1);
+        seen = atomic_load(&p->epoch);
         if (atomic_load(&p->stops) != 0)
             return NULL;
-        run_part(p, w);
-        atomic_store(&w->done, seen + 1);
+        const long long epoch = take_offer(w); /* of this job, or of one since */
+        if (epoch == TAKEN)
+            continue;
+        w->result = run_part(p, w, w->index);
+        atomic_store(&w->done, (unsigned)epoch);
         wake(&p->caller);
     }
 }
@@ -280,6 +307,8 @@ void kiln_pool_set_scratch(kiln_pool *p, void *const *scratch) {
         set_scratch(p, i, scratch[i]);
 }
 
+/* All have come when it returns: who confines the process afterwards confines threads
+ * that only compute. */
 static int start(kiln_pool *p, char text[KILN_POOL_TEXT]) {
     for (int i = 1; i < p->n; i++) {
         if (pthread_create(&p->w[i].thread, NULL, work, &p->w[i]) != 0)
@@ -288,6 +317,7 @@ static int start(kiln_pool *p, char text[KILN_POOL_TEXT]) {
     }
     if (p->pins != 0)
         kiln_affinity_pin(&p->affinity, 0);
+    await(p, &p->caller, &p->n_come, (unsigned)(p->n - 1), 0);
     return 0;
 }
 
@@ -307,6 +337,7 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
     atomic_init(&p->crowded_until, 0);
     atomic_init(&p->crowded_ns, 0);
     atomic_init(&p->stops, 0);
+    atomic_init(&p->n_come, 0);
     atomic_init(&p->next, 0);
     for (int i = 0; i < n; i++) {
         worker *w = &p->w[i];
@@ -314,6 +345,7 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
         w->pool = p;
         w->index = i;
         atomic_init(&w->done, 0);
+        atomic_init(&w->offer, TAKEN);
     }
 }
 

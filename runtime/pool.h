@@ -1,8 +1,9 @@
 /* A thread pool for kernels' parallel loops, after NeoCPU (Liu et al., USENIX ATC'19,
  * section 3.1.2): each thread has its part of the iterations before the loop starts;
  * fork and join are loads and stores of cache lines that one thread writes; who waits
- * spins for a while, then sleeps; at once where other processes want the processors. A
- * loop inside a parallel loop runs in place.
+ * spins for a while, then sleeps; at once where other processes want the processors.
+ * The caller waits for parts that somebody works at, never for a thread that has not
+ * come. A loop inside a parallel loop runs in place.
  *
  * A pool belongs to the thread that opened it: it calls the kernels, and takes part as
  * thread 0. Threads stay inside the process's affinity mask.
@@ -18,8 +19,10 @@ typedef struct kiln_pool kiln_pool;
 
 typedef struct kiln_pool_options {
     int n_threads; /* with the caller; 0: as many as the affinity mask has CPUs */
-    /* 0: iteration i of n is thread i * n_threads / n's, whatever it costs. Else each
-     * thread's share is cut into so many chunks, and who is free takes the next. */
+    /* 0: iteration i of n is part i * n_threads / n, whatever it costs, and that part
+     * is the thread's of this number, or the caller's where that has not come when the
+     * caller is done. Else each thread's share is cut into so many chunks, and who is
+     * free takes the next. */
     int chunks;
     int spin_us; /* before sleeping; 0: 50, or none with more threads than CPUs; -1:
                     none. 20 times as long between begin and end */
@@ -27,7 +30,8 @@ typedef struct kiln_pool_options {
     size_t scratch_bytes; /* of each thread; kiln_pool_reserve changes it */
 } kiln_pool_options;
 
-/* 0, or `text` says what is missing. NULL options: all defaults. */
+/* 0, or `text` says what is missing. NULL options: all defaults. Its threads have begun
+ * when it returns: what a thread asks the system for at its start is behind them. */
 int kiln_pool_open(const kiln_pool_options *o, kiln_pool **out,
                    char text[KILN_POOL_TEXT]);
 /* What kernels get; the caller's scratch is thread 0's. Borrowed until close. */

@@ -1,6 +1,7 @@
 /* The run through a plan's steps. kiln_plan_check has seen that blocks nest, end and
- * name one another, and that every step's bytes lie in memory: nothing is asked twice.
- */
+ * name one another, that every step's bytes lie in memory that its device reaches, and
+ * that every wait ends: nothing is asked twice. What is the host's is done here, by a
+ * direct call; what is another queue's it is told. */
 #include "runtime/session_internal.h"
 
 #include <stdio.h>
@@ -19,21 +20,88 @@ static size_t bytes_of(const kiln_plan *p, const kiln_plan_step *step, uint32_t 
     return (size_t)p->tensor[p->operand[step->first_operand + k]].bytes;
 }
 
-static int call(kiln_session *s, const kiln_plan_step *step, void **operand) {
-    const kiln_args args = {operand, s->workspace};
-    const int code = s->model->kernel[step->kernel](&args, s->ctx);
-    if (code != 0)
-        snprintf(s->error, KILN_ERROR_TEXT, "step '%.100s' failed with code %d",
-                 kiln_plan_string(&s->model->plan, step->name), code);
-    return code == 0 ? 0 : -1;
+static int failed(kiln_session *s, uint32_t step, int code) {
+    const kiln_plan *p = &s->model->plan;
+    snprintf(s->error, KILN_ERROR_TEXT, "step '%.100s' failed with code %d",
+             kiln_plan_string(p, p->step[step].name), code);
+    return -1;
 }
 
-/* A step that computes or moves. */
+/* ---- other queues ------------------------------------------------------------------
+ */
+
+static int finish(kiln_session *s, uint32_t queue, uint64_t ticket) {
+    kiln_device_queue *q = s->queue[queue];
+    kiln_device_failure failure;
+    return q->kind->finish(q, ticket, &failure) == 0
+               ? 0
+               : failed(s, failure.tag, failure.code);
+}
+
+int kiln_session_finish(kiln_session *s) {
+    int result = 0;
+    for (uint32_t i = 1; i < s->model->plan.header->queues.n; i++)
+        if (finish(s, i, KILN_DEVICE_ALL) != 0)
+            result = -1;
+    return result;
+}
+
+/* The host's own steps are done when they are over. */
+static int wait(kiln_session *s, const kiln_plan_step *step) {
+    const uint32_t other = s->model->plan.step[step->partner].queue;
+    const uint64_t ticket = s->ticket[step->partner];
+    kiln_device_queue *q = s->queue[step->queue];
+    if (other == 0 || ticket == 0)
+        return 0;
+    if (step->queue == 0 || q->kind->order == NULL || q->kind != s->queue[other]->kind)
+        return finish(s, other, ticket);
+    q->kind->order(q, s->queue[other], ticket);
+    return 0;
+}
+
+/* Who measures or looks on does so step by step. */
+static int told(kiln_session *s, const place *here, uint64_t ticket) {
+    s->ticket[here->at] = ticket;
+    return s->is_measuring || s->trace != NULL
+               ? finish(s, s->model->plan.step[here->at].queue, ticket)
+               : 0;
+}
+
+static int tell_launch(kiln_session *s, const kiln_plan_step *step, void **operand,
+                       const place *here) {
+    kiln_device_queue *q = s->queue[step->queue];
+    const kiln_device_launch l = {s->model->kernel[step->kernel], operand,
+                                  step->n_operands, here->at};
+    return told(s, here, q->kind->launch(q, &l));
+}
+
+static int tell_copy(kiln_session *s, const kiln_plan_step *step, void *to,
+                     const void *from, size_t bytes, const place *here) {
+    kiln_device_queue *q = s->queue[step->queue];
+    const kiln_device_copy c = {to, from, bytes, here->at};
+    return told(s, here, q->kind->copy(q, &c));
+}
+
+/* ---- steps -------------------------------------------------------------------------
+ */
+
+static int launch(kiln_session *s, const kiln_plan_step *step, void **operand,
+                  const place *here) {
+    if (step->queue != 0)
+        return tell_launch(s, step, operand, here);
+    const kiln_args args = {operand, s->workspace};
+    const int code = s->model->kernel[step->kernel].fn(&args, s->ctx);
+    return code == 0 ? 0 : failed(s, here->at, code);
+}
+
+/* A step that computes, moves or waits. */
 static int work(kiln_session *s, const kiln_plan_step *step, const place *here) {
     const kiln_plan *p = &s->model->plan;
     void **operand = &s->operand[step->first_operand];
-    if (step->kind == KILN_PLAN_CALL)
-        return call(s, step, operand);
+    if (step->kind == KILN_PLAN_LAUNCH)
+        return launch(s, step, operand, here);
+    if (step->kind == KILN_PLAN_WAIT)
+        return wait(s, step);
     char *from = operand[0], *to = operand[1];
     const size_t t = here->depth > 0 ? here->iteration[here->depth - 1] : 0;
     const size_t bytes = bytes_of(p, step, step->kind == KILN_PLAN_TAKE ? 1 : 0);
@@ -41,6 +109,8 @@ static int work(kiln_session *s, const kiln_plan_step *step, const place *here) 
         from += t * bytes;
     else if (step->kind == KILN_PLAN_PUT)
         to += t * bytes;
+    if (step->queue != 0)
+        return tell_copy(s, step, to, from, bytes, here);
     memmove(to, from, bytes);
     return 0;
 }
@@ -70,10 +140,11 @@ static uint32_t next_of(const kiln_session *s, const kiln_plan_step *step,
             kiln_session_show(s, here, KILN_TRACE_END);
         here->depth--;
         return here->at + 1;
-    case KILN_PLAN_CALL:
+    case KILN_PLAN_LAUNCH:
     case KILN_PLAN_COPY:
     case KILN_PLAN_TAKE:
     case KILN_PLAN_PUT:
+    case KILN_PLAN_WAIT:
     case KILN_PLAN_N_KINDS:
         break;
     }
@@ -105,6 +176,26 @@ static int run_step(kiln_session *s, place *here) {
     return 0;
 }
 
+static void begin(const kiln_session *s) {
+    const kiln_plan_header *h = s->model->plan.header;
+    if (s->ticket != NULL)
+        memset(s->ticket, 0, h->n_steps * sizeof *s->ticket);
+    for (uint32_t i = 0; i < h->queues.n; i++)
+        if (s->queue[i]->kind->begin != NULL)
+            s->queue[i]->kind->begin(s->queue[i]);
+}
+
+/* Whatever became of it: nothing works on the caller's memory afterwards. */
+static int end(kiln_session *s, int result) {
+    const kiln_plan_header *h = s->model->plan.header;
+    if (h->queues.n > 1 && kiln_session_finish(s) != 0)
+        result = -1;
+    for (uint32_t i = 0; i < h->queues.n; i++)
+        if (s->queue[i]->kind->end != NULL)
+            s->queue[i]->kind->end(s->queue[i]);
+    return result;
+}
+
 int kiln_session_run(kiln_session *s) {
     const kiln_plan_header *h = s->model->plan.header;
     for (uint32_t i = 0; i < h->n_inputs; i++)
@@ -120,11 +211,8 @@ int kiln_session_run(kiln_session *s) {
     int result = 0;
     if (s->trace != NULL)
         kiln_session_poison(s);
-    if (s->pool != NULL)
-        kiln_pool_begin(s->pool);
+    begin(s);
     while (result == 0 && here.at < h->n_steps)
         result = run_step(s, &here);
-    if (s->pool != NULL)
-        kiln_pool_end(s->pool);
-    return result;
+    return end(s, result);
 }

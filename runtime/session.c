@@ -1,5 +1,4 @@
-/* Sessions: memory for what flows, and threads. run.c goes through the steps. */
-#include "runtime/loader.h"
+/* Sessions: memory for what flows, and queues. run.c goes through the steps. */
 #include "runtime/session_internal.h"
 
 #include <stdio.h>
@@ -29,18 +28,56 @@ static int make_ports(kiln_session *s) {
     return 0;
 }
 
+static void *take_table(kiln_session *s, uint64_t n, size_t size) {
+    void *t = take(s, (size_t)(n + 1) * size);
+    if (t != NULL)
+        memset(t, 0, (size_t)(n + 1) * size);
+    return t;
+}
+
+static int make_arenas(kiln_session *s) {
+    const kiln_plan *p = &s->model->plan;
+    for (uint32_t i = 0; i < p->header->spaces.n; i++) {
+        kiln_device *d = kiln_model_device_of(s->model, i);
+        const uint64_t all = p->space[i].arena_bytes;
+        const size_t bytes = all > 0 ? (size_t)all : KILN_PLAN_ALIGN;
+        s->arena[i] = d->kind->alloc(d, p->space[i].memory, bytes);
+        if (s->arena[i] == NULL)
+            return -1;
+        s->bytes += bytes;
+    }
+    return 0;
+}
+
+/* For tensors that the host is shown and does not see. */
+static int make_staging(kiln_session *s) {
+    const kiln_plan *p = &s->model->plan;
+    for (uint32_t i = 0; i < p->header->n_tensors; i++) {
+        const kiln_plan_tensor *t = &p->tensor[i];
+        const kiln_device *d = kiln_model_device_of(s->model, kiln_plan_space_of(t));
+        if (!d->kind->is_host_visible && t->bytes > s->staging_bytes)
+            s->staging_bytes = (size_t)t->bytes;
+    }
+    if (s->staging_bytes > 0)
+        s->staging = take(s, s->staging_bytes);
+    return s->staging_bytes == 0 || s->staging != NULL ? 0 : -1;
+}
+
 static int make_memory(kiln_session *s) {
     const kiln_plan_header *h = s->model->plan.header;
-    s->arena = take(s, (size_t)h->arena_bytes);
-    s->workspace = take(s, (size_t)h->workspace_bytes);
-    s->scratch = take(s, (size_t)h->scratch_bytes);
-    s->operand = take(s, (h->n_operands + 1) * sizeof *s->operand);
-    s->measured = take(s, (h->n_steps + 1) * sizeof *s->measured);
-    if (s->arena == NULL || s->workspace == NULL || s->scratch == NULL ||
-        s->operand == NULL || s->measured == NULL)
+    s->queue = take_table(s, h->queues.n, sizeof(void *));
+    s->arena = take_table(s, h->spaces.n, sizeof(void *));
+    s->operand = take_table(s, h->n_operands, sizeof *s->operand);
+    s->measured = take_table(s, h->n_steps, sizeof *s->measured);
+    if (s->queue == NULL || s->arena == NULL || s->operand == NULL ||
+        s->measured == NULL)
         return -1;
-    memset(s->measured, 0, (h->n_steps + 1) * sizeof *s->measured);
-    return make_ports(s);
+    if (h->queues.n > 1) {
+        s->ticket = take_table(s, h->n_steps, sizeof *s->ticket);
+        if (s->ticket == NULL)
+            return -1;
+    }
+    return make_arenas(s) == 0 && make_staging(s) == 0 ? make_ports(s) : -1;
 }
 
 /* Parameters, packed or not, are only read: kiln_plan_check keeps them from being a
@@ -50,11 +87,11 @@ static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
     const uint32_t at =
         t->place == KILN_PLAN_OUTPUT ? h->n_inputs + t->index : t->index;
     if (t->place == KILN_PLAN_ARENA)
-        return s->arena + t->offset;
+        return s->arena[t->index] + t->offset;
     if (t->place == KILN_PLAN_PARAM)
         return (void *)(uintptr_t)(s->model->params + t->offset);
     if (t->place == KILN_PLAN_PACKED)
-        return s->model->packed + t->offset;
+        return s->model->packed[t->index] + t->offset;
     char *port = s->port[at].bound != NULL ? s->port[at].bound : s->port[at].own;
     return port + t->offset;
 }
@@ -65,21 +102,21 @@ static void resolve(kiln_session *s) {
         s->operand[i] = address(s, &p->tensor[p->operand[i]]);
 }
 
-/* Threads come with scratch of their own; one thread uses the session's. */
-static int make_threads(kiln_session *s, const kiln_session_options *o, char *error) {
-    const int n = o != NULL && o->n_threads > 0 ? o->n_threads : 1;
-    s->ctx = &s->serial;
-    kiln_ctx_init_serial(&s->serial, s->scratch);
-    if (n == 1)
-        return 0;
-    const kiln_pool_options options = {
-        .n_threads = n, .scratch_bytes = (size_t)s->model->plan.header->scratch_bytes};
-    char text[KILN_POOL_TEXT] = "";
-    if (kiln_pool_open(&options, &s->pool, text) != 0) {
-        snprintf(error, KILN_ERROR_TEXT, "a session of %d threads: %s", n, text);
-        return -1;
+static int make_queues(kiln_session *s, const kiln_session_options *o, char *error) {
+    const kiln_plan *p = &s->model->plan;
+    const kiln_device_queue_options options = {
+        .n_threads = o != NULL && o->n_threads > 0 ? o->n_threads : 1,
+        .workspace_bytes = (size_t)p->header->workspace_bytes,
+        .scratch_bytes = (size_t)p->header->scratch_bytes};
+    for (uint32_t i = 0; i < p->header->queues.n; i++) {
+        kiln_device *d = s->model->device[p->queue[i].device];
+        if (d->kind->queue_open(d, &options, &s->queue[i], error) != 0)
+            return -1;
     }
-    s->ctx = kiln_pool_ctx(s->pool);
+    const kiln_device_direct *direct = s->queue[0]->kind->direct(s->queue[0]);
+    s->ctx = direct->ctx;
+    s->workspace = direct->workspace;
+    s->bytes += direct->bytes;
     return 0;
 }
 
@@ -97,7 +134,7 @@ kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options 
         kiln_session_close(s);
         return NULL;
     }
-    if (make_threads(s, o, error) != 0) {
+    if (make_queues(s, o, error) != 0) {
         kiln_session_close(s);
         return NULL;
     }
@@ -109,17 +146,33 @@ void kiln_session_close(kiln_session *s) {
     if (s == NULL)
         return;
     const kiln_model *m = s->model;
-    kiln_pool_close(s->pool);
+    for (uint32_t i = 0; s->queue != NULL && i < m->plan.header->queues.n; i++)
+        if (s->queue[i] != NULL)
+            s->queue[i]->kind->queue_close(s->queue[i]);
+    for (uint32_t i = 0; s->arena != NULL && i < m->plan.header->spaces.n; i++)
+        if (s->arena[i] != NULL) {
+            kiln_device *d = kiln_model_device_of(m, i);
+            d->kind->release(d, m->plan.space[i].memory, s->arena[i]);
+        }
     const uint32_t n = m->plan.header->n_inputs + m->plan.header->n_outputs;
     for (uint32_t i = 0; s->port != NULL && i < n; i++)
         kiln_model_release(m, s->port[i].own);
     kiln_model_release(m, s->port);
     kiln_model_release(m, s->measured);
     kiln_model_release(m, s->operand);
-    kiln_model_release(m, s->scratch);
-    kiln_model_release(m, s->workspace);
+    kiln_model_release(m, s->staging);
+    kiln_model_release(m, s->ticket);
     kiln_model_release(m, s->arena);
+    kiln_model_release(m, s->queue);
     kiln_model_release(m, s);
+}
+
+kiln_device_queue *kiln_session_queue_of(const kiln_session *s, uint32_t space) {
+    const kiln_plan *p = &s->model->plan;
+    uint32_t i = 0;
+    while (i < p->header->queues.n && p->queue[i].device != p->space[space].device)
+        i++;
+    return i < p->header->queues.n ? s->queue[i] : NULL;
 }
 
 /* ---- ports ----------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 #define KILN_RUNTIME_SESSION_INTERNAL_H
 
 #include "runtime/model_internal.h"
-#include "runtime/pool.h"
 
 /* Where a port's bytes are now. */
 typedef struct kiln_session_port {
@@ -18,10 +17,16 @@ typedef struct kiln_session_time {
 
 struct kiln_session {
     const kiln_model *model;
-    kiln_ctx serial;
-    kiln_pool *pool; /* NULL: one thread */
+    kiln_device_queue **queue; /* by the plan's index */
+    /* What the host's queue, the first one, calls kernels with. */
     kiln_ctx *ctx;
-    char *arena, *workspace, *scratch;
+    void *workspace;
+    char **arena; /* by space */
+    uint64_t
+        *ticket; /* by step: the last one of this run; NULL: only the host's queue */
+    /* Room for the largest tensor that the host does not see; NULL: there is none. */
+    char *staging;
+    size_t staging_bytes;
     kiln_session_port *port;
     void **operand;              /* by the plan's operands: pointers for the kernels */
     kiln_session_time *measured; /* by step */
@@ -33,6 +38,10 @@ struct kiln_session {
     char error[KILN_ERROR_TEXT];
 };
 
+/* Until all queues have done what they were told; -1 with an error: one failed. */
+int kiln_session_finish(kiln_session *s);
+/* The queue that copies between a space and the host's. */
+kiln_device_queue *kiln_session_queue_of(const kiln_session *s, uint32_t space);
 /* Fills what steps may write with bytes that nobody made (trace.c). */
 void kiln_session_poison(kiln_session *s);
 /* Where the run is: a step, and the iterations of the loops around it. */

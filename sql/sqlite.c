@@ -91,8 +91,8 @@ static kiln_status failed(lite *s, const char *doing, kiln_err *err) {
                          s->what, s->path, text, doing);
     case SQLITE_PERM:
     case SQLITE_IOERR:
-        return kiln_fail(err, KILN_ERR_IO, "%s '%s': %s (%s)", s->what, s->path, text,
-                         doing);
+        return kiln_fail(err, KILN_ERR_IO, "%s '%s': %s (%s)%s", s->what, s->path, text,
+                         doing, kiln_errno_remedy(sqlite3_system_errno(s->db)));
     case SQLITE_NOMEM:
         kiln_out_of_memory(0);
     default:

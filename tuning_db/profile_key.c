@@ -19,6 +19,13 @@ static const char *const key_field[] = {
     "cores",    "l1d_bytes",   "l2_bytes", "vector_registers"};
 enum { N_KEY_FIELDS = sizeof key_field / sizeof key_field[0] };
 
+bool kiln_db_profile_key_has(kiln_str field) {
+    for (int i = 0; i < N_KEY_FIELDS; i++)
+        if (kiln_str_is(field, key_field[i]))
+            return true;
+    return false;
+}
+
 static bool is_neutral(const kiln_json *v) {
     return v == NULL || (kiln_json_is_bool(v) && !kiln_json_bool(v, true)) ||
            (kiln_json_is_number(v) && kiln_json_number(v, 1) == 0) ||

@@ -63,6 +63,8 @@ typedef struct kiln_db_task {
  * (profile_key.c lists them); of the whole text where it is no profile. Fields that a
  * later kiln adds to profiles change none. */
 void kiln_db_profile_key(const char *profile_json, char hex[KILN_SHA256_HEX]);
+/* Is this one of those fields? */
+bool kiln_db_profile_key_has(kiln_str field);
 
 /* The task's number in this file: that of this very profile, else of one with the same
  * key; made where there is none. */

@@ -20,7 +20,8 @@ import time
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MACHINES = {62: ("x86_64", (2, 5)), 183: ("aarch64", (2, 17))}  # and the oldest manylinux there is for it
+# and the oldest manylinux there is for it, or glibc
+MACHINES = {62: ("x86_64", (2, 5)), 183: ("aarch64", (2, 17)), 243: ("riscv64", (2, 27))}
 ALLOWED = re.compile(r"lib(c\.so\.6|pthread\.so\.0|m\.so\.6)|ld-linux-.*\.so\.\d+")
 SHT_DYNAMIC, SHT_VERNEED, DT_NEEDED = 6, 0x6FFFFFFE, 1
 
@@ -78,7 +79,8 @@ class Elf:
 def platform(path):
     elf = Elf(path)
     if elf.machine not in MACHINES:
-        raise Refused(f"'{path}' is for ELF machine {elf.machine}; x86-64 is 62, AArch64 183")
+        known = ", ".join(f"{number} ({machine})" for number, (machine, _) in MACHINES.items())
+        raise Refused(f"'{path}' is for ELF machine {elf.machine}; there are wheels for {known}")
     for name in elf.needed():
         if not ALLOWED.fullmatch(name):
             raise Refused(f"'{path}' needs {name}: a wheel of it would not run on every Linux")

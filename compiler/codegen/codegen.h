@@ -7,6 +7,7 @@
 #define KILN_COMPILER_CODEGEN_CODEGEN_H
 
 #include "compiler/loop/expand.h"
+#include "compiler/loop/backend.h"
 #include "compiler/loop/loop.h"
 #include "compiler/target/target.h"
 
@@ -31,7 +32,11 @@ const char *kiln_codegen_llvm_version(kiln_arena *a);
 /* What LLVM's code generators of the profile have; the rest is expanded (expand.h). */
 kiln_natives kiln_codegen_llvm_natives(const kiln_profile *profile);
 
-/* Compiles one flattened program to one function of its name. */
+/* What kiln_codegen_llvm implements; the rest it refuses by name. */
+extern const kiln_backend kiln_backend_llvm_cpu;
+
+/* Compiles one flattened program to one function of its name. KILN_ERR_UNSUPPORTED names
+ * a construct that it does not implement. */
 kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
                               const kiln_profile *profile,
                               const kiln_codegen_options *o, kiln_object *out,

@@ -102,18 +102,39 @@ static bool is_read(const fusing *f, const kiln_node *n, const kiln_value *v) {
     return reads == NULL;
 }
 
-/* May n run in the kernel that makes v? */
-static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v) {
-    if (!is_private(f, v) || is_view(v->def) || is_view(n) || !is_injective(n) ||
-        is_joint(f, v->def) || !is_read(f, n, v))
-        return false;
+/* What keeps n, which reads v, out of all kernels but its own; NULL: nothing. */
+static const char *bars_both(const fusing *f, const kiln_node *n, const kiln_value *v) {
+    if (!is_private(f, v))
+        return "others read it too";
+    if (is_view(v->def))
+        return "it is a view of another value";
+    if (is_joint(f, v->def))
+        return "it may lie in the memory of what it is joined to";
+    return is_read(f, n, v) ? NULL : "its elements are not read";
+}
+
+/* Why n may not run in the kernel that makes v; NULL: it may. */
+static const char *bars_following(const fusing *f, const kiln_node *n,
+                                  const kiln_value *v) {
+    const char *bar = bars_both(f, n, v);
+    if (bar != NULL)
+        return bar;
+    if (is_view(n) || !is_injective(n))
+        return "no kernel goes on with such an operator";
     const cluster *c = &f->cluster[find(f, v->def)];
-    if ((int)c->node.n >= f->max_nodes || !fits(f, c, &f->cluster[n->index]))
-        return false;
+    if ((int)c->node.n >= f->max_nodes)
+        return "its kernel has as many nodes as may be";
+    if (!fits(f, c, &f->cluster[find(f, n)]))
+        return "an expression would grow too long";
     if (c->anchor == NULL)
-        return is_injective(v->def);
-    return c->anchor->op->fuse != KILN_FUSE_OPAQUE && c->anchor->n_out == 1 &&
-           is_elementwise(n, v);
+        return is_injective(v->def) ? NULL : "no kernel goes on with what makes it";
+    if (c->anchor->op->fuse == KILN_FUSE_OPAQUE || c->anchor->n_out != 1)
+        return "its kernel has code of its own";
+    return is_elementwise(n, v) ? NULL : "elements change their places";
+}
+
+static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v) {
+    return bars_following(f, n, v) == NULL;
 }
 
 /* What runs on a value that is still in registers takes its other operands as they lie,
@@ -129,27 +150,37 @@ static bool suits_epilogue(const cluster *c, const kiln_type *y) {
     return true;
 }
 
-/* An injective group whose result the consumer reads once an element: it is computed
- * where it is read. */
-static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v,
-                        int own) {
-    if (!is_private(f, v) || is_view(v->def) || !is_injective(v->def) ||
-        is_joint(f, v->def) || !is_read(f, n, v))
-        return false;
-    const cluster *c = &f->cluster[find(f, v->def)];
-    if (c->anchor != NULL || (int)(c->node.n + f->cluster[own].node.n) > f->max_nodes ||
-        !fits(f, c, &f->cluster[own]))
-        return false;
-    if (f->cluster[own].anchor != NULL && f->cluster[own].anchor != n &&
-        !suits_epilogue(c, &n->out[0]->type))
-        return false;
+/* Why the group that makes v, injective and read once an element, may not be computed
+ * where n reads it; NULL: it may. */
+static const char *bars_preceding(const fusing *f, const kiln_node *n,
+                                  const kiln_value *v) {
+    const char *bar = bars_both(f, n, v);
+    if (bar != NULL)
+        return bar;
+    const cluster *c = &f->cluster[find(f, v->def)], *own = &f->cluster[find(f, n)];
+    if (!is_injective(v->def) || c->anchor != NULL)
+        return "what makes it is not computed element by element";
+    if ((int)(c->node.n + own->node.n) > f->max_nodes)
+        return "the kernel would have too many nodes";
+    if (!fits(f, c, own))
+        return "an expression would grow too long";
+    if (own->anchor != NULL && own->anchor != n && !suits_epilogue(c, &n->out[0]->type))
+        return "elements change their places on the way to what follows an anchor";
     if (is_injective(n))
-        return kiln_type_elems(&n->out[0]->type) <= kiln_type_elems(&v->type);
+        return kiln_type_elems(&n->out[0]->type) <= kiln_type_elems(&v->type)
+                   ? NULL
+                   : "its elements would be computed more than once";
     if (n->op->fuse != KILN_FUSE_REDUCTION || n->op->layout == KILN_LAYOUT_TOLERANT)
-        return false; /* windows: they read an element more than once */
+        return "its elements are read more than once"; /* windows are too */
     kiln_cost cost = {0};
     kiln_node_cost(n, &cost);
-    return cost.flops <= 2 * kiln_type_elems(&v->type);
+    return cost.flops <= 2 * kiln_type_elems(&v->type)
+               ? NULL
+               : "its elements are read more than once";
+}
+
+static bool can_precede(const fusing *f, const kiln_node *n, const kiln_value *v) {
+    return bars_preceding(f, n, v) == NULL;
 }
 
 static void merge(fusing *f, int from, int into) {
@@ -193,7 +224,7 @@ static void place(fusing *f, kiln_node *n) {
         merge(f, follows, n->index);
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] != NULL && n->in[i]->def != NULL &&
-            find(f, n->in[i]->def) != n->index && can_precede(f, n, n->in[i], n->index))
+            find(f, n->in[i]->def) != n->index && can_precede(f, n, n->in[i]))
             merge(f, find(f, n->in[i]->def), n->index);
 }
 
@@ -274,6 +305,32 @@ static void join_readers(fusing *f) {
     }
 }
 
+/* KILN_LOG=fusion=debug: why each value between two kernels goes through memory. */
+static void tell_borders(const fusing *f) {
+    for (size_t i = 0; i < f->g->nodes.n; i++) {
+        const kiln_node *n = f->g->nodes.v[i];
+        for (int k = 0; k < n->n_in; k++) {
+            const kiln_value *v = n->in[k];
+            if (v == NULL || v->def == NULL || find(f, v->def) == find(f, n))
+                continue;
+            const char *behind = bars_following(f, n, v);
+            const char *before = bars_preceding(f, n, v);
+            if (behind == NULL)
+                behind = "another kernel was nearer";
+            if (before == NULL)
+                before = "it was taken already";
+            if (behind == before)
+                KILN_LOG(DEBUG, "fusion", "'%s' reads '%s' from memory: %s", n->name,
+                         v->name, behind);
+            else
+                KILN_LOG(DEBUG, "fusion",
+                         "'%s' reads '%s' from memory: it does not run in that kernel "
+                         "(%s), nor is the value made where it is read (%s)",
+                         n->name, v->name, behind, before);
+        }
+    }
+}
+
 void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_options *o,
                      kiln_fusion *out) {
     fusing f = {.arena = a,
@@ -292,6 +349,8 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
         place(&f, g->nodes.v[i]);
     if (f.max_nodes > 1)
         join_readers(&f);
+    if (kiln_log_is_on(KILN_LOG_DEBUG, "fusion"))
+        tell_borders(&f);
     *out = (kiln_fusion){.group = kiln_array(a, kiln_group, g->nodes.n),
                          .of = kiln_array(a, int, g->nodes.n)};
     /* A cluster is named after its last node, so this is an order of execution. */

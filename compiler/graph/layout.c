@@ -2,13 +2,11 @@
  *
  * Both ways walk the packed elements in memory order, a run of the innermost physical
  * axis at a time. An axis of the packed tensor stands for a step along one logical
- * axis; positions past a logical extent are tail lanes. Weights for Winograd's
- * algorithm are transformed on the way.
+ * axis; positions past a logical extent are tail lanes. Layouts whose elements are
+ * computed are none of it: those are made by programs (compiler/network/pack.h).
  */
 #include "compiler/graph/type.h"
 #include "base/fault.h"
-
-#include "compiler/graph/winograd.h"
 
 #include <string.h>
 
@@ -173,44 +171,6 @@ bool kiln_type_same_places(const kiln_type *x, const kiln_type *y) {
     return true;
 }
 
-/* ---- weights for Winograd's algorithm -------------------------------------------- */
-
-/* What position `at` of a logical axis adds to an element's place. */
-static int64_t packed_at(const walk *w, int axis, int64_t at) {
-    int64_t offset = 0, stride = 1;
-    for (int i = w->n; i-- > 0;) {
-        const step *s = &w->step[i];
-        if (s->axis == axis)
-            offset += at / s->size % s->extent * stride;
-        stride *= s->extent;
-    }
-    return offset;
-}
-
-/* Plain constants may lie anywhere in a model's file; packed ones are aligned. */
-static void pack_winograd(const kiln_type *t, const unsigned char *from, float *to) {
-    const kiln_winograd *f = kiln_winograd_of(t->layout.winograd);
-    const int64_t n_in = t->dim[1];
-    walk w;
-    KILN_ASSERT(f != NULL, "F(%d, 3)", t->layout.winograd);
-    walk_init(&w, t);
-    memset(to, 0, (size_t)kiln_type_bytes(t));
-    for (int64_t o = 0; o < t->dim[0]; o++)
-        for (int64_t c = 0; c < n_in; c++) {
-            float taps[9];
-            double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
-            memcpy(taps, from, sizeof taps);
-            from += sizeof taps;
-            for (int i = 0; i < 9; i++)
-                g[i] = (double)taps[i];
-            kiln_winograd_taps(f, g, u);
-            float *at = to + packed_at(&w, 0, o) + packed_at(&w, 1, c);
-            for (int i = 0; i < f->n; i++)
-                for (int j = 0; j < f->n; j++)
-                    at[packed_at(&w, 2, i) + packed_at(&w, 3, j)] = (float)u[i][j];
-        }
-}
-
 /* ---- packing --------------------------------------------------------------------- */
 
 void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
@@ -218,14 +178,11 @@ void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
     const int64_t n_elems = kiln_type_elems(t);
     const unsigned char *from = plain;
     unsigned char *to = packed;
+    KILN_ASSERT(t->layout.winograd == 0, "transformed weights are made by a program");
     if (n_elems == 0)
         return;
     if (kiln_layout_is_plain(&t->layout) || t->rank == 0) {
         memcpy(to, from, (size_t)n_elems * bytes);
-        return;
-    }
-    if (t->layout.winograd != 0) {
-        pack_winograd(t, from, packed);
         return;
     }
     walk w;

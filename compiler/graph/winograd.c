@@ -1,7 +1,6 @@
 /* The matrices of F(2, 3), points 0, 1, -1, and of F(4, 3), points 0, 1, -1, 2, -2; the
  * last row of each belongs to the point at infinity. */
 #include "compiler/graph/winograd.h"
-#include "base/fault.h"
 
 static const kiln_winograd all[] = {
     {.tile = 2,
@@ -33,20 +32,4 @@ const kiln_winograd *kiln_winograd_of(int tile) {
         if (all[i].tile == tile)
             return &all[i];
     return NULL;
-}
-
-void kiln_winograd_taps(const kiln_winograd *w, const double g[9],
-                        double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
-    double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
-    const double middle = KILN_FAULT(winograd_taps) ? 1.01 : 1;
-    for (int i = 0; i < w->n; i++)
-        for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
-            half[i][s] =
-                w->g[i][0] * g[s] + w->g[i][1] * g[3 + s] + w->g[i][2] * g[6 + s];
-    for (int i = 0; i < w->n; i++)
-        for (int j = 0; j < w->n; j++)
-            u[i][j] = (half[i][0] * w->g[j][0] + half[i][1] * w->g[j][1] +
-                       half[i][2] * w->g[j][2]) /
-                      (w->divisor[i] * w->divisor[j]);
-    u[1][1] *= middle;
 }

@@ -35,10 +35,5 @@ typedef struct kiln_winograd {
 
 /* F(tile, 3); NULL: there is none. */
 const kiln_winograd *kiln_winograd_of(int tile);
-/* u[i][j] = (G g G^T)[i][j] of taps g, row-major, which are floats. In this order, as
- * kernels that transform weights do it (graph/op/conv_winograd.h): columns of g by rows
- * of G, sums from the left; the same of rows; the division last. */
-void kiln_winograd_taps(const kiln_winograd *w, const double g[9],
-                        double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]);
 
 #endif

@@ -465,7 +465,10 @@ kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mas
                       "a loop program must not hold reads or reductions of tensor "
                       "expressions; lower it first");
         return lanes_new(in, e->dtype, e->lanes);
-    default:
-        return eval_binary(in, e, mask);
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+        break;
     }
+    return eval_binary(in, e, mask);
 }

@@ -123,7 +123,7 @@ static kiln_interval of_sum(const kiln_ranges *r, const kiln_expr *e) {
 
 kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e) {
     kiln_interval x, y;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
         return (kiln_interval){e->u.i, e->u.i};
     case KILN_EXPR_VAR:
@@ -155,7 +155,17 @@ kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e) {
         return kiln_interval_of(r, e->arg[0]);
     case KILN_EXPR_RAMP:
         return of_ramp(r, e);
-    default:
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPR_NOT:
+    case KILN_EXPR_BITCAST:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
         break;
     }
     const kiln_dtype_info *info = kiln_dtype_get(e->dtype);

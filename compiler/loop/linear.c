@@ -45,7 +45,7 @@ static bool add_term(kiln_linear *l, const kiln_expr *e, int64_t factor) {
 
 static bool collect(kiln_linear *l, const kiln_expr *e, int64_t factor) {
     int64_t v = 0, f = 0;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
         return product(e->u.i, factor, &v) && add_constant(l, v);
     case KILN_EXPR_ADD:
@@ -58,9 +58,22 @@ static bool collect(kiln_linear *l, const kiln_expr *e, int64_t factor) {
                 return product(e->arg[i]->u.i, factor, &f) &&
                        (f == 0 || collect(l, e->arg[1 - i], f));
         return add_term(l, e, factor);
-    default:
-        return add_term(l, e, factor);
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return add_term(l, e, factor);
 }
 
 bool kiln_linear_of(const kiln_expr *e, kiln_linear *out) {

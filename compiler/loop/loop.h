@@ -20,8 +20,9 @@ typedef enum kiln_loop_kind {
     KILN_LOOP_VECTORIZED, /* constant extent; becomes vector operations */
     KILN_LOOP_UNROLLED,   /* constant extent; becomes copies of the body */
     KILN_LOOP_THREAD,     /* bound to a hardware axis: .tag */
-    KILN_LOOP_VTHREAD     /* virtual thread: interleaved copies (latency hiding, TVM
+    KILN_LOOP_VTHREAD,    /* virtual thread: interleaved copies (latency hiding, TVM
                              section 4.4) */
+    KILN_LOOP_LAST = KILN_LOOP_VTHREAD
 } kiln_loop_kind;
 
 typedef enum kiln_stmt_kind {
@@ -33,7 +34,10 @@ typedef enum kiln_stmt_kind {
     KILN_STMT_STORE,
     KILN_STMT_EVAL, /* an intrinsic call for its effect: prefetch, a tensor intrinsic's
                        micro-kernel */
-    KILN_STMT_ATTR  /* says something about its body */
+    KILN_STMT_ATTR, /* says something about its body */
+    KILN_STMT_BARRIER, /* the threads of a block wait for each other here, and see what
+                          all of them stored to buffers of a scope */
+    KILN_STMT_LAST = KILN_STMT_BARRIER
 } kiln_stmt_kind;
 
 /* What an attribute node says. One word each; the value's meaning is the word's. */
@@ -45,8 +49,9 @@ typedef enum kiln_attr_key {
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
     KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
-    KILN_STMT_ATTR_TENSORIZE /* .text: a tensor intrinsic (tensor_intrin.h); value: its
+    KILN_STMT_ATTR_TENSORIZE, /* .text: a tensor intrinsic (tensor_intrin.h); value: its
                                 lanes */
+    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_TENSORIZE
 } kiln_attr_key;
 
 struct kiln_stmt {
@@ -83,6 +88,7 @@ struct kiln_stmt {
             const kiln_expr *mask; /* vector stores: lanes to write; NULL: all */
         } store;
         const kiln_expr *eval;
+        kiln_scope barrier; /* SHARED or GLOBAL */
         struct {
             kiln_attr_key key;
             const char *text;
@@ -118,17 +124,37 @@ const kiln_stmt *kiln_s_store(kiln_arena *a, const kiln_buffer *b,
                               const kiln_expr *const *index, const kiln_expr *value,
                               const kiln_expr *mask);
 const kiln_stmt *kiln_s_eval(kiln_arena *a, const kiln_expr *e);
+const kiln_stmt *kiln_s_barrier(kiln_arena *a, kiln_scope scope);
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body);
 const kiln_stmt *kiln_s_nothing(kiln_arena *a); /* the empty sequence */
 
-/* Rewrites bottom up, expressions first; either function may be NULL. */
+/* ---- walking ---------------------------------------------------------------------
+ * What a statement is made of is written down here alone. Who walks a program handles
+ * the kinds that mean something to it and asks for the parts of the others, so that a
+ * new kind is walked by all. */
+
+/* The statements right under s, in order: i = 0, 1, ...; NULL past the last. */
+const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i);
+/* Calls fn on each expression of s itself, not of its parts: bounds, condition, value,
+ * indexes, mask. */
+void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
+                     void *user);
+/* Calls fn on s and all statements in it, each before its parts. */
+void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
+                     void *user);
+
 typedef struct kiln_stmt_rewrite {
     const kiln_stmt *(*stmt)(void *user, kiln_arena *a, const kiln_stmt *s);
     const kiln_expr *(*expr)(void *user, kiln_arena *a, const kiln_expr *e);
     void *user;
 } kiln_stmt_rewrite;
+/* s over what the functions make of its parts and of its whole expressions; they decide
+ * how far down they go. Either may be NULL. What does not change is returned as it is. */
+const kiln_stmt *kiln_stmt_map(kiln_arena *a, const kiln_stmt *s,
+                               const kiln_stmt_rewrite *r);
+/* Rewrites bottom up, expressions first; either function may be NULL. */
 const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
                                      const kiln_stmt_rewrite *r);
 const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
@@ -231,8 +257,9 @@ double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p);
  * variables' values; KILN_ERR_LIMIT past max_steps (0: no limit). */
 typedef struct kiln_loop_run_options {
     int64_t max_steps;
-    bool reverse_parallel; /* runs parallel loops backwards: a cheap check of
-                              independence */
+    bool
+        reverse_parallel; /* runs parallel loops, threads and virtual threads backwards:
+                              a cheap check of independence */
 } kiln_loop_run_options;
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
                              void *const *arg, const kiln_loop_run_options *o,

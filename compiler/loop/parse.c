@@ -338,6 +338,18 @@ static kiln_status read_attr(reader *r, const kiln_stmt **out) {
     return KILN_OK;
 }
 
+/* Behind the word: the scope whose stores all threads see from here on. */
+static kiln_status read_barrier(reader *r, const kiln_stmt **out) {
+    kiln_lexer *const l = &r->x.lex;
+    if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_SHARED]))
+        *out = kiln_s_barrier(l->arena, KILN_SCOPE_SHARED);
+    else if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_GLOBAL]))
+        *out = kiln_s_barrier(l->arena, KILN_SCOPE_GLOBAL);
+    else
+        return kiln_lex_expected(l, "'shared' or 'global'");
+    return KILN_OK;
+}
+
 /* One more lane count that must be 1 or the largest so far. */
 static bool fits(int lanes, int *all) {
     if (*all == 1)
@@ -393,6 +405,8 @@ static kiln_status read_stmt(reader *r, const kiln_stmt **out) {
         return read_alloc(r, out);
     if (kiln_str_is(word, "if"))
         return read_if(r, out);
+    if (kiln_str_is(word, "barrier"))
+        return read_barrier(r, out);
     return fail(r, word.p, KILN_ERR_PARSE, "there is no statement '%s'",
                 kiln_str_printable(l->arena, word, 60));
 }

@@ -165,6 +165,9 @@ static void stmt(printer *p, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
         print_attr(p, s);
         break;
+    case KILN_STMT_BARRIER:
+        kiln_buf_printf(p->out, "barrier %s", kiln_scope_words[s->u.barrier]);
+        break;
     }
     kiln_buf_puts(p->out, "\n");
 }

@@ -103,16 +103,13 @@ static double count_branch(counter *c, const kiln_stmt *s) {
 }
 
 static double count(counter *c, const kiln_stmt *s) {
+    const kiln_stmt *part = NULL;
     double sum = 0;
     kiln_interval x;
     c->steps_left--;
     switch (s->kind) {
     case KILN_STMT_FOR:
         return count_loop(c, s);
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            sum += count(c, s->u.seq.stmt[i]);
-        return sum;
     case KILN_STMT_IF:
         return count_branch(c, s);
     case KILN_STMT_LET:
@@ -121,15 +118,18 @@ static double count(counter *c, const kiln_stmt *s) {
         sum = count(c, s->u.let.body);
         kiln_ranges_pop(&c->ranges);
         return sum;
-    case KILN_STMT_ALLOC:
-        return count(c, s->u.alloc.body);
-    case KILN_STMT_ATTR:
-        return count(c, s->u.attr.body);
     case KILN_STMT_STORE:
         return products_of(s->u.store.value);
     case KILN_STMT_EVAL:
         return products_of(s->u.eval);
+    case KILN_STMT_SEQ:
+    case KILN_STMT_ALLOC:
+    case KILN_STMT_ATTR:
+    case KILN_STMT_BARRIER:
+        break;
     }
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        sum += count(c, part);
     return sum;
 }
 

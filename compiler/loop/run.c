@@ -1,5 +1,6 @@
 /* The loop interpreter's statements. Memory that a program allocates starts as NaN
  * (floats) or 0xA5 bytes: what reads before it writes shows. */
+#include "compiler/loop/backend.h"
 #include "compiler/loop/interpret.h"
 
 #include <inttypes.h>
@@ -34,8 +35,11 @@ static int64_t scalar(kiln_interp *in, const kiln_expr *e) {
 
 static void exec_for(kiln_interp *in, const kiln_stmt *s) {
     const int64_t min = scalar(in, s->u.loop.min), n = scalar(in, s->u.loop.extent);
-    const bool backwards = s->u.loop.kind == KILN_LOOP_PARALLEL &&
-                           in->options != NULL && in->options->reverse_parallel;
+    const bool at_once = s->u.loop.kind == KILN_LOOP_PARALLEL ||
+                         s->u.loop.kind == KILN_LOOP_THREAD ||
+                         s->u.loop.kind == KILN_LOOP_VTHREAD;
+    const bool backwards =
+        at_once && in->options != NULL && in->options->reverse_parallel;
     kiln_interp_bind(in, s->u.loop.var, 0, 0);
     const size_t slot = in->vars.n - 1;
     for (int64_t k = 0; k < n && in->status == KILN_OK; k++) {
@@ -160,6 +164,9 @@ static void exec(kiln_interp *in, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
         exec(in, s->u.attr.body);
         break;
+    case KILN_STMT_BARRIER:
+        KILN_ASSERT(false, "kiln_backend_check refuses barriers");
+        break;
     }
 }
 
@@ -168,33 +175,62 @@ static void exec(kiln_interp *in, const kiln_stmt *s) {
 enum { MAX_NESTING = 256 };
 
 static int nesting(const kiln_stmt *s) {
+    const bool binds = s->kind == KILN_STMT_FOR || s->kind == KILN_STMT_LET ||
+                       s->kind == KILN_STMT_ALLOC;
+    const kiln_stmt *part = NULL;
     int deepest = 0;
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        return 1 + nesting(s->u.loop.body);
-    case KILN_STMT_LET:
-        return 1 + nesting(s->u.let.body);
-    case KILN_STMT_ALLOC:
-        return 1 + nesting(s->u.alloc.body);
-    case KILN_STMT_ATTR:
-        return nesting(s->u.attr.body);
-    case KILN_STMT_IF:
-        deepest = nesting(s->u.branch.then);
-        if (s->u.branch.otherwise != NULL && nesting(s->u.branch.otherwise) > deepest)
-            deepest = nesting(s->u.branch.otherwise);
-        return deepest;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++) {
-            const int n = nesting(s->u.seq.stmt[i]);
-            deepest = n > deepest ? n : deepest;
-        }
-        return deepest;
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        break;
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++) {
+        const int n = nesting(part);
+        deepest = n > deepest ? n : deepest;
     }
-    return 0;
+    return deepest + (binds ? 1 : 0);
 }
+
+/* Threads run one after another, in either order: right as long as they share nothing.
+ * Hints to code generators change no result. */
+const kiln_backend kiln_backend_interpreter = {
+    .name = "the interpreter",
+    .stmt = {[KILN_STMT_FOR] = KILN_DOES,
+             [KILN_STMT_SEQ] = KILN_DOES,
+             [KILN_STMT_IF] = KILN_DOES,
+             [KILN_STMT_LET] = KILN_DOES,
+             [KILN_STMT_ALLOC] = KILN_DOES,
+             [KILN_STMT_STORE] = KILN_DOES,
+             [KILN_STMT_EVAL] = KILN_DOES,
+             [KILN_STMT_ATTR] = KILN_DOES,
+             [KILN_STMT_BARRIER] =
+                 ("threads run one after another here, so none would wait for those "
+                  "behind it; split the loop there")},
+    .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
+             [KILN_LOOP_PARALLEL] = KILN_DOES,
+             [KILN_LOOP_VECTORIZED] = KILN_DOES,
+             [KILN_LOOP_UNROLLED] = KILN_DOES,
+             [KILN_LOOP_THREAD] = KILN_DOES,
+             [KILN_LOOP_VTHREAD] = KILN_DOES},
+    .scope = {[KILN_SCOPE_GLOBAL] = KILN_DOES,
+              [KILN_SCOPE_LOCAL] = KILN_DOES,
+              [KILN_SCOPE_REGISTER] = KILN_DOES,
+              [KILN_SCOPE_SHARED] =
+                  ("threads run one after another here, so none would see what the "
+                   "others store; compute it in local memory, or before the threads"),
+              [KILN_N_SCOPES - 1] = KILN_DOES},
+    .attr = {[KILN_STMT_ATTR_PRAGMA] = KILN_DOES,
+             [KILN_STMT_ATTR_THREAD_EXTENT] =
+                 "threads run as loops here; bind a loop to the axis instead",
+             [KILN_STMT_ATTR_COPROC_SCOPE] =
+                 ("there are no queues of an accelerator here; run the program before "
+                  "it is given them"),
+             [KILN_STMT_ATTR_DOUBLE_BUFFER] = KILN_DOES,
+             [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =
+                 ("there are no dependence tokens here; run the program before it is "
+                  "given them"),
+             [KILN_STMT_ATTR_STAGE] = KILN_DOES,
+             [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
+    .expr = {KILN_BACKEND_ALL_EXPRS},
+    .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
+    .value = KILN_DOES,
+    .double_buffer = KILN_DOES,
+};
 
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
                              void *const *arg, const kiln_loop_run_options *o,
@@ -202,6 +238,7 @@ kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
     const kiln_arena_mark mark = kiln_arena_save(scratch);
     kiln_interp in = {.arena = scratch, .options = o, .err = err};
     const int depth = nesting(p->body);
+    KILN_TRY(kiln_backend_check(&kiln_backend_interpreter, p, err));
     if (depth > MAX_NESTING)
         return kiln_fail(err, KILN_ERR_LIMIT, "program '%s' nests %d deep, at most %d",
                          p->name, depth, MAX_NESTING);

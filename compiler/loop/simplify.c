@@ -127,7 +127,7 @@ static const kiln_expr *simplify_comparison(simplifier *s, const kiln_expr *e) {
     if (e->arg[0]->dtype != KILN_I64 || e->lanes != 1)
         return e;
     const kiln_interval d = difference(s, e->arg[0], e->arg[1]);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_LT:
         return d.max < 0 ? truth(s, true) : (d.min >= 0 ? truth(s, false) : e);
     case KILN_EXPR_LE:
@@ -140,9 +140,20 @@ static const kiln_expr *simplify_comparison(simplifier *s, const kiln_expr *e) {
         if (d.min == 0 && d.max == 0)
             return truth(s, false);
         return d.min > 0 || d.max < 0 ? truth(s, true) : e;
-    default:
-        return e;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return e;
 }
 
 static const kiln_expr *simplify_extreme(simplifier *s, const kiln_expr *e) {
@@ -196,7 +207,7 @@ static bool gather_product(simplifier *s, const kiln_expr *e, int64_t factor,
 static bool gather(simplifier *s, const kiln_expr *e, int64_t factor, kiln_linear *l) {
     const int64_t small = (int64_t)1 << 31;
     kiln_linear part;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_ADD:
         return gather(s, e->arg[0], factor, l) && gather(s, e->arg[1], factor, l);
     case KILN_EXPR_SUB:
@@ -209,10 +220,23 @@ static bool gather(simplifier *s, const kiln_expr *e, int64_t factor, kiln_linea
                 return gather(s, e->arg[1 - i], factor * c->u.i, l);
         }
         return gather_product(s, e, factor, l);
-    default:
-        return kiln_linear_of(simplify(s, s->arena, e), &part) &&
-               kiln_linear_add(l, &part, factor);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return kiln_linear_of(simplify(s, s->arena, e), &part) &&
+           kiln_linear_add(l, &part, factor);
 }
 
 static const kiln_expr *simplify_sum(simplifier *s, const kiln_expr *e) {
@@ -248,7 +272,7 @@ static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) 
         return simplify_sum(s, e);
     e = e->n_arg > 0 || e->kind == KILN_EXPR_REDUCE ? kiln_expr_map(a, e, simplify, s)
                                                     : e;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_VAR:
         return simplify_var(s, e);
     case KILN_EXPR_LOAD:
@@ -270,9 +294,18 @@ static const kiln_expr *simplify(void *user, kiln_arena *a, const kiln_expr *e) 
     case KILN_EXPR_LT:
     case KILN_EXPR_LE:
         return e->lanes > 1 ? simplify_vector(s, e) : simplify_comparison(s, e);
-    default:
-        return e;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return e;
 }
 
 const kiln_expr *kiln_simplify_expr(const kiln_ranges *r, kiln_arena *a,

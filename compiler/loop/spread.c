@@ -27,7 +27,7 @@ typedef struct counter {
 /* ---- expressions ----------------------------------------------------------------- */
 
 static double node_work(const kiln_expr *e) {
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
     case KILN_EXPR_FLOAT:
     case KILN_EXPR_VAR:
@@ -40,9 +40,23 @@ static double node_work(const kiln_expr *e) {
         return 15;
     case KILN_EXPR_DIV:
         return 6;
-    default: /* indexes mostly leave the loop, or are part of an address */
-        return e->dtype == KILN_I64 || e->dtype == KILN_BOOL ? 0 : 1;
+    case KILN_EXPR_ADD:
+    case KILN_EXPR_SUB:
+    case KILN_EXPR_MUL:
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    /* Indexes mostly leave the loop, or are part of an address. */
+    return e->dtype == KILN_I64 || e->dtype == KILN_BOOL ? 0 : 1;
 }
 
 /* Operations that a value takes. */
@@ -163,15 +177,12 @@ static amount branch_amount(counter *c, const kiln_stmt *s) {
 }
 
 static amount amount_of(counter *c, const kiln_stmt *s) {
+    const kiln_stmt *part = NULL;
     amount sum = {0};
     kiln_interval x;
     switch (s->kind) {
     case KILN_STMT_FOR:
         return loop_amount(c, s);
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            sum = added(sum, amount_of(c, s->u.seq.stmt[i]));
-        return sum;
     case KILN_STMT_IF:
         return branch_amount(c, s);
     case KILN_STMT_LET:
@@ -180,15 +191,18 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
         sum = amount_of(c, s->u.let.body);
         kiln_ranges_pop(&c->ranges);
         return sum;
-    case KILN_STMT_ALLOC:
-        return amount_of(c, s->u.alloc.body);
-    case KILN_STMT_ATTR:
-        return amount_of(c, s->u.attr.body);
     case KILN_STMT_STORE:
         return alone(store_work(c, s));
     case KILN_STMT_EVAL:
         return alone(expr_work(c, s->u.eval));
+    case KILN_STMT_SEQ:
+    case KILN_STMT_ALLOC:
+    case KILN_STMT_ATTR:
+    case KILN_STMT_BARRIER:
+        break;
     }
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        sum = added(sum, amount_of(c, part));
     return sum;
 }
 

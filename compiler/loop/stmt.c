@@ -114,6 +114,14 @@ const kiln_stmt *kiln_s_eval(kiln_arena *a, const kiln_expr *e) {
     return s;
 }
 
+const kiln_stmt *kiln_s_barrier(kiln_arena *a, kiln_scope scope) {
+    KILN_ASSERT(scope == KILN_SCOPE_SHARED || scope == KILN_SCOPE_GLOBAL,
+                "threads share no memory of scope %d", (int)scope);
+    kiln_stmt *s = make(a, KILN_STMT_BARRIER);
+    s->u.barrier = scope;
+    return s;
+}
+
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body) {
@@ -128,15 +136,86 @@ const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
     return s;
 }
 
+/* ---- walking ------------------------------------------------------------------- */
+
+const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        return i == 0 ? s->u.loop.body : NULL;
+    case KILN_STMT_SEQ:
+        return i < s->u.seq.n ? s->u.seq.stmt[i] : NULL;
+    case KILN_STMT_IF:
+        return i == 0 ? s->u.branch.then : (i == 1 ? s->u.branch.otherwise : NULL);
+    case KILN_STMT_LET:
+        return i == 0 ? s->u.let.body : NULL;
+    case KILN_STMT_ALLOC:
+        return i == 0 ? s->u.alloc.body : NULL;
+    case KILN_STMT_ATTR:
+        return i == 0 ? s->u.attr.body : NULL;
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+    case KILN_STMT_BARRIER:
+        return NULL;
+    }
+    return NULL;
+}
+
+void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
+                     void *user) {
+    switch (s->kind) {
+    case KILN_STMT_FOR:
+        fn(user, s->u.loop.min);
+        fn(user, s->u.loop.extent);
+        return;
+    case KILN_STMT_IF:
+        fn(user, s->u.branch.cond);
+        return;
+    case KILN_STMT_LET:
+        fn(user, s->u.let.value);
+        return;
+    case KILN_STMT_STORE:
+        for (int i = 0; i < s->u.store.buffer->rank; i++)
+            fn(user, s->u.store.index[i]);
+        fn(user, s->u.store.value);
+        if (s->u.store.mask != NULL)
+            fn(user, s->u.store.mask);
+        return;
+    case KILN_STMT_EVAL:
+        fn(user, s->u.eval);
+        return;
+    case KILN_STMT_ATTR:
+        if (s->u.attr.value != NULL)
+            fn(user, s->u.attr.value);
+        return;
+    case KILN_STMT_SEQ:
+    case KILN_STMT_ALLOC:
+    case KILN_STMT_BARRIER:
+        return;
+    }
+}
+
+void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
+                     void *user) {
+    const kiln_stmt *part = NULL;
+    fn(user, s);
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        kiln_stmt_visit(part, fn, user);
+}
+
 /* ---- rewriting ----------------------------------------------------------------- */
 
 static const kiln_expr *expr(kiln_arena *a, const kiln_expr *e,
                              const kiln_stmt_rewrite *r) {
-    return e == NULL || r->expr == NULL ? e : kiln_expr_rewrite(a, e, r->expr, r->user);
+    return e == NULL || r->expr == NULL ? e : r->expr(r->user, a, e);
 }
 
-static const kiln_stmt *rewrite_store(kiln_arena *a, const kiln_stmt *s,
-                                      const kiln_stmt_rewrite *r) {
+static const kiln_stmt *part(kiln_arena *a, const kiln_stmt *s,
+                             const kiln_stmt_rewrite *r) {
+    return s == NULL || r->stmt == NULL ? s : r->stmt(r->user, a, s);
+}
+
+static const kiln_stmt *map_store(kiln_arena *a, const kiln_stmt *s,
+                                  const kiln_stmt_rewrite *r) {
     const kiln_expr *index[KILN_MAX_AXES];
     const kiln_buffer *b = s->u.store.buffer;
     bool changed = false;
@@ -151,81 +230,94 @@ static const kiln_stmt *rewrite_store(kiln_arena *a, const kiln_stmt *s,
     return kiln_s_store(a, b, index, value, mask);
 }
 
-static const kiln_stmt *rewrite_seq(kiln_arena *a, const kiln_stmt *s,
-                                    const kiln_stmt_rewrite *r) {
+static const kiln_stmt *map_seq(kiln_arena *a, const kiln_stmt *s,
+                                const kiln_stmt_rewrite *r) {
     const int n = s->u.seq.n;
-    const kiln_stmt **part = kiln_array(a, const kiln_stmt *, n);
+    const kiln_stmt **made = kiln_array(a, const kiln_stmt *, n);
     bool changed = false;
     for (int i = 0; i < n; i++) {
-        part[i] = kiln_stmt_rewritten(a, s->u.seq.stmt[i], r);
-        changed = changed || part[i] != s->u.seq.stmt[i];
+        made[i] = part(a, s->u.seq.stmt[i], r);
+        changed = changed || made[i] != s->u.seq.stmt[i];
     }
-    return changed ? kiln_s_seq(a, part, n) : s;
+    return changed ? kiln_s_seq(a, made, n) : s;
 }
 
-static const kiln_stmt *rewrite_for(kiln_arena *a, const kiln_stmt *s,
-                                    const kiln_stmt_rewrite *r) {
+static const kiln_stmt *map_for(kiln_arena *a, const kiln_stmt *s,
+                                const kiln_stmt_rewrite *r) {
     const kiln_expr *min = expr(a, s->u.loop.min, r),
                     *extent = expr(a, s->u.loop.extent, r);
-    const kiln_stmt *body = kiln_stmt_rewritten(a, s->u.loop.body, r);
+    const kiln_stmt *body = part(a, s->u.loop.body, r);
     if (min == s->u.loop.min && extent == s->u.loop.extent && body == s->u.loop.body)
         return s;
     return kiln_s_for(a, s->u.loop.var, min, extent, s->u.loop.kind, s->u.loop.tag,
                       body);
 }
 
-static const kiln_stmt *rewrite_if(kiln_arena *a, const kiln_stmt *s,
-                                   const kiln_stmt_rewrite *r) {
+static const kiln_stmt *map_if(kiln_arena *a, const kiln_stmt *s,
+                               const kiln_stmt_rewrite *r) {
     const kiln_expr *cond = expr(a, s->u.branch.cond, r);
-    const kiln_stmt *then = kiln_stmt_rewritten(a, s->u.branch.then, r);
-    const kiln_stmt *otherwise = s->u.branch.otherwise != NULL
-                                     ? kiln_stmt_rewritten(a, s->u.branch.otherwise, r)
-                                     : NULL;
+    const kiln_stmt *then = part(a, s->u.branch.then, r);
+    const kiln_stmt *otherwise = part(a, s->u.branch.otherwise, r);
     if (cond == s->u.branch.cond && then == s->u.branch.then &&
         otherwise == s->u.branch.otherwise)
         return s;
     return kiln_s_if(a, cond, then, otherwise);
 }
 
-static const kiln_stmt *rewrite_parts(kiln_arena *a, const kiln_stmt *s,
-                                      const kiln_stmt_rewrite *r) {
+const kiln_stmt *kiln_stmt_map(kiln_arena *a, const kiln_stmt *s,
+                               const kiln_stmt_rewrite *r) {
     const kiln_expr *e = NULL;
     const kiln_stmt *body = NULL;
     switch (s->kind) {
     case KILN_STMT_FOR:
-        return rewrite_for(a, s, r);
+        return map_for(a, s, r);
     case KILN_STMT_SEQ:
-        return rewrite_seq(a, s, r);
+        return map_seq(a, s, r);
     case KILN_STMT_IF:
-        return rewrite_if(a, s, r);
+        return map_if(a, s, r);
     case KILN_STMT_STORE:
-        return rewrite_store(a, s, r);
+        return map_store(a, s, r);
     case KILN_STMT_LET:
         e = expr(a, s->u.let.value, r);
-        body = kiln_stmt_rewritten(a, s->u.let.body, r);
+        body = part(a, s->u.let.body, r);
         return e == s->u.let.value && body == s->u.let.body
                    ? s
                    : kiln_s_let(a, s->u.let.var, e, body);
     case KILN_STMT_ALLOC:
-        body = kiln_stmt_rewritten(a, s->u.alloc.body, r);
+        body = part(a, s->u.alloc.body, r);
         return body == s->u.alloc.body ? s : kiln_s_alloc(a, s->u.alloc.buffer, body);
     case KILN_STMT_EVAL:
         e = expr(a, s->u.eval, r);
         return e == s->u.eval ? s : kiln_s_eval(a, e);
     case KILN_STMT_ATTR:
         e = expr(a, s->u.attr.value, r);
-        body = kiln_stmt_rewritten(a, s->u.attr.body, r);
+        body = part(a, s->u.attr.body, r);
         return e == s->u.attr.value && body == s->u.attr.body
                    ? s
                    : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
                                  body);
+    case KILN_STMT_BARRIER:
+        return s;
     }
     return s;
 }
 
+static const kiln_stmt *deep_stmt(void *user, kiln_arena *a, const kiln_stmt *s) {
+    return kiln_stmt_rewritten(a, s, user);
+}
+
+static const kiln_expr *deep_expr(void *user, kiln_arena *a, const kiln_expr *e) {
+    const kiln_stmt_rewrite *r = user;
+    return kiln_expr_rewrite(a, e, r->expr, r->user);
+}
+
 const kiln_stmt *kiln_stmt_rewritten(kiln_arena *a, const kiln_stmt *s,
                                      const kiln_stmt_rewrite *r) {
-    s = rewrite_parts(a, s, r);
+    kiln_stmt_rewrite each = *r;
+    s = kiln_stmt_map(a, s,
+                      &(kiln_stmt_rewrite){.stmt = deep_stmt,
+                                           .expr = r->expr != NULL ? deep_expr : NULL,
+                                           .user = &each});
     return r->stmt != NULL ? r->stmt(r->user, a, s) : s;
 }
 

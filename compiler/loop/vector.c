@@ -82,7 +82,7 @@ static const kiln_expr *compare(const kiln_ranges *r, kiln_arena *a,
 
 static const kiln_expr *fold(const kiln_ranges *r, kiln_arena *a, kiln_expr_kind kind,
                              const affine *x, const affine *y, int lanes) {
-    switch ((int)kind) {
+    switch (kind) {
     case KILN_EXPR_ADD:
     case KILN_EXPR_SUB:
         return ramp(r, a, kiln_x_binary(a, kind, x->base, y->base),
@@ -102,9 +102,21 @@ static const kiln_expr *fold(const kiln_ranges *r, kiln_arena *a, kiln_expr_kind
     case KILN_EXPR_LT:
     case KILN_EXPR_LE:
         return compare(r, a, kind, x, y, lanes);
-    default:
-        return NULL;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return NULL;
 }
 
 const kiln_expr *kiln_vector_binary(const kiln_ranges *r, kiln_arena *a,

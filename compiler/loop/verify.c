@@ -5,6 +5,7 @@
  * buffer. With guards around, an access that is wrong for every value is refused unless
  * a guard rules it out. */
 #include "compiler/loop/walk.h"
+#include "compiler/loop/words.h"
 
 #include <inttypes.h>
 
@@ -186,7 +187,7 @@ static void expr(verifier *v, const kiln_expr *e) {
     if (v->status != KILN_OK)
         return;
     check_lanes(v, e);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_VAR:
         if (!is_bound(v, e->u.var))
             fail_at(v, "variable '%s' is used where it has no value", e->u.var->name);
@@ -214,7 +215,13 @@ static void expr(verifier *v, const kiln_expr *e) {
         if (!kiln_intrin_get(e->u.intrin)->is_pure)
             return;
         break;
-    default:
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPR_TABLE:
         break;
     }
     for (int i = 0; i < e->n_arg; i++)
@@ -225,7 +232,12 @@ static void expr(verifier *v, const kiln_expr *e) {
 
 static void stmt(verifier *v, const kiln_stmt *s);
 
-/* A parallel loop's iterations store to different places: an index that uses neither
+static bool runs_at_once(kiln_loop_kind kind) {
+    return kind == KILN_LOOP_PARALLEL || kind == KILN_LOOP_THREAD ||
+           kind == KILN_LOOP_VTHREAD;
+}
+
+/* Iterations that run at once store to different places: an index that uses neither
  * the loop nor what is bound inside is the same in all of them. */
 static void check_race(verifier *v, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.store.buffer;
@@ -234,7 +246,7 @@ static void check_race(verifier *v, const kiln_stmt *s) {
         int64_t n = 0;
         if (loop->kind == KILN_STMT_ALLOC && loop->u.alloc.buffer == b)
             return; /* each iteration has its own */
-        if (loop->kind != KILN_STMT_FOR || loop->u.loop.kind != KILN_LOOP_PARALLEL ||
+        if (loop->kind != KILN_STMT_FOR || !runs_at_once(loop->u.loop.kind) ||
             !kiln_x_is_int(loop->u.loop.extent, &n) || n <= 1)
             continue;
         bool differs = v->n_guards > 0 || s->u.store.mask != NULL;
@@ -244,10 +256,9 @@ static void check_race(verifier *v, const kiln_stmt *s) {
                     for (; j < v->bound.n && !differs; j++)
                         differs = kiln_expr_uses(s->u.store.index[k], v->bound.v[j]);
         if (!differs)
-            fail_at(v,
-                    "every iteration of parallel loop '%s' stores to the same place of "
-                    "'%s'",
-                    loop->u.loop.var->name, b->name);
+            fail_at(
+                v, "every iteration of %s loop '%s' stores to the same place of '%s'",
+                kiln_loop_words[loop->u.loop.kind], loop->u.loop.var->name, b->name);
     }
 }
 
@@ -349,6 +360,26 @@ static void branch(verifier *v, const kiln_stmt *s) {
     v->n_guards--;
 }
 
+/* Threads wait for each other only where there are threads, and where all of them come:
+ * not in iterations that may run in any order or at once. */
+static void barrier(verifier *v) {
+    bool has_threads = false;
+    for (size_t i = 0; i < v->nest.n; i++) {
+        const kiln_stmt *s = v->nest.v[i];
+        if (s->kind != KILN_STMT_FOR)
+            continue;
+        const kiln_loop_kind kind = s->u.loop.kind;
+        has_threads = has_threads || kind == KILN_LOOP_THREAD;
+        if (kind == KILN_LOOP_PARALLEL || kind == KILN_LOOP_VECTORIZED)
+            fail_at(v,
+                    "a barrier must not stand in the %s loop '%s', whose iterations "
+                    "are not threads of a block",
+                    kiln_loop_words[kind], s->u.loop.var->name);
+    }
+    if (!has_threads)
+        fail_at(v, "a barrier must stand in a thread loop; there is none around it");
+}
+
 static void stmt(verifier *v, const kiln_stmt *s) {
     if (v->status != KILN_OK)
         return;
@@ -379,6 +410,9 @@ static void stmt(verifier *v, const kiln_stmt *s) {
         if (s->u.attr.value != NULL)
             expr(v, s->u.attr.value);
         stmt(v, s->u.attr.body);
+        break;
+    case KILN_STMT_BARRIER:
+        barrier(v);
         break;
     }
 }

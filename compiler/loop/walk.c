@@ -266,15 +266,14 @@ const kiln_stmt *kiln_walk_branch(kiln_walk *w, const kiln_stmt *s) {
     return kiln_s_if(w->arena, cond, then, otherwise);
 }
 
-static const kiln_stmt *walk_seq(kiln_walk *w, const kiln_stmt *s) {
-    const int n = s->u.seq.n;
-    const kiln_stmt **part = kiln_array(w->arena, const kiln_stmt *, n);
-    bool changed = false;
-    for (int i = 0; i < n; i++) {
-        part[i] = kiln_walk_stmt(w, s->u.seq.stmt[i]);
-        changed = changed || part[i] != s->u.seq.stmt[i];
-    }
-    return changed ? kiln_s_seq(w->arena, part, n) : s;
+static const kiln_stmt *walk_part(void *user, kiln_arena *a, const kiln_stmt *s) {
+    (void)a;
+    return kiln_walk_stmt(user, s);
+}
+
+static const kiln_expr *walk_expr(void *user, kiln_arena *a, const kiln_expr *e) {
+    (void)a;
+    return kiln_walk_expr(user, e);
 }
 
 static const kiln_stmt *walk_store(kiln_walk *w, const kiln_stmt *s) {
@@ -313,69 +312,47 @@ static const kiln_stmt *walk_let(kiln_walk *w, const kiln_stmt *s) {
 }
 
 const kiln_stmt *kiln_walk_stmt(kiln_walk *w, const kiln_stmt *s) {
-    const kiln_expr *e = NULL;
-    const kiln_stmt *body = NULL;
+    const kiln_stmt_rewrite parts = {.stmt = walk_part, .expr = walk_expr, .user = w};
     if (w->status != KILN_OK)
         return s;
     switch (s->kind) {
     case KILN_STMT_FOR:
         return w->loop != NULL ? w->loop(w, s) : kiln_walk_loop(w, s);
-    case KILN_STMT_SEQ:
-        return walk_seq(w, s);
     case KILN_STMT_IF:
         return w->branch != NULL ? w->branch(w, s) : kiln_walk_branch(w, s);
     case KILN_STMT_LET:
         return walk_let(w, s);
-    case KILN_STMT_ALLOC:
-        body = kiln_walk_stmt(w, s->u.alloc.body);
-        return body == s->u.alloc.body
-                   ? s
-                   : kiln_s_alloc(w->arena, s->u.alloc.buffer, body);
     case KILN_STMT_STORE:
         return walk_store(w, s);
+    case KILN_STMT_SEQ:
+    case KILN_STMT_ALLOC:
     case KILN_STMT_EVAL:
-        e = kiln_walk_expr(w, s->u.eval);
-        return e == s->u.eval ? s : kiln_s_eval(w->arena, e);
     case KILN_STMT_ATTR:
-        e = s->u.attr.value != NULL ? kiln_walk_expr(w, s->u.attr.value) : NULL;
-        body = kiln_walk_stmt(w, s->u.attr.body);
-        return e == s->u.attr.value && body == s->u.attr.body
-                   ? s
-                   : kiln_s_attr(w->arena, s->u.attr.key, s->u.attr.text,
-                                 s->u.attr.buffer, e, body);
+    case KILN_STMT_BARRIER:
+        return kiln_stmt_map(w->arena, s, &parts);
     }
     return s;
 }
 
 /* ---- what decides how much is done ----------------------------------------------- */
 
+typedef struct steering {
+    const kiln_var *var;
+    bool steers;
+} steering;
+
+static void find_use(void *user, const kiln_expr *e) {
+    steering *x = user;
+    x->steers = x->steers || kiln_expr_uses(e, x->var);
+}
+
 bool kiln_stmt_steers(const kiln_stmt *s, const kiln_var *v) {
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        return kiln_expr_uses(s->u.loop.min, v) ||
-               kiln_expr_uses(s->u.loop.extent, v) ||
-               kiln_stmt_steers(s->u.loop.body, v);
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            if (kiln_stmt_steers(s->u.seq.stmt[i], v))
-                return true;
-        return false;
-    case KILN_STMT_IF:
-        return kiln_expr_uses(s->u.branch.cond, v) ||
-               kiln_stmt_steers(s->u.branch.then, v) ||
-               (s->u.branch.otherwise != NULL &&
-                kiln_stmt_steers(s->u.branch.otherwise, v));
-    case KILN_STMT_LET:
-        return kiln_stmt_steers(s->u.let.body, v) ||
-               (kiln_expr_uses(s->u.let.value, v) &&
-                kiln_stmt_steers(s->u.let.body, s->u.let.var));
-    case KILN_STMT_ALLOC:
-        return kiln_stmt_steers(s->u.alloc.body, v);
-    case KILN_STMT_ATTR:
-        return kiln_stmt_steers(s->u.attr.body, v);
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        return false;
-    }
-    return false;
+    const kiln_stmt *part = NULL;
+    steering x = {v, false};
+    if (s->kind == KILN_STMT_FOR || s->kind == KILN_STMT_IF)
+        kiln_stmt_exprs(s, find_use, &x);
+    for (int i = 0; !x.steers && (part = kiln_stmt_part(s, i)) != NULL; i++)
+        x.steers = kiln_stmt_steers(part, v);
+    return x.steers || (s->kind == KILN_STMT_LET && kiln_expr_uses(s->u.let.value, v) &&
+                        kiln_stmt_steers(s->u.let.body, s->u.let.var));
 }

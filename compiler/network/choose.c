@@ -111,7 +111,7 @@ static const char *fitting(kiln_arena *a, const kiln_op_work *w,
     kiln_buf out;
     kiln_buf_init(&out, a);
     for (int i = 0; kiln_template_at(i) != NULL; i++)
-        if (kiln_template_at(i)->fits(&w->workload, p))
+        if (kiln_template_fits(kiln_template_at(i), &w->workload, p))
             kiln_buf_printf(&out, "%s%s", out.n > 0 ? ", " : "",
                             kiln_template_at(i)->name);
     return out.n > 0 ? out.p : "none";
@@ -132,7 +132,7 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
         return kiln_fail(
             err, KILN_ERR_ARG, "there is no template '%s'; those that fit '%s' are: %s",
             kiln_str_printable(a, kiln_str_from(name), 60), w->name, fitting(a, w, p));
-    if (!t->fits(&w->workload, p))
+    if (!kiln_template_fits(t, &w->workload, p))
         return kiln_fail(err, KILN_ERR_ARG,
                          "template '%s' does not fit '%s'; those that do are: %s", name,
                          w->name, fitting(a, w, p));
@@ -175,7 +175,7 @@ static bool keeps_layouts(kiln_arena *a, const kiln_op_work *w, const kiln_profi
                           const kiln_answer *x) {
     const kiln_template *t = kiln_template_find(kiln_str_from(x->tmpl));
     kiln_space space;
-    if (t == NULL || !t->fits(&w->workload, p))
+    if (t == NULL || !kiln_template_fits(t, &w->workload, p))
         return false;
     if (x->layouts == NULL)
         return true;
@@ -209,6 +209,10 @@ static const kiln_answer *cheapest(kiln_arena *a, const kiln_op_work *w,
             break;
         if (keeps_layouts(a, w, p, &known->v[best]))
             return &known->v[best];
+        KILN_LOG(DEBUG, "choose",
+                 "'%s': %s at %.3f us is left out: its layouts are not those of its "
+                 "template's rule",
+                 w->name, known->v[best].tmpl, known->v[best].ns / 1e3);
         is_out[best] = true;
     }
     return NULL;
@@ -234,6 +238,13 @@ static kiln_status look_up(kiln_arena *a, const kiln_op_work *w, const kiln_prof
     *config = best != NULL ? best->config : NULL;
     out->origin = best != NULL ? best->origin : KILN_ORIGIN_GUESS;
     out->n_tried = best != NULL ? best->n_tried : 0;
+    if (best != NULL && best->ns > 0)
+        KILN_LOG(DEBUG, "choose", "'%s': %s, %s at %.3f us, of %zu known", w->name,
+                 best->tmpl, kiln_origin_name(best->origin), best->ns / 1e3, known.n);
+    else
+        KILN_LOG(DEBUG, "choose", "'%s': %s, as %s, of %zu known", w->name,
+                 *tmpl != NULL ? *tmpl : "the first template that fits",
+                 best != NULL ? "ordered" : "its rule says", known.n);
     return KILN_OK;
 }
 

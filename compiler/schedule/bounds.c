@@ -180,7 +180,7 @@ static bounds bounds_of(const kiln_ranges *r, kiln_arena *a, const kiln_expr *e)
     bounds x, y;
     if (e->kind == KILN_EXPR_INT)
         return (bounds){e, e};
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_VAR:
         range = find_range(r, e->u.var);
         if (range == NULL)
@@ -210,9 +210,19 @@ static bounds bounds_of(const kiln_ranges *r, kiln_arena *a, const kiln_expr *e)
             return none;
         return (bounds){kiln_x_binary(a, KILN_EXPR_MIN, x.lo, y.lo),
                         kiln_x_binary(a, KILN_EXPR_MAX, x.hi, y.hi)};
-    default:
-        return none; /* reads, calls: data-dependent */
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return none; /* reads, calls: data-dependent */
 }
 
 void kiln_symbolic_bounds(const kiln_ranges *relaxed, kiln_arena *a, const kiln_expr *e,

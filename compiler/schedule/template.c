@@ -22,9 +22,14 @@ const kiln_template *kiln_template_find(kiln_str name) {
     return NULL;
 }
 
+bool kiln_template_fits(const kiln_template *t, const kiln_workload *w,
+                        const kiln_profile *p) {
+    return t->target == kiln_arch_of(p->arch)->kind && t->fits(w, p);
+}
+
 const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p) {
     for (int i = 0; templates[i] != NULL; i++)
-        if (templates[i]->fits(w, p) &&
+        if (kiln_template_fits(templates[i], w, p) &&
             (templates[i]->pays == NULL || templates[i]->pays(w, p)))
             return templates[i];
     return NULL;

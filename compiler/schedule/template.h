@@ -156,7 +156,8 @@ struct kiln_template {
     const char *name;
     const char *doc;
     kiln_takes takes;
-    /* Can it take this workload, on this target? */
+    kiln_target_kind target; /* that its schedules are for; CPUs where none is said */
+    /* Can it take this workload, on this target? Asked by kiln_template_fits alone. */
     bool (*fits)(const kiln_workload *w, const kiln_profile *p);
     /* Is it the better choice for what it fits, by rule? NULL: it is. Where it is not,
      * those that come later are asked; by its name it can be had all the same. */
@@ -178,6 +179,9 @@ struct kiln_template {
      * No kernel of it can be faster than these at the machine's peak. */
     double least_share;
 };
+/* Is its kind of target the profile's, and does it take the workload? */
+bool kiln_template_fits(const kiln_template *t, const kiln_workload *w,
+                        const kiln_profile *p);
 /* t->apply, held to what a template promises: KILN_ERR_BUG where the workload's layouts
  * are none that it takes, or where what it made reads or writes an argument in another
  * shape, dtype, size or order of elements than it says. All kernels are made by this.

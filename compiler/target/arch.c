@@ -18,6 +18,17 @@ const kiln_arch_def *kiln_arch_of(kiln_arch arch) {
     return table[arch];
 }
 
+/* By kiln_scope, whose header is above this folder; test_arch.c holds them together. */
+const kiln_memory kiln_cpu_memory[] = {
+    {"global", 0, 0}, {"local", 1, 0}, {"register", 2, 0}, {NULL, 0, 0}};
+
+const kiln_memory *kiln_arch_memory(const kiln_arch_def *d, int scope) {
+    for (const kiln_memory *m = d->memory; m != NULL && m->name != NULL; m++)
+        if (m->scope == scope)
+            return m;
+    return NULL;
+}
+
 const char *kiln_arch_name(kiln_arch arch) { return kiln_arch_of(arch)->name; }
 
 bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out) {

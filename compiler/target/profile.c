@@ -294,6 +294,8 @@ bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
         what = kiln_arch_name(p->arch);
     else if (p->vector_bytes > machine->vector_bytes)
         what = "wider vectors";
+    else if (p->vector_registers > machine->vector_registers)
+        what = "more vector registers";
     else if (p->has_fma && !machine->has_fma)
         what = "fma";
     else if (p->has_vnni && !machine->has_vnni)

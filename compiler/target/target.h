@@ -100,6 +100,21 @@ enum {
     KILN_ASM_STACK = 16 /* an access to a fixed place on the stack */
 };
 
+/* What loops become: of a CPU threads and vectors, of a GPU a grid of threads, of an
+ * accelerator the instructions that it has. A schedule for one is none for another. */
+typedef enum kiln_target_kind {
+    KILN_TARGET_CPU,
+    KILN_TARGET_GPU,
+    KILN_TARGET_ACCELERATOR
+} kiln_target_kind;
+
+/* A memory that a kernel may have buffers in. */
+typedef struct kiln_memory {
+    const char *name; /* in messages: "shared"; NULL ends a list */
+    int scope;        /* as buffers name it: kiln_scope of compiler/tensor/buffer.h */
+    int64_t bytes;    /* that one buffer may have; 0: what the code generator lets it */
+} kiln_memory;
+
 /* By width of a vector: 16, 32, 64 bytes. */
 enum { KILN_N_WIDTHS = 3 };
 
@@ -121,6 +136,8 @@ typedef struct kiln_arch_intrinsics {
 typedef struct kiln_arch_def {
     const char *name;             /* in profiles: "x86_64" */
     const char *title;            /* in messages: "x86-64" */
+    kiln_target_kind kind;        /* templates are for one */
+    const kiln_memory *memory;    /* code for buffers elsewhere is refused */
     int elf_machine;              /* EM_X86_64: of objects, libraries and plans */
     const char *linker_emulation; /* -m of ld */
     bool always_has_fma;          /* and rounding: no profile needs to say so */
@@ -136,6 +153,8 @@ typedef struct kiln_arch_def {
 } kiln_arch_def;
 
 const kiln_arch_def *kiln_arch_of(kiln_arch arch);
+/* NULL: it has none of that scope. */
+const kiln_memory *kiln_arch_memory(const kiln_arch_def *d, int scope);
 const char *kiln_arch_name(kiln_arch arch); /* "x86_64" */
 /* That of an ELF machine; false: there is none. */
 bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out);

@@ -4,6 +4,10 @@
 
 #include "compiler/target/target.h"
 
+/* What a CPU has: global memory, a thread's own, and vector registers, of which there
+ * seem to be any number. */
+extern const kiln_memory kiln_cpu_memory[];
+
 /* Caches and cores, by the system; the name becomes "native". */
 void kiln_profile_detect_system(kiln_profile *p);
 

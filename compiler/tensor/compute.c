@@ -277,7 +277,7 @@ bool kiln_index_bounds(const kiln_te *te, const kiln_expr *e, int64_t *lo,
         !kiln_index_bounds(te, e->arg[1], &l[1], &h[1]))
         return false;
     const bool by_const = kiln_x_is_int(e->arg[1], &d) && d > 0;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_ADD:
         *lo = l[0] + l[1];
         *hi = h[0] + h[1];
@@ -298,9 +298,22 @@ bool kiln_index_bounds(const kiln_te *te, const kiln_expr *e, int64_t *lo,
         *lo = 0;
         *hi = d - 1;
         return by_const;
-    default:
-        return false;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return false;
 }
 
 static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,

@@ -204,9 +204,12 @@ static scalar eval(evaluation *v, const kiln_expr *e) {
                                   "stage '%s' holds an expression of loop programs",
                                   v->now->name);
         return (scalar){0, 0};
-    default:
-        return eval_binary(v, e);
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+        break;
     }
+    return eval_binary(v, e);
 }
 
 /* ---- one element ----------------------------------------------------------------- */

@@ -85,14 +85,38 @@ static bool less(kiln_dtype dtype, int64_t x, int64_t y) {
 
 static int dtype_bits(kiln_dtype dtype) { return 8 * (int)kiln_dtype_bytes(dtype); }
 
+/* y is not 0. */
+static int64_t fold_division(kiln_expr_kind kind, kiln_dtype dtype, int64_t x,
+                             int64_t y) {
+    const uint64_t ux = (uint64_t)x, uy = (uint64_t)y;
+    if (dtype == KILN_U64)
+        return (int64_t)(kind == KILN_EXPR_FLOORMOD ? ux % uy : ux / uy);
+    if (y == -1) /* the smallest wraps */
+        return kind == KILN_EXPR_FLOORMOD ? 0 : (int64_t)(0 - ux);
+    if (kind == KILN_EXPR_DIV)
+        return x / y;
+    return kind == KILN_EXPR_FLOORDIV ? floor_div(x, y)
+                                      : (int64_t)(ux - (uint64_t)floor_div(x, y) * uy);
+}
+
+/* 0 <= y < bits of the dtype. */
+static int64_t fold_shift(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y) {
+    if (kind == KILN_EXPR_SHL)
+        return (int64_t)((uint64_t)x << y);
+    if (!kiln_dtype_get(dtype)->is_signed)
+        return (int64_t)((uint64_t)x >> y);
+    if (y > 62)
+        return x < 0 ? -1 : 0;
+    return floor_div(x, (int64_t)1 << y);
+}
+
 /* False where the operation has no result (division by zero, a count out of range):
  * then it stays as it is, and is the fault of whoever evaluates it. Wraps like the
  * dtype. */
 bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y,
                      int64_t *out) {
     const uint64_t ux = (uint64_t)x, uy = (uint64_t)y;
-    const bool is_u64 = dtype == KILN_U64;
-    switch ((int)kind) {
+    switch (kind) {
     case KILN_EXPR_ADD:
         *out = (int64_t)(ux + uy);
         break;
@@ -107,18 +131,7 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
     case KILN_EXPR_FLOORMOD:
         if (y == 0)
             return false;
-        if (y == -1 && !is_u64) { /* the smallest wraps */
-            *out = kind == KILN_EXPR_FLOORMOD ? 0 : (int64_t)(0 - ux);
-            break;
-        }
-        if (is_u64)
-            *out = (int64_t)(kind == KILN_EXPR_FLOORMOD ? ux % uy : ux / uy);
-        else if (kind == KILN_EXPR_DIV)
-            *out = x / y;
-        else
-            *out = kind == KILN_EXPR_FLOORDIV
-                       ? floor_div(x, y)
-                       : (int64_t)(ux - (uint64_t)floor_div(x, y) * uy);
+        *out = fold_division(kind, dtype, x, y);
         break;
     case KILN_EXPR_MIN:
         *out = less(dtype, x, y) ? x : y;
@@ -151,16 +164,17 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
     case KILN_EXPR_SHR:
         if (y < 0 || y >= dtype_bits(dtype))
             return false;
-        if (kind == KILN_EXPR_SHL)
-            *out = (int64_t)(ux << y);
-        else
-            *out = kiln_dtype_get(dtype)->is_signed
-                       ? floor_div(x, (int64_t)1 << (y < 62 ? y : 62))
-                       : (int64_t)(ux >> y);
-        if (kind == KILN_EXPR_SHR && kiln_dtype_get(dtype)->is_signed && y > 62)
-            *out = x < 0 ? -1 : 0;
+        *out = fold_shift(kind, dtype, x, y);
         break;
-    default:
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
         return false;
     }
     *out = kiln_wrap_i64(dtype, *out);
@@ -173,7 +187,7 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
 bool kiln_x_fold_float(kiln_expr_kind kind, double x, double y, double *out,
                        bool *is_bool) {
     *is_bool = is_comparison(kind);
-    switch ((int)kind) {
+    switch (kind) {
     case KILN_EXPR_ADD:
         *out = x + y;
         return true;
@@ -204,9 +218,21 @@ bool kiln_x_fold_float(kiln_expr_kind kind, double x, double y, double *out,
     case KILN_EXPR_LE:
         *out = x <= y;
         return true;
-    default:
-        return false;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return false;
 }
 
 static const kiln_expr *fold_constants(kiln_arena *a, kiln_expr_kind kind,
@@ -240,7 +266,7 @@ static const kiln_expr *drop_neutral(kiln_arena *a, kiln_expr_kind kind,
     if (kiln_x_is_int(y, &v)) {
         const bool is_zero = v == 0, is_one = v == 1;
         const bool is_bool = x->dtype == KILN_BOOL;
-        switch ((int)kind) {
+        switch (kind) {
         case KILN_EXPR_ADD:
         case KILN_EXPR_SUB:
         case KILN_EXPR_SHL:
@@ -259,9 +285,20 @@ static const kiln_expr *drop_neutral(kiln_arena *a, kiln_expr_kind kind,
         case KILN_EXPR_FLOORMOD:
             return is_one ? kiln_x_broadcast(a, kiln_x_int(a, x->dtype, 0), x->lanes)
                           : NULL;
-        default:
-            return NULL;
+        case KILN_EXPRS_CONSTANT:
+        case KILN_EXPR_VAR:
+        case KILN_EXPRS_EXTREME:
+        case KILN_EXPRS_COMPARING:
+        case KILN_EXPRS_UNARY:
+        case KILN_EXPR_SELECT:
+        case KILN_EXPR_CALL:
+        case KILN_EXPRS_TENSOR:
+        case KILN_EXPR_LOAD:
+        case KILN_EXPRS_LANES:
+        case KILN_EXPRS_SCOPED:
+            break;
         }
+        return NULL;
     }
     const bool commutes = kind == KILN_EXPR_ADD || kind == KILN_EXPR_MUL ||
                           kind == KILN_EXPR_AND || kind == KILN_EXPR_OR ||

@@ -66,7 +66,54 @@ typedef enum kiln_expr_kind {
     KILN_EXPR_LOOP,    /* loop programs: .turns; kiln_x_loop */
     KILN_EXPR_TABLE,   /* loop programs: .table's number of index arg[0], which must be
                           inside in every lane, whatever a mask says */
+    KILN_EXPR_LAST = KILN_EXPR_TABLE
 } kiln_expr_kind;
+
+/* Kinds that most switches treat alike: `case KILN_EXPRS_COMPARING:` is a case for each of
+ * them. So a switch names every kind without a default, and -Wswitch names the one that a
+ * new enumerator forgot. */
+#define KILN_EXPRS_CONSTANT                                                            \
+    KILN_EXPR_INT:                                                                     \
+    case KILN_EXPR_FLOAT
+#define KILN_EXPRS_DIVIDING                                                            \
+    KILN_EXPR_DIV:                                                                     \
+    case KILN_EXPR_FLOORDIV:                                                           \
+    case KILN_EXPR_FLOORMOD
+#define KILN_EXPRS_EXTREME                                                             \
+    KILN_EXPR_MIN:                                                                     \
+    case KILN_EXPR_MAX
+#define KILN_EXPRS_COMPARING                                                           \
+    KILN_EXPR_EQ:                                                                      \
+    case KILN_EXPR_NE:                                                                 \
+    case KILN_EXPR_LT:                                                                 \
+    case KILN_EXPR_LE
+#define KILN_EXPRS_BITWISE                                                             \
+    KILN_EXPR_AND:                                                                     \
+    case KILN_EXPR_OR:                                                                 \
+    case KILN_EXPR_XOR:                                                                \
+    case KILN_EXPR_SHL:                                                                \
+    case KILN_EXPR_SHR
+#define KILN_EXPRS_UNARY                                                               \
+    KILN_EXPR_NOT:                                                                     \
+    case KILN_EXPR_CAST:                                                               \
+    case KILN_EXPR_BITCAST
+#define KILN_EXPRS_TENSOR                                                              \
+    KILN_EXPR_READ:                                                                    \
+    case KILN_EXPR_REDUCE
+#define KILN_EXPRS_LANES                                                               \
+    KILN_EXPR_RAMP:                                                                    \
+    case KILN_EXPR_BROADCAST:                                                          \
+    case KILN_EXPR_SHUFFLE
+#define KILN_EXPRS_SCOPED                                                              \
+    KILN_EXPR_LET:                                                                     \
+    case KILN_EXPR_LOOP:                                                               \
+    case KILN_EXPR_TABLE
+#define KILN_EXPRS_ARITHMETIC                                                          \
+    KILN_EXPR_ADD:                                                                     \
+    case KILN_EXPR_SUB:                                                                \
+    case KILN_EXPR_MUL:                                                                \
+    case KILN_EXPRS_DIVIDING:                                                          \
+    case KILN_EXPRS_EXTREME
 
 typedef struct kiln_var {
     const char *name; /* for people; identity is the pointer */

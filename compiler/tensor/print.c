@@ -226,10 +226,13 @@ static void print_atom(const printer *p, const kiln_expr *e) {
     case KILN_EXPR_TABLE:
         print_table(p, e);
         return;
-    default: /* min and max */
-        print_call(p, e->kind == KILN_EXPR_MIN ? "min" : "max", e);
-        return;
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+        break;
     }
+    /* Operators are printed before; min and max are left. */
+    print_call(p, e->kind == KILN_EXPR_MIN ? "min" : "max", e);
 }
 
 static void print(const printer *p, const kiln_expr *e, int level) {

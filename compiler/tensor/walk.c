@@ -88,9 +88,16 @@ static uint64_t payload_hash(const kiln_expr *e) {
         return (uint64_t)(uintptr_t)e->u.reduce;
     case KILN_EXPR_LOAD:
         return (uint64_t)(uintptr_t)e->u.load.buffer;
-    default:
-        return 0;
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return 0;
 }
 
 /* Addresses take part: equal within one run, never for what is written down. */
@@ -180,9 +187,15 @@ static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
         return rebuild_loop(a, e, arg);
     case KILN_EXPR_TABLE:
         return kiln_x_table(a, e->u.table, arg[0]);
-    default:
-        return kiln_x_binary(a, e->kind, arg[0], arg[1]);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPR_REDUCE:
+        break;
     }
+    return kiln_x_binary(a, e->kind, arg[0], arg[1]);
 }
 
 static const kiln_expr *map_reduction(kiln_arena *a, const kiln_expr *e,

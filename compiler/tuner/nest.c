@@ -196,13 +196,10 @@ static void walk_let(walk *w, const kiln_stmt *s, const place *at) {
 }
 
 static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
+    const kiln_stmt *part = NULL;
     switch (s->kind) {
     case KILN_STMT_FOR:
         walk_loop(w, s, at);
-        return;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            walk_stmt(w, s->u.seq.stmt[i], at);
         return;
     case KILN_STMT_IF:
         w->k->n_guards++;
@@ -214,17 +211,18 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
     case KILN_STMT_LET:
         walk_let(w, s, &at);
         return;
-    case KILN_STMT_ALLOC:
-        walk_stmt(w, s->u.alloc.body, at);
-        return;
-    case KILN_STMT_ATTR:
-        walk_stmt(w, s->u.attr.body, at);
-        return;
     case KILN_STMT_STORE:
     case KILN_STMT_EVAL:
         add_stmt(w, s, &at);
         return;
+    case KILN_STMT_SEQ:
+    case KILN_STMT_ALLOC:
+    case KILN_STMT_ATTR:
+    case KILN_STMT_BARRIER:
+        break;
     }
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        walk_stmt(w, part, at);
 }
 
 /* ---- the hot statement ----------------------------------------------------------- */

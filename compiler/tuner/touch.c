@@ -141,32 +141,24 @@ static void of_binary(const kiln_touch_vars *v, const kiln_expr *e, kiln_form *o
     int64_t c;
     kiln_form_of(v, e->arg[0], &x);
     kiln_form_of(v, e->arg[1], &y);
-    switch ((int)e->kind) {
-    case KILN_EXPR_ADD:
-    case KILN_EXPR_SUB:
+    if (e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_SUB) {
         kiln_form_add(&x, &y, e->kind == KILN_EXPR_ADD ? 1 : -1);
         *out = x;
-        return;
-    case KILN_EXPR_MUL:
+    } else if (e->kind == KILN_EXPR_MUL && constant_of(&y, &c)) {
         *out = (kiln_form){0};
-        if (constant_of(&y, &c))
-            kiln_form_add(out, &x, c);
-        else if (constant_of(&x, &c))
-            kiln_form_add(out, &y, c);
-        else
-            of_other(v, e, out);
-        return;
-    default: /* FLOORDIV, FLOORMOD */
-        if (constant_of(&y, &c) && c > 0)
-            divide(v, &x, c, e->kind == KILN_EXPR_FLOORMOD, out);
-        else
-            of_other(v, e, out);
-        return;
+        kiln_form_add(out, &x, c);
+    } else if (e->kind == KILN_EXPR_MUL && constant_of(&x, &c)) {
+        *out = (kiln_form){0};
+        kiln_form_add(out, &y, c);
+    } else if (e->kind != KILN_EXPR_MUL && constant_of(&y, &c) && c > 0) {
+        divide(v, &x, c, e->kind == KILN_EXPR_FLOORMOD, out);
+    } else {
+        of_other(v, e, out);
     }
 }
 
 void kiln_form_of(const kiln_touch_vars *v, const kiln_expr *e, kiln_form *out) {
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
         *out = (kiln_form){.constant = e->u.i};
         return;
@@ -180,10 +172,21 @@ void kiln_form_of(const kiln_touch_vars *v, const kiln_expr *e, kiln_form *out) 
     case KILN_EXPR_FLOORMOD:
         of_binary(v, e, out);
         return;
-    default:
-        of_other(v, e, out);
-        return;
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPR_DIV:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    of_other(v, e, out);
 }
 
 /* ---- what they reach ------------------------------------------------------------- */

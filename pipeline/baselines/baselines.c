@@ -14,10 +14,8 @@ static const kiln_baseline *const table[] = {
 };
 enum { N_BASELINES = sizeof table / sizeof table[0] };
 
-static const struct {
-    const char *name, *version;
-} wheels[] = {
-#define KILN_WHEEL(name, version) {name, version},
+static const kiln_wheel wheels[] = {
+#define KILN_WHEEL(name, version, needs, hashes) {name, version, needs, hashes},
 #include "pipeline/baselines/wheels.def"
 #undef KILN_WHEEL
 };
@@ -26,11 +24,16 @@ const kiln_baseline *kiln_baseline_at(int index) {
     return index >= 0 && index < N_BASELINES ? table[index] : NULL;
 }
 
-const char *kiln_wheel_version(const char *name) {
+const kiln_wheel *kiln_wheel_find(kiln_str name) {
     for (size_t i = 0; i < sizeof wheels / sizeof wheels[0]; i++)
-        if (strcmp(wheels[i].name, name) == 0)
-            return wheels[i].version;
+        if (kiln_str_is(name, wheels[i].name))
+            return &wheels[i];
     return NULL;
+}
+
+const char *kiln_wheel_version(const char *name) {
+    const kiln_wheel *w = kiln_wheel_find(kiln_str_from(name));
+    return w != NULL ? w->version : NULL;
 }
 
 const char *kiln_rival_state_name(kiln_rival_state s) {

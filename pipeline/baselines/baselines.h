@@ -135,7 +135,7 @@ const char *kiln_wheel_version(const char *name);
 
 /* Makes a Python virtual environment in `dir` (an existing one is used) and installs
  * the wheels that the baselines (a list that ends in NULL) need, in the versions of
- * wheels.def. KILN_ERR_ARG where none of them comes as a wheel.
+ * wheels.def: what has another hash than is written there is refused. KILN_ERR_ARG where none of them comes as a wheel.
  * Takes minutes and a network. A killed one is repeated by the same call. */
 kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                    const kiln_baseline *const *which, kiln_err *err);

@@ -4,6 +4,15 @@
 
 #include "pipeline/baselines/baselines.h"
 
+/* A row of wheels.def. */
+typedef struct kiln_wheel {
+    const char *name, *version;
+    const char *needs;  /* names of other rows, with blanks between */
+    const char *hashes; /* SHA-256 of its files, with blanks between */
+} kiln_wheel;
+
+const kiln_wheel *kiln_wheel_find(kiln_str name); /* NULL: no row */
+
 /* Of Python wheels: these functions ask kiln-bridge, a process of the environment's
  * Python (bridge.py; the protocol is at its top). */
 kiln_status kiln_bridge_find(const kiln_baseline *b, kiln_arena *a, const char *dir,

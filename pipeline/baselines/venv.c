@@ -77,49 +77,74 @@ static bool is_environment(kiln_arena *a, const char *dir) {
            r.end == KILN_PROCESS_EXITED && r.code == 0;
 }
 
-typedef KILN_VEC(const char *) words;
+/* ---- what pip is asked for -------------------------------------------------------- */
 
-static void add_wheels(kiln_arena *a, const kiln_baseline *b, words *argv) {
-    for (const char *const *w = b->wheel; w != NULL && *w != NULL; w++) {
-        const char *version = kiln_wheel_version(*w);
-        KILN_ASSERT(version != NULL, "wheel '%s' has no row", *w);
-        const char *word = kiln_format(a, "%s==%s", *w, version);
-        bool is_new = true;
-        for (size_t i = 0; i < argv->n && is_new; i++)
-            is_new = strcmp(argv->v[i], word) != 0;
-        if (is_new)
-            kiln_vec_push(a, argv, word);
+typedef struct asking {
+    kiln_arena *arena;
+    KILN_VEC(const kiln_wheel *) wheel;
+} asking;
+
+/* With all that it needs, each once. */
+static void ask_for(asking *q, kiln_str name) {
+    const kiln_wheel *w = kiln_wheel_find(name);
+    KILN_ASSERT(w != NULL, "wheel '%.*s' has no row", KILN_STR_ARG(name));
+    for (size_t i = 0; i < q->wheel.n; i++)
+        if (q->wheel.v[i] == w)
+            return;
+    kiln_vec_push(q->arena, &q->wheel, w);
+    kiln_str rest = kiln_str_from(w->needs), other;
+    while (rest.n > 0 && kiln_str_cut(&rest, ' ', &other))
+        ask_for(q, other);
+}
+
+/* A requirements file for pip's hash-checking mode: a file with another hash, and a
+ * wheel that is not in it, is refused. */
+static kiln_status write_requirements(const asking *q, const char *path,
+                                      kiln_err *err) {
+    kiln_buf text;
+    kiln_buf_init(&text, q->arena);
+    for (size_t i = 0; i < q->wheel.n; i++) {
+        const kiln_wheel *w = q->wheel.v[i];
+        kiln_str rest = kiln_str_from(w->hashes), hash;
+        kiln_buf_printf(&text, "%s==%s", w->name, w->version);
+        while (rest.n > 0 && kiln_str_cut(&rest, ' ', &hash))
+            kiln_buf_printf(&text, " \\\n    --hash=sha256:%.*s", KILN_STR_ARG(hash));
+        kiln_buf_puts(&text, "\n");
     }
+    return kiln_file_write(path, text.p, text.n, err);
 }
 
 kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                    const kiln_baseline *const *which, kiln_err *err) {
-    words argv = {.n = 0};
-    static const char *const pip[] = {"-I",
-                                      "-m",
-                                      "pip",
-                                      "install",
-                                      "--quiet",
-                                      "--no-input",
-                                      "--disable-pip-version-check",
-                                      "--only-binary=:all:"};
-    kiln_vec_push(a, &argv, kiln_baselines_python(a, dir));
-    for (size_t i = 0; i < sizeof pip / sizeof pip[0]; i++)
-        kiln_vec_push(a, &argv, pip[i]);
-    const size_t n_words = argv.n;
+    asking q = {.arena = a};
     for (size_t i = 0; which[i] != NULL; i++)
-        add_wheels(a, which[i], &argv);
-    if (argv.n == n_words)
+        for (const char *const *w = which[i]->wheel; w != NULL && *w != NULL; w++)
+            ask_for(&q, kiln_str_from(*w));
+    if (q.wheel.n == 0)
         return kiln_fail(
             err, KILN_ERR_ARG,
             "'%s' comes with kiln: install Debian's %s and build kiln again",
             which[0]->name, which[0]->packages);
-    kiln_vec_push(a, &argv, NULL);
+    const char *list = kiln_path_join(a, dir, "requirements.txt");
+    const char *const argv[] = {kiln_baselines_python(a, dir),
+                                "-I",
+                                "-m",
+                                "pip",
+                                "install",
+                                "--quiet",
+                                "--no-input",
+                                "--disable-pip-version-check",
+                                "--only-binary=:all:",
+                                "--require-hashes",
+                                "-r",
+                                list,
+                                NULL};
     KILN_TRY(kiln_dir_make(dir, err));
     if (!is_environment(a, dir))
         KILN_TRY(make_environment(a, dir, err));
+    KILN_TRY(write_requirements(&q, list, err));
     const kiln_status st =
-        run(a, argv.v, INSTALL_MS,
+        run(a, argv, INSTALL_MS,
             "pip needs a network, or to be told of a mirror; the same command goes on "
             "from here",
             err);

@@ -18,7 +18,8 @@ static kiln_results_memory memory_of(const kiln_subject *s) {
                              .lower_bound = s->lower_bound,
                              .parameter = s->params,
                              .workspace = s->workspace,
-                             .scratch = s->scratch};
+                             .scratch = s->scratch,
+                             .packed = s->packed};
     kiln_results_derive_memory(&m);
     return m;
 }
@@ -38,7 +39,6 @@ static kiln_doc_bench head_of(kiln_arena *a, const kiln_subject *s, const kiln_c
                                        .rms_error = c->rms_error,
                                        .rms_expected = c->rms_want},
                             .memory = memory_of(s),
-                            .packed = s->packed,
                             .open_ms = s->open_ms};
 }
 

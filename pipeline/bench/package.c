@@ -22,7 +22,7 @@ static kiln_subject_step *read_steps(kiln_arena *a, const kiln_package_facts *f,
         const kiln_plan_step *from = &plan->step[i];
         step[i] = (kiln_subject_step){.name = kiln_plan_string(plan, from->name),
                                       .op = kiln_plan_string(plan, from->op)};
-        if (from->kind != KILN_PLAN_CALL)
+        if (from->kind != KILN_PLAN_LAUNCH)
             continue;
         const kiln_package_kernel *k =
             find_kernel(f, kiln_plan_string(plan, plan->kernel[from->kernel].symbol));

@@ -360,19 +360,37 @@ static kiln_status remove_replaced(const acceptance *c, kiln_err *err) {
     return KILN_OK;
 }
 
-static kiln_status write_folder(acceptance *c, kiln_err *err) {
+static kiln_status write_list(const acceptance *c, kiln_err *err) {
     kiln_buf json;
-    for (size_t i = 0; i < c->rows.n; i++) {
-        if (!c->rows.v[i].is_unchanged)
-            KILN_TRY(copy(c, &c->rows.v[i], err));
-        KILN_TRY(copy_companions(c, &c->rows.v[i], err));
-    }
-    replace(c);
     kiln_buf_init(&json, c->arena);
     kiln_accepted_json(&json, &c->list);
-    KILN_TRY(kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
-                             json.p, json.n, err));
-    return remove_replaced(c, err);
+    return kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
+                           json.p, json.n, err);
+}
+
+/* All files, then the list that names them. Where one cannot be written (a full disk),
+ * the archives that this brought go again: nothing names them, nobody would. */
+static kiln_status write_folder(acceptance *c, kiln_err *err) {
+    kiln_status st = KILN_OK;
+    size_t n = 0; /* rows begun */
+    bool *is_new = kiln_array(c->arena, bool, c->rows.n);
+    for (; n < c->rows.n && st == KILN_OK; n++) {
+        const kiln_accept_row *row = &c->rows.v[n];
+        is_new[n] =
+            !kiln_file_exists(kiln_path_join(c->arena, c->o->to, row->entry.file));
+        if (!row->is_unchanged)
+            st = copy(c, row, err);
+        if (st == KILN_OK)
+            st = copy_companions(c, row, err);
+    }
+    if (st == KILN_OK) {
+        replace(c);
+        st = write_list(c, err);
+    }
+    for (size_t i = 0; i < n && st != KILN_OK; i++)
+        if (is_new[i])
+            (void)remove_archive(c, c->rows.v[i].entry.file, NULL);
+    return st == KILN_OK ? remove_replaced(c, err) : st;
 }
 
 /* One at a time: two would each write a list without the other's. */
@@ -498,14 +516,10 @@ static kiln_status check_names(const acceptance *c, const char *const *model, si
 
 static kiln_status freeze(acceptance *c, const char *const *model, size_t n,
                           kiln_err *err) {
-    kiln_buf json;
     KILN_TRY(kiln_accepted_read(c->arena, c->o->to, &c->list, err));
     KILN_TRY(check_names(c, model, n, err));
     freeze_rows(c, model, n);
-    kiln_buf_init(&json, c->arena);
-    kiln_accepted_json(&json, &c->list);
-    return kiln_file_write(kiln_path_join(c->arena, c->o->to, KILN_ACCEPTED_FILE),
-                           json.p, json.n, err);
+    return write_list(c, err);
 }
 
 kiln_status kiln_freeze(kiln_arena *a, const char *folder, const char *const *model,

@@ -1,5 +1,6 @@
 /* Arguments of a kernel: random, packed, guarded, poisoned; and one call of it. */
 #include "pipeline/kernels/kernels_internal.h"
+#include "pipeline/kernels/pack.h"
 
 #include <string.h>
 
@@ -30,9 +31,11 @@ kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_fn *f
     KILN_ASSERT(fn != NULL, "the kernel of '%s' is not loaded", k->work->name);
     const kiln_te_graph *te = &k->scheduled.te;
     const int n_threads = kiln_team_size(team);
+    kiln_packer *packer = kiln_packer_new(a);
     kiln_call c = {.kernel = k,
                    .fn = fn,
                    .team = team,
+                   .hash = kiln_array(a, uint64_t, te->n_inputs),
                    .scratch = kiln_array(a, kiln_guarded, n_threads),
                    .scratch_data = kiln_array(a, void *, n_threads),
                    .plain = kiln_array(a, kiln_tensor, k->work->graph->values.n),
@@ -47,7 +50,8 @@ kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_fn *f
         if (i >= te->n_inputs)
             continue;
         c.plain[v->id] = plain_value(a, v, seed + i);
-        kiln_layout_pack(t, c.plain[v->id].data, c.arg[i].data);
+        KILN_TRY(kiln_packer_run(packer, t, c.plain[v->id].data, c.arg[i].data, err));
+        c.hash[i] = kiln_hash64(c.arg[i].data, c.arg[i].bytes, 0);
     }
     c.workspace = kiln_guarded_new(a, k->object.workspace_bytes);
     for (int i = 0; i < n_threads; i++) {

@@ -23,6 +23,7 @@ typedef struct kiln_call {
     kiln_kernel_fn *fn;
     kiln_tensor *plain; /* row-major, by graph value id; inputs and constants */
     kiln_guarded *arg;  /* the kernel's arguments, packed */
+    uint64_t *hash;     /* of each input's bytes, before any call */
     kiln_guarded workspace;
     kiln_guarded *scratch; /* of each thread */
     void **tensor, **scratch_data;

@@ -37,10 +37,7 @@ static void check_memory(checker *c) {
         check_canary(c, &c->call->scratch[i], "a thread's scratch memory");
     for (size_t i = 0; i < te->n_inputs; i++) {
         const kiln_guarded *g = &c->call->arg[i];
-        unsigned char *packed = kiln_arena_alloc_raw(c->arena, g->bytes);
-        kiln_layout_pack(&te->arg_type[i], c->call->plain[te->arg_value[i]->id].data,
-                         packed);
-        if (memcmp(packed, g->data, g->bytes) != 0)
+        if (kiln_hash64(g->data, g->bytes, 0) != c->call->hash[i])
             problem(c, "input '%s' was written", te->arg_value[i]->name);
     }
 }

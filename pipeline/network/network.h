@@ -1,56 +1,14 @@
-/* pipeline/network: a whole graph becomes kernels, packed parameters and a plan for the
- * runtime.
- *
- * Groups of the fusion are compiled one after another; each takes its inputs in the
- * layout that their makers chose where it can, else a conversion comes between (an
- * identity with two layouts: a kernel like any other). Constants are packed as the
- * kernels read them, or are by such kernels when the model is opened. Equal work is
- * compiled once.
- */
+/* pipeline/network: an executable graph (compiler/network/executable.h) becomes kernels,
+ * packed parameters and a plan for the runtime; and is opened, run and proved in this
+ * process. */
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
 
-#include "compiler/graph/memory.h"
-#include "compiler/network/groups.h"
-#include "compiler/network/kernel.h"
+#include "compiler/network/executable.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 #include "runtime/kiln.h"
 #include "runtime/plan.h"
-
-typedef struct kiln_network_options {
-    bool no_fusion;
-    /* Constants stay row-major, once each; the plan's open steps pack them as kernels
-     * read them. Else they are packed here. Either way kernels read the same bytes. */
-    bool pack_at_open;
-    const kiln_choose_options *choose; /* NULL: guesses */
-    /* For tests: may lay out a value in another way that a group makes, no template
-     * lays out, and others read. Any layout must do. NULL: none. */
-    void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
-    void *user;
-    /* Told of each kernel that was made: its number, how it was scheduled, and the loop
-     * program before code is made of it; both are gone when it returns. NULL: none. */
-    void (*watch)(void *watcher, int kernel, const kiln_scheduled *s,
-                  const kiln_program *p);
-    void *watcher;
-} kiln_network_options;
-
-/* One kernel of the library. */
-typedef struct kiln_network_kernel {
-    const char *symbol; /* "k3" */
-    kiln_object object; /* its function has the symbol's name */
-    const char *key;    /* workload, layouts, template and configuration */
-    const char *workload;
-    const char *config; /* JSON object: the template's knobs */
-    const char *tmpl;
-    kiln_origin origin;
-    int n_tried;               /* configurations measured for this very work */
-    kiln_cost cost;            /* of one call */
-    double amplification;      /* of the error bound, by its algorithm */
-    int n_operands, n_written; /* of them: the last ones */
-    const kiln_type *operand;  /* each as the kernel reads or writes it */
-    kiln_spread spread;        /* of its work on the profile's cores, two at least */
-} kiln_network_kernel;
 
 /* One step of the plan, for people and tools. */
 typedef struct kiln_network_step {
@@ -77,7 +35,7 @@ typedef struct kiln_network_param {
 typedef struct kiln_network {
     const char *name;
     const kiln_profile *profile;
-    const struct kiln_net *net; /* how it was made; for kiln_prover */
+    const kiln_net *net; /* what it is written from; for kiln_prover */
     KILN_VEC(kiln_network_kernel) kernel;
     KILN_VEC(kiln_network_step) step;
     KILN_VEC(kiln_network_step) open; /* "pack conv1.weight", op "pack": each a call */

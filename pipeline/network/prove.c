@@ -21,7 +21,7 @@ static const kiln_net_step *step_at(const kiln_prover *p, int step) {
 /* How the step in hand has the operand. */
 static kiln_type operand_type(const kiln_prover *p, int operand) {
     const kiln_net_step *s = step_at(p, p->step);
-    if (s->kind == KILN_PLAN_CALL)
+    if (s->kind == KILN_NET_CALL)
         return p->n->kernel.v[s->kernel].operand[operand];
     return kiln_net_type_of(&p->net->slot.v[s->operand[operand]]);
 }
@@ -170,7 +170,7 @@ static kiln_status take_read(kiln_prover *p, const kiln_prover_record *r,
     else
         check_same(p, &got, &want, "reads", r->operand);
     check_tails(p, &t, &got, r->data, "reads", r->operand);
-    if (s->kind == KILN_PLAN_IF)
+    if (s->kind == KILN_NET_IF)
         remember_branch(p, r);
     return KILN_OK;
 }
@@ -247,7 +247,7 @@ static kiln_status check_written(kiln_prover *p, const kiln_prover_record *r,
     KILN_TRY(kiln_prover_moved(p, s, r->iteration, &want, err));
     check_same(p, got, &want, "writes", r->operand);
     p->proof->n_checked += kiln_type_elems(&got->type);
-    if (s->kind == KILN_PLAN_PUT)
+    if (s->kind == KILN_NET_PUT)
         kiln_prover_put_element(p, s->operand[r->operand], got, r->iteration);
     else
         kiln_prover_put(p, s->operand[r->operand], got);
@@ -259,7 +259,7 @@ static kiln_status take_written(kiln_prover *p, const kiln_prover_record *r,
     const kiln_net_step *s = step_at(p, r->step);
     const kiln_type t = operand_type(p, r->operand);
     kiln_tensor got;
-    if (s->kind == KILN_PLAN_PUT) /* the rest of it is whoever wrote that */
+    if (s->kind == KILN_NET_PUT) /* the rest of it is whoever wrote that */
         got = kiln_prover_element(p, r->data, s->operand[0], r->iteration);
     else
         got = unpacked(&p->scratch, &t, r->data);
@@ -281,7 +281,7 @@ static bool fits(const kiln_prover *p, const kiln_prover_record *r) {
         return false;
     const kiln_net_step *s = step_at(p, r->step);
     if (r->kind == KILN_TRACE_END)
-        return s->kind == KILN_PLAN_END;
+        return s->kind == KILN_NET_END;
     if (r->operand < 0 || r->operand >= s->n_operands ||
         (r->operand < s->n_read) != (r->kind == KILN_TRACE_READ))
         return false;
@@ -320,8 +320,8 @@ kiln_status kiln_prover_take(kiln_prover *p, const kiln_prover_record *r,
 /* ---- all ------------------------------------------------------------------------- */
 
 static bool is_work(const kiln_net_step *s) {
-    return s->kind == KILN_PLAN_CALL || s->kind == KILN_PLAN_COPY ||
-           s->kind == KILN_PLAN_TAKE || s->kind == KILN_PLAN_PUT;
+    return s->kind == KILN_NET_CALL || s->kind == KILN_NET_COPY ||
+           s->kind == KILN_NET_TAKE || s->kind == KILN_NET_PUT;
 }
 
 bool kiln_network_is_work(const kiln_network *n, int step) {
@@ -352,8 +352,8 @@ void kiln_prover_end(kiln_prover *p) {
     int depth = 0;
     for (size_t i = 0; i < p->net->step.n; i++) {
         const kiln_net_step *s = &p->net->step.v[i];
-        depth += s->kind == KILN_PLAN_IF || s->kind == KILN_PLAN_LOOP;
-        depth -= s->kind == KILN_PLAN_END;
+        depth += s->kind == KILN_NET_IF || s->kind == KILN_NET_LOOP;
+        depth -= s->kind == KILN_NET_END;
         if (depth > 0 || !is_work(s) || p->is_seen[i])
             continue;
         p->step = (int)i;

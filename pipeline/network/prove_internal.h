@@ -2,7 +2,7 @@
 #ifndef KILN_PIPELINE_NETWORK_PROVE_INTERNAL_H
 #define KILN_PIPELINE_NETWORK_PROVE_INTERNAL_H
 
-#include "pipeline/network/network_internal.h"
+#include "pipeline/network/network.h"
 #include "pipeline/network/prove.h"
 #include "compiler/reference/reference.h"
 

@@ -183,7 +183,7 @@ kiln_status kiln_prover_moved(kiln_prover *p, const kiln_net_step *s, int64_t it
         const kiln_type t = plain_of(net_slot(p, s->operand[0])->value);
         from = kiln_tensor_new(&p->scratch, &t);
     }
-    *out = s->kind == KILN_PLAN_TAKE
+    *out = s->kind == KILN_NET_TAKE
                ? kiln_prover_element(p, from.data, s->operand[1], iteration)
                : from;
     return KILN_OK;
@@ -209,7 +209,7 @@ static void find_lasts(kiln_prover *p) {
     int end = -1;
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *s = &n->step.v[i];
-        if (s->kind == KILN_PLAN_LOOP && s->partner > end)
+        if (s->kind == KILN_NET_LOOP && s->partner > end)
             end = s->partner;
         const int until = end > (int)i ? end : (int)i;
         for (int k = 0; k < s->n_operands; k++)
@@ -251,15 +251,15 @@ uint64_t kiln_network_trace_bytes(const kiln_network *network, int begin, int *e
     int depth = 0, good = begin;
     for (int i = begin; i < *end; i++) {
         const kiln_net_step *s = &n->step.v[i];
-        const uint64_t times = s->kind == KILN_PLAN_LOOP
+        const uint64_t times = s->kind == KILN_NET_LOOP
                                    ? (uint64_t)(s->count < SEEN ? s->count : SEEN)
                                    : 1;
-        depth += s->kind == KILN_PLAN_IF || s->kind == KILN_PLAN_LOOP;
+        depth += s->kind == KILN_NET_IF || s->kind == KILN_NET_LOOP;
         runs *= times > 0 ? times : 1;
         block += runs * step_bytes(n, s);
-        if (s->kind == KILN_PLAN_END) {
+        if (s->kind == KILN_NET_END) {
             const kiln_net_step *l = &n->step.v[s->partner];
-            const uint64_t seen = l->kind != KILN_PLAN_LOOP || l->count < 1 ? 1
+            const uint64_t seen = l->kind != KILN_NET_LOOP || l->count < 1 ? 1
                                   : l->count < SEEN ? (uint64_t)l->count
                                                     : SEEN;
             runs /= seen;

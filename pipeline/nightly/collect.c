@@ -48,13 +48,13 @@ static bool has_result(const night *n, int stage) {
     const nightly_marker *m = &n->step[stage].marker;
     return m->state == KILN_STAGE_DONE ||
            (m->state == KILN_STAGE_FAILED && m->exit_code == 1 &&
-            kiln_file_exists(nightly_result(n->arena, n, (size_t)stage)));
+            kiln_file_exists(kiln_nightly_result_path(n->arena, n, (size_t)stage)));
 }
 
 static kiln_status read_result(const night *n, int stage, const kiln_record_document *d,
                                void *out, kiln_err *err) {
-    return kiln_record_read(n->arena, nightly_result(n->arena, n, (size_t)stage), d,
-                            out, err);
+    return kiln_record_read(
+        n->arena, kiln_nightly_result_path(n->arena, n, (size_t)stage), d, out, err);
 }
 
 static kiln_status take_tune(const night *n, int stage, bool *has,
@@ -77,19 +77,19 @@ static kiln_status take_results(const night *n, const int *stage,
         kiln_doc_builds builds;
         KILN_TRY(read_result(n, stage[KILN_NIGHTLY_BUILD], &kiln_build_document,
                              &builds, err));
-        nightly_take_build(&builds, out);
+        kiln_nightly_take_build(&builds, out);
     }
     if (has_result(n, stage[KILN_NIGHTLY_BENCH])) {
         kiln_doc_bench bench;
         KILN_TRY(read_result(n, stage[KILN_NIGHTLY_BENCH], &kiln_bench_document, &bench,
                              err));
-        nightly_take_bench(n->arena, &bench, out, machine);
+        kiln_nightly_take_bench(n->arena, &bench, out, machine);
     }
     if (has_result(n, stage[KILN_NIGHTLY_GATE])) {
         kiln_doc_gate gate;
         KILN_TRY(
             read_result(n, stage[KILN_NIGHTLY_GATE], &kiln_gate_document, &gate, err));
-        nightly_take_gate(&gate, out);
+        kiln_nightly_take_gate(&gate, out);
     }
     return take_tune(n, stage[KILN_NIGHTLY_TUNE], &out->has_tuning, &out->tuning, err);
 }
@@ -125,7 +125,7 @@ static kiln_status take_set(const night *n, const kiln_nightly_job *j,
         kiln_doc_ops ops;
         KILN_TRY(
             read_result(n, j->stage[KILN_NIGHTLY_OPS], &kiln_ops_document, &ops, err));
-        nightly_take_ops(n->arena, &ops, &r, &out->machine);
+        kiln_nightly_take_ops(n->arena, &ops, &r, &out->machine);
     }
     kiln_vec_push(n->arena, &out->ops, r);
     return KILN_OK;
@@ -180,8 +180,8 @@ static const char *status_of(const night *n, const kiln_results *r, const char *
     return r->verdict != NULL && strcmp(r->verdict, "invalid") == 0 ? "unjudged" : "ok";
 }
 
-kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
-                            kiln_err *err) {
+kiln_status kiln_nightly_collect(const night *n, kiln_results *out, const char **dead,
+                                 kiln_err *err) {
     kiln_machine machine;
     kiln_results r = {.name = n->c->name,
                       .run = n->name,
@@ -190,7 +190,8 @@ kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead
                       .build = kiln_own_build(n->arena),
                       .started = n->started,
                       .injected = n->c->injected,
-                      .command = nightly_shell(n->arena, n->program, &n->c->command)};
+                      .command =
+                          kiln_nightly_shell(n->arena, n->program, &n->c->command)};
     kiln_machine_read(n->arena, &machine);
     r.machine =
         (kiln_results_machine){.cpu = machine.cpu[0] != '\0' ? machine.cpu : NULL,
@@ -203,7 +204,7 @@ kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead
     }
     for (size_t i = 0; i < n->g->stage.n; i++)
         r.seconds += n->step[i].has_ended ? n->step[i].marker.seconds : 0;
-    nightly_judge_all(n->arena, &r);
+    kiln_nightly_judge_all(n->arena, &r);
     *dead = n->is_interrupted ? NULL : what_is_dead(n, &r);
     r.status = status_of(n, &r, *dead);
     r.failure = *dead;

@@ -43,7 +43,7 @@ static void add_machine(kiln_arena *a, const kiln_results_machine *from,
 
 /* ---- jobs ------------------------------------------------------------------------ */
 
-void nightly_take_build(const kiln_doc_builds *d, kiln_results_job *out) {
+void kiln_nightly_take_build(const kiln_doc_builds *d, kiln_results_job *out) {
     if (d->build.n == 0)
         return;
     const kiln_doc_build *b = &d->build.v[0]; /* one profile was asked for */
@@ -53,10 +53,11 @@ void nightly_take_build(const kiln_doc_builds *d, kiln_results_job *out) {
     out->coverage = b->all.coverage; /* without times: a bench with steps has them */
 }
 
-void nightly_take_bench(kiln_arena *a, const kiln_doc_bench *d, kiln_results_job *out,
-                        kiln_results_machine *machine) {
+void kiln_nightly_take_bench(kiln_arena *a, const kiln_doc_bench *d,
+                             kiln_results_job *out, kiln_results_machine *machine) {
     out->max_abs_error = d->output.max_abs_error;
     out->rms_error = d->output.rms_error;
+    out->open_ms = d->open_ms;
     if (d->side.n == 0) /* wrong: nothing was timed */
         return;
     const kiln_doc_side *s = &d->side.v[0];
@@ -70,7 +71,7 @@ void nightly_take_bench(kiln_arena *a, const kiln_doc_bench *d, kiln_results_job
     add_machine(a, &d->machine, machine);
 }
 
-void nightly_take_gate(const kiln_doc_gate *d, kiln_results_job *out) {
+void kiln_nightly_take_gate(const kiln_doc_gate *d, kiln_results_job *out) {
     if (d->series.n == 0)
         return;
     out->gate = d->series.v[0].gate; /* one archive */
@@ -79,8 +80,8 @@ void nightly_take_gate(const kiln_doc_gate *d, kiln_results_job *out) {
 
 /* ---- operators ------------------------------------------------------------------- */
 
-void nightly_take_ops(kiln_arena *a, const kiln_doc_ops *d, kiln_results_ops *out,
-                      kiln_results_machine *machine) {
+void kiln_nightly_take_ops(kiln_arena *a, const kiln_doc_ops *d, kiln_results_ops *out,
+                           kiln_results_machine *machine) {
     add_peak(a, &d->peak, machine);
     for (size_t i = 0; i < d->level.n; i++)
         if (d->level.v[i].name != NULL)

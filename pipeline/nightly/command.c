@@ -27,9 +27,9 @@ static void add_options(command *k, const char *name, const kiln_nightly_words *
         add_option(k, name, words->v[i]);
 }
 
-const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
-                            const kiln_nightly_graph *g, const kiln_nightly_job *j,
-                            const char *run) {
+const char *kiln_nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
+                                 const kiln_nightly_graph *g, const kiln_nightly_job *j,
+                                 const char *run) {
     const kiln_nightly_model *m = &c->model.v[j->model];
     const char *folder = g->stage.v[j->stage[KILN_NIGHTLY_BUILD]].folder;
     const char *threads = j->threads > 1 ? kiln_format(a, "-t%d", j->threads) : "";
@@ -162,16 +162,16 @@ static void put_limits(command *k, const kiln_nightly_config *c,
         add_option(k, "--inject", kiln_format(k->arena, "%.12g%%", 100 * c->injected));
 }
 
-kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
-                                   const kiln_nightly_graph *g,
-                                   const kiln_nightly_stage *s,
-                                   const nightly_places *at) {
+kiln_nightly_words kiln_nightly_command(kiln_arena *a, const kiln_nightly_config *c,
+                                        const kiln_nightly_graph *g,
+                                        const kiln_nightly_stage *s,
+                                        const nightly_places *at) {
     command k = {.arena = a};
     const kiln_nightly_job *j = s->job >= 0 ? &g->job.v[s->job] : NULL;
     const kiln_nightly_model *m = s->model >= 0 ? &c->model.v[s->model] : NULL;
     const char *file = s->model >= 0 ? at->model[s->model] : NULL;
     const char *archive =
-        s->model >= 0 && j != NULL ? nightly_archive(a, c, g, j, at->run) : NULL;
+        s->model >= 0 && j != NULL ? kiln_nightly_archive(a, c, g, j, at->run) : NULL;
     switch (s->kind) {
     case KILN_NIGHTLY_FETCH:
         add(&k, "fetch");
@@ -216,8 +216,8 @@ kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
 
 /* ---- for people ------------------------------------------------------------------ */
 
-const char *nightly_shell(kiln_arena *a, const char *program,
-                          const kiln_nightly_words *words) {
+const char *kiln_nightly_shell(kiln_arena *a, const char *program,
+                               const kiln_nightly_words *words) {
     kiln_buf out;
     kiln_buf_init(&out, a);
     kiln_buf_put_word(&out, program);
@@ -226,8 +226,9 @@ const char *nightly_shell(kiln_arena *a, const char *program,
     return out.p;
 }
 
-const char *nightly_title(kiln_arena *a, const kiln_nightly_config *c,
-                          const kiln_nightly_graph *g, const kiln_nightly_stage *s) {
+const char *kiln_nightly_title(kiln_arena *a, const kiln_nightly_config *c,
+                               const kiln_nightly_graph *g,
+                               const kiln_nightly_stage *s) {
     if (s->job < 0)
         return c->model.v[s->model].name;
     const kiln_nightly_job *j = &g->job.v[s->job];
@@ -252,8 +253,8 @@ void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
                     c->no_ready ? ", without ready ones" : "");
     for (size_t i = 0; i < g->stage.n; i++) {
         const kiln_nightly_stage *s = &g->stage.v[i];
-        const char *title = nightly_title(a, c, g, s);
-        const kiln_nightly_words words = nightly_command(a, c, g, s, &at);
+        const char *title = kiln_nightly_title(a, c, g, s);
+        const kiln_nightly_words words = kiln_nightly_command(a, c, g, s, &at);
         if (strcmp(title, before) != 0)
             kiln_buf_printf(out, "\n%s\n", title);
         before = title;
@@ -263,6 +264,6 @@ void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
         else
             kiln_buf_printf(out, "  %-9s at most %d s: %s\n",
                             kiln_nightly_kind_name(s->kind), s->limit_s,
-                            nightly_shell(a, "kiln", &words));
+                            kiln_nightly_shell(a, "kiln", &words));
     }
 }

@@ -7,7 +7,7 @@
 
 /* ---- problems -------------------------------------------------------------------- */
 
-void problem(problems *p, const char *path, const char *fmt, ...) {
+void kiln_problem(kiln_problems *p, const char *path, const char *fmt, ...) {
     char text[1024];
     va_list args;
     va_start(args, fmt);
@@ -18,7 +18,7 @@ void problem(problems *p, const char *path, const char *fmt, ...) {
                               path[0] != '\0' ? " " : "", text));
 }
 
-kiln_status problems_end(const problems *p, kiln_err *err) {
+kiln_status kiln_problems_end(const kiln_problems *p, kiln_err *err) {
     enum { ROOM = 160 }; /* for the line that says how many are left out */
     kiln_buf text;
     kiln_buf_init(&text, p->arena);
@@ -35,7 +35,7 @@ kiln_status problems_end(const problems *p, kiln_err *err) {
 
 /* ---- objects --------------------------------------------------------------------- */
 
-const char *shown(kiln_arena *a, const kiln_json *v) {
+const char *kiln_fields_shown(kiln_arena *a, const kiln_json *v) {
     enum { MAX_SHOWN = 64 };
     if (kiln_json_is_string(v))
         return kiln_format(
@@ -66,26 +66,28 @@ static const char *listed(kiln_arena *a, const char *const *known) {
     return text.p;
 }
 
-fields fields_open(problems *p, const kiln_json *v, const char *path,
-                   const char *const *known) {
-    fields f = {.problems = p, .path = path};
+kiln_fields kiln_fields_open(kiln_problems *p, const kiln_json *v, const char *path,
+                             const char *const *known) {
+    kiln_fields f = {.problems = p, .path = path};
     if (v == NULL)
         return f;
     if (!kiln_json_is_object(v)) {
-        problem(p, path, "must be an object, is %s", shown(p->arena, v));
+        kiln_problem(p, path, "must be an object, is %s",
+                     kiln_fields_shown(p->arena, v));
         return f;
     }
     f.object = v;
     for (const kiln_json *m = kiln_json_first(v); m != NULL; m = kiln_json_next(m))
         if (!is_known(known, kiln_json_key(m)))
-            problem(p,
-                    fields_path(&f, kiln_str_printable(
-                                        p->arena, kiln_str_from(kiln_json_key(m)), 64)),
-                    "is no known member; there are %s", listed(p->arena, known));
+            kiln_problem(p,
+                         kiln_fields_path(
+                             &f, kiln_str_printable(
+                                     p->arena, kiln_str_from(kiln_json_key(m)), 64)),
+                         "is no known member; there are %s", listed(p->arena, known));
     return f;
 }
 
-const char *fields_path(const fields *f, const char *member) {
+const char *kiln_fields_path(const kiln_fields *f, const char *member) {
     return f->path[0] == '\0'
                ? member
                : kiln_format(f->problems->arena, "%s.%s", f->path, member);
@@ -97,25 +99,25 @@ static bool is_null(const kiln_json *v) {
            kiln_json_bool(v, true) != kiln_json_bool(v, false);
 }
 
-const kiln_json *fields_get(const fields *f, const char *member) {
+const kiln_json *kiln_fields_get(const kiln_fields *f, const char *member) {
     const kiln_json *v = kiln_json_get(f->object, member);
     return is_null(v) ? NULL : v;
 }
 
 /* ---- members --------------------------------------------------------------------- */
 
-const char *fields_text(const fields *f, const char *member) {
-    const kiln_json *v = fields_get(f, member);
+const char *kiln_fields_text(const kiln_fields *f, const char *member) {
+    const kiln_json *v = kiln_fields_get(f, member);
     const char *text = kiln_json_string(v, NULL);
     if (v != NULL && (text == NULL || text[0] == '\0')) {
-        problem(f->problems, fields_path(f, member), "must be a text, is %s",
-                shown(f->problems->arena, v));
+        kiln_problem(f->problems, kiln_fields_path(f, member), "must be a text, is %s",
+                     kiln_fields_shown(f->problems->arena, v));
         return NULL;
     }
     return text;
 }
 
-bool is_name(const char *z) {
+bool kiln_fields_is_name(const char *z) {
     enum { MAX_NAME = 100 };
     const size_t n = strlen(z);
     return n > 0 && n <= MAX_NAME && z[0] != '.' && z[0] != '-' &&
@@ -123,18 +125,19 @@ bool is_name(const char *z) {
                      "0123456789._+-") == n;
 }
 
-const char *fields_name(const fields *f, const char *member) {
-    const char *text = fields_text(f, member);
-    if (text == NULL || is_name(text))
+const char *kiln_fields_name(const kiln_fields *f, const char *member) {
+    const char *text = kiln_fields_text(f, member);
+    if (text == NULL || kiln_fields_is_name(text))
         return text;
-    problem(f->problems, fields_path(f, member),
-            "must be a word of letters, digits and . _ + - (it names a folder), is %s",
-            shown(f->problems->arena, fields_get(f, member)));
+    kiln_problem(
+        f->problems, kiln_fields_path(f, member),
+        "must be a word of letters, digits and . _ + - (it names a folder), is %s",
+        kiln_fields_shown(f->problems->arena, kiln_fields_get(f, member)));
     return NULL;
 }
 
-const char *word_of(problems *p, const char *path, const kiln_json *v,
-                    const char *(*name_at)(int i)) {
+const char *kiln_fields_word_of(kiln_problems *p, const char *path, const kiln_json *v,
+                                const char *(*name_at)(int i)) {
     const char *word = kiln_json_string(v, NULL);
     kiln_buf all;
     kiln_buf_init(&all, p->arena);
@@ -143,54 +146,59 @@ const char *word_of(problems *p, const char *path, const kiln_json *v,
             return word;
         kiln_buf_printf(&all, "%s%s", i > 0 ? ", " : "", name_at(i));
     }
-    problem(p, path, "must be one of %s, is %s", all.p, shown(p->arena, v));
+    kiln_problem(p, path, "must be one of %s, is %s", all.p,
+                 kiln_fields_shown(p->arena, v));
     return NULL;
 }
 
-const char *fields_word(const fields *f, const char *member,
-                        const char *(*name_at)(int i)) {
-    const kiln_json *v = fields_get(f, member);
-    return v == NULL ? NULL : word_of(f->problems, fields_path(f, member), v, name_at);
+const char *kiln_fields_word(const kiln_fields *f, const char *member,
+                             const char *(*name_at)(int i)) {
+    const kiln_json *v = kiln_fields_get(f, member);
+    return v == NULL ? NULL
+                     : kiln_fields_word_of(f->problems, kiln_fields_path(f, member), v,
+                                           name_at);
 }
 
-int fields_int(const fields *f, const char *member, int min, int max, int otherwise) {
-    const kiln_json *v = fields_get(f, member);
+int kiln_fields_int(const kiln_fields *f, const char *member, int min, int max,
+                    int otherwise) {
+    const kiln_json *v = kiln_fields_get(f, member);
     int64_t n = 0;
     if (v == NULL)
         return otherwise;
     if (kiln_json_i64(v, &n) && n >= min && n <= max)
         return (int)n;
-    problem(f->problems, fields_path(f, member),
-            "must be a whole number from %d to %d, is %s", min, max,
-            shown(f->problems->arena, v));
+    kiln_problem(f->problems, kiln_fields_path(f, member),
+                 "must be a whole number from %d to %d, is %s", min, max,
+                 kiln_fields_shown(f->problems->arena, v));
     return otherwise;
 }
 
-double fields_number(const fields *f, const char *member, double min, double max,
-                     double otherwise) {
-    const kiln_json *v = fields_get(f, member);
+double kiln_fields_number(const kiln_fields *f, const char *member, double min,
+                          double max, double otherwise) {
+    const kiln_json *v = kiln_fields_get(f, member);
     const double n = kiln_json_number(v, otherwise);
     if (v == NULL || (kiln_json_is_number(v) && n >= min && n <= max))
         return n;
-    problem(f->problems, fields_path(f, member),
-            "must be a number from %g to %g, is %s", min, max,
-            shown(f->problems->arena, v));
+    kiln_problem(f->problems, kiln_fields_path(f, member),
+                 "must be a number from %g to %g, is %s", min, max,
+                 kiln_fields_shown(f->problems->arena, v));
     return otherwise;
 }
 
-bool fields_bool(const fields *f, const char *member, bool otherwise) {
-    const kiln_json *v = fields_get(f, member);
+bool kiln_fields_bool(const kiln_fields *f, const char *member, bool otherwise) {
+    const kiln_json *v = kiln_fields_get(f, member);
     if (v != NULL && kiln_json_bool(v, true) != kiln_json_bool(v, false))
-        problem(f->problems, fields_path(f, member), "must be true or false, is %s",
-                shown(f->problems->arena, v));
+        kiln_problem(f->problems, kiln_fields_path(f, member),
+                     "must be true or false, is %s",
+                     kiln_fields_shown(f->problems->arena, v));
     return kiln_json_bool(v, otherwise);
 }
 
-const kiln_json *fields_list(const fields *f, const char *member) {
-    const kiln_json *v = fields_get(f, member);
+const kiln_json *kiln_fields_list(const kiln_fields *f, const char *member) {
+    const kiln_json *v = kiln_fields_get(f, member);
     if (v == NULL || kiln_json_is_array(v))
         return v;
-    problem(f->problems, fields_path(f, member), "must be a list, is %s",
-            shown(f->problems->arena, v));
+    kiln_problem(f->problems, kiln_fields_path(f, member), "must be a list, is %s",
+                 kiln_fields_shown(f->problems->arena, v));
     return NULL;
 }

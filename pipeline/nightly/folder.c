@@ -153,7 +153,7 @@ static kiln_status link_as(const night *n, const char *name, kiln_err *err) {
                      strerror(why));
 }
 
-kiln_status nightly_run_open(night *n, kiln_err *err) {
+kiln_status kiln_nightly_run_open(night *n, kiln_err *err) {
     char **names = NULL;
     size_t n_names = 0;
     KILN_TRY(kiln_dir_list(n->arena, n->c->out, &names, &n_names, err));
@@ -163,7 +163,7 @@ kiln_status nightly_run_open(night *n, kiln_err *err) {
     return link_as(n, "current", err);
 }
 
-kiln_status nightly_run_end(night *n, kiln_err *err) {
+kiln_status kiln_nightly_run_end(night *n, kiln_err *err) {
     if (n->c->only.n == 0)
         KILN_TRY(link_as(n, "latest", err));
     return write_it(n, true, err);

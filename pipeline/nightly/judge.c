@@ -62,7 +62,7 @@ static const char *flat(kiln_arena *a, kiln_str text) {
 /* KILN_ERR_PARSE: not what the stage must write. */
 static kiln_status read_result(kiln_arena *a, const night *n, size_t stage,
                                const kiln_json **out, kiln_err *err) {
-    const char *path = nightly_result(a, n, stage);
+    const char *path = kiln_nightly_result_path(a, n, stage);
     if (!kiln_file_exists(path))
         return kiln_fail(err, KILN_ERR_PARSE, "it ended well and wrote no result");
     return kiln_json_read(a, path, out, err);
@@ -70,7 +70,7 @@ static kiln_status read_result(kiln_arena *a, const night *n, size_t stage,
 
 /* kiln bench fails where a baseline was not measured; that is the pipeline's to say. */
 static bool is_measured(kiln_arena *a, const night *n, size_t stage) {
-    const char *path = nightly_result(a, n, stage);
+    const char *path = kiln_nightly_result_path(a, n, stage);
     kiln_doc_ops ops;
     kiln_doc_bench bench;
     if (n->g->stage.v[stage].kind == KILN_NIGHTLY_OPS)
@@ -83,7 +83,7 @@ static bool is_measured(kiln_arena *a, const night *n, size_t stage) {
 /* kiln gate fails where the verdict is bad: then it has done its work. NULL: none. */
 static const char *verdict_of(kiln_arena *a, const night *n, size_t stage) {
     kiln_doc_gate gate;
-    const char *path = nightly_result(a, n, stage);
+    const char *path = kiln_nightly_result_path(a, n, stage);
     return kiln_record_read(a, path, &kiln_gate_document, &gate, NULL) == KILN_OK
                ? gate.verdict
                : NULL;
@@ -136,8 +136,8 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
         out->message = kiln_format(a, "it ended with code %d", r->code);
 }
 
-void nightly_judge(kiln_arena *a, const night *n, size_t stage,
-                   const kiln_process_result *r, nightly_marker *out) {
+void kiln_nightly_judge(kiln_arena *a, const night *n, size_t stage,
+                        const kiln_process_result *r, nightly_marker *out) {
     switch (r->end) {
     case KILN_PROCESS_EXITED:
         out->exit_code = r->code;

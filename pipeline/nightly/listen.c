@@ -106,7 +106,7 @@ static void flush_line(nightly_listener *l, nightly_stream *s) {
     s->line.n = 0;
 }
 
-void nightly_heard(void *user, int stream, const char *bytes, size_t n) {
+void kiln_nightly_heard(void *user, int stream, const char *bytes, size_t n) {
     nightly_listener *l = user;
     if (stream != STDOUT_FILENO && stream != STDERR_FILENO) {
         tell(l, kiln_now_ns()); /* a second has gone by */
@@ -136,15 +136,15 @@ static double rest_of(const night *n, size_t stage) {
     return sum;
 }
 
-kiln_status nightly_listen(kiln_arena *a, const night *n, size_t stage,
-                           const char *folder, const char *command,
-                           nightly_listener *out, kiln_err *err) {
+kiln_status kiln_nightly_listen(kiln_arena *a, const night *n, size_t stage,
+                                const char *folder, const char *command,
+                                nightly_listener *out, kiln_err *err) {
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
     const int64_t now = kiln_now_ns();
     nightly_listener l = {.path = kiln_path_join(a, folder, "log.txt"),
                           .title = kiln_format(a, "%zu of %zu  %s: %s", stage + 1,
                                                n->g->stage.n,
-                                               nightly_title(a, n->c, n->g, s),
+                                               kiln_nightly_title(a, n->c, n->g, s),
                                                kiln_nightly_kind_name(s->kind)),
                           .begin_ns = now,
                           .expected_s = n->expected_s[stage],
@@ -172,8 +172,8 @@ static void end_line(nightly_listener *l, nightly_stream *s) {
         log_text(l, "\n");
 }
 
-kiln_status nightly_listen_end(nightly_listener *l, kiln_process_result *r,
-                               kiln_err *err) {
+kiln_status kiln_nightly_listen_end(nightly_listener *l, kiln_process_result *r,
+                                    kiln_err *err) {
     char text[64];
     end_line(l, &l->out);
     end_line(l, &l->err);
@@ -190,6 +190,6 @@ kiln_status nightly_listen_end(nightly_listener *l, kiln_process_result *r,
     l->log = NULL;
     kiln_arena_fini(&l->of_said);
     return l->why == 0 ? KILN_OK
-                       : kiln_fail(err, KILN_ERR_IO, "writing '%s': %s", l->path,
-                                   strerror(l->why));
+                       : kiln_fail(err, KILN_ERR_IO, "cannot write '%s': %s%s", l->path,
+                                   strerror(l->why), kiln_errno_remedy(l->why));
 }

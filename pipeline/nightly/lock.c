@@ -17,7 +17,7 @@ static kiln_status refuse(kiln_arena *a, long holder, const char *out, kiln_err 
                      who, out);
 }
 
-kiln_status nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err) {
+kiln_status kiln_nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err) {
     const char *path = kiln_path_join(a, out, "nightly.lock");
     long holder = 0;
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -34,7 +34,7 @@ kiln_status nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err)
     return st;
 }
 
-void nightly_unlock(int fd) {
+void kiln_nightly_unlock(int fd) {
     if (fd >= 0)
         close(fd);
 }

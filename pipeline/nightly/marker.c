@@ -25,7 +25,7 @@ static void print(kiln_buf *out, const nightly_marker *m) {
     kiln_buf_puts(out, "\n");
 }
 
-void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]) {
+void kiln_nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]) {
     kiln_arena scratch = {0};
     kiln_buf text;
     kiln_buf_init(&text, &scratch);
@@ -43,8 +43,8 @@ static const char *now(kiln_arena *a) {
     return kiln_format(a, "%s.%09ldZ", date, t.tv_nsec);
 }
 
-kiln_status nightly_marker_write(kiln_arena *a, const char *folder, nightly_marker *m,
-                                 kiln_err *err) {
+kiln_status kiln_nightly_marker_write(kiln_arena *a, const char *folder,
+                                      nightly_marker *m, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_buf text;
     m->ended = now(a);
@@ -66,7 +66,7 @@ static bool state_of(const char *name, kiln_stage_state *out) {
 }
 
 /* A file that somebody else wrote is as good as none. */
-bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out) {
+bool kiln_nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out) {
     const char *path = kiln_path_join(a, folder, file_name);
     const kiln_json *root = NULL;
     if (!kiln_file_exists(path) || kiln_json_read(a, path, &root, NULL) != KILN_OK)

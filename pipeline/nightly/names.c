@@ -16,12 +16,12 @@ const char *kiln_nightly_kind_name(kiln_nightly_kind k) {
     return name[k];
 }
 
-const char *nightly_search_name(int i) {
+const char *kiln_nightly_search_name(int i) {
     const kiln_search_kind *k = kiln_search_at(i);
     return k == NULL ? NULL : k->name;
 }
 
-const char *nightly_cost_model_name(int i) {
+const char *kiln_nightly_cost_model_name(int i) {
     const kiln_cost_model_kind *k = kiln_cost_model_at(i);
     return k == NULL ? NULL : k->name;
 }
@@ -37,39 +37,39 @@ static const char *baseline_name(int i, kiln_baseline_subject subject) {
     return NULL;
 }
 
-const char *nightly_baseline_name(int i) {
+const char *kiln_nightly_baseline_name(int i) {
     return baseline_name(i, KILN_BASELINE_MODELS);
 }
 
-const char *nightly_op_baseline_name(int i) {
+const char *kiln_nightly_op_baseline_name(int i) {
     return baseline_name(i, KILN_BASELINE_OPERATORS);
 }
 
-const char *nightly_numerics_name(int i) {
+const char *kiln_nightly_numerics_name(int i) {
     static const kiln_numerics all[] = {KILN_NUMERICS_FAST, KILN_NUMERICS_STRICT};
     const int n = sizeof all / sizeof all[0];
     return i < n ? kiln_numerics_name(all[i]) : NULL;
 }
 
-const char *nightly_pack_name(int i) {
+const char *kiln_nightly_pack_name(int i) {
     static const char *const all[] = {"build", "open"};
     const int n = sizeof all / sizeof all[0];
     return i < n ? all[i] : NULL;
 }
 
-const char *nightly_drift_name(int i) {
+const char *kiln_nightly_drift_name(int i) {
     static const char *const all[] = {"warn", "fail"};
     const int n = sizeof all / sizeof all[0];
     return i < n ? all[i] : NULL;
 }
 
-kiln_status nightly_find_zoo(const char *name, kiln_err *err) {
+kiln_status kiln_nightly_find_zoo(const char *name, kiln_err *err) {
     const kiln_zoo_network *network = NULL;
     return kiln_zoo_find(name, &network, err);
 }
 
-kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
-                                    const char *name, kiln_err *err) {
+kiln_status kiln_nightly_find_in_catalog(kiln_arena *a, const char *catalog,
+                                         const char *name, kiln_err *err) {
     kiln_catalog all;
     kiln_fetch_entry entry;
     if (catalog == NULL)
@@ -79,14 +79,14 @@ kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
     return kiln_catalog_find(&all, name, &entry, err);
 }
 
-bool nightly_is_ops_list(const char *name) {
+bool kiln_nightly_is_ops_list(const char *name) {
     for (int i = 0; kiln_op_list_at(i) != NULL; i++)
         if (strcmp(kiln_op_list_at(i), name) == 0)
             return true;
     return false;
 }
 
-kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err) {
+kiln_status kiln_nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err) {
     kiln_op_lines lines = {.list = {.n = 0}};
     return kiln_op_lines_read(a, set, &lines, err);
 }

@@ -41,7 +41,7 @@ static void put_command(kiln_buf *out, const char **head, const char *command,
     *head = "         ";
 }
 
-void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result) {
+void kiln_nightly_put_next(kiln_buf *out, const kiln_nightly_result *result) {
     const kiln_results *r = &result->results;
     const char *head = "next:    ";
     kiln_buf accept;

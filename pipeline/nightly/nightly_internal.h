@@ -11,20 +11,20 @@
 /* ---- names.c: what a file may name ----------------------------------------------- */
 
 /* By number, NULL past the end. */
-const char *nightly_search_name(int i);
-const char *nightly_cost_model_name(int i);
-const char *nightly_baseline_name(int i);    /* of models */
-const char *nightly_op_baseline_name(int i); /* of operators */
-const char *nightly_numerics_name(int i);
-const char *nightly_pack_name(int i);
-const char *nightly_drift_name(int i); /* what a drift does */
+const char *kiln_nightly_search_name(int i);
+const char *kiln_nightly_cost_model_name(int i);
+const char *kiln_nightly_baseline_name(int i);    /* of models */
+const char *kiln_nightly_op_baseline_name(int i); /* of operators */
+const char *kiln_nightly_numerics_name(int i);
+const char *kiln_nightly_pack_name(int i);
+const char *kiln_nightly_drift_name(int i); /* what a drift does */
 /* Is there such a network, model, list of operators? */
-kiln_status nightly_find_zoo(const char *name, kiln_err *err);
+kiln_status kiln_nightly_find_zoo(const char *name, kiln_err *err);
 /* catalog NULL: the one that ships. */
-kiln_status nightly_find_in_catalog(kiln_arena *a, const char *catalog,
-                                    const char *name, kiln_err *err);
-bool nightly_is_ops_list(const char *name); /* one that ships */
-kiln_status nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
+kiln_status kiln_nightly_find_in_catalog(kiln_arena *a, const char *catalog,
+                                         const char *name, kiln_err *err);
+bool kiln_nightly_is_ops_list(const char *name); /* one that ships */
+kiln_status kiln_nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
 
 /* ---- command.c: the commands of stages ------------------------------------------- */
 
@@ -35,20 +35,21 @@ typedef struct nightly_places {
 } nightly_places;
 
 /* The archive that a job builds. */
-const char *nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
-                            const kiln_nightly_graph *g, const kiln_nightly_job *j,
-                            const char *run);
+const char *kiln_nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
+                                 const kiln_nightly_graph *g, const kiln_nightly_job *j,
+                                 const char *run);
 /* Words behind the program's name. */
-kiln_nightly_words nightly_command(kiln_arena *a, const kiln_nightly_config *c,
-                                   const kiln_nightly_graph *g,
-                                   const kiln_nightly_stage *s,
-                                   const nightly_places *at);
+kiln_nightly_words kiln_nightly_command(kiln_arena *a, const kiln_nightly_config *c,
+                                        const kiln_nightly_graph *g,
+                                        const kiln_nightly_stage *s,
+                                        const nightly_places *at);
 /* As a shell has it. */
-const char *nightly_shell(kiln_arena *a, const char *program,
-                          const kiln_nightly_words *words);
+const char *kiln_nightly_shell(kiln_arena *a, const char *program,
+                               const kiln_nightly_words *words);
 /* "dqn, native, 2 threads". */
-const char *nightly_title(kiln_arena *a, const kiln_nightly_config *c,
-                          const kiln_nightly_graph *g, const kiln_nightly_stage *s);
+const char *kiln_nightly_title(kiln_arena *a, const kiln_nightly_config *c,
+                               const kiln_nightly_graph *g,
+                               const kiln_nightly_stage *s);
 
 /* ---- marker.c: how a stage ended ------------------------------------------------- */
 
@@ -64,18 +65,18 @@ typedef struct nightly_marker {
 } nightly_marker;
 
 /* Sets when it ended. */
-kiln_status nightly_marker_write(kiln_arena *a, const char *folder, nightly_marker *m,
-                                 kiln_err *err);
+kiln_status kiln_nightly_marker_write(kiln_arena *a, const char *folder,
+                                      nightly_marker *m, kiln_err *err);
 /* False where there is none that can be read. */
-bool nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out);
+bool kiln_nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker *out);
 /* Of all of it: what followed a stage is repeated where the stage was. */
-void nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
+void kiln_nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
 
 /* ---- lock.c ---------------------------------------------------------------------- */
 
 /* KILN_ERR_IO names the process that has it. *fd: to be given up. */
-kiln_status nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
-void nightly_unlock(int fd); /* -1 is fine */
+kiln_status kiln_nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
+void kiln_nightly_unlock(int fd); /* -1 is fine */
 
 /* ---- a run ----------------------------------------------------------------------- */
 
@@ -104,14 +105,14 @@ typedef struct night {
 } night;
 
 /* folder.c: the unfinished run of this pipeline, or a new one. */
-kiln_status nightly_run_open(night *n, kiln_err *err);
-kiln_status nightly_run_end(night *n, kiln_err *err);
+kiln_status kiln_nightly_run_open(night *n, kiln_err *err);
+kiln_status kiln_nightly_run_end(night *n, kiln_err *err);
 
 /* stage.c: brings one stage to its end, unless it is there already. What becomes of the
  * child is in its step; fails where nightly itself cannot go on. */
-kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err);
+kiln_status kiln_nightly_stage_run(night *n, size_t stage, kiln_err *err);
 /* "RUN/models/dqn/native-t1/bench/result.json". */
-const char *nightly_result(kiln_arena *a, const night *n, size_t stage);
+const char *kiln_nightly_result_path(kiln_arena *a, const night *n, size_t stage);
 
 /* listen.c: what a child says while it runs. */
 typedef struct nightly_stream {
@@ -131,31 +132,31 @@ typedef struct nightly_listener {
     kiln_progress_screen screen; /* of the log */
 } nightly_listener;
 /* Begins its log. */
-kiln_status nightly_listen(kiln_arena *a, const night *n, size_t stage,
-                           const char *folder, const char *command,
-                           nightly_listener *out, kiln_err *err);
-void nightly_heard(void *user, int stream, const char *bytes, size_t n);
+kiln_status kiln_nightly_listen(kiln_arena *a, const night *n, size_t stage,
+                                const char *folder, const char *command,
+                                nightly_listener *out, kiln_err *err);
+void kiln_nightly_heard(void *user, int stream, const char *bytes, size_t n);
 /* Ends its log, and takes progress out of the result's streams. r NULL: there is none.
  * Must be called; fails where the log could not be written. */
-kiln_status nightly_listen_end(nightly_listener *l, kiln_process_result *r,
-                               kiln_err *err);
+kiln_status kiln_nightly_listen_end(nightly_listener *l, kiln_process_result *r,
+                                    kiln_err *err);
 
 /* judge.c: what an ended child means. `message` and `product` are in `a`. */
-void nightly_judge(kiln_arena *a, const night *n, size_t stage,
-                   const kiln_process_result *r, nightly_marker *out);
+void kiln_nightly_judge(kiln_arena *a, const night *n, size_t stage,
+                        const kiln_process_result *r, nightly_marker *out);
 
 /* next.c: the commands that come next. */
-void nightly_put_next(kiln_buf *out, const kiln_nightly_result *result);
+void kiln_nightly_put_next(kiln_buf *out, const kiln_nightly_result *result);
 /* record.c: what the nights before say of this one, into the results; its own entry in
  * the history (false: that failed, which the results say now); then old runs and the
  * page over all nights; and lines of it for a terminal. */
-void nightly_recall(const night *n, kiln_results *r);
-bool nightly_record(const night *n, kiln_results *r);
-void nightly_tidy(const night *n, kiln_nightly_result *out);
-void nightly_put_history(kiln_buf *out, const kiln_nightly_result *result);
+void kiln_nightly_recall(const night *n, kiln_results *r);
+bool kiln_nightly_record(const night *n, kiln_results *r);
+void kiln_nightly_tidy(const night *n, kiln_nightly_result *out);
+void kiln_nightly_put_history(kiln_buf *out, const kiln_nightly_result *result);
 
 /* collect.c: what is known by now. *dead: why the night as a whole is no success. */
-kiln_status nightly_collect(const night *n, kiln_results *out, const char **dead,
-                            kiln_err *err);
+kiln_status kiln_nightly_collect(const night *n, kiln_results *out, const char **dead,
+                                 kiln_err *err);
 
 #endif

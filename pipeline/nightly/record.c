@@ -66,7 +66,7 @@ static void leave_out(const night *n, kiln_results *r) {
     r->past.problem = text.p;
 }
 
-void nightly_recall(const night *n, kiln_results *r) {
+void kiln_nightly_recall(const night *n, kiln_results *r) {
     kiln_err why = {.status = KILN_OK};
     kiln_nights nights = {.n = 0};
     if (n->c->only.n > 0) {
@@ -94,7 +94,7 @@ static kiln_status append(const night *n, const kiln_results *r, kiln_err *err) 
     return st;
 }
 
-bool nightly_record(const night *n, kiln_results *r) {
+bool kiln_nightly_record(const night *n, kiln_results *r) {
     kiln_err why = {.status = KILN_OK};
     if (r->past.problem != NULL)
         return true; /* said already */
@@ -152,7 +152,7 @@ static kiln_status tidy(const night *n, const char **said, kiln_err *err) {
     return st;
 }
 
-void nightly_tidy(const night *n, kiln_nightly_result *out) {
+void kiln_nightly_tidy(const night *n, kiln_nightly_result *out) {
     kiln_err why = {.status = KILN_OK};
     if (out->results.past.problem != NULL)
         return;
@@ -162,7 +162,7 @@ void nightly_tidy(const night *n, kiln_nightly_result *out) {
 
 /* ---- for a terminal -------------------------------------------------------------- */
 
-void nightly_put_history(kiln_buf *out, const kiln_nightly_result *result) {
+void kiln_nightly_put_history(kiln_buf *out, const kiln_nightly_result *result) {
     const kiln_results *r = &result->results;
     for (size_t i = 0; i < r->job.n; i++) {
         const kiln_results_job *j = &r->job.v[i];

@@ -125,7 +125,7 @@ static void find_expected(night *n) {
     for (size_t i = 0; i < n->g->stage.n; i++) {
         nightly_marker m;
         const char *folder = kiln_path_join(n->arena, before, n->g->stage.v[i].folder);
-        const bool is_known = nightly_marker_read(n->arena, folder, &m) &&
+        const bool is_known = kiln_nightly_marker_read(n->arena, folder, &m) &&
                               m.state == KILN_STAGE_DONE && m.seconds >= 0;
         n->expected_s[i] = is_known ? m.seconds : (double)NAN;
     }
@@ -135,28 +135,28 @@ static kiln_status run_all(night *n, kiln_nightly_result *out, kiln_err *err) {
     KILN_TRY(find_program(n, err));
     KILN_TRY(find_models(n, err));
     KILN_TRY(find_database(n, err));
-    KILN_TRY(nightly_run_open(n, err));
+    KILN_TRY(kiln_nightly_run_open(n, err));
     n->step = kiln_array(n->arena, nightly_step, n->g->stage.n);
     find_expected(n);
     for (size_t i = 0; i < n->g->stage.n && !n->is_interrupted; i++) {
         n->is_interrupted = kiln_interrupted();
         if (!n->is_interrupted)
-            KILN_TRY(nightly_stage_run(n, i, err));
+            KILN_TRY(kiln_nightly_stage_run(n, i, err));
     }
     count(n, out);
-    KILN_TRY(nightly_collect(n, &out->results, &out->failure, err));
+    KILN_TRY(kiln_nightly_collect(n, &out->results, &out->failure, err));
     if (n->is_interrupted)
         return write_results(n, &out->results, err);
     if (!(n->c->injected > 0)) /* no night among others */
-        nightly_recall(n, &out->results);
+        kiln_nightly_recall(n, &out->results);
     KILN_TRY(write_results(n, &out->results, err));
-    if (!(n->c->injected > 0) && !nightly_record(n, &out->results))
+    if (!(n->c->injected > 0) && !kiln_nightly_record(n, &out->results))
         KILN_TRY(write_results(n, &out->results, err)); /* they say so */
     out->failure = out->results.failure;
     out->is_good = strcmp(out->results.status, "ok") == 0;
-    KILN_TRY(nightly_run_end(n, err));
+    KILN_TRY(kiln_nightly_run_end(n, err));
     if (!(n->c->injected > 0))
-        nightly_tidy(n, out);
+        kiln_nightly_tidy(n, out);
     return KILN_OK;
 }
 
@@ -167,9 +167,9 @@ kiln_status kiln_nightly_run(kiln_arena *a, const kiln_nightly_config *c,
     kiln_nightly_result result = {.folder = NULL};
     int lock = -1;
     KILN_TRY(kiln_dir_make(c->out, err));
-    KILN_TRY(nightly_lock(a, c->out, &lock, err));
+    KILN_TRY(kiln_nightly_lock(a, c->out, &lock, err));
     const kiln_status st = run_all(&n, &result, err);
-    nightly_unlock(lock);
+    kiln_nightly_unlock(lock);
     if (st == KILN_OK)
         *out = result;
     return st;

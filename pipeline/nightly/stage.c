@@ -20,7 +20,7 @@ static const char *folder_of(kiln_arena *a, const night *n, size_t stage) {
     return kiln_path_join(a, n->run, n->g->stage.v[stage].folder);
 }
 
-const char *nightly_result(kiln_arena *a, const night *n, size_t stage) {
+const char *kiln_nightly_result_path(kiln_arena *a, const night *n, size_t stage) {
     return kiln_path_join(a, folder_of(a, n, stage), "result.json");
 }
 
@@ -150,7 +150,7 @@ static kiln_status inputs_of(const night *n, size_t stage,
         const int before = need_of(n, stage, i);
         if (before < 0)
             continue;
-        nightly_marker_hash(&n->step[before].marker, hex);
+        kiln_nightly_marker_hash(&n->step[before].marker, hex);
         add_text(&h, hex);
     }
     kiln_sha256_hex(&h, hex);
@@ -183,8 +183,8 @@ static bool holds(const char *path, const char *sha256) {
 static bool take_model(night *n, size_t stage) {
     const kiln_json *result = NULL;
     const int model = n->g->stage.v[stage].model;
-    if (kiln_json_read(n->arena, nightly_result(n->arena, n, stage), &result, NULL) !=
-        KILN_OK)
+    if (kiln_json_read(n->arena, kiln_nightly_result_path(n->arena, n, stage), &result,
+                       NULL) != KILN_OK)
         return false;
     const kiln_json *first = kiln_json_at(result, 0);
     const char *path = kiln_json_string(kiln_json_get(first, "path"), "");
@@ -200,14 +200,15 @@ static bool is_finished(night *n, size_t stage, const char *inputs,
                         nightly_marker *out) {
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
     nightly_marker m;
-    if (!nightly_marker_read(n->arena, folder_of(n->arena, n, stage), &m) ||
+    if (!kiln_nightly_marker_read(n->arena, folder_of(n->arena, n, stage), &m) ||
         strcmp(m.inputs, inputs) != 0 || !is_final(&m))
         return false;
     if (m.state == KILN_STAGE_DONE &&
-        !kiln_file_exists(nightly_result(n->arena, n, stage)))
+        !kiln_file_exists(kiln_nightly_result_path(n->arena, n, stage)))
         return false;
     if (m.product != NULL && s->kind == KILN_NIGHTLY_BUILD &&
-        !holds(nightly_archive(n->arena, n->c, n->g, job_of(n, s), n->run), m.product))
+        !holds(kiln_nightly_archive(n->arena, n->c, n->g, job_of(n, s), n->run),
+               m.product))
         return false;
     if (m.product != NULL && s->kind == KILN_NIGHTLY_FETCH && !take_model(n, stage))
         return false;
@@ -236,14 +237,14 @@ static kiln_status run_child(kiln_arena *a, const night *n, size_t stage,
                                     .time_limit_ms =
                                         (int64_t)n->g->stage.v[stage].limit_s * 1000,
                                     .output_limit_bytes = 1, /* who listens keeps it */
-                                    .heard = nightly_heard,
+                                    .heard = kiln_nightly_heard,
                                     .user = &l};
     KILN_TRY(kiln_remove_tree(folder, err));
     KILN_TRY(kiln_dir_make(temp, err));
-    KILN_TRY(nightly_listen(a, n, stage, folder, command, &l, err));
+    KILN_TRY(kiln_nightly_listen(a, n, stage, folder, command, &l, err));
     kiln_status st = kiln_process_run(a, &o, out, err);
-    const kiln_status logged =
-        nightly_listen_end(&l, st == KILN_OK ? out : NULL, st == KILN_OK ? err : NULL);
+    const kiln_status logged = kiln_nightly_listen_end(&l, st == KILN_OK ? out : NULL,
+                                                       st == KILN_OK ? err : NULL);
     st = st != KILN_OK ? st : logged;
     const kiln_status cleaned = kiln_remove_tree(temp, st == KILN_OK ? err : NULL);
     return st != KILN_OK ? st : cleaned;
@@ -264,13 +265,13 @@ static kiln_status attempt(kiln_arena *a, night *n, size_t stage,
             break;
     }
     m->seconds = (double)r.wall_ms * 1e-3;
-    nightly_judge(n->arena, n, stage, &r, m);
+    kiln_nightly_judge(n->arena, n, stage, &r, m);
     if (m->state == KILN_STAGE_DONE &&
         n->g->stage.v[stage].kind == KILN_NIGHTLY_FETCH && !take_model(n, stage)) {
         m->state = KILN_STAGE_FAILED;
         m->message = "the file that it names is not there";
     }
-    return nightly_marker_write(n->arena, folder, m, err);
+    return kiln_nightly_marker_write(n->arena, folder, m, err);
 }
 
 static void tell(const night *n, size_t stage, bool is_end) {
@@ -278,7 +279,7 @@ static void tell(const night *n, size_t stage, bool is_end) {
     if (n->o->progress == NULL)
         return;
     const kiln_nightly_event e = {
-        .title = nightly_title(n->arena, n->c, n->g, &n->g->stage.v[stage]),
+        .title = kiln_nightly_title(n->arena, n->c, n->g, &n->g->stage.v[stage]),
         .stage = kiln_nightly_kind_name(n->g->stage.v[stage].kind),
         .index = stage,
         .n_stages = n->g->stage.n,
@@ -299,7 +300,7 @@ static kiln_status run_it(night *n, size_t stage, const kiln_nightly_words *word
     return st;
 }
 
-kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err) {
+kiln_status kiln_nightly_stage_run(night *n, size_t stage, kiln_err *err) {
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
     const char *why = obstacle(n, stage);
     nightly_step *step = &n->step[stage];
@@ -311,13 +312,14 @@ kiln_status nightly_stage_run(night *n, size_t stage, kiln_err *err) {
         return KILN_OK;
     }
     const nightly_places at = {.run = n->run, .model = n->model};
-    const kiln_nightly_words words = nightly_command(n->arena, n->c, n->g, s, &at);
+    const kiln_nightly_words words = kiln_nightly_command(n->arena, n->c, n->g, s, &at);
     const char *inputs = NULL;
     KILN_TRY(inputs_of(n, stage, &words, &inputs, err));
     step->is_reused = is_finished(n, stage, inputs, &step->marker);
     if (!step->is_reused) {
         step->marker = (nightly_marker){
-            .inputs = inputs, .command = nightly_shell(n->arena, n->program, &words)};
+            .inputs = inputs,
+            .command = kiln_nightly_shell(n->arena, n->program, &words)};
         KILN_TRY(run_it(n, stage, &words, step, err));
         if (n->is_interrupted)
             return KILN_OK;

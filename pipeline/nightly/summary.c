@@ -140,7 +140,7 @@ void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *result) {
     for (size_t i = 0; i < r->ops.n; i++)
         put_versus(out, &r->ops.v[i].versus,
                    kiln_format(out->arena, " on operators of %s", r->ops.v[i].set));
-    nightly_put_history(out, result);
+    kiln_nightly_put_history(out, result);
     kiln_buf_printf(out, "\n%d of %d stages done, %d failed, %d skipped%s%s\n",
                     result->n_done, result->n_stages, result->n_failed,
                     result->n_skipped, result->failure != NULL ? "; " : "",
@@ -153,5 +153,5 @@ void kiln_nightly_text(kiln_buf *out, const kiln_nightly_result *result) {
     kiln_results_found(out, r);
     kiln_buf_puts(out, "\n");
     kiln_buf_printf(out, "open:    %s/index.html\n", result->folder);
-    nightly_put_next(out, result);
+    kiln_nightly_put_next(out, result);
 }

@@ -77,7 +77,7 @@ static void judge_jobs(kiln_results *r) {
     }
 }
 
-void nightly_judge_all(kiln_arena *a, kiln_results *r) {
+void kiln_nightly_judge_all(kiln_arena *a, kiln_results *r) {
     int64_t n[N_VERDICTS] = {0};
     int worst = -1;
     weigh_failures(a, r);

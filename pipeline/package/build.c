@@ -207,6 +207,8 @@ static kiln_status appear(kiln_arena *a, const kiln_source *s,
         st = prove(a, unproved, e, n, o, b, err);
     if (st == KILN_OK && rename(unproved, b->path) != 0)
         st = kiln_fail(err, KILN_ERR_IO, "'%s' cannot be given its name", b->path);
+    if (st == KILN_ERR_IO && unproved != NULL)
+        kiln_note(err, "before it appears as '%s'", b->path);
     kiln_arena_fini(&scratch);
     return st;
 }

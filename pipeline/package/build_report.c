@@ -159,7 +159,8 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
                                    .lower_bound = b->lower_bound,
                                    .parameter = b->params,
                                    .workspace = b->workspace,
-                                   .scratch = b->scratch},
+                                   .scratch = b->scratch,
+                                   .packed = b->packed},
                         .all = ledger_of(a, &b->ledger.all)};
     for (size_t i = 0; i < b->ledger.row.n; i++) {
         const kiln_doc_ledger row = ledger_of(a, &b->ledger.row.v[i]);

@@ -2,9 +2,7 @@
 #include "pipeline/package/shipped.h"
 
 #include "pipeline/package/package_internal.h"
-#include "reports/results.h"
 #include "runtime/elf.h"
-#include "pipeline/kernels/op_line.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -268,82 +266,6 @@ kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
             if (is_task_of(&tasks.list.v[t], s, k))
                 KILN_TRY(ask(a, db, &tasks.list.v[t], whose, k, err));
     }
-    return KILN_OK;
-}
-
-/* ---- results --------------------------------------------------------------------- */
-
-static void take_rivals(kiln_arena *a, const kiln_results_baselines *from,
-                        kiln_shipped_rivals *out) {
-    for (size_t i = 0; i < from->n; i++) {
-        const kiln_shipped_rival r = {from->v[i].name, from->v[i].version,
-                                      from->v[i].median_ms};
-        if (r.ms > 0)
-            kiln_vec_push(a, out, r);
-    }
-}
-
-static void take_job(kiln_arena *a, kiln_shipped *s, const kiln_results_job *j) {
-    s->result_ms = j->has_latency ? j->latency.median_ms : 0;
-    take_rivals(a, &j->baseline, &s->rival);
-    for (size_t i = 0; i < s->step.n; i++)
-        for (size_t k = 0; k < j->step.n; k++)
-            if (j->step.v[k].name != NULL &&
-                strcmp(j->step.v[k].name, s->step.v[i].name) == 0)
-                s->step.v[i].result_ms = j->step.v[k].median_ms;
-}
-
-/* An operator of a list is a step's where its workload is, letter by letter. */
-static kiln_status take_op(kiln_arena *a, kiln_shipped *s, const kiln_results_op *op,
-                           kiln_err *err) {
-    kiln_op_line line;
-    kiln_op_work work;
-    if (op->line == NULL || kiln_op_line_of(a, op->line, &line, err) != KILN_OK ||
-        kiln_op_work_make(a, &line, &work, err) != KILN_OK) {
-        kiln_err_clear(err); /* of another kiln, whose lines this one does not know */
-        return KILN_OK;
-    }
-    for (size_t i = 0; i < s->kernel.n; i++) {
-        kiln_shipped_kernel *k = &s->kernel.v[i];
-        if (kiln_str_eq(kiln_str_from(k->is.workload), work.key))
-            take_rivals(a, &op->baseline, &k->rival);
-    }
-    return KILN_OK;
-}
-
-static bool is_same(const char *x, const char *y) {
-    return x != NULL && strcmp(x, y) == 0;
-}
-
-kiln_status kiln_shipped_ask_results(kiln_arena *a, kiln_shipped *s, const char *path,
-                                     kiln_err *err) {
-    const int threads = s->facts.threads > 0 ? s->facts.threads : 1;
-    const char *profile = s->facts.profile.name;
-    kiln_results r;
-    size_t n_ops = 0;
-    KILN_TRY(kiln_results_read(a, path, &r, err));
-    for (size_t i = 0; i < r.job.n; i++) {
-        const kiln_results_job *j = &r.job.v[i];
-        if (!is_same(j->model, s->facts.model) || !is_same(j->profile, profile) ||
-            j->threads != threads)
-            continue;
-        take_job(a, s, j);
-        s->results = kiln_format(a, "run %s of %s", r.run != NULL ? r.run : "?", path);
-    }
-    for (size_t i = 0; i < r.ops.n; i++)
-        for (size_t k = 0; k < r.ops.v[i].row.n; k++)
-            if (is_same(r.ops.v[i].profile, profile) && r.ops.v[i].threads == threads) {
-                KILN_TRY(take_op(a, s, &r.ops.v[i].row.v[k], err));
-                n_ops++;
-            }
-    if (s->results == NULL && n_ops == 0)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "'%s' has no job '%s' for profile '%s' with %d thread%s, and "
-                         "no operators for it",
-                         path, kiln_str_printable(a, kiln_str_from(s->facts.model), 64),
-                         profile, threads, threads == 1 ? "" : "s");
-    if (s->results == NULL)
-        s->results = kiln_format(a, "operators of %s", path);
     return KILN_OK;
 }
 

@@ -3,7 +3,7 @@
  *
  *     kiln_shipped_of_package(a, path, &s, err);    or kiln_shipped_of_model
  *     kiln_shipped_ask_db(a, &s, db, err);          trials and best times
- *     kiln_shipped_ask_results(a, &s, file, err);   times of a night, vendors' too
+ *     kiln_shipped_ask_results(a, &s, file, err);   measured times, vendors' too
  *     kiln_shipped_text, kiln_shipped_step_text, kiln_shipped_json
  */
 #ifndef KILN_PIPELINE_PACKAGE_SHIPPED_H
@@ -68,8 +68,10 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
  * was found before is kept. */
 kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
                                 const char *whose, kiln_err *err);
-/* A results.json: the job of this model, profile and number of threads, and operators
- * that are the same work. KILN_ERR_ARG: it has nothing of this model. */
+/* A night's results.json, or what `kiln bench --json` wrote of a network or operators:
+ * the job of this model, profile and number of threads, and operators that are the same
+ * work. KILN_ERR_ARG: it has nothing of this model; KILN_ERR_PARSE: it is no such file.
+ */
 kiln_status kiln_shipped_ask_results(kiln_arena *a, kiln_shipped *s, const char *path,
                                      kiln_err *err);
 

@@ -25,7 +25,7 @@ static const fitting *fitting_of(asking *q, const char *name) {
     if (f != NULL)
         return f;
     f = kiln_new(q->scratch, fitting);
-    f->fits = t != NULL && t->fits(&q->work->workload, q->profile) &&
+    f->fits = t != NULL && kiln_template_fits(t, &q->work->workload, q->profile) &&
               kiln_tune_task_make(q->scratch, &q->work->workload, q->profile, t,
                                   &f->task, NULL) == KILN_OK;
     if (f->fits) {

@@ -317,6 +317,11 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
         const bool begins = r->work[i].trial.n <= 1 && r->n_unlearnt >= REFIT_FIRST;
         if (!r->o->no_transfer && (r->n_unlearnt >= REFIT_EVERY || begins))
             KILN_TRY(kiln_tune_learn(r, err));
+        KILN_LOG(DEBUG, "tuner",
+                 "'%s' gets %d trials: a trial should save %.3f us of %.3f of all",
+                 r->work[i].row.name, n,
+                 kiln_task_scheduler_gain(r->scheduler, i) / 1e3,
+                 kiln_task_scheduler_latency_ns(r->scheduler) / 1e3);
         KILN_TRY(begin_turn(r, &r->work[i], n, err));
         if (is_over(r))
             return KILN_OK;

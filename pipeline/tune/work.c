@@ -132,7 +132,7 @@ kiln_status kiln_tune_works_for(kiln_arena *a, const kiln_template *tmpl,
     for (size_t i = 0; i < works->list.n; i++) {
         const kiln_workload *w = &works->list.v[i].op.workload;
         kiln_tune_task t;
-        if (!tmpl->fits(w, p))
+        if (!kiln_template_fits(tmpl, w, p))
             continue;
         KILN_TRY(kiln_tune_task_make(a, w, p, tmpl, &t, err));
         if (t.space.size > 1)

@@ -51,10 +51,10 @@ static kiln_test_cli_row rows[] = {
      PASSED_GREEN,
      NULL},
     {"colours_by_an_equals_sign", {VERIFY, "--color=always"}, 0, PASSED_GREEN, NULL},
-    {"quiet_is_what_verify_says_of_it",
+    {"quiet_leaves_what_verify_found",
      {VERIFY, "--quiet"},
      0,
-     " passed, 0 failed, 0 unsupported\n",
+     "passed      case",
      NULL},
 };
 
@@ -124,6 +124,10 @@ static script_row script_rows[] = {
      "KILN_PROGRESS=lines \"$0\"" BUILD "--quiet 2>&1 >/dev/null;"
      "KILN_PROGRESS=quiet \"$0\"" BUILD "2>&1 >/dev/null",
      ""},
+    {"counts_alone_where_it_is_told_to", NULL,
+     "\"$0\" verify demo/samplenet/samplenet.onnx --golden demo/samplenet/golden "
+     "--reference --counts",
+     "2 passed, 0 failed, 0 unsupported\n"},
     {"shows_nothing_of_what_is_soon_over", NULL, "\"$0\"" BUILD "2>&1 >/dev/null", ""},
     {"takes_the_line_away", NULL,
      "KILN_PROGRESS=terminal \"$0\"" BUILD "2>\"$1\"/err >/dev/null;"

@@ -116,7 +116,6 @@ static row rows[] = {
     {"operand_swapped", "sub", BY_STEP, "step 'sub'"},
     {"param_offset", "params", BY_STEP, "step 'matmul.1'"},
     {"param_stale", "params", BY_STEP, "step 'matmul.1'"},
-    {"open_taps", "wino", BY_STEP, "step 'conv'"},
     {"open_param", "params", BY_STRUCTURE, NULL},
     {"merged_layout", "merged", BY_TEMPLATE, NULL},
     {"archive_params", "params", BY_STEP, "step 'matmul'"},

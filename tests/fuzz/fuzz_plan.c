@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Larger plans are checked, but not run. */
-enum { MAX_KERNELS = 4, MAX_BYTES = 16 << 10, MAX_STEPS = 4096 };
+enum { MAX_KERNELS = 4, MAX_BYTES = 16 << 10, MAX_STEPS = 4096, MAX_QUEUES = 4 };
 
 static kiln_plan plan;
 static uint32_t n_found;
@@ -53,16 +53,17 @@ static kiln_kernel_fn *next_kernel(void *user, const char *symbol) {
 
 static bool is_small(void) {
     const kiln_plan_header *h = plan.header;
-    uint64_t bytes = h->arena_bytes + h->param_bytes + h->workspace_bytes +
-                     h->scratch_bytes + h->packed_bytes,
+    uint64_t bytes = kiln_plan_arena_bytes(&plan) + kiln_plan_packed_bytes(&plan) +
+                     h->param_bytes +
+                     (h->workspace_bytes + h->scratch_bytes) * h->queues.n,
              steps = h->n_steps;
     for (uint32_t i = 0; i < h->n_inputs + h->n_outputs && bytes <= MAX_BYTES; i++)
         bytes += plan.port[i].bytes;
     for (uint32_t i = 0; i < h->n_steps && steps <= MAX_STEPS; i++)
         if (plan.step[i].kind == KILN_PLAN_LOOP && plan.step[i].count > 1)
             steps *= plan.step[i].count;
-    return h->n_kernels <= MAX_KERNELS && bytes <= MAX_BYTES && steps <= MAX_STEPS &&
-           h->open.n <= MAX_STEPS;
+    return h->n_kernels <= MAX_KERNELS && h->queues.n <= MAX_QUEUES &&
+           bytes <= MAX_BYTES && steps <= MAX_STEPS && h->open.n <= MAX_STEPS;
 }
 
 static void run(kiln_arena *a, const void *bytes, size_t n) {
@@ -74,7 +75,7 @@ static void run(kiln_arena *a, const void *bytes, size_t n) {
     n_found = 0;
     kiln_model *m = kiln_model_from_parts(&parts, NULL, error);
     if (m == NULL)
-        return; /* for another machine */
+        return; /* for another machine, or devices that nobody has */
     kiln_session *s = kiln_session_open(m, NULL, error);
     KILN_ASSERT(s != NULL, "%s", error);
     const void *zeros = kiln_arena_alloc(a, MAX_BYTES);

@@ -384,7 +384,7 @@ static void check_network(kiln_arena *a, const row *r, int way) {
         assert_true(n.n_views >= r->n_views);
     }
     const kiln_allocator poisoned = {poison, keep_block, a};
-    const kiln_model_options memory = {&poisoned};
+    const kiln_model_options memory = {.allocator = &poisoned};
     kiln_assert_status_ok(kiln_network_open(a, &n, &memory, &m, &err), &err);
     for (int n_threads = 1; n_threads <= 3; n_threads++)
         check_session(a, m, g, n_threads);

@@ -176,15 +176,15 @@ static void survives_random_bytes(void **state) {
 
 /* Relocations of AArch64 by the numbers of its ELF supplement: instruction before and
  * after. */
-typedef struct arm_row {
+typedef struct fixup_row {
     const char *name;
     uint32_t type;
     uint64_t at, value, before, after;
     int bytes;
     kiln_load_status want;
-} arm_row;
+} fixup_row;
 
-static arm_row arm_rows[] = {
+static fixup_row arm_rows[] = {
     {"abs64", 257, 0x1000, 0x123456789ABCDEF0, 0, 0x123456789ABCDEF0, 8, KILN_LOAD_OK},
     {"prel32", 261, 0x1000, 0xFF0, 0, 0xFFFFFFF0, 4, KILN_LOAD_OK},
     /* adrp x0, two pages on; and one page back */
@@ -201,7 +201,7 @@ static arm_row arm_rows[] = {
 };
 
 static void check_arm(void **state) {
-    const arm_row *r = *state;
+    const fixup_row *r = *state;
     unsigned char p[8];
     char text[KILN_LOAD_TEXT] = "";
     kiln_elf_put(p, r->before, 8);
@@ -216,6 +216,72 @@ static void check_arm(void **state) {
         assert_int_equal(kiln_elf_number(p, r->bytes), r->after);
 }
 
+/* The same of RISC-V's. The instruction that holds the upper half of HALF's address is
+ * at FIRST. */
+enum { FIRST = 0x4000, HALF = 0x16FFF, R_PCREL_HI20 = 23 };
+
+static int find_first(const void *link, uint64_t at, uint32_t type, uint64_t *value) {
+    (void)link;
+    *value = HALF;
+    return at == FIRST && type == R_PCREL_HI20;
+}
+
+static fixup_row riscv_rows[] = {
+    {"riscv_64", 2, 0, 0x123456789ABCDEF0, 0, 0x123456789ABCDEF0, 8, KILN_LOAD_OK},
+    {"beq_forward", 16, 0x1000, 0x1ABC, 0x00B50063, 0x2AB50EE3, 4, KILN_LOAD_OK},
+    {"beq_back", 16, 0x2000, 0x1000, 0x00B50063, 0x80B50063, 4, KILN_LOAD_OK},
+    {"beq_too_far", 16, 0x1000, 0x2000, 0x00B50063, 0, 4, KILN_LOAD_FORMAT},
+    {"beq_to_half_an_instruction", 16, 0x1000, 0x1001, 0x00B50063, 0, 4,
+     KILN_LOAD_FORMAT},
+    {"jal_forward", 17, 0x1000, 0xACCDE, 0x000000EF, 0x4DFAB0EF, 4, KILN_LOAD_OK},
+    {"jal_back", 17, 0x100000, 0, 0x000000EF, 0x800000EF, 4, KILN_LOAD_OK},
+    {"jal_too_far", 17, 0, 0x100000, 0x000000EF, 0, 4, KILN_LOAD_FORMAT},
+    {"c_beqz_forward", 44, 0x1000, 0x10AA, 0xC101, 0xC54D, 2, KILN_LOAD_OK},
+    {"c_beqz_back", 44, 0x1000, 0xF00, 0xC101, 0xD101, 2, KILN_LOAD_OK},
+    {"c_beqz_too_far", 44, 0x1000, 0x1100, 0xC101, 0, 2, KILN_LOAD_FORMAT},
+    {"c_j_forward", 45, 0x1000, 0x15AA, 0xA001, 0xA36D, 2, KILN_LOAD_OK},
+    {"c_j_back", 45, 0x1000, 0x800, 0xA001, 0xB001, 2, KILN_LOAD_OK},
+    {"c_j_too_far", 45, 0x1000, 0x1800, 0xA001, 0, 2, KILN_LOAD_FORMAT},
+    {"call_of_two_instructions", 19, 0x2000, 0x1234, 0x000080E700000097,
+     0x234080E7FFFFF097, 8, KILN_LOAD_OK},
+    {"auipc_is_rounded", 23, FIRST, HALF, 0x00000517, 0x00013517, 4, KILN_LOAD_OK},
+    {"auipc_reaches_far", 23, 0, 0x7FFFF7FF, 0x00000517, 0x7FFFF517, 4, KILN_LOAD_OK},
+    {"auipc_too_far", 23, 0, 0x7FFFF800, 0x00000517, 0, 4, KILN_LOAD_FORMAT},
+    {"load_of_the_other_half", 24, 0, FIRST, 0x00052583, 0xFFF52583, 4, KILN_LOAD_OK},
+    {"store_to_the_other_half", 25, 0, FIRST, 0x00B52023, 0xFEB52FA3, 4, KILN_LOAD_OK},
+    {"no_other_half", 24, 0, FIRST + 4, 0x00052583, 0, 4, KILN_LOAD_FORMAT},
+    {"add32", 35, 0, 0x30, 0xFFFFFFF0, 0x20, 4, KILN_LOAD_OK},
+    {"sub32", 39, 0, 0x30, 0x20, 0xFFFFFFF0, 4, KILN_LOAD_OK},
+    {"sub8_leaves_its_neighbours", 37, 0, 1, 0x1200, 0x12FF, 8, KILN_LOAD_OK},
+    {"pcrel32", 57, 0x1000, 0xFF0, 0, 0xFFFFFFF0, 4, KILN_LOAD_OK},
+    {"pcrel32_too_far", 57, 0, (uint64_t)1 << 31, 0, 0, 4, KILN_LOAD_FORMAT},
+    {"room_for_relaxing_stays", 43, 0, 6, 0x00000013, 0x00000013, 4, KILN_LOAD_OK},
+    {"riscv_unknown", 20, 0, 0, 0, 0, 4, KILN_LOAD_UNSUPPORTED},
+};
+
+static void check_riscv(void **state) {
+    const fixup_row *r = *state;
+    unsigned char p[8];
+    char text[KILN_LOAD_TEXT] = "";
+    const kiln_runtime_arch *arch = kiln_runtime_arch_of(243);
+    kiln_elf_put(p, r->before, 8);
+    kiln_elf_fixup f = {.type = r->type,
+                        .p = p,
+                        .room = sizeof p,
+                        .at = r->at,
+                        .value = r->value,
+                        .text = text,
+                        .find = find_first};
+    assert_int_equal(arch->relocate(&f), r->want);
+    assert_int_equal(text[0] == '\0', r->want == KILN_LOAD_OK);
+    if (r->want == KILN_LOAD_OK)
+        assert_int_equal(kiln_elf_number(p, r->bytes), r->after);
+    if (r->want == KILN_LOAD_OK && r->before != r->after) {
+        f.room = 0;
+        assert_int_equal(arch->relocate(&f), KILN_LOAD_FORMAT);
+    }
+}
+
 int main(void) {
     kiln_test_add("runs_a_good_object", runs_a_good_object, NULL);
     kiln_test_add_rows(check_lie, lies);
@@ -224,5 +290,6 @@ int main(void) {
     kiln_test_add("survives_every_truncation", survives_every_truncation, NULL);
     kiln_test_add("survives_random_bytes", survives_random_bytes, NULL);
     kiln_test_add_rows(check_arm, arm_rows);
+    kiln_test_add_rows(check_riscv, riscv_rows);
     return kiln_test_run("loader");
 }

@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_N = 1000, MAX_THREADS = 8 };
 
@@ -65,7 +67,7 @@ typedef struct visits {
     atomic_int count[MAX_N];
     atomic_int calls;
     atomic_int bad;       /* broken promises */
-    void *last[MAX_N];    /* the scratch that was given; written by one thread only */
+    int64_t part[MAX_N];  /* the first iteration of its call */
     int64_t nested_total; /* of the loop inside, at iteration 0 */
     int fails_at;         /* -1: no */
 } visits;
@@ -96,7 +98,7 @@ static int body(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t beg
         atomic_fetch_add(&v->bad, 1);
     for (int64_t i = begin; i < end; i++) {
         atomic_fetch_add(&v->count[i], 1);
-        v->last[i] = scratch;
+        v->part[i] = begin;
         if (i == v->fails_at)
             return 7;
     }
@@ -160,9 +162,9 @@ static void visits_each_once(void **state) {
                 continue;
             const int64_t most = sizes[s] < r->o.n_threads ? sizes[s] : r->o.n_threads;
             assert_int_equal(v.calls, most);
-            for (int64_t i = 1; i < sizes[s] && r->o.scratch_bytes > 0; i++)
-                v.calls -= v.last[i] != v.last[i - 1]; /* whole parts, in order */
-            assert_true(sizes[s] == 0 || r->o.scratch_bytes == 0 || v.calls == 1);
+            for (int64_t i = 1; i < sizes[s]; i++)
+                v.calls -= v.part[i] != v.part[i - 1]; /* whole parts, in order */
+            assert_true(sizes[s] == 0 || v.calls == 1);
         }
         if (r->is_run)
             kiln_pool_end(p);
@@ -224,21 +226,39 @@ static void refuses_numbers(void **state) {
 
 /* ---- affinity -------------------------------------------------------------------- */
 
-static int cpu_of(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
-                  int64_t end, void *scratch) {
+/* Two parts at once: neither ends before the other has begun, so each thread has one.
+ */
+typedef struct both {
+    cpu_set_t seen[2];
+    pthread_t thread[2];
+    atomic_int n;
+} both;
+
+static int at_once(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                   int64_t end, void *scratch) {
+    both *b = closure;
     (void)args;
     (void)ctx;
     (void)end;
     (void)scratch;
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        ((cpu_set_t *)closure)[begin] = set;
+    CPU_ZERO(&b->seen[begin]);
+    (void)sched_getaffinity(0, sizeof b->seen[begin], &b->seen[begin]);
+    b->thread[begin] = pthread_self();
+    atomic_fetch_add(&b->n, 1);
+    while (atomic_load(&b->n) < 2)
+        sched_yield();
     return 0;
+}
+
+static void fork_at_once(kiln_ctx *ctx, both *b) {
+    const kiln_args args = {.workspace = NULL};
+    atomic_init(&b->n, 0);
+    assert_int_equal(ctx->parallel_for(ctx, at_once, &args, b, 2), 0);
 }
 
 static void honours_the_mask(void **state) {
     const kiln_affinity before = kiln_affinity_get();
-    cpu_set_t seen[2];
+    both b;
     (void)state;
     assert_true(before.n >= 1);
     kiln_affinity_pin(&before, before.n - 1); /* now one CPU is all there is */
@@ -248,11 +268,9 @@ static void honours_the_mask(void **state) {
     assert_int_equal(kiln_pool_threads(p), 1);
     kiln_pool_close(p);
     p = open_pool(&(kiln_pool_options){.n_threads = 2});
-    kiln_ctx *ctx = kiln_pool_ctx(p);
-    const kiln_args args = {.workspace = NULL};
-    assert_int_equal(ctx->parallel_for(ctx, cpu_of, &args, seen, 2), 0);
-    assert_memory_equal(&seen[0], one.set, sizeof seen[0]);
-    assert_memory_equal(&seen[1], one.set, sizeof seen[1]);
+    fork_at_once(kiln_pool_ctx(p), &b);
+    assert_memory_equal(&b.seen[0], one.set, sizeof b.seen[0]);
+    assert_memory_equal(&b.seen[1], one.set, sizeof b.seen[1]);
     kiln_pool_close(p);
     kiln_affinity_set(&before);
     assert_int_equal(kiln_affinity_get().n, before.n);
@@ -260,21 +278,111 @@ static void honours_the_mask(void **state) {
 
 static void pins_when_asked(void **state) {
     const kiln_affinity before = kiln_affinity_get();
-    cpu_set_t seen[2];
+    both b;
     (void)state;
     if (before.n < 2)
         kiln_test_skip("there is one processor");
     for (int pins = 0; pins < 2; pins++) {
         kiln_pool *p = open_pool(&(kiln_pool_options){.n_threads = 2, .pins = pins});
-        kiln_ctx *ctx = kiln_pool_ctx(p);
-        const kiln_args args = {.workspace = NULL};
-        assert_int_equal(ctx->parallel_for(ctx, cpu_of, &args, seen, 2), 0);
+        fork_at_once(kiln_pool_ctx(p), &b);
         for (int i = 0; i < 2; i++)
-            assert_int_equal(CPU_COUNT(&seen[i]), pins ? 1 : before.n);
-        assert_int_equal(CPU_EQUAL(&seen[0], &seen[1]) != 0, !pins);
+            assert_int_equal(CPU_COUNT(&b.seen[i]), pins ? 1 : before.n);
+        assert_int_equal(CPU_EQUAL(&b.seen[0], &b.seen[1]) != 0, !pins);
         kiln_pool_close(p);
         assert_int_equal(kiln_affinity_get().n, before.n);
     }
+}
+
+/* ---- a thread that does not come ------------------------------------------------- */
+
+enum { LOOPS = 400, TRIES = 20, PATIENCE_MS = 2000 };
+
+static atomic_int is_held, may_go;
+static atomic_int n_loops;   /* that ended */
+static atomic_int is_helped; /* the loops did not go on before the worker was let go */
+
+static void hold(int signal) {
+    (void)signal;
+    atomic_store(&is_held, 1);
+    while (atomic_load(&may_go) == 0)
+        sched_yield();
+}
+
+/* Lets the worker go when loops have stood still. */
+static void *watch(void *user) {
+    (void)user;
+    for (int seen = -1, still = 0; atomic_load(&may_go) == 0; still++) {
+        const int now = atomic_load(&n_loops);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        if (now != seen)
+            still = 0;
+        seen = now;
+        if (still < PATIENCE_MS)
+            continue;
+        atomic_store(&is_helped, 1);
+        atomic_store(&may_go, 1);
+    }
+    return NULL;
+}
+
+static void loop_once(kiln_ctx *ctx) {
+    static visits v;
+    memset(&v, 0, sizeof v);
+    v.fails_at = -1;
+    const kiln_args args = {.workspace = &v};
+    assert_int_equal(ctx->parallel_for(ctx, body, &args, &v, 100), 0);
+    assert_int_equal(v.bad, 0);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(v.count[i], 1);
+}
+
+static bool ends_without(int chunks) {
+    kiln_pool *p = open_pool(&(kiln_pool_options){
+        .n_threads = 2, .chunks = chunks, .spin_us = 1000000, .scratch_bytes = 64});
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    pthread_t watcher;
+    both b;
+    fork_at_once(ctx, &b);
+    const int worker = pthread_equal(b.thread[0], pthread_self()) != 0;
+    atomic_store(&is_held, 0);
+    atomic_store(&may_go, 0);
+    atomic_store(&n_loops, 0);
+    atomic_store(&is_helped, 0);
+    assert_int_equal(pthread_kill(b.thread[worker], SIGUSR1), 0);
+    while (atomic_load(&is_held) == 0)
+        sched_yield();
+    assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+    for (int k = 0; k < LOOPS; k++) {
+        loop_once(ctx);
+        atomic_fetch_add(&n_loops, 1);
+        if (k == LOOPS / 2) /* it comes in the middle of loops */
+            atomic_store(&may_go, 1);
+    }
+    assert_int_equal(pthread_join(watcher, NULL), 0);
+    fork_at_once(ctx, &b); /* it is there again */
+    kiln_pool_close(p);
+    return atomic_load(&is_helped) == 0;
+}
+
+/* As if another program had its processor: a worker is held outside of any part, and
+ * loops end all the same, by the caller alone. Then it comes, late, to loops that are
+ * over, and takes part in those that are not.
+ *
+ * A signal may find it with the lock of its bed in hand, which nobody can go on without:
+ * rarely, for it spins, and not every time. */
+static void who_is_away_is_not_waited_for(void **state) {
+    static const int chunks[] = {0, 4};
+    const struct sigaction held = {.sa_handler = hold};
+    struct sigaction before;
+    (void)state;
+    assert_int_equal(sigaction(SIGUSR1, &held, &before), 0);
+    for (int c = 0; c < 2; c++) {
+        int tries = 1;
+        while (!ends_without(chunks[c]))
+            if (++tries > TRIES)
+                fail_msg("loops end only when the worker comes");
+    }
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
 /* ---- failing allocations --------------------------------------------------------- */
@@ -312,6 +420,7 @@ int main(void) {
     kiln_test_add("refuses_numbers", refuses_numbers, NULL);
     kiln_test_add("honours_the_mask", honours_the_mask, NULL);
     kiln_test_add("pins_when_asked", pins_when_asked, NULL);
+    kiln_test_add("who_is_away_is_not_waited_for", who_is_away_is_not_waited_for, NULL);
     kiln_test_add("survives_failures", survives_failures, NULL);
     return kiln_test_run("thread pool");
 }

@@ -120,7 +120,8 @@ static void sessions_in_many_threads_share_a_model(void **state) {
     char error[KILN_ERROR_TEXT] = "";
     kiln_test_plan p;
     kiln_test_plan_read(steps, &p);
-    p.kernel[1] = (kiln_plan_kernel){p.kernel[0].symbol, 3, 1, 0, 128, 64}; /* unused */
+    p.kernel[1] =
+        (kiln_plan_kernel){p.kernel[0].symbol, 0, 3, 1, 0, 0, 128, 64}; /* unused */
     const kiln_str plan = kiln_test_plan_write(a, &p);
     float *w = kiln_array(a, float, N);
     for (int i = 0; i < N; i++)

@@ -198,6 +198,36 @@ const kiln_profile *code_profile_at(int i) {
 
 bool code_is_variant(const kiln_profile *p) { return p->has_vnni || p->has_dotprod; }
 
+/* "qemu-riscv64 version 7.2.22 (...)" */
+static int version_of(const char *program) {
+    kiln_arena *a = kiln_test_arena();
+    const char *argv[] = {program, "--version", NULL};
+    kiln_process_result got;
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_process_run(a, &(kiln_process_options){.argv = argv}, &got, &err), &err);
+    const char *at = strstr(got.out.p, "version ");
+    if (at == NULL)
+        fail_msg("%s --version says no version: %s", program, got.out.p);
+    return (int)strtol(at + strlen("version "), NULL, 10);
+}
+
+bool code_converts(const kiln_profile *p) {
+    enum { UNKNOWN, YES, NO };
+    static int answer = UNKNOWN;
+    const emulator *m = emulator_for(p);
+    if (m == NULL || p->arch != KILN_ARCH_RISCV64 || strstr(p->features, "+v") == NULL)
+        return true;
+    if (answer == UNKNOWN) {
+        answer = version_of(m->program) >= 8 ? YES : NO;
+        if (answer == NO)
+            print_message("not run here: casts to integers in RISC-V's vectors: %s is "
+                          "older than version 8\n",
+                          m->program);
+    }
+    return answer == YES;
+}
+
 const char *code_missing_at(int i) {
     find();
     return i <= here.n_missing ? here.missing[i] : NULL;

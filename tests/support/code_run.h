@@ -1,6 +1,6 @@
 /* Compiled code on every machine that can run it here: this one for the profiles that
- * it runs, and others in emulators (qemu-aarch64 with build/aarch64/kernel_runner,
- * which make builds where there is a cross compiler). */
+ * it runs, and others in emulators (qemu-aarch64 with build/aarch64/kernel_runner and
+ * the like, which make builds where there is a cross compiler). */
 #ifndef KILN_TESTS_SUPPORT_CODE_RUN_H
 #define KILN_TESTS_SUPPORT_CODE_RUN_H
 
@@ -12,6 +12,10 @@ const kiln_profile *code_profile_at(int i);
 /* Differs from another by dot products alone: programs without them are the same there.
  */
 bool code_is_variant(const kiln_profile *p);
+/* Does what runs the profile's code here convert vectors of floats to integers? QEMU
+ * before 8 ends with an assertion at RISC-V's conversions towards zero, unless a vector
+ * operation on floats came just before (QEMU's issue 1441). */
+bool code_converts(const kiln_profile *p);
 /* Those that do not: for tests that would skip. NULL past the end. */
 const char *code_missing_at(int i);
 

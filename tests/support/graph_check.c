@@ -188,7 +188,7 @@ static bool run_threads(check *c, kiln_model *m, int n_threads) {
 /* In this process. */
 static kiln_status run_here(check *c, const kiln_network *n, kiln_err *err) {
     const kiln_allocator poisoned = {poison, keep_block, &c->arena};
-    const kiln_model_options memory = {&poisoned};
+    const kiln_model_options memory = {.allocator = &poisoned};
     kiln_model *m = NULL;
     KILN_TRY(kiln_network_open(&c->arena, n, &memory, &m, err));
     for (int n_threads = 1; n_threads <= 2; n_threads++)

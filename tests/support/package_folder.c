@@ -58,11 +58,11 @@ static size_t in_file(const kiln_elf *e, int64_t at) {
 }
 
 void package_folder_break(const char *dir, kiln_arch arch, package_fault fault) {
-    enum { N_ARCHS = 2, N_FAULTS = 4, MAX_CODE = 16 };
+    enum { N_FAULTS = 4, MAX_CODE = 16 };
     static const struct {
         unsigned char b[MAX_CODE];
         size_t n;
-    } code[N_ARCHS][N_FAULTS] = {
+    } code[KILN_N_ARCHS][N_FAULTS] = {
         [KILN_ARCH_X86_64] = {{{0x0F, 0x0B}, 2},                         /* ud2 */
                               {{0xEB, 0xFE}, 2},                         /* jmp . */
                               {{0xB8, 0x03, 0x00, 0x00, 0x00, 0xC3}, 6}, /* ret 3 */
@@ -74,6 +74,12 @@ void package_folder_break(const char *dir, kiln_arch arch, package_fault fault) 
                                {{0x60, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6}, 8},
                                {{0xA8, 0x15, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4, 0x00,
                                  0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6},
+                                16}},
+        [KILN_ARCH_RISCV64] = {{{0x00, 0x00}, 2},             /* c.unimp */
+                               {{0x6F, 0x00, 0x00, 0x00}, 4}, /* j . */
+                               {{0x13, 0x05, 0x30, 0x00, 0x67, 0x80, 0x00, 0x00}, 8},
+                               {{0x93, 0x08, 0xD0, 0x0A, 0x73, 0x00, 0x00, 0x00, 0x13,
+                                 0x05, 0x00, 0x00, 0x67, 0x80, 0x00, 0x00},
                                 16}}};
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};

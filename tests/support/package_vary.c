@@ -24,6 +24,12 @@ void package_vary(const package_variant *v, const char *path) {
     p.facts.is_unproved = v->is_unproved;
     if (v->l2_bytes > 0)
         p.facts.profile.l2_bytes = v->l2_bytes;
+    if (v->is_strict)
+        p.facts.profile.numerics = KILN_NUMERICS_STRICT;
+    if (v->is_remodelled) {
+        p.facts.profile.l3_bytes += 1 << 20;
+        p.facts.profile.core.fma_latency++;
+    }
     if (v->is_wrong) {
         const kiln_plan_header *h = (const void *)p.plan.p;
         float *params = kiln_arena_dup(a, p.params, (size_t)h->param_bytes);
@@ -47,7 +53,7 @@ void package_repeat(const char *archive, size_t step, const char *path) {
     const size_t at = (size_t)h.steps + (step + 1) * size;
     kiln_plan_step twice;
     memcpy(&twice, old.p + at - size, size);
-    assert_int_equal(twice.kind, KILN_PLAN_CALL);
+    assert_int_equal(twice.kind, KILN_PLAN_LAUNCH);
     assert_true(h.operands >= at && h.strings >= at && h.steps > h.kernels);
     h.n_steps++;
     h.open.at += size;

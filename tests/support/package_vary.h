@@ -10,6 +10,8 @@ typedef struct package_variant {
     bool is_wrong;       /* a weight is another one than the self-test's */
     bool is_unproved;    /* by --no-verify */
     int l2_bytes;        /* of the profile; 0: as it is */
+    bool is_remodelled;  /* the profile says other things of cores and shared caches */
+    bool is_strict;      /* the profile's numerics */
 } package_variant;
 
 /* The small network of package_build.h, compiled once, in the test arena. */

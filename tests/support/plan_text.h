@@ -10,6 +10,15 @@
  *     z       64     output 1       none    0      arena
  *     w       64     parameters       p, q   64     packed
  *
+ * Plans with an @ have a second device, host2, with two queues and memory of its own:
+ *
+ *     a, d, f 64     arena            g      256    arena
+ *     r       64     packed
+ *
+ * "@1 copy v d; @1 call add2 d d f; wait 1; copy w z; @1 copy f z" does steps on queue 1;
+ * add2 is add in the second device's module. "wait 1" lets the step's queue wait for
+ * step 1.
+ *
  * A step behind "open" is an open step: "open add w w p; copy p z" calls add when the
  * model is opened. Kernels: add (two of 64 bytes, one written), big (one of 64 bytes,
  * one byte written). Blocks are written if, else, loop N, end; partners are found where
@@ -26,13 +35,17 @@ enum { KILN_TEST_PLAN_STEPS = 96, KILN_TEST_PLAN_OPEN = 8 };
 /* All tables as they are written; whoever makes a broken plan changes them before. */
 typedef struct kiln_test_plan {
     kiln_plan_header header; /* offsets and sizes: by kiln_test_plan_write */
-    kiln_plan_tensor tensor[13];
+    kiln_plan_tensor tensor[18];
     kiln_plan_port port[5];
-    kiln_plan_kernel kernel[2];
-    uint64_t size[5];
+    kiln_plan_kernel kernel[3];
+    uint64_t size[8];
     kiln_plan_step step[KILN_TEST_PLAN_STEPS];
     kiln_plan_step open[KILN_TEST_PLAN_OPEN];
     uint32_t operand[4 * KILN_TEST_PLAN_STEPS];
+    kiln_plan_device device[2];
+    kiln_plan_space space[2];
+    kiln_plan_queue queue[3];
+    kiln_plan_module module[2];
     char strings[64];
 } kiln_test_plan;
 

@@ -5,6 +5,7 @@ typedef struct draw {
     kiln_rng *rng;
     kiln_buf *log;
     kiln_err err;
+    bool for_cpu;
 } draw;
 
 static size_t pick(draw *d, size_t n) {
@@ -54,7 +55,8 @@ static kiln_status do_annotate(draw *d, kiln_stage *st, kiln_iter *x) {
     case 2:
         return kiln_parallel(st, x, &d->err);
     case 3:
-        return kiln_bind(st, x, "threadIdx.x", &d->err);
+        return d->for_cpu ? kiln_parallel(st, x, &d->err)
+                          : kiln_bind(st, x, "threadIdx.x", &d->err);
     default:
         return kiln_vthread(st, x, &d->err);
     }
@@ -103,24 +105,29 @@ static kiln_status do_cache(draw *d, kiln_stage *st, kiln_iter *x) {
 
 static kiln_status do_memory(draw *d, kiln_stage *st, kiln_iter *x) {
     (void)x;
-    if (st->te->rank > 0 && pick(d, 2) == 0) {
+    if (st->te->rank > 0 && (pick(d, 2) == 0 || d->for_cpu)) {
         const int axis = (int)pick(d, (size_t)st->te->rank);
         kiln_buf_printf(d->log, "storage_align %s %d\n", st->te->name, axis);
         return kiln_storage_align(st, axis, 8, (int32_t)pick(d, 8), &d->err);
     }
+    if (d->for_cpu)
+        return KILN_ERR_ARG;
     kiln_buf_printf(d->log, "double_buffer %s\n", st->te->name);
     return kiln_double_buffer(st, &d->err);
 }
 
-kiln_schedule *random_schedule(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
-                               size_t n_out, int n, kiln_buf *log,
-                               random_schedule_stats *stats) {
+static kiln_schedule *drawn(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
+                            size_t n_out, int n, kiln_buf *log,
+                            random_schedule_stats *stats, bool for_cpu) {
     static kiln_status (*const primitive[])(draw *, kiln_stage *, kiln_iter *) = {
         do_split, do_split, do_fuse,     do_reorder, do_reorder,
         do_place, do_place, do_annotate, do_cache,   do_memory,
     };
     enum { N_PRIMITIVES = sizeof primitive / sizeof primitive[0] };
-    draw d = {.s = kiln_schedule_new(a, out, n_out), .rng = rng, .log = log};
+    draw d = {.s = kiln_schedule_new(a, out, n_out),
+              .rng = rng,
+              .log = log,
+              .for_cpu = for_cpu};
     for (int i = 0; i < n; i++) {
         kiln_stage *st = any_stage(&d);
         kiln_iter *x = any_leaf(&d, st);
@@ -136,4 +143,16 @@ kiln_schedule *random_schedule(kiln_arena *a, kiln_rng *rng, const kiln_te *cons
         }
     }
     return d.s;
+}
+
+kiln_schedule *random_schedule(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
+                               size_t n_out, int n, kiln_buf *log,
+                               random_schedule_stats *stats) {
+    return drawn(a, rng, out, n_out, n, log, stats, false);
+}
+
+kiln_schedule *random_cpu_schedule(kiln_arena *a, kiln_rng *rng,
+                                   const kiln_te *const *out, size_t n_out, int n,
+                                   kiln_buf *log, random_schedule_stats *stats) {
+    return drawn(a, rng, out, n_out, n, log, stats, true);
 }

@@ -13,5 +13,10 @@ typedef struct random_schedule_stats {
 kiln_schedule *random_schedule(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
                                size_t n_out, int n, kiln_buf *log,
                                random_schedule_stats *stats);
+/* Of those that the code generators of CPUs implement: no hardware threads, no double
+ * buffers. */
+kiln_schedule *random_cpu_schedule(kiln_arena *a, kiln_rng *rng,
+                                   const kiln_te *const *out, size_t n_out, int n,
+                                   kiln_buf *log, random_schedule_stats *stats);
 
 #endif

@@ -8,6 +8,7 @@
 #include "compiler/reference/reference.h"
 #include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/packed.h"
 
 enum { MAX_ARGS = 16 };
 
@@ -52,8 +53,8 @@ static void make_arguments(kiln_arena *a, const kiln_te_graph *te, uint64_t seed
         kiln_tensor x = {plain, NULL};
         if (v->data == NULL)
             x = out->in[out->n_in++] = kiln_ref_random(a, &plain, seed + i);
-        kiln_layout_pack(&te->arg_type[i], v->data == NULL ? x.data : v->data,
-                         out->tensor[i]);
+        kiln_test_pack(&te->arg_type[i], v->data == NULL ? x.data : v->data,
+                       out->tensor[i]);
     }
 }
 

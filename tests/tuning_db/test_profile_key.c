@@ -203,6 +203,16 @@ static void check_key(void **state) {
     assert_int_equal(strcmp(x, y) == 0, r->is_same);
 }
 
+static void fields_of_the_key_are_told(void **state) {
+    (void)state;
+    assert_true(kiln_db_profile_key_has(kiln_str_from("l2_bytes")));
+    assert_true(kiln_db_profile_key_has(kiln_str_from("arch")));
+    assert_false(kiln_db_profile_key_has(kiln_str_from("l3_bytes")));
+    assert_false(kiln_db_profile_key_has(kiln_str_from("name")));
+    assert_false(kiln_db_profile_key_has(kiln_str_from("numerics")));
+    assert_false(kiln_db_profile_key_has(kiln_str_from("")));
+}
+
 /* Texts that are no profile are told apart by all that they say. */
 static void what_is_no_profile_is_its_own_key(void **state) {
     (void)state;
@@ -246,6 +256,7 @@ int main(void) {
     kiln_test_add("a_newer_profile_goes_on", a_newer_profile_goes_on, NULL);
     kiln_test_add("exports_come_together", exports_come_together, NULL);
     kiln_test_add_rows(check_key, key_rows);
+    kiln_test_add("fields_of_the_key_are_told", fields_of_the_key_are_told, NULL);
     kiln_test_add("what_is_no_profile_is_its_own_key",
                   what_is_no_profile_is_its_own_key, NULL);
     kiln_test_add("keys_have_a_version", keys_have_a_version, NULL);

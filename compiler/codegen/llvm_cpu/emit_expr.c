@@ -167,7 +167,7 @@ static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x
 
 static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
                                  LLVMValueRef y) {
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_ADD:
         return kiln_cg_contract(LLVMBuildFAdd(g->b, x, y, ""));
     case KILN_EXPR_SUB:
@@ -187,6 +187,19 @@ static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
         return LLVMBuildFCmp(g->b, LLVMRealOLT, x, y, "");
     case KILN_EXPR_LE:
         return LLVMBuildFCmp(g->b, LLVMRealOLE, x, y, "");
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     kiln_cg_fail(g, KILN_ERR_ARG, "operator %d is not for floats", (int)e->kind);
     return LLVMGetPoison(type_of(g, e));
@@ -254,7 +267,7 @@ static LLVMValueRef int_compare(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
 static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
                                LLVMValueRef y) {
     const bool sign = is_signed(e->dtype);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_ADD:
         return LLVMBuildAdd(g->b, x, y, "");
     case KILN_EXPR_SUB:
@@ -280,6 +293,17 @@ static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
         return LLVMBuildShl(g->b, x, y, "");
     case KILN_EXPR_SHR:
         return sign ? LLVMBuildAShr(g->b, x, y, "") : LLVMBuildLShr(g->b, x, y, "");
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     return int_compare(g, e, x, y);
 }
@@ -518,7 +542,10 @@ LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
                      "a loop program must not hold reads or reductions of tensor "
                      "expressions; lower it first");
         return LLVMGetPoison(type_of(g, e));
-    default:
-        return emit_binary(g, e, mask);
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+        break;
     }
+    return emit_binary(g, e, mask);
 }

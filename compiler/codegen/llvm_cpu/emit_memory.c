@@ -23,7 +23,7 @@ static bool is_linear(const kiln_expr *e, int64_t *step) {
     *step = 0;
     if (e->lanes == 1 || e->kind == KILN_EXPR_BROADCAST)
         return true;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_RAMP:
         return kiln_x_is_int(e->arg[1], step);
     case KILN_EXPR_ADD:
@@ -41,6 +41,22 @@ static bool is_linear(const kiln_expr *e, int64_t *step) {
             *step = y * c;
             return true;
         }
+        break;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPR_BROADCAST:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     return false;
 }
@@ -66,7 +82,7 @@ static int64_t divisor(const kiln_expr *e) {
             ;
         return x;
     }
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_RAMP:
     case KILN_EXPR_BROADCAST:
         return divisor(e->arg[0]);
@@ -78,6 +94,20 @@ static int64_t divisor(const kiln_expr *e) {
     case KILN_EXPR_MUL:
         x = divisor(e->arg[0]) * divisor(e->arg[1]);
         return x < 64 ? x : 64;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     return 1;
 }

@@ -36,45 +36,15 @@ static void use_expr(void *user, const kiln_expr *e) {
     }
 }
 
-static void use_stmt(use *u, const kiln_stmt *s) {
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        kiln_expr_visit(s->u.loop.min, use_expr, u);
-        kiln_expr_visit(s->u.loop.extent, use_expr, u);
-        use_stmt(u, s->u.loop.body);
-        break;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            use_stmt(u, s->u.seq.stmt[i]);
-        break;
-    case KILN_STMT_IF:
-        kiln_expr_visit(s->u.branch.cond, use_expr, u);
-        use_stmt(u, s->u.branch.then);
-        if (s->u.branch.otherwise != NULL)
-            use_stmt(u, s->u.branch.otherwise);
-        break;
-    case KILN_STMT_LET:
-        kiln_expr_visit(s->u.let.value, use_expr, u);
-        use_stmt(u, s->u.let.body);
-        break;
-    case KILN_STMT_ALLOC:
-        use_stmt(u, s->u.alloc.body);
-        break;
-    case KILN_STMT_STORE:
+static void use_all(void *user, const kiln_expr *e) {
+    kiln_expr_visit(e, use_expr, user);
+}
+
+static void use_stmt(void *user, const kiln_stmt *s) {
+    use *u = user;
+    if (s->kind == KILN_STMT_STORE)
         use_buffer(u->g, s->u.store.buffer);
-        for (int i = 0; i < s->u.store.buffer->rank; i++)
-            kiln_expr_visit(s->u.store.index[i], use_expr, u);
-        kiln_expr_visit(s->u.store.value, use_expr, u);
-        if (s->u.store.mask != NULL)
-            kiln_expr_visit(s->u.store.mask, use_expr, u);
-        break;
-    case KILN_STMT_EVAL:
-        kiln_expr_visit(s->u.eval, use_expr, u);
-        break;
-    case KILN_STMT_ATTR:
-        use_stmt(u, s->u.attr.body);
-        break;
-    }
+    kiln_stmt_exprs(s, use_all, user);
 }
 
 /* The slots: captured variables, then captured buffers that the program's arguments do
@@ -178,7 +148,7 @@ void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
                      loop->u.loop.var->name);
         return;
     }
-    use_stmt(&u, loop);
+    kiln_stmt_visit(loop, use_stmt, &u);
     for (size_t i = 0; i < g->vars.n; i++)
         n_slots += g->vars.v[i].is_captured;
     for (size_t i = 0; i < g->mem.n; i++)

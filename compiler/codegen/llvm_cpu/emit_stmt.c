@@ -34,49 +34,32 @@ LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg) {
 
 /* ---- alias scopes ---------------------------------------------------------------- */
 
-static void collect(kiln_cg *g, const kiln_stmt *s, const kiln_buffer **list,
-                    size_t *n) {
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        collect(g, s->u.loop.body, list, n);
-        break;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            collect(g, s->u.seq.stmt[i], list, n);
-        break;
-    case KILN_STMT_IF:
-        collect(g, s->u.branch.then, list, n);
-        if (s->u.branch.otherwise != NULL)
-            collect(g, s->u.branch.otherwise, list, n);
-        break;
-    case KILN_STMT_LET:
-        collect(g, s->u.let.body, list, n);
-        break;
-    case KILN_STMT_ALLOC:
-        if (list != NULL)
-            list[*n] = s->u.alloc.buffer;
-        ++*n;
-        collect(g, s->u.alloc.body, list, n);
-        break;
-    case KILN_STMT_ATTR:
-        collect(g, s->u.attr.body, list, n);
-        break;
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        break;
-    }
+typedef struct allocated {
+    const kiln_buffer **list; /* NULL: counted only */
+    size_t n;
+} allocated;
+
+static void collect(void *user, const kiln_stmt *s) {
+    allocated *all = user;
+    if (s->kind != KILN_STMT_ALLOC)
+        return;
+    if (all->list != NULL)
+        all->list[all->n] = s->u.alloc.buffer;
+    all->n++;
 }
 
 /* Scopes are named by number: a string makes a metadata node its own. */
 void kiln_cg_collect_scopes(kiln_cg *g) {
-    size_t n = 0;
-    collect(g, g->p->body, NULL, &n);
-    n += (size_t)g->p->n_args;
+    allocated all = {NULL, 0};
+    kiln_stmt_visit(g->p->body, collect, &all);
+    const size_t n = all.n + (size_t)g->p->n_args;
     g->scope_buffer = kiln_array(g->arena, const kiln_buffer *, n);
     g->scope_of = kiln_array(g->arena, LLVMMetadataRef, n);
     for (int i = 0; i < g->p->n_args; i++)
         g->scope_buffer[g->n_scopes++] = g->p->arg[i];
-    collect(g, g->p->body, g->scope_buffer, &g->n_scopes);
+    all = (allocated){g->scope_buffer, g->n_scopes};
+    kiln_stmt_visit(g->p->body, collect, &all);
+    g->n_scopes = all.n;
     LLVMMetadataRef name = LLVMMDStringInContext2(g->cx, "kernel", 6);
     const LLVMMetadataRef domain = LLVMMDNodeInContext2(g->cx, &name, 1);
     for (size_t i = 0; i < n; i++) {
@@ -144,6 +127,20 @@ static void allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem
         g->max_scratch = g->scratch;
 }
 
+/* Does the target have such a memory, and so much of it? */
+static void check_memory(kiln_cg *g, const kiln_buffer *b, size_t bytes) {
+    const kiln_arch_def *d = kiln_arch_of(g->profile->arch);
+    const kiln_memory *m = kiln_arch_memory(d, (int)b->scope);
+    if (m == NULL)
+        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
+                     "buffer '%s' is in memory of scope %d, which %s has not", b->name,
+                     (int)b->scope, d->title);
+    else if (m->bytes > 0 && bytes > (size_t)m->bytes)
+        kiln_cg_fail(g, KILN_ERR_LIMIT,
+                     "buffer '%s' needs %zu bytes of %s memory, %s has %" PRId64,
+                     b->name, bytes, m->name, d->title, m->bytes);
+}
+
 static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const size_t workspace = g->workspace, scratch = g->scratch;
@@ -155,7 +152,11 @@ static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
                      b->name, max_memory / 8, elems);
         return;
     }
-    allocate(g, b, (size_t)elems * kiln_dtype_bytes(b->dtype), &m);
+    const size_t bytes = (size_t)elems * kiln_dtype_bytes(b->dtype);
+    check_memory(g, b, bytes);
+    if (g->status != KILN_OK)
+        return;
+    allocate(g, b, bytes, &m);
     if (g->workspace > (size_t)max_memory || g->scratch > (size_t)max_memory)
         kiln_cg_fail(g, KILN_ERR_LIMIT, "the memory of '%s' must stay below %" PRId64,
                      g->p->name, max_memory);
@@ -224,10 +225,11 @@ static void emit_if(kiln_cg *g, const kiln_stmt *s) {
     LLVMPositionBuilderAtEnd(g->b, join);
 }
 
+/* Whatever else has an effect was refused before (implemented.c). */
 static void emit_eval(kiln_cg *g, const kiln_expr *e) {
-    if (e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_prefetch)
-        kiln_cg_prefetch(g, e->arg[0]);
-    /* Everything else has no effect. */
+    KILN_ASSERT(e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_prefetch,
+                "'%s' holds a statement that is not generated", g->p->name);
+    kiln_cg_prefetch(g, e->arg[0]);
 }
 
 void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
@@ -264,6 +266,9 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
         break;
     case KILN_STMT_ATTR:
         kiln_cg_stmt(g, s->u.attr.body);
+        break;
+    case KILN_STMT_BARRIER:
+        KILN_ASSERT(false, "kiln_backend_check refuses barriers");
         break;
     }
 }

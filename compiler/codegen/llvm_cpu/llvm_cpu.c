@@ -214,6 +214,11 @@ kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
                          "the name of a kernel must be letters, digits, '_' and '.', "
                          "is '%s'",
                          p->name);
+    const kiln_status done = kiln_backend_check(&kiln_backend_llvm_cpu, p, err);
+    if (done != KILN_OK) {
+        kiln_note(err, "generating code of '%s' for '%s'", p->name, profile->name);
+        return done;
+    }
     s.g.cx = LLVMContextCreate();
     LLVMContextSetDiscardValueNames(s.g.cx, true);
     LLVMContextSetDiagnosticHandler(s.g.cx, on_diagnostic, &s.g);

@@ -227,7 +227,8 @@ static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
                                    const kiln_expr *i) {
     const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
     for (int row = 0; row < f->n; row++)
-        divisor[row] = number(a, f->divisor[row] + (row == 1 && KILN_FAULT(open_taps)));
+        divisor[row] =
+            number(a, f->divisor[row] + (row == 1 && KILN_FAULT(winograd_taps)));
     return choose(a, i, divisor, f->n);
 }
 

@@ -22,8 +22,9 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
                                        const kiln_te_value *columns, int tile,
                                        const kiln_expr *const *index);
 
-/* Output k, packed for F(m, 3), of input i, which is not: bit by bit what
- * kiln_layout_pack makes (but for NaN's bits), on any machine. Stages:
+/* Output k, packed for F(m, 3), of input i, which is not: u = G g G^T of taps g in
+ * double, columns of g by rows of G, sums from the left, the same of rows, the division
+ * last, rounded once. The same bits on any machine, but for NaN's. Stages:
  *
  *     "winograd.taps"  G g, times the divisors of its rows
  *     the output       (G g) G^T, divided */

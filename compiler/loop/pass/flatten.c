@@ -88,7 +88,7 @@ static const kiln_expr *flat_expr(void *user, kiln_arena *a, const kiln_expr *e)
 
 static const kiln_stmt *flat_stmt(void *user, kiln_arena *a, const kiln_stmt *s) {
     flatten *f = user;
-    switch ((int)s->kind) {
+    switch (s->kind) {
     case KILN_STMT_STORE: {
         const flat_buffer *b = flat_of(f, s->u.store.buffer);
         const kiln_expr *index = flat_index(f, b, s->u.store.index);
@@ -102,9 +102,15 @@ static const kiln_stmt *flat_stmt(void *user, kiln_arena *a, const kiln_stmt *s)
                    : kiln_s_attr(a, s->u.attr.key, s->u.attr.text,
                                  flat_of(f, s->u.attr.buffer)->flat, s->u.attr.value,
                                  s->u.attr.body);
-    default:
+    case KILN_STMT_FOR:
+    case KILN_STMT_SEQ:
+    case KILN_STMT_IF:
+    case KILN_STMT_LET:
+    case KILN_STMT_EVAL:
+    case KILN_STMT_BARRIER:
         return s;
     }
+    return s;
 }
 
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {

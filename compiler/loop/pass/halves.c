@@ -134,7 +134,7 @@ static const kiln_expr *select_bits(halving *h, const kiln_expr *e) {
 /* The u16 of a half. */
 static const kiln_expr *bits_of_half(halving *h, const kiln_expr *e) {
     const kiln_expr *x = e->n_arg > 0 ? e->arg[0] : NULL;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_LOAD:
         return load(h, e);
     case KILN_EXPR_FLOAT:
@@ -143,6 +143,18 @@ static const kiln_expr *bits_of_half(halving *h, const kiln_expr *e) {
         return select_bits(h, e);
     case KILN_EXPR_BROADCAST:
         return kiln_x_broadcast(h->arena, bits_of_half(h, x), e->lanes);
+    case KILN_EXPR_INT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     if (e->kind == KILN_EXPR_BITCAST)
         return is_half(x->dtype) ? bits_of_half(h, x)
@@ -222,6 +234,8 @@ static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s)
             a, s->u.attr.key, s->u.attr.text, buffer_of(h, s->u.attr.buffer),
             s->u.attr.value != NULL ? value_of(h, s->u.attr.value) : NULL,
             s->u.attr.body);
+    case KILN_STMT_BARRIER:
+        return s;
     }
     return s;
 }

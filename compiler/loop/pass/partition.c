@@ -131,29 +131,12 @@ static void consider_select(void *user, const kiln_expr *e) {
 
 /* A guard around a loop costs nothing beside it. */
 static bool has_loop(const kiln_stmt *s) {
-    bool found = false;
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        return s->u.loop.kind == KILN_LOOP_SERIAL ||
-               s->u.loop.kind == KILN_LOOP_PARALLEL || has_loop(s->u.loop.body);
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n && !found; i++)
-            found = has_loop(s->u.seq.stmt[i]);
-        return found;
-    case KILN_STMT_IF:
-        return has_loop(s->u.branch.then) ||
-               (s->u.branch.otherwise != NULL && has_loop(s->u.branch.otherwise));
-    case KILN_STMT_LET:
-        return has_loop(s->u.let.body);
-    case KILN_STMT_ALLOC:
-        return has_loop(s->u.alloc.body);
-    case KILN_STMT_ATTR:
-        return has_loop(s->u.attr.body);
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        return false;
-    }
-    return false;
+    const kiln_stmt *part = NULL;
+    bool found = s->kind == KILN_STMT_FOR && (s->u.loop.kind == KILN_LOOP_SERIAL ||
+                                              s->u.loop.kind == KILN_LOOP_PARALLEL);
+    for (int i = 0; !found && (part = kiln_stmt_part(s, i)) != NULL; i++)
+        found = has_loop(part);
+    return found;
 }
 
 /* A stage that is computed here into memory has loops of its own, which are cut by
@@ -167,48 +150,38 @@ static bool is_cut_by_itself(const kiln_stmt *alloc) {
 
 static void collect(collector *c, const kiln_stmt *s) {
     const kiln_walk_mark mark = kiln_walk_save(c->w);
-    const kiln_stmt *body = NULL;
+    const kiln_stmt *part = NULL;
+    int first = 0;
     switch (s->kind) {
     case KILN_STMT_FOR:
         kiln_walk_enter(c->w, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
-        collect(c, s->u.loop.body);
-        kiln_walk_restore(c->w, mark);
-        break;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            collect(c, s->u.seq.stmt[i]);
         break;
     case KILN_STMT_IF:
         if (!has_loop(s))
             kiln_conjuncts(s->u.branch.cond, consider, c);
-        collect(c, s->u.branch.then);
-        if (s->u.branch.otherwise != NULL)
-            collect(c, s->u.branch.otherwise);
         break;
     case KILN_STMT_LET:
         kiln_expr_visit(s->u.let.value, consider_select, c);
         kiln_ranges_push(&c->w->ranges, s->u.let.var, INT64_MIN, INT64_MAX);
-        collect(c, s->u.let.body);
-        kiln_walk_restore(c->w, mark);
         break;
     case KILN_STMT_ALLOC:
-        body = s->u.alloc.body;
-        if (!c->wants_branch || !is_cut_by_itself(s)) {
-            collect(c, body);
-            break;
+        if (c->wants_branch && is_cut_by_itself(s)) {
+            s = s->u.alloc.body;
+            first = 1;
         }
-        for (int i = 1; i < body->u.seq.n; i++)
-            collect(c, body->u.seq.stmt[i]);
         break;
     case KILN_STMT_STORE:
         kiln_expr_visit(s->u.store.value, consider_select, c);
         break;
+    case KILN_STMT_SEQ:
     case KILN_STMT_EVAL:
-        break;
     case KILN_STMT_ATTR:
-        collect(c, s->u.attr.body);
+    case KILN_STMT_BARRIER:
         break;
     }
+    for (int i = first; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        collect(c, part);
+    kiln_walk_restore(c->w, mark);
 }
 
 /* ---- cutting ------------------------------------------------------------------- */

@@ -7,39 +7,19 @@
 
 enum { DEFAULT_MAX_UNROLL = 4096 };
 
-/* Statements that this becomes; saturates. */
+/* Statements that this becomes; saturates. What only holds others is none. */
 static int64_t size_of(const kiln_stmt *s) {
     const int64_t many = INT32_MAX;
-    int64_t n = 1, extent = 0;
-    switch (s->kind) {
-    case KILN_STMT_FOR:
-        n = size_of(s->u.loop.body);
-        if (s->u.loop.kind != KILN_LOOP_UNROLLED ||
-            !kiln_x_is_int(s->u.loop.extent, &extent))
-            return n + 1 < many ? n + 1 : many;
+    const bool holds = s->kind == KILN_STMT_SEQ || s->kind == KILN_STMT_ALLOC ||
+                       s->kind == KILN_STMT_ATTR;
+    const kiln_stmt *part = NULL;
+    int64_t n = 0, extent = 0;
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        n += size_of(part);
+    if (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_UNROLLED &&
+        kiln_x_is_int(s->u.loop.extent, &extent))
         return extent > 0 && n > many / extent ? many : n * extent;
-    case KILN_STMT_SEQ:
-        n = 0;
-        for (int i = 0; i < s->u.seq.n; i++)
-            n += size_of(s->u.seq.stmt[i]);
-        break;
-    case KILN_STMT_IF:
-        n = 1 + size_of(s->u.branch.then) +
-            (s->u.branch.otherwise != NULL ? size_of(s->u.branch.otherwise) : 0);
-        break;
-    case KILN_STMT_LET:
-        n = 1 + size_of(s->u.let.body);
-        break;
-    case KILN_STMT_ALLOC:
-        n = size_of(s->u.alloc.body);
-        break;
-    case KILN_STMT_ATTR:
-        n = size_of(s->u.attr.body);
-        break;
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        break;
-    }
+    n += holds ? 0 : 1;
     return n < many ? n : many;
 }
 

@@ -145,14 +145,10 @@ static const kiln_expr *unary(lanes *c, const kiln_expr *e, const kiln_expr *mas
     const kiln_expr *x = expr(c, e->arg[0], mask);
     if (x == e->arg[0])
         return e;
-    switch ((int)e->kind) {
-    case KILN_EXPR_NOT:
+    if (e->kind == KILN_EXPR_NOT)
         return kiln_x_not(c->arena, x);
-    case KILN_EXPR_CAST:
-        return kiln_x_cast(c->arena, e->dtype, x);
-    default:
-        return kiln_x_bitcast(c->arena, e->dtype, x);
-    }
+    return e->kind == KILN_EXPR_CAST ? kiln_x_cast(c->arena, e->dtype, x)
+                                     : kiln_x_bitcast(c->arena, e->dtype, x);
 }
 
 static const kiln_expr *call(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
@@ -249,7 +245,7 @@ static const kiln_expr *table(lanes *c, const kiln_expr *e, const kiln_expr *mas
 static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     if (c->failed || e->lanes > 1)
         return fail_expr(c, e);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
     case KILN_EXPR_FLOAT:
         return e;
@@ -277,9 +273,12 @@ static const kiln_expr *expr(lanes *c, const kiln_expr *e, const kiln_expr *mask
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:
         return fail_expr(c, e);
-    default:
-        return binary(c, e, mask);
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+        break;
     }
+    return binary(c, e, mask);
 }
 
 /* As a tree, which is what code generators walk. */
@@ -430,6 +429,8 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
             return fail_stmt(c, s);
         return kiln_s_attr(c->arena, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
                            stmt(c, s->u.attr.body, mask));
+    case KILN_STMT_BARRIER:
+        return fail_stmt(c, s);
     }
     return s;
 }

@@ -10,7 +10,7 @@
 /* d e / d v where it is constant. */
 static int64_t slope(const kiln_expr *e, const kiln_var *v) {
     int64_t x = 0, y = 0, c = 0;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_INT:
         return 0;
     case KILN_EXPR_VAR:
@@ -30,6 +30,19 @@ static int64_t slope(const kiln_expr *e, const kiln_var *v) {
         else
             break;
         return x == KILN_NO_STEP ? x : x * c;
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
     return kiln_expr_uses(e, v) ? KILN_NO_STEP : 0;
 }
@@ -52,7 +65,7 @@ static const kiln_expr *flat_index(kiln_arena *a, const kiln_ranges *ranges,
 }
 
 static double node_work(const kiln_expr *e) {
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_CALL:
         return 15;
     case KILN_EXPR_DIV:
@@ -66,9 +79,20 @@ static double node_work(const kiln_expr *e) {
     case KILN_EXPR_READ:
     case KILN_EXPR_REDUCE:
         return 0;
-    default:
-        return e->dtype == KILN_I64 ? 0.25 : 1; /* indexes mostly vanish */
+    case KILN_EXPR_ADD:
+    case KILN_EXPR_SUB:
+    case KILN_EXPR_MUL:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return e->dtype == KILN_I64 ? 0.25 : 1; /* indexes mostly vanish */
 }
 
 static void add_work(void *user, const kiln_expr *e) {

@@ -219,7 +219,7 @@ static const kiln_expr *rebuilt_reduce(collapse *c, const kiln_expr *e) {
 static const kiln_expr *rebuilt(void *user, kiln_arena *a, const kiln_expr *e) {
     collapse *c = user;
     const kiln_expr *v = NULL;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_VAR:
         v = new_var(c->at, e->u.var);
         return v != NULL ? v : kiln_x_index(a, 0);
@@ -227,9 +227,19 @@ static const kiln_expr *rebuilt(void *user, kiln_arena *a, const kiln_expr *e) {
         return rebuilt_read(c, e);
     case KILN_EXPR_REDUCE:
         return rebuilt_reduce(c, e);
-    default:
-        return kiln_expr_map(a, e, rebuilt, c);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_COMPARING:
+    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_CALL:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return kiln_expr_map(a, e, rebuilt, c);
 }
 
 static int new_shape(const plan *p, int64_t dim[KILN_MAX_AXES]) {

@@ -42,6 +42,8 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
 const kiln_arch_def kiln_arch_aarch64 = {
     .name = "aarch64",
     .title = "AArch64",
+    .kind = KILN_TARGET_CPU,
+    .memory = kiln_cpu_memory,
     .elf_machine = 183, /* EM_AARCH64 */
     .linker_emulation = "aarch64elf",
     .always_has_fma = true,

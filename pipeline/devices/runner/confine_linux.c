@@ -20,23 +20,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-enum { X32_BIT = 0x40000000 };
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
+#include "runtime/arch.h"
 
 /* What a sanitizer adds to a program asks the system for more. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#undef ARCHITECTURE
+#define HAS_SANITIZER 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#undef ARCHITECTURE
+#define HAS_SANITIZER 1
 #endif
 #endif
 
-#if defined(ARCHITECTURE)
+#if !defined(HAS_SANITIZER)
 
 /* Threads that are just being made get ready, wait, wake and end; clocks; files that
  * are open are written and closed; what was mapped is given back. */
@@ -84,15 +79,17 @@ static void add(filter *f, int code, uint32_t k, uint8_t yes, uint8_t no) {
         (struct sock_filter){.code = (unsigned short)code, .jt = yes, .jf = no, .k = k};
 }
 
-static void write_filter(filter *f) {
+/* Linux numbers architectures as ELF does: <linux/audit.h>. A call of x86-64's second
+ * table has a bit that no other architecture's has. */
+static void write_filter(filter *f, int machine) {
+    enum { X32_BIT = 0x40000000 };
+    const uint32_t audit = (uint32_t)machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
     add(f, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
-    add(f, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, audit, 1, 0);
     add(f, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
     add(f, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-#if defined(__x86_64__)
     add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
     add(f, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-#endif
     for (int i = 0; i < N_ALLOWED; i++) {
         add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
         add(f, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
@@ -119,7 +116,10 @@ static void on_trap(int number, siginfo_t *info, void *context) {
 int run_confine(void) {
     filter f = {.n = 0};
     const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    write_filter(&f);
+    const kiln_runtime_arch *here = kiln_runtime_arch_here();
+    if (here == NULL)
+        return 0;
+    write_filter(&f, here->machine);
     const struct sock_fprog program = {.len = f.n, .filter = f.step};
     return sigaction(SIGSYS, &action, NULL) == 0 &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&

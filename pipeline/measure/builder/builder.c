@@ -118,7 +118,7 @@ static kiln_status choose(builder *b, const kiln_wire_build *q, known_work **wor
     if (k->graph == NULL)
         KILN_TRY(parse_work(b, k, err));
     const kiln_template *t = kiln_template_find(q->tmpl);
-    if (t == NULL || !t->fits(&k->work.workload, &b->profile))
+    if (t == NULL || !kiln_template_fits(t, &k->work.workload, &b->profile))
         return kiln_fail(err, KILN_ERR_ARG, "there is no template '%.*s' for it",
                          KILN_STR_ARG(q->tmpl));
     if (k->tmpl != t) {

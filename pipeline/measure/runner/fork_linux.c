@@ -118,19 +118,7 @@ static void prepare_memory(const kiln_trial_run *t) {
             kiln_region_populate(&t->buffer[b][o], true);
 }
 
-static int nothing(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
-                   int64_t end, void *scratch) {
-    (void)args;
-    (void)ctx;
-    (void)closure;
-    (void)begin;
-    (void)end;
-    (void)scratch;
-    return 0;
-}
-
-/* A thread that starts asks the system for much: all have, once each has had a part of
- * a loop. */
+/* A thread that starts asks the system for much: all have when it is open. */
 static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
     const kiln_pool_options o = {.n_threads = t->threads, .pins = 1};
     void *scratch[KILN_MAX_THREADS];
@@ -142,8 +130,6 @@ static kiln_pool *open_pool(const kiln_trial_run *t, kiln_page *page) {
     for (int i = 0; i < t->threads; i++)
         scratch[i] = t->scratch[i].data;
     kiln_pool_set_scratch(pool, scratch);
-    kiln_ctx *ctx = kiln_pool_ctx(pool);
-    (void)ctx->parallel_for(ctx, nothing, NULL, NULL, t->threads);
     return pool;
 }
 

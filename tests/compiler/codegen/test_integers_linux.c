@@ -191,6 +191,9 @@ static void casts_as_the_graph(void **state) {
     }
     for (int i = -1; i < 0 || code_profile_at(i) != NULL; i++) {
         const char *by = i < 0 ? "the interpreter" : code_profile_at(i)->name;
+        if (i >= 0 && kiln_dtype_is_float(r->dtype) &&
+            !code_converts(code_profile_at(i)))
+            continue;
         if (i < 0) {
             kiln_assert_status_ok(kiln_program_run(a, p, tensor, NULL, &err), &err);
         } else {

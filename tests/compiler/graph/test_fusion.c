@@ -155,7 +155,43 @@ static void a_chain_that_doubles_is_cut(void **state) {
     }
 }
 
+static void fuse_aloud(void *g) {
+    kiln_fusion f;
+    kiln_log_configure("fusion=debug");
+    kiln_graph_fuse(kiln_test_arena(), g, NULL, &f);
+}
+
+static void borders_say_why(void **state) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_test_death child;
+    (void)state;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a,
+                         kiln_str_from("graph \"g\" { input %x : f32[4,6] "
+                                       "input %w : f32[6,6] %a = relu(%x) "
+                                       "%b = matmul(%a, %w) %c = relu(%b) "
+                                       "%d = transpose(%c) {perm=[1,0]} "
+                                       "%e = softmax(%d) output %e output %c }"),
+                         "borders", &g, &err),
+        &err);
+    kiln_graph_renumber(g);
+    kiln_test_in_child(fuse_aloud, g, &child);
+    assert_int_equal(child.exit_code, 0);
+    assert_string_equal(
+        child.stderr_text,
+        "debug fusion: 'matmul' reads 'a' from memory: it does not run in that kernel "
+        "(no kernel goes on with such an operator), nor is the value made where it is "
+        "read (its elements are read more than once)\n"
+        "debug fusion: 'transpose' reads 'c' from memory: others read it too\n"
+        "debug fusion: 'softmax' reads 'd' from memory: it does not run in that kernel "
+        "(no kernel goes on with such an operator), nor is the value made where it is "
+        "read (its elements are read more than once)\n");
+}
+
 int main(void) {
+    kiln_test_add("borders_say_why", borders_say_why, NULL);
     kiln_test_add("a_chain_that_doubles_is_cut", a_chain_that_doubles_is_cut, NULL);
     kiln_test_add_rows(check_epilogue, epilogues);
     kiln_test_add_golden("tests/compiler/graph/golden/fusion", check_golden);

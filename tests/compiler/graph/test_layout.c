@@ -1,11 +1,9 @@
 /* Packing into a type's layout and back: every element where the layout says, tail
  * lanes zero. The place of an element is worked out here from its logical indexes, one
  * element at a time. */
-#include <math.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
-#include "compiler/graph/winograd.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_layout.h"
 
@@ -109,98 +107,6 @@ static void packs_row(void **state) {
 
 /* ---- weights for Winograd's algorithm -------------------------------------------- */
 
-/* Row i of G, by Lavin and Gray (CVPR'16), sections 4.1 and 4.2. */
-static const double g2[4][3] = {
-    {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-static const double g4[6][3] = {{0.25, 0, 0},
-                                {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                {0, 0, 1}};
-
-/* [O, I, 3, 3] as a tensor [O, I, m + 2, m + 2] with the same order and blocks. */
-static void packs_for_winograd(void **state) {
-    (void)state;
-    for (int tile = 2; tile <= 4; tile += 2) {
-        kiln_arena a = {0};
-        const int n = tile + 2;
-        const int64_t dim[] = {5, 7, 3, 3}, whole[] = {5, 7, n, n};
-        kiln_type t = kiln_type_make(KILN_F32, 4, dim);
-        kiln_type u = kiln_type_make(KILN_F32, 4, whole);
-        kiln_err err = {0};
-        t.layout = u.layout = (kiln_layout){.n_order = 4,
-                                            .order = {2, 3, 0, 1},
-                                            .n_blocks = 2,
-                                            .block = {{1, 4}, {0, 8}}};
-        t.layout.winograd = (uint8_t)tile;
-        kiln_assert_status_ok(kiln_type_check(&t, &err), &err);
-        assert_int_equal(kiln_type_bytes(&t), kiln_type_bytes(&u));
-        assert_false(kiln_layout_eq(&t.layout, &u.layout));
-        float *g = kiln_array(&a, float, 5 * 7 * 9);
-        float *v = kiln_array(&a, float, 5 * 7 * n * n);
-        for (int i = 0; i < 5 * 7 * 9; i++)
-            g[i] = (float)(i % 13) - 5.5F;
-        for (int k = 0; k < 35; k++)
-            for (int i = 0; i < n; i++)
-                for (int j = 0; j < n; j++) {
-                    double sum = 0;
-                    for (int r = 0; r < 3; r++)
-                        for (int s = 0; s < 3; s++)
-                            sum += (tile == 2 ? g2[i][r] * g2[j][s]
-                                              : g4[i][r] * g4[j][s]) *
-                                   (double)g[9 * k + 3 * r + s];
-                    v[(k * n + i) * n + j] = (float)sum;
-                }
-        const size_t n_stored = (size_t)kiln_type_stored_elems(&u);
-        float *got = kiln_array(&a, float, n_stored);
-        float *want = kiln_array(&a, float, n_stored);
-        memset(got, 0xFF, n_stored * sizeof *got);
-        /* As in a model's file: anywhere. */
-        unsigned char *file = kiln_array(&a, unsigned char, 5 * 7 * 9 * sizeof *g + 1);
-        memcpy(file + 1, g, 5 * 7 * 9 * sizeof *g);
-        kiln_layout_pack(&t, file + 1, got);
-        kiln_layout_pack(&u, v, want);
-        for (size_t i = 0; i < n_stored; i++)
-            if (!(got[i] - want[i] < 1e-6F && want[i] - got[i] < 1e-6F))
-                fail_msg("F(%d, 3): element %zu is %g, must be %g", tile, i,
-                         (double)got[i], (double)want[i]);
-        kiln_arena_fini(&a);
-    }
-}
-
-/* sum of c[k] x[k] from the left, fused. */
-static double fused(const double *c, double x, double y, double z) {
-    return fma(c[2], z, fma(c[1], y, c[0] * x));
-}
-
-/* Transformed weights are the same bits where a compiler fuses multiplies and adds. */
-static void transforms_without_rounding_products(void **state) {
-    kiln_rng rng;
-    (void)state;
-    kiln_rng_init(&rng, kiln_test_seed());
-    for (int round = 0; round < 2 * ROUNDS; round++) {
-        const kiln_winograd *f = kiln_winograd_of(round % 2 == 0 ? 2 : 4);
-        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
-        double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
-        for (int i = 0; i < 9; i++)
-            g[i] = (double)(float)ldexp(2 * kiln_rng_unit(&rng) - 1,
-                                        (int)kiln_rng_range(&rng, -30, 30));
-        kiln_winograd_taps(f, g, u);
-        for (int i = 0; i < f->n; i++)
-            for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
-                half[i][s] = fused(f->g[i], g[s], g[3 + s], g[6 + s]);
-        for (int i = 0; i < f->n; i++)
-            for (int j = 0; j < f->n; j++) {
-                const double sum = fused(f->g[j], half[i][0], half[i][1], half[i][2]);
-                const double want = sum / (f->divisor[i] * f->divisor[j]);
-                if (u[i][j] != want || signbit(u[i][j]) != signbit(want))
-                    fail_msg("F(%d, 3): [%d][%d] is %a, fused %a", f->tile, i, j,
-                             u[i][j], want);
-            }
-    }
-}
-
 typedef struct refusal {
     const char *name;
     kiln_dtype dtype;
@@ -291,9 +197,6 @@ static void tells_equal_places(void **state) {
 int main(void) {
     kiln_test_add_rows(packs_row, rows);
     kiln_test_add("packs_as_layouts_say", packs_as_layouts_say, NULL);
-    kiln_test_add("packs_for_winograd", packs_for_winograd, NULL);
-    kiln_test_add("transforms_without_rounding_products",
-                  transforms_without_rounding_products, NULL);
     kiln_test_add_rows(refuses_for_winograd, refusals);
     kiln_test_add("tells_equal_places", tells_equal_places, NULL);
     return kiln_test_run("layout");

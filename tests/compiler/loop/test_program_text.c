@@ -200,6 +200,17 @@ static accept_row accepted[] = {
                                         "      y[\"in\" + \"a b\"] = 0f\n"
                                         "    }\n"
                                         "  }\n")},
+    {"barriers", .text = PROGRAM("  alloc t: f32[8] shared {\n"
+                                 "    thread \"threadIdx.x\" i in 0 .. +8 {\n"
+                                 "      t[i] = x[i]\n"
+                                 "      barrier shared\n"
+                                 "      y[i] = t[7 - i]\n"
+                                 "      barrier global\n"
+                                 "    }\n"
+                                 "  }\n")},
+    {"a_barrier_as_a_name", .text = "program p(out barrier: f32[8]) {\n"
+                                    "  barrier[0] = 0f\n"
+                                    "}\n"},
     {"no_arguments", .text = "program p() {\n}\n"},
     {"any_blanks",
      .text = "program p(x:f32[8],out y:f32[8]){for i in 0..+8{y[i]=x[i]# so\n}}",
@@ -228,6 +239,8 @@ typedef struct refuse_row {
 } refuse_row;
 
 static refuse_row refused[] = {
+    {"a_barrier_for_nobody", PROGRAM("  barrier local\n"), 0,
+     "expected 'shared' or 'global'"},
     {"nothing", "", .wants = "t:1:1: expected 'program', the text ends"},
     {"another_thing", "graph \"g\" {}",
      .wants = "t:1:1: expected 'program', found 'g'"},

@@ -67,9 +67,16 @@ static const kiln_stmt *bound_twice(maker *m) {
 static const kiln_stmt *input_written(maker *m) {
     return put(m, m->x, num(m, 0), one(m));
 }
-static const kiln_stmt *race(maker *m) {
-    return loop(m, m->i, 4, KILN_LOOP_PARALLEL,
+static const kiln_stmt *race_of(maker *m, kiln_loop_kind kind) {
+    return loop(m, m->i, 4, kind,
                 loop(m, m->j, 1, KILN_LOOP_SERIAL, put(m, m->y, num(m, 0), one(m))));
+}
+static const kiln_stmt *race(maker *m) { return race_of(m, KILN_LOOP_PARALLEL); }
+static const kiln_stmt *race_of_threads(maker *m) {
+    return race_of(m, KILN_LOOP_THREAD);
+}
+static const kiln_stmt *race_of_vthreads(maker *m) {
+    return race_of(m, KILN_LOOP_VTHREAD);
 }
 
 static const kiln_expr *bound(maker *m, const kiln_var *v, const kiln_expr *value,
@@ -113,6 +120,21 @@ static const kiln_stmt *siblings(maker *m) {
     return kiln_s_seq(m->a, both, 2);
 }
 
+static const kiln_stmt *barrier_in(maker *m, kiln_loop_kind kind) {
+    const kiln_stmt *both[] = {put(m, m->y, m->vi, one(m)),
+                               kiln_s_barrier(m->a, KILN_SCOPE_SHARED)};
+    return loop(m, m->i, 8, kind, kiln_s_seq(m->a, both, 2));
+}
+static const kiln_stmt *barrier_of_threads(maker *m) {
+    return barrier_in(m, KILN_LOOP_THREAD);
+}
+static const kiln_stmt *barrier_of_nobody(maker *m) {
+    return barrier_in(m, KILN_LOOP_SERIAL);
+}
+static const kiln_stmt *barrier_in_parallel(maker *m) {
+    return barrier_in(m, KILN_LOOP_PARALLEL);
+}
+
 /* The branch is never taken, which need not be provable. */
 static const kiln_stmt *dead_read_of_nothing(maker *m) {
     const kiln_expr *odd = kiln_x_binary(m->a, KILN_EXPR_FLOORMOD,
@@ -152,6 +174,14 @@ static row rows[] = {
     {"input_written", input_written, "input 'x' is written"},
     {"race", race,
      "every iteration of parallel loop 'i' stores to the same place of 'y'"},
+    {"race_of_threads", race_of_threads,
+     "every iteration of thread loop 'i' stores to the same place of 'y'"},
+    {"race_of_vthreads", race_of_vthreads,
+     "every iteration of vthread loop 'i' stores to the same place of 'y'"},
+    {"barrier_of_threads", barrier_of_threads, NULL},
+    {"barrier_of_nobody", barrier_of_nobody, "a barrier must stand in a thread loop"},
+    {"barrier_in_parallel", barrier_in_parallel,
+     "a barrier must not stand in the parallel loop 'i'"},
     {"bound_in_expression_twice", bound_in_expression_twice,
      "variable 'i' is bound inside its own scope"},
     {"used_behind_its_let", used_behind_its_let,

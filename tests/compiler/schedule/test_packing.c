@@ -1,11 +1,13 @@
 /* Kernels that pack what is constant: an identity from row-major to another layout must
  * make, bit by bit and tail lanes included, what kiln_layout_pack makes, interpreted
- * and on every machine that can be run here. Floats of 16 bits are none of it: code
- * holds them in f32, where NaN loses bits, and who packs them moves integers. */
+ * and on every machine that can be run here; weights for Winograd's algorithm, what is
+ * worked out here from the matrices. Floats of 16 bits are none of it: code holds them
+ * in f32, where NaN loses bits, and who packs them moves integers. */
 #include <math.h>
 #include <string.h>
 
-#include "compiler/schedule/template.h"
+#include "compiler/graph/winograd.h"
+#include "compiler/network/pack.h"
 #include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_layout.h"
@@ -14,19 +16,67 @@
 typedef struct packing {
     kiln_arena *a;
     kiln_type type; /* as it is packed */
-    const void *plain;
+    const void *plain, *want;
     kiln_workload work;
 } packing;
 
+/* ---- what must come out ---------------------------------------------------------- */
+
+/* u = G g G^T / divisors of taps g, in the order that conv_winograd.h promises. */
+static void transform(const kiln_winograd *f, const double g[9],
+                      double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
+    double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
+    for (int i = 0; i < f->n; i++)
+        for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
+            half[i][s] =
+                f->g[i][0] * g[s] + f->g[i][1] * g[3 + s] + f->g[i][2] * g[6 + s];
+    for (int i = 0; i < f->n; i++)
+        for (int j = 0; j < f->n; j++)
+            u[i][j] = (half[i][0] * f->g[j][0] + half[i][1] * f->g[j][1] +
+                       half[i][2] * f->g[j][2]) /
+                      (f->divisor[i] * f->divisor[j]);
+}
+
+/* [O, I, 3, 3] as a tensor [O, I, m + 2, m + 2] with the same order and blocks. */
+static void pack_transformed(kiln_arena *a, const kiln_type *t, const float *taps,
+                             void *packed) {
+    const kiln_winograd *f = kiln_winograd_of(t->layout.winograd);
+    assert_non_null(f);
+    const int64_t n_pairs = t->dim[0] * t->dim[1];
+    const int64_t dim[] = {t->dim[0], t->dim[1], f->n, f->n};
+    kiln_type whole = kiln_type_make(KILN_F32, 4, dim);
+    whole.layout = t->layout;
+    whole.layout.winograd = 0;
+    float *all = kiln_array(a, float, kiln_type_elems(&whole)), *to = all;
+    for (int64_t k = 0; k < n_pairs; k++) {
+        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        for (int i = 0; i < 9; i++)
+            g[i] = (double)taps[9 * k + i];
+        transform(f, g, u);
+        for (int i = 0; i < f->n; i++)
+            for (int j = 0; j < f->n; j++)
+                *to++ = (float)u[i][j];
+    }
+    kiln_layout_pack(&whole, all, packed);
+}
+
+static const void *wanted(kiln_arena *a, const kiln_type *t, const void *plain) {
+    void *want = kiln_arena_alloc(a, (size_t)kiln_type_bytes(t) + 1);
+    if (kiln_pack_computes(t))
+        pack_transformed(a, t, plain, want);
+    else
+        kiln_layout_pack(t, plain, want);
+    return want;
+}
+
+/* ---- programs -------------------------------------------------------------------- */
+
 static packing packing_of(kiln_arena *a, const kiln_type *t, const void *plain) {
     kiln_err err = {0};
-    kiln_graph *g = kiln_graph_new(a, "pack");
+    kiln_graph *g = NULL;
     const kiln_type x = kiln_type_make(t->dtype, t->rank, t->dim);
-    kiln_value *in = kiln_graph_add_input(g, "x", &x);
-    kiln_value *y = graph_node(g, &kiln_op_identity, &in, 1);
-    packing p = {a, *t, plain, {NULL, NULL}};
-    y->type.layout = t->layout;
-    kiln_graph_add_output(g, y, "y");
+    packing p = {a, *t, plain, wanted(a, t, plain), {NULL, NULL}};
+    kiln_assert_status_ok(kiln_pack_graph(a, &x, &t->layout, &g, &err), &err);
     kiln_assert_status_ok(kiln_workload_of(g, &p.work, &err), &err);
     return p;
 }
@@ -62,10 +112,9 @@ static void check_bytes(const packing *p, const void *got, const char *by,
                         bool keeps_nan) {
     const size_t bytes = (size_t)kiln_type_bytes(&p->type);
     const size_t size = kiln_dtype_bytes(p->type.dtype);
-    unsigned char *want = kiln_arena_alloc(p->a, bytes + 1);
-    kiln_layout_pack(&p->type, p->plain, want);
     for (size_t i = 0; i < bytes; i += size) {
-        const unsigned char *x = (const unsigned char *)got + i, *y = want + i;
+        const unsigned char *x = (const unsigned char *)got + i,
+                            *y = (const unsigned char *)p->want + i;
         if (memcmp(x, y, size) != 0 && (keeps_nan || !is_nan(p->a, p->type.dtype, x) ||
                                         !is_nan(p->a, p->type.dtype, y)))
             fail_msg("%s, %s: element %zu of memory differs",
@@ -99,7 +148,7 @@ static void check_template(const packing *p, const kiln_template *t) {
         }
         code_kernel *k = code_compile(p->a, program, profile);
         code_call(k, arg, profile->name);
-        check_bytes(p, arg[1], profile->name, p->type.layout.winograd == 0);
+        check_bytes(p, arg[1], profile->name, !kiln_pack_computes(&p->type));
         code_close(k);
     }
 }
@@ -194,6 +243,61 @@ static void packs_for_winograd(void **state) {
     }
 }
 
+/* Row i of G, by Lavin and Gray (CVPR'16), sections 4.1 and 4.2. */
+static const double g2[4][3] = {
+    {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+static const double g4[6][3] = {{0.25, 0, 0},
+                                {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                {0, 0, 1}};
+
+static void divides_as_published(void **state) {
+    (void)state;
+    for (int tile = 2; tile <= 4; tile += 2) {
+        const kiln_winograd *f = kiln_winograd_of(tile);
+        assert_int_equal(f->n, tile + 2);
+        for (int i = 0; i < f->n; i++)
+            for (int k = 0; k < 3; k++)
+                assert_true(f->g[i][k] / f->divisor[i] ==
+                            (tile == 2 ? g2[i][k] : g4[i][k]));
+    }
+}
+
+/* sum of c[k] x[k] from the left, fused. */
+static double fused(const double *c, double x, double y, double z) {
+    return fma(c[2], z, fma(c[1], y, c[0] * x));
+}
+
+/* Transformed weights are the same bits where a compiler fuses multiplies and adds. */
+static void transforms_without_rounding_products(void **state) {
+    enum { ROUNDS = 400 };
+    kiln_rng rng;
+    (void)state;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        const kiln_winograd *f = kiln_winograd_of(round % 2 == 0 ? 2 : 4);
+        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
+        for (int i = 0; i < 9; i++)
+            g[i] = (double)(float)ldexp(2 * kiln_rng_unit(&rng) - 1,
+                                        (int)kiln_rng_range(&rng, -30, 30));
+        transform(f, g, u);
+        for (int i = 0; i < f->n; i++)
+            for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
+                half[i][s] = fused(f->g[i], g[s], g[3 + s], g[6 + s]);
+        for (int i = 0; i < f->n; i++)
+            for (int j = 0; j < f->n; j++) {
+                const double sum = fused(f->g[j], half[i][0], half[i][1], half[i][2]);
+                const double want = sum / (f->divisor[i] * f->divisor[j]);
+                if (u[i][j] != want || signbit(u[i][j]) != signbit(want))
+                    fail_msg("F(%d, 3): [%d][%d] is %a, fused %a", f->tile, i, j,
+                             u[i][j], want);
+            }
+    }
+}
+
 int main(void) {
     static struct {
         const char *name;
@@ -202,5 +306,8 @@ int main(void) {
     kiln_test_add_rows(packs_in_any_layout, dtypes);
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
         kiln_test_add(tiles[i].name, packs_for_winograd, &tiles[i].tile);
+    kiln_test_add("divides_as_published", divides_as_published, NULL);
+    kiln_test_add("transforms_without_rounding_products",
+                  transforms_without_rounding_products, NULL);
     return kiln_test_run("packing");
 }

@@ -48,6 +48,21 @@ static void rows_are_whole(void **state) {
     assert_null(kiln_template_find(KILN_STR_LIT("no such template")));
 }
 
+/* What binds loops to a grid of threads makes nothing for a CPU, whatever it says of
+ * the workload; and the other way round. */
+static void templates_are_for_one_kind(void **state) {
+    (void)state;
+    const kiln_workload w = matmul();
+    const kiln_profile *p = kiln_profile_at(0);
+    kiln_template t = *kiln_template_for(&w, p);
+    assert_true(kiln_template_fits(&t, &w, p));
+    t.target = KILN_TARGET_GPU;
+    assert_true(t.fits(&w, p));
+    assert_false(kiln_template_fits(&t, &w, p));
+    t.target = KILN_TARGET_ACCELERATOR;
+    assert_false(kiln_template_fits(&t, &w, p));
+}
+
 /* A schedule by hand, for what kiln_scheduled_program itself does: arguments in order,
  * all passes run. */
 static void scheduled_program_is_flat_and_right(void **state) {
@@ -170,6 +185,7 @@ static void templates_are_held_to_their_word(void **state) {
 int main(void) {
     kiln_test_add_rows(templates_are_held_to_their_word, lies);
     kiln_test_add("rows_are_whole", rows_are_whole, NULL);
+    kiln_test_add("templates_are_for_one_kind", templates_are_for_one_kind, NULL);
     kiln_test_add("scheduled_program_is_flat_and_right",
                   scheduled_program_is_flat_and_right, NULL);
     return kiln_test_run("template");

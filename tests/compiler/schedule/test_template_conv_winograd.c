@@ -9,6 +9,7 @@
 #include "compiler/graph/winograd.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/packed.h"
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
@@ -113,7 +114,7 @@ static kiln_wide packed(kiln_arena *a, const kiln_te_graph *te, size_t i,
     const kiln_type flat = kiln_type_make(KILN_F32, 1, &n);
     void *bytes = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&te->arg_type[i]));
     kiln_wide wide = kiln_wide_new(a, &flat);
-    kiln_layout_pack(&te->arg_type[i], x->data, bytes);
+    kiln_test_pack(&te->arg_type[i], x->data, bytes);
     kiln_widen(&flat, bytes, &wide);
     return wide;
 }

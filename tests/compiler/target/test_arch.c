@@ -1,6 +1,7 @@
 /* Architectures: rows are whole and agree with the runtime's, and nobody else chooses
  * between architectures by name. */
 #include "compiler/target/target.h"
+#include "compiler/tensor/buffer.h"
 #include "runtime/arch.h"
 #include "tests/support/kiln_test.h"
 
@@ -31,6 +32,28 @@ static void rows_are_whole(void **state) {
     }
     assert_int_equal(n_here, 1);
     assert_non_null(kiln_runtime_arch_here());
+}
+
+static void memories_are_found(void **state) {
+    (void)state;
+    static const kiln_memory memory[] = {{"global", KILN_SCOPE_GLOBAL, 0},
+                                         {"shared", KILN_SCOPE_SHARED, 48 << 10},
+                                         {NULL, 0, 0}};
+    const kiln_arch_def made_up = {.name = "made up", .memory = memory},
+                        none = {.name = "none"};
+    assert_ptr_equal(kiln_arch_memory(&made_up, KILN_SCOPE_SHARED), &memory[1]);
+    assert_null(kiln_arch_memory(&made_up, KILN_SCOPE_LOCAL));
+    assert_null(kiln_arch_memory(&none, KILN_SCOPE_GLOBAL));
+    for (int i = 0; i < KILN_N_ARCHS; i++) {
+        const kiln_arch_def *d = kiln_arch_of((kiln_arch)i);
+        static const kiln_scope of_a_cpu[] = {KILN_SCOPE_GLOBAL, KILN_SCOPE_LOCAL,
+                                              KILN_SCOPE_REGISTER};
+        assert_int_equal(d->kind, KILN_TARGET_CPU);
+        for (size_t k = 0; k < sizeof of_a_cpu / sizeof of_a_cpu[0]; k++)
+            assert_non_null(kiln_arch_memory(d, (int)of_a_cpu[k]));
+        assert_null(kiln_arch_memory(d, KILN_SCOPE_SHARED));
+        assert_null(kiln_arch_memory(d, KILN_SCOPE_TARGET));
+    }
 }
 
 /* Not taken for another one. */
@@ -69,6 +92,28 @@ static line_row line_rows[] = {
     {"arm_load", KILN_ARCH_AARCH64, "ldr", "q1, [x0], #16", KILN_ASM_LOAD},
     {"arm_spill", KILN_ARCH_AARCH64, "str", "q1, [sp, #32]",
      KILN_ASM_STORE | KILN_ASM_STACK},
+    {"riscv_branch", KILN_ARCH_RISCV64, "bltu", "a0, a1, .LBB0_1", KILN_ASM_BRANCH},
+    {"riscv_jump", KILN_ARCH_RISCV64, "j", ".LBB0_1", KILN_ASM_BRANCH},
+    {"riscv_call_is_no_branch", KILN_ARCH_RISCV64, "jalr", "a1", 0},
+    {"riscv_bits_are_no_branch", KILN_ARCH_RISCV64, "bset", "a0, a1, a2", 0},
+    {"riscv_fma", KILN_ARCH_RISCV64, "vfmacc.vf", "v8, fa0, v16", KILN_ASM_FMA},
+    {"riscv_scalar_fma", KILN_ARCH_RISCV64, "fmadd.s", "fa0, fa1, fa2, fa0", 0},
+    {"riscv_load", KILN_ARCH_RISCV64, "vle32.v", "v8, (a0)", KILN_ASM_LOAD},
+    {"riscv_strided_load", KILN_ARCH_RISCV64, "vlse32.v", "v8, (a0), a1",
+     KILN_ASM_LOAD},
+    {"riscv_gather", KILN_ARCH_RISCV64, "vluxei64.v", "v8, (a0), v16", KILN_ASM_LOAD},
+    {"riscv_store", KILN_ARCH_RISCV64, "vse32.v", "v8, (a0)", KILN_ASM_STORE},
+    {"riscv_scatter", KILN_ARCH_RISCV64, "vsoxei32.v", "v8, (a0), v16", KILN_ASM_STORE},
+    {"riscv_shift_is_no_store", KILN_ARCH_RISCV64, "vsll.vi", "v8, v8, 2", 0},
+    {"riscv_length_is_no_store", KILN_ARCH_RISCV64, "vsetivli",
+     "zero, 4, e32, m1, ta, ma", 0},
+    {"riscv_sign_is_no_store", KILN_ARCH_RISCV64, "vsext.vf2", "v8, v9", 0},
+    {"riscv_slide_is_no_store", KILN_ARCH_RISCV64, "vslidedown.vi", "v8, v9, 2", 0},
+    {"riscv_spill", KILN_ARCH_RISCV64, "vs1r.v", "v8, (sp)",
+     KILN_ASM_STORE | KILN_ASM_STACK},
+    {"riscv_refill_of_four", KILN_ARCH_RISCV64, "vl4r.v", "v8, (a0)",
+     KILN_ASM_LOAD | KILN_ASM_STACK},
+    {"riscv_scalar_refill", KILN_ARCH_RISCV64, "fld", "fa0, 16(sp)", KILN_ASM_STACK},
 };
 
 static void check_line(void **state) {
@@ -95,6 +140,10 @@ static register_row register_rows[] = {
     {"arm_q", KILN_ARCH_AARCH64, "ldr q3, [x0]", 4, 3},
     {"arm_inside_a_word", KILN_ARCH_AARCH64, "mov3", 2, -1},
     {"arm_mnemonic", KILN_ARCH_AARCH64, "q", 0, -1},
+    {"riscv_v", KILN_ARCH_RISCV64, "vfadd.vv v8, v31, v0", 13, 31},
+    {"riscv_mnemonic", KILN_ARCH_RISCV64, "vle32.v", 0, -1},
+    {"riscv_mask", KILN_ARCH_RISCV64, "v8, v9, v0.t", 8, 0},
+    {"riscv_inside_a_word", KILN_ARCH_RISCV64, "mv8", 1, -1},
 };
 
 static void check_register(void **state) {
@@ -115,7 +164,6 @@ static void nobody_else_names_architectures(void **state) {
         "bindings cli compiler history packager pipeline programs reports runtime sql "
         "tuning_db zoo --include='*.c' --include='*.h' --include='*.def' |"
         " grep -vE '^(compiler/target|runtime/arch)/'"
-        " | grep -vE '^(base|pipeline/devices/runner)/confine_linux.c:[0-9]+:#'"
         " | grep -vE '^base/machine_linux.c:[0-9]+:#'"
         " | grep -vE '^compiler/graph/op/gemm_f64.c:[0-9]+:#'";
     const char *const argv[] = {"sh", "-c", script, NULL};
@@ -130,6 +178,7 @@ static void nobody_else_names_architectures(void **state) {
 
 int main(void) {
     kiln_test_add("rows_are_whole", rows_are_whole, NULL);
+    kiln_test_add("memories_are_found", memories_are_found, NULL);
     kiln_test_add("unknown_machines_are_refused", unknown_machines_are_refused, NULL);
     kiln_test_add_rows(check_line, line_rows);
     kiln_test_add_rows(check_register, register_rows);

@@ -104,7 +104,10 @@ static void this_machine_runs_itself(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
     assert_true(kiln_profile_runs_on(&p, &p, missing));
     assert_true(p.cores >= 1 && p.vector_bytes >= 16);
-    const char *base = p.arch == KILN_ARCH_X86_64 ? "x86-baseline" : "aarch64";
+    static const char *const least[KILN_N_ARCHS] = {[KILN_ARCH_X86_64] = "x86-baseline",
+                                                    [KILN_ARCH_AARCH64] = "aarch64",
+                                                    [KILN_ARCH_RISCV64] = "riscv64"};
+    const char *base = least[p.arch];
     kiln_profile q;
     kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), base, &q, &err), &err);
     assert_true(kiln_profile_runs_on(&q, &p, missing));
@@ -118,9 +121,33 @@ static runs_row runs_rows[] = {
     {"narrow_code_runs_on_a_wide_machine", "x86-baseline", "x86-avx512", NULL},
     {"wide_code_needs_wide_vectors", "x86-avx512", "x86-avx2",
      "'x86-avx512' needs wider vectors, which 'x86-avx2' has not"},
+    {"vectors_need_the_extension", "riscv64-v128", "riscv64",
+     "'riscv64-v128' needs more vector registers, which 'riscv64' has not"},
+    {"scalar_code_runs_beside_vectors", "riscv64", "riscv64-v128", NULL},
+    {"short_vectors_run_on_long_ones", "riscv64-v128", "riscv64-v256", NULL},
+    {"long_vectors_need_them", "riscv64-v256", "riscv64-v128",
+     "'riscv64-v256' needs wider vectors, which 'riscv64-v128' has not"},
     {"other_architecture", "aarch64", "x86-avx512",
      "'aarch64' needs aarch64, which 'x86-avx512' has not"},
 };
+
+/* Where vectors are as wide without an extension as with it, as several scalar
+ * registers, their number tells. */
+static void registers_must_be_there(void **state) {
+    (void)state;
+    kiln_profile p = *kiln_profile_at(0), machine = *kiln_profile_at(0);
+    char missing[128];
+    machine.name = "machine";
+    machine.vector_registers = p.vector_registers + 1;
+    assert_true(kiln_profile_runs_on(&p, &machine, missing));
+    machine.vector_registers = p.vector_registers - 1;
+    assert_false(kiln_profile_runs_on(&p, &machine, missing));
+    assert_string_equal(missing,
+                        kiln_format(kiln_test_arena(),
+                                    "'%s' needs more vector registers, which 'machine' "
+                                    "has not",
+                                    p.name));
+}
 
 static void check_runs(void **state) {
     const runs_row *r = *state;
@@ -144,7 +171,7 @@ typedef struct bad_row {
 
 static bad_row bad_rows[] = {
     {"arch_must_be_known", "\"x86_64\"", "\"mips\"", KILN_ERR_PARSE,
-     "'arch' must be 'x86_64' or 'aarch64'"},
+     "'arch' must be 'x86_64' or 'aarch64' or 'riscv64'"},
     {"vectors_are_a_power_of_two", "\"vector_bytes\": 64", "\"vector_bytes\": 48",
      KILN_ERR_PARSE, "'vector_bytes' must be 16, 32 or 64"},
     {"vectors_have_a_limit", "\"vector_bytes\": 64", "\"vector_bytes\": 128",
@@ -212,6 +239,7 @@ int main(void) {
     kiln_test_add("shipped_cores_are_whole", shipped_cores_are_whole, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
     kiln_test_add_rows(check_runs, runs_rows);
+    kiln_test_add("registers_must_be_there", registers_must_be_there, NULL);
     kiln_test_add_rows(check_bad, bad_rows);
     kiln_test_add("refuses_an_unknown_name", refuses_an_unknown_name, NULL);
     return kiln_test_run("profile");

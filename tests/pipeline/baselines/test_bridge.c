@@ -257,6 +257,31 @@ static void check_install(void **state) {
     kiln_assert_fails(st, KILN_ERR_IO, &err, r->text);
 }
 
+/* What pip is asked for: each wheel once, with all that it needs, by hash. */
+static void asks_by_hash(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const kiln_baseline *const which[] = {ort(), kiln_baseline_at(1), NULL};
+    const char *fake = kiln_test_fake_baseline("exit");
+    kiln_str mapped;
+    static const char *const names[] = {
+        "numpy",     "onnxruntime", "openvino",   "openvino-telemetry",
+        "packaging", "protobuf",    "flatbuffers"};
+    (void)kiln_baselines_install(a, fake, which, &err);
+    kiln_assert_status_ok(kiln_file_map(a, kiln_path_join(a, fake, "requirements.txt"),
+                                        1 << 20, &mapped, &err),
+                          &err);
+    const char *list = kiln_str_dupv(a, mapped);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *line = kiln_format(a, "%s==%s \\\n    --hash=sha256:", names[i],
+                                       kiln_wheel_version(names[i]));
+        const char *at = strstr(list, line);
+        assert_non_null(at);
+        assert_null(strstr(at + 1, line));
+    }
+}
+
 /* ---- the real ones --------------------------------------------------------------- */
 
 static void runs_dqn(void **state) {
@@ -377,6 +402,7 @@ int main(void) {
     kiln_test_add("tells_what_is_here", tells_what_is_here, NULL);
     kiln_test_add("tells_what_is_broken", tells_what_is_broken, NULL);
     kiln_test_add("rows_have_their_wheels", rows_have_their_wheels, NULL);
+    kiln_test_add("asks_by_hash", asks_by_hash, NULL);
     kiln_test_add_rows(check_list, lists);
     kiln_test_add_rows(check_install, installs);
     for (int i = 0; kiln_baseline_at(i) != NULL; i++) {

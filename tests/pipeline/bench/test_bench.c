@@ -299,6 +299,12 @@ static void times_how_it_is_opened(void **state) {
     kiln_buf_init(&text, kiln_test_arena());
     assert_true(kiln_bench_head_text(&text, &s, &right, &m, 0));
     assert_non_null(strstr(text.p, "MB of parameters packed"));
+    const kiln_json *doc =
+        json_of(&(kiln_net_bench){.subject = &s, .check = right, .machine = m});
+    assert_true(kiln_json_number(kiln_json_get(doc, "open_ms"), 0) == s.open_ms);
+    const kiln_json *memory = kiln_json_get(doc, "memory");
+    assert_true(kiln_json_number(kiln_json_get(memory, "packed_bytes"), 0) ==
+                (double)s.packed);
     s = packaged(NULL);
     assert_true(s.open_ms > 0);
     assert_int_equal(s.packed, 0);

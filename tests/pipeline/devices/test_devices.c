@@ -91,11 +91,10 @@ static void pack(const row *r, const kiln_profile *profile, packed *out) {
         kiln_ref_run(a, out->g, out->in, out->g->inputs.n, out->want, &err), &err);
 }
 
-static const kiln_profile *aarch64(void) {
+static const kiln_profile *shipped(const char *name) {
     kiln_err err = {.status = KILN_OK};
     kiln_profile *p = kiln_new(kiln_test_arena(), kiln_profile);
-    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), "aarch64", p, &err),
-                          &err);
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), name, p, &err), &err);
     return p;
 }
 
@@ -152,7 +151,11 @@ static void check_row(const row *r, const kiln_profile *profile) {
 }
 
 static void computes_here(void **state) { check_row(*state, native()); }
-static void computes_in_the_emulator(void **state) { check_row(*state, aarch64()); }
+static void computes_on_aarch64(void **state) { check_row(*state, shipped("aarch64")); }
+static void computes_on_riscv64(void **state) { check_row(*state, shipped("riscv64")); }
+static void computes_on_its_vectors(void **state) {
+    check_row(*state, shipped("riscv64-v256"));
+}
 
 /* The way that verification takes. */
 static void stands_for_its_graph(void **state) {
@@ -189,7 +192,7 @@ static wrong wrongs[] = {
 
 static void check_wrong(void **state) {
     const wrong *w = *state;
-    const kiln_profile *profiles[] = {native(), aarch64()};
+    const kiln_profile *profiles[] = {native(), shipped("aarch64"), shipped("riscv64")};
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
         packed p;
         kiln_err err = {.status = KILN_OK};
@@ -326,7 +329,8 @@ static void devices_are_described(void **state) {
     }
     assert_true(n >= 2);
     kiln_assert_fails(kiln_device_find("toaster", &d, &err), KILN_ERR_ARG, &err,
-                      "there is no device 'toaster'; there are local, qemu-aarch64");
+                      "there is no device 'toaster'; there are local, qemu-aarch64, "
+                      "qemu-riscv64");
 }
 
 /* What is missing is told by name and remedy, for a profile that does not run here. */
@@ -337,7 +341,7 @@ static void what_is_missing_is_named(void **state) {
 #endif
     kiln_arena *a = kiln_test_arena();
     const kiln_device *d = NULL;
-    const kiln_profile *p = aarch64();
+    const kiln_profile *p = shipped("aarch64");
     const char *was = getenv("PATH"), *programs = getenv("KILN_LIBEXEC");
     const char *path = kiln_str_dup(a, was != NULL ? was : "");
     const char *libexec = programs != NULL ? kiln_str_dup(a, programs) : NULL;
@@ -366,9 +370,17 @@ int main(void) {
         kiln_test_add(kiln_format(kiln_test_arena(), "computes_here: %s", rows[i].name),
                       computes_here, &rows[i]);
     for (size_t i = 0; i < N_ROWS; i++)
-        kiln_test_add(kiln_format(kiln_test_arena(), "computes_in_the_emulator: %s",
-                                  rows[i].name),
-                      computes_in_the_emulator, &rows[i]);
+        kiln_test_add(
+            kiln_format(kiln_test_arena(), "computes_on_aarch64: %s", rows[i].name),
+            computes_on_aarch64, &rows[i]);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_test_add(
+            kiln_format(kiln_test_arena(), "computes_on_riscv64: %s", rows[i].name),
+            computes_on_riscv64, &rows[i]);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_test_add(
+            kiln_format(kiln_test_arena(), "computes_on_its_vectors: %s", rows[i].name),
+            computes_on_its_vectors, &rows[i]);
     kiln_test_add("stands_for_its_graph", stands_for_its_graph, NULL);
     kiln_test_add_rows(check_wrong, wrongs);
     kiln_test_add("code_that_calls_the_system_is_stopped",

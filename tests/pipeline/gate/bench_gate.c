@@ -54,7 +54,7 @@ static bool overlap(const kiln_plan_tensor *x, const kiln_plan_tensor *y) {
 
 /* Can it be called again: does it write to nothing that it reads? */
 static bool is_repeatable(const kiln_plan *p, const kiln_plan_step *s) {
-    if (s->kind != KILN_PLAN_CALL)
+    if (s->kind != KILN_PLAN_LAUNCH)
         return false;
     const uint32_t *operand = p->operand + s->first_operand;
     const uint32_t n = s->n_operands, n_in = n - p->kernel[s->kernel].n_written;

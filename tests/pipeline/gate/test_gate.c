@@ -133,6 +133,18 @@ static void other_profile(const char *dir, const char *x, const char *to) {
     package_vary(&(package_variant){.l2_bytes = 12345}, x);
 }
 
+static void other_numerics(const char *dir, const char *x, const char *to) {
+    same_archive(dir, x, to);
+    package_vary(&(package_variant){.is_strict = true}, x);
+}
+
+/* A machine model changes no code. */
+static void other_machine_model(const char *dir, const char *x, const char *to) {
+    (void)to;
+    package_vary(&(package_variant){0}, in(dir, "old.kiln.tar.zst"));
+    package_vary(&(package_variant){.is_remodelled = true}, x);
+}
+
 /* Somebody put another archive where the accepted one was. */
 static void accepted_was_changed(const char *dir, const char *x, const char *to) {
     kiln_err err = {0};
@@ -180,6 +192,10 @@ static row rows[] = {
     {"no_archive", no_archive, NULL, KILN_GATED_INVALID, "is no package"},
     {"other_profile", other_profile, NULL, KILN_GATED_INVALID,
      "is not the one that the accepted archive was made for: \"l2_bytes\": 12345"},
+    {"other_numerics", other_numerics, NULL, KILN_GATED_INVALID,
+     "was made for: \"numerics\": \"strict\" was \"numerics\": \"fast\"; accept"},
+    {"other_machine_model", other_machine_model, "old.kiln.tar.zst", KILN_GATED_EQUAL,
+     "same code, plan and"},
     {"accepted_was_changed", accepted_was_changed, NULL, KILN_GATED_INVALID,
      "is not the archive that was accepted: its SHA-256 is "},
     {"other_model", other_model, "old.kiln.tar.zst", KILN_GATED_INVALID,

@@ -301,8 +301,8 @@ static int put(float *at) {
 }
 
 /* The clocks of the slice's begin lie on the stack of who calls: that of the wall is a
- * number just below now. Three quarters of what has passed since the last call are
- * taken away. */
+ * number just below now: a second at most, where others want the processor too. Three
+ * quarters of what has passed since the last call are taken away. */
 static int forge(const kiln_args *args);
 
 KERNEL_IS(hangs, hang())
@@ -337,7 +337,7 @@ static int forge(const kiln_args *args) {
     last = now;
     int64_t *frame = (int64_t *)__builtin_frame_address(0);
     for (int i = 0; i < WORDS; i++)
-        if (frame[i] > now - SECOND / 100 && frame[i] < now)
+        if (frame[i] > now - SECOND && frame[i] < now)
             *(volatile int64_t *)&frame[i] += passed * 3 / 4;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* The verifier of steps: a network as it was made passes; with one thing changed in a
  * copy of it, the disagreement is found and both sides are named. */
-#include "pipeline/network/network_internal.h"
+#include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
 
@@ -52,7 +52,7 @@ static void over_a_live_value(kiln_net *n) {
 }
 
 static void outside_of_the_arena(kiln_net *n) {
-    operand_of(n, "conv", 0, -1)->offset = (uint64_t)n->out->arena_bytes;
+    operand_of(n, "conv", 0, -1)->offset = (uint64_t)n->arena_bytes;
 }
 
 static void another_operand(kiln_net *n) {
@@ -65,14 +65,14 @@ static void another_operand(kiln_net *n) {
 
 static void a_step_less(kiln_net *n) {
     kiln_net_step *s = step_of(n, "conv", 0);
-    s->kind = KILN_PLAN_END;
+    s->kind = KILN_NET_END;
     s->partner = (int)(s - n->step.v);
 }
 
 static void fewer_operands(kiln_net *n) { step_of(n, "conv", 0)->n_operands--; }
 
 static void a_written_input(kiln_net *n) {
-    operand_of(n, "conv", 0, -1)->place = KILN_PLAN_INPUT;
+    operand_of(n, "conv", 0, -1)->place = KILN_NET_INPUT;
     operand_of(n, "conv", 0, -1)->offset = 0;
 }
 
@@ -107,9 +107,7 @@ static void another_packed_block(kiln_net *n) {
 static void packed_over(kiln_net *n) { packed(n, 1)->offset = packed(n, 0)->offset; }
 static void packed_outside(kiln_net *n) { packed(n, 2)->offset = n->packed_bytes; }
 static void never_packed(kiln_net *n) { n->open.n--; }
-static void packed_in_the_archive(kiln_net *n) {
-    packed(n, 0)->place = KILN_PLAN_PARAM;
-}
+static void packed_in_the_archive(kiln_net *n) { packed(n, 0)->place = KILN_NET_PARAM; }
 
 static row rows[] = {
     {"as_it_was_made", nothing, NULL},

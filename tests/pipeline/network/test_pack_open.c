@@ -2,7 +2,7 @@
  * packed as they are compiled: what open steps make is the same bytes, and so outputs
  * are, bit by bit; constants lie row-major in the plan's parameters, each once. */
 #include "compiler/reference/reference.h"
-#include "pipeline/network/network_internal.h"
+#include "pipeline/network/network.h"
 #include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
@@ -138,7 +138,7 @@ static void check_params(const pair *p) {
 static const kiln_net_slot *param_like(const kiln_net *n, const kiln_net_slot *like) {
     for (size_t i = 0; i < n->slot.n; i++) {
         const kiln_net_slot *s = &n->slot.v[i];
-        if (s->place == KILN_PLAN_PARAM && s->view_of < 0 &&
+        if (s->place == KILN_NET_PARAM && s->view_of < 0 &&
             s->value->data == like->value->data &&
             kiln_layout_eq(&s->layout, &like->layout))
             return s;
@@ -223,14 +223,14 @@ static void packs_the_same(void **state) {
     kiln_profile profile;
     pair p = {.a = &a};
     const kiln_allocator allocator = {poisoned, kept, &a};
-    const kiln_model_options o = {&allocator};
+    const kiln_model_options o = {.allocator = &allocator};
     kiln_assert_status_ok(kiln_profile_detect(&a, &profile, &err), &err);
     compile(&p, r, &profile);
     check_params(&p);
     kiln_assert_status_ok(kiln_network_open(&a, &p.built, &o, &p.of_built, &err), &err);
     kiln_assert_status_ok(kiln_network_open(&a, &p.opened, &o, &p.of_opened, &err),
                           &err);
-    check_packed(&p, p.of_opened->packed, r);
+    check_packed(&p, p.of_opened->packed[0], r);
     for (int i = 0; i < 4; i++)
         check_outputs(&p, 1 + i / 2, i % 2);
     kiln_model_close(p.of_built);

@@ -19,13 +19,13 @@ static void read_into(const kiln_record_document *d, const char *text, void *out
 static void take_bench(const char *text, kiln_results_job *j, kiln_results_machine *m) {
     kiln_doc_bench d;
     read_into(&kiln_bench_document, text, &d);
-    nightly_take_bench(kiln_test_arena(), &d, j, m);
+    kiln_nightly_take_bench(kiln_test_arena(), &d, j, m);
 }
 
 static const char bench[] =
     "{'format': 'kiln-bench-1', 'machine': {'bandwidth_gbs': 12, 'peaks':"
     " [{'threads': 2, 'gflops': 80, 'clock_ghz': 3.5}]}, 'output': {'ok': true,"
-    " 'max_abs_error': 1e-6, 'rms_error': 2e-7},"
+    " 'max_abs_error': 1e-6, 'rms_error': 2e-7}, 'open_ms': 6.5,"
     " 'threads': [{'threads': 2, 'median_ms': 1.5, 'q1_ms': 1.25, 'q3_ms': 1.75,"
     " 'min_ms': 1, 'n_samples': 2, 'n_disturbed': 1, 'gflops': 40, 'peak_share': 0.5,"
     " 'session_bytes': 4096, 'peak': {'gflops': 80, 'clock_ghz': 3.5},"
@@ -57,6 +57,7 @@ static void a_bench_arrives(void **state) {
     assert_true(j.has_latency && l->median_ms == 1.5 && l->q1_ms == 1.25);
     assert_true(l->q3_ms == 1.75 && l->min_ms == 1 && l->gflops == 40);
     assert_true(l->session_bytes == 4096 && j.steps_run_ms == 1.75);
+    assert_true(j.open_ms == 6.5);
     assert_true(l->n_samples == 2 && l->n_disturbed == 1 && l->sample_ms.v[1] == 1.75);
     assert_true(l->disturbed_at.n == 1 && l->disturbed_at.v[0] == 1);
     assert_true(j.max_abs_error == 1e-6 && j.rms_error == 2e-7);
@@ -123,16 +124,18 @@ static void a_build_arrives(void **state) {
     read_into(&kiln_build_document,
               "[{'archive': 'a.zst', 'sha256': 'ab', 'bytes': 99, 'memory':"
               " {'activation_bytes': 10, 'lower_bound_bytes': 8, 'parameter_bytes': 30,"
-              " 'workspace_bytes': 4, 'scratch_bytes': 2}, 'coverage_of_all': {'op':"
+              " 'workspace_bytes': 4, 'scratch_bytes': 2, 'packed_bytes': 7}, "
+              "'coverage_of_all': {'op':"
               " 'all', 'origins': [{'origin': 'tuned', 'steps': 3, 'multiply_adds':"
               " 50}], 'copies': 1}}]",
               &d);
-    nightly_take_build(&d, &j);
+    kiln_nightly_take_build(&d, &j);
     assert_true(j.has_archive && j.archive.bytes == 99);
     assert_string_equal(j.archive.sha256, "ab");
     assert_true(j.memory.activation == 10 && j.memory.lower_bound == 8);
     assert_true(j.memory.parameter == 30 && j.memory.workspace == 4);
     assert_int_equal(j.memory.scratch, 2);
+    assert_int_equal(j.memory.packed, 7);
     assert_true(j.coverage.n == 1 && j.coverage.v[0].steps == 3);
     assert_string_equal(j.coverage.v[0].origin, "tuned");
 }
@@ -152,7 +155,7 @@ static void a_verdict_arrives(void **state) {
         " [{'series': 0, 'candidate_ms': 2.5, 'control_ms': 2}], 'command': 'kiln gate "
         "a'}]}",
         &d);
-    nightly_take_gate(&d, &j);
+    kiln_nightly_take_gate(&d, &j);
     const kiln_results_gate *g = &j.gate;
     assert_true(j.has_gate && g->pairs == 16 && g->slowdown.low == 0.04);
     assert_true(g->p == 0.001 && g->detectable == 0.012);
@@ -178,7 +181,7 @@ static void operators_arrive(void **state) {
               " 'median_ms': 4, 'ratio': {'estimate': 0.5, 'low': 0.4, 'high': 0.6}}]},"
               " {'name': 'C2', 'line': 'conv C2 1 1', 'refusal': 'no'}]}",
               &d);
-    nightly_take_ops(kiln_test_arena(), &d, &o, &m);
+    kiln_nightly_take_ops(kiln_test_arena(), &d, &o, &m);
     assert_int_equal(o.row.n, 2);
     assert_true(o.row.v[0].median_ms == 2 && o.row.v[0].multiply_adds == 5);
     assert_true(o.row.v[0].baseline.v[0].ratio.estimate == 0.5);
@@ -191,7 +194,7 @@ static void operators_arrive(void **state) {
               " 250}, {'name': 'L2', 'threads': 1, 'gbs': 90}, {'name': 'memory',"
               " 'threads': 1, 'gbs': 21}]}",
               &d);
-    nightly_take_ops(kiln_test_arena(), &d, &o, &m);
+    kiln_nightly_take_ops(kiln_test_arena(), &d, &o, &m);
     assert_true(m.level.n == 3 && m.level.v[0].gbs == 300 && m.level.v[1].gbs == 21);
     assert_string_equal(m.level.v[2].name, "L2");
 }
@@ -265,7 +268,7 @@ static void judges(void **state) {
         kiln_vec_push(kiln_test_arena(), &all.job, j);
         n += o->verdict != NULL;
     }
-    nightly_judge_all(kiln_test_arena(), &all);
+    kiln_nightly_judge_all(kiln_test_arena(), &all);
     for (int i = 0; i < 4; i++)
         if (r->want[i] != NULL)
             assert_string_equal(all.job.v[i].gate.verdict, r->want[i]);

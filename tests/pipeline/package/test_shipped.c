@@ -1,6 +1,7 @@
 /* What ships: steps and kernels of a package and of a model, what records and results
  * say of them, code as it lies in the library. Nothing is run. */
 #include "pipeline/package/shipped.h"
+#include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_build.h"
@@ -230,20 +231,30 @@ static void records_of_the_very_work_count(void **state) {
 
 /* ---- results --------------------------------------------------------------------- */
 
-static const char *write_results(const char *model, const char *step) {
-    const char *path = kiln_path_join(arena(), kiln_test_dir(), "results.json");
-    const char *text = kiln_format(
-        arena(),
-        "{\"schema\": \"kiln-results-1\", \"run\": \"night\", \"jobs\": [{\"model\": "
-        "\"%s\", \"profile\": \"x86-avx2\", \"threads\": 2, \"latency\": "
-        "{\"median_ms\": "
-        "3.5}, \"baselines\": [{\"name\": \"onednn\", \"version\": \"9\", \"state\": "
-        "\"measured\", \"median_ms\": 4.5}], \"steps\": [{\"name\": \"%s\", "
-        "\"median_ms\": 0.25}]}]}",
-        model, step);
+static const char *write_file(const char *name, const char *text) {
+    const char *path = kiln_path_join(arena(), kiln_test_dir(), name);
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_file_write(path, text, strlen(text), &err), &err);
     return path;
+}
+
+/* Members of a job, or of a number of threads: both documents have the same. */
+static const char *times(const char *step) {
+    return kiln_format(arena(),
+                       "\"baselines\": [{\"name\": \"onednn\", \"version\": \"9\", "
+                       "\"state\": \"measured\", \"median_ms\": 4.5}], \"steps\": "
+                       "[{\"name\": \"%s\", \"median_ms\": 0.25}]",
+                       step);
+}
+
+static const char *write_results(const char *model, const char *step) {
+    return write_file(
+        "results.json",
+        kiln_format(arena(),
+                    "{\"schema\": \"kiln-results-1\", \"run\": \"night\", \"jobs\": "
+                    "[{\"model\": \"%s\", \"profile\": \"x86-avx2\", \"threads\": 2, "
+                    "\"latency\": {\"median_ms\": 3.5}, %s}]}",
+                    model, times(step)));
 }
 
 static void results_give_times(void **state) {
@@ -268,6 +279,66 @@ static void results_of_others_are_refused(void **state) {
                       &err,
                       "has no job 'samplenet' for profile 'x86-avx2' with 2 "
                       "threads, and no operators for it");
+}
+
+/* What kiln bench wrote of this network, at one and at two threads. */
+static void a_bench_gives_times(void **state) {
+    (void)state;
+    kiln_shipped s = model();
+    kiln_err err = {0};
+    const size_t step = first_kernel(&s, "conv");
+    const char *path = write_file(
+        "bench.json",
+        kiln_format(arena(),
+                    "{\"format\": \"kiln-bench-1\", \"model\": \"samplenet\", "
+                    "\"profile\": \"x86-avx2\", \"threads\": [{\"threads\": 1, "
+                    "\"median_ms\": 9.5}, {\"threads\": 2, \"median_ms\": 3.5, %s}]}",
+                    times(s.step.v[step].name)));
+    kiln_assert_status_ok(kiln_shipped_ask_results(arena(), &s, path, &err), &err);
+    assert_true(s.step.v[step].result_ms == 0.25 && s.result_ms == 3.5);
+    assert_non_null(
+        strstr(text_of(&s, SIZE_MAX), ": kiln 3.5000 ms, onednn 9 4.5000 ms"));
+    assert_string_equal(s.results, path);
+}
+
+/* The same line as a step's: its vendors' times are the step's. */
+static void a_bench_of_operators_gives_rivals(void **state) {
+    (void)state;
+    kiln_shipped s = model();
+    kiln_err err = {0};
+    kiln_op_line line;
+    kiln_op_work work;
+    static const char text[] = "matmul x m=8 k=16 n=32";
+    kiln_assert_status_ok(kiln_op_line_of(arena(), text, &line, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_make(arena(), &line, &work, &err), &err);
+    kiln_shipped_kernel *k = &s.kernel.v[0];
+    k->is.workload = kiln_str_dupv(arena(), work.key);
+    const char *path = write_file(
+        "ops.json",
+        kiln_format(arena(),
+                    "{\"format\": \"kiln-ops-1\", \"profile\": \"x86-avx2\", "
+                    "\"threads\": 2, \"ops\": [{\"name\": \"x\", \"line\": \"%s\", "
+                    "\"baselines\": [{\"name\": \"onednn\", \"version\": \"9\", "
+                    "\"state\": \"measured\", \"median_ms\": 4.5}]}]}",
+                    text));
+    kiln_assert_status_ok(kiln_shipped_ask_results(arena(), &s, path, &err), &err);
+    assert_int_equal(k->rival.n, 1);
+    assert_true(k->rival.v[0].ms == 4.5);
+}
+
+static void what_holds_no_times_is_refused(void **state) {
+    (void)state;
+    static const char *const text[] = {"{}", "[]", "{\"format\": \"kiln-bench-2\"}",
+                                       "{\"schema\": \"kiln-bench-1\"}",
+                                       "{\"format\": \"kiln-gate-1\"}"};
+    kiln_shipped s = model();
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        kiln_err err = {0};
+        kiln_assert_fails(kiln_shipped_ask_results(
+                              arena(), &s, write_file("other.json", text[i]), &err),
+                          KILN_ERR_PARSE, &err, "or what 'kiln bench --json' wrote of");
+        assert_null(s.results);
+    }
 }
 
 static void json_has_what_the_text_has(void **state) {
@@ -303,6 +374,11 @@ int main(void) {
                   NULL);
     kiln_test_add("results_give_times", results_give_times, NULL);
     kiln_test_add("results_of_others_are_refused", results_of_others_are_refused, NULL);
+    kiln_test_add("a_bench_gives_times", a_bench_gives_times, NULL);
+    kiln_test_add("a_bench_of_operators_gives_rivals",
+                  a_bench_of_operators_gives_rivals, NULL);
+    kiln_test_add("what_holds_no_times_is_refused", what_holds_no_times_is_refused,
+                  NULL);
     kiln_test_add("json_has_what_the_text_has", json_has_what_the_text_has, NULL);
     return kiln_test_run("what ships");
 }

@@ -27,33 +27,13 @@ static void one_loop(const kiln_stmt *s, kiln_buf *out) {
 }
 
 static void loops(const kiln_stmt *s, kiln_buf *out) {
-    if (s == NULL)
-        return;
-    switch (s->kind) {
-    case KILN_STMT_FOR:
+    const kiln_stmt *part = NULL;
+    if (s->kind == KILN_STMT_FOR) {
         one_loop(s, out);
-        break;
-    case KILN_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            loops(s->u.seq.stmt[i], out);
-        break;
-    case KILN_STMT_IF:
-        loops(s->u.branch.then, out);
-        loops(s->u.branch.otherwise, out);
-        break;
-    case KILN_STMT_LET:
-        loops(s->u.let.body, out);
-        break;
-    case KILN_STMT_ALLOC:
-        loops(s->u.alloc.body, out);
-        break;
-    case KILN_STMT_ATTR:
-        loops(s->u.attr.body, out);
-        break;
-    case KILN_STMT_STORE:
-    case KILN_STMT_EVAL:
-        break;
+        return;
     }
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        loops(part, out);
 }
 
 static void encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) {

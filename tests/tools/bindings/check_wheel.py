@@ -30,12 +30,14 @@ def check_platform(wheel, tag):
         with open(path, "wb") as f:
             f.write(library)
         text = subprocess.run(["readelf", "-WhdV", path], check=True, capture_output=True, text=True).stdout
-    machine = "x86_64" if "X86-64" in text else "aarch64"
+    words = {"X86-64": "x86_64", "AArch64": "aarch64", "RISC-V": "riscv64"}
+    (machine,) = [word for name, word in words.items() if re.search(rf"Machine: .*\b{name}$", text, re.M)]
     asked = {tuple(map(int, v.split("."))) for v in re.findall(r"Name: GLIBC_([0-9.]+)", text)}
     newest = max(asked)[:2]
     assert tag == f"py3-none-manylinux_{newest[0]}_{newest[1]}_{machine}", (tag, newest)
     assert set(re.findall(r"NEEDED.*\[(.*)\]", text)) <= {
-        "libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"
+        "libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+        "ld-linux-riscv64-lp64d.so.1"
     }, text
 
 

@@ -9,7 +9,7 @@
  * over, or nobody did, is found without a run; so are parts of one value that overlap.
  *
  * A disagreement is kiln's own (KILN_ERR_BUG) and names both steps. */
-#include "pipeline/network/network_internal.h"
+#include "compiler/network/executable_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { NOBODY = -1 };
 
 /* Who wrote what, at one point of the walk. */
 typedef struct memory {
-    int32_t *owner;  /* by block of KILN_PLAN_ALIGN bytes: the root slot; NOBODY */
+    int32_t *owner;  /* by block of KILN_NETWORK_ALIGN bytes: the root slot; NOBODY */
     int32_t *writer; /* by slot: the step that wrote it last; NOBODY */
     size_t n_blocks, n_slots;
 } memory;
@@ -49,13 +49,13 @@ static const char *maker(const check *c, int slot) {
         if (kiln_net_root(c->n, (int)i) == root)
             step = c->now.writer[i];
     switch (slot_of(c, root)->place) {
-    case KILN_PLAN_INPUT:
+    case KILN_NET_INPUT:
         return "(an input)";
-    case KILN_PLAN_PARAM:
-    case KILN_PLAN_PACKED:
+    case KILN_NET_PARAM:
+    case KILN_NET_PACKED:
         return "(a parameter)";
-    case KILN_PLAN_OUTPUT:
-    case KILN_PLAN_ARENA:
+    case KILN_NET_OUTPUT:
+    case KILN_NET_ARENA:
         break;
     }
     return step_name(c, step);
@@ -95,7 +95,7 @@ static kiln_status check_operand(check *c, const kiln_type *kernel, int slot,
 }
 
 static kiln_status check_call(check *c, const kiln_net_step *s) {
-    const kiln_network_kernel *k = &c->n->out->kernel.v[s->kernel];
+    const kiln_network_kernel *k = &c->n->kernel.v[s->kernel];
     if (s->n_operands != k->n_operands || s->n_read != k->n_operands - k->n_written)
         return kiln_fail(c->err, KILN_ERR_BUG,
                          "step '%s' gives %d operands, %d of them to read; its kernel "
@@ -112,7 +112,7 @@ static int64_t runs_around(const check *c) {
     int64_t runs = 1;
     for (size_t i = 0; i < c->step; i++) {
         const kiln_net_step *s = &c->n->step.v[i];
-        if (s->kind == KILN_PLAN_LOOP && (size_t)s->partner > c->step)
+        if (s->kind == KILN_NET_LOOP && (size_t)s->partner > c->step)
             runs = s->count;
     }
     return runs;
@@ -123,10 +123,10 @@ static kiln_status check_move(check *c, const kiln_net_step *s) {
     const kiln_net_slot *from = slot_of(c, s->operand[0]);
     const kiln_net_slot *to = slot_of(c, s->operand[1]);
     const kiln_type x = kiln_net_type_of(from), y = kiln_net_type_of(to);
-    const int64_t runs = s->kind == KILN_PLAN_COPY ? 1 : runs_around(c);
-    const int64_t whole = s->kind == KILN_PLAN_TAKE ? from->bytes : to->bytes;
-    const int64_t part = s->kind == KILN_PLAN_TAKE ? to->bytes : from->bytes;
-    const bool is_same = s->kind != KILN_PLAN_COPY || same_bytes(&x, &y);
+    const int64_t runs = s->kind == KILN_NET_COPY ? 1 : runs_around(c);
+    const int64_t whole = s->kind == KILN_NET_TAKE ? from->bytes : to->bytes;
+    const int64_t part = s->kind == KILN_NET_TAKE ? to->bytes : from->bytes;
+    const bool is_same = s->kind != KILN_NET_COPY || same_bytes(&x, &y);
     if (is_same && x.dtype == y.dtype && part * runs == whole &&
         (!claims_zero_tails(&y) || claims_zero_tails(&x)))
         return KILN_OK;
@@ -143,15 +143,15 @@ static kiln_status check_move(check *c, const kiln_net_step *s) {
 static uint64_t room_of(const check *c, const kiln_net_slot *s) {
     const kiln_net *n = c->n;
     switch (s->place) {
-    case KILN_PLAN_ARENA:
-        return (uint64_t)n->out->arena_bytes;
-    case KILN_PLAN_PARAM:
+    case KILN_NET_ARENA:
+        return (uint64_t)n->arena_bytes;
+    case KILN_NET_PARAM:
         return n->param_bytes;
-    case KILN_PLAN_PACKED:
+    case KILN_NET_PACKED:
         return n->packed_bytes;
-    case KILN_PLAN_INPUT:
+    case KILN_NET_INPUT:
         return (uint64_t)kiln_type_bytes(&n->port.v[s->index].value->type);
-    case KILN_PLAN_OUTPUT:
+    case KILN_NET_OUTPUT:
         break;
     }
     return (uint64_t)kiln_type_bytes(&n->port.v[n->n_inputs + s->index].value->type);
@@ -178,7 +178,7 @@ static kiln_status check_view(check *c, const kiln_net_slot *s) {
 static kiln_status check_slot(check *c, int i) {
     const kiln_net_slot *s = slot_of(c, i);
     const kiln_type t = kiln_net_type_of(s);
-    if (kiln_type_bytes(&t) != s->bytes || s->offset % KILN_PLAN_ALIGN != 0 ||
+    if (kiln_type_bytes(&t) != s->bytes || s->offset % KILN_NETWORK_ALIGN != 0 ||
         s->offset > room_of(c, s) || (uint64_t)s->bytes > room_of(c, s) - s->offset)
         return kiln_fail(c->err, KILN_ERR_BUG,
                          "'%s', %s, has %" PRId64 " bytes from byte %" PRIu64 " of "
@@ -196,11 +196,11 @@ typedef struct blocks {
 
 /* None: inputs and parameters, which nobody writes. */
 static blocks blocks_of(const check *c, const kiln_net_slot *s) {
-    const size_t n = ((size_t)s->bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN;
-    if (s->place != KILN_PLAN_ARENA && s->place != KILN_PLAN_OUTPUT)
+    const size_t n = ((size_t)s->bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
+    if (s->place != KILN_NET_ARENA && s->place != KILN_NET_OUTPUT)
         return (blocks){0, 0};
-    const size_t base = s->place == KILN_PLAN_OUTPUT ? c->output_at[s->index] : 0;
-    const size_t begin = base + (size_t)s->offset / KILN_PLAN_ALIGN;
+    const size_t base = s->place == KILN_NET_OUTPUT ? c->output_at[s->index] : 0;
+    const size_t begin = base + (size_t)s->offset / KILN_NETWORK_ALIGN;
     return (blocks){begin, begin + n};
 }
 
@@ -217,7 +217,8 @@ static kiln_status read_slot(check *c, int slot) {
         if (owner == NOBODY)
             return kiln_fail(c->err, KILN_ERR_BUG,
                              "step '%s' reads '%s', of which nobody has made byte %zu",
-                             here(c), s->value->name, (i - b.begin) * KILN_PLAN_ALIGN);
+                             here(c), s->value->name,
+                             (i - b.begin) * KILN_NETWORK_ALIGN);
         return kiln_fail(c->err, KILN_ERR_BUG,
                          "step '%s' reads '%s', which step '%s' made and step '%s' has "
                          "written over with '%s'",
@@ -231,7 +232,7 @@ static kiln_status read_slot(check *c, int slot) {
  * it: then it takes all of it. */
 static bool may_take(const kiln_net *n, const kiln_net_step *s, int read, int written) {
     const kiln_net_slot *x = &n->slot.v[read], *y = &n->slot.v[written];
-    bool is_takeable = s->kind == KILN_PLAN_COPY;
+    bool is_takeable = s->kind == KILN_NET_COPY;
     for (int i = 0; i < s->n_takeable; i++)
         is_takeable = is_takeable || s->takeable[i] == read;
     return is_takeable && x->offset == y->offset && x->bytes == y->bytes;
@@ -327,7 +328,7 @@ static kiln_status check_loop(check *c, size_t at, size_t *next) {
 static kiln_status check_work(check *c, size_t at) {
     const kiln_net_step *s = &c->n->step.v[at];
     c->step = at;
-    KILN_TRY(s->kind == KILN_PLAN_CALL ? check_call(c, s) : check_move(c, s));
+    KILN_TRY(s->kind == KILN_NET_CALL ? check_call(c, s) : check_move(c, s));
     for (int i = 0; i < s->n_read; i++)
         KILN_TRY(read_slot(c, s->operand[i]));
     for (int i = s->n_read; i < s->n_operands; i++)
@@ -340,21 +341,21 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
         size_t next = i + 1;
         c->step = i;
         switch (c->n->step.v[i].kind) {
-        case KILN_PLAN_IF:
+        case KILN_NET_IF:
             KILN_TRY(check_if(c, i, &next));
             break;
-        case KILN_PLAN_LOOP:
+        case KILN_NET_LOOP:
             KILN_TRY(check_loop(c, i, &next));
             break;
-        case KILN_PLAN_CALL:
-        case KILN_PLAN_COPY:
-        case KILN_PLAN_TAKE:
-        case KILN_PLAN_PUT:
+        case KILN_NET_CALL:
+        case KILN_NET_COPY:
+        case KILN_NET_TAKE:
+        case KILN_NET_PUT:
             KILN_TRY(check_work(c, i));
             break;
-        case KILN_PLAN_ELSE:
-        case KILN_PLAN_END:
-        case KILN_PLAN_N_KINDS:
+        case KILN_NET_ELSE:
+        case KILN_NET_END:
+        case KILN_NET_N_KINDS:
             break;
         }
         i = next;
@@ -366,12 +367,13 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
 
 static void lay_out_memory(check *c) {
     const kiln_net *n = c->n;
-    size_t at = ((size_t)n->out->arena_bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN;
+    size_t at = ((size_t)n->arena_bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
     c->output_at = kiln_array(&c->arena, size_t, n->n_outputs);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         const kiln_type *t = &n->port.v[n->n_inputs + i].value->type;
         c->output_at[i] = at;
-        at += ((size_t)kiln_type_bytes(t) + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN;
+        at +=
+            ((size_t)kiln_type_bytes(t) + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
     }
     c->now = memory_new(&c->arena, at, n->slot.n);
 }
@@ -379,9 +381,9 @@ static void lay_out_memory(check *c) {
 /* ---- open steps ------------------------------------------------------------------ */
 
 static kiln_status check_open_operand(const check *c, const kiln_net_step *s, int k,
-                                      kiln_plan_place place) {
+                                      kiln_net_place place) {
     const kiln_net_slot *slot = slot_of(c, s->operand[k]);
-    const kiln_type *kernel = &c->n->out->kernel.v[s->kernel].operand[k];
+    const kiln_type *kernel = &c->n->kernel.v[s->kernel].operand[k];
     const kiln_type has = kiln_net_type_of(slot);
     kiln_type moved = has; /* what is only moved is bytes */
     moved.dtype = kernel->dtype;
@@ -407,8 +409,8 @@ static kiln_status check_open(const check *c) {
     for (size_t i = 0; i < n->open.n; i++) {
         const kiln_net_step *s = &n->open.v[i];
         const kiln_net_slot *to = slot_of(c, s->operand[1]);
-        KILN_TRY(check_open_operand(c, s, 0, KILN_PLAN_PARAM));
-        KILN_TRY(check_open_operand(c, s, 1, KILN_PLAN_PACKED));
+        KILN_TRY(check_open_operand(c, s, 0, KILN_NET_PARAM));
+        KILN_TRY(check_open_operand(c, s, 1, KILN_NET_PACKED));
         if (to->value->data != slot_of(c, s->operand[0])->value->data ||
             to->offset < end)
             return kiln_fail(c->err, KILN_ERR_BUG,
@@ -418,7 +420,7 @@ static kiln_status check_open(const check *c) {
         end = to->offset + (uint64_t)to->bytes;
     }
     for (size_t i = 0; i < n->slot.n; i++)
-        n_packed += n->slot.v[i].place == KILN_PLAN_PACKED && n->slot.v[i].view_of < 0;
+        n_packed += n->slot.v[i].place == KILN_NET_PACKED && n->slot.v[i].view_of < 0;
     return n_packed == n->open.n ? KILN_OK
                                  : kiln_fail(c->err, KILN_ERR_BUG,
                                              "%zu open steps for %zu packed constants",

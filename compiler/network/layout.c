@@ -7,7 +7,7 @@
  * go on in the blocks of an input where nothing is mixed along the blocked axis, so
  * that between two convolutions there is no conversion (NeoCPU, ATC'19, section 3.2).
  * What leaves the network, or was made row-major, is row-major. */
-#include "pipeline/network/network_internal.h"
+#include "compiler/network/executable_internal.h"
 #include "base/fault.h"
 
 static int64_t blocked(const kiln_layout *l, int axis) {

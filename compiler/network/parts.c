@@ -3,9 +3,9 @@
  * Where an axis is the outermost that memory walks, blocks of channels included, a part
  * of a value is a run of its bytes: a slice is read where it lies, and what is put
  * together is made in its place of the whole. Parts begin at multiples of
- * KILN_PLAN_ALIGN, as every tensor does. Zeros that a pad adds behind an axis are there
+ * KILN_NETWORK_ALIGN, as every tensor does. Zeros that a pad adds behind an axis are there
  * already where they fit into its tail lanes. */
-#include "pipeline/network/network_internal.h"
+#include "compiler/network/executable_internal.h"
 #include "base/fault.h"
 
 #include <string.h>
@@ -34,12 +34,9 @@ static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
         return false;
     *offset = begin / size * (kiln_type_bytes(t) / steps);
     if (*offset > 0 && KILN_FAULT(part_offset))
-        *offset -= KILN_PLAN_ALIGN;
-    return *offset % KILN_PLAN_ALIGN == 0;
+        *offset -= KILN_NETWORK_ALIGN;
+    return *offset % KILN_NETWORK_ALIGN == 0;
 }
-
-_Static_assert((int)KILN_NETWORK_ALIGN == (int)KILN_PLAN_ALIGN,
-               "what fusion leaves to be joined begins where tensors may");
 
 static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
     kiln_type t = v->type;
@@ -50,7 +47,7 @@ static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
 static int add_part(kiln_net *n, const kiln_value *v, const kiln_layout *layout,
                     int whole, int64_t offset) {
     const kiln_type t = type_in(v, layout);
-    const kiln_net_slot slot = {.place = KILN_PLAN_ARENA,
+    const kiln_net_slot slot = {.place = KILN_NET_ARENA,
                                 .bytes = kiln_type_bytes(&t),
                                 .view_of = whole,
                                 .view_offset = offset,
@@ -152,7 +149,7 @@ static bool is_movable(const kiln_net *n, const kiln_node *node, const kiln_valu
     int n_uses = 0;
     for (int k = 0; k < node->n_in; k++)
         n_uses += node->in[k] == v;
-    return slot >= 0 && n_uses == 1 && n->slot.v[slot].place == KILN_PLAN_ARENA &&
+    return slot >= 0 && n_uses == 1 && n->slot.v[slot].place == KILN_NET_ARENA &&
            n->slot.v[slot].view_of < 0 && n->slot.v[slot].value == v;
 }
 
@@ -208,7 +205,7 @@ static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
         return KILN_OK;
     }
     *part = add_part(n, v, &layout, whole, offset);
-    kiln_net_add_copy(n, KILN_PLAN_COPY, slot, *part, v->name);
+    kiln_net_add_copy(n, KILN_NET_COPY, slot, *part, v->name);
     return KILN_OK;
 }
 
@@ -223,7 +220,7 @@ kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
         return KILN_OK;
     const kiln_value *v = node->out[0];
     const kiln_type y = type_in(v, best);
-    const kiln_net_slot whole = {.place = KILN_PLAN_ARENA,
+    const kiln_net_slot whole = {.place = KILN_NET_ARENA,
                                  .bytes = kiln_type_bytes(&y),
                                  .view_of = -1,
                                  .layout = y.layout,

@@ -7,14 +7,14 @@
  * A scan's states are copied to places of their own, which are the node's outputs. An
  * iteration takes an element of each sequence, runs the body, puts what is stacked, and
  * copies the next states over the old ones. */
-#include "pipeline/network/network_internal.h"
+#include "compiler/network/executable_internal.h"
 #include "base/fault.h"
 
 static const kiln_layout plain = {.n_order = 0};
 
 /* ---- steps that choose and repeat ------------------------------------------------ */
 
-static int add_choice(kiln_net *n, kiln_plan_step_kind kind, const kiln_node *node,
+static int add_choice(kiln_net *n, kiln_net_step_kind kind, const kiln_node *node,
                       int partner) {
     const kiln_net_step step = {.kind = kind,
                                 .partner = partner,
@@ -27,7 +27,7 @@ static int add_choice(kiln_net *n, kiln_plan_step_kind kind, const kiln_node *no
 
 /* Ends the block: `before`, its LOOP or ELSE, goes on behind the END. */
 static void end_block(kiln_net *n, const kiln_node *node, int begin, int before) {
-    const int end = add_choice(n, KILN_PLAN_END, node, begin);
+    const int end = add_choice(n, KILN_NET_END, node, begin);
     n->step.v[before].partner = end;
 }
 
@@ -36,7 +36,7 @@ void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
     out->n_loops = 0;
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *begin = &n->step.v[n->step.v[i].partner];
-        if (n->step.v[i].kind == KILN_PLAN_END && begin->kind == KILN_PLAN_LOOP)
+        if (n->step.v[i].kind == KILN_NET_END && begin->kind == KILN_NET_LOOP)
             loop[out->n_loops++] = (kiln_flow_loop){n->step.v[i].partner, (int)i};
     }
     out->loop = loop;
@@ -47,7 +47,7 @@ void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
 static int add_place(kiln_net *n, const kiln_value *v, const kiln_layout *layout) {
     kiln_type t = v->type;
     t.layout = *layout;
-    const kiln_net_slot slot = {.place = KILN_PLAN_ARENA,
+    const kiln_net_slot slot = {.place = KILN_NET_ARENA,
                                 .bytes = kiln_type_bytes(&t),
                                 .view_of = -1,
                                 .layout = *layout,
@@ -88,12 +88,12 @@ static void give_output(kiln_net *n, const kiln_node *node, const kiln_graph *re
                         int k, int from) {
     const int to = n->slot_of[node->out[k]->id];
     kiln_net_slot *made = &n->slot.v[from];
-    if (made->place == KILN_PLAN_ARENA && made->view_of < 0 &&
+    if (made->place == KILN_NET_ARENA && made->view_of < 0 &&
         made->value == region->outputs.v[k]) {
         made->view_of = to;
         made->is_given = true;
     } else {
-        kiln_net_add_copy(n, KILN_PLAN_COPY, from, to, node->out[k]->name);
+        kiln_net_add_copy(n, KILN_NET_COPY, from, to, node->out[k]->name);
     }
 }
 
@@ -120,12 +120,12 @@ static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
     int *condition = kiln_array(n->arena, int, 1);
     kiln_layout *layout = kiln_array(n->arena, kiln_layout, node->n_out);
     KILN_TRY(kiln_net_slot_as(n, node->in[0], &plain, condition, err));
-    const int begin = add_choice(n, KILN_PLAN_IF, node, 0);
+    const int begin = add_choice(n, KILN_NET_IF, node, 0);
     n->step.v[begin].operand = condition;
     n->step.v[begin].n_operands = n->step.v[begin].n_read = 1;
     const bool swaps = KILN_FAULT(if_swapped);
     KILN_TRY(add_branch(n, node, swaps ? "else_branch" : "then_branch", NULL, err));
-    const int other = add_choice(n, KILN_PLAN_ELSE, node, 0);
+    const int other = add_choice(n, KILN_NET_ELSE, node, 0);
     n->step.v[begin].partner = other;
     for (int k = 0; k < node->n_out; k++)
         layout[k] = n->slot.v[n->slot_of[node->out[k]->id]].layout;
@@ -153,7 +153,7 @@ static kiln_status begin_scan(kiln_net *n, scan *s, kiln_err *err) {
         int first = 0;
         KILN_TRY(kiln_net_slot_as(n, node->in[k], &plain, &first, err));
         s->in[k] = n->slot_of[node->out[k]->id];
-        kiln_net_add_copy(n, KILN_PLAN_COPY, first, s->in[k], node->out[k]->name);
+        kiln_net_add_copy(n, KILN_NET_COPY, first, s->in[k], node->out[k]->name);
     }
     for (int k = 0; k < s->n_scan; k++) {
         const int at = s->n_state + k;
@@ -173,13 +173,13 @@ static void hand_states_on(kiln_net *n, const scan *s) {
         if (!is_state)
             continue;
         const int aside = add_place(n, s->body->outputs.v[k], &plain);
-        kiln_net_add_copy(n, KILN_PLAN_COPY, s->out[k], aside,
+        kiln_net_add_copy(n, KILN_NET_COPY, s->out[k], aside,
                           s->body->outputs.v[k]->name);
         s->out[k] = aside;
     }
     for (int k = 0; k < s->n_state; k++)
         if (kiln_net_root(n, s->out[k]) != s->in[k] && !KILN_FAULT(scan_state))
-            kiln_net_add_copy(n, KILN_PLAN_COPY, s->out[k], s->in[k],
+            kiln_net_add_copy(n, KILN_NET_COPY, s->out[k], s->in[k],
                               s->node->out[k]->name);
 }
 
@@ -193,20 +193,20 @@ static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
               .in = kiln_array(n->arena, int, node->n_in),
               .out = kiln_array(n->arena, int, node->n_out),
               .sequence = kiln_array(n->arena, int, node->n_in)};
-    if (count > KILN_PLAN_MAX_RUNS)
+    if (count > KILN_NETWORK_MAX_RUNS)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "a sequence must have at most %d elements, has %lld",
-                         KILN_PLAN_MAX_RUNS, (long long)count);
+                         KILN_NETWORK_MAX_RUNS, (long long)count);
     KILN_TRY(begin_scan(n, &s, err));
-    const int begin = add_choice(n, KILN_PLAN_LOOP, node, 0);
+    const int begin = add_choice(n, KILN_NET_LOOP, node, 0);
     n->step.v[begin].count = count - (count > 1 && KILN_FAULT(loop_count));
     for (int k = 0; k < s.n_scan; k++)
-        kiln_net_add_copy(n, KILN_PLAN_TAKE, s.sequence[k], s.in[s.n_state + k],
+        kiln_net_add_copy(n, KILN_NET_TAKE, s.sequence[k], s.in[s.n_state + k],
                           body->inputs.v[s.n_state + k]->name);
     KILN_TRY(add_region(n, node, "body", s.in,
                         kiln_array(n->arena, kiln_layout, node->n_out), s.out, err));
     for (int k = s.n_state; k < node->n_out; k++)
-        kiln_net_add_copy(n, KILN_PLAN_PUT, s.out[k], n->slot_of[node->out[k]->id],
+        kiln_net_add_copy(n, KILN_NET_PUT, s.out[k], n->slot_of[node->out[k]->id],
                           node->out[k]->name);
     hand_states_on(n, &s);
     end_block(n, node, begin, begin);

@@ -1,6 +1,7 @@
 /* From groups to steps. */
-#include "pipeline/network/network_internal.h"
+#include "compiler/network/executable_internal.h"
 #include "base/fault.h"
+#include "compiler/network/pack.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ kiln_type kiln_net_type_of(const kiln_net_slot *s) {
     return t;
 }
 
-void kiln_net_add_copy(kiln_net *n, kiln_plan_step_kind kind, int from, int to,
+void kiln_net_add_copy(kiln_net *n, kiln_net_step_kind kind, int from, int to,
                        const char *name) {
     int *operand = kiln_array(n->arena, int, 2);
     operand[0] = from;
@@ -100,7 +101,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
     kiln_buf config;
     kiln_buf_init(&config, n->arena);
     kiln_config_json(&config, c->tmpl, &c->space, &c->config);
-    kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->out->kernel.n),
+    kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->kernel.n),
                              .key = kiln_str_dup(n->arena, key),
                              .workload = kiln_str_dupv(n->arena, w->key),
                              .config = config.p,
@@ -119,7 +120,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                                    n->profile->cores > 1 ? n->profile->cores : 2,
                                    n->profile->vector_bytes);
     if (n->o != NULL && n->o->watch != NULL)
-        n->o->watch(n->o->watcher, (int)n->out->kernel.n, s, program);
+        n->o->watch(n->o->watcher, (int)n->kernel.n, s, program);
     KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
                                err));
     KILN_TRY(kiln_object_check(k.object.bytes, err));
@@ -129,7 +130,7 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
         n->workspace_bytes = k.object.workspace_bytes;
     if (k.object.scratch_bytes > n->scratch_bytes)
         n->scratch_bytes = k.object.scratch_bytes;
-    kiln_vec_push(n->arena, &n->out->kernel, k);
+    kiln_vec_push(n->arena, &n->kernel, k);
     return KILN_OK;
 }
 
@@ -193,8 +194,8 @@ static kiln_status make_kernel(kiln_net *n, work *w, kiln_scheduled *s, int *ker
         return KILN_OK;
     }
     KILN_TRY(compile(n, &w->op, c, s, key.p, err));
-    *kernel = (int)n->out->kernel.n - 1;
-    const char *kept = n->out->kernel.v[*kernel].key;
+    *kernel = (int)n->kernel.n - 1;
+    const char *kept = n->kernel.v[*kernel].key;
     kiln_map_set(n->arena, &n->kernel_of, kiln_str_from(kept),
                  (void *)(uintptr_t)(*kernel + 1));
     return KILN_OK;
@@ -202,35 +203,19 @@ static kiln_status make_kernel(kiln_net *n, work *w, kiln_scheduled *s, int *ker
 
 /* ---- layouts --------------------------------------------------------------------- */
 
-/* x in its layout, y in another, as elements of `dtype`: one identity. */
-static kiln_graph *conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
-                              const kiln_net_slot *from, const kiln_layout *to,
-                              kiln_err *err) {
-    kiln_graph *g = kiln_graph_new(&n->scratch, "convert");
-    kiln_type t = v->type;
-    kiln_node *node = NULL;
-    t.dtype = dtype;
-    t.layout = from->layout;
-    t.facts = from->facts;
-    kiln_value *x = kiln_graph_add_input(g, "x", &t);
-    const kiln_node_spec spec = {.op = &kiln_op_identity, .in = &x, .n_in = 1};
-    if (kiln_graph_add_node(g, &spec, &node, err) != KILN_OK)
-        return NULL;
-    node->out[0]->type.layout = *to;
-    kiln_graph_add_output(g, node->out[0], "y");
-    return g;
-}
-
-/* The kernel that makes slot `to` of slot `from`, chosen by `how`. */
+/* The kernel that makes slot `to` of slot `from`, as elements of `dtype`, chosen by
+ * `how`. */
 static kiln_status make_conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
                                    int from, int to, const kiln_choose_options *how,
                                    int *kernel, kiln_err *err) {
     kiln_scheduled s;
+    kiln_graph *g = NULL;
     work w;
-    kiln_graph *g =
-        conversion(n, v, dtype, &n->slot.v[from], &n->slot.v[to].layout, err);
-    if (g == NULL)
-        return KILN_ERR_ARG;
+    kiln_type t = v->type;
+    t.dtype = dtype;
+    t.layout = n->slot.v[from].layout;
+    t.facts = n->slot.v[from].facts;
+    KILN_TRY(kiln_pack_graph(&n->scratch, &t, &n->slot.v[to].layout, &g, err));
     KILN_TRY(choose(n, g, how, &w, err));
     KILN_TRY(make_kernel(n, &w, &s, kernel, err));
     n->slot.v[to].facts = s.te.arg_type[s.te.n_inputs].facts;
@@ -242,12 +227,12 @@ static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
     int kernel = 0;
     KILN_TRY(
         make_conversion(n, v, v->type.dtype, from, to, choices_of(n), &kernel, err));
-    kiln_net_add_copy(n, KILN_PLAN_CALL, from, to, v->name);
+    kiln_net_add_copy(n, KILN_NET_CALL, from, to, v->name);
     kiln_net_step *step = &n->step.v[n->step.n - 1];
     step->kernel = kernel;
     step->op = "convert";
     step->name = kiln_format(n->arena, "convert %s%s", n->path, v->name);
-    n->out->n_conversions++;
+    n->n_conversions++;
     return KILN_OK;
 }
 
@@ -266,21 +251,21 @@ static bool suits(const kiln_net_slot *s, const kiln_type *wanted) {
 
 static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_type *wanted) {
     for (size_t i = 0; i < n->slot.n; i++)
-        if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_PLAN_OUTPUT &&
+        if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_NET_OUTPUT &&
             suits(&n->slot.v[i], wanted))
             return (int)i;
     return -1;
 }
 
 /* A place behind what there is of PARAM or PACKED memory. */
-static int add_place(kiln_net *n, kiln_plan_place place, kiln_net_slot s) {
-    uint64_t *bytes = place == KILN_PLAN_PARAM ? &n->param_bytes : &n->packed_bytes;
+static int add_place(kiln_net *n, kiln_net_place place, kiln_net_slot s) {
+    uint64_t *bytes = place == KILN_NET_PARAM ? &n->param_bytes : &n->packed_bytes;
     s.place = place;
     s.facts = KILN_FACT_TAIL_ZERO; /* as they are packed */
     s.path = n->path;
     s.offset = *bytes;
-    *bytes +=
-        ((uint64_t)s.bytes + KILN_PLAN_ALIGN - 1) / KILN_PLAN_ALIGN * KILN_PLAN_ALIGN;
+    *bytes += ((uint64_t)s.bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN *
+              KILN_NETWORK_ALIGN;
     return kiln_net_add_slot(n, &s);
 }
 
@@ -290,7 +275,7 @@ static int plain_param(kiln_net *n, const kiln_value *v) {
     const int known = find_slot(n, v, &plain);
     const kiln_net_slot s = {
         .bytes = kiln_type_bytes(&plain), .view_of = -1, .value = v};
-    return known >= 0 ? known : add_place(n, KILN_PLAN_PARAM, s);
+    return known >= 0 ? known : add_place(n, KILN_NET_PARAM, s);
 }
 
 /* An open step that packs the constant: by the templates' own rules, since nobody
@@ -302,12 +287,12 @@ static kiln_status pack_at_open(kiln_net *n, const kiln_value *v, int from,
     operand[0] = n->open.n > 0 && KILN_FAULT(open_param)
                      ? n->open.v[n->open.n - 1].operand[0]
                      : from;
-    operand[1] = *slot = add_place(n, KILN_PLAN_PACKED, *packed);
+    operand[1] = *slot = add_place(n, KILN_NET_PACKED, *packed);
     const bool is_half = v->type.dtype == KILN_F16 || v->type.dtype == KILN_BF16;
     KILN_TRY(make_conversion(n, v, is_half ? KILN_U16 : v->type.dtype, from, *slot,
                              &by_rule, &kernel, err));
     const kiln_net_step step = {
-        .kind = KILN_PLAN_CALL,
+        .kind = KILN_NET_CALL,
         .kernel = kernel,
         .operand = operand,
         .n_operands = 2,
@@ -322,7 +307,7 @@ static kiln_status pack_at_open(kiln_net *n, const kiln_value *v, int from,
 static kiln_status param_like(kiln_net *n, const kiln_value *v, kiln_net_slot s,
                               int *slot, kiln_err *err) {
     if (n->o == NULL || !n->o->pack_at_open || s.bytes == 0) {
-        *slot = add_place(n, KILN_PLAN_PARAM, s);
+        *slot = add_place(n, KILN_NET_PARAM, s);
         return KILN_OK;
     }
     const int plain = plain_param(n, v);
@@ -344,7 +329,7 @@ kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
         made >= 0 && suits(&n->slot.v[made], wanted) ? made : find_slot(n, v, wanted);
     if (*slot >= 0)
         return KILN_OK;
-    kiln_net_slot s = {.place = KILN_PLAN_ARENA,
+    kiln_net_slot s = {.place = KILN_NET_ARENA,
                        .bytes = bytes_as(v, &wanted->layout),
                        .view_of = -1,
                        .layout = wanted->layout,
@@ -403,7 +388,7 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
     }
     for (size_t i = te->n_inputs; i < te->n_args; i++) {
         const kiln_value *v = value[i] = from[te->arg_value[i]->id];
-        const kiln_net_slot made = {.place = KILN_PLAN_ARENA,
+        const kiln_net_slot made = {.place = KILN_NET_ARENA,
                                     .bytes = bytes_as(v, &te->arg_type[i].layout),
                                     .view_of = -1,
                                     .layout = te->arg_type[i].layout,
@@ -421,7 +406,7 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
 
 static void add_view(kiln_net *n, const kiln_node *node) {
     const kiln_value *v = node->out[0];
-    const kiln_net_slot view = {.place = KILN_PLAN_ARENA,
+    const kiln_net_slot view = {.place = KILN_NET_ARENA,
                                 .bytes = kiln_type_bytes(&v->type),
                                 .view_of = n->slot_of[node->in[0]->id],
                                 .value = v};
@@ -451,7 +436,7 @@ static kiln_status add_kernel(kiln_net *n, const kiln_group *group, kiln_err *er
     kiln_net_give_layouts(n, group, part, from, c->tmpl->takes);
     if (c->origin == KILN_ORIGIN_GUESS)
         c->config = c->tmpl->guess(&w.op.workload, n->profile, &c->space);
-    kiln_net_step step = {.kind = KILN_PLAN_CALL,
+    kiln_net_step step = {.kind = KILN_NET_CALL,
                           .name = group_name(n, group),
                           .op = group_op(group),
                           .group = group,

@@ -1,0 +1,214 @@
+/* vthread: virtual threads become one stream of instructions in which their statements
+ * take turns (TVM section 4.4): while one waits for memory, the next has work.
+ *
+ * Virtual threads are independent, so any order is right that keeps the order of each.
+ * The loop over them is distributed over its body: it moves inside the loops, branches
+ * and lets that are the same for all of them, down to each statement, where it becomes
+ * an unrolled loop. What the body allocates gets one more axis in front, since each
+ * thread has its own. A loop or branch that differs between threads stays whole.
+ *
+ *   vthread t in 0 .. +2 {             alloc al: f32[2, 8] {
+ *     alloc al: f32[8] {                 for k in 0 .. +128 {
+ *       for k in 0 .. +128 {               unroll t in 0 .. +2 {
+ *         al[0] = a[k, t*8]                  al[t, 0] = a[k, t*8]
+ *         cl[t] = cl[t] + al[0]            }
+ *       }                                  unroll t in 0 .. +2 {
+ *     }                                      cl[t] = cl[t] + al[t, 0]
+ *   }                                      }}} */
+#include "compiler/loop/walk.h"
+
+typedef struct expanded {
+    const kiln_buffer *old, *made; /* made: an axis of threads in front */
+} expanded;
+
+typedef struct interleave {
+    kiln_arena *arena;
+    const kiln_stmt *loop; /* over the virtual threads */
+    int64_t n;
+    KILN_VEC(expanded) own;
+    kiln_status status;
+    kiln_err *err;
+} interleave;
+
+/* ---- each thread's own memory ---------------------------------------------------- */
+
+static const kiln_buffer *own_of(const interleave *t, const kiln_buffer *b) {
+    for (size_t i = t->own.n; i-- > 0;)
+        if (t->own.v[i].old == b)
+            return t->own.v[i].made;
+    return NULL;
+}
+
+static const kiln_buffer *expand(interleave *t, const kiln_buffer *b) {
+    kiln_buffer *made = kiln_new(t->arena, kiln_buffer);
+    if (b->rank == KILN_MAX_AXES) {
+        t->status = kiln_fail(t->err, KILN_ERR_LIMIT,
+                              "buffer '%s' must have fewer than %d axes to be made for "
+                              "each virtual thread of '%s'",
+                              b->name, KILN_MAX_AXES, t->loop->u.loop.var->name);
+        return b;
+    }
+    *made = *b;
+    made->rank = b->rank + 1;
+    made->dim[0] = kiln_x_index(t->arena, t->n);
+    made->align[0] = (kiln_dim_align){0};
+    for (int i = 0; i < b->rank; i++) {
+        made->dim[i + 1] = b->dim[i];
+        made->align[i + 1] = b->align[i];
+    }
+    kiln_vec_push(t->arena, &t->own, ((expanded){b, made}));
+    return made;
+}
+
+/* The threads' axis in front; its number is counted from 0. */
+static const kiln_expr *const *own_index(const interleave *t, const kiln_expr **to,
+                                         const kiln_expr *const *index, int n) {
+    kiln_arena *a = t->arena;
+    to[0] = kiln_x_sub(a, kiln_x_ref(a, t->loop->u.loop.var), t->loop->u.loop.min);
+    for (int i = 0; i < n; i++)
+        to[i + 1] = index[i];
+    if (n > 0)
+        to[0] = kiln_x_broadcast(a, to[0], index[0]->lanes);
+    return to;
+}
+
+static const kiln_expr *own_load(void *user, kiln_arena *a, const kiln_expr *e) {
+    const interleave *t = user;
+    const kiln_expr *index[KILN_MAX_AXES];
+    const kiln_buffer *b =
+        e->kind == KILN_EXPR_LOAD ? own_of(t, e->u.load.buffer) : NULL;
+    return b == NULL ? e
+                     : kiln_x_load(a, b, own_index(t, index, e->arg, e->n_arg),
+                                   e->n_arg + 1, e->u.load.mask);
+}
+
+static const kiln_stmt *own_store(void *user, kiln_arena *a, const kiln_stmt *s) {
+    const interleave *t = user;
+    const kiln_expr *index[KILN_MAX_AXES];
+    if (s->kind == KILN_STMT_ATTR && s->u.attr.buffer != NULL) {
+        const kiln_buffer *b = own_of(t, s->u.attr.buffer);
+        return b == NULL ? s
+                         : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, b,
+                                       s->u.attr.value, s->u.attr.body);
+    }
+    const kiln_buffer *b =
+        s->kind == KILN_STMT_STORE ? own_of(t, s->u.store.buffer) : NULL;
+    return b == NULL
+               ? s
+               : kiln_s_store(a, b, own_index(t, index, s->u.store.index, b->rank - 1),
+                              s->u.store.value, s->u.store.mask);
+}
+
+/* ---- taking turns ---------------------------------------------------------------- */
+
+/* All of the statement, thread after thread. */
+static const kiln_stmt *turns(interleave *t, const kiln_stmt *s) {
+    const kiln_stmt *each = kiln_stmt_rewritten(
+        t->arena, s,
+        &(kiln_stmt_rewrite){.stmt = own_store, .expr = own_load, .user = t});
+    return kiln_s_for(t->arena, t->loop->u.loop.var, t->loop->u.loop.min,
+                      t->loop->u.loop.extent, KILN_LOOP_UNROLLED, NULL, each);
+}
+
+typedef struct difference {
+    const interleave *t;
+    bool differs;
+} difference;
+
+/* What is loaded may be what a thread has stored. */
+static void find_difference(void *user, const kiln_expr *e) {
+    difference *d = user;
+    d->differs = d->differs || kiln_expr_has_load(e) ||
+                 kiln_expr_uses(e, d->t->loop->u.loop.var);
+}
+
+static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s);
+
+static const kiln_stmt *interleaved_part(void *user, kiln_arena *a,
+                                         const kiln_stmt *s) {
+    (void)a;
+    return interleaved(user, s);
+}
+
+static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s) {
+    difference d = {t, false};
+    const kiln_buffer *own = NULL;
+    if (t->status != KILN_OK)
+        return s;
+    switch (s->kind) {
+    case KILN_STMT_STORE:
+    case KILN_STMT_EVAL:
+        return turns(t, s);
+    case KILN_STMT_ALLOC:
+        own = expand(t, s->u.alloc.buffer);
+        return kiln_s_alloc(t->arena, own, interleaved(t, s->u.alloc.body));
+    case KILN_STMT_ATTR: /* a tensor intrinsic is one statement */
+        if (s->u.attr.key == KILN_STMT_ATTR_TENSORIZE || s->u.attr.buffer != NULL)
+            return turns(t, s);
+        break;
+    case KILN_STMT_BARRIER: /* once for all: they are one thread */
+        return s;
+    case KILN_STMT_FOR:
+    case KILN_STMT_SEQ:
+    case KILN_STMT_IF:
+    case KILN_STMT_LET:
+        break;
+    }
+    kiln_stmt_exprs(s, find_difference, &d);
+    return d.differs ? turns(t, s)
+                     : kiln_stmt_map(
+                           t->arena, s,
+                           &(kiln_stmt_rewrite){.stmt = interleaved_part, .user = t});
+}
+
+/* ---- the pass -------------------------------------------------------------------- */
+
+typedef struct lowering {
+    kiln_status status;
+    kiln_err *err;
+} lowering;
+
+/* Inner virtual threads are done. */
+static const kiln_stmt *visit(void *user, kiln_arena *a, const kiln_stmt *s) {
+    lowering *l = user;
+    interleave t = {.arena = a, .loop = s, .err = l->err};
+    if (l->status != KILN_OK || s->kind != KILN_STMT_FOR ||
+        s->u.loop.kind != KILN_LOOP_VTHREAD)
+        return s;
+    if (!kiln_x_is_int(s->u.loop.extent, &t.n)) {
+        l->status = kiln_fail(l->err, KILN_ERR_ARG,
+                              "the number of virtual threads of '%s' must be a "
+                              "constant; split the loop",
+                              s->u.loop.var->name);
+        return s;
+    }
+    const kiln_stmt *made = interleaved(&t, s->u.loop.body);
+    l->status = t.status;
+    return l->status == KILN_OK ? made : s;
+}
+
+static void find_vthread(void *user, const kiln_stmt *s) {
+    bool *found = user;
+    *found =
+        *found || (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_VTHREAD);
+}
+
+static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
+    lowering l = {.err = err};
+    bool has_any = false;
+    (void)o;
+    kiln_stmt_visit(p->body, find_vthread, &has_any);
+    if (!has_any)
+        return KILN_OK;
+    const kiln_stmt *body = kiln_stmt_rewritten(
+        p->arena, p->body, &(kiln_stmt_rewrite){.stmt = visit, .user = &l});
+    if (l.status == KILN_OK)
+        p->body = body;
+    return l.status;
+}
+
+const kiln_loop_pass kiln_loop_pass_vthread = {
+    .name = "vthread",
+    .doc = "lets virtual threads take turns statement by statement",
+    .run = run,
+};

@@ -1,0 +1,168 @@
+/* Small networks built for machines that an emulator stands for and verified there, at
+ * one thread and two, in both kinds of numerics: the zoo's by their self-test, trained
+ * ones by golden outputs too. What verifying says is kiln's own rule; here it is that
+ * all was asked and passed. */
+#include "pipeline/devices/devices.h"
+#include "tests/support/cli_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MODELS "../shared/models/files/"
+#define GOLDEN "../shared/models/golden/"
+
+typedef struct row {
+    const char *name, *profile, *model, *golden, *numerics;
+    const char *more[8]; /* arguments of build */
+    const char *passed;
+} row;
+
+static row rows[] = {
+    {"dqn_aarch64", "aarch64", "zoo:dqn", NULL, "fast", {NULL}, "3 passed, 0 failed"},
+    {"dqn_strict_aarch64",
+     "aarch64",
+     "zoo:dqn",
+     NULL,
+     "strict",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"samplenet_aarch64",
+     "aarch64",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_strict_aarch64",
+     "aarch64",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "strict",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_packed_at_open_aarch64",
+     "aarch64",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {"--pack", "open"},
+     "7 passed, 0 failed"},
+    {"blazeface_aarch64",
+     "aarch64",
+     MODELS "blazeface_front_onnx/face_detection_front_128x128_barracuda.onnx",
+     GOLDEN "blazeface_front_onnx",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"recurrent_with_branches_aarch64",
+     "aarch64",
+     MODELS "silero_vad_legacy_onnx/silero_vad_legacy.onnx",
+     NULL,
+     "fast",
+     {"--shape", "input:1x512", "--shape", "h:2x1x64", "--shape", "c:2x1x64", "--bind",
+      "sr=16000"},
+     "3 passed, 0 failed"},
+    {"dqn_riscv64", "riscv64", "zoo:dqn", NULL, "fast", {NULL}, "3 passed, 0 failed"},
+    {"dqn_strict_riscv64",
+     "riscv64",
+     "zoo:dqn",
+     NULL,
+     "strict",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"samplenet_riscv64",
+     "riscv64",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_riscv64_v128",
+     "riscv64-v128",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_strict_riscv64_v256",
+     "riscv64-v256",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "strict",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"blazeface_riscv64_v256",
+     "riscv64-v256",
+     MODELS "blazeface_front_onnx/face_detection_front_128x128_barracuda.onnx",
+     GOLDEN "blazeface_front_onnx",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"recurrent_with_branches_riscv64_v128",
+     "riscv64-v128",
+     MODELS "silero_vad_legacy_onnx/silero_vad_legacy.onnx",
+     NULL,
+     "fast",
+     {"--shape", "input:1x512", "--shape", "h:2x1x64", "--shape", "c:2x1x64", "--bind",
+      "sr=16000"},
+     "3 passed, 0 failed"},
+    {"resnet18_riscv64_v256",
+     "riscv64-v256",
+     "zoo:resnet18",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"mobilenet_v1_riscv64_v128",
+     "riscv64-v128",
+     "zoo:mobilenet_v1",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
+};
+
+static void skip_without_emulator(const char *profile) {
+    kiln_profile p;
+    const kiln_device *d = NULL;
+    kiln_err err = {.status = KILN_OK};
+    kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), profile, &p, &err),
+                          &err);
+    if (kiln_device_find_for(kiln_test_arena(), &p, &d, &err) != KILN_OK)
+        kiln_test_skip("%s", err.text);
+}
+
+/* A minute and more where kiln runs under a sanitizer. */
+static bool is_large(const row *r) {
+    return strcmp(r->model, "zoo:resnet18") == 0 ||
+           strcmp(r->model, "zoo:mobilenet_v1") == 0;
+}
+
+static void builds_and_verifies(void **state) {
+    const row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const char *dir = kiln_test_dir();
+    if (strncmp(r->model, "../", 3) == 0)
+        (void)kiln_test_shared("models");
+    if (is_large(r) && kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL)
+        kiln_test_skip("a whole network in an emulator is left to builds without a "
+                       "sanitizer, or KILN_SOAK=1");
+    skip_without_emulator(r->profile);
+    kiln_test_cli_row build = {.name = r->name,
+                               .arg = {"build", r->model, "--profile", r->profile,
+                                       "--numerics", r->numerics, "-o", "@package"}};
+    memcpy(build.arg + 8, r->more, sizeof r->more);
+    kiln_test_cli_check(a, dir, &build);
+    kiln_test_cli_row verify = {
+        .name = r->name,
+        .arg = {"verify", "@package", r->golden != NULL ? "--golden" : NULL, r->golden},
+        .out = r->passed};
+    const kiln_process_result got = kiln_test_cli_check(a, dir, &verify);
+    print_message("%s", got.out.p);
+}
+
+int main(void) {
+    kiln_test_own_home();
+    kiln_test_add_rows(builds_and_verifies, rows);
+    return kiln_test_run("emulated");
+}
