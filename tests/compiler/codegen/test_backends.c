@@ -252,8 +252,10 @@ static const kiln_program *storing(kiln_arena *a, kiln_expr_kind kind) {
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
                           &err);
     const kiln_expr *value = of_kind(a, kind, element(a, p));
-    if (value == NULL)
+    if (value == NULL) {
         fail_msg("no expression of kind %d is made", (int)kind);
+        return NULL;
+    }
     const kiln_expr *at =
         value->lanes > 1
             ? kiln_x_ramp(a, kiln_x_index(a, 0), kiln_x_index(a, 1), value->lanes)
