@@ -1,4 +1,5 @@
-/* Code generators: a loop program becomes an object file. One folder per target family.
+/* Code generators: a loop program becomes an object file. A generator is a folder and a
+ * row of generators.def; an architecture's row says which one makes its code.
  *
  * Objects are freestanding: no libc, no libm, no TLS, no import of any kind;
  * kiln_object_check says so. The kernel's interface is runtime/kernel.h.
@@ -29,18 +30,30 @@ typedef struct kiln_codegen_text {
 /* "19.1.7": what makes the code, for records of what made it. */
 const char *kiln_codegen_llvm_version(kiln_arena *a);
 
-/* What LLVM's code generators of the profile have; the rest is expanded (expand.h). */
-kiln_natives kiln_codegen_llvm_natives(const kiln_profile *profile);
+/* The functions below, of one generator. */
+typedef struct kiln_generator {
+    const char *name;            /* as kiln_arch_def.generator has it: "llvm_cpu" */
+    const kiln_backend *backend; /* what it implements; the rest it refuses by name */
+    kiln_natives (*natives)(const kiln_profile *profile);
+    kiln_status (*generate)(kiln_arena *a, const kiln_program *p,
+                            const kiln_profile *profile, const kiln_codegen_options *o,
+                            kiln_object *out, kiln_codegen_text *text, kiln_err *err);
+    kiln_status (*list)(kiln_arena *a, kiln_str code, const kiln_profile *p,
+                        kiln_buf *out, kiln_err *err);
+} kiln_generator;
 
-/* What kiln_codegen_llvm implements; the rest it refuses by name. */
-extern const kiln_backend kiln_backend_llvm_cpu;
+const kiln_generator *kiln_generator_at(int index); /* NULL past the last */
+/* Of the profile's architecture: there is one. */
+const kiln_generator *kiln_generator_of(const kiln_profile *profile);
+
+/* What there are instructions for; the rest is expanded (expand.h). */
+kiln_natives kiln_codegen_natives(const kiln_profile *profile);
 
 /* Compiles one flattened program to one function of its name. KILN_ERR_UNSUPPORTED names
- * a construct that it does not implement. */
-kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
-                              const kiln_profile *profile,
-                              const kiln_codegen_options *o, kiln_object *out,
-                              kiln_codegen_text *text, kiln_err *err);
+ * a construct that the generator does not implement. */
+kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
+                         const kiln_profile *profile, const kiln_codegen_options *o,
+                         kiln_object *out, kiln_codegen_text *text, kiln_err *err);
 /* KILN_ERR_LIB names an undefined symbol. */
 kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
 

@@ -121,8 +121,8 @@ static kiln_status compile(kiln_net *n, const kiln_op_work *w, const kiln_choice
                                    n->profile->vector_bytes);
     if (n->o != NULL && n->o->watch != NULL)
         n->o->watch(n->o->watcher, (int)n->kernel.n, s, program);
-    KILN_TRY(kiln_codegen_llvm(&n->scratch, program, n->profile, NULL, &k.object, NULL,
-                               err));
+    KILN_TRY(
+        kiln_codegen(&n->scratch, program, n->profile, NULL, &k.object, NULL, err));
     KILN_TRY(kiln_object_check(k.object.bytes, err));
     k.object.bytes = (kiln_str){
         kiln_arena_dup(n->arena, k.object.bytes.p, k.object.bytes.n), k.object.bytes.n};

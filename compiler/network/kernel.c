@@ -14,7 +14,7 @@ static kiln_status make(kiln_arena *a, const kiln_op_work *w, const kiln_choice 
                                  &choice->config, &k->scheduled, err));
     KILN_TRY(kiln_scheduled_program(a, &k->scheduled, kernel_name, &k->program, err));
     const int64_t lowered = kiln_now_ns();
-    KILN_TRY(kiln_codegen_llvm(a, k->program, p, &options, &k->object, &k->text, err));
+    KILN_TRY(kiln_codegen(a, k->program, p, &options, &k->object, &k->text, err));
     if (lists)
         KILN_TRY(kiln_object_listing(a, k->object.bytes, p, &k->text.assembly, err));
     k->lower_ns = lowered - begin;

@@ -138,6 +138,7 @@ typedef struct kiln_arch_def {
     const char *title;            /* in messages: "x86-64" */
     kiln_target_kind kind;        /* templates are for one */
     const kiln_memory *memory;    /* code for buffers elsewhere is refused */
+    const char *generator;        /* who makes its code: compiler/codegen/codegen.h */
     int elf_machine;              /* EM_X86_64: of objects, libraries and plans */
     const char *linker_emulation; /* -m of ld */
     bool always_has_fma;          /* and rounding: no profile needs to say so */

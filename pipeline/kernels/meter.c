@@ -27,7 +27,7 @@ static kiln_status compile(kiln_arena *a, const kiln_profile *p, kiln_schedule *
     kiln_program *prog;
     KILN_TRY(kiln_lower(a, s, arg, n, n - 1, name, &prog, err));
     KILN_TRY(kiln_program_optimize(prog, NULL, err));
-    return kiln_codegen_llvm(a, prog, p, NULL, out, NULL, err);
+    return kiln_codegen(a, prog, p, NULL, out, NULL, err);
 }
 
 static kiln_status load(kiln_arena *a, const kiln_profile *p, kiln_schedule *s,
@@ -115,7 +115,7 @@ static kiln_status make_chain(kiln_arena *a, const kiln_profile *p, kiln_meter_c
                          .body = kiln_s_alloc(a, c, kiln_s_seq(a, seq, 3))};
     KILN_TRY(kiln_program_optimize(&prog, NULL, err));
     m->chain_steps = 2.0 * CHAIN_STEPS;
-    return kiln_codegen_llvm(a, &prog, p, NULL, &m->chain, NULL, err);
+    return kiln_codegen(a, &prog, p, NULL, &m->chain, NULL, err);
 }
 
 kiln_status kiln_meter_code_make(kiln_arena *a, const kiln_profile *p,

@@ -34,8 +34,7 @@ static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
         KILN_TRY(kiln_profile_detect(p->arena, &p->profile, err));
     p->has_profile = true;
     KILN_TRY(kiln_pack_program(scratch, t, &p->profile, pack_name, &program, err));
-    KILN_TRY(
-        kiln_codegen_llvm(scratch, program, &p->profile, NULL, &object, NULL, err));
+    KILN_TRY(kiln_codegen(scratch, program, &p->profile, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
     KILN_TRY(kiln_object_load(p->arena, &object, pack_name, &out->fn, err));
     out->workspace_bytes = object.workspace_bytes;

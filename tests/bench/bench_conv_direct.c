@@ -87,8 +87,7 @@ static void measure_point(kiln_arena *a, const kiln_workload *w, const kiln_prof
         return;
     }
     kiln_assert_status_ok(st, &err);
-    kiln_assert_status_ok(kiln_codegen_llvm(a, program, p, NULL, &object, NULL, &err),
-                          &err);
+    kiln_assert_status_ok(kiln_codegen(a, program, p, NULL, &object, NULL, &err), &err);
     if (kiln_code_open(object.bytes.p, object.bytes.n, &code, text) != KILN_LOAD_OK)
         fail_msg("%s", text);
     assert_non_null(kiln_code_kernel(code, "k"));

@@ -242,8 +242,7 @@ code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
     char text[KILN_LOAD_TEXT] = "";
     find();
     *k = (code_kernel){.program = p, .profile = prof};
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, prof, NULL, &k->object, NULL, &err),
-                          &err);
+    kiln_assert_status_ok(kiln_codegen(a, p, prof, NULL, &k->object, NULL, &err), &err);
     if (emulator_for(prof) == NULL &&
         kiln_code_open(k->object.bytes.p, k->object.bytes.n, &k->code, text) !=
             KILN_LOAD_OK)

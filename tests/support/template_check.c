@@ -159,9 +159,9 @@ kiln_str template_assembly(kiln_arena *a, const template_check *t,
     if (is_refusal(st, err))
         return (kiln_str){NULL, 0};
     kiln_assert_status_ok(st, err);
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, t->profile,
-                                            &(kiln_codegen_options){true, false}, &o,
-                                            &text, err),
+    kiln_assert_status_ok(kiln_codegen(a, p, t->profile,
+                                       &(kiln_codegen_options){true, false}, &o, &text,
+                                       err),
                           err);
     return text.assembly;
 }

@@ -1,9 +1,9 @@
-/* An object's code as assembly: cheaper than asking LLVM for assembly, which makes the
+/* Machine code as assembly: cheaper than asking LLVM for assembly, which makes the
  * code a second time, and the truth about what runs. Branch targets get labels, so that
  * kiln_asm_innermost_loops reads the text as it reads a compiler's.
  *
  * Two walks: the first learns where branches lead, the second prints. */
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/llvm_cpu/emit.h"
 #include "compiler/codegen/llvm_cpu/machine.h"
 
 #include <inttypes.h>
@@ -12,14 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EHDR = 64, SHDR = 64, SHT_PROGBITS = 1, SHF_EXECINSTR = 4, TEXT = 256 };
-
-static uint64_t number(const char *p, int bytes) {
-    uint64_t v = 0;
-    for (int i = bytes; i-- > 0;)
-        v = v << 8 | (unsigned char)p[i];
-    return v;
-}
+enum { TEXT = 256 };
 
 typedef struct listing {
     kiln_str code;
@@ -62,9 +55,10 @@ static void walk(listing *l, LLVMDisasmContextRef dis, size_t step, kiln_buf *ou
     }
 }
 
-static kiln_status list_section(kiln_arena *a, const kiln_profile *p, kiln_str code,
-                                kiln_buf *out, kiln_err *err) {
+kiln_status kiln_cg_list(kiln_arena *a, kiln_str code, const kiln_profile *p,
+                         kiln_buf *out, kiln_err *err) {
     listing l = {.code = code, .is_target = kiln_array(a, bool, code.n + 1)};
+    kiln_cg_initialise();
     LLVMDisasmContextRef dis = LLVMCreateDisasmCPUFeatures(
         p->triple, p->cpu, p->features, &l, 0, NULL, on_reference);
     if (dis == NULL)
@@ -75,38 +69,5 @@ static kiln_status list_section(kiln_arena *a, const kiln_profile *p, kiln_str c
     l.prints = true;
     walk(&l, dis, step, out);
     LLVMDisasmDispose(dis);
-    return KILN_OK;
-}
-
-kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profile *p,
-                                kiln_str *out, kiln_err *err) {
-    kiln_buf text;
-    KILN_TRY(kiln_object_check(object, err));
-    kiln_cg_initialise();
-    kiln_buf_init(&text, a);
-    kiln_buf_puts(&text, "");
-    const uint64_t at = number(object.p + 40, 8), n = number(object.p + 60, 2);
-    for (uint64_t i = 0; i < n; i++) {
-        const char *s = object.p + at + i * SHDR;
-        const uint64_t begin = number(s + 24, 8), size = number(s + 32, 8);
-        if (number(s + 4, 4) != SHT_PROGBITS || (number(s + 8, 8) & SHF_EXECINSTR) == 0)
-            continue;
-        if (begin > object.n || size > object.n - begin)
-            return kiln_fail(err, KILN_ERR_PARSE, "object: a section leaves the file");
-        KILN_TRY(
-            list_section(a, p, (kiln_str){object.p + begin, (size_t)size}, &text, err));
-    }
-    *out = kiln_buf_str(&text);
-    return KILN_OK;
-}
-
-kiln_status kiln_code_listing(kiln_arena *a, kiln_str code, const kiln_profile *p,
-                              kiln_str *out, kiln_err *err) {
-    kiln_buf text;
-    kiln_cg_initialise();
-    kiln_buf_init(&text, a);
-    kiln_buf_puts(&text, "");
-    KILN_TRY(list_section(a, p, code, &text, err));
-    *out = kiln_buf_str(&text);
     return KILN_OK;
 }

@@ -72,6 +72,12 @@ typedef struct kiln_cg {
     int n_parallel;
 } kiln_cg;
 
+/* What the generator's row says of it. */
+extern const kiln_backend kiln_cg_backend;
+kiln_natives kiln_cg_natives(const kiln_profile *p);
+kiln_status kiln_cg_list(kiln_arena *a, kiln_str code, const kiln_profile *p,
+                         kiln_buf *out, kiln_err *err);
+
 /* Keeps the first failure. */
 void kiln_cg_fail(kiln_cg *g, kiln_status st, const char *fmt, ...) KILN_PRINTF(3, 4);
 

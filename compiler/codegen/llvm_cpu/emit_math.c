@@ -2,7 +2,7 @@
 #include "compiler/codegen/llvm_cpu/emit.h"
 
 /* Where fma is no instruction, rounding is none either. */
-kiln_natives kiln_codegen_llvm_natives(const kiln_profile *p) {
+kiln_natives kiln_cg_natives(const kiln_profile *p) {
     uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
                       KILN_NATIVE(sqrt);
     if (kiln_arch_of(p->arch)->always_has_fma || p->has_fma)
@@ -24,7 +24,7 @@ static LLVMValueRef copysign_of(kiln_cg *g, const LLVMValueRef *arg) {
     return kiln_cg_intrinsic(g, "llvm.copysign", &t, 1, a, 2);
 }
 
-/* What the pass `expand` leaves: kiln_codegen_llvm_natives. */
+/* What the pass `expand` leaves: kiln_cg_natives. */
 static LLVMValueRef float_call(kiln_cg *g, const kiln_expr *e,
                                const LLVMValueRef *arg) {
     switch ((int)e->u.intrin) {

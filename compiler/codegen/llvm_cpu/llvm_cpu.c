@@ -174,7 +174,7 @@ static kiln_status emit_texts(session *s) {
 
 /* Runs `halves` and `expand` on a copy of the program. */
 static kiln_status expand(kiln_cg *g) {
-    const kiln_natives natives = kiln_codegen_llvm_natives(g->profile);
+    const kiln_natives natives = kiln_cg_natives(g->profile);
     const kiln_loop_options options = {.natives = &natives};
     kiln_program *copy = kiln_new(g->arena, kiln_program);
     *copy = *g->p;
@@ -202,10 +202,9 @@ static kiln_status compile(session *s, kiln_object *out) {
     return KILN_OK;
 }
 
-kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
-                              const kiln_profile *profile,
-                              const kiln_codegen_options *o, kiln_object *out,
-                              kiln_codegen_text *text, kiln_err *err) {
+static kiln_status generate(kiln_arena *a, const kiln_program *p,
+                            const kiln_profile *profile, const kiln_codegen_options *o,
+                            kiln_object *out, kiln_codegen_text *text, kiln_err *err) {
     session s = {.g = {.arena = a, .p = p, .profile = profile, .err = err},
                  .text = text,
                  .options = o};
@@ -214,22 +213,23 @@ kiln_status kiln_codegen_llvm(kiln_arena *a, const kiln_program *p,
                          "the name of a kernel must be letters, digits, '_' and '.', "
                          "is '%s'",
                          p->name);
-    const kiln_status done = kiln_backend_check(&kiln_backend_llvm_cpu, p, err);
-    if (done != KILN_OK) {
-        kiln_note(err, "generating code of '%s' for '%s'", p->name, profile->name);
-        return done;
-    }
     s.g.cx = LLVMContextCreate();
     LLVMContextSetDiscardValueNames(s.g.cx, true);
     LLVMContextSetDiagnosticHandler(s.g.cx, on_diagnostic, &s.g);
     s.g.module = LLVMModuleCreateWithNameInContext(p->name, s.g.cx);
     s.g.b = LLVMCreateBuilderInContext(s.g.cx);
     const kiln_status st = compile(&s, out);
-    if (st != KILN_OK)
-        kiln_note(err, "generating code of '%s' for '%s'", p->name, profile->name);
     LLVMDisposeBuilder(s.g.b);
     LLVMDisposeModule(s.g.module);
     LLVMContextDispose(s.g.cx);
     kiln_cg_machine_give(profile, s.machine);
     return st;
 }
+
+const kiln_generator kiln_generator_llvm_cpu = {
+    .name = "llvm_cpu",
+    .backend = &kiln_cg_backend,
+    .natives = kiln_cg_natives,
+    .generate = generate,
+    .list = kiln_cg_list,
+};

@@ -44,6 +44,7 @@ const kiln_arch_def kiln_arch_aarch64 = {
     .title = "AArch64",
     .kind = KILN_TARGET_CPU,
     .memory = kiln_cpu_memory,
+    .generator = "llvm_cpu",
     .elf_machine = 183, /* EM_AARCH64 */
     .linker_emulation = "aarch64elf",
     .always_has_fma = true,

@@ -75,6 +75,7 @@ const kiln_arch_def kiln_arch_riscv64 = {
     .title = "RISC-V",
     .kind = KILN_TARGET_CPU,
     .memory = kiln_cpu_memory,
+    .generator = "llvm_cpu",
     .elf_machine = 243, /* EM_RISCV */
     .linker_emulation = "elf64lriscv",
     .always_has_fma = true,

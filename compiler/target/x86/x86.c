@@ -7,6 +7,7 @@ const kiln_arch_def kiln_arch_x86_64 = {
     .title = "x86-64",
     .kind = KILN_TARGET_CPU,
     .memory = kiln_cpu_memory,
+    .generator = "llvm_cpu",
     .elf_machine = 62, /* EM_X86_64 */
     .linker_emulation = "elf_x86_64",
     .intrinsics = {.min = {{"llvm.x86.sse.min.ps", "llvm.x86.avx.min.ps.256",

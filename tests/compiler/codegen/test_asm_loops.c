@@ -123,7 +123,7 @@ static void accumulators_stay_in_registers(void **state) {
     kiln_asm_loop *l = NULL;
     size_t n = 0;
     OK(kiln_profile_find(a, r->profile, &p, &err));
-    OK(kiln_codegen_llvm(a, tiled_matmul(a, r), &p, &o, &object, &text, &err));
+    OK(kiln_codegen(a, tiled_matmul(a, r), &p, &o, &object, &text, &err));
     assert_true(text.ir.n > 0 && object.scratch_bytes == 0);
     OK(kiln_asm_innermost_loops(a, text.assembly, p.arch, &l, &n, &err));
     const int want = (int)(r->rows * r->columns / r->lanes);
@@ -151,7 +151,7 @@ static void listing_has_the_same_loops(void **state) {
     kiln_asm_loop *want = NULL, *got = NULL;
     size_t n_want = 0, n_got = 0;
     OK(kiln_profile_find(a, r->profile, &p, &err));
-    OK(kiln_codegen_llvm(a, tiled_matmul(a, r), &p, &o, &object, &text, &err));
+    OK(kiln_codegen(a, tiled_matmul(a, r), &p, &o, &object, &text, &err));
     OK(kiln_object_listing(a, object.bytes, &p, &listing, &err));
     OK(kiln_asm_innermost_loops(a, text.assembly, p.arch, &want, &n_want, &err));
     OK(kiln_asm_innermost_loops(a, listing, p.arch, &got, &n_got, &err));

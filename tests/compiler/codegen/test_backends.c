@@ -5,9 +5,13 @@
 
 #include <string.h>
 
-static const kiln_backend *const backends[] = {&kiln_backend_interpreter,
-                                               &kiln_backend_llvm_cpu};
-enum { N_BACKENDS = sizeof backends / sizeof backends[0], N = 8 };
+enum { N = 8 };
+
+/* The interpreter, then every code generator; NULL past the last. */
+static const kiln_backend *backend_at(int i) {
+    const kiln_generator *g = kiln_generator_at(i - 1);
+    return i == 0 ? &kiln_backend_interpreter : g != NULL ? g->backend : NULL;
+}
 
 /* ---- one program ------------------------------------------------------------------ */
 
@@ -22,11 +26,14 @@ static kiln_status interpret(kiln_arena *a, const kiln_program *p, kiln_err *err
     return kiln_program_run(a, p, arg, NULL, err);
 }
 
-static kiln_status generate(kiln_arena *a, const kiln_program *p, kiln_err *err) {
-    kiln_profile prof;
+/* For the first profile that ships and has it. */
+static kiln_status generate(kiln_arena *a, const kiln_backend *b, const kiln_program *p,
+                            kiln_err *err) {
     kiln_object o;
-    KILN_TRY(kiln_profile_find(a, "x86-avx512", &prof, err));
-    return kiln_codegen_llvm(a, p, &prof, NULL, &o, NULL, err);
+    for (int i = 0; kiln_profile_at(i) != NULL; i++)
+        if (kiln_generator_of(kiln_profile_at(i))->backend == b)
+            return kiln_codegen(a, p, kiln_profile_at(i), NULL, &o, NULL, err);
+    return kiln_fail(err, KILN_ERR_ARG, "no profile has the generator '%s'", b->name);
 }
 
 /* `entry` is the table's; `names` must be in the refusal. */
@@ -35,8 +42,8 @@ static void check(kiln_arena *a, const kiln_backend *b, const char *entry,
     kiln_err err = {0};
     if (entry == NULL)
         fail_msg("%s decided nothing for %s", b->name, names);
-    const kiln_status st =
-        b == &kiln_backend_interpreter ? interpret(a, p, &err) : generate(a, p, &err);
+    const kiln_status st = b == &kiln_backend_interpreter ? interpret(a, p, &err)
+                                                          : generate(a, b, p, &err);
     if (entry[0] == '\0') {
         kiln_assert_status_ok(st, &err);
         return;
@@ -118,10 +125,10 @@ static void check_rows(kiln_arena *a, const kiln_backend *b, const row *rows, in
 }
 
 static void statements_loops_scopes_and_attributes(void **state) {
+    const kiln_backend *b;
     (void)state;
-    for (int i = 0; i < N_BACKENDS; i++) {
+    for (int i = 0; (b = backend_at(i)) != NULL; i++) {
         kiln_arena a = {0};
-        const kiln_backend *b = backends[i];
         check_rows(&a, b, stmts, KILN_N_STMT_KINDS, b->stmt);
         check_rows(&a, b, loops, KILN_N_LOOP_KINDS, b->loop);
         check_rows(&a, b, scopes, KILN_N_SCOPES, b->scope);
@@ -269,12 +276,13 @@ static const kiln_program *storing(kiln_arena *a, kiln_expr_kind kind) {
 }
 
 static void expressions(void **state) {
+    const kiln_backend *b;
     (void)state;
-    for (int i = 0; i < N_BACKENDS; i++)
+    for (int i = 0; (b = backend_at(i)) != NULL; i++)
         for (int k = 0; k < KILN_N_EXPR_KINDS; k++) {
             kiln_arena a = {0};
             const kiln_expr_kind kind = (kiln_expr_kind)k;
-            check(&a, backends[i], backends[i]->expr[k], storing(&a, kind),
+            check(&a, b, b->expr[k], storing(&a, kind),
                   kind == KILN_EXPR_REDUCE ? "read" : kiln_expr_kind_name(kind));
             kiln_arena_fini(&a);
         }
@@ -282,8 +290,9 @@ static void expressions(void **state) {
 
 /* Intrinsics that are not pure, and values that nobody keeps. */
 static void effects(void **state) {
+    const kiln_backend *b;
     (void)state;
-    for (int i = 0; i < N_BACKENDS; i++) {
+    for (int i = 0; (b = backend_at(i)) != NULL; i++) {
         kiln_arena a = {0};
         kiln_program value = *parsed(&a, "  " STORE);
         int n_effects = 0;
@@ -298,12 +307,11 @@ static void effects(void **state) {
             for (int j = 0; j < info->n_args; j++)
                 arg[j] = kiln_x_load(&a, p.arg[0], &at, 1, NULL);
             p.body = kiln_s_eval(&a, kiln_x_call(&a, (kiln_intrin)k, arg));
-            check(&a, backends[i], backends[i]->effect[k], &p, info->name);
+            check(&a, b, b->effect[k], &p, info->name);
         }
         assert_true(n_effects > 0);
         value.body = kiln_s_eval(&a, element(&a, &value));
-        check(&a, backends[i], backends[i]->value, &value,
-              "statement without effect 'load'");
+        check(&a, b, b->value, &value, "statement without effect 'load'");
         kiln_arena_fini(&a);
     }
 }

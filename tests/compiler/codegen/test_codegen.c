@@ -118,7 +118,7 @@ static void link_for(kiln_arena *a, const kiln_program *p, const kiln_profile *p
     kiln_object o;
     kiln_elf elf;
     char text[KILN_LOAD_TEXT] = "";
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, prof, NULL, &o, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_codegen(a, p, prof, NULL, &o, NULL, &err), &err);
     const int machine = kiln_arch_of(prof->arch)->elf_machine;
     assert_int_equal(kiln_elf_open(&elf, o.bytes.p, o.bytes.n, machine, text),
                      KILN_LOAD_OK);
@@ -205,8 +205,7 @@ static void check_gathers(kiln_arena *a, const kiln_program *p) {
     kiln_err err = {0};
     int n_gathers = 0;
     kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &profile, &err), &err);
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, &profile, &o, &object, &text, &err),
-                          &err);
+    kiln_assert_status_ok(kiln_codegen(a, p, &profile, &o, &object, &text, &err), &err);
     for (const char *at = strstr(text.ir.p, word); at != NULL; at = strstr(at, word)) {
         at += sizeof word - 1;
         const long n = strtol(at, NULL, 10);
@@ -274,7 +273,7 @@ static void *compile_all(void *user) {
         if (kiln_profile_find(a, name[i % 2], &prof, &err) != KILN_OK ||
             kiln_lower(a, s, x.arg, x.n_args, x.n_inputs, "f", &p, &err) != KILN_OK ||
             kiln_program_optimize(p, NULL, &err) != KILN_OK ||
-            kiln_codegen_llvm(a, p, &prof, NULL, &o, NULL, &err) != KILN_OK)
+            kiln_codegen(a, p, &prof, NULL, &o, NULL, &err) != KILN_OK)
             c->failed = true;
         else
             c->bytes[i] = o.bytes;

@@ -421,8 +421,7 @@ static void addresses_past_two_to_the_32(void **state) {
         kiln_codegen_text text = {.ir = {NULL, 0}};
         char missing[128];
         kiln_object object;
-        kiln_assert_status_ok(kiln_codegen_llvm(a, p, prof, &o, &object, &text, &err),
-                              &err);
+        kiln_assert_status_ok(kiln_codegen(a, p, prof, &o, &object, &text, &err), &err);
         /* An index that is cut to 32 bits would show. */
         assert_null(strstr(text.ir.p, "trunc <8 x i64>"));
         if (kiln_profile_runs_on(prof, &machine, missing))

@@ -233,7 +233,7 @@ static void check_function(void **state) {
 /* What the program is after `expand`, interpreted. */
 static void interpret(kiln_arena *a, const kiln_program *p, const kiln_profile *prof,
                       void *x, void *y) {
-    const kiln_natives natives = kiln_codegen_llvm_natives(prof);
+    const kiln_natives natives = kiln_codegen_natives(prof);
     const kiln_loop_options o = {.natives = &natives};
     void *const tensor[3] = {x, x, y};
     kiln_program q = *p;
@@ -278,7 +278,7 @@ static void compiled_is_interpreted(void **state) {
     (void)state;
     for (int p = 0; code_profile_at(p) != NULL; p++) {
         const kiln_profile *prof = code_profile_at(p);
-        const kiln_natives natives = kiln_codegen_llvm_natives(prof);
+        const kiln_natives natives = kiln_codegen_natives(prof);
         for (size_t i = 0; i < sizeof fn_rows / sizeof fn_rows[0]; i++) {
             if (code_is_variant(prof) ||
                 kiln_is_native(&natives, fn_rows[i].f, KILN_F32))
@@ -391,16 +391,14 @@ static void refuses_exp_of_integers_by_name(void **state) {
     kiln_object o;
     kiln_err err = {0};
     (void)state;
-    kiln_assert_fails(
-        kiln_codegen_llvm(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
-        KILN_ERR_UNSUPPORTED, &err,
-        "intrinsic 'exp' is not generated for i32; cast to f32 first");
+    kiln_assert_fails(kiln_codegen(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "intrinsic 'exp' is not generated for i32; cast to f32 first");
     p.name = "a b";
     kiln_err_clear(&err);
-    kiln_assert_fails(
-        kiln_codegen_llvm(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
-        KILN_ERR_ARG, &err,
-        "the name of a kernel must be letters, digits, '_' and '.'");
+    kiln_assert_fails(kiln_codegen(a, &p, kiln_profile_at(0), NULL, &o, NULL, &err),
+                      KILN_ERR_ARG, &err,
+                      "the name of a kernel must be letters, digits, '_' and '.'");
 }
 
 int main(void) {

@@ -190,11 +190,10 @@ static const char *assembly(kiln_arena *a, const char *profile, const char *intr
     kiln_object o;
     kiln_codegen_text text;
     kiln_assert_status_ok(kiln_program_optimize(program, NULL, &err), &err);
-    kiln_assert_status_ok(
-        kiln_codegen_llvm(a, program, shipped(profile),
-                          &(kiln_codegen_options){.want_assembly = true}, &o, &text,
-                          &err),
-        &err);
+    kiln_assert_status_ok(kiln_codegen(a, program, shipped(profile),
+                                       &(kiln_codegen_options){.want_assembly = true},
+                                       &o, &text, &err),
+                          &err);
     return kiln_str_dupv(a, text.assembly);
 }
 

@@ -157,8 +157,7 @@ static void run_compiled(kiln_arena *a, const kiln_scheduled *s, const kiln_prog
     char text[KILN_LOAD_TEXT];
     void *arg[64];
     kiln_code *code = NULL;
-    kiln_assert_status_ok(kiln_codegen_llvm(a, p, &machine, NULL, &o, NULL, &err),
-                          &err);
+    kiln_assert_status_ok(kiln_codegen(a, p, &machine, NULL, &o, NULL, &err), &err);
     if (kiln_code_open(o.bytes.p, o.bytes.n, &code, text) != KILN_LOAD_OK)
         fail_msg("%s: %s", what, text);
     kiln_kernel_fn *fn = kiln_code_kernel(code, p->name);

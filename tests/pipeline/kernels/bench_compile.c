@@ -85,7 +85,7 @@ int main(void) {
         }
         need(st, &err);
         const double lowered = now_ms();
-        need(kiln_codegen_llvm(&s, program, &p, NULL, &object, NULL, &err), &err);
+        need(kiln_codegen(&s, program, &p, NULL, &object, NULL, &err), &err);
         if (kiln_code_open(object.bytes.p, object.bytes.n, &code, text) != KILN_LOAD_OK)
             need(kiln_fail(&err, KILN_ERR_LIB, "%s", text), &err);
         apply_ms[n] = applied - begin;

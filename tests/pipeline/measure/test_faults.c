@@ -100,7 +100,7 @@ static kiln_status make_lazy(kiln_arena *a, const kiln_profile *p, kiln_kernel *
                      kiln_s_if(a, is_new, kiln_s_seq(a, work, 3), copy(a, kept, y))));
     const kiln_codegen_options o = {.want_assembly = false};
     kiln_codegen_text text;
-    return kiln_codegen_llvm(a, &lazy, p, &o, &k->object, &text, err);
+    return kiln_codegen(a, &lazy, p, &o, &k->object, &text, err);
 }
 
 static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,

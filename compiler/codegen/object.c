@@ -1,10 +1,11 @@
-/* Is an object freestanding? Reads ELF64 (System V ABI, chapter 4; little-endian) with
+/* What is in an object: is it freestanding, its code as text. Reads ELF64 (System V ABI, chapter 4; little-endian) with
  * every offset held against the file. */
 #include "compiler/codegen/codegen.h"
 
 #include <string.h>
 
-enum { EHDR = 64, SHDR = 64, SYM = 24, ET_REL = 1, SHT_SYMTAB = 2, SHN_UNDEF = 0 };
+enum { EHDR = 64, SHDR = 64, SYM = 24, ET_REL = 1, SHN_UNDEF = 0 };
+enum { SHT_PROGBITS = 1, SHT_SYMTAB = 2, SHF_EXECINSTR = 4 };
 enum { SHN_COMMON = 0xFFF2 };
 
 static uint64_t number(const char *p, int bytes) {
@@ -59,5 +60,28 @@ kiln_status kiln_object_check(kiln_str bytes, kiln_err *err) {
             return broken(err, "a link between sections");
         KILN_TRY(check_symbols(bytes, s, bytes.p + at + link * SHDR, err));
     }
+    return KILN_OK;
+}
+
+kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profile *p,
+                                kiln_str *out, kiln_err *err) {
+    kiln_buf text;
+    KILN_TRY(kiln_object_check(object, err));
+    kiln_buf_init(&text, a);
+    kiln_buf_puts(&text, "");
+    const uint64_t at = number(object.p + 40, 8), n = number(object.p + 60, 2);
+    for (uint64_t i = 0; i < n; i++) {
+        const char *s = object.p + at + i * SHDR;
+        const uint64_t begin = number(s + 24, 8), size = number(s + 32, 8);
+        if (number(s + 4, 4) != SHT_PROGBITS || (number(s + 8, 8) & SHF_EXECINSTR) == 0)
+            continue;
+        if (!is_inside(object, begin, size))
+            return broken(err, "a section");
+        kiln_str code;
+        KILN_TRY(kiln_code_listing(a, (kiln_str){object.p + begin, (size_t)size}, p,
+                                   &code, err));
+        kiln_buf_add(&text, code.p, code.n);
+    }
+    *out = kiln_buf_str(&text);
     return KILN_OK;
 }
