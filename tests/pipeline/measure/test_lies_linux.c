@@ -27,7 +27,7 @@
 enum { ROWS = 64, COLUMNS = 33, PORT = 47115, NOBODY = 65534 };
 
 /* How a lie must end; more than a kiln_trial_error. */
-enum { ANY = -1, SYSTEM = -2 };
+enum { ANY = -1, SYSTEM = -2, ON_STACK = -3 };
 enum {
     WRONG = KILN_TRIAL_WRONG,
     TIMEOUT = KILN_TRIAL_TIMEOUT,
@@ -170,7 +170,9 @@ static void submit(kiln_arena *a, kiln_measure *m, const kiln_profile *p,
 
 /* False: it was taken for a good one. */
 static bool check(const kiln_measured *got, const struct lie *l, bool is_confined) {
-    const int want = l->want == SYSTEM && is_confined ? KILN_TRIAL_FORBIDDEN : l->want;
+    const int want = l->want == SYSTEM && is_confined ? KILN_TRIAL_FORBIDDEN
+                     : l->want == ON_STACK            ? KILN_TRIAL_OUT_OF_BOUNDS
+                                                      : l->want;
     const bool is_right = want >= 0 ? (int)got->error == want
                                     : got->error != KILN_TRIAL_GOOD &&
                                           got->error != KILN_TRIAL_SLOW &&
@@ -186,6 +188,8 @@ static bool is_asked(const as *run, const struct lie *l, bool is_confined) {
         return false;
     if (l->want == SYSTEM)
         return is_confined;
+    if (l->want == ON_STACK && kiln_test_is_sanitized())
+        return false;
     return !run->as_nobody || getenv("KILN_SOAK") != NULL;
 }
 
