@@ -26,7 +26,7 @@ typedef struct kiln_baseline_here {
     bool is_here;
     const char *version; /* of what is here, "1.31.1"; NULL: absent */
     const char *remedy;  /* absent: how to get it, one line */
-    const char *hint;    /* here: how to have a newer one, one line; NULL: it is that */
+    const char *hint;    /* here: how to have another version, one line; NULL: no way */
 } kiln_baseline_here;
 
 /* ---- can it run this model? ------------------------------------------------------ */

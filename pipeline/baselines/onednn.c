@@ -7,6 +7,11 @@
 
 static const char *const wheels[] = {"onednn-cpu-gomp", NULL};
 
+/* The older one is faster where Winograd's algorithm is: version 3 has none of it on
+ * x86-64. */
+static const char debians[] = "where KILN_BASELINES names a folder without the wheel, "
+                              "Debian's is compared, which has Winograd's convolutions";
+
 /* Is the wheel here? Then that is what is compared, or nothing. */
 static bool use_wheel(kiln_arena *a, const char *dir, kiln_program_use *out) {
     if (dir == NULL || dir[0] == '\0')
@@ -37,6 +42,8 @@ static kiln_status find(const kiln_baseline *b, kiln_arena *a, const char *dir,
         const kiln_status st = kiln_program_use_version(a, b, &u, out, err);
         if (st != KILN_OK)
             note_wheel(&u, err);
+        else
+            out->hint = debians;
         return st;
     }
     KILN_TRY(kiln_program_baseline_find(b, a, dir, out, err));
