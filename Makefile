@@ -42,7 +42,7 @@ demo: ## set-up and the main job: tune, build, verify and measure three networks
 	@$(MAKE) deps
 	@$(MAKE) V=release all
 	@PIP_RETRIES=$${PIP_RETRIES:-1} PIP_DEFAULT_TIMEOUT=$${PIP_DEFAULT_TIMEOUT:-15} \
-		$(KILN_RELEASE) baselines install --only onnxruntime,openvino || \
+		$(KILN_RELEASE) baselines install --only onnxruntime,openvino,onednn || \
 		echo "make demo goes on without them; '$(KILN_RELEASE) baselines install' brings them later"
 	$(KILN_RELEASE) nightly pipeline/demo.json
 

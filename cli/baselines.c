@@ -24,8 +24,9 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
     const bool is_broken = b->find(b, a, dir, &here, &err) != KILN_OK;
     const char *state = is_broken ? "failed" : here.is_here ? "here" : "absent";
     const char *problem = is_broken ? err.text : here.remedy;
-    kiln_buf_printf(text, "%-14s %-10s %-8s %s\n", b->name, kiln_baseline_runs(b),
-                    state, here.is_here ? here.version : problem);
+    kiln_buf_printf(text, "%-14s %-10s %-8s %s%s%s\n", b->name, kiln_baseline_runs(b),
+                    state, here.is_here ? here.version : problem,
+                    here.hint != NULL ? "; " : "", here.hint != NULL ? here.hint : "");
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "name", b->name);
     kiln_json_member_str(w, "doc", b->doc);
@@ -34,9 +35,10 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
     kiln_json_member_str(w, "version", here.version);
     kiln_json_member_str(w, "wanted", kiln_wheel_version(b->name));
     kiln_json_member_str(w, "problem", problem);
+    kiln_json_member_str(w, "hint", here.hint);
     kiln_json_end_object(w);
     /* What no installing brings is not missing after it. */
-    return !is_broken && (here.is_here || b->wheel == NULL);
+    return !is_broken && (here.is_here || !kiln_baseline_has_wheels(b));
 }
 
 static kiln_status list(const kiln_cli_args *args, const kiln_baseline *const *which,

@@ -134,6 +134,18 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_bench_options *o
     return KILN_OK;
 }
 
+/* Most need no wheels: without a place for them nothing is installed there. */
+static kiln_status read_op_baselines(const kiln_cli_args *args, const kiln_profile *p,
+                                     kiln_bench_options *o, kiln_err *err) {
+    const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
+    if (list == NULL)
+        return KILN_OK;
+    if (kiln_baselines_dir(args->arena, &o->baselines_dir, NULL) != KILN_OK)
+        o->baselines_dir = NULL;
+    return kiln_baselines_choose(args->arena, list, p, KILN_BASELINE_OPERATORS,
+                                 &o->baseline, err);
+}
+
 static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                                    kiln_err *err) {
     kiln_bench_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
@@ -149,10 +161,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_device_measures_here(&profile, err));
-    if (kiln_args_has(args, OPT_BASELINES))
-        KILN_TRY(
-            kiln_baselines_choose(args->arena, kiln_args_get(args, OPT_BASELINES, NULL),
-                                  &profile, KILN_BASELINE_OPERATORS, &o.baseline, err));
+    KILN_TRY(read_op_baselines(args, &profile, &o, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));

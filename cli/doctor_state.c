@@ -93,7 +93,7 @@ static void check_baselines(findings *f) {
             doctor_add(f, name, GOOD,
                        kiln_format(f->arena, "%s, for %s", here.version,
                                    kiln_baseline_runs(b)),
-                       NULL);
+                       here.hint);
         else
             doctor_add(f, name, NOTE, "is not here", here.remedy);
     }

@@ -18,7 +18,7 @@ find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(
 RUNNER_DIR := pipeline/devices/runner
 # Files of vendor libraries are in the programs of these alone (below).
 VENDOR_DIR := pipeline/baselines/library
-VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack*.c)
+VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack.c)
 LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
 # Texts that are compiled in: reports/page.css is kiln_reports_page_css (tools/embed.awk).
@@ -28,16 +28,22 @@ CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 LIB := $(B)/libkiln.a
 KILN := $(if $(CLI_SRC),$(B)/kiln)
 # Vendor libraries to compare with, each in a program of its own where its development package is
-# here, in a version with the interface that kiln knows.
+# here, in a version with the interface that kiln knows. Version 3 of oneDNN is opened when its
+# program starts, and needs no package; its wheel is for x86-64 alone.
 comma := ,
 hash := \#
 have = $(shell printf '%s\n' '$(1)' 'int main(void) { $(2); return 0; }' | \
 	$(CC) -x c -std=c17 -fsyntax-only - >/dev/null 2>&1 && echo yes)
-VENDORS := onednn xnnpack
+VENDORS := onednn onednn3 xnnpack
 HAVE_onednn := $(call have,$(hash)include <oneapi/dnnl/dnnl.h>,dnnl_pooling_v2_desc_t d; (void)d)
+HAVE_onednn3 := $(call have,,int x86_64[sizeof(__x86_64__)]; (void)x86_64)
 HAVE_xnnpack := $(call have,$(hash)include <xnnpack.h>,xnn_setup_softmax_nc_f32(0$(comma) 0$(comma) 0$(comma) 0$(comma) 0))
 VENDOR_MISSING := $(foreach v,$(VENDORS),$(if $(HAVE_$(v)),,$(v)))
 VENDOR_PROGRAMS := $(patsubst %,$(B)/kiln-%,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
+ONEDNN_SRC := $(addprefix $(VENDOR_DIR)/,onednn.c onednn_plan.c)
+SRC_onednn := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn2.c
+SRC_onednn3 := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn3.c
+SRC_xnnpack := $(VENDOR_DIR)/xnnpack.c
 LIBS_onednn := -ldnnl
 LIBS_xnnpack := -lXNNPACK -lpthreadpool
 # XNNPACK does not say which version it is; its package does.
@@ -157,9 +163,12 @@ $(B)/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@$(CC) $(LDFLAGS) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
 
 # They need a little of the archive, and start faster without what the rest of it stands on.
-$(VENDOR_PROGRAMS): $(B)/kiln-%: $(B)/programs/kiln-%.o $(VENDOR_SRC:%.c=$(B)/%.o) $(LIB) $(B)/link.txt
-	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) $< $(filter $(B)/$(VENDOR_DIR)/$*%,$^) $(LIB) $(LIBS_$*) -Wl,--as-needed $(LDLIBS) -o $@
+define vendor_rules
+$(B)/kiln-$(1): $(B)/programs/kiln-$(1).o $(SRC_$(1):%.c=$(B)/%.o) $(LIB) $(B)/link.txt
+	@echo "  LINK $$@"
+	@$$(CC) $$(LDFLAGS) $$(filter %.o %.a,$$^) $(LIBS_$(1)) -Wl,--as-needed $$(LDLIBS) -o $$@
+endef
+$(foreach v,$(filter-out $(VENDOR_MISSING),$(VENDORS)),$(eval $(call vendor_rules,$(v))))
 
 $(filter-out $(VENDOR_PROGRAMS),$(C_PROGRAMS)): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
 	@echo "  LINK $@"

@@ -1,4 +1,4 @@
-/* Computes one operator with oneDNN for kiln; not for people
+/* Computes one operator with oneDNN 2 for kiln; not for people
  * (pipeline/baselines/library). */
 #include "pipeline/baselines/library/library.h"
 

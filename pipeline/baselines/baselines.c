@@ -15,7 +15,8 @@ static const kiln_baseline *const table[] = {
 enum { N_BASELINES = sizeof table / sizeof table[0] };
 
 static const kiln_wheel wheels[] = {
-#define KILN_WHEEL(name, version, needs, hashes) {name, version, needs, hashes},
+#define KILN_WHEEL(name, version, machine, needs, hashes)                              \
+    {name, version, machine, needs, hashes},
 #include "pipeline/baselines/wheels.def"
 #undef KILN_WHEEL
 };

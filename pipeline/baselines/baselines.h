@@ -26,6 +26,7 @@ typedef struct kiln_baseline_here {
     bool is_here;
     const char *version; /* of what is here, "1.31.1"; NULL: absent */
     const char *remedy;  /* absent: how to get it, one line */
+    const char *hint;    /* here: how to have another version, one line; NULL: no way */
 } kiln_baseline_here;
 
 /* ---- can it run this model? ------------------------------------------------------ */
@@ -43,6 +44,7 @@ typedef struct kiln_baseline_job {
 
 /* The same for one operator, with what is behind it. */
 typedef struct kiln_baseline_op_job {
+    const char *dir;           /* where wheels are installed; NULL: nowhere */
     const kiln_library_op *op; /* with the values of its inputs */
     int threads;
     int64_t limit_ms; /* of making ready, and of each sample; 0: five minutes */
@@ -87,7 +89,8 @@ typedef struct kiln_baseline {
     const char *name; /* as --baselines has it */
     const char *doc;
     /* What it needs: wheels (wheels.def; ends in NULL), or Debian's packages, with
-     * which kiln is built again. The other is NULL. */
+     * which kiln is built again. One may be NULL; where neither is, each will do, and
+     * wheels go first. */
     const char *const *wheel;
     const char *packages;
     /* Fails where the place is there and broken. */
@@ -132,11 +135,14 @@ kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err);
 
 /* The version of a wheel that kiln asks for; NULL: no row of wheels.def. */
 const char *kiln_wheel_version(const char *name);
+/* Is there something to install for it? Some wheels are not for every machine. */
+bool kiln_baseline_has_wheels(const kiln_baseline *b);
 
 /* Makes a Python virtual environment in `dir` (an existing one is used) and installs
  * the wheels that the baselines (a list that ends in NULL) need, in the versions of
- * wheels.def: what has another hash than is written there is refused. KILN_ERR_ARG where none of them comes as a wheel.
- * Takes minutes and a network. A killed one is repeated by the same call. */
+ * wheels.def: what has another hash than is written there is refused. A baseline whose
+ * wheels are not for this machine is left out. KILN_ERR_ARG where nothing is left. Takes
+ * minutes and a network. A killed one is repeated by the same call. */
 kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                    const kiln_baseline *const *which, kiln_err *err);
 

@@ -7,11 +7,19 @@
 /* A row of wheels.def. */
 typedef struct kiln_wheel {
     const char *name, *version;
-    const char *needs;  /* names of other rows, with blanks between */
-    const char *hashes; /* SHA-256 of its files, with blanks between */
+    const char *machine; /* "x86_64", as uname has it; "": all that kiln runs on */
+    const char *needs;   /* names of other rows, with blanks between */
+    const char *hashes;  /* SHA-256 of its files, with blanks between */
 } kiln_wheel;
 
 const kiln_wheel *kiln_wheel_find(kiln_str name); /* NULL: no row */
+const char *kiln_wheel_machine(kiln_arena *a);    /* this one, as uname has it */
+/* Has it wheels, all of them for this machine? */
+bool kiln_wheels_fit(const kiln_baseline *b, const char *machine);
+/* A requirements file for pip's hash-checking mode: a file with another hash, and a
+ * wheel that is not in it, is refused. KILN_ERR_ARG where nothing would be in it. */
+kiln_status kiln_wheels_requirements(const kiln_baseline *const *which,
+                                     const char *machine, kiln_buf *out, kiln_err *err);
 
 /* Of Python wheels: these functions ask kiln-bridge, a process of the environment's
  * Python (bridge.py; the protocol is at its top). */
@@ -21,8 +29,21 @@ kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
                              const kiln_baseline_job *job, kiln_baseline_session *out,
                              kiln_err *err);
 
-/* Of libraries with a C interface: these ask the program kiln-<name of the baseline>
- * (library/serve.c; the protocol is at its top). It was not built: absent. */
+/* Of libraries with a C interface: these ask a program (library/serve.c; the protocol is
+ * at its top). `library`: the file that it opens; NULL: it is linked with one. */
+typedef struct kiln_program_use {
+    const char *program; /* "kiln-onednn3" */
+    const char *library;
+} kiln_program_use;
+kiln_status kiln_program_use_version(kiln_arena *a, const kiln_baseline *b,
+                                     const kiln_program_use *u, kiln_baseline_here *out,
+                                     kiln_err *err);
+kiln_status kiln_program_use_open(kiln_arena *a, const kiln_baseline *b,
+                                  const kiln_program_use *u,
+                                  const kiln_baseline_op_job *job,
+                                  kiln_baseline_session *out, kiln_err *err);
+
+/* The same of kiln-<name of the baseline>. It was not built: absent. */
 kiln_status kiln_program_baseline_find(const kiln_baseline *b, kiln_arena *a,
                                        const char *dir, kiln_baseline_here *out,
                                        kiln_err *err);

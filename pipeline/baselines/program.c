@@ -2,33 +2,58 @@
  */
 #include "pipeline/baselines/baselines_internal.h"
 
-static bool find(const kiln_baseline *b, kiln_arena *a, char **out, kiln_err *err) {
-    return kiln_program_find(a, kiln_format(a, "kiln-%s", b->name), out, err) ==
-           KILN_OK;
+enum { MAX_ARGS = 6 };
+
+/* The program with its library, and an option; 'value' may be NULL. */
+static kiln_status command(kiln_arena *a, const kiln_program_use *u, const char *option,
+                           const char *value, const char **argv, kiln_err *err) {
+    char *program;
+    int n = 0;
+    KILN_TRY(kiln_program_find(a, u->program, &program, err));
+    argv[n++] = program;
+    if (u->library != NULL) {
+        argv[n++] = "--library";
+        argv[n++] = u->library;
+    }
+    argv[n++] = option;
+    argv[n++] = value;
+    argv[n] = NULL;
+    return KILN_OK;
+}
+
+kiln_status kiln_program_use_version(kiln_arena *a, const kiln_baseline *b,
+                                     const kiln_program_use *u, kiln_baseline_here *out,
+                                     kiln_err *err) {
+    const char *argv[MAX_ARGS];
+    kiln_str version;
+    KILN_TRY(command(a, u, "--version", NULL, argv, err));
+    KILN_TRY(kiln_asked_version(a, argv, b->name, &version, err));
+    if (version.n == 0)
+        return kiln_fail(err, KILN_ERR_LIB, "'%s' names no version of '%s'", argv[0],
+                         b->name);
+    *out = (kiln_baseline_here){.is_here = true,
+                                .version = kiln_str_printable(a, version, 64)};
+    return KILN_OK;
+}
+
+static kiln_program_use use_of(const kiln_baseline *b, kiln_arena *a) {
+    return (kiln_program_use){.program = kiln_format(a, "kiln-%s", b->name)};
 }
 
 /* It is built where the library's development package is. */
 kiln_status kiln_program_baseline_find(const kiln_baseline *b, kiln_arena *a,
                                        const char *dir, kiln_baseline_here *out,
                                        kiln_err *err) {
+    const kiln_program_use u = use_of(b, a);
     char *program;
-    kiln_str version;
     (void)dir;
-    if (!find(b, a, &program, NULL)) {
-        *out = (kiln_baseline_here){
-            .remedy = kiln_format(a,
-                                  "kiln was built without it; install Debian's %s and "
-                                  "build kiln again",
-                                  b->packages)};
-        return KILN_OK;
-    }
-    const char *const argv[] = {program, "--version", NULL};
-    KILN_TRY(kiln_asked_version(a, argv, b->name, &version, err));
-    if (version.n == 0)
-        return kiln_fail(err, KILN_ERR_LIB, "'%s' names no version of '%s'", program,
-                         b->name);
-    *out = (kiln_baseline_here){.is_here = true,
-                                .version = kiln_str_printable(a, version, 64)};
+    if (kiln_program_find(a, u.program, &program, NULL) == KILN_OK)
+        return kiln_program_use_version(a, b, &u, out, err);
+    *out = (kiln_baseline_here){
+        .remedy = kiln_format(a,
+                              "kiln was built without it; install Debian's %s and "
+                              "build kiln again",
+                              b->packages)};
     return KILN_OK;
 }
 
@@ -72,16 +97,14 @@ static kiln_status check_shape(const kiln_library_op *op, const kiln_tensor *t,
 }
 
 /* No note: whoever asks names library and operator beside what went wrong. */
-kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
-                                       const kiln_baseline_op_job *job,
-                                       kiln_baseline_session *out, kiln_err *err) {
-    char *program;
+kiln_status kiln_program_use_open(kiln_arena *a, const kiln_baseline *b,
+                                  const kiln_program_use *u,
+                                  const kiln_baseline_op_job *job,
+                                  kiln_baseline_session *out, kiln_err *err) {
+    const char *argv[MAX_ARGS];
     kiln_asked *own = kiln_new(a, kiln_asked);
     *out = (kiln_baseline_session){.own = own};
-    if (!find(b, a, &program, err))
-        return KILN_ERR_IO;
-    const char *const argv[] = {program, "--threads",
-                                kiln_format(a, "%d", job->threads), NULL};
+    KILN_TRY(command(a, u, "--threads", kiln_format(a, "%d", job->threads), argv, err));
     kiln_status st = kiln_asked_open(a, argv, b->name, job->limit_ms, own, err);
     if (st == KILN_OK)
         st = load(own, a, job->op, &out->implementation, err);
@@ -90,4 +113,11 @@ kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
     if (st == KILN_OK)
         st = check_shape(job->op, &out->out[0], err);
     return st;
+}
+
+kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
+                                       const kiln_baseline_op_job *job,
+                                       kiln_baseline_session *out, kiln_err *err) {
+    const kiln_program_use u = use_of(b, a);
+    return kiln_program_use_open(a, b, &u, job, out, err);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 enum { ENVIRONMENT_MS = 180000, INSTALL_MS = 1800000, SAID_BYTES = 1000 };
 
@@ -79,6 +80,31 @@ static bool is_environment(kiln_arena *a, const char *dir) {
 
 /* ---- what pip is asked for -------------------------------------------------------- */
 
+const char *kiln_wheel_machine(kiln_arena *a) {
+    struct utsname u;
+    return uname(&u) == 0 ? kiln_str_dup(a, u.machine) : "unknown";
+}
+
+static bool fits(const char *wheel, const char *machine) {
+    const kiln_wheel *w = kiln_wheel_find(kiln_str_from(wheel));
+    KILN_ASSERT(w != NULL, "wheel '%s' has no row", wheel);
+    return w->machine[0] == '\0' || strcmp(w->machine, machine) == 0;
+}
+
+bool kiln_wheels_fit(const kiln_baseline *b, const char *machine) {
+    for (const char *const *w = b->wheel; w != NULL && *w != NULL; w++)
+        if (!fits(*w, machine))
+            return false;
+    return b->wheel != NULL;
+}
+
+bool kiln_baseline_has_wheels(const kiln_baseline *b) {
+    kiln_arena scratch = {0};
+    const bool has = kiln_wheels_fit(b, kiln_wheel_machine(&scratch));
+    kiln_arena_fini(&scratch);
+    return has;
+}
+
 typedef struct asking {
     kiln_arena *arena;
     KILN_VEC(const kiln_wheel *) wheel;
@@ -97,34 +123,46 @@ static void ask_for(asking *q, kiln_str name) {
         ask_for(q, other);
 }
 
-/* A requirements file for pip's hash-checking mode: a file with another hash, and a
- * wheel that is not in it, is refused. */
-static kiln_status write_requirements(const asking *q, const char *path,
-                                      kiln_err *err) {
-    kiln_buf text;
-    kiln_buf_init(&text, q->arena);
-    for (size_t i = 0; i < q->wheel.n; i++) {
-        const kiln_wheel *w = q->wheel.v[i];
+static kiln_status has_none(const kiln_baseline *b, const char *machine,
+                            kiln_err *err) {
+    if (b->wheel == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "'%s' comes with kiln: install Debian's %s and build kiln "
+                         "again",
+                         b->name, b->packages);
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "there is no wheel of '%s' for this machine (%s)%s%s%s", b->name,
+                     machine, b->packages != NULL ? ": install Debian's " : "",
+                     b->packages != NULL ? b->packages : "",
+                     b->packages != NULL ? " and build kiln again" : "");
+}
+
+kiln_status kiln_wheels_requirements(const kiln_baseline *const *which,
+                                     const char *machine, kiln_buf *out,
+                                     kiln_err *err) {
+    asking q = {.arena = out->arena};
+    for (size_t i = 0; which[i] != NULL; i++)
+        if (kiln_wheels_fit(which[i], machine))
+            for (const char *const *w = which[i]->wheel; *w != NULL; w++)
+                ask_for(&q, kiln_str_from(*w));
+    if (q.wheel.n == 0)
+        return has_none(which[0], machine, err);
+    for (size_t i = 0; i < q.wheel.n; i++) {
+        const kiln_wheel *w = q.wheel.v[i];
         kiln_str rest = kiln_str_from(w->hashes), hash;
-        kiln_buf_printf(&text, "%s==%s", w->name, w->version);
+        kiln_buf_printf(out, "%s==%s", w->name, w->version);
         while (rest.n > 0 && kiln_str_cut(&rest, ' ', &hash))
-            kiln_buf_printf(&text, " \\\n    --hash=sha256:%.*s", KILN_STR_ARG(hash));
-        kiln_buf_puts(&text, "\n");
+            kiln_buf_printf(out, " \\\n    --hash=sha256:%.*s", KILN_STR_ARG(hash));
+        kiln_buf_puts(out, "\n");
     }
-    return kiln_file_write(path, text.p, text.n, err);
+    return KILN_OK;
 }
 
 kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                    const kiln_baseline *const *which, kiln_err *err) {
-    asking q = {.arena = a};
-    for (size_t i = 0; which[i] != NULL; i++)
-        for (const char *const *w = which[i]->wheel; w != NULL && *w != NULL; w++)
-            ask_for(&q, kiln_str_from(*w));
-    if (q.wheel.n == 0)
-        return kiln_fail(
-            err, KILN_ERR_ARG,
-            "'%s' comes with kiln: install Debian's %s and build kiln again",
-            which[0]->name, which[0]->packages);
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    KILN_TRY(kiln_wheels_requirements(which, kiln_wheel_machine(a), &text, err));
     const char *list = kiln_path_join(a, dir, "requirements.txt");
     const char *const argv[] = {kiln_baselines_python(a, dir),
                                 "-I",
@@ -142,7 +180,7 @@ kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
     KILN_TRY(kiln_dir_make(dir, err));
     if (!is_environment(a, dir))
         KILN_TRY(make_environment(a, dir, err));
-    KILN_TRY(write_requirements(&q, list, err));
+    KILN_TRY(kiln_file_write(list, text.p, text.n, err));
     const kiln_status st =
         run(a, argv, INSTALL_MS,
             "pip needs a network, or to be told of a mirror; the same command goes on "

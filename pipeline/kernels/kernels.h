@@ -58,6 +58,7 @@ typedef struct kiln_bench_options {
     kiln_choose_options choose;
     /* To compare with: a list that ends in NULL, all of operators; NULL: none. */
     const kiln_baseline *const *baseline;
+    const char *baselines_dir;  /* where their wheels are; NULL: nowhere */
     int64_t baselines_limit_ms; /* of each answer; 0: as the adapters have it */
     void (*progress)(void *user, const char *name, size_t done, size_t total);
     void *user;

@@ -8,6 +8,7 @@ typedef struct asked {
     kiln_library_op op;
     kiln_err refusal; /* no status: there is a description */
     const kiln_expected *want;
+    const char *dir; /* of wheels */
     int threads;
     int64_t limit_ms;
 } asked;
@@ -16,7 +17,7 @@ static kiln_status open_one(void *user, const kiln_baseline *b,
                             kiln_baseline_session *out, kiln_err *err) {
     const asked *r = user;
     const kiln_baseline_op_job job = {
-        .op = &r->op, .threads = r->threads, .limit_ms = r->limit_ms};
+        .dir = r->dir, .op = &r->op, .threads = r->threads, .limit_ms = r->limit_ms};
     if (r->refusal.status != KILN_OK) {
         *err = r->refusal;
         return err->status;
@@ -50,9 +51,10 @@ kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch, const kiln_
     asked r = {.arena = a,
                .scratch = scratch,
                .want = want,
+               .dir = o->baselines_dir != NULL ? o->baselines_dir : "",
                .threads = kiln_team_size(c->team),
                .limit_ms = o->baselines_limit_ms};
-    const kiln_rivals_subject to = {.dir = "",
+    const kiln_rivals_subject to = {.dir = r.dir,
                                     .threads = r.threads,
                                     .open = open_one,
                                     .compare = compare,

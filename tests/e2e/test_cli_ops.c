@@ -7,6 +7,11 @@
 #include <string.h>
 
 #define SMALL "matmul small m=8 k=5 n=6"
+#if defined(__x86_64__)
+#define NEWER_ONEDNN "'kiln baselines install --only onednn' gets 3.2 (of 2023)"
+#else
+#define NEWER_ONEDNN "there is no wheel of a newer one for this machine ("
+#endif
 
 static kiln_test_cli_row rows[] = {
     {"bench_has_an_example", {"bench", "--help"}, 0, "example:\n", NULL},
@@ -223,10 +228,12 @@ static kiln_test_cli_row rows[] = {
      "\"name\": \"xnnpack\"",
      NULL},
     {"baselines_install_no_library_of_kilns",
-     {"baselines", "install", "--only", "onednn", "--dir", "@nowhere"},
+     {"baselines", "install", "--only", "xnnpack", "--dir", "@nowhere"},
      2,
      NULL,
-     "'onednn' comes with kiln: install Debian's libdnnl-dev and build kiln again"},
+     "'xnnpack' comes with kiln: install Debian's libxnnpack-dev libpthreadpool-dev "
+     "and "
+     "build kiln again"},
     {"baselines_lists_what_is_absent",
      {"baselines", "list", "--dir", "@nowhere"},
      0,
@@ -236,6 +243,16 @@ static kiln_test_cli_row rows[] = {
      {"baselines", "list", "--dir", "@nowhere"},
      0,
      "xnnpack        operators  ",
+     NULL},
+    {"baselines_says_how_to_have_a_newer_onednn",
+     {"baselines", "list", "--only", "onednn", "--dir", "@nowhere"},
+     0,
+     NEWER_ONEDNN,
+     NULL},
+    {"baselines_lists_hints_as_json",
+     {"baselines", "list", "--only", "xnnpack", "--dir", "@nowhere", "--json", "-"},
+     0,
+     "\"hint\": null",
      NULL},
     {"baselines_lists_as_json",
      {"baselines", "list", "--dir", "@nowhere", "--json", "-"},

@@ -33,8 +33,12 @@ const char *kiln_library_dated(kiln_arena *a, const char *version) {
 const char *kiln_library_onednn_dated(kiln_arena *a, int major, int minor, int patch) {
     static const struct {
         int major, minor, year;
-    } released[] = {{2, 0, 2020}, {2, 1, 2021}, {2, 2, 2021}, {2, 3, 2021},
-                    {2, 4, 2021}, {2, 5, 2021}, {2, 6, 2022}, {2, 7, 2022}};
+    } released[] = {{2, 0, 2020},  {2, 1, 2021}, {2, 2, 2021},  {2, 3, 2021},
+                    {2, 4, 2021},  {2, 5, 2021}, {2, 6, 2022},  {2, 7, 2022},
+                    {3, 0, 2022},  {3, 1, 2023}, {3, 2, 2023},  {3, 3, 2023},
+                    {3, 4, 2024},  {3, 5, 2024}, {3, 6, 2024},  {3, 7, 2025},
+                    {3, 8, 2025},  {3, 9, 2025}, {3, 10, 2025}, {3, 11, 2026},
+                    {3, 12, 2026}, {3, 13, 2026}};
     for (size_t i = 0; i < sizeof released / sizeof released[0]; i++)
         if (released[i].major == major && released[i].minor == minor)
             return kiln_format(a, "%d.%d.%d (of %d)", major, minor, patch,

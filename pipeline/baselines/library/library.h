@@ -1,6 +1,6 @@
 /* pipeline/baselines/library: vendor libraries with a C interface that compute single
- * operators, each in a program of its own (kiln-onednn, kiln-xnnpack), as they bring
- * threads of theirs.
+ * operators, each in a program of its own (kiln-onednn, kiln-onednn3, kiln-xnnpack), as
+ * they bring threads of theirs.
  *
  *     kiln_library_op op;              an operator as libraries know it, of a graph
  *     kiln_library_op_put, _get        the same as JSON, on its way to the program
@@ -94,7 +94,10 @@ typedef struct kiln_library_ready {
 } kiln_library_ready;
 
 typedef struct kiln_library {
-    const char *name;
+    const char *name; /* of the program, behind "kiln-" */
+    /* Of a library that the program is not linked with: opens its file, which the
+     * program is given by name, before anything else is called. Else NULL. */
+    kiln_status (*open)(const char *file, kiln_err *err);
     const char *(*version)(kiln_arena *a);
     /* Settings that the library reads from the environment when it is loaded: name,
      * value, ..., NULL. May be NULL. */
@@ -116,14 +119,19 @@ typedef struct kiln_library {
  * libraries that leave that to their caller. */
 kiln_status kiln_library_spread(kiln_err *err);
 
-/* In the programs alone, not in the archive. */
+/* In the programs alone, not in the archive. The two of oneDNN have the same
+ * kiln_library; that of version 3 opens its file. */
 extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
+/* KILN_ERR_LIB names the file and what it lacks: it is none, another major version, a
+ * symbol, another threading than OpenMP's. */
+kiln_status kiln_onednn3_open(const char *file, kiln_err *err);
 
 /* The whole program:
  *
  *     kiln-NAME --version              prints the library's version
  *     kiln-NAME --threads N            answers requests until its input ends (serve.c)
- */
+ *
+ * Where the library is opened, "--library FILE" comes before these. */
 int kiln_library_main(int argc, char **argv, const kiln_library *library);
 
 /* ---- age ------------------------------------------------------------------------- */

@@ -245,31 +245,60 @@ static void set_environment(kiln_arena *a, const server *s, char **argv) {
 }
 
 static int usage(const kiln_library *library) {
-    fprintf(stderr, "usage: kiln-%s --version | --threads N\n", library->name);
+    fprintf(stderr, "usage: kiln-%s %s--version | --threads N\n", library->name,
+            library->open != NULL ? "--library FILE " : "");
     return 2;
+}
+
+/* After the environment is set: a library may read it when it is opened. */
+static bool open_library(const kiln_library *library, const char *file) {
+    kiln_err err = {.status = KILN_OK};
+    if (library->open == NULL || library->open(file, &err) == KILN_OK)
+        return true;
+    fprintf(stderr, "%s\n", err.text);
+    return false;
+}
+
+static int print_version(kiln_arena *a, const kiln_library *library, const char *file) {
+    if (!open_library(library, file))
+        return 1;
+    printf("%s\n", library->version(a));
+    return 0;
+}
+
+static int answer_requests(kiln_arena *a, const kiln_library *library, int threads,
+                           const char *file, char **argv) {
+    server *s = kiln_new(a, server);
+    s->library = library;
+    s->arena = a;
+    s->threads = threads;
+    set_environment(a, s, argv);
+    if (!open_library(library, file))
+        return 1;
+    /* What libraries print must not come between the answers. */
+    s->answers = dup(STDOUT_FILENO);
+    const bool is_open = s->answers >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+    return is_open ? serve(s) : 1;
 }
 
 int kiln_library_main(int argc, char **argv, const kiln_library *library) {
     kiln_arena a = {0};
-    int64_t threads;
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        printf("%s\n", library->version(&a));
-        kiln_arena_fini(&a);
-        return 0;
-    }
-    if (argc != 3 || strcmp(argv[1], "--threads") != 0 ||
-        !kiln_parse_i64(kiln_str_from(argv[2]), &threads) || threads < 1 ||
-        threads > MAX_THREADS)
+    int64_t threads = 0;
+    int code;
+    const int n_file = library->open != NULL ? 2 : 0;
+    char **rest = argv + 1 + n_file; /* what to do */
+    const int n = argc - 1 - n_file;
+    const char *file = n_file > 0 && argc > 2 ? argv[2] : NULL;
+    if (n < 1 || (n_file > 0 && strcmp(argv[1], "--library") != 0))
         return usage(library);
-    server *s = kiln_new(&a, server);
-    s->library = library;
-    s->arena = &a;
-    s->threads = (int)threads;
-    set_environment(&a, s, argv);
-    /* What libraries print must not come between the answers. */
-    s->answers = dup(STDOUT_FILENO);
-    const bool is_open = s->answers >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
-    const int code = is_open ? serve(s) : 1;
+    if (n == 1 && strcmp(rest[0], "--version") == 0)
+        code = print_version(&a, library, file);
+    else if (n == 2 && strcmp(rest[0], "--threads") == 0 &&
+             kiln_parse_i64(kiln_str_from(rest[1]), &threads) && threads >= 1 &&
+             threads <= MAX_THREADS)
+        code = answer_requests(&a, library, (int)threads, file, argv);
+    else
+        code = usage(library);
     kiln_arena_fini(&a);
     return code;
 }

@@ -1,7 +1,7 @@
 /* Libraries behind the bridge, whatever they do: answer, refuse, crash, hang, babble.
  * The real ones run where kiln baselines install put them. */
-#include "pipeline/baselines/baselines.h"
 #include "compiler/reference/reference.h"
+#include "pipeline/baselines/baselines_internal.h"
 #include "tests/support/fake_baseline.h"
 #include "zoo/zoo.h"
 
@@ -170,7 +170,7 @@ static void rows_have_their_wheels(void **state) {
     for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
         const kiln_baseline *b = kiln_baseline_at(i);
         assert_true(strlen(b->doc) > 0);
-        assert_true((b->wheel != NULL) == (b->open != NULL));
+        assert_true(b->open == NULL || b->wheel != NULL);
         assert_true((b->packages != NULL) == (b->open_op != NULL));
         for (const char *const *w = b->wheel; w != NULL && *w != NULL; w++)
             assert_non_null(kiln_wheel_version(*w));
@@ -280,6 +280,50 @@ static void asks_by_hash(void **state) {
         assert_non_null(at);
         assert_null(strstr(at + 1, line));
     }
+}
+
+/* ---- wheels for some machines ---------------------------------------------------- */
+
+/* Of those that `list` names, for a machine: pip is asked for them, or for none. */
+typedef struct machine_row {
+    const char *name, *list, *machine;
+    bool has_onednn;
+    const char *refusal; /* NULL: there is something to install */
+} machine_row;
+
+static machine_row machines[] = {
+    {"onednn_has_a_wheel", "onednn", "x86_64", true, NULL},
+    {"onednn_with_others", "openvino,onednn,xnnpack", "x86_64", true, NULL},
+    {"onednn_is_left_out", "openvino,onednn,xnnpack", "aarch64", false, NULL},
+    {"onednn_alone_is_refused", "onednn", "aarch64", false,
+     "there is no wheel of 'onednn' for this machine (aarch64): install Debian's "
+     "libdnnl-dev and build kiln again"},
+    {"xnnpack_has_none", "xnnpack", "x86_64", false,
+     "'xnnpack' comes with kiln: install Debian's libxnnpack-dev libpthreadpool-dev "
+     "and build kiln again"},
+};
+
+static void check_machine(void **state) {
+    const machine_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const kiln_baseline *const *list;
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_assert_status_ok(
+        kiln_baselines_parse(a, r->list, KILN_BASELINE_ANY, &list, &err), &err);
+    const kiln_status st = kiln_wheels_requirements(list, r->machine, &text, &err);
+    if (r->refusal != NULL) {
+        kiln_assert_fails(st, KILN_ERR_ARG, &err, r->refusal);
+        return;
+    }
+    kiln_assert_status_ok(st, &err);
+    const char *line = kiln_format(a, "onednn-cpu-gomp==%s \\\n    --hash=sha256:",
+                                   kiln_wheel_version("onednn-cpu-gomp"));
+    assert_true((strstr(text.p, line) != NULL) == r->has_onednn);
+    assert_true((strstr(text.p, "onednn") != NULL) == r->has_onednn);
+    assert_true((strstr(text.p, "openvino==") != NULL) ==
+                (strstr(r->list, "openvino") != NULL));
 }
 
 /* ---- the real ones --------------------------------------------------------------- */
@@ -403,6 +447,7 @@ int main(void) {
     kiln_test_add("tells_what_is_broken", tells_what_is_broken, NULL);
     kiln_test_add("rows_have_their_wheels", rows_have_their_wheels, NULL);
     kiln_test_add("asks_by_hash", asks_by_hash, NULL);
+    kiln_test_add_rows(check_machine, machines);
     kiln_test_add_rows(check_list, lists);
     kiln_test_add_rows(check_install, installs);
     for (int i = 0; kiln_baseline_at(i) != NULL; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #define LINE "max_pool x in=f32[1,1,2,2] kernel=2,2"
 
@@ -110,6 +111,17 @@ static void check_row(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* How to have a newer one than Debian's, on this machine. */
+static const char *newer(void) {
+    struct utsname u;
+    assert_int_equal(uname(&u), 0);
+    return strcmp(u.machine, "x86_64") == 0
+               ? "'kiln baselines install --only onednn' gets 3.2 (of 2023)"
+               : kiln_format(kiln_test_arena(),
+                             "there is no wheel of a newer one for this machine (%s)",
+                             u.machine);
+}
+
 static void tells_what_is_here(void **state) {
     (void)state;
     kiln_err err = {.status = KILN_OK};
@@ -119,13 +131,16 @@ static void tells_what_is_here(void **state) {
                           &err);
     assert_true(here.is_here);
     assert_string_equal(here.version, "1.2.3");
+    assert_string_equal(here.hint, newer());
     (void)use(kiln_test_fake_program("kiln-onednn", NULL));
     kiln_assert_status_ok(onednn()->find(onednn(), kiln_test_arena(), "", &here, &err),
                           &err);
     back(old);
     assert_false(here.is_here);
-    assert_string_equal(here.remedy, "kiln was built without it; install Debian's "
-                                     "libdnnl-dev and build kiln again");
+    const char *begin = "kiln was built without it; install Debian's libdnnl-dev and "
+                        "build kiln again; ";
+    assert_memory_equal(here.remedy, begin, strlen(begin));
+    assert_string_equal(here.remedy + strlen(begin), newer());
 }
 
 /* Its library may have gone since kiln was built: broken is not absent. */

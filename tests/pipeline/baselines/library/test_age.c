@@ -32,6 +32,9 @@ static void onednn_has_its_year(void **state) {
     kiln_arena a = {0};
     assert_string_equal(kiln_library_onednn_dated(&a, 2, 6, 3), "2.6.3 (of 2022)");
     assert_string_equal(kiln_library_onednn_dated(&a, 2, 0, 0), "2.0.0 (of 2020)");
+    assert_string_equal(kiln_library_onednn_dated(&a, 3, 0, 1), "3.0.1 (of 2022)");
+    assert_string_equal(kiln_library_onednn_dated(&a, 3, 2, 0), "3.2.0 (of 2023)");
+    assert_string_equal(kiln_library_onednn_dated(&a, 3, 10, 2), "3.10.2 (of 2025)");
     assert_string_equal(kiln_library_onednn_dated(&a, 9, 9, 9), "9.9.9");
     kiln_arena_fini(&a);
 }

@@ -1,5 +1,6 @@
-/* The real libraries, where kiln was built with them: each operator at one and two
- * threads is what the reference says, or refused in the words of a row. */
+/* The real libraries, where kiln was built with them, and the wheel of oneDNN 3 where it
+ * is installed: each operator at one and two threads is what the reference says, or
+ * refused in the words of a row. */
 #include "pipeline/kernels/kernels_internal.h"
 #include "tests/support/described.h"
 
@@ -65,13 +66,38 @@ static row rows[] = {
      {NULL, "no such operator in XNNPACK: a softmax along another axis"}},
 };
 
-static const kiln_baseline *library(int index) {
+typedef struct library {
+    const char *name;
+    int refusals; /* of a row's */
+    bool is_wheel;
+} library;
+
+static const library debians_onednn = {"onednn", 0, false};
+static const library wheels_onednn = {"onednn", 0, true};
+static const library xnnpack = {"xnnpack", 1, false};
+
+static const kiln_baseline *baseline_of(const library *l) {
     const kiln_baseline *const *list;
     kiln_err err = {.status = KILN_OK};
-    kiln_assert_status_ok(kiln_baselines_parse(kiln_test_arena(), "onednn,xnnpack",
+    kiln_assert_status_ok(kiln_baselines_parse(kiln_test_arena(), l->name,
                                                KILN_BASELINE_OPERATORS, &list, &err),
                           &err);
-    return list[index];
+    return list[0];
+}
+
+/* Where wheels are looked for; skips the test where there is none. */
+static const char *dir_of(const library *l) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {.status = KILN_OK};
+    const char *dir;
+    if (!l->is_wheel)
+        return "";
+    if (kiln_baselines_dir(a, &dir, &err) != KILN_OK)
+        kiln_test_skip("no wheel of %s: %s", l->name, err.text);
+    if (!kiln_file_exists(kiln_path_join(a, dir, "lib/libdnnl.so.3")))
+        kiln_test_skip("no wheel of %s in '%s'; 'kiln baselines install' gets it",
+                       l->name, dir);
+    return dir;
 }
 
 static void compare(const kiln_test_described *d, const kiln_tensor *out) {
@@ -89,47 +115,52 @@ static void compare(const kiln_test_described *d, const kiln_tensor *out) {
 }
 
 /* Twice: what the first run left must not be in the second's way. */
-static void check_on(const row *r, int which, int threads) {
-    const kiln_baseline *b = library(which);
+static void check_on(const row *r, const library *l, const char *dir, int threads) {
+    const kiln_baseline *b = baseline_of(l);
     kiln_arena a = {0};
     kiln_err err = {.status = KILN_OK};
     kiln_test_described d;
     kiln_baseline_session s;
     kiln_baseline_sample sample;
     kiln_assert_status_ok(kiln_test_describe(r->line, &d, &err), &err);
-    const kiln_baseline_op_job job = {.op = &d.op, .threads = threads};
+    const kiln_baseline_op_job job = {.dir = dir, .op = &d.op, .threads = threads};
     const kiln_status st = b->open_op(b, &a, &job, &s, &err);
-    if (r->refused[which] != NULL) {
-        kiln_assert_fails(st, KILN_ERR_LIB, &err, r->refused[which]);
+    if (r->refused[l->refusals] != NULL) {
+        kiln_assert_fails(st, KILN_ERR_LIB, &err, r->refused[l->refusals]);
     } else {
         kiln_assert_status_ok(st, &err);
         compare(&d, &s.out[0]);
         kiln_assert_status_ok(b->run(&s, 2, &sample, &err), &err);
         kiln_assert_status_ok(b->run(&s, 3, &sample, &err), &err);
         assert_true(sample.wall_ns > 0 && sample.cpu_ns >= 0);
-        assert_true((s.implementation != NULL) == (which == 0));
+        assert_true((s.implementation != NULL) == (strcmp(l->name, "onednn") == 0));
     }
     kiln_arena_fini(&a);
 }
 
-static void check(const row *r, int which) {
-    const kiln_baseline *b = library(which);
+static void check(const row *r, const library *l) {
+    const kiln_baseline *b = baseline_of(l);
+    const char *dir = dir_of(l);
     kiln_err err = {.status = KILN_OK};
     kiln_baseline_here here;
-    kiln_assert_status_ok(b->find(b, kiln_test_arena(), "", &here, &err), &err);
+    kiln_assert_status_ok(b->find(b, kiln_test_arena(), dir, &here, &err), &err);
+    assert_true(!l->is_wheel || (here.is_here && strncmp(here.version, "3.", 2) == 0));
     if (!here.is_here)
         kiln_test_skip("%s is absent: %s", b->name, here.remedy);
     for (int threads = 1; threads <= 2; threads++)
-        check_on(r, which, threads);
+        check_on(r, l, dir, threads);
 }
 
-static void check_onednn(void **state) { check(*state, 0); }
-static void check_xnnpack(void **state) { check(*state, 1); }
+static void check_onednn(void **state) { check(*state, &debians_onednn); }
+static void check_onednn3(void **state) { check(*state, &wheels_onednn); }
+static void check_xnnpack(void **state) { check(*state, &xnnpack); }
 
 int main(void) {
     kiln_arena *a = kiln_test_arena();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         kiln_test_add(kiln_format(a, "onednn_%s", rows[i].name), check_onednn,
+                      &rows[i]);
+        kiln_test_add(kiln_format(a, "onednn3_%s", rows[i].name), check_onednn3,
                       &rows[i]);
         kiln_test_add(kiln_format(a, "xnnpack_%s", rows[i].name), check_xnnpack,
                       &rows[i]);
