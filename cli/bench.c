@@ -69,11 +69,12 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
-    [OPT_BASELINES] = {"--baselines", "LIST",
-                       "measure beside these libraries: onnxruntime, openvino for "
-                       "models, onednn, xnnpack for operators (kiln baselines); "
-                       "profile: those that the profile's file names",
-                       false},
+    [OPT_BASELINES] =
+        {"--baselines", "LIST",
+         "measure beside these libraries: onnxruntime, openvino for "
+         "models, onednn, onednn2, xnnpack for operators (kiln baselines); "
+         "profile: those that the profile's file names",
+         false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,

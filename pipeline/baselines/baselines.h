@@ -93,6 +93,7 @@ typedef struct kiln_baseline {
      * wheels go first. */
     const char *const *wheel;
     const char *packages;
+    const char *program; /* of a C interface; NULL: kiln-<name> */
     /* Fails where the place is there and broken. */
     kiln_status (*find)(const struct kiln_baseline *b, kiln_arena *a, const char *dir,
                         kiln_baseline_here *out, kiln_err *err);

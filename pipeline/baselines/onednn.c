@@ -7,10 +7,7 @@
 
 static const char *const wheels[] = {"onednn-cpu-gomp", NULL};
 
-/* The older one is faster where Winograd's algorithm is: version 3 has none of it on
- * x86-64. */
-static const char debians[] = "where KILN_BASELINES names a folder without the wheel, "
-                              "Debian's is compared, which has Winograd's convolutions";
+static const char debians[] = "onednn2 has Winograd's convolutions, this one has not";
 
 /* Is the wheel here? Then that is what is compared, or nothing. */
 static bool use_wheel(kiln_arena *a, const char *dir, kiln_program_use *out) {

@@ -37,7 +37,9 @@ kiln_status kiln_program_use_version(kiln_arena *a, const kiln_baseline *b,
 }
 
 static kiln_program_use use_of(const kiln_baseline *b, kiln_arena *a) {
-    return (kiln_program_use){.program = kiln_format(a, "kiln-%s", b->name)};
+    return (kiln_program_use){.program = b->program != NULL
+                                             ? b->program
+                                             : kiln_format(a, "kiln-%s", b->name)};
 }
 
 /* It is built where the library's development package is. */

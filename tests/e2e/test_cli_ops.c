@@ -214,7 +214,8 @@ static kiln_test_cli_row rows[] = {
      {"bench", "--op", SMALL, "--baselines", "openvino"},
      2,
      NULL,
-     "baseline 'openvino' runs models; those of operators are: onednn, xnnpack"},
+     "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
+     "xnnpack"},
     {"bench_says_which_library_has_no_words",
      {"bench", "--op", "add x in=f32[4,8] const=f32[8]", "--seconds", "0",
       "--baselines", "onednn,xnnpack"},

@@ -195,7 +195,8 @@ static list_row lists[] = {
     {"refuses_a_model_for_onednn", "onnxruntime,onednn", KILN_BASELINE_MODELS,
      "baseline 'onednn' runs operators; those of models are: onnxruntime, openvino"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
-     "baseline 'openvino' runs models; those of operators are: onednn, xnnpack"},
+     "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
+     "xnnpack"},
 };
 
 static void check_list(void **state) {
