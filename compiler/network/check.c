@@ -355,6 +355,8 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
             break;
         case KILN_NET_ELSE:
         case KILN_NET_END:
+        case KILN_NET_VIEW:
+        case KILN_NET_JOIN:
         case KILN_NET_N_KINDS:
             break;
         }
