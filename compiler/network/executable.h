@@ -80,7 +80,8 @@ typedef enum kiln_net_place {
     KILN_NET_OUTPUT, /* the caller's; index: which output */
     KILN_NET_PARAM,  /* constants, as they are packed */
     KILN_NET_ARENA,  /* what lies between; until PLACED whatever steps make */
-    KILN_NET_PACKED  /* what open steps make of constants */
+    KILN_NET_PACKED, /* what open steps make of constants */
+    KILN_NET_N_PLACES
 } kiln_net_place;
 
 typedef enum kiln_net_step_kind {
@@ -116,6 +117,7 @@ typedef struct kiln_net_slot {
     int means_out;
     const int *means_in; /* by the node's inputs; -1: none */
     bool is_given; /* the output of a branch: what it is a view of is the if's output */
+    int line;      /* of the text that it was read from; 0: none */
 } kiln_net_slot;
 
 /* How a step is done, as `choose` found it. */
@@ -149,6 +151,7 @@ typedef struct kiln_net_step {
     const char *region;      /* IF, ELSE, LOOP: the node's attribute that they run */
     /* CALL with a group: CHOSEN till LAID_OUT; NULL: nobody reads what it makes. */
     const kiln_net_choice *choice;
+    int line; /* of the text that it was read from; 0: none */
 } kiln_net_step;
 
 /* What runs steps and has memory: today the host alone. */
@@ -217,6 +220,22 @@ kiln_status kiln_net_verify(const kiln_net *n, kiln_err *err);
  * (check.c). KILN_ERR_BUG: what one writes is not what another reads; both are named.
  */
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err);
+
+/* ---- text ------------------------------------------------------------------------ */
+
+/* Text, in the form of docs/executable-text.md: one line for each tensor, kernel and
+ * step, the same on every machine. */
+void kiln_net_print(kiln_buf *out, const kiln_net *n);
+/* What there is, in one line: "29 steps (28 call, 1 copy), 60 tensors, ...". */
+void kiln_net_summary(kiln_buf *out, const kiln_net *n);
+/* Reads what kiln_net_print wrote of an executable graph of `g`, which is borrowed, and
+ * verifies it; it prints as the text does. Code, costs and spreads of kernels are not
+ * in a text: nothing is packed of what was read. The text is untrusted. `out` needs no
+ * initialization and lives in `a`. KILN_ERR_PARSE names the place, KILN_ERR_BUG what
+ * does not hold and its line. */
+kiln_status kiln_net_parse(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
+                           kiln_str text, const char *name, kiln_net *out,
+                           kiln_err *err);
 
 /* ---- all of it ------------------------------------------------------------------- */
 

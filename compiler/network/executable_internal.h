@@ -17,10 +17,15 @@ void kiln_net_add_copy(kiln_net *n, kiln_net_step_kind kind, int from, int to,
  * or other slots of the node's inputs. */
 void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
                          const kiln_net_step *fused, const int *in);
+/* Do bytes of one mean the same elements in the same places of the other? */
+bool kiln_net_same_bytes(const kiln_type *x, const kiln_type *y);
 /* Begins and ends of loops, in order of their ends. */
 void kiln_net_loops(const kiln_net *n, kiln_flow *out);
 /* The number of the step behind this one, and behind the block that it may begin. */
 size_t kiln_net_step_behind(const kiln_net_step *step, size_t at);
+
+extern const char *const kiln_net_kind_words[KILN_NET_N_KINDS];
+extern const char *const kiln_net_place_words[KILN_NET_N_PLACES];
 
 /* ---- fuse ------------------------------------------------------------------------ */
 
