@@ -463,10 +463,12 @@ static kiln_status check_all(check *c) {
 }
 
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err) {
-    check c = {.n = n, .err = err};
+    check c = {.n = n, .err = err, .step = n->step.n};
     lay_out_memory(&c);
     const kiln_status st = check_all(&c);
     kiln_arena_fini(&c.arena);
+    if (st != KILN_OK && c.step < n->step.n && n->step.v[c.step].line > 0)
+        kiln_note(err, "reading line %d", n->step.v[c.step].line);
     if (st != KILN_OK)
         kiln_note(err, "holding the steps of '%s' against one another", n->g->name);
     return st;

@@ -28,6 +28,17 @@ static void print(const kiln_net *n, const kiln_net_pass *p) {
         o->print(o->printer, p->name, n);
 }
 
+static void tell(const kiln_net *n, const kiln_net_pass *p) {
+    if (!kiln_log_is_on(KILN_LOG_DEBUG, p->name))
+        return;
+    kiln_arena a = {0};
+    kiln_buf text;
+    kiln_buf_init(&text, &a);
+    kiln_net_summary(&text, n);
+    KILN_LOG(DEBUG, p->name, "'%s': %s", n->g->name, text.p);
+    kiln_arena_fini(&a);
+}
+
 static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) {
     KILN_ASSERT((p->needs & ~n->facts) == 0, "pass '%s' comes too early", p->name);
     kiln_status st = p->run(n, err);
@@ -37,8 +48,10 @@ static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) 
         if (st != KILN_OK)
             kiln_note(err, "verifying what pass '%s' made", p->name);
     }
-    if (st == KILN_OK)
+    if (st == KILN_OK) {
+        tell(n, p);
         print(n, p);
+    }
     return st;
 }
 
