@@ -1,6 +1,8 @@
 /* kiln inspect: what is in a model, what it costs, and what kiln cannot do with it; or
  * what a package says about itself. */
+#include "cli/op_options.h"
 #include "cli/survey.h"
+#include "compiler/network/executable.h"
 #include "packager/packager.h"
 #include "pipeline/pipeline.h"
 
@@ -12,6 +14,7 @@ enum {
     OPT_DATA,
     OPT_NO_PASSES,
     OPT_PRINT_AFTER,
+    OPT_PROFILE,
     OPT_CHECK_PASSES,
     OPT_SHAPE,
     OPT_BIND,
@@ -24,7 +27,13 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_DATA] = {"--data", NULL, "with --graph: all constants in full", false},
     [OPT_NO_PASSES] = {"--no-passes", NULL, "the graph as imported", false},
     [OPT_PRINT_AFTER] = {"--print-after", "PASS",
-                         "print the graph after a pass, or 'all'", false},
+                         "print the graph after a pass, or 'all'; or the executable "
+                         "graph after one of the driver's passes",
+                         false},
+    [OPT_PROFILE] = {"--profile", "P",
+                     "with --print-after: the driver compiles for this profile "
+                     "(default: this machine's)",
+                     false},
     [OPT_CHECK_PASSES] = {"--check-passes", NULL,
                           "compare each graph pass with the reference", false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
@@ -188,6 +197,8 @@ static void write_json(const findings *f, kiln_buf *out) {
     kiln_buf_puts(out, "\n");
 }
 
+/* ---- passes ---------------------------------------------------------------------- */
+
 /* Where kiln_graph_optimize sends --print-after. */
 static void print_after(void *user, const char *pass_name, const kiln_graph *g) {
     kiln_buf *out = user;
@@ -195,20 +206,35 @@ static void print_after(void *user, const char *pass_name, const kiln_graph *g) 
     kiln_graph_print(out, g, &for_people);
 }
 
+/* And where kiln_compile does. */
+static void print_net_after(void *user, const char *pass_name, const kiln_net *n) {
+    kiln_buf *out = user;
+    kiln_buf_printf(out, "# after %s: ", pass_name);
+    kiln_net_summary(out, n);
+    kiln_buf_puts(out, "\n");
+    kiln_net_print(out, n);
+}
+
+static kiln_status check_pass(const kiln_cli_args *args, const char *after,
+                              kiln_err *err) {
+    kiln_buf names;
+    if (after == NULL || strcmp(after, "all") == 0 ||
+        kiln_pass_find(kiln_str_from(after)) != NULL ||
+        kiln_net_pass_find(kiln_str_from(after)) != NULL)
+        return KILN_OK;
+    kiln_buf_init(&names, args->arena);
+    for (int i = 0; kiln_pass_at(i) != NULL; i++)
+        kiln_buf_printf(&names, " %s", kiln_pass_at(i)->name);
+    for (int i = 0; kiln_net_pass_at(i) != NULL; i++)
+        kiln_buf_printf(&names, " %s", kiln_net_pass_at(i)->name);
+    return kiln_fail(err, KILN_ERR_ARG, "--print-after: no pass '%s'; passes: all%s",
+                     after, names.p);
+}
+
 static kiln_status optimize(const kiln_cli_args *args, kiln_graph *g, kiln_buf *text,
                             kiln_err *err) {
-    const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
-    if (after != NULL && strcmp(after, "all") != 0 &&
-        kiln_pass_find(kiln_str_from(after)) == NULL) {
-        kiln_buf names;
-        kiln_buf_init(&names, args->arena);
-        for (int i = 0; kiln_pass_at(i) != NULL; i++)
-            kiln_buf_printf(&names, " %s", kiln_pass_at(i)->name);
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "--print-after: no pass '%s'; passes: all%s", after,
-                         names.p != NULL ? names.p : "");
-    }
-    const kiln_pass_options o = {.print_after = after,
+    const kiln_pass_options o = {.print_after =
+                                     kiln_args_get(args, OPT_PRINT_AFTER, NULL),
                                  .print = print_after,
                                  .user = text,
                                  .verify = true,
@@ -216,6 +242,27 @@ static kiln_status optimize(const kiln_cli_args *args, kiln_graph *g, kiln_buf *
                                  .check_seed = 1};
     return kiln_graph_optimize(g, &o, err);
 }
+
+/* The driver's passes: where one is asked for by name, or all and a profile. */
+static kiln_status compile(const kiln_cli_args *args, kiln_graph *g, kiln_buf *text,
+                           kiln_err *err) {
+    const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
+    const char *name = kiln_args_get(args, OPT_PROFILE, NULL);
+    kiln_profile profile;
+    kiln_net net;
+    if (name != NULL && after == NULL)
+        return kiln_fail(err, KILN_ERR_ARG, "--profile needs --print-after");
+    if (after == NULL || (kiln_net_pass_find(kiln_str_from(after)) == NULL &&
+                          (strcmp(after, "all") != 0 || name == NULL)))
+        return KILN_OK;
+    const kiln_network_options o = {
+        .print_after = after, .print = print_net_after, .printer = text};
+    KILN_TRY(kiln_cli_profile(args->arena, name, &profile, err));
+    kiln_graph_renumber(g);
+    return kiln_compile(args->arena, g, &profile, &o, &net, err);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
 
 static kiln_status print(const kiln_cli_args *args, const findings *f,
                          kiln_cli_answer *answer, kiln_err *err) {
@@ -289,6 +336,7 @@ static kiln_status show_graph(const kiln_cli_args *args,
     kiln_cli_answer_init(&answer, args->arena);
     if (!kiln_args_has(args, OPT_NO_PASSES))
         KILN_TRY(optimize(args, g, &answer.text, err));
+    KILN_TRY(compile(args, g, &answer.text, err));
     f->path = args->pos[0];
     f->report = report;
     f->graph = g;
@@ -306,6 +354,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (kiln_package_is_archive(model) || kiln_package_is_folder(model))
         return inspect_package(args, model, err);
     kiln_interrupt_catch();
+    KILN_TRY(check_pass(args, kiln_args_get(args, OPT_PRINT_AFTER, NULL), err));
     KILN_TRY(kiln_source_path(args->arena, model, &path, err));
     KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, &o, err));
     kiln_import_report report = {0};
@@ -326,6 +375,7 @@ const kiln_verb kiln_verb_inspect = {
     .usage = "MODEL|PKG [options]",
     .example = "  kiln inspect model.onnx --shape x:1x3x224x224\n"
                "  kiln inspect model.onnx --graph --print-after simplify_inference\n"
+               "  kiln inspect zoo:dqn --print-after lay_out --profile x86-avx2\n"
                "  kiln inspect model.onnx --json -\n"
                "  kiln inspect zoo:resnet18\n"
                "  kiln inspect model-1-native.kiln.tar.zst\n",

@@ -368,6 +368,14 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
     }
 }
 
+kiln_group kiln_group_of(kiln_node **node, int n) {
+    kiln_group group = {.node = node, .n = n, .is_view = is_view(node[0])};
+    for (int i = 0; i < n && group.anchor == NULL; i++)
+        if (!is_injective(node[i]) && !is_view(node[i]))
+            group.anchor = node[i];
+    return group;
+}
+
 void kiln_fusion_print(kiln_buf *out, const kiln_fusion *f) {
     for (int i = 0; i < f->n; i++) {
         const kiln_group *group = &f->group[i];

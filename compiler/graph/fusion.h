@@ -55,6 +55,9 @@ typedef struct kiln_fusion_options {
 void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_options *o,
                      kiln_fusion *out);
 
+/* The group of these nodes, in topological order; borrowed. */
+kiln_group kiln_group_of(kiln_node **node, int n);
+
 /* The group as a graph of its own: inputs are the values it reads that are no
  * constants, in order of first use; outputs those that others read or that are outputs
  * of `g`, in order. `from` (may be NULL) receives, by value id of the new graph, the

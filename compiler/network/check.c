@@ -56,6 +56,7 @@ static const char *maker(const check *c, int slot) {
         return "(a parameter)";
     case KILN_NET_OUTPUT:
     case KILN_NET_ARENA:
+    case KILN_NET_N_PLACES:
         break;
     }
     return step_name(c, step);
@@ -67,7 +68,7 @@ static bool claims_zero_tails(const kiln_type *t) {
     return (t->facts & KILN_FACT_TAIL_ZERO) != 0 && kiln_type_has_tails(t);
 }
 
-static bool same_bytes(const kiln_type *x, const kiln_type *y) {
+bool kiln_net_same_bytes(const kiln_type *x, const kiln_type *y) {
     return x->dtype == y->dtype && kiln_type_same_shape(x, y) &&
            kiln_type_same_places(x, y);
 }
@@ -79,7 +80,8 @@ static kiln_status check_operand(check *c, const kiln_type *kernel, int slot,
     const kiln_type *first = is_written ? &has : kernel;
     const bool is_zero = !claims_zero_tails(first) ||
                          ((is_written ? kernel : &has)->facts & KILN_FACT_TAIL_ZERO);
-    if (same_bytes(kernel, &has) && kiln_type_bytes(kernel) == s->bytes && is_zero)
+    if (kiln_net_same_bytes(kernel, &has) && kiln_type_bytes(kernel) == s->bytes &&
+        is_zero)
         return KILN_OK;
     const char *k = kiln_type_text(&c->arena, kernel);
     const char *v = kiln_type_text(&c->arena, &has);
@@ -126,7 +128,7 @@ static kiln_status check_move(check *c, const kiln_net_step *s) {
     const int64_t runs = s->kind == KILN_NET_COPY ? 1 : runs_around(c);
     const int64_t whole = s->kind == KILN_NET_TAKE ? from->bytes : to->bytes;
     const int64_t part = s->kind == KILN_NET_TAKE ? to->bytes : from->bytes;
-    const bool is_same = s->kind != KILN_NET_COPY || same_bytes(&x, &y);
+    const bool is_same = s->kind != KILN_NET_COPY || kiln_net_same_bytes(&x, &y);
     if (is_same && x.dtype == y.dtype && part * runs == whole &&
         (!claims_zero_tails(&y) || claims_zero_tails(&x)))
         return KILN_OK;
@@ -152,6 +154,7 @@ static uint64_t room_of(const check *c, const kiln_net_slot *s) {
     case KILN_NET_INPUT:
         return (uint64_t)kiln_type_bytes(&n->port.v[s->index].value->type);
     case KILN_NET_OUTPUT:
+    case KILN_NET_N_PLACES:
         break;
     }
     return (uint64_t)kiln_type_bytes(&n->port.v[n->n_inputs + s->index].value->type);
@@ -355,6 +358,8 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
             break;
         case KILN_NET_ELSE:
         case KILN_NET_END:
+        case KILN_NET_VIEW:
+        case KILN_NET_JOIN:
         case KILN_NET_N_KINDS:
             break;
         }
@@ -387,7 +392,7 @@ static kiln_status check_open_operand(const check *c, const kiln_net_step *s, in
     const kiln_type has = kiln_net_type_of(slot);
     kiln_type moved = has; /* what is only moved is bytes */
     moved.dtype = kernel->dtype;
-    if (slot->place == place && same_bytes(kernel, &moved) &&
+    if (slot->place == place && kiln_net_same_bytes(kernel, &moved) &&
         kiln_dtype_bytes(kernel->dtype) == kiln_dtype_bytes(has.dtype) &&
         kiln_type_bytes(kernel) == slot->bytes)
         return KILN_OK;
@@ -458,10 +463,12 @@ static kiln_status check_all(check *c) {
 }
 
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err) {
-    check c = {.n = n, .err = err};
+    check c = {.n = n, .err = err, .step = n->step.n};
     lay_out_memory(&c);
     const kiln_status st = check_all(&c);
     kiln_arena_fini(&c.arena);
+    if (st != KILN_OK && c.step < n->step.n && n->step.v[c.step].line > 0)
+        kiln_note(err, "reading line %d", n->step.v[c.step].line);
     if (st != KILN_OK)
         kiln_note(err, "holding the steps of '%s' against one another", n->g->name);
     return st;

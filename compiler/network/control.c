@@ -14,45 +14,36 @@ static const kiln_layout plain = {.n_order = 0};
 
 /* ---- steps that choose and repeat ------------------------------------------------ */
 
-static int add_choice(kiln_net *n, kiln_net_step_kind kind, const kiln_node *node,
-                      int partner) {
-    const kiln_net_step step = {.kind = kind,
-                                .partner = partner,
-                                .name =
-                                    kiln_format(n->arena, "%s%s", n->path, node->name),
-                                .op = node->op->name};
+/* The block's step, as fusion made it; partners have new numbers. */
+static int add_block(kiln_net *n, size_t fused, int partner) {
+    kiln_net_step step = n->walk->fused[fused];
+    step.partner = partner;
     kiln_vec_push(n->arena, &n->step, step);
     return (int)n->step.n - 1;
 }
 
-/* Ends the block: `before`, its LOOP or ELSE, goes on behind the END. */
-static void end_block(kiln_net *n, const kiln_node *node, int begin, int before) {
-    const int end = add_choice(n, KILN_NET_END, node, begin);
-    n->step.v[before].partner = end;
-}
-
-void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
-    kiln_flow_loop *loop = kiln_array(n->arena, kiln_flow_loop, n->step.n);
-    out->n_loops = 0;
-    for (size_t i = 0; i < n->step.n; i++) {
-        const kiln_net_step *begin = &n->step.v[n->step.v[i].partner];
-        if (n->step.v[i].kind == KILN_NET_END && begin->kind == KILN_NET_LOOP)
-            loop[out->n_loops++] = (kiln_flow_loop){n->step.v[i].partner, (int)i};
-    }
-    out->loop = loop;
-}
-
 /* ---- what goes in and comes out -------------------------------------------------- */
 
-static int add_place(kiln_net *n, const kiln_value *v, const kiln_layout *layout) {
-    kiln_type t = v->type;
-    t.layout = *layout;
+/* path: of the region whose value it is; NULL: of the one that is being laid out. */
+static int add_place(kiln_net *n, const kiln_value *v, const char *path,
+                     const kiln_layout *layout) {
     const kiln_net_slot slot = {.place = KILN_NET_ARENA,
-                                .bytes = kiln_type_bytes(&t),
+                                .bytes = kiln_net_bytes_as(v, layout),
                                 .view_of = -1,
                                 .layout = *layout,
-                                .value = v};
+                                .value = v,
+                                .path = path};
     return kiln_net_add_slot(n, &slot);
+}
+
+/* The steps behind a block's step, up to the one that ends them. */
+static kiln_net_part region_of(const kiln_net *n, size_t block) {
+    const kiln_net_step *step = &n->walk->fused[block];
+    return (kiln_net_part){.g = kiln_node_attr(step->node, step->region)->graph,
+                           .path = kiln_format(n->arena, "%s%s.%s/", step->path,
+                                               step->node->name, step->region),
+                           .begin = block + 1,
+                           .end = (size_t)step->partner};
 }
 
 /* Values that a region captures, as they were made; constants row-major. */
@@ -65,19 +56,11 @@ static kiln_status captured(kiln_net *n, const kiln_node *node, const char *attr
     for (size_t i = 0; i < n_captured; i++) {
         const kiln_value *v = node->in[of_node + i];
         int *slot = &in[of_region + i];
-        *slot = n->slot_of[v->id];
+        *slot = n->walk->slot_of[v->id];
         if (*slot < 0)
             KILN_TRY(kiln_net_slot_as(n, v, &plain, slot, err));
     }
     return KILN_OK;
-}
-
-static kiln_status add_region(kiln_net *n, const kiln_node *node, const char *attr,
-                              const int *in, const kiln_layout *layout, int *out,
-                              kiln_err *err) {
-    const char *path = kiln_format(n->arena, "%s%s.%s/", n->path, node->name, attr);
-    return kiln_net_add_graph(n, kiln_node_attr(node, attr)->graph, path, in, layout,
-                              out, err);
 }
 
 /* ---- if -------------------------------------------------------------------------- */
@@ -86,7 +69,7 @@ static kiln_status add_region(kiln_net *n, const kiln_node *node, const char *at
  * makes and nobody else has a place for; the rest is copied. */
 static void give_output(kiln_net *n, const kiln_node *node, const kiln_graph *region,
                         int k, int from) {
-    const int to = n->slot_of[node->out[k]->id];
+    const int to = n->walk->slot_of[node->out[k]->id];
     kiln_net_slot *made = &n->slot.v[from];
     if (made->place == KILN_NET_ARENA && made->view_of < 0 &&
         made->value == region->outputs.v[k]) {
@@ -99,38 +82,43 @@ static void give_output(kiln_net *n, const kiln_node *node, const kiln_graph *re
 
 /* layout: of the outputs; NULL: the branch chooses, and the outputs get their places.
  */
-static kiln_status add_branch(kiln_net *n, const kiln_node *node, const char *attr,
-                              const kiln_layout *layout, kiln_err *err) {
-    const kiln_graph *region = kiln_node_attr(node, attr)->graph;
-    int *in = kiln_array(n->arena, int, region->inputs.n);
-    int *out = kiln_array(n->arena, int, region->outputs.n);
-    KILN_TRY(captured(n, node, attr, in, err));
-    KILN_TRY(add_region(n, node, attr, in, layout, out, err));
+static kiln_status add_branch(kiln_net *n, size_t block, const kiln_layout *layout,
+                              kiln_err *err) {
+    const kiln_node *node = n->walk->fused[block].node;
+    const kiln_net_part region = region_of(n, block);
+    int *in = kiln_array(n->arena, int, region.g->inputs.n);
+    int *out = kiln_array(n->arena, int, region.g->outputs.n);
+    KILN_TRY(captured(n, node, n->walk->fused[block].region, in, err));
+    KILN_TRY(kiln_net_add_graph(n, &region, in, layout, out, err));
     for (int k = 0; k < node->n_out; k++) {
         if (layout == NULL) {
             const kiln_layout chosen = n->slot.v[out[k]].layout;
-            n->slot_of[node->out[k]->id] = add_place(n, node->out[k], &chosen);
+            n->walk->slot_of[node->out[k]->id] =
+                add_place(n, node->out[k], NULL, &chosen);
         }
-        give_output(n, node, region, k, out[k]);
+        give_output(n, node, region.g, k, out[k]);
     }
     return KILN_OK;
 }
 
-static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
+static kiln_status add_if(kiln_net *n, size_t at, kiln_err *err) {
+    const kiln_node *node = n->walk->fused[at].node;
+    const size_t otherwise = (size_t)n->walk->fused[at].partner;
+    const size_t end = (size_t)n->walk->fused[otherwise].partner;
     int *condition = kiln_array(n->arena, int, 1);
     kiln_layout *layout = kiln_array(n->arena, kiln_layout, node->n_out);
     KILN_TRY(kiln_net_slot_as(n, node->in[0], &plain, condition, err));
-    const int begin = add_choice(n, KILN_NET_IF, node, 0);
+    const int begin = add_block(n, at, 0);
     n->step.v[begin].operand = condition;
     n->step.v[begin].n_operands = n->step.v[begin].n_read = 1;
-    const bool swaps = KILN_FAULT(if_swapped);
-    KILN_TRY(add_branch(n, node, swaps ? "else_branch" : "then_branch", NULL, err));
-    const int other = add_choice(n, KILN_NET_ELSE, node, 0);
+    KILN_TRY(add_branch(n, at, NULL, err));
+    const int other = add_block(n, otherwise, 0);
     n->step.v[begin].partner = other;
     for (int k = 0; k < node->n_out; k++)
-        layout[k] = n->slot.v[n->slot_of[node->out[k]->id]].layout;
-    KILN_TRY(add_branch(n, node, swaps ? "then_branch" : "else_branch", layout, err));
-    end_block(n, node, begin, other);
+        layout[k] = n->slot.v[n->walk->slot_of[node->out[k]->id]].layout;
+    KILN_TRY(add_branch(n, otherwise, layout, err));
+    const int ends = add_block(n, end, begin); /* steps may move */
+    n->step.v[other].partner = ends;
     return KILN_OK;
 }
 
@@ -138,7 +126,7 @@ static kiln_status add_if(kiln_net *n, const kiln_node *node, kiln_err *err) {
 
 typedef struct scan {
     const kiln_node *node;
-    const kiln_graph *body;
+    kiln_net_part body;
     int n_state, n_scan;
     int *in, *out; /* slots of the body's inputs and outputs */
     int *sequence; /* slots of the sequences */
@@ -148,17 +136,17 @@ typedef struct scan {
 static kiln_status begin_scan(kiln_net *n, scan *s, kiln_err *err) {
     const kiln_node *node = s->node;
     for (int k = 0; k < node->n_out; k++)
-        n->slot_of[node->out[k]->id] = add_place(n, node->out[k], &plain);
+        n->walk->slot_of[node->out[k]->id] = add_place(n, node->out[k], NULL, &plain);
     for (int k = 0; k < s->n_state; k++) {
         int first = 0;
         KILN_TRY(kiln_net_slot_as(n, node->in[k], &plain, &first, err));
-        s->in[k] = n->slot_of[node->out[k]->id];
+        s->in[k] = n->walk->slot_of[node->out[k]->id];
         kiln_net_add_copy(n, KILN_NET_COPY, first, s->in[k], node->out[k]->name);
     }
     for (int k = 0; k < s->n_scan; k++) {
         const int at = s->n_state + k;
         KILN_TRY(kiln_net_slot_as(n, node->in[at], &plain, &s->sequence[k], err));
-        s->in[at] = add_place(n, s->body->inputs.v[at], &plain);
+        s->in[at] = add_place(n, s->body.g->inputs.v[at], s->body.path, &plain);
     }
     return captured(n, node, "body", s->in, err);
 }
@@ -172,9 +160,9 @@ static void hand_states_on(kiln_net *n, const scan *s) {
             is_state |= j != k && kiln_net_root(n, s->out[k]) == s->in[j];
         if (!is_state)
             continue;
-        const int aside = add_place(n, s->body->outputs.v[k], &plain);
-        kiln_net_add_copy(n, KILN_NET_COPY, s->out[k], aside,
-                          s->body->outputs.v[k]->name);
+        const kiln_value *next = s->body.g->outputs.v[k];
+        const int aside = add_place(n, next, s->body.path, &plain);
+        kiln_net_add_copy(n, KILN_NET_COPY, s->out[k], aside, next->name);
         s->out[k] = aside;
     }
     for (int k = 0; k < s->n_state; k++)
@@ -183,11 +171,12 @@ static void hand_states_on(kiln_net *n, const scan *s) {
                               s->node->out[k]->name);
 }
 
-static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
-    const kiln_graph *body = kiln_node_attr(node, "body")->graph;
-    const int64_t count = node->op->region_runs(node);
+static kiln_status add_scan(kiln_net *n, size_t at, kiln_err *err) {
+    const kiln_net_step *fused = &n->walk->fused[at];
+    const kiln_node *node = fused->node;
+    const int64_t count = fused->count;
     scan s = {.node = node,
-              .body = body,
+              .body = region_of(n, at),
               .n_state = (int)kiln_node_attr(node, "n_state")->i,
               .n_scan = (int)kiln_node_attr(node, "n_scan")->i,
               .in = kiln_array(n->arena, int, node->n_in),
@@ -198,39 +187,23 @@ static kiln_status add_scan(kiln_net *n, const kiln_node *node, kiln_err *err) {
                          "a sequence must have at most %d elements, has %lld",
                          KILN_NETWORK_MAX_RUNS, (long long)count);
     KILN_TRY(begin_scan(n, &s, err));
-    const int begin = add_choice(n, KILN_NET_LOOP, node, 0);
+    const int begin = add_block(n, at, 0);
     n->step.v[begin].count = count - (count > 1 && KILN_FAULT(loop_count));
     for (int k = 0; k < s.n_scan; k++)
         kiln_net_add_copy(n, KILN_NET_TAKE, s.sequence[k], s.in[s.n_state + k],
-                          body->inputs.v[s.n_state + k]->name);
-    KILN_TRY(add_region(n, node, "body", s.in,
-                        kiln_array(n->arena, kiln_layout, node->n_out), s.out, err));
+                          s.body.g->inputs.v[s.n_state + k]->name);
+    KILN_TRY(kiln_net_add_graph(
+        n, &s.body, s.in, kiln_array(n->arena, kiln_layout, node->n_out), s.out, err));
     for (int k = s.n_state; k < node->n_out; k++)
-        kiln_net_add_copy(n, KILN_NET_PUT, s.out[k], n->slot_of[node->out[k]->id],
+        kiln_net_add_copy(n, KILN_NET_PUT, s.out[k], n->walk->slot_of[node->out[k]->id],
                           node->out[k]->name);
     hand_states_on(n, &s);
-    end_block(n, node, begin, begin);
+    const int ends = add_block(n, (size_t)fused->partner, begin); /* steps may move */
+    n->step.v[begin].partner = ends;
     return KILN_OK;
 }
 
-/* ---- operators ------------------------------------------------------------------- */
-
-static const struct {
-    const kiln_op_def *op;
-    kiln_status (*add)(kiln_net *n, const kiln_node *node, kiln_err *err);
-} controls[] = {{&kiln_op_if, add_if}, {&kiln_op_scan, add_scan}};
-enum { N_CONTROLS = sizeof controls / sizeof controls[0] };
-
-bool kiln_net_is_control(const kiln_node *node) {
-    for (int i = 0; i < N_CONTROLS; i++)
-        if (node->op == controls[i].op)
-            return true;
-    return false;
-}
-
-kiln_status kiln_net_add_control(kiln_net *n, const kiln_node *node, kiln_err *err) {
-    for (int i = 0; i < N_CONTROLS; i++)
-        if (node->op == controls[i].op)
-            return controls[i].add(n, node, err);
-    return kiln_fail(err, KILN_ERR_UNSUPPORTED, "'%s' runs no region", node->op->name);
+kiln_status kiln_net_add_control(kiln_net *n, size_t at, kiln_err *err) {
+    return n->walk->fused[at].kind == KILN_NET_IF ? add_if(n, at, err)
+                                                  : add_scan(n, at, err);
 }

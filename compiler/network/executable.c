@@ -1,18 +1,29 @@
-/* The whole graph: ports, groups, places. */
+/* Tensors and steps: what passes add, and what is asked of them. */
 #include "compiler/network/executable_internal.h"
-#include "base/fault.h"
 
-static int add_input(kiln_net *n, uint32_t index) {
-    const kiln_value *v = n->g->inputs.v[index];
-    const kiln_net_slot slot = {.place = KILN_NET_INPUT,
-                                .index = index,
-                                .bytes = kiln_type_bytes(&v->type),
-                                .view_of = -1,
-                                .value = v};
-    const kiln_net_port port = {v->name, v, kiln_net_add_slot(n, &slot)};
-    kiln_vec_push(n->arena, &n->port, port);
-    n->n_inputs++;
-    return port.slot;
+const char *const kiln_net_fact_names[KILN_NET_N_FACTS] = {
+    "fused", "chosen", "laid_out", "placed", "shared", "planned", "compiled",
+};
+
+int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot) {
+    kiln_vec_push(n->arena, &n->slot, *slot);
+    kiln_net_slot *added = &n->slot.v[n->slot.n - 1];
+    if (added->path == NULL)
+        added->path = n->walk != NULL ? n->walk->path : "";
+    return (int)n->slot.n - 1;
+}
+
+int64_t kiln_net_bytes_as(const kiln_value *v, const kiln_layout *layout) {
+    kiln_type t = v->type;
+    t.layout = *layout;
+    return kiln_type_bytes(&t);
+}
+
+kiln_type kiln_net_type_of(const kiln_net_slot *s) {
+    kiln_type t = s->value->type;
+    t.layout = s->layout;
+    t.facts = s->facts;
+    return t;
 }
 
 int kiln_net_root(const kiln_net *n, int slot) {
@@ -26,138 +37,47 @@ bool kiln_net_is_param(const kiln_net *n, int slot) {
     return place == KILN_NET_PARAM || place == KILN_NET_PACKED;
 }
 
-/* As a whole or in parts. */
-static bool is_written_by_step(const kiln_net *n, int root) {
-    for (size_t i = 0; i < n->step.n; i++)
-        for (int k = n->step.v[i].n_read; k < n->step.v[i].n_operands; k++)
-            if (kiln_net_root(n, n->step.v[i].operand[k]) == root)
-                return true;
-    return false;
+void kiln_net_add_copy(kiln_net *n, kiln_net_step_kind kind, int from, int to,
+                       const char *name) {
+    int *operand = kiln_array(n->arena, int, 2);
+    operand[0] = from;
+    operand[1] = to;
+    const kiln_net_step step = {
+        .kind = kind,
+        .operand = operand,
+        .n_operands = 2,
+        .n_read = 1,
+        .name = kiln_format(n->arena, "copy %s%s", n->walk != NULL ? n->walk->path : "",
+                            name),
+        .op = "copy"};
+    kiln_vec_push(n->arena, &n->step, step);
 }
 
-/* The caller's memory receives the value: directly where kernels make it, or what it is
- * a view of from end to end; else by a copy. */
-static void add_output(kiln_net *n, uint32_t index, int slot) {
-    const kiln_value *v = n->g->outputs.v[index];
-    const int at = kiln_net_root(n, slot);
-    const kiln_net_slot *s = &n->slot.v[slot];
-    kiln_net_slot *root = &n->slot.v[at];
-    kiln_net_port port = {n->g->output_names.v[index], v, slot};
-    if (root->place == KILN_NET_ARENA && root->bytes == s->bytes &&
-        is_written_by_step(n, at)) {
-        root->place = KILN_NET_OUTPUT;
-        root->index = index;
-    } else {
-        const kiln_net_slot own = {.place = KILN_NET_OUTPUT,
-                                   .index = index,
-                                   .bytes = s->bytes,
-                                   .view_of = -1,
-                                   .value = v};
-        port.slot = kiln_net_add_slot(n, &own);
-        if (!KILN_FAULT(output_copy))
-            kiln_net_add_copy(n, KILN_NET_COPY, slot, port.slot, port.name);
-    }
-    kiln_vec_push(n->arena, &n->port, port);
-    n->n_outputs++;
+void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
+                         const kiln_net_step *fused, const int *in) {
+    const kiln_node *node = fused->group->node[0];
+    int *operand = kiln_array(n->arena, int, node->n_in + node->n_out);
+    kiln_net_step step = *fused;
+    for (int k = 0; k < node->n_in; k++)
+        operand[k] = in != NULL            ? in[k]
+                     : node->in[k] != NULL ? n->walk->slot_of[node->in[k]->id]
+                                           : -1;
+    for (int k = 0; k < node->n_out; k++)
+        operand[node->n_in + k] = n->walk->slot_of[node->out[k]->id];
+    step.kind = kind;
+    step.operand = operand;
+    step.n_read = node->n_in;
+    step.n_operands = node->n_in + node->n_out;
+    kiln_vec_push(n->arena, &n->step, step);
 }
 
-static void plan_memory(kiln_net *n) {
-    kiln_slot *slot = kiln_array(n->arena, kiln_slot, n->slot.n);
-    kiln_flow_step *step = kiln_array(n->arena, kiln_flow_step, n->step.n);
-    for (size_t i = 0; i < n->slot.n; i++)
-        slot[i] = (kiln_slot){.bytes = n->slot.v[i].bytes,
-                              .is_fixed = n->slot.v[i].place != KILN_NET_ARENA,
-                              .view_of = n->slot.v[i].view_of,
-                              .view_offset = n->slot.v[i].view_offset};
+void kiln_net_loops(const kiln_net *n, kiln_flow *out) {
+    kiln_flow_loop *loop = kiln_array(n->arena, kiln_flow_loop, n->step.n);
+    out->n_loops = 0;
     for (size_t i = 0; i < n->step.n; i++) {
-        const kiln_net_step *s = &n->step.v[i];
-        step[i] =
-            (kiln_flow_step){.read = s->operand,
-                             .write = s->n_operands > 0 ? s->operand + s->n_read
-                                                        : NULL, /* the end of a block */
-                             .n_read = s->n_read,
-                             .n_write = s->n_operands - s->n_read,
-                             .takeable = s->takeable,
-                             .n_takeable = s->n_takeable};
+        const kiln_net_step *begin = &n->step.v[n->step.v[i].partner];
+        if (n->step.v[i].kind == KILN_NET_END && begin->kind == KILN_NET_LOOP)
+            loop[out->n_loops++] = (kiln_flow_loop){n->step.v[i].partner, (int)i};
     }
-    kiln_flow flow = {.slot = slot,
-                      .step = step,
-                      .n_slots = (int)n->slot.n,
-                      .n_steps = (int)n->step.n};
-    kiln_flow_plan m;
-    kiln_net_loops(n, &flow);
-    kiln_plan_flow(n->arena, &flow, KILN_NETWORK_ALIGN, &m);
-    for (size_t i = 0; i < n->slot.n; i++) {
-        kiln_net_slot *s = &n->slot.v[i];
-        const kiln_net_slot *root = &n->slot.v[m.root[i]];
-        if (s->place != KILN_NET_ARENA)
-            continue;
-        s->place = root->place; /* a view of an input, a parameter, an output */
-        s->index = root->index;
-        s->offset = root->place == KILN_NET_ARENA && m.offset[i] >= 0
-                        ? (uint64_t)m.offset[i]
-                        : root->offset + (uint64_t)m.inside[i];
-    }
-    n->arena_bytes = m.peak;
-    n->lower_bound = m.lower_bound;
-    n->n_views = m.n_views;
-    n->n_in_place = m.n_in_place;
-}
-
-kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
-                               const int *in, const kiln_layout *layout, int *out,
-                               kiln_err *err) {
-    const kiln_layout plain = {.n_order = 0};
-    const kiln_net around = *n;
-    kiln_fusion *fusion = kiln_new(n->arena, kiln_fusion);
-    kiln_status st = KILN_OK;
-    kiln_network_fuse(n->arena, g, n->o != NULL && n->o->no_fusion, fusion);
-    n->g = g;
-    n->path = path;
-    n->slot_of = kiln_array(n->arena, int, g->values.n);
-    for (size_t i = 0; i < g->values.n; i++)
-        n->slot_of[i] = -1;
-    for (size_t i = 0; i < g->inputs.n; i++)
-        n->slot_of[g->inputs.v[i]->id] = in[i];
-    for (int i = 0; i < fusion->n && st == KILN_OK; i++) {
-        if (around.g == g) /* regions are a part of one of its steps */
-            kiln_progress_step("compiling", "groups", i, fusion->n,
-                               fusion->group[i].node[0]->name);
-        st = kiln_net_add_group(n, &fusion->group[i], err);
-    }
-    for (size_t i = 0; i < g->outputs.n && st == KILN_OK; i++) {
-        const kiln_value *v = g->outputs.v[i];
-        out[i] = n->slot_of[v->id];
-        if (layout != NULL || out[i] < 0)
-            st = kiln_net_slot_as(n, v, layout != NULL ? &layout[i] : &plain, &out[i],
-                                  err);
-    }
-    n->g = around.g;
-    n->path = around.path;
-    n->slot_of = around.slot_of;
-    return st;
-}
-
-static kiln_status build(kiln_net *n, kiln_err *err) {
-    int *in = kiln_array(n->arena, int, n->g->inputs.n);
-    int *out = kiln_array(n->arena, int, n->g->outputs.n);
-    const kiln_layout *plain = kiln_array(n->arena, kiln_layout, n->g->outputs.n);
-    for (size_t i = 0; i < n->g->inputs.n; i++)
-        in[i] = add_input(n, (uint32_t)i);
-    KILN_TRY(kiln_net_add_graph(n, n->g, "", in, plain, out, err));
-    for (size_t i = 0; i < n->g->outputs.n; i++)
-        add_output(n, (uint32_t)i, out[i]);
-    plan_memory(n);
-    return kiln_net_check(n, err);
-}
-
-kiln_status kiln_compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
-                         const kiln_network_options *o, kiln_net *out, kiln_err *err) {
-    *out = (kiln_net){.arena = a, .g = g, .profile = p, .o = o};
-    kiln_arena_init(&out->scratch);
-    const kiln_status st = build(out, err);
-    if (st != KILN_OK)
-        kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
-    kiln_arena_fini(&out->scratch);
-    return st;
+    out->loop = loop;
 }

@@ -1,6 +1,7 @@
 /* The executable graph: what a graph becomes for one profile, before anybody packs it.
  *
- * Groups of the fusion are compiled one after another; each takes its inputs in the
+ * Passes (net_passes.def) make it, one fact after another. Groups of the fusion become
+ * steps; each is given a template and a configuration; each takes its inputs in the
  * layout that their makers chose where it can, else a conversion comes between (an
  * identity with two layouts: a kernel like any other). Constants are packed as the
  * kernels read them, or are by such kernels when the model is opened. Equal work is
@@ -17,6 +18,21 @@
 
 enum { KILN_NETWORK_MAX_RUNS = 1 << 30 }; /* of a loop's body */
 
+/* What holds of an executable graph; each is made by one pass. */
+enum {
+    KILN_NET_FUSED = 1u << 0,    /* each node is in one step, and blocks are nested */
+    KILN_NET_CHOSEN = 1u << 1,   /* each call has a template and a configuration */
+    KILN_NET_LAID_OUT = 1u << 2, /* operands are tensors, of the types of kernels */
+    KILN_NET_PLACED = 1u << 3,   /* each step has a device, each tensor a space */
+    KILN_NET_SHARED = 1u << 4,   /* concat and slices are parts of other tensors */
+    KILN_NET_PLANNED = 1u << 5,  /* each tensor has its bytes, free while it lives */
+    KILN_NET_COMPILED = 1u << 6, /* each kernel has code */
+    KILN_NET_N_FACTS = 7
+};
+extern const char *const kiln_net_fact_names[KILN_NET_N_FACTS]; /* by bit */
+
+struct kiln_net;
+
 typedef struct kiln_network_options {
     bool no_fusion;
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
@@ -27,12 +43,18 @@ typedef struct kiln_network_options {
      * lays out, and others read. Any layout must do. NULL: none. */
     void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
     void *user;
+    const char *print_after; /* a pass's name, or "all"; NULL: none */
+    void (*print)(void *printer, const char *pass_name, const struct kiln_net *n);
+    void *printer;
     /* Told of each kernel that was made: its number, how it was scheduled, and the loop
      * program before code is made of it; both are gone when it returns. NULL: none. */
     void (*watch)(void *watcher, int kernel, const kiln_scheduled *s,
                   const kiln_program *p);
     void *watcher;
 } kiln_network_options;
+
+struct kiln_net_making;
+struct kiln_net_walk;
 
 /* One kernel of the library. */
 typedef struct kiln_network_kernel {
@@ -49,6 +71,7 @@ typedef struct kiln_network_kernel {
     int n_operands, n_written; /* of them: the last ones */
     const kiln_type *operand;  /* each as the kernel reads or writes it */
     kiln_spread spread;        /* of its work on the profile's cores, two at least */
+    struct kiln_net_making *making; /* what code is made of; NULL once it is */
 } kiln_network_kernel;
 
 /* Where a slot's bytes are. */
@@ -56,8 +79,9 @@ typedef enum kiln_net_place {
     KILN_NET_INPUT,  /* the caller's; index: which input */
     KILN_NET_OUTPUT, /* the caller's; index: which output */
     KILN_NET_PARAM,  /* constants, as they are packed */
-    KILN_NET_ARENA,  /* what lies between */
-    KILN_NET_PACKED  /* what open steps make of constants */
+    KILN_NET_ARENA,  /* what lies between; until PLACED whatever steps make */
+    KILN_NET_PACKED, /* what open steps make of constants */
+    KILN_NET_N_PLACES
 } kiln_net_place;
 
 typedef enum kiln_net_step_kind {
@@ -69,6 +93,8 @@ typedef enum kiln_net_step_kind {
     KILN_NET_END,  /* partner: the IF or LOOP that it ends */
     KILN_NET_TAKE, /* element t of operand 0 to operand 1, t: the innermost loop's */
     KILN_NET_PUT,  /* operand 0 to element t of operand 1 */
+    KILN_NET_VIEW, /* what it writes are bytes of what it reads, until SHARED */
+    KILN_NET_JOIN, /* what it reads are parts of what it writes, until SHARED */
     KILN_NET_N_KINDS
 } kiln_net_step_kind;
 
@@ -76,38 +102,63 @@ typedef enum kiln_net_step_kind {
 typedef struct kiln_net_slot {
     kiln_net_place place;
     uint32_t index;  /* INPUT, OUTPUT */
-    uint64_t offset; /* PARAM, PACKED, and ARENA once planned */
+    uint64_t offset; /* PARAM, PACKED, ARENA: once PLANNED */
     int64_t bytes;
     int view_of;         /* -1: none */
-    int64_t view_offset; /* bytes into it */
+    int64_t view_offset; /* bytes into it, once SHARED */
     kiln_layout layout;
     unsigned facts; /* of its type: are tail lanes zero? */
     const kiln_value *value;
-    const char *path; /* PARAM: of the region that the value is in */
+    const char *path; /* of the region that the value is in */
     /* What no step makes: result `means_out` of a node of these slots, whose bytes it
-     * shares. NULL: a step makes it, or it is another layout of what it is a view of.
-     */
+     * shares, once SHARED. NULL: a step makes it, or it is another layout of what it is
+     * a view of. */
     const kiln_node *means;
     int means_out;
     const int *means_in; /* by the node's inputs; -1: none */
     bool is_given; /* the output of a branch: what it is a view of is the if's output */
+    int line;      /* of the text that it was read from; 0: none */
 } kiln_net_slot;
+
+/* How a step is done, as `choose` found it. */
+typedef struct kiln_net_choice {
+    const kiln_template *tmpl;
+    kiln_config config; /* of the template's space for the group, row-major */
+    kiln_origin origin;
+    int n_tried;
+    const char *text; /* the configuration as JSON */
+} kiln_net_choice;
 
 typedef struct kiln_net_step {
     kiln_net_step_kind kind;
-    int kernel;         /* CALL */
-    int partner;        /* blocks: step that the plan's field names */
-    int64_t count;      /* LOOP */
-    const int *operand; /* slots: what is read, then what is written */
+    int kernel;    /* CALL, once LAID_OUT */
+    int device;    /* CALL, once PLACED */
+    int partner;   /* blocks: step that the plan's field names */
+    int64_t count; /* LOOP */
+    /* Slots: what is read, then what is written; none before LAID_OUT. VIEW and JOIN
+     * read the inputs of their node (-1: a constant that is nowhere) and write its
+     * results. */
+    const int *operand;
     int n_operands, n_read;
     const kiln_value *const *value; /* with a group: of g, by operand */
     const int *takeable;
     int n_takeable;
     const char *name, *op;
-    const kiln_group *group; /* NULL: a conversion, a copy, a choice */
+    const kiln_group *group; /* NULL: a conversion, a copy, a block */
     const kiln_graph *g;     /* with a group: whose it is */
     const char *path;        /* and of which region */
+    const kiln_node *node;   /* blocks: that they are of */
+    const char *region;      /* IF, ELSE, LOOP: the node's attribute that they run */
+    /* CALL with a group: CHOSEN till LAID_OUT; NULL: nobody reads what it makes. */
+    const kiln_net_choice *choice;
+    int line; /* of the text that it was read from; 0: none */
 } kiln_net_step;
+
+/* What runs steps and has memory: today the host alone. */
+typedef struct kiln_net_device {
+    const char *name; /* "host" */
+    const kiln_profile *profile;
+} kiln_net_device;
 
 typedef struct kiln_net_port {
     const char *name;
@@ -117,19 +168,18 @@ typedef struct kiln_net_port {
 
 typedef struct kiln_net {
     kiln_arena *arena;
-    kiln_arena scratch;  /* of one kernel */
-    const kiln_graph *g; /* whose nodes are added: the whole, or a region of it */
-    const char *path;    /* of the region, before names: "If_0.then_branch/" */
+    unsigned facts; /* KILN_NET_FUSED and the rest */
+    const kiln_graph *g;
     const kiln_profile *profile;
     const kiln_network_options *o;
+    struct kiln_net_walk *walk; /* lay_out's own; NULL outside of it */
+    KILN_VEC(kiln_net_device) device;
     KILN_VEC(kiln_network_kernel) kernel;
-    int *slot_of; /* by value id of g: as it was made; -1: not yet */
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
     KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their offsets */
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
     uint32_t n_inputs, n_outputs;
-    kiln_map kernel_of; /* key -> index + 1 */
     uint64_t param_bytes, packed_bytes;
     uint64_t workspace_bytes;         /* the most that a kernel wants */
     uint64_t scratch_bytes;           /* of each thread */
@@ -137,15 +187,58 @@ typedef struct kiln_net {
     int n_conversions, n_views, n_in_place;
 } kiln_net;
 
+/* ---- passes ---------------------------------------------------------------------- */
+
+typedef struct kiln_net_pass {
+    const char *name; /* --print-after=NAME, log tag, folder in golden/ */
+    const char *doc;
+    unsigned needs, makes; /* facts */
+    /* After a failure the executable graph is of no further use. */
+    kiln_status (*run)(kiln_net *n, kiln_err *err);
+} kiln_net_pass;
+
+#define KILN_NET_PASS(name) extern const kiln_net_pass kiln_net_pass_##name;
+#include "compiler/network/net_passes.def"
+#undef KILN_NET_PASS
+
+const kiln_net_pass *kiln_net_pass_at(int i); /* in order; NULL past the end */
+const kiln_net_pass *kiln_net_pass_find(kiln_str name);
+
+/* ---- asking ---------------------------------------------------------------------- */
+
 /* Do its bytes belong to the model: a parameter, packed or not? */
 bool kiln_net_is_param(const kiln_net *n, int slot);
 /* The slot whose bytes a view's are; a slot that is none: itself. */
 int kiln_net_root(const kiln_net *n, int slot);
 /* The type of what a slot holds: the value's, in its layout, with its facts. */
 kiln_type kiln_net_type_of(const kiln_net_slot *s);
-/* Holds the steps against one another, once all places are known (check.c).
- * KILN_ERR_BUG: what one writes is not what another reads; both are named. */
+/* What must hold of an executable graph with its facts; asked after each pass, in every
+ * variant of kiln. KILN_ERR_BUG: names the step or tensor, and the line of its text
+ * where it was read from one. */
+kiln_status kiln_net_verify(const kiln_net *n, kiln_err *err);
+/* A part of it: holds the steps against one another, once all places are known
+ * (check.c). KILN_ERR_BUG: what one writes is not what another reads; both are named.
+ */
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err);
+
+/* ---- text ------------------------------------------------------------------------ */
+
+/* Text, in the form of docs/executable-text.md: one line for each tensor, kernel and
+ * step, the same on every machine. */
+void kiln_net_print(kiln_buf *out, const kiln_net *n);
+/* What there is, in one line: "29 steps (28 call, 1 copy), 60 tensors, ...". */
+void kiln_net_summary(kiln_buf *out, const kiln_net *n);
+/* Reads what kiln_net_print wrote of an executable graph of `g`, which is borrowed, and
+ * verifies it; it prints as the text does. Code, costs and spreads of kernels are not
+ * in a text: nothing is packed of what was read. The text is untrusted. `out` needs no
+ * initialization and lives in `a`. KILN_ERR_PARSE names the place, KILN_ERR_BUG what
+ * does not hold and its line. */
+kiln_status kiln_net_parse(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
+                           kiln_str text, const char *name, kiln_net *out,
+                           kiln_err *err);
+
+/* ---- all of it ------------------------------------------------------------------- */
+
 /* `g` has been through the passes and is borrowed, as are profile and options; `out`
  * needs no initialization and lives in `a`. o: NULL, or what is not as usual; its
  * `choose` holds the oracle. Failures name the group's first node. KILN_ERR_LIMIT: a

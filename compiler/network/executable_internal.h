@@ -4,21 +4,93 @@
 
 #include "compiler/network/executable.h"
 
-/* The steps of a graph, the whole or a region, in its place among the steps. in: slots
- * of its inputs, as they were made. out: those of its outputs, in these layouts; NULL:
- * as they were made, constants row-major. */
-kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
-                               const int *in, const kiln_layout *layout, int *out,
-                               kiln_err *err);
-/* Is it an operator that runs regions? */
-bool kiln_net_is_control(const kiln_node *node);
-/* The steps of such a node: its regions' between those that choose and repeat. */
-kiln_status kiln_net_add_control(kiln_net *n, const kiln_node *node, kiln_err *err);
+/* ---- tensors and steps ----------------------------------------------------------- */
+
+/* Its path, where it has none: that of the region that is being laid out. */
+int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
+/* What the value takes in that layout. */
+int64_t kiln_net_bytes_as(const kiln_value *v, const kiln_layout *layout);
+/* One operand read, one written. */
+void kiln_net_add_copy(kiln_net *n, kiln_net_step_kind kind, int from, int to,
+                       const char *name);
+/* The view or join that `fused` was, of the node's values as they were made; in: NULL,
+ * or other slots of the node's inputs. */
+void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
+                         const kiln_net_step *fused, const int *in);
+/* Do bytes of one mean the same elements in the same places of the other? */
+bool kiln_net_same_bytes(const kiln_type *x, const kiln_type *y);
 /* Begins and ends of loops, in order of their ends. */
 void kiln_net_loops(const kiln_net *n, kiln_flow *out);
+/* The number of the step behind this one, and behind the block that it may begin. */
+size_t kiln_net_step_behind(const kiln_net_step *step, size_t at);
 
-/* A step that runs `part`, whose values are from[] (by id in part) of the whole. */
-kiln_status kiln_net_add_group(kiln_net *n, const kiln_group *group, kiln_err *err);
+extern const char *const kiln_net_kind_words[KILN_NET_N_KINDS];
+extern const char *const kiln_net_place_words[KILN_NET_N_PLACES];
+
+/* ---- fuse ------------------------------------------------------------------------ */
+
+/* The group's step: a call, or what may be a view or a join. Borrows group and path. */
+kiln_net_step kiln_net_step_of(kiln_arena *a, const kiln_graph *g, const char *path,
+                               const kiln_group *group);
+
+/* ---- choices and schedules ------------------------------------------------------- */
+
+/* A part of the network, and how it is done. */
+typedef struct kiln_net_work {
+    kiln_op_work op;
+    kiln_choice choice;
+} kiln_net_work;
+
+/* A schedule that waits for its code, with all that it is made of. */
+typedef struct kiln_net_making {
+    kiln_arena arena; /* owned */
+    kiln_scheduled scheduled;
+    const char *of; /* the first step that calls it */
+} kiln_net_making;
+
+extern const kiln_choose_options kiln_net_by_rule;
+/* What the caller of kiln_compile said, or by_rule. */
+const kiln_choose_options *kiln_net_choose_options(const kiln_net *n);
+/* How the part is done: asked for now, or as `choose` found it. In the walk's scratch.
+ */
+kiln_status kiln_net_choose(kiln_net *n, kiln_graph *part,
+                            const kiln_choose_options *how, kiln_net_work *w,
+                            kiln_err *err);
+kiln_status kiln_net_chosen(kiln_net *n, kiln_graph *part, const kiln_net_choice *c,
+                            kiln_net_work *w, kiln_err *err);
+/* Schedules the work, in the walk's scratch, and finds its kernel or adds it. of: the
+ * step that calls it. */
+kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
+                                 kiln_scheduled *s, int *kernel, kiln_err *err);
+/* Its schedule is not wanted any more. */
+void kiln_net_made(kiln_network_kernel *k);
+
+/* ---- lay_out --------------------------------------------------------------------- */
+
+/* Where lay_out is. */
+typedef struct kiln_net_walk {
+    kiln_arena scratch;         /* of one step */
+    const kiln_graph *g;        /* the whole, or a region of it */
+    const char *path;           /* of the region, before names: "If_0.then_branch/" */
+    int *slot_of;               /* by value id of g: as it was made; -1: not yet */
+    const kiln_net_step *fused; /* all steps, as they came */
+    kiln_map kernel_of;         /* key -> index + 1 */
+} kiln_net_walk;
+
+/* The steps of a graph, the whole or a region. */
+typedef struct kiln_net_part {
+    const kiln_graph *g;
+    const char *path;
+    size_t begin, end; /* among those that came */
+} kiln_net_part;
+
+/* The steps of a graph in its place among the steps. in: slots of its inputs, as they
+ * were made. out: those of its outputs, in these layouts; NULL: as they were made,
+ * constants row-major. */
+kiln_status kiln_net_add_graph(kiln_net *n, const kiln_net_part *part, const int *in,
+                               const kiln_layout *layout, int *out, kiln_err *err);
+/* The steps of an operator that runs regions, from its first one at `at`. */
+kiln_status kiln_net_add_control(kiln_net *n, size_t at, kiln_err *err);
 /* The value's slot with the wanted layout, and zeros in its tail lanes where they are
  * wanted: as it was made, packed (constants), or converted. */
 kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
@@ -26,9 +98,6 @@ kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
 /* The same whatever its tail lanes hold. */
 kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                              const kiln_layout *layout, int *slot, kiln_err *err);
-/* One operand read, one written. */
-void kiln_net_add_copy(kiln_net *n, kiln_net_step_kind kind, int from, int to,
-                       const char *name);
 /* Types of a group's values, as a template takes them: inputs as they were made,
  * results as layout.c says. */
 void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
@@ -37,18 +106,24 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
  * beside them? */
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
                           const kiln_layout *b);
-/* A slice or a split whose parts are read where they lie; false: not this node's. */
-bool kiln_net_add_slices(kiln_net *n, const kiln_node *node);
-/* A pad whose zeros are tail lanes of what it pads; false: not this node's. */
-bool kiln_net_add_tail(kiln_net *n, const kiln_node *node);
-/* A concat whose parts are made where they belong, for the most part. */
-kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
-                                kiln_err *err);
+
+/* ---- parts of tensors ------------------------------------------------------------ */
+
 enum { KILN_NET_MAX_PARTS = 64 };
-int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot);
-/* Says of a slot what it means: result `out` of the node, of the values as they were
- * made; in: NULL, or other slots of the node's inputs. */
-void kiln_net_means(kiln_net *n, int slot, const kiln_node *node, int out,
-                    const int *in);
+
+/* A slice or a split whose parts are read where they lie; false: not this step's. */
+bool kiln_net_add_slices(kiln_net *n, const kiln_net_step *fused);
+/* A pad whose zeros are tail lanes of what it pads; false: not this step's. */
+bool kiln_net_add_tail(kiln_net *n, const kiln_net_step *fused);
+/* A concat whose parts are made where they belong, for the most part. */
+kiln_status kiln_net_add_concat(kiln_net *n, const kiln_net_step *fused, bool *done,
+                                kiln_err *err);
+/* Where the results of a slice or a split begin in its input, which has that layout, in
+ * bytes; and the inputs of a concat in its result. At most KILN_NET_MAX_PARTS of them.
+ * false: not each is one run of memory. */
+bool kiln_net_slice_places(const kiln_node *node, const kiln_layout *layout,
+                           int64_t *offset);
+bool kiln_net_part_places(const kiln_node *node, const kiln_layout *layout,
+                          int64_t *offset);
 
 #endif

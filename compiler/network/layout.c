@@ -68,11 +68,11 @@ static void relayout(const kiln_net *n, kiln_type *t) {
 /* Only for those who run the network. */
 static bool leaves(const kiln_net *n, const kiln_value *v) {
     bool is_output = false;
-    for (size_t i = 0; i < n->g->outputs.n; i++)
-        is_output = is_output || n->g->outputs.v[i] == v;
-    for (size_t i = 0; is_output && i < n->g->nodes.n; i++)
-        for (int k = 0; k < n->g->nodes.v[i]->n_in; k++)
-            if (n->g->nodes.v[i]->in[k] == v)
+    for (size_t i = 0; i < n->walk->g->outputs.n; i++)
+        is_output = is_output || n->walk->g->outputs.v[i] == v;
+    for (size_t i = 0; is_output && i < n->walk->g->nodes.n; i++)
+        for (int k = 0; k < n->walk->g->nodes.v[i]->n_in; k++)
+            if (n->walk->g->nodes.v[i]->in[k] == v)
                 return false;
     return is_output;
 }
@@ -84,7 +84,7 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
     if (takes == KILN_TAKES_PLAIN || (is_contraction && takes == KILN_TAKES_ANY))
         return; /* all of it row-major */
     for (size_t i = 0; i < part->inputs.n; i++) {
-        const int slot = n->slot_of[from[part->inputs.v[i]->id]->id];
+        const int slot = n->walk->slot_of[from[part->inputs.v[i]->id]->id];
         part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
         part->inputs.v[i]->type.facts = n->slot.v[slot].facts;
     }

@@ -45,12 +45,11 @@ static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
 }
 
 static int add_part(kiln_net *n, const kiln_value *v, const kiln_layout *layout,
-                    int whole, int64_t offset) {
+                    int whole) {
     const kiln_type t = type_in(v, layout);
     const kiln_net_slot slot = {.place = KILN_NET_ARENA,
                                 .bytes = kiln_type_bytes(&t),
                                 .view_of = whole,
-                                .view_offset = offset,
                                 .layout = *layout,
                                 .facts = n->slot.v[whole].facts,
                                 .value = v};
@@ -83,28 +82,35 @@ static bool find_split(const kiln_node *node, int *axis, int64_t *begin) {
                                axis, NULL) == KILN_OK;
 }
 
-bool kiln_net_add_slices(kiln_net *n, const kiln_node *node) {
+bool kiln_net_slice_places(const kiln_node *node, const kiln_layout *layout,
+                           int64_t *offset) {
     int axis = 0;
-    int64_t begin = 0, offset[KILN_NET_MAX_PARTS];
+    int64_t begin = 0;
+    const kiln_type x = type_in(node->in[0], layout);
     const bool is_found = node->op == &kiln_op_slice   ? find_slice(node, &axis, &begin)
                           : node->op == &kiln_op_split ? find_split(node, &axis, &begin)
                                                        : false;
-    const int from = is_found ? n->slot_of[node->in[0]->id] : -1;
-    if (from < 0 || node->n_out > KILN_NET_MAX_PARTS)
-        return false;
-    const kiln_layout layout = n->slot.v[from].layout;
-    const kiln_type x = type_in(node->in[0], &layout);
-    for (int k = 0; k < node->n_out; k++) {
+    for (int k = 0; is_found && k < node->n_out; k++) {
         const int64_t count = node->out[k]->type.dim[axis];
         if (!place_of(&x, axis, begin, count, &offset[k]))
             return false;
         begin += count;
     }
-    for (int k = 0; k < node->n_out; k++) {
-        const int part = add_part(n, node->out[k], &layout, from, offset[k]);
-        n->slot_of[node->out[k]->id] = part;
-        kiln_net_means(n, part, node, k, NULL);
-    }
+    return is_found;
+}
+
+bool kiln_net_add_slices(kiln_net *n, const kiln_net_step *fused) {
+    const kiln_node *node = fused->group->node[0];
+    int64_t offset[KILN_NET_MAX_PARTS];
+    const int from = n->walk->slot_of[node->in[0]->id];
+    if (from < 0 || node->n_out > KILN_NET_MAX_PARTS)
+        return false;
+    const kiln_layout layout = n->slot.v[from].layout;
+    if (!kiln_net_slice_places(node, &layout, offset))
+        return false;
+    for (int k = 0; k < node->n_out; k++)
+        n->walk->slot_of[node->out[k]->id] = add_part(n, node->out[k], &layout, from);
+    kiln_net_add_shared(n, KILN_NET_VIEW, fused, NULL);
     return true;
 }
 
@@ -119,10 +125,11 @@ static bool pads_with_zeros(const kiln_node *node) {
              memcmp(fill->data, zeros, kiln_dtype_bytes(fill->type.dtype)) == 0));
 }
 
-bool kiln_net_add_tail(kiln_net *n, const kiln_node *node) {
+bool kiln_net_add_tail(kiln_net *n, const kiln_net_step *fused) {
+    const kiln_node *node = fused->group->node[0];
     if (node->op != &kiln_op_pad || !pads_with_zeros(node))
         return false;
-    const int from = n->slot_of[node->in[0]->id];
+    const int from = n->walk->slot_of[node->in[0]->id];
     const int64_t *pads = kiln_node_attr(node, "pads")->ints;
     if (from < 0 || (n->slot.v[from].facts & KILN_FACT_TAIL_ZERO) == 0)
         return false;
@@ -134,9 +141,8 @@ bool kiln_net_add_tail(kiln_net *n, const kiln_node *node) {
         if (pads[i] != 0 || behind < 0 || behind > room)
             return false;
     }
-    const int padded = add_part(n, node->out[0], &layout, from, 0);
-    n->slot_of[node->out[0]->id] = padded;
-    kiln_net_means(n, padded, node, 0, NULL);
+    n->walk->slot_of[node->out[0]->id] = add_part(n, node->out[0], &layout, from);
+    kiln_net_add_shared(n, KILN_NET_VIEW, fused, NULL);
     return true;
 }
 
@@ -157,7 +163,7 @@ static bool is_movable(const kiln_net *n, const kiln_node *node, const kiln_valu
 static const kiln_layout *layout_of(const kiln_net *n, const kiln_node *node) {
     const kiln_net_slot *best = NULL;
     for (int k = 0; k < node->n_in; k++) {
-        const int slot = n->slot_of[node->in[k]->id];
+        const int slot = n->walk->slot_of[node->in[k]->id];
         if (is_movable(n, node, node->in[k], slot) &&
             (best == NULL || n->slot.v[slot].bytes > best->bytes))
             best = &n->slot.v[slot];
@@ -165,22 +171,29 @@ static const kiln_layout *layout_of(const kiln_net *n, const kiln_node *node) {
     return best != NULL ? &best->layout : NULL;
 }
 
-/* Offsets of all parts; false: some have no place, or half of the bytes and more would
- * be copied all the same. */
-static bool find_places(const kiln_net *n, const kiln_node *node,
-                        const kiln_layout *layout, int64_t *offset) {
+bool kiln_net_part_places(const kiln_node *node, const kiln_layout *layout,
+                          int64_t *offset) {
     const kiln_type y = type_in(node->out[0], layout);
-    int64_t begin = 0, in_place = 0;
+    int64_t begin = 0;
     int axis = 0;
     if (kiln_axis_normalize(kiln_node_attr(node, "axis")->i, y.rank, &axis, NULL) !=
         KILN_OK)
         return false;
     for (int k = 0; k < node->n_in; k++) {
         const int64_t count = node->in[k]->type.dim[axis];
-        const int slot = n->slot_of[node->in[k]->id];
         if (!place_of(&y, axis, begin, count, &offset[k]))
             return false;
         begin += count;
+    }
+    return true;
+}
+
+/* false: half of the bytes and more would be copied all the same. */
+static bool pays(const kiln_net *n, const kiln_node *node, const kiln_layout *layout) {
+    const kiln_type y = type_in(node->out[0], layout);
+    int64_t in_place = 0;
+    for (int k = 0; k < node->n_in; k++) {
+        const int slot = n->walk->slot_of[node->in[k]->id];
         if (is_movable(n, node, node->in[k], slot) &&
             kiln_layout_eq(&n->slot.v[slot].layout, layout))
             in_place += n->slot.v[slot].bytes;
@@ -189,7 +202,7 @@ static bool find_places(const kiln_net *n, const kiln_node *node,
 }
 
 static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
-                          int64_t offset, int *part, kiln_err *err) {
+                          int *part, kiln_err *err) {
     const kiln_layout layout = n->slot.v[whole].layout;
     const kiln_value *v = node->in[k];
     int slot = 0;
@@ -201,22 +214,23 @@ static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
     *part = slot;
     if (is_movable(n, node, v, slot)) {
         n->slot.v[slot].view_of = whole;
-        n->slot.v[slot].view_offset = offset;
         return KILN_OK;
     }
-    *part = add_part(n, v, &layout, whole, offset);
+    *part = add_part(n, v, &layout, whole);
     kiln_net_add_copy(n, KILN_NET_COPY, slot, *part, v->name);
     return KILN_OK;
 }
 
-kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
+kiln_status kiln_net_add_concat(kiln_net *n, const kiln_net_step *fused, bool *done,
                                 kiln_err *err) {
+    const kiln_node *node = fused->group->node[0];
     int64_t offset[KILN_NET_MAX_PARTS];
     *done = false;
-    if (node->op != &kiln_op_concat || node->n_in > KILN_NET_MAX_PARTS)
+    if (node->n_in > KILN_NET_MAX_PARTS)
         return KILN_OK;
     const kiln_layout *best = layout_of(n, node);
-    if (best == NULL || !find_places(n, node, best, offset))
+    if (best == NULL || !kiln_net_part_places(node, best, offset) ||
+        !pays(n, node, best))
         return KILN_OK;
     const kiln_value *v = node->out[0];
     const kiln_type y = type_in(v, best);
@@ -228,10 +242,10 @@ kiln_status kiln_net_add_concat(kiln_net *n, const kiln_node *node, bool *done,
                                  .value = v};
     const int slot = kiln_net_add_slot(n, &whole);
     int *part = kiln_array(n->arena, int, node->n_in);
-    n->slot_of[v->id] = slot;
+    n->walk->slot_of[v->id] = slot;
     for (int k = 0; k < node->n_in; k++)
-        KILN_TRY(add_to(n, node, k, slot, offset[k], &part[k], err));
-    kiln_net_means(n, slot, node, 0, part);
+        KILN_TRY(add_to(n, node, k, slot, &part[k], err));
+    kiln_net_add_shared(n, KILN_NET_JOIN, fused, part);
     *done = true;
     return KILN_OK;
 }

@@ -20,7 +20,8 @@ SAME(LOOP);
 SAME(END);
 SAME(TAKE);
 SAME(PUT);
-_Static_assert((int)KILN_NET_N_KINDS == (int)KILN_PLAN_WAIT, "one queue never waits");
+_Static_assert((int)KILN_NET_VIEW == (int)KILN_PLAN_WAIT,
+               "one queue never waits; views and joins are no steps of a plan");
 #undef SAME
 _Static_assert((int)KILN_NETWORK_ALIGN == (int)KILN_PLAN_ALIGN &&
                    (int)KILN_NETWORK_MAX_RUNS == (int)KILN_PLAN_MAX_RUNS,

@@ -1,0 +1,69 @@
+/* The driver: passes over an executable graph, in order of net_passes.def. */
+#include "compiler/network/executable_internal.h"
+
+#include <string.h>
+
+static const kiln_net_pass *const passes[] = {
+#define KILN_NET_PASS(name) &kiln_net_pass_##name,
+#include "compiler/network/net_passes.def"
+#undef KILN_NET_PASS
+};
+enum { N_PASSES = sizeof passes / sizeof passes[0] };
+
+const kiln_net_pass *kiln_net_pass_at(int i) {
+    return i >= 0 && i < N_PASSES ? passes[i] : NULL;
+}
+
+const kiln_net_pass *kiln_net_pass_find(kiln_str name) {
+    for (int i = 0; i < N_PASSES; i++)
+        if (kiln_str_is(name, passes[i]->name))
+            return passes[i];
+    return NULL;
+}
+
+static void print(const kiln_net *n, const kiln_net_pass *p) {
+    const kiln_network_options *o = n->o;
+    if (o != NULL && o->print_after != NULL && o->print != NULL &&
+        (strcmp(o->print_after, "all") == 0 || strcmp(o->print_after, p->name) == 0))
+        o->print(o->printer, p->name, n);
+}
+
+static void tell(const kiln_net *n, const kiln_net_pass *p) {
+    if (!kiln_log_is_on(KILN_LOG_DEBUG, p->name))
+        return;
+    kiln_arena a = {0};
+    kiln_buf text;
+    kiln_buf_init(&text, &a);
+    kiln_net_summary(&text, n);
+    KILN_LOG(DEBUG, p->name, "'%s': %s", n->g->name, text.p);
+    kiln_arena_fini(&a);
+}
+
+static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) {
+    KILN_ASSERT((p->needs & ~n->facts) == 0, "pass '%s' comes too early", p->name);
+    kiln_status st = p->run(n, err);
+    if (st == KILN_OK) {
+        n->facts |= p->makes;
+        st = kiln_net_verify(n, err);
+        if (st != KILN_OK)
+            kiln_note(err, "verifying what pass '%s' made", p->name);
+    }
+    if (st == KILN_OK) {
+        tell(n, p);
+        print(n, p);
+    }
+    return st;
+}
+
+kiln_status kiln_compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
+                         const kiln_network_options *o, kiln_net *out, kiln_err *err) {
+    kiln_status st = KILN_OK;
+    *out = (kiln_net){.arena = a, .g = g, .profile = p, .o = o};
+    for (int i = 0; i < N_PASSES && st == KILN_OK; i++)
+        st = run_pass(out, passes[i], err);
+    for (size_t i = 0; i < out->kernel.n; i++)
+        kiln_net_made(&out->kernel.v[i]);
+    if (st != KILN_OK)
+        kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
+    return st;
+}

@@ -1,0 +1,126 @@
+/* From a choice to a kernel without code: its schedule, which fixes the types of its
+ * operands. Equal work in equal layouts, chosen alike, is one kernel. */
+#include "base/fault.h"
+#include "compiler/network/executable_internal.h"
+
+#include <string.h>
+
+const kiln_choose_options kiln_net_by_rule = {.tmpl = NULL};
+
+const kiln_choose_options *kiln_net_choose_options(const kiln_net *n) {
+    return n->o != NULL && n->o->choose != NULL ? n->o->choose : &kiln_net_by_rule;
+}
+
+kiln_status kiln_net_choose(kiln_net *n, kiln_graph *part,
+                            const kiln_choose_options *how, kiln_net_work *w,
+                            kiln_err *err) {
+    kiln_arena *a = &n->walk->scratch;
+    KILN_TRY(kiln_op_work_of(a, part->name, part, &w->op, err));
+    return kiln_choose(a, &w->op, n->profile, how, &w->choice, err);
+}
+
+kiln_status kiln_net_chosen(kiln_net *n, kiln_graph *part, const kiln_net_choice *c,
+                            kiln_net_work *w, kiln_err *err) {
+    kiln_arena *a = &n->walk->scratch;
+    KILN_TRY(kiln_op_work_of(a, part->name, part, &w->op, err));
+    w->choice = (kiln_choice){.tmpl = c->tmpl,
+                              .config = c->config,
+                              .origin = c->origin,
+                              .n_tried = c->n_tried};
+    kiln_space_init(&w->choice.space, a);
+    return c->tmpl->space(&w->op.workload, n->profile, &w->choice.space, err);
+}
+
+static kiln_status apply(kiln_net *n, const kiln_net_work *w, kiln_scheduled *s,
+                         kiln_err *err) {
+    const kiln_choice *c = &w->choice;
+    return kiln_template_apply(&n->walk->scratch, c->tmpl, &w->op.workload, n->profile,
+                               &c->space, &c->config, s, err);
+}
+
+/* Advice is about rows, or about layouts that others met: a combination may make no
+ * schedule of those that are here, and then the template's rule holds. What a file says
+ * is meant, and refused. */
+static kiln_status schedule(kiln_net *n, kiln_net_work *w, kiln_scheduled *s,
+                            kiln_err *err) {
+    kiln_choice *c = &w->choice;
+    const kiln_status st = apply(n, w, s, err);
+    if (st != KILN_ERR_ARG || c->origin == KILN_ORIGIN_FILE ||
+        c->origin == KILN_ORIGIN_GUESS)
+        return st;
+    KILN_LOG(INFO, "network", "the %s configuration of '%.*s' is not taken: %s",
+             kiln_origin_name(c->origin), KILN_STR_ARG(w->op.key), err->text);
+    kiln_err_clear(err);
+    c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
+    c->origin = KILN_ORIGIN_GUESS;
+    c->n_tried = 0;
+    return apply(n, w, s, err);
+}
+
+static const kiln_type *operand_types(kiln_arena *a, const kiln_te_graph *te) {
+    kiln_type *type = kiln_array(a, kiln_type, te->n_args);
+    memcpy(type, te->arg_type, te->n_args * sizeof *type);
+    return type;
+}
+
+/* The schedule stays where it is, for `generate`: whoever goes on gets new scratch. */
+static kiln_net_making *keep(kiln_net *n, const kiln_scheduled *s, const char *of) {
+    kiln_net_making *m = kiln_new(n->arena, kiln_net_making);
+    *m = (kiln_net_making){n->walk->scratch, *s, of};
+    kiln_arena_init(&n->walk->scratch);
+    return m;
+}
+
+void kiln_net_made(kiln_network_kernel *k) {
+    if (k->making != NULL)
+        kiln_arena_fini(&k->making->arena);
+    k->making = NULL;
+}
+
+static void add_kernel(kiln_net *n, const kiln_net_work *w, const kiln_scheduled *s,
+                       const char *key, const char *of) {
+    const kiln_choice *c = &w->choice;
+    kiln_buf config;
+    kiln_buf_init(&config, n->arena);
+    kiln_config_json(&config, c->tmpl, &c->space, &c->config);
+    kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->kernel.n),
+                             .key = kiln_str_dup(n->arena, key),
+                             .workload = kiln_str_dupv(n->arena, w->op.key),
+                             .config = config.p,
+                             .tmpl = c->tmpl->name,
+                             .origin = c->origin,
+                             .n_tried = c->n_tried,
+                             .amplification = kiln_choice_amplification(c),
+                             .cost = w->op.cost,
+                             .n_operands = (int)s->te.n_args,
+                             .n_written = (int)(s->te.n_args - s->te.n_inputs),
+                             .operand = operand_types(n->arena, &s->te)};
+    k.making = keep(n, s, of);
+    kiln_vec_push(n->arena, &n->kernel, k);
+}
+
+kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
+                                 kiln_scheduled *s, int *kernel, kiln_err *err) {
+    const kiln_choice *c = &w->choice;
+    kiln_buf key;
+    KILN_TRY(schedule(n, w, s, err));
+    kiln_buf_init(&key, &n->walk->scratch);
+    kiln_buf_printf(&key, "%.*s ", KILN_STR_ARG(w->op.key));
+    kiln_config_json(&key, c->tmpl, &c->space, &c->config);
+    /* Layouts of results are not part of a workload. */
+    for (size_t i = 0; i < s->te.n_args && !KILN_FAULT(kernel_key); i++)
+        kiln_buf_printf(&key, " %s",
+                        kiln_type_text(&n->walk->scratch, &s->te.arg_type[i]));
+    const uintptr_t known =
+        (uintptr_t)kiln_map_get(&n->walk->kernel_of, kiln_buf_str(&key));
+    if (known != 0) {
+        *kernel = (int)known - 1;
+        return KILN_OK;
+    }
+    add_kernel(n, w, s, key.p, of);
+    *kernel = (int)n->kernel.n - 1;
+    const char *kept = n->kernel.v[*kernel].key;
+    kiln_map_set(n->arena, &n->walk->kernel_of, kiln_str_from(kept),
+                 (void *)(uintptr_t)(*kernel + 1));
+    return KILN_OK;
+}
