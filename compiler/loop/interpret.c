@@ -5,6 +5,7 @@
  * what is not chosen is not evaluated: loads there touch nothing.
  */
 #include "compiler/loop/interpret.h"
+#include "compiler/loop/threads.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,8 +32,7 @@ kiln_interp_memory *kiln_interp_find(kiln_interp *in, const kiln_buffer *b) {
     return NULL;
 }
 
-/* "at i=3, j.outer=0": the loops around, for messages. */
-static const char *where(kiln_interp *in) {
+const char *kiln_interp_where(kiln_interp *in) {
     kiln_buf text;
     kiln_buf_init(&text, in->arena);
     for (size_t i = 0; i < in->vars.n; i++)
@@ -54,7 +54,7 @@ int64_t kiln_interp_offset(kiln_interp *in, const kiln_interp_memory *m,
             in->status = kiln_fail(in->err, KILN_ERR_SHAPE,
                                    "buffer '%s': index %d must be in [0, %" PRId64
                                    "), is %" PRId64 "%s",
-                                   b->name, i, m->dim[i], x, where(in));
+                                   b->name, i, m->dim[i], x, kiln_interp_where(in));
             return -1;
         }
         offset += x * m->stride[i];
@@ -118,7 +118,7 @@ static bool binary_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *x
     in->status =
         kiln_fail(in->err, KILN_ERR_ARG,
                   "%" PRId64 " and %" PRId64 " have no quotient, remainder or shift%s",
-                  x->i[k], y->i[k], where(in));
+                  x->i[k], y->i[k], kiln_interp_where(in));
     return false;
 }
 
@@ -222,7 +222,7 @@ static void call_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *arg
         in->status =
             kiln_fail(in->err, KILN_ERR_ARG, "intrinsic '%s' has no meaning for %s%s",
                       kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(arg[0].dtype),
-                      where(in));
+                      kiln_interp_where(in));
     }
     if (out->f == NULL)
         out->i[k] = w;
@@ -269,7 +269,7 @@ static kiln_lanes eval_load(kiln_interp *in, const kiln_expr *e, const bool *mas
         if (!is_on(mask, k))
             continue;
         const int64_t at = kiln_interp_offset(in, m, index, k);
-        if (at >= 0)
+        if (at >= 0 && kiln_shadow_touch(in, m, at, false))
             kiln_interp_load(m, at, out.f != NULL ? &out.f[k] : NULL,
                              out.f != NULL ? NULL : &out.i[k]);
     }
@@ -421,7 +421,7 @@ static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e) {
             in->status =
                 kiln_fail(in->err, KILN_ERR_SHAPE,
                           "the index of a table must be in [0, %d), is %" PRId64 "%s",
-                          e->u.table->n, index.i[k], where(in));
+                          e->u.table->n, index.i[k], kiln_interp_where(in));
     }
     return out;
 }

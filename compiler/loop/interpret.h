@@ -26,17 +26,24 @@ typedef struct kiln_interp_bound {
     const struct kiln_interp_bound *next;
 } kiln_interp_bound;
 
+struct kiln_shadow;
 typedef struct kiln_interp_memory {
     const kiln_buffer *buffer;
     unsigned char *data;
     int64_t dim[KILN_MAX_AXES], stride[KILN_MAX_AXES];
+    struct kiln_shadow *shadow; /* who touched what (threads.h); NULL: no matter */
 } kiln_interp_memory;
+
+typedef KILN_VEC(kiln_interp_var) kiln_interp_vars;
+typedef KILN_VEC(kiln_interp_memory) kiln_interp_memories;
 
 typedef struct kiln_interp {
     kiln_arena *arena; /* rewound after each statement */
-    KILN_VEC(kiln_interp_var) vars;
+    kiln_interp_vars vars;
     const kiln_interp_bound *bound;
-    KILN_VEC(kiln_interp_memory) memory;
+    kiln_interp_memories memory;
+    struct kiln_launch
+        *launch; /* threads.h: of the thread that runs; NULL: none does */
     const kiln_loop_run_options *options;
     int64_t steps;
     kiln_status status; /* the first failure: everything stops */
@@ -55,5 +62,16 @@ void kiln_interp_store(kiln_interp_memory *m, int64_t at, const double *f,
 /* Counts a statement, or a turn of a loop in an expression; false: no more may be. */
 bool kiln_interp_step(kiln_interp *in);
 int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v);
+/* "at i=3, j.outer=0": the loops around, for messages. */
+const char *kiln_interp_where(kiln_interp *in);
+
+/* ---- statements (run.c) ---- */
+void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s);
+kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *data);
+/* Memory of `copies` times the buffer's elements in the arena, with nothing in it. */
+kiln_interp_memory kiln_interp_allocate(kiln_interp *in, const kiln_buffer *b,
+                                        int64_t copies);
+/* Makes `elems` elements hold what shows that nobody wrote them. */
+void kiln_interp_poison(kiln_interp_memory *m, int64_t elems);
 
 #endif

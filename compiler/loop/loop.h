@@ -40,6 +40,25 @@ typedef enum kiln_stmt_kind {
     KILN_STMT_LAST = KILN_STMT_BARRIER
 } kiln_stmt_kind;
 
+/* What thread loops are bound to. The outermost thread loop of a nest is a launch: all in
+ * it is done by a grid of blocks of threads, and every loop in it that is bound to one
+ * axis shares that axis: iteration i is done where the axis stands at i, a statement
+ * outside all loops of an axis where it stands at 0. The grid is as wide as the widest
+ * loop. Threads of a block wait for each other at barriers alone, blocks never.
+ * `shared` memory is one per block, `local` and `register` memory one per thread; global
+ * memory that a launch allocates is one for each iteration of the thread loops around. */
+typedef enum kiln_launch_axis {
+    KILN_AXIS_BLOCK_X,
+    KILN_AXIS_BLOCK_Y,
+    KILN_AXIS_BLOCK_Z,
+    KILN_AXIS_THREAD_X,
+    KILN_AXIS_THREAD_Y,
+    KILN_AXIS_THREAD_Z,
+    KILN_N_AXES
+} kiln_launch_axis;
+/* "threadIdx.x"; -1 for other texts and NULL. */
+int kiln_launch_axis_of(const char *tag);
+
 /* What an attribute node says. One word each; the value's meaning is the word's. */
 typedef enum kiln_attr_key {
     KILN_STMT_ATTR_PRAGMA,           /* .text: free word for the code generator */
@@ -61,7 +80,7 @@ struct kiln_stmt {
             const kiln_var *var;
             const kiln_expr *min, *extent;
             kiln_loop_kind kind;
-            const char *tag; /* THREAD: "threadIdx.x"; else NULL */
+            const char *tag; /* THREAD: kiln_launch_axis_of knows it; else NULL */
             const kiln_stmt *body;
         } loop;
         struct {
@@ -254,12 +273,21 @@ double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p);
  * argument's buffer). Every access is checked; allocated memory starts as NaN or 0xA5
  * bytes. Arithmetic rounds to the dtype after each operation (f16 and bf16 too). fma
  * contracts nothing by itself. KILN_ERR_SHAPE: an access outside its buffer, with loop
- * variables' values; KILN_ERR_LIMIT past max_steps (0: no limit). */
+ * variables' values; KILN_ERR_LIMIT past max_steps (0: no limit).
+ *
+ * Thread loops run as threads: those of a block one after another, each to the next
+ * barrier. KILN_ERR_ARG, whatever the order, for
+ * a race: two threads of a block, with no barrier for that memory between, or of two
+ *   blocks, touch one element, and one of them writes it;
+ * a barrier that not all threads of the block reach;
+ * a read of what nobody wrote to memory that threads share and the launch allocated. */
 typedef struct kiln_loop_run_options {
     int64_t max_steps;
     bool
         reverse_parallel; /* runs parallel loops, threads and virtual threads backwards:
                               a cheap check of independence */
+    uint64_t seed; /* draws the order of blocks, and of threads anew between any two
+                      barriers; 0: in order */
 } kiln_loop_run_options;
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
                              void *const *arg, const kiln_loop_run_options *o,

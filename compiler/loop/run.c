@@ -2,14 +2,13 @@
  * (floats) or 0xA5 bytes: what reads before it writes shows. */
 #include "compiler/loop/backend.h"
 #include "compiler/loop/interpret.h"
+#include "compiler/loop/threads.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static void exec(kiln_interp *in, const kiln_stmt *s);
-
-static kiln_interp_memory describe(const kiln_buffer *b, unsigned char *data) {
+kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *data) {
     kiln_interp_memory m = {.buffer = b, .data = data};
     kiln_buffer_strides(b, m.stride);
     for (int i = 0; i < b->rank; i++)
@@ -17,7 +16,7 @@ static kiln_interp_memory describe(const kiln_buffer *b, unsigned char *data) {
     return m;
 }
 
-static void poison(kiln_interp_memory *m, int64_t elems) {
+void kiln_interp_poison(kiln_interp_memory *m, int64_t elems) {
     const double nan = (double)NAN;
     const int64_t pattern = (int64_t)0xA5A5A5A5A5A5A5A5u;
     const bool is_float = kiln_dtype_is_float(m->buffer->dtype);
@@ -35,16 +34,15 @@ static int64_t scalar(kiln_interp *in, const kiln_expr *e) {
 
 static void exec_for(kiln_interp *in, const kiln_stmt *s) {
     const int64_t min = scalar(in, s->u.loop.min), n = scalar(in, s->u.loop.extent);
-    const bool at_once = s->u.loop.kind == KILN_LOOP_PARALLEL ||
-                         s->u.loop.kind == KILN_LOOP_THREAD ||
-                         s->u.loop.kind == KILN_LOOP_VTHREAD;
+    const bool at_once =
+        s->u.loop.kind == KILN_LOOP_PARALLEL || s->u.loop.kind == KILN_LOOP_VTHREAD;
     const bool backwards =
         at_once && in->options != NULL && in->options->reverse_parallel;
     kiln_interp_bind(in, s->u.loop.var, 0, 0);
     const size_t slot = in->vars.n - 1;
     for (int64_t k = 0; k < n && in->status == KILN_OK; k++) {
         in->vars.v[slot].i = min + (backwards ? n - 1 - k : k);
-        exec(in, s->u.loop.body);
+        kiln_interp_exec(in, s->u.loop.body);
     }
     in->vars.n--;
 }
@@ -60,26 +58,38 @@ static void exec_let(kiln_interp *in, const kiln_stmt *s) {
     const int64_t i = v.i != NULL ? v.i[0] : 0;
     kiln_arena_rewind(in->arena, mark);
     kiln_interp_bind(in, s->u.let.var, f, i);
-    exec(in, s->u.let.body);
+    kiln_interp_exec(in, s->u.let.body);
     in->vars.n--;
 }
 
-static void exec_alloc(kiln_interp *in, const kiln_stmt *s) {
-    const kiln_buffer *b = s->u.alloc.buffer;
+kiln_interp_memory kiln_interp_allocate(kiln_interp *in, const kiln_buffer *b,
+                                        int64_t copies) {
     const int64_t elems = kiln_buffer_elems(b);
-    const kiln_arena_mark mark = kiln_arena_save(in->arena);
-    if (elems > KILN_MAX_ELEMS) {
+    kiln_interp_memory m = kiln_interp_describe(b, NULL);
+    if (elems > KILN_MAX_ELEMS / copies) {
         in->status = kiln_fail(in->err, KILN_ERR_LIMIT,
                                "buffer '%s' has %" PRId64 " elements", b->name, elems);
+        return m;
+    }
+    m.data = kiln_arena_array(in->arena, (size_t)(elems * copies),
+                              kiln_dtype_bytes(b->dtype));
+    kiln_interp_poison(&m, elems * copies);
+    return m;
+}
+
+static void exec_alloc(kiln_interp *in, const kiln_stmt *s) {
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    if (s->u.alloc.buffer->scope == KILN_SCOPE_SHARED && in->launch == NULL) {
+        in->status = kiln_launch_needed(in, s->u.alloc.buffer->name);
         return;
     }
-    kiln_interp_memory m = describe(b, NULL);
-    m.data = kiln_arena_array(in->arena, (size_t)elems, kiln_dtype_bytes(b->dtype));
-    poison(&m, elems);
+    const kiln_interp_memory m = kiln_interp_allocate(in, s->u.alloc.buffer, 1);
+    if (in->status != KILN_OK)
+        return;
     /* The list may move when it grows, and its old storage must not be rewound: room is
      * made before the mark in kiln_program_run. */
     kiln_vec_push(in->arena, &in->memory, m);
-    exec(in, s->u.alloc.body);
+    kiln_interp_exec(in, s->u.alloc.body);
     in->memory.n--;
     kiln_arena_rewind(in->arena, mark);
 }
@@ -110,7 +120,7 @@ static void exec_store(kiln_interp *in, const kiln_stmt *s) {
         if (on != NULL && !on[k])
             continue;
         const int64_t at = kiln_interp_offset(in, m, index, k);
-        if (at >= 0)
+        if (at >= 0 && kiln_shadow_touch(in, m, at, true))
             kiln_interp_store(m, at, v.f != NULL ? &v.f[k] : NULL,
                               v.f != NULL ? NULL : &v.i[k]);
     }
@@ -132,22 +142,25 @@ bool kiln_interp_step(kiln_interp *in) {
     return in->status == KILN_OK;
 }
 
-static void exec(kiln_interp *in, const kiln_stmt *s) {
+void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s) {
     if (!kiln_interp_step(in))
         return;
     switch (s->kind) {
     case KILN_STMT_FOR:
-        exec_for(in, s);
+        if (s->u.loop.kind == KILN_LOOP_THREAD)
+            kiln_interp_launch(in, s);
+        else
+            exec_for(in, s);
         break;
     case KILN_STMT_SEQ:
         for (int i = 0; i < s->u.seq.n; i++)
-            exec(in, s->u.seq.stmt[i]);
+            kiln_interp_exec(in, s->u.seq.stmt[i]);
         break;
     case KILN_STMT_IF:
         if (scalar(in, s->u.branch.cond) != 0)
-            exec(in, s->u.branch.then);
+            kiln_interp_exec(in, s->u.branch.then);
         else if (s->u.branch.otherwise != NULL)
-            exec(in, s->u.branch.otherwise);
+            kiln_interp_exec(in, s->u.branch.otherwise);
         break;
     case KILN_STMT_LET:
         exec_let(in, s);
@@ -162,10 +175,12 @@ static void exec(kiln_interp *in, const kiln_stmt *s) {
         exec_eval(in, s);
         break;
     case KILN_STMT_ATTR:
-        exec(in, s->u.attr.body);
+        kiln_interp_exec(in, s->u.attr.body);
         break;
     case KILN_STMT_BARRIER:
-        KILN_ASSERT(false, "kiln_backend_check refuses barriers");
+        in->status = kiln_fail(in->err, KILN_ERR_ARG,
+                               "a barrier stands outside all thread loops%s",
+                               kiln_interp_where(in));
         break;
     }
 }
@@ -186,8 +201,7 @@ static int nesting(const kiln_stmt *s) {
     return deepest + (binds ? 1 : 0);
 }
 
-/* Threads run one after another, in either order: right as long as they share nothing.
- * Hints to code generators change no result. */
+/* Hints to code generators change no result. */
 const kiln_backend kiln_backend_interpreter = {
     .name = "the interpreter",
     .stmt = {[KILN_STMT_FOR] = KILN_DOES,
@@ -198,9 +212,7 @@ const kiln_backend kiln_backend_interpreter = {
              [KILN_STMT_STORE] = KILN_DOES,
              [KILN_STMT_EVAL] = KILN_DOES,
              [KILN_STMT_ATTR] = KILN_DOES,
-             [KILN_STMT_BARRIER] =
-                 ("threads run one after another here, so none would wait for those "
-                  "behind it; split the loop there")},
+             [KILN_STMT_BARRIER] = KILN_DOES},
     .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
              [KILN_LOOP_PARALLEL] = KILN_DOES,
              [KILN_LOOP_VECTORIZED] = KILN_DOES,
@@ -210,9 +222,7 @@ const kiln_backend kiln_backend_interpreter = {
     .scope = {[KILN_SCOPE_GLOBAL] = KILN_DOES,
               [KILN_SCOPE_LOCAL] = KILN_DOES,
               [KILN_SCOPE_REGISTER] = KILN_DOES,
-              [KILN_SCOPE_SHARED] =
-                  ("threads run one after another here, so none would see what the "
-                   "others store; compute it in local memory, or before the threads"),
+              [KILN_SCOPE_SHARED] = KILN_DOES,
               [KILN_N_SCOPES - 1] = KILN_DOES},
     .attr = {[KILN_STMT_ATTR_PRAGMA] = KILN_DOES,
              [KILN_STMT_ATTR_THREAD_EXTENT] =
@@ -247,8 +257,8 @@ kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
     in.memory.v = kiln_array(scratch, kiln_interp_memory, p->n_args + depth + 1);
     in.memory.cap = (size_t)p->n_args + (size_t)depth + 1;
     for (int i = 0; i < p->n_args; i++)
-        in.memory.v[in.memory.n++] = describe(p->arg[i], arg[i]);
-    exec(&in, p->body);
+        in.memory.v[in.memory.n++] = kiln_interp_describe(p->arg[i], arg[i]);
+    kiln_interp_exec(&in, p->body);
     if (in.status != KILN_OK)
         kiln_note(err, "interpreting '%s'", p->name);
     kiln_arena_rewind(scratch, mark);

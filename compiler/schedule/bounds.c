@@ -368,6 +368,7 @@ static kiln_status region_at(kiln_lowering *lo, size_t position, kiln_err *err) 
     const kiln_stage *st = l->stage;
     kiln_ranges relaxed = {.arena = a};
     relax_inner(lo, st->at_stage, st->at_iter, &relaxed);
+    kiln_relax_threads(lo, st, &relaxed);
     need n = {.lo = lo, .te = st->origin, .relaxed = &relaxed};
     for (size_t c = position + 1; c < lo->schedule->stage.n; c++) {
         const kiln_lowered_stage *reader = &lo->stage[c];
@@ -410,6 +411,7 @@ static bool is_attached_loop(const kiln_stage *st) {
 kiln_status kiln_infer_bounds(kiln_lowering *lo, kiln_err *err) {
     kiln_arena *a = lo->arena;
     const kiln_schedule *s = lo->schedule;
+    KILN_TRY(kiln_check_threads(lo, err));
     for (size_t i = s->stage.n; i-- > 0;) {
         kiln_lowered_stage *l = &lo->stage[i];
         if (l->te == NULL)

@@ -184,6 +184,7 @@ kiln_status kiln_parallel(kiln_stage *st, kiln_iter *x, kiln_err *err) {
 
 kiln_status kiln_bind(kiln_stage *st, kiln_iter *x, const char *tag, kiln_err *err) {
     KILN_TRY(check_spatial(st, x, "bind", err));
+    KILN_TRY(kiln_check_bind(st, x, tag, err));
     return annotate(st, x, KILN_LOOP_THREAD, tag, "bind", err);
 }
 

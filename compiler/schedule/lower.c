@@ -407,9 +407,12 @@ static void each_conjunct(outer_guard *g, const kiln_expr *e) {
 }
 
 /* What the body's guards say of the loops down to this leaf: where that does not hold,
- * nothing is stored, and stages that are computed here need not be. */
+ * nothing is stored, and stages that are computed here need not be: but threads that
+ * store nothing still help to fill shared memory. */
 static const kiln_stmt *guarded_here(kiln_nest *n, size_t leaf, const kiln_stmt *body) {
     outer_guard g = {.n = n, .leaf = leaf};
+    if (kiln_fills_shared(n->lo, n->l->stage))
+        return body;
     each_conjunct(&g, guard_of(n, false));
     if (kiln_te_reduction(n->l->te) != NULL)
         each_conjunct(&g, guard_of(n, true));

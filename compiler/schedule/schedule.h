@@ -101,6 +101,10 @@ kiln_status kiln_vectorize(kiln_stage *st, kiln_iter *x, kiln_err *err);
 kiln_status kiln_unroll(kiln_stage *st, kiln_iter *x, kiln_err *err);
 kiln_status kiln_parallel(kiln_stage *st, kiln_iter *x,
                           kiln_err *err); /* spatial only */
+/* To an axis of kiln_launch_axis_of, each at most once in a stage. Stages that are
+ * computed inside each other share their axes. A stage in shared memory is computed for
+ * all threads of the block, by those that its own loops are bound to; one in local
+ * memory, or in global memory inside such a loop, by and for one thread. */
 kiln_status kiln_bind(kiln_stage *st, kiln_iter *x, const char *tag, kiln_err *err);
 kiln_status kiln_vthread(kiln_stage *st, kiln_iter *x, kiln_err *err);
 kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err *err);

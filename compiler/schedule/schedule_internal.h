@@ -85,6 +85,18 @@ typedef struct kiln_lowering {
  * consumers cannot see it. */
 kiln_status kiln_infer_bounds(kiln_lowering *lo, kiln_err *err);
 
+/* ---- threads.c ---- */
+kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char *tag,
+                            kiln_err *err);
+/* Scopes and the threads that fill and read them fit. */
+kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err);
+/* All threads of a block need what is in shared memory: adds the loops around st that
+ * are bound to them, whose ranges are known. */
+void kiln_relax_threads(const kiln_lowering *lo, const kiln_stage *st,
+                        kiln_ranges *relaxed);
+/* Is shared memory filled inside the nest of this stage? All threads come there. */
+bool kiln_fills_shared(const kiln_lowering *lo, const kiln_stage *within);
+
 /* Bounds of an integer expression when the variables in `relaxed` run over their ranges
  * and all others stand still: expressions in the latter. *lo and *hi may be NULL where
  * there is no bound. */

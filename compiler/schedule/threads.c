@@ -1,0 +1,177 @@
+/* Threads in schedules: loops that are bound to one axis share it, also across stages,
+ * and where a stage's memory is decides which threads it is computed for.
+ *
+ * Shared memory is filled by all threads of a block together, so what they need is
+ * taken together, and each thread axis around must be bound again to share the work.
+ * Local memory, registers, and global memory inside a launch are one thread's: it
+ * computes there what it reads itself (TVM, section 4.2; the ranks of memory and
+ * threads are those of its bound inference). */
+#include "compiler/schedule/schedule_internal.h"
+
+enum {
+    THREAD_AXES =
+        1 << KILN_AXIS_THREAD_X | 1 << KILN_AXIS_THREAD_Y | 1 << KILN_AXIS_THREAD_Z
+};
+
+static unsigned axis_bit(const kiln_iter *x) {
+    return x->loop == KILN_LOOP_THREAD ? 1u << kiln_launch_axis_of(x->tag) : 0;
+}
+
+static unsigned own_axes(const kiln_stage *st) {
+    unsigned axes = 0;
+    for (size_t i = 0; i < st->leaf.n; i++)
+        axes |= axis_bit(st->leaf.v[i]);
+    return axes;
+}
+
+/* Calls fn for every loop that st is computed inside, of other stages. */
+static void each_around(const kiln_stage *st,
+                        void (*fn)(void *user, const kiln_iter *x), void *user) {
+    for (; st->attach == KILN_ATTACH_AT; st = st->at_stage)
+        for (size_t i = 0; i < st->at_stage->leaf.n; i++) {
+            fn(user, st->at_stage->leaf.v[i]);
+            if (st->at_stage->leaf.v[i] == st->at_iter)
+                break;
+        }
+}
+
+static void add_axis(void *user, const kiln_iter *x) {
+    unsigned *axes = user;
+    *axes |= axis_bit(x);
+}
+
+static unsigned axes_around(const kiln_stage *st) {
+    unsigned axes = 0;
+    each_around(st, add_axis, &axes);
+    return axes;
+}
+
+kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char *tag,
+                            kiln_err *err) {
+    const int axis = kiln_launch_axis_of(tag);
+    if (axis < 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "bind: there is no axis '%s' for loop '%s' of stage '%s'; "
+                         "there are blockIdx.x, .y, .z and threadIdx.x, .y, .z",
+                         tag, x->name, st->te->name);
+    if ((own_axes(st) >> axis & 1u) != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "bind: a loop of stage '%s' is bound to %s already; fuse "
+                         "'%s' with it, or bind it to another axis",
+                         st->te->name, tag, x->name);
+    return KILN_OK;
+}
+
+/* ---- what scopes allow ----------------------------------------------------------- */
+
+/* The name of the lowest axis in the set. */
+static const char *name_of(unsigned axes) {
+    static const char *const names[KILN_N_AXES] = {"blockIdx.x",  "blockIdx.y",
+                                                   "blockIdx.z",  "threadIdx.x",
+                                                   "threadIdx.y", "threadIdx.z"};
+    int i = 0;
+    while (i + 1 < KILN_N_AXES && (axes >> i & 1u) == 0)
+        i++;
+    return names[i];
+}
+
+static kiln_status check_shared(const kiln_stage *st, unsigned own, unsigned around,
+                                kiln_err *err) {
+    if (around == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is in shared memory, which is one block's, "
+                         "and is computed outside all loops that are bound to blocks "
+                         "or threads; use compute_at",
+                         st->te->name);
+    if ((own & around & ~(unsigned)THREAD_AXES) != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is in one block's memory, and binds %s, "
+                         "which a loop around it is bound to",
+                         st->te->name, name_of(own & around & ~(unsigned)THREAD_AXES));
+    if ((around & THREAD_AXES & ~own) != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is in shared memory and computed inside a "
+                         "loop that is bound to %s: each of its threads would compute "
+                         "all of it; bind a loop of the stage to %s",
+                         st->te->name, name_of(around & THREAD_AXES & ~own),
+                         name_of(around & THREAD_AXES & ~own));
+    return KILN_OK;
+}
+
+/* One thread's memory: nobody else fills it, nobody else reads it. */
+static kiln_status check_own(const kiln_lowering *lo, size_t position, unsigned own,
+                             unsigned around, kiln_err *err) {
+    const kiln_stage *st = lo->stage[position].stage;
+    if (own != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is in one thread's memory, so no loop of "
+                         "it can be bound to %s; put it in shared memory",
+                         st->te->name, name_of(own));
+    for (size_t i = position + 1; i < lo->schedule->stage.n; i++) {
+        const kiln_lowered_stage *reader = &lo->stage[i];
+        if (reader->te == NULL || !kiln_te_reads(reader->te, st->origin))
+            continue;
+        const unsigned others =
+            (own_axes(reader->stage) | axes_around(reader->stage)) & ~around;
+        if (others != 0)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "lower: stage '%s' is in one thread's memory, and '%s' "
+                             "reads it inside a loop that is bound to %s; compute it "
+                             "inside that loop, or put it in shared memory",
+                             st->te->name, reader->te->name, name_of(others));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err) {
+    for (size_t i = 0; i < lo->schedule->stage.n; i++) {
+        const kiln_stage *st = lo->stage[i].stage;
+        if (lo->stage[i].te == NULL)
+            continue;
+        const unsigned own = own_axes(st), around = axes_around(st);
+        if (st->scope == KILN_SCOPE_SHARED)
+            KILN_TRY(check_shared(st, own, around, err));
+        else if (st->scope != KILN_SCOPE_GLOBAL || around != 0)
+            KILN_TRY(check_own(lo, i, own, around, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- bounds by scope ------------------------------------------------------------- */
+
+typedef struct relaxing {
+    const kiln_lowering *lo;
+    kiln_ranges *relaxed;
+} relaxing;
+
+static void relax_thread(void *user, const kiln_iter *x) {
+    const relaxing *r = user;
+    if ((axis_bit(x) & THREAD_AXES) == 0)
+        return;
+    for (size_t i = 0; i < r->lo->ranges.stack.n; i++) {
+        const kiln_range *known = &r->lo->ranges.stack.v[i];
+        if (known->var == x->var)
+            kiln_ranges_push(r->relaxed, x->var, known->interval.min,
+                             known->interval.max);
+    }
+}
+
+void kiln_relax_threads(const kiln_lowering *lo, const kiln_stage *st,
+                        kiln_ranges *relaxed) {
+    relaxing r = {lo, relaxed};
+    if (st->scope == KILN_SCOPE_SHARED)
+        each_around(st, relax_thread, &r);
+}
+
+bool kiln_fills_shared(const kiln_lowering *lo, const kiln_stage *within) {
+    for (size_t i = 0; i < lo->schedule->stage.n; i++) {
+        const kiln_stage *st = lo->stage[i].stage;
+        if (lo->stage[i].te == NULL || st->scope != KILN_SCOPE_SHARED)
+            continue;
+        while (st != within && st->attach == KILN_ATTACH_AT)
+            st = st->at_stage;
+        if (st == within)
+            return true;
+    }
+    return false;
+}
