@@ -26,7 +26,7 @@ check-format: ## is everything as make format would write it?
 		{ echo "check-format: run 'make format'"; exit 1; }
 
 check-words:
-	@awk -f tools/words.awk tools/words.txt $(C_FILES)
+	@awk -f tools/code_of.awk -f tools/words.awk tools/words.txt $(C_FILES)
 
 check-lengths:
 	@awk -f tools/lengths.awk $(C_FILES)
@@ -34,7 +34,7 @@ check-lengths:
 # Rows of tables are mentions too.
 check-unused:
 	@find $(wildcard $(LIB_DIRS) cli programs tests) -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' \) | \
-		sort | xargs awk -f tools/unused.awk tools/unused.txt
+		sort | xargs awk -f tools/code_of.awk -f tools/unused.awk tools/unused.txt
 
 # A library that others link owns one prefix.
 check-names: $(B)/libkiln.a $(B)/libkiln-runtime.a

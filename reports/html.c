@@ -134,14 +134,10 @@ void kiln_page_machine(kiln_page *p) {
     kiln_page_fact(p, "cores of the run");
     kiln_page_count(p, "span", "machine", "cores", m->cores);
     kiln_page_fact_end(p);
-    kiln_page_fact(p, "memory, GiB");
-    kiln_page_number(p, "span", "machine", "memory_bytes", (double)m->memory_bytes,
-                     &kiln_unit_gib);
-    kiln_page_fact_end(p);
-    kiln_page_fact(p, "copying, GB/s");
-    kiln_page_number(p, "span", "machine", "bandwidth_gbs", m->bandwidth_gbs,
-                     &kiln_unit_plain);
-    kiln_page_fact_end(p);
+    kiln_page_fact_number(p, "memory, GiB", "machine", "memory_bytes",
+                          (double)m->memory_bytes, &kiln_unit_gib);
+    kiln_page_fact_number(p, "copying, GB/s", "machine", "bandwidth_gbs",
+                          m->bandwidth_gbs, &kiln_unit_plain);
     kiln_page_fact(p, "kiln built by");
     kiln_page_text(p, "span", NULL, "", "build", p->r->build);
     kiln_page_fact_end(p);

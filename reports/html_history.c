@@ -188,12 +188,10 @@ static void put_facts(kiln_page *p, const char *at, const kiln_results_history *
                      h->ratio.estimate, &unit_ratio);
     kiln_page_interval(p, at, "ratio", &h->ratio, &unit_ratio);
     kiln_page_fact_end(p);
-    kiln_page_fact(p, "found tonight");
-    kiln_page_number(p, "span", at, "change", h->change, &kiln_unit_change);
-    kiln_page_fact_end(p);
-    kiln_page_fact(p, "least step it would find");
-    kiln_page_number(p, "span", at, "findable", h->findable, &kiln_unit_percent);
-    kiln_page_fact_end(p);
+    kiln_page_fact_number(p, "found tonight", at, "change", h->change,
+                          &kiln_unit_change);
+    kiln_page_fact_number(p, "least step it would find", at, "findable", h->findable,
+                          &kiln_unit_percent);
     kiln_page_fact(p, "steps and drifts in these nights");
     kiln_page_count(p, "span", at, "alarms", h->alarms);
     kiln_page_fact_end(p);

@@ -15,9 +15,7 @@ static void put_latency_facts(kiln_page *p, const char *at,
     kiln_page_number(p, "span", at, "q3_ms", l->q3_ms, &kiln_unit_plain);
     kiln_page_put(p, "</small>");
     kiln_page_fact_end(p);
-    kiln_page_fact(p, "fastest, ms");
-    kiln_page_number(p, "span", at, "min_ms", l->min_ms, &kiln_unit_plain);
-    kiln_page_fact_end(p);
+    kiln_page_fact_number(p, "fastest, ms", at, "min_ms", l->min_ms, &kiln_unit_plain);
     kiln_page_fact(p, "GFLOP/s");
     kiln_page_number(p, "span", at, "gflops", l->gflops, &kiln_unit_plain);
     kiln_page_put(p, "<small>");
@@ -45,10 +43,8 @@ static void put_facts(kiln_page *p, const char *at, const kiln_results_job *j) {
     kiln_page_fact_end(p);
     if (j->has_archive) {
         const char *archive = kiln_page_at(p, at, "archive");
-        kiln_page_fact(p, "archive, MiB");
-        kiln_page_number(p, "span", archive, "bytes", (double)j->archive.bytes,
-                         &kiln_unit_mib);
-        kiln_page_fact_end(p);
+        kiln_page_fact_number(p, "archive, MiB", archive, "bytes",
+                              (double)j->archive.bytes, &kiln_unit_mib);
     }
     kiln_page_put(p, "</dl>\n");
 }
@@ -112,12 +108,9 @@ static void put_gate_facts(kiln_page *p, const char *at, const kiln_results_gate
     kiln_page_fact(p, "pairs of processes");
     kiln_page_count(p, "span", at, "pairs", g->pairs);
     kiln_page_fact_end(p);
-    kiln_page_fact(p, "p of the signed ranks");
-    kiln_page_number(p, "span", at, "p", g->p, &kiln_unit_error);
-    kiln_page_fact_end(p);
-    kiln_page_fact(p, "slowdown it could find");
-    kiln_page_number(p, "span", at, "detectable", g->detectable, &kiln_unit_percent);
-    kiln_page_fact_end(p);
+    kiln_page_fact_number(p, "p of the signed ranks", at, "p", g->p, &kiln_unit_error);
+    kiln_page_fact_number(p, "slowdown it could find", at, "detectable", g->detectable,
+                          &kiln_unit_percent);
     kiln_page_put(p, "</dl>\n");
 }
 

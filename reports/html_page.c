@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reports/markup.h"
+
 const kiln_page_unit kiln_unit_plain = {.by = 1, .digits = 3};
 const kiln_page_unit kiln_unit_count = {.by = 1, .is_fixed = true, .may_be_0 = true};
 const kiln_page_unit kiln_unit_percent = {
@@ -33,42 +35,14 @@ bool kiln_page_is(const char *text, const char *word) {
 
 void kiln_page_put(kiln_page *p, const char *html) { kiln_buf_puts(p->out, html); }
 
-/* HTML has no place for control characters; they show as replacement characters. */
 static const char *escape_of(unsigned char c) {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    case '\n':
-    case '\t':
+    if (c == '\n' || c == '\t')
         return NULL;
-    default:
-        return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
-    }
+    return c == '\'' ? "&#39;" : kiln_markup_escape(c);
 }
 
 void kiln_page_escape(kiln_page *p, const char *text) {
-    const char *from = text, *at = text;
-    while (*at != '\0') {
-        const kiln_str rest = {at, strnlen(at, 4)};
-        const size_t len = kiln_utf8_len(rest);
-        const char *escape = len == 0 ? "\xEF\xBF\xBD" : escape_of((unsigned char)*at);
-        if (escape == NULL) {
-            at += len;
-            continue;
-        }
-        kiln_buf_add(p->out, from, (size_t)(at - from));
-        kiln_page_put(p, escape);
-        from = ++at;
-    }
-    kiln_buf_add(p->out, from, (size_t)(at - from));
+    kiln_markup_put(p->out, text, escape_of);
 }
 
 const char *kiln_page_at(kiln_page *p, const char *at, const char *member) {
@@ -222,6 +196,13 @@ void kiln_page_fact(kiln_page *p, const char *label) {
 }
 
 void kiln_page_fact_end(kiln_page *p) { kiln_page_put(p, "</dd></div>\n"); }
+
+void kiln_page_fact_number(kiln_page *p, const char *label, const char *at,
+                           const char *member, double v, const kiln_page_unit *u) {
+    kiln_page_fact(p, label);
+    kiln_page_number(p, "span", at, member, v, u);
+    kiln_page_fact_end(p);
+}
 
 const char *kiln_page_frame(kiln_page *p, const char *cls) {
     const char *id = kiln_format(p->arena, "c%zu", ++p->n_named);

@@ -66,6 +66,9 @@ void kiln_page_pill(kiln_page *p, const char *at, const char *member, const char
 /* One line of a list of facts: <dt>label</dt><dd>, and its end. */
 void kiln_page_fact(kiln_page *p, const char *label);
 void kiln_page_fact_end(kiln_page *p);
+/* A fact that is one number. */
+void kiln_page_fact_number(kiln_page *p, const char *label, const char *at,
+                           const char *member, double v, const kiln_page_unit *u);
 
 /* A frame that what is wider than the page scrolls in, by keys too; its name is the
  * caption's, which gets the id that is returned, and that of the job. */

@@ -119,9 +119,8 @@ static void put_errors(kiln_page *p, const char *at, const kiln_results_tuning *
 
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t) {
     kiln_page_put(p, "<details><summary><h4>Tuning</h4></summary>\n<dl>\n");
-    kiln_page_fact(p, "before, \xC2\xB5s");
-    kiln_page_number(p, "span", at, "start_ns", t->start_ns, &kiln_unit_ns_as_us);
-    kiln_page_fact_end(p);
+    kiln_page_fact_number(p, "before, \xC2\xB5s", at, "start_ns", t->start_ns,
+                          &kiln_unit_ns_as_us);
     kiln_page_fact(p, "after, \xC2\xB5s");
     kiln_page_number(p, "span", at, "best_ns", t->best_ns, &kiln_unit_ns_as_us);
     kiln_page_put(p, "<small>");

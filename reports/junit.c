@@ -5,39 +5,19 @@
 
 #include <string.h>
 
+#include "reports/markup.h"
+
 /* ---- XML ------------------------------------------------------------------------- */
 
-/* XML 1.0 has no place for most control characters, however they are written. */
+/* Line feeds and tabs of an attribute are blanks, unless they are written by number. */
 static const char *escape_of(unsigned char c) {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\n':
+    if (c == '\n')
         return "&#10;";
-    case '\t':
-        return "&#9;";
-    default:
-        return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
-    }
+    return c == '\t' ? "&#9;" : kiln_markup_escape(c);
 }
 
 static void put_text(kiln_buf *out, const char *text) {
-    while (*text != '\0') {
-        const size_t len = kiln_utf8_len((kiln_str){text, strnlen(text, 4)});
-        const char *escape =
-            len == 0 ? "\xEF\xBF\xBD" : escape_of((unsigned char)*text);
-        if (escape != NULL)
-            kiln_buf_puts(out, escape);
-        else
-            kiln_buf_add(out, text, len);
-        text += escape != NULL ? 1 : len;
-    }
+    kiln_markup_put(out, text, escape_of);
 }
 
 static void put_attribute(kiln_buf *out, const char *name, const char *text) {

@@ -3,24 +3,6 @@
 # without a caller: connect it, delete it, or say in unused.txt why it stays. runtime/kiln.h is for
 # applications: its callers are elsewhere.
 
-function code_of(s,    out, c, two, i, quote) {
-    out = ""
-    for (i = 1; i <= length(s); i++) {
-        c = substr(s, i, 1)
-        two = substr(s, i, 2)
-        if (in_comment) {
-            if (two == "*/") { in_comment = 0; i++ }
-        } else if (quote != "") {
-            if (c == "\\") i++
-            else if (c == quote) quote = ""
-        } else if (two == "/*") { in_comment = 1; i++ }
-        else if (two == "//") break
-        else if (c == "\"" || c == "'") { quote = c; out = out " " }
-        else out = out c
-    }
-    return out
-}
-
 FILENAME ~ /unused\.txt$/ {
     sub(/#.*/, "")
     if (NF == 0) next

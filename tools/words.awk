@@ -1,24 +1,5 @@
 # Reads words.txt, then C files; finds calls of banned functions outside comments and strings.
 
-# Blanks comments, strings and characters of a line; in_comment lives from line to line.
-function code_of(s,    out, c, two, i, quote) {
-    out = ""
-    for (i = 1; i <= length(s); i++) {
-        c = substr(s, i, 1)
-        two = substr(s, i, 2)
-        if (in_comment) {
-            if (two == "*/") { in_comment = 0; i++ }
-        } else if (quote != "") {
-            if (c == "\\") i++
-            else if (c == quote) quote = ""
-        } else if (two == "/*") { in_comment = 1; i++ }
-        else if (two == "//") break
-        else if (c == "\"" || c == "'") { quote = c; out = out c }
-        else out = out c
-    }
-    return out
-}
-
 function is_allowed(word,    n, where, i) {
     n = split(allowed[word], where, " ")
     for (i = 1; i <= n; i++)

@@ -27,12 +27,7 @@ static int64_t random_int(kiln_rng *r, kiln_dtype dtype) {
         return kiln_rng_range(r, -2, 1);
     case KILN_U2:
         return kiln_rng_range(r, 0, 3);
-    case KILN_F8E4M3FN:
-    case KILN_F8E4M3FNUZ:
-    case KILN_F8E5M2:
-    case KILN_F8E5M2FNUZ:
-    case KILN_F8E8M0:
-    case KILN_F4E2M1:
+    case KILN_DTYPES_LOW_FLOAT:
     case KILN_F32:
     case KILN_F16:
     case KILN_BF16:

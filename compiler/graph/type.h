@@ -59,6 +59,29 @@ typedef enum kiln_dtype {
     KILN_N_DTYPES
 } kiln_dtype;
 
+/* Dtypes that switches treat alike: `case KILN_DTYPES_INT:` is a case for each of them. */
+#define KILN_DTYPES_INT                                                                \
+    KILN_I8:                                                                           \
+    case KILN_U8:                                                                      \
+    case KILN_I16:                                                                     \
+    case KILN_U16:                                                                     \
+    case KILN_I32:                                                                     \
+    case KILN_U32:                                                                     \
+    case KILN_I64:                                                                     \
+    case KILN_U64
+#define KILN_DTYPES_LOW_FLOAT                                                          \
+    KILN_F8E4M3FN:                                                                     \
+    case KILN_F8E4M3FNUZ:                                                              \
+    case KILN_F8E5M2:                                                                  \
+    case KILN_F8E5M2FNUZ:                                                              \
+    case KILN_F8E8M0:                                                                  \
+    case KILN_F4E2M1
+#define KILN_DTYPES_LOW_INT                                                            \
+    KILN_I4:                                                                           \
+    case KILN_U4:                                                                      \
+    case KILN_I2:                                                                      \
+    case KILN_U2
+
 /* Sets of dtypes, as bit masks: 1u << dtype. */
 #define KILN_DT(dtype) (1u << (dtype))
 enum {

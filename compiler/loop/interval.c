@@ -157,8 +157,7 @@ kiln_interval kiln_interval_of(const kiln_ranges *r, const kiln_expr *e) {
         return of_ramp(r, e);
     case KILN_EXPR_FLOAT:
     case KILN_EXPR_DIV:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPR_NOT:
     case KILN_EXPR_BITCAST:
     case KILN_EXPR_CALL:

@@ -144,13 +144,8 @@ static const kiln_expr *simplify_comparison(simplifier *s, const kiln_expr *e) {
     case KILN_EXPR_VAR:
     case KILN_EXPRS_ARITHMETIC:
     case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return e;
@@ -224,15 +219,9 @@ static bool gather(simplifier *s, const kiln_expr *e, int64_t factor, kiln_linea
     case KILN_EXPR_VAR:
     case KILN_EXPRS_DIVIDING:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return kiln_linear_of(simplify(s, s->arena, e), &part) &&

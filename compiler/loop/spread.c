@@ -46,8 +46,7 @@ static double node_work(const kiln_expr *e) {
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPR_SELECT:
     case KILN_EXPRS_TENSOR:

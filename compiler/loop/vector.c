@@ -107,13 +107,8 @@ static const kiln_expr *fold(const kiln_ranges *r, kiln_arena *a, kiln_expr_kind
     case KILN_EXPR_DIV:
     case KILN_EXPRS_EXTREME:
     case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return NULL;

@@ -217,8 +217,7 @@ static void expr(verifier *v, const kiln_expr *e) {
         break;
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPRS_LANES:
     case KILN_EXPR_TABLE:

@@ -49,27 +49,12 @@ double kiln_ref_ulp(kiln_dtype dtype, double v) {
     case KILN_F64:
         min_exponent = -1021;
         break;
-    case KILN_F8E4M3FN:
-    case KILN_F8E4M3FNUZ:
-    case KILN_F8E5M2:
-    case KILN_F8E5M2FNUZ:
-    case KILN_F8E8M0:
-    case KILN_F4E2M1:
+    case KILN_DTYPES_LOW_FLOAT:
         min_exponent = 2 - kiln_low_float_of(kiln_dtype_low_format(dtype))->bias;
         break;
-    case KILN_I8:
-    case KILN_U8:
-    case KILN_I16:
-    case KILN_U16:
-    case KILN_I32:
-    case KILN_U32:
-    case KILN_I64:
-    case KILN_U64:
+    case KILN_DTYPES_INT:
     case KILN_BOOL:
-    case KILN_I4:
-    case KILN_U4:
-    case KILN_I2:
-    case KILN_U2:
+    case KILN_DTYPES_LOW_INT:
     case KILN_N_DTYPES:
         return 1;
     }

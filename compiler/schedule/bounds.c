@@ -212,8 +212,7 @@ static bounds bounds_of(const kiln_ranges *r, kiln_arena *a, const kiln_expr *e)
                         kiln_x_binary(a, KILN_EXPR_MAX, x.hi, y.hi)};
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPR_DIV:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPR_CALL:
     case KILN_EXPRS_TENSOR:

@@ -302,15 +302,9 @@ bool kiln_index_bounds(const kiln_te *te, const kiln_expr *e, int64_t *lo,
     case KILN_EXPR_VAR:
     case KILN_EXPR_DIV:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return false;

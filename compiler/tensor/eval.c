@@ -205,8 +205,7 @@ static scalar eval(evaluation *v, const kiln_expr *e) {
                                   v->now->name);
         return (scalar){0, 0};
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
         break;
     }
     return eval_binary(v, e);

@@ -168,13 +168,8 @@ bool kiln_x_fold_int(kiln_expr_kind kind, kiln_dtype dtype, int64_t x, int64_t y
         break;
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPR_VAR:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         return false;
     }
     *out = kiln_wrap_i64(dtype, *out);
@@ -223,13 +218,8 @@ bool kiln_x_fold_float(kiln_expr_kind kind, double x, double y, double *out,
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
     case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return false;
@@ -289,13 +279,8 @@ static const kiln_expr *drop_neutral(kiln_arena *a, kiln_expr_kind kind,
         case KILN_EXPR_VAR:
         case KILN_EXPRS_EXTREME:
         case KILN_EXPRS_COMPARING:
-        case KILN_EXPRS_UNARY:
-        case KILN_EXPR_SELECT:
-        case KILN_EXPR_CALL:
-        case KILN_EXPRS_TENSOR:
-        case KILN_EXPR_LOAD:
+        case KILN_EXPRS_COMPOSED:
         case KILN_EXPRS_LANES:
-        case KILN_EXPRS_SCOPED:
             break;
         }
         return NULL;

@@ -115,6 +115,19 @@ typedef enum kiln_expr_kind {
     case KILN_EXPRS_DIVIDING:                                                          \
     case KILN_EXPRS_EXTREME
 
+/* Comparisons and bits: the binary operators that are not arithmetic. */
+#define KILN_EXPRS_LOGICAL                                                             \
+    KILN_EXPRS_COMPARING:                                                              \
+    case KILN_EXPRS_BITWISE
+/* What is neither a leaf, nor binary, nor made of lanes. */
+#define KILN_EXPRS_COMPOSED                                                            \
+    KILN_EXPRS_UNARY:                                                                  \
+    case KILN_EXPR_SELECT:                                                             \
+    case KILN_EXPR_CALL:                                                               \
+    case KILN_EXPRS_TENSOR:                                                            \
+    case KILN_EXPR_LOAD:                                                               \
+    case KILN_EXPRS_SCOPED
+
 typedef struct kiln_var {
     const char *name; /* for people; identity is the pointer */
     kiln_dtype dtype;

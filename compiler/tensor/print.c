@@ -227,8 +227,7 @@ static void print_atom(const printer *p, const kiln_expr *e) {
         print_table(p, e);
         return;
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
         break;
     }
     /* Operators are printed before; min and max are left. */

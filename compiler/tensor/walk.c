@@ -89,8 +89,7 @@ static uint64_t payload_hash(const kiln_expr *e) {
     case KILN_EXPR_LOAD:
         return (uint64_t)(uintptr_t)e->u.load.buffer;
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPR_SELECT:
     case KILN_EXPRS_LANES:
@@ -190,8 +189,7 @@ static const kiln_expr *rebuild(kiln_arena *a, const kiln_expr *e,
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPR_VAR:
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPR_REDUCE:
         break;
     }

@@ -175,15 +175,9 @@ void kiln_form_of(const kiln_touch_vars *v, const kiln_expr *e, kiln_form *out) 
     case KILN_EXPR_FLOAT:
     case KILN_EXPR_DIV:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     of_other(v, e, out);

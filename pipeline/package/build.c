@@ -78,7 +78,8 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
 
 /* ---- contents -------------------------------------------------------------------- */
 
-static kiln_str graph_json(kiln_arena *a, const kiln_graph *g, const kiln_network *n) {
+kiln_str kiln_package_graph_of(kiln_arena *a, const kiln_graph *g,
+                               const kiln_network *n) {
     kiln_package_step *step = kiln_array(a, kiln_package_step, n->step.n);
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *s = &n->step.v[i];
@@ -134,7 +135,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
                         const char *to, kiln_build *b, kiln_err *err) {
     kiln_package p = {.facts = facts_of(a, s, n, &e->tolerance, o),
                       .plan = n->plan,
-                      .graph = graph_json(a, s->graph, n),
+                      .graph = kiln_package_graph_of(a, s->graph, n),
                       .params_head = params_head(a, n),
                       .params = n->params};
     if (n->param_bytes > 0 && KILN_FAULT(archive_params)) {

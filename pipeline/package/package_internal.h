@@ -27,4 +27,8 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
 kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
                                     kiln_package_facts *f, kiln_err *err);
 
+/* graph.json: the graph, and which steps of the network its nodes became. */
+kiln_str kiln_package_graph_of(kiln_arena *a, const kiln_graph *g,
+                               const kiln_network *n);
+
 #endif

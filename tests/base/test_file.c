@@ -440,8 +440,7 @@ int main(void) {
         cmocka_unit_test(descriptors_are_written_where_they_stand),
         cmocka_unit_test(files_of_the_killed_go),
     };
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        kiln_test_add(plain[i].name, plain[i].test_func, NULL);
+    kiln_test_add_tests(plain);
     kiln_test_add_rows(check_path, path_rows);
     kiln_test_add_rows(check_contained, contained_rows);
     return kiln_test_run("file");

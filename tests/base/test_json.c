@@ -324,7 +324,6 @@ int main(void) {
         cmocka_unit_test(reads_a_file_and_names_it),
         cmocka_unit_test(survives_damaged_documents),
     };
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        kiln_test_add(plain[i].name, plain[i].test_func, NULL);
+    kiln_test_add_tests(plain);
     return kiln_test_run("json");
 }

@@ -681,8 +681,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(says_when_somebody_else_reaped_the_child),
         cmocka_unit_test(leaves_no_descriptor_open),
     };
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        kiln_test_add(plain[i].name, plain[i].test_func, NULL);
+    kiln_test_add_tests(plain);
     kiln_test_add_rows(check_start, start_rows);
     return kiln_test_run("process");
 }

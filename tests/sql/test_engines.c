@@ -68,7 +68,7 @@ static void it_refuses(void **state) {
     kiln_query q = {0};
     kiln_err err = {0};
     const kiln_sql_options o = {
-        .what = "file", .remedy = "", .engine = &kiln_test_sql_strict};
+        .what = "file", .remedy = "", .engine = kiln_test_sql_strict()};
     kiln_assert_status_ok(kiln_sql_open(arena(), KILN_SQL_MEMORY, &o, &s, &err), &err);
     kiln_assert_fails(kiln_sql_run(s, "CREATE TABLE t (a BLOB)", &err), KILN_ERR_LIB,
                       &err, "'blob' is not portable: CREATE TABLE t (a BLOB)");
@@ -181,7 +181,7 @@ static void the_tuning_database_is_portable(void **state) {
     (void)state;
     const char *path = kiln_path_join(arena(), kiln_test_dir(), "strict.db");
     const size_t before = kiln_test_sql_log.n;
-    const char *strict = use_tuning_db(path, &kiln_test_sql_strict);
+    const char *strict = use_tuning_db(path, kiln_test_sql_strict());
     assert_true(kiln_test_sql_log.n - before > 60);
     const char *lite =
         use_tuning_db(kiln_path_join(arena(), kiln_test_dir(), "lite.db"), NULL);
@@ -247,7 +247,7 @@ static void the_history_is_portable(void **state) {
     const size_t before = kiln_test_sql_log.n;
     const char *strict =
         use_history(kiln_path_join(arena(), kiln_test_dir(), "strict_history.db"),
-                    &kiln_test_sql_strict);
+                    kiln_test_sql_strict());
     assert_true(kiln_test_sql_log.n - before > 20);
     assert_string_equal(
         strict,

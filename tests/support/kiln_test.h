@@ -38,6 +38,12 @@ void kiln_test_add(const char *name, void (*check)(void **state), void *row);
         for (size_t kiln_i = 0; kiln_i < sizeof(rows) / sizeof((rows)[0]); kiln_i++)   \
             kiln_test_add((rows)[kiln_i].name, (check), &(rows)[kiln_i]);              \
     } while (0)
+/* An array of cmocka_unit_test(...), one after another. */
+#define kiln_test_add_tests(unit)                                                      \
+    do {                                                                               \
+        for (size_t kiln_i = 0; kiln_i < sizeof(unit) / sizeof((unit)[0]); kiln_i++)   \
+            kiln_test_add((unit)[kiln_i].name, (unit)[kiln_i].test_func, NULL);        \
+    } while (0)
 /* Runs what was added; the exit code for main. */
 int kiln_test_run(const char *group);
 
@@ -105,6 +111,10 @@ double kiln_test_ulps(double got, double want, int bits, int min_exponent);
 
 /* A fresh empty folder, removed when the program ends. In the test arena. */
 const char *kiln_test_dir(void);
+
+/* Runs a script by sh in that folder; its $0 is the folder that the test was started in.
+ * What it prints is in the test arena. */
+kiln_process_result kiln_test_shell(const char *script);
 
 /* The path of something beside the project, below ../shared/ (or below KILN_SHARED), in
  * the test arena. Where it is not on this machine, the test is skipped, with the reason

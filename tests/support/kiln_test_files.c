@@ -47,6 +47,18 @@ void kiln_test_skip_at(const char *file, int line, const char *fmt, ...) {
     _skip(file, line);
 }
 
+kiln_process_result kiln_test_shell(const char *script) {
+    kiln_err err = {0};
+    char root[4096];
+    assert_non_null(getcwd(root, sizeof root));
+    const char *argv[] = {"sh", "-c", script, root, NULL};
+    const kiln_process_options o = {
+        .argv = argv, .dir = kiln_test_dir(), .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_process_result got;
+    kiln_assert_status_ok(kiln_process_run(kiln_test_arena(), &o, &got, &err), &err);
+    return got;
+}
+
 const char *kiln_test_find_shared(const char *suffix, const char *file, int line) {
     const char *folder = getenv("KILN_SHARED");
     char *path = kiln_path_join(

@@ -145,3 +145,15 @@ void kiln_test_check_refusal(void **state) {
                       row->text);
     kiln_arena_fini(&a);
 }
+
+void kiln_test_put_list(kiln_buf *b, const char *name, int n, const int64_t *v) {
+    bool is_given = false;
+    for (int i = 0; i < n; i++)
+        is_given = is_given || v[i] != 0;
+    if (!is_given)
+        return;
+    kiln_buf_printf(b, ", %s=[", name);
+    for (int i = 0; i < n; i++)
+        kiln_buf_printf(b, "%s%lld", i == 0 ? "" : ",", (long long)v[i]);
+    kiln_buf_puts(b, "]");
+}

@@ -58,4 +58,7 @@ typedef struct kiln_test_refusal {
 } kiln_test_refusal;
 void kiln_test_check_refusal(void **state);
 
+/* ", NAME=[1,2]" as a node's text has it; nothing where all are 0. */
+void kiln_test_put_list(kiln_buf *b, const char *name, int n, const int64_t *v);
+
 #endif

@@ -2,7 +2,7 @@
 #include "tests/support/package_build.h"
 
 #include "compiler/reference/reference.h"
-#include "pipeline/network/network.h"
+#include "pipeline/package/package_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
 
@@ -53,32 +53,19 @@ static void put_files(kiln_arena *a, const kiln_graph *g, const kiln_network *n,
     kiln_err err = {0};
     kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
     kiln_package_tensor *param = kiln_array(a, kiln_package_tensor, n->param.n);
-    kiln_package_step *step = kiln_array(a, kiln_package_step, n->step.n);
     for (size_t i = 0; i < n->kernel.n; i++)
         object[i] =
             (kiln_package_object){n->kernel.v[i].symbol, n->kernel.v[i].object.bytes};
     for (size_t i = 0; i < n->param.n; i++)
         param[i] = (kiln_package_tensor){n->param.v[i].name, n->param.v[i].type,
                                          n->param.v[i].offset};
-    for (size_t i = 0; i < n->step.n; i++) {
-        const kiln_network_step *s = &n->step.v[i];
-        step[i] = (kiln_package_step){
-            .name = s->name,
-            .op = s->op,
-            .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
-            .node = s->node,
-            .n_nodes = (size_t)s->n_nodes,
-            .epilogue = s->epilogue,
-            .layout_in = s->layout_in,
-            .layout_out = s->layout_out};
-    }
     kiln_assert_status_ok(
         kiln_package_link(a, n->profile->arch, object, n->kernel.n, &out->lib, &err),
         &err);
     out->plan = n->plan;
     out->params = n->params;
     out->params_head = kiln_package_params_head(a, param, n->param.n, n->param_bytes);
-    out->graph = kiln_package_graph_json(a, g, step, n->step.n);
+    out->graph = kiln_package_graph_of(a, g, n);
 }
 
 static void put_selftest(kiln_arena *a, const kiln_graph *g, kiln_package *out) {

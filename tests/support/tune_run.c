@@ -51,3 +51,25 @@ int64_t kiln_test_tune_task(kiln_db *db, const kiln_op_work *w, const char *cach
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
     return id;
 }
+
+kiln_choice kiln_test_tune_choose(kiln_db *db, const kiln_op_work *w, int threads) {
+    kiln_err err = {0};
+    kiln_choice c;
+    kiln_tune_advice advice = {
+        .db = db, .threads = threads, .arena = kiln_test_arena()};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options o = {.oracle = &oracle};
+    kiln_assert_status_ok(
+        kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
+    return c;
+}
+
+const char *kiln_test_config_text(const kiln_choice *c) {
+    kiln_buf text;
+    kiln_json_writer w;
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_json_writer_init(&w, &text);
+    w.compact_from = 1;
+    kiln_config_put(&w, c->tmpl, &c->space, &c->config);
+    return text.p;
+}

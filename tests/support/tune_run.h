@@ -14,4 +14,9 @@ kiln_tune_result kiln_test_tune(const kiln_tune_works *w, const kiln_tune_option
 /* The work's task, on one thread. */
 int64_t kiln_test_tune_task(kiln_db *db, const kiln_op_work *w, const char *cache);
 
+/* What a build takes for the work, by what the database knows of `threads` threads. */
+kiln_choice kiln_test_tune_choose(kiln_db *db, const kiln_op_work *w, int threads);
+/* Its configuration, as records have it; in the test arena. */
+const char *kiln_test_config_text(const kiln_choice *c);
+
 #endif

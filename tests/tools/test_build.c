@@ -6,7 +6,6 @@
  * other test lie.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "tests/support/kiln_test.h"
@@ -58,9 +57,6 @@ static const char TREE[] =
 static void check_rebuild(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    char root[4096];
-    assert_non_null(getcwd(root, sizeof root));
     /* Time stamps are in nanoseconds, but of the kernel's clock, which ticks every 4
      * ms. */
     const char *script = kiln_format(
@@ -68,11 +64,7 @@ static void check_rebuild(void **state) {
         "%s sleep 0.05; %s; echo '--- second'; make %s 2>&1; echo '--- members';"
         "echo $(ar t build/gcc-debug/libkiln.a)",
         TREE, r->edit, r->args);
-    const char *argv[] = {"sh", "-c", script, root, NULL};
-    const kiln_process_options o = {
-        .argv = argv, .dir = kiln_test_dir(), .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_process_result got;
-    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    const kiln_process_result got = kiln_test_shell(script);
     const char *second = strstr(got.out.p, "--- second\n");
     const char *members = strstr(got.out.p, "--- members\n");
     if (second == NULL || members == NULL)

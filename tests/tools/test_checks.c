@@ -178,8 +178,9 @@ static void check_words(void **state) {
     const char *dir = kiln_test_dir();
     put(dir, r->file, r->text);
     run(r, dir,
-        (const char *const[]){"awk", "-f", tool("tools/words.awk"),
-                              tool("tools/words.txt"), r->file, NULL});
+        (const char *const[]){"awk", "-f", tool("tools/code_of.awk"), "-f",
+                              tool("tools/words.awk"), tool("tools/words.txt"), r->file,
+                              NULL});
 }
 
 static void check_unused(void **state) {
@@ -193,8 +194,9 @@ static void check_unused(void **state) {
     put(dir, "unused.txt", is_listed ? "kiln_stays | a reason\n" : "# why some stay\n");
     put(dir, r->file, r->text);
     run(r, dir,
-        (const char *const[]){"awk", "-f", tool("tools/unused.awk"), "unused.txt",
-                              "base/a.h", r->file, "tests/test_a.c", NULL});
+        (const char *const[]){"awk", "-f", tool("tools/code_of.awk"), "-f",
+                              tool("tools/unused.awk"), "unused.txt", "base/a.h",
+                              r->file, "tests/test_a.c", NULL});
 }
 
 /* A row without text is a function of `repeat` lines and its two ends. */

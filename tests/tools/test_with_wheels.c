@@ -4,7 +4,6 @@
  * The real one is hundreds of megabytes away. Each row is a shell script; the made-up
  * python3 prints what it was asked for, and fails where VENV, PIP or TOOL say so. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "tests/support/kiln_test.h"
@@ -81,16 +80,8 @@ static const char TREE[] =
 
 static void check_script(void **state) {
     const row *r = *state;
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    char root[4096];
-    assert_non_null(getcwd(root, sizeof root));
-    const char *argv[] = {"sh", "-c", kiln_format(a, "%s\n%s\n", TREE, r->script), root,
-                          NULL};
-    const kiln_process_options o = {
-        .argv = argv, .dir = kiln_test_dir(), .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_process_result got;
-    kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    const kiln_process_result got =
+        kiln_test_shell(kiln_format(kiln_test_arena(), "%s\n%s\n", TREE, r->script));
     kiln_assert_text_equal(kiln_str_from(got.out.p), kiln_str_from(r->want));
 }
 

@@ -192,13 +192,8 @@ static LLVMValueRef float_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
     case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     kiln_cg_fail(g, KILN_ERR_ARG, "operator %d is not for floats", (int)e->kind);
@@ -296,13 +291,8 @@ static LLVMValueRef int_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef x,
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPR_VAR:
     case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return int_compare(g, e, x, y);
@@ -543,8 +533,7 @@ LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
                      "expressions; lower it first");
         return LLVMGetPoison(type_of(g, e));
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
         break;
     }
     return emit_binary(g, e, mask);

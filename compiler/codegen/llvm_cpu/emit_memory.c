@@ -46,16 +46,10 @@ static bool is_linear(const kiln_expr *e, int64_t *step) {
     case KILN_EXPR_VAR:
     case KILN_EXPRS_DIVIDING:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPR_BROADCAST:
     case KILN_EXPR_SHUFFLE:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return false;
@@ -98,15 +92,9 @@ static int64_t divisor(const kiln_expr *e) {
     case KILN_EXPR_VAR:
     case KILN_EXPRS_DIVIDING:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPR_SHUFFLE:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return 1;

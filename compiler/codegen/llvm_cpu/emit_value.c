@@ -41,17 +41,9 @@ LLVMTypeRef kiln_cg_value_type(const kiln_cg *g, kiln_dtype dtype) {
         return g->i64;
     case KILN_BOOL:
         return g->i1;
-    case KILN_BF16:     /* the pass `halves` has made u16 and f32 of it */
-    case KILN_F8E4M3FN: /* stages hold them as u8 or i8 */
-    case KILN_F8E4M3FNUZ:
-    case KILN_F8E5M2:
-    case KILN_F8E5M2FNUZ:
-    case KILN_F8E8M0:
-    case KILN_F4E2M1:
-    case KILN_I4:
-    case KILN_U4:
-    case KILN_I2:
-    case KILN_U2:
+    case KILN_BF16:             /* the pass `halves` has made u16 and f32 of it */
+    case KILN_DTYPES_LOW_FLOAT: /* stages hold them as u8 or i8 */
+    case KILN_DTYPES_LOW_INT:
     case KILN_N_DTYPES:
         break;
     }

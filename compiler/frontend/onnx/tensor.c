@@ -251,16 +251,8 @@ static field field_of(const kiln_onnx_tensor *t, kiln_dtype dtype) {
     case KILN_U16:
     case KILN_I32:
     case KILN_BOOL:
-    case KILN_F8E4M3FN:
-    case KILN_F8E4M3FNUZ:
-    case KILN_F8E5M2:
-    case KILN_F8E5M2FNUZ:
-    case KILN_F8E8M0:
-    case KILN_F4E2M1:
-    case KILN_I4:
-    case KILN_U4:
-    case KILN_I2:
-    case KILN_U2:
+    case KILN_DTYPES_LOW_FLOAT:
+    case KILN_DTYPES_LOW_INT:
     case KILN_N_DTYPES:
         break;
     }

@@ -282,6 +282,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_conv = {
+    KILN_ROW_CONTRACTION,
     .name = "conv",
     .doc = "Convolution: y[b,o,p] = bias[o] + sum over c and t of "
            "x[b,c,p*stride+t*dilation-pads] * w[o,c,t].",
@@ -290,10 +291,7 @@ const kiln_op_def kiln_op_conv = {
     .in_names = (const char *const[]){"x", "w", "bias", NULL},
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_NUMBER,
-    .fuse = KILN_FUSE_OUT_FUSABLE,
     .layout = KILN_LAYOUT_TOLERANT,
-    .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
     .pick_f32 = pick_f32,

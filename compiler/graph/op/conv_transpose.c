@@ -353,6 +353,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_conv_transpose = {
+    KILN_ROW_CONTRACTION,
     .name = "conv_transpose",
     .doc = "Transposed convolution: y[b,o,p*stride+t*dilation-pads] += "
            "x[b,c,p] * w[c,o,t].",
@@ -361,10 +362,7 @@ const kiln_op_def kiln_op_conv_transpose = {
     .in_names = (const char *const[]){"x", "w", "bias", NULL},
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_NUMBER,
-    .fuse = KILN_FUSE_OUT_FUSABLE,
     .layout = KILN_LAYOUT_TOLERANT,
-    .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
     .cost = cost,

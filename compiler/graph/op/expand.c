@@ -55,16 +55,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_expand = {
-    KILN_ROW_MOVE,
+    KILN_ROW_REARRANGE,
     .name = "expand",
     .doc = "x broadcast to a shape: axes of one element are repeated",
-    .n_in_min = 1,
-    .n_in_max = 1,
-    .in_names = kiln_names_x,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,

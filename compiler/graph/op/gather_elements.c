@@ -9,8 +9,6 @@ static const kiln_attr_def attrs[N_ATTR] = {
     {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of x that is indexed"},
 };
 
-static const char *const names[] = {"x", "indices", NULL};
-
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     int axis;
     KILN_TRY(kiln_check_axis(n, AXIS, &axis, err));
@@ -50,16 +48,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_gather_elements = {
-    KILN_ROW_MOVE,
+    KILN_ROW_GATHER,
     .name = "gather_elements",
     .doc = "elements of x whose coordinate on one axis is given by indices",
-    .n_in_min = 2,
-    .n_in_max = 2,
-    .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
     .compute = compute,

@@ -12,8 +12,6 @@ static const kiln_attr_def attrs[N_ATTR] = {
     {.name = "batch_dims", .kind = KILN_ATTR_INT, .doc = "leading axes in common"},
 };
 
-static const char *const names[] = {"x", "indices", NULL};
-
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type, *index = &n->in[1]->type;
     const int64_t batch = n->attr[BATCH_DIMS].i;
@@ -80,16 +78,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_gather_nd = {
-    KILN_ROW_MOVE,
+    KILN_ROW_GATHER,
     .name = "gather_nd",
     .doc = "slices of x at the coordinates that the last axis of indices holds",
-    .n_in_min = 2,
-    .n_in_max = 2,
-    .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
     .compute = compute,

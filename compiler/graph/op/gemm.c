@@ -250,6 +250,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_gemm = {
+    KILN_ROW_CONTRACTION,
     .name = "gemm",
     .doc = "y = alpha * a * b + beta * c, with a or b transposed where asked for.",
     .n_in_min = 2,
@@ -257,10 +258,7 @@ const kiln_op_def kiln_op_gemm = {
     .in_names = (const char *const[]){"a", "b", "c", NULL},
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_NUMBER,
-    .fuse = KILN_FUSE_OUT_FUSABLE,
     .layout = KILN_LAYOUT_DEPENDENT,
-    .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
     .pick_f32 = pick_f32,

@@ -107,6 +107,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_layer_norm = {
+    KILN_ROW_NORM,
     .name = "layer_norm",
     .doc =
         "(x - mean) / sqrt(var + epsilon) * scale + bias, moments over the axes from "
@@ -118,12 +119,8 @@ const kiln_op_def kiln_op_layer_norm = {
     .in_names = (const char *const[]){"x", "scale", "bias", NULL},
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_FLOAT,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = kiln_cost_norm,
     .error_bound = error_bound,
     .compute = compute,
 };

@@ -113,23 +113,17 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_lstm = {
+    KILN_ROW_RECURRENT,
     .name = "lstm",
     .doc = "Long short-term memory: c = f * c + i * g, h = o * h(c) with gates i, o, f "
            "and g.",
-    .n_in_min = 1, /* r must be given, too: infer says so */
     .n_in_max = 8,
-    .n_out_min = 1,
     .n_out_max = 3,
     .in_names = (const char *const[]){"x", "w", "r", "bias", "lengths", "initial_h",
                                       "initial_c", "peepholes", NULL},
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_FLOAT,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = kiln_cost_recurrent,
-    .error_bound = kiln_bound_recurrent,
     .compute = compute,
 };

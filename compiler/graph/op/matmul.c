@@ -233,6 +233,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_matmul = {
+    KILN_ROW_CONTRACTION,
     .name = "matmul",
     .doc = "Matrix product over the last two axes, batch axes broadcast: y[i,j] = sum "
            "over "
@@ -240,10 +241,7 @@ const kiln_op_def kiln_op_matmul = {
     .n_in_min = 2,
     .n_in_max = 2,
     .in_names = (const char *const[]){"a", "b", NULL},
-    .dtypes = KILN_DT_NUMBER,
-    .fuse = KILN_FUSE_OUT_FUSABLE,
     .layout = KILN_LAYOUT_DEPENDENT,
-    .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,
     .pick_f32 = pick_f32,

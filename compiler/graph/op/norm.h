@@ -66,4 +66,8 @@ void kiln_cost_norm(const kiln_node *n, kiln_cost *c); /* 8 flops per element */
  * many times its spread. */
 kiln_bound kiln_bound_norm(int64_t group);
 
+#define KILN_ROW_NORM                                                                  \
+    .dtypes = KILN_DT_FLOAT, .fuse = KILN_FUSE_OPAQUE,                                 \
+    .layout = KILN_LAYOUT_DEPENDENT, .cost = kiln_cost_norm
+
 #endif

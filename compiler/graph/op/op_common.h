@@ -49,6 +49,13 @@ extern const char *const kiln_names_xy[]; /* "x", "y", NULL */
     .infer = kiln_infer_compare, .eval_ref = kiln_eval_binary,                         \
     .compute = kiln_compute_binary
 
+/* What a value's type alone says, not its elements. */
+void kiln_cost_nothing(const kiln_node *n, kiln_cost *c); /* not even bytes */
+#define KILN_ROW_OF_TYPE                                                               \
+    .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x, .dtypes = KILN_DT_STORED,  \
+    .fuse = KILN_FUSE_OPAQUE, .layout = KILN_LAYOUT_OBLIVIOUS, .types_only = true,     \
+    .cost = kiln_cost_nothing, .error_bound = kiln_bound_exact
+
 /* Type of an element-wise operator's output: numpy broadcasting of all inputs, their
  * one place and layout (an input that is not stretched may bring a layout that is not
  * row-major). facts is 0. */
@@ -161,6 +168,10 @@ kiln_status kiln_eval_arg(const kiln_node *n, kiln_eval_cx *cx, bool want_max);
     .n_attr = KILN_ARG_N_ATTR, .dtypes = KILN_DT_NUMBER, .fuse = KILN_FUSE_REDUCTION,  \
     .layout = KILN_LAYOUT_DEPENDENT, .can_pick = true, .infer = kiln_infer_arg,        \
     .cost = kiln_cost_reduce
+
+/* Matrix products and convolutions: numbers, whose consumers may be fused to them. */
+#define KILN_ROW_CONTRACTION                                                           \
+    .dtypes = KILN_DT_NUMBER, .fuse = KILN_FUSE_OUT_FUSABLE, .can_pick = true
 
 /* ---- checks ---------------------------------------------------------------------- */
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+const char *const kiln_names_gather[] = {"x", "indices", NULL};
+
 void kiln_cost_move(const kiln_node *n, kiln_cost *c) {
     (void)n;
     c->muladds = 0;
@@ -158,6 +160,7 @@ int64_t kiln_dim_product(const int64_t *dim, int from, int to) {
 /* ---- scatter ---- */
 
 const char *const kiln_scatter_words[] = {"none", "add", "mul", "min", "max", NULL};
+const char *const kiln_names_scatter[] = {"x", "indices", "updates", NULL};
 
 static double scatter_f(double acc, double x, kiln_scatter_fn fn) {
     switch (fn) {
@@ -199,7 +202,18 @@ void kiln_scatter_elem(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t 
         dst->i[d] = scatter_i(dst->i[d], src->i[s], fn, dst->type.dtype);
 }
 
-kiln_bound kiln_bound_scatter(const kiln_node *n, kiln_scatter_fn fn) {
+kiln_scatter_fn kiln_scatter_fn_of(const kiln_node *n) {
+    return (kiln_scatter_fn)n->attr[n->op->n_attr - 1].i;
+}
+
+void kiln_cost_scatter(const kiln_node *n, kiln_cost *c) {
+    const bool is_moved = kiln_scatter_fn_of(n) == KILN_SCATTER_NONE;
+    c->muladds = 0;
+    c->flops = is_moved ? 0 : kiln_type_elems(&n->in[2]->type);
+}
+
+kiln_bound kiln_bound_scatter(const kiln_node *n) {
+    const kiln_scatter_fn fn = kiln_scatter_fn_of(n);
     const bool rounds = (fn == KILN_SCATTER_ADD || fn == KILN_SCATTER_MUL) &&
                         kiln_dtype_is_float(n->in[0]->type.dtype);
     if (!rounds)

@@ -13,6 +13,15 @@ void kiln_cost_move(const kiln_node *n, kiln_cost *c); /* no multiply-adds, no f
 #define KILN_ROW_MOVE                                                                  \
     .layout = KILN_LAYOUT_DEPENDENT, .cost = kiln_cost_move,                           \
     .error_bound = kiln_bound_exact
+/* Of those that give elements of one tensor another place... */
+#define KILN_ROW_REARRANGE                                                             \
+    KILN_ROW_MOVE, .n_in_min = 1, .n_in_max = 1, .in_names = kiln_names_x,             \
+                   .dtypes = KILN_DT_STORED, .fuse = KILN_FUSE_INJECTIVE
+/* ... and of those that choose them by an index tensor. */
+extern const char *const kiln_names_gather[]; /* "x", "indices", NULL */
+#define KILN_ROW_GATHER                                                                \
+    KILN_ROW_MOVE, .n_in_min = 2, .n_in_max = 2, .in_names = kiln_names_gather,        \
+                   .dtypes = KILN_DT_STORED, .fuse = KILN_FUSE_INJECTIVE
 
 /* The output's type, in input 0's place, checked against the limits of a type. */
 kiln_status kiln_move_type(const kiln_node *n, kiln_dtype dtype, int rank,
@@ -61,10 +70,23 @@ typedef enum kiln_scatter_fn {
     KILN_SCATTER_MAX
 } kiln_scatter_fn;
 extern const char *const kiln_scatter_words[]; /* "none", "add", ..., NULL */
+extern const char *const kiln_names_scatter[]; /* "x", "indices", "updates", NULL */
+/* clang-format off */
+#define KILN_SCATTER_ATTR /* the last attribute of each of them */                     \
+    {.name = "reduction", .kind = KILN_ATTR_WORD, .default_i = KILN_SCATTER_NONE,      \
+     .doc = "how an update and the element meet; none: the last update wins",          \
+     .choices = kiln_scatter_words}
+/* clang-format on */
+kiln_scatter_fn kiln_scatter_fn_of(const kiln_node *n);
+void kiln_cost_scatter(const kiln_node *n, kiln_cost *c); /* a flop an update */
 void kiln_scatter_elem(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
                        kiln_scatter_fn fn);
 /* Exact for none, min, max and integers; otherwise each element may take every update
  * in any order. */
-kiln_bound kiln_bound_scatter(const kiln_node *n, kiln_scatter_fn fn);
+kiln_bound kiln_bound_scatter(const kiln_node *n);
+#define KILN_ROW_SCATTER                                                               \
+    .n_in_min = 3, .n_in_max = 3, .in_names = kiln_names_scatter,                      \
+    .dtypes = KILN_DT_ANY, .fuse = KILN_FUSE_OPAQUE, .layout = KILN_LAYOUT_DEPENDENT,  \
+    .cost = kiln_cost_scatter, .error_bound = kiln_bound_scatter
 
 #endif

@@ -120,4 +120,12 @@ void kiln_cost_recurrent(const kiln_node *n, kiln_cost *c);
  * earlier steps fade. */
 kiln_bound kiln_bound_recurrent(const kiln_node *n);
 
+/* What the rows share; a row adds name, doc, in_names, n_in_max, n_out_max and its
+ * attributes. The cell is the file's own. */
+#define KILN_ROW_RECURRENT                                                             \
+    .n_in_min = 1, /* r must be given, too: infer says so */                           \
+        .n_out_min = 1, .dtypes = KILN_DT_FLOAT, .fuse = KILN_FUSE_OPAQUE,             \
+    .layout = KILN_LAYOUT_DEPENDENT, .cost = kiln_cost_recurrent,                      \
+    .error_bound = kiln_bound_recurrent
+
 #endif

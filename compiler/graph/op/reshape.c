@@ -69,16 +69,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_reshape = {
-    KILN_ROW_MOVE,
+    KILN_ROW_REARRANGE,
     .name = "reshape",
     .doc = "the elements of x in row-major order, under another shape",
-    .n_in_min = 1,
-    .n_in_max = 1,
-    .in_names = kiln_names_x,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .can_pick = true,
     .infer = infer,
     .eval_ref = eval_ref,

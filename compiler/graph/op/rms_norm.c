@@ -63,6 +63,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_rms_norm = {
+    KILN_ROW_NORM,
     .name = "rms_norm",
     .doc =
         "x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.",
@@ -71,12 +72,8 @@ const kiln_op_def kiln_op_rms_norm = {
     .in_names = (const char *const[]){"x", "scale", NULL},
     .attr = attrs,
     .n_attr = KILN_NORM_N_ATTR,
-    .dtypes = KILN_DT_FLOAT,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = kiln_cost_norm,
     .error_bound = error_bound,
     .compute = compute,
 };

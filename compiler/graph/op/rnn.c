@@ -47,22 +47,16 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_rnn = {
+    KILN_ROW_RECURRENT,
     .name = "rnn",
     .doc = "Simple recurrent network: h = f(w * x + r * h + biases).",
-    .n_in_min = 1, /* r must be given, too: infer says so */
     .n_in_max = 6,
-    .n_out_min = 1,
     .n_out_max = 2,
     .in_names =
         (const char *const[]){"x", "w", "r", "bias", "lengths", "initial_h", NULL},
     .attr = attrs,
     .n_attr = KILN_RNN_N_ATTR,
-    .dtypes = KILN_DT_FLOAT,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = kiln_cost_recurrent,
-    .error_bound = kiln_bound_recurrent,
     .compute = compute,
 };

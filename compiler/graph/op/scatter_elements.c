@@ -8,14 +8,8 @@ enum { AXIS, REDUCTION, N_ATTR };
 
 static const kiln_attr_def attrs[N_ATTR] = {
     {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of x that is indexed"},
-    {.name = "reduction",
-     .kind = KILN_ATTR_WORD,
-     .doc = "how an update and the element meet; none: the last update wins",
-     .default_i = KILN_SCATTER_NONE,
-     .choices = kiln_scatter_words},
+    KILN_SCATTER_ATTR,
 };
-
-static const char *const names[] = {"x", "indices", "updates", NULL};
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type;
@@ -23,7 +17,7 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     KILN_TRY(kiln_check_axis(n, AXIS, &axis, err));
     KILN_TRY(kiln_check_elements(n, 1, axis, err));
     KILN_TRY(kiln_check_same_dtype(n, 0, 2, err));
-    if (n->attr[REDUCTION].i != KILN_SCATTER_NONE)
+    if (kiln_scatter_fn_of(n) != KILN_SCATTER_NONE)
         KILN_TRY(kiln_check_dtype(n, 0, KILN_DT_NUMBER, err));
     if (!kiln_type_same_shape(&n->in[1]->type, &n->in[2]->type)) {
         kiln_arena scratch = {0};
@@ -52,22 +46,10 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
         at *= stride[axis];
         for (int i = 0; i < x->rank; i++)
             at += i == axis ? 0 : coord[i] * stride[i];
-        kiln_scatter_elem(&cx->out[0], at, &cx->in[2], e,
-                          (kiln_scatter_fn)n->attr[REDUCTION].i);
+        kiln_scatter_elem(&cx->out[0], at, &cx->in[2], e, kiln_scatter_fn_of(n));
         kiln_next_coord(u->rank, u->dim, coord);
     }
     return KILN_OK;
-}
-
-static void cost(const kiln_node *n, kiln_cost *c) {
-    c->muladds = 0;
-    c->flops = n->attr[REDUCTION].i == KILN_SCATTER_NONE
-                   ? 0
-                   : kiln_type_elems(&n->in[2]->type);
-}
-
-static kiln_bound error_bound(const kiln_node *n) {
-    return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
 }
 
 static void place(kiln_arena *a, const kiln_scatter *s, const kiln_te *te,
@@ -81,26 +63,19 @@ static void place(kiln_arena *a, const kiln_scatter *s, const kiln_te *te,
 
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_scatter *s = kiln_new(cx->arena, kiln_scatter);
-    s->fn = (int)n->attr[REDUCTION].i;
+    s->fn = (int)kiln_scatter_fn_of(n);
     s->place = place;
     KILN_TRY(kiln_check_axis(n, AXIS, &s->axis, cx->err));
     return kiln_compute_scatter(cx, s);
 }
 
 const kiln_op_def kiln_op_scatter_elements = {
+    KILN_ROW_SCATTER,
     .name = "scatter_elements",
     .doc = "x with elements along one axis replaced by, or combined with, updates",
-    .n_in_min = 3,
-    .n_in_max = 3,
-    .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_ANY,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = cost,
-    .error_bound = error_bound,
     .compute = compute,
 };

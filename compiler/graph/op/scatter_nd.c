@@ -9,14 +9,8 @@
 enum { REDUCTION, N_ATTR };
 
 static const kiln_attr_def attrs[N_ATTR] = {
-    {.name = "reduction",
-     .kind = KILN_ATTR_WORD,
-     .doc = "how an update and the element meet; none: the last update wins",
-     .default_i = KILN_SCATTER_NONE,
-     .choices = kiln_scatter_words},
+    KILN_SCATTER_ATTR,
 };
-
-static const char *const names[] = {"x", "indices", "updates", NULL};
 
 static kiln_status check_updates(const kiln_node *n, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type, *index = &n->in[1]->type;
@@ -46,7 +40,7 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
                          "inputs 'x' and 'indices' must have rank >= 1, have %d and %d",
                          x->rank, index->rank);
     KILN_TRY(kiln_check_same_dtype(n, 0, 2, err));
-    if (n->attr[REDUCTION].i != KILN_SCATTER_NONE)
+    if (kiln_scatter_fn_of(n) != KILN_SCATTER_NONE)
         KILN_TRY(kiln_check_dtype(n, 0, KILN_DT_NUMBER, err));
     KILN_TRY(kiln_check_coords(n, 1, 0, err));
     KILN_TRY(check_updates(n, err));
@@ -58,7 +52,7 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     const int64_t depth = index->dim[index->rank - 1];
     const int64_t n_slices = kiln_dim_product(index->dim, 0, index->rank - 1);
     const int64_t run = kiln_dim_product(x->dim, (int)depth, x->rank);
-    const kiln_scatter_fn fn = (kiln_scatter_fn)n->attr[REDUCTION].i;
+    const kiln_scatter_fn fn = kiln_scatter_fn_of(n);
     kiln_copy_run(&cx->out[0], 0, &cx->in[0], 0, kiln_type_elems(x));
     for (int64_t s = 0; s < n_slices; s++) {
         int64_t at;
@@ -67,17 +61,6 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
             kiln_scatter_elem(&cx->out[0], at * run + k, &cx->in[2], s * run + k, fn);
     }
     return KILN_OK;
-}
-
-static void cost(const kiln_node *n, kiln_cost *c) {
-    c->muladds = 0;
-    c->flops = n->attr[REDUCTION].i == KILN_SCATTER_NONE
-                   ? 0
-                   : kiln_type_elems(&n->in[2]->type);
-}
-
-static kiln_bound error_bound(const kiln_node *n) {
-    return kiln_bound_scatter(n, (kiln_scatter_fn)n->attr[REDUCTION].i);
 }
 
 /* Update [coordinates..., slice...]: the last axis of the indices covers the leading
@@ -103,25 +86,18 @@ static void place(kiln_arena *a, const kiln_scatter *s, const kiln_te *te,
 
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_scatter *s = kiln_new(cx->arena, kiln_scatter);
-    s->fn = (int)n->attr[REDUCTION].i;
+    s->fn = (int)kiln_scatter_fn_of(n);
     s->place = place;
     return kiln_compute_scatter(cx, s);
 }
 
 const kiln_op_def kiln_op_scatter_nd = {
+    KILN_ROW_SCATTER,
     .name = "scatter_nd",
     .doc = "x with slices at coordinates replaced by, or combined with, updates",
-    .n_in_min = 3,
-    .n_in_max = 3,
-    .in_names = names,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_ANY,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = cost,
-    .error_bound = error_bound,
     .compute = compute,
 };

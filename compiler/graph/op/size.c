@@ -15,26 +15,11 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     return KILN_OK;
 }
 
-static void cost(const kiln_node *n, kiln_cost *c) {
-    (void)n;
-    *c = (kiln_cost){0};
-}
-
-static const char *const in_names[] = {"x", NULL};
-
 const kiln_op_def kiln_op_size = {
+    KILN_ROW_OF_TYPE,
     .name = "size",
     .doc = "the number of elements of x as i64",
-    .n_in_min = 1,
-    .n_in_max = 1,
-    .in_names = in_names,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_OPAQUE,
-    .layout = KILN_LAYOUT_OBLIVIOUS,
-    .types_only = true,
     .infer = infer,
     .eval_ref = eval_ref,
-    .cost = cost,
-    .error_bound = kiln_bound_exact,
     .compute = NULL, /* follows from types: folded before anything is compiled */
 };

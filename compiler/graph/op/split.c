@@ -77,18 +77,13 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_split = {
-    KILN_ROW_MOVE,
+    KILN_ROW_REARRANGE,
     .name = "split",
     .doc = "x cut along an axis, one output per part",
-    .n_in_min = 1,
-    .n_in_max = 1,
     .n_out_min = 1,
     .n_out_max = KILN_VARIADIC,
-    .in_names = kiln_names_x,
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
     .compute = compute,

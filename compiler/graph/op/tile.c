@@ -71,16 +71,11 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 const kiln_op_def kiln_op_tile = {
-    KILN_ROW_MOVE,
+    KILN_ROW_REARRANGE,
     .name = "tile",
-    .doc = "x repeated along each axis",
-    .n_in_min = 1,
-    .n_in_max = 1,
-    .in_names = kiln_names_x,
+    .doc = "x repeated along each axis, as often as the attribute repeats says for it",
     .attr = attrs,
     .n_attr = N_ATTR,
-    .dtypes = KILN_DT_STORED,
-    .fuse = KILN_FUSE_INJECTIVE,
     .infer = infer,
     .eval_ref = eval_ref,
     .compute = compute,

@@ -33,15 +33,9 @@ static int64_t slope(const kiln_expr *e, const kiln_var *v) {
     case KILN_EXPR_FLOAT:
     case KILN_EXPRS_DIVIDING:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-    case KILN_EXPRS_UNARY:
-    case KILN_EXPR_SELECT:
-    case KILN_EXPR_CALL:
-    case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_LOAD:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPOSED:
     case KILN_EXPRS_LANES:
-    case KILN_EXPRS_SCOPED:
         break;
     }
     return kiln_expr_uses(e, v) ? KILN_NO_STEP : 0;
@@ -83,8 +77,7 @@ static double node_work(const kiln_expr *e) {
     case KILN_EXPR_SUB:
     case KILN_EXPR_MUL:
     case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPR_SELECT:
     case KILN_EXPR_LOAD:

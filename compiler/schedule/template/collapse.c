@@ -229,8 +229,7 @@ static const kiln_expr *rebuilt(void *user, kiln_arena *a, const kiln_expr *e) {
         return rebuilt_reduce(c, e);
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
+    case KILN_EXPRS_LOGICAL:
     case KILN_EXPRS_UNARY:
     case KILN_EXPR_SELECT:
     case KILN_EXPR_CALL:

@@ -6,17 +6,6 @@
  * conv_direct's. */
 #include "compiler/schedule/template/window.h"
 
-static kiln_windows windows_of(const kiln_workload *w, const kiln_profile *profile) {
-    const kiln_value *weights = w->anchor->in[1];
-    kiln_windows p = {.name = "depthwise",
-                      .tag = "conv",
-                      .w = w,
-                      .profile = profile,
-                      .weights = weights};
-    kiln_windows_measure(&p, weights->type.dim + 2);
-    return p;
-}
-
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     const kiln_node *n = w->anchor;
@@ -28,32 +17,12 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            groups == n->out[0]->type.dim[1];
 }
 
-static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
-                         kiln_space *out, kiln_err *err) {
-    (void)err;
-    const kiln_windows p = windows_of(w, profile);
-    return kiln_windows_space(&p, out);
-}
-
-static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
-                         const kiln_space *s) {
-    const kiln_windows p = windows_of(w, profile);
-    return kiln_windows_guess(&p, s);
-}
-
-static kiln_status apply(kiln_arena *a, const kiln_workload *w,
-                         const kiln_profile *profile, const kiln_space *s,
-                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
-    const kiln_windows p = windows_of(w, profile);
-    return kiln_windows_apply(a, &p, s, c, out, err);
-}
-
 const kiln_template kiln_template_depthwise = {
     .name = "depthwise",
     .doc = "one filter a channel, in NCHW[x]c, by a window that slides over columns",
     .takes = KILN_TAKES_ITS_OWN,
     .fits = fits,
-    .space = space,
-    .guess = guess,
-    .apply = apply,
+    .space = kiln_windows_space,
+    .guess = kiln_windows_guess,
+    .apply = kiln_windows_apply,
 };

@@ -4,7 +4,6 @@
 #include "compiler/schedule/template/rules.h"
 
 #include "compiler/schedule/template.h"
-#include "compiler/schedule/template/collapse.h"
 
 #include <string.h>
 
@@ -117,10 +116,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
                          kiln_err *err) {
     kiln_scheduled made = {.loop = {.max_unroll = 1024, .keep_large_loops = true}};
     const kiln_rules rules = rules_of(s, c);
-    KILN_TRY(kiln_graph_compute(a, w->graph, NULL, false, &made.te, err));
-    KILN_TRY(kiln_te_collapse(a, made.te.arg, made.te.n_args, made.te.n_inputs, err));
-    made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
-                                      made.te.n_args - made.te.n_inputs);
+    KILN_TRY(kiln_rules_begin(a, w, NULL, &made, err));
     KILN_TRY(kiln_rules_apply(made.schedule, p, &rules, err));
     *out = made;
     return KILN_OK;

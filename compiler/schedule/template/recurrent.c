@@ -5,7 +5,6 @@
  * rows whose sums stay in registers, and in them rows next to each other. How many
  * rows is the template's choice; the loops are the operator's. */
 #include "compiler/schedule/template.h"
-#include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/rules.h"
 
 enum { X, W, R };         /* inputs of all three operators */
@@ -75,10 +74,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
     layout[r->id] = (kiln_layout){
         .n_blocks = 1,
         .block[0] = {.axis = 1, .size = (int32_t)kiln_config_int(s, c, ROWS, 0)}};
-    KILN_TRY(kiln_graph_compute(a, w->graph, layout, false, &made.te, err));
-    KILN_TRY(kiln_te_collapse(a, made.te.arg, made.te.n_args, made.te.n_inputs, err));
-    made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
-                                      made.te.n_args - made.te.n_inputs);
+    KILN_TRY(kiln_rules_begin(a, w, layout, &made, err));
     KILN_TRY(kiln_rules_apply(made.schedule, p, &rules, err));
     *out = made;
     return KILN_OK;

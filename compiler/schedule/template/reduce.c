@@ -3,7 +3,6 @@
  * along the reduction, whole rows where those lie far apart. It costs what reading x
  * costs. Where there are fewer results than threads, the reduction is cut into parts
  * that run in parallel, and those are reduced in the end. */
-#include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/rules.h"
 
 #include "compiler/schedule/template.h"
@@ -105,10 +104,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
                  .vectors = (int)kiln_config_int(s, c, VECTORS, 0),
                  .accumulators = (int)kiln_config_int(s, c, ACCUMULATORS, 0),
                  .unroll = (int)kiln_config_int(s, c, UNROLL, 0)}};
-    KILN_TRY(kiln_graph_compute(a, w->graph, NULL, false, &made.te, err));
-    KILN_TRY(kiln_te_collapse(a, made.te.arg, made.te.n_args, made.te.n_inputs, err));
-    made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
-                                      made.te.n_args - made.te.n_inputs);
+    KILN_TRY(kiln_rules_begin(a, w, NULL, &made, err));
     KILN_TRY(cut_parts(made.schedule, kiln_config_int(s, c, PARTS, 0), err));
     KILN_TRY(kiln_rules_apply(made.schedule, p, &rules, err));
     *out = made;

@@ -5,6 +5,7 @@
  * the last stage when every read between them has just that variable there. */
 #include "compiler/schedule/template/rules.h"
 
+#include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/shares.h"
 
 enum { N_CACHE_LINES = 2 };
@@ -420,6 +421,17 @@ static kiln_status schedule_root(planner *p, int r) {
             KILN_TRY(share_tile(p, root, u, &done));
     }
     return done ? KILN_OK : chain(p, r);
+}
+
+kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
+                             const kiln_layout *layout, kiln_scheduled *out,
+                             kiln_err *err) {
+    kiln_te_graph te;
+    KILN_TRY(kiln_graph_compute(a, w->graph, layout, false, &te, err));
+    KILN_TRY(kiln_te_collapse(a, te.arg, te.n_args, te.n_inputs, err));
+    out->te = te;
+    out->schedule = kiln_schedule_new(a, te.arg + te.n_inputs, te.n_args - te.n_inputs);
+    return KILN_OK;
 }
 
 kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *profile,

@@ -3,6 +3,7 @@
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_RULES_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_RULES_H
 
+#include "compiler/schedule/template.h"
 #include "compiler/schedule/template/nest.h"
 
 typedef enum kiln_rules_inline {
@@ -18,6 +19,12 @@ typedef struct kiln_rules {
     kiln_nest_choice nest;
 } kiln_rules;
 
+/* What rules are applied to: stages of the workload's graph, axes merged where that is
+ * the same (collapse.h), in the layouts of `layout` (by value id; NULL: their own), and
+ * a schedule that nothing is done to yet. Leaves out->loop alone. */
+kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
+                             const kiln_layout *layout, kiln_scheduled *out,
+                             kiln_err *err);
 /* `s` is untouched so far. KILN_ERR_ARG: a combination that makes no schedule. */
 kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *p,
                              const kiln_rules *rules, kiln_err *err);

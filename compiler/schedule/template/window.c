@@ -4,7 +4,6 @@
 #include "compiler/schedule/template/window.h"
 
 #include "compiler/schedule/template/blocked.h"
-#include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/rules.h"
 #include "compiler/schedule/template/shares.h"
 
@@ -27,7 +26,19 @@ enum {
     MAX_BODY = 256   /* vector multiply-adds of one unrolled body */
 };
 
-typedef kiln_windows problem;
+typedef struct problem {
+    const char *name; /* of the template, for messages */
+    const char *tag;  /* of the stage that reduces: its last axes are the taps */
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    const kiln_value *weights; /* [c, 1, k...]; NULL: none */
+    bool can_be_plain; /* a block of one channel: columns become vectors, by rule */
+    int n_spatial;
+    int64_t c, oh, ow, taps, taps_row; /* rows are 1 where there is one spatial axis */
+    int64_t stride_w, dilation_w;
+    int64_t lanes;
+    bool pads;
+} problem;
 
 typedef struct plan {
     int64_t c_block, tile[2], oh_chunk;
@@ -40,7 +51,7 @@ typedef struct plan {
 static int64_t min2(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
-void kiln_windows_measure(kiln_windows *p, const int64_t *kernel) {
+static void measure(problem *p, const int64_t *kernel) {
     const kiln_node *n = p->w->anchor;
     const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
     p->n_spatial = x->rank - 2;
@@ -59,6 +70,20 @@ void kiln_windows_measure(kiln_windows *p, const int64_t *kernel) {
         p->profile->vector_bytes / (is_half ? 4 : (int64_t)kiln_dtype_bytes(x->dtype));
 }
 
+/* A convolution has weights, a pool says how large its windows are. */
+static problem windows_of(const kiln_workload *w, const kiln_profile *profile) {
+    const kiln_node *n = w->anchor;
+    const bool is_conv = n->op == &kiln_op_conv;
+    problem p = {.name = is_conv ? "depthwise" : "pool",
+                 .tag = is_conv ? "conv" : "pool",
+                 .w = w,
+                 .profile = profile,
+                 .weights = is_conv ? n->in[1] : NULL,
+                 .can_be_plain = !is_conv};
+    measure(&p, is_conv ? n->in[1]->type.dim + 2 : kiln_node_attr(n, "kernel")->ints);
+    return p;
+}
+
 bool kiln_windows_fit(const kiln_workload *w) {
     const kiln_node *n = w->anchor;
     return n->in[0]->def == NULL && n->in[0]->type.rank >= 3 && n->n_out == 1 &&
@@ -71,7 +96,10 @@ static int64_t unrolled_taps(const problem *p, int taps) {
     return taps == TAPS_ALL ? p->taps : taps == TAPS_ROW ? p->taps_row : 1;
 }
 
-kiln_status kiln_windows_space(const kiln_windows *p, kiln_space *out) {
+kiln_status kiln_windows_space(const kiln_workload *w, const kiln_profile *profile,
+                               kiln_space *out, kiln_err *err) {
+    (void)err;
+    const problem x = windows_of(w, profile), *const p = &x;
     int64_t value[2 * MAX_TILES];
     int n = 0;
     if (p->can_be_plain)
@@ -116,7 +144,7 @@ static double loads_per_add(const problem *p, int64_t columns) {
 }
 
 /* Rows of a parallel part: as many as threads can share well, four at least. */
-static int64_t guess_rows(const kiln_windows *p, const kiln_space *s, int64_t c_block) {
+static int64_t guess_rows(const problem *p, const kiln_space *s, int64_t c_block) {
     static const double gain = 1.03; /* that smaller parts must bring */
     const kiln_knob *rows = &s->knob[OH_CHUNK];
     const int64_t around = p->w->anchor->in[0]->type.dim[0] * ceil_div(p->c, c_block);
@@ -129,7 +157,9 @@ static int64_t guess_rows(const kiln_windows *p, const kiln_space *s, int64_t c_
     return best;
 }
 
-kiln_config kiln_windows_guess(const kiln_windows *p, const kiln_space *s) {
+kiln_config kiln_windows_guess(const kiln_workload *w, const kiln_profile *profile,
+                               const kiln_space *s) {
+    const problem x = windows_of(w, profile), *const p = &x;
     kiln_config c = {.n = s->n};
     const int64_t block = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     kiln_config_set(s, &c, C_BLOCK, block > 0 ? &block : &p->lanes);
@@ -300,17 +330,15 @@ static kiln_status check_body(const problem *p, const plan *x, kiln_err *err) {
 static kiln_status apply_rules(kiln_arena *a, const problem *p, kiln_scheduled *made,
                                kiln_err *err) {
     const kiln_rules rules = {.parallel = p->profile->cores > 1};
-    KILN_TRY(kiln_graph_compute(a, p->w->graph, NULL, false, &made->te, err));
-    KILN_TRY(
-        kiln_te_collapse(a, made->te.arg, made->te.n_args, made->te.n_inputs, err));
-    made->schedule = kiln_schedule_new(a, made->te.arg + made->te.n_inputs,
-                                       made->te.n_args - made->te.n_inputs);
+    KILN_TRY(kiln_rules_begin(a, p->w, NULL, made, err));
     return kiln_rules_apply(made->schedule, p->profile, &rules, err);
 }
 
-kiln_status kiln_windows_apply(kiln_arena *a, const kiln_windows *p,
-                               const kiln_space *s, const kiln_config *c,
-                               kiln_scheduled *out, kiln_err *err) {
+kiln_status kiln_windows_apply(kiln_arena *a, const kiln_workload *w,
+                               const kiln_profile *profile, const kiln_space *s,
+                               const kiln_config *c, kiln_scheduled *out,
+                               kiln_err *err) {
+    const problem windows = windows_of(w, profile), *const p = &windows;
     const plan x = plan_of(s, c);
     kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
     nest k = {.p = p, .x = &x, .err = err};

@@ -94,18 +94,6 @@ static row transpose_rows[] = {
      .stride = {2, 2}, .pads = {1, 1, 1, 1}, .special = IN_W},
 };
 
-static void put_list(kiln_buf *b, const char *name, int n, const int64_t *v) {
-    bool is_given = false;
-    for (int i = 0; i < n; i++)
-        is_given = is_given || v[i] != 0;
-    if (!is_given)
-        return;
-    kiln_buf_printf(b, ", %s=[", name);
-    for (int i = 0; i < n; i++)
-        kiln_buf_printf(b, "%s%lld", i == 0 ? "" : ",", (long long)v[i]);
-    kiln_buf_puts(b, "]");
-}
-
 static void put_type(kiln_buf *b, const char *name, const row *r, int64_t first,
                      int64_t second, const int64_t *rest) {
     kiln_buf_printf(b, "input %%%s : %s[%lld,%lld", name, kiln_dtype_name(r->dtype),
@@ -129,10 +117,10 @@ static const char *text_of(kiln_arena *a, const row *r, bool is_transposed) {
     kiln_buf_printf(&b, "%%y = %s(%%x, %%w%s) {groups=%lld",
                     is_transposed ? "conv_transpose" : "conv",
                     r->has_bias ? ", %b" : "", (long long)r->groups);
-    put_list(&b, "strides", r->n, r->stride);
-    put_list(&b, "dilations", r->n, r->dilation);
-    put_list(&b, "pads", 2 * r->n, r->pads);
-    put_list(&b, "output_padding", r->n, r->more);
+    kiln_test_put_list(&b, "strides", r->n, r->stride);
+    kiln_test_put_list(&b, "dilations", r->n, r->dilation);
+    kiln_test_put_list(&b, "pads", 2 * r->n, r->pads);
+    kiln_test_put_list(&b, "output_padding", r->n, r->more);
     kiln_buf_puts(&b, "} output %y");
     return kiln_format(a, "%.*s", (int)kiln_buf_str(&b).n, kiln_buf_str(&b).p);
 }

@@ -216,18 +216,6 @@ static row rows[] = {
      .p = 2},
 };
 
-static void put_list(kiln_buf *b, const char *name, int n, const int64_t *v) {
-    bool is_given = false;
-    for (int i = 0; i < n; i++)
-        is_given = is_given || v[i] != 0;
-    if (!is_given)
-        return;
-    kiln_buf_printf(b, ", %s=[", name);
-    for (int i = 0; i < n; i++)
-        kiln_buf_printf(b, "%s%lld", i == 0 ? "" : ",", (long long)v[i]);
-    kiln_buf_puts(b, "]");
-}
-
 static bool is_max(const row *r) { return r->op[0] == 'm'; }
 
 static const char *text_of(kiln_arena *a, const row *r) {
@@ -238,10 +226,10 @@ static const char *text_of(kiln_arena *a, const row *r) {
         kiln_buf_printf(&b, ",%lld", (long long)r->in[i]);
     kiln_buf_printf(&b, "] %s = %s(%%x) {ceil_mode=%s", is_max(r) ? "%y, %at" : "%y",
                     r->op, r->is_ceil ? "true" : "false");
-    put_list(&b, "kernel", r->n, r->kernel);
-    put_list(&b, "strides", r->n, r->stride);
-    put_list(&b, "dilations", r->n, r->dilation);
-    put_list(&b, "pads", 2 * r->n, r->pads);
+    kiln_test_put_list(&b, "kernel", r->n, r->kernel);
+    kiln_test_put_list(&b, "strides", r->n, r->stride);
+    kiln_test_put_list(&b, "dilations", r->n, r->dilation);
+    kiln_test_put_list(&b, "pads", 2 * r->n, r->pads);
     if (r->with_pad)
         kiln_buf_puts(&b, ", count_include_pad=true");
     if (r->is_column_major)

@@ -9,27 +9,6 @@
 
 static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 
-static kiln_choice choose(kiln_db *db, const kiln_op_work *w) {
-    kiln_err err = {0};
-    kiln_choice c;
-    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = kiln_test_arena()};
-    const kiln_oracle oracle = kiln_tune_oracle(&advice);
-    const kiln_choose_options o = {.oracle = &oracle};
-    kiln_assert_status_ok(
-        kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
-    return c;
-}
-
-static const char *text_of(const kiln_choice *c) {
-    kiln_buf text;
-    kiln_json_writer w;
-    kiln_buf_init(&text, kiln_test_arena());
-    kiln_json_writer_init(&w, &text);
-    w.compact_from = 1;
-    kiln_config_put(&w, c->tmpl, &c->space, &c->config);
-    return text.p;
-}
-
 static void record_rule_of(kiln_db *db, const kiln_op_work *w,
                            const kiln_template *tmpl, double ns) {
     kiln_arena *a = kiln_test_arena();
@@ -66,12 +45,12 @@ static void any_template_may_be_cheapest(void **state) {
             continue;
         kiln_db *db = kiln_test_db_open(":memory:");
         record_rule_of(db, w, t, 100);
-        assert_ptr_equal(choose(db, w).tmpl, t); /* alone */
+        assert_ptr_equal(kiln_test_tune_choose(db, w, 1).tmpl, t); /* alone */
         for (int i = 0; kiln_template_at(i) != NULL; i++)
             if (i != best &&
                 kiln_template_at(i)->fits(&w->workload, kiln_test_native()))
                 record_rule_of(db, w, kiln_template_at(i), 200 + i);
-        const kiln_choice c = choose(db, w);
+        const kiln_choice c = kiln_test_tune_choose(db, w, 1);
         assert_ptr_equal(c.tmpl, t);
         assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
         n++;
@@ -98,9 +77,9 @@ static void a_named_template_is_tuned(void **state) {
     const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_string_equal(r.row.v[0].tmpl, "generic");
     assert_true(r.row.v[0].best_ns > 0);
-    const kiln_choice c = choose(db, w);
+    const kiln_choice c = kiln_test_tune_choose(db, w, 1);
     assert_ptr_equal(c.tmpl, o.tmpl);
-    assert_string_equal(text_of(&c), r.row.v[0].best);
+    assert_string_equal(kiln_test_config_text(&c), r.row.v[0].best);
     kiln_assert_fails(kiln_tune_works_for(kiln_test_arena(), &kiln_template_pool,
                                           kiln_test_native(), &works, &err),
                       KILN_ERR_ARG, &err,

@@ -288,28 +288,6 @@ static void workers_must_be_there(void **state) {
 
 /* ---- records as configurations --------------------------------------------------- */
 
-static kiln_choice choose(kiln_db *db, const kiln_op_work *w, int threads) {
-    kiln_err err = {0};
-    kiln_choice c;
-    kiln_tune_advice advice = {
-        .db = db, .threads = threads, .arena = kiln_test_arena()};
-    const kiln_oracle oracle = kiln_tune_oracle(&advice);
-    const kiln_choose_options o = {.oracle = &oracle};
-    kiln_assert_status_ok(
-        kiln_choose(kiln_test_arena(), w, kiln_test_native(), &o, &c, &err), &err);
-    return c;
-}
-
-static const char *text_of(const kiln_choice *c) {
-    kiln_buf text;
-    kiln_json_writer w;
-    kiln_buf_init(&text, kiln_test_arena());
-    kiln_json_writer_init(&w, &text);
-    w.compact_from = 1;
-    kiln_config_put(&w, c->tmpl, &c->space, &c->config);
-    return text.p;
-}
-
 static void builds_take_the_best(void **state) {
     (void)state;
     const char *const lines[] = {conv, conv_add, product};
@@ -317,16 +295,20 @@ static void builds_take_the_best(void **state) {
     const kiln_tune_works all = kiln_test_tune_works(lines, 3);
     const kiln_tune_works one = kiln_test_tune_works(lines, 1);
     const kiln_tune_options o = kiln_test_tune_options(db, 12);
-    assert_int_equal(choose(db, &all.list.v[0].op, 1).origin, KILN_ORIGIN_GUESS);
+    assert_int_equal(kiln_test_tune_choose(db, &all.list.v[0].op, 1).origin,
+                     KILN_ORIGIN_GUESS);
     const kiln_tune_result r = kiln_test_tune(&one, &o);
-    const kiln_choice c = choose(db, &all.list.v[0].op, 1);
+    const kiln_choice c = kiln_test_tune_choose(db, &all.list.v[0].op, 1);
     assert_int_equal(c.origin, KILN_ORIGIN_TUNED);
     assert_in_range(c.n_tried, 2, 12);
-    assert_string_equal(text_of(&c), r.row.v[0].best);
+    assert_string_equal(kiln_test_config_text(&c), r.row.v[0].best);
     /* Another epilogue, another number of threads: like it, not it. */
-    assert_int_equal(choose(db, &all.list.v[1].op, 1).origin, KILN_ORIGIN_TRANSFERRED);
-    assert_int_equal(choose(db, &all.list.v[0].op, 2).origin, KILN_ORIGIN_TRANSFERRED);
-    assert_int_equal(choose(db, &all.list.v[2].op, 1).origin, KILN_ORIGIN_GUESS);
+    assert_int_equal(kiln_test_tune_choose(db, &all.list.v[1].op, 1).origin,
+                     KILN_ORIGIN_TRANSFERRED);
+    assert_int_equal(kiln_test_tune_choose(db, &all.list.v[0].op, 2).origin,
+                     KILN_ORIGIN_TRANSFERRED);
+    assert_int_equal(kiln_test_tune_choose(db, &all.list.v[2].op, 1).origin,
+                     KILN_ORIGIN_GUESS);
     kiln_db_close(db);
 }
 
@@ -353,7 +335,7 @@ static void strange_records_are_left_alone(void **state) {
             .kiln = "0.0"};
         kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
     }
-    assert_int_equal(choose(db, w, 1).origin, KILN_ORIGIN_GUESS);
+    assert_int_equal(kiln_test_tune_choose(db, w, 1).origin, KILN_ORIGIN_GUESS);
     const kiln_tune_options o = kiln_test_tune_options(db, 6);
     const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.row.v[0].n_known, 2);
@@ -407,7 +389,7 @@ static void wonders_are_not_believed(void **state) {
         .kiln = "0.0"};
     kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
     /* Nothing but this was measured: no search. */
-    const kiln_origin origin = choose(db, w, 1).origin;
+    const kiln_origin origin = kiln_test_tune_choose(db, w, 1).origin;
     assert_int_equal(origin == KILN_ORIGIN_TIMED, row->is_believed);
     const kiln_tune_options o = kiln_test_tune_options(db, 3);
     const kiln_tune_result r = kiln_test_tune(&works, &o);
@@ -548,8 +530,8 @@ static void noise_is_measured_again(void **state) {
     const kiln_db_trials before = trials_of(db, w, KILN_TUNE_CACHE);
     const char *calm = before.list.v[0].candidate.config;
     const char *noisy = before.list.v[before.list.n - 1].candidate.config;
-    const kiln_choice c = choose(db, w, 1);
-    assert_string_equal(text_of(&c), row->takes_it ? noisy : calm);
+    const kiln_choice c = kiln_test_tune_choose(db, w, 1);
+    assert_string_equal(kiln_test_config_text(&c), row->takes_it ? noisy : calm);
 
     const kiln_tune_options o = kiln_test_tune_options(db, row->calm_is_there ? 2 : 1);
     kiln_tune_result r = kiln_test_tune(&works, &o);
@@ -731,20 +713,27 @@ static void promote(kiln_db *db, const kiln_op_work *w) {
     kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
 }
 
+/* The works of a graph, each tuned by itself. */
+static kiln_tune_works tuned(const kiln_graph *g, const kiln_tune_options *o) {
+    kiln_err err = {0};
+    kiln_tune_works works;
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
+                                                   kiln_test_native(), &works, &err),
+                          &err);
+    kiln_test_tune(&works, o);
+    return works;
+}
+
 /* What was measured in the network stays as it is when another work has news; and
  * without time nothing is recorded at all. */
 static void settles_what_is_new(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_tune_works works;
     kiln_tune_settled s = {0};
     kiln_graph *g = network();
     kiln_db *db = kiln_test_db_open(":memory:");
     kiln_tune_options o = kiln_test_tune_options(db, 12);
-    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
-                                                   kiln_test_native(), &works, &err),
-                          &err);
-    kiln_test_tune(&works, &o);
+    const kiln_tune_works works = tuned(g, &o);
     o.seconds = 1e-6;
     kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
     assert_true(s.is_cut && s.n_works == 2 && n_in_network(db, &works, 0) == 0);
@@ -765,15 +754,11 @@ static void settles_what_is_new(void **state) {
 static void networks_settle(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_tune_works works;
     kiln_tune_settled s = {0};
     kiln_graph *g = network();
     kiln_db *db = kiln_test_db_open(":memory:");
     kiln_tune_options o = kiln_test_tune_options(db, 12);
-    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
-                                                   kiln_test_native(), &works, &err),
-                          &err);
-    kiln_test_tune(&works, &o);
+    const kiln_tune_works works = tuned(g, &o);
     kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
     assert_int_equal(s.n_works, 2);
     assert_true(s.chosen_ns <= s.alone_ns && s.chosen_ns > 0);

@@ -7,7 +7,7 @@
 
 #include "sql/engine.h"
 
-extern const kiln_sql_engine kiln_test_sql_strict;
+const kiln_sql_engine *kiln_test_sql_strict(void);
 
 /* What was asked of it in this process, as it spelled it; in the test arena. */
 typedef KILN_VEC(const char *) kiln_test_sql_asked;
