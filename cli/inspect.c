@@ -35,7 +35,9 @@ static const kiln_option options[N_OPTIONS] = {
                      "(default: this machine's)",
                      false},
     [OPT_CHECK_PASSES] = {"--check-passes", NULL,
-                          "compare each graph pass with the reference", false},
+                          "compare each graph pass with the reference; the driver's "
+                          "texts must read back",
+                          false},
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
@@ -255,8 +257,11 @@ static kiln_status compile(const kiln_cli_args *args, kiln_graph *g, kiln_buf *t
     if (after == NULL || (kiln_net_pass_find(kiln_str_from(after)) == NULL &&
                           (strcmp(after, "all") != 0 || name == NULL)))
         return KILN_OK;
-    const kiln_network_options o = {
-        .print_after = after, .print = print_net_after, .printer = text};
+    const kiln_network_options o = {.print_after = after,
+                                    .print = print_net_after,
+                                    .printer = text,
+                                    .check_text =
+                                        kiln_args_has(args, OPT_CHECK_PASSES)};
     KILN_TRY(kiln_cli_profile(args->arena, name, &profile, err));
     kiln_graph_renumber(g);
     return kiln_compile(args->arena, g, &profile, &o, &net, err);

@@ -28,6 +28,25 @@ static void print(const kiln_net *n, const kiln_net_pass *p) {
         o->print(o->printer, p->name, n);
 }
 
+/* What is printed reads back as what prints the same. */
+static kiln_status check_text(const kiln_net *n, kiln_err *err) {
+    kiln_arena a = {0};
+    kiln_buf text, again;
+    kiln_net read;
+    kiln_buf_init(&text, &a);
+    kiln_buf_init(&again, &a);
+    kiln_net_print(&text, n);
+    kiln_status st = kiln_net_parse(&a, n->g, n->profile, kiln_buf_str(&text),
+                                    "executable", &read, err);
+    if (st == KILN_OK) {
+        kiln_net_print(&again, &read);
+        if (!kiln_str_is(kiln_buf_str(&text), again.p))
+            st = kiln_fail(err, KILN_ERR_BUG, "its text reads back as another");
+    }
+    kiln_arena_fini(&a);
+    return st;
+}
+
 static void tell(const kiln_net *n, const kiln_net_pass *p) {
     if (!kiln_log_is_on(KILN_LOG_DEBUG, p->name))
         return;
@@ -45,6 +64,8 @@ static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) 
     if (st == KILN_OK) {
         n->facts |= p->makes;
         st = kiln_net_verify(n, err);
+        if (st == KILN_OK && n->o != NULL && n->o->check_text)
+            st = check_text(n, err);
         if (st != KILN_OK)
             kiln_note(err, "verifying what pass '%s' made", p->name);
     }

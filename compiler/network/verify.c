@@ -343,16 +343,19 @@ static kiln_status verify_tensors(verifier *v) {
 /* ---- all ------------------------------------------------------------------------- */
 
 static kiln_status verify(verifier *v) {
-    if (has(v, KILN_NET_FUSED) && !has(v, KILN_NET_LAID_OUT))
-        KILN_TRY(verify_graph(v, v->n->g, "", 0, v->n->step.n));
     if (has(v, KILN_NET_LAID_OUT))
-        KILN_TRY(verify_tensors(v));
-    return has(v, KILN_NET_PLANNED) ? kiln_net_check(v->n, v->err) : KILN_OK;
+        return verify_tensors(v);
+    return has(v, KILN_NET_FUSED) ? verify_graph(v, v->n->g, "", 0, v->n->step.n)
+                                  : KILN_OK;
 }
 
 kiln_status kiln_net_verify(const kiln_net *n, kiln_err *err) {
     verifier v = {.n = n, .err = err};
     const kiln_status st = verify(&v);
     kiln_arena_fini(&v.scratch);
-    return st;
+    if (st != KILN_OK) {
+        kiln_note(err, "holding the steps of '%s' against one another", n->g->name);
+        return st;
+    }
+    return has(&v, KILN_NET_PLANNED) ? kiln_net_check(n, err) : KILN_OK;
 }
