@@ -12,9 +12,13 @@ enum {
     MAX_BLOCKS = 1 << 24
 };
 
-static const char *const axis_words[KILN_N_AXES] = {"blockIdx.x",  "blockIdx.y",
-                                                    "blockIdx.z",  "threadIdx.x",
-                                                    "threadIdx.y", "threadIdx.z"};
+static const char *const axis_words[KILN_N_AXES] = {
+    [KILN_AXIS_BLOCK_X] = "blockIdx.x",   [KILN_AXIS_BLOCK_Y] = "blockIdx.y",
+    [KILN_AXIS_BLOCK_Z] = "blockIdx.z",   [KILN_AXIS_THREAD_X] = "threadIdx.x",
+    [KILN_AXIS_THREAD_Y] = "threadIdx.y", [KILN_AXIS_THREAD_Z] = "threadIdx.z",
+};
+
+const char *kiln_launch_axis_name(kiln_launch_axis axis) { return axis_words[axis]; }
 
 int kiln_launch_axis_of(const char *tag) {
     for (int i = 0; tag != NULL && i < KILN_N_AXES; i++)

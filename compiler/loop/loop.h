@@ -58,6 +58,7 @@ typedef enum kiln_launch_axis {
 } kiln_launch_axis;
 /* "threadIdx.x"; -1 for other texts and NULL. */
 int kiln_launch_axis_of(const char *tag);
+const char *kiln_launch_axis_name(kiln_launch_axis axis);
 
 /* What an attribute node says. One word each; the value's meaning is the word's. */
 typedef enum kiln_attr_key {

@@ -369,6 +369,8 @@ static void barrier(verifier *v) {
             continue;
         const kiln_loop_kind kind = s->u.loop.kind;
         has_threads = has_threads || kind == KILN_LOOP_THREAD;
+        if (!has_threads) /* around the launch */
+            continue;
         if (kind == KILN_LOOP_PARALLEL || kind == KILN_LOOP_VECTORIZED)
             fail_at(v,
                     "a barrier must not stand in the %s loop '%s', whose iterations "

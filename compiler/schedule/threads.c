@@ -66,13 +66,10 @@ kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char
 
 /* The name of the lowest axis in the set. */
 static const char *name_of(unsigned axes) {
-    static const char *const names[KILN_N_AXES] = {"blockIdx.x",  "blockIdx.y",
-                                                   "blockIdx.z",  "threadIdx.x",
-                                                   "threadIdx.y", "threadIdx.z"};
     int i = 0;
     while (i + 1 < KILN_N_AXES && (axes >> i & 1u) == 0)
         i++;
-    return names[i];
+    return kiln_launch_axis_name((kiln_launch_axis)i);
 }
 
 static kiln_status check_shared(const kiln_stage *st, unsigned own, unsigned around,

@@ -21,6 +21,7 @@ enum {
 typedef struct partition {
     int depth;                /* cuts that may still be made here */
     const kiln_stmt *hoisted; /* the branch that the innermost cut made */
+    bool has_barriers;        /* has the program any? */
 } partition;
 
 typedef struct collector {
@@ -290,6 +291,22 @@ static const kiln_stmt *cut_loop(kiln_walk *w, const kiln_stmt *s, kiln_interval
     return kiln_s_seq(w->arena, done, 3);
 }
 
+static void find_barrier(void *user, const kiln_stmt *s) {
+    bool *found = user;
+    *found = *found || s->kind == KILN_STMT_BARRIER;
+}
+
+static bool has_barrier(const kiln_stmt *s) {
+    bool found = false;
+    kiln_stmt_visit(s, find_barrier, &found);
+    return found;
+}
+
+/* Threads must come to a barrier equally often, whatever they are guarded by. */
+static bool is_waited_in(const partition *p, const kiln_stmt *s) {
+    return p->has_barriers && has_barrier(s);
+}
+
 static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
     partition *p = w->user;
     int64_t first = 0, n = 0;
@@ -297,7 +314,7 @@ static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
     const kiln_expr *extent = kiln_walk_expr(w, s->u.loop.extent);
     const kiln_loop_kind kind = s->u.loop.kind;
     if (!kiln_x_is_int(min, &first) || !kiln_x_is_int(extent, &n) || n <= 1 ||
-        kind == KILN_LOOP_THREAD || kind == KILN_LOOP_VTHREAD)
+        kind == KILN_LOOP_THREAD || kind == KILN_LOOP_VTHREAD || is_waited_in(p, s))
         return kiln_walk_loop(w, s);
     kiln_interval loop = {first, first + n - 1};
     const kiln_stmt *rest = clipped(w, s, loop);
@@ -344,7 +361,7 @@ static const kiln_stmt *branch_hook(kiln_walk *w, const kiln_stmt *s) {
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
     if (o != NULL && o->keep_guards)
         return KILN_OK;
-    partition state = {.depth = MAX_DEPTH};
+    partition state = {.depth = MAX_DEPTH, .has_barriers = has_barrier(p->body)};
     kiln_walk w = kiln_walk_make(p->arena, loop_hook, &state, err);
     w.branch = branch_hook;
     p->body = kiln_walk_stmt(&w, p->body);

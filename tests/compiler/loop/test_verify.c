@@ -132,7 +132,7 @@ static const kiln_stmt *barrier_of_nobody(maker *m) {
     return barrier_in(m, KILN_LOOP_SERIAL);
 }
 static const kiln_stmt *barrier_in_parallel(maker *m) {
-    return barrier_in(m, KILN_LOOP_PARALLEL);
+    return loop(m, m->j, 8, KILN_LOOP_THREAD, barrier_in(m, KILN_LOOP_PARALLEL));
 }
 
 /* The branch is never taken, which need not be provable. */
