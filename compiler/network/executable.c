@@ -1,6 +1,7 @@
 /* The whole graph: ports, groups, places. */
 #include "compiler/network/executable_internal.h"
 #include "base/fault.h"
+#include "compiler/network/place.h"
 
 static int add_input(kiln_net *n, uint32_t index) {
     const kiln_value *v = n->g->inputs.v[index];
@@ -61,14 +62,30 @@ static void add_output(kiln_net *n, uint32_t index, int slot) {
     n->n_outputs++;
 }
 
-static void plan_memory(kiln_net *n) {
+/* Each device's memory by itself: to the others its slots are somebody else's. */
+static void plan_device(kiln_net *n, int device, kiln_flow *flow, kiln_flow_plan *m) {
     kiln_slot *slot = kiln_array(n->arena, kiln_slot, n->slot.n);
-    kiln_flow_step *step = kiln_array(n->arena, kiln_flow_step, n->step.n);
-    for (size_t i = 0; i < n->slot.n; i++)
+    for (size_t i = 0; i < n->slot.n; i++) {
+        const kiln_net_slot *root = &n->slot.v[kiln_net_root(n, (int)i)];
         slot[i] = (kiln_slot){.bytes = n->slot.v[i].bytes,
-                              .is_fixed = n->slot.v[i].place != KILN_NET_ARENA,
+                              .is_fixed = n->slot.v[i].place != KILN_NET_ARENA ||
+                                          root->device != device,
                               .view_of = n->slot.v[i].view_of,
                               .view_offset = n->slot.v[i].view_offset};
+    }
+    flow->slot = slot;
+    kiln_plan_flow(n->arena, flow, KILN_NETWORK_ALIGN, m);
+    n->device.v[device].arena_bytes = m->peak;
+    n->device.v[device].lower_bound = m->lower_bound;
+    n->arena_bytes += m->peak;
+    n->lower_bound += m->lower_bound;
+    n->n_views = m->n_views;
+    n->n_in_place += m->n_in_place;
+}
+
+static void plan_memory(kiln_net *n) {
+    kiln_flow_step *step = kiln_array(n->arena, kiln_flow_step, n->step.n);
+    kiln_flow_plan m[KILN_NET_MAX_DEVICES];
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *s = &n->step.v[i];
         step[i] =
@@ -80,28 +97,25 @@ static void plan_memory(kiln_net *n) {
                              .takeable = s->takeable,
                              .n_takeable = s->n_takeable};
     }
-    kiln_flow flow = {.slot = slot,
-                      .step = step,
-                      .n_slots = (int)n->slot.n,
-                      .n_steps = (int)n->step.n};
-    kiln_flow_plan m;
+    kiln_flow flow = {
+        .step = step, .n_slots = (int)n->slot.n, .n_steps = (int)n->step.n};
     kiln_net_loops(n, &flow);
-    kiln_plan_flow(n->arena, &flow, KILN_NETWORK_ALIGN, &m);
+    for (size_t d = 0; d < n->device.n; d++)
+        plan_device(n, (int)d, &flow, &m[d]);
     for (size_t i = 0; i < n->slot.n; i++) {
         kiln_net_slot *s = &n->slot.v[i];
-        const kiln_net_slot *root = &n->slot.v[m.root[i]];
+        const int device = n->slot.v[kiln_net_root(n, (int)i)].device;
+        const kiln_flow_plan *of = &m[device];
+        const kiln_net_slot *root = &n->slot.v[of->root[i]];
         if (s->place != KILN_NET_ARENA)
             continue;
         s->place = root->place; /* a view of an input, a parameter, an output */
         s->index = root->index;
-        s->offset = root->place == KILN_NET_ARENA && m.offset[i] >= 0
-                        ? (uint64_t)m.offset[i]
-                        : root->offset + (uint64_t)m.inside[i];
+        s->device = device;
+        s->offset = root->place == KILN_NET_ARENA && of->offset[i] >= 0
+                        ? (uint64_t)of->offset[i]
+                        : root->offset + (uint64_t)of->inside[i];
     }
-    n->arena_bytes = m.peak;
-    n->lower_bound = m.lower_bound;
-    n->n_views = m.n_views;
-    n->n_in_place = m.n_in_place;
 }
 
 kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *path,
@@ -138,6 +152,38 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
     return st;
 }
 
+/* Devices, places in memory, waits. */
+static kiln_status finish(kiln_net *n, const kiln_placement *o, kiln_err *err) {
+    KILN_TRY(kiln_net_place_steps(n, o, err));
+    plan_memory(n);
+    kiln_net_add_waits(n);
+    return kiln_net_check(n, err);
+}
+
+#define COPY_OF(a, vec)                                                                \
+    ((vec).v = kiln_arena_dup((a), (vec).v, (vec).n * sizeof *(vec).v),                \
+     (vec).cap = (vec).n)
+
+/* What the host does alone is as it was before it was placed, but for offsets. */
+kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n, const kiln_placement *o,
+                           kiln_net *out, kiln_err *err) {
+    KILN_ASSERT(n->device.n == 1, "'%s' is placed on %zu devices already", n->g->name,
+                n->device.n);
+    *out = *n;
+    out->arena = a;
+    COPY_OF(a, out->slot);
+    COPY_OF(a, out->step);
+    COPY_OF(a, out->open);
+    out->device.v = NULL;
+    out->device.n = out->device.cap = 0;
+    out->arena_bytes = out->lower_bound = 0;
+    out->n_in_place = 0;
+    const kiln_status st = finish(out, o, err);
+    if (st != KILN_OK)
+        kiln_note(err, "placing '%s' on %d devices", n->g->name, o->n_devices);
+    return st;
+}
+
 static kiln_status build(kiln_net *n, kiln_err *err) {
     int *in = kiln_array(n->arena, int, n->g->inputs.n);
     int *out = kiln_array(n->arena, int, n->g->outputs.n);
@@ -147,8 +193,7 @@ static kiln_status build(kiln_net *n, kiln_err *err) {
     KILN_TRY(kiln_net_add_graph(n, n->g, "", in, plain, out, err));
     for (size_t i = 0; i < n->g->outputs.n; i++)
         add_output(n, (uint32_t)i, out[i]);
-    plan_memory(n);
-    return kiln_net_check(n, err);
+    return finish(n, n->o != NULL ? n->o->placement : NULL, err);
 }
 
 kiln_status kiln_compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,

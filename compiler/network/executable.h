@@ -7,7 +7,10 @@
  * compiled once.
  *
  * Slots are tensors in memory; steps call kernels on them, move bytes, choose and
- * repeat. Whoever packs it (pipeline/network) writes both as they are here. */
+ * repeat. All of it is the host's, unless a placement (place.h) gives steps to other
+ * devices: then slots lie in spaces of devices, copies bring values from one to
+ * another, and queues wait for one another. Whoever packs it (pipeline/network) writes
+ * all as it is here. */
 #ifndef KILN_COMPILER_NETWORK_EXECUTABLE_H
 #define KILN_COMPILER_NETWORK_EXECUTABLE_H
 
@@ -17,12 +20,15 @@
 
 enum { KILN_NETWORK_MAX_RUNS = 1 << 30 }; /* of a loop's body */
 
+struct kiln_placement; /* compiler/network/place.h */
+
 typedef struct kiln_network_options {
     bool no_fusion;
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
      * read them. Else they are packed here. Either way kernels read the same bytes. */
     bool pack_at_open;
     const kiln_choose_options *choose; /* NULL: guesses */
+    const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
     void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
@@ -69,6 +75,7 @@ typedef enum kiln_net_step_kind {
     KILN_NET_END,  /* partner: the IF or LOOP that it ends */
     KILN_NET_TAKE, /* element t of operand 0 to operand 1, t: the innermost loop's */
     KILN_NET_PUT,  /* operand 0 to element t of operand 1 */
+    KILN_NET_WAIT, /* partner: the step of another queue that is waited for */
     KILN_NET_N_KINDS
 } kiln_net_step_kind;
 
@@ -76,6 +83,7 @@ typedef enum kiln_net_step_kind {
 typedef struct kiln_net_slot {
     kiln_net_place place;
     uint32_t index;  /* INPUT, OUTPUT */
+    int device;      /* ARENA, PACKED: in whose memory; else 0, the host's */
     uint64_t offset; /* PARAM, PACKED, and ARENA once planned */
     int64_t bytes;
     int view_of;         /* -1: none */
@@ -96,7 +104,8 @@ typedef struct kiln_net_slot {
 typedef struct kiln_net_step {
     kiln_net_step_kind kind;
     int kernel;         /* CALL */
-    int partner;        /* blocks: step that the plan's field names */
+    int device;         /* whose queue does it; blocks: 0 */
+    int partner;        /* blocks, waits: step that the plan's field names */
     int64_t count;      /* LOOP */
     const int *operand; /* slots: what is read, then what is written */
     int n_operands, n_read;
@@ -104,7 +113,7 @@ typedef struct kiln_net_step {
     const int *takeable;
     int n_takeable;
     const char *name, *op;
-    const kiln_group *group; /* NULL: a conversion, a copy, a choice */
+    const kiln_group *group; /* NULL: a conversion, a copy, a choice, a wait */
     const kiln_graph *g;     /* with a group: whose it is */
     const char *path;        /* and of which region */
 } kiln_net_step;
@@ -114,6 +123,13 @@ typedef struct kiln_net_port {
     const kiln_value *value;
     int slot;
 } kiln_net_port;
+
+/* A device has one queue, and one space for what flows. Device 0 is the host. */
+typedef struct kiln_net_device {
+    const char *kind; /* as the runtime has it: "host", "host2" */
+    int64_t arena_bytes, lower_bound;
+    uint64_t packed_bytes;
+} kiln_net_device;
 
 typedef struct kiln_net {
     kiln_arena *arena;
@@ -126,14 +142,16 @@ typedef struct kiln_net {
     int *slot_of; /* by value id of g: as it was made; -1: not yet */
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
-    KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their offsets */
+    KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their devices
+                                     and offsets: calls; copies to other devices */
+    KILN_VEC(kiln_net_device) device;
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
     uint32_t n_inputs, n_outputs;
     kiln_map kernel_of; /* key -> index + 1 */
-    uint64_t param_bytes, packed_bytes;
+    uint64_t param_bytes, packed_bytes; /* of all devices */
     uint64_t workspace_bytes;         /* the most that a kernel wants */
     uint64_t scratch_bytes;           /* of each thread */
-    int64_t arena_bytes, lower_bound; /* of activations */
+    int64_t arena_bytes, lower_bound; /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
 } kiln_net;
 

@@ -14,6 +14,11 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_graph *g, const char *pat
 bool kiln_net_is_control(const kiln_node *node);
 /* The steps of such a node: its regions' between those that choose and repeat. */
 kiln_status kiln_net_add_control(kiln_net *n, const kiln_node *node, kiln_err *err);
+/* Gives steps to devices, before memory is planned (place.c). NULL: to the host. */
+kiln_status kiln_net_place_steps(kiln_net *n, const struct kiln_placement *o,
+                                 kiln_err *err);
+/* Steps by which queues wait for one another, once all places are known (waits.c). */
+void kiln_net_add_waits(kiln_net *n);
 /* Begins and ends of loops, in order of their ends. */
 void kiln_net_loops(const kiln_net *n, kiln_flow *out);
 
