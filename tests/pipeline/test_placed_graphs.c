@@ -16,6 +16,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/late_device.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/random_program.h"
 
 enum { PLACEMENTS = 8, MAX_DEVICES = 4 };
 
@@ -24,7 +25,7 @@ typedef struct job {
     kiln_arena arena;
     uint64_t seed;
     const kiln_graph *g;
-    graph_values *values;
+    const void **in; /* inputs of the run that counts; others come before it */
     kiln_network network;
     const void **want; /* outputs */
     kiln_rng rng;
@@ -51,7 +52,7 @@ static const char *run_session(job *j, kiln_session *s, const void **out) {
     for (int again = 0; again < 2; again++) {
         for (size_t i = 0; i < j->g->inputs.n; i++) {
             const kiln_value *x = j->g->inputs.v[i];
-            const void *data = graph_values_get(j->values, x)->run[0].data;
+            const void *data = j->in[i];
             if (again == 0 && kiln_dtype_is_float(x->type.dtype))
                 data = kiln_ref_random(&j->arena, &x->type, j->seed + i).data;
             if (kiln_session_set_input(s, (int)i, data) != 0)
@@ -139,12 +140,11 @@ static void check_placement(job *j, tally *t) {
     count(t, &n);
 }
 
-static void check_graph(uint64_t seed, const random_graph *r, tally *t) {
-    graph_values values = r->values;
-    job j = {.seed = seed, .g = r->graph, .values = &values};
+static void check_graph(uint64_t seed, const kiln_graph *g, const void **in, tally *t) {
+    job j = {.seed = seed, .g = g, .in = in};
     kiln_err err = {.status = KILN_OK};
     kiln_profile p;
-    kiln_graph *copy = kiln_graph_clone(&j.arena, r->graph);
+    kiln_graph *copy = kiln_graph_clone(&j.arena, g);
     const kiln_pass_options passes = {.verify = true};
     const kiln_network_options o = {.pack_at_open = seed % 3 == 0,
                                     .no_fusion = seed % 5 == 0};
@@ -154,7 +154,7 @@ static void check_graph(uint64_t seed, const random_graph *r, tally *t) {
     kiln_assert_status_ok(kiln_graph_optimize(copy, &passes, &err), &err);
     kiln_assert_status_ok(
         kiln_network_compile(&j.arena, copy, &p, &o, &j.network, &err), &err);
-    j.want = kiln_array(&j.arena, const void *, r->graph->outputs.n);
+    j.want = kiln_array(&j.arena, const void *, g->outputs.n);
     const char *wrong = run(&j, &j.network, j.want);
     if (wrong != NULL)
         fail_msg("KILN_SEED=%" PRIu64 ": %s", seed, wrong);
@@ -163,28 +163,55 @@ static void check_graph(uint64_t seed, const random_graph *r, tally *t) {
     kiln_arena_fini(&j.arena);
 }
 
-static void placed_graphs_compute_the_same(void **state) {
-    const int64_t n_graphs = graph_trial_count(40, 10000 / PLACEMENTS);
-    const uint64_t first = kiln_test_seed();
-    tally t = {0};
-    (void)state;
-    for (uint64_t i = 0; i < (uint64_t)n_graphs; i++) {
-        kiln_arena a = {0};
-        random_graph r;
-        random_graph_make(&a, first + i, &r);
-        check_graph(first + i, &r, &t);
-        kiln_arena_fini(&a);
-    }
+static void report(const tally *t, int64_t n_graphs) {
     print_message("%" PRId64 " graphs, %" PRId64 " placements: %" PRId64
                   " steps, of which %" PRId64 " elsewhere, %" PRId64
                   " copies, %" PRId64 " waits\n",
-                  n_graphs, t.n_placements, t.n_steps, t.n_elsewhere, t.n_copies,
-                  t.n_waits);
-    assert_true(t.n_copies > 0 && t.n_waits > 0);
+                  n_graphs, t->n_placements, t->n_steps, t->n_elsewhere, t->n_copies,
+                  t->n_waits);
+    assert_true(t->n_copies > 0 && t->n_waits > 0);
+}
+
+static void placed_graphs_compute_the_same(void **state) {
+    const int64_t n_graphs = graph_trial_count(20, 5000 / PLACEMENTS);
+    const uint64_t first = kiln_test_seed();
+    tally t = {0};
+    (void)state;
+    for (uint64_t seed = first; seed < first + (uint64_t)n_graphs; seed++) {
+        kiln_arena a = {0};
+        random_graph r;
+        random_graph_make(&a, seed, &r);
+        const void **in = kiln_array(&a, const void *, r.graph->inputs.n);
+        for (size_t i = 0; i < r.graph->inputs.n; i++)
+            in[i] = graph_values_get(&r.values, r.graph->inputs.v[i])->run[0].data;
+        check_graph(seed, r.graph, in, &t);
+        kiln_arena_fini(&a);
+    }
+    report(&t, n_graphs);
+}
+
+/* Branches and loops in one another. */
+static void placed_programs_compute_the_same(void **state) {
+    const int64_t n_graphs = graph_trial_count(20, 5000 / PLACEMENTS);
+    const uint64_t first = kiln_test_seed();
+    tally t = {0};
+    (void)state;
+    for (uint64_t seed = first; seed < first + (uint64_t)n_graphs; seed++) {
+        kiln_arena a = {0};
+        const kiln_graph *g = random_program(&a, seed);
+        const void **in = kiln_array(&a, const void *, g->inputs.n);
+        for (size_t i = 0; i < g->inputs.n; i++)
+            in[i] = kiln_ref_random(&a, &g->inputs.v[i]->type, seed * 31 + i).data;
+        check_graph(seed, g, in, &t);
+        kiln_arena_fini(&a);
+    }
+    report(&t, n_graphs);
 }
 
 int main(void) {
     kiln_test_add("placed_graphs_compute_the_same", placed_graphs_compute_the_same,
+                  NULL);
+    kiln_test_add("placed_programs_compute_the_same", placed_programs_compute_the_same,
                   NULL);
     return kiln_test_run("placed graphs");
 }
