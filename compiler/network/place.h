@@ -35,6 +35,18 @@ typedef struct kiln_placement {
 kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n, const kiln_placement *o,
                            kiln_net *out, kiln_err *err);
 
+/* Rules as words, of which the last one that fits a step counts; what none fits is the
+ * host's:
+ *
+ *     conv=npu          steps whose main operator is conv; "convert" and "copy" are such
+ *     all=npu           every step
+ *     random:7=npu      each step there or not, by this seed
+ *
+ * Devices are those that the rules name, in that order. The words are borrowed.
+ * KILN_ERR_ARG: a rule that is none, an operator that there is not. */
+kiln_status kiln_place_by_rules(kiln_arena *a, const char *const *rule, size_t n,
+                                kiln_placement *out, kiln_err *err);
+
 /* Random devices by a seed: steps one by one, or several in a row.
  * user: a kiln_place_seed. */
 typedef struct kiln_place_seed {
