@@ -65,10 +65,11 @@ static const kiln_option options[N_OPTIONS] = {
                   "open, each time a model is opened, and the archive is as small as "
                   "the model (build)",
                   false},
-    [OPT_PLACE] = {"--place", "OP=DEVICE",
-                   "give steps of this operator (or all, or random:SEED) to another "
-                   "device of the runtime, such as host2; the last one that fits counts",
-                   true},
+    [OPT_PLACE] =
+        {"--place", "OP=DEVICE",
+         "give steps of this operator (or all, or random:SEED) to another "
+         "device of the runtime, such as host2; the last one that fits counts",
+         true},
     [OPT_OCI] = {"--oci", "DIR",
                  "also into this OCI image layout, under the archive's name as tag: "
                  "archive, signature, provenance, SBOM",

@@ -50,8 +50,8 @@ static bool same_devices(const kiln_package_facts *f, const kiln_package_facts *
 /* A library for each device, by its number. */
 static bool has_libraries(kiln_arena *a, const kiln_plan *plan) {
     const kiln_plan_header *h = plan->header;
-    bool has = h->modules.n == h->devices.n &&
-               h->modules.n <= KILN_PACKAGE_MAX_MODULES + 1;
+    bool has =
+        h->modules.n == h->devices.n && h->modules.n <= KILN_PACKAGE_MAX_MODULES + 1;
     for (size_t i = 0; has && i < h->modules.n; i++)
         has = plan->module[i].device == i &&
               strcmp(kiln_plan_string(plan, plan->module[i].file),

@@ -22,7 +22,7 @@ enum {
     /* Limits: past these an archive is neither written nor read. */
     KILN_PACKAGE_MAX_ENTRIES = 64,
     KILN_PACKAGE_MAX_MANIFEST = 16 << 20, /* bytes */
-    KILN_PACKAGE_MAX_MODULES = 9 /* beside the host's library */
+    KILN_PACKAGE_MAX_MODULES = 9          /* beside the host's library */
 };
 #define KILN_PACKAGE_MAX_BYTES ((uint64_t)1 << 36) /* of all entries, unpacked */
 /* Unpacked bytes are at most KILN_PACKAGE_FREE_BYTES and so many times the archive. */
@@ -172,6 +172,7 @@ typedef struct kiln_package_step {
     const char *kernel; /* symbol; NULL: a copy */
     const char *const *node;
     size_t n_nodes;
+    const char *device;                 /* who does it; NULL: the host */
     const char *epilogue;               /* "bias, add, relu"; "": none */
     const char *layout_in, *layout_out; /* "NCHW16c"; NULL: there is none */
 } kiln_package_step;

@@ -58,8 +58,8 @@ static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_b
     size_t n = 0;
     for (int i = 0; i < N_ALWAYS; i++) {
         out[n++] = always[i];
-        for (size_t k = 0; k < p->n_modules && strcmp(always[i].name, KILN_ENTRY_LIB) == 0;
-             k++)
+        for (size_t k = 0;
+             k < p->n_modules && strcmp(always[i].name, KILN_ENTRY_LIB) == 0; k++)
             out[n++] = (content){kiln_package_module_name(a, k + 1),
                                  {p->module[k], {NULL, 0}}};
     }

@@ -215,8 +215,8 @@ static blocks blocks_of(const check *c, const kiln_net_slot *s) {
     const size_t n = ((size_t)s->bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
     if (s->place != KILN_NET_ARENA && s->place != KILN_NET_OUTPUT)
         return (blocks){0, 0};
-    const size_t base = s->place == KILN_NET_OUTPUT ? c->output_at[s->index]
-                                                    : c->arena_at[s->device];
+    const size_t base =
+        s->place == KILN_NET_OUTPUT ? c->output_at[s->index] : c->arena_at[s->device];
     const size_t begin = base + (size_t)s->offset / KILN_NETWORK_ALIGN;
     return (blocks){begin, begin + n};
 }
@@ -431,7 +431,8 @@ static kiln_status check_open_copy(const check *c, const kiln_net_step *s) {
     const kiln_net_slot *from = slot_of(c, s->operand[0]);
     const kiln_net_slot *to = slot_of(c, s->operand[1]);
     const kiln_type x = kiln_net_type_of(from), y = kiln_net_type_of(to);
-    const bool is_const = from->place == KILN_NET_PARAM || from->place == KILN_NET_PACKED;
+    const bool is_const =
+        from->place == KILN_NET_PARAM || from->place == KILN_NET_PACKED;
     return is_const && from->device == 0 && to->place == KILN_NET_PACKED &&
                    to->device == s->device && s->device != 0 && same_bytes(&x, &y)
                ? KILN_OK

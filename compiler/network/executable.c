@@ -165,8 +165,8 @@ static kiln_status finish(kiln_net *n, const kiln_placement *o, kiln_err *err) {
      (vec).cap = (vec).n)
 
 /* What the host does alone is as it was before it was placed, but for offsets. */
-kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n, const kiln_placement *o,
-                           kiln_net *out, kiln_err *err) {
+kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n,
+                                const kiln_placement *o, kiln_net *out, kiln_err *err) {
     KILN_ASSERT(n->device.n == 1, "'%s' is placed on %zu devices already", n->g->name,
                 n->device.n);
     *out = *n;

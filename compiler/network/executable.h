@@ -27,7 +27,7 @@ typedef struct kiln_network_options {
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
      * read them. Else they are packed here. Either way kernels read the same bytes. */
     bool pack_at_open;
-    const kiln_choose_options *choose; /* NULL: guesses */
+    const kiln_choose_options *choose;      /* NULL: guesses */
     const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
@@ -142,16 +142,17 @@ typedef struct kiln_net {
     int *slot_of; /* by value id of g: as it was made; -1: not yet */
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
-    KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their devices
+    KILN_VEC(kiln_net_step)
+    open; /* one written slot each, in order of their devices
                                      and offsets: calls; copies to other devices */
     KILN_VEC(kiln_net_device) device;
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
     uint32_t n_inputs, n_outputs;
-    kiln_map kernel_of; /* key -> index + 1 */
+    kiln_map kernel_of;                 /* key -> index + 1 */
     uint64_t param_bytes, packed_bytes; /* of all devices */
-    uint64_t workspace_bytes;         /* the most that a kernel wants */
-    uint64_t scratch_bytes;           /* of each thread */
-    int64_t arena_bytes, lower_bound; /* of activations, on all devices */
+    uint64_t workspace_bytes;           /* the most that a kernel wants */
+    uint64_t scratch_bytes;             /* of each thread */
+    int64_t arena_bytes, lower_bound;   /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
 } kiln_net;
 

@@ -91,9 +91,10 @@ static void place_call(kiln_placer *p, int i) {
     kiln_net_step step = *s;
     for (int k = 0; k < s->n_operands; k++) {
         const int slot = s->operand[k];
-        operand[k] = k < s->n_read                         ? kiln_placer_bring(p, slot, device)
-                     : kiln_placer_home(p, slot) == device ? slot
-                                                           : kiln_placer_like(p, slot, device);
+        operand[k] = k < s->n_read ? kiln_placer_bring(p, slot, device)
+                     : kiln_placer_home(p, slot) == device
+                         ? slot
+                         : kiln_placer_like(p, slot, device);
     }
     step.device = device;
     step.operand = operand;
@@ -186,7 +187,8 @@ static void bring_all_ahead(kiln_placer *p, int begin, int end) {
             for (int k = 0; k < s->n_read; k++)
                 bring_ahead(p, s->operand[k], p->device[i], begin, end);
         else if (is_work(s) && kiln_placer_home(p, s->operand[1]) != 0 &&
-                 kiln_placer_home(p, s->operand[0]) != kiln_placer_home(p, s->operand[1]))
+                 kiln_placer_home(p, s->operand[0]) !=
+                     kiln_placer_home(p, s->operand[1]))
             bring_ahead(p, s->operand[0], 0, begin, end);
     }
 }

@@ -32,8 +32,8 @@ typedef struct kiln_placement {
 /* A network once more, which the host does alone: with the same kernels, on these
  * devices. `out` lives in `a` and borrows `n`. KILN_ERR_ARG: devices that there cannot
  * be. */
-kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n, const kiln_placement *o,
-                           kiln_net *out, kiln_err *err);
+kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n,
+                                const kiln_placement *o, kiln_net *out, kiln_err *err);
 
 /* Rules as words, of which the last one that fits a step counts; what none fits is the
  * host's:

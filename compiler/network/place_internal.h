@@ -15,9 +15,9 @@ typedef struct kiln_placer {
     kiln_net *n; /* whose steps are made anew, of these: */
     const kiln_net_step *from;
     size_t n_from;
-    int *device; /* of each */
-    int *at;     /* where each is among the new steps */
-    int now;     /* the one in hand */
+    int *device;                  /* of each */
+    int *at;                      /* where each is among the new steps */
+    int now;                      /* the one in hand */
     KILN_VEC(kiln_mirror) mirror; /* that are as their slots at this point */
     KILN_VEC(kiln_mirror) param;  /* of constants: always */
     KILN_VEC(kiln_net_step) open[KILN_NET_MAX_DEVICES];

@@ -76,9 +76,9 @@ static bool conflict(const kiln_net *n, const kiln_net_step *x,
     for (int i = 0; i < x->n_operands; i++)
         for (int k = 0; k < y->n_operands; k++) {
             bytes a, b;
-            if ((i >= x->n_read || k >= y->n_read) &&
-                bytes_of(n, x->operand[i], &a) && bytes_of(n, y->operand[k], &b) &&
-                a.memory == b.memory && a.begin < b.end && b.begin < a.end)
+            if ((i >= x->n_read || k >= y->n_read) && bytes_of(n, x->operand[i], &a) &&
+                bytes_of(n, y->operand[k], &b) && a.memory == b.memory &&
+                a.begin < b.end && b.begin < a.end)
                 return true;
         }
     return false;

@@ -48,7 +48,8 @@ typedef struct kiln_network {
     KILN_VEC(kiln_network_kernel) kernel;
     KILN_VEC(kiln_network_module) module; /* the host's, then those of other devices */
     KILN_VEC(kiln_network_step) step;
-    KILN_VEC(kiln_network_step) open; /* "pack conv1.weight", op "pack": a call; op
+    KILN_VEC(kiln_network_step)
+    open;                               /* "pack conv1.weight", op "pack": a call; op
                                          "copy": to another device */
     KILN_VEC(kiln_network_param) param; /* in order of offset, all there is */
     kiln_str plan;                      /* plan.bin */
@@ -66,7 +67,8 @@ kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err);
 /* The same network on other devices, of one that the host does alone: with the same
- * kernels and parameters. `out` lives in `a` and borrows `n`. */
+ * kernels and parameters. `out` lives in `a` and borrows `n`. KILN_ERR_ARG: devices
+ * that there cannot be. */
 kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
                                const kiln_placement *o, kiln_network *out,
                                kiln_err *err);

@@ -134,10 +134,9 @@ static void write_tensors(const kiln_net *n, kiln_buf *out) {
         const bool is_late = s->place == KILN_NET_PARAM &&
                              s->offset >= KILN_PLAN_ALIGN && KILN_FAULT(param_offset);
         const bool is_port = s->place == KILN_NET_INPUT || s->place == KILN_NET_OUTPUT;
-        const kiln_plan_tensor t = {(uint32_t)s->place,
-                                    is_port ? s->index : (uint32_t)s->device,
-                                    s->offset - (is_late ? KILN_PLAN_ALIGN : 0),
-                                    (uint64_t)s->bytes};
+        const kiln_plan_tensor t = {
+            (uint32_t)s->place, is_port ? s->index : (uint32_t)s->device,
+            s->offset - (is_late ? KILN_PLAN_ALIGN : 0), (uint64_t)s->bytes};
         kiln_buf_add(out, &t, sizeof t);
     }
 }
@@ -158,14 +157,14 @@ static void write_ports(const kiln_net *n, writer *w, kiln_buf *out) {
 
 static void write_kernel(const kiln_network_kernel *from, uint32_t module, writer *w,
                          kiln_buf *out, kiln_buf *sizes) {
-    const kiln_plan_kernel k = {
-        .symbol = string(w, from->symbol),
-        .module = module,
-        .n_operands = (uint32_t)from->n_operands,
-        .n_written = (uint32_t)from->n_written,
-        .first_size = (uint32_t)(sizes->n / sizeof(uint64_t)),
-        .workspace_bytes = (uint64_t)from->object.workspace_bytes,
-        .scratch_bytes = (uint64_t)from->object.scratch_bytes};
+    const kiln_plan_kernel k = {.symbol = string(w, from->symbol),
+                                .module = module,
+                                .n_operands = (uint32_t)from->n_operands,
+                                .n_written = (uint32_t)from->n_written,
+                                .first_size = (uint32_t)(sizes->n / sizeof(uint64_t)),
+                                .workspace_bytes =
+                                    (uint64_t)from->object.workspace_bytes,
+                                .scratch_bytes = (uint64_t)from->object.scratch_bytes};
     kiln_buf_add(out, &k, sizeof k);
     for (int j = 0; j < from->n_operands; j++) {
         const uint64_t bytes = (uint64_t)kiln_type_bytes(&from->operand[j]);

@@ -88,6 +88,7 @@ static kiln_str graph_json(kiln_arena *a, const kiln_graph *g, const kiln_networ
             .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
             .node = s->node,
             .n_nodes = (size_t)s->n_nodes,
+            .device = strcmp(s->device, KILN_PLACE_HOST) != 0 ? s->device : NULL,
             .epilogue = s->epilogue,
             .layout_in = s->layout_in,
             .layout_out = s->layout_out};

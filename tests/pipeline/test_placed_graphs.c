@@ -165,8 +165,8 @@ static void check_graph(uint64_t seed, const kiln_graph *g, const void **in, tal
 
 static void report(const tally *t, int64_t n_graphs) {
     print_message("%" PRId64 " graphs, %" PRId64 " placements: %" PRId64
-                  " steps, of which %" PRId64 " elsewhere, %" PRId64
-                  " copies, %" PRId64 " waits\n",
+                  " steps, of which %" PRId64 " elsewhere, %" PRId64 " copies, %" PRId64
+                  " waits\n",
                   n_graphs, t->n_placements, t->n_steps, t->n_elsewhere, t->n_copies,
                   t->n_waits);
     assert_true(t->n_copies > 0 && t->n_waits > 0);

@@ -16,9 +16,9 @@ static const char *const kinds[] = {KILN_PLACE_HOST, "host2", "npu"};
 static int by_digit(void *user, const kiln_net *n, int step) {
     const char *digit = user;
     for (int i = 0; i < step; i++)
-        digit += n->step.v[i].kind == KILN_NET_CALL ||
-                 n->step.v[i].kind == KILN_NET_COPY ||
-                 n->step.v[i].kind == KILN_NET_TAKE || n->step.v[i].kind == KILN_NET_PUT;
+        digit +=
+            n->step.v[i].kind == KILN_NET_CALL || n->step.v[i].kind == KILN_NET_COPY ||
+            n->step.v[i].kind == KILN_NET_TAKE || n->step.v[i].kind == KILN_NET_PUT;
     assert_true(*digit >= '0' && *digit <= '9');
     return *digit - '0';
 }
@@ -85,7 +85,8 @@ static row rows[] = {
      "%a = exp(%p) output %a }, else_branch=graph \"e\" { input %p : f32[16] "
      "%a = neg(%p) output %a }} output %y }",
      "110",
-     "@1 copy c to host2\n@1 logical_not\n@1 copy d to host\n@0 wait for copy d to host\n"
+     "@1 copy c to host2\n@1 logical_not\n@1 copy d to host\n@0 wait for copy d to "
+     "host\n"
      "@0 if\n@1 copy if.then_branch/x to host2\n@1 if.then_branch/exp\n"
      "@1 copy if.then_branch/a to host\n@0 if\n@0 if.else_branch/neg\n@0 if\n"},
 };
@@ -141,7 +142,10 @@ typedef struct rules_row {
 static rules_row rules[] = {
     {"none", {NULL}, 0, "host 000", false},
     {"an_operator", {"exp=npu"}, 1, "host npu 101", false},
-    {"the_last_counts", {"all=host2", "exp=npu", "neg=host"}, 3, "host host2 npu 202",
+    {"the_last_counts",
+     {"all=host2", "exp=npu", "neg=host"},
+     3,
+     "host host2 npu 202",
      false},
     {"random", {"random:1=npu"}, 1, "host npu *", false},
     {"no_device", {"exp"}, 1, "must be OPERATOR=DEVICE, is 'exp'", true},
