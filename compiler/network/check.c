@@ -506,7 +506,7 @@ static kiln_status check_all(check *c) {
                 return kiln_fail(c->err, KILN_ERR_BUG,
                                  "output '%s' is not made by any step", p->name);
     }
-    return KILN_OK;
+    return kiln_net_check_order(c->n, c->err);
 }
 
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err) {

@@ -32,7 +32,7 @@ typedef struct job {
 } job;
 
 typedef struct tally {
-    int64_t n_placements, n_steps, n_copies, n_waits, n_elsewhere;
+    int64_t n_placements, n_steps, n_copies, n_waits, n_needed, n_elsewhere;
 } tally;
 
 static void *poison(void *arena, size_t bytes) {
@@ -108,6 +108,18 @@ static const char *check_outputs(const job *j, const void *const *got) {
     return NULL;
 }
 
+/* Without that wait steps are not in order: it is there for something. */
+static bool is_needed(const kiln_network *n, size_t wait) {
+    kiln_arena a = {0};
+    kiln_err err = {.status = KILN_OK};
+    kiln_net less = *n->net;
+    less.step.v = kiln_arena_dup(&a, less.step.v, less.step.n * sizeof *less.step.v);
+    less.step.v[wait].kind = KILN_NET_ELSE; /* which does nothing by itself */
+    const kiln_status st = kiln_net_check(&less, &err);
+    kiln_arena_fini(&a);
+    return st != KILN_OK;
+}
+
 static void count(tally *t, const kiln_network *n) {
     t->n_placements++;
     for (size_t i = 0; i < n->net->step.n; i++) {
@@ -115,6 +127,7 @@ static void count(tally *t, const kiln_network *n) {
         t->n_steps++;
         t->n_elsewhere += s->device != 0;
         t->n_waits += s->kind == KILN_NET_WAIT;
+        t->n_needed += s->kind == KILN_NET_WAIT && is_needed(n, i);
         t->n_copies += s->kind == KILN_NET_COPY && s->device != 0;
     }
 }
@@ -166,9 +179,9 @@ static void check_graph(uint64_t seed, const kiln_graph *g, const void **in, tal
 static void report(const tally *t, int64_t n_graphs) {
     print_message("%" PRId64 " graphs, %" PRId64 " placements: %" PRId64
                   " steps, of which %" PRId64 " elsewhere, %" PRId64 " copies, %" PRId64
-                  " waits\n",
+                  " waits, of which %" PRId64 " are needed\n",
                   n_graphs, t->n_placements, t->n_steps, t->n_elsewhere, t->n_copies,
-                  t->n_waits);
+                  t->n_waits, t->n_needed);
     assert_true(t->n_copies > 0 && t->n_waits > 0);
 }
 

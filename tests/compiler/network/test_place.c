@@ -116,6 +116,21 @@ static kiln_status compile(const char *graph, const kiln_placement *o, kiln_net 
     return kiln_compile(a, parse(graph), p, how, out, err);
 }
 
+/* Without any one of its waits it is not in order. */
+static void check_waits(const kiln_net *n) {
+    for (size_t i = 0; i < n->step.n; i++) {
+        kiln_err err = {.status = KILN_OK};
+        kiln_net less = *n;
+        if (n->step.v[i].kind != KILN_NET_WAIT)
+            continue;
+        less.step.v =
+            kiln_arena_dup(kiln_test_arena(), n->step.v, n->step.n * sizeof *n->step.v);
+        less.step.v[i].kind = KILN_NET_ELSE; /* which does nothing by itself */
+        kiln_assert_fails(kiln_net_check(&less, &err), KILN_ERR_BUG, &err,
+                          "does not wait for step");
+    }
+}
+
 static void places(void **state) {
     const row *r = *state;
     const kiln_placement o = {kinds, 3, by_digit, (void *)(uintptr_t)r->devices};
@@ -127,6 +142,7 @@ static void places(void **state) {
     put_steps(&text, "open ", n.open.v, n.open.n);
     put_steps(&text, "", n.step.v, n.step.n);
     assert_string_equal(text.p, r->want);
+    check_waits(&n);
 }
 
 /* ---- rules ------------------------------------------------------------------------ */
