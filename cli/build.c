@@ -22,6 +22,7 @@ enum {
     OPT_REQUIRE_TUNED,
     OPT_NO_VERIFY,
     OPT_PACK,
+    OPT_PLACE,
     OPT_OCI,
     OPT_SIGN,
     OPT_PASSWORD,
@@ -64,6 +65,11 @@ static const kiln_option options[N_OPTIONS] = {
                   "open, each time a model is opened, and the archive is as small as "
                   "the model (build)",
                   false},
+    [OPT_PLACE] =
+        {"--place", "OP=DEVICE",
+         "give steps of this operator (or all, or random:SEED) to another "
+         "device of the runtime, such as host2; the last one that fits counts",
+         true},
     [OPT_OCI] = {"--oci", "DIR",
                  "also into this OCI image layout, under the archive's name as tag: "
                  "archive, signature, provenance, SBOM",
@@ -84,6 +90,20 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_JSON] = {"--json", "FILE",
                   "write what was built as JSON ('-': standard output)", false},
 };
+
+static kiln_status read_placement(const kiln_cli_args *args, kiln_placement *placement,
+                                  kiln_build_options *o, kiln_err *err) {
+    o->place = args->value[OPT_PLACE];
+    o->n_places = args->n_value[OPT_PLACE];
+    if (o->n_places == 0)
+        return KILN_OK;
+    o->placement = placement;
+    const kiln_status st =
+        kiln_place_by_rules(args->arena, o->place, o->n_places, placement, err);
+    if (st != KILN_OK)
+        kiln_note(err, "reading --place");
+    return st;
+}
 
 /* What is asked of what lies beside an archive. */
 typedef struct beside {
@@ -263,6 +283,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     kiln_arena *a = args->arena;
     kiln_import_options import;
     kiln_profile *profile = NULL;
+    kiln_placement placement;
     kiln_build_options to = *o;
     size_t n = 0;
     double share = 0;
@@ -271,6 +292,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     kiln_cli_answer answer;
     KILN_TRY(read_share(args, &share, err));
     KILN_TRY(read_pack(args, &to.pack_at_open, err));
+    KILN_TRY(read_placement(args, &placement, &to, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
     KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */

@@ -57,8 +57,8 @@ KERNEL_RUNNERS := $(CROSS:%=build/%/kernel_runner)
 
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
 # to build once more.
-TSAN_SRC := $(call find_src,base runtime,*.c) $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_text.c)
-TSAN_TESTS := $(addprefix $(B)/tsan/test_,device made_up_device plan pool_linux sessions)
+TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_text.c)
+TSAN_TESTS := $(addprefix $(B)/tsan/test_,device made_up_device placed_plans plan pool_linux sessions)
 $(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

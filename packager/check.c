@@ -25,18 +25,38 @@ static bool same_ports(const kiln_package_port *x, size_t n_x,
     return same;
 }
 
+/* A kernel of several devices is one row of the manifest, and as many of the plan. */
 static bool same_kernels(const kiln_package_facts *f, const kiln_plan *plan) {
-    bool same = f->n_kernels == plan->header->n_kernels;
-    for (size_t i = 0; i < f->n_kernels && same; i++)
-        same = strcmp(f->kernel[i].symbol,
-                      kiln_plan_string(plan, plan->kernel[i].symbol)) == 0;
+    const char *last = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < plan->header->n_kernels; i++) {
+        const char *symbol = kiln_plan_string(plan, plan->kernel[i].symbol);
+        if (last != NULL && strcmp(symbol, last) == 0)
+            continue;
+        if (n == f->n_kernels || strcmp(f->kernel[n].symbol, symbol) != 0)
+            return false;
+        last = f->kernel[n++].symbol;
+    }
+    return n == f->n_kernels;
+}
+
+static bool same_devices(const kiln_package_facts *f, const kiln_package_facts *says) {
+    bool same = f->n_devices == says->n_devices;
+    for (size_t i = 0; i < f->n_devices && same; i++)
+        same = strcmp(f->device[i], says->device[i]) == 0;
     return same;
 }
 
-/* The host's library, and nothing else yet. */
-static bool has_one_library(const kiln_plan *plan) {
-    return plan->header->modules.n == 1 && plan->module[0].device == 0 &&
-           strcmp(kiln_plan_string(plan, plan->module[0].file), KILN_ENTRY_LIB) == 0;
+/* A library for each device, by its number. */
+static bool has_libraries(kiln_arena *a, const kiln_plan *plan) {
+    const kiln_plan_header *h = plan->header;
+    bool has =
+        h->modules.n == h->devices.n && h->modules.n <= KILN_PACKAGE_MAX_MODULES + 1;
+    for (size_t i = 0; has && i < h->modules.n; i++)
+        has = plan->module[i].device == i &&
+              strcmp(kiln_plan_string(plan, plan->module[i].file),
+                     kiln_package_module_name(a, i)) == 0;
+    return has;
 }
 
 static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
@@ -44,10 +64,10 @@ static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
     kiln_package_facts says = {.model = NULL};
     const kiln_plan_header *h = plan->header;
     kiln_facts_of_plan(a, plan, &says);
-    if (!has_one_library(plan))
+    if (!has_libraries(a, plan))
         return kiln_fail(err, KILN_ERR_PARSE,
-                         KILN_ENTRY_PLAN
-                         " has other modules than the host's " KILN_ENTRY_LIB);
+                         KILN_ENTRY_PLAN " has other modules than " KILN_ENTRY_LIB
+                                         " and one for each further device");
     if ((int)h->arch != kiln_package_machine(f->profile.arch))
         return kiln_fail(err, KILN_ERR_PARSE,
                          KILN_ENTRY_MANIFEST
@@ -68,6 +88,8 @@ static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
         f->memory.scratch != says.memory.scratch ||
         f->memory.packed != says.memory.packed)
         return disagree("memory", err);
+    if (!same_devices(f, &says))
+        return disagree("devices", err);
     return same_kernels(f, plan) ? KILN_OK : disagree("kernels", err);
 }
 
@@ -84,6 +106,17 @@ static kiln_status check_params(kiln_arena *a, const kiln_plan *plan,
     return KILN_OK;
 }
 
+static kiln_status check_libs(kiln_arena *a, const kiln_plan *plan,
+                              const kiln_package_parts *p, kiln_err *err) {
+    if (p->n_modules != plan->header->modules.n)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "there are %zu libraries, " KILN_ENTRY_PLAN " wants %" PRIu64,
+                         p->n_modules, plan->header->modules.n);
+    for (size_t i = 0; i < p->n_modules; i++)
+        KILN_TRY(kiln_package_check_lib(a, p->module[i], plan, i, err));
+    return KILN_OK;
+}
+
 kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
                                const kiln_package_parts *p, kiln_err *err) {
     char error[KILN_PLAN_ERROR];
@@ -91,7 +124,7 @@ kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
     if (kiln_plan_check(aligned(a, p->plan), p->plan.n, &plan, error) != 0)
         return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_PLAN ": %s", error);
     KILN_TRY(check_plan(a, f, &plan, err));
-    KILN_TRY(kiln_package_check_lib(a, p->lib, &plan, err));
+    KILN_TRY(check_libs(a, &plan, p, err));
     KILN_TRY(check_params(a, &plan, p, err));
     kiln_tensor *in = kiln_array(a, kiln_tensor, f->n_inputs);
     kiln_package_expected *out = kiln_array(a, kiln_package_expected, f->n_outputs);

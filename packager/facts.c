@@ -27,6 +27,17 @@ const char *kiln_package_utf8(kiln_arena *a, const char *name) {
     return out.p;
 }
 
+const char *kiln_package_module_name(kiln_arena *a, size_t device) {
+    return device == 0 ? KILN_ENTRY_LIB : kiln_format(a, "lib%zu.so", device);
+}
+
+size_t kiln_package_module_number(const char *name) {
+    const bool is_module = strlen(name) == 7 && strncmp(name, "lib", 3) == 0 &&
+                           name[3] >= '1' && name[3] <= '9' &&
+                           strcmp(name + 4, ".so") == 0;
+    return is_module ? (size_t)(name[3] - '0') : 0;
+}
+
 static kiln_package_port *ports(kiln_arena *a, const kiln_plan *plan, size_t first,
                                 size_t n) {
     kiln_package_port *port = kiln_array(a, kiln_package_port, n);
@@ -44,6 +55,11 @@ static kiln_package_port *ports(kiln_arena *a, const kiln_plan *plan, size_t fir
 
 void kiln_facts_of_plan(kiln_arena *a, const kiln_plan *plan, kiln_package_facts *f) {
     const kiln_plan_header *h = plan->header;
+    const char **device = kiln_array(a, const char *, (size_t)h->devices.n);
+    for (size_t i = 0; i < h->devices.n; i++)
+        device[i] = kiln_plan_string(plan, plan->device[i].kind);
+    f->device = device;
+    f->n_devices = (size_t)h->devices.n;
     f->n_inputs = h->n_inputs;
     f->n_outputs = h->n_outputs;
     f->input = ports(a, plan, 0, h->n_inputs);

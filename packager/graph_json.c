@@ -186,6 +186,8 @@ static void put_step(writer *w, const kiln_package_step *s) {
         put_text(w, s->node[i]);
     kiln_json_end_array(&w->json);
     kiln_json_member_str(&w->json, "epilogue", s->epilogue);
+    if (s->device != NULL)
+        kiln_json_member_str(&w->json, "device", s->device);
     kiln_json_member_str(&w->json, "layout_in", s->layout_in);
     kiln_json_member_str(&w->json, "layout_out", s->layout_out);
     kiln_json_end_object(&w->json);
@@ -226,6 +228,7 @@ static kiln_status read_step(const kiln_json *o, kiln_package_step *out,
         .op = kiln_json_string(kiln_json_get(o, "op"), NULL),
         .kernel = kiln_json_string(kiln_json_get(o, "kernel"), NULL),
         .epilogue = kiln_json_string(kiln_json_get(o, "epilogue"), NULL),
+        .device = kiln_json_string(kiln_json_get(o, "device"), NULL),
         .layout_in = kiln_json_string(kiln_json_get(o, "layout_in"), NULL),
         .layout_out = kiln_json_string(kiln_json_get(o, "layout_out"), NULL)};
     if (out->name == NULL || out->op == NULL)

@@ -1,5 +1,5 @@
-/* lib.so: what the runtime's loader will take, for the plan's machine, with the plan's
- * kernels and nothing else. */
+/* lib.so, and the libraries of further devices: what the runtime's loader will take, for
+ * the plan's machine, with the plan's kernels and nothing else. */
 #include "packager/packager_internal.h"
 #include "runtime/elf.h"
 
@@ -18,54 +18,63 @@ static void list_functions(kiln_arena *a, const kiln_elf *e, kiln_map *out) {
     }
 }
 
-static kiln_status check_kernels(kiln_arena *a, const kiln_elf *e,
-                                 const kiln_plan *plan, kiln_err *err) {
+typedef struct library {
+    kiln_arena *arena;
+    const kiln_plan *plan;
+    size_t module;
+    const char *name; /* of the entry */
+} library;
+
+static kiln_status check_kernels(const library *l, const kiln_elf *e, kiln_err *err) {
     kiln_map functions = {.slot = NULL};
-    const uint32_t n = plan->header->n_kernels;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->plan->header->n_kernels; i++)
+        n += l->plan->kernel[i].module == l->module;
     if (e->n_symbols > (uint64_t)n + 1)
         return kiln_fail(err, KILN_ERR_PARSE,
-                         KILN_ENTRY_LIB " has %" PRIu64 " symbols, " KILN_ENTRY_PLAN
-                                        " %" PRIu32 " kernels",
-                         e->n_symbols - 1, n);
-    list_functions(a, e, &functions);
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = kiln_plan_string(plan, plan->kernel[i].symbol);
-        if (!kiln_map_has(&functions, kiln_str_from(name)))
-            return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_LIB ": has no kernel '%s'",
-                             kiln_str_printable(a, kiln_str_from(name), 64));
+                         "%s has %" PRIu64 " symbols, " KILN_ENTRY_PLAN " %" PRIu32
+                         " kernels",
+                         l->name, e->n_symbols - 1, n);
+    list_functions(l->arena, e, &functions);
+    for (uint32_t i = 0; i < l->plan->header->n_kernels; i++) {
+        const char *name = kiln_plan_string(l->plan, l->plan->kernel[i].symbol);
+        if (l->plan->kernel[i].module == l->module &&
+            !kiln_map_has(&functions, kiln_str_from(name)))
+            return kiln_fail(err, KILN_ERR_PARSE, "%s: has no kernel '%s'", l->name,
+                             kiln_str_printable(l->arena, kiln_str_from(name), 64));
     }
     return KILN_OK;
 }
 
 /* Relocations are tried on memory that nobody runs. */
-static kiln_status check_links(kiln_arena *a, const kiln_elf *e, const char *text,
+static kiln_status check_links(const library *l, const kiln_elf *e, const char *text,
                                kiln_err *err) {
-    unsigned char *image = kiln_arena_alloc(a, (size_t)e->image_bytes);
+    unsigned char *image = kiln_arena_alloc(l->arena, (size_t)e->image_bytes);
     if (kiln_elf_link(e, image) != KILN_LOAD_OK)
-        return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_LIB ": %s", text);
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: %s", l->name, text);
     return KILN_OK;
 }
 
 kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan *plan,
-                                   kiln_err *err) {
+                                   size_t module, kiln_err *err) {
     char text[KILN_LOAD_TEXT] = "";
+    const library l = {a, plan, module, kiln_package_module_name(a, module)};
     kiln_elf e;
     const int machine =
         lib.n >= 20 ? (unsigned char)lib.p[18] | (unsigned char)lib.p[19] << 8 : 0;
     if (kiln_str_starts(lib, "\177ELF") && machine != (int)plan->header->arch)
         return kiln_fail(err, KILN_ERR_PARSE,
-                         KILN_ENTRY_LIB " is for ELF machine %d, " KILN_ENTRY_PLAN
-                                        " for %" PRIu32,
-                         machine, plan->header->arch);
+                         "%s is for ELF machine %d, " KILN_ENTRY_PLAN " for %" PRIu32,
+                         l.name, machine, plan->header->arch);
     if (kiln_elf_open(&e, lib.p, lib.n, (int)plan->header->arch, text) != KILN_LOAD_OK)
-        return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_LIB ": %s", text);
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: %s", l.name, text);
     kiln_status st = KILN_OK;
     if (!e.is_shared)
-        st = kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_LIB ": is no shared library");
+        st = kiln_fail(err, KILN_ERR_PARSE, "%s: is no shared library", l.name);
     if (st == KILN_OK)
-        st = check_kernels(a, &e, plan, err);
+        st = check_kernels(&l, &e, err);
     if (st == KILN_OK)
-        st = check_links(a, &e, text, err);
+        st = check_links(&l, &e, text, err);
     kiln_elf_fini(&e);
     return st;
 }

@@ -303,9 +303,30 @@ static bool is_known(const char *name) {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i], name) == 0)
             return true;
-    return false;
+    return kiln_package_module_number(name) > 0;
 }
 enum { N_KNOWN = 7 };
+
+/* One for each further device: sorted, they are numbered from 1. */
+static void check_modules(reader *r, const kiln_package_facts *f) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_entries; i++) {
+        const size_t number = kiln_package_module_number(f->entry[i].name);
+        if (number > 0 && number != ++n)
+            refuse(r, "", "entries",
+                   kiln_format(r->arena, "with %s before %s",
+                               kiln_package_module_name(r->arena, n),
+                               f->entry[i].name));
+    }
+    if (n + 1 != f->n_devices)
+        refuse(r, "", "entries",
+               kiln_format(r->arena, "with a library for each of %zu devices",
+                           f->n_devices));
+    if (f->n_entries != N_KNOWN + n)
+        refuse(r, "", "entries",
+               kiln_format(r->arena, "all %d that packages have, there are %zu",
+                           N_KNOWN, f->n_entries - n));
+}
 
 /* All that there are, and each once: sorted, they are the only list. */
 static void check_entries(reader *r, const kiln_package_facts *f) {
@@ -318,10 +339,27 @@ static void check_entries(reader *r, const kiln_package_facts *f) {
         if (i > 0 && strcmp(f->entry[i - 1].name, name) >= 0)
             refuse(r, "", "entries", "sorted by name, each once");
     }
-    if (f->n_entries != N_KNOWN)
-        refuse(r, "", "entries",
-               kiln_format(r->arena, "all %d that packages have, there are %zu",
-                           N_KNOWN, f->n_entries));
+    check_modules(r, f);
+}
+
+/* Those of one device, the host, do not say so. */
+static void read_devices(reader *r, const kiln_json *root, kiln_package_facts *f) {
+    const char **device = kiln_array(r->arena, const char *, KILN_PLAN_MAX_DEVICES);
+    const kiln_json *list = kiln_json_get(root, "devices");
+    f->device = device;
+    f->n_devices = 1;
+    device[0] = "host";
+    if (list == NULL)
+        return;
+    list = list_of(r, root, "", "devices", KILN_PLAN_MAX_DEVICES, &f->n_devices);
+    const kiln_json *v = kiln_json_first(list);
+    for (size_t i = 0; i < f->n_devices; i++, v = kiln_json_next(v)) {
+        device[i] = kiln_json_string(v, NULL);
+        if (device[i] == NULL)
+            refuse(r, "", "devices", "a list of strings");
+    }
+    if (f->n_devices < 2)
+        refuse(r, "", "devices", "several, or not there");
 }
 
 static void read_entries(reader *r, const kiln_json *root, kiln_package_facts *f) {
@@ -383,6 +421,7 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     f.tolerance.rms = real_of(&r, t, "tolerance", "rms");
     f.tolerance.absolute = real_of(&r, t, "tolerance", "absolute");
     read_kernels(&r, root, &f);
+    read_devices(&r, root, &f);
     read_entries(&r, root, &f);
     if (r.status == KILN_OK)
         *out = f;

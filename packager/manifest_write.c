@@ -97,6 +97,17 @@ static void put_entries(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_end_array(w);
 }
 
+/* Where the host is the only one nothing is said. */
+static void put_devices(kiln_json_writer *w, const kiln_package_facts *f) {
+    if (f->n_devices < 2)
+        return;
+    kiln_json_name(w, "devices");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < f->n_devices; i++)
+        kiln_json_put_string(w, kiln_str_from(f->device[i]));
+    kiln_json_end_array(w);
+}
+
 void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
@@ -119,6 +130,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
         kiln_json_member_str(&w, "measure", f->profile.measure);
     put_ports(&w, "inputs", f->input, f->n_inputs);
     put_ports(&w, "outputs", f->output, f->n_outputs);
+    put_devices(&w, f);
     kiln_json_member_str(&w, "pack", kiln_package_pack(&f->memory));
     put_memory(&w, &f->memory);
     kiln_json_member_bool(&w, "proved", !f->is_unproved);
@@ -196,6 +208,11 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
                     " a thread\n",
                     "memory", f->memory.arena, f->memory.lower_bound, f->memory.params,
                     f->memory.workspace, f->memory.scratch);
+    for (size_t i = 0; i < f->n_devices && f->n_devices > 1; i++)
+        kiln_buf_printf(out, "%s%s", i == 0 ? "devices          " : ", ",
+                        kiln_str_printable(a, kiln_str_from(f->device[i]), 64));
+    if (f->n_devices > 1)
+        kiln_buf_puts(out, "\n");
     if (f->memory.packed > 0)
         kiln_buf_printf(out,
                         "%-16s when it is opened, once: %" PRIu64

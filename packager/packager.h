@@ -21,7 +21,8 @@ enum {
     KILN_PACKAGE_FORMAT = 1, /* of manifest and archive */
     /* Limits: past these an archive is neither written nor read. */
     KILN_PACKAGE_MAX_ENTRIES = 64,
-    KILN_PACKAGE_MAX_MANIFEST = 16 << 20 /* bytes */
+    KILN_PACKAGE_MAX_MANIFEST = 16 << 20, /* bytes */
+    KILN_PACKAGE_MAX_MODULES = 9          /* beside the host's library */
 };
 #define KILN_PACKAGE_MAX_BYTES ((uint64_t)1 << 36) /* of all entries, unpacked */
 /* Unpacked bytes are at most KILN_PACKAGE_FREE_BYTES and so many times the archive. */
@@ -112,6 +113,9 @@ typedef struct kiln_package_facts {
     const char *zstd_version;
     const kiln_package_port *input, *output;
     size_t n_inputs, n_outputs;
+    /* Kinds of the devices that it needs, the host's first: by the plan. */
+    const char *const *device;
+    size_t n_devices;
     const kiln_package_entry *entry; /* all but the manifest, in their order */
     size_t n_entries;
 } kiln_package_facts;
@@ -133,12 +137,17 @@ typedef struct kiln_package_object {
 kiln_status kiln_package_code_of(kiln_arena *a, kiln_arch arch, kiln_str object,
                                  const char **sha256, int64_t *bytes, kiln_err *err);
 
-/* lib.so: the kernels in one shared library that imports nothing and exports the
+/* lib.so, and those of further devices: the kernels in one shared library that imports nothing and exports the
  * symbols, by ld.lld-19. KILN_ERR_LIB names the remedy where there is no such program.
  */
 kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err);
+
+/* "lib1.so": what the device of that number runs; 0: "lib.so", the host's. */
+const char *kiln_package_module_name(kiln_arena *a, size_t device);
+/* The number in such an entry's name; 0: it is no other device's module. */
+size_t kiln_package_module_number(const char *name);
 
 /* "Debian LLD 19.1.7"; fails as linking does where there is none. */
 kiln_status kiln_package_linker(kiln_arena *a, const char **version, kiln_err *err);
@@ -163,6 +172,7 @@ typedef struct kiln_package_step {
     const char *kernel; /* symbol; NULL: a copy */
     const char *const *node;
     size_t n_nodes;
+    const char *device;                 /* who does it; NULL: the host */
     const char *epilogue;               /* "bias, add, relu"; "": none */
     const char *layout_in, *layout_out; /* "NCHW16c"; NULL: there is none */
 } kiln_package_step;
@@ -204,6 +214,9 @@ void kiln_package_selftest_make(kiln_arena *a, const kiln_tensor *in, size_t n_i
 typedef struct kiln_package {
     kiln_package_facts facts;
     kiln_str plan, lib, graph;
+    /* Code of further devices, one each: lib1.so, lib2.so, ... */
+    const kiln_str *module;
+    size_t n_modules; /* at most KILN_PACKAGE_MAX_MODULES */
     kiln_str params_head;
     const void *params; /* memory.params bytes, as plan.bin says */
     kiln_package_selftest selftest;

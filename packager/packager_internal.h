@@ -53,7 +53,9 @@ kiln_status kiln_safetensors_read(kiln_arena *a, kiln_str start, uint64_t file_b
 
 /* The parts that must fit one another; as files' bytes. */
 typedef struct kiln_package_parts {
-    kiln_str plan, lib;
+    kiln_str plan;
+    const kiln_str *module; /* by number: lib.so, lib1.so, ... */
+    size_t n_modules;
     kiln_str params; /* its beginning at least: the whole head */
     uint64_t params_bytes;
     kiln_str inputs, expected;
@@ -67,9 +69,9 @@ kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
 kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
                                const kiln_package_parts *p, kiln_err *err);
 /* A shared library for the machine that imports nothing and has every kernel of the
- * plan. */
+ * plan's module, and no others. */
 kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan *plan,
-                                   kiln_err *err);
+                                   size_t module, kiln_err *err);
 kiln_str kiln_package_sbom(kiln_arena *a, const kiln_package_facts *f, int64_t time_s);
 
 /* ---- the archive ----------------------------------------------------------------- */

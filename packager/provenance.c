@@ -61,6 +61,13 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_member_i64(w, "threads", p->threads);
     kiln_json_member_bool(w, "proved", !p->is_unproved);
     kiln_json_member_str(w, "pack", p->packs_at_open ? "open" : "build");
+    if (p->n_places > 0) {
+        kiln_json_name(w, "place");
+        kiln_json_begin_array(w);
+        for (size_t i = 0; i < p->n_places; i++)
+            kiln_json_put_string(w, kiln_str_from(p->place[i]));
+        kiln_json_end_array(w);
+    }
     kiln_json_name(w, "profile");
     kiln_profile_put(w, &p->profile);
     kiln_json_member_str(w, "measure", p->profile.measure);

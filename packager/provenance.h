@@ -38,7 +38,9 @@ typedef struct kiln_provenance {
     size_t n_binds;
     int threads;
     bool is_unproved;
-    bool packs_at_open;   /* `--pack open` */
+    bool packs_at_open;       /* `--pack open` */
+    const char *const *place; /* rules of placement: "conv=host2"; none: the host's */
+    size_t n_places;
     kiln_profile profile; /* with numerics, and the device that measures it */
     int64_t time_s, seed; /* of entries; of the self-test's inputs */
     kiln_material config; /* file of configurations */

@@ -202,6 +202,22 @@ static void read_shapes(reader *r, const object *o, kiln_provenance *p) {
     p->shape = shape;
 }
 
+/* Not there where everything is the host's. */
+static void read_places(reader *r, const object *o, kiln_provenance *p) {
+    if (kiln_json_get(o->json, "place") == NULL)
+        return;
+    const kiln_json *v = list_of(r, o, "place", &p->n_places);
+    const char **place = kiln_array(r->arena, const char *, p->n_places);
+    if (p->n_places == 0)
+        refuse(r, o, "place", "must have rules, or not be there");
+    for (size_t i = 0; i < p->n_places; i++, v = kiln_json_next(v)) {
+        place[i] = kiln_json_string(v, "");
+        if (place[i][0] == '\0' || strlen(place[i]) > MAX_TEXT)
+            refuse(r, o, "place", "must be texts such as 'conv=host2'");
+    }
+    p->place = place;
+}
+
 static void read_binds(reader *r, const object *o, kiln_provenance *p) {
     static const char *const known[] = {"name", "number", "type", "sha256", NULL};
     const kiln_json *v = list_of(r, o, "binds", &p->n_binds);
@@ -229,7 +245,13 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     static const char *const known[] = {"name",    "version", "licence", "shapes",
                                         "binds",   "threads", "proved",  "pack",
                                         "profile", "measure", NULL};
-    const object o = open_member(r, definition, "externalParameters", known);
+    static const char *const placed[] = {"name",    "version", "licence", "shapes",
+                                         "binds",   "threads", "proved",  "pack",
+                                         "profile", "measure", "place",   NULL};
+    const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
+    const bool is_placed = kiln_json_get(json, "place") != NULL;
+    const object o =
+        open_member(r, definition, "externalParameters", is_placed ? placed : known);
     const kiln_json *proved = kiln_json_get(o.json, "proved");
     p->name = text_of(r, &o, "name");
     p->version = text_of(r, &o, "version");
@@ -246,6 +268,7 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     p->packs_at_open = strcmp(pack, "open") == 0;
     if (!p->packs_at_open && strcmp(pack, "build") != 0)
         refuse(r, &o, "pack", "must be 'build' or 'open'");
+    read_places(r, &o, p);
     read_profile(r, &o, p);
 }
 

@@ -313,12 +313,29 @@ static kiln_status check_document(const char *folder, const char *name, const ch
     return st;
 }
 
+/* The manifest's reader has seen that they are numbered from 1. */
+static kiln_status map_modules(kiln_arena *a, const char *folder,
+                               const kiln_package_facts *f, kiln_package_parts *p,
+                               kiln_err *err) {
+    kiln_str *module = kiln_array(a, kiln_str, KILN_PACKAGE_MAX_MODULES + 1);
+    p->module = module;
+    p->n_modules = 1;
+    for (size_t i = 0; i < f->n_entries; i++)
+        p->n_modules += kiln_package_module_number(f->entry[i].name) > 0;
+    for (size_t i = 0; i < p->n_modules; i++)
+        KILN_TRY(
+            kiln_file_map(a, kiln_path_join(a, folder, kiln_package_module_name(a, i)),
+                          0, &module[i], err));
+    return KILN_OK;
+}
+
 static kiln_status check_folder(kiln_arena *a, const char *folder,
                                 const kiln_package_facts *f, kiln_err *err) {
     kiln_package_parts p;
-    const char *const name[] = {KILN_ENTRY_PLAN, KILN_ENTRY_LIB, KILN_ENTRY_PARAMS,
-                                KILN_ENTRY_INPUTS, KILN_ENTRY_EXPECTED};
-    kiln_str *const file[] = {&p.plan, &p.lib, &p.params, &p.inputs, &p.expected};
+    const char *const name[] = {KILN_ENTRY_PLAN, KILN_ENTRY_PARAMS, KILN_ENTRY_INPUTS,
+                                KILN_ENTRY_EXPECTED};
+    kiln_str *const file[] = {&p.plan, &p.params, &p.inputs, &p.expected};
+    KILN_TRY(map_modules(a, folder, f, &p, err));
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
         KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, name[i]), 0, file[i], err));
     p.params_bytes = p.params.n;

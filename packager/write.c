@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ENTRIES = 7 };
+enum { N_ALWAYS = 7, MAX_ENTRIES = N_ALWAYS + KILN_PACKAGE_MAX_MODULES };
 
 /* An entry in one or two pieces. */
 typedef struct content {
@@ -43,9 +43,10 @@ static uint64_t bytes_of(const content *c) {
 
 /* ---- facts ----------------------------------------------------------------------- */
 
-static void list_contents(const kiln_package *p, size_t param_bytes,
-                          content out[N_ENTRIES]) {
-    const content all[N_ENTRIES] = {
+/* In order of their names. */
+static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_bytes,
+                            content out[MAX_ENTRIES]) {
+    const content always[N_ALWAYS] = {
         {KILN_ENTRY_GRAPH, {p->graph, {NULL, 0}}},
         {KILN_ENTRY_LIB, {p->lib, {NULL, 0}}},
         {KILN_ENTRY_PARAMS, {p->params_head, {p->params, param_bytes}}},
@@ -54,7 +55,23 @@ static void list_contents(const kiln_package *p, size_t param_bytes,
         {KILN_ENTRY_EXPECTED, {p->selftest.expected, {NULL, 0}}},
         {KILN_ENTRY_INPUTS, {p->selftest.inputs, {NULL, 0}}},
     };
-    memcpy(out, all, sizeof all);
+    size_t n = 0;
+    for (int i = 0; i < N_ALWAYS; i++) {
+        out[n++] = always[i];
+        for (size_t k = 0;
+             k < p->n_modules && strcmp(always[i].name, KILN_ENTRY_LIB) == 0; k++)
+            out[n++] = (content){kiln_package_module_name(a, k + 1),
+                                 {p->module[k], {NULL, 0}}};
+    }
+    return n;
+}
+
+static const kiln_str *modules_of(kiln_arena *a, const kiln_package *p) {
+    kiln_str *module = kiln_array(a, kiln_str, p->n_modules + 1);
+    module[0] = p->lib;
+    for (size_t i = 0; i < p->n_modules; i++)
+        module[i + 1] = p->module[i];
+    return module;
 }
 
 static void describe(const content *c, kiln_package_entry *e) {
@@ -71,7 +88,7 @@ static void describe(const content *c, kiln_package_entry *e) {
 /* Facts with all that follows from the contents; contents with the bill of materials.
  */
 static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_facts *f,
-                            content all[N_ENTRIES], kiln_err *err) {
+                            content all[MAX_ENTRIES], kiln_err *err) {
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
     const void *bytes = kiln_arena_dup(a, p->plan.p, p->plan.n);
@@ -81,12 +98,12 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
     f->model = kiln_package_utf8(a, f->model);
     f->zstd_version = kiln_zstd_version();
     kiln_facts_of_plan(a, &plan, f);
-    list_contents(p, (size_t)f->memory.params, all);
-    kiln_package_entry *entry = kiln_array(a, kiln_package_entry, N_ENTRIES);
+    KILN_ASSERT(p->n_modules <= KILN_PACKAGE_MAX_MODULES, "%zu modules", p->n_modules);
+    f->n_entries = list_contents(a, p, (size_t)f->memory.params, all);
+    kiln_package_entry *entry = kiln_array(a, kiln_package_entry, f->n_entries);
     f->entry = entry;
-    f->n_entries = N_ENTRIES;
     content *sbom = NULL;
-    for (int i = 0; i < N_ENTRIES; i++) {
+    for (size_t i = 0; i < f->n_entries; i++) {
         describe(&all[i], &entry[i]);
         if (strcmp(all[i].name, KILN_ENTRY_SBOM) == 0)
             sbom = &all[i];
@@ -95,7 +112,8 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
     sbom->piece[0] = kiln_package_sbom(a, f, p->time_s);
     describe(sbom, &entry[sbom - all]);
     const kiln_package_parts parts = {p->plan,
-                                      p->lib,
+                                      modules_of(a, p),
+                                      p->n_modules + 1,
                                       p->params_head,
                                       p->params_head.n + f->memory.params,
                                       p->selftest.inputs,
@@ -141,12 +159,12 @@ static kiln_status add_seal(archive *out, kiln_err *err) {
 }
 
 static kiln_status add_all(archive *out, const content *manifest, const content *rest,
-                           kiln_err *err) {
+                           size_t n, kiln_err *err) {
     static const unsigned char end[2 * KILN_TAR_BLOCK];
-    for (int i = 0; i < N_ENTRIES; i++)
+    for (size_t i = 0; i < n; i++)
         out->most_mb += (double)bytes_of(&rest[i]) * 1e-6;
     KILN_TRY(add_entry(out, manifest, err));
-    for (int i = 0; i < N_ENTRIES; i++)
+    for (size_t i = 0; i < n; i++)
         KILN_TRY(add_entry(out, &rest[i], err));
     KILN_TRY(kiln_zstd_writer_add(out->zstd, end, sizeof end, err));
     KILN_TRY(kiln_zstd_writer_finish(out->zstd, err));
@@ -168,7 +186,7 @@ static kiln_status write_archive(kiln_arena *a, const char *path,
     const kiln_sink sink = {add_compressed, out};
     kiln_status st = kiln_zstd_writer_open(a, sink, &out->zstd, err);
     if (st == KILN_OK)
-        st = add_all(out, &manifest, rest, err);
+        st = add_all(out, &manifest, rest, f->n_entries, err);
     kiln_zstd_writer_close(out->zstd);
     if (st == KILN_OK)
         st = kiln_package_check_limits(f, manifest.piece[0].n, out->bytes, err);
@@ -183,7 +201,7 @@ kiln_status kiln_package_write(const kiln_package *p, const char *path,
                                char sha256[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena a = {0};
     kiln_package_facts f;
-    content rest[N_ENTRIES];
+    content rest[MAX_ENTRIES];
     archive out = {.time_s = p->time_s};
     kiln_status st = complete(&a, p, &f, rest, err);
     if (st == KILN_OK)

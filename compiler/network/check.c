@@ -27,6 +27,7 @@ typedef struct check {
     const kiln_net *n;
     kiln_arena arena;
     size_t *output_at; /* by output: its first block */
+    size_t *arena_at;  /* by device */
     memory now;
     size_t step;
     kiln_err *err;
@@ -120,6 +121,21 @@ static int64_t runs_around(const check *c) {
     return runs;
 }
 
+/* A queue computes in its device's memory, and moves between that and the host's. */
+static kiln_status check_reach(check *c, const kiln_net_step *s) {
+    for (int i = 0; i < s->n_operands; i++) {
+        const kiln_net_slot *slot = slot_of(c, s->operand[i]);
+        const bool is_near = slot->device == s->device ||
+                             (slot->device == 0 && s->kind != KILN_NET_CALL);
+        if (!is_near)
+            return kiln_fail(c->err, KILN_ERR_BUG,
+                             "step '%s' of device %d reads or writes '%s' in memory of "
+                             "device %d",
+                             s->name, s->device, slot->value->name, slot->device);
+    }
+    return KILN_OK;
+}
+
 /* Bytes go from one slot to another, whole or an element of a sequence. */
 static kiln_status check_move(check *c, const kiln_net_step *s) {
     const kiln_net_slot *from = slot_of(c, s->operand[0]);
@@ -146,11 +162,11 @@ static uint64_t room_of(const check *c, const kiln_net_slot *s) {
     const kiln_net *n = c->n;
     switch (s->place) {
     case KILN_NET_ARENA:
-        return (uint64_t)n->arena_bytes;
+        return (uint64_t)n->device.v[s->device].arena_bytes;
     case KILN_NET_PARAM:
         return n->param_bytes;
     case KILN_NET_PACKED:
-        return n->packed_bytes;
+        return n->device.v[s->device].packed_bytes;
     case KILN_NET_INPUT:
         return (uint64_t)kiln_type_bytes(&n->port.v[s->index].value->type);
     case KILN_NET_OUTPUT:
@@ -165,7 +181,7 @@ static kiln_status check_view(check *c, const kiln_net_slot *s) {
     const kiln_net_slot *of = slot_of(c, s->view_of);
     const kiln_type t = kiln_net_type_of(s), whole = kiln_net_type_of(of);
     if (s->view_offset >= 0 && s->view_offset + s->bytes <= of->bytes &&
-        s->place == of->place && s->index == of->index &&
+        s->place == of->place && s->index == of->index && s->device == of->device &&
         s->offset == of->offset + (uint64_t)s->view_offset &&
         (!claims_zero_tails(&whole) || !kiln_type_has_tails(&t) ||
          claims_zero_tails(&t)))
@@ -202,7 +218,8 @@ static blocks blocks_of(const check *c, const kiln_net_slot *s) {
     const size_t n = ((size_t)s->bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
     if (s->place != KILN_NET_ARENA && s->place != KILN_NET_OUTPUT)
         return (blocks){0, 0};
-    const size_t base = s->place == KILN_NET_OUTPUT ? c->output_at[s->index] : 0;
+    const size_t base =
+        s->place == KILN_NET_OUTPUT ? c->output_at[s->index] : c->arena_at[s->device];
     const size_t begin = base + (size_t)s->offset / KILN_NETWORK_ALIGN;
     return (blocks){begin, begin + n};
 }
@@ -238,7 +255,8 @@ static bool may_take(const kiln_net *n, const kiln_net_step *s, int read, int wr
     bool is_takeable = s->kind == KILN_NET_COPY;
     for (int i = 0; i < s->n_takeable; i++)
         is_takeable = is_takeable || s->takeable[i] == read;
-    return is_takeable && x->offset == y->offset && x->bytes == y->bytes;
+    return is_takeable && x->device == y->device && x->offset == y->offset &&
+           x->bytes == y->bytes;
 }
 
 static kiln_status write_slot(check *c, const kiln_net_step *step, int k) {
@@ -331,6 +349,7 @@ static kiln_status check_loop(check *c, size_t at, size_t *next) {
 static kiln_status check_work(check *c, size_t at) {
     const kiln_net_step *s = &c->n->step.v[at];
     c->step = at;
+    KILN_TRY(check_reach(c, s));
     KILN_TRY(s->kind == KILN_NET_CALL ? check_call(c, s) : check_move(c, s));
     for (int i = 0; i < s->n_read; i++)
         KILN_TRY(read_slot(c, s->operand[i]));
@@ -360,6 +379,7 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
         case KILN_NET_END:
         case KILN_NET_VIEW:
         case KILN_NET_JOIN:
+        case KILN_NET_WAIT:
         case KILN_NET_N_KINDS:
             break;
         }
@@ -372,8 +392,14 @@ static kiln_status check_steps(check *c, size_t begin, size_t end) {
 
 static void lay_out_memory(check *c) {
     const kiln_net *n = c->n;
-    size_t at = ((size_t)n->arena_bytes + KILN_NETWORK_ALIGN - 1) / KILN_NETWORK_ALIGN;
+    size_t at = 0;
+    c->arena_at = kiln_array(&c->arena, size_t, n->device.n);
     c->output_at = kiln_array(&c->arena, size_t, n->n_outputs);
+    for (size_t d = 0; d < n->device.n; d++) {
+        c->arena_at[d] = at;
+        at += ((size_t)n->device.v[d].arena_bytes + KILN_NETWORK_ALIGN - 1) /
+              KILN_NETWORK_ALIGN;
+    }
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         const kiln_type *t = &n->port.v[n->n_inputs + i].value->type;
         c->output_at[i] = at;
@@ -386,13 +412,13 @@ static void lay_out_memory(check *c) {
 /* ---- open steps ------------------------------------------------------------------ */
 
 static kiln_status check_open_operand(const check *c, const kiln_net_step *s, int k,
-                                      kiln_net_place place) {
+                                      bool is_place) {
     const kiln_net_slot *slot = slot_of(c, s->operand[k]);
     const kiln_type *kernel = &c->n->kernel.v[s->kernel].operand[k];
     const kiln_type has = kiln_net_type_of(slot);
     kiln_type moved = has; /* what is only moved is bytes */
     moved.dtype = kernel->dtype;
-    if (slot->place == place && kiln_net_same_bytes(kernel, &moved) &&
+    if (is_place && kiln_net_same_bytes(kernel, &moved) &&
         kiln_dtype_bytes(kernel->dtype) == kiln_dtype_bytes(has.dtype) &&
         kiln_type_bytes(kernel) == slot->bytes)
         return KILN_OK;
@@ -405,24 +431,51 @@ static kiln_status check_open_operand(const check *c, const kiln_net_step *s, in
     return KILN_ERR_BUG;
 }
 
-/* Every open step makes another layout of a constant, in a place of its own, and
- * whatever steps read of packed memory is what one of them has made. */
+/* A constant as the host has it, to a device that cannot read it there. */
+static kiln_status check_open_copy(const check *c, const kiln_net_step *s) {
+    const kiln_net_slot *from = slot_of(c, s->operand[0]);
+    const kiln_net_slot *to = slot_of(c, s->operand[1]);
+    const kiln_type x = kiln_net_type_of(from), y = kiln_net_type_of(to);
+    const bool is_const =
+        from->place == KILN_NET_PARAM || from->place == KILN_NET_PACKED;
+    return is_const && from->device == 0 && to->place == KILN_NET_PACKED &&
+                   to->device == s->device && s->device != 0 &&
+                   kiln_net_same_bytes(&x, &y)
+               ? KILN_OK
+               : kiln_fail(c->err, KILN_ERR_BUG,
+                           "open step '%s' copies '%s' from device %d to device %d",
+                           s->name, from->value->name, from->device, to->device);
+}
+
+static kiln_status check_open_step(const check *c, const kiln_net_step *s) {
+    if (s->kind == KILN_NET_COPY)
+        return check_open_copy(c, s);
+    KILN_TRY(check_open_operand(c, s, 0,
+                                slot_of(c, s->operand[0])->place == KILN_NET_PARAM));
+    return check_open_operand(c, s, 1,
+                              slot_of(c, s->operand[1])->place == KILN_NET_PACKED);
+}
+
+/* Every open step makes another layout of a constant, or a copy, in a place of its own,
+ * and whatever steps read of packed memory is what one of them has made. */
 static kiln_status check_open(const check *c) {
     const kiln_net *n = c->n;
     uint64_t end = 0;
+    int device = 0;
     size_t n_packed = 0;
     for (size_t i = 0; i < n->open.n; i++) {
         const kiln_net_step *s = &n->open.v[i];
         const kiln_net_slot *to = slot_of(c, s->operand[1]);
-        KILN_TRY(check_open_operand(c, s, 0, KILN_NET_PARAM));
-        KILN_TRY(check_open_operand(c, s, 1, KILN_NET_PACKED));
+        KILN_TRY(check_open_step(c, s));
+        end = to->device > device ? 0 : end;
         if (to->value->data != slot_of(c, s->operand[0])->value->data ||
-            to->offset < end)
+            to->offset < end || to->device < device)
             return kiln_fail(c->err, KILN_ERR_BUG,
                              "open step '%s' packs another value than '%s', or over "
                              "what the step before it has packed",
                              s->name, to->value->name);
         end = to->offset + (uint64_t)to->bytes;
+        device = to->device;
     }
     for (size_t i = 0; i < n->slot.n; i++)
         n_packed += n->slot.v[i].place == KILN_NET_PACKED && n->slot.v[i].view_of < 0;
@@ -459,7 +512,7 @@ static kiln_status check_all(check *c) {
                 return kiln_fail(c->err, KILN_ERR_BUG,
                                  "output '%s' is not made by any step", p->name);
     }
-    return KILN_OK;
+    return kiln_net_check_order(c->n, c->err);
 }
 
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err) {

@@ -2,7 +2,8 @@
 #include "compiler/network/executable_internal.h"
 
 const char *const kiln_net_fact_names[KILN_NET_N_FACTS] = {
-    "fused", "chosen", "laid_out", "placed", "shared", "planned", "compiled",
+    "fused",  "chosen",     "laid_out", "placed",
+    "shared", "on_devices", "planned",  "compiled",
 };
 
 int kiln_net_add_slot(kiln_net *n, const kiln_net_slot *slot) {

@@ -8,7 +8,10 @@
  * compiled once.
  *
  * Slots are tensors in memory; steps call kernels on them, move bytes, choose and
- * repeat. Whoever packs it (pipeline/network) writes both as they are here. */
+ * repeat. All of it is the host's, unless a placement (place.h) gives steps to other
+ * devices: then slots lie in spaces of devices, copies bring values from one to
+ * another, and queues wait for one another. Whoever packs it (pipeline/network) writes
+ * all as it is here. */
 #ifndef KILN_COMPILER_NETWORK_EXECUTABLE_H
 #define KILN_COMPILER_NETWORK_EXECUTABLE_H
 
@@ -23,22 +26,25 @@ enum {
     KILN_NET_FUSED = 1u << 0,    /* each node is in one step, and blocks are nested */
     KILN_NET_CHOSEN = 1u << 1,   /* each call has a template and a configuration */
     KILN_NET_LAID_OUT = 1u << 2, /* operands are tensors, of the types of kernels */
-    KILN_NET_PLACED = 1u << 3,   /* each step has a device, each tensor a space */
+    KILN_NET_PLACED = 1u << 3,   /* what leaves the network is in the caller's memory */
     KILN_NET_SHARED = 1u << 4,   /* concat and slices are parts of other tensors */
-    KILN_NET_PLANNED = 1u << 5,  /* each tensor has its bytes, free while it lives */
-    KILN_NET_COMPILED = 1u << 6, /* each kernel has code */
-    KILN_NET_N_FACTS = 7
+    KILN_NET_ON_DEVICES = 1u << 5, /* each step has a device that reaches its tensors */
+    KILN_NET_PLANNED = 1u << 6,    /* each tensor has its bytes, free while it lives */
+    KILN_NET_COMPILED = 1u << 7,   /* each kernel has code */
+    KILN_NET_N_FACTS = 8
 };
 extern const char *const kiln_net_fact_names[KILN_NET_N_FACTS]; /* by bit */
 
 struct kiln_net;
+struct kiln_placement; /* compiler/network/place.h */
 
 typedef struct kiln_network_options {
     bool no_fusion;
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
      * read them. Else they are packed here. Either way kernels read the same bytes. */
     bool pack_at_open;
-    const kiln_choose_options *choose; /* NULL: guesses */
+    const kiln_choose_options *choose;      /* NULL: guesses */
+    const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
     void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
@@ -94,6 +100,7 @@ typedef enum kiln_net_step_kind {
     KILN_NET_END,  /* partner: the IF or LOOP that it ends */
     KILN_NET_TAKE, /* element t of operand 0 to operand 1, t: the innermost loop's */
     KILN_NET_PUT,  /* operand 0 to element t of operand 1 */
+    KILN_NET_WAIT, /* partner: the step of another queue that is waited for */
     KILN_NET_VIEW, /* what it writes are bytes of what it reads, until SHARED */
     KILN_NET_JOIN, /* what it reads are parts of what it writes, until SHARED */
     KILN_NET_N_KINDS
@@ -103,6 +110,7 @@ typedef enum kiln_net_step_kind {
 typedef struct kiln_net_slot {
     kiln_net_place place;
     uint32_t index;  /* INPUT, OUTPUT */
+    int device;      /* ARENA, PACKED: in whose memory; else 0, the host's */
     uint64_t offset; /* PARAM, PACKED, ARENA: once PLANNED */
     int64_t bytes;
     int view_of;         /* -1: none */
@@ -133,8 +141,8 @@ typedef struct kiln_net_choice {
 typedef struct kiln_net_step {
     kiln_net_step_kind kind;
     int kernel;    /* CALL, once LAID_OUT */
-    int device;    /* CALL, once PLACED */
-    int partner;   /* blocks: step that the plan's field names */
+    int device;    /* whose queue does it, once ON_DEVICES; blocks: 0 */
+    int partner;   /* blocks, waits: step that the plan's field names */
     int64_t count; /* LOOP */
     /* Slots: what is read, then what is written; none before LAID_OUT. VIEW and JOIN
      * read the inputs of their node (-1: a constant that is nowhere) and write its
@@ -145,7 +153,7 @@ typedef struct kiln_net_step {
     const int *takeable;
     int n_takeable;
     const char *name, *op;
-    const kiln_group *group; /* NULL: a conversion, a copy, a block */
+    const kiln_group *group; /* NULL: a conversion, a copy, a block, a wait */
     const kiln_graph *g;     /* with a group: whose it is */
     const char *path;        /* and of which region */
     const kiln_node *node;   /* blocks: that they are of */
@@ -155,17 +163,18 @@ typedef struct kiln_net_step {
     int line; /* of the text that it was read from; 0: none */
 } kiln_net_step;
 
-/* What runs steps and has memory: today the host alone. */
-typedef struct kiln_net_device {
-    const char *name; /* "host" */
-    const kiln_profile *profile;
-} kiln_net_device;
-
 typedef struct kiln_net_port {
     const char *name;
     const kiln_value *value;
     int slot;
 } kiln_net_port;
+
+/* A device has one queue, and one space for what flows. Device 0 is the host. */
+typedef struct kiln_net_device {
+    const char *kind; /* as the runtime has it: "host", "host2" */
+    int64_t arena_bytes, lower_bound;
+    uint64_t packed_bytes;
+} kiln_net_device;
 
 typedef struct kiln_net {
     kiln_arena *arena;
@@ -174,17 +183,19 @@ typedef struct kiln_net {
     const kiln_profile *profile;
     const kiln_network_options *o;
     struct kiln_net_walk *walk; /* lay_out's own; NULL outside of it */
-    KILN_VEC(kiln_net_device) device;
     KILN_VEC(kiln_network_kernel) kernel;
     KILN_VEC(kiln_net_slot) slot;
     KILN_VEC(kiln_net_step) step;
-    KILN_VEC(kiln_net_step) open; /* one written slot each, in order of their offsets */
+    /* One written slot each, in order of their devices and offsets: calls; copies to
+     * other devices. */
+    KILN_VEC(kiln_net_step) open;
+    KILN_VEC(kiln_net_device) device;
     KILN_VEC(kiln_net_port) port; /* inputs, then outputs */
     uint32_t n_inputs, n_outputs;
-    uint64_t param_bytes, packed_bytes;
-    uint64_t workspace_bytes;         /* the most that a kernel wants */
-    uint64_t scratch_bytes;           /* of each thread */
-    int64_t arena_bytes, lower_bound; /* of activations */
+    uint64_t param_bytes, packed_bytes; /* of all devices */
+    uint64_t workspace_bytes;           /* the most that a kernel wants */
+    uint64_t scratch_bytes;             /* of each thread */
+    int64_t arena_bytes, lower_bound;   /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
 } kiln_net;
 

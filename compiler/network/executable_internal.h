@@ -19,6 +19,13 @@ void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
                          const kiln_net_step *fused, const int *in);
 /* Do bytes of one mean the same elements in the same places of the other? */
 bool kiln_net_same_bytes(const kiln_type *x, const kiln_type *y);
+/* Gives steps to devices (place.c). NULL: to the host. */
+kiln_status kiln_net_place_steps(kiln_net *n, const struct kiln_placement *o,
+                                 kiln_err *err);
+/* Steps by which queues wait for one another, once all places are known (waits.c). */
+void kiln_net_add_waits(kiln_net *n);
+/* Are these enough? KILN_ERR_BUG names two steps in no order (check_order.c). */
+kiln_status kiln_net_check_order(const kiln_net *n, kiln_err *err);
 /* Begins and ends of loops, in order of their ends. */
 void kiln_net_loops(const kiln_net *n, kiln_flow *out);
 /* The number of the step behind this one, and behind the block that it may begin. */

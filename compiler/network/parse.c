@@ -1,6 +1,7 @@
 /* Executable graphs out of text (docs/executable-text.md), beside the graph that they
  * are of. The text is untrusted: numbers are limited; what is still wrong with an
  * executable graph that parses, the verifier says. */
+#include "compiler/network/place.h"
 #include "compiler/network/parse_internal.h"
 
 #include <string.h>
@@ -60,14 +61,25 @@ static kiln_status grouped(kiln_net_reader *r, kiln_net_step *s) {
     return KILN_OK;
 }
 
+static kiln_status on_device(kiln_net_reader *r, kiln_net_step *s) {
+    KILN_TRY(kiln_lex_expect(&r->lex, "on"));
+    return kiln_net_read_number(r, "the number of a device", 0, &s->device);
+}
+
+static kiln_status wait(kiln_net_reader *r, kiln_net_step *s) {
+    KILN_TRY(on_device(r, s));
+    KILN_TRY(kiln_lex_expect(&r->lex, "for"));
+    KILN_TRY(kiln_net_read_number(r, "the number of a step", 0, &s->partner));
+    KILN_TRY(kiln_lex_expect(&r->lex, "as"));
+    return named(r, s);
+}
+
 static kiln_status work(kiln_net_reader *r, kiln_net_step *s) {
     const bool is_call = s->kind == KILN_NET_CALL;
     if (is_call && kiln_net_text_has(r, KILN_NET_LAID_OUT))
         KILN_TRY(kiln_net_read_number(r, "the number of a kernel", 0, &s->kernel));
-    if (is_call && kiln_net_text_has(r, KILN_NET_PLACED)) {
-        KILN_TRY(kiln_lex_expect(&r->lex, "on"));
-        KILN_TRY(kiln_net_read_number(r, "the number of a device", 0, &s->device));
-    }
+    if (kiln_net_text_has(r, KILN_NET_ON_DEVICES))
+        KILN_TRY(on_device(r, s));
     KILN_TRY(operands(r, s));
     KILN_TRY(kiln_lex_word(&r->lex, "as") ? named(r, s) : grouped(r, s));
     if (is_call && kiln_net_text_has(r, KILN_NET_CHOSEN) &&
@@ -144,8 +156,8 @@ static kiln_status block(kiln_net_reader *r, kiln_net_step *s) {
 
 static kiln_status steps(kiln_net_reader *r) {
     static const kiln_net_step_kind begins[] = {
-        KILN_NET_CALL, KILN_NET_COPY, KILN_NET_TAKE, KILN_NET_PUT,
-        KILN_NET_VIEW, KILN_NET_JOIN, KILN_NET_IF,   KILN_NET_LOOP};
+        KILN_NET_CALL, KILN_NET_COPY, KILN_NET_TAKE, KILN_NET_PUT, KILN_NET_VIEW,
+        KILN_NET_JOIN, KILN_NET_IF,   KILN_NET_LOOP, KILN_NET_WAIT};
     enum { N_BEGINS = sizeof begins / sizeof begins[0] };
     while (!kiln_lex_accept(&r->lex, "}")) {
         const char *at = kiln_lex_here(&r->lex);
@@ -159,7 +171,7 @@ static kiln_status steps(kiln_net_reader *r) {
         if (s.kind == KILN_NET_IF || s.kind == KILN_NET_LOOP) {
             KILN_TRY(block(r, &s));
         } else {
-            KILN_TRY(work(r, &s));
+            KILN_TRY(s.kind == KILN_NET_WAIT ? wait(r, &s) : work(r, &s));
             (void)push(r, &s);
         }
     }
@@ -217,12 +229,18 @@ static kiln_status head(kiln_net_reader *r) {
 }
 
 static kiln_status device(kiln_net_reader *r, const char *at) {
-    kiln_net_device d = {.profile = r->n->profile};
+    kiln_net_device d = {.kind = NULL};
     int i = 0;
     KILN_TRY(kiln_net_read_number(r, "the number of a device", 0, &i));
-    if ((size_t)i != r->n->device.n)
-        return fail(r, at, "device %zu must come next, is %d", r->n->device.n, i);
-    KILN_TRY(kiln_lex_quoted(&r->lex, &d.name));
+    if ((size_t)i != r->n->device.n || i >= KILN_NET_MAX_DEVICES)
+        return fail(r, at, "device %zu of %d at most must come next, is %d",
+                    r->n->device.n, KILN_NET_MAX_DEVICES, i);
+    KILN_TRY(kiln_lex_quoted(&r->lex, &d.kind));
+    if (kiln_net_text_has(r, KILN_NET_PLANNED)) {
+        KILN_TRY(kiln_net_read_bytes(r, "arena", &d.arena_bytes));
+        KILN_TRY(kiln_net_read_bytes(r, "least", &d.lower_bound));
+        KILN_TRY(kiln_net_read_u64(r, "packed", &d.packed_bytes));
+    }
     kiln_vec_push(r->lex.arena, &r->n->device, d);
     return KILN_OK;
 }
@@ -262,7 +280,12 @@ static kiln_status port(kiln_net_reader *r, const char *at, bool is_input) {
 
 static kiln_status open_step(kiln_net_reader *r, const char *at) {
     kiln_net_step s = {.kind = KILN_NET_CALL, .line = kiln_net_line_of(r, at)};
-    KILN_TRY(kiln_net_read_number(r, "the number of a kernel", 0, &s.kernel));
+    if (kiln_lex_word(&r->lex, kiln_net_kind_words[KILN_NET_COPY])) {
+        s.kind = KILN_NET_COPY;
+        KILN_TRY(on_device(r, &s));
+    } else {
+        KILN_TRY(kiln_net_read_number(r, "the number of a kernel", 0, &s.kernel));
+    }
     KILN_TRY(operands(r, &s));
     KILN_TRY(kiln_lex_expect(&r->lex, "as"));
     KILN_TRY(named(r, &s));

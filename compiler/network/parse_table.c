@@ -126,6 +126,8 @@ static kiln_status place(kiln_net_reader *r, kiln_net_slot *s) {
         KILN_TRY(
             kiln_net_read_number(r, "the number of an input or output", 0, &index));
     s->index = (uint32_t)index;
+    if (kiln_lex_word(&r->lex, "on"))
+        KILN_TRY(kiln_net_read_number(r, "the number of a device", 0, &s->device));
     if (kiln_net_text_has(r, KILN_NET_PLANNED))
         KILN_TRY(kiln_net_read_u64(r, "at", &s->offset));
     s->view_of = -1;

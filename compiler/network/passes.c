@@ -1,5 +1,6 @@
 /* The driver: passes over an executable graph, in order of net_passes.def. */
 #include "compiler/network/executable_internal.h"
+#include "compiler/network/place.h"
 
 #include <string.h>
 
@@ -76,15 +77,49 @@ static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) 
     return st;
 }
 
+/* All that make something new. */
+static kiln_status run_passes(kiln_net *n, kiln_err *err) {
+    for (int i = 0; i < N_PASSES; i++)
+        if ((passes[i]->makes & ~n->facts) != 0)
+            KILN_TRY(run_pass(n, passes[i], err));
+    return KILN_OK;
+}
+
 kiln_status kiln_compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
                          const kiln_network_options *o, kiln_net *out, kiln_err *err) {
-    kiln_status st = KILN_OK;
     *out = (kiln_net){.arena = a, .g = g, .profile = p, .o = o};
-    for (int i = 0; i < N_PASSES && st == KILN_OK; i++)
-        st = run_pass(out, passes[i], err);
+    const kiln_status st = run_passes(out, err);
     for (size_t i = 0; i < out->kernel.n; i++)
         kiln_net_made(&out->kernel.v[i]);
     if (st != KILN_OK)
         kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
+    return st;
+}
+
+#define COPY_OF(a, vec)                                                                \
+    ((vec).v = kiln_arena_dup((a), (vec).v, (vec).n * sizeof *(vec).v),                \
+     (vec).cap = (vec).n)
+
+/* What the host does alone is as it was before it was placed, but for offsets. */
+kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n,
+                                const kiln_placement *o, kiln_net *out, kiln_err *err) {
+    KILN_ASSERT(n->device.n == 1, "'%s' is placed on %zu devices already", n->g->name,
+                n->device.n);
+    kiln_network_options *options = kiln_new(a, kiln_network_options);
+    if (n->o != NULL)
+        *options = *n->o;
+    options->placement = o;
+    *out = *n;
+    out->arena = a;
+    out->o = options;
+    out->facts &= ~(unsigned)(KILN_NET_ON_DEVICES | KILN_NET_PLANNED);
+    COPY_OF(a, out->slot);
+    COPY_OF(a, out->step);
+    COPY_OF(a, out->open);
+    out->device.v = NULL;
+    out->device.n = out->device.cap = 0;
+    const kiln_status st = run_passes(out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "placing '%s' on %d devices", n->g->name, o->n_devices);
     return st;
 }

@@ -8,7 +8,7 @@ const char *const kiln_net_kind_words[KILN_NET_N_KINDS] = {
     [KILN_NET_CALL] = "call", [KILN_NET_COPY] = "copy", [KILN_NET_IF] = "if",
     [KILN_NET_ELSE] = "else", [KILN_NET_LOOP] = "loop", [KILN_NET_END] = "end",
     [KILN_NET_TAKE] = "take", [KILN_NET_PUT] = "put",   [KILN_NET_VIEW] = "view",
-    [KILN_NET_JOIN] = "join"};
+    [KILN_NET_JOIN] = "join", [KILN_NET_WAIT] = "wait"};
 
 const char *const kiln_net_place_words[KILN_NET_N_PLACES] = {
     [KILN_NET_INPUT] = "input",
@@ -59,6 +59,8 @@ static void put_place(printer *p, const kiln_net_slot *s) {
     kiln_buf_printf(p->out, " %s", kiln_net_place_words[s->place]);
     if (is_port)
         kiln_buf_printf(p->out, " %" PRIu32, s->index);
+    if (s->device != 0)
+        kiln_buf_printf(p->out, " on %d", s->device);
     if (has(p, KILN_NET_PLANNED))
         kiln_buf_printf(p->out, " at %" PRIu64, s->offset);
     if (s->view_of < 0)
@@ -200,6 +202,7 @@ static void put_step(printer *p, const kiln_net_step *s) {
     case KILN_NET_COPY:
     case KILN_NET_TAKE:
     case KILN_NET_PUT:
+    case KILN_NET_WAIT:
     case KILN_NET_VIEW:
     case KILN_NET_JOIN:
     case KILN_NET_N_KINDS:
@@ -209,9 +212,12 @@ static void put_step(printer *p, const kiln_net_step *s) {
     put(p, kiln_net_kind_words[s->kind]);
     if (s->kind == KILN_NET_CALL && has(p, KILN_NET_LAID_OUT))
         kiln_buf_printf(p->out, " %d", s->kernel);
-    if (s->kind == KILN_NET_CALL && has(p, KILN_NET_PLACED))
+    if (has(p, KILN_NET_ON_DEVICES))
         kiln_buf_printf(p->out, " on %d", s->device);
-    put_operands(p, s);
+    if (s->kind == KILN_NET_WAIT)
+        kiln_buf_printf(p->out, " for %d", s->partner);
+    else
+        put_operands(p, s);
     put_meaning(p, s);
     if (s->choice != NULL)
         put_choice(p, s->choice->origin, s->choice->n_tried, s->choice->text);
@@ -247,14 +253,31 @@ static void put_memory(printer *p) {
                     n->n_views, n->n_in_place);
 }
 
+static void put_device(printer *p, int i) {
+    const kiln_net_device *d = &p->n->device.v[i];
+    new_line(p);
+    kiln_buf_printf(p->out, "device %d", i);
+    quote(p, d->kind);
+    if (has(p, KILN_NET_PLANNED))
+        kiln_buf_printf(p->out, " arena %" PRId64 " least %" PRId64 " packed %" PRIu64,
+                        d->arena_bytes, d->lower_bound, d->packed_bytes);
+}
+
+static void put_open(printer *p, const kiln_net_step *s) {
+    new_line(p);
+    if (s->kind == KILN_NET_COPY)
+        kiln_buf_printf(p->out, "open copy on %d", s->device);
+    else
+        kiln_buf_printf(p->out, "open %d", s->kernel);
+    put_operands(p, s);
+    put_meaning(p, s);
+}
+
 void kiln_net_print(kiln_buf *out, const kiln_net *n) {
     printer p = {.out = out, .n = n};
     put_head(&p);
-    for (size_t i = 0; i < n->device.n; i++) {
-        new_line(&p);
-        kiln_buf_printf(out, "device %zu", i);
-        quote(&p, n->device.v[i].name);
-    }
+    for (size_t i = 0; i < n->device.n; i++)
+        put_device(&p, (int)i);
     put_memory(&p);
     for (size_t i = 0; i < n->slot.n; i++)
         put_tensor(&p, (int)i);
@@ -267,12 +290,8 @@ void kiln_net_print(kiln_buf *out, const kiln_net *n) {
         quote(&p, n->port.v[i].name);
         kiln_buf_printf(out, " %d", n->port.v[i].slot);
     }
-    for (size_t i = 0; i < n->open.n; i++) {
-        new_line(&p);
-        kiln_buf_printf(out, "open %d", n->open.v[i].kernel);
-        put_operands(&p, &n->open.v[i]);
-        put_meaning(&p, &n->open.v[i]);
-    }
+    for (size_t i = 0; i < n->open.n; i++)
+        put_open(&p, &n->open.v[i]);
     for (size_t i = 0; i < n->step.n; i++)
         put_step(&p, &n->step.v[i]);
     put(&p, "\n}\n");

@@ -210,6 +210,9 @@ static kiln_status verify_slot(verifier *v, int i) {
         return fail(v, s->line,
                     "tensor %d, '%s', is input or output %" PRIu32 " of %" PRIu32, i,
                     s->value->name, s->index, ports);
+    if (s->device < 0 || (s->device > 0 && (size_t)s->device >= v->n->device.n))
+        return fail(v, s->line, "tensor %d, '%s', is on no device that there is", i,
+                    s->value->name);
     if (s->place == KILN_NET_OUTPUT && !has(v, KILN_NET_PLACED))
         return fail(v, s->line, "tensor %d, '%s', has a place too early", i,
                     s->value->name);
@@ -225,7 +228,7 @@ static const struct {
     [KILN_NET_CALL] = {-1, -1}, [KILN_NET_COPY] = {1, 1}, [KILN_NET_IF] = {1, 0},
     [KILN_NET_ELSE] = {0, 0},   [KILN_NET_LOOP] = {0, 0}, [KILN_NET_END] = {0, 0},
     [KILN_NET_TAKE] = {1, 1},   [KILN_NET_PUT] = {1, 1},  [KILN_NET_VIEW] = {-1, -1},
-    [KILN_NET_JOIN] = {-1, 1},
+    [KILN_NET_JOIN] = {-1, 1},  [KILN_NET_WAIT] = {0, 0},
 };
 
 static bool is_shared(const kiln_net_step *s) {
@@ -282,6 +285,24 @@ static bool is_outside(kiln_net_place place) {
            place == KILN_NET_PACKED;
 }
 
+/* Before it is on devices a step's is 0, which need not be there yet. */
+static kiln_status verify_device(verifier *v, const kiln_net_step *s) {
+    const kiln_net *n = v->n;
+    const bool is_there = has(v, KILN_NET_ON_DEVICES)
+                              ? s->device >= 0 && (size_t)s->device < n->device.n
+                              : s->device == 0;
+    if (!is_there)
+        return fail(v, s->line, "step '%s' runs on no device that there is", s->name);
+    if (s->kind != KILN_NET_WAIT)
+        return KILN_OK;
+    if (s->partner < 0 || (size_t)s->partner >= n->step.n ||
+        n->step.v[s->partner].n_operands == 0 ||
+        n->step.v[s->partner].kind == KILN_NET_IF)
+        return fail(v, s->line, "step '%s' waits for step %d, which does no work",
+                    s->name, s->partner);
+    return KILN_OK;
+}
+
 static kiln_status verify_step(verifier *v, const kiln_net_step *s) {
     const kiln_net *n = v->n;
     KILN_TRY(verify_operands(v, s));
@@ -294,9 +315,7 @@ static kiln_status verify_step(verifier *v, const kiln_net_step *s) {
                     s->name);
     if (s->kind == KILN_NET_CALL)
         KILN_TRY(verify_types(v, s, false));
-    if (s->kind == KILN_NET_CALL && has(v, KILN_NET_PLACED) &&
-        (s->device < 0 || (size_t)s->device >= n->device.n))
-        return fail(v, s->line, "step '%s' runs on no device that there is", s->name);
+    KILN_TRY(verify_device(v, s));
     for (int k = 0; k < s->n_operands; k++) {
         if (s->operand[k] < 0)
             continue;
@@ -322,7 +341,9 @@ static kiln_status verify_tensors(verifier *v) {
         KILN_TRY(verify_slot(v, (int)i));
     for (size_t i = 0; i < n->open.n; i++) {
         KILN_TRY(verify_operands(v, &n->open.v[i]));
-        KILN_TRY(verify_types(v, &n->open.v[i], true));
+        KILN_TRY(verify_device(v, &n->open.v[i]));
+        if (n->open.v[i].kind == KILN_NET_CALL)
+            KILN_TRY(verify_types(v, &n->open.v[i], true));
         if (n->open.v[i].n_operands != 2)
             return fail(v, n->open.v[i].line, "step '%s' packs more than one constant",
                         n->open.v[i].name);

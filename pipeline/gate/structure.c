@@ -85,6 +85,9 @@ static void compare_whole(comparison *c) {
     add_bytes(c, "scratch of each thread", y->memory.scratch, x->memory.scratch);
     for (int i = 0; i < N_DECISIVE; i++)
         compare_entry(c, decisive[i]);
+    for (size_t i = 0; i < x->n_entries; i++)
+        if (kiln_package_module_number(x->entry[i].name) > 0)
+            compare_entry(c, x->entry[i].name);
 }
 
 /* ---- kernels, step by step ------------------------------------------------------- */
@@ -228,6 +231,9 @@ void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
     out->is_equal = true;
     for (int i = 0; i < N_DECISIVE; i++)
         out->is_equal = out->is_equal && same_entry(&c, decisive[i]);
+    for (size_t i = 0; i < candidate->n_entries; i++) /* the plans name the same ones */
+        if (kiln_package_module_number(candidate->entry[i].name) > 0)
+            out->is_equal = out->is_equal && same_entry(&c, candidate->entry[i].name);
     compare_whole(&c);
     compare_steps(&c);
     if (c.n > MAX_CHANGES)

@@ -26,6 +26,16 @@ kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
     return st;
 }
 
+kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
+                               const kiln_placement *o, kiln_network *out,
+                               kiln_err *err) {
+    kiln_net *net = kiln_new(a, kiln_net);
+    *out = (kiln_network){.name = n->name, .profile = n->profile, .net = net};
+    KILN_TRY(kiln_net_on_devices(a, n->net, o, net, err));
+    KILN_TRY(kiln_network_write(a, out, err));
+    return check_plan(out, err);
+}
+
 /* ---- in this process ------------------------------------------------------------- */
 
 typedef struct opened {

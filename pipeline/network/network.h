@@ -5,6 +5,7 @@
 #define KILN_PIPELINE_NETWORK_H
 
 #include "compiler/network/executable.h"
+#include "compiler/network/place.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 #include "runtime/kiln.h"
@@ -13,7 +14,8 @@
 /* One step of the plan, for people and tools. */
 typedef struct kiln_network_step {
     const char *name, *op;   /* as in the plan */
-    int kernel;              /* -1: a copy, or a step that chooses or repeats */
+    int kernel;              /* -1: a copy, or a step that chooses, repeats, waits */
+    const char *device;      /* who does it: a kind */
     const char *const *node; /* the graph's nodes that it computes, by name; none:
                                 conversions, copies and choices. Names in regions follow
                                 those of the nodes around: "If_0.then_branch/conv_1" */
@@ -32,19 +34,29 @@ typedef struct kiln_network_param {
     uint64_t offset; /* into params: a multiple of KILN_PLAN_ALIGN */
 } kiln_network_param;
 
+/* Code of one device: a file of the package. */
+typedef struct kiln_network_module {
+    const char *device; /* its kind: "host" */
+    const char *file;   /* "lib.so" */
+    bool *is_called;    /* by kernel: does the device call it? */
+} kiln_network_module;
+
 typedef struct kiln_network {
     const char *name;
     const kiln_profile *profile;
     const kiln_net *net; /* what it is written from; for kiln_prover */
     KILN_VEC(kiln_network_kernel) kernel;
+    KILN_VEC(kiln_network_module) module; /* the host's, then those of other devices */
     KILN_VEC(kiln_network_step) step;
-    KILN_VEC(kiln_network_step) open; /* "pack conv1.weight", op "pack": each a call */
+    KILN_VEC(kiln_network_step)
+    open;                               /* "pack conv1.weight", op "pack": a call; op
+                                         "copy": to another device */
     KILN_VEC(kiln_network_param) param; /* in order of offset, all there is */
     kiln_str plan;                      /* plan.bin */
     void *params;                       /* 64-byte aligned */
     size_t param_bytes;
     int n_steps, n_conversions, n_views, n_in_place;
-    int64_t arena_bytes, lower_bound; /* of activations */
+    int64_t arena_bytes, lower_bound; /* of activations, on all devices */
     int64_t workspace_bytes;          /* the most that a kernel wants */
     int64_t scratch_bytes;            /* of each thread */
     int64_t packed_bytes; /* of a model that is open: what open steps fill */
@@ -54,6 +66,12 @@ typedef struct kiln_network {
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err);
+/* The same network on other devices, of one that the host does alone: with the same
+ * kernels and parameters. `out` lives in `a` and borrows `n`. KILN_ERR_ARG: devices
+ * that there cannot be. */
+kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
+                               const kiln_placement *o, kiln_network *out,
+                               kiln_err *err);
 /* Loads the kernels into this process, until the arena is reset. The model must be
  * closed before. `o` may be NULL. KILN_ERR_UNSUPPORTED where this machine cannot run
  * them. */

@@ -20,8 +20,9 @@ SAME(LOOP);
 SAME(END);
 SAME(TAKE);
 SAME(PUT);
-_Static_assert((int)KILN_NET_VIEW == (int)KILN_PLAN_WAIT,
-               "one queue never waits; views and joins are no steps of a plan");
+SAME(WAIT);
+_Static_assert((int)KILN_NET_VIEW == (int)KILN_PLAN_WAIT + 1,
+               "views and joins are no steps of a plan");
 #undef SAME
 _Static_assert((int)KILN_NETWORK_ALIGN == (int)KILN_PLAN_ALIGN &&
                    (int)KILN_NETWORK_MAX_RUNS == (int)KILN_PLAN_MAX_RUNS,
@@ -31,6 +32,7 @@ typedef struct writer {
     kiln_buf strings;
     kiln_map known; /* text -> offset + 1 */
     kiln_arena *arena;
+    uint32_t *kernel; /* by kernel and device: its number in the plan */
 } writer;
 
 static uint32_t string(writer *w, const char *text) {
@@ -82,6 +84,7 @@ static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
         .name = s->name,
         .op = s->op,
         .kernel = s->kind == KILN_NET_CALL ? s->kernel : -1,
+        .device = n->device.v[s->device].kind,
         .n_nodes = n_nodes,
         .epilogue = s->group != NULL ? kiln_group_epilogue(n->arena, s->group) : ""};
     const char **node = kiln_array(n->arena, const char *, n_nodes);
@@ -133,9 +136,9 @@ static void write_tensors(const kiln_net *n, kiln_buf *out) {
         const bool is_late = s->place == KILN_NET_PARAM &&
                              s->offset >= KILN_PLAN_ALIGN && KILN_FAULT(param_offset);
         const bool is_port = s->place == KILN_NET_INPUT || s->place == KILN_NET_OUTPUT;
-        const kiln_plan_tensor t = {(uint32_t)s->place, is_port ? s->index : 0,
-                                    s->offset - (is_late ? KILN_PLAN_ALIGN : 0),
-                                    (uint64_t)s->bytes};
+        const kiln_plan_tensor t = {
+            (uint32_t)s->place, is_port ? s->index : (uint32_t)s->device,
+            s->offset - (is_late ? KILN_PLAN_ALIGN : 0), (uint64_t)s->bytes};
         kiln_buf_add(out, &t, sizeof t);
     }
 }
@@ -154,42 +157,64 @@ static void write_ports(const kiln_net *n, writer *w, kiln_buf *out) {
     }
 }
 
-static uint32_t write_kernels(const kiln_net *n, writer *w, kiln_buf *out,
-                              kiln_buf *sizes) {
-    uint32_t at = 0;
-    for (size_t i = 0; i < n->kernel.n; i++) {
-        const kiln_network_kernel *from = &n->kernel.v[i];
-        const kiln_plan_kernel k = {
-            .symbol = string(w, from->symbol),
-            .n_operands = (uint32_t)from->n_operands,
-            .n_written = (uint32_t)from->n_written,
-            .first_size = at,
-            .workspace_bytes = (uint64_t)from->object.workspace_bytes,
-            .scratch_bytes = (uint64_t)from->object.scratch_bytes};
-        kiln_buf_add(out, &k, sizeof k);
-        for (int j = 0; j < from->n_operands; j++) {
-            const uint64_t bytes = (uint64_t)kiln_type_bytes(&from->operand[j]);
-            kiln_buf_add(sizes, &bytes, sizeof bytes);
-        }
-        at += k.n_operands;
+static void write_kernel(const kiln_network_kernel *from, uint32_t module, writer *w,
+                         kiln_buf *out, kiln_buf *sizes) {
+    const kiln_plan_kernel k = {.symbol = string(w, from->symbol),
+                                .module = module,
+                                .n_operands = (uint32_t)from->n_operands,
+                                .n_written = (uint32_t)from->n_written,
+                                .first_size = (uint32_t)(sizes->n / sizeof(uint64_t)),
+                                .workspace_bytes =
+                                    (uint64_t)from->object.workspace_bytes,
+                                .scratch_bytes = (uint64_t)from->object.scratch_bytes};
+    kiln_buf_add(out, &k, sizeof k);
+    for (int j = 0; j < from->n_operands; j++) {
+        const uint64_t bytes = (uint64_t)kiln_type_bytes(&from->operand[j]);
+        kiln_buf_add(sizes, &bytes, sizeof bytes);
     }
-    return at;
+}
+
+/* Once for each device that calls it, in the order of the network's. Returns how many
+ * sizes there are. */
+static uint32_t write_kernels(const kiln_network *net, writer *w, kiln_buf *out,
+                              kiln_buf *sizes) {
+    for (size_t i = 0; i < net->net->kernel.n; i++)
+        for (size_t m = 0; m < net->module.n; m++)
+            if (net->module.v[m].is_called[i])
+                write_kernel(&net->net->kernel.v[i], (uint32_t)m, w, out, sizes);
+    return (uint32_t)(sizes->n / sizeof(uint64_t));
+}
+
+static uint32_t number_kernels(const kiln_network *net, writer *w) {
+    const size_t n_modules = net->module.n;
+    uint32_t n = 0;
+    w->kernel = kiln_array(w->arena, uint32_t, net->net->kernel.n * n_modules + 1);
+    for (size_t i = 0; i < net->net->kernel.n; i++)
+        for (size_t m = 0; m < n_modules; m++)
+            if (net->module.v[m].is_called[i])
+                w->kernel[i * n_modules + m] = n++;
+    return n;
 }
 
 /* Operands go behind those that are there. */
-static void write_steps(const kiln_net_step *steps, size_t n, writer *w, kiln_buf *out,
-                        kiln_buf *operands) {
+static void write_steps(const kiln_net *net, const kiln_net_step *steps, size_t n,
+                        writer *w, kiln_buf *out, kiln_buf *operands) {
     uint32_t at = (uint32_t)(operands->n / sizeof(uint32_t));
     for (size_t i = 0; i < n; i++) {
         const kiln_net_step *s = &steps[i];
+        const uint32_t kernel =
+            s->kind != KILN_NET_CALL
+                ? 0
+                : w->kernel[(size_t)s->kernel * net->device.n + (size_t)s->device];
         const kiln_plan_step step = {.kind = (uint32_t)s->kind,
-                                     .kernel = (uint32_t)s->kernel,
+                                     .kernel = kernel,
                                      .partner = (uint32_t)s->partner,
                                      .count = (uint32_t)s->count,
                                      .first_operand = at,
                                      .n_operands = (uint32_t)s->n_operands,
                                      .name = string(w, s->name),
-                                     .op = string(w, s->op)};
+                                     .op = string(w, s->op),
+                                     .queue = (uint32_t)s->device};
         kiln_buf_add(out, &step, sizeof step);
         for (int k = 0; k < s->n_operands; k++) {
             const bool swaps = s->n_read > 1 && k < 2 && KILN_FAULT(operand_swapped);
@@ -200,18 +225,53 @@ static void write_steps(const kiln_net_step *steps, size_t n, writer *w, kiln_bu
     }
 }
 
-/* All of it on the host. */
-static void write_devices(const kiln_net *n, writer *w, kiln_buf *devices,
+/* A device has a space, a queue and a module of its own number. */
+static void write_devices(const kiln_network *net, writer *w, kiln_buf *devices,
                           kiln_buf *spaces, kiln_buf *queues, kiln_buf *modules) {
-    const kiln_plan_device device = {string(w, "host")};
-    const kiln_plan_space space = {.arena_bytes = (uint64_t)n->arena_bytes,
-                                   .packed_bytes = n->packed_bytes};
-    const kiln_plan_queue queue = {.device = 0};
-    const kiln_plan_module module = {.device = 0, .file = string(w, "lib.so")};
-    kiln_buf_add(devices, &device, sizeof device);
-    kiln_buf_add(spaces, &space, sizeof space);
-    kiln_buf_add(queues, &queue, sizeof queue);
-    kiln_buf_add(modules, &module, sizeof module);
+    const kiln_net *n = net->net;
+    for (uint32_t i = 0; i < n->device.n; i++) {
+        const kiln_net_device *d = &n->device.v[i];
+        const kiln_plan_device device = {string(w, d->kind)};
+        const kiln_plan_space space = {.device = i,
+                                       .arena_bytes = (uint64_t)d->arena_bytes,
+                                       .packed_bytes = d->packed_bytes};
+        const kiln_plan_queue queue = {.device = i};
+        const kiln_plan_module module = {.device = i,
+                                         .file = string(w, net->module.v[i].file)};
+        kiln_buf_add(devices, &device, sizeof device);
+        kiln_buf_add(spaces, &space, sizeof space);
+        kiln_buf_add(queues, &queue, sizeof queue);
+        kiln_buf_add(modules, &module, sizeof module);
+    }
+}
+
+/* ---- modules --------------------------------------------------------------------- */
+
+static void mark_called(const kiln_net_step *step, size_t n, int device,
+                        bool *is_called) {
+    for (size_t i = 0; i < n; i++)
+        if (step[i].kind == KILN_NET_CALL && step[i].device == device)
+            is_called[step[i].kernel] = true;
+}
+
+/* What nobody calls is the host's. */
+static void list_modules(const kiln_net *n, kiln_network *out) {
+    for (size_t d = 0; d < n->device.n; d++) {
+        bool *is_called = kiln_array(n->arena, bool, n->kernel.n + 1);
+        const kiln_network_module m = {
+            .device = n->device.v[d].kind,
+            .file = d == 0 ? "lib.so" : kiln_format(n->arena, "lib%zu.so", d),
+            .is_called = is_called};
+        mark_called(n->step.v, n->step.n, (int)d, is_called);
+        mark_called(n->open.v, n->open.n, (int)d, is_called);
+        kiln_vec_push(n->arena, &out->module, m);
+    }
+    for (size_t i = 0; i < n->kernel.n; i++) {
+        bool is_called = false;
+        for (size_t d = 0; d < out->module.n; d++)
+            is_called = is_called || out->module.v[d].is_called[i];
+        out->module.v[0].is_called[i] = out->module.v[0].is_called[i] || !is_called;
+    }
 }
 
 /* A table behind what is there, 8-byte aligned; where it begins. */
@@ -235,11 +295,13 @@ kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) 
     for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
         kiln_buf_init(buf[i], a);
     KILN_TRY(write_params(n, out, err));
+    list_modules(n, out);
+    const uint32_t n_kernels = number_kernels(out, &w);
     write_tensors(n, &tensors);
     write_ports(n, &w, &ports);
-    write_steps(n->step.v, n->step.n, &w, &steps, &operands);
-    write_steps(n->open.v, n->open.n, &w, &open, &operands);
-    write_devices(n, &w, &devices, &spaces, &queues, &modules);
+    write_steps(n, n->step.v, n->step.n, &w, &steps, &operands);
+    write_steps(n, n->open.v, n->open.n, &w, &open, &operands);
+    write_devices(out, &w, &devices, &spaces, &queues, &modules);
     kiln_plan_header h = {.version = KILN_PLAN_VERSION,
                           .header_bytes = sizeof h,
                           .model = string(&w, n->g->name),
@@ -248,8 +310,8 @@ kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) 
                           .n_tensors = (uint32_t)n->slot.n,
                           .n_inputs = n->n_inputs,
                           .n_outputs = n->n_outputs,
-                          .n_kernels = (uint32_t)n->kernel.n,
-                          .n_sizes = write_kernels(n, &w, &kernels, &sizes),
+                          .n_kernels = n_kernels,
+                          .n_sizes = write_kernels(out, &w, &kernels, &sizes),
                           .n_steps = (uint32_t)n->step.n,
                           .n_operands = (uint32_t)(operands.n / sizeof(uint32_t)),
                           .param_bytes = n->param_bytes,

@@ -89,6 +89,7 @@ kiln_str kiln_package_graph_of(kiln_arena *a, const kiln_graph *g,
             .kernel = s->kernel < 0 ? NULL : n->kernel.v[s->kernel].symbol,
             .node = s->node,
             .n_nodes = (size_t)s->n_nodes,
+            .device = strcmp(s->device, KILN_PLACE_HOST) != 0 ? s->device : NULL,
             .epilogue = s->epilogue,
             .layout_in = s->layout_in,
             .layout_out = s->layout_out};
@@ -104,13 +105,26 @@ static kiln_str params_head(kiln_arena *a, const kiln_network *n) {
     return kiln_package_params_head(a, tensor, n->param.n, n->param_bytes);
 }
 
-static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, kiln_str *out,
-                                kiln_err *err) {
+static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, size_t module,
+                                kiln_str *out, kiln_err *err) {
     kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
+    size_t n_objects = 0;
     for (size_t i = 0; i < n->kernel.n; i++)
-        object[i] =
-            (kiln_package_object){n->kernel.v[i].symbol, n->kernel.v[i].object.bytes};
-    return kiln_package_link(a, n->profile->arch, object, n->kernel.n, out, err);
+        if (n->module.v[module].is_called[i])
+            object[n_objects++] = (kiln_package_object){n->kernel.v[i].symbol,
+                                                        n->kernel.v[i].object.bytes};
+    return kiln_package_link(a, n->profile->arch, object, n_objects, out, err);
+}
+
+static kiln_status link_modules(kiln_arena *a, const kiln_network *n, kiln_package *p,
+                                kiln_err *err) {
+    kiln_str *module = kiln_array(a, kiln_str, n->module.n);
+    KILN_TRY(link_kernels(a, n, 0, &p->lib, err));
+    for (size_t i = 1; i < n->module.n; i++)
+        KILN_TRY(link_kernels(a, n, i, &module[i - 1], err));
+    p->module = module;
+    p->n_modules = n->module.n - 1;
+    return KILN_OK;
 }
 
 static const kiln_package_expected *expected(kiln_arena *a, const kiln_expectation *e) {
@@ -148,7 +162,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
     if (o->again != NULL)
         p.time_s = o->again->time_s;
     KILN_TRY(kiln_package_linker(a, &p.facts.lld_version, err));
-    KILN_TRY(link_kernels(a, n, &p.lib, err));
+    KILN_TRY(link_modules(a, n, &p, err));
     kiln_package_selftest_make(a, e->in, e->n_in, expected(a, e), e->n_out,
                                &p.selftest);
     KILN_TRY(kiln_package_write(&p, to, b->sha256, err));
@@ -219,6 +233,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err) {
     const kiln_network_options how = {.choose = o->choose,
+                                      .placement = o->placement,
                                       .pack_at_open = o->pack_at_open};
     const int64_t begin = kiln_now_ns();
     kiln_network n;

@@ -63,6 +63,9 @@ typedef struct kiln_build_options {
     const char *path;    /* of the archive; NULL: its own name in `folder` */
     const char *folder;  /* NULL: here */
     const kiln_choose_options *choose; /* NULL: guesses */
+    const kiln_placement *placement;   /* NULL: the host does everything */
+    const char *const *place;          /* its rules, as the provenance tells them */
+    size_t n_places;
     const kiln_import_options *import; /* what the source was read with; NULL: none */
     int threads;                       /* that `choose` chooses for; 0: 1 */
     bool no_verify;                    /* packs without a proof, and says so */

@@ -78,6 +78,8 @@ kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
                          .threads = o->threads > 0 ? o->threads : 1,
                          .is_unproved = o->no_verify,
                          .packs_at_open = o->pack_at_open,
+                         .place = o->place,
+                         .n_places = o->n_places,
                          .n_ready = b->n_ready,
                          .profile = *p,
                          .seed = (int64_t)o->seed};

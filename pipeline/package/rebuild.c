@@ -219,9 +219,11 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
     const kiln_provenance *p = r->p;
     const char *dir = NULL;
     kiln_expectation e;
+    kiln_placement placement;
     kiln_build b;
     KILN_TRY(kiln_expectation_of(r->arena, &r->source, (uint64_t)p->seed, &e, err));
     KILN_TRY(kiln_dir_temp(r->arena, &dir, err));
+    KILN_TRY(kiln_place_by_rules(r->arena, p->place, p->n_places, &placement, err));
     *path = kiln_path_join(r->arena, dir, "rebuilt.kiln.tar.zst");
     const kiln_build_options o = {.version = p->version,
                                   .licence = p->licence,
@@ -230,6 +232,9 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
                                   .import = r->o->import,
                                   .threads = p->threads,
                                   .pack_at_open = p->packs_at_open,
+                                  .placement = p->n_places > 0 ? &placement : NULL,
+                                  .place = p->place,
+                                  .n_places = p->n_places,
                                   .again = p,
                                   .seed = (uint64_t)p->seed};
     KILN_TRY(kiln_package_build(r->arena, &r->source, &e, &p->profile, &o, &b, err));

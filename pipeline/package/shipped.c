@@ -312,19 +312,35 @@ static kiln_status code_of(const kiln_shipped *s, const kiln_elf *e, kiln_str li
                      symbol);
 }
 
-static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
-                                const char *symbol, kiln_str *out, kiln_err *err) {
+/* *has: is it in the library of that device? */
+static kiln_status list_module(kiln_arena *a, const kiln_shipped *s, size_t device,
+                               const char *symbol, bool *has, kiln_str *out,
+                               kiln_err *err) {
     char text[KILN_LOAD_TEXT] = "";
-    const char *path = kiln_path_join(a, s->package.folder, "lib.so");
+    const char *path =
+        kiln_path_join(a, s->package.folder, kiln_package_module_name(a, device));
     kiln_str lib, code;
     kiln_elf e;
     KILN_TRY(kiln_file_map(a, path, 0, &lib, err));
     const int machine = kiln_arch_of(s->package.package.arch)->elf_machine;
     if (kiln_elf_open(&e, lib.p, lib.n, machine, text) != KILN_LOAD_OK)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
-    kiln_status st = code_of(s, &e, lib, symbol, &code, err);
+    kiln_status st = KILN_OK;
+    *has = kiln_elf_find(&e, symbol) >= 0 || device + 1 >= s->facts.n_devices;
+    if (*has)
+        st = code_of(s, &e, lib, symbol, &code, err);
     kiln_elf_fini(&e);
-    return st == KILN_OK ? kiln_code_listing(a, code, &s->facts.profile, out, err) : st;
+    return *has && st == KILN_OK
+               ? kiln_code_listing(a, code, &s->facts.profile, out, err)
+               : st;
+}
+
+static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
+                                const char *symbol, kiln_str *out, kiln_err *err) {
+    bool has = false;
+    for (size_t i = 0; !has; i++)
+        KILN_TRY(list_module(a, s, i, symbol, &has, out, err));
+    return KILN_OK;
 }
 
 kiln_status kiln_shipped_assembly(kiln_arena *a, const kiln_shipped *s, size_t step,

@@ -56,14 +56,18 @@ static void reads_what_it_wrote(void **state) {
     kiln_err err = {0};
     const kiln_provenance full = all_of_it();
     kiln_provenance bare = full, again;
+    static const char *const place[] = {"conv=host2", "random:7=host2"};
+    kiln_provenance placed = full;
+    placed.place = place;
+    placed.n_places = 2;
     bare.licence = bare.builder.commit = bare.profile.measure = NULL;
     bare.config.name = bare.ready.name = NULL;
     bare.n_data = bare.n_shapes = bare.n_binds = 0;
     bare.n_ready = 0;
     bare.model.name = "zoo:dqn";
     bare.is_unproved = bare.packs_at_open = true;
-    const kiln_provenance *const each[] = {&full, &bare};
-    for (int i = 0; i < 2; i++) {
+    const kiln_provenance *const each[] = {&full, &bare, &placed};
+    for (int i = 0; i < 3; i++) {
         const kiln_str text = text_of(a, each[i]);
         kiln_assert_status_ok(kiln_provenance_read(a, text, "p", &again, &err), &err);
         kiln_assert_text_equal(text_of(a, &again), text);

@@ -48,20 +48,36 @@ static void put_ledger(kiln_arena *a, const kiln_network *n, kiln_package *out) 
     out->facts.n_kernels = n->kernel.n;
 }
 
-static void put_files(kiln_arena *a, const kiln_graph *g, const kiln_network *n,
-                      kiln_package *out) {
+static kiln_str link_module(kiln_arena *a, const kiln_network *n, size_t module) {
     kiln_err err = {0};
     kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
-    kiln_package_tensor *param = kiln_array(a, kiln_package_tensor, n->param.n);
+    kiln_str lib;
+    size_t n_objects = 0;
     for (size_t i = 0; i < n->kernel.n; i++)
-        object[i] =
-            (kiln_package_object){n->kernel.v[i].symbol, n->kernel.v[i].object.bytes};
+        if (n->module.v[module].is_called[i])
+            object[n_objects++] = (kiln_package_object){n->kernel.v[i].symbol,
+                                                        n->kernel.v[i].object.bytes};
+    kiln_assert_status_ok(
+        kiln_package_link(a, n->profile->arch, object, n_objects, &lib, &err), &err);
+    return lib;
+}
+
+static void put_modules(kiln_arena *a, const kiln_network *n, kiln_package *out) {
+    kiln_str *module = kiln_array(a, kiln_str, n->module.n);
+    out->lib = link_module(a, n, 0);
+    for (size_t i = 1; i < n->module.n; i++)
+        module[i - 1] = link_module(a, n, i);
+    out->module = module;
+    out->n_modules = n->module.n - 1;
+}
+
+static void put_files(kiln_arena *a, const kiln_graph *g, const kiln_network *n,
+                      kiln_package *out) {
+    kiln_package_tensor *param = kiln_array(a, kiln_package_tensor, n->param.n);
     for (size_t i = 0; i < n->param.n; i++)
         param[i] = (kiln_package_tensor){n->param.v[i].name, n->param.v[i].type,
                                          n->param.v[i].offset};
-    kiln_assert_status_ok(
-        kiln_package_link(a, n->profile->arch, object, n->kernel.n, &out->lib, &err),
-        &err);
+    put_modules(a, n, out);
     out->plan = n->plan;
     out->params = n->params;
     out->params_head = kiln_package_params_head(a, param, n->param.n, n->param_bytes);
@@ -85,6 +101,13 @@ static void put_selftest(kiln_arena *a, const kiln_graph *g, kiln_package *out) 
 
 void kiln_test_package(kiln_arena *a, const char *graph_text,
                        const kiln_profile *profile, kiln_package *out) {
+    kiln_test_package_on(a, graph_text, profile, NULL, out);
+}
+
+void kiln_test_package_on(kiln_arena *a, const char *graph_text,
+                          const kiln_profile *profile, const kiln_placement *o,
+                          kiln_package *out) {
+    const kiln_network_options how = {.placement = o};
     kiln_err err = {0};
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_profile *p = kiln_new(a, kiln_profile);
@@ -93,7 +116,7 @@ void kiln_test_package(kiln_arena *a, const char *graph_text,
         kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
     else
         *p = *profile;
-    kiln_assert_status_ok(kiln_network_compile(a, g, p, NULL, n, &err), &err);
+    kiln_assert_status_ok(kiln_network_compile(a, g, p, &how, n, &err), &err);
     *out = (kiln_package){.facts = {.model = g->name,
                                     .version = "1",
                                     .source_sha256 = source_sha256,

@@ -112,6 +112,7 @@ static kiln_status add_step(kiln_net *n, size_t at, kiln_err *err) {
     case KILN_NET_END:
     case KILN_NET_TAKE:
     case KILN_NET_PUT:
+    case KILN_NET_WAIT:
     case KILN_NET_N_KINDS:
         break;
     }

@@ -1,5 +1,4 @@
-/* place: which device runs a step, and in whose memory tensors lie. Today there is the
- * host alone. What leaves the network is made in the caller's memory. */
+/* place: what leaves the network is made in the caller's memory. */
 #include "base/fault.h"
 #include "compiler/network/executable_internal.h"
 
@@ -40,18 +39,14 @@ static void place_output(kiln_net *n, uint32_t index) {
 }
 
 static kiln_status run(kiln_net *n, kiln_err *err) {
-    const kiln_net_device host = {"host", n->profile};
-    kiln_vec_push(n->arena, &n->device, host);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         place_output(n, i);
-    for (size_t i = 0; i < n->step.n; i++)
-        n->step.v[i].device = 0;
     return kiln_interrupt_check(err);
 }
 
 const kiln_net_pass kiln_net_pass_place = {
     .name = "place",
-    .doc = "steps get devices, tensors the memory of the caller or of one of these",
+    .doc = "what leaves the network is made in the caller's memory",
     .needs = KILN_NET_LAID_OUT,
     .makes = KILN_NET_PLACED,
     .run = run,

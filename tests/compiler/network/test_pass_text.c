@@ -1,7 +1,9 @@
 /* Passes of the driver by example: golden/<pass>/<case>.txt holds a graph, and the
- * executable graph when the pass has run. The text of every pass before it reads back
+ * executable graph when the pass has run. What computes erf does it on a second device.
+ * The text of every pass before it reads back
  * as what it was printed from. */
 #include "compiler/network/executable.h"
+#include "compiler/network/place.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>
@@ -58,8 +60,14 @@ static void check(void **state) {
     kiln_assert_status_ok(kiln_profile_find(&a, "x86-avx2", &p, &err), &err);
     kiln_graph_renumber(g);
     watching w = {.arena = &a, .g = g, .profile = &p, .pass = pass_of(&a, *state)};
-    const kiln_network_options o = {
-        .print_after = "all", .print = see, .printer = &w, .pack_at_open = true};
+    static const char *const rule[] = {"erf=host2"};
+    kiln_placement placement;
+    kiln_assert_status_ok(kiln_place_by_rules(&a, rule, 1, &placement, &err), &err);
+    const kiln_network_options o = {.print_after = "all",
+                                    .print = see,
+                                    .printer = &w,
+                                    .pack_at_open = true,
+                                    .placement = &placement};
     kiln_assert_status_ok(kiln_compile(&a, g, &p, &o, &n, &err), &err);
     kiln_test_golden_check(&golden, w.text);
     kiln_arena_fini(&a);
