@@ -1,5 +1,5 @@
 /* Passes of the driver by example: golden/<pass>/<case>.txt holds a graph, and the
- * executable graph when the pass has run. What computes erf does it on a second device.
+ * executable graph when the pass has run. What computes softmax does it on a second device.
  * The text of every pass before it reads back
  * as what it was printed from. */
 #include "compiler/network/executable.h"
@@ -60,7 +60,7 @@ static void check(void **state) {
     kiln_assert_status_ok(kiln_profile_find(&a, "x86-avx2", &p, &err), &err);
     kiln_graph_renumber(g);
     watching w = {.arena = &a, .g = g, .profile = &p, .pass = pass_of(&a, *state)};
-    static const char *const rule[] = {"erf=host2"};
+    static const char *const rule[] = {"softmax=host2"};
     kiln_placement placement;
     kiln_assert_status_ok(kiln_place_by_rules(&a, rule, 1, &placement, &err), &err);
     const kiln_network_options o = {.print_after = "all",
