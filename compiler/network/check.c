@@ -485,7 +485,7 @@ static kiln_status check_open(const check *c) {
                                              n->open.n, n_packed);
 }
 
-/* Slots that steps use: nothing else is in anybody's way. */
+/* Slots that steps use or the caller is given: nothing else is in anybody's way. */
 static kiln_status check_slots(check *c) {
     bool *is_seen = kiln_array(&c->arena, bool, c->n->slot.n);
     for (size_t i = 0; i < c->n->step.n; i++)
@@ -495,6 +495,8 @@ static kiln_status check_slots(check *c) {
                 KILN_TRY(check_slot(c, slot));
             is_seen[slot] = true;
         }
+    for (size_t i = 0; i < c->n->port.n; i++)
+        KILN_TRY(check_slot(c, c->n->port.v[i].slot));
     return KILN_OK;
 }
 

@@ -48,7 +48,10 @@ static kiln_status grouped(kiln_net_reader *r, kiln_net_step *s) {
     KILN_TRY(kiln_lex_expect(&r->lex, "="));
     do {
         kiln_node *one = NULL;
+        const char *at = kiln_lex_here(&r->lex);
         KILN_TRY(kiln_net_read_node(r, r->here.g, &one));
+        if (node.n > 0 && one->index <= node.v[node.n - 1]->index)
+            return fail(r, at, "nodes of a step come in the order of the graph");
         kiln_vec_push(a, &node, one);
     } while (kiln_lex_accept(&r->lex, "+"));
     *group = kiln_group_of(node.v, (int)node.n);

@@ -217,7 +217,7 @@ static const char *key_of(kiln_arena *a, const kiln_network_kernel *k) {
 kiln_status kiln_net_read_kernel(kiln_net_reader *r, const char *at) {
     kiln_arena *a = r->lex.arena;
     kiln_network_kernel k = {.amplification = 1};
-    kiln_type *operand = kiln_array(a, kiln_type, 2 * MAX_TYPES);
+    kiln_type operand[2 * MAX_TYPES];
     kiln_net_choice c;
     const kiln_json *json = NULL;
     int i = 0, n_read = 0;
@@ -239,7 +239,7 @@ kiln_status kiln_net_read_kernel(kiln_net_reader *r, const char *at) {
     k.origin = c.origin;
     k.n_tried = c.n_tried;
     k.n_operands = n_read + k.n_written;
-    k.operand = operand;
+    k.operand = kiln_arena_dup(a, operand, (size_t)k.n_operands * sizeof operand[0]);
     k.key = key_of(a, &k);
     kiln_vec_push(a, &r->n->kernel, k);
     return KILN_OK;

@@ -3,6 +3,7 @@
 #include "compiler/network/executable_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct verifier {
     const kiln_net *n;
@@ -22,6 +23,10 @@ static kiln_status in_line(verifier *v, int line) {
 
 #define fail(v, line, ...)                                                             \
     (kiln_fail((v)->err, KILN_ERR_BUG, __VA_ARGS__), in_line((v), (line)))
+
+static bool is_shared(const kiln_net_step *s) {
+    return s->kind == KILN_NET_VIEW || s->kind == KILN_NET_JOIN;
+}
 
 /* ---- steps over values: FUSED ---------------------------------------------------- */
 
@@ -57,19 +62,22 @@ static kiln_status do_node(verifier *v, stage *s, const kiln_net_step *step,
     return KILN_OK;
 }
 
-/* Does the step at `at` begin a block whose steps' partners agree? */
+/* Does the step at `at` begin a block whose steps' partners agree, of an operator that
+ * runs such? */
 static bool is_block(const kiln_net *n, size_t at, size_t end) {
     const kiln_net_step *s = &n->step.v[at];
     const size_t partner = (size_t)s->partner;
-    if (s->node == NULL || s->region == NULL || s->partner < 0 || partner <= at ||
-        partner >= end)
+    if (s->node == NULL ||
+        s->node->op != (s->kind == KILN_NET_LOOP ? &kiln_op_scan : &kiln_op_if) ||
+        s->region == NULL || s->partner < 0 || partner <= at || partner >= end)
         return false;
     if (s->kind == KILN_NET_LOOP)
         return n->step.v[partner].kind == KILN_NET_END &&
                (size_t)n->step.v[partner].partner == at;
     const kiln_net_step *other = &n->step.v[partner];
     return other->kind == KILN_NET_ELSE && other->region != NULL &&
-           other->partner > s->partner && (size_t)other->partner < end &&
+           strcmp(other->region, s->region) != 0 && other->partner > s->partner &&
+           (size_t)other->partner < end &&
            n->step.v[other->partner].kind == KILN_NET_END &&
            (size_t)n->step.v[other->partner].partner == at;
 }
@@ -112,8 +120,12 @@ static kiln_status verify_choice(verifier *v, const kiln_net_step *step) {
 
 static kiln_status verify_fused(verifier *v, stage *s, size_t at) {
     const kiln_net_step *step = &v->n->step.v[at];
-    if (step->group == NULL)
+    if (step->group == NULL || (step->kind != KILN_NET_CALL && !is_shared(step)))
         return fail(v, step->line, "step '%s' has no nodes", step->name);
+    for (int i = 0; i < step->group->n; i++)
+        if (step->group->node[i]->op->captures != NULL)
+            return fail(v, step->line, "node '%s' runs regions and must begin a block",
+                        step->group->node[i]->name);
     for (int i = 0; i < step->group->n; i++)
         KILN_TRY(do_node(v, s, step, step->group->node[i]));
     const kiln_arena_mark mark = kiln_arena_save(&v->scratch);
@@ -182,6 +194,9 @@ static kiln_status verify_references(verifier *v) {
             if (s->means_in[k] >= (int)n->slot.n)
                 return fail(v, s->line, "tensor %zu, '%s', means none that there is", i,
                             s->value->name);
+        if (s->means != NULL && s->means->out[s->means_out] != s->value)
+            return fail(v, s->line, "tensor %zu, '%s', means another value", i,
+                        s->value->name);
     }
     for (size_t i = 0; i < n->port.n; i++)
         if (n->port.v[i].slot < 0 || (size_t)n->port.v[i].slot >= n->slot.n)
@@ -230,10 +245,6 @@ static const struct {
     [KILN_NET_TAKE] = {1, 1},   [KILN_NET_PUT] = {1, 1},  [KILN_NET_VIEW] = {-1, -1},
     [KILN_NET_JOIN] = {-1, 1},  [KILN_NET_WAIT] = {0, 0},
 };
-
-static bool is_shared(const kiln_net_step *s) {
-    return s->kind == KILN_NET_VIEW || s->kind == KILN_NET_JOIN;
-}
 
 static kiln_status verify_operands(verifier *v, const kiln_net_step *s) {
     const int n_written = s->n_operands - s->n_read;
@@ -363,7 +374,34 @@ static kiln_status verify_tensors(verifier *v) {
 
 /* ---- all ------------------------------------------------------------------------- */
 
+/* A fact holds only where those hold that its pass needs. */
+static kiln_status verify_facts(verifier *v) {
+    for (int i = 0; kiln_net_pass_at(i) != NULL; i++) {
+        const kiln_net_pass *p = kiln_net_pass_at(i);
+        if (has(v, p->makes) && (p->needs & ~v->n->facts) != 0)
+            return fail(v, 0, "what pass '%s' makes holds, what it needs does not",
+                        p->name);
+    }
+    return KILN_OK;
+}
+
+/* No arena is larger than all that may lie in it. */
+static kiln_status verify_room(verifier *v) {
+    uint64_t bytes = 0;
+    if (!has(v, KILN_NET_PLANNED))
+        return KILN_OK;
+    for (size_t i = 0; i < v->n->slot.n; i++)
+        bytes += (uint64_t)v->n->slot.v[i].bytes + KILN_NETWORK_ALIGN;
+    return v->n->arena_bytes >= 0 && (uint64_t)v->n->arena_bytes <= bytes
+               ? KILN_OK
+               : fail(v, 0,
+                      "the arena has %" PRId64 " bytes, all tensors together %" PRIu64,
+                      v->n->arena_bytes, bytes);
+}
+
 static kiln_status verify(verifier *v) {
+    KILN_TRY(verify_facts(v));
+    KILN_TRY(verify_room(v));
     if (has(v, KILN_NET_LAID_OUT))
         return verify_tensors(v);
     return has(v, KILN_NET_FUSED) ? verify_graph(v, v->n->g, "", 0, v->n->step.n)

@@ -194,6 +194,25 @@ static row rows[] = {
      "has 1024 bytes from byte 0 of 512"},
     {"no_memory_for_code", "generate", " workspace ", " nothing ", KILN_ERR_PARSE,
      "expected 'workspace'"},
+    {"a_fact_without_those_before_it", "plan", "facts=fused+chosen+laid_out+",
+     "facts=fused+chosen+", KILN_ERR_PARSE, "expected"},
+    {"facts_that_skip_one", "fuse", "facts=fused", "facts=fused+planned", KILN_ERR_BUG,
+     "what pass 'plan' makes holds, what it needs does not"},
+    {"nodes_out_of_order", "fuse", "tanh \"tanh\"", "tanh \"tanh\" + relu \"relu\"",
+     KILN_ERR_PARSE, "nodes of a step come in the order of the graph"},
+    {"a_region_twice", "fuse", "else_branch", "then_branch", KILN_ERR_BUG,
+     "step 'if' begins no block"},
+    {"an_if_that_repeats", "fuse", "if \"if\"", "loop \"if\" times 2", KILN_ERR_PARSE,
+     "expected a step"},
+    {"an_if_that_is_called", "fuse", "call = tanh \"tanh\"",
+     "call = tanh \"tanh\" + if \"if\"", KILN_ERR_BUG,
+     "node 'if' runs regions and must begin a block"},
+    {"a_copy_of_nodes", "fuse", "call = tanh", "copy = tanh", KILN_ERR_BUG,
+     "step 'tanh' has no nodes"},
+    {"another_meaning", "share", "= split \"split\" 0", "= split \"split\" 1",
+     KILN_ERR_BUG, "means another value"},
+    {"an_arena_past_all_tensors", "plan", "memory arena 1", "memory arena 99999999991",
+     KILN_ERR_BUG, "all tensors together"},
     {"a_number_past_all_bounds", "lay_out", "call 0 (1)", "call 0 (99999999999)",
      KILN_ERR_PARSE, "the number of a tensor"},
 };
@@ -254,6 +273,32 @@ static void ends_anywhere(void **state) {
     }
 }
 
+/* Bytes changed at random: whatever comes of it is said, not done. */
+static void changes_anywhere(void **state) {
+    enum { N_CHANGES = 300 };
+    static const char bytes[] = "0123456789 (){}[],->=+\"_abcdeinrtx";
+    (void)state;
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int i = 0; kiln_net_pass_at(i) != NULL; i++) {
+        const kiln_str whole = after(kiln_net_pass_at(i)->name);
+        for (int k = 0; k < N_CHANGES; k++) {
+            kiln_arena a = {0};
+            kiln_err err = {0};
+            kiln_net n;
+            char *text = kiln_arena_dup(&a, whole.p, whole.n);
+            for (int64_t left = kiln_rng_range(&rng, 1, 3); left > 0; left--)
+                text[kiln_rng_next(&rng) % whole.n] =
+                    bytes[kiln_rng_next(&rng) % (sizeof bytes - 1)];
+            const kiln_str changed = {text, whole.n};
+            if (kiln_net_parse(&a, example.g, &example.profile, changed, "changed", &n,
+                               &err) == KILN_OK)
+                (void)print(&a, &n);
+            kiln_arena_fini(&a);
+        }
+    }
+}
+
 static void says_what_there_is(void **state) {
     (void)state;
     kiln_err err = {0};
@@ -278,6 +323,7 @@ int main(void) {
         kiln_test_add(small[i], network_reads_back, (void *)(uintptr_t)small[i]);
     kiln_test_add_rows(is_refused, rows);
     kiln_test_add("ends_anywhere", ends_anywhere, NULL);
+    kiln_test_add("changes_anywhere", changes_anywhere, NULL);
     kiln_test_add("says_what_there_is", says_what_there_is, NULL);
     const int failed = kiln_test_run("executable graphs as text");
     kiln_arena_fini(&example_arena);
