@@ -8,6 +8,7 @@
  * and by what those knew that it waited for. A wait that this tells to be needless is
  * left out. */
 #include "compiler/network/executable_internal.h"
+#include "base/fault.h"
 #include "compiler/network/place.h"
 
 #include <string.h>
@@ -270,7 +271,7 @@ static void insert(kiln_net *n, const waits *w) {
 
 void kiln_net_add_waits(kiln_net *n) {
     waits w = {.n = n};
-    if (n->device.n < 2)
+    if (n->device.n < 2 || KILN_FAULT(device_wait))
         return;
     w.of = kiln_array(&w.arena, steps, n->step.n + 1);
     for (int i = 0; i < KILN_NET_MAX_DEVICES; i++)
