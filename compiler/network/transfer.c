@@ -1,6 +1,7 @@
 /* Values on other devices than their own: mirrors, made by copies, for as long as what
  * they mirror stays as it is. */
 #include "compiler/network/place_internal.h"
+#include "base/fault.h"
 
 int kiln_placer_home(const kiln_placer *p, int slot) {
     return p->n->slot.v[kiln_net_root(p->n, slot)].device;
@@ -177,7 +178,8 @@ int kiln_placer_bring(kiln_placer *p, int slot, int device) {
         const int from =
             home == 0 || device == 0 ? slot : kiln_placer_bring(p, slot, 0);
         at = kiln_placer_like(p, slot, device);
-        kiln_placer_copy(p, from, at);
+        if (!KILN_FAULT(device_copy))
+            kiln_placer_copy(p, from, at);
     }
     keep(p, slot, device, at);
     return at;

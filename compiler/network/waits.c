@@ -8,6 +8,7 @@
  * and by what those knew that it waited for. A wait that this tells to be needless is
  * left out. */
 #include "compiler/network/executable_internal.h"
+#include "base/fault.h"
 #include "compiler/network/place.h"
 
 #include <string.h>
@@ -31,8 +32,10 @@ typedef struct bytes {
     uint64_t begin, end;
 } bytes;
 
+/* A queue has waited for a step that may not have run. */
 typedef struct fact {
     int queue, visit;
+    int since; /* so many visits there were */
 } fact;
 
 typedef KILN_VEC(int) steps;
@@ -42,7 +45,7 @@ typedef struct waits {
     kiln_arena arena;
     KILN_VEC(visit) visit; /* of those that touch what queues share */
     /* By queue: all visits of each other one up to this are done, as far as they were
-     * made; single ones beyond it, of steps that may not have run. */
+     * made; and beyond it what steps say that may not have run. */
     int known[KILN_NET_MAX_DEVICES][KILN_NET_MAX_DEVICES];
     KILN_VEC(fact) also;
     steps *of; /* by step: for which ones it waits */
@@ -106,27 +109,45 @@ static bool exclude(const way *x, const way *y) {
 
 static int larger(int x, int y) { return x > y ? x : y; }
 
+/* Whoever waited for `of` knows of it and all before it in its queue, and of what that
+ * queue knew: of this one too, if `of` was told wherever this one was? */
+static bool covers(const waits *w, int of, int at) {
+    const visit *v = &w->visit.v[of], *u = &w->visit.v[at];
+    const int known = v->queue == u->queue ? of : v->known[u->queue];
+    return known >= at && is_around(v->way, u->way);
+}
+
 static bool knows(const waits *w, int queue, int at) {
     if (w->known[queue][w->visit.v[at].queue] >= at)
         return true;
     for (size_t i = 0; i < w->also.n; i++)
-        if (w->also.v[i].queue == queue && w->also.v[i].visit == at)
+        if (w->also.v[i].queue == queue && covers(w, w->also.v[i].visit, at))
             return true;
     return false;
+}
+
+static void learn_also(waits *w, int queue, int at) {
+    const fact f = {queue, at, (int)w->visit.n};
+    for (size_t i = 0; i < w->also.n; i++)
+        if (w->also.v[i].queue == queue && w->also.v[i].visit == at)
+            return;
+    kiln_vec_push(&w->arena, &w->also, f);
 }
 
 /* The queue has waited for it: for all before it too, where it was made for certain. */
 static void learn(waits *w, int queue, int at) {
     const visit *v = &w->visit.v[at];
-    const fact also = {queue, at};
     if (!is_around(v->way, w->here)) {
-        kiln_vec_push(&w->arena, &w->also, also);
+        learn_also(w, queue, at);
         return;
     }
     int *known = w->known[queue];
     known[v->queue] = larger(known[v->queue], at);
     for (int d = 0; d < KILN_NET_MAX_DEVICES; d++)
         known[d] = larger(known[d], v->known[d]);
+    for (size_t i = 0, n = w->also.n; i < n; i++)
+        if (w->also.v[i].queue == v->queue && w->also.v[i].since <= at)
+            learn_also(w, queue, w->also.v[i].visit);
 }
 
 /* A wait is for what the step was told last. */
@@ -250,7 +271,7 @@ static void insert(kiln_net *n, const waits *w) {
 
 void kiln_net_add_waits(kiln_net *n) {
     waits w = {.n = n};
-    if (n->device.n < 2)
+    if (n->device.n < 2 || KILN_FAULT(device_wait))
         return;
     w.of = kiln_array(&w.arena, steps, n->step.n + 1);
     for (int i = 0; i < KILN_NET_MAX_DEVICES; i++)

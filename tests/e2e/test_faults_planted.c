@@ -116,6 +116,8 @@ static row rows[] = {
     {"operand_swapped", "sub", BY_STEP, "step 'sub'"},
     {"param_offset", "params", BY_STEP, "step 'matmul.1'"},
     {"param_stale", "params", BY_STEP, "step 'matmul.1'"},
+    {"device_wait", "scan", BY_STRUCTURE, NULL},
+    {"device_copy", "scan", BY_STRUCTURE, NULL},
     {"open_param", "params", BY_STRUCTURE, NULL},
     {"merged_layout", "merged", BY_TEMPLATE, NULL},
     {"archive_params", "params", BY_STEP, "step 'matmul'"},
@@ -174,20 +176,30 @@ static const char *write_model(const char *dir, const char *name) {
     return path;
 }
 
-static kiln_process_result build_packing(const char *fault, const char *dir,
-                                         const char *model, const char *pack) {
-    const char *const arg[] = {"build",      model,
-                               "--profile",  PROFILE,
-                               "--no-ready", "--no-reduce",
-                               "--pack",     pack,
-                               "-o",         file_of(dir, "made.kiln.tar.zst"),
-                               NULL};
+/* option NULL: none more; else with its value. */
+static kiln_process_result build_with(const char *fault, const char *dir,
+                                      const char *model, const char *option,
+                                      const char *value) {
+    const char *const arg[] = {
+        "build",      model,         "--profile", PROFILE,
+        "--no-ready", "--no-reduce", "-o",        file_of(dir, "made.kiln.tar.zst"),
+        option,       value,         NULL};
     return run(fault, file_of(dir, "fired"), arg);
 }
 
 static kiln_process_result build(const char *fault, const char *dir,
                                  const char *model) {
-    return build_packing(fault, dir, model, "build");
+    return build_with(fault, dir, model, NULL, NULL);
+}
+
+/* Of what is done when a model is opened, or for another device. */
+static kiln_process_result build_for(const char *fault, const char *dir,
+                                     const char *model) {
+    return strncmp(fault, "open_", 5) == 0
+               ? build_with(fault, dir, model, "--pack", "open")
+           : strncmp(fault, "device_", 7) == 0
+               ? build_with(fault, dir, model, "--place", "exp=host2")
+               : build(fault, dir, model);
 }
 
 static void must_hold(const kiln_process_result *r, const char *text) {
@@ -211,10 +223,7 @@ static void check_row(void **state) {
     if (kiln_test_is_sanitized() && w->by == BY_ANY)
         kiln_test_skip("a sanitizer in the runner says what it wants of this");
     need_faults();
-    /* Of what is done when a model is opened. */
-    const char *pack = strncmp(w->name, "open_", 5) == 0 ? "open" : "build";
-    const kiln_process_result r =
-        build_packing(w->name, dir, write_model(dir, w->model), pack);
+    const kiln_process_result r = build_for(w->name, dir, write_model(dir, w->model));
     kiln_assert_status_ok(kiln_file_map(a, file_of(dir, "fired"), 0, &fired, &err),
                           &err);
     assert_true(kiln_str_is(fired, w->name));
