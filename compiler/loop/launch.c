@@ -118,14 +118,33 @@ static void hold(kiln_launch *l, const kiln_buffer *b, unsigned bound) {
     kiln_vec_push(l->in->arena, &l->held, h);
 }
 
-static void find_memory(kiln_launch *l, const kiln_stmt *s, unsigned bound) {
+/* Threads that come to a place, by axis. */
+typedef struct come {
+    int64_t n[KILN_N_AXES];
+} come;
+
+static void check_come(kiln_launch *l, const kiln_stmt *s, unsigned bound, come *c) {
+    const int axis = kiln_launch_axis_of(s->u.loop.tag);
+    int64_t n = 0;
+    (void)kiln_x_is_int(s->u.loop.extent, &n);
+    if ((bound >> axis & 1u) != 0 && n > c->n[axis])
+        kiln_interp_failed(l->in, KILN_ERR_ARG,
+                           "thread loop '%s' has %" PRId64 " iterations along %s, "
+                           "inside a loop to which only %" PRId64 " threads come",
+                           s->u.loop.var->name, n, s->u.loop.tag, c->n[axis]);
+    c->n[axis] = n;
+}
+
+static void find_memory(kiln_launch *l, const kiln_stmt *s, unsigned bound, come c) {
     const kiln_stmt *part = NULL;
+    if (kiln_launch_bound_by(s) != 0)
+        check_come(l, s, bound, &c);
     bound |= kiln_launch_bound_by(s);
     if (s->kind == KILN_STMT_ALLOC)
         hold(l, s->u.alloc.buffer, bound);
     for (int i = 0; l->in->status == KILN_OK && (part = kiln_stmt_part(s, i)) != NULL;
          i++)
-        find_memory(l, part, bound);
+        find_memory(l, part, bound, c);
 }
 
 /* ---- launches -------------------------------------------------------------------- */
@@ -217,7 +236,7 @@ void kiln_interp_launch(kiln_interp *in, const kiln_stmt *s) {
     kiln_stmt_visit(s, find_axis, &l);
     check_size(&l);
     if (in->status == KILN_OK)
-        find_memory(&l, s, 0);
+        find_memory(&l, s, 0, (come){{0}});
     if (in->status != KILN_OK)
         return;
     for (size_t i = 0; i < in->memory.n; i++) {

@@ -12,6 +12,7 @@
 #ifndef KILN_COMPILER_LOOP_LOOP_H
 #define KILN_COMPILER_LOOP_LOOP_H
 
+#include "compiler/target/target.h"
 #include "compiler/tensor/tensor.h"
 
 typedef enum kiln_loop_kind {
@@ -267,6 +268,17 @@ kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int 
  * multiply so many more of them at once. What is not certain does not count; 0: nothing
  * is. So a kernel faster than these at the machine's multiply-add peak cannot be. */
 double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p);
+
+/* What a target has for the threads of a launch. */
+typedef struct kiln_launch_limits {
+    const kiln_memory *memory; /* as an architecture lists it; the last has no name */
+    int64_t threads;           /* of one block; 0: it has no threads */
+} kiln_launch_limits;
+/* Every buffer lies in a memory that the target has and fits; what a block has in shared
+ * memory at one time fits together; no block has too many threads. KILN_ERR_UNSUPPORTED
+ * names the buffer or loop, the limit and what was asked for. */
+kiln_status kiln_program_check_limits(const kiln_program *p,
+                                      const kiln_launch_limits *limits, kiln_err *err);
 
 /* ---- interpreter ----------------------------------------------------------------- */
 

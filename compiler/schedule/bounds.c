@@ -433,6 +433,7 @@ kiln_status kiln_infer_bounds(kiln_lowering *lo, kiln_err *err) {
             l->root_extent[k] = k < (size_t)l->te->rank ? l->region.extent[k]
                                                         : l->stage->root.v[k]->extent;
         kiln_pass_down(a, l);
+        KILN_TRY(kiln_check_widths(lo, l, err));
         for (size_t k = 0; k < l->stage->leaf.n; k++)
             kiln_ranges_push(&lo->ranges, l->leaf[k].iter->var, 0,
                              l->leaf[k].extent - 1);

@@ -90,6 +90,9 @@ kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char
                             kiln_err *err);
 /* Scopes and the threads that fill and read them fit. */
 kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err);
+/* Of a stage whose extents are known, inside stages whose ranges are. */
+kiln_status kiln_check_widths(const kiln_lowering *lo, const kiln_lowered_stage *l,
+                              kiln_err *err);
 /* All threads of a block need what is in shared memory: adds the loops around st that
  * are bound to them, whose ranges are known. */
 void kiln_relax_threads(const kiln_lowering *lo, const kiln_stage *st,

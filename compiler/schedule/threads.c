@@ -134,6 +134,45 @@ kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err) {
     return KILN_OK;
 }
 
+typedef struct width {
+    const kiln_lowering *lo;
+    const kiln_extent *leaf; /* that is bound */
+    const kiln_iter *narrow; /* around it, bound to the same axis; NULL: none */
+} width;
+
+static const kiln_range *range_of(const kiln_lowering *lo, const kiln_var *v) {
+    for (size_t i = lo->ranges.stack.n; i-- > 0;)
+        if (lo->ranges.stack.v[i].var == v)
+            return &lo->ranges.stack.v[i];
+    return NULL;
+}
+
+static void find_narrow(void *user, const kiln_iter *x) {
+    width *w = user;
+    const kiln_range *r = range_of(w->lo, x->var);
+    if ((axis_bit(x) & axis_bit(w->leaf->iter)) != 0 && r != NULL &&
+        r->interval.max + 1 < w->leaf->extent)
+        w->narrow = x;
+}
+
+/* Inside a loop of few threads no more threads come. */
+kiln_status kiln_check_widths(const kiln_lowering *lo, const kiln_lowered_stage *l,
+                              kiln_err *err) {
+    for (size_t i = 0; i < l->stage->leaf.n; i++) {
+        width w = {.lo = lo, .leaf = &l->leaf[i]};
+        if (axis_bit(w.leaf->iter) != 0)
+            each_around(l->stage, find_narrow, &w);
+        if (w.narrow != NULL)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "lower: loop '%s' of stage '%s' needs more threads along "
+                             "%s than come there: it is computed inside loop '%s', "
+                             "which has fewer; split it by what that has",
+                             w.leaf->iter->name, l->te->name, w.leaf->iter->tag,
+                             w.narrow->name);
+    }
+    return KILN_OK;
+}
+
 /* ---- bounds by scope ------------------------------------------------------------- */
 
 typedef struct relaxing {
@@ -145,12 +184,9 @@ static void relax_thread(void *user, const kiln_iter *x) {
     const relaxing *r = user;
     if ((axis_bit(x) & THREAD_AXES) == 0)
         return;
-    for (size_t i = 0; i < r->lo->ranges.stack.n; i++) {
-        const kiln_range *known = &r->lo->ranges.stack.v[i];
-        if (known->var == x->var)
-            kiln_ranges_push(r->relaxed, x->var, known->interval.min,
-                             known->interval.max);
-    }
+    const kiln_range *known = range_of(r->lo, x->var);
+    if (known != NULL)
+        kiln_ranges_push(r->relaxed, x->var, known->interval.min, known->interval.max);
 }
 
 void kiln_relax_threads(const kiln_lowering *lo, const kiln_stage *st,

@@ -179,6 +179,13 @@ static const row rows[] = {
      {0},
      "thread loop 't' is bound to 'lane'; there are blockIdx.x",
      KILN_ERR_UNSUPPORTED},
+    {"more_than_come",
+     BLOCKS(1) THREADS("t", 4) "y[t] = x[t]\n" THREADS("u", 8) "y[u] = x[u]\n}}}",
+     {0},
+     "thread loop 'u' has 8 iterations along threadIdx.x, inside a loop to which only "
+     "4 "
+     "threads come",
+     KILN_ERR_ARG},
     {"extent_of_data",
      THREADS("b", 2) "thread \"threadIdx.y\" t in 0 .. +(b + 1) {\ny[t] = x[t]\n}}",
      {0},

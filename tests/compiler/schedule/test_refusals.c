@@ -107,6 +107,20 @@ static kiln_status bind_reduction(fixture *f) {
                      &f->err);
 }
 
+static kiln_status bind_no_axis(fixture *f) {
+    return kiln_bind(f->st_y, kiln_stage_axis(f->st_y, 0), "lane", &f->err);
+}
+
+static void bind_ok(fixture *f, kiln_stage *st, kiln_iter *x, const char *tag) {
+    kiln_assert_status_ok(kiln_bind(st, x, tag, &f->err), &f->err);
+}
+
+static kiln_status bind_twice(fixture *f) {
+    bind_ok(f, f->st_scaled, kiln_stage_axis(f->st_scaled, 0), "threadIdx.x");
+    return kiln_bind(f->st_scaled, kiln_stage_axis(f->st_scaled, 1), "threadIdx.x",
+                     &f->err);
+}
+
 static kiln_status prefetch_unread(fixture *f) {
     return kiln_prefetch(f->st_y, f->x, kiln_stage_axis(f->st_y, 0), 1, &f->err);
 }
@@ -195,6 +209,61 @@ static kiln_status lower(fixture *f, const kiln_te *const *args, size_t n,
     return kiln_lower(f->a, f->s, args, n, n_inputs, "k", &p, &f->err);
 }
 
+static kiln_status lower_all(fixture *f) {
+    const kiln_te *args[] = {f->x, f->y};
+    return lower(f, args, 2, 1);
+}
+
+/* `st` in a scope, and y bound to threads. */
+static void in_threads(fixture *f, kiln_stage *st, kiln_scope scope) {
+    kiln_assert_status_ok(kiln_set_scope(st, scope, &f->err), &f->err);
+    bind_ok(f, f->st_y, kiln_stage_axis(f->st_y, 0), "threadIdx.x");
+}
+
+static void sum_inside(fixture *f) {
+    kiln_assert_status_ok(
+        kiln_compute_at(f->st_sum, f->st_y, kiln_stage_axis(f->st_y, 0), &f->err),
+        &f->err);
+}
+
+static kiln_status shared_outside(fixture *f) {
+    in_threads(f, f->st_sum, KILN_SCOPE_SHARED);
+    return lower_all(f);
+}
+
+static kiln_status shared_by_each(fixture *f) {
+    in_threads(f, f->st_sum, KILN_SCOPE_SHARED);
+    sum_inside(f);
+    return lower_all(f);
+}
+
+static kiln_status local_outside(fixture *f) {
+    in_threads(f, f->st_sum, KILN_SCOPE_LOCAL);
+    return lower_all(f);
+}
+
+static kiln_status local_by_many(fixture *f) {
+    in_threads(f, f->st_sum, KILN_SCOPE_LOCAL);
+    sum_inside(f);
+    bind_ok(f, f->st_sum, kiln_stage_axis(f->st_sum, 0), "threadIdx.x");
+    return lower_all(f);
+}
+
+/* 8 threads come to y's loop, and 12 are asked for there. */
+static kiln_status more_threads_inside(fixture *f) {
+    kiln_iter *all = NULL;
+    in_threads(f, f->st_scaled, KILN_SCOPE_SHARED);
+    sum_inside(f);
+    kiln_assert_status_ok(
+        kiln_compute_at(f->st_scaled, f->st_y, kiln_stage_axis(f->st_y, 0), &f->err),
+        &f->err);
+    kiln_assert_status_ok(kiln_fuse(f->st_scaled, kiln_stage_axis(f->st_scaled, 0),
+                                    kiln_stage_axis(f->st_scaled, 1), &all, &f->err),
+                          &f->err);
+    bind_ok(f, f->st_scaled, all, "threadIdx.x");
+    return lower_all(f);
+}
+
 static kiln_status missing_output(fixture *f) {
     const kiln_te *args[] = {f->x};
     return lower(f, args, 1, 1);
@@ -272,6 +341,24 @@ static row rows[] = {
      "'r' of stage 'sum' is a reduction"},
     {"bind_takes_spatial_loops", bind_reduction,
      "'r' of stage 'sum' is a reduction loop"},
+    {"bind_knows_its_axes", bind_no_axis,
+     "there is no axis 'lane' for loop 'i0' of stage 'y'"},
+    {"bind_binds_an_axis_once", bind_twice,
+     "a loop of stage 'scaled' is bound to threadIdx.x already"},
+    {"shared_memory_is_a_blocks", shared_outside,
+     "stage 'sum' is in shared memory, which is one block's, and is computed outside"},
+    {"shared_memory_is_filled_together", shared_by_each,
+     "each of its threads would compute all of it; bind a loop of the stage to "
+     "threadIdx.x"},
+    {"local_memory_is_read_where_it_is", local_outside,
+     "stage 'sum' is in one thread's memory, and 'y' reads it inside a loop that is "
+     "bound to threadIdx.x"},
+    {"local_memory_is_filled_by_one", local_by_many,
+     "stage 'sum' is in one thread's memory, so no loop of it can be bound to "
+     "threadIdx.x"},
+    {"no_more_threads_than_come", more_threads_inside,
+     "loop 'i0.i1.fused' of stage 'scaled' needs more threads along threadIdx.x than "
+     "come there"},
     {"prefetch_takes_what_is_read", prefetch_unread, "stage 'y' does not read 'x'"},
     {"compute_at_leaves_outputs", output_at, "stage 'y' is an output"},
     {"compute_at_goes_downstream", consumer_at_producer,
