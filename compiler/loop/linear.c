@@ -91,6 +91,7 @@ static const kiln_expr *multiple(kiln_arena *a, const kiln_expr *e, int64_t fact
 }
 
 const kiln_expr *kiln_linear_expr(kiln_arena *a, const kiln_linear *l) {
+    KILN_ASSERT(l->n >= 0 && l->n <= KILN_LINEAR_MAX, "a sum of %d terms", l->n);
     const kiln_expr *sum = NULL;
     for (int i = 0; i < l->n;
          i++) /* a positive term first, so that nothing starts with 0 - x */

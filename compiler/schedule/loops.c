@@ -38,6 +38,7 @@ static kiln_status check_plain(const kiln_stage *st, const kiln_iter *x,
 
 static kiln_status split(kiln_stage *st, kiln_iter *x, int64_t factor, const char *what,
                          kiln_iter **outer, kiln_iter **inner, kiln_err *err) {
+    KILN_ASSERT(factor > 0, "loop '%s' is split by nothing", x->name);
     kiln_arena *a = st->schedule->arena;
     size_t at = 0;
     KILN_TRY(kiln_check_leaf(st, x, what, &at, err));

@@ -74,6 +74,7 @@ kiln_status kiln_cost_model_option(const kiln_cost_model *m, kiln_str *rest, boo
 
 kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                                 kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind is fitted");
     if (s->encoding.n == 0)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': no samples to learn from",
                          m->kind->name);
@@ -84,6 +85,7 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
 
 kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
                                     const float *base, float *out, kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind predicts");
     if (e->n == 0)
         return KILN_OK;
     if (!m->is_fitted) {
@@ -105,6 +107,7 @@ static const char old_magic[] = "kiln cost model 1";
 
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind is saved");
     if (!m->is_fitted)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': nothing learned to save",
                          m->kind->name);

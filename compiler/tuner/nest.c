@@ -276,9 +276,12 @@ static void find_hot(kiln_nest *k) {
 }
 
 void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out) {
+    KILN_ASSERT(p->body != NULL, "program '%s' was not lowered", p->name);
     *out = (kiln_nest){
         .arena = scratch, .hot = -1, .vector_loop = -1, .vector = -1, .broadcast = -1};
     walk w = {.k = out, .vars = {.arena = scratch}};
     walk_stmt(&w, p->body, (place){.loop = -1, .runs = 1, .share = 1});
     find_hot(out);
+    KILN_ASSERT(out->hot < (int)out->stmts.n, "statement %d of %zu is hot", out->hot,
+                out->stmts.n);
 }

@@ -96,6 +96,9 @@ bool kiln_search_is_free(kiln_search *s, uint64_t index) {
 }
 
 void kiln_search_propose(kiln_search *s, uint64_t index) {
+    KILN_ASSERT(index < s->task->space.size,
+                "search '%s' proposes a configuration outside its space",
+                s->kind->name);
     kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_PROPOSED);
 }
 
