@@ -77,6 +77,8 @@ bool kiln_linear_of(const kiln_expr *e, kiln_linear *out) {
 }
 
 bool kiln_linear_add(kiln_linear *x, const kiln_linear *y, int64_t factor) {
+    KILN_ASSERT(x->n >= 0 && x->n <= KILN_LINEAR_MAX && y->n <= KILN_LINEAR_MAX,
+                "sums of %d and %d terms", x->n, y->n);
     int64_t v = 0;
     if (!product(y->constant, factor, &v) || !add_constant(x, v))
         return false;

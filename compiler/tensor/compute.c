@@ -11,6 +11,8 @@ static int order_at(const kiln_type *t, int i) {
 }
 
 int64_t kiln_type_blocked(const kiln_type *t, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < t->rank, "a type of rank %d has no axis %d",
+                t->rank, axis);
     int64_t n = 1;
     for (int b = 0; b < t->layout.n_blocks; b++)
         if (t->layout.block[b].axis == axis)

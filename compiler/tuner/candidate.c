@@ -48,6 +48,8 @@ static void release(void *p) {
 
 kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
                                      const kiln_cost_model_kind *kind) {
+    KILN_ASSERT(kind->encode != NULL && t->tmpl != NULL,
+                "cost model '%s' encodes nothing", kind->name);
     kiln_candidates *c = kiln_new(a, kiln_candidates);
     c->task = t;
     c->kind = kind;

@@ -38,6 +38,8 @@ const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name) {
 
 kiln_status kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
                                  const kiln_cost_model_options *o, kiln_err *err) {
+    KILN_ASSERT(kind->init != NULL && kind->fit != NULL && kind->predict != NULL,
+                "cost model '%s' lacks a function", kind->name);
     *m = (kiln_cost_model){.kind = kind};
     if (o != NULL)
         m->options = *o;
@@ -197,6 +199,7 @@ static kiln_status check_head(const head *h, const kiln_cost_model_kind *kind,
 
 kiln_status kiln_cost_model_load(kiln_cost_model *out, const kiln_cost_model_kind *kind,
                                  const void *bytes, size_t n, kiln_err *err) {
+    KILN_ASSERT(kind->load != NULL, "cost model '%s' cannot be loaded", kind->name);
     kiln_cost_model m;
     kiln_cost_model_options o = {.own = NULL};
     kiln_str rest = {bytes, n};

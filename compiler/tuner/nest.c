@@ -228,6 +228,7 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
 /* ---- the hot statement ----------------------------------------------------------- */
 
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth) {
+    KILN_ASSERT(depth >= 0, "a step of loop %d", depth);
     int64_t step = 0;
     for (int d = 0; d < x->buffer->rank; d++)
         if (x->index[d].unknown == 0)

@@ -68,6 +68,7 @@ kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weig
 }
 
 const char *kiln_task_end_name(kiln_task_end e) {
+    KILN_ASSERT((int)e >= 0 && e <= KILN_TASKS_EXHAUSTED, "no end %d of tasks", (int)e);
     static const char *const name[] = {"running", "trials spent", "time is over",
                                        "no gain expected", "spaces exhausted"};
     return name[e];
