@@ -115,6 +115,8 @@ kiln_value *kiln_graph_const_scalar(kiln_graph *g, const char *name, kiln_dtype 
 }
 
 void kiln_graph_add_output(kiln_graph *g, kiln_value *v, const char *name) {
+    KILN_ASSERT(v->id >= 0 && (size_t)v->id < g->values.n && g->values.v[v->id] == v,
+                "output '%s' is no value of graph '%s'", v->name, g->name);
     kiln_vec_push(g->arena, &g->outputs, v);
     kiln_vec_push(g->arena, &g->output_names,
                   kiln_str_dup(g->arena, name == NULL ? v->name : name));

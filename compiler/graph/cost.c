@@ -60,6 +60,8 @@ void kiln_node_cost(const kiln_node *n, kiln_cost *c) {
     for (int i = 0; i < n->n_out; i++)
         c->bytes = add_capped(c->bytes, kiln_type_bytes(&n->out[i]->type));
     add_cost(c, &region);
+    KILN_ASSERT(c->muladds >= 0 && c->flops >= 0 && c->bytes >= 0,
+                "node '%s' costs less than nothing", n->name);
 }
 
 void kiln_graph_cost(const kiln_graph *g, kiln_cost *c) {

@@ -353,11 +353,13 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
         tell_borders(&f);
     *out = (kiln_fusion){.group = kiln_array(a, kiln_group, g->nodes.n),
                          .of = kiln_array(a, int, g->nodes.n)};
+    size_t n_placed = 0;
     /* A cluster is named after its last node, so this is an order of execution. */
     for (size_t i = 0; i < g->nodes.n; i++) {
         const cluster *c = &f.cluster[i];
         if (c->into >= 0)
             continue;
+        n_placed += c->node.n;
         qsort(c->node.v, c->node.n, sizeof(kiln_node *), by_index);
         for (size_t k = 0; k < c->node.n; k++)
             out->of[c->node.v[k]->index] = out->n;
@@ -366,6 +368,8 @@ void kiln_graph_fuse(kiln_arena *a, const kiln_graph *g, const kiln_fusion_optio
                                             .anchor = c->anchor,
                                             .is_view = is_view(c->node.v[0])};
     }
+    KILN_ASSERT(n_placed == g->nodes.n, "groups of '%s' hold %zu of %zu nodes", g->name,
+                n_placed, g->nodes.n);
 }
 
 kiln_group kiln_group_of(kiln_node **node, int n) {
@@ -430,6 +434,7 @@ static void copy_node(copying *c, const kiln_node *n) {
 
 kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
                              const kiln_group *group, const kiln_value ***from) {
+    KILN_ASSERT(group->n > 0, "a group of '%s' has no node", g->name);
     copying c = {.to = kiln_graph_new(a, group->node[group->n - 1]->name),
                  .copy = kiln_array(a, kiln_value *, g->values.n)};
     const int *uses = kiln_graph_count_uses(g, a);

@@ -108,6 +108,8 @@ static void copy_run(unsigned char *to, int64_t to_stride, const unsigned char *
 }
 
 bool kiln_type_has_tail(const kiln_type *t, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < t->rank, "a type of rank %d has no axis %d",
+                t->rank, axis);
     return t->dim[axis] % held(&t->layout, axis, -1) != 0;
 }
 

@@ -103,6 +103,7 @@ static void put_highest_first(ranked *order, int n, const int64_t *offset) {
 
 void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t align,
                       kiln_memory_plan *out) {
+    KILN_ASSERT(align > 0, "places at multiples of %lld", (long long)align);
     enum { WAYS = 2, MORE_TRIES = 40 };
     ranked *order = kiln_array(a, ranked, n);
     *out = (kiln_memory_plan){.offset = kiln_array(a, int64_t, n),
@@ -128,6 +129,8 @@ void kiln_plan_memory(kiln_arena *a, const kiln_lifetime *item, int n, int64_t a
             out->offset = offset;
         }
     }
+    KILN_ASSERT(out->peak >= out->lower_bound, "%lld bytes hold what needs %lld",
+                (long long)out->peak, (long long)out->lower_bound);
 }
 
 /* ---- steps and slots ------------------------------------------------------------- */

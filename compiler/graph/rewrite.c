@@ -9,6 +9,7 @@ void kiln_graph_renumber(kiln_graph *g) {
 }
 
 void kiln_graph_replace_uses(kiln_graph *g, kiln_value *from, kiln_value *to) {
+    KILN_ASSERT(from != to, "value '%s' would replace itself", from->name);
     for (size_t i = 0; i < g->nodes.n; i++) {
         kiln_node *const n = g->nodes.v[i];
         for (int k = 0; k < n->n_in; k++) {
@@ -232,5 +233,8 @@ kiln_graph *kiln_graph_clone(kiln_arena *a, const kiln_graph *g) {
     for (size_t i = 0; i < g->outputs.n; i++)
         kiln_graph_add_output(to, to->values.v[g->outputs.v[i]->id],
                               g->output_names.v[i]);
+    KILN_ASSERT(to->nodes.n == g->nodes.n && to->values.n == g->values.n,
+                "a copy of '%s' has %zu of %zu nodes", g->name, to->nodes.n,
+                g->nodes.n);
     return to;
 }

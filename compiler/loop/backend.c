@@ -136,6 +136,8 @@ static void check_stmt(void *user, const kiln_stmt *s) {
 
 kiln_status kiln_backend_check(const kiln_backend *b, const kiln_program *p,
                                kiln_err *err) {
+    KILN_ASSERT(p->body != NULL && p->n_inputs <= p->n_args,
+                "program '%s' was not lowered", p->name);
     checker c = {.b = b, .err = err};
     for (int i = 0; i < p->n_args; i++)
         check_buffer(&c, p->arg[i]);

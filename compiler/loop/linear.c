@@ -77,6 +77,8 @@ bool kiln_linear_of(const kiln_expr *e, kiln_linear *out) {
 }
 
 bool kiln_linear_add(kiln_linear *x, const kiln_linear *y, int64_t factor) {
+    KILN_ASSERT(x->n >= 0 && x->n <= KILN_LINEAR_MAX && y->n <= KILN_LINEAR_MAX,
+                "sums of %d and %d terms", x->n, y->n);
     int64_t v = 0;
     if (!product(y->constant, factor, &v) || !add_constant(x, v))
         return false;
@@ -91,6 +93,7 @@ static const kiln_expr *multiple(kiln_arena *a, const kiln_expr *e, int64_t fact
 }
 
 const kiln_expr *kiln_linear_expr(kiln_arena *a, const kiln_linear *l) {
+    KILN_ASSERT(l->n >= 0 && l->n <= KILN_LINEAR_MAX, "a sum of %d terms", l->n);
     const kiln_expr *sum = NULL;
     for (int i = 0; i < l->n;
          i++) /* a positive term first, so that nothing starts with 0 - x */

@@ -21,6 +21,8 @@ const kiln_loop_pass *kiln_loop_pass_find(kiln_str name) {
 
 kiln_status kiln_program_optimize(kiln_program *p, const kiln_loop_options *o,
                                   kiln_err *err) {
+    KILN_ASSERT(p->body != NULL && p->n_inputs <= p->n_args,
+                "program '%s' was not lowered", p->name);
     for (int i = 0; i < N_PASSES; i++) {
         kiln_status st = passes[i]->run(p, o, err);
 #ifndef NDEBUG

@@ -173,6 +173,9 @@ static void stmt(printer *p, const kiln_stmt *s) {
 }
 
 void kiln_program_print(kiln_buf *out, const kiln_program *program) {
+    KILN_ASSERT(program->n_inputs >= 0 && program->n_inputs <= program->n_args,
+                "program '%s' has %d inputs of %d arguments", program->name,
+                program->n_inputs, program->n_args);
     printer p = {
         .out = out, .depth = 1, .vars.arena = out->arena, .buffers.arena = out->arena};
     kiln_buf_puts(out, "program ");

@@ -134,6 +134,7 @@ static double count(counter *c, const kiln_stmt *s) {
 }
 
 double kiln_program_least_flops(kiln_arena *scratch, const kiln_program *p) {
+    KILN_ASSERT(p->body != NULL, "program '%s' was not lowered", p->name);
     counter c = {.ranges = {.arena = scratch}, .steps_left = MAX_STEPS};
     return 2 * count(&c, p->body);
 }

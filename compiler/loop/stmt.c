@@ -18,6 +18,10 @@ const kiln_stmt *kiln_s_nothing(kiln_arena *a) { return make(a, KILN_STMT_SEQ); 
 const kiln_stmt *kiln_s_for(kiln_arena *a, const kiln_var *v, const kiln_expr *min,
                             const kiln_expr *extent, kiln_loop_kind kind,
                             const char *tag, const kiln_stmt *body) {
+    KILN_ASSERT(min->dtype == v->dtype && extent->dtype == v->dtype &&
+                    min->lanes == 1 && extent->lanes == 1,
+                "loop '%s' of %s runs over %s", v->name, kiln_dtype_name(v->dtype),
+                kiln_dtype_name(extent->dtype));
     int64_t n = 0;
     if (is_nothing(body) || (kiln_x_is_int(extent, &n) && n <= 0))
         return kiln_s_nothing(a);
@@ -55,6 +59,9 @@ const kiln_stmt *kiln_s_seq(kiln_arena *a, const kiln_stmt *const *stmt, int n) 
 
 const kiln_stmt *kiln_s_if(kiln_arena *a, const kiln_expr *cond, const kiln_stmt *then,
                            const kiln_stmt *otherwise) {
+    KILN_ASSERT(cond->dtype == KILN_BOOL && cond->lanes == 1,
+                "a branch on %d lanes of %s", cond->lanes,
+                kiln_dtype_name(cond->dtype));
     int64_t v = 0;
     if (kiln_x_is_int(cond, &v))
         return v != 0 ? then : (otherwise != NULL ? otherwise : kiln_s_nothing(a));
@@ -71,6 +78,9 @@ const kiln_stmt *kiln_s_if(kiln_arena *a, const kiln_expr *cond, const kiln_stmt
 
 const kiln_stmt *kiln_s_let(kiln_arena *a, const kiln_var *v, const kiln_expr *value,
                             const kiln_stmt *body) {
+    KILN_ASSERT(value->dtype == v->dtype && value->lanes == v->lanes,
+                "'%s' of %s is let be %s", v->name, kiln_dtype_name(v->dtype),
+                kiln_dtype_name(value->dtype));
     if (is_nothing(body))
         return body;
     kiln_stmt *s = make(a, KILN_STMT_LET);
@@ -82,6 +92,7 @@ const kiln_stmt *kiln_s_let(kiln_arena *a, const kiln_var *v, const kiln_expr *v
 
 const kiln_stmt *kiln_s_alloc(kiln_arena *a, const kiln_buffer *b,
                               const kiln_stmt *body) {
+    KILN_ASSERT(b->arg < 0, "buffer '%s' is an argument: it is not allocated", b->name);
     if (is_nothing(body))
         return body;
     kiln_stmt *s = make(a, KILN_STMT_ALLOC);

@@ -20,6 +20,8 @@ const kiln_tensor_intrin *kiln_tensor_intrin_find(kiln_str name) {
 }
 
 const kiln_expr *kiln_tensor_source(const kiln_te *te) {
+    KILN_ASSERT(te->n_out == 1 && te->body[0]->kind == KILN_EXPR_REDUCE,
+                "'%s' is declared as no reduction", te->name);
     return te->body[0]->u.reduce->source[0];
 }
 

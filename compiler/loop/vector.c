@@ -117,6 +117,10 @@ static const kiln_expr *fold(const kiln_ranges *r, kiln_arena *a, kiln_expr_kind
 const kiln_expr *kiln_vector_binary(const kiln_ranges *r, kiln_arena *a,
                                     kiln_expr_kind kind, const kiln_expr *x,
                                     const kiln_expr *y) {
+    KILN_ASSERT(x->dtype == y->dtype, "operands of dtypes %s and %s",
+                kiln_dtype_name(x->dtype), kiln_dtype_name(y->dtype));
+    KILN_ASSERT(x->lanes == 1 || y->lanes == 1 || x->lanes == y->lanes,
+                "operands of %d and %d lanes", x->lanes, y->lanes);
     const int lanes = x->lanes > y->lanes ? x->lanes : y->lanes;
     affine p, q;
     if (affine_of(a, x, &p) && affine_of(a, y, &q)) {

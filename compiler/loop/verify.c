@@ -438,6 +438,7 @@ static void note_nest(verifier *v) {
 }
 
 kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err) {
+    KILN_ASSERT(p->body != NULL, "program '%s' was not lowered", p->name);
     verifier v = {.err = err, .program = p, .ranges_exact = true};
     kiln_arena_init(&v.scratch);
     v.w = kiln_walk_make(&v.scratch, NULL, NULL, err);

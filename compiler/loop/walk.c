@@ -14,6 +14,8 @@ kiln_walk_mark kiln_walk_save(const kiln_walk *w) {
 }
 
 void kiln_walk_restore(kiln_walk *w, kiln_walk_mark m) {
+    KILN_ASSERT(m.n_ranges <= w->ranges.stack.n && m.n_known <= w->known.n,
+                "a walk goes back to what it has left");
     w->ranges.stack.n = m.n_ranges;
     w->known.n = m.n_known;
 }

@@ -450,6 +450,8 @@ static kiln_status eval_node(expect *e, const kiln_node *n, bool is_behind) {
 kiln_status kiln_expect(kiln_arena *a, const kiln_graph *g, const kiln_node *anchor,
                         const kiln_tensor *plain, double amplification, uint64_t seed,
                         kiln_expected *out, kiln_err *err) {
+    KILN_ASSERT(amplification > 0, "graph '%s' amplifies errors by %g", g->name,
+                amplification);
     expect e = {.arena = a,
                 .graph = g,
                 .anchor = anchor,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 const char *kiln_ref_law_name(kiln_ref_law law) {
+    KILN_ASSERT((int)law >= 0 && law < KILN_N_LAWS, "no law %d of numbers", (int)law);
     static const char *const name[KILN_N_LAWS] = {"uniform", "normal", "positive",
                                                   "small", "sparse"};
     return name[law];
@@ -46,6 +47,7 @@ kiln_tensor kiln_ref_random(kiln_arena *a, const kiln_type *t, uint64_t seed) {
 
 kiln_tensor kiln_ref_draw(kiln_arena *a, const kiln_type *t, kiln_ref_law law,
                           uint64_t seed) {
+    KILN_ASSERT((int)law >= 0 && law < KILN_N_LAWS, "no law %d of numbers", (int)law);
     enum { CHUNK = 4096 };
     const int64_t n = kiln_type_elems(t);
     const size_t bytes = kiln_dtype_bytes(t->dtype);

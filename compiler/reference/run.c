@@ -414,6 +414,7 @@ kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *
 kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
                                 const kiln_wide *in, kiln_wide *out, int depth,
                                 kiln_rng *noise, kiln_err *err) {
+    KILN_ASSERT(depth >= 0, "region '%s' is %d deep", region->name, depth);
     for (size_t i = 0; i < region->inputs.n; i++) {
         const kiln_value *v = region->inputs.v[i];
         KILN_TRY(

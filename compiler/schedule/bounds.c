@@ -97,6 +97,8 @@ static void find_overhangs(const pass *p) {
 }
 
 void kiln_pass_down(kiln_arena *a, kiln_lowered_stage *l) {
+    KILN_ASSERT(l->te != NULL && l->root_extent != NULL,
+                "stage '%s' has no region to compute", l->stage->te->name);
     const kiln_stage *st = l->stage;
     pass p = {.arena = a, .l = l};
     for (size_t i = 0; i < st->root.n; i++)

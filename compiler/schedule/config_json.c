@@ -9,6 +9,8 @@ static const int64_t *parts_of(const kiln_knob *knob, int option) {
 }
 
 void kiln_knob_put_option(kiln_json_writer *w, const kiln_knob *knob, int option) {
+    KILN_ASSERT(option >= 0 && option < knob->n, "knob '%s' has no option %d",
+                knob->name, option);
     if (knob->word != NULL) {
         kiln_json_put_string(w, kiln_str_from(knob->word[option]));
         return;
@@ -26,6 +28,9 @@ void kiln_knob_put_option(kiln_json_writer *w, const kiln_knob *knob, int option
 
 void kiln_config_put(kiln_json_writer *w, const kiln_template *t, const kiln_space *s,
                      const kiln_config *c) {
+    KILN_ASSERT(c->n == s->n,
+                "template '%s': a configuration of %d knobs for a space of %d", t->name,
+                c->n, s->n);
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "template", t->name);
     for (int k = 0; k < s->n; k++) {
@@ -46,6 +51,8 @@ void kiln_config_json(kiln_buf *out, const kiln_template *t, const kiln_space *s
 
 /* "16", "[14, 1]", "inner": as JSON would have it. */
 void kiln_knob_option_text(kiln_buf *out, const kiln_knob *knob, int option) {
+    KILN_ASSERT(option >= 0 && option < knob->n, "knob '%s' has no option %d",
+                knob->name, option);
     if (knob->word != NULL) {
         kiln_buf_printf(out, "\"%s\"", knob->word[option]);
         return;

@@ -38,6 +38,7 @@ static kiln_status check_plain(const kiln_stage *st, const kiln_iter *x,
 
 static kiln_status split(kiln_stage *st, kiln_iter *x, int64_t factor, const char *what,
                          kiln_iter **outer, kiln_iter **inner, kiln_err *err) {
+    KILN_ASSERT(factor > 0, "loop '%s' is split by nothing", x->name);
     kiln_arena *a = st->schedule->arena;
     size_t at = 0;
     KILN_TRY(kiln_check_leaf(st, x, what, &at, err));
@@ -183,6 +184,7 @@ kiln_status kiln_parallel(kiln_stage *st, kiln_iter *x, kiln_err *err) {
 }
 
 kiln_status kiln_bind(kiln_stage *st, kiln_iter *x, const char *tag, kiln_err *err) {
+    KILN_ASSERT(tag != NULL, "loop '%s' is bound to nothing", x->name);
     KILN_TRY(check_spatial(st, x, "bind", err));
     KILN_TRY(kiln_check_bind(st, x, tag, err));
     return annotate(st, x, KILN_LOOP_THREAD, tag, "bind", err);
@@ -194,6 +196,7 @@ kiln_status kiln_vthread(kiln_stage *st, kiln_iter *x, kiln_err *err) {
 }
 
 kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err *err) {
+    KILN_ASSERT(word != NULL, "loop '%s' has a pragma without a word", x->name);
     size_t at = 0;
     KILN_TRY(kiln_check_leaf(st, x, "pragma", &at, err));
     x->pragma = word;

@@ -524,6 +524,8 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
 kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
                        const kiln_te *const *args, size_t n_args, size_t n_inputs,
                        const char *name, kiln_program **out, kiln_err *err) {
+    KILN_ASSERT(n_inputs <= n_args, "'%s' has %zu inputs of %zu arguments", name,
+                n_inputs, n_args);
     kiln_lowering lo = {.arena = a, .schedule = s, .ranges = {.arena = a}};
     const kiln_te **te = kiln_schedule_inlined(a, s);
     lo.stage = kiln_array(a, kiln_lowered_stage, s->stage.n);
@@ -554,6 +556,8 @@ kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
                 body = kiln_s_alloc(a, l->buffer[k], body);
     }
     p->body = body;
+    KILN_ASSERT((size_t)p->n_args >= n_args && p->n_inputs <= p->n_args,
+                "program '%s' has %d of %zu arguments", name, p->n_args, n_args);
     *out = p;
     return KILN_OK;
 }

@@ -41,6 +41,8 @@ static kiln_status check_readers(const kiln_stage *st, const kiln_stage *consume
 
 kiln_status kiln_compute_at(kiln_stage *st, kiln_stage *consumer, kiln_iter *x,
                             kiln_err *err) {
+    KILN_ASSERT(st->schedule == consumer->schedule,
+                "'%s' and '%s' are of two schedules", st->te->name, consumer->te->name);
     size_t at = 0;
     KILN_TRY(check_not_output(st, "compute_at", err));
     if (st->te->kind == KILN_TE_EXTERN)

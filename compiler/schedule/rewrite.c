@@ -50,6 +50,9 @@ static const kiln_expr *redirect_read(void *user, kiln_arena *a, const kiln_expr
 
 const kiln_te *kiln_te_redirected(kiln_arena *a, const kiln_te *te, const kiln_te *from,
                                   const kiln_te *to) {
+    KILN_ASSERT(from->rank == to->rank && from->n_out == to->n_out,
+                "'%s' of rank %d stands for '%s' of rank %d", to->name, to->rank,
+                from->name, from->rank);
     if (te->kind == KILN_TE_COMPUTE)
         return kiln_te_rewritten(a, te, redirect_read, &(redirect){from, to});
     kiln_te *copy = kiln_new(a, kiln_te);

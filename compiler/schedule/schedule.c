@@ -5,6 +5,8 @@
 
 kiln_iter *kiln_iter_make(kiln_stage *st, const char *name, kiln_iter_kind kind,
                           int64_t extent) {
+    KILN_ASSERT(extent >= 0, "loop '%s' of stage '%s' has a negative extent", name,
+                st->te->name);
     kiln_arena *a = st->schedule->arena;
     kiln_iter *x = kiln_new(a, kiln_iter);
     x->name = name;
@@ -50,6 +52,9 @@ kiln_stage *kiln_stage_make(kiln_schedule *s, const kiln_te *te) {
 }
 
 void kiln_schedule_insert(kiln_schedule *s, size_t at, kiln_stage *st) {
+    KILN_ASSERT(at <= s->stage.n && st->schedule == s,
+                "stage '%s' is put behind the end, or into another's schedule",
+                st->te->name);
     kiln_vec_push(s->arena, &s->stage, st);
     for (size_t i = s->stage.n - 1; i > at; i--)
         s->stage.v[i] = s->stage.v[i - 1];
@@ -67,6 +72,7 @@ size_t kiln_stage_position(const kiln_stage *st) {
 
 kiln_schedule *kiln_schedule_new(kiln_arena *a, const kiln_te *const *out,
                                  size_t n_out) {
+    KILN_ASSERT(n_out > 0, "a schedule of nothing");
     kiln_schedule *s = kiln_new(a, kiln_schedule);
     s->arena = a;
     s->out = kiln_array(a, const kiln_te *, n_out);

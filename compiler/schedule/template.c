@@ -28,6 +28,7 @@ bool kiln_template_fits(const kiln_template *t, const kiln_workload *w,
 }
 
 const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profile *p) {
+    KILN_ASSERT(w->anchor != NULL, "workload '%s' has no anchor", w->graph->name);
     for (int i = 0; templates[i] != NULL; i++)
         if (kiln_template_fits(templates[i], w, p) &&
             (templates[i]->pays == NULL || templates[i]->pays(w, p)))
@@ -97,8 +98,14 @@ kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
                                 const kiln_space *s, const kiln_config *c,
                                 kiln_scheduled *out, kiln_err *err) {
     kiln_scheduled made;
+    KILN_ASSERT(c->n == s->n,
+                "template '%s': a configuration of %d knobs for a space of %d", t->name,
+                c->n, s->n);
     KILN_TRY(check_takes(t, w, err));
     KILN_TRY(t->apply(a, w, p, s, c, &made, err));
+    KILN_ASSERT(made.schedule != NULL &&
+                    made.te.n_args == made.te.n_inputs + w->graph->outputs.n,
+                "template '%s' made no schedule of all outputs", t->name);
     for (size_t i = 0; i < made.te.n_args; i++) {
         const kiln_status st = check_argument(w, &made.te, i, err);
         if (st != KILN_OK) {
@@ -113,6 +120,7 @@ kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
 kiln_status kiln_scheduled_program(kiln_arena *a, const kiln_scheduled *s,
                                    const char *name, kiln_program **out,
                                    kiln_err *err) {
+    KILN_ASSERT(s->schedule != NULL, "'%s' was not scheduled", name);
     const kiln_te_graph *te = &s->te;
     kiln_program *p;
     KILN_TRY(

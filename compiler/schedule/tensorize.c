@@ -64,6 +64,7 @@ static kiln_status check_body(const kiln_stage *st, const kiln_te *declared,
 
 kiln_status kiln_tensorize(kiln_stage *st, kiln_iter *x,
                            const kiln_tensor_intrin *intrin, int lanes, kiln_err *err) {
+    KILN_ASSERT(intrin != NULL, "loop '%s' becomes no intrinsic", x->name);
     size_t at = 0;
     KILN_TRY(kiln_check_leaf(st, x, "tensorize", &at, err));
     if (lanes < 1 || lanes > KILN_MAX_LANES)

@@ -204,6 +204,7 @@ static size_t ordered_nodes(kiln_arena *a, const kiln_graph *g,
 }
 
 void kiln_workload_key(kiln_buf *out, const kiln_workload *w, bool anchor_only) {
+    KILN_ASSERT(w->anchor != NULL, "workload '%s' has no anchor", w->graph->name);
     kiln_arena scratch = {0};
     const kiln_graph *g = w->graph;
     key k = {.out = out, .number = kiln_array(&scratch, int, g->values.n)};

@@ -70,6 +70,7 @@ static void put_code(kiln_json_writer *w, const kiln_profile *p) {
 }
 
 void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
+    KILN_ASSERT(p->name != NULL, "a profile that was not filled in");
     kiln_json_begin_object(w);
     put_code(w, p);
     kiln_json_end_object(w);

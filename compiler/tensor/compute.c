@@ -11,6 +11,8 @@ static int order_at(const kiln_type *t, int i) {
 }
 
 int64_t kiln_type_blocked(const kiln_type *t, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < t->rank, "a type of rank %d has no axis %d",
+                t->rank, axis);
     int64_t n = 1;
     for (int b = 0; b < t->layout.n_blocks; b++)
         if (t->layout.block[b].axis == axis)
@@ -28,6 +30,8 @@ static int64_t step_of(const kiln_type *t, int b) {
 }
 
 int kiln_type_physical(const kiln_type *t, int64_t dim[KILN_MAX_AXES]) {
+    KILN_ASSERT(t->rank + t->layout.n_blocks <= KILN_MAX_AXES, "%d axes in %d blocks",
+                t->rank, t->layout.n_blocks);
     for (int i = 0; i < t->rank; i++) {
         const int axis = order_at(t, i);
         const int64_t n = kiln_type_blocked(t, axis);
@@ -147,6 +151,8 @@ static bool divide(const kiln_compute_cx *cx, const kiln_expr *e, int64_t d,
 
 const kiln_expr *kiln_compute_div(const kiln_compute_cx *cx, const kiln_expr *e,
                                   int64_t d) {
+    KILN_ASSERT(d > 0, "an index of '%s' is divided by %lld", cx->node->name,
+                (long long)d);
     const kiln_expr *q = NULL, *r = NULL;
     if (d == 1)
         return e;
@@ -157,6 +163,8 @@ const kiln_expr *kiln_compute_div(const kiln_compute_cx *cx, const kiln_expr *e,
 
 const kiln_expr *kiln_compute_mod(const kiln_compute_cx *cx, const kiln_expr *e,
                                   int64_t d) {
+    KILN_ASSERT(d > 0, "an index of '%s' is divided by %lld", cx->node->name,
+                (long long)d);
     const kiln_expr *q = NULL, *r = NULL;
     if (d == 1)
         return kiln_x_index(cx->arena, 0);
@@ -170,6 +178,8 @@ const kiln_expr *kiln_compute_mod(const kiln_compute_cx *cx, const kiln_expr *e,
 const kiln_expr *kiln_compute_read_value(const kiln_compute_cx *cx,
                                          const kiln_te_value *v,
                                          const kiln_expr *const *index) {
+    KILN_ASSERT(v->te != NULL, "'%s' reads a value that no stage computes",
+                cx->node->name);
     const kiln_type *t = &v->type;
     const kiln_expr *at[KILN_MAX_AXES];
     for (int i = 0; i < t->rank; i++) {
@@ -188,12 +198,16 @@ const kiln_expr *kiln_compute_read_value(const kiln_compute_cx *cx,
 
 const kiln_expr *kiln_compute_read(const kiln_compute_cx *cx, int i,
                                    const kiln_expr *const *index) {
+    KILN_ASSERT(i >= 0 && i < cx->node->n_in && cx->node->in[i] != NULL,
+                "'%s' has no input %d", cx->node->name, i);
     return kiln_compute_read_value(cx, &cx->in[i], index);
 }
 
 const kiln_expr *kiln_compute_read_broadcast(const kiln_compute_cx *cx, int i, int rank,
                                              const kiln_expr *const *index) {
     const kiln_type *t = &cx->in[i].type;
+    KILN_ASSERT(rank >= t->rank, "'%s' stretches %d axes to %d", cx->node->name,
+                t->rank, rank);
     const kiln_expr *at[KILN_MAX_RANK];
     for (int axis = 0; axis < t->rank; axis++)
         at[axis] =
@@ -411,6 +425,8 @@ static bool breaks_tail(const kiln_compute_cx *cx, const kiln_te *te,
 
 kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
                              const kiln_expr *body) {
+    KILN_ASSERT(k >= 0 && k < cx->node->n_out && cx->out[k].te == NULL,
+                "'%s' gives output %d twice, or has none", cx->node->name, k);
     kiln_te_value *out = &cx->out[k];
     const kiln_dtype dtype = kiln_dtype_stored(out->type.dtype);
     const bool is_reduce = body->kind == KILN_EXPR_REDUCE;
@@ -436,6 +452,8 @@ kiln_status kiln_compute_end(kiln_compute_cx *cx, int k, kiln_te *te,
 }
 
 void kiln_compute_forward(kiln_compute_cx *cx, int k, int i) {
+    KILN_ASSERT(cx->in[i].te != NULL, "'%s' passes on what no stage computes",
+                cx->node->name);
     kiln_type type = cx->out[k].type;
     type.facts = cx->in[i].type.facts;
     cx->out[k] = cx->in[i];

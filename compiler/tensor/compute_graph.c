@@ -124,6 +124,9 @@ kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
     for (size_t i = 0; i < g->outputs.n; i++)
         KILN_TRY(add_output(&b, g->outputs.v[i]));
     out->n_args = b.arg.n;
+    KILN_ASSERT(out->n_args - out->n_inputs == g->outputs.n,
+                "'%s' has %zu outputs, its stages %zu", g->name, g->outputs.n,
+                out->n_args - out->n_inputs);
     out->arg = b.arg.v;
     out->arg_type = b.arg_type.v;
     out->arg_value = b.arg_value.v;

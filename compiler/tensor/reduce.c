@@ -30,6 +30,7 @@ const kiln_expr *kiln_x_reduce(kiln_arena *a, const kiln_reducer *r,
                                const kiln_expr *const *source,
                                const kiln_axis *const *axis, int n_axes,
                                const kiln_expr *cond, int index) {
+    KILN_ASSERT(index >= 0 && index < r->n, "%s has no result %d", r->name, index);
     kiln_reduction *red = kiln_new(a, kiln_reduction);
     red->reducer = r;
     red->source = kiln_array(a, const kiln_expr *, r->n);

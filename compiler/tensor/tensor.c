@@ -62,6 +62,8 @@ kiln_te *kiln_te_extern(kiln_arena *a, const char *name, int rank, const int64_t
 }
 
 const kiln_axis *kiln_te_reduce_axis(kiln_te *te, const char *name, int64_t extent) {
+    KILN_ASSERT(te->kind == KILN_TE_COMPUTE && te->n_out == 0,
+                "'%s' is sealed: it takes no more axes", te->name);
     KILN_ASSERT(te->n_reduce < KILN_MAX_AXES, "'%s' has too many reduction axes",
                 te->name);
     return te->reduce[te->n_reduce++] = make_axis(te->arena, name, extent, true);
@@ -83,11 +85,13 @@ const kiln_expr *kiln_te_read(kiln_arena *a, const kiln_te *te,
 
 const kiln_expr *kiln_te_sum(kiln_te *te, const kiln_expr *source,
                              const kiln_axis *const *axes, int n_axes) {
+    KILN_ASSERT(n_axes > 0, "'%s' sums over no axis", te->name);
     return kiln_x_reduce(te->arena, kiln_reducer_sum(te->arena, source->dtype), &source,
                          axes, n_axes, NULL, 0);
 }
 
 int64_t kiln_te_dim(const kiln_te *te, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < te->rank, "'%s' has no axis %d", te->name, axis);
     int64_t v = 0;
     const bool is_const = kiln_x_is_int(te->axis[axis]->extent, &v);
     KILN_ASSERT(is_const, "axis %d of '%s' has no constant extent", axis, te->name);
@@ -154,6 +158,8 @@ static void look_at_body(sealing *s, const kiln_expr *body) {
 
 kiln_status kiln_te_end(kiln_te *te, int n_out, const kiln_expr *const *body,
                         kiln_err *err) {
+    KILN_ASSERT(te->kind == KILN_TE_COMPUTE, "'%s' is given a body, but is no compute",
+                te->name);
     sealing s = {.te = te};
     if (n_out < 1 || n_out > KILN_MAX_TE_OUTS)
         return kiln_fail(err, KILN_ERR_SHAPE,

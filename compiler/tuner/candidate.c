@@ -14,6 +14,7 @@ kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                          t.tmpl->name, w->anchor->op->name);
     kiln_space_init(&t.space, a);
     KILN_TRY(t.tmpl->space(w, p, &t.space, err));
+    KILN_ASSERT(t.space.size > 0, "template '%s' has an empty space", t.tmpl->name);
     *out = t;
     return KILN_OK;
 }
@@ -47,6 +48,8 @@ static void release(void *p) {
 
 kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
                                      const kiln_cost_model_kind *kind) {
+    KILN_ASSERT(kind->encode != NULL && t->tmpl != NULL,
+                "cost model '%s' encodes nothing", kind->name);
     kiln_candidates *c = kiln_new(a, kiln_candidates);
     c->task = t;
     c->kind = kind;
@@ -81,6 +84,8 @@ static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
 }
 
 const kiln_encoding *kiln_candidates_encoding(kiln_candidates *c, uint64_t index) {
+    KILN_ASSERT(index < c->task->space.size, "candidate %llu of %llu",
+                (unsigned long long)index, (unsigned long long)c->task->space.size);
     entry *e = &c->cache[place_of(index)];
     c->stats.asked++;
     if (e->state == EMPTY || e->index != index) {

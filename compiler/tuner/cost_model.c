@@ -38,6 +38,8 @@ const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name) {
 
 kiln_status kiln_cost_model_init(kiln_cost_model *m, const kiln_cost_model_kind *kind,
                                  const kiln_cost_model_options *o, kiln_err *err) {
+    KILN_ASSERT(kind->init != NULL && kind->fit != NULL && kind->predict != NULL,
+                "cost model '%s' lacks a function", kind->name);
     *m = (kiln_cost_model){.kind = kind};
     if (o != NULL)
         m->options = *o;
@@ -74,6 +76,7 @@ kiln_status kiln_cost_model_option(const kiln_cost_model *m, kiln_str *rest, boo
 
 kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                                 kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind is fitted");
     if (s->encoding.n == 0)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': no samples to learn from",
                          m->kind->name);
@@ -84,6 +87,7 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
 
 kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
                                     const float *base, float *out, kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind predicts");
     if (e->n == 0)
         return KILN_OK;
     if (!m->is_fitted) {
@@ -105,6 +109,7 @@ static const char old_magic[] = "kiln cost model 1";
 
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind is saved");
     if (!m->is_fitted)
         return kiln_fail(err, KILN_ERR_ARG, "cost model '%s': nothing learned to save",
                          m->kind->name);
@@ -194,6 +199,7 @@ static kiln_status check_head(const head *h, const kiln_cost_model_kind *kind,
 
 kiln_status kiln_cost_model_load(kiln_cost_model *out, const kiln_cost_model_kind *kind,
                                  const void *bytes, size_t n, kiln_err *err) {
+    KILN_ASSERT(kind->load != NULL, "cost model '%s' cannot be loaded", kind->name);
     kiln_cost_model m;
     kiln_cost_model_options o = {.own = NULL};
     kiln_str rest = {bytes, n};

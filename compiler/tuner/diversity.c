@@ -52,6 +52,7 @@ size_t kiln_pick_diverse(kiln_arena *scratch, const kiln_space *space,
                 best_gain = gain;
             }
         }
+        KILN_ASSERT(best < n_pool, "none of %zu candidates is best", n_pool);
         is_taken[best] = true;
         for (int k = 0; k < space->n; k++)
             c.has[k][config[best].option[k]] = true;

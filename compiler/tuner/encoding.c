@@ -9,6 +9,7 @@ kiln_encodings kiln_encodings_part(const kiln_encodings *e, size_t at, size_t n)
 }
 
 kiln_str kiln_encodings_at(const kiln_encodings *e, size_t i) {
+    KILN_ASSERT(i < e->n, "encoding %zu of %zu", i, e->n);
     return (kiln_str){e->bytes + e->begin[i], e->begin[i + 1] - e->begin[i]};
 }
 
@@ -25,5 +26,7 @@ void kiln_encoding_list_clear(kiln_encoding_list *l) { l->bytes.n = l->begin.n =
 
 kiln_encodings kiln_encoding_list_view(const kiln_encoding_list *l) {
     const size_t n = l->begin.n > 0 ? l->begin.n - 1 : 0;
+    KILN_ASSERT(n == 0 || l->begin.v[n] == l->bytes.n,
+                "%zu encodings end at %zu of %zu bytes", n, l->begin.v[n], l->bytes.n);
     return (kiln_encodings){n, l->bytes.p, n > 0 ? l->begin.v : NULL};
 }

@@ -34,6 +34,7 @@ void kiln_index_map_put(kiln_arena *a, kiln_index_map *m, uint64_t key,
     if (2 * (m->n + 1) > m->cap)
         grow(a, m);
     const size_t at = slot_of(m, key);
+    KILN_ASSERT(at < m->cap, "slot %zu of %zu", at, m->cap);
     m->n += m->used[at] ? 0 : 1;
     m->used[at] = 1;
     m->key[at] = key;

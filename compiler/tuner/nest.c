@@ -228,6 +228,7 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
 /* ---- the hot statement ----------------------------------------------------------- */
 
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth) {
+    KILN_ASSERT(depth >= 0, "a step of loop %d", depth);
     int64_t step = 0;
     for (int d = 0; d < x->buffer->rank; d++)
         if (x->index[d].unknown == 0)
@@ -276,9 +277,12 @@ static void find_hot(kiln_nest *k) {
 }
 
 void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out) {
+    KILN_ASSERT(p->body != NULL, "program '%s' was not lowered", p->name);
     *out = (kiln_nest){
         .arena = scratch, .hot = -1, .vector_loop = -1, .vector = -1, .broadcast = -1};
     walk w = {.k = out, .vars = {.arena = scratch}};
     walk_stmt(&w, p->body, (place){.loop = -1, .runs = 1, .share = 1});
     find_hot(out);
+    KILN_ASSERT(out->hot < (int)out->stmts.n, "statement %d of %zu is hot", out->hot,
+                out->stmts.n);
 }

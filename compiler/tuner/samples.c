@@ -27,6 +27,8 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
 }
 
 kiln_samples kiln_sample_set_view(const kiln_sample_set *s) {
+    KILN_ASSERT(s->score.n == s->group.n, "%zu scores of samples in %zu groups",
+                s->score.n, s->group.n);
     return (kiln_samples){.encoding = kiln_encoding_list_view(&s->encoding),
                           .score = s->score.v,
                           .group = s->group.v,
@@ -34,6 +36,7 @@ kiln_samples kiln_sample_set_view(const kiln_sample_set *s) {
 }
 
 float kiln_trial_score(const kiln_trial *t, double best_ns) {
+    KILN_ASSERT(best_ns > 0, "the best trial took %g ns", best_ns);
     switch (t->outcome) {
     case KILN_OUTCOME_MEASURED:
         return (float)(best_ns / t->cost_ns);

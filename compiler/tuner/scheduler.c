@@ -68,6 +68,7 @@ kiln_task_scheduler *kiln_task_scheduler_new(kiln_arena *a, const kiln_task_weig
 }
 
 const char *kiln_task_end_name(kiln_task_end e) {
+    KILN_ASSERT((int)e >= 0 && e <= KILN_TASKS_EXHAUSTED, "no end %d of tasks", (int)e);
     static const char *const name[] = {"running", "trials spent", "time is over",
                                        "no gain expected", "spaces exhausted"};
     return name[e];
@@ -104,6 +105,7 @@ static double gain_of(const kiln_task_scheduler *s, const task *t) {
 }
 
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
+    KILN_ASSERT(i >= 0 && i < s->n, "task %d of %d", i, s->n);
     return gain_of(s, &s->task[i]);
 }
 
@@ -181,11 +183,15 @@ int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_tri
     const int64_t left = o->max_trials > 0 ? o->max_trials - s->trials : o->batch;
     *n_trials = left < o->batch ? (int)left : o->batch;
     s->end = KILN_TASKS_RUNNING;
+    KILN_ASSERT(next<s->n && * n_trials> 0, "task %d of %d gets %d trials", next, s->n,
+                *n_trials);
     return next;
 }
 
 void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
                                 double best_ns, bool is_exhausted) {
+    KILN_ASSERT(i >= 0 && i < s->n && n_trials >= 0, "%lld trials of task %d of %d",
+                (long long)n_trials, i, s->n);
     task *t = &s->task[i];
     const double before = now_ns(t);
     t->trials += n_trials;

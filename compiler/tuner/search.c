@@ -86,6 +86,9 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
 /* ---- proposing ------------------------------------------------------------------- */
 
 bool kiln_search_is_free(kiln_search *s, uint64_t index) {
+    KILN_ASSERT(index < s->task->space.size,
+                "search '%s' asks for a configuration outside its space",
+                s->kind->name);
     const uint32_t *seen = kiln_index_map_get(&s->seen, index);
     if (seen != NULL)
         return *seen == KILN_SEEN_LOST;
@@ -96,6 +99,9 @@ bool kiln_search_is_free(kiln_search *s, uint64_t index) {
 }
 
 void kiln_search_propose(kiln_search *s, uint64_t index) {
+    KILN_ASSERT(index < s->task->space.size,
+                "search '%s' proposes a configuration outside its space",
+                s->kind->name);
     kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_PROPOSED);
 }
 
@@ -128,6 +134,8 @@ bool kiln_search_draw(kiln_search *s, uint64_t *out) {
 }
 
 void kiln_search_fill(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
+    KILN_ASSERT(*n <= want, "%zu candidates are more than the %zu that were asked for",
+                *n, want);
     while (*n < want && kiln_search_draw(s, &out[*n]))
         kiln_search_propose(s, out[(*n)++]);
 }

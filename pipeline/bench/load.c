@@ -237,6 +237,8 @@ static kiln_status one_side(kiln_arena *a, kiln_load *out, const kiln_load_optio
 
 kiln_status kiln_load_run(kiln_arena *a, const kiln_subject *s,
                           const kiln_load_options *o, kiln_load *out, kiln_err *err) {
+    KILN_ASSERT(s->model != NULL && s->n_want > 0,
+                "'%s' has nothing to be compared with", s->name);
     *out = (kiln_load){.subject = s,
                        .check = {.name = s->name, .group = "", .reason = ""}};
     kiln_machine_read(a, &out->machine);

@@ -227,6 +227,8 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
 kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,
                                kiln_err *err) {
+    KILN_ASSERT(s->model != NULL && s->n_want > 0,
+                "'%s' has nothing to be compared with", s->name);
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
     bench b = {a, s, o, NULL, out};

@@ -13,6 +13,7 @@
 enum { MAX_HISTORY = 1000, NAME_DIGITS = 12 };
 
 const char *kiln_accept_judge_name(kiln_accept_judge j) {
+    KILN_ASSERT((int)j >= 0 && j < KILN_N_JUDGES, "nobody is judge %d", (int)j);
     static const char *const name[KILN_N_JUDGES] = {
         [KILN_JUDGED_UNCHANGED] = "unchanged",
         [KILN_JUDGED_REFERENCE] = "reference",

@@ -19,6 +19,7 @@ enum {
 };
 
 const char *kiln_gate_outcome_name(kiln_gate_outcome o) {
+    KILN_ASSERT((int)o >= 0 && o < KILN_N_GATED, "no outcome %d of the gate", (int)o);
     static const char *const name[KILN_N_GATED] = {
         [KILN_GATED_EQUAL] = "equal", [KILN_GATED_PASS] = "pass",
         [KILN_GATED_NEW] = "new",     [KILN_GATED_INCONCLUSIVE] = "inconclusive",
@@ -518,6 +519,8 @@ void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r) {
     size_t n = 0;
     for (size_t i = 0; i < r->result.n; i++) {
         const kiln_gate_result *x = &r->result.v[i];
+        KILN_ASSERT((int)x->outcome >= 0 && x->outcome < KILN_N_GATED,
+                    "no outcome %d of the gate", (int)x->outcome);
         r->n[x->outcome]++;
         r->outcome = x->outcome > r->outcome ? x->outcome : r->outcome;
         if (is_judged(x))

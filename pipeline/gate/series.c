@@ -14,6 +14,7 @@ static const double clock_band = 0.05;
 static const double bad_share = 0.25;
 
 const char *kiln_gate_side_name(kiln_gate_side s) {
+    KILN_ASSERT((int)s >= 0 && s < KILN_N_GATE_SIDES, "no side %d of the gate", (int)s);
     static const char *const name[KILN_N_GATE_SIDES] = {"candidate", "control",
                                                         "again"};
     return name[s];
@@ -261,6 +262,7 @@ static void end(series *s) {
 kiln_status kiln_gate_series_run(kiln_arena *a, const kiln_gate_bench *b, uint64_t seed,
                                  bool with_itself, kiln_gate_series *out,
                                  kiln_err *err) {
+    KILN_ASSERT(b->run != NULL, "nobody runs the processes of a series");
     series s = {.arena = a,
                 .bench = b,
                 .out = out,
@@ -339,6 +341,8 @@ kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t see
     }
     const char *problem = t.has_second ? t.second.problem : t.first.problem;
     t.outcome = problem != NULL ? KILN_GATED_INVALID : outcome_of(v);
+    KILN_ASSERT(!t.has_second || t.first.problem == NULL,
+                "a series that came to nothing is confirmed");
     t.reason = problem != NULL ? problem : reason_of(a, &t);
     *out = t;
     return KILN_OK;

@@ -46,6 +46,7 @@ static bool is_disturbed(const kiln_device_result *r, size_t i, int threads) {
 
 kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
                                        int threads) {
+    KILN_ASSERT(threads > 0, "a process of %d threads", threads);
     kiln_gate_process p = {.n_runs = r->n_runs,
                            .clock_ghz = (r->clock_ghz[0] + r->clock_ghz[1]) / 2};
     double *ms = kiln_array(scratch, double, r->n_runs);
@@ -63,6 +64,8 @@ kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_re
 
 kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_process *out,
                                kiln_err *err) {
+    KILN_ASSERT(((const kiln_gate_pair *)user)->runs > 0, "side %d is run not once",
+                (int)side);
     const kiln_gate_pair *p = user;
     kiln_arena scratch = {0};
     kiln_device_result r;

@@ -8,6 +8,8 @@ enum { PEAK_SLICES = 50 };
 
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h, const kiln_profile *p) {
+    KILN_ASSERT(k->program != NULL && k->object.bytes.n > 0,
+                "the kernel of '%s' has no code", k->work->name);
     row->lower_ms = (double)k->lower_ns * 1e-6;
     row->codegen_ms = (double)k->codegen_ns * 1e-6;
     row->code_bytes = k->object.bytes.n;

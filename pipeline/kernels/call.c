@@ -65,6 +65,8 @@ kiln_status kiln_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_fn *f
 }
 
 int kiln_call_run(kiln_call *c) {
+    KILN_ASSERT(c->fn != NULL, "the kernel of '%s' is not loaded",
+                c->kernel->work->name);
     if (c->team.pool == NULL) {
         kiln_ctx ctx;
         kiln_ctx_init_serial(&ctx, c->scratch_data[0]);

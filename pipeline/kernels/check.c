@@ -138,6 +138,8 @@ void kiln_expected_compare(kiln_arena *a, const kiln_expected *want,
 
 void kiln_call_compare(kiln_arena *a, kiln_call *call, const kiln_expected *want,
                        kiln_verdict *out) {
+    KILN_ASSERT(call->fn != NULL, "the kernel of '%s' is not loaded",
+                call->kernel->work->name);
     kiln_verdict v = {.ok = true, .problem = ""};
     checker c = {.arena = a, .call = call, .verdict = &v};
     kiln_call_poison(call);

@@ -4,6 +4,7 @@
 #include "reports/documents.h"
 
 kiln_results_peak kiln_peak_results(const kiln_peak *p, int threads) {
+    KILN_ASSERT(threads > 0, "the peak of %d threads", threads);
     return (kiln_results_peak){.threads = threads,
                                .gflops = p->gflops,
                                .measured_gflops = p->measured_gflops,

@@ -9,6 +9,8 @@ enum { MIX_WORDS = 64 };
 static const double measure_seconds = 0.3;
 
 const char *kiln_explain_stage_name(kiln_explain_stage s) {
+    KILN_ASSERT((int)s >= 0 && s < KILN_N_EXPLAIN_STAGES, "no stage %d to explain",
+                (int)s);
     static const char *const name[] = {
         [KILN_EXPLAIN_SUMMARY] = "summary",       [KILN_EXPLAIN_KNOBS] = "knobs",
         [KILN_EXPLAIN_EXPRESSION] = "expression", [KILN_EXPLAIN_SCHEDULE] = "schedule",

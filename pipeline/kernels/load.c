@@ -7,6 +7,7 @@ static void close_code(void *code) { kiln_code_close(code); }
 
 kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
                              kiln_kernel_fn **out, kiln_err *err) {
+    KILN_ASSERT(o->bytes.n > 0, "the object of kernel '%s' is empty", name);
     kiln_code *code = NULL;
     char text[KILN_LOAD_TEXT] = "";
     if (kiln_code_open(o->bytes.p, o->bytes.n, &code, text) != KILN_LOAD_OK)

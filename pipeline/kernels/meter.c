@@ -293,6 +293,7 @@ kiln_peak kiln_meter_slice(const kiln_meter *m) {
 }
 
 kiln_peak kiln_meter_best(const kiln_meter *m, int slices) {
+    KILN_ASSERT(slices > 0, "a peak of %d slices", slices);
     kiln_peak best = {0};
     for (int i = 0; i < slices; i++) {
         const kiln_peak p = kiln_meter_slice(m);
@@ -357,6 +358,7 @@ static double measure_level(const kiln_meter *m, int level) {
 }
 
 const char *kiln_level_name(int level) {
+    KILN_ASSERT(level >= 0 && level < KILN_N_LEVELS, "no level %d of memory", level);
     static const char *const name[KILN_N_LEVELS] = {"L1", "L2", "L3", "memory"};
     return name[level];
 }

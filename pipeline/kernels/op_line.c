@@ -465,6 +465,8 @@ static kiln_status read_line(reader *r, const kiln_op_line *line) {
 
 kiln_status kiln_op_work_make(kiln_arena *a, const kiln_op_line *line,
                               kiln_op_work *out, kiln_err *err) {
+    KILN_ASSERT(line->name != NULL && line->where != NULL,
+                "a line of an ops file without a name, or from nowhere");
     reader r = {.arena = a, .graph = kiln_graph_new(a, line->name), .err = err};
     kiln_status st = read_line(&r, line);
     if (st == KILN_OK)

@@ -23,6 +23,7 @@ kiln_watch kiln_watch_now(void) {
 }
 
 double kiln_watch_ns(const kiln_watch *begin, int threads, bool *disturbed) {
+    KILN_ASSERT(threads > 0, "a watch of %d threads", threads);
     const kiln_watch end = kiln_watch_now();
     const kiln_baseline_sample s = {.wall_ns = end.wall_ns - begin->wall_ns,
                                     .cpu_ns = end.cpu_ns - begin->cpu_ns,

@@ -27,6 +27,7 @@ void kiln_queue_push_front(kiln_job_queue *q, int job) {
 }
 
 int kiln_queue_pop(kiln_job_queue *q) {
+    KILN_ASSERT(q->n > 0, "nothing is in a queue of jobs");
     const int job = q->job[q->first];
     q->first = (q->first + 1) % KILN_MEASURE_MAX_QUEUED;
     q->n--;
@@ -383,6 +384,10 @@ kiln_measure_stats kiln_measure_count(kiln_measure *m) {
 void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text) {
     kiln_job *j = &m->job[job];
     kiln_measured *o = &j->out;
+    KILN_ASSERT((int)e >= 0 && e < KILN_N_TRIAL_ERRORS, "a job ends by error %d",
+                (int)e);
+    KILN_ASSERT(j->state != KILN_JOB_FREE && j->state != KILN_JOB_FINISHED,
+                "job %d ends, but is none", job);
     o->error = e;
     o->text = kiln_str_dup(&j->arena, text);
     j->state = KILN_JOB_FINISHED;

@@ -311,6 +311,8 @@ static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
 
 bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                       kiln_err *err) {
+    KILN_ASSERT(w->state != KILN_WORKER_DOWN,
+                "a worker that is not up has said something");
     if (f->kind == KILN_WIRE_FAILED) {
         kiln_wire_failed why;
         kiln_arena scratch = {0};

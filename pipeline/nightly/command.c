@@ -30,6 +30,8 @@ static void add_options(command *k, const char *name, const kiln_nightly_words *
 const char *kiln_nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
                                  const kiln_nightly_graph *g, const kiln_nightly_job *j,
                                  const char *run) {
+    KILN_ASSERT(j->model >= 0 && (size_t)j->model < c->model.n,
+                "a job of model %d builds no archive", j->model);
     const kiln_nightly_model *m = &c->model.v[j->model];
     const char *folder = g->stage.v[j->stage[KILN_NIGHTLY_BUILD]].folder;
     const char *threads = j->threads > 1 ? kiln_format(a, "-t%d", j->threads) : "";
@@ -166,6 +168,8 @@ kiln_nightly_words kiln_nightly_command(kiln_arena *a, const kiln_nightly_config
                                         const kiln_nightly_graph *g,
                                         const kiln_nightly_stage *s,
                                         const nightly_places *at) {
+    KILN_ASSERT(s->job < (int)g->job.n && s->model < (int)c->model.n,
+                "a stage of job %d, model %d", s->job, s->model);
     command k = {.arena = a};
     const kiln_nightly_job *j = s->job >= 0 ? &g->job.v[s->job] : NULL;
     const kiln_nightly_model *m = s->model >= 0 ? &c->model.v[s->model] : NULL;
@@ -229,6 +233,7 @@ const char *kiln_nightly_shell(kiln_arena *a, const char *program,
 const char *kiln_nightly_title(kiln_arena *a, const kiln_nightly_config *c,
                                const kiln_nightly_graph *g,
                                const kiln_nightly_stage *s) {
+    KILN_ASSERT(s->job >= 0 || s->model >= 0, "a stage is of no job and no model");
     if (s->job < 0)
         return c->model.v[s->model].name;
     const kiln_nightly_job *j = &g->job.v[s->job];

@@ -138,6 +138,7 @@ const char *kiln_fields_name(const kiln_fields *f, const char *member) {
 
 const char *kiln_fields_word_of(kiln_problems *p, const char *path, const kiln_json *v,
                                 const char *(*name_at)(int i)) {
+    KILN_ASSERT(name_at(0) != NULL, "%s: no word would do", path);
     const char *word = kiln_json_string(v, NULL);
     kiln_buf all;
     kiln_buf_init(&all, p->arena);
@@ -161,6 +162,7 @@ const char *kiln_fields_word(const kiln_fields *f, const char *member,
 
 int kiln_fields_int(const kiln_fields *f, const char *member, int min, int max,
                     int otherwise) {
+    KILN_ASSERT(min <= max, "'%s' must be from %d to %d", member, min, max);
     const kiln_json *v = kiln_fields_get(f, member);
     int64_t n = 0;
     if (v == NULL)
@@ -175,6 +177,7 @@ int kiln_fields_int(const kiln_fields *f, const char *member, int min, int max,
 
 double kiln_fields_number(const kiln_fields *f, const char *member, double min,
                           double max, double otherwise) {
+    KILN_ASSERT(min <= max, "'%s' must be from %g to %g", member, min, max);
     const kiln_json *v = kiln_fields_get(f, member);
     const double n = kiln_json_number(v, otherwise);
     if (v == NULL || (kiln_json_is_number(v) && n >= min && n <= max))

@@ -138,6 +138,7 @@ static void judge_exit(kiln_arena *a, const night *n, size_t stage,
 
 void kiln_nightly_judge(kiln_arena *a, const night *n, size_t stage,
                         const kiln_process_result *r, nightly_marker *out) {
+    KILN_ASSERT(stage < n->g->stage.n, "stage %zu of %zu", stage, n->g->stage.n);
     switch (r->end) {
     case KILN_PROCESS_EXITED:
         out->exit_code = r->code;

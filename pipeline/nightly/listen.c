@@ -139,6 +139,7 @@ static double rest_of(const night *n, size_t stage) {
 kiln_status kiln_nightly_listen(kiln_arena *a, const night *n, size_t stage,
                                 const char *folder, const char *command,
                                 nightly_listener *out, kiln_err *err) {
+    KILN_ASSERT(stage < n->g->stage.n, "stage %zu of %zu", stage, n->g->stage.n);
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
     const int64_t now = kiln_now_ns();
     nightly_listener l = {.path = kiln_path_join(a, folder, "log.txt"),

@@ -10,6 +10,7 @@
 #include "zoo/zoo.h"
 
 const char *kiln_nightly_kind_name(kiln_nightly_kind k) {
+    KILN_ASSERT((int)k >= 0 && k < KILN_NIGHTLY_N_KINDS, "no stage of kind %d", (int)k);
     static const char *const name[] = {"fetch", "tune", "build",    "verify",
                                        "bench", "gate", "operators"};
     _Static_assert(sizeof name / sizeof name[0] == KILN_NIGHTLY_N_KINDS, "a name each");

@@ -21,6 +21,7 @@ static const char *folder_of(kiln_arena *a, const night *n, size_t stage) {
 }
 
 const char *kiln_nightly_result_path(kiln_arena *a, const night *n, size_t stage) {
+    KILN_ASSERT(stage < n->g->stage.n, "stage %zu of %zu", stage, n->g->stage.n);
     return kiln_path_join(a, folder_of(a, n, stage), "result.json");
 }
 
@@ -301,6 +302,8 @@ static kiln_status run_it(night *n, size_t stage, const kiln_nightly_words *word
 }
 
 kiln_status kiln_nightly_stage_run(night *n, size_t stage, kiln_err *err) {
+    KILN_ASSERT(stage < n->g->stage.n && !n->step[stage].has_ended,
+                "stage %zu of %zu runs, or did already", stage, n->g->stage.n);
     const kiln_nightly_stage *s = &n->g->stage.v[stage];
     const char *why = obstacle(n, stage);
     nightly_step *step = &n->step[stage];

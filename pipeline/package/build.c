@@ -83,6 +83,8 @@ kiln_str kiln_package_graph_of(kiln_arena *a, const kiln_graph *g,
     kiln_package_step *step = kiln_array(a, kiln_package_step, n->step.n);
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *s = &n->step.v[i];
+        KILN_ASSERT(s->kernel < (int)n->kernel.n, "step '%s' runs kernel %d of %zu",
+                    s->name, s->kernel, n->kernel.n);
         step[i] = (kiln_package_step){
             .name = s->name,
             .op = s->op,
@@ -238,6 +240,8 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
     const int64_t begin = kiln_now_ns();
     kiln_network n;
     KILN_TRY(kiln_network_compile(a, s->graph, p, &how, &n, err));
+    KILN_ASSERT(n.profile == p && n.plan.n > 0, "the network of '%s' has no plan",
+                s->name);
     kiln_build b = {.model = s->name,
                     .profile = p->name,
                     .numerics = p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",

@@ -321,6 +321,7 @@ static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
 }
 
 kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice) {
+    KILN_ASSERT(advice != NULL, "an adviser without advice");
     return (kiln_oracle){ask, advice};
 }
 

@@ -7,6 +7,8 @@
 #include "pipeline/tune/run_internal.h"
 
 void kiln_tune_note_best(kiln_tuning *r, const kiln_tuned_work *t, double before_ns) {
+    KILN_ASSERT(t >= r->work && t < r->work + r->n,
+                "a workload of another run has news");
     const kiln_tune_event e = {(size_t)(t - r->work), r->n_new, t->row.best_ns};
     if (t->row.best_ns != before_ns)
         kiln_vec_push(r->arena, &r->event, e);

@@ -82,6 +82,8 @@ static void add_round(kiln_trial *all, kiln_tuned_rounds *k, const kiln_tune_rou
 
 kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_round *x,
                            kiln_err *err) {
+    KILN_ASSERT(t->trial.n == t->rounds.n, "%zu trials have rounds, of %zu",
+                t->rounds.n, t->trial.n);
     ptrdiff_t at = place_of(t, x->trial.index);
     if (x->trial.outcome == KILN_OUTCOME_LOST) {
         if (at >= 0)
@@ -194,6 +196,7 @@ kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *
 }
 
 void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t, int task) {
+    KILN_ASSERT(task >= 0 && (size_t)task < r->n, "task %d of %zu", task, r->n);
     double best = 0;
     int64_t n = 0;
     for (size_t i = 0; i < t->trial.n; i++) {

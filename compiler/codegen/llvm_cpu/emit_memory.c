@@ -410,6 +410,8 @@ static void store_where(kiln_cg *g, const kiln_stmt *s, LLVMValueRef mask) {
 }
 
 void kiln_cg_store(kiln_cg *g, const kiln_stmt *s) {
+    KILN_ASSERT(s->kind == KILN_STMT_STORE, "a statement of kind %d stores nothing",
+                (int)s->kind);
     if (s->u.store.mask == NULL) {
         store_where(g, s, NULL);
         return;

@@ -139,6 +139,8 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
 }
 
 void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
+    KILN_ASSERT(loop->kind == KILN_STMT_FOR && !g->now.is_parallel_body,
+                "a parallel loop of '%s' is inside another", g->p->name);
     use u = {g};
     LLVMTypeRef type;
     size_t n_slots = 1; /* an empty array has no address */

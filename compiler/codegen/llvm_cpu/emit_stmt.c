@@ -14,6 +14,7 @@ enum { MAX_STACK_BUFFER = 4096, MAX_STACK = 32768, ALIGN = 64 };
 static const int64_t max_memory = (int64_t)1 << 40;
 
 void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value) {
+    KILN_ASSERT(value != NULL, "variable '%s' has no value", v->name);
     const kiln_cg_var x = {v, value, false};
     kiln_vec_push(g->arena, &g->vars, x);
 }

@@ -55,6 +55,8 @@ static void text_attribute(kiln_cg *g, LLVMValueRef fn, const char *name,
 }
 
 void kiln_cg_function_attributes(kiln_cg *g, LLVMValueRef fn) {
+    KILN_ASSERT(g->profile->vector_bytes > 0, "profile '%s' has vectors of %d bytes",
+                g->profile->name, (int)g->profile->vector_bytes);
     const unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
     const char *bits = kiln_format(g->arena, "%d", g->profile->vector_bytes * 8);
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,

@@ -36,6 +36,8 @@ static const kiln_stmt *build(kiln_arena *a, const kiln_te *te,
 
 kiln_status kiln_compute_cumulative(const kiln_node *n, kiln_compute_cx *cx,
                                     kiln_expr_kind kind, double init) {
+    KILN_ASSERT(kind == KILN_EXPR_ADD || kind == KILN_EXPR_MUL,
+                "running values of kind %d", (int)kind);
     const kiln_type *t = &cx->out[0].type;
     const kiln_dtype dtype = kiln_compute_wide_dtype(t->dtype);
     kiln_te_value x, y;

@@ -13,6 +13,8 @@ const kiln_attr_def kiln_lanes_attrs[KILN_LANES_N_ATTR] = {
 };
 
 kiln_lanes kiln_lanes_at(const kiln_type *t, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < t->rank, "lanes along axis %d of %d", axis,
+                t->rank);
     kiln_lanes l = {.outer = 1, .n = t->dim[axis], .inner = 1};
     for (int i = 0; i < axis; i++)
         l.outer *= t->dim[i];

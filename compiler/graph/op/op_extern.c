@@ -27,11 +27,14 @@ kiln_status kiln_compute_stretched(kiln_compute_cx *cx, const char *suffix,
 kiln_status kiln_compute_plain(kiln_compute_cx *cx, const char *suffix,
                                const kiln_te_value *v, kiln_dtype dtype,
                                kiln_te_value *out) {
+    KILN_ASSERT(v->te != NULL, "'%s' lays out what no stage computes", cx->node->name);
     return kiln_compute_stretched(cx, suffix, v, &v->type, dtype, out);
 }
 
 void kiln_compute_extern(kiln_compute_cx *cx, const char *suffix,
                          const kiln_extern_spec *spec, kiln_te_value *out) {
+    KILN_ASSERT(spec->build != NULL && spec->n_out > 0,
+                "extern stage '%s' is built by nobody", spec->name);
     kiln_arena *a = cx->arena;
     const kiln_te *in[KILN_MAX_AXES];
     kiln_extern *ext = kiln_new(a, kiln_extern);
@@ -50,6 +53,8 @@ void kiln_compute_extern(kiln_compute_cx *cx, const char *suffix,
 
 kiln_status kiln_compute_give(kiln_compute_cx *cx, int k, const char *suffix,
                               const kiln_te_value *v) {
+    KILN_ASSERT(v->te != NULL && k >= 0 && k < cx->node->n_out,
+                "'%s' gives output %d, which no stage computes", cx->node->name, k);
     const kiln_expr *index[KILN_MAX_RANK];
     const kiln_type *t = &cx->out[k].type;
     if (v->type.dtype == t->dtype && kiln_layout_eq(&v->type.layout, &t->layout)) {
@@ -64,6 +69,7 @@ kiln_status kiln_compute_give(kiln_compute_cx *cx, int k, const char *suffix,
 /* ---- loop programs --------------------------------------------------------------- */
 
 kiln_nest_loops kiln_loops_new(kiln_arena *a, int n, const int64_t *extent) {
+    KILN_ASSERT(n >= 0 && n <= KILN_MAX_AXES, "a nest of %d loops", n);
     static const char *const name[KILN_MAX_AXES] = {
         "i0", "i1", "i2",  "i3",  "i4",  "i5",  "i6",  "i7",
         "i8", "i9", "i10", "i11", "i12", "i13", "i14", "i15"};

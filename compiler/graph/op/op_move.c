@@ -142,6 +142,7 @@ void kiln_move_strided(kiln_eval_cx *cx, int64_t offset, const int64_t *stride) 
 
 void kiln_copy_run(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
                    int64_t count) {
+    KILN_ASSERT(count >= 0, "a run of %lld elements is copied", (long long)count);
     if (count <= 0)
         return;
     if (dst->f != NULL)
@@ -151,6 +152,7 @@ void kiln_copy_run(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
 }
 
 int64_t kiln_dim_product(const int64_t *dim, int from, int to) {
+    KILN_ASSERT(from >= 0 && from <= to, "a product of the axes %d to %d", from, to);
     int64_t product = 1;
     for (int i = from; i < to; i++)
         product *= dim[i];
@@ -203,6 +205,9 @@ void kiln_scatter_elem(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t 
 }
 
 kiln_scatter_fn kiln_scatter_fn_of(const kiln_node *n) {
+    KILN_ASSERT(n->op->n_attr > 0 &&
+                    n->op->attr[n->op->n_attr - 1].choices == kiln_scatter_words,
+                "operator '%s' does not say how it scatters", n->op->name);
     return (kiln_scatter_fn)n->attr[n->op->n_attr - 1].i;
 }
 

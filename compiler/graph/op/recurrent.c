@@ -71,6 +71,7 @@ _Static_assert(KILN_COUNT(activations) + 1 == KILN_COUNT(kiln_rnn_activations),
                "one function per word");
 
 double kiln_rnn_activate(const kiln_rnn_run *run, int i, double x) {
+    KILN_ASSERT(i >= 0 && i < KILN_RNN_MAX_ACTIVATIONS, "activation %d of a cell", i);
     const double v = x < -run->clip ? -run->clip : x > run->clip ? run->clip : x;
     return activations[run->activation[i]].fn(v, run->alpha[i], run->beta[i]);
 }
@@ -122,6 +123,9 @@ static kiln_status check_activations(const kiln_node *n, const kiln_rnn_cell *ce
 
 kiln_status kiln_infer_recurrent(const kiln_node *n, const kiln_rnn_cell *cell,
                                  kiln_type *out, kiln_err *err) {
+    KILN_ASSERT(cell->gates > 0 && cell->n_activations <= KILN_RNN_MAX_ACTIVATIONS,
+                "a cell of %d gates and %d activations", cell->gates,
+                cell->n_activations);
     KILN_TRY(kiln_check_rank(n, KILN_RNN_X, 3, err));
     if (!kiln_has_in(n, KILN_RNN_R))
         return kiln_fail(err, KILN_ERR_SHAPE, "input 'r' must be given");

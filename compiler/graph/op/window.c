@@ -59,6 +59,8 @@ kiln_status kiln_window_read(kiln_window *w, int n, const int64_t *in,
 }
 
 int64_t kiln_window_extent(const kiln_window *w, int axis) {
+    KILN_ASSERT(axis >= 0 && axis < w->n, "a window of %d axes has no axis %d", w->n,
+                axis);
     return (w->kernel[axis] - 1) * w->dilation[axis] + 1;
 }
 

@@ -429,6 +429,8 @@ kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
     kiln_te_graph te;
     KILN_TRY(kiln_graph_compute(a, w->graph, layout, false, &te, err));
     KILN_TRY(kiln_te_collapse(a, te.arg, te.n_args, te.n_inputs, err));
+    KILN_ASSERT(te.n_inputs < te.n_args, "'%s' has %zu inputs of %zu arguments",
+                w->graph->name, te.n_inputs, te.n_args);
     out->te = te;
     out->schedule = kiln_schedule_new(a, te.arg + te.n_inputs, te.n_args - te.n_inputs);
     return KILN_OK;
@@ -436,6 +438,7 @@ kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
 
 kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *profile,
                              const kiln_rules *rules, kiln_err *err) {
+    KILN_ASSERT(s->stage.n > 0, "rules for a schedule without stages");
     planner p = {.arena = s->arena, .schedule = s, .rules = rules, .err = err};
     p.nester = (kiln_nester){
         .arena = s->arena, .profile = profile, .choice = rules->nest, .err = err};

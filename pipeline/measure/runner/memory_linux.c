@@ -24,6 +24,8 @@ kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
                          strerror(errno));
     r.map = map;
     r.data = r.map + guard_bytes;
+    KILN_ASSERT(r.room >= r.bytes && r.map_bytes > r.room,
+                "%zu bytes in a region of %zu", r.bytes, r.map_bytes);
     if (r.room > 0 && mprotect(r.data, r.room, PROT_READ | PROT_WRITE) != 0) {
         (void)munmap(map, r.map_bytes);
         return kiln_fail(err, KILN_ERR_OOM, "no memory for %zu bytes: %s", bytes,
@@ -44,6 +46,7 @@ void kiln_region_close(kiln_region *r) {
 void kiln_region_poison(kiln_region *r) { memset(r->data, POISON, r->bytes); }
 
 void kiln_region_protect(kiln_region *r) {
+    KILN_ASSERT(r->map != NULL, "a region that is not open is protected");
     if (r->room > 0)
         (void)mprotect(r->data, r->room, PROT_READ);
 }

@@ -116,6 +116,7 @@ static bool next(int channel) {
 
 int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                       kiln_page *page, int channel) {
+    KILN_ASSERT(fn != NULL, "rounds of a kernel that is not loaded");
     caller c = {.t = t, .fn = fn, .pool = pool};
     while (next(channel)) {
         const kiln_round r = page->round;
@@ -131,6 +132,7 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
 }
 
 int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool) {
+    KILN_ASSERT(fn != NULL, "a call of a kernel that is not loaded");
     caller c = {.t = t, .fn = fn, .pool = pool};
     use_inputs(&c, 0);
     use_outputs(&c, 0);

@@ -33,6 +33,7 @@ static const double calm_peak = 0.93;
 
 void kiln_median_interval(double *v, size_t n, double *median, double *low,
                           double *high) {
+    KILN_ASSERT(n > 0, "the median of nothing");
     static const double z = 1.96; /* of the normal distribution, 95% */
     *median = kiln_median(v, n);
     const double half = z * sqrt((double)n) / 2, middle = (double)n / 2;
@@ -54,6 +55,7 @@ kiln_slice_clocks kiln_slice_now(void) {
 double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
                              const kiln_slice_clocks *end, int threads,
                              bool *disturbed) {
+    KILN_ASSERT(threads > 0, "a slice of %d threads", threads);
     const double wall = (double)(end->wall_ns - begin->wall_ns);
     const double cpu = (double)(end->cpu_ns - begin->cpu_ns);
     if (threads > 1) {

@@ -15,6 +15,8 @@ static uint32_t load_u32(const unsigned char *p) {
 }
 
 unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room) {
+    KILN_ASSERT(s->used <= s->n && s->n <= s->cap, "a stream has used %zu of %zu bytes",
+                s->used, s->n);
     if (s->used > 0) {
         memmove(s->data, s->data + s->used, s->n - s->used);
         s->n -= s->used;
@@ -37,6 +39,8 @@ unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room) {
 
 kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
                            kiln_err *err) {
+    KILN_ASSERT(s->used <= s->n && s->n <= s->cap, "a stream has used %zu of %zu bytes",
+                s->used, s->n);
     const size_t n = s->n - s->used;
     *has = false;
     if (n < KILN_WIRE_HEADER_BYTES)
