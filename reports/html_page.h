@@ -136,7 +136,7 @@ void kiln_page_pairs(kiln_page *p, const kiln_results_gate *g);
 void kiln_page_steps(kiln_page *p, const char *at, const kiln_results_job *j);
 void kiln_page_roofline(kiln_page *p, const char *at, const kiln_results_job *j);
 void kiln_page_coverage(kiln_page *p, const char *at, const kiln_results_job *j);
-void kiln_page_memory(kiln_page *p, const char *at, const kiln_results_job *j);
+void kiln_page_memory(kiln_page *p, const char *job, const kiln_results_job *j);
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t);
 /* Commands of stages, but for `shown`, which stands elsewhere (may be NULL). */
 void kiln_page_stages(kiln_page *p, const char *at, const kiln_results_stage *stage,

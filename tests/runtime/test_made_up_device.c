@@ -275,7 +275,7 @@ static kiln_session *open_session(const char *steps, kiln_model **m) {
     if (s == NULL)
         fail_msg("%s", error);
     for (int i = 0; i < 4 * N; i++)
-        x[i] = (float)(i / N + 1);
+        x[i] = (float)((i + N) / N);
     for (int i = 0; i < N; i++)
         v[i] = 10;
     assert_int_equal(kiln_session_set_input(s, 0, x), 0);

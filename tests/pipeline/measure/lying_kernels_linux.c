@@ -333,7 +333,7 @@ static int forge(const kiln_args *args) {
     system_call(SYS_clock_gettime, CLOCK, (long)&t, 0, 0, 0, 0);
     static int64_t last;
     const int64_t now = t.s * SECOND + t.ns;
-    const int64_t passed = now - last < SECOND / 1000 ? now - last : 0;
+    const int64_t passed = now - last < SECOND / 1000 ? now - last : SECOND / 1000;
     last = now;
     int64_t *frame = (int64_t *)__builtin_frame_address(0);
     for (int i = 0; i < WORDS; i++)
