@@ -274,8 +274,10 @@ static kiln_session *open_session(const char *steps, kiln_model **m) {
     kiln_session *s = *m != NULL ? kiln_session_open(*m, NULL, error) : NULL;
     if (s == NULL)
         fail_msg("%s", error);
-    for (int i = 0; i < 4 * N; i++)
-        x[i] = (float)((i + N) / N);
+    for (int i = 0; i < 4 * N; i++) {
+        const int row = i / N;
+        x[i] = (float)(row + 1);
+    }
     for (int i = 0; i < N; i++)
         v[i] = 10;
     assert_int_equal(kiln_session_set_input(s, 0, x), 0);
