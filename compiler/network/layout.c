@@ -77,12 +77,22 @@ static bool leaves(const kiln_net *n, const kiln_value *v) {
     return is_output;
 }
 
+static void say(const kiln_net *n, const kiln_value *v, const kiln_type *t,
+                const char *why) {
+    KILN_LOG(DEBUG, "layout", "'%s%s' is made as %s: %s", n->walk->path, v->name,
+             kiln_type_text(&n->walk->scratch, t), why);
+}
+
 void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
                            const kiln_value *const *from, kiln_takes takes) {
     const bool is_contraction =
         group->anchor != NULL && group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
-    if (takes == KILN_TAKES_PLAIN || (is_contraction && takes == KILN_TAKES_ANY))
-        return; /* all of it row-major */
+    if (takes == KILN_TAKES_PLAIN || (is_contraction && takes == KILN_TAKES_ANY)) {
+        for (size_t i = 0; i < part->outputs.n; i++)
+            say(n, from[part->outputs.v[i]->id], &part->outputs.v[i]->type,
+                "its template takes row-major values alone");
+        return;
+    }
     for (size_t i = 0; i < part->inputs.n; i++) {
         const int slot = n->walk->slot_of[from[part->inputs.v[i]->id]->id];
         part->inputs.v[i]->type.layout = n->slot.v[slot].layout;
@@ -95,9 +105,19 @@ void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_grap
     }
     for (size_t i = 0; i < part->outputs.n && !is_contraction; i++)
         relayout(n, &part->outputs.v[i]->type);
-    for (size_t i = 0; i < part->outputs.n; i++)
-        if (leaves(n, from[part->outputs.v[i]->id]))
-            part->outputs.v[i]->type.layout = (kiln_layout){.n_order = 0};
+    for (size_t i = 0; i < part->outputs.n; i++) {
+        kiln_type *t = &part->outputs.v[i]->type;
+        const kiln_value *v = from[part->outputs.v[i]->id];
+        const bool is_last = leaves(n, v);
+        if (is_last)
+            t->layout = (kiln_layout){.n_order = 0};
+        say(n, v, t,
+            is_last          ? "it leaves the network"
+            : is_contraction ? "until its template lays it out"
+            : kiln_layout_is_plain(&t->layout)
+                ? "no input's blocks can go on"
+                : "the largest input whose blocks can go on lies so");
+    }
 }
 
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
