@@ -131,7 +131,7 @@ static kiln_test_cli_row rows[] = {
      {"inspect", DEMO, "--print-after", "magic"},
      2,
      NULL,
-     " eliminate_dead fuse choose lay_out place share plan generate"},
+     " eliminate_dead fuse choose lay_out place share devices plan generate"},
     {"prints_after_a_pass_of_the_driver",
      {"inspect", DEMO, "--print-after", "lay_out", "--profile", "x86-avx2",
       "--check-passes"},
