@@ -120,7 +120,7 @@ static const row attrs[KILN_N_ATTR_KEYS] = {
 
 /* For who refuses them: without the threads that it would refuse before. */
 static const char *const alone_stmts[KILN_N_STMT_KINDS] = {
-    [KILN_STMT_BARRIER] = "  " STORE "  barrier shared\n"};
+    [KILN_STMT_BARRIER] = ("  " STORE "  barrier shared\n")};
 static const char *const alone_scopes[KILN_N_SCOPES] = {[KILN_SCOPE_SHARED] =
                                                             TILE("shared")};
 

@@ -30,6 +30,7 @@ static kiln_program *read_back(kiln_arena *a, const kiln_program *p) {
         if (again != NULL)
             fprintf(stderr, "became\n%.*s\n", KILN_STR_ARG(print(a, again)));
         fail();
+        return NULL;
     }
     kiln_assert_status_ok(kiln_program_verify(again, &err), &err);
     return again;
