@@ -30,9 +30,7 @@ static void layouts_say_why(void **state) {
         "debug layout: 'c' is made as f32[1,16,4,4]: until its template lays it out",
         "debug layout: 'c' is converted: it lies as f32[1,16,4,4]{block=1x",
         "who reads it takes f32[1,16,4,4]\n",
-        "debug layout: 'y' is made as f32[1,16,4,4]: its template takes row-major "
-        "values "
-        "alone",
+        "debug layout: 'y' is made as f32[1,16,4,4]: its template takes row-major",
         "debug layout: 'p' is made as f32[1,16,4,4]: it leaves the network",
     };
     kiln_arena *a = kiln_test_arena();
