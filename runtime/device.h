@@ -148,6 +148,10 @@ const kiln_device_kind *kiln_device_kind_named(const char *name,
 
 /* ---- for kinds that run this processor's code ------------------------------------ */
 
+/* A device without state of its own, of the allocator; its kind's `open` and `close`. */
+int kiln_cpu_open(const kiln_device_kind *kind, const kiln_allocator *allocator,
+                  kiln_device **out, char error[KILN_ERROR_TEXT]);
+void kiln_cpu_close(kiln_device *d);
 /* 64-byte aligned, of the device's allocator. */
 void *kiln_cpu_alloc(kiln_device *d, uint32_t memory, size_t bytes);
 void kiln_cpu_release(kiln_device *d, uint32_t memory, void *block);

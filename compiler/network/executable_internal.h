@@ -58,8 +58,8 @@ typedef struct kiln_net_making {
 extern const kiln_choose_options kiln_net_by_rule;
 /* What the caller of kiln_compile said, or by_rule. */
 const kiln_choose_options *kiln_net_choose_options(const kiln_net *n);
-/* How the part is done: asked for now, or as `choose` found it. In the walk's scratch.
- */
+/* How the part is done: asked of whoever knows, or as `choose` found it. In the walk's
+ * scratch. */
 kiln_status kiln_net_choose(kiln_net *n, kiln_graph *part,
                             const kiln_choose_options *how, kiln_net_work *w,
                             kiln_err *err);

@@ -13,6 +13,23 @@ typedef struct module {
     void *user;
 } module;
 
+int kiln_cpu_open(const kiln_device_kind *kind, const kiln_allocator *allocator,
+                  kiln_device **out, char error[KILN_ERROR_TEXT]) {
+    kiln_device *d = allocator->alloc(allocator->user, sizeof *d);
+    if (d == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for a device");
+        return -1;
+    }
+    *d = (kiln_device){kind, *allocator};
+    *out = d;
+    return 0;
+}
+
+void kiln_cpu_close(kiln_device *d) {
+    const kiln_allocator allocator = d->allocator;
+    allocator.release(allocator.user, d);
+}
+
 void *kiln_cpu_alloc(kiln_device *d, uint32_t memory, size_t bytes) {
     (void)memory;
     return d->allocator.alloc(d->allocator.user, bytes);

@@ -20,19 +20,7 @@ typedef struct queue {
 
 static int open_host(const kiln_allocator *allocator, kiln_device **out,
                      char error[KILN_ERROR_TEXT]) {
-    kiln_device *d = allocator->alloc(allocator->user, sizeof *d);
-    if (d == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "no memory for a device");
-        return -1;
-    }
-    *d = (kiln_device){&kiln_device_kind_host, *allocator};
-    *out = d;
-    return 0;
-}
-
-static void close_host(kiln_device *d) {
-    const kiln_allocator allocator = d->allocator;
-    allocator.release(allocator.user, d);
+    return kiln_cpu_open(&kiln_device_kind_host, allocator, out, error);
 }
 
 static void queue_close(kiln_device_queue *base) {
@@ -134,7 +122,7 @@ const kiln_device_kind kiln_device_kind_host = {
     .n_memories = 1,
     .is_host_visible = 1,
     .open = open_host,
-    .close = close_host,
+    .close = kiln_cpu_close,
     .alloc = kiln_cpu_alloc,
     .release = kiln_cpu_release,
     .module_open = kiln_cpu_module_open,

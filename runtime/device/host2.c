@@ -148,19 +148,7 @@ static int finish(kiln_device_queue *base, uint64_t ticket, kiln_device_failure 
 
 static int open_host2(const kiln_allocator *allocator, kiln_device **out,
                       char error[KILN_ERROR_TEXT]) {
-    kiln_device *d = allocator->alloc(allocator->user, sizeof *d);
-    if (d == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "no memory for a device");
-        return -1;
-    }
-    *d = (kiln_device){&kiln_device_kind_host2, *allocator};
-    *out = d;
-    return 0;
-}
-
-static void close_host2(kiln_device *d) {
-    const kiln_allocator allocator = d->allocator;
-    allocator.release(allocator.user, d);
+    return kiln_cpu_open(&kiln_device_kind_host2, allocator, out, error);
 }
 
 static void release(queue *q) {
@@ -227,7 +215,7 @@ const kiln_device_kind kiln_device_kind_host2 = {
     .n_memories = 1,
     .is_host_visible = 1,
     .open = open_host2,
-    .close = close_host2,
+    .close = kiln_cpu_close,
     .alloc = kiln_cpu_alloc,
     .release = kiln_cpu_release,
     .module_open = kiln_cpu_module_open,

@@ -31,19 +31,7 @@ typedef struct queue {
 
 static int device_open(const kiln_allocator *allocator, kiln_device **out,
                        char error[KILN_ERROR_TEXT]) {
-    kiln_device *d = allocator->alloc(allocator->user, sizeof *d);
-    if (d == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "no memory for a device");
-        return -1;
-    }
-    *d = (kiln_device){&kiln_test_late_device, *allocator};
-    *out = d;
-    return 0;
-}
-
-static void device_close(kiln_device *d) {
-    const kiln_allocator allocator = d->allocator;
-    allocator.release(allocator.user, d);
+    return kiln_cpu_open(&kiln_test_late_device, allocator, out, error);
 }
 
 static void *device_alloc(kiln_device *d, uint32_t memory, size_t bytes) {
@@ -166,7 +154,7 @@ const kiln_device_kind kiln_test_late_device = {
     .name = "late",
     .n_memories = 1,
     .open = device_open,
-    .close = device_close,
+    .close = kiln_cpu_close,
     .alloc = device_alloc,
     .release = device_release,
     .module_open = kiln_cpu_module_open,
