@@ -5,6 +5,7 @@
 #include "compiler/network/executable.h"
 #include "packager/packager.h"
 #include "pipeline/pipeline.h"
+#include "compiler/pass/pass.h"
 
 #include <inttypes.h>
 #include <string.h>

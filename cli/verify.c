@@ -9,6 +9,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

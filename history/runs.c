@@ -38,6 +38,7 @@ static kiln_status bytes_of(kiln_arena *scratch, const char *path, int depth,
 }
 
 kiln_status kiln_history_bytes(const char *folder, int64_t *out, kiln_err *err) {
+    KILN_ASSERT(folder != NULL, "the bytes of no folder");
     kiln_arena scratch = {0};
     int64_t bytes = 0;
     const kiln_status st = bytes_of(&scratch, folder, 0, &bytes, err);

@@ -216,6 +216,7 @@ static kiln_status put_all(kiln_history *h, const kiln_night *n, kiln_err *err) 
     int64_t seq = 0;
     KILN_TRY(put_night(h, n, err));
     KILN_TRY(find_night(h, n->folder, &seq, err));
+    KILN_ASSERT(seq > 0, "the night '%s' was put and is not there", n->folder);
     KILN_TRY(remove_jobs(h, seq, err));
     KILN_TRY(put_jobs(h, seq, n, err));
     return kiln_history_seal(h, seq, err);

@@ -5,6 +5,7 @@
  * inputs there, so every input's value is given to the importer as a hint.
  */
 #include "pipeline/pipeline.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

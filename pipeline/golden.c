@@ -3,6 +3,7 @@
  * compared with the outputs that another runtime made.
  */
 #include "pipeline/golden.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "pipeline/tolerance.h"
+#include "compiler/pass/pass.h"
 
 typedef enum kiln_check_outcome {
     KILN_PASSED,

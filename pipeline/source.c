@@ -1,5 +1,6 @@
 /* A model's file, or a network of the zoo, as a graph. */
 #include "pipeline/pipeline.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

@@ -139,6 +139,8 @@ size_t kiln_change_points(kiln_arena *scratch, const double *v, size_t n, uint64
         segment *const s = best_of(&all);
         if (!(s->q > 0) || !stands(&f, v, n, &all, s->q, &rng))
             break;
+        KILN_ASSERT(s->begin < s->at && s->at < s->end,
+                    "nights %zu to %zu divided at %zu", s->begin, s->end, s->at);
         segment behind = {.begin = s->at, .end = s->end};
         at[found++] = s->at;
         s->end = s->at;

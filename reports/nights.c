@@ -88,6 +88,8 @@ static const char *frozen_of(const kiln_nights *n, const kiln_night_job *like) {
 }
 
 static void take_series(kiln_arena *a, const kiln_nights *n, kiln_night_series *s) {
+    KILN_ASSERT(n->n > 0 && s->job < n->v[n->n - 1].job.n, "job %zu is not of tonight",
+                s->job);
     const kiln_night_job *like = &n->v[n->n - 1].job.v[s->job];
     const char *frozen = frozen_of(n, like);
     for (size_t i = 0; i < n->n && frozen != NULL; i++) {

@@ -29,6 +29,7 @@ static double drawn_median(kiln_rng *rng, const double *v, size_t n, double *roo
 }
 
 static kiln_stats_interval ends(double *v, int n, double level, double estimate) {
+    KILN_ASSERT(n > 0 && level > 0 && level < 1, "%d rounds at %g", n, level);
     kiln_sort_f64(v, (size_t)n);
     return (kiln_stats_interval){estimate, kiln_quantile(v, (size_t)n, (1 - level) / 2),
                                  kiln_quantile(v, (size_t)n, (1 + level) / 2)};
@@ -37,6 +38,7 @@ static kiln_stats_interval ends(double *v, int n, double level, double estimate)
 kiln_stats_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_t n_a,
                                      const double *b, size_t n_b, double level,
                                      int rounds, uint64_t seed) {
+    KILN_ASSERT(n_a > 0 && n_b > 0, "a ratio of %zu to %zu samples", n_a, n_b);
     kiln_rng rng;
     double *room = kiln_array(scratch, double, n_a > n_b ? n_a : n_b);
     double *ratio = kiln_array(scratch, double, rounds);
@@ -52,6 +54,7 @@ kiln_stats_interval kiln_stats_ratio(kiln_arena *scratch, const double *a, size_
 
 kiln_stats_interval kiln_stats_geomean(kiln_arena *scratch, const double *v, size_t n,
                                        double level, int rounds, uint64_t seed) {
+    KILN_ASSERT(n > 0, "a mean of no numbers");
     kiln_rng rng;
     double *mean = kiln_array(scratch, double, rounds), whole = 0;
     kiln_rng_init(&rng, seed);
@@ -151,6 +154,7 @@ double kiln_stats_signed_rank_p(kiln_arena *scratch, const double *d, size_t n,
     }
     const double *p = rank_sums(scratch, rank2, m, &max);
     double tail = 0;
+    KILN_ASSERT(above <= max, "ranks above the centre sum to %d of %d", above, max);
     for (int t = max; t >= above; t--)
         tail += p[t];
     return fmin(tail, 1);

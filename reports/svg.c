@@ -75,6 +75,8 @@ kiln_svg_axis kiln_svg_axis_log(double low, double high) {
 }
 
 double kiln_svg_place(const kiln_svg_axis *axis, double v) {
+    KILN_ASSERT(axis->end > axis->start, "an axis from %g to %g", axis->start,
+                axis->end);
     if (axis->is_log) {
         const double part =
             log(fmax(v, smallest) / axis->start) / log(axis->end / axis->start);

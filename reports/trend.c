@@ -47,6 +47,7 @@ bool kiln_trend_night_of(const kiln_stats_interval *ratio, kiln_trend_night *out
 
 /* z with a normal tail of p above it, 0 < p < 1/2, by halving. */
 static double quantile(double p) {
+    KILN_ASSERT(p > 0 && p < 0.5, "a tail of %g", p);
     double low = 0, high = 40;
     for (int i = 0; i < 80; i++) {
         const double z = (low + high) / 2;
@@ -232,10 +233,12 @@ static void look_for_drift(const watch *w, size_t i, kiln_trend_finding *out) {
 static void begin_anew(watch *w, size_t i, const kiln_trend_finding *f) {
     const size_t kept = i - w->begin > KEPT_OF_DRIFT ? i - KEPT_OF_DRIFT : i;
     w->begin = f->is_gradual ? kept : f->since;
+    KILN_ASSERT(w->begin <= i, "night %zu begins a segment at %zu", i, w->begin);
 }
 
 void kiln_trend_judge(const kiln_trend_night *night, size_t n, int n_jobs,
                       kiln_trend_finding *out) {
+    KILN_ASSERT(n == 0 || n_jobs > 0, "%d jobs", n_jobs);
     watch w = {.night = night,
                .step_z = quantile(step_chance / n_jobs),
                .drift_z = quantile(drift_chance / n_jobs)};

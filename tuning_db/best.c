@@ -76,6 +76,7 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
     kiln_query q = {0};
     char key[KILN_SHA256_HEX];
     bool has_row = false;
+    KILN_ASSERT(n_each > 0, "the best %d", n_each);
     KILN_TRY(kiln_db_task_check(t, err));
     kiln_db_profile_key(t->profile_json, key);
     *out = (kiln_db_bests){0};
@@ -93,6 +94,8 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
     while ((st = kiln_query_step(&q, &has_row, err)) == KILN_OK && has_row) {
         kiln_db_record_best b;
         get(&q, a, &b);
+        KILN_ASSERT(b.match <= farthest, "a record at %d, asked for %d", (int)b.match,
+                    (int)farthest);
         kiln_vec_push(a, &out->list, b);
     }
     kiln_query_close(&q);

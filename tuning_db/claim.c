@@ -49,6 +49,7 @@ static kiln_status take(kiln_db *db, int64_t task, const kiln_db_candidate *c,
 
 /* A budget's tasks as SQL has lists. */
 static const char *list_of(kiln_arena *a, const kiln_db_budget *b) {
+    KILN_ASSERT(b->trials >= 0, "a budget of %" PRId64 " trials", b->trials);
     kiln_buf text;
     kiln_buf_init(&text, a);
     for (size_t i = 0; i < b->n_tasks; i++)
@@ -118,6 +119,7 @@ kiln_status kiln_db_claim_within(kiln_db *db, int64_t task, const kiln_db_candid
                                  const char *owner, int seconds,
                                  const kiln_db_budget *b, kiln_db_claim_state *out,
                                  kiln_err *err) {
+    KILN_ASSERT(owner != NULL && owner[0] != 0, "a claim of nobody");
     kiln_db_claim_state state = KILN_DB_BUSY;
     KILN_TRY(kiln_sql_begin(db->sql, err));
     KILN_TRY(kiln_db_end(db, claim(db, task, c, owner, seconds, b, &state, err), err));

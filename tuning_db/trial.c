@@ -8,6 +8,7 @@
 /* ---- samples --------------------------------------------------------------------- */
 
 double kiln_db_median(kiln_arena *scratch, const double *sample, size_t n) {
+    KILN_ASSERT(n > 0, "the median of no samples");
     return kiln_median(kiln_arena_dup(scratch, sample, n * sizeof *sample), n);
 }
 

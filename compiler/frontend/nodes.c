@@ -167,6 +167,7 @@ kiln_status kiln_import_emit1(kiln_import_cx *cx, const void *site,
 
 kiln_status kiln_import_reshape(kiln_import_cx *cx, const void *site, kiln_value *x,
                                 int rank, const int64_t *dim, kiln_value **out) {
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "a reshape to rank %d", rank);
     if (x->type.rank == rank &&
         (rank == 0 || memcmp(x->type.dim, dim, (size_t)rank * sizeof *dim) == 0)) {
         *out = x;

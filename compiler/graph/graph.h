@@ -4,7 +4,6 @@
  *   type.h   dtypes, layouts, places, types, tensors
  *   ir.h     values, nodes, attributes, graphs; building, printing, parsing, verifying
  *   op.h     the operator table: one row per operator
- *   pass.h   rewriting: the pass table and its driver
  */
 #ifndef KILN_COMPILER_GRAPH_GRAPH_H
 #define KILN_COMPILER_GRAPH_GRAPH_H
@@ -16,7 +15,5 @@
 #include "compiler/graph/ir.h"
 
 #include "compiler/graph/op.h"
-
-#include "compiler/graph/pass.h"
 
 #endif

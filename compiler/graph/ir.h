@@ -6,6 +6,22 @@
 
 enum { KILN_MAX_REGION_DEPTH = 32 }; /* graphs inside graphs, the outermost included */
 
+/* Facts about a graph that passes need, make and keep. "Must run after X" is a fact. */
+enum {
+    KILN_TYPED = 1u << 0, /* every value has a checked type: the builder's work */
+    KILN_SHAPES_FOLDED = 1u << 1, /* no node computes a shape */
+    KILN_CONSTS_FOLDED =
+        1u << 2, /* no node has only constant inputs (but for those past the limit) */
+    KILN_INFERENCE_ONLY =
+        1u << 3, /* no batch norm behind a convolution, no dropout, no identity */
+    KILN_NO_DEAD_CODE = 1u << 4,
+    KILN_NO_DUPLICATES = 1u << 5,
+};
+
+/* Names of KILN_TYPED and the rest, by bit; NULL where no fact has that bit. */
+enum { KILN_N_GRAPH_FACTS = 32 };
+extern const char *const kiln_graph_fact_names[KILN_N_GRAPH_FACTS];
+
 typedef struct kiln_value kiln_value;
 typedef struct kiln_node kiln_node;
 typedef struct kiln_graph kiln_graph;

@@ -1,4 +1,4 @@
-/* The operator table: one row in ops.def, one file in op/ that ends with the value the
+/* The operator table: one row in ops.def, one file in compiler/op/ that ends with the value the
  * row names.
  *
  * A row says everything the compiler knows of an operator; a switch on the operator

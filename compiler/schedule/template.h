@@ -6,7 +6,7 @@
  * declares knobs for it (the space), and applies a configuration: it chooses layouts,
  * builds the tensor expressions (kiln_graph_compute), and schedules them.
  *
- * Adding a template: one file in template/ and one row in templates.def;
+ * Adding a template: one file in a family of template/ and one row in templates.def;
  * docs/new-template.md.
  */
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_H

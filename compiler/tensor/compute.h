@@ -20,7 +20,7 @@
  * reducer's identity. (Zero times an infinity is NaN: not for strict numerics.)
  *
  * Low-bit types: stages hold what such a value is stored in, u8 or i8, and a read gives
- * that; the types of values keep the dtype. Conversions are in graph/op/op_low.h.
+ * that; the types of values keep the dtype. Conversions are in compiler/op/op_low.h.
  *
  * Arithmetic: f16 and bf16 inputs are computed in f32 and rounded once at the end
  * (kiln_compute_widened, kiln_compute_end casts to the type's dtype), as the

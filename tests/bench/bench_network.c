@@ -14,6 +14,7 @@
 #include "zoo/zoo.h"
 #include "pipeline/kernels/meter.h"
 #include "compiler/reference/reference.h"
+#include "compiler/pass/pass.h"
 
 enum { ROUNDS = 40, WARM = 3, WORST = 12, THREADS = 2 };
 

@@ -5,6 +5,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
+#include "compiler/pass/pass.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
 #include "compiler/reference/reference.h"
+#include "compiler/pass/pass.h"
 
 #include <math.h>
 #include <string.h>

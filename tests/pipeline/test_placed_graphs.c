@@ -17,6 +17,7 @@
 #include "tests/support/late_device.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_program.h"
+#include "compiler/pass/pass.h"
 
 enum { PLACEMENTS = 8, MAX_DEVICES = 4 };
 

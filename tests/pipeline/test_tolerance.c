@@ -5,6 +5,7 @@
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
+#include "compiler/pass/pass.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 #include "tests/support/graph_check.h"
+#include "compiler/pass/pass.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -5,6 +5,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_graph.h"
 #include "zoo/zoo.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDER "tests/compiler/graph/golden/op"
+#define FOLDER "tests/compiler/op/golden"
 
 enum { RANDOM_EACH = 6, COMPILED_EACH = 1 };
 static kiln_profile machine;

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
-#include "compiler/graph/op/op_common.h"
+#include "compiler/op/op_common.h"
 #include "tests/support/compute_case.h"
 #include "tests/support/kiln_test.h"
 
-#define FOLDER "tests/compiler/graph/golden/op"
+#define FOLDER "tests/compiler/op/golden"
 
 enum {
     N_LAYOUTS = 3, /* random ones, beside row-major */

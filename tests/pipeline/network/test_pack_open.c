@@ -6,6 +6,7 @@
 #include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
+#include "compiler/pass/pass.h"
 
 #include <string.h>
 

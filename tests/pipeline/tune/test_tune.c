@@ -9,6 +9,7 @@
 #include "tests/support/measure_run.h"
 #include "tests/support/tune_run.h"
 #include "zoo/zoo.h"
+#include "compiler/pass/pass.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,213 @@
+/* Blocked matrix product in double; see gemm_f64.h. Compiled with -O3 in every variant
+ * (mk/build.mk), because whole networks run through it. */
+#include "compiler/op/gemm_f64.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MR = KILN_GEMM_MR,
+    NR = KILN_GEMM_NR,
+    KC = KILN_GEMM_KC,
+    TILE = MR * NR,
+    WIDE = 2 * NR, /* columns of two panels of B */
+    TILES = 2 * TILE,
+};
+
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t round_up(int64_t v, int64_t step) {
+    return (v + step - 1) / step * step;
+}
+
+void kiln_gemm_pack_matrix(const void *user, int64_t k0, int64_t kc, int64_t j0,
+                           int64_t nc, double *dst) {
+    const kiln_gemm_matrix *m = user;
+    for (int64_t j = 0; j < nc; j += NR) {
+        const int64_t nr = min_i64(NR, nc - j);
+        for (int64_t p = 0; p < kc; p++, dst += NR) {
+            const double *src = m->b + (k0 + p) * m->row + (j0 + j) * m->col;
+            for (int64_t c = 0; c < NR; c++)
+                dst[c] = c < nr ? src[c * m->col] : 0.0;
+        }
+    }
+}
+
+/* Panels of MR rows; the missing rows of the last one are zero and their sums are not
+ * stored. */
+static void pack_a(const kiln_gemm_f64 *g, int64_t i0, int64_t mc, int64_t k0,
+                   int64_t kc, double *dst) {
+    for (int64_t i = 0; i < mc; i += MR) {
+        const int64_t mr = min_i64(MR, mc - i);
+        for (int64_t p = 0; p < kc; p++, dst += MR) {
+            const double *src = g->a + (i0 + i) * g->a_row + (k0 + p) * g->a_col;
+            for (int64_t r = 0; r < MR; r++)
+                dst[r] = r < mr ? src[r * g->a_row] : 0.0;
+        }
+    }
+}
+
+/* sum[r][c] over kc terms of a panel of A and one of B. Fixed trip counts let the
+ * compiler keep `s` in registers, two columns in each. */
+static void micro_kernel(int64_t kc, const double *restrict a, const double *restrict b,
+                         double *restrict sum) {
+    double s[MR * NR] = {0};
+    for (int64_t p = 0; p < kc; p++, a += MR, b += NR) {
+        for (int r = 0; r < MR; r++) {
+            for (int c = 0; c < NR; c++)
+                s[r * NR + c] += a[r] * b[c];
+        }
+    }
+    memcpy(sum, s, sizeof s);
+}
+
+/* The same products, added in the same order, with more of them at once: two panels of
+ * B and four columns in a register. No fused multiply-add, so the bits are the same. */
+#if defined(__x86_64__)
+typedef double quad __attribute__((vector_size(NR * sizeof(double))));
+
+__attribute__((target("avx2"))) static void two_panels(int64_t kc,
+                                                       const double *restrict a,
+                                                       const double *restrict b,
+                                                       double *restrict sum) {
+    quad s[MR], t[MR];
+    memset(s, 0, sizeof s);
+    memset(t, 0, sizeof t);
+    for (int64_t p = 0; p < kc; p++) {
+        quad x, y;
+        memcpy(&x, b + p * NR, sizeof x);
+        memcpy(&y, b + (kc + p) * NR, sizeof y);
+        for (int r = 0; r < MR; r++) {
+            s[r] += a[p * MR + r] * x;
+            t[r] += a[p * MR + r] * y;
+        }
+    }
+    memcpy(sum, s, sizeof s);
+    memcpy(sum + TILE, t, sizeof t);
+}
+
+static bool has_wide_registers(void) { return __builtin_cpu_supports("avx2") != 0; }
+#else
+static void two_panels(int64_t kc, const double *restrict a, const double *restrict b,
+                       double *restrict sum) {
+    micro_kernel(kc, a, b, sum);
+    micro_kernel(kc, a, b + kc * NR, sum + TILE);
+}
+
+static bool has_wide_registers(void) { return false; }
+#endif
+
+static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, double *c,
+                  int64_t c_row) {
+    for (int64_t r = 0; r < mr; r++) {
+        for (int64_t j = 0; j < nr; j++) {
+            double *to = c + r * c_row + j;
+            *to = is_first ? sum[r * NR + j] : *to + sum[r * NR + j];
+        }
+    }
+}
+
+static void macro_kernel(int64_t mc, int64_t nc, int64_t kc, const double *a,
+                         const double *b, bool is_first, double *c, int64_t c_row) {
+    double sum[TILES];
+    int64_t j = 0;
+    for (; j + NR < nc && has_wide_registers(); j += WIDE) {
+        for (int64_t i = 0; i < mc; i += MR) {
+            const int64_t mr = min_i64(MR, mc - i);
+            double *to = c + i * c_row + j;
+            two_panels(kc, a + i * kc, b + j * kc, sum);
+            store(sum, mr, NR, is_first, to, c_row);
+            store(sum + TILE, mr, min_i64(NR, nc - j - NR), is_first, to + NR, c_row);
+        }
+    }
+    for (; j < nc; j += NR) {
+        for (int64_t i = 0; i < mc; i += MR) {
+            micro_kernel(kc, a + i * kc, b + j * kc, sum);
+            store(sum, min_i64(MR, mc - i), min_i64(NR, nc - j), is_first,
+                  c + i * c_row + j, c_row);
+        }
+    }
+}
+
+static void zero(const kiln_gemm_f64 *g) {
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j++)
+            g->c[i * g->c_row + j] = 0.0;
+    }
+}
+
+void kiln_gemm_f64_run(const kiln_gemm_f64 *g, kiln_arena *scratch) {
+    if (g->m == 0 || g->n == 0)
+        return;
+    if (g->k == 0) {
+        zero(g);
+        return;
+    }
+    const kiln_arena_mark mark = kiln_arena_save(scratch);
+    const int64_t kc_max = min_i64(g->k, KC);
+    const int64_t mc_max = min_i64(round_up(g->m, MR), KILN_GEMM_MC);
+    const int64_t nc_max = min_i64(round_up(g->n, NR), KILN_GEMM_NC);
+    double *pa = kiln_array(scratch, double, kc_max *mc_max);
+    double *pb = kiln_array(scratch, double, kc_max *nc_max);
+    for (int64_t j = 0; j < g->n; j += nc_max) {
+        const int64_t nc = min_i64(nc_max, g->n - j);
+        for (int64_t p = 0; p < g->k; p += KC) {
+            const int64_t kc = min_i64(KC, g->k - p);
+            g->pack_b(g->user, p, kc, j, nc, pb);
+            for (int64_t i = 0; i < g->m; i += mc_max) {
+                const int64_t mc = min_i64(mc_max, g->m - i);
+                pack_a(g, i, mc, p, kc, pa);
+                macro_kernel(mc, nc, kc, pa, pb, p == 0, g->c + i * g->c_row + j,
+                             g->c_row);
+            }
+        }
+    }
+    kiln_arena_rewind(scratch, mark);
+}
+
+double kiln_dot_f64(int64_t k, const double *a, int64_t a_step, const double *b,
+                    int64_t b_step) {
+    double total = 0.0;
+    for (int64_t p = 0; p < k; p += KC) {
+        const int64_t end = min_i64(k, p + KC);
+        double sum = 0.0;
+        for (int64_t q = p; q < end; q++)
+            sum += a[q * a_step] * b[q * b_step];
+        total = p == 0 ? sum : total + sum;
+    }
+    return total;
+}
+
+/* Terms [begin, end) of the lanes' sums. */
+static void add_block(const kiln_dot_f32 *lane, int64_t begin, int64_t end,
+                      int64_t a_step, int64_t b_step, double *sum, double *magnitude) {
+    double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+    for (int64_t q = begin; q < end; q++) {
+        for (int l = 0; l < KILN_DOT_LANES; l++) {
+            const double product =
+                kiln_f32_at(lane[l].a, q * a_step) * kiln_f32_at(lane[l].b, q * b_step);
+            s[l] += product;
+            m[l] += fabs(product);
+        }
+    }
+    for (int l = 0; l < KILN_DOT_LANES; l++) {
+        sum[l] += s[l];
+        magnitude[l] += m[l];
+    }
+}
+
+void kiln_dots_f32(int64_t k, const kiln_dot_f32 *dot, int64_t n, int64_t a_step,
+                   int64_t b_step, double *sum, double *magnitude) {
+    for (int64_t j = 0; j < n; j += KILN_DOT_LANES) {
+        kiln_dot_f32 lane[KILN_DOT_LANES];
+        double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};
+        for (int64_t l = 0; l < KILN_DOT_LANES; l++)
+            lane[l] = dot[min_i64(j + l, n - 1)];
+        for (int64_t p = 0; p < k; p += KC)
+            add_block(lane, p, min_i64(k, p + KC), a_step, b_step, s, m);
+        for (int64_t l = 0; l < KILN_DOT_LANES && j + l < n; l++) {
+            sum[j + l] = s[l];
+            magnitude[j + l] = m[l];
+        }
+    }
+}

@@ -1,0 +1,243 @@
+/* conv_direct: direct convolution in NCHW[x]c (NeoCPU, ATC'19, section 3.1).
+ *
+ * x has its channels in blocks of ic_block, weights are [oc][ic][k...][ic_b][oc_b], y
+ * has its channels in blocks of oc_block: one vector. Accumulators of a tile of output
+ * positions and channel blocks stay in registers for the whole reduction, each a
+ * broadcast element of x times a vector of weights:
+ *
+ *     for batch, channel chunk, row chunk          one parallel loop
+ *         pad what the chunk reads                 (or ahead, or in the reads)
+ *         for channel tile, row tile, column tile  in this order or another
+ *             acc[oh][ow][oc][oc_b] = 0            registers
+ *             for ic block, k..., ic in block
+ *                 acc += broadcast x[...] * w[...]
+ *             y = epilogue(acc)
+ *
+ * One channel of x per block is the plain layout: first layers read images as they are.
+ * Channels that no block divides have tail lanes of zeros (trust_tails). Blocks do not
+ * cross groups. Convolutions over one axis have no rows; further axes are loops around.
+ */
+#include "compiler/schedule/template/conv/conv_direct.h"
+
+#include "compiler/schedule/template/blocked.h"
+
+enum { MAX_BODY = 112 }; /* vector multiply-adds of one unrolled body */
+
+static bool fits(const kiln_workload *w, const kiln_profile *p) {
+    (void)p;
+    const kiln_node *n = w->anchor;
+    return n->op == &kiln_op_conv && n->in[0] != n->in[1] && n->in[0]->def == NULL &&
+           n->in[1]->def == NULL && kiln_ends_element_wise(w);
+}
+
+/* ---- layouts --------------------------------------------------------------------- */
+
+static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_problem *p,
+                                     const kiln_conv_plan *x) {
+    const kiln_node *n = p->w->anchor;
+    kiln_layout *layout =
+        kiln_blocked_layouts(a, p->w->graph, n, x->ic_block, x->oc_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 1, x->ic_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 0, x->oc_block);
+    return layout;
+}
+
+/* ---- schedule -------------------------------------------------------------------- */
+
+typedef struct nest {
+    const kiln_conv_problem *p;
+    const kiln_conv_plan *x;
+    kiln_blocked_stages stage;
+    kiln_iter *chunk; /* of y: the parallel loop */
+    kiln_iter *tile;  /* of y: the loop around a tile */
+    kiln_err *err;
+} nest;
+
+static bool has_block(const nest *k) { return k->x->oc_block > 1; }
+
+static kiln_iter *lanes_of(const nest *k, kiln_stage *st) {
+    return has_block(k) ? kiln_stage_axis(st, k->p->n_spatial + 2) : NULL;
+}
+
+/* Unrolls the tile's loops, innermost the vector. */
+static kiln_status unroll_tile(nest *k, kiln_stage *st, kiln_iter *const *loop, int n) {
+    for (int i = 0; i < n; i++)
+        KILN_TRY(kiln_unroll(st, loop[i], k->err));
+    return has_block(k) ? kiln_vectorize(st, lanes_of(k, st), k->err) : KILN_OK;
+}
+
+/* x in tiles, and tiles in chunks of about one size. */
+static kiln_status split_twice(nest *k, kiln_iter *x, int64_t tile, int64_t chunk,
+                               kiln_iter *out[3]) {
+    kiln_iter *tiles;
+    KILN_TRY(kiln_split(k->stage.y, x, tile, &tiles, &out[2], k->err));
+    const int64_t n_chunks =
+        kiln_conv_ceil_div(tiles->extent, kiln_conv_ceil_div(chunk, tile));
+    return kiln_split(k->stage.y, tiles, kiln_conv_ceil_div(tiles->extent, n_chunks),
+                      &out[0], &out[1], k->err);
+}
+
+static kiln_status schedule_y(nest *k) {
+    kiln_stage *y = k->stage.y;
+    const kiln_conv_plan *x = k->x;
+    const int last = k->p->n_spatial + 1;
+    const bool has_rows = k->p->n_spatial >= 2;
+    kiln_iter *oc[3], *oh[3] = {NULL}, *ow[2], *order[KILN_MAX_AXES + 8];
+    kiln_iter *channels = kiln_stage_axis(y, 1), *group = NULL;
+    size_t n = 0;
+    /* A loop of its own: within it the channels of x do not depend on those of y. */
+    if (k->p->groups > 1)
+        KILN_TRY(kiln_split(y, channels, k->p->o_group / x->oc_block, &group, &channels,
+                            k->err));
+    KILN_TRY(split_twice(k, channels, x->tile[KILN_CONV_TILE_OC], x->oc_chunk, oc));
+    if (has_rows)
+        KILN_TRY(split_twice(k, kiln_stage_axis(y, last - 1),
+                             x->tile[KILN_CONV_TILE_OH], x->oh_chunk, oh));
+    KILN_TRY(kiln_split(y, kiln_stage_axis(y, last), x->tile[KILN_CONV_TILE_OW], &ow[0],
+                        &ow[1], k->err));
+    kiln_iter *outer = kiln_stage_axis(y, 0);
+    order[n++] = outer;
+    if (group != NULL)
+        order[n++] = group;
+    const size_t n_chunk = n + (has_rows ? 2 : 1);
+    for (int level = 0; level < 2; level++) {
+        const bool rows_first = level == 0 ? x->rows_outer : x->rows_inner;
+        if (has_rows && rows_first)
+            order[n++] = oh[level];
+        order[n++] = oc[level];
+        if (has_rows && !rows_first)
+            order[n++] = oh[level];
+        for (int i = 2; level == 0 && i < last - 1; i++)
+            order[n++] = kiln_stage_axis(y, i);
+    }
+    order[n++] = k->tile = ow[0];
+    kiln_iter *const tile[] = {ow[1], oc[2], oh[2]};
+    if (has_rows)
+        order[n++] = oh[2];
+    order[n++] = ow[1];
+    order[n++] = oc[2];
+    if (has_block(k))
+        order[n++] = lanes_of(k, y);
+    KILN_TRY(kiln_reorder(y, order, n, k->err));
+    KILN_TRY(unroll_tile(k, y, tile, has_rows ? 3 : 2));
+    k->chunk = outer;
+    for (size_t i = 1; i < n_chunk; i++)
+        KILN_TRY(kiln_fuse(y, k->chunk, order[i], &k->chunk, k->err));
+    return kiln_parallel(y, k->chunk, k->err);
+}
+
+/* Steps of the reduction that one body may hold: one where it exists once more for each
+ * side of the padding. */
+static int64_t steps_of(const kiln_conv_plan *x) {
+    const int64_t tile = x->tile[0] * x->tile[1] * x->tile[2];
+    const int64_t most = x->pad == KILN_CONV_PAD_NONE ? 1 : MAX_BODY / tile;
+    return kiln_conv_min(x->unroll, most > 1 ? most : 1);
+}
+
+/* Innermost first, whole loops become copies while steps are left, then a part of one.
+ */
+static kiln_status unroll_steps(nest *k, kiln_iter **order, size_t *n) {
+    int64_t steps = steps_of(k->x);
+    for (size_t i = *n; i-- > 0 && steps > 1;) {
+        const int64_t d = kiln_conv_divisor(order[i]->extent, steps);
+        if (d < order[i]->extent && d > 1) {
+            kiln_iter *outer, *inner;
+            KILN_TRY(kiln_split(k->stage.anchor, order[i], d, &outer, &inner, k->err));
+            order[i] = outer;
+            for (size_t j = (*n)++; j > i + 1; j--)
+                order[j] = order[j - 1];
+            order[i + 1] = inner;
+            return kiln_unroll(k->stage.anchor, inner, k->err);
+        }
+        if (d < order[i]->extent)
+            return KILN_OK;
+        KILN_TRY(kiln_unroll(k->stage.anchor, order[i], k->err));
+        steps /= d;
+    }
+    return KILN_OK;
+}
+
+static kiln_status schedule_conv(nest *k) {
+    kiln_stage *conv = k->stage.anchor;
+    const kiln_conv_plan *x = k->x;
+    const int n_spatial = k->p->n_spatial;
+    kiln_iter *ic[2] = {kiln_stage_reduce(conv, 0), NULL};
+    kiln_iter *order[KILN_MAX_AXES + 8];
+    size_t n = 0;
+    KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
+    if (x->ic_block > 1)
+        KILN_TRY(kiln_split(conv, ic[0], x->ic_block, &ic[0], &ic[1], k->err));
+    if (!x->taps_outer)
+        order[n++] = ic[0];
+    for (int i = 0; i < n_spatial; i++)
+        order[n++] = kiln_stage_reduce(conv, 1 + i);
+    if (x->taps_outer)
+        order[n++] = ic[0];
+    if (ic[1] != NULL)
+        order[n++] = ic[1];
+    KILN_TRY(unroll_steps(k, order, &n));
+    kiln_iter *tile[KILN_MAX_AXES];
+    int n_tile = 0;
+    for (int i = 2; i < n_spatial + 2; i++)
+        tile[n_tile++] = kiln_stage_axis(conv, i);
+    tile[n_tile++] = kiln_stage_axis(conv, 1);
+    for (int i = 0; i < n_tile; i++)
+        order[n++] = tile[i];
+    if (has_block(k))
+        order[n++] = lanes_of(k, conv);
+    KILN_TRY(kiln_reorder(conv, order, n, k->err));
+    return unroll_tile(k, conv, tile, n_tile);
+}
+
+/* The pad stage's innermost axis in vectors: channels of a block, or columns. */
+static kiln_status schedule_pad(nest *k) {
+    kiln_stage *pad = k->stage.pad;
+    if (pad == NULL)
+        return KILN_OK;
+    if (k->x->pad == KILN_CONV_PAD_NONE)
+        return kiln_compute_inline(pad, k->err);
+    kiln_iter *inner =
+        kiln_stage_axis(pad, k->p->n_spatial + (k->x->ic_block > 1 ? 2 : 1));
+    if (inner->extent > k->p->lanes) {
+        kiln_iter *outer;
+        KILN_TRY(kiln_split(pad, inner, k->p->lanes, &outer, &inner, k->err));
+    }
+    KILN_TRY(kiln_vectorize(pad, inner, k->err));
+    if (k->x->pad == KILN_CONV_PAD_CHUNK)
+        return kiln_compute_at(pad, k->stage.y, k->chunk, k->err);
+    kiln_iter *rows;
+    KILN_TRY(kiln_fuse(pad, kiln_stage_axis(pad, 0), kiln_stage_axis(pad, 1), &rows,
+                       k->err));
+    return kiln_parallel(pad, rows, k->err);
+}
+
+static kiln_status apply(kiln_arena *a, const kiln_workload *w,
+                         const kiln_profile *profile, const kiln_space *s,
+                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
+    const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
+    const kiln_conv_plan x = kiln_conv_plan_of(&p, s, c);
+    kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
+    nest k = {.p = &p, .x = &x, .err = err};
+    KILN_TRY(kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x),
+                                profile->numerics != KILN_NUMERICS_STRICT, &made.te,
+                                err));
+    const size_t n_inputs = made.te.n_inputs;
+    made.schedule =
+        kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);
+    KILN_TRY(kiln_blocked_stages_of(made.schedule, "conv", &k.stage, err));
+    KILN_TRY(schedule_y(&k));
+    KILN_TRY(schedule_conv(&k));
+    KILN_TRY(schedule_pad(&k));
+    *out = made;
+    return KILN_OK;
+}
+
+const kiln_template kiln_template_conv_direct = {
+    .name = "conv_direct",
+    .doc = "direct convolution in NCHW[x]c with accumulators in registers",
+    .takes = KILN_TAKES_ITS_OWN,
+    .fits = fits,
+    .space = kiln_conv_direct_space,
+    .guess = kiln_conv_direct_guess,
+    .apply = apply,
+};

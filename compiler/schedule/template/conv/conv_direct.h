@@ -1,0 +1,65 @@
+/* Shared by the files of the conv_direct template: the convolution, and what a
+ * configuration says of it. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_DIRECT_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_DIRECT_H
+
+#include "compiler/schedule/template.h"
+
+enum { KILN_CONV_TILE_OH, KILN_CONV_TILE_OW, KILN_CONV_TILE_OC };
+
+typedef struct kiln_conv_problem {
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    int n_spatial;
+    int64_t groups, c, o;     /* channels of x, of y */
+    int64_t c_group, o_group; /* of one group */
+    int64_t oh, ow;           /* rows are 1 where there is one spatial axis */
+    int64_t stride_h;         /* of the rows */
+    int64_t extent_h;         /* rows of x that one row of y reads */
+    int64_t lanes;            /* of a vector of accumulators */
+    int64_t block, blocks;    /* largest block of y's channels; so many in a group */
+    int64_t elem_bytes;       /* of x */
+    bool pads;
+} kiln_conv_problem;
+
+/* What a configuration says. */
+typedef struct kiln_conv_plan {
+    int64_t oc_block, ic_block, tile[3], oc_chunk, oh_chunk, unroll;
+    bool rows_outer, rows_inner, taps_outer;
+    enum { KILN_CONV_PAD_AHEAD, KILN_CONV_PAD_CHUNK, KILN_CONV_PAD_NONE } pad;
+} kiln_conv_plan;
+
+kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
+                                       const kiln_profile *profile);
+kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *profile,
+                                   kiln_space *out, kiln_err *err);
+kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *profile,
+                                   const kiln_space *s);
+kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s,
+                                 const kiln_config *c);
+
+/* Of blocks of x's channels: as they come, else as many as waste little. */
+int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p);
+/* Of one step of the sums of an output: rows, columns and channel blocks in register
+ * tiles; what a tile leaves over is a smaller tile. */
+double kiln_conv_tile_cycles(const kiln_profile *p, const int64_t *extent,
+                             const int64_t *tile);
+/* Of the knobs' options (tile, oc_chunk, oh_chunk) those that take the fewest cycles,
+ * on one thread and on as many as the profile has cores. */
+void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *tiles,
+                                  const kiln_knob *oc_chunk, const kiln_knob *oh_chunk,
+                                  int option[3]);
+
+static inline int64_t kiln_conv_min(int64_t x, int64_t y) { return x < y ? x : y; }
+static inline int64_t kiln_conv_ceil_div(int64_t x, int64_t y) {
+    return x / y + (x % y != 0);
+}
+/* The largest divisor of n that is at most `most`. */
+static inline int64_t kiln_conv_divisor(int64_t n, int64_t most) {
+    int64_t d = kiln_conv_min(n, most);
+    while (n % d != 0)
+        d--;
+    return d;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* Shared by the files of the conv_winograd template: what a configuration says. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_WINOGRAD_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_WINOGRAD_H
+
+#include "compiler/schedule/template/conv/conv_direct.h"
+
+/* Fewer channels than this on either side, and transforms cost more than products. */
+enum { KILN_WINOGRAD_MIN_CHANNELS = 4 };
+
+/* The knobs. */
+enum {
+    KILN_WINOGRAD_SIZE,
+    KILN_WINOGRAD_OC_BLOCK,
+    KILN_WINOGRAD_IC_BLOCK,
+    KILN_WINOGRAD_TILE,
+    KILN_WINOGRAD_OC_CHUNK,
+    KILN_WINOGRAD_ROW_CHUNK,
+    KILN_WINOGRAD_TRANSFORM,
+    KILN_WINOGRAD_UNROLL
+};
+
+typedef struct kiln_winograd_plan {
+    int64_t size; /* m of F(m, 3) */
+    int64_t oc_block, ic_block;
+    int64_t tile[3]; /* rows and columns of tiles, channel blocks: in registers */
+    int64_t oc_chunk, row_chunk, unroll;
+    bool is_ahead; /* all of x is transformed before anything is multiplied */
+} kiln_winograd_plan;
+
+kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
+                                kiln_space *out, kiln_err *err);
+kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,
+                                const kiln_space *s);
+bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile);
+kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config *c);
+double kiln_winograd_amplification_of(const kiln_space *s, const kiln_config *c);
+
+#endif

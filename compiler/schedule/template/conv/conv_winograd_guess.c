@@ -1,0 +1,237 @@
+/* A good point of conv_winograd without a search, and whether it beats conv_direct:
+ * cycles of the products by their register tile, of the transforms, and of weights that
+ * come from memory, which F(4, 3) has four times as many of as the convolution. */
+#include "compiler/schedule/template/conv/conv_winograd.h"
+
+#include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/shares.h"
+
+enum {
+    CHUNK_CYCLES = 400,    /* of one more chunk: call, loops that start */
+    LARGE_CACHE = 1 << 25, /* bytes of a machine's last that one core can reach */
+};
+/* Of what comes from behind the L2 cache, by the bytes a cycle that do: half of weights
+ * is hidden; nothing of what is written there too; and weights that little is done with
+ * come half as fast (fitted on Zen 5). */
+static const double hidden_weights = 2, both_ways = 1, little_done = 0.5;
+/* Operations of both transforms of one element of a tile, for a vector of channels, on
+ * ports for multiply-adds: 3.5 cycles of two, measured on Zen 5, 64 to 256 channels. */
+static const double transform_work = 7;
+/* What the estimate must gain over conv_direct. */
+static const double least_gain = 1.15;
+
+typedef struct guesser {
+    const kiln_conv_problem *p;
+    int64_t size, positions;       /* m of F(m, 3); (m + 2)^2 */
+    int64_t images, rows, columns; /* of tiles */
+    int64_t c_blocks;
+    double cache, last_cache, weights; /* bytes */
+} guesser;
+
+static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
+    const int64_t cache = kiln_cache_l2(p->profile);
+    const int64_t l3 = kiln_conv_min(p->profile->l3_bytes, LARGE_CACHE);
+    guesser g = {.p = p,
+                 .size = size,
+                 .positions = (size + 2) * (size + 2),
+                 .images = p->w->anchor->in[0]->type.dim[0],
+                 .rows = kiln_conv_ceil_div(p->oh, size),
+                 .columns = kiln_conv_ceil_div(p->ow, size),
+                 .c_blocks = kiln_conv_ceil_div(p->c, p->lanes),
+                 .cache = (double)cache,
+                 .last_cache = (double)(l3 > cache ? l3 : cache)};
+    g.weights = (double)(g.positions * p->c * p->blocks * p->lanes * p->elem_bytes);
+    return g;
+}
+
+/* Bytes of x transformed, and of products, of so many rows of tiles. */
+static double x_bytes(const guesser *g, int64_t rows) {
+    return (double)(g->positions * rows * g->columns * g->c_blocks * g->p->lanes *
+                    g->p->elem_bytes);
+}
+
+static double products_bytes(const guesser *g, int64_t rows, int64_t blocks) {
+    return (double)(g->positions * rows * g->columns * blocks * g->p->lanes *
+                    g->p->elem_bytes);
+}
+
+/* Products of so many rows and channel blocks, start of the sums included. */
+static double products_cycles(const guesser *g, const int64_t *tile, int64_t rows,
+                              int64_t blocks) {
+    const int64_t extent[3] = {rows, g->columns, blocks};
+    return (double)(g->positions * (g->p->c + 4)) *
+           kiln_conv_tile_cycles(g->p->profile, extent, tile);
+}
+
+static double memory_rate(const guesser *g) {
+    return (double)g->p->profile->core.memory_rate;
+}
+
+/* Bytes a cycle of a region that the L2 cache does not hold. The last one is shared:
+ * a quarter of it is counted on. */
+static double behind(const guesser *g, double footprint, double share) {
+    return footprint > g->last_cache / 4 ? memory_rate(g)
+                                         : share * kiln_rate_behind_l2(g->p->profile);
+}
+
+/* Of bytes that are moved within a region, as far as the L2 cache does not hold it. */
+static double far_cycles(const guesser *g, double footprint, double moved) {
+    const double beyond = footprint - 0.75 * g->cache;
+    if (beyond <= 0)
+        return 0;
+    const double share = 2 * beyond < footprint ? 2 * beyond / footprint : 1;
+    return share * moved / behind(g, footprint, both_ways);
+}
+
+/* Products, and weights that are read so many times, `part` of them at a time: as fast
+ * as they come, with some of that not hidden. The first time counts for all alike. */
+static double streamed_cycles(const guesser *g, double products, double part,
+                              int64_t times) {
+    if (part <= g->cache / 2)
+        return products;
+    const double loads = (double)times * g->weights / behind(g, part, little_done);
+    return (products > loads ? products : loads) +
+           (double)(times - 1) * g->weights / behind(g, part, hidden_weights);
+}
+
+/* Elements of equal parts of an axis, each at most `most`. */
+static int64_t part_of(int64_t extent, int64_t most) {
+    return kiln_conv_ceil_div(extent, kiln_conv_ceil_div(extent, most));
+}
+
+/* At most so many rows of tiles and blocks of y's channels at a time. x transformed is
+ * written, and read for each chunk of channels; so are products, once. */
+static double chunks_cycles(const guesser *g, const int64_t *tile, int64_t most_rows,
+                            int64_t most_blocks, bool is_ahead) {
+    const int64_t rows = part_of(g->rows, most_rows);
+    const int64_t each = part_of(g->p->blocks, most_blocks);
+    const int64_t n_rows = kiln_conv_ceil_div(g->rows, rows);
+    const int64_t n_oc = kiln_conv_ceil_div(g->p->blocks, each);
+    const int64_t n_chunks = g->images * n_rows;
+    const double n = (double)n_oc, all = (double)n_chunks;
+    const double kept = products_bytes(g, rows, each);
+    const double products =
+        (n - 1) * products_cycles(g, tile, rows, each) +
+        products_cycles(g, tile, rows, g->p->blocks - (n_oc - 1) * each);
+    const double x =
+        is_ahead ? x_bytes(g, g->rows) * (double)g->images : x_bytes(g, rows);
+    const double moved = (n + 2) * x * (is_ahead ? 1 : all) + 3 * n * kept * all;
+    const double cycles =
+        streamed_cycles(g, all * products, is_ahead ? g->weights / n : g->weights,
+                        n_chunks) +
+        far_cycles(g, x + kept, moved);
+    const int64_t parts = is_ahead ? n_chunks * n_oc : n_chunks;
+    return cycles * kiln_share_loss(parts, g->p->profile->cores) +
+           CHUNK_CYCLES * (double)parts;
+}
+
+typedef struct guess {
+    double cycles; /* 0: none yet */
+    int tile, oc_chunk, row_chunk;
+    bool is_ahead;
+} guess;
+
+/* One tile with all chunks. */
+static void guess_chunks(const guesser *g, const kiln_space *s, int tile, guess *best) {
+    const kiln_knob *oc = &s->knob[KILN_WINOGRAD_OC_CHUNK];
+    const kiln_knob *row = &s->knob[KILN_WINOGRAD_ROW_CHUNK];
+    const int64_t *size = &s->knob[KILN_WINOGRAD_TILE].value[3 * (size_t)tile];
+    for (int r = 0; r < row->n; r++) {
+        if (r > 0 && row->value[r - 1] >= g->rows)
+            break; /* larger ones mean the same */
+        for (int k = 0; k < oc->n; k++)
+            for (int ahead = 0; ahead < 2; ahead++) {
+                const double cycles =
+                    chunks_cycles(g, size, row->value[r], oc->value[k], ahead == 1);
+                if (best->cycles == 0 || cycles < best->cycles)
+                    *best = (guess){cycles, tile, k, r, ahead == 1};
+            }
+    }
+}
+
+/* The least of all tiles, transforms and cold weights included. */
+static guess guess_loops(const guesser *g, const kiln_space *s) {
+    const kiln_knob *tiles = &s->knob[KILN_WINOGRAD_TILE];
+    guess best = {.cycles = 0};
+    double least = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < tiles->n; i++) {
+            const int64_t *tile = &tiles->value[3 * (size_t)i];
+            const double alone = products_cycles(g, tile, g->rows, g->p->blocks);
+            if (pass == 0)
+                least = i == 0 || alone < least ? alone : least;
+            else if (alone <= 1.1 * least)
+                guess_chunks(g, s, i, &best);
+        }
+    best.cycles += transform_work / g->p->profile->core.fma_ports *
+                   (double)(g->positions * g->images * g->rows * g->columns *
+                            (g->c_blocks + g->p->blocks));
+    if (g->weights > g->cache / 2)
+        best.cycles += g->weights / memory_rate(g);
+    return best;
+}
+
+/* The better size of tiles. */
+static guess guess_size(const kiln_conv_problem *p, const kiln_space *s,
+                        int64_t *size) {
+    guess best = {.cycles = 0};
+    for (int i = 0; i < s->knob[KILN_WINOGRAD_SIZE].n; i++) {
+        const guesser g = guesser_of(p, s->knob[KILN_WINOGRAD_SIZE].value[i]);
+        const guess found = guess_loops(&g, s);
+        if (best.cycles == 0 || found.cycles < best.cycles) {
+            best = found;
+            *size = g.size;
+        }
+    }
+    return best;
+}
+
+/* Small tiles several times in one body, so that the loop itself is little of it: as
+ * far as registers are left for what LLVM then loads ahead. */
+static int64_t guess_unroll(const kiln_conv_problem *p, const int64_t *tile) {
+    enum { BODY = 40 };
+    const int64_t rows = tile[0] * tile[1], all = rows * tile[2];
+    const int64_t ahead = 2 * kiln_conv_min(rows, tile[2]) + 1;
+    return all + ahead <= p->profile->vector_registers ? BODY / all : 1;
+}
+
+kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,
+                                const kiln_space *s) {
+    const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
+    const int64_t ic = kiln_conv_direct_guess_ic_block(&p);
+    kiln_config c = {.n = s->n};
+    int64_t size = 0;
+    const guess best = guess_size(&p, s, &size);
+    kiln_config_set(s, &c, KILN_WINOGRAD_SIZE, &size);
+    kiln_config_set(s, &c, KILN_WINOGRAD_OC_BLOCK, &p.lanes);
+    kiln_config_set(s, &c, KILN_WINOGRAD_IC_BLOCK, &ic);
+    c.option[KILN_WINOGRAD_TILE] = (int16_t)best.tile;
+    const int64_t unroll =
+        guess_unroll(&p, s->knob[KILN_WINOGRAD_TILE].value + 3 * (size_t)best.tile);
+    kiln_config_set(s, &c, KILN_WINOGRAD_UNROLL, &unroll);
+    c.option[KILN_WINOGRAD_OC_CHUNK] = (int16_t)best.oc_chunk;
+    c.option[KILN_WINOGRAD_ROW_CHUNK] = (int16_t)best.row_chunk;
+    c.option[KILN_WINOGRAD_TRANSFORM] = best.is_ahead;
+    return c;
+}
+
+/* conv_direct runs at the peak of multiply-adds, all but a fiftieth. */
+bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile) {
+    const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
+    const guesser g = guesser_of(&p, 1); /* 9 positions: the convolution itself */
+    kiln_arena scratch = {0};
+    kiln_space s;
+    int64_t size = 0;
+    if (p.c < p.lanes || p.o < p.lanes)
+        return false;
+    kiln_space_init(&s, &scratch);
+    const kiln_status st = kiln_winograd_space(w, profile, &s, NULL);
+    const double cycles = st == KILN_OK ? guess_size(&p, &s, &size).cycles : 0;
+    kiln_arena_fini(&scratch);
+    double direct = 1.02 / profile->core.fma_ports * 9 *
+                    (double)(g.images * p.oh * p.ow) * (double)(p.blocks * p.c);
+    direct *= kiln_share_loss(g.images * p.oh * p.blocks, profile->cores);
+    if (g.weights > g.cache / 2)
+        direct += g.weights / memory_rate(&g);
+    return st == KILN_OK && cycles * least_gain < direct;
+}

@@ -1,0 +1,84 @@
+/* The knobs of conv_winograd, and what they say. */
+#include "compiler/schedule/template/conv/conv_winograd.h"
+
+#include "compiler/graph/winograd.h"
+#include "compiler/schedule/template/tiles.h"
+
+static const int64_t sizes[] = {2, 4};
+static const char *const transform_words[] = {"chunk", "ahead"};
+enum { MAX_TILE_ROWS = 4, MAX_TILE_OC = 8, MAX_TILES = 1024 };
+
+/* ---- space ----------------------------------------------------------------------- */
+
+static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
+    int64_t value[8];
+    int n = 0;
+    for (int64_t b = p->lanes / 2; b <= p->lanes; b *= 2)
+        value[n++] = b;
+    kiln_space_add_ints(s, "oc_block", "output channels of one vector", value, n);
+    n = 0;
+    for (int64_t b = p->lanes / 2; b <= 2 * p->lanes; b *= 2)
+        if (n == 0 || b < 2 * p->c)
+            value[n++] = b;
+    kiln_space_add_ints(s, "ic_block", "input channels next to each other", value, n);
+}
+
+static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
+    const int64_t rows = kiln_conv_ceil_div(p->oh, sizes[0]);
+    const int64_t columns = kiln_conv_ceil_div(p->ow, sizes[0]);
+    const int64_t registers = p->profile->vector_registers;
+    int64_t value[3 * MAX_TILES];
+    int n = 0;
+    for (int64_t i = 1; i <= kiln_conv_min(rows, MAX_TILE_ROWS); i++)
+        for (int64_t j = 1; j <= kiln_conv_min(columns, registers); j++)
+            for (int64_t k = 1; k <= kiln_conv_min(p->blocks, MAX_TILE_OC); k++)
+                if (kiln_tile_registers(i * j, k) + (k > 1 ? 1 : 0) <= registers &&
+                    n < MAX_TILES) {
+                    int64_t *tile = value + (ptrdiff_t)3 * n++;
+                    tile[0] = i;
+                    tile[1] = j;
+                    tile[2] = k;
+                }
+    kiln_space_add_tuples(s, "tile", "rows and columns of tiles, channel blocks", value,
+                          n, 3);
+}
+
+kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
+                                kiln_space *out, kiln_err *err) {
+    static const int64_t unroll[] = {1, 2, 4, 8};
+    const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
+    (void)err;
+    kiln_space_add_ints(out, "size", "outputs along an axis of one tile: F(size, 3)",
+                        sizes, 2);
+    add_blocks(&p, out);
+    add_tiles(&p, out);
+    kiln_space_add_parts(out, "oc_chunk", "channel blocks multiplied at once",
+                         p.blocks);
+    kiln_space_add_parts(out, "row_chunk", "rows of tiles of one parallel part",
+                         kiln_conv_ceil_div(p.oh, sizes[0]));
+    kiln_space_add_words(out, "transform", "when x is transformed", transform_words, 2);
+    kiln_space_add_ints(out, "unroll", "steps of the sums in one body, at most", unroll,
+                        4);
+    return KILN_OK;
+}
+
+double kiln_winograd_amplification_of(const kiln_space *s, const kiln_config *c) {
+    const int64_t size = kiln_config_int(s, c, KILN_WINOGRAD_SIZE, 0);
+    const kiln_winograd *f = kiln_winograd_of((int)size);
+    KILN_ASSERT(f != NULL, "F(%d, 3)", (int)size);
+    return f->amplification;
+}
+
+kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config *c) {
+    kiln_winograd_plan x = {
+        .size = kiln_config_int(s, c, KILN_WINOGRAD_SIZE, 0),
+        .oc_block = kiln_config_int(s, c, KILN_WINOGRAD_OC_BLOCK, 0),
+        .ic_block = kiln_config_int(s, c, KILN_WINOGRAD_IC_BLOCK, 0),
+        .oc_chunk = kiln_config_int(s, c, KILN_WINOGRAD_OC_CHUNK, 0),
+        .row_chunk = kiln_config_int(s, c, KILN_WINOGRAD_ROW_CHUNK, 0),
+        .unroll = kiln_config_int(s, c, KILN_WINOGRAD_UNROLL, 0),
+        .is_ahead = c->option[KILN_WINOGRAD_TRANSFORM] == 1};
+    for (int i = 0; i < 3; i++)
+        x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
+    return x;
+}

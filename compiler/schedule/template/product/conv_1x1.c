@@ -1,0 +1,410 @@
+/* conv_1x1: convolutions of one tap, as matrix products over pixels.
+ *
+ * Layouts as conv_direct has them (NeoCPU, ATC'19, section 3.1): channels of x in
+ * blocks of ic_block, weights [oc][ic][1...][ic_b][oc_b], channels of y in blocks of
+ * oc_block. A tile is tile_p pixels by tile_oc blocks of output channels; every pixel's
+ * input channel is broadcast over the blocks:
+ *
+ *     for batch, channel block, pixel block       one parallel loop, with panels or not
+ *         for channel panel, pixel panel          in either order
+ *             acc[tile_p][tile_oc][oc_b] = 0      registers
+ *             for ic block, ic in block: acc += x[p, ic] * w[ic, oc]
+ *             y = epilogue(acc)
+ *
+ * With unit strides a pixel is a pixel: the spatial axes are collapsed into one before
+ * anything is computed, so that tiles run on over the ends of rows (7 x 7 pixels are
+ * 49). The bytes of the arguments are the same. Otherwise a tile is tile_rows by tile_p
+ * pixels of the last two axes. */
+#include "compiler/schedule/template.h"
+
+#include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/product/merge_axes.h"
+#include "compiler/schedule/template/tiles.h"
+
+#include <inttypes.h>
+
+enum {
+    OC_BLOCK,
+    IC_BLOCK,
+    TILE_ROWS,
+    TILE_P,
+    TILE_OC,
+    BLOCK_P,
+    BLOCK_OC,
+    UNROLL_IC,
+    ORDER,
+    PACK_X,
+    PARALLEL,
+    N_KNOBS
+};
+
+enum { LINE = 64 }; /* bytes of a cache line */
+
+typedef struct problem {
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    int n_spatial;  /* axes of x */
+    bool collapses; /* its spatial axes are one */
+    int64_t images;
+    int64_t c, o;       /* channels of x, of y */
+    int64_t rows, cols; /* of y that tiles cut; rows 1 where it is collapsed */
+    int64_t pixels;     /* of y, in all */
+    int64_t lanes;      /* of a vector of accumulators */
+    int64_t elem_bytes; /* of x */
+} problem;
+
+typedef struct plan {
+    int64_t oc_block, ic_block, tile_rows, tile_p, tile_oc, block_p, block_oc;
+    int64_t unroll;
+    bool channels_outer, pack;
+    kiln_tiles_parallel parallel;
+} plan;
+
+/* ---- the problem ----------------------------------------------------------------- */
+
+static bool fits(const kiln_workload *w, const kiln_profile *p) {
+    const kiln_node *n = w->anchor;
+    (void)p;
+    if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
+        n->in[1]->def != NULL || kiln_node_attr(n, "groups")->i != 1 ||
+        kiln_pads_any(n) || !kiln_ends_element_wise(w))
+        return false;
+    const kiln_type *k = &n->in[1]->type, *y = &n->out[0]->type;
+    for (int i = 2; i < k->rank; i++)
+        if (k->dim[i] != 1)
+            return false;
+    return y->dim[1] > 1 && k->dim[1] > 0;
+}
+
+static kiln_merge pixels_of(const kiln_workload *w) {
+    return (kiln_merge){.w = w, .first = 2, .n = w->anchor->out[0]->type.rank - 2};
+}
+
+static bool collapses(const kiln_workload *w) {
+    const kiln_merge c = pixels_of(w);
+    return kiln_attr_is_all(kiln_node_attr(w->anchor, "strides"), 1) && kiln_merges(&c);
+}
+
+static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
+    const kiln_type *x = &w->anchor->in[0]->type, *y = &w->anchor->out[0]->type;
+    problem p = {.w = w,
+                 .profile = profile,
+                 .n_spatial = x->rank - 2,
+                 .collapses = collapses(w),
+                 .images = x->dim[0],
+                 .c = x->dim[1],
+                 .o = y->dim[1],
+                 .rows = 1,
+                 .pixels = 1,
+                 .elem_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
+    for (int i = 2; i < y->rank; i++)
+        p.pixels *= y->dim[i];
+    p.cols = p.collapses ? p.pixels : y->dim[y->rank - 1];
+    if (!p.collapses && p.n_spatial > 1)
+        p.rows = y->dim[y->rank - 2];
+    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
+    p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    return p;
+}
+
+/* ---- space ----------------------------------------------------------------------- */
+
+static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
+static const int64_t tile_rows[] = {1, 2, 3, 4, 7, 8};
+static const int64_t tile_ps[] = {1,  2,  3,  4,  5,  6,  7,  8,  9, 10,
+                                  11, 12, 13, 14, 16, 18, 20, 24, 28};
+static const int64_t tile_ocs[] = {1, 2, 3, 4, 6, 8};
+static const int64_t panels[] = {1, 2, 4, 8, 16, 32};
+static const int64_t unrolls[] = {1, 2, 4, 8, 16};
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+
+static void add_panels(kiln_space *s, const char *name, const char *doc,
+                       int64_t extent) {
+    int64_t value[COUNT(panels) + 1] = {0};
+    int n = 1;
+    while (n <= COUNT(panels) && panels[n - 1] < extent) {
+        value[n] = panels[n - 1];
+        n++;
+    }
+    kiln_space_add_ints(s, name, doc, value, n);
+}
+
+static int64_t below(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
+                         kiln_space *s, kiln_err *err) {
+    static const char *const order[] = {"channels", "pixels"};
+    static const char *const pack[] = {"no", "panel"};
+    int64_t ic[COUNT(powers) + 1] = {1};
+    int n = 1;
+    (void)err;
+    const problem p = problem_of(w, profile);
+    while (n <= COUNT(powers) && powers[n - 1] <= p.lanes &&
+           (n == 1 || powers[n - 2] < p.c)) {
+        ic[n] = powers[n - 1];
+        n++;
+    }
+    kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers,
+                         COUNT(powers), below(p.o, p.lanes));
+    kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
+    kiln_space_add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows,
+                         COUNT(tile_rows), p.rows);
+    kiln_space_add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps,
+                         COUNT(tile_ps), p.cols);
+    kiln_space_add_up_to(s, "tile_oc", "blocks of output channels in a tile", tile_ocs,
+                         COUNT(tile_ocs), (p.o + p.lanes - 1) / p.lanes);
+    add_panels(s, "block_p", "pixel panels in a block; 0: all", p.cols);
+    add_panels(s, "block_oc", "channel panels in a block; 0: all",
+               (p.o + p.lanes - 1) / p.lanes);
+    kiln_space_add_up_to(s, "unroll_ic", "copies of the body of the channel loop",
+                         unrolls, COUNT(unrolls), p.c);
+    kiln_space_add_words(s, "order", "which panels are the outer loop", order, 2);
+    kiln_space_add_words(s, "pack_x", "copy the pixels of a panel", pack, 2);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
+    return KILN_OK;
+}
+
+static plan plan_of(const kiln_space *s, const kiln_config *c) {
+    const plan p = {
+        .oc_block = kiln_config_int(s, c, OC_BLOCK, 0),
+        .ic_block = kiln_config_int(s, c, IC_BLOCK, 0),
+        .tile_rows = kiln_config_int(s, c, TILE_ROWS, 0),
+        .tile_p = kiln_config_int(s, c, TILE_P, 0),
+        .tile_oc = kiln_config_int(s, c, TILE_OC, 0),
+        .block_p = kiln_config_int(s, c, BLOCK_P, 0),
+        .block_oc = kiln_config_int(s, c, BLOCK_OC, 0),
+        .unroll = kiln_config_int(s, c, UNROLL_IC, 0),
+        .channels_outer = kiln_config_is(s, c, ORDER, "channels"),
+        .pack = kiln_config_is(s, c, PACK_X, "panel"),
+        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
+    };
+    return p;
+}
+
+static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
+    enum { MAX_BODY = 448 }; /* multiply-adds of one unrolled body: 40 ms of LLVM */
+    const int64_t pixels = p->tile_rows * p->tile_p;
+    const int64_t vectors = p->tile_oc * ((p->oc_block + x->lanes - 1) / x->lanes);
+    const int64_t need = kiln_tile_registers(pixels, vectors);
+    if (need > x->profile->vector_registers)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "tile_rows %" PRId64 " by tile_p %" PRId64
+                         " by tile_oc %" PRId64 " needs %" PRId64
+                         " vector registers, '%s' has %d",
+                         p->tile_rows, p->tile_p, p->tile_oc, need, x->profile->name,
+                         x->profile->vector_registers);
+    if (pixels * vectors * p->unroll > MAX_BODY)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "unroll_ic %" PRId64 " makes a body of %" PRId64
+                         " multiply-adds, at most %d",
+                         p->unroll, pixels * vectors * p->unroll, MAX_BODY);
+    return KILN_OK;
+}
+
+/* ---- one axis for all pixels ----------------------------------------------------- */
+
+/* A copy of the workload whose values have one spatial axis. */
+static kiln_status collapse(kiln_arena *a, const kiln_merge *c, kiln_graph **out,
+                            kiln_err *err) {
+    kiln_graph *g = kiln_merge_graph(a, c);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        kiln_node *n = g->nodes.v[i];
+        for (size_t k = 0; k < n->op->n_attr && n->op == &kiln_op_conv; k++)
+            n->attr[k].n = 0; /* lists of strides, pads, dilations: all neutral */
+    }
+    *out = g;
+    return kiln_merge_check(g, err);
+}
+
+/* ---- schedule -------------------------------------------------------------------- */
+
+static const kiln_layout *layouts_of(kiln_arena *a, const problem *x, const plan *p,
+                                     const kiln_graph *g) {
+    const kiln_node *n = x->w->anchor;
+    kiln_layout *layout = kiln_blocked_layouts(a, g, n, p->ic_block, p->oc_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 1, p->ic_block);
+    kiln_layout_add_block(&layout[n->in[1]->id], 0, p->oc_block);
+    return layout;
+}
+
+static kiln_tiles tiles_of(const problem *x, const plan *p) {
+    const int n_spatial = x->collapses ? 1 : x->n_spatial;
+    kiln_tiles t = {
+        .has_col = true,
+        .col = {1, p->tile_oc, p->block_oc * p->tile_oc},
+        .lane_axis = 2 + n_spatial,
+        .lanes = x->lanes,
+        .columns_outer = p->channels_outer,
+        .parallel = p->parallel,
+    };
+    t.outer[t.n_outer++] = 0;
+    for (int i = 0; i < n_spatial; i++) {
+        const int axis = 2 + i;
+        if (i + 2 < n_spatial)
+            t.outer[t.n_outer++] = axis;
+        else if (i + 2 == n_spatial)
+            t.row[t.n_row++] = (kiln_tile_axis){axis, p->tile_rows, 0};
+        else
+            t.row[t.n_row++] =
+                (kiln_tile_axis){axis, p->tile_p, p->block_p * p->tile_p};
+    }
+    return t;
+}
+
+/* A network's weights come from far in every call, and the first tile of pixels waits
+ * for each line of its channel panel. So while a tile is summed, the panel behind its
+ * own is fetched: every step fetches what that panel has in the step's place; blocks of
+ * output channels lie one behind the other. Where it is worth it: several panels that
+ * the L1 cache does not hold, two of them at a time in half of the L2 cache, of vectors
+ * as long as a line. */
+static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
+                            const kiln_te *weights, kiln_iter *step, kiln_err *err) {
+    const kiln_profile *profile = x->profile;
+    const int64_t l1 = kiln_cache_l1(profile), l2 = kiln_cache_l2(profile);
+    const int64_t terms = ceil_div(x->c, p->ic_block) * p->ic_block;
+    const int64_t blocks = ceil_div(x->o, p->oc_block);
+    const int64_t bytes = terms * p->oc_block * x->elem_bytes;
+    if (p->ic_block == 1 || blocks <= p->tile_oc ||
+        p->oc_block * x->elem_bytes < LINE || blocks * bytes <= l1 ||
+        2 * p->tile_oc * bytes > l2 / 2)
+        return KILN_OK;
+    for (int64_t i = 0; i < p->tile_oc; i++)
+        KILN_TRY(kiln_prefetch(st, weights, step, (p->tile_oc + i) * terms / p->unroll,
+                               err));
+    return KILN_OK;
+}
+
+/* Input channels in blocks, taps (one iteration each) behind them. */
+static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
+                              const kiln_tiles *t, const kiln_te *weights,
+                              kiln_err *err) {
+    kiln_iter *order[KILN_MAX_RANK + 3], *rest;
+    int n = 0;
+    const int64_t whole = p->ic_block > 1 ? p->ic_block : p->unroll;
+    KILN_TRY(kiln_split(st, kiln_stage_reduce(st, 0), whole, &order[0], &rest, err));
+    KILN_TRY(kiln_split(st, rest, p->unroll, &order[1], &order[2], err));
+    KILN_TRY(kiln_unroll(st, order[2], err));
+    n = 3;
+    const int n_spatial = x->collapses ? 1 : x->n_spatial;
+    for (int i = 0; i < n_spatial; i++)
+        order[n++] = kiln_stage_reduce(st, 1 + i);
+    KILN_TRY(prefetch(x, p, st, weights, order[1], err));
+    return kiln_tiles_accumulate(st, t, 0, order, n, err);
+}
+
+static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
+                            const kiln_te *input, const kiln_te *weights,
+                            kiln_err *err) {
+    const kiln_tiles t = tiles_of(x, p);
+    kiln_stage *acc = kiln_stage_tagged(s, "conv"), *copy;
+    kiln_tile_loops l;
+    KILN_TRY(kiln_inline_injective(s, err));
+    if (acc->is_output)
+        KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_REGISTER, &acc, err));
+    kiln_stage *out = s->stage.v[s->stage.n - 1];
+    KILN_TRY(kiln_tiles_nest(out, &t, NULL, &l, err));
+    KILN_TRY(kiln_tiles_fuse(out, &t, &l, err));
+    KILN_TRY(kiln_compute_at(acc, out, l.tile, err));
+    KILN_TRY(accumulate(x, p, acc, &t, weights, err));
+    if (!p->pack)
+        return KILN_OK;
+    return kiln_tile_copy(s, input, acc, out, p->channels_outer ? l.block : l.outer,
+                          x->lanes, &copy, err);
+}
+
+static kiln_status apply(kiln_arena *a, const kiln_workload *w,
+                         const kiln_profile *profile, const kiln_space *s,
+                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
+    const problem x = problem_of(w, profile);
+    const plan p = plan_of(s, c);
+    kiln_graph *collapsed = NULL;
+    KILN_TRY(check(&x, &p, err));
+    const kiln_merge pixels = pixels_of(w);
+    if (x.collapses)
+        KILN_TRY(collapse(a, &pixels, &collapsed, err));
+    const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
+    *out = (kiln_scheduled){.schedule = NULL};
+    KILN_TRY(kiln_graph_compute(a, g, layouts_of(a, &x, &p, g),
+                                profile->numerics != KILN_NUMERICS_STRICT, &out->te,
+                                err));
+    kiln_merge_restore(&pixels, &out->te);
+    out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
+                                      out->te.n_args - out->te.n_inputs);
+    return schedule(&x, &p, out->schedule, out->te.value[w->anchor->in[0]->id].te,
+                    out->te.value[w->anchor->in[1]->id].te, err);
+}
+
+/* ---- without a search ------------------------------------------------------------ */
+
+static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
+    const int64_t vectors = (x->o + x->lanes - 1) / x->lanes;
+    double best = 0;
+    for (int r = 0; r < s->knob[TILE_ROWS].n; r++)
+        for (int i = 0; i < s->knob[TILE_P].n; i++)
+            for (int k = 0; k < s->knob[TILE_OC].n; k++) {
+                const int64_t rows = s->knob[TILE_ROWS].value[r];
+                const int64_t cols = s->knob[TILE_P].value[i];
+                const int64_t oc = s->knob[TILE_OC].value[k];
+                /* rows of tiles, the last of them lower */
+                const int64_t whole = x->rows / rows;
+                double t = (double)whole * kiln_tiles_cycles(x->profile, x->cols * rows,
+                                                             vectors, cols * rows, oc);
+                if (x->rows % rows > 0)
+                    t += kiln_tiles_cycles(x->profile, x->cols * (x->rows % rows),
+                                           vectors, cols * (x->rows % rows), oc);
+                if (kiln_tile_registers(rows * cols, oc) >
+                        x->profile->vector_registers ||
+                    (best > 0 && t >= best))
+                    continue;
+                best = t;
+                c->option[TILE_ROWS] = (int16_t)r;
+                c->option[TILE_P] = (int16_t)i;
+                c->option[TILE_OC] = (int16_t)k;
+            }
+}
+
+static kiln_tiles_parallel guess_parallel(const problem *x, const kiln_space *s,
+                                          const kiln_config *c) {
+    const plan p = plan_of(s, c);
+    const int64_t channels = ceil_div(ceil_div(x->o, p.oc_block), p.tile_oc);
+    const int64_t pixels = ceil_div(x->rows, p.tile_rows) * ceil_div(x->cols, p.tile_p);
+    /* Images, and of three spatial axes the first. */
+    const int64_t around = x->images * (x->pixels / (x->rows * x->cols));
+    const kiln_tile_counts n = {around, p.channels_outer ? channels : pixels,
+                                p.channels_outer ? pixels : channels};
+    return kiln_tiles_guess_parallel(
+        n, (double)(x->images * x->pixels) * (double)x->o * (double)x->c,
+        x->profile->cores, KILN_TILES_ALL);
+}
+
+static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
+                         const kiln_space *s) {
+    const problem x = problem_of(w, profile);
+    kiln_config c = kiln_config_at(s, 0);
+    const int64_t cache = kiln_cache_l2(profile);
+    kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
+    /* Few channels are read as they lie in images, or as they were made. */
+    const int64_t made = kiln_layout_channel_block(&w->anchor->in[0]->type.layout);
+    const int64_t ic = made > 0 ? made : x.c < x.lanes / 2 ? 1 : x.lanes;
+    kiln_config_set(s, &c, IC_BLOCK, &ic);
+    guess_tile(&x, s, &c);
+    /* What is smaller passes by again and again: it should stay in the L2 cache. */
+    const bool small_weights = x.c * x.o * x.elem_bytes <= cache / 2;
+    kiln_config_set_word(s, &c, ORDER,
+                         small_weights || x.o <= x.pixels ? "pixels" : "channels");
+    c.option[PARALLEL] = (int16_t)guess_parallel(&x, s, &c);
+    return c;
+}
+
+const kiln_template kiln_template_conv_1x1 = {
+    .name = "conv_1x1",
+    .doc =
+        "Convolutions of one tap as matrix products over pixels, in blocked layouts.",
+    .takes = KILN_TAKES_ITS_OWN,
+    .fits = fits,
+    .space = space,
+    .guess = guess,
+    .apply = apply,
+};

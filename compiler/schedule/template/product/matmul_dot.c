@@ -1,0 +1,203 @@
+/* matmul_dot: matrix products of operands that both lie along the terms: a matrix by a
+ * vector, a by the transpose of b.
+ *
+ * Vectors run along k. Each element of a tile of y has vectors of partial sums in
+ * registers, which are added up at its end:
+ *
+ *     for batch, column panel, row panel           in blocks, one parallel loop
+ *         part[tile_m][tile_n][lanes] = 0          registers
+ *         for k in vectors: part += a[tile_m, k..] * b[tile_n, k..]
+ *         y = epilogue(sum over lanes of part)
+ *
+ * A constant b of several columns is left to the matmul template, which packs it. */
+#include "compiler/schedule/template/product/product.h"
+
+#include <inttypes.h>
+
+enum { TILE_M, TILE_N, VECTORS, UNROLL_K, BLOCK_M, ORDER, PARALLEL, N_KNOBS };
+
+typedef struct plan {
+    int64_t tile_m, tile_n, vectors, unroll_k, block_m;
+    bool columns_outer;
+    kiln_tiles_parallel parallel;
+} plan;
+
+static bool fits(const kiln_workload *w, const kiln_profile *p) {
+    if (!kiln_product_fits(w))
+        return false;
+    const kiln_product x = kiln_product_of(w, p);
+    return x.a_along_k && x.b_along_k && (x.n == 1 || !x.is_const_b);
+}
+
+static const int64_t tiles[] = {1, 2, 3, 4, 6, 8, 12, 16};
+static const int64_t few[] = {1, 2, 4, 8};
+static const int64_t panels[] = {0, 1, 2, 4, 8, 16, 32, 64};
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+
+static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
+                         kiln_err *err) {
+    static const char *const order[] = {"columns", "rows"};
+    (void)err;
+    const kiln_product x = kiln_product_of(w, p);
+    const int64_t n_vectors = (x.k + x.lanes - 1) / x.lanes;
+    kiln_space_add_up_to(s, "tile_m", "rows of the register tile", tiles, COUNT(tiles),
+                         x.m);
+    kiln_space_add_up_to(s, "tile_n", "columns of the register tile", tiles,
+                         COUNT(tiles), x.n);
+    kiln_space_add_up_to(s, "vectors", "vectors of partial sums of an element", few,
+                         COUNT(few), n_vectors);
+    kiln_space_add_up_to(s, "unroll_k", "copies of the body of the k loop", few,
+                         COUNT(few), n_vectors);
+    kiln_space_add_up_to(s, "block_m", "row panels in a block; 0: all", panels,
+                         COUNT(panels), x.m);
+    kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
+                         order, 2);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
+    return KILN_OK;
+}
+
+static plan plan_of(const kiln_space *s, const kiln_config *c) {
+    const plan p = {
+        .tile_m = kiln_config_int(s, c, TILE_M, 0),
+        .tile_n = kiln_config_int(s, c, TILE_N, 0),
+        .vectors = kiln_config_int(s, c, VECTORS, 0),
+        .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
+        .block_m = kiln_config_int(s, c, BLOCK_M, 0),
+        .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
+        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
+    };
+    return p;
+}
+
+/* Partial sums, and what they are multiplied from: the vectors of one operand; the
+ * other's come from memory. */
+static int64_t registers(int64_t tile_m, int64_t tile_n, int64_t vectors) {
+    return (tile_m * tile_n + (tile_m < tile_n ? tile_m : tile_n)) * vectors + 1;
+}
+
+static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
+    enum { MAX_BODY = 256 }; /* multiply-adds of one unrolled body */
+    const int64_t need = registers(p->tile_m, p->tile_n, p->vectors);
+    const int64_t body = p->tile_m * p->tile_n * p->vectors * p->unroll_k;
+    if (need > x->profile->vector_registers)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "tile_m %" PRId64 " by tile_n %" PRId64 " by vectors %" PRId64
+                         " needs %" PRId64 " vector registers, '%s' has %d",
+                         p->tile_m, p->tile_n, p->vectors, need, x->profile->name,
+                         x->profile->vector_registers);
+    if (body > MAX_BODY)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "unroll_k %" PRId64 " makes a body of %" PRId64
+                         " multiply-adds, at most %d",
+                         p->unroll_k, body, MAX_BODY);
+    return KILN_OK;
+}
+
+/* ---- schedule -------------------------------------------------------------------- */
+
+/* The partial sums: their lanes are the last axis. */
+static kiln_status accumulate(kiln_stage *part, const kiln_product *x, const plan *p,
+                              kiln_err *err) {
+    kiln_iter *order[KILN_MAX_AXES], *lane,
+        *all = kiln_stage_axis(part, part->te->rank - 1);
+    int n = 2;
+    KILN_TRY(kiln_split(part, kiln_stage_reduce(part, 0), p->unroll_k, &order[0],
+                        &order[1], err));
+    KILN_TRY(kiln_unroll(part, order[1], err));
+    if (x->row >= 0)
+        order[n++] = kiln_stage_axis(part, x->row);
+    if (x->col >= 0)
+        order[n++] = kiln_stage_axis(part, x->col);
+    for (int i = 2; i < n; i++)
+        KILN_TRY(kiln_unroll(part, order[i], err));
+    KILN_TRY(kiln_split(part, all, x->lanes, &order[n], &lane, err));
+    KILN_TRY(kiln_unroll(part, order[n++], err));
+    KILN_TRY(kiln_vectorize(part, lane, err));
+    order[n++] = lane;
+    KILN_TRY(kiln_reorder(part, order, (size_t)n, err));
+    return kiln_set_scope(part, KILN_SCOPE_REGISTER, err);
+}
+
+/* One element after the other. */
+static kiln_status add_up(kiln_stage *acc, kiln_err *err) {
+    for (size_t i = 0; i < acc->leaf.n; i++)
+        KILN_TRY(kiln_unroll(acc, acc->leaf.v[i], err));
+    return kiln_set_scope(acc, KILN_SCOPE_REGISTER, err);
+}
+
+static kiln_status apply(kiln_arena *a, const kiln_workload *w,
+                         const kiln_profile *prof, const kiln_space *s,
+                         const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
+    const kiln_product x = kiln_product_of(w, prof);
+    const plan p = plan_of(s, c);
+    kiln_stage *acc, *y, *part;
+    kiln_iter *outer, *lanes;
+    kiln_tile_loops t;
+    KILN_TRY(check(&x, &p, err));
+    KILN_TRY(kiln_product_compute(a, &x, NULL, out, &acc, &y, err));
+    kiln_tiles loops = kiln_product_tiles(&x, p.tile_m, p.tile_n, p.block_m, 0);
+    loops.columns_outer = p.columns_outer;
+    loops.parallel = p.parallel;
+    KILN_TRY(kiln_tiles_nest(y, &loops, NULL, &t, err));
+    KILN_TRY(kiln_tiles_fuse(y, &loops, &t, err));
+    KILN_TRY(kiln_split(acc, kiln_stage_reduce(acc, 0), x.lanes * p.vectors, &outer,
+                        &lanes, err));
+    KILN_TRY(kiln_rfactor_axis(acc, lanes, acc->te->rank, &part, err));
+    KILN_TRY(kiln_compute_at(acc, y, t.tile, err));
+    KILN_TRY(kiln_compute_at(part, y, t.tile, err));
+    KILN_TRY(accumulate(part, &x, &p, err));
+    return add_up(acc, err);
+}
+
+/* ---- without a search ------------------------------------------------------------ */
+
+/* The tile that loads least for what it computes. */
+static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
+    const kiln_core *core = &x->profile->core;
+    double best = 0;
+    for (int i = 0; i < s->knob[TILE_M].n; i++)
+        for (int k = 0; k < s->knob[TILE_N].n; k++)
+            for (int v = 0; v < s->knob[VECTORS].n; v++) {
+                const int64_t m = s->knob[TILE_M].value[i],
+                              n = s->knob[TILE_N].value[k];
+                const int64_t vectors = s->knob[VECTORS].value[v];
+                const double work = (double)(m * n * vectors) / core->fma_ports;
+                const double loads = (double)((m + n) * vectors) / core->load_ports;
+                const double most = work > loads ? work : loads;
+                const double least = core->fma_latency;
+                const double cycles = (most > least ? most : least) + 0.2 * loads;
+                const double sums = 0.02 * (double)vectors; /* to add up at the end */
+                const double cost = cycles / (double)(m * n * vectors) + sums;
+                if (registers(m, n, vectors) > x->profile->vector_registers ||
+                    (best > 0 && cost >= best))
+                    continue;
+                best = cost;
+                c->option[TILE_M] = (int16_t)i;
+                c->option[TILE_N] = (int16_t)k;
+                c->option[VECTORS] = (int16_t)v;
+            }
+}
+
+static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
+                         const kiln_space *s) {
+    const kiln_product x = kiln_product_of(w, prof);
+    kiln_config c = kiln_config_at(s, 0);
+    guess_tile(&x, s, &c);
+    const int64_t m = kiln_config_int(s, &c, TILE_M, 0);
+    const int64_t n = kiln_config_int(s, &c, TILE_N, 0);
+    c.option[PARALLEL] = (int16_t)kiln_tiles_guess_parallel(
+        kiln_product_counts(&x, m, n, 0, 0, kiln_config_is(s, &c, ORDER, "columns")),
+        kiln_product_muladds(&x), prof->cores, KILN_TILES_ALL);
+    return c;
+}
+
+const kiln_template kiln_template_matmul_dot = {
+    .name = "matmul_dot",
+    .doc = "Matrix by vector, and a times b transposed: vectors along the terms.",
+    .takes = KILN_TAKES_PLAIN,
+    .fits = fits,
+    .space = space,
+    .guess = guess,
+    .apply = apply,
+};

@@ -1,0 +1,49 @@
+/* What a matrix product multiplies, whatever operator says it: matmul or gemm, with or
+ * without batch axes, rows or columns. Shared by the templates for them. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_PRODUCT_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_PRODUCT_H
+
+#include "compiler/schedule/template.h"
+
+#include "compiler/schedule/template/tiles.h"
+
+typedef struct kiln_product {
+    const kiln_workload *w;
+    const kiln_profile *profile;
+    const kiln_value *a, *b;
+    bool collapses; /* batch axes and rows are one axis: row 0, and col 1 */
+    int n_batch;    /* leading axes of y */
+    int row, col;   /* axes of y; -1: that operand is a vector */
+    int b_axis;     /* the axis of b along n; -1: it has none */
+    int64_t batch, m, n, k;
+    int64_t lanes;             /* of a vector of accumulators */
+    bool a_along_k, b_along_k; /* terms of an element of y lie next to each other */
+    bool b_along_n;            /* elements of a row of b do */
+    bool is_const_b;           /* or element-wise from constants */
+    int64_t a_row_bytes;       /* from one row of a to the next */
+} kiln_product;
+
+/* The workload multiplies matrices and gives one output of the product's shape, of one
+ * axis at least. */
+bool kiln_product_fits(const kiln_workload *w);
+kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile);
+/* b, or what it is computed from element by element: a cast or a difference with a zero
+ * point is computed where b is read, or packed with it. */
+const kiln_value *kiln_product_source_of_b(const kiln_product *x);
+
+/* Loops over y: tiles of tile_m x tile_n, blocks of so many panels (0: all). */
+kiln_tiles kiln_product_tiles(const kiln_product *x, int64_t tile_m, int64_t tile_n,
+                              int64_t block_m, int64_t block_n);
+/* How often each loop of such tiles runs; their multiply-adds. */
+kiln_tile_counts kiln_product_counts(const kiln_product *x, int64_t tile_m,
+                                     int64_t tile_n, int64_t block_m, int64_t block_n,
+                                     bool columns_outer);
+double kiln_product_muladds(const kiln_product *x);
+/* Everything the workload computes, in these layouts (by value id; NULL: as typed),
+ * with an untouched schedule but for element-wise stages, which are inlined; *acc is
+ * the stage that sums, *y the output behind it. */
+kiln_status kiln_product_compute(kiln_arena *a, const kiln_product *x,
+                                 const kiln_layout *layout, kiln_scheduled *out,
+                                 kiln_stage **acc, kiln_stage **y, kiln_err *err);
+
+#endif
