@@ -102,8 +102,6 @@ static void check_buffer(checker *c, const kiln_buffer *b) {
                            kiln_scope_words[b->scope]);
         refuse(c, entry, what, b->name);
     }
-    if (b->double_buffer && refuses(c, c->b->double_buffer))
-        refuse(c, c->b->double_buffer, "double buffering for", b->name);
 }
 
 static void check_eval(checker *c, const kiln_expr *e) {

@@ -63,10 +63,11 @@ const char *kiln_launch_axis_name(kiln_launch_axis axis);
 
 /* What an attribute node says. One word each; the value's meaning is the word's. */
 typedef enum kiln_attr_key {
-    KILN_STMT_ATTR_PRAGMA,           /* .text: free word for the code generator */
-    KILN_STMT_ATTR_THREAD_EXTENT,    /* .text: "blockIdx.x"; value: extent */
-    KILN_STMT_ATTR_COPROC_SCOPE,     /* value: queue of an accelerator */
-    KILN_STMT_ATTR_DOUBLE_BUFFER,    /* .buffer */
+    KILN_STMT_ATTR_PRAGMA,        /* .text: free word for the code generator */
+    KILN_STMT_ATTR_THREAD_EXTENT, /* .text: "blockIdx.x"; value: extent */
+    KILN_STMT_ATTR_COPROC_SCOPE,  /* value: queue of an accelerator */
+    KILN_STMT_ATTR_DOUBLE_BUFFER, /* fills .buffer, in each iteration of a loop: may be
+                                     done one ahead (pass double_buffer) */
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
     KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
@@ -162,6 +163,9 @@ const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i);
  * indexes, mask. */
 void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
                      void *user);
+/* Calls fn on each buffer that s itself, not its parts, may write. */
+void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buffer *b),
+                      void *user);
 /* Calls fn on s and all statements in it, each before its parts. */
 void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
                      void *user);

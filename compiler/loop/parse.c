@@ -161,10 +161,6 @@ static kiln_status read_property(reader *r, kiln_buffer *b, bool *found) {
         b->scope = (kiln_scope)scope;
         return KILN_OK;
     }
-    if (kiln_str_is(word, "double_buffer")) {
-        b->double_buffer = true;
-        return KILN_OK;
-    }
     if (!kiln_str_is(word, "bytes"))
         return fail(r, at, KILN_ERR_PARSE, "there is no scope '%s'",
                     kiln_str_printable(l->arena, word, 60));
@@ -199,8 +195,7 @@ static kiln_status read_buffer(reader *r, const char *name, kiln_buffer **out) {
 
 static bool same_buffer(const kiln_buffer *x, const kiln_buffer *y) {
     bool same = x->dtype == y->dtype && x->rank == y->rank && x->scope == y->scope &&
-                x->align_bytes == y->align_bytes &&
-                x->double_buffer == y->double_buffer && y->arg < 0;
+                x->align_bytes == y->align_bytes && y->arg < 0;
     for (int i = 0; same && i < x->rank; i++)
         same = kiln_buffer_dim(x, i) == kiln_buffer_dim(y, i) &&
                x->align[i].factor == y->align[i].factor &&

@@ -77,8 +77,6 @@ static void buffer_type(printer *p, const kiln_buffer *b) {
         kiln_buf_printf(p->out, " %s", kiln_scope_words[b->scope]);
     if (b->align_bytes != 0)
         kiln_buf_printf(p->out, " bytes(%d)", b->align_bytes);
-    if (b->double_buffer)
-        kiln_buf_puts(p->out, " double_buffer");
 }
 
 static void print_store(printer *p, const kiln_stmt *s) {

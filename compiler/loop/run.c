@@ -239,7 +239,6 @@ const kiln_backend kiln_backend_interpreter = {
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
     .value = KILN_DOES,
-    .double_buffer = KILN_DOES,
 };
 
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,

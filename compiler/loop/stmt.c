@@ -205,6 +205,12 @@ void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr 
     }
 }
 
+void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buffer *b),
+                      void *user) {
+    if (s->kind == KILN_STMT_STORE)
+        fn(user, s->u.store.buffer);
+}
+
 void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
                      void *user) {
     const kiln_stmt *part = NULL;

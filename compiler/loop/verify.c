@@ -410,6 +410,9 @@ static void stmt(verifier *v, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
         if (s->u.attr.value != NULL)
             expr(v, s->u.attr.value);
+        if (s->u.attr.buffer != NULL && !is_live(v, s->u.attr.buffer))
+            fail_at(v, "buffer '%s' is named by an attribute where it does not exist",
+                    s->u.attr.buffer->name);
         stmt(v, s->u.attr.body);
         break;
     case KILN_STMT_BARRIER:

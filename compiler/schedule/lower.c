@@ -33,7 +33,6 @@ static kiln_buffer *make_buffer(kiln_lowering *lo, const kiln_lowered_stage *l,
         kiln_buffer_new(a, name, te->dtype[out], te->rank, dim, l->stage->scope);
     for (int i = 0; i < te->rank; i++)
         b->align[i] = l->stage->align[i];
-    b->double_buffer = l->stage->double_buffer;
     b->arg = -1;
     return b;
 }
@@ -515,7 +514,10 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: '%s' reads '%s', which is not among the arguments",
                          l->te->name, n->unbound->name);
-    *out = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
+    s = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
+    for (int i = 0; l->stage->double_buffer && i < l->te->n_out; i++)
+        s = kiln_s_attr(a, KILN_STMT_ATTR_DOUBLE_BUFFER, NULL, l->buffer[i], NULL, s);
+    *out = s;
     return KILN_OK;
 }
 
@@ -537,6 +539,7 @@ kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
     p->name = name;
     p->arena = a;
     KILN_TRY(kiln_infer_bounds(&lo, err));
+    KILN_TRY(kiln_check_ahead(&lo, err));
     kiln_nest arguments = {.lo = &lo};
     KILN_TRY(bind_arguments(&arguments, args, n_args, n_inputs, p, err));
     KILN_TRY(make_buffers(&lo, err));

@@ -38,7 +38,7 @@ const kiln_backend kiln_cg_backend = {
              [KILN_STMT_ATTR_COPROC_SCOPE] =
                  "a CPU has no queues of an accelerator; leave it out",
              [KILN_STMT_ATTR_DOUBLE_BUFFER] =
-                 "buffers have one copy here; leave it out",
+                 "what fills a buffer is moved ahead before; run the pass double_buffer",
              [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =
                  "a CPU has no dependence tokens; leave it out",
              [KILN_STMT_ATTR_STAGE] = KILN_DOES,
@@ -46,5 +46,4 @@ const kiln_backend kiln_cg_backend = {
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
     .value = "a value that nobody keeps would be dropped; store it, or leave it out",
-    .double_buffer = "buffers have one copy here; leave double_buffer out",
 };

@@ -145,8 +145,6 @@ static void statements_loops_scopes_and_attributes(void **state) {
         check_rows(&a, b, loops, KILN_N_LOOP_KINDS, b->loop, NULL);
         check_rows(&a, b, scopes, KILN_N_SCOPES, b->scope, alone_scopes);
         check_rows(&a, b, attrs, KILN_N_ATTR_KEYS, b->attr, NULL);
-        check(&a, b, b->double_buffer, parsed(&a, TILE("double_buffer")),
-              "double buffering for 't'");
         kiln_arena_fini(&a);
     }
 }
