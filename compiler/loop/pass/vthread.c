@@ -73,6 +73,8 @@ static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s) {
     switch (s->kind) {
     case KILN_STMT_STORE:
     case KILN_STMT_EVAL:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         return turns(t, s);
     case KILN_STMT_ALLOC:
         own = expand(t, s->u.alloc.buffer);
