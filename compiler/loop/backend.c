@@ -10,7 +10,8 @@ static const char *const stmt_names[KILN_N_STMT_KINDS] = {
     [KILN_STMT_IF] = "branch",       [KILN_STMT_LET] = "let",
     [KILN_STMT_ALLOC] = "alloc",     [KILN_STMT_STORE] = "store",
     [KILN_STMT_EVAL] = "statement",  [KILN_STMT_ATTR] = "attribute",
-    [KILN_STMT_BARRIER] = "barrier",
+    [KILN_STMT_BARRIER] = "barrier", [KILN_STMT_CALL] = "call",
+    [KILN_STMT_LAUNCH] = "launch",
 };
 
 static const char *const expr_names[KILN_N_EXPR_KINDS] = {
@@ -102,8 +103,6 @@ static void check_buffer(checker *c, const kiln_buffer *b) {
                            kiln_scope_words[b->scope]);
         refuse(c, entry, what, b->name);
     }
-    if (b->double_buffer && refuses(c, c->b->double_buffer))
-        refuse(c, c->b->double_buffer, "double buffering for", b->name);
 }
 
 static void check_eval(checker *c, const kiln_expr *e) {
@@ -117,11 +116,16 @@ static void check_eval(checker *c, const kiln_expr *e) {
         refuse(c, entry, "effect", kiln_intrin_get(e->u.intrin)->name);
 }
 
+static void check_program(checker *c, const kiln_program *p);
+
 static void check_stmt(void *user, const kiln_stmt *s) {
     checker *c = user;
     const char *entry = c->b->stmt[s->kind];
+    const bool is_call = s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH;
     if (refuses(c, entry))
-        refuse(c, entry, stmt_names[s->kind], NULL);
+        refuse(c, entry, stmt_names[s->kind], is_call ? s->u.call.program->name : NULL);
+    if (is_call)
+        check_program(c, s->u.call.program);
     if (s->kind == KILN_STMT_FOR)
         check_loop(c, s);
     if (s->kind == KILN_STMT_ALLOC)
@@ -134,13 +138,20 @@ static void check_stmt(void *user, const kiln_stmt *s) {
     kiln_stmt_exprs(s, check_expr, c);
 }
 
+static void check_program(checker *c, const kiln_program *p) {
+    for (int i = 0; i < p->n_args && c->status == KILN_OK; i++)
+        check_buffer(c, p->arg[i]);
+    if (c->status == KILN_OK)
+        kiln_stmt_visit(p->body, check_stmt, c);
+}
+
 kiln_status kiln_backend_check(const kiln_backend *b, const kiln_program *p,
                                kiln_err *err) {
     KILN_ASSERT(p->body != NULL && p->n_inputs <= p->n_args,
                 "program '%s' was not lowered", p->name);
     checker c = {.b = b, .err = err};
-    for (int i = 0; i < p->n_args; i++)
-        check_buffer(&c, p->arg[i]);
-    kiln_stmt_visit(p->body, check_stmt, &c);
+    if (p->n_params > 0 && refuses(&c, b->param))
+        refuse(&c, b->param, "parameter", p->param[0]->name);
+    check_program(&c, p);
     return c.status;
 }

@@ -30,8 +30,8 @@ typedef struct kiln_backend {
     const char *attr[KILN_N_ATTR_KEYS];
     const char *expr[KILN_N_EXPR_KINDS];
     const char *effect[KILN_N_INTRINS]; /* of those that are not pure, as statements */
-    const char *value;         /* an expression without effect as a statement */
-    const char *double_buffer; /* buffers that ask for it */
+    const char *param;                  /* scalars that the program is given */
+    const char *value; /* an expression without effect as a statement */
 } kiln_backend;
 
 /* Rows of .expr for a back end that takes every expression of loop programs. READ and

@@ -43,7 +43,9 @@ typedef struct kiln_interp {
     const kiln_interp_bound *bound;
     kiln_interp_memories memory;
     struct kiln_launch
-        *launch; /* threads.h: of the thread that runs; NULL: none does */
+        *launch;         /* threads.h: of the thread that runs; NULL: none does */
+    const int64_t *grid; /* that the program was launched with; NULL: as wide as its
+                            loops */
     const kiln_loop_run_options *options;
     int64_t steps;
     kiln_status status; /* the first failure: everything stops */
@@ -65,8 +67,9 @@ int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v);
 /* "at i=3, j.outer=0": the loops around, for messages. */
 const char *kiln_interp_where(kiln_interp *in);
 
-/* ---- statements (run.c) ---- */
+/* ---- statements (run.c, call.c) ---- */
 void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s);
+void kiln_interp_call(kiln_interp *in, const kiln_stmt *s);
 kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *data);
 /* Memory of `copies` times the buffer's elements in the arena, with nothing in it. */
 kiln_interp_memory kiln_interp_allocate(kiln_interp *in, const kiln_buffer *b,

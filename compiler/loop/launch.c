@@ -230,10 +230,29 @@ static int64_t *block_order(kiln_launch *l, int64_t n) {
     return order;
 }
 
+/* What was launched decides how many there are; the loops, how many do something. */
+static void take_grid(kiln_launch *l, const int64_t *grid) {
+    for (int i = 0; i < KILN_N_AXES && grid != NULL; i++) {
+        if (grid[i] < l->extent[i])
+            kiln_interp_failed(l->in, KILN_ERR_ARG,
+                               "a launch of %" PRId64 " along %s is of fewer than the "
+                               "%" PRId64 " that the program's loops take",
+                               grid[i], axis_words[i], l->extent[i]);
+        l->extent[i] = grid[i];
+    }
+}
+
 void kiln_interp_launch(kiln_interp *in, const kiln_stmt *s) {
     const kiln_arena_mark mark = kiln_arena_save(in->arena);
     kiln_launch l = {.in = in, .extent = {1, 1, 1, 1, 1, 1}};
+    if (in->launch != NULL) {
+        kiln_interp_failed(in, KILN_ERR_ARG,
+                           "one thread calls a program with thread loop '%s'",
+                           s->u.loop.var->name);
+        return;
+    }
     kiln_stmt_visit(s, find_axis, &l);
+    take_grid(&l, in->grid);
     check_size(&l);
     if (in->status == KILN_OK)
         find_memory(&l, s, 0, (come){{0}});

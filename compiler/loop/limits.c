@@ -84,6 +84,8 @@ static void check_launch(checker *c, const kiln_stmt *s) {
     }
 }
 
+static void check_program(checker *c, const kiln_program *p);
+
 static void check(checker *c, const kiln_stmt *s, int64_t live, bool is_launched) {
     const kiln_stmt *part = NULL;
     const bool is_thread =
@@ -96,15 +98,22 @@ static void check(checker *c, const kiln_stmt *s, int64_t live, bool is_launched
         check_buffer(c, b, is_shared ? live : 0);
         live += is_shared ? bytes_of(b) : 0;
     }
+    if (s->kind == KILN_STMT_LAUNCH)
+        check_program(c, s->u.call.program);
     for (int i = 0; c->status == KILN_OK && (part = kiln_stmt_part(s, i)) != NULL; i++)
         check(c, part, live, is_launched || is_thread);
+}
+
+static void check_program(checker *c, const kiln_program *p) {
+    for (int i = 0; i < p->n_args; i++)
+        check_buffer(c, p->arg[i], 0);
+    if (c->status == KILN_OK)
+        check(c, p->body, 0, false);
 }
 
 kiln_status kiln_program_check_limits(const kiln_program *p,
                                       const kiln_launch_limits *limits, kiln_err *err) {
     checker c = {.limits = limits, .err = err};
-    for (int i = 0; i < p->n_args; i++)
-        check_buffer(&c, p->arg[i], 0);
-    check(&c, p->body, 0, false);
+    check_program(&c, p);
     return c.status;
 }

@@ -33,12 +33,14 @@ typedef enum kiln_stmt_kind {
     KILN_STMT_LET,
     KILN_STMT_ALLOC,
     KILN_STMT_STORE,
-    KILN_STMT_EVAL, /* an intrinsic call for its effect: prefetch, a tensor intrinsic's
-                       micro-kernel */
-    KILN_STMT_ATTR, /* says something about its body */
+    KILN_STMT_EVAL,    /* an intrinsic call for its effect: prefetch */
+    KILN_STMT_ATTR,    /* says something about its body */
     KILN_STMT_BARRIER, /* the threads of a block wait for each other here, and see what
                           all of them stored to buffers of a scope */
-    KILN_STMT_LAST = KILN_STMT_BARRIER
+    KILN_STMT_CALL,    /* one thread does what a program says: an instruction on blocks
+                          of memory, whose effect the program declares */
+    KILN_STMT_LAUNCH,  /* a grid of threads does what a program says, on a device */
+    KILN_STMT_LAST = KILN_STMT_LAUNCH
 } kiln_stmt_kind;
 
 /* What thread loops are bound to. The outermost thread loop of a nest is a launch: all in
@@ -63,10 +65,11 @@ const char *kiln_launch_axis_name(kiln_launch_axis axis);
 
 /* What an attribute node says. One word each; the value's meaning is the word's. */
 typedef enum kiln_attr_key {
-    KILN_STMT_ATTR_PRAGMA,           /* .text: free word for the code generator */
-    KILN_STMT_ATTR_THREAD_EXTENT,    /* .text: "blockIdx.x"; value: extent */
-    KILN_STMT_ATTR_COPROC_SCOPE,     /* value: queue of an accelerator */
-    KILN_STMT_ATTR_DOUBLE_BUFFER,    /* .buffer */
+    KILN_STMT_ATTR_PRAGMA,        /* .text: free word for the code generator */
+    KILN_STMT_ATTR_THREAD_EXTENT, /* .text: "blockIdx.x"; value: extent */
+    KILN_STMT_ATTR_COPROC_SCOPE,  /* value: queue of an accelerator */
+    KILN_STMT_ATTR_DOUBLE_BUFFER, /* fills .buffer, in each iteration of a loop: may be
+                                     done one ahead (pass double_buffer) */
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
     KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
@@ -74,6 +77,8 @@ typedef enum kiln_attr_key {
                                 lanes */
     KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_TENSORIZE
 } kiln_attr_key;
+
+typedef struct kiln_program kiln_program;
 
 struct kiln_stmt {
     kiln_stmt_kind kind;
@@ -110,6 +115,14 @@ struct kiln_stmt {
         } store;
         const kiln_expr *eval;
         kiln_scope barrier; /* SHARED or GLOBAL */
+        struct {            /* CALL, LAUNCH */
+            const kiln_program *program;
+            /* A load of the first element for each of the program's arguments, whose
+             * elements follow each other from there; then a value for each of its
+             * parameters. */
+            const kiln_expr **arg;
+            const kiln_expr **grid; /* LAUNCH: KILN_N_AXES extents, i64; else NULL */
+        } call;
         struct {
             kiln_attr_key key;
             const char *text;
@@ -120,14 +133,16 @@ struct kiln_stmt {
     } u;
 };
 
-typedef struct kiln_program {
+struct kiln_program {
     const char *name;
     kiln_arena *arena;       /* borrowed */
     const kiln_buffer **arg; /* inputs, then outputs, in the order of the call */
     int n_args, n_inputs;
+    const kiln_var *const *param; /* scalars that a call or launch gives */
+    int n_params;
     const kiln_stmt *body;
     bool is_flat; /* after storage flattening */
-} kiln_program;
+};
 
 /* ---- building --------------------------------------------------------------------
  * Builders drop empty sequences, flatten nested ones, take branches of constant conditions. */
@@ -146,6 +161,12 @@ const kiln_stmt *kiln_s_store(kiln_arena *a, const kiln_buffer *b,
                               const kiln_expr *mask);
 const kiln_stmt *kiln_s_eval(kiln_arena *a, const kiln_expr *e);
 const kiln_stmt *kiln_s_barrier(kiln_arena *a, kiln_scope scope);
+/* arg, grid: as u.call has them. Asserts that each argument has a load. */
+const kiln_stmt *kiln_s_call(kiln_arena *a, const kiln_program *p,
+                             const kiln_expr *const *arg);
+const kiln_stmt *kiln_s_launch(kiln_arena *a, const kiln_program *p,
+                               const kiln_expr *const *arg,
+                               const kiln_expr *const *grid);
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body);
@@ -162,6 +183,16 @@ const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i);
  * indexes, mask. */
 void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
                      void *user);
+/* Calls fn on each buffer that s itself, not its parts, may write. */
+void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buffer *b),
+                      void *user);
+/* What a program does to an argument, as its statements declare it: what a call of it
+ * does to the block there. Both: it updates it. */
+typedef struct kiln_effect {
+    bool reads; /* what was there before the program stored anything to it */
+    bool writes;
+} kiln_effect;
+kiln_effect kiln_program_effect(const kiln_program *p, int arg);
 /* Calls fn on s and all statements in it, each before its parts. */
 void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
                      void *user);
@@ -182,9 +213,11 @@ const kiln_stmt *kiln_stmt_substitute(kiln_arena *a, const kiln_stmt *s,
                                       const kiln_subst *m, size_t n);
 
 /* ---- text: readable pseudo-code, complete, print(parse(print(p))) == print(p) ---- */
+/* Programs that it calls or launches stand in front of it. */
 void kiln_program_print(kiln_buf *out, const kiln_program *p);
 /* The text is untrusted (docs/program-text.md); KILN_ERR_PARSE and KILN_ERR_LIMIT say
- * where. `file` names it in messages; NULL: "text". What parses need not verify. */
+ * where. `file` names it in messages; NULL: "text". What parses need not verify. Of
+ * several programs it is the last; each may call those before it. */
 kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
                                kiln_program **out, kiln_err *err);
 
@@ -220,6 +253,8 @@ typedef struct kiln_loop_options {
                        KILN_ERR_LIMIT */
     bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
     bool keep_guards;      /* do not partition loops (tests compare both) */
+    /* Tensor intrinsics beside those of the table, ending with NULL; NULL: none. */
+    const struct kiln_tensor_intrin *const *intrins;
     /* What the back end has (expand.h): halves and other intrinsics are written out.
      * NULL: nothing is, as cost models look at programs; a code generator says it. */
     const struct kiln_natives *natives;
@@ -289,7 +324,8 @@ kiln_status kiln_program_check_limits(const kiln_program *p,
  * variables' values; KILN_ERR_LIMIT past max_steps (0: no limit).
  *
  * Thread loops run as threads: those of a block one after another, each to the next
- * barrier. KILN_ERR_ARG, whatever the order, for
+ * barrier; so do those of a launched program. What a call does, its thread does. KILN_ERR_ARG,
+ * whatever the order, for
  * a race: two threads of a block, with no barrier for that memory between, or of two
  *   blocks, touch one element, and one of them writes it;
  * a barrier that not all threads of the block reach;

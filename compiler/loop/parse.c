@@ -20,7 +20,8 @@ typedef struct entry {
 
 typedef struct reader {
     kiln_expr_reader x;
-    kiln_map vars, buffers; /* name -> entry */
+    kiln_map vars, buffers; /* name -> entry, of one program */
+    kiln_map programs;      /* name -> program that was read */
 } reader;
 
 #define fail(r, at, status, ...) kiln_lex_fail(&(r)->x.lex, (at), (status), __VA_ARGS__)
@@ -161,10 +162,6 @@ static kiln_status read_property(reader *r, kiln_buffer *b, bool *found) {
         b->scope = (kiln_scope)scope;
         return KILN_OK;
     }
-    if (kiln_str_is(word, "double_buffer")) {
-        b->double_buffer = true;
-        return KILN_OK;
-    }
     if (!kiln_str_is(word, "bytes"))
         return fail(r, at, KILN_ERR_PARSE, "there is no scope '%s'",
                     kiln_str_printable(l->arena, word, 60));
@@ -199,8 +196,7 @@ static kiln_status read_buffer(reader *r, const char *name, kiln_buffer **out) {
 
 static bool same_buffer(const kiln_buffer *x, const kiln_buffer *y) {
     bool same = x->dtype == y->dtype && x->rank == y->rank && x->scope == y->scope &&
-                x->align_bytes == y->align_bytes &&
-                x->double_buffer == y->double_buffer && y->arg < 0;
+                x->align_bytes == y->align_bytes && y->arg < 0;
     for (int i = 0; same && i < x->rank; i++)
         same = kiln_buffer_dim(x, i) == kiln_buffer_dim(y, i) &&
                x->align[i].factor == y->align[i].factor &&
@@ -350,6 +346,67 @@ static kiln_status read_barrier(reader *r, const kiln_stmt **out) {
     return KILN_OK;
 }
 
+/* name [[indexes]]: without, its first element. */
+static kiln_status read_place(reader *r, const kiln_expr **out) {
+    kiln_lexer *const l = &r->x.lex;
+    const char *const at = kiln_lex_here(l), *name;
+    const kiln_expr *index[KILN_MAX_AXES];
+    int n = 0;
+    KILN_TRY(kiln_lex_name(l, "a buffer", &name));
+    const kiln_buffer *b = find_buffer(r, name);
+    if (b == NULL)
+        return fail(r, at, KILN_ERR_PARSE, "there is no buffer '%s' here",
+                    kiln_text_shown(&r->x, name));
+    const bool has_indexes = kiln_lex_accept(l, "[");
+    for (n = 0; n < b->rank; n++) {
+        index[n] = kiln_x_index(l->arena, 0);
+        if (has_indexes && n > 0)
+            KILN_TRY(kiln_lex_expect(l, ","));
+        if (has_indexes)
+            KILN_TRY(read_scalar(r, KILN_I64, "an index", &index[n]));
+    }
+    if (has_indexes)
+        KILN_TRY(kiln_lex_expect(l, "]"));
+    *out = kiln_x_load(l->arena, b, index, b->rank, NULL);
+    return KILN_OK;
+}
+
+/* Behind the word: name [[x, y, z; x, y, z]] (places, values) */
+static kiln_status read_call(reader *r, bool is_launch, const kiln_stmt **out) {
+    kiln_lexer *const l = &r->x.lex;
+    const char *const at = kiln_lex_here(l), *name;
+    const kiln_expr *grid[KILN_N_AXES];
+    KILN_TRY(kiln_lex_name(l, "a program", &name));
+    const kiln_program *p = kiln_map_get(&r->programs, kiln_str_from(name));
+    if (p == NULL)
+        return fail(r, at, KILN_ERR_PARSE, "there is no program '%s' before this one",
+                    kiln_text_shown(&r->x, name));
+    for (int i = 0; i < KILN_N_AXES && is_launch; i++) {
+        KILN_TRY(kiln_lex_expect(l, i == 0                    ? "["
+                                    : i == KILN_AXIS_THREAD_X ? ";"
+                                                              : ","));
+        KILN_TRY(read_scalar(r, KILN_I64, "the extent of a grid", &grid[i]));
+    }
+    if (is_launch)
+        KILN_TRY(kiln_lex_expect(l, "]"));
+    KILN_TRY(kiln_lex_expect(l, "("));
+    const int n = p->n_args + p->n_params;
+    const kiln_expr **arg = kiln_array(l->arena, const kiln_expr *, n);
+    for (int i = 0; i < n; i++) {
+        if (i > 0)
+            KILN_TRY(kiln_lex_expect(l, ","));
+        if (i < p->n_args)
+            KILN_TRY(read_place(r, &arg[i]));
+        else
+            KILN_TRY(
+                read_scalar(r, p->param[i - p->n_args]->dtype, "a parameter", &arg[i]));
+    }
+    KILN_TRY(kiln_lex_expect(l, ")"));
+    *out = is_launch ? kiln_s_launch(l->arena, p, arg, grid)
+                     : kiln_s_call(l->arena, p, arg);
+    return KILN_OK;
+}
+
 /* One more lane count that must be 1 or the largest so far. */
 static bool fits(int lanes, int *all) {
     if (*all == 1)
@@ -407,6 +464,8 @@ static kiln_status read_stmt(reader *r, const kiln_stmt **out) {
         return read_if(r, out);
     if (kiln_str_is(word, "barrier"))
         return read_barrier(r, out);
+    if (kiln_str_is(word, "call") || kiln_str_is(word, "launch"))
+        return read_call(r, kiln_str_is(word, "launch"), out);
     return fail(r, word.p, KILN_ERR_PARSE, "there is no statement '%s'",
                 kiln_str_printable(l->arena, word, 60));
 }
@@ -455,14 +514,41 @@ static kiln_status read_arg(reader *r, kiln_program *p, kiln_buffer **out) {
     return KILN_OK;
 }
 
+/* name: dtype, ... */
+static kiln_status read_params(reader *r, kiln_program *p) {
+    kiln_lexer *const l = &r->x.lex;
+    KILN_VEC(const kiln_var *) params = {0};
+    do {
+        const char *const at = kiln_lex_here(l), *name;
+        kiln_dtype dtype;
+        entry *v;
+        if (params.n == INT16_MAX)
+            return fail(r, at, KILN_ERR_LIMIT, "a program may have %d parameters",
+                        INT16_MAX);
+        KILN_TRY(kiln_lex_name(l, "a parameter", &name));
+        KILN_TRY(kiln_lex_expect(l, ":"));
+        KILN_TRY(kiln_text_dtype(&r->x, &dtype));
+        KILN_TRY(bind(r, at, name, dtype, 1, &v));
+        kiln_vec_push(l->arena, &params, (const kiln_var *)v->thing);
+    } while (kiln_lex_accept(l, ","));
+    p->param = params.v;
+    p->n_params = (int)params.n;
+    return KILN_OK;
+}
+
 static kiln_status read_program(reader *r, kiln_program *p) {
     kiln_lexer *const l = &r->x.lex;
     KILN_VEC(const kiln_buffer *) args = {0};
     if (!kiln_lex_word(l, "program"))
         return kiln_lex_expected(l, "'program'");
+    const char *const at = kiln_lex_here(l);
     KILN_TRY(kiln_lex_name(l, "a program's name", &p->name));
+    if (kiln_map_get(&r->programs, kiln_str_from(p->name)) != NULL)
+        return fail(r, at, KILN_ERR_PARSE, "program '%s' must be named once",
+                    kiln_text_shown(&r->x, p->name));
+    r->vars = r->buffers = (kiln_map){0};
     KILN_TRY(kiln_lex_expect(l, "("));
-    while (kiln_lex_peek(l, 0) != ')') {
+    while (kiln_lex_peek(l, 0) != ')' && kiln_lex_peek(l, 0) != ';') {
         kiln_buffer *b;
         if (p->n_args == INT16_MAX)
             return fail(r, kiln_lex_here(l), KILN_ERR_LIMIT,
@@ -472,10 +558,17 @@ static kiln_status read_program(reader *r, kiln_program *p) {
         if (!kiln_lex_accept(l, ","))
             break;
     }
-    KILN_TRY(kiln_lex_expect(l, ")"));
     p->arg = args.v;
+    if (kiln_lex_accept(l, ";"))
+        KILN_TRY(read_params(r, p));
+    KILN_TRY(kiln_lex_expect(l, ")"));
     p->is_flat = kiln_lex_word(l, "flat");
     return read_block(r, &p->body);
+}
+
+static bool is_program_here(const reader *r) {
+    kiln_lexer probe = r->x.lex;
+    return kiln_lex_word(&probe, "program");
 }
 
 kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
@@ -486,10 +579,14 @@ kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
                       .bind = bind_in_expr,
                       .unbind = unbind_in_expr,
                       .access = read_load}};
-    kiln_program *p = kiln_new(a, kiln_program);
+    kiln_program *p = NULL;
     r.x.user = &r;
-    p->arena = a;
-    KILN_TRY(read_program(&r, p));
+    do {
+        p = kiln_new(a, kiln_program);
+        p->arena = a;
+        KILN_TRY(read_program(&r, p));
+        kiln_map_set(a, &r.programs, kiln_str_from(p->name), p);
+    } while (is_program_here(&r));
     const char *const at = kiln_lex_here(&r.x.lex);
     if (r.x.lex.rest.n > 0)
         return fail(&r, at, KILN_ERR_PARSE, "expected nothing behind the program");

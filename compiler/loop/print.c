@@ -1,4 +1,5 @@
-/* Loop programs as pseudo-code. Variables and buffers that share a name get numbers. */
+/* Loop programs as pseudo-code. Variables and buffers that share a name get numbers, and so
+ * do programs of one text. */
 #include "compiler/loop/loop.h"
 
 #include <inttypes.h>
@@ -6,10 +7,14 @@
 #include "compiler/loop/words.h"
 #include "compiler/tensor/text.h"
 
+typedef KILN_VEC(const kiln_program *) programs_printed;
+
 typedef struct printer {
     kiln_buf *out;
     int depth;
     kiln_names vars, buffers;
+    kiln_names *programs; /* of the whole text */
+    programs_printed *printed;
 } printer;
 
 static const char *var_name(void *user, const kiln_var *v) {
@@ -77,8 +82,6 @@ static void buffer_type(printer *p, const kiln_buffer *b) {
         kiln_buf_printf(p->out, " %s", kiln_scope_words[b->scope]);
     if (b->align_bytes != 0)
         kiln_buf_printf(p->out, " bytes(%d)", b->align_bytes);
-    if (b->double_buffer)
-        kiln_buf_puts(p->out, " double_buffer");
 }
 
 static void print_store(printer *p, const kiln_stmt *s) {
@@ -127,6 +130,37 @@ static void print_if(printer *p, const kiln_stmt *s) {
     block(p, s->u.branch.otherwise);
 }
 
+/* A place in a buffer: its first element needs no indexes. */
+static void print_place(printer *p, const kiln_expr *e) {
+    bool is_first = true;
+    int64_t at = 0;
+    for (int i = 0; i < e->n_arg; i++)
+        is_first = is_first && kiln_x_is_int(e->arg[i], &at) && at == 0;
+    if (is_first)
+        put_name(p, buffer_name(p, e->u.load.buffer));
+    else
+        expr(p, e);
+}
+
+static void print_call(printer *p, const kiln_stmt *s) {
+    const kiln_program *called = s->u.call.program;
+    kiln_buf_puts(p->out, s->kind == KILN_STMT_CALL ? "call " : "launch ");
+    put_name(p, kiln_names_of(p->programs, called, called->name));
+    for (int i = 0; i < KILN_N_AXES && s->kind == KILN_STMT_LAUNCH; i++) {
+        kiln_buf_puts(p->out, i == 0 ? "[" : i == KILN_AXIS_THREAD_X ? "; " : ", ");
+        expr(p, s->u.call.grid[i]);
+    }
+    kiln_buf_puts(p->out, s->kind == KILN_STMT_CALL ? "(" : "](");
+    for (int i = 0; i < called->n_args + called->n_params; i++) {
+        kiln_buf_puts(p->out, i > 0 ? ", " : "");
+        if (i < called->n_args)
+            print_place(p, s->u.call.arg[i]);
+        else
+            expr(p, s->u.call.arg[i]);
+    }
+    kiln_buf_puts(p->out, ")");
+}
+
 static void stmt(printer *p, const kiln_stmt *s) {
     if (s->kind == KILN_STMT_SEQ) {
         for (int i = 0; i < s->u.seq.n; i++)
@@ -168,26 +202,64 @@ static void stmt(printer *p, const kiln_stmt *s) {
     case KILN_STMT_BARRIER:
         kiln_buf_printf(p->out, "barrier %s", kiln_scope_words[s->u.barrier]);
         break;
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        print_call(p, s);
+        break;
     }
     kiln_buf_puts(p->out, "\n");
 }
 
-void kiln_program_print(kiln_buf *out, const kiln_program *program) {
+static void print_program(printer *outside, const kiln_program *program);
+
+static void print_called(void *user, const kiln_stmt *s) {
+    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+        print_program(user, s->u.call.program);
+}
+
+static void print_head(printer *p, const kiln_program *program) {
+    kiln_buf_puts(p->out, "program ");
+    put_name(p, kiln_names_of(p->programs, program, program->name));
+    kiln_buf_puts(p->out, "(");
+    for (int i = 0; i < program->n_args; i++) {
+        kiln_buf_puts(p->out, i > 0 ? ", " : "");
+        kiln_buf_puts(p->out, i >= program->n_inputs ? "out " : "");
+        put_name(p, buffer_name(p, program->arg[i]));
+        buffer_type(p, program->arg[i]);
+    }
+    for (int i = 0; i < program->n_params; i++) {
+        kiln_buf_puts(p->out, i > 0 ? ", " : "; ");
+        put_name(p, var_name(p, program->param[i]));
+        kiln_buf_printf(p->out, ": %s", kiln_dtype_name(program->param[i]->dtype));
+    }
+    kiln_buf_printf(p->out, ")%s {\n", program->is_flat ? " flat" : "");
+}
+
+/* What it calls, then itself; each once. */
+static void print_program(printer *outside, const kiln_program *program) {
     KILN_ASSERT(program->n_inputs >= 0 && program->n_inputs <= program->n_args,
                 "program '%s' has %d inputs of %d arguments", program->name,
                 program->n_inputs, program->n_args);
-    printer p = {
-        .out = out, .depth = 1, .vars.arena = out->arena, .buffers.arena = out->arena};
-    kiln_buf_puts(out, "program ");
-    put_name(&p, program->name);
-    for (int i = 0; i < program->n_args; i++) {
-        kiln_buf_puts(out, i > 0 ? ", " : "(");
-        kiln_buf_puts(out, i >= program->n_inputs ? "out " : "");
-        put_name(&p, buffer_name(&p, program->arg[i]));
-        buffer_type(&p, program->arg[i]);
-    }
-    kiln_buf_printf(out, "%s)%s {\n", program->n_args > 0 ? "" : "(",
-                    program->is_flat ? " flat" : "");
+    kiln_arena *a = outside->out->arena;
+    printer p = {.out = outside->out,
+                 .depth = 1,
+                 .vars.arena = a,
+                 .buffers.arena = a,
+                 .programs = outside->programs,
+                 .printed = outside->printed};
+    for (size_t i = 0; i < p.printed->n; i++)
+        if (p.printed->v[i] == program)
+            return;
+    kiln_stmt_visit(program->body, print_called, &p);
+    kiln_vec_push(a, p.printed, program);
+    print_head(&p, program);
     stmt(&p, program->body);
-    kiln_buf_puts(out, "}\n");
+    kiln_buf_puts(p.out, "}\n");
+}
+
+void kiln_program_print(kiln_buf *out, const kiln_program *program) {
+    kiln_names programs = {.arena = out->arena};
+    programs_printed printed = {0};
+    print_program(&(printer){.out = out, .programs = &programs, .printed = &printed},
+                  program);
 }

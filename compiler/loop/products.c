@@ -122,6 +122,9 @@ static double count(counter *c, const kiln_stmt *s) {
         return products_of(s->u.store.value);
     case KILN_STMT_EVAL:
         return products_of(s->u.eval);
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH: /* what it declares */
+        return count(c, s->u.call.program->body);
     case KILN_STMT_SEQ:
     case KILN_STMT_ALLOC:
     case KILN_STMT_ATTR:

@@ -182,6 +182,10 @@ void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s) {
                                "a barrier stands outside all thread loops%s",
                                kiln_interp_where(in));
         break;
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        kiln_interp_call(in, s);
+        break;
     }
 }
 
@@ -194,6 +198,9 @@ static int nesting(const kiln_stmt *s) {
                        s->kind == KILN_STMT_ALLOC;
     const kiln_stmt *part = NULL;
     int deepest = 0;
+    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+        deepest = s->u.call.program->n_args + s->u.call.program->n_params +
+                  nesting(s->u.call.program->body);
     for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++) {
         const int n = nesting(part);
         deepest = n > deepest ? n : deepest;
@@ -212,7 +219,9 @@ const kiln_backend kiln_backend_interpreter = {
              [KILN_STMT_STORE] = KILN_DOES,
              [KILN_STMT_EVAL] = KILN_DOES,
              [KILN_STMT_ATTR] = KILN_DOES,
-             [KILN_STMT_BARRIER] = KILN_DOES},
+             [KILN_STMT_BARRIER] = KILN_DOES,
+             [KILN_STMT_CALL] = KILN_DOES,
+             [KILN_STMT_LAUNCH] = KILN_DOES},
     .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
              [KILN_LOOP_PARALLEL] = KILN_DOES,
              [KILN_LOOP_VECTORIZED] = KILN_DOES,
@@ -238,8 +247,8 @@ const kiln_backend kiln_backend_interpreter = {
              [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
+    .param = "nobody gives it a value; run a program that launches this one",
     .value = KILN_DOES,
-    .double_buffer = KILN_DOES,
 };
 
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,

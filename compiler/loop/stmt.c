@@ -133,6 +133,37 @@ const kiln_stmt *kiln_s_barrier(kiln_arena *a, kiln_scope scope) {
     return s;
 }
 
+static const kiln_stmt *make_call(kiln_arena *a, kiln_stmt_kind kind,
+                                  const kiln_program *p, const kiln_expr *const *arg,
+                                  const kiln_expr *const *grid) {
+    kiln_stmt *s = make(a, kind);
+    const int n = p->n_args + p->n_params;
+    s->u.call.program = p;
+    s->u.call.arg = kiln_array(a, const kiln_expr *, n);
+    for (int i = 0; i < n; i++) {
+        KILN_ASSERT(i >= p->n_args || arg[i]->kind == KILN_EXPR_LOAD,
+                    "argument %d of '%s' is no place in a buffer", i, p->name);
+        s->u.call.arg[i] = arg[i];
+    }
+    if (kind == KILN_STMT_LAUNCH) {
+        s->u.call.grid = kiln_array(a, const kiln_expr *, KILN_N_AXES);
+        for (int i = 0; i < KILN_N_AXES; i++)
+            s->u.call.grid[i] = grid[i];
+    }
+    return s;
+}
+
+const kiln_stmt *kiln_s_call(kiln_arena *a, const kiln_program *p,
+                             const kiln_expr *const *arg) {
+    return make_call(a, KILN_STMT_CALL, p, arg, NULL);
+}
+
+const kiln_stmt *kiln_s_launch(kiln_arena *a, const kiln_program *p,
+                               const kiln_expr *const *arg,
+                               const kiln_expr *const *grid) {
+    return make_call(a, KILN_STMT_LAUNCH, p, arg, grid);
+}
+
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body) {
@@ -166,9 +197,15 @@ const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i) {
     case KILN_STMT_STORE:
     case KILN_STMT_EVAL:
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         return NULL;
     }
     return NULL;
+}
+
+static int n_call_args(const kiln_stmt *s) {
+    return s->u.call.program->n_args + s->u.call.program->n_params;
 }
 
 void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
@@ -198,11 +235,87 @@ void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr 
         if (s->u.attr.value != NULL)
             fn(user, s->u.attr.value);
         return;
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        for (int i = 0; i < n_call_args(s); i++)
+            fn(user, s->u.call.arg[i]);
+        for (int i = 0; i < KILN_N_AXES && s->u.call.grid != NULL; i++)
+            fn(user, s->u.call.grid[i]);
+        return;
     case KILN_STMT_SEQ:
     case KILN_STMT_ALLOC:
     case KILN_STMT_BARRIER:
         return;
     }
+}
+
+void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buffer *b),
+                      void *user) {
+    if (s->kind == KILN_STMT_STORE)
+        fn(user, s->u.store.buffer);
+    if (s->kind != KILN_STMT_CALL && s->kind != KILN_STMT_LAUNCH)
+        return;
+    for (int i = 0; i < s->u.call.program->n_args; i++)
+        if (kiln_program_effect(s->u.call.program, i).writes)
+            fn(user, s->u.call.arg[i]->u.load.buffer);
+}
+
+typedef struct effect_search {
+    const kiln_buffer *of;
+    kiln_effect found;
+    bool is_filled; /* what is loaded from here on, the program itself has stored */
+} effect_search;
+
+static void find_effect_load(void *user, const kiln_expr *e) {
+    effect_search *x = user;
+    if (e->kind == KILN_EXPR_LOAD && e->u.load.buffer == x->of && !x->is_filled)
+        x->found.reads = true;
+}
+
+static void find_effect_expr(void *user, const kiln_expr *e) {
+    kiln_expr_visit(e, find_effect_load, user);
+}
+
+static void find_effect_write(void *user, const kiln_buffer *b) {
+    effect_search *x = user;
+    x->found.writes = x->found.writes || b == x->of;
+}
+
+static void find_call_effect(effect_search *x, const kiln_stmt *s) {
+    for (int i = 0; i < n_call_args(s); i++) {
+        const kiln_expr *e = s->u.call.arg[i];
+        const bool is_place = i < s->u.call.program->n_args;
+        if (is_place && e->u.load.buffer == x->of && !x->is_filled &&
+            kiln_program_effect(s->u.call.program, i).reads)
+            x->found.reads = true;
+        for (int k = 0; is_place && k < e->n_arg; k++)
+            find_effect_expr(x, e->arg[k]);
+        if (!is_place)
+            find_effect_expr(x, e);
+    }
+}
+
+static void find_effect(effect_search *x, const kiln_stmt *s, bool is_sure) {
+    const kiln_stmt *part = NULL;
+    int64_t n = 0;
+    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+        find_call_effect(x, s);
+    else
+        kiln_stmt_exprs(s, find_effect_expr, x);
+    kiln_stmt_writes(s, find_effect_write, x);
+    is_sure =
+        is_sure && s->kind != KILN_STMT_IF &&
+        (s->kind != KILN_STMT_FOR || (kiln_x_is_int(s->u.loop.extent, &n) && n > 0));
+    if (s->kind == KILN_STMT_STORE && is_sure && s->u.store.buffer == x->of)
+        x->is_filled = true;
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        find_effect(x, part, is_sure);
+}
+
+kiln_effect kiln_program_effect(const kiln_program *p, int arg) {
+    effect_search x = {.of = p->arg[arg]};
+    find_effect(&x, p->body, true);
+    return x.found;
 }
 
 void kiln_stmt_visit(const kiln_stmt *s, void (*fn)(void *user, const kiln_stmt *s),
@@ -275,6 +388,23 @@ static const kiln_stmt *map_if(kiln_arena *a, const kiln_stmt *s,
     return kiln_s_if(a, cond, then, otherwise);
 }
 
+static const kiln_stmt *map_call(kiln_arena *a, const kiln_stmt *s,
+                                 const kiln_stmt_rewrite *r) {
+    const int n = n_call_args(s);
+    const kiln_expr **arg = kiln_array(a, const kiln_expr *, n);
+    const kiln_expr *grid[KILN_N_AXES];
+    bool changed = false;
+    for (int i = 0; i < n; i++) {
+        arg[i] = expr(a, s->u.call.arg[i], r);
+        changed = changed || arg[i] != s->u.call.arg[i];
+    }
+    for (int i = 0; i < KILN_N_AXES && s->u.call.grid != NULL; i++) {
+        grid[i] = expr(a, s->u.call.grid[i], r);
+        changed = changed || grid[i] != s->u.call.grid[i];
+    }
+    return changed ? make_call(a, s->kind, s->u.call.program, arg, grid) : s;
+}
+
 const kiln_stmt *kiln_stmt_map(kiln_arena *a, const kiln_stmt *s,
                                const kiln_stmt_rewrite *r) {
     const kiln_expr *e = NULL;
@@ -307,6 +437,9 @@ const kiln_stmt *kiln_stmt_map(kiln_arena *a, const kiln_stmt *s,
                    ? s
                    : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
                                  body);
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        return map_call(a, s, r);
     case KILN_STMT_BARRIER:
         return s;
     }

@@ -7,6 +7,11 @@
  * declaration, and puts the rule's statements in its place. What does not match is
  * refused by name, never left as it was.
  *
+ * An intrinsic whose operands are blocks of memory has no rule: it says which parts of a
+ * reduction are instructions (TVM's body, reset and update), and each becomes a call of a
+ * program that the declaration makes. So what it reads, writes and updates is declared,
+ * to the verifier, the passes and the interpreter alike.
+ *
  * Adding one: a file in intrin/ and a row in tensor_intrins.def;
  * docs/new-tensor-intrinsic.md.
  */
@@ -22,17 +27,33 @@ typedef struct kiln_tensor_operand {
     const kiln_expr *at; /* i64 */
 } kiln_tensor_operand;
 
-typedef struct kiln_tensor_intrin {
+/* Parts of a reduction that may be instructions. */
+typedef enum kiln_tensor_part {
+    KILN_TENSOR_RESET = 1,  /* out = the reducer's identity */
+    KILN_TENSOR_UPDATE = 2, /* out += in */
+    KILN_TENSOR_BODY = 4    /* out = in: both, where no reduction loop is outside */
+} kiln_tensor_part;
+
+struct kiln_tensor_intrin {
     const char *name;
     const char *doc;
     /* The behaviour for blocks of `lanes` (16, 8, 4: a multiple of what the target has,
      * chosen by the template): a sum over small axes. Placeholders are found in
      * te->in. */
     const kiln_te *(*declare)(kiln_arena *a, int lanes);
-    /* out += in: operands in the order of te->in. */
+    /* out += in: operands in the order of te->in. NULL: `parts` says. */
     const kiln_stmt *(*update)(kiln_arena *a, int lanes, const kiln_tensor_operand *in,
                                const kiln_tensor_operand *out);
-} kiln_tensor_intrin;
+    /* Instructions with operands in memory, a set of kiln_tensor_part; with UPDATE where
+     * there is no rule. Without RESET the loops that begin a reduction stay loops. */
+    unsigned parts;
+};
+typedef struct kiln_tensor_intrin kiln_tensor_intrin;
+
+/* Program "NAME.update" of that part, over flat blocks: inputs in the order of te->in (a
+ * reset has none), then the output. `te`: what the intrinsic declares. */
+const kiln_program *kiln_tensor_program(kiln_arena *a, const kiln_tensor_intrin *intrin,
+                                        const kiln_te *te, kiln_tensor_part part);
 
 #define KILN_TENSOR_INTRIN(name) extern const kiln_tensor_intrin kiln_tensor_##name;
 #include "compiler/loop/tensor_intrins.def"

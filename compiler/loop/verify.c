@@ -50,6 +50,14 @@ static bool is_written(const verifier *v, const kiln_buffer *b) {
 
 /* ---- accesses ------------------------------------------------------------------ */
 
+/* Who calls or launches the program knows its range. */
+static bool is_param(const verifier *v, const kiln_var *x) {
+    for (int i = 0; i < v->program->n_params; i++)
+        if (v->program->param[i] == x)
+            return true;
+    return false;
+}
+
 /* The interval is what the index really takes: linear in variables whose ranges are
  * exact, each of them once. */
 static bool is_exact(const verifier *v, const kiln_expr *e) {
@@ -65,7 +73,7 @@ static bool is_exact(const verifier *v, const kiln_expr *e) {
     if (!v->ranges_exact || !kiln_linear_of(e, &l))
         return false;
     for (int i = 0; i < l.n; i++)
-        if (l.term[i].expr->kind != KILN_EXPR_VAR)
+        if (l.term[i].expr->kind != KILN_EXPR_VAR || is_param(v, l.term[i].expr->u.var))
             return false;
     return true;
 }
@@ -238,8 +246,8 @@ static bool runs_at_once(kiln_loop_kind kind) {
 
 /* Iterations that run at once store to different places: an index that uses neither
  * the loop nor what is bound inside is the same in all of them. */
-static void check_race(verifier *v, const kiln_stmt *s) {
-    const kiln_buffer *b = s->u.store.buffer;
+static void check_race(verifier *v, const kiln_buffer *b, const kiln_expr *const *index,
+                       const kiln_expr *mask) {
     for (size_t i = v->nest.n; i-- > 0;) {
         const kiln_stmt *loop = v->nest.v[i];
         int64_t n = 0;
@@ -248,17 +256,22 @@ static void check_race(verifier *v, const kiln_stmt *s) {
         if (loop->kind != KILN_STMT_FOR || !runs_at_once(loop->u.loop.kind) ||
             !kiln_x_is_int(loop->u.loop.extent, &n) || n <= 1)
             continue;
-        bool differs = v->n_guards > 0 || s->u.store.mask != NULL;
+        bool differs = v->n_guards > 0 || mask != NULL;
         for (int k = 0; k < b->rank && !differs; k++)
             for (size_t j = 0; j < v->bound.n && !differs; j++)
                 if (v->bound.v[j] == loop->u.loop.var)
                     for (; j < v->bound.n && !differs; j++)
-                        differs = kiln_expr_uses(s->u.store.index[k], v->bound.v[j]);
+                        differs = kiln_expr_uses(index[k], v->bound.v[j]);
         if (!differs)
             fail_at(
                 v, "every iteration of %s loop '%s' stores to the same place of '%s'",
                 kiln_loop_words[loop->u.loop.kind], loop->u.loop.var->name, b->name);
     }
+}
+
+static void note_write(verifier *v, const kiln_buffer *b) {
+    if (!is_written(v, b))
+        kiln_vec_push(&v->scratch, &v->written, b);
 }
 
 static void store(verifier *v, const kiln_stmt *s) {
@@ -286,9 +299,83 @@ static void store(verifier *v, const kiln_stmt *s) {
     if (mask != NULL)
         v->n_guards--;
     if (v->status == KILN_OK)
-        check_race(v, s);
-    if (!is_written(v, b))
-        kiln_vec_push(&v->scratch, &v->written, b);
+        check_race(v, b, s->u.store.index, mask);
+    note_write(v, b);
+}
+
+/* ---- calls and launches ---------------------------------------------------------- */
+
+/* The block that argument `arg` of what is called lies in. */
+static void block(verifier *v, const kiln_stmt *s, int arg) {
+    const kiln_program *called = s->u.call.program;
+    const kiln_expr *place = s->u.call.arg[arg];
+    const kiln_buffer *b = place->u.load.buffer, *as = called->arg[arg];
+    const kiln_effect effect = kiln_program_effect(called, arg);
+    const int64_t n = kiln_buffer_elems(as);
+    if (place->u.load.mask != NULL || place->lanes != 1 ||
+        kiln_dtype_bytes(as->dtype) != kiln_dtype_bytes(b->dtype))
+        fail_at(v, "argument '%s' of '%s' must be a place among %s, without a mask",
+                as->name, called->name, kiln_dtype_name(as->dtype));
+    if (effect.writes && b->arg >= 0 && !b->is_written)
+        fail_at(v, "input '%s' is written by '%s'", b->name, called->name);
+    for (int i = 0; i < place->n_arg; i++)
+        expr(v, place->arg[i]);
+    if (v->status == KILN_OK)
+        check_access(v, b, place->arg, 1, "given away");
+    if (v->status == KILN_OK && b->rank == 1 && n > 0) {
+        const kiln_expr *last =
+            kiln_x_add(&v->scratch, place->arg[0], kiln_x_index(&v->scratch, n - 1));
+        check_access(v, b, &last, 1, "given away");
+    }
+    if (v->status == KILN_OK && n > kiln_buffer_elems(b))
+        fail_at(v, "'%s' takes %" PRId64 " elements, buffer '%s' has %" PRId64,
+                called->name, n, b->name, kiln_buffer_elems(b));
+    if (effect.reads && b->arg < 0 && v->n_guards == 0 && !is_written(v, b))
+        fail_at(v, "buffer '%s' is read by '%s' before anything is written to it",
+                b->name, called->name);
+    if (effect.writes && v->status == KILN_OK)
+        check_race(v, b, place->arg, NULL);
+}
+
+static bool is_in_launch(const verifier *v) {
+    for (size_t i = 0; i < v->nest.n; i++)
+        if (v->nest.v[i]->kind == KILN_STMT_FOR &&
+            v->nest.v[i]->u.loop.kind == KILN_LOOP_THREAD)
+            return true;
+    return false;
+}
+
+static void find_thread_loop(void *user, const kiln_stmt *s) {
+    bool *found = user;
+    *found = *found || s->kind == KILN_STMT_LAUNCH ||
+             (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD);
+}
+
+static void call(verifier *v, const kiln_stmt *s) {
+    const kiln_program *called = s->u.call.program;
+    bool has_threads = false;
+    kiln_stmt_visit(called->body, find_thread_loop, &has_threads);
+    if (s->kind == KILN_STMT_CALL && has_threads)
+        fail_at(v, "'%s' is called by one thread, and has threads of its own",
+                called->name);
+    if (s->kind == KILN_STMT_LAUNCH && is_in_launch(v))
+        fail_at(v, "'%s' is launched inside a thread loop", called->name);
+    for (int i = 0; i < called->n_args && v->status == KILN_OK; i++)
+        block(v, s, i);
+    for (int i = 0; i < called->n_params && v->status == KILN_OK; i++) {
+        const kiln_expr *e = s->u.call.arg[called->n_args + i];
+        if (e->dtype != called->param[i]->dtype || e->lanes != 1)
+            fail_at(v, "parameter '%s' of '%s' must be one %s", called->param[i]->name,
+                    called->name, kiln_dtype_name(called->param[i]->dtype));
+        expr(v, e);
+    }
+    for (int i = 0; i < KILN_N_AXES && s->kind == KILN_STMT_LAUNCH; i++)
+        expr(v, s->u.call.grid[i]);
+    if (v->status == KILN_OK)
+        v->status = kiln_program_verify(called, v->err);
+    for (int i = 0; i < called->n_args && v->status == KILN_OK; i++)
+        if (kiln_program_effect(called, i).writes)
+            note_write(v, s->u.call.arg[i]->u.load.buffer);
 }
 
 static void loop(verifier *v, const kiln_stmt *s) {
@@ -410,10 +497,17 @@ static void stmt(verifier *v, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
         if (s->u.attr.value != NULL)
             expr(v, s->u.attr.value);
+        if (s->u.attr.buffer != NULL && !is_live(v, s->u.attr.buffer))
+            fail_at(v, "buffer '%s' is named by an attribute where it does not exist",
+                    s->u.attr.buffer->name);
         stmt(v, s->u.attr.body);
         break;
     case KILN_STMT_BARRIER:
         barrier(v);
+        break;
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        call(v, s);
         break;
     }
 }
@@ -444,6 +538,8 @@ kiln_status kiln_program_verify(const kiln_program *p, kiln_err *err) {
     v.w = kiln_walk_make(&v.scratch, NULL, NULL, err);
     for (int i = 0; i < p->n_args; i++)
         kiln_vec_push(&v.scratch, &v.live, p->arg[i]);
+    for (int i = 0; i < p->n_params; i++)
+        bind(&v, p->param[i]);
     stmt(&v, p->body);
     if (v.status != KILN_OK)
         note_nest(&v);

@@ -331,6 +331,8 @@ const kiln_stmt *kiln_walk_stmt(kiln_walk *w, const kiln_stmt *s) {
     case KILN_STMT_EVAL:
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         return kiln_stmt_map(w->arena, s, &parts);
     }
     return s;

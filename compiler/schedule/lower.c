@@ -33,7 +33,6 @@ static kiln_buffer *make_buffer(kiln_lowering *lo, const kiln_lowered_stage *l,
         kiln_buffer_new(a, name, te->dtype[out], te->rank, dim, l->stage->scope);
     for (int i = 0; i < te->rank; i++)
         b->align[i] = l->stage->align[i];
-    b->double_buffer = l->stage->double_buffer;
     b->arg = -1;
     return b;
 }
@@ -343,9 +342,30 @@ static const kiln_stmt *wrap_loop(kiln_nest *n, const kiln_extent *leaf,
                       kiln_x_index(a, leaf->extent), x->loop, x->tag, body);
 }
 
+/* What the stage's innermost loops stand for, marked. */
+static const kiln_stmt *marked(kiln_nest *n, const kiln_stmt *s) {
+    const kiln_stage *st = n->l->stage;
+    return kiln_s_attr(n->lo->arena, KILN_STMT_ATTR_TENSORIZE, st->tensor->name, NULL,
+                       kiln_x_index(n->lo->arena, st->tensor_lanes), s);
+}
+
+static bool has_part(const kiln_stage *st, kiln_tensor_part part) {
+    return st->tensor != NULL && (st->tensor->parts & part) != 0;
+}
+
+/* One instruction begins the reduction and does all of it. */
+static bool is_one_body(const kiln_stage *st) {
+    bool is_outside = has_part(st, KILN_TENSOR_BODY);
+    for (size_t i = 0; is_outside && st->leaf.v[i] != st->tensor_iter; i++)
+        is_outside = st->leaf.v[i]->kind != KILN_ITER_REDUCE;
+    return is_outside;
+}
+
 /* The innermost axis of a tensor intrinsic: one vector, where it is set to zero. */
 static bool is_lane_axis(const kiln_stage *st, size_t leaf) {
     size_t i = st->leaf.n;
+    if (has_part(st, KILN_TENSOR_RESET) || is_one_body(st))
+        return false;
     while (st->tensor != NULL && i-- > 0 && st->leaf.v[i] != st->tensor_iter)
         if (st->leaf.v[i]->kind != KILN_ITER_REDUCE)
             break;
@@ -371,13 +391,18 @@ static const kiln_stmt *init_nest(kiln_nest *n, size_t first_reduce) {
                                                    kiln_x_index(a, leaf->extent),
                                                    KILN_LOOP_VECTORIZED, NULL, s)
                                       : wrap_loop(n, leaf, fresh, s);
+        if (has_part(l->stage, KILN_TENSOR_RESET) && !is_one_body(l->stage) &&
+            leaf->iter == l->stage->tensor_iter)
+            s = marked(n, s);
     }
     return s;
 }
 
+/* Where a reduction begins: nothing stands between the loops of a tensor intrinsic. */
 static size_t first_reduce_leaf(const kiln_stage *st) {
     size_t i = 0;
-    while (i < st->leaf.n && st->leaf.v[i]->kind != KILN_ITER_REDUCE)
+    while (i < st->leaf.n && st->leaf.v[i]->kind != KILN_ITER_REDUCE &&
+           (st->tensor == NULL || st->leaf.v[i] != st->tensor_iter))
         i++;
     return i;
 }
@@ -497,13 +522,16 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
         for (size_t i = l->stage->leaf.n; i-- > 0;) {
             KILN_TRY(attach_stages(n, i, &s, err));
             s = wrap_loop(n, &l->leaf[i], NULL, with_prefetches(n, i, s));
-            if (l->stage->tensor != NULL && l->leaf[i].iter == l->stage->tensor_iter)
-                s = kiln_s_attr(a, KILN_STMT_ATTR_TENSORIZE, l->stage->tensor->name,
-                                NULL, kiln_x_index(a, l->stage->tensor_lanes), s);
+            const bool is_tensor =
+                l->stage->tensor != NULL && l->leaf[i].iter == l->stage->tensor_iter;
+            if (is_tensor && !is_one_body(l->stage))
+                s = marked(n, s);
             if (is_reduction && i == first) {
                 const kiln_stmt *both[] = {init_nest(n, first), s};
                 s = KILN_FAULT(reduction_start) ? s : kiln_s_seq(a, both, 2);
             }
+            if (is_tensor && is_one_body(l->stage))
+                s = marked(n, s);
         }
         if (is_reduction &&
             first == l->stage->leaf.n) { /* no reduction axes are left: one term */
@@ -515,7 +543,10 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: '%s' reads '%s', which is not among the arguments",
                          l->te->name, n->unbound->name);
-    *out = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
+    s = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
+    for (int i = 0; l->stage->double_buffer && i < l->te->n_out; i++)
+        s = kiln_s_attr(a, KILN_STMT_ATTR_DOUBLE_BUFFER, NULL, l->buffer[i], NULL, s);
+    *out = s;
     return KILN_OK;
 }
 
@@ -537,6 +568,7 @@ kiln_status kiln_lower(kiln_arena *a, const kiln_schedule *s,
     p->name = name;
     p->arena = a;
     KILN_TRY(kiln_infer_bounds(&lo, err));
+    KILN_TRY(kiln_check_ahead(&lo, err));
     kiln_nest arguments = {.lo = &lo};
     KILN_TRY(bind_arguments(&arguments, args, n_args, n_inputs, p, err));
     KILN_TRY(make_buffers(&lo, err));

@@ -135,6 +135,9 @@ kiln_status kiln_cache_write(kiln_stage *st, kiln_scope scope, kiln_stage **out,
 kiln_status kiln_set_scope(kiln_stage *st, kiln_scope scope, kiln_err *err);
 kiln_status kiln_storage_align(kiln_stage *st, int axis, int32_t factor, int32_t offset,
                                kiln_err *err);
+/* Computed one iteration ahead, into the half of its memory that is not in use. It must
+ * be computed inside a serial loop, and read nothing that is computed there too but what
+ * is double buffered as well: lowering refuses the rest. */
 kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err);
 /* Splits a reduction: a new stage reduces everything but `x` (a reduction leaf), which
  * becomes its first spatial axis; this stage then reduces over it. */

@@ -90,6 +90,8 @@ kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char
                             kiln_err *err);
 /* Scopes and the threads that fill and read them fit. */
 kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err);
+/* Double buffered stages have an iteration to be ahead of, and what they read (ahead.c). */
+kiln_status kiln_check_ahead(const kiln_lowering *lo, kiln_err *err);
 /* Of a stage whose extents are known, inside stages whose ranges are. */
 kiln_status kiln_check_widths(const kiln_lowering *lo, const kiln_lowered_stage *l,
                               kiln_err *err);

@@ -36,7 +36,6 @@ struct kiln_buffer {
     int align_bytes; /* 0: 64 */
     int arg;         /* index into the program's arguments; -1: allocated inside */
     bool is_written; /* arguments: an output */
-    bool double_buffer;
 };
 
 kiln_buffer *kiln_buffer_new(kiln_arena *a, const char *name, kiln_dtype dtype,

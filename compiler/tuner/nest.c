@@ -219,6 +219,8 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
     case KILN_STMT_ALLOC:
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         break;
     }
     for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)

@@ -110,7 +110,8 @@ static kiln_status do_memory(draw *d, kiln_stage *st, kiln_iter *x) {
         kiln_buf_printf(d->log, "storage_align %s %d\n", st->te->name, axis);
         return kiln_storage_align(st, axis, 8, (int32_t)pick(d, 8), &d->err);
     }
-    if (d->for_cpu)
+    /* Outside all loops there is nothing to be ahead of: lowering refuses it. */
+    if (d->for_cpu || st->attach != KILN_ATTACH_AT)
         return KILN_ERR_ARG;
     kiln_buf_printf(d->log, "double_buffer %s\n", st->te->name);
     return kiln_double_buffer(st, &d->err);

@@ -269,7 +269,9 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
         kiln_cg_stmt(g, s->u.attr.body);
         break;
     case KILN_STMT_BARRIER:
-        KILN_ASSERT(false, "kiln_backend_check refuses barriers");
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
+        KILN_ASSERT(false, "kiln_backend_check refuses barriers, calls and launches");
         break;
     }
 }

@@ -7,15 +7,21 @@
 /* Vectorised and unrolled loops that reach it mean what serial ones do. */
 const kiln_backend kiln_cg_backend = {
     .name = "llvm_cpu",
-    .stmt = {[KILN_STMT_FOR] = KILN_DOES,
-             [KILN_STMT_SEQ] = KILN_DOES,
-             [KILN_STMT_IF] = KILN_DOES,
-             [KILN_STMT_LET] = KILN_DOES,
-             [KILN_STMT_ALLOC] = KILN_DOES,
-             [KILN_STMT_STORE] = KILN_DOES,
-             [KILN_STMT_EVAL] = KILN_DOES,
-             [KILN_STMT_ATTR] = KILN_DOES,
-             [KILN_STMT_BARRIER] = NO_THREADS},
+    .stmt =
+        {[KILN_STMT_FOR] = KILN_DOES,
+         [KILN_STMT_SEQ] = KILN_DOES,
+         [KILN_STMT_IF] = KILN_DOES,
+         [KILN_STMT_LET] = KILN_DOES,
+         [KILN_STMT_ALLOC] = KILN_DOES,
+         [KILN_STMT_STORE] = KILN_DOES,
+         [KILN_STMT_EVAL] = KILN_DOES,
+         [KILN_STMT_ATTR] = KILN_DOES,
+         [KILN_STMT_BARRIER] = NO_THREADS,
+         [KILN_STMT_CALL] =
+             ("there is no instruction for it here; use an intrinsic that becomes "
+              "operations of vectors"),
+         [KILN_STMT_LAUNCH] =
+             "a CPU launches nothing; make the loops parallel before they are split"},
     .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
              [KILN_LOOP_PARALLEL] = KILN_DOES,
              [KILN_LOOP_VECTORIZED] = KILN_DOES,
@@ -32,19 +38,19 @@ const kiln_backend kiln_cg_backend = {
               [KILN_N_SCOPES - 1] =
                   ("a CPU has no memory but its own; use global, local "
                    "or register")},
-    .attr = {[KILN_STMT_ATTR_PRAGMA] =
-                 "no word of a pragma is known here; leave it out",
-             [KILN_STMT_ATTR_THREAD_EXTENT] = NO_THREADS,
-             [KILN_STMT_ATTR_COPROC_SCOPE] =
-                 "a CPU has no queues of an accelerator; leave it out",
-             [KILN_STMT_ATTR_DOUBLE_BUFFER] =
-                 "buffers have one copy here; leave it out",
-             [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =
-                 "a CPU has no dependence tokens; leave it out",
-             [KILN_STMT_ATTR_STAGE] = KILN_DOES,
-             [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
+    .attr =
+        {[KILN_STMT_ATTR_PRAGMA] = "no word of a pragma is known here; leave it out",
+         [KILN_STMT_ATTR_THREAD_EXTENT] = NO_THREADS,
+         [KILN_STMT_ATTR_COPROC_SCOPE] =
+             "a CPU has no queues of an accelerator; leave it out",
+         [KILN_STMT_ATTR_DOUBLE_BUFFER] =
+             "what fills a buffer is moved ahead before; run the pass double_buffer",
+         [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =
+             "a CPU has no dependence tokens; leave it out",
+         [KILN_STMT_ATTR_STAGE] = KILN_DOES,
+         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
+    .param = "kernels are given buffers; store the scalar to one",
     .value = "a value that nobody keeps would be dropped; store it, or leave it out",
-    .double_buffer = "buffers have one copy here; leave double_buffer out",
 };

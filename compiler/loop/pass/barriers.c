@@ -120,10 +120,43 @@ static void gather_reads(void *user, const kiln_expr *e) {
         kiln_expr_visit(e, gather_load, user);
 }
 
+/* What a call declares: it touches all elements of a block. */
+static void gather_block(gathering *g, const kiln_stmt *s, int arg) {
+    kiln_arena *a = g->x->arena;
+    const kiln_expr *place = s->u.call.arg[arg];
+    const kiln_buffer *b = place->u.load.buffer;
+    const kiln_effect effect = kiln_program_effect(s->u.call.program, arg);
+    const int64_t n = kiln_buffer_elems(s->u.call.program->arg[arg]);
+    const kiln_expr **index = kiln_array(a, const kiln_expr *, b->rank);
+    for (int i = 0; i < b->rank; i++) {
+        kiln_expr_visit(place->arg[i], gather_load, g);
+        index[i] = place->arg[i];
+    }
+    if (n > 1 && n <= KILN_MAX_LANES && b->rank == 1)
+        index[0] = kiln_x_ramp(a, place->arg[0], kiln_x_index(a, 1), (int)n);
+    else if (n > 1)
+        index[0] = kiln_x_load(a, b, place->arg, b->rank, NULL); /* any */
+    kiln_touch t = {.buffer = b, .index = index};
+    if (effect.reads)
+        gather(g, t);
+    t.writes = true;
+    if (effect.writes)
+        gather(g, t);
+}
+
 static void gather_touches(search *x, kiln_site *p) {
     const kiln_stmt *s = p->stmt;
     gathering g = {.x = x, .at = p};
-    kiln_stmt_exprs(s, gather_reads, &g);
+    if (s->kind == KILN_STMT_CALL) {
+        const int n = s->u.call.program->n_args;
+        for (int i = 0; i < n + s->u.call.program->n_params; i++)
+            if (i < n)
+                gather_block(&g, s, i);
+            else
+                gather_reads(&g, s->u.call.arg[i]);
+    } else {
+        kiln_stmt_exprs(s, gather_reads, &g);
+    }
     if (s->kind == KILN_STMT_STORE)
         gather(&g, (kiln_touch){.buffer = s->u.store.buffer,
                                 .index = s->u.store.index,

@@ -28,7 +28,6 @@ static const flat_buffer *flat_of(flatten *f, const kiln_buffer *b) {
     x.flat->align_bytes = b->align_bytes;
     x.flat->arg = b->arg;
     x.flat->is_written = b->is_written;
-    x.flat->double_buffer = b->double_buffer;
     kiln_vec_push(f->arena, &f->buffer, x);
     return &f->buffer.v[f->buffer.n - 1];
 }
@@ -108,6 +107,8 @@ static const kiln_stmt *flat_stmt(void *user, kiln_arena *a, const kiln_stmt *s)
     case KILN_STMT_LET:
     case KILN_STMT_EVAL:
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL: /* places are expressions */
+    case KILN_STMT_LAUNCH:
         return s;
     }
     return s;

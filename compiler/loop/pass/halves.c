@@ -198,6 +198,15 @@ static const kiln_stmt *store(halving *h, const kiln_stmt *s) {
 }
 
 /* A prefetch names the place: the load stays one. */
+static const kiln_expr *place_of(halving *h, const kiln_expr *e) {
+    return e->kind == KILN_EXPR_LOAD && is_half(e->dtype) ? load(h, e) : value_of(h, e);
+}
+
+static const kiln_expr *called_with(void *user, kiln_arena *a, const kiln_expr *e) {
+    (void)a;
+    return place_of(user, e);
+}
+
 static const kiln_expr *effect(halving *h, const kiln_expr *e) {
     if (e->kind != KILN_EXPR_CALL || e->n_arg != 1 ||
         e->arg[0]->kind != KILN_EXPR_LOAD || !is_half(e->arg[0]->dtype))
@@ -234,6 +243,10 @@ static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s)
             a, s->u.attr.key, s->u.attr.text, buffer_of(h, s->u.attr.buffer),
             s->u.attr.value != NULL ? value_of(h, s->u.attr.value) : NULL,
             s->u.attr.body);
+    case KILN_STMT_CALL: /* of the bits */
+    case KILN_STMT_LAUNCH:
+        return kiln_stmt_map(a, s,
+                             &(kiln_stmt_rewrite){.expr = called_with, .user = h});
     case KILN_STMT_BARRIER:
         return s;
     }

@@ -178,6 +178,8 @@ static void collect(collector *c, const kiln_stmt *s) {
     case KILN_STMT_EVAL:
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         break;
     }
     for (int i = first; (part = kiln_stmt_part(s, i)) != NULL; i++)

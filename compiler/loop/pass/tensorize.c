@@ -1,16 +1,18 @@
 /* tensorize: marked loop nests become a tensor intrinsic's statements.
  *
  * A nest is what kiln_tensorize marked: loops of the declared extents, in the declared
- * order, around one update. Expression and addresses must be the declared ones: each
- * operand's address moves by the declared strides along every loop. */
+ * order, around one update; around what begins the reduction; or one of these after the
+ * other. Expression and addresses must be the declared ones: each operand's address moves
+ * by the declared strides along every loop. */
 #include "compiler/loop/linear.h"
 #include "compiler/loop/tensor_intrin.h"
 #include "compiler/loop/walk.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct tensorizing {
-    const kiln_program *p;
+    const kiln_loop_options *o;
     kiln_status status;
     kiln_err *err;
 } tensorizing;
@@ -20,6 +22,7 @@ typedef struct nest {
     kiln_arena *arena;
     const kiln_tensor_intrin *intrin;
     const kiln_te *te;
+    int lanes;
     int n; /* loops: axes, then reduction axes */
     const kiln_axis *axis[2 * KILN_MAX_AXES];
     const kiln_var *var[2 * KILN_MAX_AXES];
@@ -130,13 +133,26 @@ static kiln_status read_operands(nest *n, const kiln_expr *const *found,
     return KILN_OK;
 }
 
-static kiln_status replaced(nest *n, int lanes, const kiln_stmt *s,
-                            const kiln_stmt **out) {
+/* Where the output's block begins; loops read. */
+static kiln_status read_output(nest *n, const kiln_stmt *store,
+                               kiln_tensor_operand *to) {
+    const kiln_te *te = n->te;
+    const kiln_expr *index[KILN_MAX_AXES];
+    kiln_linear address;
+    for (int i = 0; i < te->rank; i++)
+        index[i] = kiln_te_var(te, i);
+    const bool is_linear = declared_address(te, index, &address);
+    KILN_ASSERT(is_linear, "axes are not linear in themselves");
+    return read_operand(n, te->name, store->u.store.index[0], store->u.store.buffer,
+                        &address, to);
+}
+
+static kiln_status read_update(nest *n, const kiln_stmt *s, kiln_tensor_operand *in,
+                               kiln_tensor_operand *to) {
     const kiln_te *te = n->te;
     const kiln_stmt *body = NULL;
-    const kiln_expr *found[KILN_MAX_TE_OUTS] = {NULL}, *index[KILN_MAX_AXES];
-    kiln_tensor_operand in[KILN_MAX_TE_OUTS], to;
-    kiln_linear address;
+    const kiln_expr *found[KILN_MAX_TE_OUTS] = {NULL};
+    n->n = 0;
     for (int i = 0; i < te->rank; i++)
         n->axis[n->n++] = te->axis[i];
     for (int i = 0; i < te->n_reduce; i++)
@@ -150,14 +166,91 @@ static kiln_status replaced(nest *n, int lanes, const kiln_stmt *s,
         return REFUSED(n, "the marked nest must hold one update, without guards, that "
                           "computes what the intrinsic declares");
     KILN_TRY(read_operands(n, found, in));
-    for (int i = 0; i < te->rank; i++)
-        index[i] = kiln_te_var(te, i);
-    const bool is_linear = declared_address(te, index, &address);
-    KILN_ASSERT(is_linear, "axes are not linear in themselves");
-    KILN_TRY(read_operand(n, te->name, body->u.store.index[0], body->u.store.buffer,
-                          &address, &to));
-    *out = n->intrin->update(n->arena, lanes, in, &to);
+    return read_output(n, body, to);
+}
+
+/* What a nest of loops stores in the end; NULL: it holds something else. */
+static const kiln_stmt *store_in(const kiln_stmt *s) {
+    while (s->kind == KILN_STMT_FOR)
+        s = s->u.loop.body;
+    return s->kind == KILN_STMT_STORE ? s : NULL;
+}
+
+static const kiln_expr *identity_of(const kiln_te *te) {
+    return te->body[0]->u.reduce->reducer->identity[0];
+}
+
+static bool is_reset(const nest *n, const kiln_stmt *s) {
+    const kiln_stmt *store = store_in(s);
+    return store != NULL && kiln_expr_eq(store->u.store.value, identity_of(n->te));
+}
+
+static kiln_status read_reset(nest *n, const kiln_stmt *s, kiln_tensor_operand *to) {
+    const kiln_stmt *body = NULL;
+    n->n = 0;
+    for (int i = 0; i < n->te->rank; i++)
+        n->axis[n->n++] = n->te->axis[i];
+    KILN_TRY(read_loops(n, s, &body));
+    return read_output(n, body, to);
+}
+
+static const kiln_stmt *called(nest *n, kiln_tensor_part part,
+                               const kiln_tensor_operand *in,
+                               const kiln_tensor_operand *to) {
+    const kiln_expr *arg[KILN_MAX_TE_OUTS + 1];
+    const int n_in = part == KILN_TENSOR_RESET ? 0 : n->te->n_in;
+    for (int i = 0; i <= n_in; i++) {
+        const kiln_tensor_operand *o = i < n_in ? &in[i] : to;
+        arg[i] = kiln_x_load(n->arena, o->buffer, &o->at, 1, NULL);
+    }
+    return kiln_s_call(n->arena, kiln_tensor_program(n->arena, n->intrin, n->te, part),
+                       arg);
+}
+
+static kiln_status check_part(nest *n, kiln_tensor_part part, const char *what) {
+    return (n->intrin->parts & part) != 0
+               ? KILN_OK
+               : REFUSED(n, "it has no instruction for %s", what);
+}
+
+/* What begins the reduction, and the rest of it in the same nest. */
+static kiln_status replace_body(nest *n, const kiln_stmt *s, const kiln_stmt **out) {
+    kiln_tensor_operand in[KILN_MAX_TE_OUTS], to, also;
+    KILN_TRY(check_part(n, KILN_TENSOR_BODY, "a whole reduction"));
+    if (s->u.seq.n != 2 || !is_reset(n, s->u.seq.stmt[0]))
+        return REFUSED(n, "the marked nests must begin a reduction, then do it");
+    KILN_TRY(read_reset(n, s->u.seq.stmt[0], &to));
+    KILN_TRY(read_update(n, s->u.seq.stmt[1], in, &also));
+    if (to.buffer != also.buffer || !kiln_expr_eq(to.at, also.at))
+        return REFUSED(n, "the marked nests must begin and do the same reduction");
+    *out = called(n, KILN_TENSOR_BODY, in, &to);
     return KILN_OK;
+}
+
+static kiln_status replaced(nest *n, const kiln_stmt *s, const kiln_stmt **out) {
+    kiln_tensor_operand in[KILN_MAX_TE_OUTS], to;
+    if (s->kind == KILN_STMT_SEQ)
+        return replace_body(n, s, out);
+    if (is_reset(n, s)) {
+        KILN_TRY(check_part(n, KILN_TENSOR_RESET, "the beginning of a reduction"));
+        KILN_TRY(read_reset(n, s, &to));
+        *out = called(n, KILN_TENSOR_RESET, NULL, &to);
+        return KILN_OK;
+    }
+    KILN_TRY(read_update(n, s, in, &to));
+    if (n->intrin->update == NULL)
+        KILN_TRY(check_part(n, KILN_TENSOR_UPDATE, "a step of a reduction"));
+    *out = n->intrin->update != NULL ? n->intrin->update(n->arena, n->lanes, in, &to)
+                                     : called(n, KILN_TENSOR_UPDATE, in, &to);
+    return KILN_OK;
+}
+
+static const kiln_tensor_intrin *find_intrin(const kiln_loop_options *o,
+                                             const char *name) {
+    for (int i = 0; o != NULL && o->intrins != NULL && o->intrins[i] != NULL; i++)
+        if (strcmp(o->intrins[i]->name, name) == 0)
+            return o->intrins[i];
+    return kiln_tensor_intrin_find(kiln_str_from(name));
 }
 
 static const kiln_stmt *visit(void *user, kiln_arena *a, const kiln_stmt *s) {
@@ -166,8 +259,7 @@ static const kiln_stmt *visit(void *user, kiln_arena *a, const kiln_stmt *s) {
         t->status != KILN_OK)
         return s;
     int64_t lanes = 0;
-    const kiln_tensor_intrin *intrin =
-        kiln_tensor_intrin_find(kiln_str_from(s->u.attr.text));
+    const kiln_tensor_intrin *intrin = find_intrin(t->o, s->u.attr.text);
     if (intrin == NULL || !kiln_x_is_int(s->u.attr.value, &lanes) || lanes < 1 ||
         lanes > KILN_MAX_LANES) {
         t->status = kiln_fail(t->err, KILN_ERR_ARG,
@@ -178,15 +270,15 @@ static const kiln_stmt *visit(void *user, kiln_arena *a, const kiln_stmt *s) {
     nest n = {.arena = a,
               .intrin = intrin,
               .te = intrin->declare(a, (int)lanes),
+              .lanes = (int)lanes,
               .err = t->err};
     const kiln_stmt *out = s;
-    t->status = replaced(&n, (int)lanes, s->u.attr.body, &out);
+    t->status = replaced(&n, s->u.attr.body, &out);
     return out;
 }
 
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
-    (void)o;
-    tensorizing t = {.p = p, .status = KILN_OK, .err = err};
+    tensorizing t = {.o = o, .status = KILN_OK, .err = err};
     const kiln_stmt *body = kiln_stmt_rewritten(
         p->arena, p->body, &(kiln_stmt_rewrite){.stmt = visit, .user = &t});
     if (t.status == KILN_OK)

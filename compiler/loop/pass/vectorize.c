@@ -430,6 +430,8 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
         return kiln_s_attr(c->arena, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
                            stmt(c, s->u.attr.body, mask));
     case KILN_STMT_BARRIER:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         return fail_stmt(c, s);
     }
     return s;

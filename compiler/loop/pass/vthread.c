@@ -15,99 +15,34 @@
  *       }                                  unroll t in 0 .. +2 {
  *     }                                      cl[t] = cl[t] + al[t, 0]
  *   }                                      }}} */
+#include "compiler/loop/copies.h"
 #include "compiler/loop/walk.h"
-
-typedef struct expanded {
-    const kiln_buffer *old, *made; /* made: an axis of threads in front */
-} expanded;
 
 typedef struct interleave {
     kiln_arena *arena;
     const kiln_stmt *loop; /* over the virtual threads */
     int64_t n;
-    KILN_VEC(expanded) own;
+    kiln_copies own; /* each thread's memory */
     kiln_status status;
     kiln_err *err;
 } interleave;
 
-/* ---- each thread's own memory ---------------------------------------------------- */
-
-static const kiln_buffer *own_of(const interleave *t, const kiln_buffer *b) {
-    for (size_t i = t->own.n; i-- > 0;)
-        if (t->own.v[i].old == b)
-            return t->own.v[i].made;
-    return NULL;
-}
-
 static const kiln_buffer *expand(interleave *t, const kiln_buffer *b) {
-    kiln_buffer *made = kiln_new(t->arena, kiln_buffer);
-    if (b->rank == KILN_MAX_AXES) {
-        t->status = kiln_fail(t->err, KILN_ERR_LIMIT,
-                              "buffer '%s' must have fewer than %d axes to be made for "
-                              "each virtual thread of '%s'",
-                              b->name, KILN_MAX_AXES, t->loop->u.loop.var->name);
-        return b;
-    }
-    *made = *b;
-    made->rank = b->rank + 1;
-    made->dim[0] = kiln_x_index(t->arena, t->n);
-    made->align[0] = (kiln_dim_align){0};
-    for (int i = 0; i < b->rank; i++) {
-        made->dim[i + 1] = b->dim[i];
-        made->align[i + 1] = b->align[i];
-    }
-    kiln_vec_push(t->arena, &t->own, ((expanded){b, made}));
-    return made;
+    const kiln_buffer *made = kiln_copies_make(&t->own, b, t->n);
+    if (made != NULL)
+        return made;
+    t->status = kiln_fail(t->err, KILN_ERR_LIMIT,
+                          "buffer '%s' must have fewer than %d axes to be made for "
+                          "each virtual thread of '%s'",
+                          b->name, KILN_MAX_AXES, t->loop->u.loop.var->name);
+    return b;
 }
-
-/* The threads' axis in front; its number is counted from 0. */
-static const kiln_expr *const *own_index(const interleave *t, const kiln_expr **to,
-                                         const kiln_expr *const *index, int n) {
-    kiln_arena *a = t->arena;
-    to[0] = kiln_x_sub(a, kiln_x_ref(a, t->loop->u.loop.var), t->loop->u.loop.min);
-    for (int i = 0; i < n; i++)
-        to[i + 1] = index[i];
-    if (n > 0)
-        to[0] = kiln_x_broadcast(a, to[0], index[0]->lanes);
-    return to;
-}
-
-static const kiln_expr *own_load(void *user, kiln_arena *a, const kiln_expr *e) {
-    const interleave *t = user;
-    const kiln_expr *index[KILN_MAX_AXES];
-    const kiln_buffer *b =
-        e->kind == KILN_EXPR_LOAD ? own_of(t, e->u.load.buffer) : NULL;
-    return b == NULL ? e
-                     : kiln_x_load(a, b, own_index(t, index, e->arg, e->n_arg),
-                                   e->n_arg + 1, e->u.load.mask);
-}
-
-static const kiln_stmt *own_store(void *user, kiln_arena *a, const kiln_stmt *s) {
-    const interleave *t = user;
-    const kiln_expr *index[KILN_MAX_AXES];
-    if (s->kind == KILN_STMT_ATTR && s->u.attr.buffer != NULL) {
-        const kiln_buffer *b = own_of(t, s->u.attr.buffer);
-        return b == NULL ? s
-                         : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, b,
-                                       s->u.attr.value, s->u.attr.body);
-    }
-    const kiln_buffer *b =
-        s->kind == KILN_STMT_STORE ? own_of(t, s->u.store.buffer) : NULL;
-    return b == NULL
-               ? s
-               : kiln_s_store(a, b, own_index(t, index, s->u.store.index, b->rank - 1),
-                              s->u.store.value, s->u.store.mask);
-}
-
-/* ---- taking turns ---------------------------------------------------------------- */
 
 /* All of the statement, thread after thread. */
 static const kiln_stmt *turns(interleave *t, const kiln_stmt *s) {
-    const kiln_stmt *each = kiln_stmt_rewritten(
-        t->arena, s,
-        &(kiln_stmt_rewrite){.stmt = own_store, .expr = own_load, .user = t});
     return kiln_s_for(t->arena, t->loop->u.loop.var, t->loop->u.loop.min,
-                      t->loop->u.loop.extent, KILN_LOOP_UNROLLED, NULL, each);
+                      t->loop->u.loop.extent, KILN_LOOP_UNROLLED, NULL,
+                      kiln_copies_used(&t->own, s));
 }
 
 typedef struct difference {
@@ -138,11 +73,17 @@ static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s) {
     switch (s->kind) {
     case KILN_STMT_STORE:
     case KILN_STMT_EVAL:
+    case KILN_STMT_CALL:
+    case KILN_STMT_LAUNCH:
         return turns(t, s);
     case KILN_STMT_ALLOC:
         own = expand(t, s->u.alloc.buffer);
         return kiln_s_alloc(t->arena, own, interleaved(t, s->u.alloc.body));
     case KILN_STMT_ATTR: /* a tensor intrinsic is one statement */
+        if (s->u.attr.key == KILN_STMT_ATTR_DOUBLE_BUFFER)
+            return kiln_s_attr(t->arena, s->u.attr.key, s->u.attr.text,
+                               kiln_copies_of(&t->own, s->u.attr.buffer),
+                               s->u.attr.value, interleaved(t, s->u.attr.body));
         if (s->u.attr.key == KILN_STMT_ATTR_TENSORIZE || s->u.attr.buffer != NULL)
             return turns(t, s);
         break;
@@ -182,6 +123,9 @@ static const kiln_stmt *visit(void *user, kiln_arena *a, const kiln_stmt *s) {
                               s->u.loop.var->name);
         return s;
     }
+    t.own = (kiln_copies){
+        .arena = a,
+        .which = kiln_x_sub(a, kiln_x_ref(a, s->u.loop.var), s->u.loop.min)};
     const kiln_stmt *made = interleaved(&t, s->u.loop.body);
     l->status = t.status;
     return l->status == KILN_OK ? made : s;

@@ -59,7 +59,10 @@ static const kiln_program *parsed(kiln_arena *a, const char *body) {
     kiln_program *p = NULL;
     kiln_err err = {0};
     const char *text =
-        kiln_format(a, "program p(x: f32[8], out y: f32[8]) {\n%s}\n", body);
+        kiln_format(a,
+                    "program other(x: f32[8], out y: f32[8]) {\n  y[0] = x[0]\n}\n"
+                    "program p(x: f32[8], out y: f32[8]) {\n%s}\n",
+                    body);
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
                           &err);
     return p;
@@ -89,6 +92,8 @@ static const row stmts[KILN_N_STMT_KINDS] = {
     [KILN_STMT_EVAL] = {"  prefetch(x[0])\n", "statement"},
     [KILN_STMT_ATTR] = {ATTR("stage \"y\""), "attribute"},
     [KILN_STMT_BARRIER] = {THREADS("y[t] = x[t]\nbarrier shared\n"), "barrier"},
+    [KILN_STMT_CALL] = {"  call other(x, y)\n", "call 'other'"},
+    [KILN_STMT_LAUNCH] = {"  launch other[1, 1, 1; 1, 1, 1](x, y)\n", "launch 'other'"},
 };
 static const row loops[KILN_N_LOOP_KINDS] = {
     [KILN_LOOP_SERIAL] = {LOOP("for"), "for"},
@@ -145,8 +150,6 @@ static void statements_loops_scopes_and_attributes(void **state) {
         check_rows(&a, b, loops, KILN_N_LOOP_KINDS, b->loop, NULL);
         check_rows(&a, b, scopes, KILN_N_SCOPES, b->scope, alone_scopes);
         check_rows(&a, b, attrs, KILN_N_ATTR_KEYS, b->attr, NULL);
-        check(&a, b, b->double_buffer, parsed(&a, TILE("double_buffer")),
-              "double buffering for 't'");
         kiln_arena_fini(&a);
     }
 }
@@ -328,6 +331,41 @@ static void effects(void **state) {
     }
 }
 
+/* Nobody but a launch gives a program its parameters. */
+static void parameters(void **state) {
+    const kiln_backend *b;
+    (void)state;
+    for (int i = 0; (b = backend_at(i)) != NULL; i++) {
+        kiln_arena a = {0};
+        kiln_program *p = NULL;
+        kiln_err err = {0};
+        kiln_assert_status_ok(
+            kiln_program_parse(&a,
+                               KILN_STR_LIT("program p(x: f32[8], out y: f32[8]; n: "
+                                            "i64) {\n  y[n] = x[n]\n}\n"),
+                               NULL, &p, &err),
+            &err);
+        check(&a, b, b->param, p, "parameter 'n'");
+        kiln_arena_fini(&a);
+    }
+}
+
+/* What is launched is held against the table as well. */
+static void what_is_launched(void **state) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_backend forgetful = kiln_backend_interpreter;
+    (void)state;
+    forgetful.name = "forgetful";
+    forgetful.stmt[KILN_STMT_STORE] = NULL;
+    assert_int_equal(
+        kiln_backend_check(
+            &forgetful, parsed(&a, "  launch other[1, 1, 1; 1, 1, 1](x, y)\n"), &err),
+        KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "forgetful has no store"));
+    kiln_arena_fini(&a);
+}
+
 /* A construct that nobody decided about is refused, not taken to be there. */
 static void what_a_table_forgets(void **state) {
     kiln_arena a = {0};
@@ -347,6 +385,8 @@ int main(void) {
         cmocka_unit_test(statements_loops_scopes_and_attributes),
         cmocka_unit_test(expressions),
         cmocka_unit_test(effects),
+        cmocka_unit_test(parameters),
+        cmocka_unit_test(what_is_launched),
         cmocka_unit_test(what_a_table_forgets),
     };
     return cmocka_run_group_tests_name("back ends", tests, NULL, NULL);

@@ -116,7 +116,7 @@ static accept_row accepted[] = {
                      "  }\n")},
     {"every_property", .text = "program p(x: f32[3 align(16, 1), 8] scope17, out y: "
                                "f32[8] bytes(32)) flat {\n"
-                               "  alloc t: bf16[] register double_buffer {\n"
+                               "  alloc t: bf16[] register {\n"
                                "    t[] = bf16(x[0, 1])\n"
                                "    y[0] = f32(t[])\n"
                                "  }\n"

@@ -5,7 +5,10 @@
 #include <string.h>
 
 /* One of every kind of statement, in this order: letters below. */
-static const char text[] = "program p(x: f32[8], out y: f32[8]) {\n"
+static const char text[] = "program q(x: f32[8], out y: f32[8]; n: i64) {\n"
+                           "  y[n] = x[n]\n"
+                           "}\n"
+                           "program p(x: f32[8], out y: f32[8]) {\n"
                            "  alloc t: f32[8] {\n"
                            "    for i in 0 .. +8 {\n"
                            "      let k: i64 = 7 - i {\n"
@@ -22,6 +25,8 @@ static const char text[] = "program p(x: f32[8], out y: f32[8]) {\n"
                            "    barrier shared\n"
                            "    y[ramp(0, 1, 8)] where (ramp(0, 1, 8) < x8(5)) = "
                            "x8(3f)\n"
+                           "    call q(x, y, 3)\n"
+                           "    launch q[4, 1, 1; 8, 1, 1](x, t, 3)\n"
                            "  }\n"
                            "}\n";
 
@@ -32,9 +37,10 @@ typedef struct seen {
 } seen;
 
 static const char letter_of[] = {
-    [KILN_STMT_FOR] = 'f',  [KILN_STMT_SEQ] = 's',   [KILN_STMT_IF] = 'i',
-    [KILN_STMT_LET] = 'l',  [KILN_STMT_ALLOC] = 'a', [KILN_STMT_STORE] = '=',
-    [KILN_STMT_EVAL] = 'e', [KILN_STMT_ATTR] = '@',  [KILN_STMT_BARRIER] = '|',
+    [KILN_STMT_FOR] = 'f',  [KILN_STMT_SEQ] = 's',    [KILN_STMT_IF] = 'i',
+    [KILN_STMT_LET] = 'l',  [KILN_STMT_ALLOC] = 'a',  [KILN_STMT_STORE] = '=',
+    [KILN_STMT_EVAL] = 'e', [KILN_STMT_ATTR] = '@',   [KILN_STMT_BARRIER] = '|',
+    [KILN_STMT_CALL] = 'c', [KILN_STMT_LAUNCH] = 'L',
 };
 
 static void count_expr(void *user, const kiln_expr *e) {
@@ -62,9 +68,10 @@ static void visits_each_before_its_parts(void **state) {
     seen all = {.n = 0};
     (void)state;
     kiln_stmt_visit(parsed(&a)->body, see, &all);
-    assert_string_equal(all.letters, "asfli=@se=|=");
-    /* Bounds 2, value 1, condition 1, stores 2 each, prefetch 1, and a mask. */
-    assert_int_equal(all.exprs, 2 + 1 + 1 + 2 + 1 + 2 + 3);
+    assert_string_equal(all.letters, "asfli=@se=|=cL");
+    /* Bounds 2, value 1, condition 1, stores 2 each, prefetch 1, and a mask; what is
+     * called is given 3, and a grid has 6. */
+    assert_int_equal(all.exprs, 2 + 1 + 1 + 2 + 1 + 2 + 3 + 3 + 9);
     for (size_t i = 0; i < sizeof letter_of; i++)
         assert_non_null(strchr(all.letters, letter_of[i]));
     kiln_arena_fini(&a);
@@ -78,7 +85,9 @@ static void parts_end_with_null(void **state) {
     assert_null(kiln_stmt_part(p->body, 1));
     assert_int_equal(seq->kind, KILN_STMT_SEQ);
     assert_non_null(kiln_stmt_part(seq, 2));
-    assert_null(kiln_stmt_part(seq, 3));
+    assert_null(kiln_stmt_part(seq, 5));
+    assert_null(kiln_stmt_part(kiln_stmt_part(seq, 3), 0));
+    assert_null(kiln_stmt_part(kiln_stmt_part(seq, 4), 0));
     assert_null(kiln_stmt_part(kiln_stmt_part(seq, 1), 0));
     assert_null(kiln_stmt_part(kiln_stmt_part(seq, 2), 0));
     assert_null(kiln_stmt_part(kiln_s_nothing(&a), 0));
@@ -110,7 +119,7 @@ static void what_does_not_change_is_the_same(void **state) {
                      p->body);
     n = 0;
     assert_ptr_equal(kiln_stmt_rewritten(&a, p->body, &r), p->body);
-    assert_int_equal(n, (int)strlen("asfli=@se=|="));
+    assert_int_equal(n, (int)strlen("asfli=@se=|=cL"));
     kiln_arena_fini(&a);
 }
 
@@ -132,6 +141,7 @@ static void rewrites_whole_expressions_bottom_up(void **state) {
     const char *now = strstr(out.p, "if k < 5");
     assert_non_null(now);
     assert_null(strstr(out.p, "k < 3"));
+    assert_non_null(strstr(out.p, "call q(x, y, 5)"));
     kiln_arena_fini(&a);
 }
 

@@ -214,6 +214,26 @@ static kiln_status lower_all(fixture *f) {
     return lower(f, args, 2, 1);
 }
 
+static kiln_status ahead_of_nothing(fixture *f) {
+    KILN_TRY(kiln_double_buffer(f->st_sum, &f->err));
+    return lower_all(f);
+}
+
+static kiln_status ahead_at_once(fixture *f) {
+    kiln_iter *i = kiln_stage_axis(f->st_y, 0);
+    KILN_TRY(kiln_parallel(f->st_y, i, &f->err));
+    KILN_TRY(kiln_compute_at(f->st_sum, f->st_y, i, &f->err));
+    return ahead_of_nothing(f);
+}
+
+/* 'sum' is computed from 'scaled', both in each iteration; ahead of it 'scaled' is not. */
+static kiln_status ahead_of_what_it_reads(fixture *f) {
+    kiln_iter *i = kiln_stage_axis(f->st_y, 0);
+    KILN_TRY(kiln_compute_at(f->st_sum, f->st_y, i, &f->err));
+    KILN_TRY(kiln_compute_at(f->st_scaled, f->st_y, i, &f->err));
+    return ahead_of_nothing(f);
+}
+
 /* `st` in a scope, and y bound to threads. */
 static void in_threads(fixture *f, kiln_stage *st, kiln_scope scope) {
     kiln_assert_status_ok(kiln_set_scope(st, scope, &f->err), &f->err);
@@ -373,6 +393,12 @@ static row rows[] = {
     {"align_takes_existing_axes", align_missing_axis, "stage 'sum' has no axis 1"},
     {"align_needs_a_factor", align_by_zero, "needs factor >= 1"},
     {"double_buffer_leaves_outputs", double_buffer_output, "stage 'y' is an output"},
+    {"double_buffer_in_no_loop", ahead_of_nothing,
+     "stage 'sum' is double buffered, and computed in no loop whose iterations"},
+    {"double_buffer_at_once", ahead_at_once,
+     "but once in each of i0; compute it inside"},
+    {"double_buffer_of_what_is_late", ahead_of_what_it_reads,
+     "stage 'sum' is double buffered in loop 'i0', and reads 'scaled', which is"},
     {"cache_read_takes_readers", cache_read_unread, "stage 'y' does not read 'x'"},
     {"cache_write_comes_first", cache_write_late, "whose loops are untouched"},
     {"rfactor_takes_reductions", rfactor_spatial,

@@ -19,6 +19,7 @@ typedef struct draw {
     kiln_buf log;
     kiln_err err;
     int64_t threads[2]; /* of a block, along x and y; y: 1 where it is not bound */
+    int n_ahead;        /* copies that are double buffered */
 } draw;
 
 static bool one_in(draw *d, int64_t n) { return kiln_rng_range(&d->rng, 1, n) == 1; }
@@ -58,6 +59,12 @@ static kiln_status fetch(draw *d, const kiln_te *te, kiln_stage *reader) {
                     reader->te->name);
     KILN_TRY(kiln_cache_read(d->s, te, KILN_SCOPE_SHARED, &reader, 1, &copy, &d->err));
     KILN_TRY(kiln_compute_at(copy, reader, at, &d->err));
+    if (at->loop == KILN_LOOP_SERIAL && at->kind == KILN_ITER_REDUCE &&
+        at->extent > 1 && one_in(d, 2)) {
+        kiln_buf_printf(&d->log, "double_buffer %s\n", copy->te->name);
+        KILN_TRY(kiln_double_buffer(copy, &d->err));
+        d->n_ahead++;
+    }
     x = fused(d, copy);
     return x == NULL ? KILN_ERR_ARG : spread(d, copy, x, &x);
 }
@@ -143,6 +150,8 @@ static bool passes_keep_it(trial *t, kiln_program *p) {
     return true;
 }
 
+static int n_ahead; /* of all that ran */
+
 static bool try_schedule(kiln_arena *a, const te_example_def *def, uint64_t seed,
                          int64_t *n_run) {
     trial t = {.a = a, .seed = seed};
@@ -163,6 +172,7 @@ static bool try_schedule(kiln_arena *a, const te_example_def *def, uint64_t seed
         return true;
     }
     ++*n_run;
+    n_ahead += t.d.n_ahead;
     return passes_keep_it(&t, p);
 }
 
@@ -179,9 +189,17 @@ static void keeps_its_meaning(void **state) {
     print_message("%" PRId64 " of %" PRId64 " run\n", n_run, n);
 }
 
+/* Last: what the others drew. */
+static void some_are_double_buffered(void **state) {
+    (void)state;
+    print_message("%d copies are double buffered\n", n_ahead);
+    assert_true(n_ahead > 0);
+}
+
 int main(void) {
     for (size_t i = 0; i < n_te_examples; i++)
         kiln_test_add(te_examples[i].name, keeps_its_meaning,
                       (void *)(uintptr_t)&te_examples[i]);
+    kiln_test_add("some_are_double_buffered", some_are_double_buffered, NULL);
     return kiln_test_run("schedules of threads");
 }
