@@ -189,6 +189,9 @@ typedef struct kiln_net_forecast {
     int n_changed;       /* done in another way than greedy would */
     bool is_least;       /* nothing that its model has is cheaper */
 } kiln_net_forecast;
+/* One line for people. n_conversions: of what was made in the end. */
+void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
+                            int n_conversions);
 
 /* A device has one queue, and one space for what flows. Device 0 is the host. */
 typedef struct kiln_net_device {

@@ -334,3 +334,14 @@ void kiln_net_summary(kiln_buf *out, const kiln_net *n) {
                         ", %" PRId64 " bytes of activations, %" PRIu64 " of parameters",
                         n->arena_bytes, n->param_bytes);
 }
+
+void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
+                            int n_conversions) {
+    kiln_buf_printf(out,
+                    "layouts: search expects %.1f us (%d conversions), greedy would "
+                    "take %.1f us (%d); %d ways of %d steps, %d of them measured, %d "
+                    "steps done otherwise\n",
+                    f->chosen_ns / 1e3, n_conversions, f->greedy_ns / 1e3,
+                    f->greedy_conversions, f->n_ways, f->n_sites, f->n_known,
+                    f->n_changed);
+}
