@@ -23,6 +23,7 @@ enum {
     OPT_NO_VERIFY,
     OPT_PACK,
     OPT_PLACE,
+    OPT_LAYOUTS,
     OPT_OCI,
     OPT_SIGN,
     OPT_PASSWORD,
@@ -65,6 +66,7 @@ static const kiln_option options[N_OPTIONS] = {
                   "open, each time a model is opened, and the archive is as small as "
                   "the model (build)",
                   false},
+    [OPT_LAYOUTS] = KILN_LAYOUTS_OPTION,
     [OPT_PLACE] =
         {"--place", "OP=DEVICE",
          "give steps of this operator (or all, or random:SEED) to another "
@@ -293,6 +295,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_share(args, &share, err));
     KILN_TRY(read_pack(args, &to.pack_at_open, err));
     KILN_TRY(read_placement(args, &placement, &to, err));
+    KILN_TRY(kiln_cli_layouts(args, OPT_LAYOUTS, &to.chooser, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
     KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */

@@ -16,6 +16,7 @@ enum {
     OPT_NO_PASSES,
     OPT_PRINT_AFTER,
     OPT_PROFILE,
+    OPT_LAYOUTS,
     OPT_CHECK_PASSES,
     OPT_SHAPE,
     OPT_BIND,
@@ -35,6 +36,7 @@ static const kiln_option options[N_OPTIONS] = {
                      "with --print-after: the driver compiles for this profile "
                      "(default: this machine's)",
                      false},
+    [OPT_LAYOUTS] = KILN_LAYOUTS_OPTION,
     [OPT_CHECK_PASSES] = {"--check-passes", NULL,
                           "compare each graph pass with the reference; the driver's "
                           "texts must read back",
@@ -252,20 +254,23 @@ static kiln_status compile(const kiln_cli_args *args, kiln_graph *g, kiln_buf *t
     const char *after = kiln_args_get(args, OPT_PRINT_AFTER, NULL);
     const char *name = kiln_args_get(args, OPT_PROFILE, NULL);
     kiln_profile profile;
+    kiln_network_options o = {.print_after = after,
+                              .print = print_net_after,
+                              .printer = text,
+                              .check_text = kiln_args_has(args, OPT_CHECK_PASSES)};
     kiln_net net;
+    KILN_TRY(kiln_cli_layouts(args, OPT_LAYOUTS, &o.chooser, err));
     if (name != NULL && after == NULL)
         return kiln_fail(err, KILN_ERR_ARG, "--profile needs --print-after");
     if (after == NULL || (kiln_net_pass_find(kiln_str_from(after)) == NULL &&
                           (strcmp(after, "all") != 0 || name == NULL)))
         return KILN_OK;
-    const kiln_network_options o = {.print_after = after,
-                                    .print = print_net_after,
-                                    .printer = text,
-                                    .check_text =
-                                        kiln_args_has(args, OPT_CHECK_PASSES)};
     KILN_TRY(kiln_cli_profile(args->arena, name, &profile, err));
     kiln_graph_renumber(g);
-    return kiln_compile(args->arena, g, &profile, &o, &net, err);
+    KILN_TRY(kiln_compile(args->arena, g, &profile, &o, &net, err));
+    if (net.forecast != NULL)
+        kiln_net_forecast_text(text, net.forecast, net.n_conversions);
+    return KILN_OK;
 }
 
 /* ---- answers --------------------------------------------------------------------- */

@@ -41,3 +41,21 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
         strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
     return KILN_OK;
 }
+
+kiln_status kiln_cli_layouts(const kiln_cli_args *args, int option,
+                             const kiln_net_chooser **out, kiln_err *err) {
+    const char *name = kiln_args_get(args, option, NULL);
+    kiln_buf names;
+    *out = NULL;
+    if (name == NULL)
+        return KILN_OK;
+    *out = kiln_net_chooser_find(kiln_str_from(name));
+    if (*out != NULL)
+        return KILN_OK;
+    kiln_buf_init(&names, args->arena);
+    for (int i = 0; kiln_net_chooser_at(i) != NULL; i++)
+        kiln_buf_printf(&names, "%s%s", i > 0 ? " or " : "",
+                        kiln_net_chooser_at(i)->name);
+    return kiln_fail(err, KILN_ERR_ARG, "--layouts must be %s, is '%s'", names.p,
+                     kiln_str_printable(args->arena, kiln_str_from(name), 64));
+}

@@ -3,7 +3,7 @@
 #define KILN_CLI_OP_OPTIONS_H
 
 #include "cli/cli.h"
-#include "compiler/network/choose.h"
+#include "compiler/network/executable.h"
 
 /* An archive, a folder that was unpacked from one, or what its name says to be one. */
 bool kiln_cli_is_package(const char *path);
@@ -21,6 +21,17 @@ kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_
             "says)",                                                                   \
             false                                                                      \
     }
+
+#define KILN_LAYOUTS_OPTION                                                            \
+    {                                                                                  \
+        "--layouts", "CHOOSER",                                                        \
+            "who chooses kernels and layouts: greedy, each kernel by itself, or "      \
+            "search, all together, by measured or estimated costs (greedy)",           \
+            false                                                                      \
+    }
+/* NULL where the option is not given. */
+kiln_status kiln_cli_layouts(const kiln_cli_args *args, int option,
+                             const kiln_net_chooser **out, kiln_err *err);
 
 /* The profile with the numerics that the option asks for, where it is given. */
 kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profile *p,

@@ -242,16 +242,17 @@ static void read_profile(reader *r, const object *o, kiln_provenance *p) {
 }
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
-    static const char *const known[] = {"name",    "version", "licence", "shapes",
-                                        "binds",   "threads", "proved",  "pack",
-                                        "profile", "measure", NULL};
-    static const char *const placed[] = {"name",    "version", "licence", "shapes",
-                                         "binds",   "threads", "proved",  "pack",
-                                         "profile", "measure", "place",   NULL};
+    enum { N_ALWAYS = 10 };
+    const char *known[N_ALWAYS + 3] = {"name",    "version", "licence", "shapes",
+                                       "binds",   "threads", "proved",  "pack",
+                                       "profile", "measure"};
+    static const char *const given[] = {"layouts", "place"}; /* where they were */
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
-    const bool is_placed = kiln_json_get(json, "place") != NULL;
-    const object o =
-        open_member(r, definition, "externalParameters", is_placed ? placed : known);
+    int n = N_ALWAYS;
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+        if (kiln_json_get(json, given[i]) != NULL)
+            known[n++] = given[i];
+    const object o = open_member(r, definition, "externalParameters", known);
     const kiln_json *proved = kiln_json_get(o.json, "proved");
     p->name = text_of(r, &o, "name");
     p->version = text_of(r, &o, "version");
@@ -268,6 +269,8 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     p->packs_at_open = strcmp(pack, "open") == 0;
     if (!p->packs_at_open && strcmp(pack, "build") != 0)
         refuse(r, &o, "pack", "must be 'build' or 'open'");
+    if (kiln_json_get(o.json, "layouts") != NULL)
+        p->layouts = text_of(r, &o, "layouts");
     read_places(r, &o, p);
     read_profile(r, &o, p);
 }

@@ -168,11 +168,19 @@ typedef struct kiln_doc_selftest {
     const char *inputs; /* the law they were drawn by */
     int64_t elements, elements_held, elements_held_weakly;
 } kiln_doc_selftest;
+/* What a search over layouts expects of one run on one core. */
+typedef struct kiln_doc_layout_search {
+    double greedy_us, search_us, chosen_us; /* 0: nothing is to be done */
+    int greedy_conversions, steps, ways, measured_steps, changed_steps;
+    bool least;
+} kiln_doc_layout_search;
 typedef struct kiln_doc_build {
     const char *model, *profile, *numerics;
     kiln_results_archive archive;
     int64_t multiply_adds;
     int steps, conversions, ready_kernels;
+    bool has_layout_search;
+    kiln_doc_layout_search layout_search;
     int64_t kernels, time_ms;
     kiln_doc_proof proof;
     kiln_doc_selftest selftest;

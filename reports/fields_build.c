@@ -39,6 +39,23 @@ static KILN_RECORD(proof, proof_rows, "The proof")
 static KILN_RECORD(selftest, selftest_rows, "The self-test")
 #undef T
 
+#define T kiln_doc_layout_search
+    static const kiln_record_field search_rows[] = {
+        KILN_MEMBER(greedy_us, "that greedy choices would take"),
+        KILN_MEMBER(search_us, "that what the search found takes"),
+        KILN_MEMBER(chosen_us, "the least of both, which was built"),
+        KILN_MEMBER(greedy_conversions, "that greedy choices would need"),
+        KILN_MEMBER(steps, "whose layouts were looked at"),
+        KILN_MEMBER(ways, "to do them: templates, configurations, layouts"),
+        KILN_MEMBER(measured_steps, "of which the greedy way is measured; the rest is "
+                                    "estimated by the profile's machine model"),
+        KILN_MEMBER(changed_steps, "done otherwise than greedy would"),
+        KILN_MEMBER(least, "false: the network was too large to be sure that nothing "
+                           "is cheaper"),
+};
+static KILN_RECORD(search, search_rows, "A search over layouts")
+#undef T
+
 #define T kiln_doc_build
     static const kiln_record_field build_rows[] = {
         KILN_MEMBER(model, "its name"),
@@ -50,6 +67,9 @@ static KILN_RECORD(selftest, selftest_rows, "The self-test")
         KILN_MEMBER(multiply_adds, "of one run, after the graph passes"),
         KILN_MEMBER(steps, "of the plan"),
         KILN_MEMBER(conversions, "of them, which only change a layout"),
+        KILN_MEMBER_OPTIONAL("layout_search", layout_search, search,
+                             "what `--layouts search` expects, on one core; null: "
+                             "nobody searched"),
         KILN_MEMBER(kernels, "different ones"),
         KILN_MEMBER(
             ready_kernels,

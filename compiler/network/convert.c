@@ -28,10 +28,11 @@ static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
     int kernel = 0;
     const kiln_type lies = kiln_net_type_of(&n->slot.v[from]),
                     wanted = kiln_net_type_of(&n->slot.v[to]);
-    KILN_LOG(DEBUG, "layout",
-             "'%s%s' is converted: it lies as %s, who reads it takes %s", n->walk->path,
-             v->name, kiln_type_text(&n->walk->scratch, &lies),
-             kiln_type_text(&n->walk->scratch, &wanted));
+    if (n->walk->notes == NULL) /* not of what is but tried */
+        KILN_LOG(DEBUG, "layout",
+                 "'%s%s' is converted: it lies as %s, who reads it takes %s",
+                 n->walk->path, v->name, kiln_type_text(&n->walk->scratch, &lies),
+                 kiln_type_text(&n->walk->scratch, &wanted));
     const char *name = kiln_format(n->arena, "convert %s%s", n->walk->path, v->name);
     KILN_TRY(make_conversion(n, v, v->type.dtype, from, to, kiln_net_choose_options(n),
                              name, &kernel, err));

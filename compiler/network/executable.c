@@ -66,6 +66,7 @@ void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
     for (int k = 0; k < node->n_out; k++)
         operand[node->n_in + k] = n->walk->slot_of[node->out[k]->id];
     step.kind = kind;
+    step.choice = NULL;
     step.operand = operand;
     step.n_read = node->n_in;
     step.n_operands = node->n_in + node->n_out;

@@ -36,6 +36,7 @@ enum {
 extern const char *const kiln_net_fact_names[KILN_NET_N_FACTS]; /* by bit */
 
 struct kiln_net;
+struct kiln_net_chooser;
 struct kiln_placement; /* compiler/network/place.h */
 
 typedef struct kiln_network_options {
@@ -44,6 +45,7 @@ typedef struct kiln_network_options {
      * read them. Else they are packed here. Either way kernels read the same bytes. */
     bool pack_at_open;
     const kiln_choose_options *choose;      /* NULL: guesses */
+    const struct kiln_net_chooser *chooser; /* NULL: the first of net_choosers.def */
     const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
@@ -129,13 +131,19 @@ typedef struct kiln_net_slot {
     int line;      /* of the text that it was read from; 0: none */
 } kiln_net_slot;
 
-/* How a step is done, as `choose` found it. */
+/* How a step is done, as a chooser found it. */
 typedef struct kiln_net_choice {
-    const kiln_template *tmpl;
-    kiln_config config; /* of the template's space for the group, row-major */
+    const kiln_template *tmpl; /* NULL: a join, whose parts are made in their places */
+    kiln_config config;        /* of the template's space for the group, row-major */
     kiln_origin origin;
     int n_tried;
     const char *text; /* the configuration as JSON */
+    /* How activations lie where the kernel reads and writes them: inputs of the group's
+     * graph (kiln_group_graph), then its outputs; of a join, the whole. NULL where the
+     * choice was read from a text that does not say. */
+    const kiln_layout *layout;
+    int n_layouts;
+    bool is_searched; /* its layouts may be others than the greedy rule's: texts say */
 } kiln_net_choice;
 
 typedef struct kiln_net_step {
@@ -158,7 +166,8 @@ typedef struct kiln_net_step {
     const char *path;        /* and of which region */
     const kiln_node *node;   /* blocks: that they are of */
     const char *region;      /* IF, ELSE, LOOP: the node's attribute that they run */
-    /* CALL with a group: CHOSEN till LAID_OUT; NULL: nobody reads what it makes. */
+    /* With a group: CHOSEN till LAID_OUT. NULL: nobody reads what the call makes; a
+     * view, whose bytes are those of what it reads. */
     const kiln_net_choice *choice;
     int line; /* of the text that it was read from; 0: none */
 } kiln_net_step;
@@ -168,6 +177,21 @@ typedef struct kiln_net_port {
     const kiln_value *value;
     int slot;
 } kiln_net_port;
+
+/* What a chooser that searches expects, in nanoseconds of one run on one core. */
+typedef struct kiln_net_forecast {
+    double greedy_ns; /* as greedy would have it */
+    double search_ns; /* what the search found */
+    double chosen_ns; /* of both what was taken: the least */
+    int greedy_conversions;
+    int n_sites, n_ways; /* steps whose layouts were looked at; ways to do them */
+    int n_known;         /* of the steps those whose greedy way was measured */
+    int n_changed;       /* done in another way than greedy would */
+    bool is_least;       /* nothing that its model has is cheaper */
+} kiln_net_forecast;
+/* One line for people. n_conversions: of what was made in the end. */
+void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
+                            int n_conversions);
 
 /* A device has one queue, and one space for what flows. Device 0 is the host. */
 typedef struct kiln_net_device {
@@ -197,6 +221,7 @@ typedef struct kiln_net {
     uint64_t scratch_bytes;             /* of each thread */
     int64_t arena_bytes, lower_bound;   /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
+    const kiln_net_forecast *forecast; /* CHOSEN; NULL: the chooser made none */
 } kiln_net;
 
 /* ---- passes ---------------------------------------------------------------------- */
@@ -215,6 +240,25 @@ typedef struct kiln_net_pass {
 
 const kiln_net_pass *kiln_net_pass_at(int i); /* in order; NULL past the end */
 const kiln_net_pass *kiln_net_pass_find(kiln_str name);
+
+/* ---- choosers -------------------------------------------------------------------- */
+
+/* Who chooses, layouts included: a row of net_choosers.def and a file chooser/<name>.c
+ * each. It gets an executable graph that is FUSED (calls, views, joins, blocks of
+ * regions), with its profile and whoever is asked (options.choose), and gives a choice
+ * to each step that needs one. `lay_out` follows. */
+typedef struct kiln_net_chooser {
+    const char *name; /* --layouts=NAME */
+    const char *doc;
+    kiln_status (*choose)(struct kiln_net *n, kiln_err *err);
+} kiln_net_chooser;
+
+#define KILN_NET_CHOOSER(name) extern const kiln_net_chooser kiln_net_chooser_##name;
+#include "compiler/network/net_choosers.def"
+#undef KILN_NET_CHOOSER
+
+const kiln_net_chooser *kiln_net_chooser_at(int i); /* the usual one first; NULL: end */
+const kiln_net_chooser *kiln_net_chooser_find(kiln_str name);
 
 /* ---- asking ---------------------------------------------------------------------- */
 

@@ -72,6 +72,21 @@ kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
 /* Its schedule is not wanted any more. */
 void kiln_net_made(kiln_network_kernel *k);
 
+/* ---- rehearsals ------------------------------------------------------------------ */
+
+/* What lay_out would make. */
+typedef struct kiln_net_rehearsal {
+    kiln_arena arena; /* owned */
+    kiln_net net; /* LAID_OUT, without schedules to make code of; calls keep choices */
+    const kiln_net_choice **choice; /* by step of what it was made of; in its arena */
+} kiln_net_rehearsal;
+/* Of an executable graph that is FUSED. given: by its steps, what is chosen already; the
+ * rest is decided by the greedy rule as the steps come. NULL: nothing is. Failures
+ * leave nothing to release. */
+kiln_status kiln_net_rehearse(kiln_net *n, const kiln_net_choice *const *given,
+                              kiln_net_rehearsal *out, kiln_err *err);
+void kiln_net_rehearsed(kiln_net_rehearsal *r);
+
 /* ---- lay_out --------------------------------------------------------------------- */
 
 /* Where lay_out is. */
@@ -82,6 +97,10 @@ typedef struct kiln_net_walk {
     int *slot_of;               /* by value id of g: as it was made; -1: not yet */
     const kiln_net_step *fused; /* all steps, as they came */
     kiln_map kernel_of;         /* key -> index + 1 */
+    /* How each step is done, by its number among those that came. Where nothing is
+     * there a rehearsal decides by the rule, and notes it, in memory of `notes`. */
+    const kiln_net_choice **choice;
+    kiln_arena *notes; /* NULL: this is no rehearsal */
 } kiln_net_walk;
 
 /* The steps of a graph, the whole or a region. */
@@ -91,6 +110,9 @@ typedef struct kiln_net_part {
     size_t begin, end; /* among those that came */
 } kiln_net_part;
 
+/* All that lay_out does. choice, notes: as the walk has them. */
+kiln_status kiln_net_lay_out(kiln_net *n, const kiln_net_choice **choice,
+                             kiln_arena *notes, kiln_err *err);
 /* The steps of a graph in its place among the steps. in: slots of its inputs, as they
  * were made. out: those of its outputs, in these layouts; NULL: as they were made,
  * constants row-major. */
@@ -105,10 +127,30 @@ kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
 /* The same whatever its tail lanes hold. */
 kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                              const kiln_layout *layout, int *slot, kiln_err *err);
+/* A group as a graph of its own, and by its value ids the values that these are. */
+typedef struct kiln_net_group_part {
+    const kiln_group *group;
+    kiln_graph *graph;
+    const kiln_value **from;
+} kiln_net_group_part;
+/* Only for those who run the network. */
+bool kiln_net_leaves(const kiln_graph *g, const kiln_value *v);
+/* Layouts of what the part's nodes make, of how its inputs lie by their types. */
+void kiln_net_go_through(const kiln_graph *part);
 /* Types of a group's values, as a template takes them: inputs as they were made,
  * results as layout.c says. */
-void kiln_net_give_layouts(const kiln_net *n, const kiln_group *group, kiln_graph *part,
-                           const kiln_value *const *from, kiln_takes takes);
+void kiln_net_give_layouts(const kiln_net *n, const kiln_net_group_part *part,
+                           kiln_takes takes);
+/* The same as they were chosen. */
+void kiln_net_take_layouts(const kiln_net *n, const kiln_net_group_part *part,
+                           const kiln_net_choice *c);
+/* How a group is done, with the layouts of its activations as it was scheduled so. */
+kiln_net_choice *kiln_net_choice_of(kiln_arena *a, const kiln_graph *part,
+                                    const kiln_choice *c, const kiln_scheduled *s);
+/* KILN_ERR_BUG: it was scheduled in other layouts than it was chosen in. */
+kiln_status kiln_net_check_layouts(const kiln_net *n, const kiln_graph *part,
+                                   const kiln_scheduled *s, const kiln_net_choice *c,
+                                   kiln_err *err);
 /* Does each element of that shape lie in one place in both layouts, and nothing else
  * beside them? */
 bool kiln_net_same_places(const kiln_type *shape, const kiln_layout *a,
@@ -123,8 +165,7 @@ bool kiln_net_add_slices(kiln_net *n, const kiln_net_step *fused);
 /* A pad whose zeros are tail lanes of what it pads; false: not this step's. */
 bool kiln_net_add_tail(kiln_net *n, const kiln_net_step *fused);
 /* A concat whose parts are made where they belong, for the most part. */
-kiln_status kiln_net_add_concat(kiln_net *n, const kiln_net_step *fused, bool *done,
-                                kiln_err *err);
+kiln_status kiln_net_add_concat(kiln_net *n, size_t at, bool *done, kiln_err *err);
 /* Where the results of a slice or a split begin in its input, which has that layout, in
  * bytes; and the inputs of a concat in its result. At most KILN_NET_MAX_PARTS of them.
  * false: not each is one run of memory. */

@@ -95,6 +95,36 @@ static kiln_status locate(kiln_net_reader *r, const kiln_net_step *s,
     return kiln_config_parse(json, c->tmpl, &space, &c->config, r->lex.err);
 }
 
+/* `(T, ...) -> (T, ...)`: how activations lie, where a search chose that. */
+static kiln_status searched(kiln_net_reader *r, const kiln_net_step *s,
+                            kiln_net_choice *c) {
+    enum { MAX = KILN_NET_MAX_PARTS };
+    kiln_arena *a = r->lex.arena;
+    const kiln_graph *part = kiln_group_graph(a, s->g, s->group, NULL);
+    kiln_type *type = kiln_array(a, kiln_type, 2 * MAX);
+    int n_read = 0, n_made = 0;
+    const char *at = kiln_lex_here(&r->lex);
+    KILN_TRY(read_types(r, type, MAX, &n_read));
+    KILN_TRY(kiln_lex_expect(&r->lex, "->"));
+    KILN_TRY(read_types(r, type + n_read, MAX, &n_made));
+    const int n = n_read + n_made;
+    kiln_layout *layout = kiln_array(a, kiln_layout, n);
+    bool is_right =
+        (size_t)n_read == part->inputs.n && (size_t)n_made == part->outputs.n;
+    for (int i = 0; i < n && is_right; i++) {
+        const kiln_type *t =
+            i < n_read ? &part->inputs.v[i]->type : &part->outputs.v[i - n_read]->type;
+        is_right = t->dtype == type[i].dtype && kiln_type_same_shape(t, &type[i]);
+        layout[i] = type[i].layout;
+    }
+    c->layout = layout;
+    c->n_layouts = n;
+    c->is_searched = true;
+    return is_right ? KILN_OK
+                    : fail(r, at, "these are not the activations of step '%s'",
+                           kiln_net_shown(r, s->name));
+}
+
 kiln_status kiln_net_read_chosen(kiln_net_reader *r, kiln_net_step *s) {
     kiln_net_choice *c = kiln_new(r->lex.arena, kiln_net_choice);
     const kiln_json *json = NULL;
@@ -102,7 +132,9 @@ kiln_status kiln_net_read_chosen(kiln_net_reader *r, kiln_net_step *s) {
     KILN_TRY(choice(r, c, &json));
     const kiln_status st = locate(r, s, json, c);
     s->choice = c;
-    return st == KILN_OK ? KILN_OK : kiln_lex_note(&r->lex, at, st);
+    if (st != KILN_OK)
+        return kiln_lex_note(&r->lex, at, st);
+    return kiln_lex_peek(&r->lex, 0) == '(' ? searched(r, s, c) : KILN_OK;
 }
 
 /* The value of that name; NULL: there is none. */

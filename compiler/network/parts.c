@@ -221,19 +221,37 @@ static kiln_status add_to(kiln_net *n, const kiln_node *node, int k, int whole,
     return KILN_OK;
 }
 
-kiln_status kiln_net_add_concat(kiln_net *n, const kiln_net_step *fused, bool *done,
-                                kiln_err *err) {
-    const kiln_node *node = fused->group->node[0];
+/* The layout of the whole, by the greedy rule. false: a kernel makes it. */
+static bool decide(const kiln_net *n, size_t at, kiln_layout *out) {
+    const kiln_node *node = n->walk->fused[at].group->node[0];
     int64_t offset[KILN_NET_MAX_PARTS];
-    *done = false;
     if (node->n_in > KILN_NET_MAX_PARTS)
-        return KILN_OK;
+        return false;
     const kiln_layout *best = layout_of(n, node);
     if (best == NULL || !kiln_net_part_places(node, best, offset) ||
         !pays(n, node, best))
+        return false;
+    kiln_net_choice *choice = kiln_new(n->walk->notes, kiln_net_choice);
+    choice->layout = kiln_arena_dup(n->walk->notes, best, sizeof *best);
+    choice->n_layouts = 1;
+    n->walk->choice[at] = choice;
+    *out = *best;
+    return true;
+}
+
+kiln_status kiln_net_add_concat(kiln_net *n, size_t at, bool *done, kiln_err *err) {
+    const kiln_net_step *fused = &n->walk->fused[at];
+    const kiln_net_choice *chosen = n->walk->choice[at];
+    const kiln_node *node = fused->group->node[0];
+    kiln_layout layout = {.n_order = 0};
+    *done = false;
+    if (chosen != NULL ? chosen->tmpl != NULL
+                       : n->walk->notes == NULL || !decide(n, at, &layout))
         return KILN_OK;
+    if (chosen != NULL)
+        layout = chosen->layout[0];
     const kiln_value *v = node->out[0];
-    const kiln_type y = type_in(v, best);
+    const kiln_type y = type_in(v, &layout);
     const kiln_net_slot whole = {.place = KILN_NET_ARENA,
                                  .bytes = kiln_type_bytes(&y),
                                  .view_of = -1,

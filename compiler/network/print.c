@@ -123,6 +123,20 @@ static void put_types(printer *p, const kiln_type *t, int n) {
     put(p, ")");
 }
 
+/* Of the activations of a call that was chosen so. */
+static void put_layouts(printer *p, const kiln_net_step *s) {
+    const kiln_graph *part = kiln_group_graph(p->out->arena, s->g, s->group, NULL);
+    const int n_in = (int)part->inputs.n, n = s->choice->n_layouts;
+    kiln_type *type = kiln_array(p->out->arena, kiln_type, n);
+    for (int i = 0; i < n; i++) {
+        type[i] = (i < n_in ? part->inputs.v[i] : part->outputs.v[i - n_in])->type;
+        type[i].layout = s->choice->layout[i];
+    }
+    put_types(p, type, n_in);
+    put(p, " ->");
+    put_types(p, type + n_in, n - n_in);
+}
+
 static void put_kernel(printer *p, int i) {
     const kiln_network_kernel *k = &p->n->kernel.v[i];
     const int n_read = k->n_operands - k->n_written;
@@ -219,8 +233,10 @@ static void put_step(printer *p, const kiln_net_step *s) {
     else
         put_operands(p, s);
     put_meaning(p, s);
-    if (s->choice != NULL)
+    if (s->choice != NULL && s->kind == KILN_NET_CALL)
         put_choice(p, s->choice->origin, s->choice->n_tried, s->choice->text);
+    if (s->choice != NULL && s->kind == KILN_NET_CALL && s->choice->is_searched)
+        put_layouts(p, s);
 }
 
 /* ---- all ------------------------------------------------------------------------- */
@@ -317,4 +333,15 @@ void kiln_net_summary(kiln_buf *out, const kiln_net *n) {
         kiln_buf_printf(out,
                         ", %" PRId64 " bytes of activations, %" PRIu64 " of parameters",
                         n->arena_bytes, n->param_bytes);
+}
+
+void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
+                            int n_conversions) {
+    kiln_buf_printf(out,
+                    "layouts: search expects %.1f us (%d conversions), greedy would "
+                    "take %.1f us (%d); %d ways of %d steps, %d of them measured, %d "
+                    "steps done otherwise\n",
+                    f->chosen_ns / 1e3, n_conversions, f->greedy_ns / 1e3,
+                    f->greedy_conversions, f->n_ways, f->n_sites, f->n_known,
+                    f->n_changed);
 }

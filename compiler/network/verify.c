@@ -109,7 +109,7 @@ static kiln_status verify_choice(verifier *v, const kiln_net_step *step) {
     kiln_workload w;
     if (part->outputs.n == 0)
         return KILN_OK; /* nobody reads it */
-    if (step->choice == NULL)
+    if (step->choice == NULL || step->choice->tmpl == NULL)
         return fail(v, step->line, "step '%s' has no template", step->name);
     if (kiln_workload_of(part, &w, NULL) == KILN_OK &&
         kiln_template_fits(step->choice->tmpl, &w, v->n->profile))

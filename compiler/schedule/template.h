@@ -144,6 +144,7 @@ typedef struct kiln_scheduled {
 
 /* In what layouts a template takes what its kernels read. Who makes a network gives
  * none that is not taken: a template that knows nothing of blocks must not see any. */
+enum { KILN_MAX_LAYOUT_KNOBS = 2 };
 typedef enum kiln_takes {
     KILN_TAKES_PLAIN, /* row-major values only, whatever lies in memory is converted */
     KILN_TAKES_ANY,   /* as their types say: it reads by logical indexes */
@@ -156,6 +157,10 @@ struct kiln_template {
     const char *name;
     const char *doc;
     kiln_takes takes;
+    /* Names of those knobs of integers that say how activations lie, blocks of channels
+     * of one each: no other knob does. Ends in NULL; NULL: none, or it takes what it is
+     * given. At most KILN_MAX_LAYOUT_KNOBS. */
+    const char *const *layout_knobs;
     kiln_target_kind target; /* that its schedules are for; CPUs where none is said */
     /* Can it take this workload, on this target? Asked by kiln_template_fits alone. */
     bool (*fits)(const kiln_workload *w, const kiln_profile *p);

@@ -235,6 +235,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err) {
     const kiln_network_options how = {.choose = o->choose,
+                                      .chooser = o->chooser,
                                       .placement = o->placement,
                                       .pack_at_open = o->pack_at_open};
     const int64_t begin = kiln_now_ns();
@@ -248,6 +249,7 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                     .cost = s->cost,
                     .n_steps = n.n_steps,
                     .n_conversions = n.n_conversions,
+                    .forecast = n.net->forecast,
                     .n_kernels = n.kernel.n,
                     .arena = n.arena_bytes,
                     .lower_bound = n.lower_bound,

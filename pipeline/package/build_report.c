@@ -87,6 +87,8 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
                     " multiply-adds, %d steps (%d conversions), %zu kernels\n",
                     b->model, b->profile, b->numerics, b->cost.muladds, b->n_steps,
                     b->n_conversions, b->n_kernels);
+    if (b->forecast != NULL)
+        kiln_net_forecast_text(out, b->forecast, b->n_conversions);
     put_ledger(out, &b->ledger);
     if (b->n_ready > 0)
         kiln_buf_printf(out, "ready records chose for %d of the kernels\n", b->n_ready);
@@ -140,6 +142,20 @@ static kiln_doc_proof proof_of(const kiln_proof *p) {
                             .time_ms = p->time_ms};
 }
 
+static kiln_doc_layout_search search_of(const kiln_net_forecast *f) {
+    if (f == NULL)
+        return (kiln_doc_layout_search){.steps = 0};
+    return (kiln_doc_layout_search){.greedy_us = f->greedy_ns / 1e3,
+                                    .search_us = f->search_ns / 1e3,
+                                    .chosen_us = f->chosen_ns / 1e3,
+                                    .greedy_conversions = f->greedy_conversions,
+                                    .steps = f->n_sites,
+                                    .ways = f->n_ways,
+                                    .measured_steps = f->n_known,
+                                    .changed_steps = f->n_changed,
+                                    .least = f->is_least};
+}
+
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
     kiln_arena *a = w->out->arena;
     kiln_doc_build d = {.model = b->model,
@@ -149,6 +165,8 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
                         .multiply_adds = b->cost.muladds,
                         .steps = b->n_steps,
                         .conversions = b->n_conversions,
+                        .has_layout_search = b->forecast != NULL,
+                        .layout_search = search_of(b->forecast),
                         .ready_kernels = b->n_ready,
                         .kernels = (int64_t)b->n_kernels,
                         .time_ms = b->time_ms,

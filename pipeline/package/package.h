@@ -63,6 +63,7 @@ typedef struct kiln_build_options {
     const char *path;    /* of the archive; NULL: its own name in `folder` */
     const char *folder;  /* NULL: here */
     const kiln_choose_options *choose; /* NULL: guesses */
+    const kiln_net_chooser *chooser;   /* NULL: the usual one */
     const kiln_placement *placement;   /* NULL: the host does everything */
     const char *const *place;          /* its rules, as the provenance tells them */
     size_t n_places;
@@ -87,6 +88,7 @@ typedef struct kiln_build {
     const char *model, *profile, *numerics, *path;
     kiln_cost cost;
     int n_steps, n_conversions;
+    const kiln_net_forecast *forecast; /* NULL: no search chose layouts */
     size_t n_kernels;
     int n_ready; /* different works that ready records chose for; the caller's to set */
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */

@@ -223,6 +223,12 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
     kiln_build b;
     KILN_TRY(kiln_expectation_of(r->arena, &r->source, (uint64_t)p->seed, &e, err));
     KILN_TRY(kiln_dir_temp(r->arena, &dir, err));
+    const kiln_net_chooser *chooser =
+        p->layouts != NULL ? kiln_net_chooser_find(kiln_str_from(p->layouts)) : NULL;
+    if (p->layouts != NULL && chooser == NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "this kiln has no chooser of layouts '%s'",
+                         kiln_str_printable(r->arena, kiln_str_from(p->layouts), 64));
     KILN_TRY(kiln_place_by_rules(r->arena, p->place, p->n_places, &placement, err));
     *path = kiln_path_join(r->arena, dir, "rebuilt.kiln.tar.zst");
     const kiln_build_options o = {.version = p->version,
@@ -232,6 +238,7 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
                                   .import = r->o->import,
                                   .threads = p->threads,
                                   .pack_at_open = p->packs_at_open,
+                                  .chooser = chooser,
                                   .placement = p->n_places > 0 ? &placement : NULL,
                                   .place = p->place,
                                   .n_places = p->n_places,

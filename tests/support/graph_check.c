@@ -18,11 +18,13 @@ const char *graph_outcome_name(graph_outcome o) {
 }
 
 const char *graph_way_text(kiln_arena *a, const graph_way *w) {
-    return kiln_format(
-        a, "%s %s%s%s%s%s seed %" PRIu64, w->profile, w->is_strict ? "strict" : "fast",
-        w->is_optimized ? "" : ", no passes", w->is_fused ? "" : ", no fusion",
-        w->random_configs ? ", random configurations" : "",
-        w->random_layouts ? ", random layouts" : "", w->seed);
+    return kiln_format(a, "%s %s%s%s%s%s%s seed %" PRIu64, w->profile,
+                       w->is_strict ? "strict" : "fast",
+                       w->is_optimized ? "" : ", no passes",
+                       w->is_fused ? "" : ", no fusion",
+                       w->random_configs ? ", random configurations" : "",
+                       w->random_layouts ? ", random layouts" : "",
+                       w->is_searched ? ", searched" : "", w->seed);
 }
 
 const char *graph_profile_at(int i) {
@@ -57,13 +59,21 @@ static const kiln_template *draw_template(kiln_rng *rng, const kiln_workload *w,
     return n > 0 ? fits[kiln_rng_range(rng, 0, n - 1)] : NULL;
 }
 
-/* A configuration that makes a schedule; after some that do not, none: the rule. One
- * work is answered in the same way each time, as it would be by a database. */
+/* Who advises at random. */
+typedef struct adviser {
+    uint64_t seed;
+    bool is_searched;
+} adviser;
+
+/* A configuration that makes a schedule, for a search several, each at a cost; after
+ * some that do not, none: the rule. One work is answered in the same way each time, as
+ * it would be by a database. */
 static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
                           const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     enum { TRIES = 6 };
     kiln_rng rng;
-    kiln_rng_init(&rng, *(const uint64_t *)user ^ kiln_hash64(w->key.p, w->key.n, 0));
+    const adviser *is = user;
+    kiln_rng_init(&rng, is->seed ^ kiln_hash64(w->key.p, w->key.n, 0));
     for (int i = 0; i < TRIES; i++) {
         const kiln_template *t = draw_template(&rng, &w->workload, p);
         kiln_space space;
@@ -82,8 +92,13 @@ static kiln_status advise(void *user, kiln_arena *a, const kiln_op_work *w,
         kiln_config_json(&text, t, &space, &c);
         kiln_answer known = {.tmpl = t->name, .origin = KILN_ORIGIN_TUNED};
         KILN_TRY(kiln_json_parse(a, kiln_buf_str(&text), "advice", &known.config, err));
+        if (is->is_searched) {
+            known.ns = (double)kiln_rng_range(&rng, 1, 100) * 1000;
+            known.layouts = kiln_work_layouts(a, &w->workload, p, t, &space, &c);
+        }
         kiln_vec_push(a, out, known);
-        return KILN_OK;
+        if (!is->is_searched)
+            return KILN_OK;
     }
     return KILN_OK;
 }
@@ -232,18 +247,20 @@ static bool needs_passes(const kiln_graph *g) {
 static kiln_status compile(check *c, kiln_network *n, kiln_err *err) {
     kiln_profile *p = kiln_new(&c->arena, kiln_profile);
     kiln_rng *layouts = kiln_new(&c->arena, kiln_rng);
-    uint64_t *seed = kiln_new(&c->arena, uint64_t);
+    adviser *is = kiln_new(&c->arena, adviser);
     kiln_graph *copy = kiln_graph_clone(&c->arena, c->g);
-    *seed = c->way->seed;
+    *is = (adviser){c->way->seed, c->way->is_searched};
     kiln_rng_init(layouts, c->way->seed + 1);
-    const kiln_oracle oracle = {advise, seed};
+    const kiln_oracle oracle = {advise, is};
     const kiln_choose_options choose = {.oracle =
                                             c->way->random_configs ? &oracle : NULL};
-    const kiln_network_options o = {.no_fusion = !c->way->is_fused,
-                                    .choose = &choose,
-                                    .relayout =
-                                        c->way->random_layouts ? relayout : NULL,
-                                    .user = layouts};
+    const kiln_network_options o = {
+        .no_fusion = !c->way->is_fused,
+        .choose = &choose,
+        .chooser = c->way->is_searched ? &kiln_net_chooser_search : NULL,
+        .check_text = c->way->is_searched,
+        .relayout = c->way->random_layouts ? relayout : NULL,
+        .user = layouts};
     const kiln_pass_options passes = {.verify = true};
     KILN_TRY(kiln_profile_find(&c->arena, c->way->profile, p, err));
     p->numerics = c->way->is_strict ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;

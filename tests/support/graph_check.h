@@ -13,6 +13,7 @@ typedef struct graph_way {
     bool is_strict, is_fused, is_optimized;
     bool random_configs; /* any configuration of any template that fits */
     bool random_layouts; /* of values that no template lays out */
+    bool is_searched;    /* with random configurations: at random costs, several each */
     uint64_t seed;       /* of what is random */
 } graph_way;
 

@@ -23,13 +23,14 @@ int64_t graph_trial_count(int64_t quick, int64_t soak) {
 int graph_all_ways(uint64_t seed, graph_way *way) {
     int n = 0;
     for (int i = 0; graph_profile_at(i) != NULL; i++)
-        for (int bits = 0; bits < 6; bits++)
+        for (int bits = 0; bits < 8; bits++)
             way[n++] = (graph_way){.profile = graph_profile_at(i),
                                    .is_strict = bits % 2 != 0,
                                    .is_fused = bits != 4,
                                    .is_optimized = bits != 5,
-                                   .random_configs = bits == 2 || bits == 3,
-                                   .random_layouts = bits >= 2 && bits != 4,
+                                   .random_configs = bits == 2 || bits == 3 || bits > 5,
+                                   .random_layouts = bits >= 2 && bits < 6 && bits != 4,
+                                   .is_searched = bits > 5,
                                    .seed = seed};
     return n;
 }
@@ -50,6 +51,7 @@ static int some_ways(uint64_t seed, graph_way *way) {
                              .is_optimized = i == 0 || (bits & 24) != 0,
                              .random_configs = i == 1 && (bits & 32) != 0,
                              .random_layouts = i == 1 && (bits & 192) != 0,
+                             .is_searched = i == 1 && (bits & 0x30000) == 0,
                              .seed = seed};
     }
     return 2;

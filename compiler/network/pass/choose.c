@@ -1,53 +1,34 @@
-/* choose: each call gets a template and a configuration, from a file, by an oracle's
- * costs, or by the template's own rule. Works are asked for as they are row-major:
- * layouts follow from what is chosen. */
+/* choose: each step that needs one gets its choice, layouts included, of whoever was
+ * asked for. */
 #include "compiler/network/executable_internal.h"
 
-static kiln_status choose(kiln_net *n, kiln_arena *scratch, kiln_net_step *step,
-                          kiln_err *err) {
-    kiln_op_work work;
-    kiln_choice c;
-    kiln_buf text;
-    kiln_graph *part = kiln_group_graph(scratch, step->g, step->group, NULL);
-    if (part->outputs.n == 0)
-        return KILN_OK; /* nobody reads it */
-    KILN_TRY(kiln_op_work_of(scratch, part->name, part, &work, err));
-    KILN_TRY(
-        kiln_choose(scratch, &work, n->profile, kiln_net_choose_options(n), &c, err));
-    kiln_net_choice *choice = kiln_new(n->arena, kiln_net_choice);
-    kiln_buf_init(&text, n->arena);
-    kiln_config_json(&text, c.tmpl, &c.space, &c.config);
-    *choice = (kiln_net_choice){.tmpl = c.tmpl,
-                                .config = c.config,
-                                .origin = c.origin,
-                                .n_tried = c.n_tried,
-                                .text = text.p};
-    step->choice = choice;
-    return KILN_OK;
+static const kiln_net_chooser *const choosers[] = {
+#define KILN_NET_CHOOSER(name) &kiln_net_chooser_##name,
+#include "compiler/network/net_choosers.def"
+#undef KILN_NET_CHOOSER
+};
+enum { N_CHOOSERS = sizeof choosers / sizeof choosers[0] };
+
+const kiln_net_chooser *kiln_net_chooser_at(int i) {
+    return i >= 0 && i < N_CHOOSERS ? choosers[i] : NULL;
+}
+
+const kiln_net_chooser *kiln_net_chooser_find(kiln_str name) {
+    for (int i = 0; i < N_CHOOSERS; i++)
+        if (kiln_str_is(name, choosers[i]->name))
+            return choosers[i];
+    return NULL;
 }
 
 static kiln_status run(kiln_net *n, kiln_err *err) {
-    kiln_arena scratch = {0};
-    kiln_status st = KILN_OK;
-    for (size_t i = 0; i < n->step.n && st == KILN_OK; i++) {
-        kiln_net_step *step = &n->step.v[i];
-        if (step->kind != KILN_NET_CALL)
-            continue;
-        st = kiln_interrupt_check(err);
-        if (st == KILN_OK)
-            st = choose(n, &scratch, step, err);
-        if (st != KILN_OK)
-            kiln_note(err, "compiling the group of node '%s'",
-                      step->group->node[0]->name);
-        kiln_arena_reset(&scratch);
-    }
-    kiln_arena_fini(&scratch);
-    return st;
+    const kiln_net_chooser *c =
+        n->o != NULL && n->o->chooser != NULL ? n->o->chooser : kiln_net_chooser_at(0);
+    return c->choose(n, err);
 }
 
 const kiln_net_pass kiln_net_pass_choose = {
     .name = "choose",
-    .doc = "each call gets its template and configuration",
+    .doc = "each call gets its template, configuration and layouts",
     .needs = KILN_NET_FUSED,
     .makes = KILN_NET_CHOSEN,
     .run = run,

@@ -1,8 +1,9 @@
 /* lay_out: operands of steps become tensors, each of a value in one layout.
  *
- * Steps are gone through in order. Each takes its inputs as they were made where its
- * template can, and is scheduled, which fixes what it writes; conversions and packed
- * constants come between. Views and joins stay where bytes can be shared; where they
+ * Steps are gone through in order. Each is scheduled as it was chosen, which fixes what
+ * it reads and writes; conversions and packed constants come between. A rehearsal goes
+ * the same way for choosers: what nobody chose yet takes its inputs as they were made
+ * where its template can. Views and joins stay where bytes can be shared; where they
  * cannot, they become calls. Regions are laid out in place, by the same rules; whoever
  * captures a value reads it where it lies. */
 #include "base/fault.h"
@@ -43,29 +44,52 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
     return KILN_OK;
 }
 
-/* A step that calls a kernel. How the group is made is known before its inputs get
- * layouts: those that the template takes. Where nobody knows better than its rule, the
- * rule is asked again with them. */
-static kiln_status add_call(kiln_net *n, const kiln_net_step *fused, kiln_err *err) {
-    const kiln_value **from = NULL;
-    const kiln_group *group = fused->group;
+/* The greedy rule: how the group is made is known before its inputs get layouts: those
+ * that the template takes. Where nobody knows better than its rule, the rule is asked
+ * again with them. */
+static kiln_status decide(kiln_net *n, const kiln_net_group_part *part,
+                          kiln_net_work *w, kiln_err *err) {
+    kiln_choice *c = &w->choice;
+    KILN_TRY(kiln_net_choose(n, part->graph, kiln_net_choose_options(n), w, err));
+    kiln_net_give_layouts(n, part, c->tmpl->takes);
+    if (c->origin == KILN_ORIGIN_GUESS)
+        c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
+    return KILN_OK;
+}
+
+static kiln_status follow(kiln_net *n, const kiln_net_group_part *part,
+                          const kiln_net_choice *c, kiln_net_work *w, kiln_err *err) {
+    KILN_TRY(kiln_net_chosen(n, part->graph, c, w, err));
+    kiln_net_take_layouts(n, part, c);
+    return KILN_OK;
+}
+
+/* A step that calls a kernel. */
+static kiln_status add_call(kiln_net *n, size_t at, kiln_err *err) {
+    const kiln_net_step *fused = &n->walk->fused[at];
+    const kiln_net_choice *chosen = n->walk->choice[at];
+    kiln_net_group_part part = {.group = fused->group};
     kiln_scheduled s;
     kiln_net_work w;
-    kiln_graph *part = kiln_group_graph(&n->walk->scratch, fused->g, group, &from);
-    if (part->outputs.n == 0)
+    part.graph =
+        kiln_group_graph(&n->walk->scratch, fused->g, fused->group, &part.from);
+    if (part.graph->outputs.n == 0)
         return KILN_OK; /* nobody reads it */
-    KILN_TRY(fused->choice != NULL
-                 ? kiln_net_chosen(n, part, fused->choice, &w, err)
-                 : kiln_net_choose(n, part, kiln_net_choose_options(n), &w, err));
-    kiln_choice *c = &w.choice;
-    kiln_net_give_layouts(n, group, part, from, c->tmpl->takes);
-    if (c->origin == KILN_ORIGIN_GUESS)
-        c->config = c->tmpl->guess(&w.op.workload, n->profile, &c->space);
+    KILN_ASSERT(chosen != NULL ? chosen->tmpl != NULL : n->walk->notes != NULL,
+                "'%s' has no choice", fused->name);
+    KILN_TRY(chosen != NULL ? follow(n, &part, chosen, &w, err)
+                            : decide(n, &part, &w, err));
     kiln_net_step step = *fused;
     step.kind = KILN_NET_CALL;
-    step.choice = NULL; /* its kernel has it */
     KILN_TRY(kiln_net_make_kernel(n, &w, step.name, &s, &step.kernel, err));
-    KILN_TRY(operands_of(n, group, &s, from, &step, err));
+    if (chosen != NULL)
+        KILN_TRY(kiln_net_check_layouts(n, part.graph, &s, chosen, err));
+    else
+        n->walk->choice[at] =
+            kiln_net_choice_of(n->walk->notes, part.graph, &w.choice, &s);
+    /* Its kernel has it; who rehearses wants to know more. */
+    step.choice = n->walk->notes != NULL ? n->walk->choice[at] : NULL;
+    KILN_TRY(operands_of(n, fused->group, &s, part.from, &step, err));
     kiln_vec_push(n->arena, &n->step, step);
     return KILN_OK;
 }
@@ -104,7 +128,7 @@ static kiln_status add_step(kiln_net *n, size_t at, kiln_err *err) {
                kiln_net_add_tail(n, fused);
         break;
     case KILN_NET_JOIN:
-        KILN_TRY(kiln_net_add_concat(n, fused, &done, err));
+        KILN_TRY(kiln_net_add_concat(n, at, &done, err));
         break;
     case KILN_NET_CALL:
     case KILN_NET_COPY:
@@ -116,7 +140,7 @@ static kiln_status add_step(kiln_net *n, size_t at, kiln_err *err) {
     case KILN_NET_N_KINDS:
         break;
     }
-    return done ? KILN_OK : add_call(n, fused, err);
+    return done ? KILN_OK : add_call(n, at, err);
 }
 
 static kiln_status add_noted(kiln_net *n, size_t at, kiln_err *err) {
@@ -202,8 +226,10 @@ static kiln_status lay_out(kiln_net *n, size_t n_fused, kiln_err *err) {
     return KILN_OK;
 }
 
-static kiln_status run(kiln_net *n, kiln_err *err) {
-    kiln_net_walk walk = {.path = "", .fused = n->step.v};
+kiln_status kiln_net_lay_out(kiln_net *n, const kiln_net_choice **choice,
+                             kiln_arena *notes, kiln_err *err) {
+    kiln_net_walk walk = {
+        .path = "", .fused = n->step.v, .choice = choice, .notes = notes};
     const size_t n_fused = n->step.n;
     n->step.v = NULL;
     n->step.n = n->step.cap = 0;
@@ -212,6 +238,14 @@ static kiln_status run(kiln_net *n, kiln_err *err) {
     n->walk = NULL;
     kiln_arena_fini(&walk.scratch);
     return st;
+}
+
+static kiln_status run(kiln_net *n, kiln_err *err) {
+    const kiln_net_choice **choice =
+        kiln_array(n->arena, const kiln_net_choice *, n->step.n);
+    for (size_t i = 0; i < n->step.n; i++)
+        choice[i] = n->step.v[i].choice;
+    return kiln_net_lay_out(n, choice, NULL, err);
 }
 
 const kiln_net_pass kiln_net_pass_lay_out = {

@@ -232,10 +232,13 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     return KILN_OK;
 }
 
+static const char *const layout_knobs[] = {"oc_block", "ic_block", NULL};
+
 const kiln_template kiln_template_conv_direct = {
     .name = "conv_direct",
     .doc = "direct convolution in NCHW[x]c with accumulators in registers",
     .takes = KILN_TAKES_ITS_OWN,
+    .layout_knobs = layout_knobs,
     .fits = fits,
     .space = kiln_conv_direct_space,
     .guess = kiln_conv_direct_guess,

@@ -295,10 +295,13 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     return KILN_OK;
 }
 
+static const char *const layout_knobs[] = {"oc_block", "ic_block", NULL};
+
 const kiln_template kiln_template_conv_winograd = {
     .name = "conv_winograd",
     .doc = "3 x 3 convolution by Winograd's algorithm in NCHW[x]c",
     .takes = KILN_TAKES_ITS_OWN,
+    .layout_knobs = layout_knobs,
     .fits = fits,
     .space = kiln_winograd_space,
     .pays = kiln_winograd_pays,

@@ -398,11 +398,14 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
     return c;
 }
 
+static const char *const layout_knobs[] = {"oc_block", "ic_block", NULL};
+
 const kiln_template kiln_template_conv_1x1 = {
     .name = "conv_1x1",
     .doc =
         "Convolutions of one tap as matrix products over pixels, in blocked layouts.",
     .takes = KILN_TAKES_ITS_OWN,
+    .layout_knobs = layout_knobs,
     .fits = fits,
     .space = space,
     .guess = guess,

@@ -17,10 +17,13 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            groups == n->out[0]->type.dim[1];
 }
 
+static const char *const layout_knobs[] = {"c_block", NULL};
+
 const kiln_template kiln_template_depthwise = {
     .name = "depthwise",
     .doc = "one filter a channel, in NCHW[x]c, by a window that slides over columns",
     .takes = KILN_TAKES_ITS_OWN,
+    .layout_knobs = layout_knobs,
     .fits = fits,
     .space = kiln_windows_space,
     .guess = kiln_windows_guess,

@@ -13,10 +13,13 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
     return is_pool(w->anchor->op) && kiln_windows_fit(w);
 }
 
+static const char *const layout_knobs[] = {"c_block", NULL};
+
 const kiln_template kiln_template_pool = {
     .name = "pool",
     .doc = "largest, mean or norm under windows, in NCHW[x]c or plain",
     .takes = KILN_TAKES_ITS_OWN,
+    .layout_knobs = layout_knobs,
     .fits = fits,
     .space = kiln_windows_space,
     .guess = kiln_windows_guess,

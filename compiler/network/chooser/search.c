@@ -1,0 +1,125 @@
+/* search: templates, configurations and layouts of all calls together, by what kernels
+ * and conversions cost (NeoCPU, ATC'19, section 3.3). The greedy choice is one of those
+ * that are compared, and stays where nothing is predicted to be faster: both are
+ * rehearsed, and what these rehearsals come to decides. */
+#include "compiler/network/chooser/search_internal.h"
+
+static const char *layouts_text(kiln_arena *a, const kiln_net_site *site,
+                                const kiln_layout *layout) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    for (int i = 0; i < site->n_values; i++)
+        kiln_buf_printf(&text, "%s%s",
+                        i == 0              ? ""
+                        : i == site->n_read ? " -> "
+                                            : ", ",
+                        kiln_layout_name(a, site->value[i]->type.rank, &layout[i]));
+    return text.p;
+}
+
+/* What is other than greedy would have it. */
+static void say(kiln_net_survey *s, const kiln_net_site *site, int way) {
+    const kiln_net_way *x = &site->way.v[way], *greedy = &site->way.v[0];
+    KILN_LOG(DEBUG, "layout",
+             "'%s' takes %s, %.3f us (%s), not %s, %.3f us (%s): the search says so",
+             s->n->step.v[site->step].name, layouts_text(s->arena, site, x->layout),
+             x->ns / 1e3, x->is_known ? "measured" : "estimated",
+             layouts_text(s->arena, site, greedy->layout), greedy->ns / 1e3,
+             greedy->is_known ? "measured" : "estimated");
+}
+
+static void take(kiln_net *n, const kiln_net_choice *const *choice) {
+    for (size_t i = 0; i < n->step.n; i++)
+        n->step.v[i].choice = choice[i];
+}
+
+/* Texts have the layouts of all calls. */
+static void say_layouts(kiln_net *n) {
+    for (size_t i = 0; i < n->step.n; i++) {
+        const kiln_net_choice *c = n->step.v[i].choice;
+        if (c == NULL || c->tmpl == NULL)
+            continue;
+        kiln_net_choice *said = kiln_arena_dup(n->arena, c, sizeof *c);
+        said->is_searched = true;
+        n->step.v[i].choice = said;
+    }
+}
+
+/* Greedy's, but for sites whose way is another one. */
+static const kiln_net_choice **choices_of(kiln_net_survey *s,
+                                          const kiln_net_solution *x, int *n_changed) {
+    const kiln_net_choice **given =
+        kiln_array(s->arena, const kiln_net_choice *, s->n->step.n);
+    for (size_t i = 0; i < s->site.n; i++) {
+        const kiln_net_site *site = &s->site.v[i];
+        given[site->step] = site->way.v[x->way[i]].choice;
+        *n_changed += x->way[i] != 0;
+        if (x->way[i] != 0)
+            say(s, site, x->way[i]);
+    }
+    return given;
+}
+
+static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
+                                kiln_net_forecast *f, kiln_err *err) {
+    kiln_net_rehearsal r;
+    double ns = 0;
+    int n_changed = 0;
+    const kiln_net_choice **given = choices_of(s, x, &n_changed);
+    if (n_changed == 0)
+        return KILN_OK;
+    KILN_TRY(kiln_net_rehearse(s->n, given, &r, err));
+    const kiln_status st = kiln_net_account(s, &r, &ns, err);
+    KILN_LOG(INFO, "layout",
+             "'%s': %.3f us as greedy has it, %.3f us by the search (%.3f us by its "
+             "model, %d nodes, %d options, %s), %d steps differ, %d conversions for %d",
+             s->n->g->name, f->greedy_ns / 1e3, ns / 1e3, x->ns / 1e3, x->n_nodes,
+             x->n_options, x->is_least ? "least" : "near the least", n_changed,
+             r.net.n_conversions, f->greedy_conversions);
+    f->search_ns = ns;
+    if (st == KILN_OK && ns < f->greedy_ns) {
+        f->chosen_ns = ns;
+        f->n_changed = n_changed;
+        take(s->n, r.choice);
+        say_layouts(s->n);
+    }
+    kiln_net_rehearsed(&r);
+    return st;
+}
+
+static kiln_status search(kiln_net_survey *s, kiln_net_forecast *f, kiln_err *err) {
+    kiln_net_solution x;
+    KILN_TRY(kiln_net_survey_make(s, err));
+    KILN_TRY(kiln_net_account(s, s->greedy, &f->greedy_ns, err));
+    KILN_TRY(kiln_net_solve(s, &x, err));
+    f->chosen_ns = f->search_ns = f->greedy_ns;
+    f->greedy_conversions = s->greedy->net.n_conversions;
+    f->n_sites = (int)s->site.n;
+    f->n_known = s->n_known;
+    for (size_t i = 0; i < s->site.n; i++)
+        f->n_ways += (int)s->site.v[i].way.n;
+    f->is_least = x.is_least;
+    take(s->n, s->greedy->choice);
+    return try_solution(s, &x, f, err);
+}
+
+static kiln_status choose(kiln_net *n, kiln_err *err) {
+    kiln_arena arena = {0};
+    kiln_net_rehearsal greedy;
+    kiln_net_forecast *f = kiln_new(n->arena, kiln_net_forecast);
+    KILN_TRY(kiln_net_rehearse(n, NULL, &greedy, err));
+    kiln_net_survey s = {.arena = &arena, .n = n, .greedy = &greedy};
+    const kiln_status st = search(&s, f, err);
+    if (st != KILN_OK)
+        kiln_note(err, "searching for the best layouts");
+    n->forecast = f;
+    kiln_net_rehearsed(&greedy);
+    kiln_arena_fini(&arena);
+    return st;
+}
+
+const kiln_net_chooser kiln_net_chooser_search = {
+    .name = "search",
+    .doc = "all calls and conversions together, by measured or estimated costs",
+    .choose = choose,
+};

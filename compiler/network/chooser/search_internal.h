@@ -1,0 +1,69 @@
+/* Shared inside of the chooser `search`: steps as nodes of a problem. */
+#ifndef KILN_COMPILER_NETWORK_CHOOSER_SEARCH_INTERNAL_H
+#define KILN_COMPILER_NETWORK_CHOOSER_SEARCH_INTERNAL_H
+
+#include "compiler/network/executable_internal.h"
+
+/* A way to do a step. */
+typedef struct kiln_net_way {
+    const kiln_net_choice *choice; /* NULL: a view; the rule sees that it is one */
+    const kiln_layout *layout;     /* by the site's values */
+    double estimate;               /* kiln_work_estimate; 0: free */
+    double ns;                     /* of one run: measured, or by the estimate */
+    bool is_known;                 /* measured, not estimated */
+} kiln_net_way;
+
+/* A step whose layouts are chosen. */
+typedef struct kiln_net_site {
+    size_t step;              /* of the executable graph, as fuse made it */
+    kiln_op_work work;        /* calls; key empty: a view or join */
+    const kiln_value **value; /* of its graph: what it reads, then what it makes */
+    int n_read, n_values;
+    KILN_VEC(kiln_net_way) way; /* the greedy one first */
+} kiln_net_site;
+
+/* All that is known for a search. */
+typedef struct kiln_net_survey {
+    kiln_arena *arena; /* of the search */
+    kiln_net *n;
+    const kiln_net_rehearsal *greedy;
+    KILN_VEC(kiln_net_site) site; /* of the whole graph, not of its regions */
+    int *site_of;                 /* by step; -1: none */
+    /* Nanoseconds for each that was estimated, where some were measured too; else 1. */
+    double scale;
+    kiln_map conversion; /* types -> double */
+    int n_known;         /* sites whose greedy way was measured */
+} kiln_net_survey;
+
+/* Layouts that a value may have beside row-major: channels in blocks of a vector, and
+ * of half of one. How many of them; the first is row-major. */
+enum { KILN_NET_MAX_PALETTE = 3 };
+int kiln_net_palette(const kiln_profile *p, const kiln_type *t,
+                     kiln_layout out[KILN_NET_MAX_PALETTE]);
+
+/* All sites with all their ways. */
+kiln_status kiln_net_survey_make(kiln_net_survey *s, kiln_err *err);
+/* Ways of a call; the first is there. */
+kiln_status kiln_net_add_ways(kiln_net_survey *s, kiln_net_site *site, kiln_err *err);
+/* Of a view or join; the first is there. */
+kiln_status kiln_net_add_views(kiln_net_survey *s, kiln_net_site *site, kiln_err *err);
+
+/* Nanoseconds of bringing a value into another layout: of the oracle, else estimated;
+ * 0 where nothing is to be done. */
+kiln_status kiln_net_conversion_ns(kiln_net_survey *s, const kiln_type *shape,
+                                   const kiln_layout *from, const kiln_layout *to,
+                                   double *ns, kiln_err *err);
+/* What a rehearsal comes to: kernels, conversions and copies, as often as they run. */
+kiln_status kiln_net_account(kiln_net_survey *s, const kiln_net_rehearsal *r,
+                             double *ns, kiln_err *err);
+
+/* The way of each site that is best for all of them together. */
+typedef struct kiln_net_solution {
+    int *way; /* by site */
+    double ns;
+    bool is_least;
+    int n_nodes, n_options, n_guessed;
+} kiln_net_solution;
+kiln_status kiln_net_solve(kiln_net_survey *s, kiln_net_solution *out, kiln_err *err);
+
+#endif
