@@ -4,6 +4,7 @@
 #include "cli/reduce.h"
 #include "cli/sign_option.h"
 #include "packager/oci.h"
+#include "pipeline/machine/machine.h"
 #include "pipeline/package/package.h"
 
 #include <string.h>
@@ -123,7 +124,7 @@ static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
                          "machine; see kiln profile list");
     *out = kiln_array(args->arena, kiln_profile, *n);
     for (size_t i = 0; i < *n; i++) {
-        KILN_TRY(kiln_profile_find(args->arena, args->value[OPT_PROFILE][i], &(*out)[i],
+        KILN_TRY(kiln_machine_find(args->arena, args->value[OPT_PROFILE][i], &(*out)[i],
                                    err));
         KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &(*out)[i], err));
     }

@@ -189,6 +189,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     check_operators(&f);
     check_devices(&f);
     doctor_measuring(&f);
+    doctor_machine(&f);
     doctor_installed(&f, args, OPT_DB);
 
     bool good = true;

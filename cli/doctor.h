@@ -22,6 +22,8 @@ void doctor_add(findings *f, const char *name, level l, const char *text,
                 const char *remedy);
 /* Is it quiet enough to measure: governor, siblings of cores, who else is at work. */
 void doctor_measuring(findings *f);
+/* What was measured of the machine, and when. */
+void doctor_machine(findings *f);
 /* What the user has beside kiln: baselines, the tuning database. */
 void doctor_installed(findings *f, const kiln_cli_args *args, int db_option);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "packager/packager.h"
+#include "pipeline/machine/machine.h"
 
 bool kiln_cli_is_package(const char *path) {
     return kiln_package_is_archive(path) || kiln_package_is_folder(path) ||
@@ -12,8 +13,8 @@ bool kiln_cli_is_package(const char *path) {
 
 kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err) {
-    return name == NULL ? kiln_profile_detect(a, out, err)
-                        : kiln_profile_find(a, name, out, err);
+    return name == NULL ? kiln_machine_native(a, out, err)
+                        : kiln_machine_find(a, name, out, err);
 }
 
 kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,

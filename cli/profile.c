@@ -1,6 +1,6 @@
 /* kiln profile: what kiln can make code for, and what this machine is.
  *
- *   kiln profile detect          this machine, as JSON
+ *   kiln profile detect          this machine, as JSON; --measure: measured anew
  *   kiln profile list            the profiles that ship, and which run here
  *   kiln profile show NAME|FILE  one of them, as JSON
  */
@@ -8,14 +8,19 @@
 #include "compiler/target/target.h"
 #include "pipeline/baselines/baselines.h"
 #include "pipeline/devices/devices.h"
+#include "pipeline/machine/machine.h"
 
 #include <string.h>
 
-enum { OPT_OUTPUT, OPT_JSON, N_OPTIONS };
+enum { OPT_OUTPUT, OPT_JSON, OPT_MEASURE, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OUTPUT] = {"-o", "FILE", "write to a file instead of standard output", false},
     [OPT_JSON] = {"--json", "FILE", "list: as JSON ('-': standard output)", false},
+    [OPT_MEASURE] = {"--measure", NULL,
+                     "detect: measure what a core does in a cycle, and keep it for "
+                     "builds with profile native",
+                     false},
 };
 
 static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
@@ -27,13 +32,29 @@ static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
                            err);
 }
 
+/* A few seconds; builds read what is kept. */
+static kiln_status measure(kiln_arena *a, kiln_err *err) {
+    kiln_profile native;
+    kiln_machine_model m;
+    const char *path = NULL;
+    KILN_TRY(kiln_profile_detect(a, &native, err));
+    KILN_TRY(kiln_machine_measure(a, &native, &m, err));
+    KILN_TRY(kiln_machine_keep(a, &native, &m, &path, err));
+    kiln_cli_say("measured in %.1f s: %d slices, %d disturbed, spread %.0f%%; kept in "
+                 "%s",
+                 m.seconds, m.slices, m.disturbed, 100 * m.spread, path);
+    return KILN_OK;
+}
+
 /* This machine is measured here, beside what is installed. */
 static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err *err) {
     kiln_arena *a = args->arena;
     const char *dir = NULL, **name = NULL;
     int n = 0;
     kiln_err none = {.status = KILN_OK};
-    KILN_TRY(kiln_profile_detect(a, out, err));
+    if (kiln_args_has(args, OPT_MEASURE))
+        KILN_TRY(measure(a, err));
+    KILN_TRY(kiln_machine_native(a, out, err));
     out->measure = kiln_device_local.name;
     if (kiln_baselines_dir(a, &dir, &none) != KILN_OK)
         return KILN_OK; /* nobody could have installed any */
@@ -88,12 +109,14 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln profile %s prints JSON as it is; --json is for list",
                          kiln_str_printable(args->arena, kiln_str_from(what), 32));
+    if (kiln_args_has(args, OPT_MEASURE) && strcmp(what, "detect") != 0)
+        return kiln_fail(err, KILN_ERR_ARG, "--measure is for kiln profile detect");
     if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
         KILN_TRY(detect(args, &p, err));
         return print_json(args, &p, err);
     }
     if (strcmp(what, "show") == 0 && args->n_pos == 2) {
-        KILN_TRY(kiln_profile_find(args->arena, args->pos[1], &p, err));
+        KILN_TRY(kiln_machine_find(args->arena, args->pos[1], &p, err));
         return print_json(args, &p, err);
     }
     return kiln_fail(err, KILN_ERR_ARG,
@@ -105,7 +128,8 @@ const kiln_verb kiln_verb_profile = {
     .name = "profile",
     .summary = "list, show and detect hardware profiles",
     .usage = "detect | list | show NAME|FILE",
-    .example = "  kiln profile detect -o here.json\n  kiln profile show x86-avx2\n",
+    .example = "  kiln profile detect -o here.json\n  kiln profile detect --measure\n  "
+               "kiln profile show x86-avx2\n",
     .n_pos_min = 1,
     .n_pos_max = 2,
     .option = options,

@@ -6,6 +6,7 @@
  */
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
+#include "pipeline/machine/machine.h"
 #include "pipeline/network/network.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
@@ -237,7 +238,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_profile profile;
     kiln_runner runner = {kiln_network_run, &profile};
     if (name != NULL) {
-        KILN_TRY(kiln_profile_find(args->arena, name, &profile, err));
+        KILN_TRY(kiln_machine_find(args->arena, name, &profile, err));
         KILN_TRY(kiln_runs_here(&profile, err)); /* once, not for each test */
     } else {
         runner = kiln_runner_reference;

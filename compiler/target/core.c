@@ -6,16 +6,22 @@
 /* Where a profile does not say: the least that is common. */
 enum { LEAST_L1 = 1 << 15, LEAST_L2 = 1 << 18 };
 
+/* What the system says, unless one core was seen to get less of it. */
+static int64_t cache_of(int64_t said, int seen_kib) {
+    const int64_t seen = (int64_t)seen_kib * 1024;
+    return seen > 0 && seen < said ? seen : said;
+}
+
 int64_t kiln_cache_l1(const kiln_profile *p) {
-    return p->l1d_bytes > 0 ? p->l1d_bytes : LEAST_L1;
+    return cache_of(p->l1d_bytes > 0 ? p->l1d_bytes : LEAST_L1, p->core.l1_kib);
 }
 
 int64_t kiln_cache_l2(const kiln_profile *p) {
-    return p->l2_bytes > 0 ? p->l2_bytes : LEAST_L2;
+    return cache_of(p->l2_bytes > 0 ? p->l2_bytes : LEAST_L2, p->core.l2_kib);
 }
 
 int64_t kiln_cache_last(const kiln_profile *p) {
-    return p->l3_bytes > 0 ? p->l3_bytes : kiln_cache_l2(p);
+    return p->l3_bytes > 0 ? cache_of(p->l3_bytes, p->core.l3_kib) : kiln_cache_l2(p);
 }
 
 int kiln_rate_behind_l2(const kiln_profile *p) {
@@ -38,17 +44,29 @@ typedef struct field {
 
 #define FIELD(name, least, most)                                                       \
     { #name, offsetof(kiln_core, name), least, most }
-static const field fields[] = {FIELD(fma_ports, 1, 16),    FIELD(fma_latency, 1, 64),
-                               FIELD(load_ports, 1, 16),   FIELD(store_ports, 1, 16),
-                               FIELD(l2_rate, 1, 4096),    FIELD(l3_rate, 0, 4096),
-                               FIELD(memory_rate, 1, 4096)};
-enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+enum { MOST_KIB = 1 << 30, MOST_RATE = 1 << 20 };
+static const field fields[] = {FIELD(fma_ports, 1, 16),
+                               FIELD(fma_latency, 1, 64),
+                               FIELD(load_ports, 1, 16),
+                               FIELD(store_ports, 1, 16),
+                               FIELD(l2_rate, 1, 4096),
+                               FIELD(l3_rate, 0, 4096),
+                               FIELD(memory_rate, 1, 4096),
+                               FIELD(l1_kib, 0, MOST_KIB),
+                               FIELD(l2_kib, 0, MOST_KIB),
+                               FIELD(l3_kib, 0, MOST_KIB),
+                               FIELD(memory_latency, 0, 1 << 16),
+                               FIELD(l3_rate_all, 0, MOST_RATE),
+                               FIELD(memory_rate_all, 0, MOST_RATE)};
+enum { N_FIELDS = sizeof fields / sizeof fields[0], N_ALWAYS = 7 };
 
 void kiln_core_put(kiln_json_writer *w, const kiln_core *m) {
     kiln_json_begin_object(w);
-    for (int i = 0; i < N_FIELDS; i++)
-        kiln_json_member_i64(w, fields[i].name,
-                             *(const int *)((const char *)m + fields[i].at));
+    for (int i = 0; i < N_FIELDS; i++) {
+        const int v = *(const int *)((const char *)m + fields[i].at);
+        if (i < N_ALWAYS || v != 0) /* nobody measured the others */
+            kiln_json_member_i64(w, fields[i].name, v);
+    }
     kiln_json_end_object(w);
 }
 
@@ -62,6 +80,8 @@ static const field *field_of(const char *name) {
 kiln_status kiln_core_read(const kiln_json *json, const char *where, kiln_core *out,
                            kiln_err *err) {
     kiln_core m = *out;
+    m.l1_kib = m.l2_kib = m.l3_kib = m.memory_latency = 0;
+    m.l3_rate_all = m.memory_rate_all = 0;
     if (!kiln_json_is_object(json))
         return kiln_fail(err, KILN_ERR_PARSE, "%s: 'core' must be an object", where);
     for (const kiln_json *v = kiln_json_first(json); v != NULL; v = kiln_json_next(v)) {

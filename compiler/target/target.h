@@ -29,6 +29,11 @@ typedef struct kiln_core {
     int fma_latency;                   /* cycles until a sum can be added to again */
     int load_ports, store_ports;       /* vectors loaded, stored in a cycle, near */
     int l2_rate, l3_rate, memory_rate; /* bytes a cycle that come from there */
+    /* As measured (pipeline/machine); 0: not known. */
+    int l1_kib, l2_kib, l3_kib; /* that one core gets of the cache */
+    int memory_latency;         /* cycles of a load that nothing foresaw */
+    /* Bytes a cycle into all cores together. */
+    int l3_rate_all, memory_rate_all;
 } kiln_core;
 
 typedef struct kiln_profile {
@@ -82,6 +87,11 @@ kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
 int64_t kiln_cache_l1(const kiln_profile *p); /* bytes near one core: at least 1 */
 int64_t kiln_cache_l2(const kiln_profile *p);
 int64_t kiln_cache_last(const kiln_profile *p); /* in front of memory */
+/* As JSON by itself: what a document leaves out is 0 where that means "not known", else
+ * as it was in *out. */
+void kiln_core_put(kiln_json_writer *w, const kiln_core *m);
+kiln_status kiln_core_read(const kiln_json *json, const char *where, kiln_core *out,
+                           kiln_err *err);
 /* Bytes a cycle of what the L2 cache does not hold. */
 int kiln_rate_behind_l2(const kiln_profile *p);
 /* So many sums at once keep multiply-adds from waiting for one another. */

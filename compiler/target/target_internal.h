@@ -16,11 +16,6 @@ bool kiln_asm_has(kiln_str operand, const char *word);
 /* The number that begins at text[at], of at most three digits; -1: none does. */
 int kiln_asm_number(kiln_str text, size_t at);
 
-/* A core as JSON. What a document leaves out stays as it is in *out; unknown members
- * are passed over. */
-void kiln_core_put(kiln_json_writer *w, const kiln_core *m);
-kiln_status kiln_core_read(const kiln_json *json, const char *where, kiln_core *out,
-                           kiln_err *err);
 /* The first member that is none of a core's; NULL: all are. */
 const char *kiln_core_unknown(const kiln_json *json);
 /* A common core of the kind: for documents that do not say. */

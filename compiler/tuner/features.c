@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "compiler/tuner/nest.h"
+#include "compiler/loop/nest.h"
 
 enum { N_THRESHOLDS = 14, CONTEXT_LOOPS = 12 };
 

@@ -1,9 +1,10 @@
-/* A lowered program as lists: loops, the statements in them, what these access. Inside
- * compiler/tuner. */
-#ifndef KILN_COMPILER_TUNER_NEST_H
-#define KILN_COMPILER_TUNER_NEST_H
+/* A lowered program as lists: loops, the statements in them, what these access. For
+ * whoever looks at programs without running them: features for cost models
+ * (compiler/tuner), the cycle model (compiler/schedule/cycles.h). */
+#ifndef KILN_COMPILER_LOOP_NEST_H
+#define KILN_COMPILER_LOOP_NEST_H
 
-#include "compiler/tuner/touch.h"
+#include "compiler/loop/touch.h"
 
 typedef struct kiln_nest_loop {
     int64_t extent;

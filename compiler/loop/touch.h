@@ -1,7 +1,7 @@
 /* Indexes as linear forms over loops: how far they reach when some of the loops run,
- * and by how much one step of a loop moves them. Inside compiler/tuner. */
-#ifndef KILN_COMPILER_TUNER_TOUCH_H
-#define KILN_COMPILER_TUNER_TOUCH_H
+ * and by how much one step of a loop moves them. */
+#ifndef KILN_COMPILER_LOOP_TOUCH_H
+#define KILN_COMPILER_LOOP_TOUCH_H
 
 #include "compiler/loop/loop.h"
 

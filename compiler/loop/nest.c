@@ -1,6 +1,6 @@
 /* Walks a lowered program once and lists its loops, statements and accesses, with what
  * each access touches at each loop around it. */
-#include "compiler/tuner/nest.h"
+#include "compiler/loop/nest.h"
 
 #include <stdlib.h>
 #include <string.h>

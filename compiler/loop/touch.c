@@ -3,7 +3,7 @@
  * A quotient floor((c * q + r) / c) with r in [0, c) is q, and the remainder r: what
  * splits and fuses leave behind disappears. Other parts keep the form they are of, and
  * are bounded by it. */
-#include "compiler/tuner/touch.h"
+#include "compiler/loop/touch.h"
 
 #include <stdlib.h>
 
