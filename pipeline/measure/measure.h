@@ -10,7 +10,7 @@
  * in a process of its own, forked from the runner, with limits on time and memory and
  * guards around every operand. Whatever a candidate does ends as a kiln_measured with
  * its kind of error; a worker that dies is started again, and its candidate tried once
- * more. A thread of the pool moves messages, so that building and measuring go on while
+ * more. A thread of the fleet moves messages, so that building and measuring go on while
  * the caller thinks. One-thread kernels are timed on the first CPU of the process's
  * affinity mask while the others compile; kernels of as many threads as there are CPUs
  * are timed while no builder works and the caller waits.
@@ -27,7 +27,7 @@
 /* How a candidate ends (kiln_trial_error) and a slice (kiln_slice) are the wire's. */
 enum { KILN_MEASURE_SEEDS = 3 };
 
-/* What became of a candidate. Pointers live until the next poll of the same pool. */
+/* What became of a candidate. Pointers live until the next poll of the same fleet. */
 typedef struct kiln_measured {
     uint64_t id;
     void *user; /* as submitted */
@@ -54,7 +54,7 @@ typedef struct kiln_measured {
     kiln_str object;         /* where options.keeps_objects */
 } kiln_measured;
 
-/* ---- the pool -------------------------------------------------------------------- */
+/* ---- the fleet ------------------------------------------------------------------- */
 
 typedef struct kiln_measure kiln_measure;
 
@@ -82,7 +82,7 @@ typedef struct kiln_measure_options {
 } kiln_measure_options;
 
 /* KILN_ERR_IO: a worker does not start; KILN_ERR_UNSUPPORTED: the profile does not run
- * here. The pool must be closed before the arena is reset. */
+ * here. The fleet must be closed before the arena is reset. */
 kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
                               kiln_measure **out, kiln_err *err);
 void kiln_measure_close(kiln_measure *m); /* ends all workers; NULL is fine */
@@ -107,7 +107,7 @@ typedef struct kiln_measure_candidate {
     const kiln_template *tmpl;
     uint64_t config;        /* index in the space that the template gives */
     bool never_stops_early; /* for a second, longer look at a good one */
-    double budget_ms;       /* 0: the pool's */
+    double budget_ms;       /* 0: the fleet's */
     void *user;
 } kiln_measure_candidate;
 /* Never waits. A lethal candidate is not tried again: its old error comes back.
@@ -144,7 +144,7 @@ typedef struct kiln_measure_stats {
     uint64_t builders_started, runners_started; /* more than there are: some died */
     uint64_t retried;             /* candidates whose worker was lost under them */
     double building_s, running_s; /* of all workers, by the wall */
-    uint64_t wakes;               /* of the pool's thread */
+    uint64_t wakes;               /* of the fleet's thread */
     uint64_t shared_bytes;        /* of workloads that are kept for workers */
     uint64_t runs;                /* candidates given to a runner, retried ones again */
     uint64_t slices, disturbed;   /* of all candidates */

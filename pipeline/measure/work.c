@@ -1,6 +1,6 @@
 /* A workload for workers: its graph as text, inputs for every seed, and what the
  * outputs must be; in memory that workers map. */
-#include "pipeline/measure/pool.h"
+#include "pipeline/measure/fleet.h"
 #include "compiler/network/work.h"
 #include "compiler/reference/reference.h"
 
@@ -213,9 +213,9 @@ kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
         pthread_mutex_lock(&m->lock);
         kiln_buf_init(&text, &m->arena);
         kiln_wire_put(&text, KILN_WIRE_WORK, &message);
-        const kiln_pool_work added = {.message = kiln_buf_str(&text),
-                                      .at = m->shared_bytes,
-                                      .bytes = w.end - m->shared_bytes};
+        const kiln_fleet_work added = {.message = kiln_buf_str(&text),
+                                       .at = m->shared_bytes,
+                                       .bytes = w.end - m->shared_bytes};
         m->shared_bytes = w.end;
         m->stats.shared_bytes += added.bytes;
         *work = (int)m->work.n;
@@ -242,7 +242,7 @@ static bool is_wanted(const kiln_measure *m, int work) {
 bool kiln_measure_drop_work(kiln_measure *m, int work) {
     pthread_mutex_lock(&m->lock);
     KILN_ASSERT(work >= 0 && (size_t)work < m->work.n, "there is no workload %d", work);
-    kiln_pool_work *w = &m->work.v[work];
+    kiln_fleet_work *w = &m->work.v[work];
     const bool can = !is_wanted(m, work);
     if (can) {
         kiln_shared_give_back(m->shared_write, w->at, w->bytes);

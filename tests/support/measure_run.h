@@ -1,4 +1,4 @@
-/* A pool of workers for tests and benchmarks. The workers lie beside the program that
+/* A fleet of workers for tests and benchmarks. The workers lie beside the program that
  * KILN in the environment names; without it the test is skipped. */
 #ifndef KILN_TESTS_SUPPORT_MEASURE_RUN_H
 #define KILN_TESTS_SUPPORT_MEASURE_RUN_H
@@ -8,7 +8,7 @@
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);
-/* Opens a pool for this machine: *o may have anything set but the profile; builder_argv
+/* Opens a fleet for this machine: *o may have anything set but the profile; builder_argv
  * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
 

@@ -29,7 +29,7 @@ typedef struct builder {
     kiln_builder_make_fn *make;
     KILN_VEC(known_work) work;
     int64_t time_limit_ms;
-    int out; /* the pool's; standard output itself leads to standard error */
+    int out; /* the fleet's; standard output itself leads to standard error */
 } builder;
 
 /* Beyond what this process has now: what a sanitizer reserves does not count. */

@@ -2,7 +2,7 @@
  * ended.
  *
  * The child trusts nothing to come: limits and handlers are set before the object is
- * loaded, inputs are mapped read-only, expectations not at all, the pool's pipes are
+ * loaded, inputs are mapped read-only, expectations not at all, the fleet's pipes are
  * closed, and once its threads are there it may ask the system for nothing. The parent
  * believes the shared page about signals only; what counts as right is for it to see
  * (check.c), times are held against its own clocks (slices.c). Linux, for affinity and

@@ -139,7 +139,7 @@ struct kiln_runner {
     kiln_wire_runner options;
     kiln_meter_kernels meter;
     KILN_VEC(kiln_wire_work) work; /* by id */
-    const unsigned char *shared;   /* the pool's memory, read only */
+    const unsigned char *shared;   /* the fleet's memory, read only */
     size_t shared_bytes;
     KILN_VEC(kiln_packed *) packed;
     size_t packed_bytes;

@@ -12,7 +12,7 @@
 
 enum { MAX_WORKS = 1 << 16 };
 
-/* Maps the pool's memory again where it has grown. */
+/* Maps the fleet's memory again where it has grown. */
 static kiln_status map_shared(kiln_runner *r, uint64_t end, kiln_err *err) {
     struct stat st;
     if (end <= r->shared_bytes)

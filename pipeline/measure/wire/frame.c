@@ -84,12 +84,12 @@ kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, bool *has, kiln_wire_fra
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kiln_fail(err, KILN_ERR_IO, "cannot read from the pool: %s",
+            return kiln_fail(err, KILN_ERR_IO, "cannot read from the fleet: %s",
                              strerror(errno));
         if (n == 0) {
             if (s->n > 0)
                 return kiln_fail(err, KILN_ERR_PARSE,
-                                 "the pool ended in the middle of a message");
+                                 "the fleet ended in the middle of a message");
             return KILN_OK;
         }
         s->n += (size_t)n;
@@ -102,7 +102,7 @@ kiln_status kiln_wire_write(int fd, kiln_str bytes, kiln_err *err) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kiln_fail(err, KILN_ERR_IO, "cannot write to the pool: %s",
+            return kiln_fail(err, KILN_ERR_IO, "cannot write to the fleet: %s",
                              strerror(errno));
         bytes.p += n;
         bytes.n -= (size_t)n;

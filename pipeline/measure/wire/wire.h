@@ -1,4 +1,4 @@
-/* Messages between the pool, kiln-builder and kiln-runner (docs/workers.md).
+/* Messages between the fleet, kiln-builder and kiln-runner (docs/workers.md).
  *
  * A frame is a header of 16 bytes (magic, version, kind, length of what follows) and
  * the fields of one message: little-endian numbers, texts with their length ahead. What
@@ -23,7 +23,7 @@ enum {
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
-    /* Where workers find the memory that the pool shares with them. */
+    /* Where workers find the memory that the fleet shares with them. */
     KILN_WIRE_SHARED_FD = KILN_CHILD_SHARED_FD,
     /* Limits of time are of processor time: a busy machine is not a candidate's fault.
      * By the wall they are so many times that. */
@@ -131,14 +131,14 @@ typedef struct kiln_wire_operand {
 typedef enum kiln_wire_kind {
     KILN_WIRE_HELLO,   /* worker: here I am */
     KILN_WIRE_FAILED,  /* worker: I cannot go on, and end */
-    KILN_WIRE_BUILDER, /* pool to builder: what code is made for */
+    KILN_WIRE_BUILDER, /* fleet to builder: what code is made for */
     KILN_WIRE_METER,   /* builder: kernels that measure the machine's peak */
-    KILN_WIRE_RUNNER,  /* pool to runner: these, and how to measure */
+    KILN_WIRE_RUNNER,  /* fleet to runner: these, and how to measure */
     KILN_WIRE_READY,   /* runner: the peak */
-    KILN_WIRE_WORK,    /* pool to both: a workload, in the shared memory */
-    KILN_WIRE_BUILD,   /* pool to builder */
+    KILN_WIRE_WORK,    /* fleet to both: a workload, in the shared memory */
+    KILN_WIRE_BUILD,   /* fleet to builder */
     KILN_WIRE_BUILT,
-    KILN_WIRE_RUN, /* pool to runner */
+    KILN_WIRE_RUN, /* fleet to runner */
     KILN_WIRE_RAN,
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;

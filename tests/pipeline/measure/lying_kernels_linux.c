@@ -397,7 +397,7 @@ static long unprotect_input(const kiln_args *args) {
     return 0;
 }
 
-/* The pool's memory lies behind the parent's descriptor 3. */
+/* The fleet's memory lies behind the parent's descriptor 3. */
 static long rewrite_expectations(void) {
     static char path[] = "/proc/0000000000/fd/3";
     static float zeros[1024];

@@ -1,4 +1,4 @@
-/* Messages between the pool and its workers: what is written is read again; what is no
+/* Messages between the fleet and its workers: what is written is read again; what is no
  * message is refused by name. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* The pool and its workers: what comes back, who is started again, who ends with whom.
+/* The fleet and its workers: what comes back, who is started again, who ends with whom.
  * Linux, for /proc. This program is also a coordinator that is killed:
  *
- *     test_workers_linux --coordinate     opens a pool, and never ends
+ *     test_workers_linux --coordinate     opens a fleet, and never ends
  */
 #include <dirent.h>
 #include <float.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pipeline/measure/pool.h"
+#include "pipeline/measure/fleet.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
@@ -263,11 +263,11 @@ static bool runs(int pid) {
     return known && state != 'Z' && state != 'X';
 }
 
-/* A worker without standard error: a pipe that hung up does not wake the pool for ever.
- */
+/* A worker without standard error: a pipe that hung up does not wake the fleet for
+ * ever. */
 static void bears_a_closed_log(void **state) {
     (void)state;
-    enum { MANY = 3000 }; /* a message or two each; a pool that spins has millions */
+    enum { MANY = 3000 }; /* a message or two each; a fleet that spins has millions */
     kiln_arena a = {0};
     const char *const argv[] = {"/bin/sh", "-c", "exec \"$0\" 2>/dev/null",
                                 kiln_test_worker(&a, "kiln-builder")[0], NULL};
@@ -288,7 +288,7 @@ static int64_t blocks_of(const kiln_measure *m) {
     return (int64_t)st.st_blocks * 512;
 }
 
-/* Memory of a workload goes when it is dropped, not when the pool is closed; the others
+/* Memory of a workload goes when it is dropped, not when the fleet is closed; the others
  * stay what they are, also for a worker that starts later. */
 static void gives_memory_back(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
 /* Workers' lives: started, set up, given work, lost, started again. */
-#include "pipeline/measure/pool.h"
+#include "pipeline/measure/fleet.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ static const int64_t start_ms = 60000, grace_ms = 20000;
 
 /* ---- starting -------------------------------------------------------------------- */
 
-static void fail_pool(kiln_measure *m, const kiln_err *why) {
+static void fail_fleet(kiln_measure *m, const kiln_err *why) {
     m->failure = *why;
     kiln_job_queue *const waiting[] = {&m->queued, &m->built};
     for (int i = 0; i < 2; i++)
@@ -28,7 +28,7 @@ static void start(kiln_measure *m, kiln_worker *w) {
     const kiln_cpus *cpus = w->is_runner ? &m->measuring : &m->building;
     if (kiln_child_start(m->argv[w->is_runner], m->shared_read, cpus, &w->child,
                          &err) != KILN_OK) {
-        fail_pool(m, &err);
+        fail_fleet(m, &err);
         return;
     }
     kiln_arena_reset(&w->arena);
@@ -161,7 +161,7 @@ static bool may_run(const kiln_measure *m) {
     return m->built.n > 0 && !(m->is_exclusive && (is_building(m) || !m->caller_waits));
 }
 
-void kiln_pool_dispatch(kiln_measure *m) {
+void kiln_fleet_dispatch(kiln_measure *m) {
     m->worker[0].is_runner = true;
     for (int i = 0; i < m->n_workers && m->failure.status == KILN_OK; i++) {
         kiln_worker *w = &m->worker[i];
@@ -397,6 +397,6 @@ void kiln_worker_lost(kiln_measure *m, kiln_worker *w, const char *why,
     if (w->n_failed >= MAX_FAILED_STARTS) {
         kiln_err err = {.len = 0};
         (void)kiln_fail(&err, KILN_ERR_IO, "workers do not start: %s", text);
-        fail_pool(m, &err);
+        fail_fleet(m, &err);
     }
 }

@@ -1,6 +1,6 @@
-/* Inside pipeline/measure: the pool. */
-#ifndef KILN_PIPELINE_MEASURE_POOL_H
-#define KILN_PIPELINE_MEASURE_POOL_H
+/* Inside pipeline/measure: the fleet. */
+#ifndef KILN_PIPELINE_MEASURE_FLEET_H
+#define KILN_PIPELINE_MEASURE_FLEET_H
 
 #include "base/base.h"
 #include "pipeline/measure/measure.h"
@@ -73,13 +73,13 @@ typedef struct kiln_worker {
     size_t n_log;
 } kiln_worker;
 
-/* ---- the pool -------------------------------------------------------------------- */
+/* ---- the fleet ------------------------------------------------------------------- */
 
-typedef struct kiln_pool_work {
+typedef struct kiln_fleet_work {
     kiln_str message;   /* KILN_WIRE_WORK, as sent */
     uint64_t at, bytes; /* of the shared memory; 0: given back */
     double best_ns;
-} kiln_pool_work;
+} kiln_fleet_work;
 
 struct kiln_measure {
     kiln_measure_options o; /* with defaults */
@@ -95,11 +95,11 @@ struct kiln_measure {
     pthread_cond_t changed;
     int wake[2]; /* a byte: something is to be done */
     bool is_closing;
-    kiln_err failure; /* of the pool as a whole */
+    kiln_err failure; /* of the fleet as a whole */
 
     int shared_write, shared_read; /* memory of all workloads */
     uint64_t shared_bytes;
-    KILN_VEC(kiln_pool_work) work;
+    KILN_VEC(kiln_fleet_work) work;
     kiln_wire_runner runner_setup; /* once has_meter */
     bool has_meter;
 
@@ -114,14 +114,14 @@ struct kiln_measure {
     kiln_measure_stats stats;
 };
 
-void *kiln_pool_main(void *measure); /* the thread */
+void *kiln_fleet_main(void *measure); /* the thread */
 /* With the lock held. */
-void kiln_pool_wake(kiln_measure *m);
+void kiln_fleet_wake(kiln_measure *m);
 void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text);
 const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char *tmpl,
                                     uint64_t index);
 /* Starts what is down, gives work to who is idle. */
-void kiln_pool_dispatch(kiln_measure *m);
+void kiln_fleet_dispatch(kiln_measure *m);
 /* A frame came; false: the worker is not to be trusted any more. */
 bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                       kiln_err *err);

@@ -1,5 +1,5 @@
-/* The pool as its caller sees it. */
-#include "pipeline/measure/pool.h"
+/* The fleet as its caller sees it. */
+#include "pipeline/measure/fleet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
     sigset_t all, old;
     sigfillset(&all); /* signals are the caller's */
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int error = pthread_create(&m->thread, NULL, kiln_pool_main, m);
+    const int error = pthread_create(&m->thread, NULL, kiln_fleet_main, m);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
         return kiln_fail(err, KILN_ERR_LIB, "cannot start a thread: %s",
@@ -203,7 +203,7 @@ void kiln_measure_close(kiln_measure *m) {
         return;
     pthread_mutex_lock(&m->lock);
     m->is_closing = true;
-    kiln_pool_wake(m);
+    kiln_fleet_wake(m);
     pthread_mutex_unlock(&m->lock);
     (void)pthread_join(m->thread, NULL);
     if (m->o.pins_caller)
@@ -261,7 +261,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
         kiln_job_finish(m, i, known->error, "it is known to be lethal");
     else
         kiln_queue_push(&m->queued, i);
-    kiln_pool_wake(m);
+    kiln_fleet_wake(m);
     return KILN_OK;
 }
 
@@ -295,7 +295,7 @@ bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) 
     free_taken(m);
     const bool waits = m->finished.n == 0 && m->n_pending > 0;
     if (m->is_exclusive && waits && !m->caller_waits)
-        kiln_pool_wake(m);
+        kiln_fleet_wake(m);
     m->caller_waits = waits;
     while (m->finished.n == 0 && m->n_pending > 0)
         if (timeout_ms <= 0 ||
@@ -393,7 +393,7 @@ void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *t
     j->state = KILN_JOB_FINISHED;
     m->stats.finished++;
     m->stats.by_error[e]++;
-    kiln_pool_work *w = &m->work.v[o->work];
+    kiln_fleet_work *w = &m->work.v[o->work];
     if (e == KILN_TRIAL_GOOD && (w->best_ns <= 0 || o->median_ns < w->best_ns))
         w->best_ns = o->median_ns;
     if (kiln_trial_error_is_fault(e)) {

@@ -1,5 +1,5 @@
-/* The pool's thread: moves bytes between queues and workers, watches the clock. */
-#include "pipeline/measure/pool.h"
+/* The fleet's thread: moves bytes between queues and workers, watches the clock. */
+#include "pipeline/measure/fleet.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_WAIT_MS = 1000, FDS_OF_ONE = 3 };
 
-void kiln_pool_wake(kiln_measure *m) {
+void kiln_fleet_wake(kiln_measure *m) {
     const ssize_t n = write(m->wake[1], "", 1);
     (void)n; /* full: it will wake anyway */
 }
@@ -164,13 +164,13 @@ static void end_all(kiln_measure *m) {
     }
 }
 
-void *kiln_pool_main(void *measure) {
+void *kiln_fleet_main(void *measure) {
     kiln_measure *m = measure;
     struct pollfd fd[1 + KILN_MAX_WORKERS * FDS_OF_ONE];
     kiln_cpus_use(&m->building);
     pthread_mutex_lock(&m->lock);
     while (!m->is_closing) {
-        kiln_pool_dispatch(m);
+        kiln_fleet_dispatch(m);
         for (int i = 0; i < m->n_workers; i++)
             if (is_up(&m->worker[i]))
                 write_out(&m->worker[i]);
