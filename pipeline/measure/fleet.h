@@ -4,11 +4,13 @@
 
 #include "base/base.h"
 #include "pipeline/measure/measure.h"
+#include "pipeline/measure/transport.h"
 
 #include <pthread.h>
 
 enum {
     KILN_MAX_WORKERS = 64,
+    KILN_RUN_GRACE_MS = 20000, /* beyond the limit that a runner keeps itself */
     KILN_WORKER_LOG = 1024,
     KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 1 /* and the one that the caller has */
 };
@@ -59,12 +61,31 @@ typedef enum kiln_worker_state {
 
 typedef struct kiln_worker {
     bool is_runner;
+    bool is_here;     /* a runner that times on CPUs of which builders have others */
+    int32_t cpu;      /* of a runner: as kiln_wire_runner has it */
+    const char *name; /* of a runner, in results; in the fleet's arena */
     kiln_worker_state state;
-    kiln_child child;
+    kiln_transport t;
     int job;
     int64_t begin_ns, deadline_ns;
-    uint32_t n_works; /* that it knows */
-    int n_failed;     /* starts in a row that came to nothing */
+    uint32_t n_works; /* that it was told of, */
+    size_t n_dropped; /* and of m->dropped */
+    /* Blobs that it asked for, from the first that it has not whole: */
+    KILN_VEC(kiln_wire_blob) asked; /* with their data: of its job's workload */
+    size_t asked_first;
+    uint64_t asked_at;
+    int64_t limit_ms;  /* of its job, once it has all that it asked for */
+    int n_failed;      /* starts in a row that came to nothing, */
+    int64_t failed_ns; /* since then */
+    int64_t retry_ns;  /* it is not tried before */
+    bool has_been_up;
+    bool is_hopeless;  /* the last of them: trying again soon will not help */
+    bool is_unfit;     /* its machine cannot run what is to be measured: never again */
+    bool has_given_up; /* nobody waits for it; a far one is tried all the same */
+    /* Of a runner: */
+    int64_t lease_end_ns, beat_ns; /* when it must be heard of; when we must be */
+    double peak_gflops, memory_gbs;
+    uint64_t n_runs;
     kiln_arena arena; /* of the streams: given back when it ends */
     kiln_wire_stream in;
     kiln_buf out;
@@ -76,10 +97,16 @@ typedef struct kiln_worker {
 /* ---- the fleet ------------------------------------------------------------------- */
 
 typedef struct kiln_fleet_work {
-    kiln_str message;   /* KILN_WIRE_WORK, as sent */
-    uint64_t at, bytes; /* of the shared memory; 0: given back */
+    kiln_arena arena;              /* of the message and the blobs */
+    kiln_str message;              /* KILN_WIRE_WORK, as sent */
+    KILN_VEC(kiln_wire_blob) blob; /* each with its data */
+    uint64_t bytes;                /* of the blobs; 0: dropped */
     double best_ns;
 } kiln_fleet_work;
+
+/* One of its blobs, with its data; NULL: it has none of that name. */
+const kiln_wire_blob *kiln_fleet_blob_find(const kiln_fleet_work *w,
+                                           const kiln_wire_blob *name);
 
 struct kiln_measure {
     kiln_measure_options o; /* with defaults */
@@ -97,18 +124,20 @@ struct kiln_measure {
     bool is_closing;
     kiln_err failure; /* of the fleet as a whole */
 
-    int shared_write, shared_read; /* memory of all workloads */
-    uint64_t shared_bytes;
     KILN_VEC(kiln_fleet_work) work;
-    kiln_wire_runner runner_setup; /* once has_meter */
-    bool has_meter;
+    KILN_VEC(uint32_t) dropped;    /* works, in the order in which they were */
+    kiln_wire_runner runner_setup; /* once has_meter; but for the CPU */
+    bool has_meter, has_runner;    /* has_runner: one was up */
+    const char *owner;             /* of leases: who we are */
+    int64_t lease_ms;
 
     kiln_job job[KILN_MAX_JOBS];
     kiln_job_queue queued, built, finished;
     size_t n_pending;                     /* submitted and not polled */
     int taken;                            /* by the caller; -1: none */
-    kiln_worker worker[KILN_MAX_WORKERS]; /* 0 is the runner */
-    int n_workers;
+    kiln_worker worker[KILN_MAX_WORKERS]; /* runners, then builders */
+    int n_runners, n_workers;
+    int n_here; /* of the runners: ours, on this machine; they come first */
     KILN_VEC(kiln_lethal) lethal;
     kiln_map lethal_of; /* key -> index + 1 */
     kiln_measure_stats stats;
@@ -122,6 +151,22 @@ const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char 
                                     uint64_t index);
 /* Starts what is down, gives work to who is idle. */
 void kiln_fleet_dispatch(kiln_measure *m);
+/* The fleet as a whole cannot go on: what waits ends as lost. */
+void kiln_fleet_fail(kiln_measure *m, const kiln_err *why);
+void kiln_worker_start(kiln_measure *m, kiln_worker *w);
+/* A start came to nothing: another will be made, or nobody waits for it any more. */
+void kiln_worker_failed(kiln_measure *m, kiln_worker *w, kiln_status status,
+                        const char *text);
+/* Greeting, set-up, and their answers. A failure: it is not to be trusted. */
+kiln_status kiln_worker_take_setup(kiln_measure *m, kiln_worker *w,
+                                   const kiln_wire_frame *f, kiln_err *err);
+void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w);
+/* It said something: its lease begins anew. */
+void kiln_worker_heard(kiln_measure *m, kiln_worker *w);
+/* Lets an idle runner hear of us, where it is time to. */
+void kiln_worker_beat(kiln_measure *m, kiln_worker *w);
+/* The next piece of what it asked for, once all before it went. */
+void kiln_worker_give_piece(kiln_worker *w);
 /* A frame came; false: the worker is not to be trusted any more. */
 bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                       kiln_err *err);
