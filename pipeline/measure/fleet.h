@@ -137,7 +137,8 @@ struct kiln_measure {
     int taken;                            /* by the caller; -1: none */
     kiln_worker worker[KILN_MAX_WORKERS]; /* runners, then builders */
     int n_runners, n_workers;
-    int n_here; /* of the runners: ours, on this machine; they come first */
+    int next_runner; /* that is given a candidate, if it is free */
+    int n_here;      /* of the runners: ours, on this machine; they come first */
     KILN_VEC(kiln_lethal) lethal;
     kiln_map lethal_of; /* key -> index + 1 */
     kiln_measure_stats stats;

@@ -11,7 +11,7 @@ enum { MAX_FAILED_STARTS = 3 };
 static const int64_t start_ms = 60000;
 /* A runner that is far is waited for so long, whatever is the matter with it, and tried
  * every so often: it may have been started again. */
-static const int64_t patience_ns = 15 * INT64_C(1000000000);
+static const int64_t patience_ns = 10 * INT64_C(1000000000);
 static const int64_t first_retry_ns = 100 * INT64_C(1000000), /* then twice that, ... */
     last_retry_ns = 5 * INT64_C(1000000000);
 

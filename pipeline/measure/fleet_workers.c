@@ -183,10 +183,15 @@ void kiln_fleet_dispatch(kiln_measure *m) {
     for (int i = 0; i < m->n_workers; i++)
         if (m->worker[i].state == KILN_WORKER_IDLE)
             send_drops(m, &m->worker[i]);
-    for (int i = 0; i < m->n_runners; i++) {
+    /* In turn: where builders are slow, one that is always free would get all. */
+    const int first = m->next_runner;
+    for (int k = 0; k < m->n_runners; k++) {
+        const int i = (first + k) % m->n_runners;
         kiln_worker *w = &m->worker[i];
-        if (w->state == KILN_WORKER_IDLE && may_run(m, w))
+        if (w->state == KILN_WORKER_IDLE && may_run(m, w)) {
             give_run(m, w);
+            m->next_runner = (i + 1) % m->n_runners;
+        }
         kiln_worker_beat(m, w);
     }
     for (int i = m->n_runners; i < m->n_workers; i++)

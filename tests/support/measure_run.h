@@ -22,5 +22,16 @@ typedef struct kiln_test_work {
 kiln_test_work kiln_test_measure_add(kiln_arena *a, kiln_measure *m,
                                      const kiln_profile *p, const char *line,
                                      bool weights_cold);
+/* The configuration that the template guesses, as an index. */
+uint64_t kiln_test_measure_guess(const kiln_test_work *w, const kiln_profile *p);
+
+/* kiln-runner --serve unix:FOLDER/NAME, or at any other address, once it listens. */
+typedef struct kiln_test_server {
+    kiln_child child;
+    const char *address; /* in the arena; with the port that was chosen */
+} kiln_test_server;
+void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out);
+/* SIGKILL: nothing is tidied up. A second time is fine. */
+void kiln_test_server_kill(kiln_test_server *s);
 
 #endif
