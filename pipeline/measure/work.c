@@ -130,7 +130,7 @@ static kiln_status list_values(kiln_arena *a, const kiln_graph *g, kiln_wire_wor
     return KILN_OK;
 }
 
-/* Plain types everywhere: the reference and the shared memory know no layouts. */
+/* Plain types everywhere: the reference and the blobs know no layouts. */
 static kiln_graph *plain_clone(kiln_arena *a, const kiln_graph *g, uint64_t seed) {
     kiln_graph *plain = kiln_graph_clone(a, g);
     for (size_t i = 0; i < plain->values.n; i++) {

@@ -25,12 +25,9 @@ static kiln_wire_blob a_blob(uint64_t bytes, int number) {
     return b;
 }
 
-/* One of each kind, with something in every list. */
-static void put_all(kiln_buf *out) {
+/* An input and an output. */
+static kiln_wire_work a_work(void) {
     static kiln_wire_value value[2];
-    static kiln_wire_operand operand[2];
-    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
-    operand[0] = operand[1] = an_operand();
     value[0] = (kiln_wire_value){.name = s("x"),
                                  .dtype = KILN_WIRE_F16,
                                  .rank = 2,
@@ -44,6 +41,20 @@ static void put_all(kiln_buf *out) {
         .is_output = 1,
         .expected = {
             {.value = a_blob(56, 3), .bound = a_blob(56, 4), .pick = a_blob(56, 5)}}};
+    return (kiln_wire_work){.id = 3,
+                            .graph = a_blob(100, 6),
+                            .flops = (double)INFINITY,
+                            .n_seeds = 3,
+                            .weights_cold = 1,
+                            .n_values = 2,
+                            .value = value};
+}
+
+/* One of each kind, with something in every list. */
+static void put_all(kiln_buf *out) {
+    static kiln_wire_operand operand[2];
+    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
+    operand[0] = operand[1] = an_operand();
     const kiln_wire_meter meter = {.fma = s("object"),
                                    .chain = s("other"),
                                    .fma_name = s("f"),
@@ -73,13 +84,7 @@ static void put_all(kiln_buf *out) {
                                      .last_cache_bytes = 1 << 25,
                                      .loser = -1};
     const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
-    const kiln_wire_work work = {.id = 3,
-                                 .graph = a_blob(100, 6),
-                                 .flops = (double)INFINITY,
-                                 .n_seeds = 3,
-                                 .weights_cold = 1,
-                                 .n_values = 2,
-                                 .value = value};
+    const kiln_wire_work work = a_work();
     static kiln_wire_blob needed[2];
     needed[0] = a_blob(30, 1);
     needed[1] = a_blob(KILN_WIRE_MAX_BLOB_BYTES, 7);
