@@ -15,6 +15,7 @@ enum {
     OPT_TRIALS,
     OPT_TIME,
     OPT_THREADS,
+    OPT_RUNNER,
     OPT_PROFILE,
     OPT_NUMERICS,
     OPT_DB,
@@ -47,6 +48,10 @@ static const kiln_option options[N_OPTIONS] = {
          "as more is expected",
          false},
     [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
+    [OPT_RUNNER] = {"--runner", "ADDRESS",
+                    "measure there, where 'kiln-runner --serve ADDRESS' listens "
+                    "(unix:PATH or tcp:127.0.0.1:PORT), not here; several: on all",
+                    true},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "tune for this profile (default: this machine's)", false},
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
@@ -133,6 +138,16 @@ static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
     return KILN_OK;
 }
 
+static const char *const *read_runners(const kiln_cli_args *args) {
+    const size_t n = args->n_value[OPT_RUNNER];
+    if (n == 0)
+        return NULL;
+    const char **address = kiln_array(args->arena, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        address[i] = args->value[OPT_RUNNER][i];
+    return address;
+}
+
 static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
                                 kiln_err *err) {
     int trials = 0, seed = 0;
@@ -146,6 +161,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o->seconds, err));
     o->trials = trials;
     o->seed = (uint64_t)seed;
+    o->runner_addresses = read_runners(args);
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
     return read_search(args, o, err);
 }
@@ -203,7 +219,8 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     KILN_TRY(kiln_tune_run(args->arena, works, o, &result, err));
     if (limit > 0)
         o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
-    if (graph != NULL && !result.is_interrupted)
+    /* Kernels of other machines are not put to the test in a network on this one. */
+    if (graph != NULL && !result.is_interrupted && o->runner_addresses == NULL)
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
     result.is_interrupted = kiln_interrupted();
     kiln_cli_answer_init(&answer, args->arena);
@@ -230,8 +247,10 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &profile, err));
-    KILN_TRY(kiln_device_measures_here(&profile, err));
-    KILN_TRY(kiln_runs_here(&profile, err));
+    if (o.runner_addresses == NULL) {
+        KILN_TRY(kiln_device_measures_here(&profile, err));
+        KILN_TRY(kiln_runs_here(&profile, err));
+    }
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
     if (o.tmpl != NULL)
         KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &profile, &works, err));

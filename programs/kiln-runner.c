@@ -1,4 +1,15 @@
 /* Proves and times candidates for kiln; not for people (docs/workers.md). */
+#include "compiler/target/target.h"
 #include "pipeline/measure/runner/runner.h"
 
-int main(void) { return kiln_runner_main(); }
+int main(int argc, char **argv) {
+    kiln_arena a = {0};
+    kiln_profile p;
+    kiln_buf machine;
+    kiln_buf_init(&machine, &a);
+    if (kiln_profile_detect(&a, &p, NULL) == KILN_OK)
+        kiln_profile_machine_json(&machine, &p);
+    const int code = kiln_runner_main(argc, argv, machine.n > 0 ? machine.p : "");
+    kiln_arena_fini(&a);
+    return code;
+}

@@ -1,45 +1,11 @@
-/* Profiles: the table of those that ship, JSON, and what may run where. */
+/* Profiles as JSON, by their names, and what may run where. */
 #include "compiler/target/target_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const kiln_profile shipped[] = {
-#define KILN_PROFILE(NAME, ARCH, TRIPLE, CPU, FEATURES, CORES, VECTOR, REGISTERS, L1,  \
-                     L2, L3, FMA, VNNI, DOTPROD, BF16, F16, ...)                       \
-    {.name = NAME,                                                                     \
-     .arch = ARCH,                                                                     \
-     .triple = TRIPLE,                                                                 \
-     .cpu = CPU,                                                                       \
-     .features = FEATURES,                                                             \
-     .cores = CORES,                                                                   \
-     .vector_bytes = VECTOR,                                                           \
-     .vector_registers = REGISTERS,                                                    \
-     .l1d_bytes = (int64_t)(L1)*1024,                                                  \
-     .l2_bytes = (int64_t)(L2)*1024,                                                   \
-     .l3_bytes = (int64_t)(L3)*1024,                                                   \
-     .has_fma = FMA,                                                                   \
-     .has_vnni = VNNI,                                                                 \
-     .has_dotprod = DOTPROD,                                                           \
-     .has_bf16 = BF16,                                                                 \
-     .has_f16 = F16,                                                                   \
-     .numerics = KILN_NUMERICS_FAST,                                                   \
-     .core = {__VA_ARGS__, 0, 0, 0, 0, 0, 0}},
-#include "compiler/target/profiles.def"
-#undef KILN_PROFILE
-};
-
-const kiln_profile *kiln_profile_at(int i) {
-    const int n = (int)(sizeof shipped / sizeof shipped[0]);
-    return i >= 0 && i < n ? &shipped[i] : NULL;
-}
-
 /* ---- JSON ------------------------------------------------------------------------ */
-
-static const char *const numerics_name[] = {"fast", "strict"};
-
-const char *kiln_numerics_name(kiln_numerics n) { return numerics_name[n]; }
 
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
     kiln_json_writer w;
@@ -48,23 +14,7 @@ void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
 }
 
 static void put_code(kiln_json_writer *w, const kiln_profile *p) {
-    kiln_json_member_str(w, "name", p->name);
-    kiln_json_member_str(w, "arch", kiln_arch_name(p->arch));
-    kiln_json_member_str(w, "triple", p->triple);
-    kiln_json_member_str(w, "cpu", p->cpu);
-    kiln_json_member_str(w, "features", p->features);
-    kiln_json_member_i64(w, "cores", p->cores);
-    kiln_json_member_i64(w, "vector_bytes", p->vector_bytes);
-    kiln_json_member_i64(w, "vector_registers", p->vector_registers);
-    kiln_json_member_i64(w, "l1d_bytes", p->l1d_bytes);
-    kiln_json_member_i64(w, "l2_bytes", p->l2_bytes);
-    kiln_json_member_i64(w, "l3_bytes", p->l3_bytes);
-    kiln_json_member_bool(w, "has_fma", p->has_fma);
-    kiln_json_member_bool(w, "has_vnni", p->has_vnni);
-    kiln_json_member_bool(w, "has_dotprod", p->has_dotprod);
-    kiln_json_member_bool(w, "has_bf16", p->has_bf16);
-    kiln_json_member_bool(w, "has_f16", p->has_f16);
-    kiln_json_member_str(w, "numerics", numerics_name[p->numerics]);
+    kiln_profile_put_machine(w, p);
     kiln_json_name(w, "core");
     kiln_core_put(w, &p->core);
 }
@@ -191,6 +141,8 @@ static void read_core(reader *r, kiln_profile *p) {
 }
 
 static void read_all(reader *r, kiln_profile *p) {
+    const char *const numerics[] = {kiln_numerics_name(KILN_NUMERICS_FAST),
+                                    kiln_numerics_name(KILN_NUMERICS_STRICT)};
     const int64_t bytes = (int64_t)1 << 40;
     p->name = text_of(r, "name");
     p->arch = arch_of(r);
@@ -214,7 +166,7 @@ static void read_all(reader *r, kiln_profile *p) {
     p->has_bf16 = flag_of(r, "has_bf16");
     p->has_f16 = flag_of(r, "has_f16");
     p->numerics =
-        (kiln_numerics)word_of(r, "numerics", numerics_name, 2, "'fast' or 'strict'");
+        (kiln_numerics)word_of(r, "numerics", numerics, 2, "'fast' or 'strict'");
     read_core(r, p);
     read_measuring(r, p);
 }
@@ -257,11 +209,10 @@ static const char *shipped_names(kiln_arena *a) {
 
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err) {
-    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
-        if (strcmp(kiln_profile_at(i)->name, name_or_path) == 0) {
-            *out = *kiln_profile_at(i);
-            return KILN_OK;
-        }
+    const kiln_profile *shipped = kiln_profile_shipped(name_or_path);
+    if (shipped != NULL) {
+        *out = *shipped;
+        return KILN_OK;
     }
     if (strcmp(name_or_path, "native") == 0)
         return kiln_profile_detect(a, out, err);

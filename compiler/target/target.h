@@ -65,6 +65,10 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
 /* What code is made for, and nothing else: what packages and tuning records hold. */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
+/* The same without what rules guess by: what a machine says of itself
+ * (kiln_profile_detect) where no library that reads JSON is. kiln_profile_read takes
+ * it. */
+void kiln_profile_machine_json(kiln_buf *out, const kiln_profile *p);
 /* All of it, as a file. */
 void kiln_profile_document(kiln_buf *out, const kiln_profile *p);
 /* As kiln_profile_json inside a document that is being written, and read from one;

@@ -8,6 +8,13 @@
  * seem to be any number. */
 extern const kiln_memory kiln_cpu_memory[];
 
+/* One that ships, by its name; NULL: none has it. */
+const kiln_profile *kiln_profile_shipped(const char *name);
+/* The one that a detected machine begins as: it must ship. */
+kiln_profile kiln_profile_base(const char *name);
+/* Members of an object that is being written: all but the core. */
+void kiln_profile_put_machine(kiln_json_writer *w, const kiln_profile *p);
+
 /* Caches and cores, by the system; the name becomes "native". */
 void kiln_profile_detect_system(kiln_profile *p);
 

@@ -40,7 +40,7 @@ kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **o
     const kiln_cpus any = {.n = 0};
     kiln_talk *t = kiln_new(a, kiln_talk);
     t->name = kiln_path_base(argv[0]);
-    KILN_TRY(kiln_child_start(argv, -1, &any, &t->child, err));
+    KILN_TRY(kiln_child_start(argv, &any, &t->child, err));
     kiln_arena_defer(a, end_child, t);
     *out = t;
     return KILN_OK;

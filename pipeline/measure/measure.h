@@ -10,7 +10,7 @@
  * in a process of its own, forked from the runner, with limits on time and memory and
  * guards around every operand. Whatever a candidate does ends as a kiln_measured with
  * its kind of error; a worker that dies is started again, and its candidate tried once
- * more. A thread of the pool moves messages, so that building and measuring go on while
+ * more. A thread of the fleet moves messages, so that building and measuring go on while
  * the caller thinks. One-thread kernels are timed on the first CPU of the process's
  * affinity mask while the others compile; kernels of as many threads as there are CPUs
  * are timed while no builder works and the caller waits.
@@ -27,7 +27,7 @@
 /* How a candidate ends (kiln_trial_error) and a slice (kiln_slice) are the wire's. */
 enum { KILN_MEASURE_SEEDS = 3 };
 
-/* What became of a candidate. Pointers live until the next poll of the same pool. */
+/* What became of a candidate. Pointers live until the next poll of the same fleet. */
 typedef struct kiln_measured {
     uint64_t id;
     void *user; /* as submitted */
@@ -52,9 +52,11 @@ typedef struct kiln_measured {
     int spills, vector_registers, hot_fma, hot_instructions;
     double build_ms, run_ms; /* in builder and runner, by the wall */
     kiln_str object;         /* where options.keeps_objects */
+    const char *runner; /* who ran it, or was to: "local", an address; NULL: none was.
+                           Lives as long as the fleet */
 } kiln_measured;
 
-/* ---- the pool -------------------------------------------------------------------- */
+/* ---- the fleet ------------------------------------------------------------------- */
 
 typedef struct kiln_measure kiln_measure;
 
@@ -79,10 +81,18 @@ typedef struct kiln_measure_options {
     bool measures_spilling; /* measures candidates that spill all the same */
     bool keeps_objects;
     bool pins_caller; /* keeps the calling thread off the CPU that measures */
+    /* Runners that listen (kiln-runner --serve): addresses as wire/address.h has them,
+     * NULL-terminated; NULL: none. Candidates are spread over all runners, so that they
+     * must be of one profile, and should be of one kind of machine. */
+    const char *const *runner_addresses;
+    /* Runners of our own, each on CPUs that no other has. 0: one; where addresses are
+     * given, none. Negative: none. */
+    int n_local_runners;
 } kiln_measure_options;
 
-/* KILN_ERR_IO: a worker does not start; KILN_ERR_UNSUPPORTED: the profile does not run
- * here. The pool must be closed before the arena is reset. */
+/* KILN_ERR_IO: a worker does not start, or no runner answers that is not lent to others;
+ * KILN_ERR_UNSUPPORTED: the profile does not run here, or where the runners are;
+ * KILN_ERR_LIMIT: there are not CPUs enough for so many runners. The fleet must be closed before the arena is reset. */
 kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
                               kiln_measure **out, kiln_err *err);
 void kiln_measure_close(kiln_measure *m); /* ends all workers; NULL is fine */
@@ -107,7 +117,7 @@ typedef struct kiln_measure_candidate {
     const kiln_template *tmpl;
     uint64_t config;        /* index in the space that the template gives */
     bool never_stops_early; /* for a second, longer look at a good one */
-    double budget_ms;       /* 0: the pool's */
+    double budget_ms;       /* 0: the fleet's */
     void *user;
 } kiln_measure_candidate;
 /* Never waits. A lethal candidate is not tried again: its old error comes back.
@@ -144,7 +154,7 @@ typedef struct kiln_measure_stats {
     uint64_t builders_started, runners_started; /* more than there are: some died */
     uint64_t retried;             /* candidates whose worker was lost under them */
     double building_s, running_s; /* of all workers, by the wall */
-    uint64_t wakes;               /* of the pool's thread */
+    uint64_t wakes;               /* of the fleet's thread */
     uint64_t shared_bytes;        /* of workloads that are kept for workers */
     uint64_t runs;                /* candidates given to a runner, retried ones again */
     uint64_t slices, disturbed;   /* of all candidates */
@@ -155,5 +165,16 @@ typedef struct kiln_measure_stats {
                          why */
 } kiln_measure_stats;
 kiln_measure_stats kiln_measure_count(kiln_measure *m);
+
+/* A runner, at this moment. One that is not up is tried again and again. */
+typedef struct kiln_measure_runner {
+    const char *name; /* "local", an address; lives as long as the fleet */
+    bool is_up;
+    int64_t lease_left_ms; /* of one that is up: it must be heard of before that */
+    uint64_t runs;         /* candidates that it was given */
+    double peak_gflops, memory_gbs;
+} kiln_measure_runner;
+size_t kiln_measure_n_runners(const kiln_measure *m);
+kiln_measure_runner kiln_measure_runner_at(kiln_measure *m, size_t i);
 
 #endif

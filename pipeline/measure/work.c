@@ -1,39 +1,48 @@
 /* A workload for workers: its graph as text, inputs for every seed, and what the
- * outputs must be; in memory that workers map. */
-#include "pipeline/measure/pool.h"
+ * outputs must be, each a blob that workers ask for by its name. */
+#include "pipeline/measure/fleet.h"
 #include "compiler/network/work.h"
 #include "compiler/reference/reference.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ALIGN = 64 };
 /* Constants of more elements are weights: random with every seed, and not part of the
  * text. Smaller ones (axes, limits, variances) mean something. */
 enum { MAX_KEPT_ELEMS = 1024 };
 
 typedef struct writer {
-    kiln_measure *m;
-    uint64_t end;
+    uint64_t seed;
+    kiln_fleet_work *work;
     kiln_err *err;
 } writer;
 
-static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_place *out) {
-    const char *from = p;
-    w->end = (w->end + ALIGN - 1) / ALIGN * ALIGN;
-    *out = (kiln_wire_place){.at = w->end, .bytes = bytes};
-    w->end += bytes;
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t n = pwrite(w->m->shared_write, from + done, bytes - done,
-                                 (off_t)(out->at + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return kiln_fail(w->err, KILN_ERR_IO, "cannot write for workers: %s",
-                             strerror(errno));
-        done += (size_t)n;
-    }
+static unsigned char nibble(char digit) {
+    return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+static void name_of(const void *p, size_t bytes, kiln_wire_blob *out) {
+    char hex[KILN_SHA256_HEX];
+    kiln_sha256_of(p, bytes, hex);
+    *out = (kiln_wire_blob){.bytes = bytes};
+    for (size_t i = 0; i < sizeof out->sha256; i++)
+        out->sha256[i] =
+            (unsigned char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+}
+
+/* Kept for as long as the workload is; the same bytes once. */
+static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_blob *out) {
+    kiln_wire_blob blob = {.bytes = 0};
+    if (bytes > KILN_WIRE_MAX_BLOB_BYTES)
+        return kiln_fail(w->err, KILN_ERR_LIMIT,
+                         "a value of %zu bytes is more than workers take", bytes);
+    if (bytes > 0)
+        name_of(p, bytes, &blob);
+    *out = blob;
+    if (bytes == 0 || kiln_fleet_blob_find(w->work, &blob) != NULL)
+        return KILN_OK;
+    blob.data = kiln_arena_dup(&w->work->arena, p, bytes);
+    kiln_vec_push(&w->work->arena, &w->work->blob, blob);
+    w->work->bytes += bytes;
     return KILN_OK;
 }
 
@@ -44,7 +53,7 @@ static bool is_weight(const kiln_value *v) {
 
 /* Weights' values print as one element. */
 static kiln_status put_text(writer *w, kiln_arena *a, const kiln_graph *g,
-                            kiln_wire_place *out) {
+                            kiln_wire_blob *out) {
     kiln_graph *bare = kiln_graph_clone(a, g);
     kiln_buf text;
     for (size_t i = 0; i < bare->values.n; i++) {
@@ -121,7 +130,7 @@ static kiln_status list_values(kiln_arena *a, const kiln_graph *g, kiln_wire_wor
     return KILN_OK;
 }
 
-/* Plain types everywhere: the reference and the shared memory know no layouts. */
+/* Plain types everywhere: the reference and the blobs know no layouts. */
 static kiln_graph *plain_clone(kiln_arena *a, const kiln_graph *g, uint64_t seed) {
     kiln_graph *plain = kiln_graph_clone(a, g);
     for (size_t i = 0; i < plain->values.n; i++) {
@@ -151,8 +160,8 @@ static kiln_status put_expected(writer *w, kiln_arena *a, const kiln_expected *e
  * inputs of either. */
 static kiln_status put_seed(writer *w, kiln_arena *a, const kiln_graph *g,
                             kiln_wire_work *work, const kiln_value *const *of, int s) {
-    const uint64_t seed = w->m->o.seed + (uint64_t)s * 1000003;
-    kiln_graph *plain = plain_clone(a, g, s == 1 ? w->m->o.seed : seed);
+    const uint64_t seed = w->seed + (uint64_t)s * 1000003;
+    kiln_graph *plain = plain_clone(a, g, s == 1 ? w->seed : seed);
     kiln_op_work op;
     KILN_TRY(kiln_op_work_of(a, g->name, plain, &op, w->err));
     work->flops = (double)op.cost.flops;
@@ -201,8 +210,9 @@ static kiln_status make(writer *w, kiln_arena *a, const kiln_graph *g,
 
 kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
                                   bool weights_cold, int *work, kiln_err *err) {
-    /* Only the caller's thread comes here: nobody else writes to the memory. */
-    writer w = {.m = m, .end = m->shared_bytes, .err = err};
+    /* Only the caller's thread comes here: nobody else adds works. */
+    kiln_fleet_work added = {.bytes = 0};
+    writer w = {.seed = m->o.seed, .work = &added, .err = err};
     kiln_arena scratch = {0};
     kiln_wire_work message = {.id = (uint32_t)m->work.n,
                               .n_seeds = KILN_MEASURE_SEEDS,
@@ -210,22 +220,28 @@ kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
     const kiln_status st = make(&w, &scratch, g, &message);
     if (st == KILN_OK) {
         kiln_buf text;
-        pthread_mutex_lock(&m->lock);
-        kiln_buf_init(&text, &m->arena);
+        kiln_buf_init(&text, &added.arena);
         kiln_wire_put(&text, KILN_WIRE_WORK, &message);
-        const kiln_pool_work added = {.message = kiln_buf_str(&text),
-                                      .at = m->shared_bytes,
-                                      .bytes = w.end - m->shared_bytes};
-        m->shared_bytes = w.end;
+        added.message = kiln_buf_str(&text);
+        pthread_mutex_lock(&m->lock);
         m->stats.shared_bytes += added.bytes;
         *work = (int)m->work.n;
         kiln_vec_push(&m->arena, &m->work, added);
         pthread_mutex_unlock(&m->lock);
     } else {
+        kiln_arena_fini(&added.arena);
         kiln_note(err, "preparing workload '%s' for measurements", g->name);
     }
     kiln_arena_fini(&scratch);
     return st;
+}
+
+const kiln_wire_blob *kiln_fleet_blob_find(const kiln_fleet_work *w,
+                                           const kiln_wire_blob *name) {
+    for (size_t i = 0; i < w->blob.n; i++)
+        if (kiln_wire_blob_eq(&w->blob.v[i], name))
+            return &w->blob.v[i];
+    return NULL;
 }
 
 /* Is a worker to read it yet? */
@@ -242,12 +258,14 @@ static bool is_wanted(const kiln_measure *m, int work) {
 bool kiln_measure_drop_work(kiln_measure *m, int work) {
     pthread_mutex_lock(&m->lock);
     KILN_ASSERT(work >= 0 && (size_t)work < m->work.n, "there is no workload %d", work);
-    kiln_pool_work *w = &m->work.v[work];
+    kiln_fleet_work *w = &m->work.v[work];
     const bool can = !is_wanted(m, work);
-    if (can) {
-        kiln_shared_give_back(m->shared_write, w->at, w->bytes);
+    if (can && w->bytes > 0) {
         m->stats.shared_bytes -= w->bytes;
-        w->at = w->bytes = 0;
+        kiln_arena_fini(&w->arena);
+        *w = (kiln_fleet_work){.bytes = 0};
+        kiln_vec_push(&m->arena, &m->dropped, (uint32_t)work);
+        kiln_fleet_wake(m); /* workers forget it too */
     }
     pthread_mutex_unlock(&m->lock);
     return can;

@@ -95,6 +95,7 @@ static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
                                     .threads = r->o->threads,
                                     .builder_argv = r->o->builder_argv,
                                     .runner_argv = r->o->runner_argv,
+                                    .runner_addresses = r->o->runner_addresses,
                                     .seed = r->o->seed,
                                     .pins_caller = true};
     return r->pool != NULL ? KILN_OK : kiln_measure_open(r->arena, &m, &r->pool, err);
@@ -367,7 +368,8 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
                           const kiln_tune_options *o, kiln_tune_result *out,
                           kiln_err *err) {
     kiln_tuning r = {.arena = a, .works = works, .o = o, .n = works->list.n};
-    KILN_TRY(kiln_runs_here(o->profile, err));
+    if (o->runner_addresses == NULL) /* else it must run where they are */
+        KILN_TRY(kiln_runs_here(o->profile, err));
     kiln_arena_init(&r.scratch);
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);

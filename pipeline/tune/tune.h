@@ -84,6 +84,8 @@ typedef struct kiln_tune_options {
     void *user;
     /* As kiln_measure_options has them; for tests. */
     const char *const *builder_argv, *const *runner_argv;
+    /* Runners elsewhere, as kiln_measure_options has them; NULL: one of our own. */
+    const char *const *runner_addresses;
 } kiln_tune_options;
 
 typedef struct kiln_tune_row {

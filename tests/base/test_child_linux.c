@@ -5,12 +5,12 @@
 
 #include "tests/support/kiln_test.h"
 
-static kiln_child start(const char *script, int shared) {
+static kiln_child start(const char *script) {
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
     const kiln_cpus any = {.n = 0};
     kiln_err err = {0};
     kiln_child c;
-    kiln_assert_status_ok(kiln_child_start(argv, shared, &any, &c, &err), &err);
+    kiln_assert_status_ok(kiln_child_start(argv, &any, &c, &err), &err);
     return c;
 }
 
@@ -30,7 +30,7 @@ static void read_all(const kiln_child *c, char *text, size_t size) {
 
 static void answers_and_ends(void **state) {
     (void)state;
-    kiln_child c = start("read x; echo \"got $x\"; exit 3", -1);
+    kiln_child c = start("read x; echo \"got $x\"; exit 3");
     char text[64];
     bool by_itself = false;
     int status = 0;
@@ -45,30 +45,27 @@ static void answers_and_ends(void **state) {
 
 static void is_ended(void **state) {
     (void)state;
-    kiln_child c = start("sleep 3600", -1);
+    kiln_child c = start("sleep 3600");
     bool by_itself = true;
     int status = 0;
     kiln_child_end(&c, &by_itself, &status);
     assert_false(by_itself);
 }
 
-static void sees_shared_memory(void **state) {
+/* Descriptors of ours that nobody marked are not its: none but three. */
+static void has_no_other_descriptors(void **state) {
     (void)state;
-    int writer, reader, status;
+    int end[2], status;
     bool by_itself;
     char text[64];
-    kiln_err err = {0};
-    kiln_assert_status_ok(kiln_shared_open(&writer, &reader, &err), &err);
-    assert_int_equal(pwrite(writer, "shared\n", 7, 0), 7);
-    char script[64];
-    (void)snprintf(script, sizeof script, "cat <&%d", KILN_CHILD_SHARED_FD);
-    kiln_child c = start(script, reader);
+    assert_int_equal(pipe(end), 0);
+    kiln_child c = start("for f in 3 4 5 6 7 8 9; do "
+                         "[ -e /proc/$$/fd/$f ] && echo $f; done; echo end");
     read_all(&c, text, sizeof text);
-    assert_string_equal(text, "shared\n");
+    assert_string_equal(text, "end\n");
     kiln_child_end(&c, &by_itself, &status);
-    kiln_shared_give_back(writer, 0, 7);
-    close(writer);
-    close(reader);
+    close(end[0]);
+    close(end[1]);
 }
 
 static void cpus_are_parted(void **state) {
@@ -92,7 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_and_ends),
         cmocka_unit_test(is_ended),
-        cmocka_unit_test(sees_shared_memory),
+        cmocka_unit_test(has_no_other_descriptors),
         cmocka_unit_test(cpus_are_parted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,11 +9,17 @@
 typedef union message {
     kiln_wire_hello hello;
     kiln_wire_failed failed;
+    kiln_wire_lease lease;
+    kiln_wire_leased leased;
+    kiln_wire_lent lent;
     kiln_wire_builder builder;
     kiln_wire_meter meter;
     kiln_wire_runner runner;
     kiln_wire_ready ready;
     kiln_wire_work work;
+    kiln_wire_drop drop;
+    kiln_wire_need need;
+    kiln_wire_piece piece;
     kiln_wire_build build;
     kiln_wire_built built;
     kiln_wire_run run;

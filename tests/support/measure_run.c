@@ -1,6 +1,9 @@
 #include "tests/support/measure_run.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tests/support/kiln_test.h"
 #include "pipeline/kernels/op_line.h"
@@ -55,4 +58,35 @@ kiln_test_work kiln_test_measure_add(kiln_arena *a, kiln_measure *m,
     kiln_space_init(&w.space, a);
     kiln_assert_status_ok(w.tmpl->space(&w.op.workload, p, &w.space, &err), &err);
     return w;
+}
+
+uint64_t kiln_test_measure_guess(const kiln_test_work *w, const kiln_profile *p) {
+    const kiln_config c = w->tmpl->guess(&w->op.workload, p, &w->space);
+    return kiln_config_index(&w->space, &c);
+}
+
+void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out) {
+    static const char begin[] = "kiln-runner listens on ";
+    const char *const argv[] = {kiln_test_worker(a, "kiln-runner")[0], "--serve",
+                                address, NULL};
+    const kiln_cpus any = {.n = 0};
+    kiln_err err = {0};
+    char text[256] = "";
+    size_t n = 0;
+    kiln_assert_status_ok(kiln_child_start(argv, &any, &out->child, &err), &err);
+    for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; ms++) {
+        const ssize_t got = read(out->child.out, text + n, sizeof text - 1 - n);
+        assert_true(got != 0);
+        n += got > 0 ? (size_t)got : 0;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_memory_equal(text, begin, sizeof begin - 1);
+    *strchr(text, '\n') = '\0';
+    out->address = kiln_str_dup(a, text + sizeof begin - 1);
+}
+
+void kiln_test_server_kill(kiln_test_server *s) {
+    bool by_itself;
+    int status;
+    kiln_child_end(&s->child, &by_itself, &status);
 }

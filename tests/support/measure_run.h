@@ -1,4 +1,4 @@
-/* A pool of workers for tests and benchmarks. The workers lie beside the program that
+/* A fleet of workers for tests and benchmarks. The workers lie beside the program that
  * KILN in the environment names; without it the test is skipped. */
 #ifndef KILN_TESTS_SUPPORT_MEASURE_RUN_H
 #define KILN_TESTS_SUPPORT_MEASURE_RUN_H
@@ -8,7 +8,7 @@
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);
-/* Opens a pool for this machine: *o may have anything set but the profile; builder_argv
+/* Opens a fleet for this machine: *o may have anything set but the profile; builder_argv
  * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
 
@@ -22,5 +22,16 @@ typedef struct kiln_test_work {
 kiln_test_work kiln_test_measure_add(kiln_arena *a, kiln_measure *m,
                                      const kiln_profile *p, const char *line,
                                      bool weights_cold);
+/* The configuration that the template guesses, as an index. */
+uint64_t kiln_test_measure_guess(const kiln_test_work *w, const kiln_profile *p);
+
+/* kiln-runner --serve unix:FOLDER/NAME, or at any other address, once it listens. */
+typedef struct kiln_test_server {
+    kiln_child child;
+    const char *address; /* in the arena; with the port that was chosen */
+} kiln_test_server;
+void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out);
+/* SIGKILL: nothing is tidied up. A second time is fine. */
+void kiln_test_server_kill(kiln_test_server *s);
 
 #endif

@@ -3,18 +3,19 @@
 
 #include "pipeline/measure/builder/builder_internal.h"
 #include "pipeline/kernels/meter.h"
+#include "pipeline/measure/wire/blobs.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { MAX_WORKS = 1 << 16, MAX_GRAPH_BYTES = 64 << 20 };
+enum { MAX_WORKS = 1 << 16, MAX_GRAPH_BYTES = 64 << 20, KEPT_BYTES = 64 << 20 };
 
 /* A workload, parsed when the first candidate of it comes. */
 typedef struct known_work {
+    kiln_arena arena; /* of all that follows */
     kiln_wire_work wire;
     kiln_graph *graph; /* NULL: not yet */
     kiln_op_work work;
@@ -27,9 +28,10 @@ typedef struct builder {
     kiln_arena arena;
     kiln_profile profile;
     kiln_builder_make_fn *make;
-    KILN_VEC(known_work) work;
+    KILN_VEC(known_work *) work; /* by id; NULL: dropped, or not announced yet */
     int64_t time_limit_ms;
-    int out; /* the pool's; standard output itself leads to standard error */
+    kiln_wire_peer peer; /* the fleet; standard output itself leads to standard error */
+    kiln_blobs blobs;
 } builder;
 
 /* Beyond what this process has now: what a sanitizer reserves does not count. */
@@ -73,56 +75,83 @@ static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer
     return KILN_OK;
 }
 
-static kiln_status take_work(builder *b, const kiln_wire_frame *f, kiln_err *err) {
-    known_work k = {.graph = NULL};
-    KILN_TRY(kiln_wire_get(&b->arena, f, &k.wire, err));
-    if (k.wire.id > b->work.n || k.wire.id >= MAX_WORKS ||
-        k.wire.graph.bytes > MAX_GRAPH_BYTES)
+static known_work *find_work(const builder *b, uint32_t id) {
+    return id < b->work.n ? b->work.v[id] : NULL;
+}
+
+static kiln_status read_work(builder *b, const kiln_wire_frame *f, known_work *k,
+                             kiln_err *err) {
+    kiln_wire_work *w = &k->wire;
+    KILN_TRY(kiln_wire_get(&k->arena, f, w, err));
+    if (w->id >= MAX_WORKS || w->graph.bytes > MAX_GRAPH_BYTES ||
+        find_work(b, w->id) != NULL)
         return kiln_fail(err, KILN_ERR_PARSE, "workload %" PRIu32 " is out of order",
-                         k.wire.id);
-    for (uint32_t i = 0; i < k.wire.n_values; i++)
-        k.wire.value[i].name =
-            kiln_str_from(kiln_str_dupv(&b->arena, k.wire.value[i].name));
-    if (k.wire.id == b->work.n)
-        kiln_vec_push(&b->arena, &b->work, k);
+                         w->id);
+    for (uint32_t i = 0; i < w->n_values; i++)
+        w->value[i].name = kiln_str_from(kiln_str_dupv(&k->arena, w->value[i].name));
     return KILN_OK;
 }
 
-static kiln_status parse_work(builder *b, known_work *k, kiln_err *err) {
-    const long page = sysconf(_SC_PAGESIZE);
-    const uint64_t at = k->wire.graph.at / (uint64_t)page * (uint64_t)page;
-    const size_t bytes = (size_t)(k->wire.graph.at - at + k->wire.graph.bytes);
-    void *map =
-        mmap(NULL, bytes, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, (off_t)at);
-    if (map == MAP_FAILED)
-        return kiln_fail(err, KILN_ERR_IO, "cannot map a workload's text");
-    const kiln_str text = {(const char *)map + (k->wire.graph.at - at),
-                           k->wire.graph.bytes};
+static kiln_status take_work(builder *b, const kiln_wire_frame *f, kiln_err *err) {
+    known_work *k = kiln_new(&b->arena, known_work);
+    const kiln_status st = read_work(b, f, k, err);
+    if (st != KILN_OK) {
+        kiln_arena_fini(&k->arena);
+        return st;
+    }
+    while (b->work.n <= k->wire.id) /* those between were dropped before we knew them */
+        kiln_vec_push(&b->arena, &b->work, NULL);
+    b->work.v[k->wire.id] = k;
+    return KILN_OK;
+}
+
+static kiln_status drop_work(builder *b, const kiln_wire_frame *f, kiln_err *err) {
+    kiln_wire_drop m;
+    KILN_TRY(kiln_wire_get(&b->arena, f, &m, err));
+    known_work *k = find_work(b, m.work);
+    if (k == NULL)
+        return kiln_fail(err, KILN_ERR_PARSE, "there is no workload %" PRIu32, m.work);
+    b->work.v[m.work] = NULL;
+    kiln_blobs_drop(&b->blobs, &k->wire.graph);
+    kiln_arena_fini(&k->arena);
+    return KILN_OK;
+}
+
+/* Its text, which may have to be asked for. What fails here is no candidate's fault. */
+static kiln_status fetch_text(builder *b, uint32_t id, kiln_err *err) {
+    known_work *k = find_work(b, id);
+    bool asked;
+    if (k == NULL || k->graph != NULL)
+        return KILN_OK;
+    kiln_wire_blob *const text = &k->wire.graph;
+    return kiln_blobs_fetch(&b->blobs, &b->peer, &text, 1, &asked, err);
+}
+
+static kiln_status parse_work(known_work *k, kiln_err *err) {
+    const kiln_wire_blob *b = &k->wire.graph;
     kiln_graph *g = NULL;
-    kiln_status st = kiln_graph_parse(&b->arena, text, "workload", &g, err);
-    (void)munmap(map, bytes);
-    if (st == KILN_OK)
-        st = kiln_op_work_of(&b->arena, g->name, g, &k->work, err);
-    if (st == KILN_OK)
-        k->graph = g;
-    return st;
+    KILN_TRY(kiln_graph_parse(&k->arena, (kiln_str){b->data, (size_t)b->bytes},
+                              "workload", &g, err));
+    KILN_TRY(kiln_op_work_of(&k->arena, g->name, g, &k->work, err));
+    k->graph = g;
+    return KILN_OK;
 }
 
 /* ---- candidates ------------------------------------------------------------------ */
 
 static kiln_status choose(builder *b, const kiln_wire_build *q, known_work **work,
                           kiln_choice *out, kiln_err *err) {
-    if (q->work >= b->work.n)
+    known_work *k = *work = find_work(b, q->work);
+    if (k == NULL)
         return kiln_fail(err, KILN_ERR_ARG, "there is no workload %" PRIu32, q->work);
-    known_work *k = *work = &b->work.v[q->work];
     if (k->graph == NULL)
-        KILN_TRY(parse_work(b, k, err));
+        KILN_TRY(parse_work(k, err));
     const kiln_template *t = kiln_template_find(q->tmpl);
     if (t == NULL || !kiln_template_fits(t, &k->work.workload, &b->profile))
         return kiln_fail(err, KILN_ERR_ARG, "there is no template '%.*s' for it",
                          KILN_STR_ARG(q->tmpl));
     if (k->tmpl != t) {
-        kiln_space_init(&k->space, &b->arena);
+        kiln_space_init(&k->space, &k->arena);
         k->tmpl = NULL;
         KILN_TRY(t->space(&k->work.workload, &b->profile, &k->space, err));
         k->tmpl = t;
@@ -180,8 +209,12 @@ static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
 
 static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame *f,
                                 kiln_buf *answer, kiln_err *err) {
+    /* The way in is used again when its text comes. */
+    const kiln_wire_frame own = {f->kind,
+                                 {kiln_arena_dup(a, f->body.p, f->body.n), f->body.n}};
     kiln_wire_build q;
-    KILN_TRY(kiln_wire_get(a, f, &q, err));
+    KILN_TRY(kiln_wire_get(a, &own, &q, err));
+    KILN_TRY(fetch_text(b, q.work, err));
     kiln_err refusal = {.len = 0};
     kiln_wire_built built = {.id = q.id};
     const int64_t begin = kiln_now_ns();
@@ -197,59 +230,66 @@ static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame
     return KILN_OK;
 }
 
-static kiln_status answer_one(builder *b, kiln_arena *request, kiln_wire_stream *in,
-                              bool *is_set_up, bool *goes_on, kiln_err *err) {
+static kiln_status answer_one(builder *b, kiln_arena *request, bool *is_set_up,
+                              bool *goes_on, kiln_err *err) {
     kiln_wire_frame f;
     kiln_buf answer;
     kiln_buf_init(&answer, request);
-    KILN_TRY(kiln_wire_read(STDIN_FILENO, in, goes_on, &f, err));
+    KILN_TRY(kiln_wire_hear(&b->peer, -1, goes_on, &f, err));
     if (!*goes_on)
         return KILN_OK;
     if (!*is_set_up)
         KILN_TRY(set_up(b, &f, &answer, err));
     else if (f.kind == KILN_WIRE_WORK)
         KILN_TRY(take_work(b, &f, err));
+    else if (f.kind == KILN_WIRE_DROP)
+        KILN_TRY(drop_work(b, &f, err));
     else if (f.kind == KILN_WIRE_BUILD)
         KILN_TRY(answer_build(b, request, &f, &answer, err));
     else
         return kiln_fail(err, KILN_ERR_PARSE, "a builder takes no '%s' now",
                          kiln_wire_kind_name(f.kind));
     *is_set_up = true;
-    return kiln_wire_write(b->out, kiln_buf_str(&answer), err);
+    return kiln_wire_write(b->peer.out, kiln_buf_str(&answer), err);
 }
 
 static kiln_status serve(builder *b, kiln_arena *request, kiln_err *err) {
-    kiln_wire_stream in = {.arena = &b->arena};
     bool goes_on = true, is_set_up = false;
     const kiln_wire_hello who = {.role = KILN_STR_LIT("builder")};
     kiln_buf hello;
     /* A library that prints must not print among our messages. */
-    b->out = dup(STDOUT_FILENO);
-    if (b->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    b->peer.out = dup(STDOUT_FILENO);
+    if (b->peer.out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot keep standard output apart");
     kiln_buf_init(&hello, request);
     kiln_wire_put(&hello, KILN_WIRE_HELLO, &who);
-    KILN_TRY(kiln_wire_write(b->out, kiln_buf_str(&hello), err));
+    KILN_TRY(kiln_wire_write(b->peer.out, kiln_buf_str(&hello), err));
     while (goes_on) {
-        KILN_TRY(answer_one(b, request, &in, &is_set_up, &goes_on, err));
+        KILN_TRY(answer_one(b, request, &is_set_up, &goes_on, err));
         kiln_arena_reset(request);
     }
     return KILN_OK;
 }
 
 int kiln_builder_main(kiln_builder_make_fn *make) {
-    builder b = {.make = make, .out = -1};
+    builder b = {.make = make, .peer = {.in = STDIN_FILENO, .out = -1}};
     kiln_arena request = {0};
     kiln_err err = {.len = 0};
+    b.peer.stream.arena = &b.arena;
+    kiln_blobs_init(&b.blobs, &b.arena, KEPT_BYTES);
     const kiln_status st = serve(&b, &request, &err);
-    if (st != KILN_OK && b.out >= 0) {
+    if (st != KILN_OK && b.peer.out >= 0) {
         kiln_buf last;
         const kiln_wire_failed why = {.text = kiln_str_from(err.text)};
         kiln_buf_init(&last, &request);
         kiln_wire_put(&last, KILN_WIRE_FAILED, &why);
-        (void)kiln_wire_write(b.out, kiln_buf_str(&last), NULL);
+        (void)kiln_wire_write(b.peer.out, kiln_buf_str(&last), NULL);
     }
     kiln_arena_fini(&request);
+    kiln_blobs_fini(&b.blobs);
+    for (size_t i = 0; i < b.work.n; i++)
+        if (b.work.v[i] != NULL)
+            kiln_arena_fini(&b.work.v[i]->arena);
     kiln_arena_fini(&b.arena);
     return st == KILN_OK ? 0 : 5;
 }

@@ -67,9 +67,9 @@ static bool check_element(kiln_trial_run *t, const kiln_wire_value *v, int64_t i
 bool kiln_trial_check_element(kiln_trial_run *t, const kiln_wire_value *v,
                               const kiln_wire_expected *e, const unsigned char *data,
                               uint64_t j, uint64_t at) {
-    const double *value = kiln_runner_bytes(t->r, e->value);
-    const double *bound = kiln_runner_bytes(t->r, e->bound);
-    const int64_t *pick = kiln_runner_bytes(t->r, e->pick);
+    const double *value = e->value.data;
+    const double *bound = e->bound.data;
+    const int64_t *pick = e->pick.data;
     return check_element(t, v, pick != NULL ? pick[j] : (int64_t)j,
                          load(v->dtype, data, (int64_t)at), value[j],
                          bound != NULL ? bound[j] : 0);
@@ -78,9 +78,9 @@ bool kiln_trial_check_element(kiln_trial_run *t, const kiln_wire_value *v,
 static bool check_expected(kiln_trial_run *t, const kiln_wire_value *v,
                            const kiln_wire_operand *o, const unsigned char *data,
                            const kiln_wire_expected *e) {
-    const double *value = kiln_runner_bytes(t->r, e->value);
-    const double *bound = kiln_runner_bytes(t->r, e->bound);
-    const int64_t *pick = kiln_runner_bytes(t->r, e->pick);
+    const double *value = e->value.data;
+    const double *bound = e->bound.data;
+    const int64_t *pick = e->pick.data;
     const int64_t n = (int64_t)(e->value.bytes / sizeof *value);
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = pick != NULL ? pick[j] : j;

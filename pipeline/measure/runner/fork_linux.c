@@ -2,7 +2,7 @@
  * ended.
  *
  * The child trusts nothing to come: limits and handlers are set before the object is
- * loaded, inputs are mapped read-only, expectations not at all, the pool's pipes are
+ * loaded, inputs are mapped read-only, expectations not at all, the fleet's pipes are
  * closed, and once its threads are there it may ask the system for nothing. The parent
  * believes the shared page about signals only; what counts as right is for it to see
  * (check.c), times are held against its own clocks (slices.c). Linux, for affinity and
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHANNEL_FD = KILN_WIRE_SHARED_FD };
+enum { CHANNEL_FD = 3 };
 
 /* For the handler, which gets nothing else. */
 static kiln_page *own_page;
@@ -69,7 +69,6 @@ static void limit(int resource, uint64_t most) {
 static void close_files(int channel) {
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    close(KILN_WIRE_SHARED_FD);
     if (channel >= 0 && dup2(channel, CHANNEL_FD) != CHANNEL_FD)
         _exit(0);
     (void)close_range(CHANNEL_FD + (channel >= 0), ~0U, 0);

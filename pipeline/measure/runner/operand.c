@@ -223,7 +223,7 @@ kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                kiln_packed **out, kiln_err *err) {
     const kiln_wire_value *v = &w->value[o->value];
     for (uint32_t s = 0; s < seed; s++) /* the same bytes are packed once */
-        if (v->data[s].at == v->data[seed].at)
+        if (kiln_wire_blob_eq(&v->data[s], &v->data[seed]))
             seed = s;
     kiln_packed *p = find(r, w, o, seed);
     if (p == NULL) {
@@ -232,8 +232,7 @@ kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
         KILN_TRY(kiln_operand_check(v, o, &bytes, err));
         KILN_TRY(kiln_region_open(bytes, false, &region, err));
         if (bytes > 0) {
-            const kiln_status st =
-                pack(v, o, kiln_runner_bytes(r, v->data[seed]), region.data, err);
+            const kiln_status st = pack(v, o, v->data[seed].data, region.data, err);
             if (st != KILN_OK) {
                 kiln_region_close(&region);
                 return st;
@@ -262,6 +261,16 @@ void kiln_operands_forget(kiln_runner *r) {
     for (size_t i = 0; i < r->packed.n; i++)
         kiln_region_close(&r->packed.v[i]->region);
     r->packed_bytes = 0;
+}
+
+void kiln_operands_drop(kiln_runner *r, uint32_t work) {
+    for (size_t i = 0; i < r->packed.n; i++) {
+        kiln_packed *p = r->packed.v[i];
+        if (p->region.map == NULL || p->work != work)
+            continue;
+        r->packed_bytes -= p->region.room;
+        kiln_region_close(&p->region);
+    }
 }
 
 /* ---- copies ---------------------------------------------------------------------- */

@@ -50,7 +50,7 @@ static uint32_t *draw(kiln_arena *a, kiln_rng *rng, uint64_t all, uint32_t n) {
 static uint64_t *places(kiln_trial_run *t, uint32_t output, const kiln_wire_expected *e,
                         const uint32_t *index, uint32_t n) {
     const kiln_wire_code *c = &t->q->code;
-    const int64_t *pick = kiln_runner_bytes(t->r, e->pick);
+    const int64_t *pick = e->pick.data;
     uint64_t *at = kiln_array(t->arena, uint64_t, n);
     for (uint32_t k = 0; k < n; k++) {
         const int64_t i = pick != NULL ? pick[index[k]] : (int64_t)index[k];
@@ -147,13 +147,12 @@ void kiln_probes_spoil(kiln_trial_run *t, kiln_rng *rng, kiln_round *r,
 }
 
 /* Without a look at what is not a float: most are, and are well within their bounds. */
-static bool is_well(const kiln_trial_run *t, const kiln_wire_value *v,
-                    const kiln_wire_expected *e, const unsigned char *data, uint32_t j,
-                    uint64_t at) {
+static bool is_well(const kiln_wire_value *v, const kiln_wire_expected *e,
+                    const unsigned char *data, uint32_t j, uint64_t at) {
     if (v->dtype != KILN_WIRE_F32)
         return false;
-    const double *value = kiln_runner_bytes(t->r, e->value);
-    const double *bound = kiln_runner_bytes(t->r, e->bound);
+    const double *value = e->value.data;
+    const double *bound = e->bound.data;
     float got;
     memcpy(&got, data + at * sizeof got, sizeof got);
     return fabs((double)got - value[j]) <= (bound != NULL ? bound[j] : 0);
@@ -168,7 +167,7 @@ static bool check_output(kiln_trial_run *t, uint32_t o, uint32_t set,
         const uint32_t i = nth(p, w, k);
         const uint32_t j = p->index[set][i];
         const uint64_t at = p->at[set][i];
-        if (!is_well(t, v, e, data, j, at) &&
+        if (!is_well(v, e, data, j, at) &&
             !kiln_trial_check_element(t, v, e, data, j, at))
             return false;
     }

@@ -1,14 +1,16 @@
 /* kiln-runner: proves and times candidates (docs/workers.md).
  *
- * Answers messages on standard input until it ends. One thread; every run of a
- * candidate is a process forked for it, whose results lie in memory shared with this
- * one and are looked at here. Includes nothing but base/, runtime/ and the messages: no
- * compiler, model or database is part of the program.
+ *     kiln-runner                     answers messages on standard input until it ends
+ *     kiln-runner --serve ADDRESS     answers who connects there, one at a time
+ *
+ * One thread; every run of a candidate is a process forked for it, whose results lie in
+ * memory shared with this one and are looked at here. Includes nothing but base/,
+ * runtime/ and the messages: no compiler, model or database is part of the program.
  */
 #ifndef KILN_PIPELINE_MEASURE_RUNNER_H
 #define KILN_PIPELINE_MEASURE_RUNNER_H
 
-/* The exit code. */
-int kiln_runner_main(void);
+/* The exit code. machine: this one's profile as JSON, for greetings; "": not known. */
+int kiln_runner_main(int argc, char *const *argv, const char *machine);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "pipeline/measure/runner/runner.h"
-#include "pipeline/measure/wire/wire.h"
+#include "pipeline/measure/wire/blobs.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -70,6 +70,8 @@ kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***o
                                  size_t n, uint32_t n_copies, kiln_err *err);
 /* Frees what is too much; before each candidate. */
 void kiln_operands_forget(kiln_runner *r);
+/* Frees what was packed of a workload. */
+void kiln_operands_drop(kiln_runner *r, uint32_t work);
 
 /* ---- one candidate --------------------------------------------------------------- */
 
@@ -134,13 +136,31 @@ typedef struct kiln_meter_kernels {
     void *fma_tensor[KILN_MAX_THREADS][3], *chain_tensor[KILN_MAX_THREADS][2];
 } kiln_meter_kernels;
 
+/* What a runner that serves a connection tells who listens for others. */
+enum { KILN_LEASE_OWNER = 128 };
+typedef struct kiln_lease_note {
+    int64_t end_ns; /* of kiln_now_ns */
+    char owner[KILN_LEASE_OWNER];
+} kiln_lease_note;
+
+typedef struct kiln_known_work {
+    kiln_arena arena; /* of the lists and texts of: */
+    kiln_wire_work wire;
+    bool is_known;   /* else dropped, or not announced yet */
+    bool is_checked; /* what its blobs hold is what may be */
+} kiln_known_work;
+
 struct kiln_runner {
     kiln_arena arena;
     kiln_wire_runner options;
     kiln_meter_kernels meter;
-    KILN_VEC(kiln_wire_work) work; /* by id */
-    const unsigned char *shared;   /* the pool's memory, read only */
-    size_t shared_bytes;
+    int64_t lease_ms, told_ns; /* told_ns: the end of the lease, as it was noted */
+    kiln_lease_note lease;
+    int lease_fd; /* notes go there; -1: nobody wants them */
+    const char *machine;
+    kiln_wire_peer peer;            /* the fleet */
+    KILN_VEC(kiln_known_work) work; /* by id */
+    kiln_blobs blobs;               /* of these */
     KILN_VEC(kiln_packed *) packed;
     size_t packed_bytes;
     kiln_region rotation;          /* copies of weights, */
@@ -190,12 +210,16 @@ typedef struct kiln_trial_run {
     kiln_timed timed;
 } kiln_trial_run;
 
-/* Bytes of the shared memory; NULL: outside of it, or none. */
-const void *kiln_runner_bytes(kiln_runner *r, kiln_wire_place p);
-
-/* The verdict: everything but the id. Never fails for what a candidate does. */
+/* The verdict: everything but the id. Never fails for what a candidate does. The blobs of
+ * the workload `w` are here; NULL: it is not known. */
 void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
-                   kiln_wire_ran *out);
+                   const kiln_wire_work *w, kiln_wire_ran *out);
+/* A workload came, or goes. */
+kiln_status kiln_works_take(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+kiln_status kiln_works_drop(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+/* With all of its blobs: what is not here is asked for. *out NULL: it is not known. */
+kiln_status kiln_works_find(kiln_runner *r, uint32_t id, const kiln_wire_work **out,
+                            kiln_err *err);
 
 /* Sets the error of the trial; only the first counts. False, for `return`. */
 bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...)
@@ -269,6 +293,15 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
                              bool *disturbed);
 /* Times it into t->timed, in a process of its own. */
 bool kiln_trial_time(kiln_trial_run *t);
+
+/* ---- conversations --------------------------------------------------------------- */
+
+/* With a fleet, until it ends or its lease does. The exit code. lease_fd: notes of the
+ * lease go there; -1: nobody wants them. */
+int kiln_runner_talk(int in, int out, int lease_fd, const char *machine);
+/* Listens, and lends itself to one connection after the other, until a signal asks it to
+ * end. The exit code. */
+int kiln_runner_listen(const char *address, const char *machine);
 
 /* ---- the machine ----------------------------------------------------------------- */
 

@@ -1,103 +1,51 @@
-/* The runner's conversation: set up once, then workloads and candidates until the pipe
- * ends. */
+/* The runner's conversation: lent and set up once, then workloads and candidates until
+ * the fleet ends, or is not heard of any more. */
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_WORKS = 1 << 16 };
+/* Of blobs that are kept for later candidates. What one candidate needs is kept for it,
+ * however much that is. */
+static const uint64_t kept_bytes = UINT64_C(512) << 20;
 
-/* Maps the pool's memory again where it has grown. */
-static kiln_status map_shared(kiln_runner *r, uint64_t end, kiln_err *err) {
-    struct stat st;
-    if (end <= r->shared_bytes)
-        return KILN_OK;
-    if (fstat(KILN_WIRE_SHARED_FD, &st) != 0 || st.st_size < 0 ||
-        (uint64_t)st.st_size < end)
-        return kiln_fail(err, KILN_ERR_PARSE, "the shared memory has no byte %" PRIu64,
-                         end);
-    void *map =
-        mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, 0);
-    if (map == MAP_FAILED)
-        return kiln_fail(err, KILN_ERR_OOM, "cannot map the shared memory");
-    if (r->shared != NULL)
-        (void)munmap((void *)(uintptr_t)r->shared, r->shared_bytes);
-    /* No candidate has what is expected of it, not even to read. */
-    const kiln_region all = {.map = map, .map_bytes = (size_t)st.st_size};
-    kiln_region_pass_on(&all, false);
-    r->shared = map;
-    r->shared_bytes = (size_t)st.st_size;
+/* Who is lent a runner sets it up at once. */
+static const int64_t first_ms = 20000, notice_ns = 500000000;
+
+/* ---- the lease -------------------------------------------------------------------- */
+
+/* Any message prolongs it. */
+static void heard(void *user) {
+    kiln_runner *r = user;
+    if (r->lease_ms == 0)
+        return;
+    r->lease.end_ns = kiln_now_ns() + r->lease_ms * 1000000;
+    if (r->lease_fd < 0 || r->lease.end_ns - r->told_ns < notice_ns)
+        return;
+    r->told_ns = r->lease.end_ns;
+    /* Whole or not at all: it is shorter than PIPE_BUF. */
+    const ssize_t n = write(r->lease_fd, &r->lease, sizeof r->lease);
+    (void)n;
+}
+
+static kiln_status take_lease(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
+                              kiln_buf *answer, kiln_err *err) {
+    kiln_wire_lease m;
+    KILN_TRY(kiln_wire_get(a, f, &m, err));
+    (void)snprintf(r->lease.owner, sizeof r->lease.owner, "%s",
+                   kiln_str_printable(a, m.owner, KILN_LEASE_OWNER - 1));
+    r->lease_ms = m.ms;
+    r->told_ns = 0;
+    heard(r);
+    const kiln_wire_leased leased = {.ms = m.ms};
+    kiln_wire_put(answer, KILN_WIRE_LEASED, &leased);
     return KILN_OK;
 }
 
-const void *kiln_runner_bytes(kiln_runner *r, kiln_wire_place p) {
-    if (p.bytes == 0 || p.at > r->shared_bytes || p.bytes > r->shared_bytes - p.at)
-        return NULL;
-    return r->shared + p.at;
-}
-
-static kiln_status check_place(kiln_runner *r, kiln_wire_place p, uint64_t bytes,
-                               kiln_err *err) {
-    if (p.at % 8 != 0 || p.bytes != bytes || p.bytes > UINT64_MAX - p.at)
-        return kiln_fail(err, KILN_ERR_PARSE, "a workload's memory is broken");
-    return map_shared(r, p.at + p.bytes, err);
-}
-
-/* Everything that is read without a look later. */
-static kiln_status check_expected(kiln_runner *r, const kiln_wire_expected *e,
-                                  int64_t n_elems, kiln_err *err) {
-    const uint64_t n = e->value.bytes / sizeof(double);
-    KILN_TRY(check_place(r, e->value, n * sizeof(double), err));
-    if (e->bound.bytes > 0)
-        KILN_TRY(check_place(r, e->bound, n * sizeof(double), err));
-    if (e->pick.bytes == 0 && n == (uint64_t)n_elems)
-        return KILN_OK;
-    KILN_TRY(check_place(r, e->pick, n * sizeof(int64_t), err));
-    const int64_t *pick = kiln_runner_bytes(r, e->pick);
-    for (uint64_t i = 0; i < n; i++)
-        if (pick[i] < 0 || pick[i] >= n_elems)
-            return kiln_fail(err, KILN_ERR_PARSE,
-                             "an expected element is outside its output");
-    return KILN_OK;
-}
-
-static kiln_status check_value(kiln_runner *r, const kiln_wire_value *v,
-                               uint32_t n_seeds, kiln_err *err) {
-    uint64_t n = kiln_wire_dtype_bytes(v->dtype);
-    for (uint32_t i = 0; i < v->rank; i++) {
-        if (v->dim[i] < 0 || (uint64_t)v->dim[i] > UINT32_MAX ||
-            (n > 0 && (uint64_t)v->dim[i] > UINT32_MAX * (uint64_t)64 / n))
-            return kiln_fail(err, KILN_ERR_LIMIT,
-                             "a value of the workload is too large");
-        n *= (uint64_t)v->dim[i];
-    }
-    for (uint32_t s = 0; s < n_seeds; s++)
-        KILN_TRY(v->is_output != 0
-                     ? check_expected(r, &v->expected[s], kiln_value_elems(v), err)
-                     : check_place(r, v->data[s], n, err));
-    return KILN_OK;
-}
-
-static kiln_status take_work(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err) {
-    kiln_wire_work w;
-    KILN_TRY(kiln_wire_get(&r->arena, f, &w, err));
-    if (w.id > r->work.n || w.id >= MAX_WORKS || w.n_seeds == 0)
-        return kiln_fail(err, KILN_ERR_PARSE, "workload %" PRIu32 " is out of order",
-                         w.id);
-    for (uint32_t i = 0; i < w.n_values; i++) {
-        /* Views into the frame would go with it. */
-        w.value[i].name = kiln_str_from(kiln_str_dupv(&r->arena, w.value[i].name));
-        KILN_TRY(check_value(r, &w.value[i], w.n_seeds, err));
-    }
-    if (w.id == r->work.n)
-        kiln_vec_push(&r->arena, &r->work, w);
-    return KILN_OK;
-}
+/* ---- setting up ------------------------------------------------------------------- */
 
 static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *answer,
                           kiln_err *err) {
@@ -106,6 +54,9 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     if (o->threads == 0 || o->threads > KILN_MAX_THREADS || o->time_limit_ms <= 0)
         return kiln_fail(err, KILN_ERR_ARG, "%" PRIu32 " threads, %" PRId64 " ms",
                          o->threads, o->time_limit_ms);
+    const kiln_cpus own = kiln_cpus_own();
+    if (o->cpu == KILN_WIRE_OWN_CPU)
+        o->cpu = own.n > 1 && o->threads == 1 ? kiln_cpus_first(&own) : -1;
     KILN_TRY(kiln_meter_kernels_open(r, err));
     o->meter.fma = o->meter.chain = o->meter.fma_name = o->meter.chain_name =
         (kiln_str){NULL, 0}; /* views into the frame */
@@ -124,55 +75,79 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
 static kiln_status run_candidate(kiln_runner *r, kiln_arena *a,
                                  const kiln_wire_frame *f, kiln_buf *answer,
                                  kiln_err *err) {
+    /* The way in is used again when blobs come. */
+    const kiln_wire_frame own = {f->kind,
+                                 {kiln_arena_dup(a, f->body.p, f->body.n), f->body.n}};
+    const kiln_wire_work *w;
     kiln_wire_run q;
-    KILN_TRY(kiln_wire_get(a, f, &q, err));
+    KILN_TRY(kiln_wire_get(a, &own, &q, err));
+    KILN_TRY(kiln_works_find(r, q.work, &w, err));
     kiln_wire_ran ran = {.id = q.id};
-    kiln_trial_do(r, a, &q, &ran);
+    kiln_trial_do(r, a, &q, w, &ran);
     kiln_wire_put(answer, KILN_WIRE_RAN, &ran);
     return KILN_OK;
 }
 
-static kiln_status answer_one(kiln_runner *r, kiln_arena *a, kiln_wire_stream *in,
-                              bool *is_set_up, bool *goes_on, kiln_err *err) {
-    kiln_wire_frame f;
-    kiln_buf answer;
-    kiln_buf_init(&answer, a);
-    KILN_TRY(kiln_wire_read(STDIN_FILENO, in, goes_on, &f, err));
-    if (!*goes_on)
-        return KILN_OK;
-    if (!*is_set_up)
-        KILN_TRY(set_up(r, &f, &answer, err));
-    else if (f.kind == KILN_WIRE_WORK)
-        KILN_TRY(take_work(r, &f, err));
-    else if (f.kind == KILN_WIRE_RUN)
-        KILN_TRY(run_candidate(r, a, &f, &answer, err));
-    else
-        return kiln_fail(err, KILN_ERR_PARSE, "a runner takes no '%s' now",
-                         kiln_wire_kind_name(f.kind));
-    *is_set_up = true;
-    return kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&answer), err);
+static kiln_status answer(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
+                          bool *is_set_up, kiln_buf *out, kiln_err *err) {
+    if (f->kind == KILN_WIRE_LEASE)
+        return take_lease(r, a, f, out, err);
+    if (r->lease_ms == 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "a runner that is not lent takes no '%s'",
+                         kiln_wire_kind_name(f->kind));
+    if (!*is_set_up) {
+        *is_set_up = true;
+        return set_up(r, f, out, err);
+    }
+    if (f->kind == KILN_WIRE_WORK)
+        return kiln_works_take(r, f, err);
+    if (f->kind == KILN_WIRE_DROP)
+        return kiln_works_drop(r, f, err);
+    if (f->kind == KILN_WIRE_RUN)
+        return run_candidate(r, a, f, out, err);
+    return kiln_fail(err, KILN_ERR_PARSE, "a runner takes no '%s' now",
+                     kiln_wire_kind_name(f->kind));
 }
 
-static kiln_status serve(kiln_runner *r, kiln_arena *request, kiln_err *err) {
-    kiln_wire_stream in = {.arena = &r->arena};
+static kiln_status answer_one(kiln_runner *r, kiln_arena *a, bool *is_set_up,
+                              bool *goes_on, kiln_err *err) {
+    kiln_wire_frame f;
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    const int64_t wait_ms = r->lease_ms > 0 ? r->lease_ms : first_ms;
+    const kiln_status st = kiln_wire_hear(&r->peer, wait_ms, goes_on, &f, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "waiting for who the runner is lent to");
+        return st;
+    }
+    if (!*goes_on)
+        return KILN_OK;
+    KILN_TRY(answer(r, a, &f, is_set_up, &out, err));
+    return kiln_wire_write(r->peer.out, kiln_buf_str(&out), err);
+}
+
+static kiln_status talk(kiln_runner *r, kiln_arena *request, kiln_err *err) {
     kiln_region page;
     bool goes_on = true, is_set_up = false;
     kiln_buf hello;
-    const kiln_wire_hello who = {.role = KILN_STR_LIT("runner")};
+    const kiln_wire_hello who = {.role = KILN_STR_LIT("runner"),
+                                 .machine = kiln_str_from(r->machine)};
     kiln_buf_init(&hello, request);
     KILN_TRY(kiln_region_open(sizeof(kiln_page), true, &page, err));
     r->page = (kiln_page *)(void *)page.data;
     kiln_wire_put(&hello, KILN_WIRE_HELLO, &who);
-    KILN_TRY(kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&hello), err));
+    KILN_TRY(kiln_wire_write(r->peer.out, kiln_buf_str(&hello), err));
     while (goes_on) {
-        KILN_TRY(answer_one(r, request, &in, &is_set_up, &goes_on, err));
+        KILN_TRY(answer_one(r, request, &is_set_up, &goes_on, err));
         kiln_arena_reset(request);
     }
     return KILN_OK;
 }
 
-int kiln_runner_main(void) {
-    kiln_runner r = {.page = NULL};
+int kiln_runner_talk(int in, int out, int lease_fd, const char *machine) {
+    kiln_runner r = {.peer = {.in = in, .out = out, .heard = heard},
+                     .lease_fd = lease_fd,
+                     .machine = machine};
     kiln_arena request = {0};
     kiln_err err = {.len = 0};
     sigset_t chld;
@@ -180,15 +155,31 @@ int kiln_runner_main(void) {
     sigaddset(&chld, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &chld, NULL);
     kiln_trial_own_strays();
-    const kiln_status st = serve(&r, &request, &err);
+    r.peer.user = &r;
+    r.peer.stream.arena = &r.arena;
+    kiln_blobs_init(&r.blobs, &r.arena, kept_bytes);
+    const kiln_status st = talk(&r, &request, &err);
     if (st != KILN_OK) {
         kiln_buf last;
         const kiln_wire_failed why = {.text = kiln_str_from(err.text)};
         kiln_buf_init(&last, &request);
         kiln_wire_put(&last, KILN_WIRE_FAILED, &why);
-        (void)kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&last), NULL);
+        (void)kiln_wire_write(r.peer.out, kiln_buf_str(&last), NULL);
     }
     kiln_arena_fini(&request);
+    kiln_blobs_fini(&r.blobs);
+    for (size_t i = 0; i < r.work.n; i++)
+        kiln_arena_fini(&r.work.v[i].arena);
     kiln_arena_fini(&r.arena);
     return st == KILN_OK ? 0 : 5;
+}
+
+int kiln_runner_main(int argc, char *const *argv, const char *machine) {
+    if (argc == 1)
+        return kiln_runner_talk(STDIN_FILENO, STDOUT_FILENO, -1, machine);
+    if (argc == 3 && strcmp(argv[1], "--serve") == 0)
+        return kiln_runner_listen(argv[2], machine);
+    (void)fprintf(stderr, "usage: kiln-runner [--serve unix:PATH | --serve "
+                          "tcp:127.0.0.1:PORT]\n");
+    return 2;
 }

@@ -174,7 +174,7 @@ static uint32_t count_sets(const kiln_trial_run *t) {
     for (; n < t->w->n_seeds && n < KILN_MAX_SETS; n++)
         for (uint32_t i = 0; i < c->n_inputs; i++) {
             const kiln_wire_value *v = &t->w->value[c->operand[i].value];
-            if (v->is_weight != 0 && v->data[n].at != v->data[0].at)
+            if (v->is_weight != 0 && !kiln_wire_blob_eq(&v->data[n], &v->data[0]))
                 return n;
         }
     return n;
@@ -352,7 +352,7 @@ static bool is_too_large(const kiln_trial_run *t) {
 }
 
 void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
-                   kiln_wire_ran *out) {
+                   const kiln_wire_work *w, kiln_wire_ran *out) {
     const kiln_wire_code *c = &q->code;
     const int64_t begin_ns = kiln_now_ns();
     kiln_err err = {.len = 0};
@@ -370,12 +370,12 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
     for (int s = 0; s < KILN_MAX_SETS; s++)
         t.input[s] = kiln_array(a, kiln_packed *, c->n_operands);
     kiln_operands_forget(r);
-    if (q->work >= r->work.n) {
+    if (w == NULL) {
         (void)kiln_trial_fault(&t, KILN_TRIAL_LOST, "there is no workload %" PRIu32,
                                q->work);
         return;
     }
-    t.w = &r->work.v[q->work];
+    t.w = w;
     if (check_request(&t, &err) != KILN_OK)
         (void)kiln_trial_fault(&t, KILN_TRIAL_UNLOADABLE, "%s", err.text);
     else if (is_too_large(&t))

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,13 +29,26 @@ unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room) {
         while (cap - s->n < READ_BYTES)
             cap *= 2;
         unsigned char *data = kiln_arena_alloc_raw(s->arena, cap);
-        if (s->n > 0)
+        if (s->n > 0) {
             memcpy(data, s->data, s->n);
+            memset(s->data, 0, s->n); /* as kiln_wire_stream_wipe promises */
+        }
         s->data = data;
         s->cap = cap;
     }
     *room = s->cap - s->n;
     return s->data + s->n;
+}
+
+void kiln_wire_stream_wipe(kiln_wire_stream *s) {
+    KILN_ASSERT(s->used <= s->n && s->n <= s->cap, "a stream has used %zu of %zu bytes",
+                s->used, s->n);
+    if (s->used > 0)
+        memmove(s->data, s->data + s->used, s->n - s->used);
+    s->n -= s->used;
+    s->used = 0;
+    if (s->cap > s->n)
+        memset(s->data + s->n, 0, s->cap - s->n);
 }
 
 kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
@@ -72,24 +86,42 @@ kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
     return KILN_OK;
 }
 
-kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
-                           kiln_err *err) {
+/* Until there is something to read, or an end. */
+static kiln_status await(int fd, int64_t wait_ms, int64_t end_ns, kiln_err *err) {
+    enum { LONGEST_MS = 1000000 };
+    while (wait_ms >= 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        const int64_t left_ms = (end_ns - kiln_now_ns()) / 1000000;
+        if (left_ms < 0)
+            return kiln_fail(err, KILN_ERR_IO, "nothing came for %" PRId64 " ms",
+                             wait_ms);
+        const int n = poll(&p, 1, left_ms < LONGEST_MS ? (int)left_ms + 1 : LONGEST_MS);
+        if (n > 0)
+            break;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, int64_t wait_ms, bool *has,
+                           kiln_wire_frame *out, kiln_err *err) {
+    const int64_t end_ns = kiln_now_ns() + wait_ms * 1000000;
     for (;;) {
         KILN_TRY(kiln_wire_next(s, has, out, err));
         if (*has)
             return KILN_OK;
         size_t room;
+        KILN_TRY(await(fd, wait_ms, end_ns, err));
         unsigned char *to = kiln_wire_stream_room(s, &room);
         const ssize_t n = read(fd, to, room);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kiln_fail(err, KILN_ERR_IO, "cannot read from the pool: %s",
+            return kiln_fail(err, KILN_ERR_IO, "cannot read from the fleet: %s",
                              strerror(errno));
         if (n == 0) {
             if (s->n > 0)
                 return kiln_fail(err, KILN_ERR_PARSE,
-                                 "the pool ended in the middle of a message");
+                                 "the fleet ended in the middle of a message");
             return KILN_OK;
         }
         s->n += (size_t)n;
@@ -102,7 +134,7 @@ kiln_status kiln_wire_write(int fd, kiln_str bytes, kiln_err *err) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kiln_fail(err, KILN_ERR_IO, "cannot write to the pool: %s",
+            return kiln_fail(err, KILN_ERR_IO, "cannot write to the fleet: %s",
                              strerror(errno));
         bytes.p += n;
         bytes.n -= (size_t)n;

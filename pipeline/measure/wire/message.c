@@ -104,9 +104,24 @@ static void object(codec *c, kiln_str *s) { text_upto(c, s, LONGEST_OBJECT); }
 
 /* ---- parts ----------------------------------------------------------------------- */
 
-static void place(codec *c, kiln_wire_place *p) {
-    u64(c, &p->at);
-    u64(c, &p->bytes);
+static void blob(codec *c, kiln_wire_blob *b) {
+    u64(c, &b->bytes);
+    if (b->bytes > KILN_WIRE_MAX_BLOB_BYTES) {
+        KILN_ASSERT(!is_writing(c), "a blob is too large");
+        c->is_bad = true;
+        b->bytes = 0;
+    }
+    if (is_writing(c)) {
+        kiln_buf_add(c->out, b->sha256, sizeof b->sha256);
+        return;
+    }
+    if (c->is_bad || c->n < sizeof b->sha256) {
+        c->is_bad = true;
+        return;
+    }
+    memcpy(b->sha256, c->p, sizeof b->sha256);
+    c->p += sizeof b->sha256;
+    c->n -= sizeof b->sha256;
 }
 
 static void value(codec *c, kiln_wire_value *v) {
@@ -119,12 +134,12 @@ static void value(codec *c, kiln_wire_value *v) {
     below(c, &v->is_weight, 2);
     for (int s = 0; s < KILN_WIRE_MAX_SEEDS; s++) {
         if (v->is_output == 0) {
-            place(c, &v->data[s]);
+            blob(c, &v->data[s]);
             continue;
         }
-        place(c, &v->expected[s].value);
-        place(c, &v->expected[s].bound);
-        place(c, &v->expected[s].pick);
+        blob(c, &v->expected[s].value);
+        blob(c, &v->expected[s].bound);
+        blob(c, &v->expected[s].pick);
     }
 }
 
@@ -168,7 +183,30 @@ static void meter(codec *c, kiln_wire_meter *m) {
 
 /* ---- messages -------------------------------------------------------------------- */
 
-static void hello(codec *c, void *p) { text(c, &((kiln_wire_hello *)p)->role); }
+static void hello(codec *c, void *p) {
+    kiln_wire_hello *m = p;
+    text(c, &m->role);
+    text(c, &m->machine);
+}
+
+static void lease(codec *c, void *p) {
+    kiln_wire_lease *m = p;
+    text(c, &m->owner);
+    i64(c, &m->ms);
+    if (m->ms < KILN_WIRE_LEAST_LEASE_MS || m->ms > KILN_WIRE_MOST_LEASE_MS) {
+        KILN_ASSERT(!is_writing(c), "a lease of %lld ms", (long long)m->ms);
+        c->is_bad = true;
+    }
+}
+
+static void leased(codec *c, void *p) { i64(c, &((kiln_wire_leased *)p)->ms); }
+
+static void lent(codec *c, void *p) {
+    kiln_wire_lent *m = p;
+    text(c, &m->owner);
+    i64(c, &m->left_ms);
+}
+
 static void failed(codec *c, void *p) { text(c, &((kiln_wire_failed *)p)->text); }
 static void meter_message(codec *c, void *p) { meter(c, p); }
 
@@ -204,13 +242,34 @@ static void ready(codec *c, void *p) {
 static void work(codec *c, void *p) {
     kiln_wire_work *m = p;
     u32(c, &m->id);
-    place(c, &m->graph);
+    blob(c, &m->graph);
     f64(c, &m->flops);
     below(c, &m->n_seeds, KILN_WIRE_MAX_SEEDS + 1);
     below(c, &m->weights_cold, 2);
     list(c, &m->value, &m->n_values, KILN_WIRE_MAX_OPERANDS);
     for (uint32_t i = 0; i < m->n_values; i++)
         value(c, &m->value[i]);
+}
+
+static void drop(codec *c, void *p) { u32(c, &((kiln_wire_drop *)p)->work); }
+
+static void need(codec *c, void *p) {
+    kiln_wire_need *m = p;
+    list(c, &m->blob, &m->n, KILN_WIRE_MAX_NEEDS);
+    for (uint32_t i = 0; i < m->n; i++)
+        blob(c, &m->blob[i]);
+}
+
+static void piece(codec *c, void *p) {
+    kiln_wire_piece *m = p;
+    blob(c, &m->of);
+    u64(c, &m->at);
+    text_upto(c, &m->bytes, KILN_WIRE_PIECE_BYTES);
+    if (m->bytes.n == 0 || m->bytes.n > m->of.bytes ||
+        m->at > m->of.bytes - m->bytes.n) {
+        KILN_ASSERT(!is_writing(c), "a piece is outside its blob");
+        c->is_bad = true;
+    }
 }
 
 static void build(codec *c, void *p) {
@@ -276,11 +335,17 @@ static const struct {
 } messages[KILN_WIRE_N_KINDS] = {
     [KILN_WIRE_HELLO] = {"hello", hello, sizeof(kiln_wire_hello)},
     [KILN_WIRE_FAILED] = {"failed", failed, sizeof(kiln_wire_failed)},
+    [KILN_WIRE_LEASE] = {"lease", lease, sizeof(kiln_wire_lease)},
+    [KILN_WIRE_LEASED] = {"leased", leased, sizeof(kiln_wire_leased)},
+    [KILN_WIRE_LENT] = {"lent", lent, sizeof(kiln_wire_lent)},
     [KILN_WIRE_BUILDER] = {"builder", builder, sizeof(kiln_wire_builder)},
     [KILN_WIRE_METER] = {"meter", meter_message, sizeof(kiln_wire_meter)},
     [KILN_WIRE_RUNNER] = {"runner", runner, sizeof(kiln_wire_runner)},
     [KILN_WIRE_READY] = {"ready", ready, sizeof(kiln_wire_ready)},
     [KILN_WIRE_WORK] = {"work", work, sizeof(kiln_wire_work)},
+    [KILN_WIRE_DROP] = {"drop", drop, sizeof(kiln_wire_drop)},
+    [KILN_WIRE_NEED] = {"need", need, sizeof(kiln_wire_need)},
+    [KILN_WIRE_BLOB] = {"blob", piece, sizeof(kiln_wire_piece)},
     [KILN_WIRE_BUILD] = {"build", build, sizeof(kiln_wire_build)},
     [KILN_WIRE_BUILT] = {"built", built, sizeof(kiln_wire_built)},
     [KILN_WIRE_RUN] = {"run", run, sizeof(kiln_wire_run)},

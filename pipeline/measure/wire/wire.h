@@ -1,9 +1,12 @@
-/* Messages between the pool, kiln-builder and kiln-runner (docs/workers.md).
+/* Messages between the fleet, kiln-builder and kiln-runner (docs/workers.md).
  *
  * A frame is a header of 16 bytes (magic, version, kind, length of what follows) and
  * the fields of one message: little-endian numbers, texts with their length ahead. What
  * arrives is untrusted: a worker may have been overwritten by a candidate. Lengths and
  * counts are limited; a frame that is not exactly its message is refused.
+ *
+ * What is large, a workload's text, inputs and expected outputs, is named by messages:
+ * SHA-256 and size. A worker asks for what it lacks and gets it in pieces (blobs.h).
  */
 #ifndef KILN_PIPELINE_MEASURE_WIRE_H
 #define KILN_PIPELINE_MEASURE_WIRE_H
@@ -11,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 3,
+    KILN_WIRE_VERSION = 4,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -23,8 +26,11 @@ enum {
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
-    /* Where workers find the memory that the pool shares with them. */
-    KILN_WIRE_SHARED_FD = KILN_CHILD_SHARED_FD,
+    KILN_WIRE_OWN_CPU = -2,
+    KILN_WIRE_SHA256_BYTES = 32,
+    KILN_WIRE_MAX_NEEDS = 256,        /* blobs that one message asks for */
+    KILN_WIRE_PIECE_BYTES = 1 << 20,  /* of a blob, in one message */
+    KILN_WIRE_SILENCE_MS = 60 * 1000, /* longest wait for the next piece */
     /* Limits of time are of processor time: a busy machine is not a candidate's fault.
      * By the wall they are so many times that. */
     KILN_WIRE_WALL_LIMITS = 20
@@ -85,17 +91,27 @@ typedef enum kiln_wire_dtype {
 } kiln_wire_dtype;
 size_t kiln_wire_dtype_bytes(uint32_t dtype);
 
-/* Bytes of the shared memory. */
-typedef struct kiln_wire_place {
-    uint64_t at, bytes;
-} kiln_wire_place;
+/* Bytes that are somewhere else, by what they are. No bytes: none are meant. */
+#define KILN_WIRE_MAX_BLOB_BYTES (UINT64_C(4) << 30)
+typedef struct kiln_wire_blob {
+    uint64_t bytes;
+    unsigned char sha256[KILN_WIRE_SHA256_BYTES];
+    /* No part of a message. Of a worker: where it has them, for one candidate (64-byte
+     * aligned); NULL: not here. */
+    const void *data;
+} kiln_wire_blob;
+bool kiln_wire_blob_eq(const kiln_wire_blob *a, const kiln_wire_blob *b);
+/* The name's first digits, for messages: "blob 3b0c44298fc1 of 64 bytes". */
+enum { KILN_WIRE_BLOB_TEXT = 64 };
+const char *kiln_wire_blob_text(const kiln_wire_blob *b,
+                                char text[KILN_WIRE_BLOB_TEXT]);
 
 /* What an output must be, with one seed: element pick[i] is value[i] within bound[i].
  */
 typedef struct kiln_wire_expected {
-    kiln_wire_place value; /* f64 */
-    kiln_wire_place bound; /* f64; no bytes: exact */
-    kiln_wire_place pick;  /* i64, row-major; no bytes: elements 0, 1, 2, ... */
+    kiln_wire_blob value; /* f64 */
+    kiln_wire_blob bound; /* f64; no bytes: exact */
+    kiln_wire_blob pick;  /* i64, row-major; no bytes: elements 0, 1, 2, ... */
 } kiln_wire_expected;
 
 /* A value of the workload: an input with its row-major elements, or an output. */
@@ -104,7 +120,7 @@ typedef struct kiln_wire_value {
     uint32_t dtype, rank;
     int64_t dim[KILN_WIRE_MAX_RANK];
     uint32_t is_output, is_weight;
-    kiln_wire_place data[KILN_WIRE_MAX_SEEDS];        /* inputs, by seed */
+    kiln_wire_blob data[KILN_WIRE_MAX_SEEDS];         /* inputs, by seed */
     kiln_wire_expected expected[KILN_WIRE_MAX_SEEDS]; /* outputs, by seed */
 } kiln_wire_value;
 
@@ -131,25 +147,50 @@ typedef struct kiln_wire_operand {
 typedef enum kiln_wire_kind {
     KILN_WIRE_HELLO,   /* worker: here I am */
     KILN_WIRE_FAILED,  /* worker: I cannot go on, and end */
-    KILN_WIRE_BUILDER, /* pool to builder: what code is made for */
+    KILN_WIRE_LEASE,   /* fleet to runner: for me alone, as long as I am heard of */
+    KILN_WIRE_LEASED,  /* runner: it is */
+    KILN_WIRE_LENT,    /* runner: it is somebody else's */
+    KILN_WIRE_BUILDER, /* fleet to builder: what code is made for */
     KILN_WIRE_METER,   /* builder: kernels that measure the machine's peak */
-    KILN_WIRE_RUNNER,  /* pool to runner: these, and how to measure */
+    KILN_WIRE_RUNNER,  /* fleet to runner: these, and how to measure */
     KILN_WIRE_READY,   /* runner: the peak */
-    KILN_WIRE_WORK,    /* pool to both: a workload, in the shared memory */
-    KILN_WIRE_BUILD,   /* pool to builder */
+    KILN_WIRE_WORK,    /* fleet to both: a workload, */
+    KILN_WIRE_DROP,    /* which will not be asked for any more */
+    KILN_WIRE_NEED,    /* worker: has not these of the workload in hand */
+    KILN_WIRE_BLOB,    /* fleet to both: a piece of one of them */
+    KILN_WIRE_BUILD,   /* fleet to builder */
     KILN_WIRE_BUILT,
-    KILN_WIRE_RUN, /* pool to runner */
+    KILN_WIRE_RUN, /* fleet to runner */
     KILN_WIRE_RAN,
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
 typedef struct kiln_wire_hello {
     kiln_str role; /* "builder", "runner" */
+    kiln_str
+        machine; /* a runner's profile as JSON, as it was detected; "": not known */
 } kiln_wire_hello;
 
 typedef struct kiln_wire_failed {
     kiln_str text;
 } kiln_wire_failed;
+
+/* A lease ends with the connection, and so long after the last message of who has it.
+ */
+enum { KILN_WIRE_LEAST_LEASE_MS = 100, KILN_WIRE_MOST_LEASE_MS = 24 * 3600 * 1000 };
+typedef struct kiln_wire_lease {
+    kiln_str owner; /* for people */
+    int64_t ms;
+} kiln_wire_lease;
+
+typedef struct kiln_wire_leased {
+    int64_t ms;
+} kiln_wire_leased;
+
+typedef struct kiln_wire_lent {
+    kiln_str owner;
+    int64_t left_ms; /* unless its owner is heard of again before, which is usual */
+} kiln_wire_lent;
 
 typedef struct kiln_wire_builder {
     kiln_str profile; /* JSON */
@@ -168,7 +209,9 @@ typedef struct kiln_wire_meter {
 typedef struct kiln_wire_runner {
     kiln_wire_meter meter;
     uint32_t threads;
-    int32_t cpu;               /* that one-thread kernels are timed on; -1: any */
+    /* That one-thread kernels are timed on; -1: any; KILN_WIRE_OWN_CPU: the first that
+     * it may use. */
+    int32_t cpu;
     uint64_t last_cache_bytes; /* weights are rotated through more than this */
     uint64_t data_limit_bytes; /* that a candidate may take beyond its operands */
     int64_t time_limit_ms;     /* of the processor, for all runs of a candidate */
@@ -184,12 +227,29 @@ typedef struct kiln_wire_ready {
 
 typedef struct kiln_wire_work {
     uint32_t id;
-    kiln_wire_place graph; /* text, for the builder */
+    kiln_wire_blob graph; /* text, for the builder */
     double flops;
     uint32_t n_seeds, weights_cold;
     uint32_t n_values;
     kiln_wire_value *value;
 } kiln_wire_work;
+
+typedef struct kiln_wire_drop {
+    uint32_t work;
+} kiln_wire_drop;
+
+typedef struct kiln_wire_need {
+    uint32_t n;
+    kiln_wire_blob *blob;
+} kiln_wire_need;
+
+/* Pieces of a blob come in order, and whole blobs in the order that they were asked
+ * for. */
+typedef struct kiln_wire_piece {
+    kiln_wire_blob of;
+    uint64_t at;
+    kiln_str bytes; /* one at least, at most KILN_WIRE_PIECE_BYTES */
+} kiln_wire_piece;
 
 typedef struct kiln_wire_build {
     uint64_t id;
@@ -268,6 +328,9 @@ typedef struct kiln_wire_frame {
 
 /* Room for at least 64 KiB more; then add to s->n what was read there. */
 unsigned char *kiln_wire_stream_room(kiln_wire_stream *s, size_t *room);
+/* Nothing of what was given out stays in memory: what is forked from now on must not
+ * find it there. The frame given out last is gone. */
+void kiln_wire_stream_wipe(kiln_wire_stream *s);
 /* The next whole frame; *has: false where more must be read first. KILN_ERR_PARSE: no
  * frame; KILN_ERR_UNSUPPORTED: another version; KILN_ERR_LIMIT: too long. */
 kiln_status kiln_wire_next(kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
@@ -281,9 +344,10 @@ kiln_status kiln_wire_expect(kiln_arena *a, const kiln_wire_frame *f,
                              kiln_wire_kind kind, void *message, kiln_err *err);
 const char *kiln_wire_kind_name(kiln_wire_kind k);
 
-/* For workers: blocking. *has false: end of file. */
-kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, bool *has, kiln_wire_frame *out,
-                           kiln_err *err);
+/* For workers: blocking. *has false: end of file. KILN_ERR_IO: nothing came for wait_ms
+ * (-1: however long that takes). */
+kiln_status kiln_wire_read(int fd, kiln_wire_stream *s, int64_t wait_ms, bool *has,
+                           kiln_wire_frame *out, kiln_err *err);
 kiln_status kiln_wire_write(int fd, kiln_str bytes, kiln_err *err);
 
 /* Private writable bytes of a process (0: this one), which is what its data limit

@@ -1,6 +1,10 @@
 /* Names of what goes over the wire. */
 #include "pipeline/measure/wire/wire.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 static const struct {
     const char *name;
     bool is_fault;
@@ -42,4 +46,17 @@ size_t kiln_wire_dtype_bytes(uint32_t dtype) {
     static const size_t bytes[KILN_WIRE_N_DTYPES] = {4, 2, 2, 8, 1, 1, 2, 2, 4,
                                                      4, 8, 8, 1, 1, 1, 1, 1, 1};
     return dtype < KILN_WIRE_N_DTYPES ? bytes[dtype] : 0;
+}
+
+bool kiln_wire_blob_eq(const kiln_wire_blob *a, const kiln_wire_blob *b) {
+    return a->bytes == b->bytes && memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0;
+}
+
+const char *kiln_wire_blob_text(const kiln_wire_blob *b,
+                                char text[KILN_WIRE_BLOB_TEXT]) {
+    const unsigned char *h = b->sha256;
+    (void)snprintf(text, KILN_WIRE_BLOB_TEXT,
+                   "blob %02x%02x%02x%02x%02x%02x of %" PRIu64 " bytes", h[0], h[1],
+                   h[2], h[3], h[4], h[5], b->bytes);
+    return text;
 }

@@ -1,6 +1,6 @@
 /* Candidates that crash, hang, take memory without end, write where they must not or
  * compute something else, or nothing: every one is recorded by its kind, none counts as
- * good, and the pool goes on. This program is also the builder that makes them:
+ * good, and the fleet goes on. This program is also the builder that makes them:
  *
  *     test_faults --builder FOLDER     objects of fault_kernels.c are in FOLDER
  *
@@ -174,13 +174,13 @@ static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
     kiln_err err = {0};
     uint64_t id;
     void *user;
-    memcpy(&user, &f, sizeof user); /* a round trip through the pool */
+    memcpy(&user, &f, sizeof user); /* a round trip through the fleet */
     const kiln_measure_candidate c = {
         .work = w->id, .tmpl = w->tmpl, .config = index, .user = user};
     kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
 }
 
-static bool is_confined = true; /* of the pool at hand */
+static bool is_confined = true; /* of the fleet at hand */
 
 /* Where nothing can be forbidden, it is done. */
 static kiln_trial_error wanted(const struct fault *f) {

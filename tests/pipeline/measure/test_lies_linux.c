@@ -163,7 +163,7 @@ static void submit(kiln_arena *a, kiln_measure *m, const kiln_profile *p,
     void *user;
     const char *line = kiln_format(a, "relu %s in=f32[%d,%d]", l->name, ROWS, COLUMNS);
     const kiln_test_work w = kiln_test_measure_add(a, m, p, line, false);
-    memcpy(&user, &l, sizeof user); /* a round trip through the pool */
+    memcpy(&user, &l, sizeof user); /* a round trip through the fleet */
     const kiln_measure_candidate c = {.work = w.id, .tmpl = w.tmpl, .user = user};
     kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
 }

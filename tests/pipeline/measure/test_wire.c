@@ -1,4 +1,4 @@
-/* Messages between the pool and its workers: what is written is read again; what is no
+/* Messages between the fleet and its workers: what is written is read again; what is no
  * message is refused by name. */
 #include <math.h>
 #include <stdlib.h>
@@ -18,24 +18,43 @@ static kiln_wire_operand an_operand(void) {
                                .step = {{0, 4, 8}, {0, 8, 1}}};
 }
 
-/* One of each kind, with something in every list. */
-static void put_all(kiln_buf *out) {
+static kiln_wire_blob a_blob(uint64_t bytes, int number) {
+    kiln_wire_blob b = {.bytes = bytes};
+    for (size_t i = 0; i < sizeof b.sha256; i++)
+        b.sha256[i] = (unsigned char)((size_t)number * 17 + i);
+    return b;
+}
+
+/* An input and an output. */
+static kiln_wire_work a_work(void) {
     static kiln_wire_value value[2];
-    static kiln_wire_operand operand[2];
-    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
-    operand[0] = operand[1] = an_operand();
     value[0] = (kiln_wire_value){.name = s("x"),
                                  .dtype = KILN_WIRE_F16,
                                  .rank = 2,
                                  .dim = {3, 5},
                                  .is_weight = 1,
-                                 .data = {{64, 30}, {128, 30}}};
+                                 .data = {a_blob(30, 1), a_blob(30, 2)}};
     value[1] = (kiln_wire_value){
         .name = s("y"),
         .rank = 1,
         .dim = {7},
         .is_output = 1,
-        .expected = {{.value = {0, 56}, .bound = {64, 56}, .pick = {128, 56}}}};
+        .expected = {
+            {.value = a_blob(56, 3), .bound = a_blob(56, 4), .pick = a_blob(56, 5)}}};
+    return (kiln_wire_work){.id = 3,
+                            .graph = a_blob(100, 6),
+                            .flops = (double)INFINITY,
+                            .n_seeds = 3,
+                            .weights_cold = 1,
+                            .n_values = 2,
+                            .value = value};
+}
+
+/* One of each kind, with something in every list. */
+static void put_all(kiln_buf *out) {
+    static kiln_wire_operand operand[2];
+    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
+    operand[0] = operand[1] = an_operand();
     const kiln_wire_meter meter = {.fma = s("object"),
                                    .chain = s("other"),
                                    .fma_name = s("f"),
@@ -53,7 +72,10 @@ static void put_all(kiln_buf *out) {
                                  .n_operands = 2,
                                  .operand = operand,
                                  .amplification = 4};
-    const kiln_wire_hello hello = {s("runner")};
+    const kiln_wire_hello hello = {s("runner"), s("{}")};
+    const kiln_wire_lease lease = {s("process 7 on somewhere"), 5000};
+    const kiln_wire_leased leased = {4000};
+    const kiln_wire_lent lent = {s("process 8 on elsewhere"), -3};
     const kiln_wire_failed failed = {s("no memory")};
     const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};
     const kiln_wire_runner runner = {.meter = meter,
@@ -62,13 +84,14 @@ static void put_all(kiln_buf *out) {
                                      .last_cache_bytes = 1 << 25,
                                      .loser = -1};
     const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
-    const kiln_wire_work work = {.id = 3,
-                                 .graph = {64, 100},
-                                 .flops = (double)INFINITY,
-                                 .n_seeds = 3,
-                                 .weights_cold = 1,
-                                 .n_values = 2,
-                                 .value = value};
+    const kiln_wire_work work = a_work();
+    static kiln_wire_blob needed[2];
+    needed[0] = a_blob(30, 1);
+    needed[1] = a_blob(KILN_WIRE_MAX_BLOB_BYTES, 7);
+    const kiln_wire_drop drop = {3};
+    const kiln_wire_need need = {2, needed};
+    const kiln_wire_piece piece = {
+        .of = a_blob(30, 1), .at = 23, .bytes = s("the end")};
     const kiln_wire_build build = {UINT64_MAX, 3, s("conv_direct"), 1234567890123, 1};
     const kiln_wire_built built = {.id = 9,
                                    .error = KILN_TRIAL_SPILLS,
@@ -83,9 +106,9 @@ static void put_all(kiln_buf *out) {
                                .limit_gflops = 250.5,
                                .n_slices = 2,
                                .slice = slice};
-    const void *const all[KILN_WIRE_N_KINDS] = {&hello,  &failed, &builder, &meter,
-                                                &runner, &ready,  &work,    &build,
-                                                &built,  &run,    &ran};
+    const void *const all[KILN_WIRE_N_KINDS] = {
+        &hello, &failed, &lease, &leased, &lent,  &builder, &meter, &runner, &ready,
+        &work,  &drop,   &need,  &piece,  &build, &built,   &run,   &ran};
     for (int k = 0; k < KILN_WIRE_N_KINDS; k++)
         kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
 }
@@ -182,7 +205,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 3: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 4: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };
@@ -195,7 +218,7 @@ static void refuses_headers(void **state) {
     kiln_wire_stream in = {.arena = &a};
     bool has;
     kiln_wire_frame f;
-    const kiln_wire_hello hello = {s("runner")};
+    const kiln_wire_hello hello = {.role = s("runner")};
     kiln_buf_init(&text, &a);
     kiln_wire_put(&text, KILN_WIRE_HELLO, &hello);
     text.p[row->at] = row->to;
@@ -224,7 +247,7 @@ static void reads_pipes(void **state) {
     kiln_wire_frame f;
     bool has;
     int fd[2];
-    const kiln_wire_hello hello = {s("runner")};
+    const kiln_wire_hello hello = {.role = s("runner")};
     assert_int_equal(pipe(fd), 0);
     kiln_buf_init(&text, &a);
     kiln_wire_put(&text, KILN_WIRE_HELLO, &hello);
@@ -232,10 +255,10 @@ static void reads_pipes(void **state) {
     kiln_assert_status_ok(kiln_wire_write(fd[1], (kiln_str){text.p, text.n - 1}, &err),
                           &err);
     assert_int_equal(close(fd[1]), 0);
-    kiln_assert_status_ok(kiln_wire_read(fd[0], &in, &has, &f, &err), &err);
+    kiln_assert_status_ok(kiln_wire_read(fd[0], &in, -1, &has, &f, &err), &err);
     assert_true(has && f.kind == KILN_WIRE_HELLO);
-    kiln_assert_fails(kiln_wire_read(fd[0], &in, &has, &f, &err), KILN_ERR_PARSE, &err,
-                      "ended in the middle of a message");
+    kiln_assert_fails(kiln_wire_read(fd[0], &in, -1, &has, &f, &err), KILN_ERR_PARSE,
+                      &err, "ended in the middle of a message");
     assert_int_equal(close(fd[0]), 0);
     kiln_arena_fini(&a);
 }

@@ -1,5 +1,5 @@
-/* The pool as its caller sees it. */
-#include "pipeline/measure/pool.h"
+/* The fleet as its caller sees it. */
+#include "pipeline/measure/fleet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,23 +51,46 @@ static kiln_measure_options with_defaults(const kiln_measure_options *given) {
     return o;
 }
 
-/* Who computes where. With a CPU to spare, builders work while one kernel is timed. */
-static void share_cpus(kiln_measure *m) {
+static int count_addresses(const kiln_measure_options *o) {
+    int n = 0;
+    while (o->runner_addresses != NULL && o->runner_addresses[n] != NULL)
+        n++;
+    return n;
+}
+
+/* Who computes where. With a CPU to spare, builders work while kernels are timed. */
+static kiln_status share_cpus(kiln_measure *m, kiln_err *err) {
+    const int n_far = count_addresses(&m->o), threads = m->o.threads;
+    const int n_here = m->o.n_local_runners > 0   ? m->o.n_local_runners
+                       : m->o.n_local_runners < 0 ? 0
+                                                  : n_far == 0;
     m->all = m->measuring = m->building = kiln_cpus_own();
-    const int threads = m->o.threads, n = m->all.n;
-    m->is_exclusive = threads + 1 > n;
-    if (!m->is_exclusive) {
-        m->measuring = kiln_cpus_part(&m->all, 0, threads);
-        m->building = kiln_cpus_part(&m->all, threads, n - threads);
+    const int n = m->all.n;
+    if (n_here + n_far < 1 || n_here + n_far >= KILN_MAX_WORKERS)
+        return kiln_fail(err, KILN_ERR_ARG, "a fleet has 1 to %d runners, not %d",
+                         KILN_MAX_WORKERS - 1, n_here + n_far);
+    if (n_here > 1 && n_here > (n - 1) / threads)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "%d runners of kernels with %d thread%s each disturb one "
+                         "another on %d CPUs, of which builders need one",
+                         n_here, threads, threads == 1 ? "" : "s", n);
+    m->is_exclusive = n_here == 1 && threads + 1 > n;
+    if (n_here > 0 && !m->is_exclusive) {
+        m->measuring = kiln_cpus_part(&m->all, 0, n_here * threads);
+        m->building = kiln_cpus_part(&m->all, n_here * threads, n - n_here * threads);
     }
     if (m->o.n_builders <= 0)
         m->o.n_builders = m->building.n > 0 ? m->building.n : 1;
-    if (m->o.n_builders > KILN_MAX_WORKERS - 1)
-        m->o.n_builders = KILN_MAX_WORKERS - 1;
-    m->n_workers = 1 + m->o.n_builders;
+    m->n_runners = n_here + n_far;
+    m->n_here = n_here;
+    if (m->o.n_builders > KILN_MAX_WORKERS - m->n_runners)
+        m->o.n_builders = KILN_MAX_WORKERS - m->n_runners;
+    m->n_workers = m->n_runners + m->o.n_builders;
     m->stats.n_builders = m->o.n_builders;
-    m->stats.measuring_cpu =
-        !m->is_exclusive && threads == 1 ? kiln_cpus_first(&m->measuring) : -1;
+    m->stats.measuring_cpu = n_here > 0 && !m->is_exclusive && threads == 1
+                                 ? kiln_cpus_first(&m->measuring)
+                                 : -1;
+    return KILN_OK;
 }
 
 static kiln_status find_workers(kiln_measure *m, kiln_err *err) {
@@ -75,7 +98,7 @@ static kiln_status find_workers(kiln_measure *m, kiln_err *err) {
     const char *const *given[2] = {m->o.builder_argv, m->o.runner_argv};
     for (int i = 0; i < 2; i++) {
         m->argv[i] = given[i];
-        if (given[i] != NULL)
+        if (given[i] != NULL || (i == 1 && m->n_here == 0))
             continue;
         char *path;
         KILN_TRY(kiln_program_find(&m->arena, names[i], &path, err));
@@ -86,11 +109,55 @@ static kiln_status find_workers(kiln_measure *m, kiln_err *err) {
     return KILN_OK;
 }
 
+/* One of ours, on CPUs that no other has. */
+static void make_runner(kiln_measure *m, int i) {
+    kiln_worker *w = &m->worker[i];
+    const int threads = m->o.threads;
+    const kiln_cpus own = m->is_exclusive
+                              ? m->measuring
+                              : kiln_cpus_part(&m->measuring, i * threads, threads);
+    w->is_here = true;
+    w->cpu = !m->is_exclusive && threads == 1 ? kiln_cpus_first(&own) : -1;
+    w->name = m->n_here == 1 ? "local" : kiln_format(&m->arena, "local %d", i + 1);
+    kiln_transport_child(&w->t, m->argv[1], &own,
+                         m->n_here == 1
+                             ? "the runner"
+                             : kiln_format(&m->arena, "the runner '%s'", w->name));
+}
+
+static void make_workers(kiln_measure *m) {
+    for (int i = 0; i < m->n_runners; i++) {
+        kiln_worker *w = &m->worker[i];
+        w->is_runner = true;
+        if (i < m->n_here) {
+            make_runner(m, i);
+            continue;
+        }
+        w->cpu = KILN_WIRE_OWN_CPU;
+        w->name = kiln_str_dup(&m->arena, m->o.runner_addresses[i - m->n_here]);
+        kiln_transport_socket(&w->t, w->name,
+                              kiln_format(&m->arena, "the runner at %s", w->name));
+    }
+    for (int i = m->n_runners; i < m->n_workers; i++)
+        kiln_transport_child(&m->worker[i].t, m->argv[0], &m->building, "the builder");
+}
+
+/* As long as a candidate may take, with all that it needs sent before. */
+static void make_lease(kiln_measure *m) {
+    kiln_machine machine;
+    const int64_t ms = m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + KILN_RUN_GRACE_MS +
+                       KILN_WIRE_SILENCE_MS + KILN_WIRE_SILENCE_MS / 2;
+    m->lease_ms = ms < KILN_WIRE_MOST_LEASE_MS ? ms : KILN_WIRE_MOST_LEASE_MS;
+    kiln_machine_read(&m->arena, &machine);
+    m->owner = kiln_format(&m->arena, "process %ld on a machine with %s",
+                           (long)getpid(), machine.os);
+}
+
 static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
     sigset_t all, old;
     sigfillset(&all); /* signals are the caller's */
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int error = pthread_create(&m->thread, NULL, kiln_pool_main, m);
+    const int error = pthread_create(&m->thread, NULL, kiln_fleet_main, m);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
         return kiln_fail(err, KILN_ERR_LIB, "cannot start a thread: %s",
@@ -107,11 +174,18 @@ static struct timespec after_ms(int64_t ms) {
     return t;
 }
 
+/* One of each at least, and nobody that is still waited for. */
 static bool are_up(const kiln_measure *m) {
-    bool has_builder = false;
-    for (int i = 1; i < m->n_workers; i++)
+    bool has_builder = false, has_runner = false;
+    for (int i = m->n_runners; i < m->n_workers; i++)
         has_builder = has_builder || m->worker[i].state == KILN_WORKER_IDLE;
-    return has_builder && m->worker[0].state == KILN_WORKER_IDLE;
+    for (int i = 0; i < m->n_runners; i++) {
+        const kiln_worker *w = &m->worker[i];
+        if (w->state != KILN_WORKER_IDLE && !w->has_given_up)
+            return false;
+        has_runner = has_runner || w->state == KILN_WORKER_IDLE;
+    }
+    return has_builder && has_runner;
 }
 
 static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
@@ -133,13 +207,13 @@ static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
 
 static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf json;
-    KILN_TRY(kiln_runs_here(m->o.profile, err));
+    if (m->n_here > 0) /* runners elsewhere say what they are */
+        KILN_TRY(kiln_runs_here(m->o.profile, err));
     if (m->o.threads > KILN_POOL_MAX_THREADS)
         return kiln_fail(err, KILN_ERR_LIMIT, "at most %d threads, not %d",
                          KILN_POOL_MAX_THREADS, m->o.threads);
     (void)kiln_dir_temp_sweep(); /* what killed tuners and builds had left */
     KILN_TRY(find_workers(m, err));
-    KILN_TRY(kiln_shared_open(&m->shared_write, &m->shared_read, err));
     if (pipe(m->wake) != 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
     for (int i = 0; i < 2; i++) {
@@ -149,6 +223,8 @@ static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf_init(&json, &m->arena);
     kiln_profile_json(&json, m->o.profile);
     m->profile_json = kiln_buf_str(&json);
+    make_workers(m);
+    make_lease(m);
     return KILN_OK;
 }
 
@@ -162,10 +238,11 @@ static void init_lock(kiln_measure *m) {
 }
 
 static void release(kiln_measure *m) {
-    const int fd[] = {m->wake[0], m->wake[1], m->shared_write, m->shared_read};
-    for (size_t i = 0; i < sizeof fd / sizeof fd[0]; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+    for (int i = 0; i < 2; i++)
+        if (m->wake[i] >= 0)
+            close(m->wake[i]);
+    for (size_t i = 0; i < m->work.n; i++)
+        kiln_arena_fini(&m->work.v[i].arena);
     for (int i = 0; i < KILN_MAX_JOBS; i++)
         kiln_arena_fini(&m->job[i].arena);
     (void)pthread_cond_destroy(&m->changed);
@@ -177,10 +254,11 @@ kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
                               kiln_measure **out, kiln_err *err) {
     kiln_measure *m = kiln_new(a, kiln_measure);
     m->o = with_defaults(o);
-    m->taken = m->wake[0] = m->wake[1] = m->shared_write = m->shared_read = -1;
+    m->taken = m->wake[0] = m->wake[1] = -1;
     init_lock(m);
-    share_cpus(m);
-    kiln_status st = prepare(m, err);
+    kiln_status st = share_cpus(m, err);
+    if (st == KILN_OK)
+        st = prepare(m, err);
     if (st == KILN_OK)
         st = start_thread(m, err);
     if (st != KILN_OK) {
@@ -203,7 +281,7 @@ void kiln_measure_close(kiln_measure *m) {
         return;
     pthread_mutex_lock(&m->lock);
     m->is_closing = true;
-    kiln_pool_wake(m);
+    kiln_fleet_wake(m);
     pthread_mutex_unlock(&m->lock);
     (void)pthread_join(m->thread, NULL);
     if (m->o.pins_caller)
@@ -261,7 +339,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
         kiln_job_finish(m, i, known->error, "it is known to be lethal");
     else
         kiln_queue_push(&m->queued, i);
-    kiln_pool_wake(m);
+    kiln_fleet_wake(m);
     return KILN_OK;
 }
 
@@ -295,7 +373,7 @@ bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) 
     free_taken(m);
     const bool waits = m->finished.n == 0 && m->n_pending > 0;
     if (m->is_exclusive && waits && !m->caller_waits)
-        kiln_pool_wake(m);
+        kiln_fleet_wake(m);
     m->caller_waits = waits;
     while (m->finished.n == 0 && m->n_pending > 0)
         if (timeout_ms <= 0 ||
@@ -381,6 +459,24 @@ kiln_measure_stats kiln_measure_count(kiln_measure *m) {
     return s;
 }
 
+size_t kiln_measure_n_runners(const kiln_measure *m) { return (size_t)m->n_runners; }
+
+kiln_measure_runner kiln_measure_runner_at(kiln_measure *m, size_t i) {
+    KILN_ASSERT(i < (size_t)m->n_runners, "there is no runner %zu", i);
+    const kiln_worker *w = &m->worker[i];
+    pthread_mutex_lock(&m->lock);
+    const bool is_up = w->state == KILN_WORKER_IDLE || w->state == KILN_WORKER_BUSY;
+    const kiln_measure_runner r = {
+        .name = w->name,
+        .is_up = is_up,
+        .lease_left_ms = is_up ? (w->lease_end_ns - kiln_now_ns()) / 1000000 : 0,
+        .runs = w->n_runs,
+        .peak_gflops = w->peak_gflops,
+        .memory_gbs = w->memory_gbs};
+    pthread_mutex_unlock(&m->lock);
+    return r;
+}
+
 void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text) {
     kiln_job *j = &m->job[job];
     kiln_measured *o = &j->out;
@@ -393,7 +489,7 @@ void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *t
     j->state = KILN_JOB_FINISHED;
     m->stats.finished++;
     m->stats.by_error[e]++;
-    kiln_pool_work *w = &m->work.v[o->work];
+    kiln_fleet_work *w = &m->work.v[o->work];
     if (e == KILN_TRIAL_GOOD && (w->best_ns <= 0 || o->median_ns < w->best_ns))
         w->best_ns = o->median_ns;
     if (kiln_trial_error_is_fault(e)) {

@@ -1,100 +1,43 @@
-/* Workers' lives: started, set up, given work, lost, started again. */
-#include "pipeline/measure/pool.h"
+/* Workers at work: what they are given and asked for, what they answer, how they are
+ * lost. */
+#include "pipeline/measure/fleet.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
-enum { MAX_FAILED_STARTS = 3, MAX_LOST = 2, BATCH = 4, MAX_BUILT = 8, EXIT_OOM = 4 };
-/* Greeting and set-up, which compiles two kernels; and what a runner may need beyond
- * the limit that it keeps itself. */
-static const int64_t start_ms = 60000, grace_ms = 20000;
+enum { MAX_LOST = 2, BATCH = 4, MAX_BUILT = 8, EXIT_OOM = 4 };
+/* Blobs that a worker may ask for, for one candidate: all of the largest workload. */
+enum { MOST_ASKED = KILN_WIRE_MAX_OPERANDS * KILN_WIRE_MAX_SEEDS * 3 };
+/* What a runner may need beyond the limit that it keeps itself. */
+static const int64_t grace_ms = KILN_RUN_GRACE_MS;
 
-/* ---- starting -------------------------------------------------------------------- */
-
-static void fail_pool(kiln_measure *m, const kiln_err *why) {
-    m->failure = *why;
-    kiln_job_queue *const waiting[] = {&m->queued, &m->built};
-    for (int i = 0; i < 2; i++)
-        while (waiting[i]->n > 0)
-            kiln_job_finish(m, kiln_queue_pop(waiting[i]), KILN_TRIAL_LOST, why->text);
-    (void)pthread_cond_broadcast(&m->changed);
-}
-
-static void start(kiln_measure *m, kiln_worker *w) {
-    kiln_err err = {.len = 0};
-    const kiln_cpus *cpus = w->is_runner ? &m->measuring : &m->building;
-    if (kiln_child_start(m->argv[w->is_runner], m->shared_read, cpus, &w->child,
-                         &err) != KILN_OK) {
-        fail_pool(m, &err);
-        return;
-    }
-    kiln_arena_reset(&w->arena);
-    w->in = (kiln_wire_stream){.arena = &w->arena};
-    kiln_buf_init(&w->out, &w->arena);
-    w->out_at = w->n_log = 0;
-    w->n_works = 0;
-    w->job = -1;
-    w->state = KILN_WORKER_STARTING;
-    w->deadline_ns = kiln_now_ns() + start_ms * 1000000;
-    *(w->is_runner ? &m->stats.runners_started : &m->stats.builders_started) += 1;
-}
-
-static bool set_up(kiln_measure *m, kiln_worker *w, const kiln_wire_hello *hello,
-                   kiln_err *err) {
-    if (!kiln_str_is(hello->role, w->is_runner ? "runner" : "builder")) {
-        (void)kiln_fail(err, KILN_ERR_PARSE, "it is a '%.*s'",
-                        KILN_STR_ARG(hello->role));
-        return false;
-    }
-    const kiln_wire_builder builder = {.profile = m->profile_json,
-                                       .data_limit_bytes = m->o.build_bytes,
-                                       .time_limit_ms = m->o.build_limit_ms};
-    if (w->is_runner)
-        kiln_wire_put(&w->out, KILN_WIRE_RUNNER, &m->runner_setup);
-    else
-        kiln_wire_put(&w->out, KILN_WIRE_BUILDER, &builder);
-    w->state = KILN_WORKER_SETTING_UP;
-    return true;
-}
-
-/* The first builder's kernels serve all runners. */
-static void keep_meter(kiln_measure *m, const kiln_wire_meter *meter) {
-    if (m->has_meter)
-        return;
-    const kiln_profile *p = m->o.profile;
-    kiln_wire_runner *r = &m->runner_setup;
-    *r = (kiln_wire_runner){.meter = *meter,
-                            .threads = (uint32_t)m->o.threads,
-                            .cpu = m->stats.measuring_cpu,
-                            .last_cache_bytes =
-                                (uint64_t)(p->l3_bytes > 0 ? p->l3_bytes : p->l2_bytes),
-                            .data_limit_bytes = m->o.run_bytes,
-                            .time_limit_ms = m->o.run_limit_ms,
-                            .precision = m->o.precision,
-                            .loser = m->o.loser};
-    kiln_str *const text[] = {&r->meter.fma, &r->meter.chain, &r->meter.fma_name,
-                              &r->meter.chain_name};
-    for (int i = 0; i < 4; i++)
-        *text[i] =
-            (kiln_str){kiln_arena_dup(&m->arena, text[i]->p, text[i]->n), text[i]->n};
-    m->has_meter = true;
-}
-
-static void become_idle(kiln_measure *m, kiln_worker *w) {
+void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w) {
     w->state = KILN_WORKER_IDLE;
     w->job = -1;
     w->n_failed = 0;
+    w->has_been_up = true;
+    w->has_given_up = false;
+    w->asked.n = w->asked_first = 0;
+    w->asked_at = 0;
     (void)pthread_cond_broadcast(&m->changed);
 }
 
 /* ---- giving work ----------------------------------------------------------------- */
 
+static void send_drops(kiln_measure *m, kiln_worker *w) {
+    for (; w->n_dropped < m->dropped.n; w->n_dropped++) {
+        const kiln_wire_drop drop = {.work = m->dropped.v[w->n_dropped]};
+        if (drop.work < w->n_works) /* else it was never told of it */
+            kiln_wire_put(&w->out, KILN_WIRE_DROP, &drop);
+    }
+}
+
 static void send_works(kiln_measure *m, kiln_worker *w) {
+    send_drops(m, w);
     for (; w->n_works < m->work.n; w->n_works++) {
-        const kiln_str text = m->work.v[w->n_works].message;
+        const kiln_str text = m->work.v[w->n_works].message; /* dropped: none */
         kiln_buf_add(&w->out, text.p, text.n);
     }
 }
@@ -103,7 +46,59 @@ static void become_busy(kiln_worker *w, int job, int64_t limit_ms) {
     w->state = KILN_WORKER_BUSY;
     w->job = job;
     w->begin_ns = kiln_now_ns();
+    w->limit_ms = limit_ms;
     w->deadline_ns = w->begin_ns + limit_ms * 1000000;
+}
+
+/* What it asks for is sent piece by piece, each once the one before it went: no more of
+ * a blob lies in a buffer than that. */
+static bool take_need(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
+                      kiln_err *err) {
+    const kiln_fleet_work *of = &m->work.v[m->job[w->job].out.work];
+    kiln_arena scratch = {0};
+    kiln_wire_need need;
+    char text[KILN_WIRE_BLOB_TEXT];
+    bool ok = kiln_wire_get(&scratch, f, &need, err) == KILN_OK;
+    /* A worker keeps what it got for a candidate until it is done with that. */
+    if (ok && w->asked.n + need.n > MOST_ASKED) {
+        ok = false;
+        (void)kiln_fail(err, KILN_ERR_LIMIT, "it asks for more than a workload has");
+    }
+    for (uint32_t i = 0; ok && i < need.n; i++) {
+        const kiln_wire_blob *b = kiln_fleet_blob_find(of, &need.blob[i]);
+        ok = b != NULL;
+        if (ok)
+            kiln_vec_push(&w->arena, &w->asked, *b);
+        else
+            (void)kiln_fail(err, KILN_ERR_PARSE,
+                            "it asks for %s, which its workload does not have",
+                            kiln_wire_blob_text(&need.blob[i], text));
+    }
+    w->deadline_ns = kiln_now_ns() + (int64_t)KILN_WIRE_SILENCE_MS * 1000000;
+    kiln_arena_fini(&scratch);
+    return ok;
+}
+
+void kiln_worker_give_piece(kiln_worker *w) {
+    KILN_ASSERT(w->asked_first < w->asked.n && w->out.n == 0,
+                "there is no piece to give");
+    const kiln_wire_blob *b = &w->asked.v[w->asked_first];
+    const uint64_t left = b->bytes - w->asked_at;
+    const kiln_wire_piece piece = {
+        .of = *b,
+        .at = w->asked_at,
+        .bytes = {(const char *)b->data + w->asked_at,
+                  left < KILN_WIRE_PIECE_BYTES ? (size_t)left : KILN_WIRE_PIECE_BYTES}};
+    kiln_wire_put(&w->out, KILN_WIRE_BLOB, &piece);
+    w->asked_at += piece.bytes.n;
+    if (w->asked_at == b->bytes) {
+        w->asked_first++;
+        w->asked_at = 0;
+    }
+    /* Its own time begins when it has all. */
+    const bool was_last = w->asked_first == w->asked.n;
+    const int64_t ms = (int64_t)KILN_WIRE_SILENCE_MS + (was_last ? w->limit_ms : 0);
+    w->deadline_ns = kiln_now_ns() + ms * 1000000;
 }
 
 static void give_build(kiln_measure *m, kiln_worker *w) {
@@ -132,48 +127,74 @@ static void give_run(kiln_measure *m, kiln_worker *w) {
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_RUN, &q);
     j->state = KILN_JOB_RUNNING;
+    j->out.runner = w->name;
     m->stats.runs++;
+    w->n_runs++;
     become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
 }
 
 /* A builder that starts compiles too: the meter's kernels. */
 static bool is_building(const kiln_measure *m) {
-    for (int i = 1; i < m->n_workers; i++)
+    for (int i = m->n_runners; i < m->n_workers; i++)
         if (m->worker[i].state != KILN_WORKER_IDLE &&
             m->worker[i].state != KILN_WORKER_DOWN)
             return true;
     return false;
 }
 
+/* A runner on CPUs that builders would disturb. */
+static bool is_timing_here(const kiln_measure *m) {
+    for (int i = 0; i < m->n_runners; i++)
+        if (m->worker[i].is_here && m->worker[i].state == KILN_WORKER_BUSY)
+            return true;
+    return false;
+}
+
 /* Kernels that need every CPU are timed while nobody else works, neither a builder nor
  * the caller: a few are built, then all that are built are timed, each once the caller
- * waits. */
+ * waits. That is no matter to runners elsewhere. */
 static bool may_build(const kiln_measure *m) {
-    if (m->queued.n == 0 || m->built.n >= MAX_BUILT)
+    if (m->queued.n == 0 || m->built.n >= (size_t)MAX_BUILT * (size_t)m->n_runners)
         return false;
     if (!m->is_exclusive)
         return true;
-    return m->worker[0].state != KILN_WORKER_BUSY &&
+    return !is_timing_here(m) &&
            (m->built.n == 0 || (is_building(m) && m->built.n < BATCH));
 }
 
-static bool may_run(const kiln_measure *m) {
-    return m->built.n > 0 && !(m->is_exclusive && (is_building(m) || !m->caller_waits));
+static bool may_run(const kiln_measure *m, const kiln_worker *w) {
+    const bool must_wait =
+        m->is_exclusive && w->is_here && (is_building(m) || !m->caller_waits);
+    return m->built.n > 0 && !must_wait;
 }
 
-void kiln_pool_dispatch(kiln_measure *m) {
-    m->worker[0].is_runner = true;
-    for (int i = 0; i < m->n_workers && m->failure.status == KILN_OK; i++) {
+static bool may_start(const kiln_measure *m, const kiln_worker *w) {
+    if (w->state != KILN_WORKER_DOWN || kiln_now_ns() < w->retry_ns)
+        return false;
+    if (w->is_runner)
+        return m->has_meter && !w->is_unfit;
+    return !m->is_exclusive || !is_timing_here(m);
+}
+
+void kiln_fleet_dispatch(kiln_measure *m) {
+    for (int i = 0; i < m->n_workers && m->failure.status == KILN_OK; i++)
+        if (may_start(m, &m->worker[i]))
+            kiln_worker_start(m, &m->worker[i]);
+    for (int i = 0; i < m->n_workers; i++)
+        if (m->worker[i].state == KILN_WORKER_IDLE)
+            send_drops(m, &m->worker[i]);
+    /* In turn: where builders are slow, one that is always free would get all. */
+    const int first = m->next_runner;
+    for (int k = 0; k < m->n_runners; k++) {
+        const int i = (first + k) % m->n_runners;
         kiln_worker *w = &m->worker[i];
-        const bool may_start =
-            w->is_runner ? m->has_meter
-                         : !m->is_exclusive || m->worker[0].state != KILN_WORKER_BUSY;
-        if (w->state == KILN_WORKER_DOWN && may_start)
-            start(m, w);
+        if (w->state == KILN_WORKER_IDLE && may_run(m, w)) {
+            give_run(m, w);
+            m->next_runner = (i + 1) % m->n_runners;
+        }
+        kiln_worker_beat(m, w);
     }
-    if (m->worker[0].state == KILN_WORKER_IDLE && may_run(m))
-        give_run(m, &m->worker[0]);
-    for (int i = 1; i < m->n_workers; i++)
+    for (int i = m->n_runners; i < m->n_workers; i++)
         if (m->worker[i].state == KILN_WORKER_IDLE && may_build(m))
             give_build(m, &m->worker[i]);
 }
@@ -207,7 +228,7 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
     m->stats.building_s += o->build_ms * 1e-3;
     if (m->o.keeps_objects)
         o->object = b->code.object;
-    become_idle(m, w);
+    kiln_worker_become_idle(m, w);
     if (b->error != KILN_TRIAL_GOOD) {
         kiln_job_finish(m, job, (kiln_trial_error)b->error,
                         kiln_str_dupv(&j->arena, b->text));
@@ -260,53 +281,17 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     m->stats.running_s += o->run_ms * 1e-3;
     m->stats.slices += r.n_slices;
     m->stats.disturbed += r.n_disturbed;
+    if (r.peak_gflops > w->peak_gflops)
+        w->peak_gflops = r.peak_gflops;
     if (r.peak_gflops > m->stats.peak_gflops)
         m->stats.peak_gflops = r.peak_gflops;
     const char *text = kiln_str_dupv(&j->arena, r.text);
-    become_idle(m, w);
+    kiln_worker_become_idle(m, w);
     if (r.error == KILN_TRIAL_LOST)
         job_lost(m, job, text);
     else
         kiln_job_finish(m, job, (kiln_trial_error)r.error, text);
     return true;
-}
-
-/* Said once; kiln doctor says it too. */
-static void note_confinement(kiln_measure *m, const kiln_wire_ready *ready) {
-    m->stats.is_confined = ready->is_confined != 0;
-    if (!m->stats.is_confined && m->stats.runners_started == 1)
-        KILN_LOG(WARN, "measure",
-                 "candidates may make any system call that this user may: %.*s",
-                 KILN_STR_ARG(ready->not_confined));
-}
-
-static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
-                       kiln_err *err) {
-    kiln_arena scratch = {0};
-    kiln_wire_hello hello;
-    kiln_wire_meter meter;
-    kiln_wire_ready ready;
-    bool ok = false;
-    if (w->state == KILN_WORKER_STARTING) {
-        ok = kiln_wire_expect(&scratch, f, KILN_WIRE_HELLO, &hello, err) == KILN_OK &&
-             set_up(m, w, &hello, err);
-    } else if (w->is_runner) {
-        ok = kiln_wire_expect(&scratch, f, KILN_WIRE_READY, &ready, err) == KILN_OK;
-        if (ok && ready.peak_gflops > m->stats.peak_gflops)
-            m->stats.peak_gflops = ready.peak_gflops;
-        if (ok && ready.memory_gbs > m->stats.memory_gbs)
-            m->stats.memory_gbs = ready.memory_gbs;
-        if (ok)
-            note_confinement(m, &ready);
-    } else {
-        ok = kiln_wire_expect(&scratch, f, KILN_WIRE_METER, &meter, err) == KILN_OK;
-        if (ok)
-            keep_meter(m, &meter);
-    }
-    if (ok && f->kind != KILN_WIRE_HELLO)
-        become_idle(m, w);
-    kiln_arena_fini(&scratch);
-    return ok;
 }
 
 bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
@@ -321,8 +306,14 @@ bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
         kiln_arena_fini(&scratch);
         return false;
     }
+    if (w->is_runner)
+        kiln_worker_heard(m, w);
+    if (w->is_runner && f->kind == KILN_WIRE_LEASED && w->state != KILN_WORKER_STARTING)
+        return true;
+    if (w->state == KILN_WORKER_BUSY && f->kind == KILN_WIRE_NEED)
+        return take_need(m, w, f, err);
     if (w->state == KILN_WORKER_STARTING || w->state == KILN_WORKER_SETTING_UP)
-        return take_setup(m, w, f, err);
+        return kiln_worker_take_setup(m, w, f, err) == KILN_OK;
     if (w->state == KILN_WORKER_BUSY && !w->is_runner && f->kind == KILN_WIRE_BUILT)
         return take_built(m, w, f, err);
     if (w->state == KILN_WORKER_BUSY && w->is_runner && f->kind == KILN_WIRE_RAN)
@@ -350,14 +341,16 @@ static bool says(const kiln_worker *w, const char *words) {
     return false;
 }
 
-static void builder_lost(kiln_measure *m, const kiln_worker *w, int status,
-                         bool was_killed, bool is_timeout, const char *text) {
-    const bool is_oom = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) ||
+static void builder_lost(kiln_measure *m, const kiln_worker *w,
+                         const kiln_transport_end *how, bool was_killed,
+                         bool is_timeout, const char *text) {
+    const bool is_oom = (how->kind == KILN_TRANSPORT_EXIT && how->code == EXIT_OOM) ||
                         says(w, "out of memory") || says(w, "bad_alloc") ||
                         says(w, "bad alloc");
-    if (is_timeout || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF))
+    if (is_timeout || (how->kind == KILN_TRANSPORT_SIGNAL && how->code == SIGPROF))
         kiln_job_finish(m, w->job, KILN_TRIAL_BUILD_TIMEOUT, text);
-    else if (was_killed || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+    else if (was_killed || how->kind == KILN_TRANSPORT_GONE ||
+             (how->kind == KILN_TRANSPORT_SIGNAL && how->code == SIGKILL))
         job_lost(m, w->job, text); /* by others; or it talked nonsense */
     else
         kiln_job_finish(
@@ -366,37 +359,27 @@ static void builder_lost(kiln_measure *m, const kiln_worker *w, int status,
 
 void kiln_worker_lost(kiln_measure *m, kiln_worker *w, const char *why,
                       bool is_timeout) {
-    bool by_itself;
-    int status;
-    char text[512], how[64];
+    kiln_transport_end how;
+    char text[512];
     const bool was_up = w->state == KILN_WORKER_IDLE || w->state == KILN_WORKER_BUSY;
+    const kiln_status status = w->is_unfit ? KILN_ERR_UNSUPPORTED : KILN_ERR_IO;
     /* It closed its output: it is about to end, if it has not. */
     const bool ended = why == NULL;
-    if (ended)
-        kiln_child_wait(&w->child);
-    kiln_child_end(&w->child, &by_itself, &status);
-    if (WIFSIGNALED(status))
-        (void)snprintf(how, sizeof how, "signal %d (%s)", WTERMSIG(status),
-                       strsignal(WTERMSIG(status)));
-    else
-        (void)snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
+    w->t.def->end(&w->t, ended, &how);
     const kiln_str last = last_words(w);
-    (void)snprintf(text, sizeof text, "the %s ended: %s%s%.*s",
-                   w->is_runner ? "runner" : "builder", why != NULL ? why : how,
-                   last.n > 0 ? ": " : "", (int)(last.n < 300 ? last.n : 300),
-                   last.n > 0 ? last.p : "");
+    (void)snprintf(text, sizeof text, "%s ended: %s%s%.*s", w->t.called,
+                   why != NULL ? why : how.text, last.n > 0 ? ": " : "",
+                   (int)(last.n < 300 ? last.n : 300), last.n > 0 ? last.p : "");
     KILN_LOG(INFO, "measure", "%s", text);
     const kiln_worker_state old = w->state;
     w->state = KILN_WORKER_DOWN;
     if (old == KILN_WORKER_BUSY && w->is_runner)
         job_lost(m, w->job, text);
     else if (old == KILN_WORKER_BUSY)
-        builder_lost(m, w, status, !ended, is_timeout, text);
+        builder_lost(m, w, &how, !ended, is_timeout, text);
     w->job = -1;
-    w->n_failed = was_up ? 0 : w->n_failed + 1;
-    if (w->n_failed >= MAX_FAILED_STARTS) {
-        kiln_err err = {.len = 0};
-        (void)kiln_fail(&err, KILN_ERR_IO, "workers do not start: %s", text);
-        fail_pool(m, &err);
-    }
+    if (was_up)
+        w->n_failed = 0;
+    else
+        kiln_worker_failed(m, w, status, text);
 }

@@ -1,5 +1,5 @@
-/* The pool's thread: moves bytes between queues and workers, watches the clock. */
-#include "pipeline/measure/pool.h"
+/* The fleet's thread: moves bytes between queues and workers, watches the clock. */
+#include "pipeline/measure/fleet.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,12 +9,12 @@
 
 enum { MAX_WAIT_MS = 1000, FDS_OF_ONE = 3 };
 
-void kiln_pool_wake(kiln_measure *m) {
+void kiln_fleet_wake(kiln_measure *m) {
     const ssize_t n = write(m->wake[1], "", 1);
     (void)n; /* full: it will wake anyway */
 }
 
-/* ---- one worker's pipes ---------------------------------------------------------- */
+/* ---- one worker's bytes ---------------------------------------------------------- */
 
 static void keep_log(kiln_worker *w, const char *p, size_t n) {
     if (n > sizeof w->log) {
@@ -33,33 +33,43 @@ static void keep_log(kiln_worker *w, const char *p, size_t n) {
 /* At its end it is closed: a pipe that hung up would wake us again and again. */
 static void read_log(kiln_worker *w) {
     char chunk[4096];
-    if (w->child.err < 0)
+    if (w->t.log < 0)
         return;
     for (int i = 0; i < 16; i++) { /* one that writes for ever does not keep us here */
-        const ssize_t n = read(w->child.err, chunk, sizeof chunk);
+        const ssize_t n = read(w->t.log, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            close(w->child.err);
-            w->child.err = -1;
+            close(w->t.log);
+            w->t.log = -1;
             return;
         }
         keep_log(w, chunk, (size_t)n);
     }
 }
 
+static bool has_more(const kiln_worker *w) {
+    return w->out_at < w->out.n || w->asked_first < w->asked.n;
+}
+
 static void write_out(kiln_worker *w) {
-    while (w->out_at < w->out.n) {
+    while (has_more(w)) {
+        if (w->out_at == w->out.n) {
+            w->out.n = w->out_at = 0;
+            kiln_worker_give_piece(w);
+        }
         const ssize_t n =
-            write(w->child.in, w->out.p + w->out_at, w->out.n - w->out_at);
+            w->t.def->send(&w->t, w->out.p + w->out_at, w->out.n - w->out_at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        if (n < 0)
-            break; /* it reads no more: its output, or the clock, will say so */
+        if (n < 0) { /* it reads no more: its output, or the clock, will say so */
+            w->asked.n = w->asked_first = 0;
+            break;
+        }
         w->out_at += (size_t)n;
     }
     w->out.n = w->out_at = 0;
@@ -83,7 +93,7 @@ static void read_in(kiln_measure *m, kiln_worker *w) {
     for (;;) {
         size_t room;
         unsigned char *to = kiln_wire_stream_room(&w->in, &room);
-        const ssize_t n = read(w->child.out, to, room);
+        const ssize_t n = read(w->t.in, to, room);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -111,17 +121,24 @@ static void look_at_clock(kiln_measure *m) {
         kiln_worker *w = &m->worker[i];
         if (is_up(w) && w->state != KILN_WORKER_IDLE && now >= w->deadline_ns)
             kiln_worker_lost(m, w, "it had no answer in time", true);
+        else if (w->is_runner && w->state == KILN_WORKER_IDLE && now >= w->lease_end_ns)
+            kiln_worker_lost(m, w, "it was not heard of within its lease", false);
     }
 }
 
 static int wait_ms(const kiln_measure *m) {
+    const int64_t now = kiln_now_ns();
     int64_t end = INT64_MAX;
     for (int i = 0; i < m->n_workers; i++) {
         const kiln_worker *w = &m->worker[i];
-        if (is_up(w) && w->state != KILN_WORKER_IDLE && w->deadline_ns < end)
-            end = w->deadline_ns;
+        const int64_t next = !is_up(w)                      ? w->retry_ns
+                             : w->state != KILN_WORKER_IDLE ? w->deadline_ns
+                                                            : INT64_MAX;
+        /* What is to be started already waits for something else. */
+        if (next < end && (is_up(w) || next > now))
+            end = next;
     }
-    const int64_t left = end == INT64_MAX ? INT64_MAX : (end - kiln_now_ns()) / 1000000;
+    const int64_t left = end == INT64_MAX ? INT64_MAX : (end - now) / 1000000;
     return left < 0 ? 0 : left < MAX_WAIT_MS ? (int)left + 1 : MAX_WAIT_MS;
 }
 
@@ -130,10 +147,10 @@ static nfds_t list_fds(kiln_measure *m, struct pollfd *fd) {
     fd[n++] = (struct pollfd){.fd = m->wake[0], .events = POLLIN};
     for (int i = 0; i < m->n_workers; i++) {
         kiln_worker *w = &m->worker[i];
-        const bool writes = is_up(w) && w->out_at < w->out.n;
-        fd[n++] = (struct pollfd){.fd = is_up(w) ? w->child.out : -1, .events = POLLIN};
-        fd[n++] = (struct pollfd){.fd = is_up(w) ? w->child.err : -1, .events = POLLIN};
-        fd[n++] = (struct pollfd){.fd = writes ? w->child.in : -1, .events = POLLOUT};
+        const bool writes = is_up(w) && has_more(w);
+        fd[n++] = (struct pollfd){.fd = is_up(w) ? w->t.in : -1, .events = POLLIN};
+        fd[n++] = (struct pollfd){.fd = is_up(w) ? w->t.log : -1, .events = POLLIN};
+        fd[n++] = (struct pollfd){.fd = writes ? w->t.out : -1, .events = POLLOUT};
     }
     return n;
 }
@@ -156,21 +173,20 @@ static void serve(kiln_measure *m, const struct pollfd *fd) {
 
 static void end_all(kiln_measure *m) {
     for (int i = 0; i < m->n_workers; i++) {
-        bool by_itself;
-        int status;
+        kiln_transport_end how;
         if (is_up(&m->worker[i]))
-            kiln_child_end(&m->worker[i].child, &by_itself, &status);
+            m->worker[i].t.def->end(&m->worker[i].t, false, &how);
         kiln_arena_fini(&m->worker[i].arena);
     }
 }
 
-void *kiln_pool_main(void *measure) {
+void *kiln_fleet_main(void *measure) {
     kiln_measure *m = measure;
     struct pollfd fd[1 + KILN_MAX_WORKERS * FDS_OF_ONE];
     kiln_cpus_use(&m->building);
     pthread_mutex_lock(&m->lock);
     while (!m->is_closing) {
-        kiln_pool_dispatch(m);
+        kiln_fleet_dispatch(m);
         for (int i = 0; i < m->n_workers; i++)
             if (is_up(&m->worker[i]))
                 write_out(&m->worker[i]);

@@ -1,0 +1,237 @@
+/* kiln-runner --serve: lent to one connection at a time, which a process of its own
+ * serves. Others are told until when.
+ *
+ * That process, and what it had started, ends with its connection or its lease, whatever
+ * it is doing. Linux, for POLLRDHUP and for dying with the parent. */
+#include "pipeline/measure/runner/runner_internal.h"
+#include "pipeline/measure/wire/address.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BACKLOG = 16, WRITE_S = 60, LONGEST_WAIT_MS = 1000 };
+/* Until who was lent the runner says for how long; and for the last answer of one whose
+ * lease is over. */
+static const int64_t first_ns = 25 * INT64_C(1000000000), grace_ns = 2000000000;
+
+typedef struct session {
+    pid_t pid; /* 0: it is lent to nobody */
+    int connection, notes;
+    kiln_lease_note lease;
+} session;
+
+static volatile sig_atomic_t asked_to_end;
+
+static void on_end(int number) {
+    (void)number;
+    asked_to_end = 1;
+}
+
+static int complain(const kiln_err *err) {
+    (void)fprintf(stderr, "kiln-runner: %s\n", err->text);
+    return 5;
+}
+
+/* ---- listening --------------------------------------------------------------------- */
+
+/* A socket that nobody listens at is what a runner left that was killed. */
+static kiln_status clear_path(const kiln_wire_address *a, kiln_err *err) {
+    const char *path = a->at.local.sun_path;
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return KILN_OK;
+    if (!S_ISSOCK(st.st_mode))
+        return kiln_fail(err, KILN_ERR_ARG, "'%s' is there, and no socket", path);
+    const int fd = kiln_wire_address_socket(a);
+    const bool is_taken = fd >= 0 && connect(fd, &a->at.any, a->bytes) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (is_taken)
+        return kiln_fail(err, KILN_ERR_ARG, "somebody listens at '%s' already", path);
+    if (unlink(path) != 0)
+        return kiln_fail(err, KILN_ERR_IO, "cannot remove '%s': %s", path,
+                         strerror(errno));
+    return KILN_OK;
+}
+
+static kiln_status listen_at(kiln_wire_address *a, int *out, kiln_err *err) {
+    char text[KILN_WIRE_ADDRESS_TEXT];
+    const int on = 1;
+    const bool is_unix = a->at.any.sa_family == AF_UNIX;
+    KILN_TRY(kiln_wire_address_check_private(a, err));
+    if (is_unix)
+        KILN_TRY(clear_path(a, err));
+    kiln_wire_address_text(a, text);
+    const int fd = kiln_wire_address_socket(a);
+    if (fd >= 0 && !is_unix)
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const mode_t old = umask(S_IRWXG | S_IRWXO);
+    const bool ok = fd >= 0 && bind(fd, &a->at.any, a->bytes) == 0 &&
+                    listen(fd, BACKLOG) == 0 &&
+                    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0;
+    const int error = errno;
+    (void)umask(old);
+    if (!ok) {
+        if (fd >= 0)
+            close(fd);
+        return kiln_fail(err, KILN_ERR_IO, "cannot listen on %s: %s", text,
+                         strerror(error));
+    }
+    a->bytes = sizeof a->at;
+    (void)getsockname(fd, &a->at.any, &a->bytes); /* the port that was chosen */
+    *out = fd;
+    return KILN_OK;
+}
+
+/* ---- one connection ----------------------------------------------------------------- */
+
+static void serve(int listener, int connection, int notes, const char *machine) {
+    const struct timeval most = {.tv_sec = WRITE_S};
+    close(listener);
+    (void)setpgid(0, 0);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGHUP, SIG_DFL);
+    /* A fleet that reads nothing does not keep us. */
+    (void)setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    _exit(kiln_runner_talk(connection, connection, notes, machine));
+}
+
+static void end(session *s) {
+    if (s->pid == 0)
+        return;
+    (void)kill(-s->pid, SIGKILL);
+    (void)kill(s->pid, SIGKILL);
+    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    (void)kiln_trial_end_strays();
+    close(s->connection);
+    close(s->notes);
+    *s = (session){.connection = -1, .notes = -1};
+}
+
+static void begin(session *s, int listener, int connection, const char *machine) {
+    const pid_t self = getpid();
+    int notes[2];
+    if (pipe(notes) != 0) {
+        close(connection);
+        return;
+    }
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self)
+            _exit(0);
+        close(notes[0]);
+        serve(listener, connection, notes[1], machine);
+    }
+    close(notes[1]);
+    if (pid < 0) {
+        close(notes[0]);
+        close(connection);
+        return;
+    }
+    (void)setpgid(pid, pid); /* as it does itself: whoever is first */
+    (void)fcntl(notes[0], F_SETFL, O_NONBLOCK);
+    *s = (session){.pid = pid,
+                   .connection = connection,
+                   .notes = notes[0],
+                   .lease = {.end_ns = kiln_now_ns() + first_ns,
+                             .owner = "somebody who has not said yet who they are"}};
+}
+
+/* Never waits: who does not read it has had his chance. */
+static void refuse(const session *s, int connection) {
+    kiln_arena scratch = {0};
+    kiln_buf out;
+    const kiln_wire_lent lent = {.owner = kiln_str_from(s->lease.owner),
+                                 .left_ms =
+                                     (s->lease.end_ns - kiln_now_ns()) / 1000000};
+    kiln_buf_init(&out, &scratch);
+    kiln_wire_put(&out, KILN_WIRE_LENT, &lent);
+    (void)send(connection, out.p, out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(connection);
+    kiln_arena_fini(&scratch);
+}
+
+static void take_connection(session *s, int listener, const char *machine) {
+    const int connection = accept(listener, NULL, NULL);
+    if (connection < 0)
+        return;
+    if (s->pid != 0)
+        refuse(s, connection);
+    else
+        begin(s, listener, connection, machine);
+}
+
+/* False: the process that serves it has ended. */
+static bool take_notes(session *s) {
+    kiln_lease_note note;
+    for (;;) {
+        const ssize_t n = read(s->notes, &note, sizeof note);
+        if (n == 0)
+            return false;
+        if (n != (ssize_t)sizeof note)
+            return true;
+        note.owner[sizeof note.owner - 1] = '\0';
+        s->lease = note;
+    }
+}
+
+static int wait_ms(const session *s) {
+    const int64_t left = (s->lease.end_ns + grace_ns - kiln_now_ns()) / 1000000;
+    return s->pid == 0              ? LONGEST_WAIT_MS
+           : left < 0               ? 0
+           : left < LONGEST_WAIT_MS ? (int)left + 1
+                                    : LONGEST_WAIT_MS;
+}
+
+static void lend(int listener, const char *machine) {
+    session s = {.connection = -1, .notes = -1};
+    while (asked_to_end == 0) {
+        struct pollfd fd[] = {{.fd = listener, .events = POLLIN},
+                              {.fd = s.notes, .events = POLLIN},
+                              {.fd = s.connection, .events = POLLRDHUP}};
+        if (poll(fd, 3, wait_ms(&s)) < 0)
+            continue;
+        const bool has_ended = fd[1].revents != 0 && !take_notes(&s);
+        if (s.pid != 0 && (has_ended || fd[2].revents != 0 ||
+                           kiln_now_ns() > s.lease.end_ns + grace_ns))
+            end(&s);
+        if (fd[0].revents != 0)
+            take_connection(&s, listener, machine);
+    }
+    end(&s);
+}
+
+int kiln_runner_listen(const char *address, const char *machine) {
+    const struct sigaction ask = {.sa_handler = on_end};
+    kiln_wire_address a;
+    kiln_err err = {.len = 0};
+    char text[KILN_WIRE_ADDRESS_TEXT];
+    int listener = -1;
+    if (kiln_wire_address_parse(address, &a, &err) != KILN_OK ||
+        listen_at(&a, &listener, &err) != KILN_OK)
+        return complain(&err);
+    (void)sigaction(SIGTERM, &ask, NULL);
+    (void)sigaction(SIGINT, &ask, NULL);
+    (void)sigaction(SIGHUP, &ask, NULL);
+    kiln_trial_own_strays();
+    kiln_wire_address_text(&a, text);
+    (void)printf("kiln-runner listens on %s\n", text);
+    (void)fflush(stdout);
+    lend(listener, machine);
+    close(listener);
+    if (a.at.any.sa_family == AF_UNIX)
+        (void)unlink(a.at.local.sun_path);
+    return 0;
+}
