@@ -113,6 +113,14 @@ static value_row value_rows[] = {
     {"resnet18_stays_of_order_one", "resnet18", 10.0},
     {"resnet50_stays_of_order_one", "resnet50", 10.0},
     {"mobilenet_v2_stays_of_order_one", "mobilenet_v2", 10.0},
+    {"squeezenet1_1_stays_of_order_one", "squeezenet1_1", 10.0},
+    {"mobilenet_v3_large_stays_of_order_one", "mobilenet_v3_large", 10.0},
+    {"efficientnet_b0_stays_of_order_one", "efficientnet_b0", 10.0},
+    {"densenet121_stays_of_order_one", "densenet121", 10.0},
+    {"convnext_tiny_stays_of_order_one", "convnext_tiny", 10.0},
+    {"lstm_lm_step_stays_of_order_one", "lstm_lm_step", 10.0},
+    {"inception_v3_stays_of_order_one", "inception_v3", 10.0},
+    {"gpt2_step_stays_of_order_one", "gpt2_step", 10.0},
 };
 
 static double rms_of(const kiln_tensor *t, const char *name) {

@@ -79,7 +79,8 @@ kiln_zoo_net_value kiln_inverted_residual(kiln_zoo_net *net, kiln_zoo_net_value 
     y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at++), &spec, s->act, 1.0);
     if (s->c_squeeze != 0)
         y = excite(net, y, FMT("%s.%d", block, at++), s);
-    /* As in resnet.c: the branch gets a quarter of the sum. */
+    /* Much less of the sum than in resnet.c: what is above order one grows on in smooth
+     * activations, and what is below it fades. */
     y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at),
                            &(kiln_zoo_net_conv_spec){.c_out = s->c_out,
                                                      .kernel = 1,
@@ -87,6 +88,6 @@ kiln_zoo_net_value kiln_inverted_residual(kiln_zoo_net *net, kiln_zoo_net_value 
                                                      .gain = s->c_squeeze != 0
                                                                  ? KILN_GAIN_GATED
                                                                  : KILN_GAIN_LINEAR},
-                           KILN_INVERTED_NO_ACT, adds ? 0.5 : 1.0);
+                           KILN_INVERTED_NO_ACT, adds ? 0.3 : 1.0);
     return adds ? kiln_zoo_net_add(net, x, y, FMT("%s.add", block)) : y;
 }
