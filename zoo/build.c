@@ -12,7 +12,12 @@ const char *kiln_zoo_net_join(kiln_zoo_net *net, const char *prefix, const char 
 }
 
 double kiln_zoo_net_reach(kiln_zoo_net_gain gain, int64_t fan_in) {
-    return sqrt(3.0 * (double)gain / (double)fan_in); /* variance of [-r, r]: r^2 / 3 */
+    static const double times[] = {
+        [KILN_GAIN_LINEAR] = 1.0, [KILN_GAIN_RELU] = 2.0, [KILN_GAIN_HARD_SWISH] = 2.5,
+        [KILN_GAIN_SILU] = 2.4,   [KILN_GAIN_GELU] = 2.2, [KILN_GAIN_GATED] = 4.0,
+    };
+    /* variance of [-r, r]: r^2 / 3 */
+    return sqrt(3.0 * times[gain] / (double)fan_in);
 }
 
 void kiln_zoo_net_weight(kiln_zoo_net *net, const char *name, const char *shape,
@@ -51,6 +56,22 @@ static void put_window(kiln_zoo_net *net, int64_t kernel, int64_t stride, int64_
     kiln_onnx_put_attr_ints(&net->w, "pads", (const int64_t[]){pad, pad, pad, pad}, 4);
 }
 
+static int64_t width_of(const kiln_zoo_net_conv_spec *s) {
+    return s->kernel_w == 0 ? s->kernel : s->kernel_w;
+}
+
+static int64_t width_pad_of(const kiln_zoo_net_conv_spec *s) {
+    return s->kernel_w == 0 ? s->pad : s->pad_w;
+}
+
+static void put_conv_window(kiln_zoo_net *net, const kiln_zoo_net_conv_spec *s) {
+    const int64_t kernel[] = {s->kernel, width_of(s)};
+    const int64_t pads[] = {s->pad, width_pad_of(s), s->pad, width_pad_of(s)};
+    kiln_onnx_put_attr_ints(&net->w, "kernel_shape", kernel, 2);
+    put_pair(net, "strides", s->stride);
+    kiln_onnx_put_attr_ints(&net->w, "pads", pads, 4);
+}
+
 static int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad) {
     KILN_ASSERT(size + 2 * pad >= kernel, "a window of %" PRId64 " does not fit",
                 kernel);
@@ -68,8 +89,8 @@ kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
     kiln_zoo_net_weight(
         net, weight,
         FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, s->c_out, x.c / groups,
-            s->kernel, s->kernel),
-        0.0, kiln_zoo_net_reach(s->gain, x.c / groups * s->kernel * s->kernel));
+            s->kernel, width_of(s)),
+        0.0, kiln_zoo_net_reach(s->gain, x.c / groups * s->kernel * width_of(s)));
     if (s->has_bias)
         kiln_zoo_net_weight(net, bias, FMT("%" PRId64, s->c_out), 0.0, bias_reach);
     kiln_onnx_put_node(&net->w, "Conv", name,
@@ -78,10 +99,10 @@ kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
                        name);
     put_pair(net, "dilations", 1);
     kiln_onnx_put_attr_int(&net->w, "group", groups);
-    put_window(net, s->kernel, s->stride, s->pad);
-    return (kiln_zoo_net_value){name, s->c_out,
-                                pooled(x.h, s->kernel, s->stride, s->pad),
-                                pooled(x.w, s->kernel, s->stride, s->pad), false};
+    put_conv_window(net, s);
+    return (kiln_zoo_net_value){
+        name, s->c_out, pooled(x.h, s->kernel, s->stride, s->pad),
+        pooled(x.w, width_of(s), s->stride, width_pad_of(s)), false};
 }
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -98,7 +119,12 @@ kiln_zoo_net_value kiln_zoo_net_conv_transpose(kiln_zoo_net *net, kiln_zoo_net_v
                         FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, x.c,
                             s->c_out, s->kernel, s->kernel),
                         0.0, kiln_zoo_net_reach(s->gain, x.c * taps_h * taps_w));
-    kiln_onnx_put_node(&net->w, "ConvTranspose", name, FMT("%s,%s", x.name, weight),
+    if (s->has_bias)
+        kiln_zoo_net_weight(net, FMT("%s.bias", name), FMT("%" PRId64, s->c_out), 0.0,
+                            bias_reach);
+    kiln_onnx_put_node(&net->w, "ConvTranspose", name,
+                       s->has_bias ? FMT("%s,%s,%s.bias", x.name, weight, name)
+                                   : FMT("%s,%s", x.name, weight),
                        name);
     put_pair(net, "dilations", 1);
     kiln_onnx_put_attr_int(&net->w, "group", 1);
@@ -171,10 +197,45 @@ kiln_zoo_net_value kiln_zoo_net_max_pool(kiln_zoo_net *net, kiln_zoo_net_value x
                                 pooled(x.w, kernel, stride, pad), false};
 }
 
+kiln_zoo_net_value kiln_zoo_net_avg_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                         const char *name, int64_t kernel,
+                                         int64_t stride, int64_t pad) {
+    kiln_onnx_put_node(&net->w, "AveragePool", name, x.name, name);
+    kiln_onnx_put_attr_int(&net->w, "count_include_pad", 1);
+    put_window(net, kernel, stride, pad);
+    return (kiln_zoo_net_value){name, x.c, pooled(x.h, kernel, stride, pad),
+                                pooled(x.w, kernel, stride, pad), false};
+}
+
 kiln_zoo_net_value kiln_zoo_net_global_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
                                             const char *name) {
     kiln_onnx_put_node(&net->w, "GlobalAveragePool", name, x.name, name);
     return (kiln_zoo_net_value){name, x.c, 1, 1, false};
+}
+
+kiln_zoo_net_value kiln_zoo_net_concat(kiln_zoo_net *net, const kiln_zoo_net_value *x,
+                                       size_t n, const char *name) {
+    kiln_zoo_net_value y = x[0];
+    const char *inputs = y.name;
+    for (size_t i = 1; i < n; i++) {
+        KILN_ASSERT(x[i].h == y.h && x[i].w == y.w,
+                    "'%s' joins values of one height and width", name);
+        inputs = FMT("%s,%s", inputs, x[i].name);
+        y.c += x[i].c;
+    }
+    kiln_onnx_put_node(&net->w, "Concat", name, inputs, name);
+    kiln_onnx_put_attr_int(&net->w, "axis", 1);
+    y.name = name;
+    return y;
+}
+
+kiln_zoo_net_value kiln_zoo_net_scale(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      kiln_zoo_net_value gate, const char *name) {
+    KILN_ASSERT(x.c == gate.c && gate.h == 1 && gate.w == 1,
+                "'%s' has one gate for each channel", name);
+    kiln_onnx_put_node(&net->w, "Mul", name, FMT("%s,%s", x.name, gate.name), name);
+    x.name = name;
+    return x;
 }
 
 kiln_zoo_net_value kiln_zoo_net_flatten(kiln_zoo_net *net, kiln_zoo_net_value x,

@@ -73,23 +73,27 @@ kiln_status kiln_zoo_import(kiln_arena *a, const kiln_zoo_network *network,
 
 enum { BATCH_NORM_MEAN = 3, BATCH_NORM_VAR = 4 };
 
-/* Running statistics are measured, not trained: nobody counts them as parameters. */
-static void mark_statistics(const kiln_graph *g, bool *is_statistic) {
+/* Running statistics are measured and anchors chosen, not trained: nobody counts them as
+ * parameters. */
+static void mark_fixed(const kiln_graph *g, bool *is_fixed) {
+    for (size_t i = 0; i < g->values.n; i++)
+        is_fixed[g->values.v[i]->id] =
+            kiln_str_ends(kiln_str_from(g->values.v[i]->name), ".fixed");
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
         if (n->op != &kiln_op_batch_norm)
             continue;
-        is_statistic[n->in[BATCH_NORM_MEAN]->id] = true;
-        is_statistic[n->in[BATCH_NORM_VAR]->id] = true;
+        is_fixed[n->in[BATCH_NORM_MEAN]->id] = true;
+        is_fixed[n->in[BATCH_NORM_VAR]->id] = true;
     }
 }
 
 void kiln_zoo_count(kiln_arena *scratch, const kiln_graph *g, kiln_zoo_facts *out) {
     const kiln_arena_mark mark = kiln_arena_save(scratch);
     const int *uses = kiln_graph_count_uses(g, scratch);
-    bool *is_statistic = kiln_array(scratch, bool, g->values.n);
+    bool *is_fixed = kiln_array(scratch, bool, g->values.n);
     kiln_cost cost;
-    mark_statistics(g, is_statistic);
+    mark_fixed(g, is_fixed);
     kiln_graph_cost(g, &cost);
     *out = (kiln_zoo_facts){.muladds = cost.muladds};
     for (size_t i = 0; i < g->values.n; i++) {
@@ -97,8 +101,7 @@ void kiln_zoo_count(kiln_arena *scratch, const kiln_graph *g, kiln_zoo_facts *ou
         if (!kiln_value_is_const(v) || uses[v->id] == 0)
             continue;
         out->constant_bytes += kiln_type_bytes(&v->type);
-        if (v->type.rank > 0 && kiln_dtype_is_float(v->type.dtype) &&
-            !is_statistic[v->id])
+        if (v->type.rank > 0 && kiln_dtype_is_float(v->type.dtype) && !is_fixed[v->id])
             out->n_params += kiln_type_elems(&v->type);
     }
     kiln_arena_rewind(scratch, mark);

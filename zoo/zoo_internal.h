@@ -1,6 +1,7 @@
 /* Building networks as ONNX of opset 17, with the operators and names that exporters of
  * training frameworks give them. Every function appends a node (and its weights) and
- * returns what the node makes; the node, its output and its weights share `name`. */
+ * returns what the node makes; the node, its output and its weights share `name`. A
+ * constant of numbers that nobody trains is called "<something>.fixed". */
 #ifndef KILN_ZOO_ZOO_INTERNAL_H
 #define KILN_ZOO_ZOO_INTERNAL_H
 
@@ -23,18 +24,24 @@ typedef struct kiln_zoo_net_value {
     bool is_flat;
 } kiln_zoo_net_value;
 
-/* What a weight's variance times its fan-in must be so that the next activation has the
- * second moment of this one: 2 when a ReLU drops half of it (He et al., Delving deep
- * into rectifiers, ICCV 2015, section 2.2), 1 when nothing does (Glorot and Bengio,
- * 2010). */
+/* What follows a layer, and so what its weight's variance times its fan-in must be for
+ * the next activation to have the second moment of this one: 2 when a ReLU drops half of
+ * it (He et al., Delving deep into rectifiers, ICCV 2015, section 2.2), 1 when nothing
+ * does (Glorot and Bengio, 2010). A smooth activation f asks for g with
+ * E[f(sqrt(g) z)^2] = 1, z standard normal. */
 typedef enum kiln_zoo_net_gain {
-    KILN_GAIN_LINEAR = 1,
-    KILN_GAIN_RELU = 2
+    KILN_GAIN_LINEAR,
+    KILN_GAIN_RELU,
+    KILN_GAIN_HARD_SWISH,
+    KILN_GAIN_SILU,
+    KILN_GAIN_GELU,
+    KILN_GAIN_GATED /* nothing follows; the input was halved by a gate, on average */
 } kiln_zoo_net_gain;
 
 typedef struct kiln_zoo_net_conv_spec {
-    int64_t c_out, kernel, stride, pad;
-    int64_t groups; /* 0: one */
+    int64_t c_out, kernel, stride, pad; /* the height's, and the width's too */
+    int64_t kernel_w, pad_w;            /* of the width, where kernel_w is not 0 */
+    int64_t groups;                     /* 0: one */
     bool has_bias;
     kiln_zoo_net_gain gain;
 } kiln_zoo_net_conv_spec;
@@ -46,7 +53,7 @@ void kiln_zoo_net_output(kiln_zoo_net *net, kiln_zoo_net_value x);
 kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
                                      const char *name,
                                      const kiln_zoo_net_conv_spec *spec);
-/* Groups and bias are not used. */
+/* Groups are not used. */
 kiln_zoo_net_value kiln_zoo_net_conv_transpose(kiln_zoo_net *net, kiln_zoo_net_value x,
                                                const char *name,
                                                const kiln_zoo_net_conv_spec *spec);
@@ -62,8 +69,18 @@ kiln_zoo_net_value kiln_zoo_net_add(kiln_zoo_net *net, kiln_zoo_net_value x,
 kiln_zoo_net_value kiln_zoo_net_max_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
                                          const char *name, int64_t kernel,
                                          int64_t stride, int64_t pad);
+/* Padding is part of the mean. */
+kiln_zoo_net_value kiln_zoo_net_avg_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                         const char *name, int64_t kernel,
+                                         int64_t stride, int64_t pad);
 kiln_zoo_net_value kiln_zoo_net_global_pool(kiln_zoo_net *net, kiln_zoo_net_value x,
                                             const char *name);
+/* Values of one height and width, one behind the other along the channels. */
+kiln_zoo_net_value kiln_zoo_net_concat(kiln_zoo_net *net, const kiln_zoo_net_value *x,
+                                       size_t n, const char *name);
+/* x * gate; `gate` has one number for each channel. */
+kiln_zoo_net_value kiln_zoo_net_scale(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      kiln_zoo_net_value gate, const char *name);
 kiln_zoo_net_value kiln_zoo_net_flatten(kiln_zoo_net *net, kiln_zoo_net_value x,
                                         const char *name);
 kiln_zoo_net_value kiln_zoo_net_linear(kiln_zoo_net *net, kiln_zoo_net_value x,

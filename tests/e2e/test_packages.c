@@ -34,10 +34,25 @@ static model models[] = {
     {.name = "mobilenet_v1", .source = "zoo:mobilenet_v1"},
     {.name = "mobilenet_v2", .source = "zoo:mobilenet_v2"},
     {.name = "resnet18", .source = "zoo:resnet18"},
+    {.name = "mobilenet_v3_large", .source = "zoo:mobilenet_v3_large"},
+    {.name = "squeezenet1_1", .source = "zoo:squeezenet1_1"},
     {.name = "lstm_lm", .source = "zoo:lstm_lm"},
     {.name = "bert_mini", .source = "zoo:bert_mini"},
     {.name = "resnet50", .source = "zoo:resnet50", .is_large = true},
     {.name = "vgg16", .source = "zoo:vgg16", .is_large = true},
+    {.name = "efficientnet_b0", .source = "zoo:efficientnet_b0", .is_large = true},
+    {.name = "lstm_lm_step", .source = "zoo:lstm_lm_step", .is_large = true},
+    {.name = "densenet121", .source = "zoo:densenet121", .is_large = true},
+    {.name = "inception_v3", .source = "zoo:inception_v3", .is_large = true},
+    {.name = "convnext_tiny", .source = "zoo:convnext_tiny", .is_large = true},
+    {.name = "ssd_resnet50", .source = "zoo:ssd_resnet50", .is_large = true},
+    {.name = "unet", .source = "zoo:unet", .is_large = true},
+    {.name = "vit_b_16", .source = "zoo:vit_b_16", .is_large = true},
+    {.name = "bert_base", .source = "zoo:bert_base", .is_large = true},
+    {.name = "gpt2_step", .source = "zoo:gpt2_step", .is_large = true},
+    {.name = "whisper_tiny_encoder",
+     .source = "zoo:whisper_tiny_encoder",
+     .is_large = true},
     {.name = "samplenet",
      .source = "samplenet_onnx/samplenet.onnx",
      .golden = "samplenet_onnx",
@@ -135,7 +150,7 @@ static void check(void **state) {
     kiln_checks checks = {0};
     kiln_verify_options o = {.threads = threads, .n_threads = 2, .seed = 2};
     if (r->model->is_large && getenv("KILN_SOAK") == NULL)
-        kiln_test_skip("%s has hundreds of megabytes: make soak", r->model->name);
+        kiln_test_skip("%s is large: make soak", r->model->name);
     kiln_assert_status_ok(kiln_profile_find(&a, r->profile, &p, &err), &err);
     p.numerics = r->numerics;
     if (kiln_device_find_for(&a, &p, &device, &err) != KILN_OK)

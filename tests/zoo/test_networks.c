@@ -26,11 +26,37 @@ typedef struct count_row {
 } count_row;
 
 static count_row count_rows[] = {
-    {"resnet18", 11689512, 1.81e9, 0.01e9}, {"resnet50", 25557032, 4.09e9, 0.01e9},
-    {"mobilenet_v1", 4231976, 569e6, 1e6},  {"mobilenet_v2", 3504872, 0.30e9, 0.01e9},
-    {"vgg16", 138357544, 15.47e9, 0.01e9},  {"dqn", 1693362, 9352192, 1},
-    {"dcgan", 3576704, 104628224, 1},       {"lstm_lm", 19780400, 464100000, 1},
+    {"resnet18", 11689512, 1.81e9, 0.01e9},
+    {"resnet34", 21797672, 3.66e9, 0.01e9},
+    {"resnet50", 25557032, 4.09e9, 0.01e9},
+    {"resnet101", 44549160, 7.80e9, 0.01e9},
+    {"resnet152", 60192808, 11.51e9, 0.01e9},
+    {"vgg11", 132863336, 7.61e9, 0.01e9},
+    {"vgg13", 133047848, 11.31e9, 0.01e9},
+    {"vgg16", 138357544, 15.47e9, 0.01e9},
+    {"vgg19", 143667240, 19.63e9, 0.01e9},
+    {"densenet121", 7978856, 2.83e9, 0.01e9},
+    {"densenet161", 28681000, 7.73e9, 0.01e9},
+    {"densenet169", 14149480, 3.36e9, 0.01e9},
+    {"densenet201", 20013928, 4.29e9, 0.01e9},
+    {"inception_v3", 23834568, 5.71e9, 0.01e9},
+    {"ssd_resnet50", 36450094, 23540421632, 1},
+    {"mobilenet_v1", 4231976, 569e6, 1e6},
+    {"mobilenet_v2", 3504872, 0.30e9, 0.01e9},
+    {"mobilenet_v3_large", 5483032, 0.22e9, 0.01e9},
+    {"efficientnet_b0", 5288548, 0.39e9, 0.01e9},
+    {"squeezenet1_1", 1235496, 0.35e9, 0.01e9},
+    {"convnext_tiny", 28589128, 4.46e9, 0.01e9},
+    {"vit_b_16", 86567656, 17.56e9, 0.01e9},
+    {"unet", 31030658, 48096083968, 1},
+    {"dqn", 1693362, 9352192, 1},
+    {"dcgan", 3576704, 104628224, 1},
+    {"lstm_lm", 19780400, 464100000, 1},
+    {"lstm_lm_step", 19780400, 13260000, 1},
     {"bert_mini", 11170304, 436273152, 1},
+    {"bert_base", 109482240, 11174215680, 1},
+    {"gpt2_step", 124439808, 132987648, 1},
+    {"whisper_tiny_encoder", 8208384, 18468864000, 1},
 };
 
 static void counts_are_as_published(void **state) {
@@ -66,7 +92,7 @@ static void refuses_an_unknown_network(void **state) {
     kiln_err err = {0};
     const kiln_zoo_network *network = NULL;
     kiln_assert_fails(kiln_zoo_find("alexnet", &network, &err), KILN_ERR_ARG, &err,
-                      "the zoo has no network 'alexnet'; it has: resnet18 resnet50 ");
+                      "the zoo has no network 'alexnet'; it has: resnet18 resnet34 ");
     assert_null(network);
 }
 
@@ -87,6 +113,14 @@ static value_row value_rows[] = {
     {"resnet18_stays_of_order_one", "resnet18", 10.0},
     {"resnet50_stays_of_order_one", "resnet50", 10.0},
     {"mobilenet_v2_stays_of_order_one", "mobilenet_v2", 10.0},
+    {"squeezenet1_1_stays_of_order_one", "squeezenet1_1", 10.0},
+    {"mobilenet_v3_large_stays_of_order_one", "mobilenet_v3_large", 10.0},
+    {"efficientnet_b0_stays_of_order_one", "efficientnet_b0", 10.0},
+    {"densenet121_stays_of_order_one", "densenet121", 10.0},
+    {"convnext_tiny_stays_of_order_one", "convnext_tiny", 10.0},
+    {"lstm_lm_step_stays_of_order_one", "lstm_lm_step", 10.0},
+    {"inception_v3_stays_of_order_one", "inception_v3", 10.0},
+    {"gpt2_step_stays_of_order_one", "gpt2_step", 10.0},
 };
 
 static double rms_of(const kiln_tensor *t, const char *name) {

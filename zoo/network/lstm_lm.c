@@ -1,9 +1,10 @@
 /* A language model of two LSTM layers. Zaremba, Sutskever, Vinyals: Recurrent neural
  * network regularization, 2014, section 4.1: "medium", 650 units a layer, 35 steps,
- * 10000 words; with the two biases per gate that ONNX and PyTorch have. */
+ * 10000 words; with the two biases per gate that ONNX and PyTorch have. Whole texts are
+ * read 35 words at a time, and written one by one: both are here. */
 #include "zoo/zoo_internal.h"
 
-enum { STEPS = 35, WORDS = 10000, UNITS = 650, N_LAYERS = 2 };
+enum { WORDS = 10000, UNITS = 650, N_LAYERS = 2 };
 
 static void put_i64(kiln_zoo_net *net, const char *name, int64_t v) {
     kiln_onnx_put_initializer(
@@ -11,7 +12,7 @@ static void put_i64(kiln_zoo_net *net, const char *name, int64_t v) {
         kiln_onnx_raw_tensor(net->arena, name, KILN_ONNX_INT64, "1", &v, sizeof v));
 }
 
-/* One layer from `x` [35,1,650]; states are h.<i> and c.<i>, results hn.<i> and cn.<i>.
+/* One layer from `x` [steps,1,650]; states are h.<i> and c.<i>, results hn.<i> and cn.<i>.
  */
 static const char *layer(kiln_zoo_net *net, const char *x, int i) {
     kiln_arena *const a = net->arena;
@@ -33,11 +34,11 @@ static const char *layer(kiln_zoo_net *net, const char *x, int i) {
     return y;
 }
 
-static void build(kiln_zoo_net *net) {
+static void build(kiln_zoo_net *net, int n_steps) {
     kiln_onnx_writer *const w = &net->w;
     kiln_arena *const a = net->arena;
     const char *const state = kiln_format(a, "%d,1,%d", N_LAYERS, UNITS);
-    kiln_onnx_put_input(w, "tokens", KILN_ONNX_INT64, kiln_format(a, "%d,1", STEPS));
+    kiln_onnx_put_input(w, "tokens", KILN_ONNX_INT64, kiln_format(a, "%d,1", n_steps));
     kiln_onnx_put_input(w, "h0", KILN_ONNX_FLOAT, state);
     kiln_onnx_put_input(w, "c0", KILN_ONNX_FLOAT, state);
     put_i64(net, "directions", 1); /* the axis of an LSTM's output that holds one */
@@ -63,10 +64,14 @@ static void build(kiln_zoo_net *net) {
     kiln_onnx_put_node(w, "Concat", "cn", "cn.0,cn.1", "cn");
     kiln_onnx_put_attr_int(w, "axis", 0);
     kiln_onnx_put_output(w, "logits", KILN_ONNX_FLOAT,
-                         kiln_format(a, "%d,1,%d", STEPS, WORDS));
+                         kiln_format(a, "%d,1,%d", n_steps, WORDS));
     kiln_onnx_put_output(w, "hn", KILN_ONNX_FLOAT, state);
     kiln_onnx_put_output(w, "cn", KILN_ONNX_FLOAT, state);
 }
+
+static void build_text(kiln_zoo_net *net) { build(net, 35); }
+
+static void build_step(kiln_zoo_net *net) { build(net, 1); }
 
 const kiln_zoo_network kiln_zoo_lstm_lm = {
     .name = "lstm_lm",
@@ -74,5 +79,14 @@ const kiln_zoo_network kiln_zoo_lstm_lm = {
     .source = "Zaremba et al., 2014, medium; counts follow from its text",
     .n_params = 19780400,
     .muladds = 464100000,
-    .build = build,
+    .build = build_text,
+};
+
+const kiln_zoo_network kiln_zoo_lstm_lm_step = {
+    .name = "lstm_lm_step",
+    .doc = "language model, two LSTM layers of 650, 1 step, 10000 words",
+    .source = "Zaremba et al., 2014, medium; counts follow from its text",
+    .n_params = 19780400,
+    .muladds = 13260000,
+    .build = build_step,
 };
