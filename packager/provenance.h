@@ -39,6 +39,7 @@ typedef struct kiln_provenance {
     int threads;
     bool is_unproved;
     bool packs_at_open;       /* `--pack open` */
+    bool no_predict;          /* `--no-predict` */
     const char *const *place; /* rules of placement: "conv=host2"; none: the host's */
     size_t n_places;
     kiln_profile profile; /* with numerics, and the device that measures it */

@@ -242,16 +242,17 @@ static void read_profile(reader *r, const object *o, kiln_provenance *p) {
 }
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
-    static const char *const known[] = {"name",    "version", "licence", "shapes",
-                                        "binds",   "threads", "proved",  "pack",
-                                        "profile", "measure", NULL};
-    static const char *const placed[] = {"name",    "version", "licence", "shapes",
-                                         "binds",   "threads", "proved",  "pack",
-                                         "profile", "measure", "place",   NULL};
+    const char *known[] = {"name",    "version", "licence", "shapes",  "binds",
+                           "threads", "proved",  "pack",    "profile", "measure",
+                           NULL,      NULL,      NULL};
+    static const char *const optional[] = {"place", "predict"};
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
-    const bool is_placed = kiln_json_get(json, "place") != NULL;
-    const object o =
-        open_member(r, definition, "externalParameters", is_placed ? placed : known);
+    size_t n = 10;
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
+        if (kiln_json_get(json, optional[i]) != NULL)
+            known[n++] = optional[i];
+    const object o = open_member(r, definition, "externalParameters", known);
+    const kiln_json *predict = kiln_json_get(o.json, "predict");
     const kiln_json *proved = kiln_json_get(o.json, "proved");
     p->name = text_of(r, &o, "name");
     p->version = text_of(r, &o, "version");
@@ -268,6 +269,10 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     p->packs_at_open = strcmp(pack, "open") == 0;
     if (!p->packs_at_open && strcmp(pack, "build") != 0)
         refuse(r, &o, "pack", "must be 'build' or 'open'");
+    p->no_predict = predict != NULL;
+    if (predict != NULL &&
+        (!kiln_json_is_bool(predict) || kiln_json_bool(predict, true)))
+        refuse(r, &o, "predict", "must be false, or not be there");
     read_places(r, &o, p);
     read_profile(r, &o, p);
 }

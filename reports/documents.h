@@ -172,7 +172,7 @@ typedef struct kiln_doc_build {
     const char *model, *profile, *numerics;
     kiln_results_archive archive;
     int64_t multiply_adds;
-    int steps, conversions, ready_kernels;
+    int steps, conversions, ready_kernels, predicted_kernels;
     int64_t kernels, time_ms;
     kiln_doc_proof proof;
     kiln_doc_selftest selftest;

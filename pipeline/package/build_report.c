@@ -150,6 +150,7 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
                         .steps = b->n_steps,
                         .conversions = b->n_conversions,
                         .ready_kernels = b->n_ready,
+                        .predicted_kernels = b->n_predicted,
                         .kernels = (int64_t)b->n_kernels,
                         .time_ms = b->time_ms,
                         .proof = proof_of(&b->proof),
