@@ -24,6 +24,7 @@ enum {
     OPT_CONFIG_FILE,
     OPT_DB,
     OPT_NO_READY,
+    OPT_NO_PREDICT,
     OPT_SECONDS,
     OPT_ROUNDS,
     OPT_STEPS,
@@ -57,6 +58,7 @@ static const kiln_option options[N_OPTIONS] = {
                          false},
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_NO_PREDICT] = KILN_NO_PREDICT_OPTION,
     [OPT_SECONDS] = {"--seconds", "S", "measure each operator so long (0.5)", false},
     [OPT_ROUNDS] = {"--rounds", "R", "samples of a model (30)", false},
     [OPT_STEPS] = {"--steps", NULL, "a model's steps too, slowest first", false},
@@ -166,8 +168,8 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,
                              err));
-    KILN_TRY(
-        kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o.threads, &o.choose, NULL, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, o.threads,
+                             &o.choose, NULL, err));
     KILN_TRY(kiln_bench_run(args->arena, &lines, &profile, &o, &bench, err));
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
@@ -240,8 +242,8 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
     KILN_TRY(kiln_device_measures_here(profile, err));
     KILN_TRY(read_baselines(args, profile, o, err));
-    KILN_TRY(
-        kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o->threads[0], &choose, NULL, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, o->threads[0],
+                             &choose, NULL, err));
     return kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1, out,
                                  err);
 }
@@ -250,7 +252,8 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
  * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_subject *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY,
+                                    OPT_NO_PREDICT};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};

@@ -19,6 +19,7 @@ enum {
     OPT_CONFIG_FILE,
     OPT_DB,
     OPT_NO_READY,
+    OPT_NO_PREDICT,
     OPT_THREADS,
     OPT_REQUIRE_TUNED,
     OPT_NO_VERIFY,
@@ -54,6 +55,7 @@ static const kiln_option options[N_OPTIONS] = {
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_NO_PREDICT] = KILN_NO_PREDICT_OPTION,
     [OPT_THREADS] = {"--threads", "N",
                      "records of kernels tuned for so many threads (1)", false},
     [OPT_REQUIRE_TUNED] = {"--require-tuned", "SHARE",
@@ -181,6 +183,15 @@ static bool is_tuned_enough(const kiln_build *b, double share) {
     return (double)b->ledger.all.muladds[KILN_COVERED_TUNED] >= share * (double)all;
 }
 
+/* By what, and what it is worth. */
+static void put_predicted(const kiln_tune_advice *advice, int n, kiln_buf *out) {
+    if (advice->transfer == NULL)
+        return;
+    kiln_buf_printf(out, "predicted for %d of the kernels, in %.0f ms: ", n,
+                    (double)advice->predicting_ns * 1e-6);
+    kiln_tune_transfer_text(out, advice->transfer);
+}
+
 /* The tuning that this build lacked: with all that makes it the same work. */
 static void put_remedy(const kiln_cli_args *args, const char *profile, kiln_buf *out) {
     static const int same[] = {OPT_THREADS, OPT_NUMERICS, OPT_SHAPE,
@@ -220,8 +231,8 @@ static kiln_status read_source(const kiln_cli_args *args,
  * NAME.reproducer.kgraph beside where it would have been. */
 static void leave_reproducer(const kiln_cli_args *args, const kiln_build_options *o,
                              const kiln_source *source, const char *profile) {
-    static const int same[] = {OPT_NUMERICS, OPT_CONFIG_FILE, OPT_DB, OPT_NO_READY,
-                               OPT_THREADS};
+    static const int same[] = {OPT_NUMERICS, OPT_CONFIG_FILE, OPT_DB,
+                               OPT_NO_READY, OPT_NO_PREDICT,  OPT_THREADS};
     enum { SECONDS = 30 };
     kiln_arena *a = args->arena;
     const char *folder = o->folder != NULL ? o->folder
@@ -241,14 +252,15 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
                               const kiln_profile *profile, const kiln_build_options *o,
                               const kiln_build *b, const beside *with, kiln_buf *text,
                               kiln_err *err) {
-    const kiln_provenance_words words = {.model = args->pos[0],
-                                         .shape = args->value[OPT_SHAPE],
-                                         .n_shapes = args->n_value[OPT_SHAPE],
-                                         .bind = args->value[OPT_BIND],
-                                         .config =
-                                             kiln_args_get(args, OPT_CONFIG_FILE, NULL),
-                                         .advice = with->advice,
-                                         .no_ready = kiln_args_has(args, OPT_NO_READY)};
+    const kiln_provenance_words words = {
+        .model = args->pos[0],
+        .shape = args->value[OPT_SHAPE],
+        .n_shapes = args->n_value[OPT_SHAPE],
+        .bind = args->value[OPT_BIND],
+        .config = kiln_args_get(args, OPT_CONFIG_FILE, NULL),
+        .advice = with->advice,
+        .no_ready = kiln_args_has(args, OPT_NO_READY),
+        .no_predict = kiln_args_has(args, OPT_NO_PREDICT)};
     kiln_provenance p;
     const char *path = NULL;
     char id[KILN_KEY_ID_TEXT];
@@ -310,6 +322,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     for (size_t i = 0; i < n; i++) {
         kiln_build b;
         const int n_ready = with->advice->n_ready;
+        const int n_predicted = with->advice->n_predicted;
         const kiln_status st =
             kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err);
         if (st == KILN_ERR_BUG && !kiln_args_has(args, OPT_NO_REDUCE))
@@ -317,8 +330,10 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
         if (st != KILN_OK)
             return st;
         b.n_ready = with->advice->n_ready - n_ready;
+        b.n_predicted = with->advice->n_predicted - n_predicted;
         kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
         kiln_build_text(&answer.text, &b);
+        put_predicted(with->advice, b.n_predicted, &answer.text);
         KILN_TRY(
             put_beside(args, &source, &profile[i], &to, &b, with, &answer.text, err));
         KILN_TRY(put_oci(args, &b, &answer.text, err));
@@ -352,8 +367,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
                              KILN_POOL_MAX_THREADS, &o.threads, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, o.threads, &choose,
-                             &with.advice, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, o.threads,
+                             &choose, &with.advice, err));
     if (kiln_args_has(args, OPT_SIGN)) {
         KILN_TRY(kiln_cli_secret_key(args, kiln_args_get(args, OPT_SIGN, NULL),
                                      OPT_PASSWORD, &key, err));

@@ -147,6 +147,24 @@ static kiln_status export_best(const kiln_cli_args *args, kiln_db *db, kiln_buf 
     return kiln_db_ready_write(out, &ready, err);
 }
 
+/* ---- learn ----------------------------------------------------------------------- */
+
+static kiln_status learn(const kiln_cli_args *args, kiln_db *db, int *exit_code,
+                         kiln_err *err) {
+    const kiln_tune_transfer *model = NULL;
+    kiln_buf out;
+    (void)exit_code;
+    kiln_interrupt_catch();
+    KILN_TRY(kiln_tune_transfer_renew(args->arena, db, &kiln_cost_model_xgboost, &model,
+                                      err));
+    kiln_buf_init(&out, args->arena);
+    if (model != NULL)
+        kiln_tune_transfer_text(&out, model);
+    else
+        kiln_buf_puts(&out, "too few workloads to learn from: 4 must be tuned\n");
+    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
 /* ---- export, import, prune ------------------------------------------------------- */
 
 static kiln_status export(const kiln_cli_args *args, kiln_db *db, int *exit_code,
@@ -217,6 +235,7 @@ static const action actions[] = {
     {"export", export, 1u << OPT_OUT | 1u << OPT_BEST, false, false, false, NULL},
     {"import", import, 0, true, true, true, NULL},
     {"prune", prune, 1u << OPT_KEEP, true, false, false, NULL},
+    {"learn", learn, 0, true, false, false, NULL},
 };
 
 static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err *err) {
@@ -226,7 +245,7 @@ static kiln_status find(const kiln_cli_args *args, const action **out, kiln_err 
     if (*out == NULL)
         return kiln_fail(
             err, KILN_ERR_ARG,
-            "kiln db does stats, check, export, import or prune, not '%s'",
+            "kiln db does stats, check, export, import, prune or learn, not '%s'",
             kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
     for (int o = OPT_DB + 1; o < N_OPTIONS; o++)
         if (kiln_args_has(args, o) && ((*out)->takes & 1u << o) == 0)
@@ -265,7 +284,7 @@ const kiln_verb kiln_verb_db = {
     .summary = "look at the tuning database, check it, exchange records",
     .usage =
         "stats | check [READY-FILE] | export [--best] [-o FILE] | import FILE... | "
-        "prune [--keep N]",
+        "prune [--keep N] | learn",
     .example = "  kiln db stats\n"
                "  kiln db export -o records.jsonl\n"
                "  kiln db import records.jsonl --db other.db\n"

@@ -2,17 +2,38 @@
 
 #include <stdlib.h>
 
+/* NULL: the user has none. */
+static const char *data_folder(const kiln_cli_args *args) {
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data != NULL && data[0] == '/')
+        return kiln_path_join(args->arena, data, "kiln");
+    if (home != NULL && home[0] == '/')
+        return kiln_path_join(args->arena, home, ".local/share/kiln");
+    return NULL;
+}
+
+kiln_status kiln_cli_data_file(const kiln_cli_args *args, int option, const char *name,
+                               const char **out, kiln_err *err) {
+    const char *path = kiln_args_get(args, option, NULL);
+    const char *folder = data_folder(args);
+    if (path == NULL && folder == NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "no place for '%s': neither a file nor HOME is given", name);
+    if (path == NULL) {
+        KILN_TRY(kiln_dir_make(folder, err));
+        path = kiln_path_join(args->arena, folder, name);
+    }
+    *out = path;
+    return KILN_OK;
+}
+
 /* NULL: none is named, and the user has no folder for it. */
 static const char *name_of(const kiln_cli_args *args, int option) {
     const char *path = kiln_args_get(args, option, getenv("KILN_DB"));
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const char *folder = data_folder(args);
     if (path != NULL && path[0] != '\0')
         return path;
-    if (data != NULL && data[0] == '/')
-        return kiln_path_join(args->arena, data, "kiln/tuning.db");
-    if (home != NULL && home[0] == '/')
-        return kiln_path_join(args->arena, home, ".local/share/kiln/tuning.db");
-    return NULL;
+    return folder != NULL ? kiln_path_join(args->arena, folder, "tuning.db") : NULL;
 }
 
 static bool is_named(const kiln_cli_args *args, int option) {
@@ -47,7 +68,7 @@ kiln_status kiln_cli_ready(const kiln_cli_args *args, int no_ready,
 }
 
 kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
-                            int threads, kiln_choose_options *choose,
+                            int no_predict, int threads, kiln_choose_options *choose,
                             const kiln_tune_advice **out, kiln_err *err) {
     static const kiln_db_options reads = {.read_only = true};
     const char *path = name_of(args, option);
@@ -62,6 +83,10 @@ kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
     if (is_named(args, option) || (path != NULL && kiln_file_exists(path))) {
         KILN_TRY(kiln_db_open(args->arena, path, &reads, &advice->db, err));
         kiln_arena_defer(args->arena, close_db, advice->db);
+        if (!kiln_args_has(args, no_predict))
+            KILN_TRY(kiln_tune_transfer_open(args->arena, advice->db,
+                                             &kiln_cost_model_xgboost,
+                                             &advice->transfer, err));
     }
     *oracle = kiln_tune_oracle(advice);
     choose->oracle = oracle;

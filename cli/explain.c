@@ -37,6 +37,7 @@ static const kiln_option options[N_OPTIONS] = {
          false},
     [OPT_DB] = KILN_DB_OPTION,
     [OPT_NO_READY] = KILN_NO_READY_OPTION,
+    [OPT_NO_PREDICT] = KILN_NO_PREDICT_OPTION,
     [OPT_THREADS] = {"--threads", "N", "of a model: as for so many (1)", false},
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},

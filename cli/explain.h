@@ -17,6 +17,7 @@ enum kiln_explain_option {
     OPT_RESULTS,
     OPT_DB,
     OPT_NO_READY,
+    OPT_NO_PREDICT,
     OPT_THREADS,
     OPT_NUMERICS,
     OPT_SHAPE,

@@ -50,7 +50,8 @@ static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *o
                              KILN_POOL_MAX_THREADS, &threads, err));
     KILN_TRY(kiln_cli_choose(a, NULL, kiln_args_get(args, OPT_CONFIG_FILE, NULL),
                              &choose, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, threads, &choose, NULL, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, threads,
+                             &choose, NULL, err));
     kiln_interrupt_catch();
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
@@ -64,8 +65,8 @@ static kiln_status ask_records(const kiln_cli_args *args, kiln_shipped *s,
     kiln_choose_options unused = {.tmpl = NULL};
     const kiln_tune_advice *known = NULL;
     const int threads = s->facts.threads > 0 ? s->facts.threads : 1;
-    KILN_TRY(
-        kiln_cli_advice(args, OPT_DB, OPT_NO_READY, threads, &unused, &known, err));
+    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, threads,
+                             &unused, &known, err));
     if (known->db != NULL)
         KILN_TRY(kiln_shipped_ask_db(args->arena, s, known->db, "database", err));
     return known->ready == NULL ? KILN_OK

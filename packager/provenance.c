@@ -63,6 +63,8 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_member_str(w, "pack", p->packs_at_open ? "open" : "build");
     if (p->layouts != NULL)
         kiln_json_member_str(w, "layouts", p->layouts);
+    if (p->no_predict)
+        kiln_json_member_bool(w, "predict", false);
     if (p->n_places > 0) {
         kiln_json_name(w, "place");
         kiln_json_begin_array(w);

@@ -40,6 +40,7 @@ typedef struct kiln_provenance {
     bool is_unproved;
     bool packs_at_open;       /* `--pack open` */
     const char *layouts;      /* `--layouts`; NULL: it was not given */
+    bool no_predict;          /* `--no-predict` */
     const char *const *place; /* rules of placement: "conv=host2"; none: the host's */
     size_t n_places;
     kiln_profile profile; /* with numerics, and the device that measures it */

@@ -243,16 +243,18 @@ static void read_profile(reader *r, const object *o, kiln_provenance *p) {
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     enum { N_ALWAYS = 10 };
-    const char *known[N_ALWAYS + 3] = {"name",    "version", "licence", "shapes",
+    const char *known[N_ALWAYS + 4] = {"name",    "version", "licence", "shapes",
                                        "binds",   "threads", "proved",  "pack",
                                        "profile", "measure"};
-    static const char *const given[] = {"layouts", "place"}; /* where they were */
+    static const char *const given[] = {"layouts", "place", "predict"}; /* where
+ they were */
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
     int n = N_ALWAYS;
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         if (kiln_json_get(json, given[i]) != NULL)
             known[n++] = given[i];
     const object o = open_member(r, definition, "externalParameters", known);
+    const kiln_json *predict = kiln_json_get(o.json, "predict");
     const kiln_json *proved = kiln_json_get(o.json, "proved");
     p->name = text_of(r, &o, "name");
     p->version = text_of(r, &o, "version");
@@ -271,6 +273,10 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
         refuse(r, &o, "pack", "must be 'build' or 'open'");
     if (kiln_json_get(o.json, "layouts") != NULL)
         p->layouts = text_of(r, &o, "layouts");
+    p->no_predict = predict != NULL;
+    if (predict != NULL &&
+        (!kiln_json_is_bool(predict) || kiln_json_bool(predict, true)))
+        refuse(r, &o, "predict", "must be false, or not be there");
     read_places(r, &o, p);
     read_profile(r, &o, p);
 }

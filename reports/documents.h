@@ -178,7 +178,7 @@ typedef struct kiln_doc_build {
     const char *model, *profile, *numerics;
     kiln_results_archive archive;
     int64_t multiply_adds;
-    int steps, conversions, ready_kernels;
+    int steps, conversions, ready_kernels, predicted_kernels;
     bool has_layout_search;
     kiln_doc_layout_search layout_search;
     int64_t kernels, time_ms;

@@ -74,6 +74,8 @@ static KILN_RECORD(search, search_rows, "A search over layouts")
         KILN_MEMBER(
             ready_kernels,
             "of them, whose configuration is a [ready record](ready-records.md)"),
+        KILN_MEMBER(predicted_kernels, "of them, whose configuration a model of other "
+                                       "work chose ([tuning.md](tuning.md))"),
         KILN_MEMBER(time_ms, "of the whole build, the proof included"),
         KILN_MEMBER_OBJECT("proof", proof, proof,
                            "what the package was held to before it appeared"),

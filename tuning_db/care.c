@@ -211,6 +211,29 @@ kiln_status kiln_db_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
 
 /* ---- digest ---------------------------------------------------------------------- */
 
+/* Builds ask that of all work, too; others are for searches. */
+static kiln_status add_models(kiln_db *db, kiln_sha256 *h, kiln_err *err) {
+    enum { N_COLUMNS = 4 };
+    kiln_arena scratch = {0};
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st = kiln_query_open(db->sql,
+                                     "SELECT kind, scope, feature_version, bytes FROM "
+                                     "model WHERE scope = '" KILN_DB_ALL_WORK
+                                     "' ORDER BY kind, feature_version",
+                                     &q, err);
+    while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
+           has_row)
+        for (int i = 0; i < N_COLUMNS; i++) {
+            const kiln_str cell = kiln_query_get_bytes(&q, i, &scratch);
+            kiln_sha256_add(h, &cell.n, sizeof cell.n);
+            kiln_sha256_add(h, cell.p, cell.n);
+        }
+    kiln_query_close(&q);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_sha256 h;
@@ -233,6 +256,8 @@ kiln_status kiln_db_digest(kiln_db *db, char hex[KILN_SHA256_HEX], kiln_err *err
         kiln_arena_reset(&scratch);
     }
     kiln_query_close(&q);
+    if (st == KILN_OK)
+        st = add_models(db, &h, err);
     kiln_arena_fini(&scratch);
     kiln_sha256_hex(&h, hex);
     return st;

@@ -231,6 +231,7 @@ kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db 
 
 /* ---- models and history ---------------------------------------------------------- */
 
+#define KILN_DB_ALL_WORK "all work" /* scope of what builds ask */
 typedef struct kiln_db_model {
     const char *kind;    /* "xgboost" */
     const char *scope;   /* what it was trained for: profile and threads */

@@ -57,7 +57,9 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
     s->arena = a;
     set_options(s, o);
     kiln_rng_init(&s->rng, s->options.seed);
-    s->candidates = kiln_candidates_new(a, t, s->options.model);
+    s->candidates = s->options.candidates != NULL
+                        ? s->options.candidates
+                        : kiln_candidates_new(a, t, s->options.model);
     if (s->options.global != NULL && s->options.global->kind != s->options.model)
         return kiln_fail(err, KILN_ERR_ARG,
                          "search: what is carried over is of cost model '%s', which "
@@ -76,11 +78,26 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
                              ", the space has %" PRIu64,
                              s->first[i], t->space.size);
     }
-    const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
-    s->first[s->options.n_first] = kiln_config_index(&t->space, &guess);
+    if (!s->options.without_guess) { /* which a part of a space may not have */
+        const kiln_config guess = t->tmpl->guess(t->work, t->profile, &t->space);
+        s->first[s->options.n_first] = kiln_config_index(&t->space, &guess);
+    }
     KILN_TRY(kind->init(s, err));
     *out = s;
     return KILN_OK;
+}
+
+static bool is_allowed(const kiln_search *s, uint64_t index) {
+    const uint64_t *only = s->options.only;
+    size_t low = 0, high = s->options.n_only;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (only[mid] < index)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return only == NULL || (low < s->options.n_only && only[low] == index);
 }
 
 /* ---- proposing ------------------------------------------------------------------- */
@@ -92,7 +109,7 @@ bool kiln_search_is_free(kiln_search *s, uint64_t index) {
     const uint32_t *seen = kiln_index_map_get(&s->seen, index);
     if (seen != NULL)
         return *seen == KILN_SEEN_LOST;
-    if (kiln_candidates_encoding(s->candidates, index) != NULL)
+    if (is_allowed(s, index) && kiln_candidates_encoding(s->candidates, index) != NULL)
         return true;
     kiln_index_map_put(s->arena, &s->seen, index, KILN_SEEN_REFUSED);
     return false;

@@ -231,6 +231,13 @@ typedef struct kiln_search_options {
     const uint64_t *first; /* known good ones: proposed before all others; copied */
     size_t n_first;
     bool without_guess; /* the template's guess does not follow them: for studies */
+    /* Nothing else is proposed, for replays of what was measured; NULL: whatever the
+     * template takes. Borrowed, ascending. */
+    const uint64_t *only;
+    size_t n_only;
+    /* Of the same task and kind of model, for several searches; borrowed. NULL: its own.
+     */
+    kiln_candidates *candidates;
 } kiln_search_options;
 
 typedef struct kiln_search kiln_search;

@@ -168,6 +168,7 @@ void kiln_build_put(kiln_json_writer *w, const kiln_build *b) {
                         .has_layout_search = b->forecast != NULL,
                         .layout_search = search_of(b->forecast),
                         .ready_kernels = b->n_ready,
+                        .predicted_kernels = b->n_predicted,
                         .kernels = (int64_t)b->n_kernels,
                         .time_ms = b->time_ms,
                         .proof = proof_of(&b->proof),

@@ -91,6 +91,7 @@ typedef struct kiln_build {
     const kiln_net_forecast *forecast; /* NULL: no search chose layouts */
     size_t n_kernels;
     int n_ready; /* different works that ready records chose for; the caller's to set */
+    int n_predicted; /* and a model of other work; likewise */
     int64_t arena, lower_bound, params, workspace, scratch; /* bytes */
     int64_t packed; /* of a model that is open, beside the parameters */
     int n_open;     /* steps that fill them */
@@ -123,7 +124,7 @@ typedef struct kiln_provenance_words {
     const char *const *bind; /* "sr=16000", one for each value of `import` */
     const char *config;      /* file of configurations; NULL: none */
     const struct kiln_tune_advice *advice; /* that was asked; NULL: none */
-    bool no_ready;                         /* ready records were left out */
+    bool no_ready, no_predict; /* ready records, the database's model were left out */
 } kiln_provenance_words;
 kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
                                const kiln_profile *p, const kiln_build_options *o,

@@ -126,6 +126,10 @@ static kiln_status open_records(rebuilding *r, kiln_err *err) {
     if (r->o->db != NULL) {
         KILN_TRY(kiln_db_open(r->arena, r->o->db, &reads, &r->advice.db, err));
         kiln_arena_defer(r->arena, close_db, r->advice.db);
+        if (!r->p->no_predict)
+            KILN_TRY(kiln_tune_transfer_open(r->arena, r->advice.db,
+                                             &kiln_cost_model_xgboost,
+                                             &r->advice.transfer, err));
     }
     r->oracle = kiln_tune_oracle(&r->advice);
     r->choose.oracle = &r->oracle;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tune/tune_internal.h"
+#include "pipeline/tune/transfer_internal.h"
 
 /* The templates that take a work, as records name them; each is asked once. */
 typedef struct fitting {
@@ -240,6 +240,25 @@ static void find_taken(kiln_tune_advice *c, asking *q, kiln_tune_answer *a) {
     c->n_ready += a->taken != NULL && a->taken->distance / 2 % N_SOURCES == READY;
 }
 
+/* Where none is taken, what the model of all work likes best. */
+static kiln_status add_predicted(kiln_tune_advice *c, asking *q, kiln_tune_answer *a,
+                                 kiln_err *err) {
+    kiln_answer x;
+    bool has = false;
+    const int64_t begin_ns = kiln_now_ns();
+    if (a->taken != NULL || c->transfer == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_tune_predict(c->transfer, c->arena, q->work, q->profile, c->threads,
+                               &has, &x, err));
+    c->predicting_ns += kiln_now_ns() - begin_ns;
+    if (!has)
+        return KILN_OK;
+    kiln_vec_push(c->arena, &a->list, x);
+    a->taken = &a->list.v[a->list.n - 1];
+    c->n_predicted++;
+    return KILN_OK;
+}
+
 /* One answer for each way. */
 static kiln_status all_ways(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
                             kiln_err *err) {
@@ -269,7 +288,7 @@ static kiln_status all_ways(kiln_tune_advice *c, asking *q, kiln_tune_answer *ou
     if (out->list.n > 0)
         qsort(out->list.v, out->list.n, sizeof *out->list.v, by_distance);
     find_taken(c, q, out);
-    return KILN_OK;
+    return add_predicted(c, q, out, err);
 }
 
 /* The one of that rank, of those measured alone: to be taken. */

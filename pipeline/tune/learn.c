@@ -58,5 +58,9 @@ kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
         n += (int64_t)r->work[i].trial.n;
     const kiln_db_model m = {r->global.kind->name, scope(r), r->global.kind->version, n,
                              kiln_buf_str(&bytes)};
-    return kiln_db_put_model(r->o->db, &m, err);
+    KILN_TRY(kiln_db_put_model(r->o->db, &m, err));
+    if (kiln_interrupted())
+        return KILN_OK;
+    return kiln_tune_transfer_renew(r->arena, r->o->db, r->global.kind, &r->transfer,
+                                    err);
 }

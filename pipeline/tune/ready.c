@@ -13,35 +13,11 @@
 
 enum { MAX_READY_BYTES = 16 << 20 };
 
-/* A work as a record names it, and what today's templates make of it. */
-typedef struct subject {
-    kiln_op_work work;
-    kiln_profile profile;
-    kiln_tune_task task;
-    kiln_config rule;
-    const char *activations; /* of the rule */
-} subject;
+typedef kiln_tune_subject subject;
 
 static kiln_status read_subject(kiln_arena *a, const kiln_db_task *t, subject *out,
                                 kiln_err *err) {
-    const kiln_json *json = NULL;
-    kiln_graph *g = NULL;
-    KILN_TRY(kiln_json_parse(a, kiln_str_from(t->profile_json), "profile", &json, err));
-    KILN_TRY(kiln_profile_read(a, json, "profile", &out->profile, err));
-    KILN_TRY(kiln_workload_read(a, kiln_str_from(t->workload), &g, err));
-    KILN_TRY(kiln_op_work_of(a, g->name, g, &out->work, err));
-    if (!kiln_str_is(out->work.anchor, t->anchor))
-        return kiln_fail(err, KILN_ERR_PARSE, "its anchor would be '%.*s'",
-                         KILN_STR_ARG(out->work.anchor));
-    KILN_TRY(kiln_tune_task_make(a, &out->work.workload, &out->profile, NULL,
-                                 &out->task, err));
-    out->rule = out->task.tmpl->guess(out->task.work, &out->profile, &out->task.space);
-    out->activations =
-        kiln_tune_activations(a, &out->task, &out->task.space, &out->rule);
-    if (out->activations == NULL)
-        return kiln_fail(err, KILN_ERR_LIB, "template '%s' refuses its own rule",
-                         out->task.tmpl->name);
-    return KILN_OK;
+    return kiln_tune_subject_read(a, t, NULL, out, err);
 }
 
 /* ---- does it hold? --------------------------------------------------------------- */

@@ -91,6 +91,10 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                         "%" PRId64 " records were not used: no machine is as fast as "
                         "they say\n",
                         r->n_unbelieved);
+    if (r->transfer != NULL) {
+        kiln_buf_puts(out, "for other work: ");
+        kiln_tune_transfer_text(out, r->transfer);
+    }
     for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",

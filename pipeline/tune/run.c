@@ -65,6 +65,8 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     t->measured_as = -1;
     KILN_TRY(
         kiln_tune_space(r->arena, &t->work->op, o->profile, o->tmpl, &t->task, err));
+    if (o->part != NULL)
+        t->task.space = *o->part;
     kiln_space_init(&t->whole, r->arena);
     KILN_TRY(t->task.tmpl->space(t->task.work, o->profile, &t->whole, err));
     const kiln_db_task key = kiln_tune_task_of(r->arena, &t->work->op, o->profile,
@@ -80,6 +82,7 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     kiln_search_options search = {.seed = (o->seed > 0 ? o->seed : 1) + i,
                                   .model = o->model,
                                   .global = o->no_transfer ? NULL : &r->global,
+                                  .without_guess = o->part != NULL,
                                   .first = first,
                                   .n_first = first_configs(r, t, first)};
     const kiln_search_kind *kind =
@@ -291,10 +294,11 @@ static void make_scheduler(kiln_tuning *r) {
                    : spent < r->o->seconds * 1e9
                        ? (int64_t)(r->o->seconds * 1e9 - spent)
                        : 1,
+        .patience_trials = r->o->part != NULL ? INT32_MAX : 0,
         .batch = BATCH};
     for (size_t i = 0; i < r->n; i++)
         w[i] = (kiln_task_weight){r->work[i].work->calls, r->work[i].row.start_ns,
-                                  floor_ns(r, &r->work[i])};
+                                  r->o->part != NULL ? 0 : floor_ns(r, &r->work[i])};
     r->scheduler = kiln_task_scheduler_new(r->arena, w, (int)r->n, &o);
     for (size_t i = 0; i < r->n; i++)
         kiln_tune_replay(r, &r->work[i], (int)i);

@@ -67,15 +67,17 @@ typedef struct kiln_tuning {
     int64_t begin_ns;
     kiln_tuned_work *work;
     size_t n;
-    kiln_db_budget budget;          /* that tuners of this file share */
-    int64_t n_left;                 /* of it, when it was asked for last */
-    kiln_measure *pool;             /* opened for the first candidate */
-    kiln_task_scheduler *scheduler; /* NULL during the first look */
-    kiln_cost_model global;         /* of all works */
-    int64_t n_unlearnt;             /* trials since it was fitted */
-    double peak_gflops, memory_gbs; /* the best known; 0: not known */
-    int64_t n_again, n_looking;     /* candidates measured again, and on their way */
-    int64_t n_unbelieved;           /* records that say what cannot be */
+    kiln_db_budget budget;              /* that tuners of this file share */
+    int64_t n_left;                     /* of it, when it was asked for last */
+    kiln_measure *pool;                 /* opened for the first candidate */
+    kiln_task_scheduler *scheduler;     /* NULL during the first look */
+    kiln_cost_model global;             /* of all works */
+    int64_t n_unlearnt;                 /* trials since it was fitted */
+    const kiln_tune_transfer *transfer; /* of the whole database, in the end; NULL: too
+                                           little is in it, or nothing is new */
+    double peak_gflops, memory_gbs;     /* the best known; 0: not known */
+    int64_t n_again, n_looking; /* candidates measured again, and on their way */
+    int64_t n_unbelieved;       /* records that say what cannot be */
     int64_t n_new, n_failed, by_error[KILN_N_TRIAL_ERRORS];
     KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;

@@ -291,6 +291,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
     kiln_tune_result res = {.n_new = r->n_new,
                             .n_again = r->n_again,
                             .n_unbelieved = r->n_unbelieved,
+                            .transfer = r->transfer,
                             .is_interrupted = kiln_interrupted()};
     bool any = false;
     memcpy(res.by_error, r->by_error, sizeof res.by_error);

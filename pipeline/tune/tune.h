@@ -77,8 +77,11 @@ typedef struct kiln_tune_options {
     uint64_t seed;                     /* 0 counts as 1 */
     const kiln_search_kind *search;    /* NULL: annealing */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
-    bool no_transfer;                  /* learn nothing from other works */
-    const char *owner;                 /* of claims; NULL: host and process */
+    /* Of one work: searched instead of what keeps the layouts, and all of it, whatever
+     * is expected. For studies; NULL: none. */
+    const kiln_space *part;
+    bool no_transfer;      /* learn nothing from other works */
+    const char *owner;     /* of claims; NULL: host and process */
     uint64_t shared_bytes; /* of workloads that workers keep at once; 0: 1 GiB */
     void (*progress)(void *user, const kiln_tune_state *s);
     void *user;
@@ -114,8 +117,10 @@ typedef struct kiln_tune_result {
     int64_t n_again; /* candidates measured once more, as noise had favoured them */
     int64_t n_unbelieved; /* records that are faster than their machine allows */
     double seconds;
-    double start_ns, best_ns; /* sums of calls times start and best */
-    kiln_tune_curve curve;    /* each point lower than the one before; may be empty */
+    double start_ns, best_ns;                  /* sums of calls times start and best */
+    const struct kiln_tune_transfer *transfer; /* of the database, now; NULL: it has too
+                                                  little, or learned nothing new */
+    kiln_tune_curve curve; /* each point lower than the one before; may be empty */
     kiln_task_end end;
     bool is_interrupted;
 } kiln_tune_result;
@@ -145,21 +150,30 @@ typedef struct kiln_tune_answer {
     const kiln_answer *taken; /* by kiln_choose; NULL: none is */
 } kiln_tune_answer;
 
+/* A model of all work in a database, for work that is not in it. */
+typedef struct kiln_tune_transfer kiln_tune_transfer;
+
 /* What a build asks. Each template that takes the work, in each pair of layouts that it
  * was measured in, is an answer with its cost: the nearest record of that way, the
  * cheapest of those. What was measured inside the network comes before what was
- * measured alone; of equally near records the user's own counts. */
+ * measured alone; of equally near records the user's own counts. Where nothing that is
+ * known can be taken, the model's choice is an answer, if there is a model that chooses
+ * better than rules. */
 typedef struct kiln_tune_advice {
     kiln_db *db;    /* NULL: none */
     kiln_db *ready; /* ready records, which are asked for rank 0; NULL: none */
-    bool is_hint;   /* ready ones too that today's rule may outdo: to begin a search */
+    /* Asked for rank 0; NULL: none. Borrowed. */
+    const kiln_tune_transfer *transfer;
+    bool is_hint; /* ready ones too that today's rule may outdo: to begin a search */
     int threads;
     int rank; /* 0: the best; 1: the second best of those measured alone, where there
                  is one; ... at most KILN_TUNE_MAX_RANK. -1: the best of those alone */
     kiln_arena *arena; /* of the answers; lives as long as this */
     /* Zeroed at the beginning. */
-    kiln_map known; /* profile and key -> kiln_tune_answer */
-    int n_ready;    /* different works that a ready record was the answer for */
+    kiln_map known;        /* profile and key -> kiln_tune_answer */
+    int n_ready;           /* different works that a ready record was the answer for */
+    int n_predicted;       /* and the model */
+    int64_t predicting_ns; /* that this took, of all works that it was asked for */
 } kiln_tune_advice;
 kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice);
 /* What was answered for a profile so far: for how many different works, and a hash of
@@ -201,6 +215,24 @@ kiln_status kiln_tune_ready_check(kiln_arena *a, const kiln_db_readies *r,
  * not say what it computed, and whose workload says that no machine is so fast. */
 kiln_status kiln_tune_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
                             kiln_err *err);
+
+/* ---- what all works teach (docs/tuning.md) -----------------------------------------
+ */
+
+/* The stored model of this kind and version; NULL in *out: there is none. Lives as long
+ * as the arena. KILN_ERR_PARSE, KILN_ERR_UNSUPPORTED: it is damaged, or of another form.
+ */
+kiln_status kiln_tune_transfer_open(kiln_arena *a, kiln_db *db,
+                                    const kiln_cost_model_kind *kind,
+                                    const kiln_tune_transfer **out, kiln_err *err);
+/* The same where it was fitted to what the database holds now; else it is made of all
+ * trials of all works, templates, numbers of threads and profiles, held out by
+ * workload, and stored. NULL in *out: there are too few workloads to learn from. */
+kiln_status kiln_tune_transfer_renew(kiln_arena *a, kiln_db *db,
+                                     const kiln_cost_model_kind *kind,
+                                     const kiln_tune_transfer **out, kiln_err *err);
+/* What it was made of and how it did, in a line. */
+void kiln_tune_transfer_text(kiln_buf *out, const kiln_tune_transfer *t);
 
 /* ---- inside the network ------------------------------------------------------------
  */

@@ -13,10 +13,26 @@ bool kiln_tune_takes(const kiln_op_work *w);
 kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                             const kiln_template *tmpl, kiln_tune_task *out,
                             kiln_err *err);
+/* Leaves n options, by their numbers, in that order. */
+void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n);
 /* Types of the kernel's activations with this configuration, as text; NULL: the
  * template refuses it. */
 const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
                                   const kiln_space *space, const kiln_config *c);
+
+/* A work as a record names it, and what today's templates make of it. */
+typedef struct kiln_tune_subject {
+    kiln_op_work work;
+    kiln_profile profile;
+    kiln_tune_task task; /* the template's whole space */
+    kiln_config rule;
+    const char *activations; /* of the rule */
+} kiln_tune_subject;
+/* tmpl NULL: the first that fits and pays. `out` must stay where it is: its task refers
+ * to it. KILN_ERR_PARSE, KILN_ERR_UNSUPPORTED, KILN_ERR_ARG: it is none of today's. */
+kiln_status kiln_tune_subject_read(kiln_arena *a, const kiln_db_task *t,
+                                   const kiln_template *tmpl, kiln_tune_subject *out,
+                                   kiln_err *err);
 
 /* As the database stores it: one line. */
 const char *kiln_tune_config_text(kiln_arena *a, const kiln_template *tmpl,

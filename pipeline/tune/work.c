@@ -156,7 +156,7 @@ const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
     return kiln_work_layouts(scratch, t->work, t->profile, t->tmpl, space, c);
 }
 
-static void keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n) {
+void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n) {
     if (knob->value != NULL) {
         int64_t *v = kiln_array(a, int64_t, n * knob->n_parts);
         for (int i = 0; i < n; i++)
@@ -198,7 +198,7 @@ kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_pro
             if (got == NULL || strcmp(got, want) == 0)
                 kept[n++] = i;
         }
-        keep_options(a, &t.space.knob[k], kept, n);
+        kiln_tune_keep_options(a, &t.space.knob[k], kept, n);
         t.space.size *= (uint64_t)n;
     }
     kiln_arena_fini(&scratch);
@@ -252,4 +252,27 @@ kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
                           .numerics =
                               p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
                           .cache = cache};
+}
+
+kiln_status kiln_tune_subject_read(kiln_arena *a, const kiln_db_task *t,
+                                   const kiln_template *tmpl, kiln_tune_subject *out,
+                                   kiln_err *err) {
+    const kiln_json *json = NULL;
+    kiln_graph *g = NULL;
+    KILN_TRY(kiln_json_parse(a, kiln_str_from(t->profile_json), "profile", &json, err));
+    KILN_TRY(kiln_profile_read(a, json, "profile", &out->profile, err));
+    KILN_TRY(kiln_workload_read(a, kiln_str_from(t->workload), &g, err));
+    KILN_TRY(kiln_op_work_of(a, g->name, g, &out->work, err));
+    if (!kiln_str_is(out->work.anchor, t->anchor))
+        return kiln_fail(err, KILN_ERR_PARSE, "its anchor would be '%.*s'",
+                         KILN_STR_ARG(out->work.anchor));
+    KILN_TRY(kiln_tune_task_make(a, &out->work.workload, &out->profile, tmpl,
+                                 &out->task, err));
+    out->rule = out->task.tmpl->guess(out->task.work, &out->profile, &out->task.space);
+    out->activations =
+        kiln_tune_activations(a, &out->task, &out->task.space, &out->rule);
+    if (out->activations == NULL)
+        return kiln_fail(err, KILN_ERR_LIB, "template '%s' refuses its own rule",
+                         out->task.tmpl->name);
+    return KILN_OK;
 }

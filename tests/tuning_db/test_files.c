@@ -324,7 +324,9 @@ static void digests_tell_states_apart(void **state) {
     static const char *const change[] = {
         "UPDATE trial SET median_ns = median_ns * 2 WHERE id = 1",
         "UPDATE trial SET config = '{\"other\": 1}' WHERE id = 1",
-        "UPDATE workload SET anchor = 'x'"};
+        "UPDATE workload SET anchor = 'x'",
+        "INSERT INTO model (kind, scope, feature_version, n_trials, bytes, time_ms)"
+        " VALUES ('k', '" KILN_DB_ALL_WORK "', 1, 1, x'01', 1)"};
     kiln_err err = {0};
     char was[KILN_SHA256_HEX], is[KILN_SHA256_HEX];
     const char *path = file("digest.db");

@@ -1,0 +1,196 @@
+/* Lessons of several workloads as one model, and how far it holds for another one. */
+#include "compiler/tuner/transfer.h"
+
+#include <math.h>
+
+enum {
+    N_FOLDS = 5,
+    LEAST_WORKLOADS = 4, /* fewer say nothing of a further one */
+    LEAST_TAKEN = 3
+};
+static const double least_accuracy = 0.65, least_gain = 1.03;
+static const double near_tie = 1.05; /* closer pairs are in no order: noise */
+static const double margins[] = {0, 0.25, 0.5, 1, 2};
+enum { N_MARGINS = sizeof margins / sizeof margins[0] };
+
+/* ---- fitting --------------------------------------------------------------------- */
+
+static double best_of(const kiln_lesson *l) {
+    double best = (double)INFINITY;
+    for (size_t i = 0; i < l->encoding.n; i++)
+        if (l->cost_ns[i] > 0 && l->cost_ns[i] < best)
+            best = l->cost_ns[i];
+    return best;
+}
+
+typedef struct joined {
+    kiln_encoding_list encoding;
+    KILN_VEC(float) score;
+    KILN_VEC(uint32_t) group;
+} joined;
+
+static void join(kiln_arena *a, joined *j, const kiln_lesson *l, uint32_t group) {
+    const double best = best_of(l);
+    if (!isfinite(best))
+        return; /* nothing ran: nothing is better than another */
+    for (size_t i = 0; i < l->encoding.n; i++) {
+        kiln_encoding_list_add(a, &j->encoding, kiln_encodings_at(&l->encoding, i));
+        kiln_vec_push(a, &j->score,
+                      l->cost_ns[i] > 0 ? (float)(best / l->cost_ns[i]) : 0);
+        kiln_vec_push(a, &j->group, group);
+    }
+}
+
+/* All but those of one fold; fold_of NULL: all. */
+static kiln_status fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
+                       const int *fold_of, int but, kiln_err *err) {
+    kiln_arena a = {0};
+    joined j = {.encoding = {.begin = {.n = 0}}};
+    for (size_t i = 0; i < n; i++)
+        if (fold_of == NULL || fold_of[i] != but)
+            join(&a, &j, &l[i], (uint32_t)i);
+    const kiln_samples s = {.encoding = kiln_encoding_list_view(&j.encoding),
+                            .score = j.score.v,
+                            .group = j.group.v,
+                            .carries_over = true};
+    const kiln_status st = kiln_cost_model_fit(m, &s, err);
+    kiln_arena_fini(&a);
+    return st;
+}
+
+kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
+                             kiln_err *err) {
+    return fit(m, l, n, NULL, 0, err);
+}
+
+/* ---- held out -------------------------------------------------------------------- */
+
+double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
+                           size_t *n_pairs) {
+    size_t pairs = 0, right = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            const bool is_faster =
+                cost_ns[i] > 0 &&
+                (cost_ns[k] <= 0 || cost_ns[k] >= near_tie * cost_ns[i]);
+            pairs += is_faster;
+            right += is_faster && score[i] > score[k];
+        }
+    *n_pairs = pairs;
+    return pairs > 0 ? (double)right / (double)pairs : 0;
+}
+
+/* What a model that had not seen the lesson makes of it. */
+typedef struct verdict {
+    size_t n_pairs;
+    double accuracy;
+    bool is_judged;
+    double gain, margin; /* of its choice over the rule */
+} verdict;
+
+static kiln_status judge(const kiln_cost_model *m, const kiln_lesson *l, verdict *out,
+                         kiln_err *err) {
+    kiln_arena a = {0};
+    const size_t n = l->encoding.n;
+    float *score = kiln_array(&a, float, n);
+    const kiln_status st = kiln_cost_model_predict(m, &l->encoding, NULL, score, err);
+    if (st == KILN_OK && n > 0) {
+        size_t top = 0;
+        for (size_t i = 1; i < n; i++)
+            top = score[i] > score[top] ? i : top;
+        out->accuracy = kiln_pairs_in_order(l->cost_ns, score, n, &out->n_pairs);
+        out->is_judged = n > 1 && l->rule >= 0 && l->cost_ns[l->rule] > 0;
+        if (out->is_judged) {
+            out->margin = (double)score[top] - (double)score[l->rule];
+            /* A choice that does not run is a build that takes the rule. */
+            out->gain = l->cost_ns[top] > 0 ? l->cost_ns[l->rule] / l->cost_ns[top] : 1;
+        }
+    }
+    kiln_arena_fini(&a);
+    return st;
+}
+
+/* Different workloads in order of their first lesson take turns at the folds. */
+static int deal(kiln_arena *a, const kiln_lesson *l, size_t n, int *fold_of) {
+    KILN_VEC(uint32_t) seen = {.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        while (at < seen.n && seen.v[at] != l[i].workload)
+            at++;
+        if (at == seen.n)
+            kiln_vec_push(a, &seen, l[i].workload);
+        fold_of[i] = (int)(at % N_FOLDS);
+    }
+    return (int)seen.n;
+}
+
+static void sum_up(const verdict *v, size_t n, double margin, kiln_held_out *h) {
+    double sum = 0, worst = (double)INFINITY;
+    int taken = 0;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].is_judged && v[i].margin > margin) {
+            sum += log(v[i].gain);
+            worst = fmin(worst, v[i].gain);
+            taken++;
+        }
+    h->margin = margin;
+    h->n_taken = taken;
+    h->gain = taken > 0 ? exp(sum / taken) : 1;
+    h->worst = taken > 0 ? worst : 1;
+}
+
+static void conclude(const verdict *v, size_t n, kiln_held_out *h) {
+    double right = 0;
+    size_t pairs = 0;
+    for (size_t i = 0; i < n; i++) {
+        h->n_judged += v[i].is_judged;
+        right += v[i].accuracy * (double)v[i].n_pairs;
+        pairs += v[i].n_pairs;
+    }
+    h->accuracy = pairs > 0 ? right / (double)pairs : 0;
+    for (int i = 0; i < N_MARGINS; i++) {
+        sum_up(v, n, margins[i], h);
+        if (kiln_held_out_beats_rule(h))
+            return;
+    }
+    sum_up(v, n, margins[0], h); /* none does: what it would have brought */
+}
+
+static kiln_status score_fold(const kiln_cost_model_kind *kind,
+                              const kiln_cost_model_options *o, const kiln_lesson *l,
+                              size_t n, const int *fold_of, int fold, verdict *v,
+                              kiln_err *err) {
+    kiln_cost_model m;
+    KILN_TRY(kiln_cost_model_init(&m, kind, o, err));
+    kiln_status st = fit(&m, l, n, fold_of, fold, err);
+    for (size_t i = 0; st == KILN_OK && i < n; i++)
+        if (fold_of[i] == fold)
+            st = judge(&m, &l[i], &v[i], err);
+    kiln_cost_model_fini(&m);
+    return st;
+}
+
+kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
+                                const kiln_cost_model_options *o, const kiln_lesson *l,
+                                size_t n, kiln_held_out *out, kiln_err *err) {
+    kiln_arena a = {0};
+    kiln_held_out h = {.n_workloads = 0};
+    int *fold_of = kiln_array(&a, int, n);
+    verdict *v = kiln_array(&a, verdict, n);
+    kiln_status st = KILN_OK;
+    h.n_workloads = deal(&a, l, n, fold_of);
+    if (h.n_workloads >= LEAST_WORKLOADS) {
+        for (int f = 0; st == KILN_OK && f < N_FOLDS && f < h.n_workloads; f++)
+            st = score_fold(kind, o, l, n, fold_of, f, v, err);
+        conclude(v, n, &h);
+    }
+    kiln_arena_fini(&a);
+    if (st == KILN_OK)
+        *out = h;
+    return st;
+}
+
+bool kiln_held_out_beats_rule(const kiln_held_out *h) {
+    return h->n_workloads >= LEAST_WORKLOADS && h->n_taken >= LEAST_TAKEN &&
+           h->accuracy >= least_accuracy && h->gain >= least_gain;
+}

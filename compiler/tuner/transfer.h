@@ -1,0 +1,62 @@
+/* What trials of some workloads say of others that nobody measured (AutoTVM, NIPS'18,
+ * section 4: transfer; Chen's thesis, section 5.4).
+ *
+ *     kiln_held_out_score(kind, NULL, lesson, n, &h, err);   is it worth anything?
+ *     if (kiln_held_out_beats_rule(&h))
+ *         kiln_lessons_fit(&model, lesson, n, err);
+ *
+ * Pure, as all of the tuner: the same lessons give the same numbers.
+ */
+#ifndef KILN_COMPILER_TUNER_TRANSFER_H
+#define KILN_COMPILER_TUNER_TRANSFER_H
+
+#include "compiler/tuner/tuner.h"
+
+/* The trials of one workload with one template, under one condition. */
+typedef struct kiln_lesson {
+    /* Equal for equal work, whatever it is measured on: such lessons are never on both
+     * sides of a split. */
+    uint32_t workload;
+    kiln_encodings encoding; /* borrowed */
+    const double *cost_ns;   /* of each; 0: it did not run */
+    ptrdiff_t rule;          /* what the template's rule chooses; -1: not among them */
+} kiln_lesson;
+
+/* The model's objective is the rank within a lesson; of all of them it reads only what
+ * carries over. KILN_ERR_ARG: nothing to learn from. */
+kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
+                             kiln_err *err);
+
+/* How a model does on workloads that it has not seen: each is scored by one that was
+ * fitted to the others. */
+typedef struct kiln_held_out {
+    int n_workloads;
+    int n_judged; /* lessons with a measured rule and something else */
+    /* Of pairs of candidates that differ by 5% or more: the part that the model has in
+     * the right order. A half is what a coin says. */
+    double accuracy;
+    /* The rule's time over that of the candidate that the model likes best, in geometric
+     * mean, and the least of them: of the n_taken lessons where it likes that one more
+     * than the rule by more than `margin`. */
+    double gain, worst;
+    int n_taken;
+    /* The least of a few margins with which choices beat the rule; of scores, so
+     * without unit. */
+    double margin;
+} kiln_held_out;
+
+/* o NULL: defaults. n_workloads alone is set where there are too few to hold any out.
+ */
+kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
+                                const kiln_cost_model_options *o, const kiln_lesson *l,
+                                size_t n, kiln_held_out *out, kiln_err *err);
+/* Is the model's choice worth more than the rule's, as far as this tells? At least 4
+ * workloads, 3 choices, 65% of the pairs in order and a gain of 3%. */
+bool kiln_held_out_beats_rule(const kiln_held_out *h);
+
+/* The part of the pairs that differ by 5% or more whose faster one has the larger score;
+ * *n_pairs: of how many. What did not run is slower than all that did. */
+double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
+                           size_t *n_pairs);
+
+#endif

@@ -1,0 +1,258 @@
+/* The trials of a database as lessons for a model of all work (kiln_lesson). */
+#include "pipeline/tune/transfer_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EACH = 192, LEAST_EACH = 4 };
+
+/* All rounds of one candidate of a task. */
+typedef struct candidate {
+    const char *tmpl, *config;
+    double sum_ns;
+    int n; /* good rounds */
+    bool has_failed;
+} candidate;
+
+typedef KILN_VEC(candidate) candidates;
+
+typedef struct reading {
+    kiln_arena *arena;  /* of what is made */
+    kiln_arena scratch; /* of one task */
+    kiln_db *db;
+    const kiln_cost_model_kind *kind; /* NULL: nothing is encoded */
+    kiln_map workload;                /* anchor -> number + 1 */
+    kiln_sha256 hash;
+    kiln_tune_lessons *out;
+} reading;
+
+/* ---- what is known of each candidate --------------------------------------------- */
+
+static void add_round(reading *r, candidates *all, kiln_map *index,
+                      const kiln_db_trial *t) {
+    const kiln_str key = kiln_str_from(
+        kiln_format(&r->scratch, "%s|%s", t->candidate.tmpl, t->candidate.config));
+    const uintptr_t known = (uintptr_t)kiln_map_get(index, key);
+    const bool is_good = t->error == NULL || t->error[0] == '\0';
+    if (known == 0) {
+        kiln_vec_push(
+            &r->scratch, all,
+            ((candidate){.tmpl = t->candidate.tmpl, .config = t->candidate.config}));
+        kiln_map_set(&r->scratch, index, key, (void *)(uintptr_t)all->n);
+    }
+    candidate *c = &all->v[known > 0 ? known - 1 : all->n - 1];
+    c->has_failed |= !is_good;
+    c->sum_ns += is_good ? t->median_ns : 0;
+    c->n += is_good;
+}
+
+static double cost_of(const candidate *c) {
+    return c->has_failed || c->n == 0 ? 0 : c->sum_ns / c->n;
+}
+
+static kiln_status read_candidates(reading *r, const kiln_db_task *t, candidates *out,
+                                   kiln_err *err) {
+    kiln_db_trials all;
+    kiln_map index = {0};
+    int64_t id = 0;
+    KILN_TRY(kiln_db_task_id(r->db, t, &id, err));
+    KILN_TRY(kiln_db_trials_of(r->db, &r->scratch, id, &all, err));
+    for (size_t i = 0; i < all.list.n; i++)
+        add_round(r, out, &index, &all.list.v[i]);
+    return KILN_OK;
+}
+
+static void add_text(kiln_sha256 *h, const char *z) {
+    kiln_sha256_add(h, z, strlen(z) + 1);
+}
+
+static void add_hash(reading *r, const kiln_db_task *t, const candidates *all) {
+    add_text(&r->hash, t->workload);
+    add_text(&r->hash, t->profile_json);
+    add_text(&r->hash, t->numerics);
+    add_text(&r->hash, kiln_format(&r->scratch, "%d", t->threads));
+    for (size_t i = 0; i < all->n; i++) {
+        add_text(&r->hash, all->v[i].tmpl);
+        add_text(&r->hash, all->v[i].config);
+        add_text(&r->hash, kiln_format(&r->scratch, "%a", cost_of(&all->v[i])));
+    }
+}
+
+/* ---- some of many ---------------------------------------------------------------- */
+
+static int by_cost(const void *x, const void *y) {
+    const candidate *const *a = x, *const *b = y;
+    const double p = cost_of(*a), q = cost_of(*b);
+    if ((p > 0) != (q > 0))
+        return p > 0 ? -1 : 1;
+    if (p < q || p > q)
+        return p < q ? -1 : 1;
+    return strcmp((*a)->config, (*b)->config);
+}
+
+/* Of a template: the fastest, and the others in even steps. */
+static size_t draw(reading *r, const candidates *all, const char *tmpl,
+                   const candidate ***out) {
+    const candidate **of = kiln_array(&r->scratch, const candidate *, all->n);
+    size_t n = 0, kept = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->v[i].tmpl, tmpl) == 0)
+            of[n++] = &all->v[i];
+    if (n > 0)
+        qsort(of, n, sizeof *of, by_cost);
+    *out = of;
+    if (n <= MOST_EACH)
+        return n;
+    const size_t head = MOST_EACH / 3, rest = MOST_EACH - head;
+    for (size_t i = 0; i < rest; i++) /* never ahead of where it reads */
+        of[head + kept++] = of[head + i * (n - head) / rest];
+    return head + kept;
+}
+
+/* ---- a lesson -------------------------------------------------------------------- */
+
+static uint32_t workload_of(reading *r, kiln_str anchor) {
+    const uintptr_t known = (uintptr_t)kiln_map_get(&r->workload, anchor);
+    if (known > 0)
+        return (uint32_t)known;
+    const uintptr_t next = r->workload.entries.n + 1;
+    kiln_map_set(r->arena, &r->workload, kiln_str_from(kiln_str_dupv(r->arena, anchor)),
+                 (void *)next);
+    return (uint32_t)next;
+}
+
+static void encode(reading *r, const kiln_tune_subject *s, const candidate *const *c,
+                   size_t n, kiln_lesson *out) {
+    kiln_encoding_list *list = kiln_new(r->arena, kiln_encoding_list);
+    kiln_candidates *made = kiln_candidates_new(&r->scratch, &s->task, r->kind);
+    double *cost = kiln_array(r->arena, double, n);
+    const uint64_t rule = kiln_config_index(&s->task.space, &s->rule);
+    *out = (kiln_lesson){
+        .workload = workload_of(r, s->work.anchor), .cost_ns = cost, .rule = -1};
+    for (size_t i = 0; i < n; i++) {
+        kiln_config config;
+        if (!kiln_tune_config_read(&r->scratch, s->task.tmpl, &s->task.space,
+                                   c[i]->config, &config))
+            continue;
+        const uint64_t index = kiln_config_index(&s->task.space, &config);
+        const kiln_encoding *e = kiln_candidates_encoding(made, index);
+        if (e == NULL)
+            continue;
+        if (index == rule)
+            out->rule = (ptrdiff_t)out->encoding.n;
+        cost[out->encoding.n] = cost_of(c[i]);
+        kiln_encoding_list_add(r->arena, list, e->bytes);
+        out->encoding = kiln_encoding_list_view(list);
+    }
+}
+
+/* A template's part of a task; what today's templates do not take teaches nothing. */
+static void add_lesson(reading *r, const kiln_db_task *t, const candidates *all,
+                       const char *name) {
+    const kiln_template *tmpl = kiln_template_find(kiln_str_from(name));
+    const candidate **drawn = NULL;
+    kiln_tune_subject *s = kiln_new(&r->scratch, kiln_tune_subject);
+    kiln_lesson lesson;
+    const size_t n = draw(r, all, name, &drawn);
+    if (n < LEAST_EACH || tmpl == NULL ||
+        kiln_tune_subject_read(&r->scratch, t, tmpl, s, NULL) != KILN_OK)
+        return;
+    encode(r, s, drawn, n, &lesson);
+    if (lesson.encoding.n < LEAST_EACH)
+        return;
+    kiln_vec_push(r->arena, &r->out->list, lesson);
+    kiln_vec_push(
+        r->arena, &r->out->seen,
+        kiln_tune_seen_text(r->arena, &s->work, &s->profile, t->threads, s->task.tmpl));
+}
+
+static bool is_first(const candidates *all, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(all->v[k].tmpl, all->v[i].tmpl) == 0)
+            return false;
+    return true;
+}
+
+static kiln_status read_task(reading *r, const kiln_db_task *t, kiln_err *err) {
+    candidates all = {.n = 0};
+    KILN_TRY(read_candidates(r, t, &all, err));
+    add_hash(r, t, &all);
+    r->out->n_trials += (int64_t)all.n;
+    for (size_t i = 0; r->kind != NULL && i < all.n; i++)
+        if (is_first(&all, i))
+            add_lesson(r, t, &all, all.v[i].tmpl);
+    return kiln_interrupt_check(err);
+}
+
+kiln_status kiln_tune_lessons_read(kiln_arena *a, kiln_db *db,
+                                   const kiln_cost_model_kind *kind,
+                                   kiln_tune_lessons *out, kiln_err *err) {
+    kiln_db_tasks tasks;
+    reading r = {.arena = a, .db = db, .kind = kind, .out = out};
+    kiln_status st = KILN_OK;
+    *out = (kiln_tune_lessons){.n_trials = 0};
+    KILN_TRY(kiln_db_tasks_of(db, a, &tasks, err));
+    kiln_sha256_init(&r.hash);
+    for (size_t i = 0; st == KILN_OK && i < tasks.list.n; i++) {
+        if (strcmp(tasks.list.v[i].cache, KILN_TUNE_CACHE) == 0)
+            st = read_task(&r, &tasks.list.v[i], err);
+        kiln_arena_reset(&r.scratch);
+    }
+    kiln_sha256_hex(&r.hash, out->sha256);
+    kiln_arena_fini(&r.scratch);
+    return st;
+}
+
+/* ---- what was seen ---------------------------------------------------------------- */
+
+static void put_dims(kiln_buf *out, const kiln_type *t) {
+    for (int i = 0; i < t->rank; i++)
+        kiln_buf_printf(out, " %" PRId64, t->dim[i]);
+}
+
+const char *kiln_tune_seen_text(kiln_arena *a, const kiln_op_work *w,
+                                const kiln_profile *p, int threads,
+                                const kiln_template *t) {
+    const kiln_node *n = w->workload.anchor;
+    kiln_buf out;
+    kiln_buf_init(&out, a);
+    kiln_buf_printf(&out, "%s %s/%d/%d %d %s %s %s:", t->name, kiln_arch_name(p->arch),
+                    p->vector_bytes, p->vector_registers, threads > 0 ? threads : 1,
+                    p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
+                    n->op->name, kiln_dtype_name(n->out[0]->type.dtype));
+    for (int i = 0; i < n->n_in; i++) /* a bias changes nothing */
+        if (n->in[i] != NULL && n->in[i]->type.rank >= 2)
+            put_dims(&out, &n->in[i]->type);
+    put_dims(&out, &n->out[0]->type);
+    return out.p;
+}
+
+/* Infinity: other conditions, or another number of dimensions. */
+static double distance_between(const char *x, const char *y) {
+    kiln_str p = kiln_str_from(x), q = kiln_str_from(y), p_word, q_word;
+    double far = 0;
+    if (!kiln_str_cut(&p, ':', &p_word) || !kiln_str_cut(&q, ':', &q_word) ||
+        !kiln_str_eq(p_word, q_word))
+        return (double)INFINITY;
+    while (kiln_str_cut(&p, ' ', &p_word)) {
+        int64_t m = 1, n = 1;
+        if (!kiln_str_cut(&q, ' ', &q_word))
+            return (double)INFINITY;
+        if (p_word.n == 0 && q_word.n == 0)
+            continue;
+        if (!kiln_parse_i64(p_word, &m) || !kiln_parse_i64(q_word, &n) || m < 1 ||
+            n < 1)
+            return (double)INFINITY;
+        far = fmax(far, fabs(log2((double)m / (double)n)));
+    }
+    return kiln_str_cut(&q, ' ', &q_word) ? (double)INFINITY : far;
+}
+
+double kiln_tune_distance(const kiln_tune_texts *seen, const char *text) {
+    double nearest = (double)INFINITY;
+    for (size_t i = 0; i < seen->n; i++)
+        nearest = fmin(nearest, distance_between(seen->v[i], text));
+    return nearest;
+}
