@@ -15,13 +15,12 @@ typedef struct kiln_meter {
     const kiln_profile *profile;
     kiln_team team;
     void ***fma_args, ***chain_args; /* by thread */
-    kiln_kernel_fn *fma, *chain, *copy[KILN_N_LEVELS], *read[KILN_N_LEVELS];
+    kiln_kernel_fn *fma, *chain;
+    size_t fma_bytes;
     double fma_flops, chain_steps; /* of one call */
-    int64_t copy_bytes[KILN_N_LEVELS], read_bytes[KILN_N_LEVELS];
-    double level_gbs[KILN_N_LEVELS]; /* 0: not measured yet */
-    double lanes;                    /* f32 in a vector */
-    double fma_unit;                 /* what multiply-adds per cycle come in */
-    double fma_per_cycle;            /* vector multiply-adds: a whole number */
+    double lanes;                  /* f32 in a vector */
+    double fma_unit;               /* what multiply-adds per cycle come in */
+    double fma_per_cycle;          /* vector multiply-adds: a whole number */
 } kiln_meter;
 
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
@@ -32,6 +31,7 @@ typedef struct kiln_meter_code {
     kiln_object fma, chain;
     const char *fma_name, *chain_name;
     double fma_flops, chain_steps; /* of one call */
+    size_t fma_bytes;              /* that fma writes */
     double lanes;                  /* f32 in a vector */
     double fma_unit;               /* multiply-adds per cycle come in multiples of it */
 } kiln_meter_code;
@@ -49,10 +49,17 @@ kiln_results_peak kiln_peak_results(const kiln_peak *p, int threads);
 kiln_peak kiln_meter_slice(const kiln_meter *m);
 /* Best of several slices. */
 kiln_peak kiln_meter_best(const kiln_meter *m, int slices);
-/* GB/s of the level that holds `bytes` (caches of each core hold a thread's part), the
- * larger of copying (bytes read and written)
- * and of reading alone; measured once for each level. */
-double kiln_meter_bandwidth(kiln_meter *m, int64_t bytes, const char **level);
+/* Kernels that copy (bytes read and written count) and read a part of a level: of half
+ * of L1 or L2, a share of L3, four times the last cache. Functions kiln_meter_copy and
+ * kiln_meter_read, both of {x, y}; no bytes: the profile knows no such level. */
+typedef struct kiln_meter_level {
+    kiln_object copy, read;
+    int64_t copy_bytes, read_bytes; /* that a call moves */
+} kiln_meter_level;
+kiln_status kiln_meter_level_make(kiln_arena *a, const kiln_profile *p, int level,
+                                  kiln_meter_level *out, kiln_err *err);
+/* The level that holds `bytes` in all: caches of each core hold a thread's part. */
+int kiln_level_of(const kiln_profile *p, int threads, int64_t bytes);
 const char *kiln_level_name(int level);
 
 /* Two clocks of the calling thread: what passed, and what it got of the processor; and

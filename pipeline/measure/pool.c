@@ -55,7 +55,7 @@ static kiln_measure_options with_defaults(const kiln_measure_options *given) {
 static void share_cpus(kiln_measure *m) {
     m->all = m->measuring = m->building = kiln_cpus_own();
     const int threads = m->o.threads, n = m->all.n;
-    m->is_exclusive = threads + 1 > n;
+    m->is_exclusive = threads + 1 > n || m->o.is_alone;
     if (!m->is_exclusive) {
         m->measuring = kiln_cpus_part(&m->all, 0, threads);
         m->building = kiln_cpus_part(&m->all, threads, n - threads);
@@ -98,7 +98,7 @@ static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
     return KILN_OK;
 }
 
-static struct timespec after_ms(int64_t ms) {
+struct timespec kiln_pool_after(int64_t ms) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     const int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
@@ -115,7 +115,7 @@ static bool are_up(const kiln_measure *m) {
 }
 
 static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
-    const struct timespec end = after_ms(start_limit_ms);
+    const struct timespec end = kiln_pool_after(start_limit_ms);
     kiln_status st = KILN_OK;
     pthread_mutex_lock(&m->lock);
     while (!are_up(m) && m->failure.status == KILN_OK && st == KILN_OK)
@@ -220,7 +220,7 @@ void kiln_measure_set_best(kiln_measure *m, int work, double ns) {
     pthread_mutex_unlock(&m->lock);
 }
 
-static int free_job(kiln_measure *m) {
+int kiln_job_free(kiln_measure *m) {
     for (int i = 0; i < KILN_MAX_JOBS; i++)
         if (m->job[i].state == KILN_JOB_FREE)
             return i;
@@ -241,7 +241,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
     if (m->n_pending >= KILN_MEASURE_MAX_QUEUED)
         return kiln_fail(err, KILN_ERR_LIMIT, "%d candidates are on their way already",
                          KILN_MEASURE_MAX_QUEUED);
-    const int i = free_job(m);
+    const int i = kiln_job_free(m);
     kiln_job *j = &m->job[i];
     *j = (kiln_job){.arena = j->arena,
                     .state = KILN_JOB_QUEUED,
@@ -249,6 +249,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
                     .config = c->config,
                     .never_stops_early = c->never_stops_early,
                     .budget_ms = or_else(c->budget_ms, m->o.budget_ms),
+                    .takes_turns = c->takes_turns,
                     .out = {.id = ++m->stats.submitted,
                             .user = c->user,
                             .work = c->work,
@@ -289,7 +290,7 @@ static void free_taken(kiln_measure *m) {
 }
 
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) {
-    const struct timespec end = after_ms(timeout_ms > 0 ? timeout_ms : 0);
+    const struct timespec end = kiln_pool_after(timeout_ms > 0 ? timeout_ms : 0);
     bool has = false;
     pthread_mutex_lock(&m->lock);
     free_taken(m);
@@ -391,6 +392,10 @@ void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *t
     o->error = e;
     o->text = kiln_str_dup(&j->arena, text);
     j->state = KILN_JOB_FINISHED;
+    if (j->errand.n > 0) { /* who asked waits for it */
+        (void)pthread_cond_broadcast(&m->changed);
+        return;
+    }
     m->stats.finished++;
     m->stats.by_error[e]++;
     kiln_pool_work *w = &m->work.v[o->work];

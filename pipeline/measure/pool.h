@@ -6,11 +6,13 @@
 #include "pipeline/measure/measure.h"
 
 #include <pthread.h>
+#include <time.h>
 
 enum {
     KILN_MAX_WORKERS = 64,
     KILN_WORKER_LOG = 1024,
-    KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 1 /* and the one that the caller has */
+    /* And the one that the caller has, and an errand. */
+    KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 2
 };
 
 /* ---- candidates ------------------------------------------------------------------ */
@@ -33,6 +35,15 @@ typedef struct kiln_job {
     bool never_stops_early;
     double budget_ms;
     int n_lost; /* times that a worker was lost under it */
+    /* Of one that takes turns (turns.c): */
+    bool takes_turns;
+    bool awaits_turn; /* it is proved, and what it was asked for is done: */
+    kiln_turn turn;
+    uint64_t n_turns; /* that were asked for */
+    /* No candidate, but a question to a runner that is idle: its frame, and the answer.
+     */
+    kiln_str errand;
+    kiln_wire_limited limited;
     kiln_wire_built built;
     kiln_measured out;
 } kiln_job;
@@ -120,6 +131,14 @@ void kiln_pool_wake(kiln_measure *m);
 void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text);
 const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char *tmpl,
                                     uint64_t index);
+/* The time after so many milliseconds, of the clock that m->changed goes by. */
+struct timespec kiln_pool_after(int64_t ms);
+/* The number of a job that is free: there is one. */
+int kiln_job_free(kiln_measure *m);
+/* A runner's frame of a turn, or of limits. False: it is not to be trusted. */
+bool kiln_turns_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
+                     kiln_err *err);
+void kiln_worker_rest(kiln_measure *m, kiln_worker *w); /* it is idle */
 /* Starts what is down, gives work to who is idle. */
 void kiln_pool_dispatch(kiln_measure *m);
 /* A frame came; false: the worker is not to be trusted any more. */

@@ -83,7 +83,7 @@ static void keep_meter(kiln_measure *m, const kiln_wire_meter *meter) {
     m->has_meter = true;
 }
 
-static void become_idle(kiln_measure *m, kiln_worker *w) {
+void kiln_worker_rest(kiln_measure *m, kiln_worker *w) {
     w->state = KILN_WORKER_IDLE;
     w->job = -1;
     w->n_failed = 0;
@@ -123,17 +123,22 @@ static void give_build(kiln_measure *m, kiln_worker *w) {
 static void give_run(kiln_measure *m, kiln_worker *w) {
     const int job = kiln_queue_pop(&m->built);
     kiln_job *j = &m->job[job];
+    j->state = KILN_JOB_RUNNING;
+    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
+    if (j->errand.n > 0) {
+        kiln_buf_add(&w->out, j->errand.p, j->errand.n);
+        return;
+    }
     const kiln_wire_run q = {
         .id = j->out.id,
         .work = (uint32_t)j->out.work,
         .best_ns = j->never_stops_early ? 0 : m->work.v[j->out.work].best_ns,
         .budget_ms = j->budget_ms,
+        .takes_turns = j->takes_turns,
         .code = j->built.code};
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_RUN, &q);
-    j->state = KILN_JOB_RUNNING;
     m->stats.runs++;
-    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
 }
 
 /* A builder that starts compiles too: the meter's kernels. */
@@ -196,6 +201,7 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
         return false;
     }
     o->layouts = kiln_str_dupv(&j->arena, b->layouts);
+    o->facts = b->facts;
     o->code_bytes = b->code.object.n;
     o->workspace_bytes = b->code.workspace_bytes;
     o->scratch_bytes = b->code.scratch_bytes;
@@ -207,7 +213,7 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
     m->stats.building_s += o->build_ms * 1e-3;
     if (m->o.keeps_objects)
         o->object = b->code.object;
-    become_idle(m, w);
+    kiln_worker_rest(m, w);
     if (b->error != KILN_TRIAL_GOOD) {
         kiln_job_finish(m, job, (kiln_trial_error)b->error,
                         kiln_str_dupv(&j->arena, b->text));
@@ -222,11 +228,13 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
 static void job_lost(kiln_measure *m, int job, const char *text) {
     kiln_job *j = &m->job[job];
     const bool was_built = j->state == KILN_JOB_RUNNING;
-    if (++j->n_lost >= MAX_LOST || m->failure.status != KILN_OK) {
+    /* Turns that were taken cannot be taken again. */
+    if (++j->n_lost >= MAX_LOST || m->failure.status != KILN_OK || j->n_turns > 0) {
         kiln_job_finish(m, job, KILN_TRIAL_LOST, text);
         return;
     }
     m->stats.retried++;
+    j->awaits_turn = false;
     j->state = was_built ? KILN_JOB_BUILT : KILN_JOB_QUEUED;
     kiln_queue_push_front(was_built ? &m->built : &m->queued, job);
 }
@@ -256,6 +264,9 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     o->is_noisy = r.is_noisy != 0;
     o->n_seeds = (int)r.n_seeds;
     o->worst = r.worst;
+    o->max_abs = r.max_abs;
+    o->n_compared = (int64_t)r.n_compared;
+    o->n_elems = (int64_t)r.n_elems;
     o->run_ms = (double)(kiln_now_ns() - w->begin_ns) * 1e-6;
     m->stats.running_s += o->run_ms * 1e-3;
     m->stats.slices += r.n_slices;
@@ -263,7 +274,7 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     if (r.peak_gflops > m->stats.peak_gflops)
         m->stats.peak_gflops = r.peak_gflops;
     const char *text = kiln_str_dupv(&j->arena, r.text);
-    become_idle(m, w);
+    kiln_worker_rest(m, w);
     if (r.error == KILN_TRIAL_LOST)
         job_lost(m, job, text);
     else
@@ -304,7 +315,7 @@ static bool take_setup(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
             keep_meter(m, &meter);
     }
     if (ok && f->kind != KILN_WIRE_HELLO)
-        become_idle(m, w);
+        kiln_worker_rest(m, w);
     kiln_arena_fini(&scratch);
     return ok;
 }
@@ -327,6 +338,9 @@ bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
         return take_built(m, w, f, err);
     if (w->state == KILN_WORKER_BUSY && w->is_runner && f->kind == KILN_WIRE_RAN)
         return take_ran(m, w, f, err);
+    if (w->state == KILN_WORKER_BUSY && w->is_runner &&
+        (f->kind == KILN_WIRE_TURNED || f->kind == KILN_WIRE_LIMITED))
+        return kiln_turns_take(m, w, f, err);
     (void)kiln_fail(err, KILN_ERR_PARSE, "it sent '%s' unasked",
                     kiln_wire_kind_name(f->kind));
     return false;

@@ -16,15 +16,18 @@ const char *const *kiln_test_worker(kiln_arena *a, const char *name) {
     return argv;
 }
 
-kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
-    kiln_err err = {0};
-    kiln_measure *m = NULL;
-    /* Workers under AddressSanitizer catch signals of candidates themselves. */
+void kiln_test_as_worker_environment(void) {
     assert_int_equal(setenv("ASAN_OPTIONS",
                             "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:"
                             "handle_sigill=0:handle_abort=0",
                             1),
                      0);
+}
+
+kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
+    kiln_err err = {0};
+    kiln_measure *m = NULL;
+    kiln_test_as_worker_environment();
     kiln_profile *p = kiln_new(a, kiln_profile);
     kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
     o->profile = p;

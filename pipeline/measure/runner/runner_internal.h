@@ -123,6 +123,7 @@ typedef struct kiln_page {
     double once_ns;
     kiln_round round;
     kiln_slice slice; /* its answer */
+    kiln_peak_slice peak;
 } kiln_page;
 
 typedef struct kiln_meter_kernels {
@@ -149,6 +150,7 @@ struct kiln_runner {
     bool is_confined;              /* candidates are: the system can */
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
+    kiln_wire_stream *in; /* what the pool says; for candidates that take turns */
 };
 
 /* What of an output is looked at between slices: some of the expected elements. */
@@ -269,15 +271,33 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
                              bool *disturbed);
 /* Times it into t->timed, in a process of its own. */
 bool kiln_trial_time(kiln_trial_run *t);
+/* The same, slice by slice as the pool asks for them; t->timed has the last ones. */
+bool kiln_trial_take_turns(kiln_trial_run *t);
+/* Says what became of a turn, and waits for the next. False: there is none. */
+bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
+                           kiln_wire_turn *next);
 
 /* ---- the machine ----------------------------------------------------------------- */
 
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
 /* Looks for a better peak than the best so far. */
 void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads);
-/* One slice of the peak, in GFLOP/s. pool NULL: the caller alone. */
-double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
-                                double *clock_ghz);
+/* One slice of the peak. pool NULL: the caller alone. */
+kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool);
+/* GFLOP/s: the larger of what it reached and what so many threads do at its clock. */
+double kiln_meter_kernels_gflops(const kiln_meter_kernels *m, const kiln_peak_slice *s,
+                                 int threads);
+/* Nanoseconds of so many calls of one kernel on each thread, which has n arguments of
+ * its own; 0: it failed. */
+double kiln_meter_kernels_run(kiln_pool *pool, kiln_kernel_fn *fn, void *const *tensor,
+                              size_t n, int runs);
+/* The function of an object, for as long as the process lives. */
+kiln_status kiln_meter_kernels_load(kiln_str object, kiln_str name,
+                                    kiln_kernel_fn **out, kiln_err *err);
+/* What this machine can do, measured by all threads, in a process of their own. Never
+ * fails: *out has the problem. */
+void kiln_limits_measure(kiln_runner *r, kiln_arena *a, const kiln_wire_limits *q,
+                         kiln_wire_limited *out);
 /* Median, and its interval of about 95%; sorts v. n > 0 */
 void kiln_median_interval(double *v, size_t n, double *median, double *low,
                           double *high);

@@ -116,7 +116,7 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     r->is_confined = kiln_confine_works(why);
     ready.is_confined = r->is_confined;
     ready.not_confined = kiln_str_from(why);
-    (void)kiln_meter_kernels_slice(&r->meter, NULL, &ready.clock_ghz);
+    ready.clock_ghz = kiln_meter_kernels_slice(&r->meter, NULL).clock_ghz;
     kiln_wire_put(answer, KILN_WIRE_READY, &ready);
     return KILN_OK;
 }
@@ -127,8 +127,47 @@ static kiln_status run_candidate(kiln_runner *r, kiln_arena *a,
     kiln_wire_run q;
     KILN_TRY(kiln_wire_get(a, f, &q, err));
     kiln_wire_ran ran = {.id = q.id};
+    if (q.takes_turns != 0) { /* what it is asked meanwhile takes the frame's place */
+        q.code.object.p = kiln_arena_dup(a, q.code.object.p, q.code.object.n);
+        q.code.name = kiln_str_from(kiln_str_dupv(a, q.code.name));
+    }
     kiln_trial_do(r, a, &q, &ran);
     kiln_wire_put(answer, KILN_WIRE_RAN, &ran);
+    return KILN_OK;
+}
+
+static kiln_status next_turn(kiln_runner *r, kiln_arena *a, uint64_t id,
+                             const kiln_turn *done, kiln_wire_turn *next,
+                             kiln_err *err) {
+    const kiln_wire_turned turned = {.id = id, .turn = *done};
+    bool goes_on;
+    kiln_wire_frame f;
+    kiln_buf answer;
+    kiln_buf_init(&answer, a);
+    kiln_wire_put(&answer, KILN_WIRE_TURNED, &turned);
+    KILN_TRY(kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&answer), err));
+    KILN_TRY(kiln_wire_read(STDIN_FILENO, r->in, &goes_on, &f, err));
+    if (!goes_on)
+        return kiln_fail(err, KILN_ERR_IO, "nobody asks any more");
+    return kiln_wire_expect(a, &f, KILN_WIRE_TURN, next, err);
+}
+
+bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
+                           kiln_wire_turn *next) {
+    kiln_arena scratch = {0};
+    const kiln_status st = next_turn(r, &scratch, id, done, next, NULL);
+    kiln_arena_fini(&scratch);
+    return st == KILN_OK && next->id == id && next->is_last == 0;
+}
+
+static kiln_status answer_limits(kiln_runner *r, kiln_arena *a,
+                                 const kiln_wire_frame *f, kiln_buf *answer,
+                                 kiln_err *err) {
+    kiln_wire_limits q;
+    kiln_wire_limited limited;
+    KILN_TRY(kiln_wire_get(a, f, &q, err));
+    kiln_limits_measure(r, a, &q, &limited);
+    kiln_wire_put(answer, KILN_WIRE_LIMITED, &limited);
     return KILN_OK;
 }
 
@@ -146,6 +185,8 @@ static kiln_status answer_one(kiln_runner *r, kiln_arena *a, kiln_wire_stream *i
         KILN_TRY(take_work(r, &f, err));
     else if (f.kind == KILN_WIRE_RUN)
         KILN_TRY(run_candidate(r, a, &f, &answer, err));
+    else if (f.kind == KILN_WIRE_LIMITS)
+        KILN_TRY(answer_limits(r, a, &f, &answer, err));
     else
         return kiln_fail(err, KILN_ERR_PARSE, "a runner takes no '%s' now",
                          kiln_wire_kind_name(f.kind));
@@ -160,6 +201,7 @@ static kiln_status serve(kiln_runner *r, kiln_arena *request, kiln_err *err) {
     kiln_buf hello;
     const kiln_wire_hello who = {.role = KILN_STR_LIT("runner")};
     kiln_buf_init(&hello, request);
+    r->in = &in;
     KILN_TRY(kiln_region_open(sizeof(kiln_page), true, &page, err));
     r->page = (kiln_page *)(void *)page.data;
     kiln_wire_put(&hello, KILN_WIRE_HELLO, &who);

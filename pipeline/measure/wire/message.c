@@ -222,12 +222,25 @@ static void build(codec *c, void *p) {
     below(c, &m->takes_spills, 2);
 }
 
+static void facts(codec *c, kiln_code_facts *f) {
+    u64(c, &f->operand_bytes);
+    u32(c, &f->n_loops);
+    f64(c, &f->lower_ms);
+    f64(c, &f->codegen_ms);
+    i64(c, &f->forks);
+    i64(c, &f->iterations);
+    f64(c, &f->work);
+    f64(c, &f->serial);
+    f64(c, &f->longest);
+}
+
 static void built(codec *c, void *p) {
     kiln_wire_built *m = p;
     u64(c, &m->id);
     below(c, &m->error, KILN_N_TRIAL_ERRORS);
     text(c, &m->text);
     text(c, &m->layouts);
+    facts(c, &m->facts);
     u32(c, &m->spills);
     u32(c, &m->vector_registers);
     u32(c, &m->hot_fma);
@@ -242,6 +255,7 @@ static void run(codec *c, void *p) {
     u32(c, &m->work);
     f64(c, &m->best_ns);
     f64(c, &m->budget_ms);
+    below(c, &m->takes_turns, 2);
     code(c, &m->code);
 }
 
@@ -251,11 +265,13 @@ static void ran(codec *c, void *p) {
     below(c, &m->error, KILN_N_TRIAL_ERRORS);
     text(c, &m->text);
     u32(c, &m->n_seeds);
-    double *const numbers[] = {&m->worst,       &m->median_ns,   &m->low_ns,
-                               &m->high_ns,     &m->peak_share,  &m->run_ms,
-                               &m->peak_gflops, &m->least_flops, &m->limit_gflops};
+    double *const numbers[] = {
+        &m->worst,  &m->median_ns,   &m->low_ns,      &m->high_ns,      &m->peak_share,
+        &m->run_ms, &m->peak_gflops, &m->least_flops, &m->limit_gflops, &m->max_abs};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         f64(c, numbers[i]);
+    u64(c, &m->n_compared);
+    u64(c, &m->n_elems);
     u64(c, &m->n_runs);
     below(c, &m->is_noisy, 2);
     u32(c, &m->n_disturbed);
@@ -267,6 +283,57 @@ static void ran(codec *c, void *p) {
         below(c, &disturbed, 2);
         m->slice[i].disturbed = disturbed != 0;
     }
+}
+
+static void flag(codec *c, bool *v) {
+    uint32_t wide = *v;
+    below(c, &wide, 2);
+    *v = wide != 0;
+}
+
+static void peak_slice(codec *c, kiln_peak_slice *p) {
+    f64(c, &p->gflops);
+    f64(c, &p->clock_ghz);
+}
+
+static void turn(codec *c, void *p) {
+    kiln_wire_turn *m = p;
+    u64(c, &m->id);
+    below(c, &m->is_last, 2);
+    below(c, &m->has_peak, 2);
+    u32(c, &m->n_ahead);
+    below(c, &m->has_slice, 2);
+}
+
+static void turned(codec *c, void *p) {
+    kiln_wire_turned *m = p;
+    u64(c, &m->id);
+    peak_slice(c, &m->turn.peak);
+    f64(c, &m->turn.ns);
+    u64(c, &m->turn.runs);
+    flag(c, &m->turn.is_disturbed);
+}
+
+static void limits(codec *c, void *p) {
+    kiln_wire_limits *m = p;
+    u32(c, &m->n_peaks);
+    list(c, &m->level, &m->n_levels, KILN_WIRE_MAX_LEVELS);
+    for (uint32_t i = 0; i < m->n_levels; i++) {
+        object(c, &m->level[i].copy);
+        object(c, &m->level[i].read);
+        u64(c, &m->level[i].copy_bytes);
+        u64(c, &m->level[i].read_bytes);
+    }
+}
+
+static void limited(codec *c, void *p) {
+    kiln_wire_limited *m = p;
+    text(c, &m->problem);
+    peak_slice(c, &m->peak);
+    f64(c, &m->fma_per_cycle);
+    below(c, &m->n_levels, KILN_WIRE_MAX_LEVELS + 1);
+    for (uint32_t i = 0; i < m->n_levels; i++)
+        f64(c, &m->gbs[i]);
 }
 
 static const struct {
@@ -285,6 +352,10 @@ static const struct {
     [KILN_WIRE_BUILT] = {"built", built, sizeof(kiln_wire_built)},
     [KILN_WIRE_RUN] = {"run", run, sizeof(kiln_wire_run)},
     [KILN_WIRE_RAN] = {"ran", ran, sizeof(kiln_wire_ran)},
+    [KILN_WIRE_TURN] = {"turn", turn, sizeof(kiln_wire_turn)},
+    [KILN_WIRE_TURNED] = {"turned", turned, sizeof(kiln_wire_turned)},
+    [KILN_WIRE_LIMITS] = {"limits", limits, sizeof(kiln_wire_limits)},
+    [KILN_WIRE_LIMITED] = {"limited", limited, sizeof(kiln_wire_limited)},
 };
 
 const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }

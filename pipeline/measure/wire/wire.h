@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 3,
+    KILN_WIRE_VERSION = 4,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -20,6 +20,7 @@ enum {
     KILN_WIRE_MAX_STEPS = 12, /* axes of a packed operand */
     KILN_WIRE_MAX_ROWS = 8,   /* of a matrix that transforms one */
     KILN_WIRE_TAPS = 3,
+    KILN_WIRE_MAX_LEVELS = 4, /* of memory */
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
@@ -140,6 +141,10 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_BUILT,
     KILN_WIRE_RUN, /* pool to runner */
     KILN_WIRE_RAN,
+    KILN_WIRE_TURN,   /* pool to runner, whose candidate takes turns: one more, */
+    KILN_WIRE_TURNED, /* and what it was; the first says that it may be asked */
+    KILN_WIRE_LIMITS, /* pool to runner: what can this machine do? */
+    KILN_WIRE_LIMITED,
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
@@ -210,10 +215,21 @@ typedef struct kiln_wire_code {
     kiln_wire_operand *operand;
 } kiln_wire_code;
 
+/* What else a builder knows of code, for reports. */
+typedef struct kiln_code_facts {
+    uint64_t operand_bytes; /* of all arguments, as they are stored */
+    uint32_t n_loops;       /* innermost ones */
+    double lower_ms, codegen_ms;
+    /* How its work spreads over two threads (kiln_spread). */
+    int64_t forks, iterations;
+    double work, serial, longest;
+} kiln_code_facts;
+
 typedef struct kiln_wire_built {
     uint64_t id;
     uint32_t error; /* GOOD, REFUSED or SPILLS */
     kiln_str text, layouts;
+    kiln_code_facts facts;
     uint32_t spills, vector_registers, hot_fma, hot_instructions;
     double build_ms;
     kiln_wire_code code;
@@ -222,8 +238,9 @@ typedef struct kiln_wire_built {
 typedef struct kiln_wire_run {
     uint64_t id;
     uint32_t work;
-    double best_ns;   /* 0: none yet */
-    double budget_ms; /* for slices */
+    double best_ns;       /* 0: none yet */
+    double budget_ms;     /* for slices */
+    uint32_t takes_turns; /* a slice is timed for each KILN_WIRE_TURN */
     kiln_wire_code code;
 } kiln_wire_run;
 
@@ -241,12 +258,64 @@ typedef struct kiln_wire_ran {
     kiln_str text;
     uint32_t n_seeds;
     double worst, median_ns, low_ns, high_ns, peak_share, run_ms, peak_gflops;
+    double max_abs; /* largest |got - want| */
+    /* Of its proof on the first seed: elements that were compared, of so many. */
+    uint64_t n_compared, n_elems;
     /* What it must compute at least, and the best peak that the runner knows of. */
     double least_flops, limit_gflops;
     uint64_t n_runs;
     uint32_t is_noisy, n_disturbed, n_slices;
     kiln_slice *slice;
 } kiln_wire_ran;
+
+/* What a candidate that takes turns is to do now. */
+typedef struct kiln_wire_turn {
+    uint64_t id;
+    uint32_t is_last;  /* nothing more: it is judged, and the answer is KILN_WIRE_RAN */
+    uint32_t has_peak; /* a slice of the machine's peak, */
+    uint32_t n_ahead;  /* calls that are not timed, */
+    uint32_t has_slice; /* and about a millisecond of calls that are */
+} kiln_wire_turn;
+
+/* How many multiply-adds all threads together reached, and the clock beside them. */
+typedef struct kiln_peak_slice {
+    double gflops, clock_ghz;
+} kiln_peak_slice;
+
+/* What became of a turn; 0 of what was not asked for. */
+typedef struct kiln_turn {
+    kiln_peak_slice peak;
+    double ns;         /* of one call */
+    uint64_t runs;     /* that were timed */
+    bool is_disturbed; /* others had a processor */
+} kiln_turn;
+
+typedef struct kiln_wire_turned {
+    uint64_t id;
+    kiln_turn turn;
+} kiln_wire_turned;
+
+/* Kernels that copy and read memory, {x, y} both: functions kiln_meter_copy and
+ * kiln_meter_read of an object each. Bytes: that a call moves. */
+typedef struct kiln_wire_level {
+    kiln_str copy, read;
+    uint64_t copy_bytes, read_bytes;
+} kiln_wire_level;
+
+typedef struct kiln_wire_limits {
+    uint32_t n_peaks; /* slices of the peak, of which the best counts */
+    uint32_t n_levels;
+    kiln_wire_level *level;
+} kiln_wire_limits;
+
+typedef struct kiln_wire_limited {
+    kiln_str problem; /* "": there is none */
+    kiln_peak_slice peak;
+    double
+        fma_per_cycle; /* vector multiply-adds of a thread: a whole number of units */
+    uint32_t n_levels;
+    double gbs[KILN_WIRE_MAX_LEVELS]; /* of all threads, the better of both */
+} kiln_wire_limited;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
  * limits (asserted). */

@@ -18,6 +18,24 @@ static kiln_wire_operand an_operand(void) {
                                .step = {{0, 4, 8}, {0, 8, 1}}};
 }
 
+/* Of turns and limits. */
+static void put_turns(kiln_buf *out) {
+    static kiln_wire_level level[1];
+    const kiln_wire_turn turn = {.id = 9, .has_peak = 1, .n_ahead = 2, .has_slice = 1};
+    const kiln_wire_turned turned = {9, {{200.5, 3.7}, 1e5, 10, true}};
+    level[0] = (kiln_wire_level){s("ELF"), s("ELF too"), 1 << 20, 1 << 19};
+    const kiln_wire_limits limits = {.n_peaks = 50, .n_levels = 1, .level = level};
+    const kiln_wire_limited limited = {.problem = s("no threads"),
+                                       .peak = {200.5, 3.7},
+                                       .fma_per_cycle = 2,
+                                       .n_levels = 2,
+                                       .gbs = {100, 12.5}};
+    kiln_wire_put(out, KILN_WIRE_TURN, &turn);
+    kiln_wire_put(out, KILN_WIRE_TURNED, &turned);
+    kiln_wire_put(out, KILN_WIRE_LIMITS, &limits);
+    kiln_wire_put(out, KILN_WIRE_LIMITED, &limited);
+}
+
 /* One of each kind, with something in every list. */
 static void put_all(kiln_buf *out) {
     static kiln_wire_value value[2];
@@ -73,21 +91,31 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_built built = {.id = 9,
                                    .error = KILN_TRIAL_SPILLS,
                                    .text = s("it spills"),
+                                   .facts = {.operand_bytes = 1 << 20,
+                                             .n_loops = 3,
+                                             .lower_ms = 1.5,
+                                             .forks = -1,
+                                             .work = 1e9},
                                    .spills = 4,
                                    .code = code};
-    const kiln_wire_run run = {.id = 9, .best_ns = 1e5, .budget_ms = 60, .code = code};
+    const kiln_wire_run run = {
+        .id = 9, .best_ns = 1e5, .budget_ms = 60, .takes_turns = 1, .code = code};
     const kiln_wire_ran ran = {.id = 9,
                                .error = KILN_TRIAL_IMPLAUSIBLE,
                                .worst = (double)NAN,
                                .least_flops = 3e9,
                                .limit_gflops = 250.5,
+                               .max_abs = 1e-7,
+                               .n_compared = 4096,
+                               .n_elems = 1 << 20,
                                .n_slices = 2,
                                .slice = slice};
-    const void *const all[KILN_WIRE_N_KINDS] = {&hello,  &failed, &builder, &meter,
-                                                &runner, &ready,  &work,    &build,
-                                                &built,  &run,    &ran};
-    for (int k = 0; k < KILN_WIRE_N_KINDS; k++)
+    const void *const all[KILN_WIRE_TURN] = {&hello,  &failed, &builder, &meter,
+                                             &runner, &ready,  &work,    &build,
+                                             &built,  &run,    &ran};
+    for (int k = 0; k < KILN_WIRE_TURN; k++)
         kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
+    put_turns(out);
 }
 
 typedef union message {
@@ -182,7 +210,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 3: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 4: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };
