@@ -6,11 +6,6 @@
 #include "pipeline/kernels/explain.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/measure/measure.h"
-#include "runtime/loader.h"
-
-/* The function of an object, callable until the arena is reset. */
-kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
-                             kiln_kernel_fn **out, kiln_err *err);
 
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);

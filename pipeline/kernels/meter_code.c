@@ -3,8 +3,14 @@
  * Peak: independent chains of vector multiply-adds in registers, more than latency
  * times throughput of today's cores (4 cycles x 2). Clock: one dependent chain of
  * additions and exclusive ors, one cycle each. Bandwidth: a copy, and a maximum over
- * what is read, each over a part of the level. */
+ * what is read, each over a part of the level.
+ *
+ * The peak is the larger of what was measured and multiply-adds per cycle x clock, where
+ * the former is the nearest whole number: a slice that was disturbed then still gives the
+ * machine's peak. */
 #include "pipeline/kernels/kernels_internal.h"
+
+#include <math.h>
 
 enum {
     FMA_STEPS = 4096,    /* of each chain in one call */
@@ -56,7 +62,6 @@ static kiln_status make_fma(kiln_arena *a, const kiln_profile *p, kiln_meter_cod
     kiln_schedule *s;
     KILN_TRY(in_registers(a, y, &s, err));
     m->fma_flops = 2.0 * (double)n * FMA_STEPS;
-    m->fma_bytes = (size_t)n * sizeof(float);
     m->lanes = (double)lanes;
     const kiln_te *const arg[] = {x, w, y};
     return compile(a, p, s, arg, 3, fma_name, &m->fma, err);
@@ -104,13 +109,14 @@ static kiln_status make_chain(kiln_arena *a, const kiln_profile *p, kiln_meter_c
     return kiln_codegen(a, &prog, p, NULL, &m->chain, NULL, err);
 }
 
+/* A profile without fused multiply-add needs two instructions for one: a pair every two
+ * cycles is half a multiply-add. */
+static double fma_unit(const kiln_profile *p) { return p->has_fma ? 1 : 0.5; }
+
 kiln_status kiln_meter_code_make(kiln_arena *a, const kiln_profile *p,
                                  kiln_meter_code *out, kiln_err *err) {
-    /* A profile without fused multiply-add needs two instructions for one: a pair every
-     * two cycles is half a multiply-add. */
-    kiln_meter_code m = {.fma_name = fma_name,
-                         .chain_name = chain_name,
-                         .fma_unit = p->has_fma ? 1 : 0.5};
+    kiln_meter_code m = {
+        .fma_name = fma_name, .chain_name = chain_name, .fma_unit = fma_unit(p)};
     KILN_TRY(make_fma(a, p, &m, err));
     KILN_TRY(make_chain(a, p, &m, err));
     *out = m;
@@ -205,4 +211,21 @@ int kiln_level_of(const kiln_profile *p, int threads, int64_t bytes) {
     while (at < KILN_N_LEVELS - 1 && (bytes > cache[at] || cache[at] == 0))
         at++;
     return at;
+}
+
+double kiln_peak_fma(const kiln_profile *p, int threads, double measured_gflops,
+                     double clock_ghz) {
+    const double lanes = p->vector_bytes / 4.0, unit = fma_unit(p);
+    const double per_cycle = measured_gflops / (threads * 2 * lanes * clock_ghz);
+    return fmax(unit, unit * floor(per_cycle / unit + 0.5));
+}
+
+kiln_peak kiln_peak_of(const kiln_profile *p, int threads, double fma_per_cycle,
+                       double measured_gflops, double clock_ghz) {
+    const double lanes = p->vector_bytes / 4.0;
+    return (kiln_peak){.measured_gflops = measured_gflops,
+                       .clock_ghz = clock_ghz,
+                       .fma_per_cycle = fma_per_cycle,
+                       .gflops = fmax(measured_gflops,
+                                      threads * fma_per_cycle * 2 * lanes * clock_ghz)};
 }

@@ -18,15 +18,9 @@ static const uint64_t run_bytes = UINT64_C(4) << 30;
 
 static void close_pool(void *pool) { kiln_measure_close(pool); }
 
-/* GFLOP/s of the machine with as many threads, by a slice. */
 static kiln_peak peak_of(const kiln_op_trials *t, const kiln_peak_slice *s) {
-    const double lanes = t->profile->vector_bytes / 4.0;
-    const double by_clock =
-        t->threads * t->peak.fma_per_cycle * 2 * lanes * s->clock_ghz;
-    return (kiln_peak){.measured_gflops = s->gflops,
-                       .clock_ghz = s->clock_ghz,
-                       .fma_per_cycle = t->peak.fma_per_cycle,
-                       .gflops = fmax(s->gflops, by_clock)};
+    return kiln_peak_of(t->profile, t->threads, t->peak.fma_per_cycle, s->gflops,
+                        s->clock_ghz);
 }
 
 kiln_status kiln_op_trials_open(kiln_arena *a, const kiln_profile *p,
@@ -53,7 +47,8 @@ kiln_status kiln_op_trials_open(kiln_arena *a, const kiln_profile *p,
     KILN_TRY(kiln_measure_open(a, &m, &t.pool, err));
     kiln_arena_defer(a, close_pool, t.pool);
     KILN_TRY(kiln_measure_ask_limits(t.pool, &q, &limits, err));
-    t.peak.fma_per_cycle = limits.fma_per_cycle;
+    t.peak.fma_per_cycle =
+        kiln_peak_fma(p, t.threads, limits.peak.gflops, limits.peak.clock_ghz);
     t.peak = peak_of(&t, &limits.peak);
     *out = t;
     return KILN_OK;

@@ -167,7 +167,6 @@ void kiln_measure_end_turns(kiln_measure *m, uint64_t id);
  * KILN_ERR_LIB: it could not be measured; KILN_ERR_INTERRUPTED. */
 typedef struct kiln_measure_limits {
     kiln_peak_slice peak; /* the best of the slices that were asked for; 0: none */
-    double fma_per_cycle; /* vector multiply-adds of a thread */
     double gbs[KILN_WIRE_MAX_LEVELS]; /* of each level that was asked for */
 } kiln_measure_limits;
 kiln_status kiln_measure_ask_limits(kiln_measure *m, const kiln_wire_limits *q,

@@ -110,7 +110,7 @@ static kiln_status conclude(const kiln_job *j, kiln_measure_limits *out,
         return kiln_fail(err, KILN_ERR_LIB, "%s", j->out.text);
     if (l->problem.n > 0)
         return kiln_fail(err, KILN_ERR_LIB, "%.*s", KILN_STR_ARG(l->problem));
-    *out = (kiln_measure_limits){.peak = l->peak, .fma_per_cycle = l->fma_per_cycle};
+    *out = (kiln_measure_limits){.peak = l->peak};
     for (uint32_t i = 0; i < l->n_levels; i++)
         out->gbs[i] = l->gbs[i];
     return KILN_OK;

@@ -1,9 +1,6 @@
 /* What this machine can do: multiply-adds of all threads together, and how fast they copy
  * and read each level of its memory. By kernels that kiln made, in a forked process: the
- * runner itself has no threads.
- *
- * Multiply-adds per cycle are a whole number of units, found from the best slices: one
- * that was disturbed would give another number, but seldom all. */
+ * runner itself has no threads. */
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <errno.h>
@@ -22,7 +19,7 @@ typedef struct answer {
     bool is_done;
     char problem[KILN_ERR_TEXT];
     kiln_peak_slice peak;
-    double fma_per_cycle, gbs[KILN_WIRE_MAX_LEVELS];
+    double gbs[KILN_WIRE_MAX_LEVELS];
 } answer;
 
 /* ---- in the process -------------------------------------------------------------- */
@@ -38,18 +35,11 @@ static kiln_status open_pool(const kiln_runner *r, kiln_pool **out, kiln_err *er
 static void measure_peak(const kiln_runner *r, kiln_pool *pool, uint32_t n,
                          answer *out) {
     const kiln_meter_kernels *m = &r->meter;
-    const double threads = r->options.threads;
     for (uint32_t i = 0; i < n; i++) {
         const kiln_peak_slice s = kiln_meter_kernels_slice(m, pool);
         out->peak.gflops = fmax(out->peak.gflops, s.gflops);
         out->peak.clock_ghz = fmax(out->peak.clock_ghz, s.clock_ghz);
     }
-    if (n == 0)
-        return;
-    const double unit = m->of.fma_unit > 0 ? m->of.fma_unit : 1;
-    const double per_cycle =
-        out->peak.gflops / (threads * 2 * m->of.lanes * out->peak.clock_ghz);
-    out->fma_per_cycle = fmax(unit, unit * floor(per_cycle / unit + 0.5));
 }
 
 static double best_gbs(const kiln_runner *r, kiln_pool *pool, kiln_kernel_fn *fn,
@@ -146,7 +136,6 @@ void kiln_limits_measure(kiln_runner *r, kiln_arena *a, const kiln_wire_limits *
         child(r, q, got);
     out->problem = kiln_str_from(pid > 0 ? ended(a, pid, got) : "cannot fork");
     out->peak = got->peak;
-    out->fma_per_cycle = got->fma_per_cycle;
     out->n_levels = q->n_levels;
     memcpy(out->gbs, got->gbs, sizeof got->gbs);
     kiln_region_close(&shared);

@@ -85,6 +85,8 @@ static kiln_status make_args(kiln_meter_kernels *m, int threads, kiln_err *err) 
     static const float x = 1, w = 0x1p-30F; /* no zero, and no sum overflows */
     static const int64_t chain[] = {1, 0x1234567, 0x7654321};
     for (int t = 0; t < threads; t++) {
+        if (m->fma_tensor[t][0] != NULL)
+            continue;
         const size_t fma_bytes[] = {sizeof x, sizeof w, FMA_OUT_BYTES};
         const size_t chain_bytes[] = {sizeof chain, sizeof chain[0]};
         for (int i = 0; i < 3; i++) {
@@ -137,12 +139,20 @@ void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads) {
     }
 }
 
+kiln_status kiln_meter_kernels_load_peak(kiln_meter_kernels *m, int threads,
+                                         kiln_err *err) {
+    if (m->fma == NULL)
+        KILN_TRY(kiln_meter_kernels_load(m->of.fma, m->of.fma_name, &m->fma, err));
+    if (m->chain == NULL)
+        KILN_TRY(
+            kiln_meter_kernels_load(m->of.chain, m->of.chain_name, &m->chain, err));
+    return make_args(m, threads, err);
+}
+
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     kiln_meter_kernels *m = &r->meter;
     m->of = r->options.meter;
-    KILN_TRY(kiln_meter_kernels_load(m->of.fma, m->of.fma_name, &m->fma, err));
-    KILN_TRY(kiln_meter_kernels_load(m->of.chain, m->of.chain_name, &m->chain, err));
-    KILN_TRY(make_args(m, (int)r->options.threads, err));
+    KILN_TRY(kiln_meter_kernels_load_peak(m, (int)r->options.threads, err));
     /* Multiply-adds per cycle are a whole number of units: from the best slices, by
      * one thread. */
     double best = 0, clock = 0;

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/wire.h"
+#include "runtime/kiln.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -74,7 +75,7 @@ void kiln_operands_forget(kiln_runner *r);
 /* ---- one candidate --------------------------------------------------------------- */
 
 enum {
-    KILN_MAX_THREADS = 64,
+    KILN_MAX_THREADS = KILN_POOL_MAX_THREADS,
     KILN_MAX_SETS = 2,    /* of inputs that slices are run on in turn */
     KILN_MAX_BUFFERS = 8, /* outputs that the calls of a slice write in turn */
     KILN_MAX_POKES = 64
@@ -192,6 +193,8 @@ typedef struct kiln_trial_run {
     kiln_timed timed;
 } kiln_trial_run;
 
+/* Maps the pool's memory again where it has grown. */
+kiln_status kiln_runner_map(kiln_runner *r, uint64_t end, kiln_err *err);
 /* Bytes of the shared memory; NULL: outside of it, or none. */
 const void *kiln_runner_bytes(kiln_runner *r, kiln_wire_place p);
 
@@ -277,6 +280,23 @@ bool kiln_trial_take_turns(kiln_trial_run *t);
 bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
                            kiln_wire_turn *next);
 
+/* ---- a network (network.c) ------------------------------------------------------- */
+
+/* Opens it, and answers what is asked of it until the pipe ends. */
+kiln_status kiln_network_serve(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+/* Runs sessions at once, each again and again by a thread of its own, until time is up
+ * or standard input has something to say. */
+typedef struct kiln_load_run {
+    int64_t begin, end; /* since the load began */
+} kiln_load_run;
+typedef struct kiln_load_record {
+    kiln_load_run *run; /* of each session: n of them */
+    size_t n;
+} kiln_load_record;
+kiln_status kiln_load_do(kiln_arena *a, kiln_session *const *session, uint32_t n,
+                         size_t room, int64_t time_ns, kiln_load_record *out,
+                         kiln_wire_told *told, kiln_err *err);
+
 /* ---- the machine ----------------------------------------------------------------- */
 
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
@@ -294,6 +314,9 @@ double kiln_meter_kernels_run(kiln_pool *pool, kiln_kernel_fn *fn, void *const *
 /* The function of an object, for as long as the process lives. */
 kiln_status kiln_meter_kernels_load(kiln_str object, kiln_str name,
                                     kiln_kernel_fn **out, kiln_err *err);
+/* The kernels and arguments for so many threads; nothing is measured. */
+kiln_status kiln_meter_kernels_load_peak(kiln_meter_kernels *m, int threads,
+                                         kiln_err *err);
 /* What this machine can do, measured by all threads, in a process of their own. Never
  * fails: *out has the problem. */
 void kiln_limits_measure(kiln_runner *r, kiln_arena *a, const kiln_wire_limits *q,

@@ -12,8 +12,7 @@
 
 enum { MAX_WORKS = 1 << 16 };
 
-/* Maps the pool's memory again where it has grown. */
-static kiln_status map_shared(kiln_runner *r, uint64_t end, kiln_err *err) {
+kiln_status kiln_runner_map(kiln_runner *r, uint64_t end, kiln_err *err) {
     struct stat st;
     if (end <= r->shared_bytes)
         return KILN_OK;
@@ -45,7 +44,7 @@ static kiln_status check_place(kiln_runner *r, kiln_wire_place p, uint64_t bytes
                                kiln_err *err) {
     if (p.at % 8 != 0 || p.bytes != bytes || p.bytes > UINT64_MAX - p.at)
         return kiln_fail(err, KILN_ERR_PARSE, "a workload's memory is broken");
-    return map_shared(r, p.at + p.bytes, err);
+    return kiln_runner_map(r, p.at + p.bytes, err);
 }
 
 /* Everything that is read without a look later. */
@@ -179,6 +178,10 @@ static kiln_status answer_one(kiln_runner *r, kiln_arena *a, kiln_wire_stream *i
     KILN_TRY(kiln_wire_read(STDIN_FILENO, in, goes_on, &f, err));
     if (!*goes_on)
         return KILN_OK;
+    if (!*is_set_up && f.kind == KILN_WIRE_NETWORK) {
+        *goes_on = false;
+        return kiln_network_serve(r, &f, err);
+    }
     if (!*is_set_up)
         KILN_TRY(set_up(r, &f, &answer, err));
     else if (f.kind == KILN_WIRE_WORK)

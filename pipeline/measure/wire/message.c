@@ -330,10 +330,55 @@ static void limited(codec *c, void *p) {
     kiln_wire_limited *m = p;
     text(c, &m->problem);
     peak_slice(c, &m->peak);
-    f64(c, &m->fma_per_cycle);
     below(c, &m->n_levels, KILN_WIRE_MAX_LEVELS + 1);
     for (uint32_t i = 0; i < m->n_levels; i++)
         f64(c, &m->gbs[i]);
+}
+
+static void network(codec *c, void *p) {
+    kiln_wire_network *m = p;
+    text(c, &m->folder);
+    place(c, &m->plan);
+    place(c, &m->params);
+    list(c, &m->kernel, &m->n_kernels, KILN_WIRE_MAX_KERNELS);
+    for (uint32_t i = 0; i < m->n_kernels && !c->is_bad; i++) {
+        text(c, &m->kernel[i].symbol);
+        place(c, &m->kernel[i].object);
+    }
+    list(c, &m->input, &m->n_inputs, KILN_WIRE_MAX_INPUTS);
+    for (uint32_t i = 0; i < m->n_inputs && !c->is_bad; i++)
+        place(c, &m->input[i]);
+    meter(c, &m->meter);
+}
+
+static void ask(codec *c, void *p) {
+    kiln_wire_ask *m = p;
+    below(c, &m->what, KILN_N_QUESTIONS);
+    u32(c, &m->session);
+    u32(c, &m->index);
+    u32(c, &m->n);
+    u32(c, &m->n_ahead);
+    below(c, &m->has_steps, 2);
+    u64(c, &m->runs);
+    u64(c, &m->at);
+    u64(c, &m->bytes);
+    i64(c, &m->time_ns);
+}
+
+static void told(codec *c, void *p) {
+    kiln_wire_told *m = p;
+    text(c, &m->problem);
+    f64(c, &m->open_ms);
+    u64(c, &m->bytes);
+    below(c, &m->is_full, 2);
+    i64(c, &m->wall_ns);
+    i64(c, &m->cpu_ns);
+    i64(c, &m->preempted);
+    peak_slice(c, &m->peak);
+    list(c, &m->step_ns, &m->n_steps, KILN_WIRE_MAX_STEPS_TOLD);
+    for (uint32_t i = 0; i < m->n_steps && !c->is_bad; i++)
+        u64(c, &m->step_ns[i]);
+    text_upto(c, &m->data, KILN_WIRE_MAX_DATA);
 }
 
 static const struct {
@@ -356,6 +401,9 @@ static const struct {
     [KILN_WIRE_TURNED] = {"turned", turned, sizeof(kiln_wire_turned)},
     [KILN_WIRE_LIMITS] = {"limits", limits, sizeof(kiln_wire_limits)},
     [KILN_WIRE_LIMITED] = {"limited", limited, sizeof(kiln_wire_limited)},
+    [KILN_WIRE_NETWORK] = {"network", network, sizeof(kiln_wire_network)},
+    [KILN_WIRE_ASK] = {"ask", ask, sizeof(kiln_wire_ask)},
+    [KILN_WIRE_TOLD] = {"told", told, sizeof(kiln_wire_told)},
 };
 
 const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }

@@ -21,6 +21,10 @@ enum {
     KILN_WIRE_MAX_ROWS = 8,   /* of a matrix that transforms one */
     KILN_WIRE_TAPS = 3,
     KILN_WIRE_MAX_LEVELS = 4, /* of memory */
+    KILN_WIRE_MAX_KERNELS = 1 << 16,
+    KILN_WIRE_MAX_INPUTS = 4096,
+    KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
+    KILN_WIRE_MAX_DATA = 32 * 1024 * 1024, /* of an answer */
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
@@ -145,6 +149,9 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_TURNED, /* and what it was; the first says that it may be asked */
     KILN_WIRE_LIMITS, /* pool to runner: what can this machine do? */
     KILN_WIRE_LIMITED,
+    KILN_WIRE_NETWORK, /* kiln to a runner that serves it alone: a network, */
+    KILN_WIRE_ASK,     /* what is wanted of it, */
+    KILN_WIRE_TOLD,    /* and the answer to either */
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
@@ -311,11 +318,60 @@ typedef struct kiln_wire_limits {
 typedef struct kiln_wire_limited {
     kiln_str problem; /* "": there is none */
     kiln_peak_slice peak;
-    double
-        fma_per_cycle; /* vector multiply-adds of a thread: a whole number of units */
     uint32_t n_levels;
     double gbs[KILN_WIRE_MAX_LEVELS]; /* of all threads, the better of both */
 } kiln_wire_limited;
+
+/* ---- networks -------------------------------------------------------------------- */
+
+typedef struct kiln_wire_function {
+    kiln_str symbol;
+    kiln_wire_place object;
+} kiln_wire_function;
+
+/* Opened once, by a runner that serves nothing else. */
+typedef struct kiln_wire_network {
+    kiln_str folder; /* of an unpacked package; "": plan, parameters and kernels */
+    kiln_wire_place plan, params;
+    uint32_t n_kernels, n_inputs;
+    kiln_wire_function *kernel;
+    kiln_wire_place *input; /* row-major, of every session */
+    kiln_wire_meter meter;
+} kiln_wire_network;
+
+typedef enum kiln_wire_question {
+    KILN_ASK_SESSION, /* opens one of n threads: its number is that of those before */
+    KILN_ASK_CLOSE,   /* all sessions from `session` on */
+    KILN_ASK_TURN,    /* n slices of the peak, n_ahead runs, `runs` that are timed */
+    KILN_ASK_OUTPUT,  /* of the last run: bytes from `at` on of output `index` */
+    KILN_ASK_LOAD,    /* n sessions from `session` on, again and again for time_ns, each
+                         at most `runs` times */
+    KILN_ASK_RUNS,    /* of the last load: bytes from `at` on of session `index`'s runs,
+                         two i64 each: begin and end since the load began */
+    KILN_ASK_STOP,    /* ends a load; no answer */
+    KILN_N_QUESTIONS
+} kiln_wire_question;
+
+typedef struct kiln_wire_ask {
+    uint32_t what; /* kiln_wire_question */
+    uint32_t session, index, n, n_ahead;
+    uint32_t has_steps; /* TURN: the clock is read at each step */
+    uint64_t runs, at, bytes;
+    int64_t time_ns;
+} kiln_wire_ask;
+
+/* 0 of what was not asked for. */
+typedef struct kiln_wire_told {
+    kiln_str problem; /* "": it is done */
+    double open_ms;   /* of the network */
+    uint64_t bytes;   /* SESSION: that it has; LOAD: of all its runs */
+    uint32_t is_full; /* LOAD: there was no room for more runs */
+    int64_t wall_ns, cpu_ns, preempted; /* TURN: of all runs; LOAD: wall alone */
+    kiln_peak_slice peak;
+    uint32_t n_steps;
+    uint64_t *step_ns;
+    kiln_str data;
+} kiln_wire_told;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
  * limits (asserted). */

@@ -27,13 +27,42 @@ static void put_turns(kiln_buf *out) {
     const kiln_wire_limits limits = {.n_peaks = 50, .n_levels = 1, .level = level};
     const kiln_wire_limited limited = {.problem = s("no threads"),
                                        .peak = {200.5, 3.7},
-                                       .fma_per_cycle = 2,
                                        .n_levels = 2,
                                        .gbs = {100, 12.5}};
     kiln_wire_put(out, KILN_WIRE_TURN, &turn);
     kiln_wire_put(out, KILN_WIRE_TURNED, &turned);
     kiln_wire_put(out, KILN_WIRE_LIMITS, &limits);
     kiln_wire_put(out, KILN_WIRE_LIMITED, &limited);
+}
+
+/* Of networks. */
+static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
+    static kiln_wire_function kernel[1];
+    static kiln_wire_place input[2] = {{0, 64}, {64, 12}};
+    static uint64_t step_ns[2] = {1000, UINT64_MAX};
+    kernel[0] = (kiln_wire_function){s("kiln_k0"), {128, 4096}};
+    const kiln_wire_network network = {.folder = s("/tmp/p"),
+                                       .plan = {0, 640},
+                                       .params = {640, 1 << 20},
+                                       .n_kernels = 1,
+                                       .kernel = kernel,
+                                       .n_inputs = 2,
+                                       .input = input,
+                                       .meter = *meter};
+    const kiln_wire_ask ask = {
+        .what = KILN_ASK_LOAD, .session = 3, .n = 2, .runs = 1 << 20, .time_ns = -1};
+    const kiln_wire_told told = {.problem = s("no threads"),
+                                 .open_ms = 12.5,
+                                 .bytes = 4096,
+                                 .is_full = 1,
+                                 .wall_ns = INT64_MAX,
+                                 .peak = {200.5, 3.7},
+                                 .n_steps = 2,
+                                 .step_ns = step_ns,
+                                 .data = s("bytes")};
+    kiln_wire_put(out, KILN_WIRE_NETWORK, &network);
+    kiln_wire_put(out, KILN_WIRE_ASK, &ask);
+    kiln_wire_put(out, KILN_WIRE_TOLD, &told);
 }
 
 /* One of each kind, with something in every list. */
@@ -74,11 +103,8 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_hello hello = {s("runner")};
     const kiln_wire_failed failed = {s("no memory")};
     const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};
-    const kiln_wire_runner runner = {.meter = meter,
-                                     .threads = 2,
-                                     .cpu = -1,
-                                     .last_cache_bytes = 1 << 25,
-                                     .loser = -1};
+    const kiln_wire_runner runner = {
+        .meter = meter, .threads = 2, .cpu = -1, .loser = -1};
     const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
     const kiln_wire_work work = {.id = 3,
                                  .graph = {64, 100},
@@ -116,6 +142,7 @@ static void put_all(kiln_buf *out) {
     for (int k = 0; k < KILN_WIRE_TURN; k++)
         kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
     put_turns(out);
+    put_network(out, &meter);
 }
 
 typedef union message {
