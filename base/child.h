@@ -1,4 +1,5 @@
-/* Long-lived child processes with a pipe each way, and the CPUs that they may use. */
+/* Long-lived child processes with a pipe each way, the CPUs that they may use, and
+ * memory that they share. */
 #ifndef KILN_BASE_CHILD_H
 #define KILN_BASE_CHILD_H
 
@@ -7,7 +8,10 @@
 
 #include "base/status.h"
 
-enum { KILN_CHILD_MAX_CPUS = 1024 };
+enum {
+    KILN_CHILD_MAX_CPUS = 1024,
+    KILN_CHILD_SHARED_FD = 3 /* the number of shared memory in a child */
+};
 
 /* A set of CPUs. n == 0: any. */
 typedef struct kiln_cpus {
@@ -29,12 +33,16 @@ typedef struct kiln_child {
 } kiln_child;
 
 /* argv[0] is a path. The child is a process group of its own, has no other descriptors
- * than these, leaves no core file, and is killed when the calling thread ends. */
-kiln_status kiln_child_start(const char *const *argv, const kiln_cpus *cpus,
+ * than these and `shared` (read-only, as KILN_CHILD_SHARED_FD; -1: none), leaves no
+ * core file, and is killed when the calling thread ends. */
+kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err);
 /* Waits up to three seconds for the end of one that closed its output. */
 void kiln_child_wait(const kiln_child *c);
 /* Kills its group and waits. *by_itself: it had ended before; *status: of wait. */
 void kiln_child_end(kiln_child *c, bool *by_itself, int *status);
+
+/* Memory without a name that children can map: kiln_child_start's `shared`. */
+kiln_status kiln_shared_open(int *write_fd, int *read_fd, kiln_err *err);
 
 #endif

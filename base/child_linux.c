@@ -1,4 +1,4 @@
-/* Long-lived children. Linux, for close_range and dying with the parent.
+/* Long-lived children. Linux, for close_range, memfd_create and dying with the parent.
  *
  * Between fork and exec only system calls are made: another thread may have held any
  * lock at the fork. */
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -65,6 +66,24 @@ void kiln_cpus_use(const kiln_cpus *c) {
         (void)sched_setaffinity(0, sizeof set, &set);
 }
 
+kiln_status kiln_shared_open(int *write_fd, int *read_fd, kiln_err *err) {
+    char path[64];
+    *write_fd = memfd_create("kiln-measure", MFD_CLOEXEC);
+    *read_fd = -1;
+    if (*write_fd >= 0) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", *write_fd);
+        *read_fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (*read_fd >= 0)
+        return KILN_OK;
+    const int error = errno;
+    if (*write_fd >= 0)
+        close(*write_fd);
+    *write_fd = -1;
+    return kiln_fail(err, KILN_ERR_IO, "cannot make memory to share with workers: %s",
+                     strerror(error));
+}
+
 /* ---- pipes ----------------------------------------------------------------------- */
 
 typedef struct pipes {
@@ -96,8 +115,8 @@ static bool open_pipe(int fd[2]) {
     return fd[0] >= 0 && fd[1] >= 0;
 }
 
-static void child(const char *const *argv, const pipes *p, const kiln_cpus *cpus,
-                  pid_t parent) {
+static void child(const char *const *argv, const pipes *p, int shared,
+                  const kiln_cpus *cpus, pid_t parent) {
     const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
     sigset_t none;
     (void)setpgid(0, 0);
@@ -109,9 +128,10 @@ static void child(const char *const *argv, const pipes *p, const kiln_cpus *cpus
     if (getppid() != parent)
         _exit(127);
     if (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0 ||
-        dup2(p->err[1], STDERR_FILENO) < 0)
+        dup2(p->err[1], STDERR_FILENO) < 0 ||
+        (shared >= 0 && dup2(shared, KILN_CHILD_SHARED_FD) < 0))
         _exit(127);
-    (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    (void)close_range(KILN_CHILD_SHARED_FD + (shared >= 0), ~0U, CLOSE_RANGE_CLOEXEC);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     kiln_cpus_use(cpus);
     /* exec does not write to argv; its type is older than const. */
@@ -125,25 +145,28 @@ static void set_nonblocking(int fd) {
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-kiln_status kiln_child_start(const char *const *argv, const kiln_cpus *cpus,
+kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err) {
     pipes p = {{-1, -1}, {-1, -1}, {-1, -1}};
     const pid_t self = getpid();
     pid_t pid = -1;
+    int high = -1;
     if (access(argv[0], X_OK) != 0)
         return kiln_fail(err, KILN_ERR_IO,
                          "cannot run the worker '%s': %s; it is installed beside kiln",
                          argv[0], strerror(errno));
-    if (open_pipe(p.in) && open_pipe(p.out) && open_pipe(p.err)) {
+    if (open_pipe(p.in) && open_pipe(p.out) && open_pipe(p.err) &&
+        (shared < 0 || (high = fcntl(shared, F_DUPFD_CLOEXEC, FIRST_FREE_FD)) >= 0)) {
         sigset_t all, old;
         sigfillset(&all); /* none of our handlers may run in the child */
         (void)sigprocmask(SIG_SETMASK, &all, &old);
         pid = fork();
         if (pid == 0)
-            child(argv, &p, cpus, self);
+            child(argv, &p, high, cpus, self);
         (void)sigprocmask(SIG_SETMASK, &old, NULL);
     }
     const int error = errno;
+    close_fd(high);
     if (pid < 0) {
         close_all(&p);
         return kiln_fail(err, KILN_ERR_IO, "cannot start the worker '%s': %s", argv[0],

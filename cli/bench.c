@@ -180,7 +180,8 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                          kiln_config_file_unused(&answer.text, &o.choose) == 0;
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     /* Nothing measured is no success either. */
-    const bool is_good = bench.n_wrong == 0 && bench.n_refused == 0 && all_fit;
+    const bool is_good =
+        bench.n_wrong == 0 && bench.n_refused == 0 && bench.n_failed == 0 && all_fit;
     *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,

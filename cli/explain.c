@@ -112,8 +112,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_cli_answer_init(&answer, args->arena);
     kiln_json_begin_object(&answer.w);
     kiln_json_member_str(&answer.w, "op", line.name);
-    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, stages, &answer.text,
-                          &answer.w, &is_wrong, err));
+    const kiln_workers workers = {.builder_argv = NULL};
+    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, &workers, stages,
+                          &answer.text, &answer.w, &is_wrong, err));
     kiln_json_end_object(&answer.w);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     *exit_code = is_wrong ? KILN_EXIT_CHECK : KILN_EXIT_OK;

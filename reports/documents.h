@@ -103,7 +103,8 @@ typedef struct kiln_doc_op {
     kiln_results_op op;
     const char *workload; /* NULL: the line was not read */
     const char *config;   /* JSON; NULL: none was chosen */
-    const char *refusal;  /* NULL: it was measured */
+    const char *refusal;  /* NULL: it was measured, or its output is wrong */
+    const char *failure;  /* a word; NULL: its kernel is good, or there is none */
     int64_t flops, bytes;
     bool has_output, has_time, has_code;
     kiln_doc_op_output output;
@@ -126,7 +127,7 @@ typedef struct kiln_doc_ops {
     KILN_VEC(kiln_results_level) level; /* as far as operators needed them */
     KILN_VEC(kiln_doc_op) op;
     KILN_VEC(kiln_doc_standing) baseline;
-    int64_t wrong, refused;
+    int64_t wrong, refused, failed;
     double mean_peak_share;
     bool is_interrupted;
 } kiln_doc_ops;

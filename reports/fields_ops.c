@@ -55,11 +55,19 @@ static KILN_RECORD(code, code_rows, "The code of an operator")
         KILN_MEMBER(workload,
                     "the key by which records are found; null where it was not read"),
         KILN_MEMBER_JSON(config, "that made the kernel; null where nothing was chosen"),
-        KILN_MEMBER(refusal, "why it was not measured; null where it was"),
+        KILN_MEMBER(refusal, "why it was not measured; null where it was, or its "
+                             "output is wrong"),
+        KILN_MEMBER(
+            failure,
+            "how its kernel ended where that was no good end: `crash`, "
+            "`timeout`, `out-of-bounds`, `wrong`, ... ([workers.md](workers.md)); "
+            "null where it was measured or could not be made"),
         KILN_MEMBER(flops, "of one call"),
         KILN_MEMBER(bytes, "that it must read and write, once"),
-        KILN_MEMBER_OPTIONAL("output", output, output, "null: it was refused"),
-        KILN_MEMBER_OPTIONAL("time", time, timing, "null: it was refused"),
+        KILN_MEMBER_OPTIONAL("output", output, output,
+                             "null: it was refused, or failed"),
+        KILN_MEMBER_OPTIONAL("time", time, timing,
+                             "null: it was refused, failed, or is wrong"),
         KILN_MEMBER_OPTIONAL("code", code, code, "null: there is none"),
         KILN_MEMBER_NUMBERS("samples_ms", sample_ms,
                             "with `--baselines`: kiln's own, in the order of rounds"),
@@ -93,6 +101,8 @@ static KILN_RECORD(standing, standing_rows, "A baseline over all operators")
         KILN_MEMBER_LIST("baselines", baseline, standing, "of each library asked for"),
         KILN_MEMBER(wrong, "operators whose output was"),
         KILN_MEMBER(refused, "operators that could not be made"),
+        KILN_MEMBER(failed, "operators whose kernels crashed, hung, or did what they "
+                            "must not"),
         KILN_MEMBER_POSITIVE(mean_peak_share,
                              "geometric, of what was measured; null: nothing was"),
         KILN_MEMBER_AS("interrupted", is_interrupted,

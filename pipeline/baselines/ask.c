@@ -63,7 +63,8 @@ kiln_status kiln_asked_open(kiln_arena *a, const char *const *argv, const char *
     *out = (kiln_asked){.name = name,
                         .limit_ms = limit_ms > 0 ? limit_ms : DEFAULT_LIMIT_MS};
     KILN_TRY(kiln_dir_temp(a, &out->folder, err));
-    return kiln_talk_open(a, argv, &out->talk, err);
+    const kiln_talk_options o = {.shared = -1};
+    return kiln_talk_open(a, argv, &o, &out->talk, err);
 }
 
 /* ---- tensors, in files of the session's folder ----------------------------------- */

@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_BASELINES_INTERNAL_H
 
 #include "pipeline/baselines/baselines.h"
+#include "pipeline/talk/talk.h"
 
 /* A row of wheels.def. */
 typedef struct kiln_wheel {
@@ -57,21 +58,6 @@ kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
 
 /* The Python of the environment in `dir`. */
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
-
-/* ---- one long-lived process that answers line by line ---------------------------- */
-
-typedef struct kiln_talk kiln_talk;
-
-/* argv[0] is a path. It ends when the arena is reset. */
-kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **out,
-                           kiln_err *err);
-/* Sends a line and waits for the line of the answer, which lives in `a`, without its
- * end. Failures say how the process ended, what it complained of last, or that nothing
- * came in time; then it was killed, and every later call fails too. */
-kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t limit_ms,
-                          kiln_str *answer, kiln_err *err);
-/* Kills the process; later calls fail. */
-void kiln_talk_end(kiln_talk *t);
 
 /* ---- one that answers in JSON (ask.c) -------------------------------------------- */
 

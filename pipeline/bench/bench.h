@@ -1,7 +1,8 @@
 /* pipeline/bench: how fast is a whole network, of what the machine could do?
  *
- *     kiln_subject s;                  what is measured: a model made callable, with
- *                                      what is known of its steps and right outputs
+ *     kiln_subject s;                  what is measured: a network in a process of its
+ *                                      own, with what is known of its steps and right
+ *                                      outputs
  *     kiln_net_bench b;                samples at each number of threads
  *
  * Runs are taken in turns with slices of the multiply-add peak at the same number of
@@ -15,11 +16,11 @@
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
-#include "runtime/kiln.h"
+#include "pipeline/remote/remote.h"
 
 /* ---- what is measured ------------------------------------------------------------ */
 
-/* What is known of the plan's steps (kiln_session_step). */
+/* What is known of the plan's steps. */
 typedef struct kiln_subject_step {
     const char *name, *op;
     const char *tmpl, *origin; /* of the kernel, as the coverage ledger has it; NULL:
@@ -36,7 +37,7 @@ typedef struct kiln_subject {
     const kiln_value_binding *fixed;
     size_t n_fixed;
     const kiln_profile *profile;
-    const kiln_model *model;
+    kiln_remote *remote; /* the network, in a process of its own */
     kiln_cost cost;
     const kiln_subject_step *step;
     int n_steps;
@@ -50,7 +51,7 @@ typedef struct kiln_subject {
     kiln_tolerance tolerance;
 } kiln_subject;
 
-/* Imports the model, compiles it for the profile, opens it in this process until the
+/* Imports the model, compiles it for the profile, opens it in another process until the
  * arena is reset, and asks the reference for its outputs on seeded inputs. choose NULL:
  * guesses.
  * KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
@@ -60,7 +61,7 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_choose_options *choose, uint64_t seed,
                                   kiln_subject *out, kiln_err *err);
 
-/* A package: its archive is verified and held in memory, opened in this process; right
+/* A package: its archive is verified and held in memory, opened in another process; right
  * outputs are its self-test's. KILN_ERR_UNSUPPORTED where it runs in an emulator only.
  * model NULL: nothing is beside it; else the model that it was built from
  * (kiln_package_source), which baselines run on the self-test's inputs. */
@@ -73,13 +74,12 @@ kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
                                    const kiln_fixed_inputs *fixed, kiln_subject *out,
                                    kiln_err *err);
 
-/* Runs it once in a session of so many threads and compares. */
-kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
+/* Runs it once in a session (kiln_remote_session) and compares. */
+kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, int session,
                                kiln_check *check, kiln_err *err);
 /* Compares what the session's last run left. */
-kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s,
-                                 const kiln_session *on, kiln_check *check,
-                                 kiln_err *err);
+kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s, int session,
+                                 kiln_check *check, kiln_err *err);
 
 /* ---- percentiles ----------------------------------------------------------------- */
 

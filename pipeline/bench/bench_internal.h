@@ -4,9 +4,6 @@
 
 #include "pipeline/bench/bench.h"
 
-/* The session's error as a status. */
-kiln_status kiln_session_failed(const kiln_session *s, kiln_err *err);
-
 /* Every baseline of `o` at one number of threads, made ready and compared (rivals.c).
  */
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,

@@ -1,118 +1,48 @@
 /* Several instances of a model at once, as a server has them: how long does a run take
  * then, and how many are there in a second? Each instance is a session with a thread of
  * its own that runs it again as soon as it is done (a closed loop); the model's
- * parameters are shared. */
+ * parameters are shared. All of it is in a process of its own
+ * (pipeline/measure/runner/load.c). */
 #include "pipeline/bench/bench_internal.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 enum {
     MAX_RUNS = 16 << 20, /* of all instances: 16 bytes each */
     LEAST_RUNS = 1 << 15,
     WARM_UPS = 3,
-    BOOTSTRAPS = 2000,
-    START_NS = 20 * 1000 * 1000, /* until all threads are there */
-    WATCH_NS = 20 * 1000 * 1000
+    BOOTSTRAPS = 2000
 };
 
-/* Times since the start. */
-typedef struct one_run {
-    int64_t begin, end;
-} one_run;
-
-typedef struct load load;
-typedef struct instance {
-    load *of;
-    kiln_session *session;
-    kiln_task task;
-    one_run *run;
-    size_t n, room;
-    bool has_failed;
-} instance;
-
-struct load {
+typedef struct load {
     kiln_arena *arena; /* of one side */
     const kiln_subject *subject;
     kiln_load_side *side;
-    instance *instance;
-    int64_t start, length; /* of time */
-    atomic_bool must_stop;
-    atomic_bool is_full;
-};
+    int first;     /* session: the others follow */
+    double run_ns; /* that the shortest run took, alone */
+    kiln_remote_load found;
+} load;
 
-/* ---- an instance ----------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------- */
 
-static void sleep_until(int64_t when) {
-    for (int64_t left = when - kiln_now_ns(); left > 0; left = when - kiln_now_ns()) {
-        const struct timespec t = {.tv_sec = left / 1000000000,
-                                   .tv_nsec = left % 1000000000};
-        (void)nanosleep(&t, NULL);
+static kiln_status open_instance(load *l, int k, kiln_check *check, kiln_err *err) {
+    const kiln_remote_order once = {.runs = 1};
+    kiln_remote *r = l->subject->remote;
+    int session = 0;
+    const kiln_status st = kiln_remote_session(r, l->side->threads, &session,
+                                               &l->side->session_bytes, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "opening instance %d of %d", k, l->side->instances);
+        return st;
     }
-}
-
-/* Nothing is allocated and nothing is shared but two flags while time is taken. */
-static void run_again_and_again(void *user) {
-    instance *x = user;
-    load *l = x->of;
-    sleep_until(l->start);
-    while (!atomic_load_explicit(&l->must_stop, memory_order_relaxed)) {
-        const int64_t begin = kiln_now_ns() - l->start;
-        if (begin >= l->length && x->n > 0) /* once in any case */
-            return;
-        if (x->n == x->room) {
-            atomic_store(&l->is_full, true);
-            atomic_store(&l->must_stop, true);
-            return;
-        }
-        if (kiln_session_run(x->session) != 0) {
-            x->has_failed = true;
-            atomic_store(&l->must_stop, true);
-            return;
-        }
-        x->run[x->n++] = (one_run){begin, kiln_now_ns() - l->start};
-    }
-}
-
-static void close_session(void *session) { kiln_session_close(session); }
-
-/* How long a run takes alone, so that there is room for all of them. */
-static kiln_status warm_up(instance *x, int64_t *ns, kiln_err *err) {
-    *ns = INT64_MAX;
+    if (k == 0)
+        l->first = session;
+    KILN_TRY(kiln_subject_check(l->arena, l->subject, session, check, err));
     for (int i = 0; i < WARM_UPS; i++) {
-        const int64_t begin = kiln_now_ns();
-        if (kiln_session_run(x->session) != 0)
-            return kiln_session_failed(x->session, err);
-        const int64_t took = kiln_now_ns() - begin;
-        *ns = took < *ns ? took : *ns;
+        kiln_remote_turn turn;
+        KILN_TRY(kiln_remote_take_turn(r, session, &once, &turn, err));
+        l->run_ns = fmin(l->run_ns, fmax(1, turn.ms * 1e6));
     }
-    return KILN_OK;
-}
-
-static kiln_status open_instance(load *l, instance *x, kiln_check *check,
-                                 kiln_err *err) {
-    char text[KILN_ERROR_TEXT] = "";
-    const kiln_session_options o = {.n_threads = l->side->threads};
-    int64_t ns = 0;
-    x->of = l;
-    x->session = kiln_session_open(l->subject->model, &o, text);
-    if (x->session == NULL)
-        return kiln_fail(err, KILN_ERR_OOM, "instance %td of %d: %s", x - l->instance,
-                         l->side->instances, text);
-    kiln_arena_defer(l->arena, close_session, x->session);
-    KILN_TRY(kiln_subject_check(l->arena, l->subject, x->session, check, err));
-    KILN_TRY(warm_up(x, &ns, err));
-    /* Far more than expected: whoever was disturbed while warming up looks slow. */
-    const int64_t most = MAX_RUNS / l->side->instances,
-                  wanted = 8 * (l->length / (ns > 0 ? ns : 1)) + LEAST_RUNS;
-    x->room = (size_t)(wanted < most ? wanted : most);
-    x->run = kiln_array(l->arena, one_run, x->room);
-    memset(x->run, 0, x->room * sizeof *x->run); /* pages are there before they count */
-    l->side->session_bytes = kiln_session_bytes(x->session);
     return KILN_OK;
 }
 
@@ -137,20 +67,21 @@ static void throughput(kiln_arena *a, kiln_load_side *r) {
     r->high = kiln_quantile(mean, BOOTSTRAPS, 0.975);
 }
 
-static void add_up(load *l, int64_t length) {
+static void add_up(load *l) {
     kiln_load_side *r = l->side;
+    const kiln_remote_load *f = &l->found;
     size_t n = 0, all = 0;
     for (int k = 0; k < r->instances; k++)
-        all += l->instance[k].n;
+        all += f->n_runs[k];
     double *ms = kiln_array(l->arena, double, all);
-    r->seconds = (double)length * 1e-9;
+    r->seconds = (double)f->length * 1e-9;
     for (int k = 0; k < r->instances; k++)
-        for (size_t i = 0; i < l->instance[k].n; i++) {
-            const one_run *run = &l->instance[k].run[i];
+        for (size_t i = 0; i < f->n_runs[k]; i++) {
+            const kiln_remote_run *run = &f->run[k][i];
             ms[n++] = (double)(run->end - run->begin) * 1e-6;
-            if (run->end >= length)
+            if (run->end < 0 || run->end >= f->length)
                 continue;
-            r->slice[run->end * KILN_LOAD_SLICES / length]++;
+            r->slice[run->end * KILN_LOAD_SLICES / f->length]++;
             r->runs++;
         }
     if (all > 0)
@@ -160,58 +91,48 @@ static void add_up(load *l, int64_t length) {
 
 /* ---- one number of instances ----------------------------------------------------- */
 
-/* Until time is up, somebody says stop, or an instance does. */
-static void watch(load *l, const kiln_load_options *o) {
-    const int64_t end = l->start + l->length;
-    while (kiln_now_ns() < end && !atomic_load(&l->must_stop)) {
-        if (kiln_interrupted())
-            atomic_store(&l->must_stop, true);
-        const int64_t next = kiln_now_ns() + WATCH_NS;
-        sleep_until(next < end ? next : end);
-        if (o->progress != NULL)
-            o->progress(o->user, (double)(kiln_now_ns() - l->start) * 1e-9, o->seconds);
-    }
+typedef struct shown {
+    const kiln_load_options *o;
+    int64_t begin_ns;
+} shown;
+
+static void show(void *user) {
+    const shown *s = user;
+    const double done = (double)(kiln_now_ns() - s->begin_ns) * 1e-9;
+    s->o->progress(s->o->user, fmin(done, s->o->seconds), s->o->seconds);
 }
 
+/* Room for far more runs than expected: whoever was disturbed while warming up looks
+ * slow. */
 static kiln_status run_all(load *l, const kiln_load_options *o, kiln_err *err) {
     const int n = l->side->instances;
-    bool has_threads = true;
-    l->start = kiln_now_ns() + START_NS;
-    for (int k = 0; k < n && has_threads; k++) {
-        kiln_task_start(&l->instance[k].task, run_again_and_again, &l->instance[k]);
-        has_threads = l->instance[k].task.has_thread;
-    }
-    if (has_threads)
-        watch(l, o);
-    else
-        atomic_store(&l->must_stop, true);
-    int64_t stopped = kiln_now_ns() - l->start;
-    stopped = stopped > 0 ? stopped : 1; /* before it began */
-    for (int k = 0; k < n; k++)
-        kiln_task_wait(&l->instance[k].task);
-    if (!has_threads)
-        return kiln_fail(err, KILN_ERR_OOM, "there are no threads for %d instances", n);
-    for (int k = 0; k < n; k++)
-        if (l->instance[k].has_failed)
-            return kiln_session_failed(l->instance[k].session, err);
-    l->side->is_cut = atomic_load(&l->is_full);
-    add_up(l, atomic_load(&l->must_stop) && stopped < l->length ? stopped : l->length);
+    const double length = o->seconds * 1e9, most = (double)MAX_RUNS / n,
+                 wanted = 8 * (length / l->run_ns) + LEAST_RUNS;
+    kiln_remote *r = l->subject->remote;
+    shown s = {o, kiln_now_ns()};
+    if (o->progress != NULL)
+        kiln_remote_on_tick(r, show, &s);
+    const kiln_status st =
+        kiln_remote_do_load(r, l->arena, l->first, n, (int64_t)fmin(wanted, most),
+                            (int64_t)length, &l->found, err);
+    kiln_remote_on_tick(r, NULL, NULL);
+    if (st != KILN_OK)
+        return st;
+    l->side->is_cut = l->found.is_full;
+    add_up(l);
     return KILN_OK;
 }
 
 static kiln_status measure(load *l, const kiln_load_options *o, kiln_check *check,
                            kiln_err *err) {
     const int n = l->side->instances;
-    l->instance = kiln_array(l->arena, instance, n);
     for (int k = 0; k < n; k++)
-        KILN_TRY(open_instance(l, &l->instance[k], check, err));
-    if (check->outcome != KILN_PASSED)
-        return KILN_OK;
-    KILN_TRY(run_all(l, o, err));
-    for (int k = 0; k < n; k++)
-        KILN_TRY(kiln_subject_compare(l->arena, l->subject, l->instance[k].session,
-                                      check, err));
-    return KILN_OK;
+        KILN_TRY(open_instance(l, k, check, err));
+    if (check->outcome == KILN_PASSED)
+        KILN_TRY(run_all(l, o, err));
+    for (int k = 0; k < n && check->outcome == KILN_PASSED; k++)
+        KILN_TRY(kiln_subject_compare(l->arena, l->subject, l->first + k, check, err));
+    return kiln_remote_close_from(l->subject->remote, l->first, err);
 }
 
 static kiln_status one_side(kiln_arena *a, kiln_load *out, const kiln_load_options *o,
@@ -219,10 +140,8 @@ static kiln_status one_side(kiln_arena *a, kiln_load *out, const kiln_load_optio
     kiln_arena scratch = {0};
     kiln_load_side side = {.instances = instances, .threads = threads};
     kiln_check check = out->check;
-    load l = {.arena = &scratch,
-              .subject = out->subject,
-              .side = &side,
-              .length = (int64_t)(o->seconds * 1e9)};
+    load l = {
+        .arena = &scratch, .subject = out->subject, .side = &side, .run_ns = HUGE_VAL};
     const kiln_status st = measure(&l, o, &check, err);
     out->check = check;
     out->check.reason = kiln_str_dup(a, check.reason); /* not the scratch's */
@@ -237,7 +156,7 @@ static kiln_status one_side(kiln_arena *a, kiln_load *out, const kiln_load_optio
 
 kiln_status kiln_load_run(kiln_arena *a, const kiln_subject *s,
                           const kiln_load_options *o, kiln_load *out, kiln_err *err) {
-    KILN_ASSERT(s->model != NULL && s->n_want > 0,
+    KILN_ASSERT(s->remote != NULL && s->n_want > 0,
                 "'%s' has nothing to be compared with", s->name);
     *out = (kiln_load){.subject = s,
                        .check = {.name = s->name, .group = "", .reason = ""}};

@@ -86,8 +86,6 @@ static kiln_status read_selftest(kiln_arena *a, const kiln_opened *p, kiln_subje
     return KILN_OK;
 }
 
-static void close_model(void *model) { kiln_model_close(model); }
-
 /* What baselines run: the very file that the package was built from. */
 static kiln_status add_model(kiln_arena *a, const kiln_opened *p, const char *model,
                              const kiln_fixed_inputs *fixed, kiln_subject *s,
@@ -128,7 +126,6 @@ kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
                                    const kiln_fixed_inputs *fixed, kiln_subject *out,
                                    kiln_err *err) {
     kiln_opened *p = kiln_new(a, kiln_opened);
-    char text[KILN_ERROR_TEXT] = "";
     KILN_TRY(kiln_package_open_by(a, path, keys, p, err));
     const kiln_status here = kiln_device_measures_here(&p->facts.profile, err);
     if (here != KILN_OK) {
@@ -145,13 +142,13 @@ kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
     KILN_TRY(read_selftest(a, p, &s, err));
     if (model != NULL)
         KILN_TRY(add_model(a, p, model, fixed, &s, err));
-    const int64_t begin = kiln_now_ns();
-    kiln_model *opened = kiln_model_open(p->folder, NULL, text);
-    s.open_ms = (double)(kiln_now_ns() - begin) * 1e-6;
-    if (opened == NULL)
-        return kiln_fail(err, KILN_ERR_LIB, "'%s' cannot be opened: %s", path, text);
-    kiln_arena_defer(a, close_model, opened);
-    s.model = opened;
+    const kiln_status opened = kiln_remote_of_package(
+        a, p->folder, s.profile, s.in, p->package.n_inputs, NULL, &s.remote, err);
+    if (opened != KILN_OK) {
+        kiln_note(err, "opening '%s' in a process of its own", path);
+        return opened;
+    }
+    s.open_ms = kiln_remote_open_ms(s.remote);
     *out = s;
     return KILN_OK;
 }

@@ -10,14 +10,13 @@ typedef struct asked {
 /* The session's inputs, and those that the import fixed: the file asks for all. */
 static void make_job(asked *r, const kiln_net_bench_options *o, int threads) {
     const kiln_subject *s = r->subject;
-    const size_t n_own = (size_t)kiln_model_n_inputs(s->model);
+    const size_t n_own = (size_t)kiln_remote_n_inputs(s->remote);
     kiln_value_binding *in =
         kiln_array(r->arena, kiln_value_binding, n_own + s->n_fixed);
     const char **out = kiln_array(r->arena, const char *, s->n_want);
     for (size_t i = 0; i < n_own; i++) {
-        kiln_port_info port;
-        (void)kiln_model_input(s->model, (int)i, &port);
-        in[i] = (kiln_value_binding){port.name, s->in[i]};
+        const kiln_remote_port *port = kiln_remote_input_at(s->remote, (int)i);
+        in[i] = (kiln_value_binding){port->name, s->in[i]};
     }
     for (size_t i = 0; i < s->n_fixed; i++)
         in[n_own + i] = s->fixed[i];

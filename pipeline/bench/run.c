@@ -8,8 +8,7 @@ enum { STEP_RUNS = 20 };
 
 typedef struct side {
     kiln_net_side *report;
-    kiln_session *session;
-    kiln_meter meter;
+    int session;
     kiln_rivals *rivals; /* NULL: none */
 } side;
 
@@ -23,46 +22,42 @@ typedef struct bench {
 
 /* ---- one run --------------------------------------------------------------------- */
 
-static kiln_status run_sample(side *s, kiln_sample *out, kiln_err *err) {
-    const kiln_watch begin = kiln_watch_now();
-    for (int64_t i = 0; i < s->report->runs; i++)
-        if (kiln_session_run(s->session) != 0)
-            return kiln_session_failed(s->session, err);
-    const double ns = kiln_watch_ns(&begin, s->report->threads, &out->is_disturbed);
-    out->ms = ns * 1e-6 / (double)s->report->runs;
+/* Names the side that failed: a crash ends all of them. */
+static kiln_status take(const bench *b, const side *s, const kiln_remote_order *o,
+                        kiln_remote_turn *out, kiln_err *err) {
+    const kiln_status st =
+        kiln_remote_take_turn(b->subject->remote, s->session, o, out, err);
+    if (st != KILN_OK)
+        kiln_note(err, "running '%s' on %d thread%s", b->subject->name,
+                  s->report->threads, s->report->threads == 1 ? "" : "s");
+    return st;
+}
+
+static kiln_sample sample_of(const kiln_remote_turn *t) {
+    return (kiln_sample){t->ms, t->is_disturbed};
+}
+
+static kiln_status run_sample(const bench *b, const side *s, int n_ahead,
+                              kiln_sample *out, kiln_err *err) {
+    const kiln_remote_order o = {.n_ahead = n_ahead, .runs = s->report->runs};
+    kiln_remote_turn turn;
+    KILN_TRY(take(b, s, &o, &turn, err));
+    *out = sample_of(&turn);
     return KILN_OK;
 }
 
-static kiln_status warm_up(side *s, kiln_err *err) {
+static kiln_status warm_up(const bench *b, side *s, kiln_err *err) {
     kiln_sample sample = {0};
     s->report->runs = 1;
-    KILN_TRY(run_sample(s, &sample, err));
-    KILN_TRY(run_sample(s, &sample, err));
+    KILN_TRY(run_sample(b, s, 1, &sample, err));
     s->report->runs = kiln_sample_runs(sample.ms);
-    return run_sample(s, &sample, err);
+    return run_sample(b, s, 0, &sample, err);
 }
 
-static void close_session(void *session) { kiln_session_close(session); }
-static void close_pool(void *pool) { kiln_pool_close(pool); }
-
-/* Neither the session's threads nor the meter's are pinned: both go where the system
- * puts them. The session comes first: its threads inherit our affinity. */
 static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
-    char text[KILN_ERROR_TEXT] = "";
-    kiln_team team = {.pool = NULL};
-    const kiln_session_options so = {.n_threads = threads};
-    s->session = kiln_session_open(b->subject->model, &so, text);
-    if (s->session == NULL)
-        return kiln_fail(err, KILN_ERR_OOM, "%s", text);
-    kiln_arena_defer(b->arena, close_session, s->session);
-    const kiln_pool_options po = {.n_threads = threads};
-    if (threads > 1 && kiln_pool_open(&po, &team.pool, text) != 0)
-        return kiln_fail(err, KILN_ERR_OOM, "%d threads: %s", threads, text);
-    kiln_arena_defer(b->arena, close_pool, team.pool);
-    KILN_TRY(kiln_meter_new(b->arena, b->subject->profile, team, &s->meter, err));
     s->report->threads = threads;
-    s->report->session_bytes = kiln_session_bytes(s->session);
-    return KILN_OK;
+    return kiln_remote_session(b->subject->remote, threads, &s->session,
+                               &s->report->session_bytes, err);
 }
 
 /* ---- numbers --------------------------------------------------------------------- */
@@ -78,7 +73,7 @@ static double *peaks(kiln_arena *a, const kiln_net_side *r, size_t offset) {
     return v;
 }
 
-static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
+static void add_up(const bench *b, kiln_net_side *r) {
     kiln_arena scratch = {0};
     const double flops = 2 * (double)b->subject->cost.muladds;
     size_t n;
@@ -101,30 +96,28 @@ static void add_up(const bench *b, kiln_net_side *r, const kiln_meter *m) {
         .measured_gflops =
             kiln_median(peaks(&scratch, r, offsetof(kiln_peak, measured_gflops)), n),
         .clock_ghz = kiln_median(peaks(&scratch, r, offsetof(kiln_peak, clock_ghz)), n),
-        .fma_per_cycle = m->fma_per_cycle};
+        .fma_per_cycle = r->round_peak.v[0].fma_per_cycle};
     kiln_arena_fini(&scratch);
 }
 
 /* A run with a clock read at each step, as run number `at` of those that count. */
-static kiln_status profile_once(side *s, int n, double (*ms)[STEP_RUNS], int at,
-                                double *run_ms, bool *is_disturbed, kiln_err *err) {
-    kiln_session_profile(s->session, 1); /* from zero */
-    const kiln_watch begin = kiln_watch_now();
-    if (kiln_session_run(s->session) != 0)
-        return kiln_session_failed(s->session, err);
-    *run_ms = kiln_watch_ns(&begin, s->report->threads, is_disturbed) * 1e-6;
-    for (int i = 0; i < n; i++) {
-        kiln_step_info info;
-        kiln_session_step(s->session, i, &info);
-        ms[i][at] = (double)info.nanoseconds * 1e-6;
-    }
+static kiln_status profile_once(const bench *b, const side *s, int n,
+                                double (*ms)[STEP_RUNS], int at, double *run_ms,
+                                bool *is_disturbed, kiln_err *err) {
+    const kiln_remote_order o = {.runs = 1, .has_steps = true};
+    kiln_remote_turn turn;
+    KILN_TRY(take(b, s, &o, &turn, err));
+    *run_ms = turn.ms;
+    *is_disturbed = turn.is_disturbed;
+    for (int i = 0; i < n && i < (int)turn.n_steps; i++)
+        ms[i][at] = (double)turn.step_ns[i] * 1e-6;
     return KILN_OK;
 }
 
 /* Apart from the rounds: reading a clock for each step takes time too. Runs in which
  * somebody else had a processor are taken again, as often as there are runs. */
 static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
-    const int n = kiln_session_n_steps(s->session);
+    const int n = b->subject->n_steps;
     double *median = kiln_array(b->arena, double, n);
     double(*ms)[STEP_RUNS] = kiln_arena_array(b->arena, (size_t)n, sizeof *ms);
     double run_ms[STEP_RUNS] = {0};
@@ -132,11 +125,10 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
     while (runs < STEP_RUNS && (runs == 0 || !kiln_interrupted())) {
         bool is_disturbed = false;
         kiln_progress_step("timing each step", "runs", runs, STEP_RUNS, NULL);
-        KILN_TRY(profile_once(s, n, ms, runs, &run_ms[runs], &is_disturbed, err));
+        KILN_TRY(profile_once(b, s, n, ms, runs, &run_ms[runs], &is_disturbed, err));
         if (!is_disturbed || again-- <= 0)
             runs++;
     }
-    kiln_session_profile(s->session, 0);
     for (int i = 0; i < n; i++)
         median[i] = kiln_median(ms[i], (size_t)runs);
     s->report->step_ms = median;
@@ -146,34 +138,45 @@ static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
-/* Beside baselines, each begins a turn after a rest, with a run that is not timed: who
- * ran before left its own data in the caches, and threads sleep. */
-static kiln_status take_turn(bench *b, side *s, const kiln_peak *peak, kiln_err *err) {
-    kiln_sample sample;
-    if (s->rivals != NULL) {
-        kiln_rest();
-        if (kiln_session_run(s->session) != 0)
-            return kiln_session_failed(s->session, err);
-    }
-    KILN_TRY(run_sample(s, &sample, err));
-    kiln_vec_push(b->arena, &s->report->sample, sample);
+static void keep(bench *b, side *s, const kiln_peak *peak, const kiln_sample *sample) {
+    kiln_vec_push(b->arena, &s->report->sample, *sample);
     kiln_vec_push(b->arena, &s->report->round_peak, *peak);
+}
+
+/* The peak and the runs behind it in one turn: whoever is asked twice sleeps between,
+ * while the meter's threads still spin. */
+static kiln_status take_turn_alone(bench *b, side *s, kiln_err *err) {
+    const kiln_remote_order both = {.n_peaks = 1, .runs = s->report->runs};
+    kiln_remote_turn turn;
+    KILN_TRY(take(b, s, &both, &turn, err));
+    const kiln_sample sample = sample_of(&turn);
+    keep(b, s, &turn.peak, &sample);
     return KILN_OK;
 }
 
-/* kiln before the baselines and after them in turns: whoever comes first is treated
- * alike. */
+/* Beside baselines, each begins a turn after a rest, with a run that is not timed: who
+ * ran before left its own data in the caches, and threads sleep. kiln comes before the
+ * baselines and after them in turns: whoever comes first is treated alike. */
+static kiln_status take_turns(bench *b, side *s, bool is_first, kiln_err *err) {
+    const kiln_remote_order peak = {.n_peaks = 1};
+    kiln_remote_turn turn;
+    kiln_sample sample;
+    KILN_TRY(take(b, s, &peak, &turn, err));
+    if (!is_first)
+        kiln_rivals_round(s->rivals);
+    kiln_rest();
+    KILN_TRY(run_sample(b, s, 1, &sample, err));
+    keep(b, s, &turn.peak, &sample);
+    if (is_first)
+        kiln_rivals_round(s->rivals);
+    return KILN_OK;
+}
+
 static kiln_status one_round(bench *b, int round, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++) {
         side *s = &b->side[i];
-        const bool is_first = round % 2 == 0;
-        const kiln_peak peak = kiln_meter_slice(&s->meter);
-        if (is_first)
-            KILN_TRY(take_turn(b, s, &peak, err));
-        if (s->rivals != NULL)
-            kiln_rivals_round(s->rivals);
-        if (!is_first)
-            KILN_TRY(take_turn(b, s, &peak, err));
+        KILN_TRY(s->rivals == NULL ? take_turn_alone(b, s, err)
+                                   : take_turns(b, s, round % 2 == 0, err));
     }
     return KILN_OK;
 }
@@ -191,7 +194,7 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
                          "interrupted before '%s' was measured: nothing is known",
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads; i++) {
-        add_up(b, b->side[i].report, &b->side[i].meter);
+        add_up(b, b->side[i].report);
         if (b->side[i].rivals != NULL)
             kiln_rivals_add_up(b->side[i].rivals, &b->side[i].report->sample);
         if (b->o->steps)
@@ -227,7 +230,7 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
 kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,
                                kiln_err *err) {
-    KILN_ASSERT(s->model != NULL && s->n_want > 0,
+    KILN_ASSERT(s->remote != NULL && s->n_want > 0,
                 "'%s' has nothing to be compared with", s->name);
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
@@ -246,6 +249,6 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
     if (o->baseline != NULL)
         KILN_TRY(open_rivals(&b, err));
     for (int i = 0; i < o->n_threads; i++)
-        KILN_TRY(warm_up(&b.side[i], err));
+        KILN_TRY(warm_up(&b, &b.side[i], err));
     return all_rounds(&b, err);
 }

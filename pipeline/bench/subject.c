@@ -20,8 +20,6 @@ static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
     return step;
 }
 
-static void close_model(void *model) { kiln_model_close(model); }
-
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
                                   const kiln_profile *profile,
@@ -29,16 +27,13 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   kiln_subject *out, kiln_err *err) {
     kiln_source source;
     kiln_network *n = kiln_new(a, kiln_network);
-    kiln_model *m = NULL;
+    kiln_expectation e;
     KILN_TRY(kiln_source_read(a, model, o, &source, err));
     const kiln_network_options net = {.choose = choose};
     KILN_TRY(kiln_network_compile(a, source.graph, profile, &net, n, err));
-    KILN_TRY(kiln_network_open(a, n, NULL, &m, err));
-    kiln_arena_defer(a, close_model, m);
     kiln_subject s = {.name = source.name,
                       .file = source.path,
                       .profile = profile,
-                      .model = m,
                       .cost = source.cost,
                       .step = steps_of(a, n),
                       .n_steps = n->n_steps,
@@ -48,8 +43,9 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                       .workspace = n->workspace_bytes,
                       .scratch = n->scratch_bytes,
                       .tolerance = kiln_tolerance_network};
-    kiln_expectation e;
     KILN_TRY(kiln_expectation_of(a, &source, seed, &e, err));
+    KILN_TRY(kiln_remote_of_network(a, n, e.in, source.graph->inputs.n, NULL, &s.remote,
+                                    err));
     s.in = e.in;
     s.want = e.out;
     s.n_want = e.n_out;
@@ -61,38 +57,31 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     return KILN_OK;
 }
 
-kiln_status kiln_session_failed(const kiln_session *s, kiln_err *err) {
-    return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(s));
-}
-
-static kiln_status compare(kiln_arena *a, const kiln_subject *s, const kiln_session *on,
+static kiln_status compare(kiln_arena *a, const kiln_subject *s, int session,
                            const kiln_wanted *w, kiln_check *check, kiln_err *err) {
-    kiln_port_info port;
-    kiln_tensor whole;
-    const int i = kiln_model_find_output(s->model, w->name);
+    const int i = kiln_remote_find_output(s->remote, w->name);
     if (i < 0)
         return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has no output '%s'", s->name,
                          w->name);
-    kiln_model_output(s->model, i, &port);
-    whole.type = kiln_type_make(w->value.type.dtype, port.rank, port.dim);
-    whole.data = (void *)(uintptr_t)kiln_session_output(on, i); /* read only */
+    const kiln_remote_port *port = kiln_remote_output_at(s->remote, i);
+    kiln_tensor whole;
+    whole.type = kiln_type_make(w->value.type.dtype, port->rank, port->dim);
+    whole.data = kiln_arena_alloc_raw(a, port->bytes);
+    KILN_TRY(kiln_remote_output(s->remote, session, i, whole.data, err));
     return kiln_check_wanted(a, check, &whole, w, &s->tolerance, err);
 }
 
-kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s,
-                                 const kiln_session *on, kiln_check *check,
-                                 kiln_err *err) {
+kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s, int session,
+                                 kiln_check *check, kiln_err *err) {
     for (size_t i = 0; i < s->n_want; i++)
-        KILN_TRY(compare(a, s, on, &s->want[i], check, err));
+        KILN_TRY(compare(a, s, session, &s->want[i], check, err));
     return KILN_OK;
 }
 
-kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, kiln_session *on,
+kiln_status kiln_subject_check(kiln_arena *a, const kiln_subject *s, int session,
                                kiln_check *check, kiln_err *err) {
-    for (int i = 0; i < kiln_model_n_inputs(s->model); i++)
-        if (kiln_session_set_input(on, i, s->in[i].data) != 0)
-            return kiln_session_failed(on, err);
-    if (kiln_session_run(on) != 0)
-        return kiln_session_failed(on, err);
-    return kiln_subject_compare(a, s, on, check, err);
+    const kiln_remote_order once = {.n_ahead = 1};
+    kiln_remote_turn turn;
+    KILN_TRY(kiln_remote_take_turn(s->remote, session, &once, &turn, err));
+    return kiln_subject_compare(a, s, session, check, err);
 }

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAK_SLICES = 50 };
-
 void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
                          const kiln_hot_loops *h, const kiln_profile *p) {
     KILN_ASSERT(k->program != NULL && k->object.bytes.n > 0,
@@ -26,54 +24,31 @@ void kiln_bench_row_fill(kiln_bench_row *row, const kiln_kernel *k,
     }
 }
 
-/* The kernel's outputs, then those of baselines, against one expectation. */
-static kiln_status check(kiln_arena *a, kiln_arena *scratch, kiln_call *call,
-                         const kiln_bench_options *o, kiln_bench_row *row,
-                         kiln_rivals **rivals, kiln_err *err) {
-    const kiln_op_work *work = call->kernel->work;
-    kiln_arena own = {0};
-    kiln_expected *want = kiln_array(&own, kiln_expected, work->graph->outputs.n);
-    const kiln_status st = kiln_expect(
-        &own, work->graph, work->workload.anchor, call->plain,
-        kiln_choice_amplification(&call->kernel->choice), o->seed, want, err);
-    if (st == KILN_OK) {
-        kiln_call_compare(&own, call, want, &row->verdict);
-        row->verdict.problem = kiln_str_dup(a, row->verdict.problem);
-        if (o->baseline != NULL)
-            *rivals = kiln_op_rivals_open(a, scratch, call, want, o, row);
-    }
-    kiln_arena_fini(&own);
-    return st;
+typedef struct asked {
+    kiln_arena *arena, *scratch;
+    const kiln_op_work *work;
+    const kiln_bench_options *o;
+    kiln_bench_row *row;
+} asked;
+
+static kiln_rivals *open_rivals(void *user) {
+    const asked *x = user;
+    return kiln_op_rivals_open(x->arena, x->scratch, x->work, x->o, x->row);
 }
 
 /* `scratch` lives as long as this operator, `a` as the report. */
 static kiln_status measure(kiln_arena *a, kiln_arena *scratch, const kiln_op_line *line,
-                           const kiln_profile *p, const kiln_bench_options *o,
-                           kiln_meter *m, kiln_bench_row *row, kiln_err *err) {
+                           const kiln_bench_options *o, kiln_op_trials *t,
+                           kiln_bench_row *row, kiln_err *err) {
     kiln_op_work work;
-    kiln_kernel kernel;
-    kiln_kernel_fn *fn = NULL;
-    kiln_hot_loops loops;
-    kiln_call call;
-    kiln_rivals *rivals = NULL;
-    kiln_sample_list own = {.n = 0};
     KILN_TRY(kiln_op_work_make(scratch, line, &work, err));
     row->key = kiln_str_dupv(a, work.key);
     row->cost = work.cost;
-    KILN_TRY(kiln_choose(a, &work, p, &o->choose, &row->choice, err));
-    KILN_TRY(kiln_kernel_make(scratch, &work, &row->choice, p, &kernel, err));
-    KILN_TRY(kiln_kernel_loops(scratch, &kernel, p, &loops, err));
-    kiln_bench_row_fill(row, &kernel, &loops, p);
-    KILN_TRY(kiln_kernel_load(scratch, p, &kernel, &fn, err));
-    KILN_TRY(kiln_call_new(scratch, &kernel, fn, m->team, o->seed, &call, err));
-    KILN_TRY(check(a, scratch, &call, o, row, &rivals, err));
-    KILN_TRY(kiln_call_time_beside(scratch, &call, m, o->seconds, rivals, &own,
-                                   &row->timing, err));
-    if (rivals != NULL)
-        kiln_rivals_add_up(rivals, &own);
-    for (size_t i = 0; i < own.n; i++)
-        kiln_vec_push(a, &row->sample, own.v[i]);
-    return KILN_OK;
+    KILN_TRY(kiln_choose(a, &work, t->profile, &o->choose, &row->choice, err));
+    asked x = {a, scratch, &work, o, row};
+    const kiln_op_others others = {open_rivals, &x};
+    return kiln_op_trial(a, t, &work, o->seconds, o->baseline != NULL ? &others : NULL,
+                         row, err);
 }
 
 static bool is_wanted(const kiln_bench_options *o, const kiln_op_line *line) {
@@ -85,7 +60,8 @@ static void count(kiln_bench *b) {
     size_t n = 0;
     for (size_t i = 0; i < b->row.n; i++) {
         const kiln_bench_row *r = &b->row.v[i];
-        b->n_refused += r->refusal != NULL;
+        b->n_failed += r->refusal != NULL && r->failure != NULL;
+        b->n_refused += r->refusal != NULL && r->failure == NULL;
         b->n_wrong += r->refusal == NULL && !r->verdict.ok;
         if (r->refusal == NULL && r->timing.peak_share > 0) {
             sum += log(r->timing.peak_share);
@@ -99,17 +75,19 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
                            const kiln_profile *p, const kiln_bench_options *o,
                            kiln_bench *out, kiln_err *err) {
     kiln_bench b = {.profile = p, .threads = o->threads > 1 ? o->threads : 1};
-    kiln_meter meter;
-    kiln_team team;
+    const kiln_op_trials_options to = {.threads = b.threads,
+                                       .seconds = o->seconds,
+                                       .seed = o->seed,
+                                       .workers = &o->workers};
+    kiln_op_trials trials;
     size_t total = 0;
     for (size_t i = 0; i < lines->list.n; i++)
         total += is_wanted(o, &lines->list.v[i]);
     if (total == 0)
         return kiln_fail(err, KILN_ERR_ARG, "no operator's name contains '%s'",
                          o->filter != NULL ? o->filter : "");
-    KILN_TRY(kiln_team_open(a, b.threads, &team, err));
-    KILN_TRY(kiln_meter_new(a, p, team, &meter, err));
-    b.peak = kiln_meter_best(&meter, PEAK_SLICES);
+    KILN_TRY(kiln_op_trials_open(a, p, &to, &trials, err));
+    b.peak = trials.peak;
     for (size_t i = 0; i < lines->list.n; i++) {
         const kiln_op_line *line = &lines->list.v[i];
         if (!is_wanted(o, line))
@@ -120,10 +98,14 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
             o->progress(o->user, line->name, b.row.n, total);
         kiln_arena scratch = {0};
         kiln_bench_row row = {.name = line->name, .line = line->text};
-        const kiln_status st = measure(a, &scratch, line, p, o, &meter, &row, err);
+        const kiln_status st = measure(a, &scratch, line, o, &trials, &row, err);
         kiln_arena_fini(&scratch);
+        if (st == KILN_ERR_INTERRUPTED) { /* what was measured stays */
+            kiln_err_clear(err);
+            break;
+        }
         if (st == KILN_ERR_ARG || st == KILN_ERR_PARSE || st == KILN_ERR_MISSING ||
-            st == KILN_ERR_IO || st == KILN_ERR_INTERRUPTED)
+            st == KILN_ERR_IO)
             return st;
         if (st != KILN_OK) {
             row.refusal = kiln_str_dup(a, err->text);
@@ -131,7 +113,7 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
         }
         kiln_vec_push(a, &b.row, row);
     }
-    memcpy(b.level_gbs, meter.level_gbs, sizeof b.level_gbs);
+    memcpy(b.level_gbs, trials.level_gbs, sizeof b.level_gbs);
     b.is_interrupted = kiln_interrupted();
     count(&b);
     kiln_op_standings(a, &b, o->baseline);

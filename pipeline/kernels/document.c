@@ -23,16 +23,20 @@ static const char *config_of(kiln_arena *a, const kiln_choice *c) {
     return text.p;
 }
 
-static void put_measured(const kiln_bench_row *r, int threads, kiln_doc_op *out) {
-    const kiln_timing *t = &r->timing;
+static void put_output(const kiln_bench_row *r, kiln_doc_op *out) {
     const kiln_verdict *v = &r->verdict;
-    out->has_output = out->has_time = true;
+    out->has_output = true;
     out->output = (kiln_doc_op_output){.ok = v->ok,
                                        .problem = v->ok ? NULL : v->problem,
                                        .worst_error_of_bound = v->worst,
                                        .max_abs_error = v->max_abs,
                                        .checked = v->n_checked,
                                        .elements = v->n_elems};
+}
+
+static void put_time(const kiln_bench_row *r, int threads, kiln_doc_op *out) {
+    const kiln_timing *t = &r->timing;
+    out->has_time = true;
     out->time = (kiln_doc_op_time){.slices = t->n_slices,
                                    .disturbed_slices = t->n_disturbed,
                                    .runs = t->n_runs,
@@ -79,11 +83,14 @@ static kiln_doc_op op_of(kiln_arena *a, const kiln_bench_row *r, int threads) {
         .workload = r->key,
         .config = config_of(a, &r->choice),
         .refusal = r->refusal,
+        .failure = r->failure,
         .flops = r->cost.flops,
         .bytes = r->cost.bytes,
         .has_code = r->code_bytes > 0};
     if (r->refusal == NULL)
-        put_measured(r, threads, &out);
+        put_output(r, &out);
+    if (r->timing.n_slices > 0)
+        put_time(r, threads, &out);
     if (out.has_code)
         out.code = code_of(r);
     kiln_samples_results(a, &r->sample, &out.sample_ms, &out.disturbed_at);
@@ -103,6 +110,7 @@ void kiln_bench_json(kiln_buf *out, const kiln_bench *b) {
                       .peak = kiln_peak_results(&b->peak, b->threads),
                       .wrong = (int64_t)b->n_wrong,
                       .refused = (int64_t)b->n_refused,
+                      .failed = (int64_t)b->n_failed,
                       .mean_peak_share = b->mean_share,
                       .is_interrupted = b->is_interrupted};
     for (int i = 0; i < KILN_N_LEVELS; i++) {

@@ -27,10 +27,7 @@ typedef struct explain {
     kiln_op_work work;
     kiln_kernel kernel;
     kiln_hot_loops loops;
-    bool is_measured;
-    const char *not_measured; /* why */
-    kiln_verdict verdict;
-    kiln_timing timing;
+    kiln_bench_row row; /* what became of it, where it was tried */
 } explain;
 
 static bool needs(unsigned stages, kiln_explain_stage s) {
@@ -166,16 +163,21 @@ static void put_arguments(const explain *e, kiln_buf *out) {
 }
 
 static void put_time(const explain *e, kiln_buf *out) {
-    if (!e->is_measured) {
-        kiln_buf_printf(out, "not measured: %s\n", e->not_measured);
+    const kiln_timing *t = &e->row.timing;
+    const kiln_verdict *v = &e->row.verdict;
+    if (e->row.refusal != NULL) {
+        kiln_buf_printf(out, "%s: %s\n",
+                        e->row.failure != NULL ? "FAILED" : "not measured",
+                        e->row.refusal);
         return;
     }
-    const kiln_timing *t = &e->timing;
     kiln_buf_printf(out,
                     "output: %s%s (%" PRId64 " of %" PRId64
                     " elements compared, worst error %.3g of its bound)\n",
-                    e->verdict.ok ? "right" : "WRONG: ", e->verdict.problem,
-                    e->verdict.n_checked, e->verdict.n_elems, e->verdict.worst);
+                    v->ok ? "right" : "WRONG: ", v->problem, v->n_checked, v->n_elems,
+                    v->worst);
+    if (t->n_slices == 0)
+        return;
     kiln_buf_printf(out,
                     "time: median %.4f ms (quartiles %.4f and %.4f, least %.4f), %.1f "
                     "GFLOP/s, %.1f GB/s\n",
@@ -243,14 +245,9 @@ static void put_summary(const explain *e, kiln_buf *out) {
 
 /* ---- JSON of what programs read -------------------------------------------------- */
 
+/* Its code is the one that the texts show. */
 static void put_summary_json(const explain *e, kiln_json_writer *w) {
-    kiln_bench_row row = {.name = e->work.name,
-                          .key = e->work.key.p,
-                          .choice = e->kernel.choice,
-                          .refusal = e->is_measured ? NULL : e->not_measured,
-                          .verdict = e->verdict,
-                          .timing = e->timing,
-                          .cost = e->work.cost};
+    kiln_bench_row row = e->row;
     kiln_bench_row_fill(&row, &e->kernel, &e->loops, e->profile);
     kiln_bench_row_put(w, &row, 1);
 }
@@ -306,30 +303,31 @@ static kiln_status put_stage(const explain *e, kiln_explain_stage s, kiln_buf *o
 }
 
 /* A profile of another machine is explained all the same, but for its time. */
-static kiln_status measure(explain *e, kiln_err *err) {
-    const kiln_status can = kiln_runs_here(e->profile, err);
-    if (can == KILN_ERR_UNSUPPORTED) {
-        e->not_measured = kiln_str_dup(e->arena, err->text);
-        kiln_err_clear(err);
-        return KILN_OK;
-    }
-    kiln_kernel_fn *fn = NULL;
-    kiln_call call;
-    kiln_meter meter;
-    KILN_TRY(can);
-    KILN_TRY(kiln_kernel_load(e->arena, e->profile, &e->kernel, &fn, err));
-    const kiln_team alone = {.pool = NULL};
-    KILN_TRY(kiln_call_new(e->arena, &e->kernel, fn, alone, 1, &call, err));
-    KILN_TRY(kiln_call_check(e->arena, &call, 1, &e->verdict, err));
-    KILN_TRY(kiln_meter_new(e->arena, e->profile, alone, &meter, err));
-    e->is_measured = true;
-    return kiln_call_time(e->arena, &call, &meter, measure_seconds, &e->timing, err);
+static kiln_status measure(explain *e, const kiln_workers *workers, kiln_err *err) {
+    const kiln_op_trials_options o = {
+        .threads = 1, .seconds = measure_seconds, .seed = 1, .workers = workers};
+    kiln_op_trials trials;
+    e->row = (kiln_bench_row){.name = e->work.name,
+                              .key = e->work.key.p,
+                              .choice = e->kernel.choice,
+                              .cost = e->work.cost};
+    kiln_status st = kiln_runs_here(e->profile, err);
+    if (st == KILN_OK)
+        st = kiln_op_trials_open(e->arena, e->profile, &o, &trials, err);
+    if (st == KILN_OK)
+        st = kiln_op_trial(e->arena, &trials, &e->work, measure_seconds, NULL, &e->row,
+                           err);
+    if (st != KILN_ERR_UNSUPPORTED)
+        return st;
+    e->row.refusal = kiln_str_dup(e->arena, err->text);
+    kiln_err_clear(err);
+    return KILN_OK;
 }
 
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
-                         const kiln_choose_options *choose, unsigned stages,
-                         kiln_buf *text, kiln_json_writer *json, bool *is_wrong,
-                         kiln_err *err) {
+                         const kiln_choose_options *choose, const kiln_workers *workers,
+                         unsigned stages, kiln_buf *text, kiln_json_writer *json,
+                         bool *is_wrong, kiln_err *err) {
     explain e = {.arena = a, .profile = p};
     kiln_choice choice;
     KILN_TRY(kiln_op_work_make(a, line, &e.work, err));
@@ -337,7 +335,7 @@ kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_pro
     KILN_TRY(kiln_kernel_make(a, &e.work, &choice, p, &e.kernel, err));
     KILN_TRY(kiln_kernel_loops(a, &e.kernel, p, &e.loops, err));
     if (needs(stages, KILN_EXPLAIN_SUMMARY))
-        KILN_TRY(measure(&e, err));
+        KILN_TRY(measure(&e, workers, err));
     const bool is_alone = (stages & (stages - 1)) == 0;
     for (int s = 0; s < KILN_N_EXPLAIN_STAGES; s++) {
         if (!needs(stages, (kiln_explain_stage)s))
@@ -357,6 +355,6 @@ kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_pro
         else
             kiln_json_put_string(json, kiln_buf_str(&part));
     }
-    *is_wrong = e.is_measured && !e.verdict.ok;
+    *is_wrong = e.row.failure != NULL;
     return KILN_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/network/choose.h"
 #include "pipeline/kernels/op_line.h"
+#include "pipeline/kernels/workers.h"
 
 /* What `kiln explain` shows of one operator. */
 typedef enum kiln_explain_stage {
@@ -19,12 +20,12 @@ typedef enum kiln_explain_stage {
 const char *kiln_explain_stage_name(kiln_explain_stage s);
 /* Appends the texts of the stages asked for (bits 1 << stage) to `text`, and each as a
  * member of the object that `json` is in: the summary as an object like a row of
- * kiln_bench_json, the knobs as a list, the others as texts. The summary holds the
- * kernel against the reference and times it, where this machine can run it; *is_wrong:
- * its output was. */
+ * kiln_bench_json, the knobs as a list, the others as texts. The summary has workers
+ * prove and time the kernel, where this machine can run it; *is_wrong: its output was,
+ * or the kernel crashed, hung, or wrote where it must not. */
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
-                         const kiln_choose_options *choose, unsigned stages,
-                         kiln_buf *text, kiln_json_writer *json, bool *is_wrong,
-                         kiln_err *err);
+                         const kiln_choose_options *choose, const kiln_workers *workers,
+                         unsigned stages, kiln_buf *text, kiln_json_writer *json,
+                         bool *is_wrong, kiln_err *err);
 
 #endif

@@ -1,15 +1,18 @@
 /* pipeline/kernels: operators measured by themselves, a list of them at a time. Each is
  * described by a line (op_line.h), compiled with a template and a configuration
- * (compiler/network), called on random arguments and held against the reference
- * (call.h), and timed (timing.h) beside the machine's own limits (meter.h) and what
- * vendor libraries take.
+ * (compiler/network), proved and timed by other processes (pipeline/measure), beside
+ * the machine's own limits (meter.h) and what vendor libraries take (timing.h). Whatever
+ * a kernel does is a row, and the rest goes on.
  */
 #ifndef KILN_PIPELINE_KERNELS_H
 #define KILN_PIPELINE_KERNELS_H
 
+#include "compiler/network/kernel.h"
 #include "pipeline/baselines/rivals.h"
+#include "pipeline/kernels/compare.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/kernels/timing.h"
+#include "pipeline/kernels/workers.h"
 
 /* A baseline's operators together. */
 typedef struct kiln_op_standing {
@@ -24,7 +27,10 @@ typedef struct kiln_bench_row {
     const char *name, *line; /* line: as in the ops file */
     const char *key;         /* the workload's; NULL: not that far */
     kiln_choice choice;      /* tmpl NULL: not that far */
-    const char *refusal;     /* why it was not measured; NULL: it was */
+    const char *refusal;     /* why it was not measured; NULL: it was, or is wrong */
+    /* How its kernel ended (docs/workers.md: "crash", "wrong", ...); NULL: it was
+     * measured, or not made. */
+    const char *failure;
     kiln_verdict verdict;
     kiln_timing timing;
     kiln_cost cost;
@@ -44,7 +50,8 @@ typedef struct kiln_bench {
     double level_gbs[KILN_N_LEVELS]; /* as far as measured, else 0 */
     int threads;
     KILN_VEC(kiln_bench_row) row;
-    size_t n_wrong, n_refused;
+    size_t n_wrong, n_refused; /* outputs; those that could not be made */
+    size_t n_failed;   /* kernels that crashed, hung, or did what they must not */
     double mean_share; /* geometric, of what was measured; 0: nothing was */
     KILN_VEC(kiln_op_standing) standing; /* one for each baseline asked for */
     bool is_interrupted;                 /* not all lines were measured */
@@ -60,12 +67,14 @@ typedef struct kiln_bench_options {
     const kiln_baseline *const *baseline;
     const char *baselines_dir;  /* where their wheels are; NULL: nowhere */
     int64_t baselines_limit_ms; /* of each answer; 0: as the adapters have it */
+    kiln_workers workers;
     void (*progress)(void *user, const char *name, size_t done, size_t total);
     void *user;
 } kiln_bench_options;
 
 /* Measures each line. What cannot be made is a row with a refusal; a wrong output is a
- * row with a verdict; wrong usage (KILN_ERR_ARG: a configuration that the template
+ * row with a verdict, a kernel that crashed, hung or wrote where it must not one with
+ * its failure; neither has times. Wrong usage (KILN_ERR_ARG: a configuration that the template
  * refuses) fails the call, as does a filter that leaves nothing. An interrupt
  * (kiln_interrupted) ends measuring; what was measured stays. */
 kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,

@@ -2,39 +2,53 @@
 #ifndef KILN_PIPELINE_KERNELS_INTERNAL_H
 #define KILN_PIPELINE_KERNELS_INTERNAL_H
 
+#include "pipeline/kernels/compare.h"
 #include "pipeline/kernels/explain.h"
 #include "pipeline/kernels/kernels.h"
-
-/* The function of an object, callable until the arena is reset. */
-kiln_status kiln_object_load(kiln_arena *a, const kiln_object *o, const char *name,
-                             kiln_kernel_fn **out, kiln_err *err);
-
-/* Page-aligned memory between canaries. */
-kiln_guarded kiln_guarded_new(kiln_arena *a, size_t bytes);
-/* Was a byte beside the data written? `at`: its offset from the data. */
-bool kiln_guarded_broken(const kiln_guarded *g, int64_t *at);
+#include "pipeline/measure/measure.h"
 
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
 
-/* Holds the outputs of one call against what they must be (kiln_expect). */
-void kiln_call_compare(kiln_arena *a, kiln_call *c, const kiln_expected *want,
-                       kiln_verdict *out);
+/* ---- measured by other processes (trial.c) --------------------------------------- */
+
+/* A pool of workers, and what is known of the machine. */
+typedef struct kiln_op_trials {
+    kiln_arena *arena;
+    kiln_measure *pool; /* closed with the arena */
+    const kiln_profile *profile;
+    int threads;
+    kiln_peak peak;                  /* best slices, before anything else */
+    double level_gbs[KILN_N_LEVELS]; /* 0: not measured yet */
+} kiln_op_trials;
+typedef struct kiln_op_trials_options {
+    int threads;    /* at least 1 */
+    double seconds; /* for slices of each operator */
+    uint64_t seed;
+    const kiln_workers *workers;
+} kiln_op_trials_options;
+kiln_status kiln_op_trials_open(kiln_arena *a, const kiln_profile *p,
+                                const kiln_op_trials_options *o, kiln_op_trials *out,
+                                kiln_err *err);
+/* Who else takes a turn in each round; opened once the kernel is proved. */
+typedef struct kiln_op_others {
+    kiln_rivals *(*open)(void *user);
+    void *user;
+} kiln_op_others;
+/* Has it made, proved and timed. What becomes of the kernel is in the row, whose memory
+ * is in `a`: verdict, timing, samples beside others (NULL: there are none), code, or
+ * failure and its refusal. KILN_ERR_UNSUPPORTED: there is no bound to prove it by. */
+kiln_status kiln_op_trial(kiln_arena *a, kiln_op_trials *t, const kiln_op_work *w,
+                          double seconds, const kiln_op_others *others,
+                          kiln_bench_row *row, kiln_err *err);
 
 /* ---- baselines (rivals.c) -------------------------------------------------------- */
 
 /* Those of `o` for one operator, made ready and compared; kept in the row, whose memory
  * is in `a`. They end with `scratch`. */
-kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch, const kiln_call *c,
-                                 const kiln_expected *want, const kiln_bench_options *o,
+kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
+                                 const kiln_op_work *w, const kiln_bench_options *o,
                                  kiln_bench_row *row);
-
-/* kiln_call_time, in rounds with rivals (NULL: none): then kiln's own samples go to
- * `own`, whose memory is in `a`. */
-kiln_status kiln_call_time_beside(kiln_arena *a, kiln_call *c, kiln_meter *m,
-                                  double seconds, kiln_rivals *rivals,
-                                  kiln_sample_list *own, kiln_timing *out,
-                                  kiln_err *err);
 
 /* How all operators stand to each of `which` (NULL: none). */
 void kiln_op_standings(kiln_arena *a, kiln_bench *b, const kiln_baseline *const *which);

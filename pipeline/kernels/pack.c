@@ -2,7 +2,7 @@
 #include "pipeline/kernels/pack.h"
 
 #include "compiler/codegen/codegen.h"
-#include "pipeline/kernels/kernels_internal.h"
+#include "runtime/loader.h"
 
 #include <string.h>
 
@@ -26,6 +26,20 @@ kiln_packer *kiln_packer_new(kiln_arena *a) {
     return p;
 }
 
+static void close_code(void *of) { kiln_code_close(of); }
+
+static kiln_status load(kiln_packer *p, const kiln_object *o, kiln_kernel_fn **out,
+                        kiln_err *err) {
+    kiln_code *own = NULL;
+    char text[KILN_LOAD_TEXT] = "";
+    if (kiln_code_open(o->bytes.p, o->bytes.n, &own, text) != KILN_LOAD_OK)
+        return kiln_fail(err, KILN_ERR_LIB, "what packs cannot be loaded: %s", text);
+    kiln_arena_defer(p->arena, close_code, own);
+    *out = kiln_code_kernel(own, pack_name);
+    KILN_ASSERT(*out != NULL, "an object has no function '%s'", pack_name);
+    return KILN_OK;
+}
+
 static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
                         code *out, kiln_err *err) {
     kiln_program *program = NULL;
@@ -36,7 +50,7 @@ static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
     KILN_TRY(kiln_pack_program(scratch, t, &p->profile, pack_name, &program, err));
     KILN_TRY(kiln_codegen(scratch, program, &p->profile, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
-    KILN_TRY(kiln_object_load(p->arena, &object, pack_name, &out->fn, err));
+    KILN_TRY(load(p, &object, &out->fn, err));
     out->workspace_bytes = object.workspace_bytes;
     out->scratch_bytes = object.scratch_bytes;
     return KILN_OK;

@@ -10,18 +10,22 @@ static bool is_noisy(const kiln_timing *t) { return t->n_slices - t->n_disturbed
 
 static void put_row(kiln_buf *out, const kiln_bench_row *r) {
     if (r->refusal != NULL) {
-        kiln_buf_printf(out, "%-6s refused: %s\n", r->name, r->refusal);
+        kiln_buf_printf(out, "%-6s %s%s\n", r->name,
+                        r->failure != NULL ? "FAILED: " : "refused: ", r->refusal);
+        return;
+    }
+    if (!r->verdict.ok) {
+        kiln_buf_printf(out, "%-6s WRONG: %s\n", r->name, r->verdict.problem);
         return;
     }
     const kiln_timing *t = &r->timing;
     kiln_buf_printf(out,
                     "%-6s %-14s %-5s %9.4f %9.4f %8.1f %6.1f %7.1f %6.1f %-7s %8.3f "
-                    "%3d/%-2d %3d  %s%s%s\n",
+                    "%3d/%-2d %3d  ok%s\n",
                     r->name, r->choice.tmpl->name, kiln_origin_name(r->choice.origin),
                     t->median_ms, t->min_ms, t->gflops, 100 * t->peak_share, t->gbs,
                     100 * t->roofline_ms / t->median_ms, t->bound, r->verdict.worst,
                     r->hot_fma, r->hot_instructions, r->spills,
-                    r->verdict.ok ? "ok" : "WRONG: ", r->verdict.problem,
                     is_noisy(t) ? " (disturbed)" : "");
 }
 
@@ -39,10 +43,13 @@ void kiln_bench_text(kiln_buf *out, const kiln_bench *b) {
         put_row(out, &b->row.v[i]);
     if (b->mean_share > 0)
         kiln_buf_printf(out, "\ngeometric mean %.1f%% of peak", 100 * b->mean_share);
-    kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused%s\n",
-                    b->row.n - b->n_refused, b->n_wrong, b->n_refused,
-                    b->is_interrupted ? ", interrupted" : "");
-    if (b->row.n > b->n_refused)
+    const size_t n_measured = b->row.n - b->n_refused - b->n_failed;
+    kiln_buf_printf(out, "\n%zu measured, %zu wrong, %zu refused", n_measured,
+                    b->n_wrong, b->n_refused);
+    if (b->n_failed > 0)
+        kiln_buf_printf(out, ", %zu failed", b->n_failed);
+    kiln_buf_puts(out, b->is_interrupted ? ", interrupted\n" : "\n");
+    if (n_measured > b->n_wrong)
         kiln_buf_puts(
             out, "%peak: of the processor's multiply-adds; %roof: of what that and "
                  "memory allow; err/max: largest error,\nof its bound; fma/in: "

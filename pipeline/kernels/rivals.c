@@ -42,29 +42,46 @@ static kiln_status compare(void *user, const kiln_baseline_session *session,
     return KILN_OK;
 }
 
-/* A pinned team has pinned this thread too, and a child would inherit that. */
-kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch, const kiln_call *c,
-                                 const kiln_expected *want, const kiln_bench_options *o,
+/* Inputs like those that the kernel is proved on: of the same law. */
+static const kiln_tensor *draw_inputs(kiln_arena *a, const kiln_graph *g,
+                                      uint64_t seed) {
+    kiln_tensor *plain = kiln_array(a, kiln_tensor, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++) {
+        const kiln_value *v = g->values.v[i];
+        if (v->data != NULL)
+            plain[v->id] =
+                (kiln_tensor){.type = v->type, .data = (void *)(uintptr_t)v->data};
+    }
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        const kiln_value *v = g->inputs.v[i];
+        plain[v->id] = kiln_ref_random(a, &v->type, seed + i);
+    }
+    return plain;
+}
+
+kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
+                                 const kiln_op_work *w, const kiln_bench_options *o,
                                  kiln_bench_row *row) {
-    const kiln_op_work *work = c->kernel->work;
-    const kiln_cpus own = kiln_cpus_own();
+    const kiln_tensor *plain = draw_inputs(scratch, w->graph, o->seed);
+    kiln_expected *want = kiln_array(scratch, kiln_expected, w->graph->outputs.n);
     asked r = {.arena = a,
                .scratch = scratch,
                .want = want,
                .dir = o->baselines_dir != NULL ? o->baselines_dir : "",
-               .threads = kiln_team_size(c->team),
+               .threads = o->threads > 1 ? o->threads : 1,
                .limit_ms = o->baselines_limit_ms};
     const kiln_rivals_subject to = {.dir = r.dir,
                                     .threads = r.threads,
                                     .open = open_one,
                                     .compare = compare,
                                     .user = &r};
-    (void)kiln_library_op_of(work->graph, work->workload.anchor, c->plain, &r.op,
-                             &r.refusal);
-    kiln_cpus_use(&c->team.cpus);
-    kiln_rivals *rivals = kiln_rivals_open(a, scratch, o->baseline, &to, &row->rival);
-    kiln_cpus_use(&own);
-    return rivals;
+    const kiln_status st =
+        kiln_expect(scratch, w->graph, w->workload.anchor, plain,
+                    kiln_choice_amplification(&row->choice), o->seed, want, &r.refusal);
+    if (st == KILN_OK)
+        (void)kiln_library_op_of(w->graph, w->workload.anchor, plain, &r.op,
+                                 &r.refusal);
+    return kiln_rivals_open(a, scratch, o->baseline, &to, &row->rival);
 }
 
 bool kiln_bench_is_compared(const kiln_bench *b) {

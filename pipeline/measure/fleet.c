@@ -74,7 +74,7 @@ static kiln_status share_cpus(kiln_measure *m, kiln_err *err) {
                          "%d runners of kernels with %d thread%s each disturb one "
                          "another on %d CPUs, of which builders need one",
                          n_here, threads, threads == 1 ? "" : "s", n);
-    m->is_exclusive = n_here == 1 && threads + 1 > n;
+    m->is_exclusive = n_here == 1 && (threads + 1 > n || m->o.is_alone);
     if (n_here > 0 && !m->is_exclusive) {
         m->measuring = kiln_cpus_part(&m->all, 0, n_here * threads);
         m->building = kiln_cpus_part(&m->all, n_here * threads, n - n_here * threads);
@@ -165,7 +165,7 @@ static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
     return KILN_OK;
 }
 
-static struct timespec after_ms(int64_t ms) {
+struct timespec kiln_fleet_after(int64_t ms) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     const int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
@@ -189,7 +189,7 @@ static bool are_up(const kiln_measure *m) {
 }
 
 static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
-    const struct timespec end = after_ms(start_limit_ms);
+    const struct timespec end = kiln_fleet_after(start_limit_ms);
     kiln_status st = KILN_OK;
     pthread_mutex_lock(&m->lock);
     while (!are_up(m) && m->failure.status == KILN_OK && st == KILN_OK)
@@ -298,7 +298,7 @@ void kiln_measure_set_best(kiln_measure *m, int work, double ns) {
     pthread_mutex_unlock(&m->lock);
 }
 
-static int free_job(kiln_measure *m) {
+int kiln_job_free(kiln_measure *m) {
     for (int i = 0; i < KILN_MAX_JOBS; i++)
         if (m->job[i].state == KILN_JOB_FREE)
             return i;
@@ -319,7 +319,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
     if (m->n_pending >= KILN_MEASURE_MAX_QUEUED)
         return kiln_fail(err, KILN_ERR_LIMIT, "%d candidates are on their way already",
                          KILN_MEASURE_MAX_QUEUED);
-    const int i = free_job(m);
+    const int i = kiln_job_free(m);
     kiln_job *j = &m->job[i];
     *j = (kiln_job){.arena = j->arena,
                     .state = KILN_JOB_QUEUED,
@@ -327,6 +327,7 @@ static kiln_status submit(kiln_measure *m, const kiln_measure_candidate *c,
                     .config = c->config,
                     .never_stops_early = c->never_stops_early,
                     .budget_ms = or_else(c->budget_ms, m->o.budget_ms),
+                    .takes_turns = c->takes_turns,
                     .out = {.id = ++m->stats.submitted,
                             .user = c->user,
                             .work = c->work,
@@ -367,7 +368,7 @@ static void free_taken(kiln_measure *m) {
 }
 
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) {
-    const struct timespec end = after_ms(timeout_ms > 0 ? timeout_ms : 0);
+    const struct timespec end = kiln_fleet_after(timeout_ms > 0 ? timeout_ms : 0);
     bool has = false;
     pthread_mutex_lock(&m->lock);
     free_taken(m);
@@ -487,6 +488,10 @@ void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *t
     o->error = e;
     o->text = kiln_str_dup(&j->arena, text);
     j->state = KILN_JOB_FINISHED;
+    if (j->errand.n > 0) { /* who asked waits for it */
+        (void)pthread_cond_broadcast(&m->changed);
+        return;
+    }
     m->stats.finished++;
     m->stats.by_error[e]++;
     kiln_fleet_work *w = &m->work.v[o->work];

@@ -7,12 +7,14 @@
 #include "pipeline/measure/transport.h"
 
 #include <pthread.h>
+#include <time.h>
 
 enum {
     KILN_MAX_WORKERS = 64,
     KILN_RUN_GRACE_MS = 20000, /* beyond the limit that a runner keeps itself */
     KILN_WORKER_LOG = 1024,
-    KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 1 /* and the one that the caller has */
+    /* And the one that the caller has, and an errand. */
+    KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 2
 };
 
 /* ---- candidates ------------------------------------------------------------------ */
@@ -35,6 +37,15 @@ typedef struct kiln_job {
     bool never_stops_early;
     double budget_ms;
     int n_lost; /* times that a worker was lost under it */
+    /* Of one that takes turns (turns.c): */
+    bool takes_turns;
+    bool awaits_turn; /* it is proved, and what it was asked for is done: */
+    kiln_turn turn;
+    uint64_t n_turns; /* that were asked for */
+    /* No candidate, but a question to a runner that is idle: its frame, and the answer.
+     */
+    kiln_str errand;
+    kiln_wire_limited limited;
     kiln_wire_built built;
     kiln_measured out;
 } kiln_job;
@@ -150,6 +161,13 @@ void kiln_fleet_wake(kiln_measure *m);
 void kiln_job_finish(kiln_measure *m, int job, kiln_trial_error e, const char *text);
 const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char *tmpl,
                                     uint64_t index);
+/* The time after so many milliseconds, of the clock that m->changed goes by. */
+struct timespec kiln_fleet_after(int64_t ms);
+/* The number of a job that is free: there is one. */
+int kiln_job_free(kiln_measure *m);
+/* A runner's frame of a turn, or of limits. False: it is not to be trusted. */
+bool kiln_turns_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
+                     kiln_err *err);
 /* Starts what is down, gives work to who is idle. */
 void kiln_fleet_dispatch(kiln_measure *m);
 /* The fleet as a whole cannot go on: what waits ends as lost. */
@@ -164,7 +182,7 @@ kiln_status kiln_worker_take_setup(kiln_measure *m, kiln_worker *w,
 void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w);
 /* It said something: its lease begins anew. */
 void kiln_worker_heard(kiln_measure *m, kiln_worker *w);
-/* Lets an idle runner hear of us, where it is time to. */
+/* Lets a runner that waits hear of us, where it is time to. */
 void kiln_worker_beat(kiln_measure *m, kiln_worker *w);
 /* The next piece of what it asked for, once all before it went. */
 void kiln_worker_give_piece(kiln_worker *w);

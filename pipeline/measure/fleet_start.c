@@ -120,7 +120,9 @@ static void put_lease(kiln_measure *m, kiln_worker *w) {
 }
 
 void kiln_worker_beat(kiln_measure *m, kiln_worker *w) {
-    if (w->is_runner && w->state == KILN_WORKER_IDLE && kiln_now_ns() >= w->beat_ns)
+    const bool waits = w->state == KILN_WORKER_IDLE ||
+                       (w->state == KILN_WORKER_BUSY && m->job[w->job].awaits_turn);
+    if (w->is_runner && waits && kiln_now_ns() >= w->beat_ns)
         put_lease(m, w);
 }
 

@@ -54,9 +54,15 @@ static void become_busy(kiln_worker *w, int job, int64_t limit_ms) {
  * a blob lies in a buffer than that. */
 static bool take_need(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                       kiln_err *err) {
-    const kiln_fleet_work *of = &m->work.v[m->job[w->job].out.work];
+    const int work = m->job[w->job].out.work;
     kiln_arena scratch = {0};
     kiln_wire_need need;
+    if (work < 0) {
+        (void)kiln_fail(err, KILN_ERR_PARSE,
+                        "it asks for a workload without having one");
+        return false;
+    }
+    const kiln_fleet_work *of = &m->work.v[work];
     char text[KILN_WIRE_BLOB_TEXT];
     bool ok = kiln_wire_get(&scratch, f, &need, err) == KILN_OK;
     /* A worker keeps what it got for a candidate until it is done with that. */
@@ -118,19 +124,24 @@ static void give_build(kiln_measure *m, kiln_worker *w) {
 static void give_run(kiln_measure *m, kiln_worker *w) {
     const int job = kiln_queue_pop(&m->built);
     kiln_job *j = &m->job[job];
+    j->state = KILN_JOB_RUNNING;
+    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
+    if (j->errand.n > 0) {
+        kiln_buf_add(&w->out, j->errand.p, j->errand.n);
+        return;
+    }
     const kiln_wire_run q = {
         .id = j->out.id,
         .work = (uint32_t)j->out.work,
         .best_ns = j->never_stops_early ? 0 : m->work.v[j->out.work].best_ns,
         .budget_ms = j->budget_ms,
+        .takes_turns = j->takes_turns,
         .code = j->built.code};
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_RUN, &q);
-    j->state = KILN_JOB_RUNNING;
     j->out.runner = w->name;
     m->stats.runs++;
     w->n_runs++;
-    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
 }
 
 /* A builder that starts compiles too: the meter's kernels. */
@@ -217,6 +228,7 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
         return false;
     }
     o->layouts = kiln_str_dupv(&j->arena, b->layouts);
+    o->facts = b->facts;
     o->code_bytes = b->code.object.n;
     o->workspace_bytes = b->code.workspace_bytes;
     o->scratch_bytes = b->code.scratch_bytes;
@@ -243,11 +255,13 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
 static void job_lost(kiln_measure *m, int job, const char *text) {
     kiln_job *j = &m->job[job];
     const bool was_built = j->state == KILN_JOB_RUNNING;
-    if (++j->n_lost >= MAX_LOST || m->failure.status != KILN_OK) {
+    /* Turns that were taken cannot be taken again. */
+    if (++j->n_lost >= MAX_LOST || m->failure.status != KILN_OK || j->n_turns > 0) {
         kiln_job_finish(m, job, KILN_TRIAL_LOST, text);
         return;
     }
     m->stats.retried++;
+    j->awaits_turn = false;
     j->state = was_built ? KILN_JOB_BUILT : KILN_JOB_QUEUED;
     kiln_queue_push_front(was_built ? &m->built : &m->queued, job);
 }
@@ -277,6 +291,9 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     o->is_noisy = r.is_noisy != 0;
     o->n_seeds = (int)r.n_seeds;
     o->worst = r.worst;
+    o->max_abs = r.max_abs;
+    o->n_compared = (int64_t)r.n_compared;
+    o->n_elems = (int64_t)r.n_elems;
     o->run_ms = (double)(kiln_now_ns() - w->begin_ns) * 1e-6;
     m->stats.running_s += o->run_ms * 1e-3;
     m->stats.slices += r.n_slices;
@@ -318,6 +335,9 @@ bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
         return take_built(m, w, f, err);
     if (w->state == KILN_WORKER_BUSY && w->is_runner && f->kind == KILN_WIRE_RAN)
         return take_ran(m, w, f, err);
+    if (w->state == KILN_WORKER_BUSY && w->is_runner &&
+        (f->kind == KILN_WIRE_TURNED || f->kind == KILN_WIRE_LIMITED))
+        return kiln_turns_take(m, w, f, err);
     (void)kiln_fail(err, KILN_ERR_PARSE, "it sent '%s' unasked",
                     kiln_wire_kind_name(f->kind));
     return false;

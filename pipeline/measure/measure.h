@@ -45,11 +45,14 @@ typedef struct kiln_measured {
     double limit_gflops;    /* the best peak that the runner had seen by then */
     bool is_noisy;          /* the interval is wider than asked: foreign load */
     int n_seeds;            /* that the outputs were right on */
-    double worst;           /* largest |got - want| / bound */
+    double worst, max_abs;  /* largest |got - want| / bound; |got - want| */
+    /* Of outputs: elements that were compared on the first seed, of so many. */
+    int64_t n_compared, n_elems;
     /* Of all that were built: */
     const char *layouts; /* types of the kernel's arguments: "f32[...], ..." */
     size_t code_bytes, workspace_bytes, scratch_bytes;
     int spills, vector_registers, hot_fma, hot_instructions;
+    kiln_code_facts facts;
     double build_ms, run_ms; /* in builder and runner, by the wall */
     kiln_str object;         /* where options.keeps_objects */
     const char *runner; /* who ran it, or was to: "local", an address; NULL: none was.
@@ -88,6 +91,8 @@ typedef struct kiln_measure_options {
     /* Runners of our own, each on CPUs that no other has. 0: one; where addresses are
      * given, none. Negative: none. */
     int n_local_runners;
+    bool is_alone; /* kernels of one thread too are timed on any CPU, while no builder
+                      works and the caller waits: as what is compared with them */
 } kiln_measure_options;
 
 /* KILN_ERR_IO: a worker does not start, or no runner answers that is not lent to others;
@@ -117,6 +122,7 @@ typedef struct kiln_measure_candidate {
     const kiln_template *tmpl;
     uint64_t config;        /* index in the space that the template gives */
     bool never_stops_early; /* for a second, longer look at a good one */
+    bool takes_turns;       /* is timed as it is asked (below) */
     double budget_ms;       /* 0: the fleet's */
     void *user;
 } kiln_measure_candidate;
@@ -135,6 +141,48 @@ size_t kiln_measure_pending(kiln_measure *m);
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out);
 /* Drops what was not begun: it never comes back from poll. Returns how many. */
 size_t kiln_measure_drop_queued(kiln_measure *m);
+
+/* ---- turns: slices of a candidate between what others do -------------------------- */
+
+/* One that takes turns is built and proved like others, and made warm. Then it waits:
+ *
+ *     kiln_measure_submit(m, &candidate, &id, err);
+ *     while (kiln_measure_await_turns(m, id, 100) == KILN_TURNS_NOT_YET) ...
+ *     while (... && kiln_measure_take_turn(m, id, &what, &turn)) ...
+ *     kiln_measure_end_turns(m, id);
+ *     kiln_measure_poll(m, timeout, &measured)    whatever became of it
+ *
+ * Between its turns nobody computes anything. Its slices in `measured` are the last
+ * ones, its median is that of these. */
+typedef enum kiln_turns_state {
+    KILN_TURNS_NOT_YET,
+    KILN_TURNS_READY,
+    KILN_TURNS_OVER /* it ended: ask poll */
+} kiln_turns_state;
+kiln_turns_state kiln_measure_await_turns(kiln_measure *m, uint64_t id,
+                                          int64_t timeout_ms);
+/* What a turn is, in this order. */
+typedef struct kiln_turn_order {
+    bool has_peak;  /* a slice of the machine's peak */
+    int n_ahead;    /* calls that are not timed, ahead of the slice */
+    bool has_slice; /* calls that are: about a millisecond, or one */
+} kiln_turn_order;
+/* False: it ended (ask poll), or somebody interrupted (kiln_interrupted): then only
+ * kiln_measure_close is left. */
+bool kiln_measure_take_turn(kiln_measure *m, uint64_t id, const kiln_turn_order *o,
+                            kiln_turn *out);
+void kiln_measure_end_turns(kiln_measure *m, uint64_t id);
+
+/* What this machine can do, by the pool's threads; while nothing is timed. Waits.
+ * KILN_ERR_LIB: it could not be measured; KILN_ERR_INTERRUPTED. */
+typedef struct kiln_measure_limits {
+    kiln_peak_slice peak; /* the best of the slices that were asked for; 0: none */
+    double gbs[KILN_WIRE_MAX_LEVELS]; /* of each level that was asked for */
+} kiln_measure_limits;
+kiln_status kiln_measure_ask_limits(kiln_measure *m, const kiln_wire_limits *q,
+                                    kiln_measure_limits *out, kiln_err *err);
+
+/* ---- what is lethal -------------------------------------------------------------- */
 
 /* Configurations that killed a builder, or crashed, hung or wrote where they must not:
  * known ones may be given (from a database), those found here are asked for. */

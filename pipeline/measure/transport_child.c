@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static kiln_status open_child(kiln_transport *t, kiln_err *err) {
-    KILN_TRY(kiln_child_start(t->argv, &t->cpus, &t->child, err));
+    KILN_TRY(kiln_child_start(t->argv, -1, &t->cpus, &t->child, err));
     t->out = t->child.in;
     t->in = t->child.out;
     t->log = t->child.err;

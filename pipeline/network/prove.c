@@ -1,6 +1,6 @@
 /* A trace against the graph, step by step: see prove.h. */
 #include "pipeline/network/prove_internal.h"
-#include "pipeline/kernels/call.h"
+#include "pipeline/kernels/compare.h"
 
 #include <inttypes.h>
 #include <math.h>

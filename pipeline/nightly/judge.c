@@ -75,7 +75,7 @@ static bool is_measured(kiln_arena *a, const night *n, size_t stage) {
     kiln_doc_bench bench;
     if (n->g->stage.v[stage].kind == KILN_NIGHTLY_OPS)
         return kiln_record_read(a, path, &kiln_ops_document, &ops, NULL) == KILN_OK &&
-               ops.op.n > 0 && ops.wrong == 0 && ops.refused == 0;
+               ops.op.n > 0 && ops.wrong == 0 && ops.refused == 0 && ops.failed == 0;
     return kiln_record_read(a, path, &kiln_bench_document, &bench, NULL) == KILN_OK &&
            bench.output.ok && bench.side.n > 0;
 }

@@ -10,7 +10,7 @@ static kiln_child start(const char *script) {
     const kiln_cpus any = {.n = 0};
     kiln_err err = {0};
     kiln_child c;
-    kiln_assert_status_ok(kiln_child_start(argv, &any, &c, &err), &err);
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &c, &err), &err);
     return c;
 }
 

@@ -8,19 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/network/network.h"
-#include "runtime/pool.h"
+#include "pipeline/remote/remote.h"
 #include "tests/support/kiln_test.h"
 #include "zoo/zoo.h"
-#include "pipeline/kernels/meter.h"
 #include "compiler/reference/reference.h"
 #include "compiler/pass/pass.h"
 
 enum { ROUNDS = 40, WARM = 3, WORST = 12, THREADS = 2 };
 
 typedef struct side {
-    kiln_session *session;
-    kiln_meter meter;
+    int session;
     double ms[ROUNDS], gflops[ROUNDS]; /* of runs; of the peak, beside them */
     double *step_ms;                   /* least of the rounds, by step */
 } side;
@@ -37,65 +34,46 @@ static double at_quantile(const double *v, double q) {
     return sorted[(size_t)(q * (ROUNDS - 1))];
 }
 
-static double run_ms(kiln_session *s) {
-    const int64_t begin = kiln_now_ns();
-    assert_int_equal(kiln_session_run(s), 0);
-    return (double)(kiln_now_ns() - begin) * 1e-6;
-}
-
-static void open_side(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
-                      const kiln_model *m, int threads, side *out) {
+static void open_side(kiln_arena *a, kiln_remote *r, int threads, size_t n_steps,
+                      side *out) {
     kiln_err err = {0};
-    kiln_team team = {.pool = NULL}; /* not pinned: sessions' threads are not either */
-    char error[KILN_ERROR_TEXT];
-    if (threads > 1)
-        assert_int_equal(kiln_pool_open(&(kiln_pool_options){.n_threads = threads},
-                                        &team.pool, error),
-                         0);
-    kiln_assert_status_ok(kiln_meter_new(a, p, team, &out->meter, &err), &err);
-    out->session =
-        kiln_session_open(m, &(kiln_session_options){.n_threads = threads}, error);
-    assert_non_null(out->session);
-    for (size_t i = 0; i < g->inputs.n; i++)
-        kiln_session_set_input(out->session, (int)i,
-                               kiln_ref_random(a, &g->inputs.v[i]->type, i).data);
-    const int n = kiln_session_n_steps(out->session);
-    out->step_ms = kiln_array(a, double, n);
-    for (int i = 0; i < n; i++)
+    size_t bytes;
+    kiln_assert_status_ok(kiln_remote_session(r, threads, &out->session, &bytes, &err),
+                          &err);
+    out->step_ms = kiln_array(a, double, n_steps);
+    for (size_t i = 0; i < n_steps; i++)
         out->step_ms[i] = 1e9;
 }
 
-static void close_side(side *s) {
-    kiln_session_close(s->session);
-    kiln_pool_close(s->meter.team.pool);
+static kiln_remote_turn take(kiln_remote *r, const side *s, kiln_remote_order o) {
+    kiln_err err = {0};
+    kiln_remote_turn turn;
+    kiln_assert_status_ok(kiln_remote_take_turn(r, s->session, &o, &turn, &err), &err);
+    return turn;
 }
 
-static void run_rounds(side *sides) {
+/* A run ahead of each that is timed wakes the threads. */
+static void run_rounds(kiln_remote *r, side *sides) {
     for (int i = -WARM; i < ROUNDS; i++)
         for (int t = 0; t < THREADS; t++) {
             side *s = &sides[t];
-            const double gflops = kiln_meter_slice(&s->meter).gflops;
-            (void)run_ms(s->session); /* wakes the threads */
-            const double ms = run_ms(s->session);
+            const kiln_remote_turn turn =
+                take(r, s, (kiln_remote_order){.n_peaks = 1, .n_ahead = 1, .runs = 1});
             if (i >= 0) {
-                s->ms[i] = ms;
-                s->gflops[i] = gflops;
+                s->ms[i] = turn.ms;
+                s->gflops[i] = turn.peak.gflops;
             }
         }
     for (int i = 0; i < ROUNDS; i++)
         for (int t = 0; t < THREADS; t++) {
-            kiln_session *s = sides[t].session;
-            (void)run_ms(s);
-            kiln_session_profile(s, 1);
-            (void)run_ms(s);
-            for (int k = 0; k < kiln_session_n_steps(s); k++) {
-                kiln_step_info step;
-                kiln_session_step(s, k, &step);
-                const double ms = (double)step.nanoseconds * 1e-6;
+            const kiln_remote_turn turn =
+                take(r, &sides[t],
+                     (kiln_remote_order){.n_ahead = 1, .runs = 1, .has_steps = true});
+            for (size_t k = 0; k < turn.n_steps; k++) {
+                const double ms = (double)turn.step_ns[k] * 1e-6;
                 if (ms < sides[t].step_ms[k])
                     sides[t].step_ms[k] = ms;
             }
-            kiln_session_profile(s, 0);
         }
 }
 
@@ -151,7 +129,7 @@ static void measure(const char *name) {
     kiln_graph *g = NULL;
     kiln_profile p;
     kiln_network n;
-    kiln_model *m = NULL;
+    kiln_remote *r = NULL;
     side sides[THREADS];
     const kiln_zoo_network *z = NULL;
     kiln_arena_init(&a);
@@ -166,10 +144,14 @@ static void measure(const char *name) {
            "activations (bound %.2f)\n",
            name, (double)(kiln_now_ns() - begin) * 1e-9, n.n_steps, n.kernel.n,
            n.n_conversions, (double)n.arena_bytes * 1e-6, (double)n.lower_bound * 1e-6);
-    kiln_assert_status_ok(kiln_network_open(&a, &n, NULL, &m, &err), &err);
+    kiln_tensor *in = kiln_array(&a, kiln_tensor, g->inputs.n);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        in[i] = kiln_ref_random(&a, &g->inputs.v[i]->type, i);
+    kiln_assert_status_ok(
+        kiln_remote_of_network(&a, &n, in, g->inputs.n, NULL, &r, &err), &err);
     for (int t = 0; t < THREADS; t++)
-        open_side(&a, g, &p, m, t + 1, &sides[t]);
-    run_rounds(sides);
+        open_side(&a, r, t + 1, n.step.n, &sides[t]);
+    run_rounds(r, sides);
     for (int t = 0; t < THREADS; t++) {
         const double ms = at_quantile(sides[t].ms, 0.5);
         const double least = at_quantile(sides[t].ms, 0);
@@ -183,9 +165,6 @@ static void measure(const char *name) {
            at_quantile(sides[0].ms, 0.5) / at_quantile(sides[1].ms, 0.5),
            at_quantile(sides[0].ms, 0) / at_quantile(sides[1].ms, 0));
     print_steps(&a, &n, sides);
-    for (int t = 0; t < THREADS; t++)
-        close_side(&sides[t]);
-    kiln_model_close(m);
     kiln_arena_fini(&a);
 }
 

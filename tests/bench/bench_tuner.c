@@ -15,8 +15,8 @@
 
 #include "compiler/tuner/tuner.h"
 #include "pipeline/kernels/op_line.h"
-#include "pipeline/kernels/timing.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
 
 enum { BATCH = 32, MAX_TRIALS = 4096, MAX_SEEDS = 8, N_SEARCHES = 2 };
 
@@ -27,11 +27,11 @@ static const char *const searches[N_SEARCHES] = {"annealing", "random"};
 typedef struct bench {
     kiln_arena arena; /* of one operator */
     kiln_profile profile;
-    kiln_meter meter;
+    kiln_measure *pool;
+    int measured_work;
     kiln_op_work work;
     kiln_tune_task task;
     kiln_map known; /* bytes of an index to its trial */
-    kiln_arena scratch;
     int n_measured, n_failed;
 } bench;
 
@@ -53,22 +53,16 @@ static int number(const char *name, int otherwise, int most) {
 
 /* As a cost: what the work would take at the peak, over the share of it. */
 static kiln_status measure(bench *b, uint64_t index, double *cost_ns) {
-    kiln_err err = {0};
-    kiln_arena *a = &b->scratch;
-    kiln_kernel k;
-    kiln_kernel_fn *fn = NULL;
-    kiln_call call;
-    kiln_timing t;
-    kiln_choice choice = {.tmpl = b->task.tmpl,
-                          .space = b->task.space,
-                          .config = kiln_config_at(&b->task.space, index)};
-    kiln_arena_reset(a);
-    KILN_TRY(kiln_kernel_make(a, &b->work, &choice, &b->profile, &k, &err));
-    KILN_TRY(kiln_kernel_load(a, &b->profile, &k, &fn, &err));
-    KILN_TRY(kiln_call_new(a, &k, fn, (kiln_team){.pool = NULL}, 1, &call, &err));
-    KILN_TRY(kiln_call_time(a, &call, &b->meter, 0, &t, &err));
-    const double peak_gflops = 2 * b->meter.lanes * b->meter.fma_per_cycle * 3;
-    *cost_ns = (double)b->work.cost.flops / peak_gflops / t.peak_share;
+    const kiln_measure_candidate c = {
+        .work = b->measured_work, .tmpl = b->task.tmpl, .config = index};
+    const double peak_gflops = 2 * (b->profile.vector_bytes / 4.0) * 2 * 3;
+    kiln_measured got;
+    uint64_t id;
+    KILN_TRY(kiln_measure_submit(b->pool, &c, &id, NULL));
+    if (!kiln_measure_poll(b->pool, KILN_TEST_PATIENCE_MS, &got) ||
+        got.error != KILN_TRIAL_GOOD)
+        return KILN_ERR_LIB;
+    *cost_ns = (double)b->work.cost.flops / peak_gflops / got.peak_share;
     return KILN_OK;
 }
 
@@ -234,6 +228,9 @@ static void open_task(bench *b, const char *name) {
     kiln_assert_status_ok(kiln_tune_task_make(&b->arena, &b->work.workload, &b->profile,
                                               NULL, &b->task, &err),
                           &err);
+    kiln_assert_status_ok(
+        kiln_measure_add_work(b->pool, b->work.graph, false, &b->measured_work, &err),
+        &err);
 }
 
 /* The sum of log(guided / random) over the seeds. */
@@ -267,8 +264,9 @@ static void tuner(void **state) {
     double sum = 0;
     int n = 0;
     kiln_assert_status_ok(kiln_profile_detect(a, &b.profile, &err), &err);
-    kiln_assert_status_ok(
-        kiln_meter_new(a, &b.profile, (kiln_team){.pool = NULL}, &b.meter, &err), &err);
+    kiln_measure_options o = {
+        .threads = 1, .loser = -1, .measures_spilling = true, .budget_ms = 7};
+    b.pool = kiln_test_measure_open(a, &o);
     for (int i = 0; i < N_OPS; i++) {
         if (!is_chosen(ops[i]))
             continue;
@@ -288,7 +286,7 @@ static void tuner(void **state) {
     if (n > 0)
         printf("annealing needs %.2f of random's trials (geometric mean)\n",
                exp(sum / n));
-    kiln_arena_fini(&b.scratch);
+    kiln_measure_close(b.pool);
 }
 
 int main(void) {

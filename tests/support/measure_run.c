@@ -19,15 +19,18 @@ const char *const *kiln_test_worker(kiln_arena *a, const char *name) {
     return argv;
 }
 
-kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
-    kiln_err err = {0};
-    kiln_measure *m = NULL;
-    /* Workers under AddressSanitizer catch signals of candidates themselves. */
+void kiln_test_as_worker_environment(void) {
     assert_int_equal(setenv("ASAN_OPTIONS",
                             "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:"
                             "handle_sigill=0:handle_abort=0",
                             1),
                      0);
+}
+
+kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
+    kiln_err err = {0};
+    kiln_measure *m = NULL;
+    kiln_test_as_worker_environment();
     kiln_profile *p = kiln_new(a, kiln_profile);
     kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
     o->profile = p;
@@ -73,7 +76,7 @@ void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out) 
     kiln_err err = {0};
     char text[256] = "";
     size_t n = 0;
-    kiln_assert_status_ok(kiln_child_start(argv, &any, &out->child, &err), &err);
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &out->child, &err), &err);
     for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; ms++) {
         const ssize_t got = read(out->child.out, text + n, sizeof text - 1 - n);
         assert_true(got != 0);

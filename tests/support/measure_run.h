@@ -8,6 +8,8 @@
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);
+/* Workers under AddressSanitizer catch signals of candidates themselves. */
+void kiln_test_as_worker_environment(void);
 /* Opens a fleet for this machine: *o may have anything set but the profile; builder_argv
  * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);

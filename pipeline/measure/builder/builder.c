@@ -176,6 +176,24 @@ static kiln_str layouts_of(kiln_arena *a, const kiln_te_graph *te) {
     return kiln_buf_str(&text);
 }
 
+static kiln_code_facts facts_of(const builder *b, kiln_arena *a, const kiln_kernel *k,
+                                const kiln_hot_loops *loops) {
+    const kiln_spread s =
+        kiln_program_spread(a, k->program, 2, b->profile.vector_bytes);
+    const kiln_te_graph *te = &k->scheduled.te;
+    kiln_code_facts f = {.n_loops = (uint32_t)loops->n,
+                         .lower_ms = (double)k->lower_ns * 1e-6,
+                         .codegen_ms = (double)k->codegen_ns * 1e-6,
+                         .forks = s.forks,
+                         .iterations = s.iterations,
+                         .work = s.work,
+                         .serial = s.serial,
+                         .longest = s.longest};
+    for (size_t i = 0; i < te->n_args; i++)
+        f.operand_bytes += (uint64_t)kiln_type_bytes(&te->arg_type[i]);
+    return f;
+}
+
 static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
                          kiln_wire_built *out, kiln_err *err) {
     known_work *k;
@@ -187,6 +205,7 @@ static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
     KILN_TRY(kiln_object_check(kernel.object.bytes, err));
     KILN_TRY(kiln_kernel_loops(a, &kernel, &b->profile, &loops, err));
     out->layouts = layouts_of(a, &kernel.scheduled.te);
+    out->facts = facts_of(b, a, &kernel, &loops);
     out->spills = (uint32_t)loops.spills;
     out->vector_registers = (uint32_t)loops.vector_registers;
     if (loops.hot != NULL) {

@@ -54,11 +54,15 @@ static bool check_element(kiln_trial_run *t, const kiln_wire_value *v, int64_t i
         return true;
     const double off = fabs(got - want);
     bound *= t->q->code.amplification;
-    if (!(off <= bound)) /* NaN too */
+    if (!(off <= t->out->max_abs)) /* NaN too */
+        t->out->max_abs = off;
+    if (!(off <= bound)) {
+        t->out->worst = bound > 0 && off > bound ? off / bound : HUGE_VAL;
         return kiln_trial_fault(t, KILN_TRIAL_WRONG,
                                 "output '%.*s' element %" PRId64
                                 " is %.9g, must be %.9g within %.3g%s",
                                 KILN_STR_ARG(v->name), i, got, want, bound, t->when);
+    }
     if (off / bound > t->out->worst)
         t->out->worst = off / bound;
     return true;
@@ -82,6 +86,10 @@ static bool check_expected(kiln_trial_run *t, const kiln_wire_value *v,
     const double *bound = e->bound.data;
     const int64_t *pick = e->pick.data;
     const int64_t n = (int64_t)(e->value.bytes / sizeof *value);
+    if (t->out->n_seeds == 0) {
+        t->out->n_compared += (uint64_t)n;
+        t->out->n_elems += (uint64_t)kiln_value_elems(v);
+    }
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = pick != NULL ? pick[j] : j;
         const double got = load(v->dtype, data, kiln_operand_at(v, o, i));

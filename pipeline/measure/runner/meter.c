@@ -34,37 +34,42 @@ static int run_part(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t
     return 0;
 }
 
-/* By the caller's own part, as in pipeline/kernels/meter.c: what others take of its
- * processor is no part of the peak. */
-static double run_ns(kiln_pool *pool, spread s) {
+/* By the caller's own part: what others take of its processor is no part of the peak.
+ */
+double kiln_meter_kernels_run(kiln_pool *pool, kiln_kernel_fn *fn, void *const *tensor,
+                              size_t n, int runs) {
+    spread s = {fn, tensor, n, runs};
     const kiln_slice_clocks begin = kiln_slice_now();
     bool disturbed;
+    int code;
     if (pool == NULL) {
-        (void)run_part(NULL, NULL, &s, 0, 1, NULL);
+        code = run_part(NULL, NULL, &s, 0, 1, NULL);
     } else {
         kiln_ctx *ctx = kiln_pool_ctx(pool);
-        (void)ctx->parallel_for(ctx, run_part, NULL, &s, kiln_pool_threads(pool));
+        code = ctx->parallel_for(ctx, run_part, NULL, &s, kiln_pool_threads(pool));
     }
     const kiln_slice_clocks end = kiln_slice_now();
-    return kiln_slice_elapsed_ns(&begin, &end, 1, &disturbed);
+    return code == 0 ? kiln_slice_elapsed_ns(&begin, &end, 1, &disturbed) : 0;
 }
 
-double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
-                                double *clock_ghz) {
+kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool) {
     const double n = pool == NULL ? 1 : (double)kiln_pool_threads(pool);
     const double chain_ns =
-        run_ns(pool, (spread){m->chain, m->chain_tensor[0], 2, CHAIN_RUNS});
-    const double fma_ns = run_ns(pool, (spread){m->fma, m->fma_tensor[0], 3, FMA_RUNS});
-    const double clock = m->of.chain_steps * CHAIN_RUNS / chain_ns;
-    const double measured = n * m->of.fma_flops * FMA_RUNS / fma_ns;
-    if (clock_ghz != NULL)
-        *clock_ghz = clock;
-    return fmax(measured, n * m->fma_per_cycle * 2 * m->of.lanes * clock);
+        kiln_meter_kernels_run(pool, m->chain, m->chain_tensor[0], 2, CHAIN_RUNS);
+    const double fma_ns =
+        kiln_meter_kernels_run(pool, m->fma, m->fma_tensor[0], 3, FMA_RUNS);
+    return (kiln_peak_slice){.gflops = n * m->of.fma_flops * FMA_RUNS / fma_ns,
+                             .clock_ghz = m->of.chain_steps * CHAIN_RUNS / chain_ns};
 }
 
-static kiln_status load(kiln_str object, kiln_str name, kiln_kernel_fn **out,
-                        kiln_err *err) {
-    kiln_code *code = NULL; /* for as long as the process lives */
+double kiln_meter_kernels_gflops(const kiln_meter_kernels *m, const kiln_peak_slice *s,
+                                 int threads) {
+    return fmax(s->gflops, threads * m->fma_per_cycle * 2 * m->of.lanes * s->clock_ghz);
+}
+
+kiln_status kiln_meter_kernels_load(kiln_str object, kiln_str name,
+                                    kiln_kernel_fn **out, kiln_err *err) {
+    kiln_code *code = NULL;
     char text[KILN_LOAD_TEXT] = "", symbol[64];
     (void)snprintf(symbol, sizeof symbol, "%.*s", KILN_STR_ARG(name));
     if (kiln_code_open(object.p, object.n, &code, text) != KILN_LOAD_OK)
@@ -80,6 +85,8 @@ static kiln_status make_args(kiln_meter_kernels *m, int threads, kiln_err *err) 
     static const float x = 1, w = 0x1p-30F; /* no zero, and no sum overflows */
     static const int64_t chain[] = {1, 0x1234567, 0x7654321};
     for (int t = 0; t < threads; t++) {
+        if (m->fma_tensor[t][0] != NULL)
+            continue;
         const size_t fma_bytes[] = {sizeof x, sizeof w, FMA_OUT_BYTES};
         const size_t chain_bytes[] = {sizeof chain, sizeof chain[0]};
         for (int i = 0; i < 3; i++) {
@@ -125,24 +132,34 @@ static double memory_gbs(const kiln_runner *r) {
 }
 
 void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads) {
-    for (int i = 0; i < FIRST_SLICES; i++)
-        m->best_gflops = fmax(
-            m->best_gflops, (double)threads * kiln_meter_kernels_slice(m, NULL, NULL));
+    for (int i = 0; i < FIRST_SLICES; i++) {
+        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL);
+        m->best_gflops =
+            fmax(m->best_gflops, (double)threads * kiln_meter_kernels_gflops(m, &s, 1));
+    }
+}
+
+kiln_status kiln_meter_kernels_load_peak(kiln_meter_kernels *m, int threads,
+                                         kiln_err *err) {
+    if (m->fma == NULL)
+        KILN_TRY(kiln_meter_kernels_load(m->of.fma, m->of.fma_name, &m->fma, err));
+    if (m->chain == NULL)
+        KILN_TRY(
+            kiln_meter_kernels_load(m->of.chain, m->of.chain_name, &m->chain, err));
+    return make_args(m, threads, err);
 }
 
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
     kiln_meter_kernels *m = &r->meter;
     m->of = r->options.meter;
-    KILN_TRY(load(m->of.fma, m->of.fma_name, &m->fma, err));
-    KILN_TRY(load(m->of.chain, m->of.chain_name, &m->chain, err));
-    KILN_TRY(make_args(m, (int)r->options.threads, err));
+    KILN_TRY(kiln_meter_kernels_load_peak(m, (int)r->options.threads, err));
     /* Multiply-adds per cycle are a whole number of units: from the best slices, by
      * one thread. */
     double best = 0, clock = 0;
     for (int i = 0; i < FIRST_SLICES; i++) {
-        double ghz;
-        best = fmax(best, kiln_meter_kernels_slice(m, NULL, &ghz));
-        clock = fmax(clock, ghz);
+        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL);
+        best = fmax(best, s.gflops);
+        clock = fmax(clock, s.clock_ghz);
     }
     const double unit = m->of.fma_unit > 0 ? m->of.fma_unit : 1;
     m->fma_per_cycle =

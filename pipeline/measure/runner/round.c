@@ -83,7 +83,8 @@ static int run_calls(caller *c, const kiln_round *r) {
     return 0;
 }
 
-static int run_round(caller *c, const kiln_round *r, kiln_slice *out) {
+static int run_round(caller *c, const kiln_round *r, kiln_slice *out,
+                     kiln_peak_slice *peak) {
     const int threads = c->pool == NULL ? 1 : kiln_pool_threads(c->pool);
     use_inputs(c, r->set);
     use_outputs(c, r->warm_buffer);
@@ -93,8 +94,10 @@ static int run_round(caller *c, const kiln_round *r, kiln_slice *out) {
         if (code != 0)
             return code;
     }
-    if (r->has_peak)
-        out->peak_gflops = kiln_meter_kernels_slice(&c->t->r->meter, c->pool, NULL);
+    if (r->has_peak) {
+        *peak = kiln_meter_kernels_slice(&c->t->r->meter, c->pool);
+        out->peak_gflops = kiln_meter_kernels_gflops(&c->t->r->meter, peak, threads);
+    }
     if (r->runs == 0)
         return 0;
     const kiln_slice_clocks begin = kiln_slice_now();
@@ -121,10 +124,12 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
     while (next(channel)) {
         const kiln_round r = page->round;
         kiln_slice slice = {.ns = 0};
-        const int code = run_round(&c, &r, &slice);
+        kiln_peak_slice peak = {.gflops = 0};
+        const int code = run_round(&c, &r, &slice, &peak);
         if (code != 0)
             return code;
         page->slice = slice;
+        page->peak = peak;
         if (write(channel, "", 1) != 1)
             break;
     }

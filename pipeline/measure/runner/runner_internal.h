@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/blobs.h"
+#include "runtime/kiln.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -76,7 +77,7 @@ void kiln_operands_drop(kiln_runner *r, uint32_t work);
 /* ---- one candidate --------------------------------------------------------------- */
 
 enum {
-    KILN_MAX_THREADS = 64,
+    KILN_MAX_THREADS = KILN_POOL_MAX_THREADS,
     KILN_MAX_SETS = 2,    /* of inputs that slices are run on in turn */
     KILN_MAX_BUFFERS = 8, /* outputs that the calls of a slice write in turn */
     KILN_MAX_POKES = 64
@@ -125,6 +126,7 @@ typedef struct kiln_page {
     double once_ns;
     kiln_round round;
     kiln_slice slice; /* its answer */
+    kiln_peak_slice peak;
 } kiln_page;
 
 typedef struct kiln_meter_kernels {
@@ -293,6 +295,28 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
                              bool *disturbed);
 /* Times it into t->timed, in a process of its own. */
 bool kiln_trial_time(kiln_trial_run *t);
+/* The same, slice by slice as the pool asks for them; t->timed has the last ones. */
+bool kiln_trial_take_turns(kiln_trial_run *t);
+/* Says what became of a turn, and waits for the next. False: there is none. */
+bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
+                           kiln_wire_turn *next);
+
+/* ---- a network (network.c) ------------------------------------------------------- */
+
+/* Opens it, and answers what is asked of it until the pipe ends. */
+kiln_status kiln_network_serve(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+/* Runs sessions at once, each again and again by a thread of its own, until time is up
+ * or standard input has something to say. */
+typedef struct kiln_load_run {
+    int64_t begin, end; /* since the load began */
+} kiln_load_run;
+typedef struct kiln_load_record {
+    kiln_load_run *run; /* of each session: n of them */
+    size_t n;
+} kiln_load_record;
+kiln_status kiln_load_do(kiln_arena *a, kiln_session *const *session, uint32_t n,
+                         size_t room, int64_t time_ns, kiln_load_record *out,
+                         kiln_wire_told *told, kiln_err *err);
 
 /* ---- conversations --------------------------------------------------------------- */
 
@@ -308,9 +332,25 @@ int kiln_runner_listen(const char *address, const char *machine);
 kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
 /* Looks for a better peak than the best so far. */
 void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads);
-/* One slice of the peak, in GFLOP/s. pool NULL: the caller alone. */
-double kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
-                                double *clock_ghz);
+/* One slice of the peak. pool NULL: the caller alone. */
+kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool);
+/* GFLOP/s: the larger of what it reached and what so many threads do at its clock. */
+double kiln_meter_kernels_gflops(const kiln_meter_kernels *m, const kiln_peak_slice *s,
+                                 int threads);
+/* Nanoseconds of so many calls of one kernel on each thread, which has n arguments of
+ * its own; 0: it failed. */
+double kiln_meter_kernels_run(kiln_pool *pool, kiln_kernel_fn *fn, void *const *tensor,
+                              size_t n, int runs);
+/* The function of an object, for as long as the process lives. */
+kiln_status kiln_meter_kernels_load(kiln_str object, kiln_str name,
+                                    kiln_kernel_fn **out, kiln_err *err);
+/* The kernels and arguments for so many threads; nothing is measured. */
+kiln_status kiln_meter_kernels_load_peak(kiln_meter_kernels *m, int threads,
+                                         kiln_err *err);
+/* What this machine can do, measured by all threads, in a process of their own. Never
+ * fails: *out has the problem. */
+void kiln_limits_measure(kiln_runner *r, kiln_arena *a, const kiln_wire_limits *q,
+                         kiln_wire_limited *out);
 /* Median, and its interval of about 95%; sorts v. n > 0 */
 void kiln_median_interval(double *v, size_t n, double *median, double *low,
                           double *high);

@@ -67,7 +67,7 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     r->is_confined = kiln_confine_works(why);
     ready.is_confined = r->is_confined;
     ready.not_confined = kiln_str_from(why);
-    (void)kiln_meter_kernels_slice(&r->meter, NULL, &ready.clock_ghz);
+    ready.clock_ghz = kiln_meter_kernels_slice(&r->meter, NULL).clock_ghz;
     kiln_wire_put(answer, KILN_WIRE_READY, &ready);
     return KILN_OK;
 }
@@ -88,6 +88,54 @@ static kiln_status run_candidate(kiln_runner *r, kiln_arena *a,
     return KILN_OK;
 }
 
+/* Waits for what the caller wants next; meanwhile it may let us hear of it. */
+static kiln_status hear_turn(kiln_runner *r, kiln_arena *a, kiln_wire_turn *next,
+                             kiln_err *err) {
+    for (;;) {
+        bool goes_on;
+        kiln_wire_frame f;
+        kiln_buf leased;
+        KILN_TRY(kiln_wire_hear(&r->peer, r->lease_ms, &goes_on, &f, err));
+        if (!goes_on)
+            return kiln_fail(err, KILN_ERR_IO, "nobody asks any more");
+        if (f.kind != KILN_WIRE_LEASE)
+            return kiln_wire_expect(a, &f, KILN_WIRE_TURN, next, err);
+        kiln_buf_init(&leased, a);
+        KILN_TRY(take_lease(r, a, &f, &leased, err));
+        KILN_TRY(kiln_wire_write(r->peer.out, kiln_buf_str(&leased), err));
+    }
+}
+
+static kiln_status next_turn(kiln_runner *r, kiln_arena *a, uint64_t id,
+                             const kiln_turn *done, kiln_wire_turn *next,
+                             kiln_err *err) {
+    const kiln_wire_turned turned = {.id = id, .turn = *done};
+    kiln_buf answer;
+    kiln_buf_init(&answer, a);
+    kiln_wire_put(&answer, KILN_WIRE_TURNED, &turned);
+    KILN_TRY(kiln_wire_write(r->peer.out, kiln_buf_str(&answer), err));
+    return hear_turn(r, a, next, err);
+}
+
+bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
+                           kiln_wire_turn *next) {
+    kiln_arena scratch = {0};
+    const kiln_status st = next_turn(r, &scratch, id, done, next, NULL);
+    kiln_arena_fini(&scratch);
+    return st == KILN_OK && next->id == id && next->is_last == 0;
+}
+
+static kiln_status answer_limits(kiln_runner *r, kiln_arena *a,
+                                 const kiln_wire_frame *f, kiln_buf *answer,
+                                 kiln_err *err) {
+    kiln_wire_limits q;
+    kiln_wire_limited limited;
+    KILN_TRY(kiln_wire_get(a, f, &q, err));
+    kiln_limits_measure(r, a, &q, &limited);
+    kiln_wire_put(answer, KILN_WIRE_LIMITED, &limited);
+    return KILN_OK;
+}
+
 static kiln_status answer(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
                           bool *is_set_up, kiln_buf *out, kiln_err *err) {
     if (f->kind == KILN_WIRE_LEASE)
@@ -105,6 +153,8 @@ static kiln_status answer(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *
         return kiln_works_drop(r, f, err);
     if (f->kind == KILN_WIRE_RUN)
         return run_candidate(r, a, f, out, err);
+    if (f->kind == KILN_WIRE_LIMITS)
+        return answer_limits(r, a, f, out, err);
     return kiln_fail(err, KILN_ERR_PARSE, "a runner takes no '%s' now",
                      kiln_wire_kind_name(f->kind));
 }
@@ -122,6 +172,10 @@ static kiln_status answer_one(kiln_runner *r, kiln_arena *a, bool *is_set_up,
     }
     if (!*goes_on)
         return KILN_OK;
+    if (f.kind == KILN_WIRE_NETWORK && r->lease_ms == 0 && r->lease_fd < 0) {
+        *goes_on = false; /* a child of who asks, which is lent to nobody else */
+        return kiln_network_serve(r, &f, err);
+    }
     KILN_TRY(answer(r, a, &f, is_set_up, &out, err));
     return kiln_wire_write(r->peer.out, kiln_buf_str(&out), err);
 }

@@ -28,6 +28,8 @@ enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3, MIN_CHECKED = 40 };
  * call is not always between the checked ones. */
 enum { RUNS_OF_INPUTS = 16, FEWER_RUNS = 7 };
 static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one will do */
+/* Of a turn: others take theirs between, and few are as short. */
+static const double turn_ns = 1e6;
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
 
@@ -71,11 +73,14 @@ typedef struct timing {
     kiln_trial_process process;
     kiln_rng rng;
     kiln_probe_window *window; /* by output */
-    uint64_t runs;             /* of a slice */
-    uint64_t turn;             /* calls so far, */
-    uint64_t n_checked;        /* of which so many were checked */
-    uint32_t set, n_of_set;    /* inputs, and the timed calls that they had in a row */
+    double slice_ns;
+    uint64_t runs;          /* of a slice */
+    uint64_t turn;          /* calls so far, */
+    uint64_t n_checked;     /* of which so many were checked */
+    uint32_t set, n_of_set; /* inputs, and the timed calls that they had in a row */
     int set_of[KILN_MAX_BUFFERS]; /* whose outputs it holds; -1: no call's yet */
+    size_t n_turns;
+    double peak_gflops; /* of the last turn that had a slice of it */
     size_t n_calm;
     double calm[KILN_WIRE_MAX_SLICES], best_peak;
     double told_ns[KILN_WIRE_MAX_SLICES];   /* all of a slice's calls */
@@ -181,9 +186,9 @@ static bool warm_up(timing *m) {
         if (!run_round(m, &r, &s, &hidden_ns))
             return false;
         all += s.ns * (double)r.runs;
-        m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, slice_ns / s.ns));
+        m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, m->slice_ns / s.ns));
     }
-    m->runs = (uint64_t)fmax(1, slice_ns / s.ns);
+    m->runs = (uint64_t)fmax(1, m->slice_ns / s.ns);
     return true;
 }
 
@@ -257,6 +262,60 @@ static bool add_slices(timing *m) {
     return true;
 }
 
+/* ---- turns ----------------------------------------------------------------------- */
+
+static bool take_peak(timing *m, kiln_turn *out) {
+    const kiln_round r = {.set = m->set, .has_peak = true};
+    const kiln_peak_slice *peak = &m->t->r->page->peak;
+    kiln_slice s = {.ns = 0};
+    if (!run_ahead(m, &r, &s))
+        return false;
+    out->peak = (kiln_peak_slice){peak->gflops, peak->clock_ghz};
+    m->peak_gflops = s.peak_gflops;
+    if (isfinite(out->peak.gflops) && out->peak.gflops > 0 &&
+        isfinite(out->peak.clock_ghz) && out->peak.clock_ghz > 0)
+        return true;
+    return kiln_trial_fault(m->t, KILN_TRIAL_OUT_OF_BOUNDS,
+                            "the record of the machine's peak was written");
+}
+
+/* The last KILN_WIRE_MAX_SLICES are kept. */
+static bool take_turn(timing *m, const kiln_wire_turn *o, kiln_turn *out) {
+    kiln_timed *timed = &m->t->timed;
+    *out = (kiln_turn){.ns = 0};
+    m->t->deadline_ns = kiln_now_ns() + m->t->r->options.time_limit_ms * 1000000 *
+                                            KILN_WIRE_WALL_LIMITS;
+    if (o->has_peak != 0 && !take_peak(m, out))
+        return false;
+    if (o->has_slice == 0)
+        return true;
+    const size_t at = m->n_turns++ % KILN_WIRE_MAX_SLICES;
+    kiln_slice *s = &timed->slice[at];
+    kiln_round r = next_slice(m);
+    r.has_peak = false;
+    r.n_warm = r.n_warm > o->n_ahead ? r.n_warm : o->n_ahead;
+    if (!run_round(m, &r, s, &m->hidden_ns[at]))
+        return false;
+    s->peak_gflops = m->peak_gflops;
+    m->told_ns[at] = s->ns * (double)r.runs;
+    timed->n_slices += timed->n_slices < KILN_WIRE_MAX_SLICES;
+    out->ns = s->ns;
+    out->runs = r.runs;
+    out->is_disturbed = s->disturbed;
+    return true;
+}
+
+static bool take_turns(timing *m) {
+    kiln_wire_turn next;
+    kiln_turn done = {.ns = 0};
+    while (kiln_runner_next_turn(m->t->r, m->t->q->id, &done, &next))
+        if (!take_turn(m, &next, &done))
+            return false;
+    for (uint32_t i = 0; i < m->t->timed.n_slices; i++)
+        m->n_calm += !m->t->timed.slice[i].disturbed;
+    return true;
+}
+
 /* ---- may it be believed? --------------------------------------------------------- */
 
 /* Short rounds, until enough calls were checked; none where all of them were. */
@@ -304,26 +363,45 @@ static bool check_all(timing *m) {
     return kiln_trial_check(m->t, (uint32_t)m->set_of[buffer], buffer);
 }
 
-bool kiln_trial_time(kiln_trial_run *t) {
-    timing m = {.t = t, .best_peak = t->r->meter.best_gflops};
+static bool begin(timing *m, kiln_trial_run *t, double ns) {
+    *m = (timing){.t = t, .slice_ns = ns, .best_peak = t->r->meter.best_gflops};
+    m->peak_gflops = m->best_peak;
     t->timed = (kiln_timed){.n_slices = 0};
     for (uint32_t b = 0; b < t->n_buffers; b++)
-        m.set_of[b] = -1;
+        m->set_of[b] = -1;
     t->is_timed = true;
     t->when = " (in a slice)";
-    kiln_rng_init(&m.rng, (uint64_t)kiln_now_ns() ^ t->q->id << 48);
-    m.window = kiln_array(t->arena, kiln_probe_window,
-                          t->q->code.n_operands - t->q->code.n_inputs);
+    kiln_rng_init(&m->rng, (uint64_t)kiln_now_ns() ^ t->q->id << 48);
+    m->window = kiln_array(t->arena, kiln_probe_window,
+                           t->q->code.n_operands - t->q->code.n_inputs);
     if (t->probe == NULL)
-        kiln_probes_make(t, &m.rng);
-    if (!kiln_trial_start(t, &m.process))
+        kiln_probes_make(t, &m->rng);
+    return kiln_trial_start(t, &m->process);
+}
+
+static bool finish(timing *m, bool is_timed) {
+    m->t->timed.n_runs = m->turn;
+    if (!kiln_trial_finish(m->t, &m->process))
+        return false;
+    if (!is_timed)
+        return kiln_trial_fault(m->t, KILN_TRIAL_EXIT, "it ended before it was timed");
+    return check_all(m);
+}
+
+bool kiln_trial_time(kiln_trial_run *t) {
+    timing m;
+    if (!begin(&m, t, slice_ns))
         return false;
     const bool is_timed = warm_up(&m) && add_slices(&m) &&
                           (t->timed.is_slow || check_more(&m)) && check_processor(&m);
-    t->timed.n_runs = m.turn;
-    if (!kiln_trial_finish(t, &m.process))
+    return finish(&m, is_timed);
+}
+
+bool kiln_trial_take_turns(kiln_trial_run *t) {
+    timing m;
+    if (!begin(&m, t, turn_ns))
         return false;
-    if (!is_timed)
-        return kiln_trial_fault(t, KILN_TRIAL_EXIT, "it ended before it was timed");
-    return check_all(&m);
+    const bool is_timed =
+        warm_up(&m) && take_turns(&m) && check_more(&m) && check_processor(&m);
+    return finish(&m, is_timed);
 }

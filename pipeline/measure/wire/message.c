@@ -281,12 +281,25 @@ static void build(codec *c, void *p) {
     below(c, &m->takes_spills, 2);
 }
 
+static void facts(codec *c, kiln_code_facts *f) {
+    u64(c, &f->operand_bytes);
+    u32(c, &f->n_loops);
+    f64(c, &f->lower_ms);
+    f64(c, &f->codegen_ms);
+    i64(c, &f->forks);
+    i64(c, &f->iterations);
+    f64(c, &f->work);
+    f64(c, &f->serial);
+    f64(c, &f->longest);
+}
+
 static void built(codec *c, void *p) {
     kiln_wire_built *m = p;
     u64(c, &m->id);
     below(c, &m->error, KILN_N_TRIAL_ERRORS);
     text(c, &m->text);
     text(c, &m->layouts);
+    facts(c, &m->facts);
     u32(c, &m->spills);
     u32(c, &m->vector_registers);
     u32(c, &m->hot_fma);
@@ -301,6 +314,7 @@ static void run(codec *c, void *p) {
     u32(c, &m->work);
     f64(c, &m->best_ns);
     f64(c, &m->budget_ms);
+    below(c, &m->takes_turns, 2);
     code(c, &m->code);
 }
 
@@ -310,11 +324,13 @@ static void ran(codec *c, void *p) {
     below(c, &m->error, KILN_N_TRIAL_ERRORS);
     text(c, &m->text);
     u32(c, &m->n_seeds);
-    double *const numbers[] = {&m->worst,       &m->median_ns,   &m->low_ns,
-                               &m->high_ns,     &m->peak_share,  &m->run_ms,
-                               &m->peak_gflops, &m->least_flops, &m->limit_gflops};
+    double *const numbers[] = {
+        &m->worst,  &m->median_ns,   &m->low_ns,      &m->high_ns,      &m->peak_share,
+        &m->run_ms, &m->peak_gflops, &m->least_flops, &m->limit_gflops, &m->max_abs};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         f64(c, numbers[i]);
+    u64(c, &m->n_compared);
+    u64(c, &m->n_elems);
     u64(c, &m->n_runs);
     below(c, &m->is_noisy, 2);
     u32(c, &m->n_disturbed);
@@ -326,6 +342,107 @@ static void ran(codec *c, void *p) {
         below(c, &disturbed, 2);
         m->slice[i].disturbed = disturbed != 0;
     }
+}
+
+static void flag(codec *c, bool *v) {
+    uint32_t wide = *v;
+    below(c, &wide, 2);
+    *v = wide != 0;
+}
+
+static void peak_slice(codec *c, kiln_peak_slice *p) {
+    f64(c, &p->gflops);
+    f64(c, &p->clock_ghz);
+}
+
+static void turn(codec *c, void *p) {
+    kiln_wire_turn *m = p;
+    u64(c, &m->id);
+    below(c, &m->is_last, 2);
+    below(c, &m->has_peak, 2);
+    u32(c, &m->n_ahead);
+    below(c, &m->has_slice, 2);
+}
+
+static void turned(codec *c, void *p) {
+    kiln_wire_turned *m = p;
+    u64(c, &m->id);
+    peak_slice(c, &m->turn.peak);
+    f64(c, &m->turn.ns);
+    u64(c, &m->turn.runs);
+    flag(c, &m->turn.is_disturbed);
+}
+
+static void limits(codec *c, void *p) {
+    kiln_wire_limits *m = p;
+    u32(c, &m->n_peaks);
+    list(c, &m->level, &m->n_levels, KILN_WIRE_MAX_LEVELS);
+    for (uint32_t i = 0; i < m->n_levels; i++) {
+        object(c, &m->level[i].copy);
+        object(c, &m->level[i].read);
+        u64(c, &m->level[i].copy_bytes);
+        u64(c, &m->level[i].read_bytes);
+    }
+}
+
+static void limited(codec *c, void *p) {
+    kiln_wire_limited *m = p;
+    text(c, &m->problem);
+    peak_slice(c, &m->peak);
+    below(c, &m->n_levels, KILN_WIRE_MAX_LEVELS + 1);
+    for (uint32_t i = 0; i < m->n_levels; i++)
+        f64(c, &m->gbs[i]);
+}
+
+static void place(codec *c, kiln_wire_place *p) {
+    u64(c, &p->at);
+    u64(c, &p->bytes);
+}
+
+static void network(codec *c, void *p) {
+    kiln_wire_network *m = p;
+    text(c, &m->folder);
+    place(c, &m->plan);
+    place(c, &m->params);
+    list(c, &m->kernel, &m->n_kernels, KILN_WIRE_MAX_KERNELS);
+    for (uint32_t i = 0; i < m->n_kernels && !c->is_bad; i++) {
+        text(c, &m->kernel[i].symbol);
+        place(c, &m->kernel[i].object);
+    }
+    list(c, &m->input, &m->n_inputs, KILN_WIRE_MAX_INPUTS);
+    for (uint32_t i = 0; i < m->n_inputs && !c->is_bad; i++)
+        place(c, &m->input[i]);
+    meter(c, &m->meter);
+}
+
+static void ask(codec *c, void *p) {
+    kiln_wire_ask *m = p;
+    below(c, &m->what, KILN_N_QUESTIONS);
+    u32(c, &m->session);
+    u32(c, &m->index);
+    u32(c, &m->n);
+    u32(c, &m->n_ahead);
+    below(c, &m->has_steps, 2);
+    u64(c, &m->runs);
+    u64(c, &m->at);
+    u64(c, &m->bytes);
+    i64(c, &m->time_ns);
+}
+
+static void told(codec *c, void *p) {
+    kiln_wire_told *m = p;
+    text(c, &m->problem);
+    f64(c, &m->open_ms);
+    u64(c, &m->bytes);
+    below(c, &m->is_full, 2);
+    i64(c, &m->wall_ns);
+    i64(c, &m->cpu_ns);
+    i64(c, &m->preempted);
+    peak_slice(c, &m->peak);
+    list(c, &m->step_ns, &m->n_steps, KILN_WIRE_MAX_STEPS_TOLD);
+    for (uint32_t i = 0; i < m->n_steps && !c->is_bad; i++)
+        u64(c, &m->step_ns[i]);
+    text_upto(c, &m->data, KILN_WIRE_MAX_DATA);
 }
 
 static const struct {
@@ -350,6 +467,13 @@ static const struct {
     [KILN_WIRE_BUILT] = {"built", built, sizeof(kiln_wire_built)},
     [KILN_WIRE_RUN] = {"run", run, sizeof(kiln_wire_run)},
     [KILN_WIRE_RAN] = {"ran", ran, sizeof(kiln_wire_ran)},
+    [KILN_WIRE_TURN] = {"turn", turn, sizeof(kiln_wire_turn)},
+    [KILN_WIRE_TURNED] = {"turned", turned, sizeof(kiln_wire_turned)},
+    [KILN_WIRE_LIMITS] = {"limits", limits, sizeof(kiln_wire_limits)},
+    [KILN_WIRE_LIMITED] = {"limited", limited, sizeof(kiln_wire_limited)},
+    [KILN_WIRE_NETWORK] = {"network", network, sizeof(kiln_wire_network)},
+    [KILN_WIRE_ASK] = {"ask", ask, sizeof(kiln_wire_ask)},
+    [KILN_WIRE_TOLD] = {"told", told, sizeof(kiln_wire_told)},
 };
 
 const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }

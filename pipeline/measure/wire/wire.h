@@ -23,6 +23,11 @@ enum {
     KILN_WIRE_MAX_STEPS = 12, /* axes of a packed operand */
     KILN_WIRE_MAX_ROWS = 8,   /* of a matrix that transforms one */
     KILN_WIRE_TAPS = 3,
+    KILN_WIRE_MAX_LEVELS = 4, /* of memory */
+    KILN_WIRE_MAX_KERNELS = 1 << 16,
+    KILN_WIRE_MAX_INPUTS = 4096,
+    KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
+    KILN_WIRE_MAX_DATA = 32 * 1024 * 1024, /* of an answer */
     KILN_WIRE_MAX_SEEDS = 8,
     KILN_WIRE_MAX_SLICES = 256,
     KILN_WIRE_FEW_SLICES = 5, /* of fewer undisturbed ones than this, all count */
@@ -162,6 +167,13 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_BUILT,
     KILN_WIRE_RUN, /* fleet to runner */
     KILN_WIRE_RAN,
+    KILN_WIRE_TURN,   /* fleet to runner, whose candidate takes turns: one more, */
+    KILN_WIRE_TURNED, /* and what it was; the first says that it may be asked */
+    KILN_WIRE_LIMITS, /* fleet to runner: what can this machine do? */
+    KILN_WIRE_LIMITED,
+    KILN_WIRE_NETWORK, /* kiln to a runner that serves it alone: a network, */
+    KILN_WIRE_ASK,     /* what is wanted of it, */
+    KILN_WIRE_TOLD,    /* and the answer to either */
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
@@ -270,10 +282,21 @@ typedef struct kiln_wire_code {
     kiln_wire_operand *operand;
 } kiln_wire_code;
 
+/* What else a builder knows of code, for reports. */
+typedef struct kiln_code_facts {
+    uint64_t operand_bytes; /* of all arguments, as they are stored */
+    uint32_t n_loops;       /* innermost ones */
+    double lower_ms, codegen_ms;
+    /* How its work spreads over two threads (kiln_spread). */
+    int64_t forks, iterations;
+    double work, serial, longest;
+} kiln_code_facts;
+
 typedef struct kiln_wire_built {
     uint64_t id;
     uint32_t error; /* GOOD, REFUSED or SPILLS */
     kiln_str text, layouts;
+    kiln_code_facts facts;
     uint32_t spills, vector_registers, hot_fma, hot_instructions;
     double build_ms;
     kiln_wire_code code;
@@ -282,8 +305,9 @@ typedef struct kiln_wire_built {
 typedef struct kiln_wire_run {
     uint64_t id;
     uint32_t work;
-    double best_ns;   /* 0: none yet */
-    double budget_ms; /* for slices */
+    double best_ns;       /* 0: none yet */
+    double budget_ms;     /* for slices */
+    uint32_t takes_turns; /* a slice is timed for each KILN_WIRE_TURN */
     kiln_wire_code code;
 } kiln_wire_run;
 
@@ -301,12 +325,121 @@ typedef struct kiln_wire_ran {
     kiln_str text;
     uint32_t n_seeds;
     double worst, median_ns, low_ns, high_ns, peak_share, run_ms, peak_gflops;
+    double max_abs; /* largest |got - want| */
+    /* Of its proof on the first seed: elements that were compared, of so many. */
+    uint64_t n_compared, n_elems;
     /* What it must compute at least, and the best peak that the runner knows of. */
     double least_flops, limit_gflops;
     uint64_t n_runs;
     uint32_t is_noisy, n_disturbed, n_slices;
     kiln_slice *slice;
 } kiln_wire_ran;
+
+/* What a candidate that takes turns is to do now. */
+typedef struct kiln_wire_turn {
+    uint64_t id;
+    uint32_t is_last;  /* nothing more: it is judged, and the answer is KILN_WIRE_RAN */
+    uint32_t has_peak; /* a slice of the machine's peak, */
+    uint32_t n_ahead;  /* calls that are not timed, */
+    uint32_t has_slice; /* and about a millisecond of calls that are */
+} kiln_wire_turn;
+
+/* How many multiply-adds all threads together reached, and the clock beside them. */
+typedef struct kiln_peak_slice {
+    double gflops, clock_ghz;
+} kiln_peak_slice;
+
+/* What became of a turn; 0 of what was not asked for. */
+typedef struct kiln_turn {
+    kiln_peak_slice peak;
+    double ns;         /* of one call */
+    uint64_t runs;     /* that were timed */
+    bool is_disturbed; /* others had a processor */
+} kiln_turn;
+
+typedef struct kiln_wire_turned {
+    uint64_t id;
+    kiln_turn turn;
+} kiln_wire_turned;
+
+/* Kernels that copy and read memory, {x, y} both: functions kiln_meter_copy and
+ * kiln_meter_read of an object each. Bytes: that a call moves. */
+typedef struct kiln_wire_level {
+    kiln_str copy, read;
+    uint64_t copy_bytes, read_bytes;
+} kiln_wire_level;
+
+typedef struct kiln_wire_limits {
+    uint32_t n_peaks; /* slices of the peak, of which the best counts */
+    uint32_t n_levels;
+    kiln_wire_level *level;
+} kiln_wire_limits;
+
+typedef struct kiln_wire_limited {
+    kiln_str problem; /* "": there is none */
+    kiln_peak_slice peak;
+    uint32_t n_levels;
+    double gbs[KILN_WIRE_MAX_LEVELS]; /* of all threads, the better of both */
+} kiln_wire_limited;
+
+/* ---- networks -------------------------------------------------------------------- */
+
+/* Where a runner of a network finds the memory that who started it shares with it. */
+enum { KILN_WIRE_SHARED_FD = KILN_CHILD_SHARED_FD };
+
+/* Bytes of the shared memory. */
+typedef struct kiln_wire_place {
+    uint64_t at, bytes;
+} kiln_wire_place;
+
+typedef struct kiln_wire_function {
+    kiln_str symbol;
+    kiln_wire_place object;
+} kiln_wire_function;
+
+/* Opened once, by a runner that serves nothing else. */
+typedef struct kiln_wire_network {
+    kiln_str folder; /* of an unpacked package; "": plan, parameters and kernels */
+    kiln_wire_place plan, params;
+    uint32_t n_kernels, n_inputs;
+    kiln_wire_function *kernel;
+    kiln_wire_place *input; /* row-major, of every session */
+    kiln_wire_meter meter;
+} kiln_wire_network;
+
+typedef enum kiln_wire_question {
+    KILN_ASK_SESSION, /* opens one of n threads: its number is that of those before */
+    KILN_ASK_CLOSE,   /* all sessions from `session` on */
+    KILN_ASK_TURN,    /* n slices of the peak, n_ahead runs, `runs` that are timed */
+    KILN_ASK_OUTPUT,  /* of the last run: bytes from `at` on of output `index` */
+    KILN_ASK_LOAD,    /* n sessions from `session` on, again and again for time_ns, each
+                         at most `runs` times */
+    KILN_ASK_RUNS,    /* of the last load: bytes from `at` on of session `index`'s runs,
+                         two i64 each: begin and end since the load began */
+    KILN_ASK_STOP,    /* ends a load; no answer */
+    KILN_N_QUESTIONS
+} kiln_wire_question;
+
+typedef struct kiln_wire_ask {
+    uint32_t what; /* kiln_wire_question */
+    uint32_t session, index, n, n_ahead;
+    uint32_t has_steps; /* TURN: the clock is read at each step */
+    uint64_t runs, at, bytes;
+    int64_t time_ns;
+} kiln_wire_ask;
+
+/* 0 of what was not asked for. */
+typedef struct kiln_wire_told {
+    kiln_str problem; /* "": it is done */
+    double open_ms;   /* of the network */
+    uint64_t bytes;   /* SESSION: that it has; LOAD: of all its runs */
+    uint32_t is_full; /* LOAD: there was no room for more runs */
+    int64_t wall_ns, cpu_ns, preempted; /* TURN: of all runs; LOAD: wall alone */
+    kiln_peak_slice peak;
+    uint32_t n_steps;
+    uint64_t *step_ns;
+    kiln_str data;
+} kiln_wire_told;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
  * limits (asserted). */

@@ -4,6 +4,7 @@
 #include "pipeline/kernels/kernels_internal.h"
 #include "tests/support/described.h"
 #include "tests/support/fake_baseline.h"
+#include "tests/support/measure_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,41 +45,37 @@ static row rows[] = {
 };
 
 /* With the seed that the bench has: inputs are the same. */
-static kiln_tensor right_output(const kiln_op_line *line, const kiln_profile *p) {
+static kiln_tensor right_output(const kiln_op_line *line) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
-    const kiln_choose_options choose = {.tmpl = NULL};
-    const kiln_team alone = {.pool = NULL};
     kiln_op_work work;
-    kiln_choice choice;
-    kiln_kernel kernel;
-    kiln_kernel_fn *fn = NULL;
-    kiln_call call;
     kiln_expected want;
     kiln_assert_status_ok(kiln_op_work_make(a, line, &work, &err), &err);
-    kiln_assert_status_ok(kiln_choose(a, &work, p, &choose, &choice, &err), &err);
-    kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, p, &kernel, &err), &err);
-    kiln_assert_status_ok(kiln_kernel_load(a, p, &kernel, &fn, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(a, &kernel, fn, alone, 1, &call, &err), &err);
+    const kiln_graph *g = work.graph;
+    kiln_tensor *plain = kiln_array(a, kiln_tensor, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++)
+        if (g->values.v[i]->data != NULL)
+            plain[i] = (kiln_tensor){.type = g->values.v[i]->type,
+                                     .data = (void *)(uintptr_t)g->values.v[i]->data};
+    for (size_t i = 0; i < g->inputs.n; i++)
+        plain[g->inputs.v[i]->id] = kiln_ref_random(a, &g->inputs.v[i]->type, 1 + i);
     kiln_assert_status_ok(
-        kiln_expect(a, work.graph, work.workload.anchor, call.plain, 1, 1, &want, &err),
-        &err);
-    kiln_tensor out = kiln_tensor_new(a, &work.graph->outputs.v[0]->type);
+        kiln_expect(a, g, work.workload.anchor, plain, 1, 1, &want, &err), &err);
+    kiln_tensor out = kiln_tensor_new(a, &g->outputs.v[0]->type);
     assert_null(want.pick);
     for (int64_t i = 0; i < want.n_elems; i++)
         ((float *)out.data)[i] = (float)want.value[i];
     return out;
 }
 
-static const char *with_output(const row *r, const kiln_op_line *line,
-                               const kiln_profile *p) {
+static const char *with_output(const row *r, const kiln_op_line *line) {
     kiln_arena *a = kiln_test_arena();
     const char *at = r->script != NULL ? strchr(r->script, '@') : NULL;
     const char *file = kiln_path_join(a, kiln_test_dir(), "output.npy");
     kiln_err err = {.status = KILN_OK};
     if (at == NULL)
         return r->script;
-    kiln_tensor t = right_output(line, p);
+    kiln_tensor t = right_output(line);
     if (r->is_wrong)
         ((float *)t.data)[2] += 1;
     kiln_assert_status_ok(kiln_tensor_write_npy(file, &t, &err), &err);
@@ -141,7 +138,13 @@ static void check_row(void **state) {
     kiln_profile p;
     kiln_bench b;
     kiln_buf text;
-    kiln_bench_options o = {.seed = 1, .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_bench_options o = {
+        .seed = 1,
+        .baselines_limit_ms = KILN_TEST_PATIENCE_MS,
+        .workers = {.builder_argv = kiln_test_worker(a, "kiln-builder"),
+                    .runner_argv = kiln_test_worker(a, "kiln-runner"),
+                    .build_limit_ms = KILN_TEST_PATIENCE_MS,
+                    .run_limit_ms = KILN_TEST_PATIENCE_MS}};
     const char *old = getenv("KILN_LIBEXEC");
     old = old != NULL ? kiln_str_dup(a, old) : NULL;
     kiln_assert_status_ok(
@@ -151,7 +154,7 @@ static void check_row(void **state) {
     kiln_assert_status_ok(
         kiln_baselines_parse(a, "onednn", KILN_BASELINE_OPERATORS, &o.baseline, &err),
         &err);
-    const char *dir = kiln_test_fake_program("kiln-onednn", with_output(r, &line, &p));
+    const char *dir = kiln_test_fake_program("kiln-onednn", with_output(r, &line));
     assert_int_equal(setenv("KILN_LIBEXEC", dir, 1), 0);
     const kiln_status st = kiln_bench_run(a, &lines, &p, &o, &b, &err);
     if (old != NULL)

@@ -3,9 +3,9 @@
  * compiles, links, and computes what the reference does. Sizes are odd, prime and 1, so
  * that nothing divides. One and two threads take turns. Random configurations are drawn
  * for a random profile, or none; KILN_CONFIGS=N draws N instead of one. */
-#include "pipeline/kernels/call.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/op_call.h"
 
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static row rows[] = {
 
 enum { MAX_PROFILES = 8 };
 static kiln_profile profile[MAX_PROFILES];
-static kiln_team team[2]; /* one thread, and two */
+static kiln_test_team team[2]; /* one thread, and two */
 static int n_profiles, n_checked, n_refused;
 
 static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice *c,
@@ -51,7 +51,7 @@ static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice
     kiln_err err = {0};
     kiln_kernel k;
     kiln_kernel_fn *fn = NULL;
-    kiln_call call;
+    kiln_test_call call;
     kiln_verdict v;
     kiln_buf text;
     kiln_buf_init(&text, a);
@@ -63,11 +63,12 @@ static void check_config(kiln_arena *a, const kiln_op_work *w, const kiln_choice
     }
     if (st != KILN_OK)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, err.text);
-    kiln_assert_status_ok(kiln_kernel_load(a, p, &k, &fn, &err), &err);
-    kiln_assert_status_ok(
-        kiln_call_new(a, &k, fn, team[n_checked % 2], kiln_test_seed(), &call, &err),
-        &err);
-    kiln_assert_status_ok(kiln_call_check(a, &call, kiln_test_seed(), &v, &err), &err);
+    kiln_assert_status_ok(kiln_test_kernel_load(a, p, &k, &fn, &err), &err);
+    kiln_assert_status_ok(kiln_test_call_new(a, &k, fn, team[n_checked % 2],
+                                             kiln_test_seed(), &call, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_test_call_check(a, &call, kiln_test_seed(), &v, &err),
+                          &err);
     if (!v.ok)
         fail_msg("%s on %s: %s\n%s", w->key.p, p->name, text.p, v.problem);
     n_checked++;
@@ -130,7 +131,7 @@ int main(void) {
     kiln_profile machine;
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &machine, &err), &err);
-    kiln_assert_status_ok(kiln_team_open(kiln_test_arena(), 2, &team[1], &err), &err);
+    team[1] = kiln_test_team_open(kiln_test_arena(), 2);
     for (int i = 0; kiln_profile_at(i) != NULL && n_profiles < MAX_PROFILES; i++) {
         char missing[128];
         if (kiln_profile_runs_on(kiln_profile_at(i), &machine, missing))

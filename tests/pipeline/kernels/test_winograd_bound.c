@@ -2,9 +2,9 @@
  * each element: compiled kernels of random shapes keep it, whatever tiles a random
  * configuration has; strict numerics never come to need it. */
 #include "compiler/graph/winograd.h"
-#include "pipeline/kernels/call.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/op_call.h"
 
 enum { DRAWS = 24 };
 
@@ -36,9 +36,9 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, int64_t size, uint64_t seed
     kiln_choice choice = {.tmpl = &kiln_template_conv_winograd};
     kiln_kernel kernel;
     kiln_kernel_fn *fn = NULL;
-    kiln_call call;
+    kiln_test_call call;
     kiln_verdict v;
-    const kiln_team alone = {.pool = NULL};
+    const kiln_test_team alone = {.pool = NULL};
     kiln_assert_status_ok(kiln_op_line_of(a, text, &line, &err), &err);
     kiln_assert_status_ok(kiln_op_work_make(a, &line, &work, &err), &err);
     kiln_space_init(&choice.space, a);
@@ -50,10 +50,10 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, int64_t size, uint64_t seed
                 kiln_winograd_of((int)size)->amplification);
     kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, &machine, &kernel, &err),
                           &err);
-    kiln_assert_status_ok(kiln_kernel_load(a, &machine, &kernel, &fn, &err), &err);
-    kiln_assert_status_ok(kiln_call_new(a, &kernel, fn, alone, seed, &call, &err),
+    kiln_assert_status_ok(kiln_test_kernel_load(a, &machine, &kernel, &fn, &err), &err);
+    kiln_assert_status_ok(kiln_test_call_new(a, &kernel, fn, alone, seed, &call, &err),
                           &err);
-    kiln_assert_status_ok(kiln_call_check(a, &call, seed, &v, &err), &err);
+    kiln_assert_status_ok(kiln_test_call_check(a, &call, seed, &v, &err), &err);
     if (!v.ok)
         fail_msg("%s, F(%d, 3): %s", text, (int)size, v.problem);
     assert_true(v.n_checked > 0);

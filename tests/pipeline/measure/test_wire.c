@@ -25,6 +25,53 @@ static kiln_wire_blob a_blob(uint64_t bytes, int number) {
     return b;
 }
 
+/* Of turns and limits. */
+static void put_turns(kiln_buf *out) {
+    static kiln_wire_level level[1];
+    const kiln_wire_turn turn = {.id = 9, .has_peak = 1, .n_ahead = 2, .has_slice = 1};
+    const kiln_wire_turned turned = {9, {{200.5, 3.7}, 1e5, 10, true}};
+    level[0] = (kiln_wire_level){s("ELF"), s("ELF too"), 1 << 20, 1 << 19};
+    const kiln_wire_limits limits = {.n_peaks = 50, .n_levels = 1, .level = level};
+    const kiln_wire_limited limited = {.problem = s("no threads"),
+                                       .peak = {200.5, 3.7},
+                                       .n_levels = 2,
+                                       .gbs = {100, 12.5}};
+    kiln_wire_put(out, KILN_WIRE_TURN, &turn);
+    kiln_wire_put(out, KILN_WIRE_TURNED, &turned);
+    kiln_wire_put(out, KILN_WIRE_LIMITS, &limits);
+    kiln_wire_put(out, KILN_WIRE_LIMITED, &limited);
+}
+
+/* Of networks. */
+static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
+    static kiln_wire_function kernel[1];
+    static kiln_wire_place input[2] = {{0, 64}, {64, 12}};
+    static uint64_t step_ns[2] = {1000, UINT64_MAX};
+    kernel[0] = (kiln_wire_function){s("kiln_k0"), {128, 4096}};
+    const kiln_wire_network network = {.folder = s("/tmp/p"),
+                                       .plan = {0, 640},
+                                       .params = {640, 1 << 20},
+                                       .n_kernels = 1,
+                                       .kernel = kernel,
+                                       .n_inputs = 2,
+                                       .input = input,
+                                       .meter = *meter};
+    const kiln_wire_ask ask = {
+        .what = KILN_ASK_LOAD, .session = 3, .n = 2, .runs = 1 << 20, .time_ns = -1};
+    const kiln_wire_told told = {.problem = s("no threads"),
+                                 .open_ms = 12.5,
+                                 .bytes = 4096,
+                                 .is_full = 1,
+                                 .wall_ns = INT64_MAX,
+                                 .peak = {200.5, 3.7},
+                                 .n_steps = 2,
+                                 .step_ns = step_ns,
+                                 .data = s("bytes")};
+    kiln_wire_put(out, KILN_WIRE_NETWORK, &network);
+    kiln_wire_put(out, KILN_WIRE_ASK, &ask);
+    kiln_wire_put(out, KILN_WIRE_TOLD, &told);
+}
+
 /* An input and an output. */
 static kiln_wire_work a_work(void) {
     static kiln_wire_value value[2];
@@ -78,11 +125,8 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_lent lent = {s("process 8 on elsewhere"), -3};
     const kiln_wire_failed failed = {s("no memory")};
     const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};
-    const kiln_wire_runner runner = {.meter = meter,
-                                     .threads = 2,
-                                     .cpu = -1,
-                                     .last_cache_bytes = 1 << 25,
-                                     .loser = -1};
+    const kiln_wire_runner runner = {
+        .meter = meter, .threads = 2, .cpu = -1, .loser = -1};
     const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
     const kiln_wire_work work = a_work();
     static kiln_wire_blob needed[2];
@@ -96,21 +140,32 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_built built = {.id = 9,
                                    .error = KILN_TRIAL_SPILLS,
                                    .text = s("it spills"),
+                                   .facts = {.operand_bytes = 1 << 20,
+                                             .n_loops = 3,
+                                             .lower_ms = 1.5,
+                                             .forks = -1,
+                                             .work = 1e9},
                                    .spills = 4,
                                    .code = code};
-    const kiln_wire_run run = {.id = 9, .best_ns = 1e5, .budget_ms = 60, .code = code};
+    const kiln_wire_run run = {
+        .id = 9, .best_ns = 1e5, .budget_ms = 60, .takes_turns = 1, .code = code};
     const kiln_wire_ran ran = {.id = 9,
                                .error = KILN_TRIAL_IMPLAUSIBLE,
                                .worst = (double)NAN,
                                .least_flops = 3e9,
                                .limit_gflops = 250.5,
+                               .max_abs = 1e-7,
+                               .n_compared = 4096,
+                               .n_elems = 1 << 20,
                                .n_slices = 2,
                                .slice = slice};
-    const void *const all[KILN_WIRE_N_KINDS] = {
+    const void *const all[KILN_WIRE_TURN] = {
         &hello, &failed, &lease, &leased, &lent,  &builder, &meter, &runner, &ready,
         &work,  &drop,   &need,  &piece,  &build, &built,   &run,   &ran};
-    for (int k = 0; k < KILN_WIRE_N_KINDS; k++)
+    for (int k = 0; k < KILN_WIRE_TURN; k++)
         kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
+    put_turns(out);
+    put_network(out, &meter);
 }
 
 typedef union message {

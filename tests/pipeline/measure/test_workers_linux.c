@@ -337,7 +337,7 @@ static void groups_end_with_their_leader(void **state) {
     size_t n = 0;
     int left = 0, status;
     bool by_itself;
-    kiln_assert_status_ok(kiln_child_start(argv, &any, &c, &err), &err);
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &c, &err), &err);
     for (int i = 0; i < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; i++) {
         const ssize_t got = read(c.out, text + n, sizeof text - 1 - n);
         n += got > 0 ? (size_t)got : 0;

@@ -1,6 +1,6 @@
 /* A child process that answers line by line, under time limits. It may hang, crash, or
  * say anything. */
-#include "pipeline/baselines/baselines_internal.h"
+#include "pipeline/talk/talk.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +19,8 @@ enum {
 
 struct kiln_talk {
     kiln_child child; /* pid 0: it has ended */
+    kiln_talk_options o;
+    int64_t interrupted_ns; /* when it was seen; 0: not yet */
     const char *name;
     char tail[TAIL + 1];
     size_t n_tail;
@@ -35,12 +37,13 @@ void kiln_talk_end(kiln_talk *t) {
     kiln_child_end(&t->child, &by_itself, &status);
 }
 
-kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv, kiln_talk **out,
-                           kiln_err *err) {
+kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv,
+                           const kiln_talk_options *o, kiln_talk **out, kiln_err *err) {
     const kiln_cpus any = {.n = 0};
     kiln_talk *t = kiln_new(a, kiln_talk);
     t->name = kiln_path_base(argv[0]);
-    KILN_TRY(kiln_child_start(argv, &any, &t->child, err));
+    t->o = *o;
+    KILN_TRY(kiln_child_start(argv, o->shared, &any, &t->child, err));
     kiln_arena_defer(a, end_child, t);
     *out = t;
     return KILN_OK;
@@ -115,6 +118,14 @@ static kiln_status give_up(kiln_talk *t, const char *why, kiln_err *err) {
 
 /* ---- one question ---------------------------------------------------------------- */
 
+static bool is_too_late(kiln_talk *t) {
+    if (!kiln_interrupted())
+        return false;
+    if (t->interrupted_ns == 0)
+        t->interrupted_ns = kiln_now_ns();
+    return kiln_now_ns() - t->interrupted_ns >= t->o.grace_ms * 1000000;
+}
+
 /* Waits until it takes (`writes`) or gives something; reads complaints meanwhile. */
 static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
                             kiln_err *err) {
@@ -130,7 +141,9 @@ static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
         read_complaints(t);
         if (fd[0].revents != 0)
             return KILN_OK;
-        if (kiln_interrupted())
+        if (t->o.tick != NULL)
+            t->o.tick(t->o.user);
+        if (is_too_late(t))
             return give_up(t, "was ended: interrupted", err);
         if ((fd[1].revents & POLLHUP) != 0) { /* poll would not wait any more */
             const struct timespec tick = {.tv_nsec = 1000000};
@@ -141,8 +154,15 @@ static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
     return give_up(t, why, err);
 }
 
-static kiln_status send_line(kiln_talk *t, kiln_arena *a, kiln_str line,
-                             int64_t deadline_ns, kiln_err *err) {
+static kiln_status is_there(const kiln_talk *t, kiln_err *err) {
+    return t->child.pid != 0 ? KILN_OK
+                             : kiln_fail(err, KILN_ERR_LIB,
+                                         "the process '%s' %s before", t->name, t->end);
+}
+
+kiln_status kiln_talk_send(kiln_talk *t, kiln_arena *a, kiln_str line,
+                           int64_t deadline_ns, kiln_err *err) {
+    KILN_TRY(is_there(t, err));
     while (line.n > 0) {
         const ssize_t n = write_quietly(t->child.in, line.p, line.n);
         if (n >= 0)
@@ -153,6 +173,25 @@ static kiln_status send_line(kiln_talk *t, kiln_arena *a, kiln_str line,
             KILN_TRY(wait_for(t, true, deadline_ns, err));
     }
     return KILN_OK;
+}
+
+kiln_status kiln_talk_read(kiln_talk *t, kiln_arena *a, void *to, size_t room,
+                           int64_t deadline_ns, size_t *got, kiln_err *err) {
+    KILN_TRY(is_there(t, err));
+    for (;;) {
+        KILN_TRY(wait_for(t, false, deadline_ns, err));
+        const ssize_t n = read(t->child.out, to, room);
+        if (n == 0)
+            return ended(t, a, err);
+        if (n < 0)
+            continue;
+        *got = (size_t)n;
+        return KILN_OK;
+    }
+}
+
+kiln_status kiln_talk_refuse(kiln_talk *t, const char *why, kiln_err *err) {
+    return give_up(t, why, err);
 }
 
 static kiln_status read_line(kiln_talk *t, kiln_arena *a, int64_t deadline_ns,
@@ -170,22 +209,17 @@ static kiln_status read_line(kiln_talk *t, kiln_arena *a, int64_t deadline_ns,
         }
         if (t->n_line == MAX_LINE)
             return give_up(t, "answered a megabyte that is no line", err);
-        KILN_TRY(wait_for(t, false, deadline_ns, err));
-        const ssize_t got =
-            read(t->child.out, t->line + t->n_line, MAX_LINE - t->n_line);
-        if (got == 0)
-            return ended(t, a, err);
-        t->n_line += got > 0 ? (size_t)got : 0;
+        size_t got;
+        KILN_TRY(kiln_talk_read(t, a, t->line + t->n_line, MAX_LINE - t->n_line,
+                                deadline_ns, &got, err));
+        t->n_line += got;
     }
 }
 
 kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t limit_ms,
                           kiln_str *answer, kiln_err *err) {
     const int64_t deadline_ns = kiln_now_ns() + limit_ms * 1000000;
-    if (t->child.pid == 0)
-        return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s before", t->name,
-                         t->end);
-    KILN_TRY(send_line(t, a, line, deadline_ns, err));
-    KILN_TRY(send_line(t, a, KILN_STR_LIT("\n"), deadline_ns, err));
+    KILN_TRY(kiln_talk_send(t, a, line, deadline_ns, err));
+    KILN_TRY(kiln_talk_send(t, a, KILN_STR_LIT("\n"), deadline_ns, err));
     return read_line(t, a, deadline_ns, answer, err);
 }

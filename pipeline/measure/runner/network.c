@@ -1,0 +1,356 @@
+/* A whole network in a process of its own: opened, run and timed as it is asked, beside
+ * slices of the machine's peak. What crashes here ends this process, and nobody else.
+ *
+ * Neither the sessions' threads nor the meter's are pinned: both go where the system
+ * puts them. */
+#include "pipeline/measure/runner/runner_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct side {
+    kiln_session *session;
+    int threads;
+    kiln_pool *meter; /* one thread: NULL */
+} side;
+
+typedef struct server {
+    kiln_runner *r;
+    const unsigned char *shared;
+    uint64_t shared_bytes;
+    kiln_arena arena; /* of the network */
+    kiln_wire_network network;
+    kiln_kernel_fn **fn;
+    kiln_model *model;
+    double open_ms;
+    KILN_VEC(side) side;
+    kiln_arena load_arena;
+    kiln_load_record *load;
+    uint32_t n_loads;
+} server;
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static kiln_status bytes_of(server *s, kiln_wire_place p, const void **out,
+                            kiln_err *err) {
+    if (p.at % 64 != 0 || p.at > s->shared_bytes || p.bytes > s->shared_bytes - p.at)
+        return kiln_fail(err, KILN_ERR_PARSE, "a network's memory is broken");
+    *out = p.bytes > 0 ? s->shared + p.at : NULL;
+    return KILN_OK;
+}
+
+static kiln_kernel_fn *find(void *user, const char *symbol) {
+    const server *s = user;
+    for (uint32_t i = 0; i < s->network.n_kernels; i++)
+        if (kiln_str_is(s->network.kernel[i].symbol, symbol))
+            return s->fn[i];
+    return NULL;
+}
+
+static kiln_status load_kernels(server *s, kiln_err *err) {
+    s->fn = kiln_array(&s->arena, kiln_kernel_fn *, s->network.n_kernels);
+    for (uint32_t i = 0; i < s->network.n_kernels; i++) {
+        const kiln_wire_function *k = &s->network.kernel[i];
+        const void *object = NULL;
+        kiln_code *code = NULL; /* for as long as the process lives */
+        char text[KILN_LOAD_TEXT] = "";
+        const char *symbol = kiln_str_dupv(&s->arena, k->symbol);
+        KILN_TRY(bytes_of(s, k->object, &object, err));
+        if (kiln_code_open(object, k->object.bytes, &code, text) != KILN_LOAD_OK)
+            return kiln_fail(err, KILN_ERR_LIB, "kernel '%s' cannot be loaded: %s",
+                             symbol, text);
+        s->fn[i] = kiln_code_kernel(code, symbol);
+    }
+    return KILN_OK;
+}
+
+static kiln_status open_parts(server *s, kiln_err *err) {
+    const kiln_wire_network *n = &s->network;
+    kiln_model_parts parts = {.plan_bytes = n->plan.bytes,
+                              .param_bytes = n->params.bytes,
+                              .kernel = find,
+                              .user = s};
+    char text[KILN_ERROR_TEXT] = "";
+    KILN_TRY(load_kernels(s, err));
+    KILN_TRY(bytes_of(s, n->plan, &parts.plan, err));
+    KILN_TRY(bytes_of(s, n->params, &parts.params, err));
+    s->model = kiln_model_from_parts(&parts, NULL, text);
+    return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
+}
+
+static kiln_status open_folder(server *s, kiln_err *err) {
+    char text[KILN_ERROR_TEXT] = "";
+    const char *folder = kiln_str_dupv(&s->arena, s->network.folder);
+    s->model = kiln_model_open(folder, NULL, text);
+    return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
+}
+
+/* Memory that was shared before this process began. */
+static kiln_status map_all(server *s, kiln_err *err) {
+    struct stat st;
+    if (fstat(KILN_WIRE_SHARED_FD, &st) != 0 || st.st_size < 0)
+        return kiln_fail(err, KILN_ERR_IO, "there is no memory with a network");
+    if (st.st_size == 0)
+        return KILN_OK;
+    void *map =
+        mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, 0);
+    if (map == MAP_FAILED)
+        return kiln_fail(err, KILN_ERR_OOM, "cannot map a network's memory");
+    s->shared = map;
+    s->shared_bytes = (uint64_t)st.st_size;
+    return KILN_OK;
+}
+
+static kiln_status open_network(server *s, kiln_err *err) {
+    KILN_TRY(map_all(s, err));
+    s->r->meter.of = s->network.meter;
+    const int64_t begin = kiln_now_ns();
+    KILN_TRY(s->network.folder.n > 0 ? open_folder(s, err) : open_parts(s, err));
+    s->open_ms = (double)(kiln_now_ns() - begin) * 1e-6;
+    if ((uint32_t)kiln_model_n_inputs(s->model) != s->network.n_inputs)
+        return kiln_fail(err, KILN_ERR_ARG, "it has %d inputs, %" PRIu32 " are given",
+                         kiln_model_n_inputs(s->model), s->network.n_inputs);
+    return KILN_OK;
+}
+
+/* ---- sessions -------------------------------------------------------------------- */
+
+static kiln_status failed(const kiln_session *on, kiln_err *err) {
+    return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(on));
+}
+
+static kiln_status set_inputs(server *s, kiln_session *on, kiln_err *err) {
+    for (uint32_t i = 0; i < s->network.n_inputs; i++) {
+        const void *data = NULL;
+        kiln_port_info port;
+        (void)kiln_model_input(s->model, (int)i, &port);
+        if (port.bytes != s->network.input[i].bytes)
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "input '%s' has %zu bytes, not %" PRIu64, port.name,
+                             port.bytes, s->network.input[i].bytes);
+        KILN_TRY(bytes_of(s, s->network.input[i], &data, err));
+        if (kiln_session_set_input(on, (int)i, data) != 0)
+            return failed(on, err);
+    }
+    return KILN_OK;
+}
+
+/* The session comes first: its threads inherit our affinity. */
+static kiln_status open_side(server *s, const kiln_wire_ask *q, kiln_wire_told *told,
+                             kiln_err *err) {
+    char text[KILN_ERROR_TEXT] = "";
+    if (q->n == 0 || q->n > KILN_MAX_THREADS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "from 1 to %d threads, not %" PRIu32,
+                         KILN_MAX_THREADS, q->n);
+    const kiln_session_options o = {.n_threads = (int)q->n};
+    side x = {.threads = (int)q->n};
+    x.session = kiln_session_open(s->model, &o, text);
+    if (x.session == NULL)
+        return kiln_fail(err, KILN_ERR_OOM, "%s", text);
+    kiln_vec_push(&s->arena, &s->side, x);
+    told->bytes = kiln_session_bytes(x.session);
+    return set_inputs(s, x.session, err);
+}
+
+static void close_sides(server *s, uint32_t from) {
+    while (s->side.n > from) {
+        const side *x = &s->side.v[--s->side.n];
+        kiln_pool_close(x->meter);
+        kiln_session_close(x->session);
+    }
+}
+
+static kiln_status find_side(server *s, uint32_t number, side **out, kiln_err *err) {
+    if (number >= s->side.n)
+        return kiln_fail(err, KILN_ERR_ARG, "there is no session %" PRIu32, number);
+    *out = &s->side.v[number];
+    return KILN_OK;
+}
+
+/* ---- a turn ---------------------------------------------------------------------- */
+
+static kiln_status take_peak(server *s, side *x, uint32_t n, kiln_peak_slice *best,
+                             kiln_err *err) {
+    char text[KILN_POOL_TEXT] = "";
+    const kiln_pool_options o = {.n_threads = x->threads};
+    KILN_TRY(kiln_meter_kernels_load_peak(&s->r->meter, x->threads, err));
+    if (x->threads > 1 && x->meter == NULL && kiln_pool_open(&o, &x->meter, text) != 0)
+        return kiln_fail(err, KILN_ERR_OOM, "%d threads: %s", x->threads, text);
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_peak_slice p = kiln_meter_kernels_slice(&s->r->meter, x->meter);
+        best->gflops = fmax(best->gflops, p.gflops);
+        best->clock_ghz = fmax(best->clock_ghz, p.clock_ghz);
+    }
+    return KILN_OK;
+}
+
+static void tell_steps(kiln_arena *a, kiln_session *on, kiln_wire_told *told) {
+    const int n = kiln_session_n_steps(on);
+    told->step_ns = kiln_array(a, uint64_t, n);
+    told->n_steps = (uint32_t)n;
+    for (int i = 0; i < n; i++) {
+        kiln_step_info info;
+        if (kiln_session_step(on, i, &info) == 0)
+            told->step_ns[i] = info.nanoseconds;
+    }
+    kiln_session_profile(on, 0);
+}
+
+static kiln_status turn(server *s, kiln_arena *a, const kiln_wire_ask *q,
+                        kiln_wire_told *told, kiln_err *err) {
+    side *x;
+    KILN_TRY(find_side(s, q->session, &x, err));
+    if (q->n > 0)
+        KILN_TRY(take_peak(s, x, q->n, &told->peak, err));
+    for (uint32_t i = 0; i < q->n_ahead; i++)
+        if (kiln_session_run(x->session) != 0)
+            return failed(x->session, err);
+    if (q->has_steps != 0)
+        kiln_session_profile(x->session, 1); /* from zero */
+    const kiln_slice_clocks begin = kiln_slice_now();
+    for (uint64_t i = 0; i < q->runs; i++)
+        if (kiln_session_run(x->session) != 0)
+            return failed(x->session, err);
+    const kiln_slice_clocks end = kiln_slice_now();
+    told->wall_ns = end.wall_ns - begin.wall_ns;
+    told->cpu_ns = end.cpu_ns - begin.cpu_ns;
+    told->preempted = end.preempted - begin.preempted;
+    if (q->has_steps != 0)
+        tell_steps(a, x->session, told);
+    return KILN_OK;
+}
+
+/* ---- what came out --------------------------------------------------------------- */
+
+static kiln_status tell(const void *data, uint64_t all, const kiln_wire_ask *q,
+                        kiln_wire_told *told, kiln_err *err) {
+    if (q->at > all || q->bytes > all - q->at || q->bytes > KILN_WIRE_MAX_DATA)
+        return kiln_fail(err, KILN_ERR_ARG, "there are no such bytes");
+    told->data = (kiln_str){(const char *)data + q->at, (size_t)q->bytes};
+    return KILN_OK;
+}
+
+static kiln_status tell_output(server *s, const kiln_wire_ask *q, kiln_wire_told *told,
+                               kiln_err *err) {
+    side *x;
+    kiln_port_info port;
+    KILN_TRY(find_side(s, q->session, &x, err));
+    if (q->index > INT32_MAX || kiln_model_output(s->model, (int)q->index, &port) != 0)
+        return kiln_fail(err, KILN_ERR_ARG, "there is no output %" PRIu32, q->index);
+    return tell(kiln_session_output(x->session, (int)q->index), port.bytes, q, told,
+                err);
+}
+
+/* ---- load ------------------------------------------------------------------------ */
+
+static kiln_status load(server *s, const kiln_wire_ask *q, kiln_wire_told *told,
+                        kiln_err *err) {
+    kiln_arena *a = &s->load_arena;
+    kiln_arena_reset(a);
+    s->n_loads = 0;
+    if (q->n == 0 || q->n > s->side.n || q->session > s->side.n - q->n)
+        return kiln_fail(err, KILN_ERR_ARG, "there are no such sessions");
+    kiln_session **session = kiln_array(a, kiln_session *, q->n);
+    for (uint32_t i = 0; i < q->n; i++)
+        session[i] = s->side.v[q->session + i].session;
+    s->load = kiln_array(a, kiln_load_record, q->n);
+    KILN_TRY(kiln_load_do(a, session, q->n, (size_t)q->runs, q->time_ns, s->load, told,
+                          err));
+    s->n_loads = q->n;
+    return KILN_OK;
+}
+
+/* None at all: how many there are. */
+static kiln_status tell_runs(server *s, const kiln_wire_ask *q, kiln_wire_told *told,
+                             kiln_err *err) {
+    if (q->index >= s->n_loads)
+        return kiln_fail(err, KILN_ERR_ARG, "there was no such load");
+    const kiln_load_record *l = &s->load[q->index];
+    told->bytes = l->n * sizeof *l->run;
+    return tell(l->run, told->bytes, q, told, err);
+}
+
+/* ---- the conversation ------------------------------------------------------------ */
+
+static kiln_status do_it(server *s, kiln_arena *a, const kiln_wire_ask *q,
+                         kiln_wire_told *told, kiln_err *err) {
+    switch ((kiln_wire_question)q->what) {
+    case KILN_ASK_SESSION:
+        return open_side(s, q, told, err);
+    case KILN_ASK_CLOSE:
+        close_sides(s, q->session);
+        return KILN_OK;
+    case KILN_ASK_TURN:
+        return turn(s, a, q, told, err);
+    case KILN_ASK_OUTPUT:
+        return tell_output(s, q, told, err);
+    case KILN_ASK_LOAD:
+        return load(s, q, told, err);
+    case KILN_ASK_RUNS:
+        return tell_runs(s, q, told, err);
+    case KILN_ASK_STOP:
+    case KILN_N_QUESTIONS:
+        break;
+    }
+    return KILN_OK;
+}
+
+static kiln_status answer(kiln_arena *a, kiln_status st, const kiln_err *why,
+                          const kiln_wire_told *told, kiln_err *err) {
+    const kiln_wire_told refusal = {.problem = kiln_str_from(why->text),
+                                    .data = KILN_STR_LIT("")};
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_wire_put(&text, KILN_WIRE_TOLD, st == KILN_OK ? told : &refusal);
+    return kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&text), err);
+}
+
+static kiln_status answer_one(server *s, kiln_arena *a, bool *goes_on, kiln_err *err) {
+    kiln_wire_frame f;
+    kiln_wire_ask q;
+    kiln_err why = {.len = 0};
+    kiln_wire_told told = {.problem = KILN_STR_LIT("")};
+    KILN_TRY(kiln_wire_hear(&s->r->peer, -1, goes_on, &f, err));
+    if (!*goes_on)
+        return KILN_OK;
+    KILN_TRY(kiln_wire_expect(a, &f, KILN_WIRE_ASK, &q, err));
+    if (q.what == KILN_ASK_STOP) /* the load has ended before */
+        return KILN_OK;
+    const kiln_status st = do_it(s, a, &q, &told, &why);
+    return answer(a, st, &why, &told, err);
+}
+
+static kiln_status serve(server *s, const kiln_wire_frame *f, kiln_arena *request,
+                         kiln_err *err) {
+    kiln_err why = {.len = 0};
+    /* Texts are views: the frame's bytes live as long as the network. */
+    const kiln_wire_frame own = {
+        f->kind, {kiln_arena_dup(&s->arena, f->body.p, f->body.n), f->body.n}};
+    bool goes_on = true;
+    KILN_TRY(kiln_wire_get(&s->arena, &own, &s->network, err));
+    const kiln_status st = open_network(s, &why);
+    const kiln_wire_told opened = {.problem = KILN_STR_LIT(""), .open_ms = s->open_ms};
+    KILN_TRY(answer(request, st, &why, &opened, err));
+    while (goes_on && st == KILN_OK) {
+        KILN_TRY(answer_one(s, request, &goes_on, err));
+        kiln_arena_reset(request);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_network_serve(kiln_runner *r, const kiln_wire_frame *f,
+                               kiln_err *err) {
+    server s = {.r = r};
+    kiln_arena request = {0};
+    const kiln_status st = serve(&s, f, &request, err);
+    close_sides(&s, 0);
+    kiln_model_close(s.model);
+    kiln_arena_fini(&request);
+    kiln_arena_fini(&s.load_arena);
+    kiln_arena_fini(&s.arena);
+    return st;
+}

@@ -1,0 +1,439 @@
+/* The caller's side of a network in a process of its own: frames over its pipes, what is
+ * large in memory that it maps. */
+#include "pipeline/remote/remote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/baselines/rivals.h"
+#include "pipeline/measure/wire/wire.h"
+#include "pipeline/talk/talk.h"
+
+enum { ALIGN = 64, FIRST_PEAKS = 20 };
+static const int64_t default_limit_ms = 600000, grace_ms = 10000;
+static const uint64_t piece_bytes = UINT64_C(16) << 20; /* of an answer */
+
+struct kiln_remote {
+    kiln_arena *arena;
+    const kiln_profile *profile;
+    kiln_remote_options o;
+    kiln_talk *talk;
+    kiln_wire_stream in;
+    kiln_arena stream, answer; /* answer: of the last question */
+    int shared_write, shared_read;
+    kiln_remote_port *input, *output;
+    int n_inputs, n_outputs;
+    double open_ms;
+    int *threads;          /* by session */
+    double *fma_per_cycle; /* by session; 0: not known yet */
+    int n_sessions, room;
+    bool in_load, is_stopped;
+    void (*tick)(void *user);
+    void *user;
+};
+
+/* ---- questions ------------------------------------------------------------------- */
+
+static int64_t deadline(const kiln_remote *r, int64_t more_ms) {
+    const int64_t ms = r->o.limit_ms > 0 ? r->o.limit_ms : default_limit_ms;
+    return kiln_now_ns() + (ms + more_ms) * 1000000;
+}
+
+static kiln_status receive(kiln_remote *r, int64_t deadline_ns, kiln_wire_told *out,
+                           kiln_err *err) {
+    for (;;) {
+        bool has;
+        kiln_wire_frame f;
+        size_t room, got;
+        kiln_err broken = {.len = 0};
+        if (kiln_wire_next(&r->in, &has, &f, &broken) != KILN_OK)
+            return kiln_talk_refuse(r->talk, broken.text, err);
+        if (has && f.kind == KILN_WIRE_HELLO)
+            continue;
+        if (has && f.kind == KILN_WIRE_FAILED) {
+            kiln_wire_failed why;
+            KILN_TRY(kiln_wire_get(&r->answer, &f, &why, err));
+            return kiln_talk_refuse(
+                r->talk,
+                kiln_format(&r->answer, "gave up: %.*s", KILN_STR_ARG(why.text)), err);
+        }
+        if (has &&
+            kiln_wire_expect(&r->answer, &f, KILN_WIRE_TOLD, out, &broken) != KILN_OK)
+            return kiln_talk_refuse(r->talk, broken.text, err);
+        if (has)
+            break;
+        unsigned char *to = kiln_wire_stream_room(&r->in, &room);
+        KILN_TRY(kiln_talk_read(r->talk, &r->answer, to, room, deadline_ns, &got, err));
+        r->in.n += got;
+    }
+    return out->problem.n == 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_LIB, "%.*s", KILN_STR_ARG(out->problem));
+}
+
+/* Views of `out` live until the next question. */
+static kiln_status exchange(kiln_remote *r, kiln_wire_kind kind, const void *message,
+                            int64_t more_ms, kiln_wire_told *out, kiln_err *err) {
+    const int64_t deadline_ns = deadline(r, more_ms);
+    kiln_buf text;
+    kiln_arena_reset(&r->answer);
+    kiln_buf_init(&text, &r->answer);
+    kiln_wire_put(&text, kind, message);
+    KILN_TRY(
+        kiln_talk_send(r->talk, &r->answer, kiln_buf_str(&text), deadline_ns, err));
+    return receive(r, deadline_ns, out, err);
+}
+
+static kiln_status ask(kiln_remote *r, const kiln_wire_ask *q, int64_t more_ms,
+                       kiln_wire_told *out, kiln_err *err) {
+    return exchange(r, KILN_WIRE_ASK, q, more_ms, out, err);
+}
+
+/* Ends a load that somebody interrupts; it has an answer all the same. */
+static void on_tick(void *user) {
+    kiln_remote *r = user;
+    if (r->tick != NULL)
+        r->tick(r->user);
+    if (!r->in_load || r->is_stopped || !kiln_interrupted())
+        return;
+    const kiln_wire_ask stop = {.what = KILN_ASK_STOP};
+    kiln_arena scratch = {0};
+    kiln_buf text;
+    r->is_stopped = true; /* sending ticks too */
+    kiln_buf_init(&text, &scratch);
+    kiln_wire_put(&text, KILN_WIRE_ASK, &stop);
+    (void)kiln_talk_send(r->talk, &scratch, kiln_buf_str(&text), deadline(r, 0), NULL);
+    kiln_arena_fini(&scratch);
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+typedef struct writer {
+    kiln_remote *r;
+    uint64_t end;
+    kiln_err *err;
+} writer;
+
+static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_place *out) {
+    const char *from = p;
+    w->end = (w->end + ALIGN - 1) / ALIGN * ALIGN;
+    *out = (kiln_wire_place){.at = w->end, .bytes = bytes};
+    w->end += bytes;
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pwrite(w->r->shared_write, from + done, bytes - done,
+                                 (off_t)(out->at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return kiln_fail(w->err, KILN_ERR_IO, "cannot write for a worker: %s",
+                             strerror(errno));
+        done += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+static kiln_remote_port *ports_of(kiln_arena *a, const kiln_plan *plan, uint32_t first,
+                                  uint32_t n) {
+    kiln_remote_port *port = kiln_array(a, kiln_remote_port, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_plan_port *from = &plan->port[first + i];
+        port[i] = (kiln_remote_port){
+            .name = kiln_str_dup(a, kiln_plan_string(plan, from->name)),
+            .rank = (int)from->rank,
+            .bytes = (size_t)from->bytes};
+        for (uint32_t d = 0; d < from->rank; d++)
+            port[i].dim[d] = (int64_t)from->dim[d];
+    }
+    return port;
+}
+
+static kiln_status read_ports(kiln_remote *r, kiln_str bytes, kiln_err *err) {
+    char text[KILN_PLAN_ERROR];
+    kiln_plan plan;
+    if (kiln_plan_check(bytes.p, bytes.n, &plan, text) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s", text);
+    r->n_inputs = (int)plan.header->n_inputs;
+    r->n_outputs = (int)plan.header->n_outputs;
+    r->input = ports_of(r->arena, &plan, 0, plan.header->n_inputs);
+    r->output =
+        ports_of(r->arena, &plan, plan.header->n_inputs, plan.header->n_outputs);
+    return KILN_OK;
+}
+
+static void release(void *remote) {
+    kiln_remote *r = remote;
+    if (r->shared_write >= 0)
+        close(r->shared_write);
+    if (r->shared_read >= 0)
+        close(r->shared_read);
+    kiln_arena_fini(&r->answer);
+    kiln_arena_fini(&r->stream);
+}
+
+static kiln_status new_remote(kiln_arena *a, const kiln_profile *p,
+                              const kiln_remote_options *o, kiln_remote **out,
+                              kiln_err *err) {
+    kiln_remote *r = kiln_new(a, kiln_remote);
+    *r = (kiln_remote){.arena = a, .profile = p, .shared_write = -1, .shared_read = -1};
+    if (o != NULL)
+        r->o = *o;
+    r->in.arena = &r->stream;
+    KILN_TRY(kiln_runs_here(p, err));
+    kiln_arena_defer(a, release, r);
+    *out = r;
+    return kiln_shared_open(&r->shared_write, &r->shared_read, err);
+}
+
+static kiln_status start(kiln_remote *r, kiln_err *err) {
+    const kiln_talk_options o = {
+        .shared = r->shared_read, .grace_ms = grace_ms, .tick = on_tick, .user = r};
+    const char *const *argv = r->o.argv;
+    if (argv == NULL) {
+        char *path;
+        const char **own = kiln_array(r->arena, const char *, 2);
+        KILN_TRY(kiln_program_find(r->arena, "kiln-runner", &path, err));
+        own[0] = path;
+        argv = own;
+    }
+    return kiln_talk_open(r->arena, argv, &o, &r->talk, err);
+}
+
+/* What both have: inputs, the meter; then the process, and the network in it. */
+static kiln_status open_there(writer *w, kiln_wire_network *n, const kiln_tensor *in,
+                              size_t n_in, kiln_err *err) {
+    kiln_remote *r = w->r;
+    kiln_meter_code code;
+    kiln_wire_told told;
+    n->n_inputs = (uint32_t)n_in;
+    n->input = kiln_array(&r->stream, kiln_wire_place, n_in);
+    for (size_t i = 0; i < n_in; i++)
+        KILN_TRY(
+            put(w, in[i].data, (size_t)kiln_type_bytes(&in[i].type), &n->input[i]));
+    KILN_TRY(kiln_meter_code_make(r->arena, r->profile, &code, err));
+    n->meter = (kiln_wire_meter){.fma = code.fma.bytes,
+                                 .chain = code.chain.bytes,
+                                 .fma_name = kiln_str_from(code.fma_name),
+                                 .chain_name = kiln_str_from(code.chain_name),
+                                 .fma_flops = code.fma_flops,
+                                 .chain_steps = code.chain_steps,
+                                 .lanes = code.lanes,
+                                 .fma_unit = code.fma_unit};
+    KILN_TRY(start(r, err));
+    KILN_TRY(exchange(r, KILN_WIRE_NETWORK, n, 0, &told, err));
+    r->open_ms = told.open_ms;
+    return KILN_OK;
+}
+
+kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
+                                   const kiln_profile *p, const kiln_tensor *in,
+                                   size_t n_in, const kiln_remote_options *o,
+                                   kiln_remote **out, kiln_err *err) {
+    kiln_remote *r = NULL;
+    kiln_str plan;
+    kiln_wire_network n = {.folder = kiln_str_from(folder)};
+    KILN_TRY(new_remote(a, p, o, &r, err));
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, "plan.bin"), 0, &plan, err));
+    KILN_TRY(read_ports(r, plan, err));
+    writer w = {.r = r, .err = err};
+    KILN_TRY(open_there(&w, &n, in, n_in, err));
+    *out = r;
+    return KILN_OK;
+}
+
+kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
+                                   const kiln_tensor *in, size_t n_in,
+                                   const kiln_remote_options *o, kiln_remote **out,
+                                   kiln_err *err) {
+    kiln_remote *r = NULL;
+    KILN_TRY(new_remote(a, network->profile, o, &r, err));
+    KILN_TRY(read_ports(r, network->plan, err));
+    kiln_wire_network n = {.n_kernels = (uint32_t)network->kernel.n};
+    writer w = {.r = r, .err = err};
+    if (network->kernel.n > KILN_WIRE_MAX_KERNELS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d kernels, not %zu",
+                         KILN_WIRE_MAX_KERNELS, network->kernel.n);
+    n.kernel = kiln_array(&r->stream, kiln_wire_function, network->kernel.n);
+    for (size_t i = 0; i < network->kernel.n; i++) {
+        const kiln_network_kernel *k = &network->kernel.v[i];
+        n.kernel[i].symbol = kiln_str_from(k->symbol);
+        KILN_TRY(put(&w, k->object.bytes.p, k->object.bytes.n, &n.kernel[i].object));
+    }
+    KILN_TRY(put(&w, network->plan.p, network->plan.n, &n.plan));
+    KILN_TRY(put(&w, network->params, network->param_bytes, &n.params));
+    const kiln_status st = open_there(&w, &n, in, n_in, err);
+    if (st != KILN_OK) {
+        kiln_note(err, "opening '%s' in a process of its own", network->name);
+        return st;
+    }
+    *out = r;
+    return KILN_OK;
+}
+
+double kiln_remote_open_ms(const kiln_remote *r) { return r->open_ms; }
+
+void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user) {
+    r->tick = tick;
+    r->user = user;
+}
+
+int kiln_remote_n_inputs(const kiln_remote *r) { return r->n_inputs; }
+
+const kiln_remote_port *kiln_remote_input_at(const kiln_remote *r, int i) {
+    KILN_ASSERT(i >= 0 && i < r->n_inputs, "there is no input %d", i);
+    return &r->input[i];
+}
+
+int kiln_remote_find_output(const kiln_remote *r, const char *name) {
+    for (int i = 0; i < r->n_outputs; i++)
+        if (strcmp(r->output[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const kiln_remote_port *kiln_remote_output_at(const kiln_remote *r, int i) {
+    KILN_ASSERT(i >= 0 && i < r->n_outputs, "there is no output %d", i);
+    return &r->output[i];
+}
+
+/* ---- sessions and turns ---------------------------------------------------------- */
+
+static kiln_status is_session(const kiln_remote *r, int session, kiln_err *err) {
+    return session >= 0 && session < r->n_sessions
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_ARG, "there is no session %d", session);
+}
+
+kiln_status kiln_remote_session(kiln_remote *r, int threads, int *session,
+                                size_t *bytes, kiln_err *err) {
+    const kiln_wire_ask q = {.what = KILN_ASK_SESSION, .n = (uint32_t)threads};
+    kiln_wire_told told;
+    KILN_TRY(ask(r, &q, 0, &told, err));
+    if (r->n_sessions == r->room) {
+        const int room = 2 * r->room + 4;
+        int *more = kiln_array(r->arena, int, room);
+        double *peaks = kiln_array(r->arena, double, room);
+        for (int i = 0; i < r->n_sessions; i++) {
+            more[i] = r->threads[i];
+            peaks[i] = r->fma_per_cycle[i];
+        }
+        r->threads = more;
+        r->fma_per_cycle = peaks;
+        r->room = room;
+    }
+    r->threads[r->n_sessions] = threads;
+    r->fma_per_cycle[r->n_sessions] = 0;
+    *session = r->n_sessions++;
+    *bytes = (size_t)told.bytes;
+    return KILN_OK;
+}
+
+kiln_status kiln_remote_close_from(kiln_remote *r, int session, kiln_err *err) {
+    const kiln_wire_ask q = {.what = KILN_ASK_CLOSE, .session = (uint32_t)session};
+    kiln_wire_told told;
+    KILN_TRY(is_session(r, session, err));
+    r->n_sessions = session;
+    return ask(r, &q, 0, &told, err);
+}
+
+/* From the best of several slices: one that was disturbed would give another number,
+ * but seldom all. */
+static kiln_status count_fma(kiln_remote *r, int session, kiln_err *err) {
+    const kiln_wire_ask q = {
+        .what = KILN_ASK_TURN, .session = (uint32_t)session, .n = FIRST_PEAKS};
+    kiln_wire_told told;
+    KILN_TRY(ask(r, &q, 0, &told, err));
+    r->fma_per_cycle[session] = kiln_peak_fma(r->profile, r->threads[session],
+                                              told.peak.gflops, told.peak.clock_ghz);
+    return KILN_OK;
+}
+
+kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
+                                  const kiln_remote_order *o, kiln_remote_turn *out,
+                                  kiln_err *err) {
+    const kiln_wire_ask q = {.what = KILN_ASK_TURN,
+                             .session = (uint32_t)session,
+                             .n = (uint32_t)o->n_peaks,
+                             .n_ahead = (uint32_t)o->n_ahead,
+                             .runs = (uint64_t)o->runs,
+                             .has_steps = o->has_steps};
+    kiln_wire_told told;
+    KILN_TRY(is_session(r, session, err));
+    if (o->n_peaks > 0 && r->fma_per_cycle[session] == 0)
+        KILN_TRY(count_fma(r, session, err));
+    KILN_TRY(ask(r, &q, 0, &told, err));
+    const kiln_baseline_sample s = {
+        .wall_ns = told.wall_ns, .cpu_ns = told.cpu_ns, .preempted = told.preempted};
+    *out = (kiln_remote_turn){.step_ns = told.step_ns, .n_steps = told.n_steps};
+    if (o->n_peaks > 0)
+        out->peak =
+            kiln_peak_of(r->profile, r->threads[session], r->fma_per_cycle[session],
+                         told.peak.gflops, told.peak.clock_ghz);
+    if (o->runs > 0)
+        out->ms = fmax(1e-6, kiln_baseline_ms(&s, o->runs, r->threads[session],
+                                              &out->is_disturbed));
+    return KILN_OK;
+}
+
+/* ---- what came out --------------------------------------------------------------- */
+
+/* In pieces: an answer has its limit. */
+static kiln_status fetch(kiln_remote *r, kiln_wire_ask *q, void *to, uint64_t bytes,
+                         kiln_err *err) {
+    for (q->at = 0; q->at < bytes; q->at += q->bytes) {
+        kiln_wire_told told;
+        q->bytes = bytes - q->at < piece_bytes ? bytes - q->at : piece_bytes;
+        KILN_TRY(ask(r, q, 0, &told, err));
+        if (told.data.n != q->bytes)
+            return kiln_talk_refuse(r->talk, "told another number of bytes", err);
+        memcpy((char *)to + q->at, told.data.p, told.data.n);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_remote_output(kiln_remote *r, int session, int i, void *data,
+                               kiln_err *err) {
+    kiln_wire_ask q = {
+        .what = KILN_ASK_OUTPUT, .session = (uint32_t)session, .index = (uint32_t)i};
+    return fetch(r, &q, data, kiln_remote_output_at(r, i)->bytes, err);
+}
+
+static kiln_status fetch_runs(kiln_remote *r, kiln_arena *a, int i,
+                              const kiln_remote_run **out, size_t *n, kiln_err *err) {
+    _Static_assert(sizeof(kiln_remote_run) == 16, "two numbers of 64 bits");
+    kiln_wire_ask q = {.what = KILN_ASK_RUNS, .index = (uint32_t)i};
+    kiln_wire_told told;
+    KILN_TRY(ask(r, &q, 0, &told, err)); /* of no bytes: how many there are */
+    *n = (size_t)told.bytes / sizeof **out;
+    kiln_remote_run *run = kiln_array(a, kiln_remote_run, *n);
+    *out = run;
+    return fetch(r, &q, run, told.bytes, err);
+}
+
+kiln_status kiln_remote_do_load(kiln_remote *r, kiln_arena *a, int first, int n,
+                                int64_t most_runs, int64_t length,
+                                kiln_remote_load *out, kiln_err *err) {
+    const kiln_wire_ask q = {.what = KILN_ASK_LOAD,
+                             .session = (uint32_t)first,
+                             .n = (uint32_t)n,
+                             .runs = (uint64_t)most_runs,
+                             .time_ns = length};
+    kiln_wire_told told;
+    r->in_load = true;
+    r->is_stopped = false;
+    const kiln_status st = ask(r, &q, length / 1000000, &told, err);
+    r->in_load = false;
+    if (st != KILN_OK)
+        return st;
+    const kiln_remote_run **run = kiln_array(a, const kiln_remote_run *, n);
+    size_t *n_runs = kiln_array(a, size_t, n);
+    *out = (kiln_remote_load){.length = told.wall_ns,
+                              .is_full = told.is_full != 0,
+                              .run = run,
+                              .n_runs = n_runs};
+    for (int i = 0; i < n; i++)
+        KILN_TRY(fetch_runs(r, a, i, &run[i], &n_runs[i], err));
+    return KILN_OK;
+}

@@ -1,0 +1,95 @@
+/* pipeline/remote: a network opened, run and timed by a process of its own
+ * (pipeline/measure/runner/network.c), as it is asked. One that crashes or hangs ends
+ * that process; here it is an error that says how.
+ *
+ *     kiln_remote_of_network(a, &network, in, &options, &r, err);
+ *     kiln_remote_session(r, threads, &session, &bytes, err);
+ *     kiln_remote_turn(r, session, &order, &turn, err);       again and again
+ *     kiln_remote_output(r, session, i, data, err);           of the last run
+ */
+#ifndef KILN_PIPELINE_REMOTE_H
+#define KILN_PIPELINE_REMOTE_H
+
+#include "pipeline/kernels/meter.h"
+#include "pipeline/network/network.h"
+
+typedef struct kiln_remote kiln_remote;
+
+typedef struct kiln_remote_options {
+    const char *const *argv; /* ends in NULL; NULL: kiln-runner */
+    int64_t limit_ms;        /* of each answer; 0: ten minutes */
+} kiln_remote_options;
+
+/* An unpacked package for profile `p`. in: row-major, one for each of its inputs; read
+ * here only. The process ends with the arena. KILN_ERR_LIB: it cannot be opened there;
+ * KILN_ERR_UNSUPPORTED: this machine cannot run it. */
+kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
+                                   const kiln_profile *p, const kiln_tensor *in,
+                                   size_t n_in, const kiln_remote_options *o,
+                                   kiln_remote **out, kiln_err *err);
+/* The same of a network that was compiled for one device, the host. */
+kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *n,
+                                   const kiln_tensor *in, size_t n_in,
+                                   const kiln_remote_options *o, kiln_remote **out,
+                                   kiln_err *err);
+double kiln_remote_open_ms(const kiln_remote *r); /* that opening it took */
+/* From now on called several times a second while an answer is awaited; NULL: no more.
+ */
+void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user);
+
+/* Inputs and outputs, as the plan has them. */
+typedef struct kiln_remote_port {
+    const char *name;
+    int rank;
+    int64_t dim[KILN_PLAN_MAX_RANK];
+    size_t bytes; /* row-major */
+} kiln_remote_port;
+int kiln_remote_n_inputs(const kiln_remote *r);
+const kiln_remote_port *kiln_remote_input_at(const kiln_remote *r, int i);
+/* -1: there is none. */
+int kiln_remote_find_output(const kiln_remote *r, const char *name);
+const kiln_remote_port *kiln_remote_output_at(const kiln_remote *r, int i);
+
+/* Opens a session of so many threads, with the inputs set. */
+kiln_status kiln_remote_session(kiln_remote *r, int threads, int *session,
+                                size_t *bytes, kiln_err *err);
+/* Closes it, and all that were opened behind it. */
+kiln_status kiln_remote_close_from(kiln_remote *r, int session, kiln_err *err);
+
+/* What a turn is, in this order. */
+typedef struct kiln_remote_order {
+    int n_peaks;    /* slices of the machine's peak with as many threads */
+    int n_ahead;    /* runs that are not timed */
+    int64_t runs;   /* that are, together */
+    bool has_steps; /* the clock is read at each step too */
+} kiln_remote_order;
+typedef struct kiln_remote_turn {
+    kiln_peak peak; /* of the best slice */
+    double ms;      /* of one run, by the rule that baselines have too */
+    bool is_disturbed;
+    const uint64_t *step_ns; /* in all runs; until the next question */
+    size_t n_steps;
+} kiln_remote_turn;
+kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
+                                  const kiln_remote_order *o, kiln_remote_turn *out,
+                                  kiln_err *err);
+/* Output i of the session's last run: all its bytes. */
+kiln_status kiln_remote_output(kiln_remote *r, int session, int i, void *data,
+                               kiln_err *err);
+
+/* n sessions from `first` on at once, each again and again by a thread of its own, for
+ * so long, or until somebody interrupts. */
+typedef struct kiln_remote_run {
+    int64_t begin, end; /* nanoseconds since all began */
+} kiln_remote_run;
+typedef struct kiln_remote_load {
+    int64_t length;              /* nanoseconds that count: fewer where it was ended */
+    bool is_full;                /* by that there was no room for more runs */
+    const kiln_remote_run **run; /* by session: n_runs[i] of them, in `a` */
+    const size_t *n_runs;
+} kiln_remote_load;
+kiln_status kiln_remote_do_load(kiln_remote *r, kiln_arena *a, int first, int n,
+                                int64_t most_runs, int64_t length,
+                                kiln_remote_load *out, kiln_err *err);
+
+#endif
