@@ -34,6 +34,7 @@ const char *kiln_codegen_llvm_version(kiln_arena *a);
 typedef struct kiln_generator {
     const char *name;            /* as kiln_arch_def.generator has it: "llvm_cpu" */
     const kiln_backend *backend; /* what it implements; the rest it refuses by name */
+    int64_t block_threads;       /* that a block of a launch may have; 0: no threads */
     kiln_natives (*natives)(const kiln_profile *profile);
     kiln_status (*generate)(kiln_arena *a, const kiln_program *p,
                             const kiln_profile *profile, const kiln_codegen_options *o,

@@ -36,7 +36,11 @@ kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
                          const kiln_profile *profile, const kiln_codegen_options *o,
                          kiln_object *out, kiln_codegen_text *text, kiln_err *err) {
     const kiln_generator *g = kiln_generator_of(profile);
+    const kiln_launch_limits limits = {kiln_arch_of(profile->arch)->memory,
+                                       g->block_threads};
     kiln_status st = kiln_backend_check(g->backend, p, err);
+    if (st == KILN_OK)
+        st = kiln_program_check_limits(p, &limits, err);
     if (st == KILN_OK)
         st = g->generate(a, p, profile, o, out, text, err);
     if (st != KILN_OK)

@@ -11,20 +11,13 @@ typedef struct checker {
     kiln_err *err;
 } checker;
 
-static const kiln_memory *memory_of(const checker *c, kiln_scope scope) {
-    for (const kiln_memory *m = c->limits->memory; m != NULL && m->name != NULL; m++)
-        if (m->scope == (int)scope)
-            return m;
-    return NULL;
-}
-
 static int64_t bytes_of(const kiln_buffer *b) {
     return kiln_buffer_elems(b) * (int64_t)kiln_dtype_bytes(b->dtype);
 }
 
 /* `live`: bytes that the block has in shared memory already. */
 static void check_buffer(checker *c, const kiln_buffer *b, int64_t live) {
-    const kiln_memory *m = memory_of(c, b->scope);
+    const kiln_memory *m = kiln_memory_of(c->limits->memory, (int)b->scope);
     const int64_t bytes = bytes_of(b);
     if (c->status != KILN_OK)
         return;
@@ -61,27 +54,39 @@ static void find_extent(void *user, const kiln_stmt *s) {
         c->extent[axis] = n;
 }
 
-static void check_launch(checker *c, const kiln_stmt *s) {
+/* `what`: "loop 'i'", or the program that is launched. */
+static void check_threads(checker *c, const char *what, const char *name) {
     int64_t n = 1;
-    for (int i = 0; i < KILN_N_AXES; i++)
-        c->extent[i] = 1;
-    kiln_stmt_visit(s, find_extent, c);
     if (c->status == KILN_OK && c->limits->threads == 0)
         c->status = kiln_fail(c->err, KILN_ERR_UNSUPPORTED,
-                              "the target has no threads for loop '%s'; make it "
-                              "parallel",
-                              s->u.loop.var->name);
+                              "the target has no threads for %s'%s'; make it parallel",
+                              what, name);
     for (int i = KILN_AXIS_THREAD_X; i < KILN_N_AXES && c->status == KILN_OK; i++) {
         if (c->extent[i] > c->limits->threads / n)
             c->status =
                 kiln_fail(c->err, KILN_ERR_UNSUPPORTED,
-                          "the launch of loop '%s' has blocks of %" PRId64 " x %" PRId64
+                          "the launch of %s'%s' has blocks of %" PRId64 " x %" PRId64
                           " x %" PRId64 " threads; the target has %" PRId64 " a block",
-                          s->u.loop.var->name, c->extent[KILN_AXIS_THREAD_X],
+                          what, name, c->extent[KILN_AXIS_THREAD_X],
                           c->extent[KILN_AXIS_THREAD_Y], c->extent[KILN_AXIS_THREAD_Z],
                           c->limits->threads);
         n *= c->extent[i];
     }
+}
+
+static void check_launch(checker *c, const kiln_stmt *s) {
+    for (int i = 0; i < KILN_N_AXES; i++)
+        c->extent[i] = 1;
+    kiln_stmt_visit(s, find_extent, c);
+    check_threads(c, "loop ", s->u.loop.var->name);
+}
+
+/* Of a grid that is known: its loops are looked at as well. */
+static void check_grid(checker *c, const kiln_stmt *s) {
+    for (int i = 0; i < KILN_N_AXES; i++)
+        if (!kiln_x_is_int(s->u.call.grid[i], &c->extent[i]))
+            c->extent[i] = 1;
+    check_threads(c, "", s->u.call.program->name);
 }
 
 static void check_program(checker *c, const kiln_program *p);
@@ -100,6 +105,8 @@ static void check(checker *c, const kiln_stmt *s, int64_t live, bool is_launched
     }
     if (s->kind == KILN_STMT_LAUNCH)
         check_program(c, s->u.call.program);
+    if (s->kind == KILN_STMT_LAUNCH && c->status == KILN_OK)
+        check_grid(c, s);
     for (int i = 0; c->status == KILN_OK && (part = kiln_stmt_part(s, i)) != NULL; i++)
         check(c, part, live, is_launched || is_thread);
 }

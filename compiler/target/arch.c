@@ -22,8 +22,8 @@ const kiln_arch_def *kiln_arch_of(kiln_arch arch) {
 const kiln_memory kiln_cpu_memory[] = {
     {"global", 0, 0}, {"local", 1, 0}, {"register", 2, 0}, {NULL, 0, 0}};
 
-const kiln_memory *kiln_arch_memory(const kiln_arch_def *d, int scope) {
-    for (const kiln_memory *m = d->memory; m != NULL && m->name != NULL; m++)
+const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope) {
+    for (const kiln_memory *m = list; m != NULL && m->name != NULL; m++)
         if (m->scope == scope)
             return m;
     return NULL;

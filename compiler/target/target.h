@@ -168,8 +168,8 @@ typedef struct kiln_arch_def {
 } kiln_arch_def;
 
 const kiln_arch_def *kiln_arch_of(kiln_arch arch);
-/* NULL: it has none of that scope. */
-const kiln_memory *kiln_arch_memory(const kiln_arch_def *d, int scope);
+/* Of a list as an architecture has it; NULL: there is none of that scope. */
+const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope);
 const char *kiln_arch_name(kiln_arch arch); /* "x86_64" */
 /* That of an ELF machine; false: there is none. */
 bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out);

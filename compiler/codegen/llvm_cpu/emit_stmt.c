@@ -128,20 +128,6 @@ static void allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem
         g->max_scratch = g->scratch;
 }
 
-/* Does the target have such a memory, and so much of it? */
-static void check_memory(kiln_cg *g, const kiln_buffer *b, size_t bytes) {
-    const kiln_arch_def *d = kiln_arch_of(g->profile->arch);
-    const kiln_memory *m = kiln_arch_memory(d, (int)b->scope);
-    if (m == NULL)
-        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
-                     "buffer '%s' is in memory of scope %d, which %s has not", b->name,
-                     (int)b->scope, d->title);
-    else if (m->bytes > 0 && bytes > (size_t)m->bytes)
-        kiln_cg_fail(g, KILN_ERR_LIMIT,
-                     "buffer '%s' needs %zu bytes of %s memory, %s has %" PRId64,
-                     b->name, bytes, m->name, d->title, m->bytes);
-}
-
 static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const size_t workspace = g->workspace, scratch = g->scratch;
@@ -154,9 +140,6 @@ static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
         return;
     }
     const size_t bytes = (size_t)elems * kiln_dtype_bytes(b->dtype);
-    check_memory(g, b, bytes);
-    if (g->status != KILN_OK)
-        return;
     allocate(g, b, bytes, &m);
     if (g->workspace > (size_t)max_memory || g->scratch > (size_t)max_memory)
         kiln_cg_fail(g, KILN_ERR_LIMIT, "the memory of '%s' must stay below %" PRId64,

@@ -44,6 +44,26 @@ static const row rows[] = {
      "thread \"blockIdx.x\" u in 0 .. +1000 {\n" THREADS(8) "y[t] = x[t]\n}}", NULL},
 };
 
+#define LAUNCHED(body, call)                                                           \
+    "program k(x: f32[16], out y: f32[16]) {\n" body "\n}\n"                           \
+    "program p(x: f32[16], out y: f32[16]) {\n" call "\n}\n"
+
+/* Programs that a host launches. */
+static const row launched[] = {
+    {"launched",
+     LAUNCHED(THREADS(16) "y[t] = x[t]\n}", "launch k[1, 1, 1; 16, 1, 1](x, y)"), NULL},
+    {"launched_with_too_many_threads",
+     LAUNCHED(THREADS(17) "y[t - 1] = x[0]\n}", "launch k[1, 1, 1; 17, 1, 1](x, y)"),
+     "the launch of loop 't' has blocks of 17 x 1 x 1 threads; the target has 16 a"},
+    {"launched_wider_than_its_loops",
+     LAUNCHED(THREADS(8) "y[t] = x[t]\n}", "launch k[1, 1, 1; 8, 3, 1](x, y)"),
+     "the launch of 'k' has blocks of 8 x 3 x 1 threads; the target has 16 a block"},
+    {"launched_with_too_much_memory",
+     LAUNCHED(THREADS(8) "alloc s: f32[17] shared {\ns[t] = x[t]\ny[t] = s[t]\n}\n}",
+              "for i in 0 .. +2 {\nlaunch k[1, 1, 1; 8, 1, 1](x, y)\n}"),
+     "buffer 's' takes 68 bytes of shared memory"},
+};
+
 static kiln_program *parsed(kiln_arena *a, const char *body) {
     kiln_program *p = NULL;
     kiln_err err = {0};
@@ -68,6 +88,22 @@ static void holds(void **state) {
     kiln_arena_fini(&a);
 }
 
+static void holds_launched(void **state) {
+    const row *r = *state;
+    const kiln_launch_limits limits = {memory, 16};
+    kiln_arena a = {0};
+    kiln_program *p = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_program_parse(&a, kiln_str_from(r->body), NULL, &p, &err), &err);
+    const kiln_status st = kiln_program_check_limits(p, &limits, &err);
+    if (r->want == NULL)
+        kiln_assert_status_ok(st, &err);
+    else
+        kiln_assert_fails(st, KILN_ERR_UNSUPPORTED, &err, r->want);
+    kiln_arena_fini(&a);
+}
+
 static void no_threads(void **state) {
     const kiln_launch_limits limits = {memory, 0};
     kiln_arena a = {0};
@@ -83,6 +119,9 @@ static void no_threads(void **state) {
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         kiln_test_add(rows[i].name, holds, (void *)(uintptr_t)&rows[i]);
+    for (size_t i = 0; i < sizeof launched / sizeof launched[0]; i++)
+        kiln_test_add(launched[i].name, holds_launched,
+                      (void *)(uintptr_t)&launched[i]);
     kiln_test_add("no_threads", no_threads, NULL);
     return kiln_test_run("limits of launches");
 }

@@ -19,8 +19,9 @@ typedef struct product {
     kiln_stage *stage, *sum;
     const kiln_tensor_intrin *intrin;
     int64_t m, n, k;
-    bool splits;  /* a reduction loop stays outside */
-    bool unrolls; /* a spatial loop stands between it and the intrinsic */
+    bool splits;      /* a reduction loop stays outside */
+    bool unrolls;     /* a spatial loop stands between it and the intrinsic */
+    bool takes_turns; /* which virtual threads run */
     bool has_threads;
     kiln_err err;
 } product;
@@ -83,10 +84,13 @@ static void schedule(product *p) {
     } else {
         OK(kiln_reorder(st, (kiln_iter *[]){so, si, ii, ji, ki}, 5, &p->err));
     }
-    if (p->unrolls)
+    if (p->takes_turns)
+        OK(kiln_vthread(st, si, &p->err));
+    else if (p->unrolls)
         OK(kiln_unroll(st, si, &p->err));
-    pack(p, p->x, si, p->k > LANES || p->unrolls);
-    pack(p, p->y, ko != NULL ? ko : si, ko != NULL ? p->k > LANES : p->unrolls);
+    pack(p, p->x, si, p->k > LANES || (p->unrolls && !p->takes_turns));
+    pack(p, p->y, ko != NULL ? ko : si,
+         ko != NULL ? p->k > LANES : p->unrolls && !p->takes_turns);
     OK(kiln_tensorize(st, ii, p->intrin, LANES, &p->err));
 }
 
@@ -191,6 +195,7 @@ static void draw(product *p, uint64_t seed) {
     p->intrin = made_up_intrins[pick(p, 0, 2)];
     p->splits = pick(p, 0, 2) > 0;
     p->unrolls = pick(p, 0, 2) == 0;
+    p->takes_turns = p->unrolls && pick(p, 0, 1) == 0;
     p->has_threads = pick(p, 0, 1) == 0;
     p->m = (p->unrolls ? 2 : 1) * LANES * pick(p, 1, 3);
     p->n = LANES * pick(p, 1, 3);

@@ -41,18 +41,18 @@ static void memories_are_found(void **state) {
                                          {NULL, 0, 0}};
     const kiln_arch_def made_up = {.name = "made up", .memory = memory},
                         none = {.name = "none"};
-    assert_ptr_equal(kiln_arch_memory(&made_up, KILN_SCOPE_SHARED), &memory[1]);
-    assert_null(kiln_arch_memory(&made_up, KILN_SCOPE_LOCAL));
-    assert_null(kiln_arch_memory(&none, KILN_SCOPE_GLOBAL));
+    assert_ptr_equal(kiln_memory_of(made_up.memory, KILN_SCOPE_SHARED), &memory[1]);
+    assert_null(kiln_memory_of(made_up.memory, KILN_SCOPE_LOCAL));
+    assert_null(kiln_memory_of(none.memory, KILN_SCOPE_GLOBAL));
     for (int i = 0; i < KILN_N_ARCHS; i++) {
         const kiln_arch_def *d = kiln_arch_of((kiln_arch)i);
         static const kiln_scope of_a_cpu[] = {KILN_SCOPE_GLOBAL, KILN_SCOPE_LOCAL,
                                               KILN_SCOPE_REGISTER};
         assert_int_equal(d->kind, KILN_TARGET_CPU);
         for (size_t k = 0; k < sizeof of_a_cpu / sizeof of_a_cpu[0]; k++)
-            assert_non_null(kiln_arch_memory(d, (int)of_a_cpu[k]));
-        assert_null(kiln_arch_memory(d, KILN_SCOPE_SHARED));
-        assert_null(kiln_arch_memory(d, KILN_SCOPE_TARGET));
+            assert_non_null(kiln_memory_of(d->memory, (int)of_a_cpu[k]));
+        assert_null(kiln_memory_of(d->memory, KILN_SCOPE_SHARED));
+        assert_null(kiln_memory_of(d->memory, KILN_SCOPE_TARGET));
     }
 }
 
