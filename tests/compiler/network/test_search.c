@@ -122,7 +122,7 @@ static kiln_type type_of(int at, int64_t block) {
 
 /* Of all combinations of pairs, with the conversions between them. */
 static double least_of_all(const teller *t) {
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (int all = 0; all < N_PAIRS * N_PAIRS * N_PAIRS; all++) {
         double sum = 0;
         int64_t lies = 1;
