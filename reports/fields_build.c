@@ -43,7 +43,9 @@ static KILN_RECORD(selftest, selftest_rows, "The self-test")
     static const kiln_record_field search_rows[] = {
         KILN_MEMBER(greedy_us, "that greedy choices would take"),
         KILN_MEMBER(search_us, "that what the search found takes"),
-        KILN_MEMBER(chosen_us, "the least of both, which was built"),
+        KILN_MEMBER(
+            chosen_us,
+            "of both what was built: greedy, where little is gained by estimates"),
         KILN_MEMBER(greedy_conversions, "that greedy choices would need"),
         KILN_MEMBER(steps, "whose layouts were looked at"),
         KILN_MEMBER(ways, "to do them: templates, configurations, layouts"),

@@ -14,7 +14,7 @@
 
 enum {
     CALL_CYCLES = 400, /* a step of the plan, loops that start */
-    BOOKED_LANES = 16, /* of the fastest conversions: see access_cycles */
+    FAR_LESS = 16,     /* times: an input of so many elements less is no matter */
 };
 static const double ns_per_cycle = 0.25; /* 4 GHz */
 /* Multiply-adds of templates that keep no tile of sums in registers. */
@@ -22,11 +22,12 @@ static const double untiled = 4;
 /* Of Winograd's algorithm, transforms beside its products. */
 static const double transforms = 1.6;
 /* Broadcasts from row-major images: elements of neighbouring channels are far apart. */
-static const double far_channels = 1.1;
+static const double far_channels = 1.04;
 /* Columns as vectors, and where windows step over some of them. */
 static const double columns_as_lanes = 1.5, strided_columns = 4;
-/* Cycles of an element that is read or written by itself. */
-static const double scattered = 0.6;
+/* Cycles of an element that is read or written by itself, and where both layouts have
+ * blocks (kernels of the generic template on Zen 5: 24 x 80 x 80, 16 x 80 x 80). */
+static const double scattered = 0.6, between_blocks = 1.3;
 
 typedef struct subject {
     const kiln_profile *p;
@@ -154,7 +155,7 @@ static double access_cycles(const subject *s) {
         const kiln_type t = type_in(v, &s->layout[i]);
         if (kiln_layout_eq(&t.layout, &y.layout) ||
             (kiln_layout_is_plain(&t.layout) &&
-             kiln_type_elems(&t) * BOOKED_LANES < kiln_type_elems(&y)))
+             kiln_type_elems(&t) * FAR_LESS < kiln_type_elems(&y)))
             continue;
         cycles += scattered * (double)kiln_type_elems(&t);
     }
@@ -188,8 +189,11 @@ double kiln_conversion_estimate(const kiln_profile *p, const kiln_type *from,
     const double bytes = (double)kiln_type_bytes(from) + (double)kiln_type_bytes(to);
     const double elems = at_least((double)kiln_type_stored_elems(from),
                                   (double)kiln_type_stored_elems(to));
+    const double each = from->layout.n_blocks > 0 && to->layout.n_blocks > 0
+                            ? between_blocks
+                            : scattered;
     return ns_per_cycle *
-           (CALL_CYCLES + at_least(scattered * elems, bytes / rate_of(p, bytes)));
+           (CALL_CYCLES + at_least(each * elems, bytes / rate_of(p, bytes)));
 }
 
 double kiln_copy_estimate(const kiln_profile *p, int64_t bytes) {

@@ -182,7 +182,7 @@ typedef struct kiln_net_port {
 typedef struct kiln_net_forecast {
     double greedy_ns; /* as greedy would have it */
     double search_ns; /* what the search found */
-    double chosen_ns; /* of both what was taken: the least */
+    double chosen_ns; /* of both what was taken: greedy, where estimates gain little */
     int greedy_conversions;
     int n_sites, n_ways; /* steps whose layouts were looked at; ways to do them */
     int n_known;         /* of the steps those whose greedy way was measured */

@@ -154,7 +154,7 @@ static void add_maker(builder *b, const shared *x) {
             ns[i * m + k] =
                 find(&x->made, layout_at(b, site, x->f->at, i)) == x->state.v[k].made
                     ? 0
-                    : INFINITY;
+                    : HUGE_VAL;
     if (site >= 0)
         kiln_pbqp_add_edge(&b->scratch, &b->p, site, x->node, ns);
 }
@@ -165,7 +165,7 @@ static void add_reader(builder *b, const shared *x, const reader *r) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < m; k++)
             ns[i * m + k] =
-                has(x, &x->state.v[k], layout_at(b, r->site, r->at, i)) ? 0 : INFINITY;
+                has(x, &x->state.v[k], layout_at(b, r->site, r->at, i)) ? 0 : HUGE_VAL;
     kiln_pbqp_add_edge(&b->scratch, &b->p, node_of(b, r->site), x->node, ns);
 }
 

@@ -3,7 +3,7 @@
  *
  *     minimize  sum_v node_v[x_v]  +  sum_(u,v) edge_uv[x_u][x_v]
  *
- * Costs are finite or INFINITY, which forbids; none is negative or NaN. What nodes and
+ * Costs are finite or infinite, which forbids; none is negative or NaN. What nodes and
  * options are, the caller knows: here they are numbers.
  *
  * Two solvers. Nonserial dynamic programming eliminates one node after another and
@@ -43,7 +43,7 @@ void kiln_pbqp_add_edge(kiln_arena *a, kiln_pbqp *p, int x, int y, const double 
 
 typedef struct kiln_pbqp_answer {
     int *option; /* by node */
-    double cost; /* kiln_pbqp_cost of them; INFINITY: nothing is allowed */
+    double cost; /* kiln_pbqp_cost of them; infinite: nothing is allowed */
     bool is_least;
     int n_guessed;     /* nodes that RN decided; 0: is_least */
     int64_t n_largest; /* cells of the largest table of dynamic programming; else 0 */

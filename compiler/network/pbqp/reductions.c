@@ -83,7 +83,7 @@ static void reduce_one(solver *s, int v) {
     const tie *t = &s->tie.v[s->tied[v].v[0]];
     const int u = other(t, v);
     for (int k = 0; k < n_of(s, u); k++) {
-        double least = INFINITY;
+        double least = HUGE_VAL;
         for (int i = 0; i < n_of(s, v); i++)
             least = fmin(least, s->cost[v][i] + *pair(s, t, v, i, k));
         s->cost[u][k] += least;
@@ -97,7 +97,7 @@ static void reduce_two(solver *s, int v) {
     const tie *x = &s->tie.v[first], *y = &s->tie.v[second];
     for (int j = 0; j < n_of(s, u); j++)
         for (int k = 0; k < n_of(s, w); k++) {
-            double least = INFINITY;
+            double least = HUGE_VAL;
             for (int i = 0; i < n_of(s, v); i++)
                 least = fmin(least, s->cost[v][i] + *pair(s, x, v, i, j) +
                                         *pair(s, y, v, i, k));
@@ -108,14 +108,14 @@ static void reduce_two(solver *s, int v) {
 /* ---- by a heuristic -------------------------------------------------------------- */
 
 static void guess(solver *s, int v) {
-    double least = INFINITY;
+    double least = HUGE_VAL;
     int option = 0;
     for (int i = 0; i < n_of(s, v); i++) {
         double sum = s->cost[v][i];
         for (size_t e = 0; e < s->tied[v].n; e++) {
             const tie *t = &s->tie.v[s->tied[v].v[e]];
             const int u = other(t, v);
-            double answer = INFINITY;
+            double answer = HUGE_VAL;
             for (int k = 0; k < n_of(s, u); k++)
                 answer = fmin(answer, s->cost[u][k] + *pair(s, t, v, i, k));
             sum += answer;
@@ -169,7 +169,7 @@ static int next_of(const solver *s) {
 }
 
 static int option_of(const solver *s, const gone *g, const int *option) {
-    double least = INFINITY;
+    double least = HUGE_VAL;
     int best = 0;
     for (int i = 0; i < n_of(s, g->node); i++) {
         double sum = s->cost[g->node][i];

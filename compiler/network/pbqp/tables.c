@@ -139,7 +139,7 @@ static void eliminate(solver *s, int node) {
         t->is_gone = true;
     }
     for (int64_t at = 0; at < n_made; at++) {
-        cost[at] = INFINITY;
+        cost[at] = HUGE_VAL;
         for (int k = 0; k < v->n; k++) {
             double sum = v->cost[k];
             for (size_t i = 0; i < w.n; i++)

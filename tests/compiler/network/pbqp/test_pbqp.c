@@ -13,7 +13,7 @@ enum { MAX_OPTIONS = 6, MAX_CELLS = 1 << 22 };
  * forbidden. */
 static double draw_cost(kiln_rng *rng, int forbidden) {
     if (kiln_rng_range(rng, 0, 99) < forbidden)
-        return INFINITY;
+        return HUGE_VAL;
     return (double)kiln_rng_range(rng, 0, 9);
 }
 
@@ -60,7 +60,7 @@ static bool go_on(const kiln_pbqp *p, int *option) {
 
 static double least_of_all(const kiln_pbqp *p) {
     int option[16] = {0};
-    double least = INFINITY;
+    double least = HUGE_VAL;
     do
         least = fmin(least, kiln_pbqp_cost(p, option));
     while (go_on(p, option));

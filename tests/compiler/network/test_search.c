@@ -1,0 +1,253 @@
+/* The chooser that searches: what it expects is never more than of greedy choices, nor
+ * than of any combination of what the oracle knows; and lay_out follows it. */
+#include "compiler/network/executable.h"
+#include "tests/support/kiln_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char chain[] = "graph \"chain\" { input %x : f32[1,32,14,14] "
+                            "const %u : f32[64,32,3,3] = random(1) "
+                            "const %v : f32[48,64,3,3] = random(2) "
+                            "const %w : f32[32,48,3,3] = random(3) "
+                            "%a = conv(%x, %u) {pads=[1,1,1,1]} "
+                            "%b = conv(%a, %v) {pads=[1,1,1,1]} "
+                            "%c = conv(%b, %w) {pads=[1,1,1,1]} "
+                            "output %c \"y\" }";
+enum { N_CONVS = 3, N_BLOCKS = 2, N_PAIRS = N_BLOCKS * N_BLOCKS };
+static const int64_t blocks[N_BLOCKS] = {8, 16};
+static const int64_t channels[N_CONVS + 1] = {32, 64, 48, 32};
+
+/* ---- an oracle ------------------------------------------------------------------- */
+
+typedef struct teller {
+    uint64_t seed;
+    double conversion; /* times what conversions cost */
+    const char *
+        only; /* a pair that is cheap, all else is dear: "8 16", of ic and oc; NULL: random */
+} teller;
+
+static double drawn(const teller *t, const char *what) {
+    return 1000 * (1 + (double)(kiln_hash64(what, strlen(what), t->seed) % 1000) / 10);
+}
+
+static double conv_ns(const teller *t, int64_t in, int64_t out, int64_t ic,
+                      int64_t oc) {
+    char pair[64];
+    snprintf(pair, sizeof pair, "%d %d", (int)ic, (int)oc);
+    if (t->only != NULL)
+        return strcmp(pair, t->only) == 0 ? 1000 : 90000;
+    snprintf(pair, sizeof pair, "%d:%d %d:%d", (int)in, (int)ic, (int)out, (int)oc);
+    return drawn(t, pair);
+}
+
+static double conversion_ns(const teller *t, const kiln_type *from,
+                            const kiln_type *to) {
+    kiln_arena a = {0};
+    const double ns =
+        t->conversion * drawn(t, kiln_format(&a, "%s;%s;", kiln_type_text(&a, from),
+                                             kiln_type_text(&a, to)));
+    kiln_arena_fini(&a);
+    return ns;
+}
+
+static void tell_way(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                     const kiln_template *t, const int64_t *knob, double ns,
+                     const char *layouts, kiln_answers *out) {
+    kiln_space s;
+    kiln_buf text;
+    kiln_err err = {.status = KILN_OK};
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t->space(&w->workload, p, &s, &err), &err);
+    kiln_config c = t->guess(&w->workload, p, &s);
+    for (int k = 0; knob != NULL && k < 2; k++)
+        kiln_config_set(&s, &c, k, &knob[k]); /* oc_block, ic_block */
+    kiln_answer x = {.tmpl = t->name, .origin = KILN_ORIGIN_TUNED, .ns = ns};
+    x.layouts =
+        layouts != NULL ? layouts : kiln_work_layouts(a, &w->workload, p, t, &s, &c);
+    kiln_buf_init(&text, a);
+    kiln_config_json(&text, t, &s, &c);
+    kiln_assert_status_ok(
+        kiln_json_parse(a, kiln_buf_str(&text), "test", &x.config, &err), &err);
+    kiln_vec_push(a, out, x);
+}
+
+static kiln_status tell(void *user, kiln_arena *a, const kiln_op_work *w,
+                        const kiln_profile *p, kiln_answers *out, kiln_err *err) {
+    const teller *t = user;
+    const kiln_node *n = w->workload.anchor;
+    (void)err;
+    if (n->op == &kiln_op_identity) {
+        const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
+        tell_way(a, w, p, &kiln_template_generic, NULL, conversion_ns(t, x, y),
+                 kiln_format(a, "%s;%s;", kiln_type_text(a, x), kiln_type_text(a, y)),
+                 out);
+    }
+    for (int i = 0; n->op == &kiln_op_conv && i < N_PAIRS; i++) {
+        const int64_t knob[2] = {blocks[i % N_BLOCKS], blocks[i / N_BLOCKS]};
+        tell_way(
+            a, w, p, &kiln_template_conv_direct, knob,
+            conv_ns(t, n->in[0]->type.dim[1], n->out[0]->type.dim[1], knob[1], knob[0]),
+            NULL, out);
+    }
+    return KILN_OK;
+}
+
+/* ---- compiling ------------------------------------------------------------------- */
+
+static void compile(kiln_arena *a, const char *text, const kiln_net_chooser *chooser,
+                    kiln_choose_options *choose, kiln_net *out) {
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_profile *p = kiln_new(a, kiln_profile);
+    kiln_network_options *o = kiln_new(a, kiln_network_options);
+    *o = (kiln_network_options){
+        .choose = choose, .chooser = chooser, .check_text = true};
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "test", &g, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", p, &err), &err);
+    kiln_graph_renumber(g);
+    kiln_assert_status_ok(kiln_compile(a, g, p, o, out, &err), &err);
+}
+
+static kiln_type type_of(int at, int64_t block) {
+    const int64_t dim[] = {1, channels[at], 14, 14};
+    kiln_type t = kiln_type_make(KILN_F32, 4, dim);
+    if (block > 1)
+        t.layout = (kiln_layout){.n_blocks = 1,
+                                 .block = {{.axis = 1, .size = (int32_t)block}}};
+    return t;
+}
+
+/* Of all combinations of pairs, with the conversions between them. */
+static double least_of_all(const teller *t) {
+    double least = HUGE_VAL;
+    for (int all = 0; all < N_PAIRS * N_PAIRS * N_PAIRS; all++) {
+        double sum = 0;
+        int64_t lies = 1;
+        for (int k = 0, rest = all; k < N_CONVS; k++, rest /= N_PAIRS) {
+            const int64_t ic = blocks[rest % N_BLOCKS],
+                          oc = blocks[rest / N_BLOCKS % N_BLOCKS];
+            const kiln_type from = type_of(k, lies), to = type_of(k, ic);
+            sum += lies == ic ? 0 : conversion_ns(t, &from, &to);
+            sum += conv_ns(t, channels[k], channels[k + 1], ic, oc);
+            lies = oc;
+        }
+        const kiln_type from = type_of(N_CONVS, lies), plain = type_of(N_CONVS, 1);
+        least = fmin(least, sum + conversion_ns(t, &from, &plain));
+    }
+    return least;
+}
+
+static void no_combination_is_cheaper(void **state) {
+    (void)state;
+    const uint64_t seed = kiln_test_seed();
+    int n_changed = 0;
+    for (uint64_t i = 0; i < 24; i++) {
+        kiln_arena a = {0};
+        kiln_net n;
+        teller t = {.seed = seed + i, .conversion = i % 3 == 0 ? 0.05 : 0.3};
+        const kiln_oracle oracle = {tell, &t};
+        kiln_choose_options choose = {.oracle = &oracle};
+        compile(&a, chain, &kiln_net_chooser_search, &choose, &n);
+        const kiln_net_forecast *f = n.forecast;
+        assert_non_null(f);
+        const double least = least_of_all(&t);
+        if (f->search_ns > least * (1 + 1e-9) || f->chosen_ns > f->greedy_ns ||
+            f->chosen_ns > 1.02 * f->search_ns)
+            fail_msg("seed %llu: greedy %g, search %g, chosen %g, least of what is "
+                     "known %g",
+                     (unsigned long long)t.seed, f->greedy_ns, f->search_ns,
+                     f->chosen_ns, least);
+        assert_true(f->is_least);
+        n_changed += f->n_changed > 0;
+        kiln_arena_fini(&a);
+    }
+    print_message("%d of 24 differ from greedy\n", n_changed);
+    assert_true(n_changed > 12);
+}
+
+/* ---- by hand --------------------------------------------------------------------- */
+
+static int count_conversions(double conversion, const char *only, kiln_buf *text) {
+    kiln_net n;
+    teller t = {.seed = 1, .conversion = conversion, .only = only};
+    const kiln_oracle oracle = {tell, &t};
+    kiln_choose_options choose = {.oracle = &oracle};
+    compile(text->arena, chain, &kiln_net_chooser_search, &choose, &n);
+    kiln_net_forecast_text(text, n.forecast, n.n_conversions);
+    return n.n_conversions;
+}
+
+/* Kernels that read 8c and make 16c: worth a conversion before each of them, and one
+ * at the end, where those are cheap; else the last one alone is left. */
+static void conversions_are_paid_where_it_is_worth_it(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_buf cheap, dear;
+    kiln_buf_init(&cheap, &a);
+    kiln_buf_init(&dear, &a);
+    assert_int_equal(count_conversions(0.01, "8 16", &cheap), 4);
+    assert_int_equal(count_conversions(1000, "8 16", &dear), 1);
+    assert_non_null(strstr(cheap.p, "layouts: search expects "));
+    assert_non_null(strstr(cheap.p, "(4 conversions)"));
+    kiln_arena_fini(&a);
+}
+
+/* Nobody knows anything, and greedy is as good: its choices stay, its text too. */
+static void greedy_stays_where_nothing_is_gained(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_net n, greedy;
+    kiln_buf text, want;
+    kiln_choose_options choose = {.tmpl = NULL};
+    compile(&a, chain, &kiln_net_chooser_search, &choose, &n);
+    compile(&a, chain, &kiln_net_chooser_greedy, &choose, &greedy);
+    kiln_buf_init(&text, &a);
+    kiln_buf_init(&want, &a);
+    kiln_net_print(&text, &n);
+    kiln_net_print(&want, &greedy);
+    kiln_assert_text_equal(kiln_buf_str(&text), kiln_buf_str(&want));
+    assert_int_equal(n.forecast->n_changed, 0);
+    assert_true(n.forecast->chosen_ns == n.forecast->greedy_ns);
+    assert_null(greedy.forecast);
+    kiln_arena_fini(&a);
+}
+
+static void what_a_file_says_is_meant(void **state) {
+    static const char file[] =
+        "[{\"op\": \"conv\", \"template\": \"conv_direct\", \"config\": {"
+        "\"oc_block\": 8, \"ic_block\": 4, \"tile\": [2, 7, 2], \"oc_chunk\": 4, "
+        "\"oh_chunk\": 14, \"order\": \"channels\", \"inner\": \"channels\", "
+        "\"reduce\": \"channels\", \"unroll\": 1, \"pad\": \"chunk\"}}]";
+    (void)state;
+    kiln_arena a = {0};
+    kiln_net n;
+    kiln_err err = {.status = KILN_OK};
+    teller t = {.seed = 1, .conversion = 0.01, .only = "16 16"};
+    bool is_used[1] = {false};
+    const kiln_oracle oracle = {tell, &t};
+    kiln_choose_options choose = {.oracle = &oracle, .is_used = is_used};
+    kiln_assert_status_ok(
+        kiln_json_parse(&a, kiln_str_from(file), "file", &choose.file, &err), &err);
+    compile(&a, chain, &kiln_net_chooser_search, &choose, &n);
+    assert_true(is_used[0]);
+    bool is_there = false;
+    for (size_t i = 0; i < n.kernel.n; i++)
+        is_there |= n.kernel.v[i].origin == KILN_ORIGIN_FILE &&
+                    strstr(n.kernel.v[i].config, "\"ic_block\": 4") != NULL;
+    assert_true(is_there);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_combination_is_cheaper),
+        cmocka_unit_test(conversions_are_paid_where_it_is_worth_it),
+        cmocka_unit_test(greedy_stays_where_nothing_is_gained),
+        cmocka_unit_test(what_a_file_says_is_meant),
+    };
+    kiln_test_add_tests(tests);
+    return kiln_test_run("search over layouts");
+}
