@@ -91,7 +91,7 @@ kiln_zoo_net_value kiln_zoo_net_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
         FMT("%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, s->c_out, x.c / groups,
             s->kernel, width_of(s)),
         0.0, kiln_zoo_net_reach(s->gain, x.c / groups * s->kernel * width_of(s)));
-    if (s->has_bias)
+    if (s->has_bias && !s->has_own_bias)
         kiln_zoo_net_weight(net, bias, FMT("%" PRId64, s->c_out), 0.0, bias_reach);
     kiln_onnx_put_node(&net->w, "Conv", name,
                        FMT("%s,%s%s%s", x.name, weight, s->has_bias ? "," : "",

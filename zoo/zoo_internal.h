@@ -43,6 +43,7 @@ typedef struct kiln_zoo_net_conv_spec {
     int64_t kernel_w, pad_w;            /* of the width, where kernel_w is not 0 */
     int64_t groups;                     /* 0: one */
     bool has_bias;
+    bool has_own_bias; /* the caller has written "<name>.bias" */
     kiln_zoo_net_gain gain;
 } kiln_zoo_net_conv_spec;
 

@@ -4,18 +4,6 @@
 
 #define FMT(...) kiln_format(net->arena, __VA_ARGS__)
 
-static kiln_zoo_net_value conv(kiln_zoo_net *net, kiln_zoo_net_value x,
-                               const char *name, int64_t c, int64_t kernel,
-                               int64_t stride) {
-    return kiln_inverted_conv(net, x, name,
-                              &(kiln_zoo_net_conv_spec){.c_out = c,
-                                                        .kernel = kernel,
-                                                        .stride = stride,
-                                                        .pad = kernel / 2,
-                                                        .gain = KILN_GAIN_SILU},
-                              KILN_INVERTED_SILU, 1.0);
-}
-
 static void build(kiln_zoo_net *net) {
     static const struct {
         int64_t expand, kernel, stride, c;
@@ -25,7 +13,7 @@ static void build(kiln_zoo_net *net) {
                 {6, 3, 1, 320, 1}};
     enum { N_ROWS = sizeof rows / sizeof rows[0], SQUEEZE = 4 /* of the input */ };
     kiln_zoo_net_value x = kiln_zoo_net_input(net, "input", 3, 224, 224);
-    x = conv(net, x, "features.0", 32, 3, 2);
+    x = kiln_inverted_conv(net, x, "features.0", 32, 3, 2, KILN_INVERTED_SILU);
     for (int i = 0; i < N_ROWS; i++) {
         for (int k = 0; k < rows[i].n; k++) {
             const kiln_inverted_spec spec = {.kernel = rows[i].kernel,
@@ -40,7 +28,8 @@ static void build(kiln_zoo_net *net) {
                                        &spec);
         }
     }
-    x = conv(net, x, FMT("features.%d", N_ROWS + 1), 1280, 1, 1);
+    x = kiln_inverted_conv(net, x, FMT("features.%d", N_ROWS + 1), 1280, 1, 1,
+                           KILN_INVERTED_SILU);
     x = kiln_zoo_net_global_pool(net, x, "avgpool");
     x = kiln_zoo_net_flatten(net, x, "flatten");
     kiln_zoo_net_output(

@@ -3,7 +3,7 @@
 
 #define FMT(...) kiln_format(net->arena, __VA_ARGS__)
 
-kiln_zoo_net_gain kiln_inverted_gain(kiln_inverted_act act) {
+static kiln_zoo_net_gain gain_of(kiln_inverted_act act) {
     static const kiln_zoo_net_gain gain[] = {
         [KILN_INVERTED_RELU] = KILN_GAIN_RELU,
         [KILN_INVERTED_HARD_SWISH] = KILN_GAIN_HARD_SWISH,
@@ -32,13 +32,25 @@ kiln_zoo_net_value kiln_inverted_activate(kiln_zoo_net *net, kiln_zoo_net_value 
     return x;
 }
 
-kiln_zoo_net_value kiln_inverted_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
-                                      const char *name,
-                                      const kiln_zoo_net_conv_spec *spec,
-                                      kiln_inverted_act act, double scale) {
+static kiln_zoo_net_value conv_norm_act(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                        const char *name,
+                                        const kiln_zoo_net_conv_spec *spec,
+                                        kiln_inverted_act act, double scale) {
     x = kiln_zoo_net_conv(net, x, FMT("%s.0", name), spec);
     x = kiln_zoo_net_batch_norm(net, x, FMT("%s.1", name), scale);
     return kiln_inverted_activate(net, x, FMT("%s.2", name), act);
+}
+
+kiln_zoo_net_value kiln_inverted_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
+                                      const char *name, int64_t c, int64_t kernel,
+                                      int64_t stride, kiln_inverted_act act) {
+    return conv_norm_act(net, x, name,
+                         &(kiln_zoo_net_conv_spec){.c_out = c,
+                                                   .kernel = kernel,
+                                                   .stride = stride,
+                                                   .pad = kernel / 2,
+                                                   .gain = gain_of(act)},
+                         act, 1.0);
 }
 
 /* A number of [0, 1] for each channel, from the means of all of them. */
@@ -48,7 +60,7 @@ static kiln_zoo_net_value excite(kiln_zoo_net *net, kiln_zoo_net_value x,
                                    .kernel = 1,
                                    .stride = 1,
                                    .has_bias = true,
-                                   .gain = kiln_inverted_gain(s->squeeze_act)};
+                                   .gain = gain_of(s->squeeze_act)};
     kiln_zoo_net_value gate = kiln_zoo_net_global_pool(net, x, FMT("%s.avgpool", name));
     gate = kiln_zoo_net_conv(net, gate, FMT("%s.fc1", name), &spec);
     gate =
@@ -64,30 +76,30 @@ kiln_zoo_net_value kiln_inverted_residual(kiln_zoo_net *net, kiln_zoo_net_value 
                                           const char *block,
                                           const kiln_inverted_spec *s) {
     const bool adds = s->stride == 1 && x.c == s->c_out;
-    kiln_zoo_net_conv_spec spec = {.c_out = s->c_wide,
-                                   .kernel = 1,
-                                   .stride = 1,
-                                   .gain = kiln_inverted_gain(s->act)};
     kiln_zoo_net_value y = x;
     int at = 0; /* as exporters count */
     if (s->c_wide != x.c)
-        y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at++), &spec, s->act, 1.0);
-    spec.kernel = s->kernel;
-    spec.stride = s->stride;
-    spec.pad = s->kernel / 2;
-    spec.groups = s->c_wide;
-    y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at++), &spec, s->act, 1.0);
+        y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at++), s->c_wide, 1, 1,
+                               s->act);
+    y = conv_norm_act(net, y, FMT("%s.%d", block, at++),
+                      &(kiln_zoo_net_conv_spec){.c_out = s->c_wide,
+                                                .kernel = s->kernel,
+                                                .stride = s->stride,
+                                                .pad = s->kernel / 2,
+                                                .groups = s->c_wide,
+                                                .gain = gain_of(s->act)},
+                      s->act, 1.0);
     if (s->c_squeeze != 0)
         y = excite(net, y, FMT("%s.%d", block, at++), s);
     /* Much less of the sum than in resnet.c: what is above order one grows on in smooth
      * activations, and what is below it fades. */
-    y = kiln_inverted_conv(net, y, FMT("%s.%d", block, at),
-                           &(kiln_zoo_net_conv_spec){.c_out = s->c_out,
-                                                     .kernel = 1,
-                                                     .stride = 1,
-                                                     .gain = s->c_squeeze != 0
-                                                                 ? KILN_GAIN_GATED
-                                                                 : KILN_GAIN_LINEAR},
-                           KILN_INVERTED_NO_ACT, adds ? 0.3 : 1.0);
+    y = conv_norm_act(net, y, FMT("%s.%d", block, at),
+                      &(kiln_zoo_net_conv_spec){.c_out = s->c_out,
+                                                .kernel = 1,
+                                                .stride = 1,
+                                                .gain = s->c_squeeze != 0
+                                                            ? KILN_GAIN_GATED
+                                                            : KILN_GAIN_LINEAR},
+                      KILN_INVERTED_NO_ACT, adds ? 0.3 : 1.0);
     return adds ? kiln_zoo_net_add(net, x, y, FMT("%s.add", block)) : y;
 }

@@ -20,18 +20,15 @@ typedef struct kiln_inverted_spec {
     const char *gate; /* the operator that makes the gate of [0, 1] */
 } kiln_inverted_spec;
 
-/* Convolution "<name>.0", padded to keep or halve the size, normalisation "<name>.1" of
- * this scale, activation "<name>.2". */
+/* Convolution "<name>.0", padded to keep or halve the size, normalisation "<name>.1",
+ * activation "<name>.2". */
 kiln_zoo_net_value kiln_inverted_conv(kiln_zoo_net *net, kiln_zoo_net_value x,
-                                      const char *name,
-                                      const kiln_zoo_net_conv_spec *spec,
-                                      kiln_inverted_act act, double scale);
+                                      const char *name, int64_t c, int64_t kernel,
+                                      int64_t stride, kiln_inverted_act act);
 kiln_zoo_net_value kiln_inverted_activate(kiln_zoo_net *net, kiln_zoo_net_value x,
                                           const char *name, kiln_inverted_act act);
 kiln_zoo_net_value kiln_inverted_residual(kiln_zoo_net *net, kiln_zoo_net_value x,
                                           const char *block,
                                           const kiln_inverted_spec *s);
-/* What a convolution must have before this activation. */
-kiln_zoo_net_gain kiln_inverted_gain(kiln_inverted_act act);
 
 #endif

@@ -3,18 +3,6 @@
 
 #define FMT(...) kiln_format(net->arena, __VA_ARGS__)
 
-static kiln_zoo_net_value conv(kiln_zoo_net *net, kiln_zoo_net_value x,
-                               const char *name, int64_t c, int64_t kernel,
-                               int64_t stride) {
-    return kiln_inverted_conv(net, x, name,
-                              &(kiln_zoo_net_conv_spec){.c_out = c,
-                                                        .kernel = kernel,
-                                                        .stride = stride,
-                                                        .pad = kernel / 2,
-                                                        .gain = KILN_GAIN_HARD_SWISH},
-                              KILN_INVERTED_HARD_SWISH, 1.0);
-}
-
 static void build(kiln_zoo_net *net) {
     static const struct {
         int64_t kernel, stride, c_wide, c_out, c_squeeze;
@@ -31,7 +19,7 @@ static void build(kiln_zoo_net *net) {
     };
     enum { N_ROWS = sizeof rows / sizeof rows[0] };
     kiln_zoo_net_value x = kiln_zoo_net_input(net, "input", 3, 224, 224);
-    x = conv(net, x, "features.0", 16, 3, 2);
+    x = kiln_inverted_conv(net, x, "features.0", 16, 3, 2, KILN_INVERTED_HARD_SWISH);
     for (int i = 0; i < N_ROWS; i++) {
         const kiln_inverted_spec spec = {
             .kernel = rows[i].kernel,
@@ -44,7 +32,8 @@ static void build(kiln_zoo_net *net) {
             .gate = "HardSigmoid"};
         x = kiln_inverted_residual(net, x, FMT("features.%d.block", i + 1), &spec);
     }
-    x = conv(net, x, FMT("features.%d", N_ROWS + 1), 960, 1, 1);
+    x = kiln_inverted_conv(net, x, FMT("features.%d", N_ROWS + 1), 960, 1, 1,
+                           KILN_INVERTED_HARD_SWISH);
     x = kiln_zoo_net_global_pool(net, x, "avgpool");
     x = kiln_zoo_net_flatten(net, x, "flatten");
     x = kiln_zoo_net_linear(net, x, "classifier.0", 1280, KILN_GAIN_HARD_SWISH);

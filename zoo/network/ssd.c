@@ -114,6 +114,23 @@ static void features(kiln_zoo_net *net, kiln_zoo_net_value out[N_SCALES]) {
 
 /* ---- heads ----------------------------------------------------------------------- */
 
+/* The time of suppression hangs on how many scores are candidates. A trained network
+ * takes nearly all anchors for background, and so does this bias. */
+static void put_class_bias(kiln_zoo_net *net, const char *name, int n_shapes_here) {
+    static const double background = 8.0, reach = 0.05;
+    const size_t n = (size_t)n_shapes_here * N_SCORES;
+    float *const v = kiln_array(net->arena, float, n);
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_rng_next(&net->seeds));
+    for (size_t i = 0; i < n; i++) {
+        const double above = 2.0 * reach * kiln_rng_unit(&rng);
+        v[i] = (float)(above - reach + (i % N_SCORES == 0 ? background : 0.0));
+    }
+    kiln_onnx_put_initializer(&net->w,
+                              kiln_onnx_raw_tensor(net->arena, name, KILN_ONNX_FLOAT,
+                                                   FMT("%zu", n), v, n * sizeof v[0]));
+}
+
 /* So many numbers for each anchor, from each scale's map: [1,anchors,n]. */
 static const char *predict(kiln_zoo_net *net, const kiln_zoo_net_value x[N_SCALES],
                            const char *what, int64_t n, int64_t n_anchors) {
@@ -123,12 +140,15 @@ static const char *predict(kiln_zoo_net *net, const kiln_zoo_net_value x[N_SCALE
         const char *const name = FMT("%s.%d", what, i);
         KILN_ASSERT(x[i].h == points[i] && x[i].w == points[i],
                     "scale %d has other anchors than its map", i);
+        if (n == N_SCORES)
+            put_class_bias(net, FMT("%s.bias", name), n_shapes[i]);
         kiln_zoo_net_conv(net, x[i], name,
                           &(kiln_zoo_net_conv_spec){.c_out = n_shapes[i] * n,
                                                     .kernel = 3,
                                                     .stride = 1,
                                                     .pad = 1,
                                                     .has_bias = true,
+                                                    .has_own_bias = n == N_SCORES,
                                                     .gain = KILN_GAIN_LINEAR});
         kiln_zoo_net_transpose(net, name, there, 4, FMT("%s.last", name));
         const char *const flat = kiln_zoo_net_put(net, "Flatten", FMT("%s.last", name),
