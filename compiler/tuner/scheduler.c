@@ -31,6 +31,9 @@ static const double near_floor = 0.05;
  * and the luck of many draws do. */
 static const double least_step = 0.005;
 
+/* Trials that a way of several gets before it may be given up as behind. */
+enum { LEAST_OF_WAY = 12 };
+
 typedef struct task {
     kiln_task_weight is;
     int64_t trials;
@@ -80,11 +83,38 @@ static double now_ns(const task *t) {
     return t->is.start_ns > 0 ? t->is.start_ns : 0;
 }
 
+static bool is_same_work(const task *x, const task *y) {
+    return x == y || (x->is.work > 0 && x->is.work == y->is.work);
+}
+
+/* The best of all ways to do the task's work; without any, what it costs untuned. */
+static double work_ns(const kiln_task_scheduler *s, const task *t) {
+    double best = 0, start = 0;
+    for (int i = 0; i < s->n; i++) {
+        const task *x = &s->task[i];
+        if (!is_same_work(x, t))
+            continue;
+        if (x->best_ns > 0 && (best <= 0 || x->best_ns < best))
+            best = x->best_ns;
+        start = start > 0 ? start : now_ns(x);
+    }
+    return best > 0 ? best : start;
+}
+
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s) {
     double sum = 0;
-    for (int i = 0; i < s->n; i++)
-        sum += s->task[i].is.weight * now_ns(&s->task[i]);
+    for (int i = 0; i < s->n; i++) {
+        bool is_first = true;
+        for (int k = 0; k < i; k++)
+            is_first = is_first && !is_same_work(&s->task[k], &s->task[i]);
+        sum += is_first ? s->task[i].is.weight * work_ns(s, &s->task[i]) : 0;
+    }
     return sum;
+}
+
+/* How much slower than the best way it is. */
+static double behind_ns(const kiln_task_scheduler *s, const task *t) {
+    return t->is.work > 0 ? fmax(0, now_ns(t) - work_ns(s, t)) : 0;
 }
 
 /* What a call could save at most. */
@@ -96,12 +126,18 @@ static double left_ns(const task *t) {
 
 static int64_t flat_trials(const task *t) { return t->trials - t->step_at; }
 
-static double gain_of(const kiln_task_scheduler *s, const task *t) {
-    const double left = left_ns(t);
+/* By how much it is hoped to fall in as many trials again. */
+static double hoped_ns(const kiln_task_scheduler *s, const task *t) {
     const double flat = (double)flat_trials(t) / (double)s->options.patience_trials;
-    const double hoped =
-        hope * left / (double)(t->trials > 0 ? t->trials : 1) * exp2(-flat);
-    return t->is.weight * fmin(fmax(t->slope_ns, hoped), left);
+    return hope * left_ns(t) * exp2(-flat);
+}
+
+static double gain_of(const kiln_task_scheduler *s, const task *t) {
+    const double trials = (double)(t->trials > 0 ? t->trials : 1);
+    const double behind = behind_ns(s, t);
+    const double hoped = fmax(0, hoped_ns(s, t) - behind) / trials;
+    const double slope = fmax(0, t->slope_ns - behind / trials);
+    return t->is.weight * fmin(fmax(slope, hoped), left_ns(t));
 }
 
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
@@ -113,8 +149,11 @@ double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
  * trial; the rest takes patience. */
 static bool is_given_up(const kiln_task_scheduler *s, const task *t) {
     const int64_t patience = s->options.patience_trials;
-    const double left = left_ns(t);
-    if (t->best_ns > 0 && t->is.floor_ns > 0 && left <= near_floor * t->is.floor_ns)
+    const double left = left_ns(t), of_work = work_ns(s, t);
+    if (t->best_ns > 0 && t->is.floor_ns > 0 &&
+        of_work - t->is.floor_ns <= near_floor * t->is.floor_ns)
+        return true;
+    if (t->trials >= LEAST_OF_WAY && behind_ns(s, t) > 0 && gain_of(s, t) <= 0)
         return true;
     const double least = s->options.min_gain * kiln_task_scheduler_latency_ns(s);
     return t->trials >= patience &&
@@ -131,8 +170,10 @@ static int untried(const kiln_task_scheduler *s) {
     int best = -1;
     for (int i = 0; i < s->n; i++) {
         const task *t = &s->task[i];
+        const bool is_known = t->is.work > 0 && work_ns(s, t) > 0; /* another way is */
         const bool is_unknown =
-            now_ns(t) <= 0 && t->trials < s->options.patience_trials;
+            now_ns(t) <= 0 &&
+            t->trials < (is_known ? LEAST_OF_WAY : s->options.patience_trials);
         if (!is_open(t) || (t->trials > 0 && !is_unknown))
             continue;
         if (best < 0 ||

@@ -291,12 +291,15 @@ kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
 
 /* Trials go where the latency of the whole is expected to fall most: for each task the
  * larger of its recent slope and of what a task of its age may still gain, times its
- * weight (Zheng et al., Ansor, OSDI'20, section 6.2). A task is given up near its
+ * weight (Zheng et al., Ansor, OSDI'20, section 6.2). Tasks may be ways to do the same
+ * work: the best of these counts, and one that is behind gets trials only while it is
+ * expected to overtake. A task is given up near its
  * floor, or after as many trials without a step as it took to its best. */
 typedef struct kiln_task_weight {
     double weight;   /* how often the network calls it; 0: never chosen */
     double start_ns; /* what a call costs without tuning; <= 0: not known */
     double floor_ns; /* what no kernel goes below (roofline); 0: not known */
+    int work;        /* tasks of one number above 0 are ways to do one work */
 } kiln_task_weight;
 
 typedef struct kiln_task_scheduler_options {
@@ -331,7 +334,7 @@ void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
                                 double best_ns, bool is_exhausted);
 kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
 /* Sum of weight times best: the latency if stopped now. Tasks without a best count with
- * start_ns. */
+ * start_ns; of several ways the best counts. */
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);
 /* What turns of task i are expected to save, of the whole latency, in ns a trial. */
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i);

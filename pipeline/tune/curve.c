@@ -20,6 +20,16 @@ static void add_point(kiln_arena *a, kiln_tune_curve *c, int64_t trial, double n
     kiln_vec_push(a, c, ((kiln_tune_point){trial, ns}));
 }
 
+/* best: of each way; 0: none yet. */
+static double best_of_ways(const kiln_tuning *r, const double *best,
+                           const kiln_tuned_work *lead) {
+    double least = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->work[i].lead == lead && best[i] > 0 && (least <= 0 || best[i] < least))
+            least = best[i];
+    return least;
+}
+
 void kiln_tune_draw(kiln_tuning *r, kiln_tune_curve *out) {
     double *best = kiln_array(r->arena, double, r->n);
     for (size_t e = 0; e < r->event.n; e++) {
@@ -27,9 +37,13 @@ void kiln_tune_draw(kiln_tuning *r, kiln_tune_curve *out) {
         double sum = 0;
         best[r->event.v[e].work] = r->event.v[e].best_ns;
         for (size_t i = 0; i < r->n; i++) {
-            const kiln_tune_row *row = &r->work[i].row;
-            is_whole = is_whole && (best[i] > 0 || row->best_ns <= 0);
-            sum += row->best_ns > 0 ? row->calls * best[i] : 0;
+            const kiln_tuned_work *lead = &r->work[i];
+            if (lead->lead != lead)
+                continue;
+            const double by_then = best_of_ways(r, best, lead);
+            const bool is_found = kiln_tune_best_ns(r, lead) > 0;
+            is_whole = is_whole && (by_then > 0 || !is_found);
+            sum += is_found ? lead->row.calls * by_then : 0;
         }
         if (is_whole)
             add_point(r->arena, out, r->event.v[e].trial, sum);

@@ -152,7 +152,8 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     for (size_t i = 0; st == KILN_OK && i < all.list.n; i++) {
         const kiln_db_trial *x = &all.list.v[i];
         kiln_tune_round round;
-        t->row.n_known += x->round == 0;
+        t->row.n_known +=
+            x->round == 0 && strcmp(x->candidate.tmpl, t->task.tmpl->name) == 0;
         r->peak_gflops = fmax(r->peak_gflops, x->peak_gflops);
         r->memory_gbs =
             fmax(r->memory_gbs, kiln_tune_facts_read(&r->scratch, x->facts).memory_gbs);
@@ -188,7 +189,7 @@ kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *
             !kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->whole,
                                    all.list.v[i].candidate.config, &c))
             continue;
-        const kiln_lethal l = {t->measured_as, t->task.tmpl->name,
+        const kiln_lethal l = {t->lead->measured_as, t->task.tmpl->name,
                                kiln_config_index(&t->whole, &c), e};
         kiln_measure_add_lethal(r->pool, &l);
     }

@@ -1,5 +1,6 @@
 /* The model of all works: every trial of every work, as far as it carries over. */
 #include "pipeline/tune/run_internal.h"
+#include "pipeline/tune/transfer_internal.h"
 
 enum { FEW_TRIALS = 16 };
 
@@ -30,13 +31,17 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
 kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err) {
     kiln_db_model stored;
     kiln_cost_model model;
-    bool found = false;
+    bool found = false, taken = false;
     if (r->o->no_transfer)
         return KILN_OK;
     KILN_TRY(kiln_db_get_model(r->o->db, &r->scratch, r->global.kind->name, scope(r),
                                r->global.kind->version, &found, &stored, err));
-    if (found && kiln_cost_model_load(&model, r->global.kind, stored.bytes.p,
-                                      stored.bytes.n, NULL) == KILN_OK) {
+    if (found)
+        taken = kiln_cost_model_load(&model, r->global.kind, stored.bytes.p,
+                                     stored.bytes.n, NULL) == KILN_OK;
+    else /* other profiles and numbers of threads know something, too */
+        taken = kiln_tune_transfer_take(r->o->db, r->global.kind, &model);
+    if (taken) {
         kiln_cost_model_fini(&r->global);
         r->global = model;
     }

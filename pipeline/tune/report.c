@@ -47,6 +47,28 @@ static void put_settled(kiln_buf *out, const kiln_tune_settled *s) {
                         s->n_works);
 }
 
+/* Of works that several templates take: which won. */
+static void put_ways(kiln_buf *out, const kiln_tune_result *r, int width) {
+    bool has_any = false;
+    for (size_t i = 0; i < r->row.n; i++) {
+        const kiln_tune_row *x = &r->row.v[i];
+        if (x->way.n < 2)
+            continue;
+        kiln_buf_printf(out, "%s%-*s %s", has_any ? "" : "of several templates:\n",
+                        width, kiln_str_fit(out->arena, x->name, (size_t)width),
+                        x->tmpl);
+        has_any = true;
+        for (size_t k = 0; k < x->way.n; k++) {
+            const kiln_tune_way *w = &x->way.v[k];
+            kiln_buf_printf(out, "%s %s", k == 0 ? ":" : ",", w->tmpl);
+            if (w->best_ns > 0)
+                kiln_buf_printf(out, " %.1f us", w->best_ns * 1e-3);
+            kiln_buf_printf(out, " (%" PRId64 " trials)", w->n_trials);
+        }
+        kiln_buf_puts(out, "\n");
+    }
+}
+
 /* How many began with a ready record, and what became of it. */
 static void put_ready(kiln_buf *out, const kiln_tune_result *r) {
     size_t n = 0, n_faster = 0;
@@ -76,6 +98,7 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
                     r->n_new, r->seconds,
                     r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
                     r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
+    put_ways(out, r, width);
     put_ready(out, r);
     if (r->n_slices > 0)
         kiln_buf_printf(out, "%.1f%% of %" PRIu64 " slices were disturbed\n",

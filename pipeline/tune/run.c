@@ -61,10 +61,8 @@ static size_t first_configs(kiln_tuning *r, kiln_tuned_work *t, uint64_t first[2
 static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     kiln_tuned_work *t = &r->work[i];
     const kiln_tune_options *o = r->o;
-    t->work = &r->works->list.v[i];
-    t->measured_as = -1;
     KILN_TRY(
-        kiln_tune_space(r->arena, &t->work->op, o->profile, o->tmpl, &t->task, err));
+        kiln_tune_space(r->arena, &t->work->op, o->profile, t->tmpl, &t->task, err));
     if (o->part != NULL)
         t->task.space = *o->part;
     kiln_space_init(&t->whole, r->arena);
@@ -93,6 +91,33 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     return kiln_tune_load(r, t, err);
 }
 
+/* The ways to do each work. */
+static kiln_status find_ways(kiln_tuning *r, kiln_err *err) {
+    KILN_VEC(kiln_tuned_work) way = {.n = 0};
+    for (size_t i = 0; i < r->works->list.n; i++) {
+        const kiln_tune_work *w = &r->works->list.v[i];
+        kiln_tune_templates t = {.n = 0};
+        const kiln_status st = kiln_tune_templates_of(r->arena, &w->op, r->o->profile,
+                                                      r->o->tmpl, &t, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "preparing '%s'", w->op.name);
+            return st;
+        }
+        for (size_t k = 0; k < t.n && (k == 0 || r->o->part == NULL); k++) {
+            const kiln_tuned_work one = {
+                .work = w, .of = i, .tmpl = t.v[k], .measured_as = -1};
+            kiln_vec_push(r->arena, &way, one);
+        }
+    }
+    r->work = way.v;
+    r->n = way.n;
+    for (size_t i = 0; i < r->n; i++)
+        r->work[i].lead = i > 0 && r->work[i - 1].of == r->work[i].of
+                              ? r->work[i - 1].lead
+                              : &r->work[i];
+    return KILN_OK;
+}
+
 static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
     const kiln_measure_options m = {.profile = r->o->profile,
                                     .threads = r->o->threads,
@@ -115,7 +140,7 @@ static void drop_works(kiln_tuning *r, const kiln_tuned_work *but) {
         kiln_tuned_work *oldest = NULL;
         for (size_t i = 0; i < r->n; i++) {
             kiln_tuned_work *t = &r->work[i];
-            if (t != but && t->measured_as >= 0 && t->n_pending == 0 &&
+            if (t != but && t->measured_as >= 0 && t->n_sent == 0 &&
                 (oldest == NULL || t->used_ns < oldest->used_ns))
                 oldest = t;
         }
@@ -126,15 +151,20 @@ static void drop_works(kiln_tuning *r, const kiln_tuned_work *but) {
 }
 
 static kiln_status add_work(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
+    kiln_tuned_work *lead = t->lead;
     KILN_TRY(open_pool(r, err));
-    if (t->measured_as >= 0)
+    if (lead->measured_as >= 0)
         return KILN_OK;
-    KILN_TRY(
-        kiln_measure_add_work(r->pool, t->work->op.graph, true, &t->measured_as, err));
-    drop_works(r, t);
-    if (t->row.best_ns > 0)
-        kiln_measure_set_best(r->pool, t->measured_as, t->row.best_ns);
-    return kiln_tune_give_lethal(r, t, err);
+    KILN_TRY(kiln_measure_add_work(r->pool, lead->work->op.graph, true,
+                                   &lead->measured_as, err));
+    drop_works(r, lead);
+    const double best_ns = kiln_tune_best_ns(r, lead);
+    if (best_ns > 0)
+        kiln_measure_set_best(r->pool, lead->measured_as, best_ns);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->work[i].lead == lead)
+            KILN_TRY(kiln_tune_give_lethal(r, &r->work[i], err));
+    return KILN_OK;
 }
 
 /* The builder knows the template's whole space. */
@@ -152,7 +182,7 @@ static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     const kiln_config config = as_whole(r, t, index);
     kiln_tune_pending *p = kiln_new(r->arena, kiln_tune_pending);
     *p = (kiln_tune_pending){.work = t, .index = index, .is_again = is_again};
-    const kiln_measure_candidate c = {.work = t->measured_as,
+    const kiln_measure_candidate c = {.work = t->lead->measured_as,
                                       .tmpl = t->task.tmpl,
                                       .config = kiln_config_index(&t->whole, &config),
                                       .never_stops_early = is_again,
@@ -161,7 +191,8 @@ static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     uint64_t id = 0;
     KILN_TRY(kiln_measure_submit(r->pool, &c, &id, err));
     t->n_pending++;
-    t->used_ns = kiln_now_ns();
+    t->lead->n_sent++;
+    t->lead->used_ns = kiln_now_ns();
     r->n_looking += is_again;
     return KILN_OK;
 }
@@ -298,7 +329,8 @@ static void make_scheduler(kiln_tuning *r) {
         .batch = BATCH};
     for (size_t i = 0; i < r->n; i++)
         w[i] = (kiln_task_weight){r->work[i].work->calls, r->work[i].row.start_ns,
-                                  r->o->part != NULL ? 0 : floor_ns(r, &r->work[i])};
+                                  r->o->part != NULL ? 0 : floor_ns(r, &r->work[i]),
+                                  (int)r->work[i].of + 1};
     r->scheduler = kiln_task_scheduler_new(r->arena, w, (int)r->n, &o);
     for (size_t i = 0; i < r->n; i++)
         kiln_tune_replay(r, &r->work[i], (int)i);
@@ -353,12 +385,14 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
 }
 
 static kiln_status run(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
+    KILN_TRY(find_ways(r, err));
     for (size_t i = 0; i < r->n; i++) {
         kiln_progress_step("reading records", "kernels", (double)i, (double)r->n,
-                           r->works->list.v[i].op.name);
+                           r->work[i].work->op.name);
         const kiln_status st = set_up_work(r, i, err);
         if (st != KILN_OK) {
-            kiln_note(err, "preparing '%s'", r->works->list.v[i].op.name);
+            kiln_note(err, "preparing '%s' for template '%s'", r->work[i].work->op.name,
+                      r->work[i].tmpl->name);
             return st;
         }
     }
@@ -371,13 +405,12 @@ static kiln_status run(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
 kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
                           const kiln_tune_options *o, kiln_tune_result *out,
                           kiln_err *err) {
-    kiln_tuning r = {.arena = a, .works = works, .o = o, .n = works->list.n};
+    kiln_tuning r = {.arena = a, .works = works, .o = o};
     if (o->runner_addresses == NULL) /* else it must run where they are */
         KILN_TRY(kiln_runs_here(o->profile, err));
     kiln_arena_init(&r.scratch);
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
-    r.work = kiln_array(a, kiln_tuned_work, r.n);
     kiln_status st = kiln_cost_model_init(
         &r.global, o->model != NULL ? o->model : &kiln_cost_model_xgboost, NULL, err);
     if (st == KILN_OK)

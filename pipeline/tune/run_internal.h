@@ -23,15 +23,22 @@ typedef struct kiln_tuned_rounds {
     bool was_lost; /* a worker, when it was measured again */
 } kiln_tuned_rounds;
 
+/* A work, by one of the templates that take it: a way to do it. */
 typedef struct kiln_tuned_work {
     const kiln_tune_work *work;
+    size_t of; /* number of the work; its ways lie together */
+    /* The first of them, by the template that fits and pays: workers know the work by
+     * it. */
+    struct kiln_tuned_work *lead;
+    const kiln_template *tmpl;
     kiln_tune_task task; /* its space keeps the layouts */
     kiln_space whole;    /* the template's own */
     kiln_search *search;
     int64_t n_rows;  /* of the database that it knows of */
-    int64_t used_ns; /* when a candidate of it was sent last */
+    int64_t used_ns; /* a lead's: when a candidate of any way was sent last */
     int64_t id;      /* of the database's task */
-    int measured_as; /* the pool's number; -1: not yet */
+    int measured_as; /* a lead's: the pool's number; -1: not yet */
+    int n_sent;      /* a lead's: candidates of all ways on their way */
     uint64_t first;  /* what a build without the user's records takes; behind it, where
                         there is one, a ready record that is doubted */
     bool has_first, is_exhausted, is_looking; /* looking: one is measured again */
@@ -66,7 +73,7 @@ typedef struct kiln_tuning {
     const char *owner;
     int64_t begin_ns;
     kiln_tuned_work *work;
-    size_t n;
+    size_t n;                           /* ways of all works */
     kiln_db_budget budget;              /* that tuners of this file share */
     int64_t n_left;                     /* of it, when it was asked for last */
     kiln_measure *pool;                 /* opened for the first candidate */
@@ -82,6 +89,8 @@ typedef struct kiln_tuning {
     KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;
 
+/* The best of all ways to do the work of this lead; 0: none works. */
+double kiln_tune_best_ns(const kiln_tuning *r, const kiln_tuned_work *lead);
 /* What the works may have together; n_left. */
 void kiln_tune_plan(kiln_tuning *r);
 /* r->n_left: trials that may still be begun. What is on its way counts, here and in

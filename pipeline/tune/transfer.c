@@ -145,6 +145,22 @@ kiln_status kiln_tune_transfer_open(kiln_arena *a, kiln_db *db,
     return KILN_OK;
 }
 
+bool kiln_tune_transfer_take(kiln_db *db, const kiln_cost_model_kind *kind,
+                             kiln_cost_model *out) {
+    kiln_arena scratch = {0};
+    kiln_db_model stored;
+    kiln_tune_transfer t;
+    bool found = false;
+    const bool taken =
+        kiln_db_get_model(db, &scratch, kind->name, KILN_DB_ALL_WORK, kind->version,
+                          &found, &stored, NULL) == KILN_OK &&
+        found && read_model(&scratch, stored.bytes, kind, &t, NULL) == KILN_OK;
+    if (taken)
+        *out = t.model;
+    kiln_arena_fini(&scratch);
+    return taken;
+}
+
 kiln_status kiln_tune_transfer_renew(kiln_arena *a, kiln_db *db,
                                      const kiln_cost_model_kind *kind,
                                      const kiln_tune_transfer **out, kiln_err *err) {

@@ -48,6 +48,11 @@ kiln_status kiln_tune_transfer_learn(kiln_arena *a, kiln_db *db,
 kiln_status kiln_tune_transfer_keep(kiln_db *db, const kiln_tune_transfer *t,
                                     kiln_err *err);
 
+/* The stored model alone, for a search to begin with; the caller's to release. False:
+ * there is none that can be read. */
+bool kiln_tune_transfer_take(kiln_db *db, const kiln_cost_model_kind *kind,
+                             kiln_cost_model *out);
+
 /* The answer for a work that nobody measured; *has false: the rule's. */
 kiln_status kiln_tune_predict(const kiln_tune_transfer *t, kiln_arena *a,
                               const kiln_op_work *w, const kiln_profile *p, int threads,

@@ -10,13 +10,13 @@
 enum { DEFAULT_TRIALS = 64 };
 
 void kiln_tune_plan(kiln_tuning *r) {
-    int64_t *task = kiln_array(r->arena, int64_t, r->n);
+    const size_t n = r->works->list.n;
+    int64_t *task = kiln_array(r->arena, int64_t, n);
     for (size_t i = 0; i < r->n; i++)
-        task[i] = r->work[i].id;
+        task[r->work[i].of] = r->work[i].id;
     const int64_t each = r->o->trials > 0 ? r->o->trials : DEFAULT_TRIALS;
     const bool is_limited = r->o->trials > 0 || r->o->seconds <= 0;
-    r->budget =
-        (kiln_db_budget){task, r->n, is_limited ? each * (int64_t)r->n : INT64_MAX};
+    r->budget = (kiln_db_budget){task, n, is_limited ? each * (int64_t)n : INT64_MAX};
     r->n_left = r->budget.trials;
 }
 
@@ -204,7 +204,8 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .is_repeat = p->is_again};
     bool was_new = false;
     KILN_TRY(kiln_db_record(r->o->db, p->work->id, &t, &was_new, err));
-    p->work->n_rows += was_new;
+    for (size_t i = 0; i < r->n && was_new; i++) /* all ways share the task */
+        r->work[i].n_rows += r->work[i].lead == p->work->lead;
     return KILN_OK;
 }
 
@@ -219,8 +220,10 @@ static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *
     s.seconds = (double)(kiln_now_ns() - r->begin_ns) * 1e-9;
     s.trials_per_s = s.seconds > 0 ? (double)s.n_trials / s.seconds : 0;
     for (size_t i = 0; i < r->n; i++) {
-        const kiln_tune_row *row = &r->work[i].row;
-        s.latency_ns += row->calls * (row->best_ns > 0 ? row->best_ns : row->start_ns);
+        const kiln_tuned_work *w = &r->work[i];
+        const double best_ns = w->lead == w ? kiln_tune_best_ns(r, w) : 0;
+        if (w->lead == w)
+            s.latency_ns += w->row.calls * (best_ns > 0 ? best_ns : w->row.start_ns);
     }
     const double left = r->o->seconds > 0 ? r->o->seconds - s.seconds : HUGE_VAL;
     const double n =
@@ -237,6 +240,7 @@ static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *
 static void count(kiln_tuning *r, const kiln_tune_pending *p, const kiln_measured *m) {
     const kiln_outcome outcome = kiln_tune_outcome(m->error);
     p->work->n_pending--;
+    p->work->lead->n_sent--;
     if (p->is_again) {
         r->n_looking--;
         r->n_again++;
@@ -274,6 +278,15 @@ void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
     t->turn = 0;
 }
 
+double kiln_tune_best_ns(const kiln_tuning *r, const kiln_tuned_work *lead) {
+    double best = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->work[i].lead == lead && r->work[i].row.best_ns > 0 &&
+            (best <= 0 || r->work[i].row.best_ns < best))
+            best = r->work[i].row.best_ns;
+    return best;
+}
+
 /* ---- the result ------------------------------------------------------------------ */
 
 /* "3 wrong, 1 lost" */
@@ -287,6 +300,30 @@ static const char *kinds_of(kiln_tuning *r) {
     return text.n > 0 ? text.p : "";
 }
 
+/* What all ways of a lead's work came to: the best one's, with the lead's start. */
+static kiln_tune_row row_of(kiln_tuning *r, const kiln_tuned_work *lead) {
+    kiln_tune_row out = lead->row;
+    out.n_configs = 0;
+    out.n_known = out.n_new = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const kiln_tune_row *x = &r->work[i].row;
+        const kiln_tune_way way = {x->tmpl, x->n_known + x->n_new, x->best_ns};
+        if (r->work[i].lead != lead)
+            continue;
+        kiln_vec_push(r->arena, &out.way, way);
+        out.n_configs += x->n_configs;
+        out.n_known += x->n_known;
+        out.n_new += x->n_new;
+        if (x->best_ns > 0 && (out.best_ns <= 0 || x->best_ns < out.best_ns)) {
+            out.tmpl = x->tmpl;
+            out.best_ns = x->best_ns;
+            out.best_share = x->best_share;
+            out.best = x->best;
+        }
+    }
+    return out;
+}
+
 kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err) {
     kiln_tune_result res = {.n_new = r->n_new,
                             .n_again = r->n_again,
@@ -295,13 +332,16 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
                             .is_interrupted = kiln_interrupted()};
     bool any = false;
     memcpy(res.by_error, r->by_error, sizeof res.by_error);
-    for (size_t i = 0; i < r->n; i++) {
-        const kiln_tune_row *row = &r->work[i].row;
+    for (size_t i = 0; i < r->n; i++)
         KILN_TRY(kiln_tune_hear(r, &r->work[i], err));
-        kiln_vec_push(r->arena, &res.row, *row);
-        any |= row->best_ns > 0;
-        res.start_ns += row->calls * (row->start_ns > 0 ? row->start_ns : row->best_ns);
-        res.best_ns += row->calls * row->best_ns;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->work[i].lead != &r->work[i])
+            continue;
+        const kiln_tune_row row = row_of(r, &r->work[i]);
+        kiln_vec_push(r->arena, &res.row, row);
+        any |= row.best_ns > 0;
+        res.start_ns += row.calls * (row.start_ns > 0 ? row.start_ns : row.best_ns);
+        res.best_ns += row.calls * row.best_ns;
     }
     kiln_tune_draw(r, &res.curve);
     if (r->pool != NULL) {

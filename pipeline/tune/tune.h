@@ -67,8 +67,8 @@ typedef struct kiln_tune_options {
     int threads; /* 0 counts as 1 */
     kiln_db *db;
     kiln_db *ready; /* ready records: a search begins with its own; NULL: none */
-    /* What is tuned of works that several take (kiln_tune_works_for); NULL: of each the
-     * first that fits and pays. */
+    /* What is tuned of works that several take (kiln_tune_works_for); NULL: all of them
+     * but the generic one, and of those that fall behind less. */
     const kiln_template *tmpl;
     /* So many trials the works have on record in the end, on average, whoever measured
      * them. 0: 64; where seconds are given, no limit. */
@@ -91,10 +91,19 @@ typedef struct kiln_tune_options {
     const char *const *runner_addresses;
 } kiln_tune_options;
 
+/* A template that takes a work, and what it came to. */
+typedef struct kiln_tune_way {
+    const char *tmpl;
+    int64_t n_trials; /* on record */
+    double best_ns;   /* 0: none works */
+} kiln_tune_way;
+
 typedef struct kiln_tune_row {
-    const char *name, *key, *tmpl;
+    const char *name, *key;
+    const char *tmpl;            /* of the best */
+    KILN_VEC(kiln_tune_way) way; /* all that were searched; the rule's choice first */
     double calls;
-    uint64_t n_configs; /* of the space that was searched */
+    uint64_t n_configs; /* of the spaces that were searched */
     int64_t n_known, n_new;
     bool is_from_ready;       /* its start is a ready record */
     double start_ns, best_ns; /* without tuning, and now; 0: not known */

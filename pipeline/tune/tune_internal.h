@@ -15,6 +15,13 @@ kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_pro
                             kiln_err *err);
 /* Leaves n options, by their numbers, in that order. */
 void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n);
+typedef KILN_VEC(const kiln_template *) kiln_tune_templates;
+/* What is searched for a work: `tmpl` alone, or where it is NULL the first that fits
+ * and pays, and behind it all others that fit and have a choice; but for the generic
+ * one, which is there for what no other takes. */
+kiln_status kiln_tune_templates_of(kiln_arena *a, const kiln_op_work *w,
+                                   const kiln_profile *p, const kiln_template *tmpl,
+                                   kiln_tune_templates *out, kiln_err *err);
 /* Types of the kernel's activations with this configuration, as text; NULL: the
  * template refuses it. */
 const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,

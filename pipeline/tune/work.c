@@ -210,6 +210,26 @@ kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_pro
     return KILN_OK;
 }
 
+kiln_status kiln_tune_templates_of(kiln_arena *a, const kiln_op_work *w,
+                                   const kiln_profile *p, const kiln_template *tmpl,
+                                   kiln_tune_templates *out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_tune_task t;
+    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, tmpl, &t, err));
+    kiln_vec_push(a, out, t.tmpl);
+    for (int i = 0; tmpl == NULL && kiln_template_at(i) != NULL; i++) {
+        const kiln_template *other = kiln_template_at(i);
+        kiln_arena_reset(&scratch);
+        if (other != out->v[0] && other != &kiln_template_generic &&
+            kiln_template_fits(other, &w->workload, p) &&
+            kiln_tune_space(&scratch, w, p, other, &t, NULL) == KILN_OK &&
+            t.space.size > 1)
+            kiln_vec_push(a, out, other);
+    }
+    kiln_arena_fini(&scratch);
+    return KILN_OK;
+}
+
 /* ---- configurations as text --------------------------------------------------------
  */
 

@@ -198,7 +198,7 @@ static void beats_turns_in_order(void **state) {
 static void knowledge_costs_no_trials(void **state) {
     (void)state;
     kiln_arena a = {0};
-    const kiln_task_weight w[] = {{2, 1000, 0}, {1, 1000, 0}};
+    const kiln_task_weight w[] = {{2, 1000, 0, 0}, {1, 1000, 0, 0}};
     const kiln_task_scheduler_options o = {.max_trials = 32};
     int trials;
     kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, &o);
@@ -219,7 +219,7 @@ static void knowledge_costs_no_trials(void **state) {
 static void unknown_costs_get_patience(void **state) {
     (void)state;
     kiln_arena a = {0};
-    const kiln_task_weight w[] = {{1, 0, 0}, {1, 1000, 0}};
+    const kiln_task_weight w[] = {{1, 0, 0, 0}, {1, 1000, 0, 0}};
     const kiln_task_scheduler_options o = {.batch = 16, .patience_trials = 48};
     kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, &o);
     int trials, n_first = 0, task;
@@ -237,7 +237,7 @@ static void unknown_costs_get_patience(void **state) {
 static void floors_bound_what_is_hoped_for(void **state) {
     (void)state;
     kiln_arena a = {0};
-    const kiln_task_weight w[] = {{1, 1000, 990}, {1, 1000, 100}};
+    const kiln_task_weight w[] = {{1, 1000, 990, 0}, {1, 1000, 100, 0}};
     kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2, NULL);
     kiln_task_scheduler_report(s, 0, 32, 990, false);
     kiln_task_scheduler_report(s, 1, 32, 990, false);
@@ -312,7 +312,7 @@ static void climbs_stairs(void **state) {
     kiln_arena a = {0};
     kiln_task_weight w[2 * MAX_PAIRS];
     for (int i = 0; i < 2 * r->pairs; i++)
-        w[i] = (kiln_task_weight){1 + i % 2, 4 * floor_ns, floor_ns};
+        w[i] = (kiln_task_weight){1 + i % 2, 4 * floor_ns, floor_ns, 0};
     const kiln_task_scheduler_options o = {.batch = r->batch};
     kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 2 * r->pairs, &o);
     int64_t trials[2 * MAX_PAIRS] = {0}, all = 0;
@@ -333,6 +333,77 @@ static void climbs_stairs(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- ways to do one work ---------------------------------------------------------- */
+
+/* Two ways of one work and another work: who gets the trials. */
+static outcome play_ways(const curve *c, int n, const int *work, int64_t trials) {
+    kiln_arena a = {0};
+    kiln_task_weight w[MAX_TASKS] = {{0}};
+    const kiln_task_scheduler_options o = {.max_trials = trials, .batch = 8};
+    outcome out = {.turns = 0};
+    for (int i = 0; i < n; i++)
+        w[i] = (kiln_task_weight){
+            .weight = c[i].weight, .start_ns = c[i].start_ns, .work = work[i]};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, n, &o);
+    for (int task, more; (task = kiln_task_scheduler_next(s, 1, &more)) >= 0;) {
+        out.trials[task] += more;
+        out.all += more;
+        kiln_task_scheduler_report(s, task, more,
+                                   cost_after(&c[task], out.trials[task]), false);
+    }
+    out.latency_ns = kiln_task_scheduler_latency_ns(s);
+    out.end = kiln_task_scheduler_end(s);
+    kiln_arena_fini(&a);
+    return out;
+}
+
+/* A way that is far behind, and falls slowly, gets a first look and no more; one that
+ * overtakes gets most. */
+static void the_better_way_gets_the_trials(void **state) {
+    (void)state;
+    static const int work[] = {1, 1, 2};
+    static const curve behind[] = {
+        {1, 1000, 500, 20, 0}, {1, 4000, 3500, 50, 0}, {1, 1000, 800, 20, 0}};
+    static const curve overtakes[] = {
+        {1, 1000, 900, 10, 0}, {1, 1400, 300, 10, 0}, {1, 1000, 800, 20, 0}};
+    outcome x = play_ways(behind, 3, work, 200);
+    assert_int_equal(x.all, 200);
+    assert_true(x.trials[1] <= 16 && x.trials[0] >= 80);
+    x = play_ways(overtakes, 3, work, 200);
+    assert_true(x.trials[1] > 2 * x.trials[0]);
+    assert_true(x.latency_ns < 300 * 1.2 + 1000);
+}
+
+/* One work with two ways counts once, by the better of them. */
+static void ways_count_once(void **state) {
+    (void)state;
+    static const kiln_task_weight w[] = {
+        {2, 1000, 0, 7}, {2, 1500, 0, 7}, {1, 100, 0, 0}, {1, 100, 0, 0}};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(kiln_test_arena(), w, 4, NULL);
+    assert_true(fabs(kiln_task_scheduler_latency_ns(s) - 2200) < 1e-9);
+    kiln_task_scheduler_report(s, 1, 1, 400, false);
+    assert_true(fabs(kiln_task_scheduler_latency_ns(s) - 1000) < 1e-9);
+    kiln_task_scheduler_report(s, 0, 1, 300, false);
+    assert_true(fabs(kiln_task_scheduler_latency_ns(s) - 800) < 1e-9);
+}
+
+/* A template of which nothing runs does not take what patience allows a work that
+ * nothing is known of. */
+static void a_way_that_fails_is_left(void **state) {
+    (void)state;
+    static const kiln_task_weight w[] = {{1, 1000, 0, 1}, {1, 0, 0, 1}};
+    const kiln_task_scheduler_options o = {.max_trials = 200, .batch = 4};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(kiln_test_arena(), w, 2, &o);
+    int64_t of[2] = {0};
+    for (int task, more; (task = kiln_task_scheduler_next(s, 1, &more)) >= 0;) {
+        of[task] += more;
+        kiln_task_scheduler_report(
+            s, task, more, task == 0 ? 1000 * exp2(-(double)of[0] / 100) : 0, false);
+    }
+    assert_true(of[1] >= 4 && of[1] <= 16);
+    assert_true(of[0] >= 64);
+}
+
 int main(void) {
     kiln_test_add_rows(check_row, rows);
     kiln_test_add_rows(climbs_stairs, stairs_rows);
@@ -341,5 +412,9 @@ int main(void) {
     kiln_test_add("unknown_costs_get_patience", unknown_costs_get_patience, NULL);
     kiln_test_add("floors_bound_what_is_hoped_for", floors_bound_what_is_hoped_for,
                   NULL);
+    kiln_test_add("the_better_way_gets_the_trials", the_better_way_gets_the_trials,
+                  NULL);
+    kiln_test_add("ways_count_once", ways_count_once, NULL);
+    kiln_test_add("a_way_that_fails_is_left", a_way_that_fails_is_left, NULL);
     return kiln_test_run("scheduler");
 }

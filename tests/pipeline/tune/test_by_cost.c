@@ -87,8 +87,42 @@ static void a_named_template_is_tuned(void **state) {
     kiln_db_close(db);
 }
 
+/* All templates that take a work are searched, with the trials of one: the better way
+ * is the result, and a record each is there for builds. */
+static void templates_are_searched_together(void **state) {
+    (void)state;
+    static const char *const several = "conv two h=7 ic=32 oc=32 k=3";
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&several, 1);
+    const kiln_tune_options o = kiln_test_tune_options(db, 8);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    const kiln_tune_row *row = &r.row.v[0];
+    double best_ns = 0;
+    int64_t n = 0;
+    assert_int_equal(r.row.n, 1);
+    assert_int_equal(row->way.n, 2);
+    assert_string_equal(
+        row->way.v[0].tmpl,
+        kiln_template_for(&works.list.v[0].op.workload, kiln_test_native())->name);
+    for (size_t i = 0; i < row->way.n; i++) {
+        const kiln_tune_way *w = &row->way.v[i];
+        assert_true(w->n_trials >= 1 && w->best_ns > 0);
+        best_ns = i == 0 || w->best_ns < best_ns ? w->best_ns : best_ns;
+        n += w->n_trials;
+    }
+    assert_int_equal(n, 8);
+    assert_int_equal(row->n_new, 8);
+    assert_true(row->best_ns <= best_ns && row->best_ns >= best_ns);
+    const kiln_choice c = kiln_test_tune_choose(db, &works.list.v[0].op, 1);
+    assert_string_equal(c.tmpl->name, row->tmpl);
+    assert_string_equal(kiln_test_config_text(&c), row->best);
+    kiln_db_close(db);
+}
+
 int main(void) {
     kiln_test_add("any_template_may_be_cheapest", any_template_may_be_cheapest, NULL);
     kiln_test_add("a_named_template_is_tuned", a_named_template_is_tuned, NULL);
+    kiln_test_add("templates_are_searched_together", templates_are_searched_together,
+                  NULL);
     return kiln_test_run("by_cost");
 }

@@ -289,6 +289,30 @@ static void few_works_teach_nothing(void **state) {
     kiln_db_close(db);
 }
 
+/* What a search on a new profile, or with other threads, begins with. */
+static void searches_begin_with_it(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_cost_model m = {.kind = NULL};
+    kiln_db *db = filled(4, false);
+    assert_false(kiln_tune_transfer_take(db, &kiln_cost_model_xgboost, &m));
+    const kiln_tune_transfer *t = renewed(db);
+    assert_true(kiln_tune_transfer_take(db, &kiln_cost_model_xgboost, &m));
+    assert_true(m.is_fitted);
+    const subject *s = subject_of(&new_ones[0]);
+    kiln_candidates *c = kiln_candidates_new(kiln_test_arena(), &s->sim.task, m.kind);
+    kiln_encoding_list list = {.begin = {.n = 0}};
+    float x, y;
+    kiln_encoding_list_add(kiln_test_arena(), &list,
+                           kiln_candidates_encoding(c, rule_of(s))->bytes);
+    const kiln_encodings e = kiln_encoding_list_view(&list);
+    OK(kiln_cost_model_predict(&m, &e, NULL, &x, &err));
+    OK(kiln_cost_model_predict(&t->model, &e, NULL, &y, &err));
+    assert_true(fabsf(x - y) <= 0);
+    kiln_cost_model_fini(&m);
+    kiln_db_close(db);
+}
+
 /* ---- models that do not fit ------------------------------------------------------ */
 
 static void others_are_refused(void **state) {
@@ -319,6 +343,7 @@ int main(void) {
     kiln_test_add("a_model_of_noise_chooses_nothing", a_model_of_noise_chooses_nothing,
                   NULL);
     kiln_test_add("few_works_teach_nothing", few_works_teach_nothing, NULL);
+    kiln_test_add("searches_begin_with_it", searches_begin_with_it, NULL);
     kiln_test_add("others_are_refused", others_are_refused, NULL);
     const int failed = kiln_test_run("predict");
     kiln_arena_fini(&for_all);
