@@ -6,6 +6,7 @@
 #include "compiler/target/target_internal.h"
 
 #include <cpuid.h>
+#include <string.h>
 
 typedef struct leaf {
     unsigned a, b, c, d;
@@ -25,6 +26,21 @@ static unsigned saved_state(void) {
     unsigned low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return low;
+}
+
+/* Who made it: 12 letters in b, d, c of leaf 0. */
+static void read_vendor(char out[13]) {
+    const leaf zero = cpuid(0, 0);
+    memcpy(out, &zero.b, 4);
+    memcpy(out + 4, &zero.d, 4);
+    memcpy(out + 8, &zero.c, 4);
+    out[12] = '\0';
+}
+
+/* With the extended family where the plain one is full. */
+static int family_of(unsigned a) {
+    const int family = (int)(a >> 8 & 15);
+    return family == 15 ? family + (int)(a >> 20 & 255) : family;
 }
 
 static const char *level(bool avx512, bool avx2) {
@@ -57,6 +73,9 @@ kiln_status kiln_x86_detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
     if (n > 0)
         end[n - 1] = '\0'; /* the last comma */
     p.features = end;
+    char vendor[13];
+    read_vendor(vendor);
+    (void)kiln_x86_core(vendor, family_of(one.a), p.vector_bytes, &p.core);
     kiln_profile_detect_system(&p);
     *out = p;
     return KILN_OK;

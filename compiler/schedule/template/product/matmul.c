@@ -17,35 +17,9 @@
  * same sets of the L1 cache.
  *
  * f16 and bf16 are summed in f32 (the operator's compute says so). */
-#include "compiler/schedule/template/product/product.h"
-#include "compiler/schedule/template/shares.h"
+#include "compiler/schedule/template/product/matmul.h"
 
 #include <inttypes.h>
-
-enum {
-    TILE_M,
-    TILE_N,
-    BLOCK_M,
-    BLOCK_N,
-    BLOCK_K,
-    UNROLL_K,
-    ORDER,
-    PACK_A,
-    PACK_B,
-    PARALLEL,
-    N_KNOBS
-};
-
-enum {
-    MIN_ROWS_TO_PACK = 24, /* a panel of b is read so often */
-    MIN_BLOCKS = 16        /* so many are shared well by themselves */
-};
-
-typedef struct plan {
-    int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
-    bool columns_outer, pack_a, pack_b_ahead, pack_b_inside;
-    kiln_tiles_parallel parallel;
-} plan;
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
@@ -76,8 +50,7 @@ static const int64_t cuts[] = {64, 128, 192, 256, 384, 512, 768, 1024, 2048};
 static const int64_t unrolls[] = {1, 2, 4, 8};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-/* A copy of one would be read as the other, too: they stay where they are. */
-static bool is_by_itself(const kiln_product *x) { return x->a == x->b; }
+bool kiln_matmul_is_by_itself(const kiln_product *x) { return x->a == x->b; }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
                          kiln_err *err) {
@@ -105,28 +78,28 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     kiln_space_add_words(s, "order", "which panels are the outer loop in a block",
                          order, 2);
     kiln_space_add_words(s, "pack_a", "copy rows of a next to each other", pack_a,
-                         x.m > 1 && !is_by_itself(&x) ? 2 : 1);
+                         x.m > 1 && !kiln_matmul_is_by_itself(&x) ? 2 : 1);
     kiln_space_add_words(s, "pack_b", "panels of b in one piece",
                          x.is_const_b ? ahead : inside,
-                         x.col >= 0 && !is_by_itself(&x) ? 2 : 1);
+                         x.col >= 0 && !kiln_matmul_is_by_itself(&x) ? 2 : 1);
     kiln_space_add_words(s, "parallel", "which loops run on several threads",
                          kiln_tiles_parallel_words, KILN_N_TILES_PARALLEL);
     return KILN_OK;
 }
 
-static plan plan_of(const kiln_space *s, const kiln_config *c) {
-    const plan p = {
-        .tile_m = kiln_config_int(s, c, TILE_M, 0),
-        .tile_n = kiln_config_int(s, c, TILE_N, 0),
-        .block_m = kiln_config_int(s, c, BLOCK_M, 0),
-        .block_n = kiln_config_int(s, c, BLOCK_N, 0),
-        .block_k = kiln_config_int(s, c, BLOCK_K, 0),
-        .unroll_k = kiln_config_int(s, c, UNROLL_K, 0),
-        .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
-        .pack_a = kiln_config_is(s, c, PACK_A, "rows"),
-        .pack_b_ahead = kiln_config_is(s, c, PACK_B, "ahead"),
-        .pack_b_inside = kiln_config_is(s, c, PACK_B, "inside"),
-        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
+kiln_matmul_plan kiln_matmul_plan_of(const kiln_space *s, const kiln_config *c) {
+    const kiln_matmul_plan p = {
+        .tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0),
+        .tile_n = kiln_config_int(s, c, KILN_MATMUL_TILE_N, 0),
+        .block_m = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0),
+        .block_n = kiln_config_int(s, c, KILN_MATMUL_BLOCK_N, 0),
+        .block_k = kiln_config_int(s, c, KILN_MATMUL_BLOCK_K, 0),
+        .unroll_k = kiln_config_int(s, c, KILN_MATMUL_UNROLL_K, 0),
+        .columns_outer = kiln_config_is(s, c, KILN_MATMUL_ORDER, "columns"),
+        .pack_a = kiln_config_is(s, c, KILN_MATMUL_PACK_A, "rows"),
+        .pack_b_ahead = kiln_config_is(s, c, KILN_MATMUL_PACK_B, "ahead"),
+        .pack_b_inside = kiln_config_is(s, c, KILN_MATMUL_PACK_B, "inside"),
+        .parallel = (kiln_tiles_parallel)c->option[KILN_MATMUL_PARALLEL],
     };
     return p;
 }
@@ -136,7 +109,8 @@ static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     return ceil_div(n, x->lanes);
 }
 
-static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
+static kiln_status check(const kiln_product *x, const kiln_matmul_plan *p,
+                         kiln_err *err) {
     const int64_t need = kiln_tile_registers(p->tile_m, vectors_of(x, p->tile_n));
     if (need > x->profile->vector_registers)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -151,13 +125,13 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
 
 typedef struct build {
     const kiln_product *x;
-    const plan *p;
+    const kiln_matmul_plan *p;
     kiln_tiles tiles;
     kiln_schedule *s;
     kiln_err *err;
 } build;
 
-static kiln_tiles tiles_of(const kiln_product *x, const plan *p) {
+static kiln_tiles tiles_of(const kiln_product *x, const kiln_matmul_plan *p) {
     kiln_tiles t = kiln_product_tiles(x, p->tile_m, p->tile_n, p->block_m, p->block_n);
     t.columns_outer = p->columns_outer;
     t.parallel = p->parallel;
@@ -204,7 +178,7 @@ static kiln_status pack(build *b, const kiln_te_graph *te, kiln_stage *reader,
 
 static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
                             kiln_stage *out) {
-    const plan *p = b->p;
+    const kiln_matmul_plan *p = b->p;
     kiln_tile_loops t, u;
     KILN_TRY(kiln_tiles_nest(out, &b->tiles, NULL, &t, b->err));
     KILN_TRY(kiln_tiles_fuse(out, &b->tiles, &t, b->err));
@@ -249,7 +223,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *prof, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
     const kiln_product x = kiln_product_of(w, prof);
-    const plan p = plan_of(s, c);
+    const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
     KILN_TRY(check(&x, &p, err));
     kiln_layout *layout = kiln_array(a, kiln_layout, w->graph->values.n);
     for (size_t i = 0; i < w->graph->values.n; i++)
@@ -263,157 +237,12 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     return schedule(&b, &out->te, acc, y);
 }
 
-/* ---- without a search ------------------------------------------------------------ */
-
-static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
-    /* Of rows that the tile's do not divide: the last block is code of its own too.
-     * Measured with 1024 rows in tiles of 6 and of 4 by 3 vectors on 16 registers. */
-    static const double last_block = 1.015;
-    double best = 0;
-    for (int i = 0; i < s->knob[TILE_M].n; i++)
-        for (int k = 0; k < s->knob[TILE_N].n; k++) {
-            const int64_t m = s->knob[TILE_M].value[i], n = s->knob[TILE_N].value[k];
-            const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
-                                               ceil_div(n, x->lanes)) *
-                             (x->m > m && x->m % m > 0 ? last_block : 1);
-            if (kiln_tile_registers(m, vectors_of(x, n)) >
-                    x->profile->vector_registers ||
-                (best > 0 && t >= best))
-                continue;
-            best = t;
-            c->option[TILE_M] = (int16_t)i;
-            c->option[TILE_N] = (int16_t)k;
-        }
-}
-
-/* The option of a knob that is nearest below. */
-static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
-    kiln_config_set(s, c, knob, &value);
-}
-
-/* Rows so long that few of them fit into a cache: k is cut, and what is summed between
- * the cuts stays in half of the L2 cache, the piece of a in a quarter. */
-static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s,
-                       kiln_config *c) {
-    const int64_t cut = 512, bytes = x->a_row_bytes / x->k;
-    const int64_t rows_kept = cache / 4 / (cut * bytes);
-    const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
-    const int64_t tile_n = kiln_config_int(s, c, TILE_N, 0);
-    set(s, c, BLOCK_K, cut);
-    if (x->m > rows_kept)
-        set(s, c, BLOCK_M, rows_kept / tile_m);
-    const int64_t high = x->m > rows_kept ? rows_kept : x->m;
-    const int64_t wide = cache / 2 / (high * 4);
-    if (x->n > wide)
-        set(s, c, BLOCK_N, wide > tile_n ? wide / tile_n : 1);
-    kiln_config_set_word(s, c, ORDER, "columns");
-}
-
-/* Rows a multiple of 2 KiB apart lie in few sets of the L1 cache: copies help. */
-static bool rows_meet(const kiln_product *x) {
-    return x->a_along_k && x->a_row_bytes % 2048 == 0 && !is_by_itself(x);
-}
-
-/* Blocks of one size, as far as the options go, of `kept` panels at most. None where
- * they are so few that cores would share them together with columns, and rows are left
- * over: all tiles of the last one would decide row by row, in the loop over k. Reading
- * a again for each panel of columns costs less (m=1000 k=700 n=700 on Zen 5: 43% of the
- * peak in blocks, 88% so). */
-static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space *s,
-                          kiln_config *c) {
-    const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
-    const int64_t all = ceil_div(x->m, tile_m);
-    set(s, c, BLOCK_M, ceil_div(all, ceil_div(all, kept)));
-    const int64_t block = kiln_config_int(s, c, BLOCK_M, 0) * tile_m;
-    if (block > 0 && x->m % block != 0 && x->m / block < MIN_BLOCKS)
-        set(s, c, BLOCK_M, 0);
-}
-
-/* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
- * blocks of rows where they do not fit. Where they are few, a panel's rows wait for b
- * instead: unless b is so large that it would come from memory for each of the panels
- * (m=35 k=650 n=10000 on Zen 5: 3.8 ms instead of 2.8). */
-static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
-    const int64_t cache = kiln_cache_l2(x->profile);
-    const int64_t rows_kept = cache / 2 / x->a_row_bytes;
-    const int64_t tile_m = kiln_config_int(s, c, TILE_M, 0);
-    const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
-    const bool is_large = x->m > rows_kept;
-    const bool is_far =
-        all > 1 && x->n > kiln_cache_last(x->profile) / 2 / x->a_row_bytes;
-    if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
-        guess_cuts(x, cache, s, c);
-        return;
-    }
-    if (is_large)
-        guess_block_m(x, kept > 1 ? kept : 1, s, c);
-    /* Rows that meet are copied once for each block, or stay while columns pass by. */
-    const bool is_cut = kiln_config_int(s, c, BLOCK_M, 0) > 0;
-    const bool by_columns = is_far || (is_large && (is_cut || !rows_meet(x)));
-    kiln_config_set_word(s, c, ORDER, by_columns ? "columns" : "rows");
-    if (by_columns && rows_meet(x))
-        kiln_config_set_word(s, c, PACK_A, "rows");
-}
-
-/* Where both loops over panels are fused into one, rows and columns that are left over
- * are decided inside the loop over k: such tiles take several times as long. */
-static bool has_rest(const kiln_product *x, const plan *p) {
-    return x->m % p->tile_m != 0 || x->n % p->tile_n != 0;
-}
-
-/* So only the outer loop is shared then: the one that cores share better, where b is in
- * a cache and either order will do (m=100 k=300 n=1000 on Zen 5: 55% of the peak fused,
- * 94% so). Large rows of a, and those that meet in the L1 cache, would rather stay: a
- * tenth must be gained. */
-static void guess_order(const kiln_product *x, const kiln_profile *prof,
-                        const kiln_space *s, kiln_config *c) {
-    const plan p = plan_of(s, c);
-    if (!has_rest(x, &p) || p.block_m > 0 || p.pack_a)
-        return;
-    const int64_t row = ceil_div(x->m, p.tile_m), col = ceil_div(x->n, p.tile_n);
-    const double by_row = kiln_share_loss(x->batch * row, prof->cores);
-    const double by_col = kiln_share_loss(x->batch * col, prof->cores);
-    const bool meet = row > 1 && rows_meet(x);
-    if (p.columns_outer && by_row * 1.1 < by_col) {
-        kiln_config_set_word(s, c, ORDER, "rows");
-    } else if (!p.columns_outer && by_col * (meet ? 1.1 : 1) < by_row) {
-        kiln_config_set_word(s, c, ORDER, "columns");
-        kiln_config_set_word(s, c, PACK_A, meet ? "rows" : "no");
-    }
-}
-
-static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
-                         const kiln_space *s) {
-    const kiln_product x = kiln_product_of(w, prof);
-    kiln_config c = kiln_config_at(s, 0);
-    guess_tile(&x, s, &c);
-    if (x.is_const_b) {
-        guess_blocks(&x, s, &c);
-        kiln_config_set_word(s, &c, PACK_B, is_by_itself(&x) ? "no" : "ahead");
-    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK && !is_by_itself(&x)) {
-        /* Once for all rows: copying a panel again for each block costs more than
-         * reading a again. */
-        kiln_config_set_word(s, &c, PACK_B, "inside");
-    }
-    guess_order(&x, prof, s, &c);
-    const plan p = plan_of(s, &c);
-    /* Copies and sums between cuts are made once for each parallel part. */
-    const bool is_shared = p.pack_a || p.pack_b_inside || p.block_k > 0;
-    const bool is_fusable = !is_shared && !has_rest(&x, &p);
-    c.option[PARALLEL] = (int16_t)kiln_tiles_guess_parallel(
-        kiln_product_counts(&x, p.tile_m, p.tile_n, p.block_m, p.block_n,
-                            p.columns_outer),
-        kiln_product_muladds(&x), prof->cores,
-        is_fusable ? KILN_TILES_ALL : KILN_TILES_OUTER);
-    return c;
-}
-
 const kiln_template kiln_template_matmul = {
     .name = "matmul",
     .doc = "Matrix products in cache blocks and register tiles, b in panels.",
     .takes = KILN_TAKES_PLAIN,
     .fits = fits,
     .space = space,
-    .guess = guess,
+    .guess = kiln_matmul_guess,
     .apply = apply,
 };

@@ -3,6 +3,7 @@
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_PRODUCT_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_PRODUCT_H
 
+#include "compiler/schedule/cycles.h"
 #include "compiler/schedule/template.h"
 
 #include "compiler/schedule/template/tiles.h"
@@ -39,6 +40,18 @@ kiln_tile_counts kiln_product_counts(const kiln_product *x, int64_t tile_m,
                                      int64_t tile_n, int64_t block_m, int64_t block_n,
                                      bool columns_outer);
 double kiln_product_muladds(const kiln_product *x);
+/* Loops of a plan, for guesses: tiles, blocks in panels (0: all), terms in a cut (0:
+ * all), whether each part copies its rows of a first, and how many iterations threads
+ * share. */
+typedef struct kiln_product_plan {
+    int64_t tile_m, tile_n, block_m, block_n, block_k;
+    bool columns_outer, pack_a;
+    int64_t parallel;
+} kiln_product_plan;
+/* What such loops take, by the machine model, with b from memory where it is constant:
+ * one term of a tile is the body. */
+kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *p,
+                                int threads);
 /* Everything the workload computes, in these layouts (by value id; NULL: as typed),
  * with an untouched schedule but for element-wise stages, which are inlined; *acc is
  * the stage that sums, *y the output behind it. */

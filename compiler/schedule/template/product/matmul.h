@@ -1,0 +1,35 @@
+/* Knobs of the template for matrix products, and what a configuration of them says.
+ * Inside compiler/schedule/template: matmul.c, matmul_guess.c. */
+#ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_MATMUL_H
+#define KILN_COMPILER_SCHEDULE_TEMPLATE_PRODUCT_MATMUL_H
+
+#include "compiler/schedule/template/product/product.h"
+
+typedef enum kiln_matmul_knob {
+    KILN_MATMUL_TILE_M,
+    KILN_MATMUL_TILE_N,
+    KILN_MATMUL_BLOCK_M,
+    KILN_MATMUL_BLOCK_N,
+    KILN_MATMUL_BLOCK_K,
+    KILN_MATMUL_UNROLL_K,
+    KILN_MATMUL_ORDER,
+    KILN_MATMUL_PACK_A,
+    KILN_MATMUL_PACK_B,
+    KILN_MATMUL_PARALLEL
+} kiln_matmul_knob;
+
+typedef struct kiln_matmul_plan {
+    int64_t tile_m, tile_n, block_m, block_n, block_k, unroll_k;
+    bool columns_outer, pack_a, pack_b_ahead, pack_b_inside;
+    kiln_tiles_parallel parallel;
+} kiln_matmul_plan;
+kiln_matmul_plan kiln_matmul_plan_of(const kiln_space *s, const kiln_config *c);
+
+/* a and b are one value: a copy of one would be read as the other, too, so they stay
+ * where they are. */
+bool kiln_matmul_is_by_itself(const kiln_product *x);
+/* Without a search: by shapes, caches and the machine model. */
+kiln_config kiln_matmul_guess(const kiln_workload *w, const kiln_profile *prof,
+                              const kiln_space *s);
+
+#endif

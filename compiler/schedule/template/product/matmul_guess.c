@@ -1,0 +1,275 @@
+/* What the template for matrix products takes without a search. */
+#include "compiler/schedule/template/product/matmul.h"
+#include "compiler/schedule/template/shares.h"
+
+enum {
+    MIN_ROWS_TO_PACK = 24, /* a panel of b is read so often */
+    MIN_BLOCKS = 16        /* so many are shared well by themselves */
+};
+
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static int64_t vectors_of(const kiln_product *x, int64_t columns) {
+    const int64_t n = columns < x->n ? columns : x->n;
+    return ceil_div(n, x->lanes);
+}
+
+static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
+    /* Of rows that the tile's do not divide: the last block is code of its own too.
+     * Measured with 1024 rows in tiles of 6 and of 4 by 3 vectors on 16 registers. */
+    static const double last_block = 1.015;
+    double best = 0;
+    for (int i = 0; i < s->knob[KILN_MATMUL_TILE_M].n; i++)
+        for (int k = 0; k < s->knob[KILN_MATMUL_TILE_N].n; k++) {
+            const int64_t m = s->knob[KILN_MATMUL_TILE_M].value[i],
+                          n = s->knob[KILN_MATMUL_TILE_N].value[k];
+            const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
+                                               ceil_div(n, x->lanes)) *
+                             (x->m > m && x->m % m > 0 ? last_block : 1);
+            if (kiln_tile_registers(m, vectors_of(x, n)) >
+                    x->profile->vector_registers ||
+                (best > 0 && t >= best))
+                continue;
+            best = t;
+            c->option[KILN_MATMUL_TILE_M] = (int16_t)i;
+            c->option[KILN_MATMUL_TILE_N] = (int16_t)k;
+        }
+}
+
+/* The option of a knob that is nearest below. */
+static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
+    kiln_config_set(s, c, knob, &value);
+}
+
+/* Rows so long that few of them fit into a cache: k is cut, and what is summed between
+ * the cuts stays in half of the L2 cache, the piece of a in a quarter. */
+static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s,
+                       kiln_config *c) {
+    const int64_t cut = 512, bytes = x->a_row_bytes / x->k;
+    const int64_t rows_kept = cache / 4 / (cut * bytes);
+    const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
+    const int64_t tile_n = kiln_config_int(s, c, KILN_MATMUL_TILE_N, 0);
+    set(s, c, KILN_MATMUL_BLOCK_K, cut);
+    if (x->m > rows_kept)
+        set(s, c, KILN_MATMUL_BLOCK_M, rows_kept / tile_m);
+    const int64_t high = x->m > rows_kept ? rows_kept : x->m;
+    const int64_t wide = cache / 2 / (high * 4);
+    if (x->n > wide)
+        set(s, c, KILN_MATMUL_BLOCK_N, wide > tile_n ? wide / tile_n : 1);
+    kiln_config_set_word(s, c, KILN_MATMUL_ORDER, "columns");
+}
+
+/* Rows a multiple of 2 KiB apart lie in few sets of the L1 cache: copies help. */
+static bool rows_meet(const kiln_product *x) {
+    return x->a_along_k && x->a_row_bytes % 2048 == 0 && !kiln_matmul_is_by_itself(x);
+}
+
+/* Blocks of one size, as far as the options go, of `kept` panels at most. None where
+ * they are so few that cores would share them together with columns, and rows are left
+ * over: all tiles of the last one would decide row by row, in the loop over k. Reading
+ * a again for each panel of columns costs less (m=1000 k=700 n=700 on Zen 5: 43% of the
+ * peak in blocks, 88% so). */
+static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space *s,
+                          kiln_config *c) {
+    const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
+    const int64_t all = ceil_div(x->m, tile_m);
+    set(s, c, KILN_MATMUL_BLOCK_M, ceil_div(all, ceil_div(all, kept)));
+    const int64_t block = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) * tile_m;
+    if (block > 0 && x->m % block != 0 && x->m / block < MIN_BLOCKS)
+        set(s, c, KILN_MATMUL_BLOCK_M, 0);
+}
+
+/* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
+ * blocks of rows where they do not fit. Where they are few, a panel's rows wait for b
+ * instead: unless b is so large that it would come from memory for each of the panels
+ * (m=35 k=650 n=10000 on Zen 5: 3.8 ms instead of 2.8). */
+static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
+    const int64_t cache = kiln_cache_l2(x->profile);
+    const int64_t rows_kept = cache / 2 / x->a_row_bytes;
+    const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
+    const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
+    const bool is_large = x->m > rows_kept;
+    const bool is_far =
+        all > 1 && x->n > kiln_cache_last(x->profile) / 2 / x->a_row_bytes;
+    if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
+        guess_cuts(x, cache, s, c);
+        return;
+    }
+    if (is_large)
+        guess_block_m(x, kept > 1 ? kept : 1, s, c);
+    /* Rows that meet are copied once for each block, or stay while columns pass by. */
+    const bool is_cut = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) > 0;
+    const bool by_columns = is_far || (is_large && (is_cut || !rows_meet(x)));
+    kiln_config_set_word(s, c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
+    if (by_columns && rows_meet(x))
+        kiln_config_set_word(s, c, KILN_MATMUL_PACK_A, "rows");
+}
+
+/* Where both loops over panels are fused into one, rows and columns that are left over
+ * are decided inside the loop over k: such tiles take several times as long. */
+static bool has_rest(const kiln_product *x, const kiln_matmul_plan *p) {
+    return x->m % p->tile_m != 0 || x->n % p->tile_n != 0;
+}
+
+/* So only the outer loop is shared then: the one that cores share better, where b is in
+ * a cache and either order will do (m=100 k=300 n=1000 on Zen 5: 55% of the peak fused,
+ * 94% so). Large rows of a, and those that meet in the L1 cache, would rather stay: a
+ * tenth must be gained. */
+static void guess_order(const kiln_product *x, const kiln_profile *prof,
+                        const kiln_space *s, kiln_config *c) {
+    const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
+    if (!has_rest(x, &p) || p.block_m > 0 || p.pack_a)
+        return;
+    const int64_t row = ceil_div(x->m, p.tile_m), col = ceil_div(x->n, p.tile_n);
+    const double by_row = kiln_share_loss(x->batch * row, prof->cores);
+    const double by_col = kiln_share_loss(x->batch * col, prof->cores);
+    const bool meet = row > 1 && rows_meet(x);
+    if (p.columns_outer && by_row * 1.1 < by_col) {
+        kiln_config_set_word(s, c, KILN_MATMUL_ORDER, "rows");
+    } else if (!p.columns_outer && by_col * (meet ? 1.1 : 1) < by_row) {
+        kiln_config_set_word(s, c, KILN_MATMUL_ORDER, "columns");
+        kiln_config_set_word(s, c, KILN_MATMUL_PACK_A, meet ? "rows" : "no");
+    }
+}
+
+/* Which loops run on several threads; how many iterations those have. */
+static int64_t guess_parallel(const kiln_product *x, const kiln_profile *prof,
+                              const kiln_space *s, kiln_config *c) {
+    const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
+    /* Copies and sums between cuts are made once for each parallel part. */
+    const bool is_shared = p.pack_a || p.pack_b_inside || p.block_k > 0;
+    const bool is_fusable = !is_shared && !has_rest(x, &p);
+    const kiln_tile_counts n = kiln_product_counts(x, p.tile_m, p.tile_n, p.block_m,
+                                                   p.block_n, p.columns_outer);
+    const kiln_tiles_parallel kind =
+        kiln_tiles_guess_parallel(n, kiln_product_muladds(x), prof->cores,
+                                  is_fusable ? KILN_TILES_ALL : KILN_TILES_OUTER);
+    const int64_t count[] = {1, n.blocks, n.blocks * n.outer,
+                             n.blocks * n.outer * n.inner};
+    c->option[KILN_MATMUL_PARALLEL] = (int16_t)kind;
+    return count[kind];
+}
+
+/* ---- by the cycle model ---------------------------------------------------------- */
+
+typedef struct search {
+    const kiln_product *x;
+    const kiln_profile *prof;
+    const kiln_space *s;
+    kiln_config rule, best;
+    double cycles; /* of the best */
+} search;
+
+/* By one thread, and by as many as there are cores: either may be what it is run on. */
+static double cycles_of(const search *g, kiln_config *c) {
+    const kiln_matmul_plan p = kiln_matmul_plan_of(g->s, c);
+    const kiln_product_plan loops = {.tile_m = p.tile_m,
+                                     .tile_n = p.tile_n,
+                                     .block_m = p.block_m,
+                                     .block_n = p.block_n,
+                                     .block_k = p.block_k,
+                                     .columns_outer = p.columns_outer,
+                                     .pack_a = p.pack_a,
+                                     .parallel =
+                                         guess_parallel(g->x, g->prof, g->s, c)};
+    const int cores = g->prof->cores;
+    const double one = kiln_product_cycles(g->x, &loops, 1).all;
+    return one + cores * kiln_product_cycles(g->x, &loops, cores).all;
+}
+
+/* A block that does not divide leaves code of its own for the last one, where all tiles
+ * are decided row by row: fine only where there are many. */
+static bool divides(int64_t extent, int64_t panels, int64_t tile) {
+    const int64_t block = panels * tile;
+    return block == 0 || extent % block == 0 || extent / block >= MIN_BLOCKS;
+}
+
+/* What the rule knows and no model does (tails, sets of the L1 cache) decides where there
+ * is no more to gain than this; blocks have tails of their own. */
+static void consider(search *g, kiln_config c) {
+    static const double of_order = 0.95, of_more = 0.85;
+    const kiln_matmul_plan p = kiln_matmul_plan_of(g->s, &c);
+    const kiln_matmul_plan was = kiln_matmul_plan_of(g->s, &g->rule);
+    const bool has_more =
+        p.block_m != was.block_m || p.block_n != was.block_n || p.pack_a != was.pack_a;
+    if (!divides(g->x->m, p.block_m, p.tile_m) ||
+        !divides(g->x->n, p.block_n, p.tile_n))
+        return;
+    const double cycles = cycles_of(g, &c) / (has_more ? of_more : of_order);
+    if (cycles < g->cycles) {
+        g->cycles = cycles;
+        g->best = c;
+    }
+}
+
+/* 0, and blocks of equal size of which one takes at most that many bytes. */
+static int panels_that_fit(int64_t extent, int64_t tile, int64_t row_bytes,
+                           int64_t cache, int64_t out[3]) {
+    const int64_t all = ceil_div(extent, tile);
+    int n = 1;
+    out[0] = 0;
+    for (int64_t share = 2; share <= 4; share *= 2) {
+        const int64_t most = cache / share / (tile * row_bytes);
+        if (most >= 1 && most < all)
+            out[n++] = ceil_div(all, ceil_div(all, most));
+    }
+    return n;
+}
+
+/* Orders, and blocks of rows and columns for the L2 cache: at most 18, each a
+ * microsecond. Cuts of k are the rule's alone: what streams from L2 is hidden better
+ * than the model has it (m=128 k=768 n=768 on Zen 5: cut at 128, 9% slower). */
+static kiln_config guess_by_cycles(const kiln_product *x, const kiln_profile *prof,
+                                   const kiln_space *s, const kiln_config *rule) {
+    search g = {.x = x, .prof = prof, .s = s, .rule = *rule, .best = *rule};
+    const kiln_matmul_plan p = kiln_matmul_plan_of(s, rule);
+    const int64_t b_bytes = (int64_t)kiln_dtype_bytes(x->b->type.dtype);
+    const int64_t l2 = kiln_cache_l2(prof);
+    /* An L1 cache has a way for each 4 KiB (one that is looked up by the page's offset
+     * must): rows that meet lie beside each other while there are fewer, and a quarter
+     * is left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768,
+     * m=16 k=2048 n=5632). */
+    const bool needs_copies =
+        rows_meet(x) && p.tile_m > kiln_cache_l1(prof) / 4096 / 4 * 3;
+    int64_t row[3], col[3];
+    const int n_row = panels_that_fit(x->m, p.tile_m, x->a_row_bytes, l2, row);
+    const int n_col = panels_that_fit(x->n, p.tile_n, x->k * b_bytes, l2, col);
+    g.cycles = cycles_of(&g, &g.best);
+    for (int i = 0; i < n_row * n_col * 2; i++) {
+        kiln_config c = *rule;
+        const bool by_columns = i % 2 == 0;
+        set(s, &c, KILN_MATMUL_BLOCK_M, row[i / 2 % n_row]);
+        set(s, &c, KILN_MATMUL_BLOCK_N, col[i / 2 / n_row]);
+        kiln_config_set_word(s, &c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
+        kiln_config_set_word(s, &c, KILN_MATMUL_PACK_A,
+                             by_columns && needs_copies ? "rows" : "no");
+        consider(&g, c);
+    }
+    return g.best;
+}
+
+kiln_config kiln_matmul_guess(const kiln_workload *w, const kiln_profile *prof,
+                              const kiln_space *s) {
+    const kiln_product x = kiln_product_of(w, prof);
+    kiln_config c = kiln_config_at(s, 0);
+    guess_tile(&x, s, &c);
+    if (x.is_const_b) {
+        guess_blocks(&x, s, &c);
+        kiln_config_set_word(s, &c, KILN_MATMUL_PACK_B,
+                             kiln_matmul_is_by_itself(&x) ? "no" : "ahead");
+    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK &&
+               !kiln_matmul_is_by_itself(&x)) {
+        /* Once for all rows: copying a panel again for each block costs more than
+         * reading a again. */
+        kiln_config_set_word(s, &c, KILN_MATMUL_PACK_B, "inside");
+    }
+    guess_order(&x, prof, s, &c);
+    (void)guess_parallel(&x, prof, s, &c);
+    /* Where the rule copies or cuts it is against what the model does not see. */
+    const kiln_matmul_plan p = kiln_matmul_plan_of(s, &c);
+    const bool is_panelled =
+        x.is_const_b && !kiln_matmul_is_by_itself(&x) && p.block_k == 0 && !p.pack_a;
+    if (is_panelled && x.m > p.tile_m)
+        return guess_by_cycles(&x, prof, s, &c);
+    return c;
+}

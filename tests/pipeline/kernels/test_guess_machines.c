@@ -1,0 +1,181 @@
+/* Guesses for machines that are not here: public figures of several cores
+ * (machines/machines.json, each with its source), and what the tile of a product must
+ * satisfy on each. */
+#include "compiler/schedule/template/product.h"
+#include "pipeline/kernels/kernels.h"
+#include "tests/support/kiln_test.h"
+
+#include <string.h>
+
+static const char path[] = "tests/pipeline/kernels/machines/machines.json";
+
+/* Products of BERT-base, ViT-B/16 and GPT-2, and one with long rows. */
+static const char *const lines[] = {
+    "mm bert_qkv 128 768 768",  "mm bert_up 128 768 3072", "mm bert_down 128 3072 768",
+    "mm long_up 384 768 3072",  "mm vit_qkv 197 768 2304", "mm vit_up 197 768 3072",
+    "mm vit_down 197 3072 768", "mm large 1024 4096 1024", "mm batch 1024 768 768"};
+enum { N_LINES = sizeof lines / sizeof lines[0], MAX_MACHINES = 16 };
+
+static kiln_profile machine[MAX_MACHINES];
+static int n_machines;
+
+typedef struct guessed {
+    kiln_profile p;
+    int64_t m, k, n, rows, vectors, block_m, block_k;
+    bool columns;
+    const char *text;
+} guessed;
+
+static int64_t number(const kiln_json *config, const char *name) {
+    int64_t v = 0;
+    assert_true(kiln_json_i64(kiln_json_get(config, name), &v));
+    return v;
+}
+
+static guessed guess(const kiln_profile *p, const char *line) {
+    kiln_arena *a = kiln_test_arena();
+    static const kiln_choose_options o = {.tmpl = "matmul"};
+    guessed g = {.p = *p};
+    kiln_op_line one;
+    kiln_op_work work;
+    kiln_choice c;
+    kiln_err err = {0};
+    kiln_buf text;
+    const kiln_json *json = NULL;
+    kiln_assert_status_ok(kiln_op_line_of(a, line, &one, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_make(a, &one, &work, &err), &err);
+    kiln_assert_status_ok(kiln_choose(a, &work, &g.p, &o, &c, &err), &err);
+    kiln_buf_init(&text, a);
+    kiln_config_json(&text, c.tmpl, &c.space, &c.config);
+    kiln_assert_status_ok(
+        kiln_json_parse(a, kiln_buf_str(&text), "config", &json, &err), &err);
+    const kiln_product x = kiln_product_of(&work.workload, &g.p);
+    g.m = x.m;
+    g.k = x.k;
+    g.n = x.n;
+    g.rows = number(json, "tile_m");
+    g.vectors = number(json, "tile_n") / x.lanes;
+    g.block_m = number(json, "block_m");
+    g.block_k = number(json, "block_k");
+    g.columns =
+        strcmp(kiln_json_string(kiln_json_get(json, "order"), ""), "columns") == 0;
+    g.text = text.p;
+    return g;
+}
+
+static const kiln_profile *find(const char *name) {
+    for (int i = 0; i < n_machines; i++)
+        if (strcmp(machine[i].name, name) == 0)
+            return &machine[i];
+    fail_msg("%s has no machine '%s'", path, name);
+    return NULL;
+}
+
+#define HOLDS(g, cond)                                                                 \
+    do {                                                                               \
+        if (!(cond))                                                                   \
+            fail_msg("%s, %s: %s must hold of %s", (g).p.name, line, #cond, (g).text); \
+    } while (0)
+
+/* Registers hold the tile, its sums hide the latency, loads keep up with multiply-adds,
+ * and what is read again lies in a cache. */
+static void check_machine(void **state) {
+    const kiln_profile *p = *state;
+    const kiln_core *c = &p->core;
+    for (int i = 0; i < N_LINES; i++) {
+        const char *line = lines[i];
+        const guessed g = guess(p, line);
+        const int64_t terms = g.block_k > 0 ? g.block_k : g.k;
+        HOLDS(g, g.rows * g.vectors + g.vectors + 1 <= p->vector_registers);
+        HOLDS(g, g.rows * g.vectors >= kiln_sums_to_hide_latency(p));
+        HOLDS(g, (g.rows + g.vectors) * c->fma_ports <=
+                     g.rows * g.vectors * c->load_ports);
+        /* A panel of b passes all rows of a block from the L2 cache at the most. */
+        HOLDS(g, g.vectors * p->vector_bytes * terms <= kiln_cache_l2(p) / 4 * 3);
+        if (g.block_m > 0)
+            HOLDS(g, g.block_m * g.rows * terms * 4 <=
+                         kiln_cache_l2(p) / 2 + g.rows * terms * 4);
+        /* By rows all of b passes for each panel: only where its cache keeps up. */
+        const int64_t need = g.vectors * p->vector_bytes * c->fma_ports;
+        const bool is_far = g.k * g.n * 4 > kiln_cache_l2(p);
+        if (!g.columns && g.block_k == 0 && is_far && g.m > g.rows)
+            HOLDS(g, need <= c->l3_rate * g.rows * g.vectors);
+    }
+}
+
+/* The same product, where b does not fit the L2 cache: an L3 cache of 9 bytes a cycle
+ * cannot feed a tile that takes 16, so b passes once, by columns. */
+static void a_slow_last_cache_is_read_once(void **state) {
+    (void)state;
+    static const char *const slow[] = {"sapphire_rapids", "skylake_x"};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            assert_true(guess(find(slow[i]), lines[k]).columns);
+    /* Of what L2 holds either order will do: few rows wait for b. */
+    assert_false(guess(find("zen5"), "mm small 36 650 192").columns);
+}
+
+/* Rows that 2 MiB hold are blocked where there is 1. */
+static void a_larger_cache_keeps_more_rows(void **state) {
+    (void)state;
+    const guessed small = guess(find("skylake_x"), "mm batch 1024 768 768"),
+                  large = guess(find("sapphire_rapids"), "mm batch 1024 768 768");
+    const int64_t all_small = small.block_m > 0 ? small.block_m * small.rows : small.m;
+    const int64_t all_large = large.block_m > 0 ? large.block_m * large.rows : large.m;
+    assert_true(all_small < all_large);
+}
+
+/* One core with a port, then a latency, then a load port less or more. */
+static void ports_and_latency_decide_the_tile(void **state) {
+    (void)state;
+    kiln_profile p = *find("neoverse_v1");
+    const char *line = "mm square 960 256 1536";
+    for (int ports = 1; ports <= 4; ports *= 2)
+        for (int latency = 4; latency <= 5; latency++)
+            for (int loads = 1; loads <= 3; loads++) {
+                p.core.fma_ports = ports;
+                p.core.fma_latency = latency;
+                p.core.load_ports = loads;
+                const guessed g = guess(&p, line);
+                const int64_t sums = g.rows * g.vectors;
+                HOLDS(g, sums >= ports * latency);
+                /* What the registers can do: 6 rows of 4 vectors, 24 sums of 10 loads. */
+                HOLDS(g, (g.rows + g.vectors) * ports <= sums * loads ||
+                             (g.rows + g.vectors) * 24 <= sums * 11);
+            }
+}
+
+static void read_machines(void) {
+    kiln_arena *a = kiln_test_arena();
+    const kiln_json *all = NULL;
+    kiln_err err = {0};
+    if (kiln_json_read(a, path, &all, &err) != KILN_OK)
+        return; /* then none is tested, which is a failure below */
+    for (const kiln_json *m = kiln_json_first(all); m != NULL; m = kiln_json_next(m)) {
+        const bool has_source =
+            kiln_json_string(kiln_json_get(m, "source"), NULL) != NULL;
+        if (has_source && n_machines < MAX_MACHINES &&
+            kiln_profile_read(a, kiln_json_get(m, "profile"), path,
+                              &machine[n_machines], &err) == KILN_OK)
+            n_machines++;
+    }
+}
+
+static void all_machines_are_read(void **state) {
+    (void)state;
+    assert_int_equal(n_machines, 7);
+}
+
+int main(void) {
+    read_machines();
+    kiln_test_add("all_machines_are_read", all_machines_are_read, NULL);
+    for (int i = 0; i < n_machines; i++)
+        kiln_test_add(machine[i].name, check_machine, &machine[i]);
+    kiln_test_add("a_slow_last_cache_is_read_once", a_slow_last_cache_is_read_once,
+                  NULL);
+    kiln_test_add("a_larger_cache_keeps_more_rows", a_larger_cache_keeps_more_rows,
+                  NULL);
+    kiln_test_add("ports_and_latency_decide_the_tile",
+                  ports_and_latency_decide_the_tile, NULL);
+    return kiln_test_run("guess_machines");
+}
