@@ -1,9 +1,11 @@
 /* The best few of every work, measured between the network's own steps: what is fastest
- * alone, with caches all to itself, is not always so there. */
+ * alone, with caches all to itself, is not always so there. Each network runs in a
+ * process of its own (pipeline/remote). */
 #include <math.h>
 #include <string.h>
 
 #include "pipeline/network/network.h"
+#include "pipeline/remote/remote.h"
 #include "pipeline/tune/tune_internal.h"
 #include "compiler/reference/reference.h"
 
@@ -22,9 +24,10 @@ typedef struct settling {
 /* The network with the configurations of one rank. */
 typedef struct variant {
     kiln_network network;
-    kiln_model *model;
-    kiln_session *session;
-    int *work_of; /* by step: index of the work; -1: none that is tuned */
+    kiln_remote *remote;
+    int session;
+    bool has_failed; /* it crashed, or hung: its times do not count */
+    int *work_of;    /* by step: index of the work; -1: none that is tuned */
     double total_ns[ROUNDS];
 } variant;
 
@@ -127,7 +130,6 @@ static kiln_status ask_in_time(void *user, kiln_arena *scratch, const kiln_op_wo
 
 static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
     variant *v = &s->v[rank];
-    char text[KILN_ERROR_TEXT] = "";
     kiln_tune_advice advice = {.db = s->o->db,
                                .threads = s->o->threads,
                                .rank = rank > 0 ? rank : -1,
@@ -136,16 +138,12 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
     const kiln_oracle oracle = {ask_in_time, &h};
     const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose};
-    const kiln_session_options session = {.n_threads =
-                                              s->o->threads > 0 ? s->o->threads : 1};
+    const int threads = s->o->threads > 0 ? s->o->threads : 1;
+    size_t bytes;
     KILN_TRY(kiln_network_compile(s->arena, s->g, s->o->profile, &o, &v->network, err));
-    KILN_TRY(kiln_network_open(s->arena, &v->network, NULL, &v->model, err));
-    v->session = kiln_session_open(v->model, &session, text);
-    if (v->session == NULL)
-        return kiln_fail(err, KILN_ERR_OOM, "%s", text);
-    for (size_t i = 0; i < s->g->inputs.n; i++)
-        if (kiln_session_set_input(v->session, (int)i, s->in[i].data) != 0)
-            return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(v->session));
+    KILN_TRY(kiln_remote_of_network(s->arena, &v->network, s->in, s->g->inputs.n, NULL,
+                                    &v->remote, err));
+    KILN_TRY(kiln_remote_session(v->remote, threads, &v->session, &bytes, err));
     v->work_of = kiln_array(s->arena, int, v->network.step.n);
     for (size_t i = 0; i < v->network.step.n; i++) {
         const int kernel = v->network.step.v[i].kernel;
@@ -160,21 +158,40 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
 }
 
 static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
+    const kiln_remote_order once = {.runs = 1, .has_steps = true};
+    kiln_remote_turn turn;
     variant *v = &s->v[rank];
-    kiln_session_profile(v->session, 1);
-    if (kiln_session_run(v->session) != 0)
-        return kiln_fail(err, KILN_ERR_LIB, "%s", kiln_session_error(v->session));
+    KILN_TRY(kiln_remote_take_turn(v->remote, v->session, &once, &turn, err));
     if (round < 0)
         return KILN_OK;
-    for (size_t i = 0; i < v->network.step.n; i++) {
-        kiln_step_info info;
-        if (kiln_session_step(v->session, (int)i, &info) != 0)
-            continue;
-        v->total_ns[round] += (double)info.nanoseconds;
+    for (size_t i = 0; i < v->network.step.n && i < turn.n_steps; i++) {
+        const double ns = (double)turn.step_ns[i];
+        v->total_ns[round] += ns;
         if (v->work_of[i] >= 0)
-            s->work[v->work_of[i]].sample_ns[rank][round] += (double)info.nanoseconds;
+            s->work[v->work_of[i]].sample_ns[rank][round] += ns;
         if (v->work_of[i] >= 0 && rank == 0 && round == 0)
             s->work[v->work_of[i]].steps++;
+    }
+    return KILN_OK;
+}
+
+/* One that fails is out, and the rest goes on; but not without what builds would take
+ * now. */
+static kiln_status take_round(settle *s, int round, kiln_err *err) {
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        variant *v = &s->v[rank];
+        kiln_err why = {.len = 0};
+        const kiln_status st = v->has_failed ? KILN_OK : run_once(s, rank, round, &why);
+        if (st == KILN_OK)
+            continue;
+        if (rank == 0) {
+            *err = why;
+            kiln_note(err, "running the network that was tuned");
+            return st;
+        }
+        KILN_LOG(WARN, "tuner", "the network with the records of rank %d failed: %s",
+                 rank, why.text);
+        v->has_failed = true;
     }
     return KILN_OK;
 }
@@ -191,8 +208,10 @@ static kiln_status measure(settle *s, kiln_err *err) {
     for (int round = -RUNS_AHEAD; round < ROUNDS && !is_over(s); round++) {
         kiln_progress_step("comparing in the network", "rounds", round + RUNS_AHEAD,
                            ROUNDS + RUNS_AHEAD, NULL);
-        for (int rank = 0; rank < N_RANKS; rank++)
-            KILN_TRY(run_once(s, rank, round, err));
+        const kiln_status st = take_round(s, round, err);
+        if (st != KILN_OK && is_over(s)) /* it was ended, too */
+            break;
+        KILN_TRY(st);
         done = round + 1;
     }
     s->rounds = done >= LEAST_ROUNDS ? done : 0;
@@ -250,7 +269,7 @@ static kiln_status conclude(settle *s, kiln_tune_settled *out, kiln_err *err) {
         const double alone = median(w->sample_ns[0], n);
         double best = alone;
         for (int rank = 0; rank < N_RANKS && w->is_new && w->steps > 0; rank++)
-            if (w->tmpl[rank] != NULL) {
+            if (w->tmpl[rank] != NULL && !s->v[rank].has_failed) {
                 best = fmin(best, median(w->sample_ns[rank], n));
                 KILN_TRY(record(s, w, rank, err));
             }
@@ -285,10 +304,6 @@ static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) 
     out->is_cut = s->rounds == 0;
     if (st == KILN_OK && !out->is_cut)
         st = conclude(s, out, err);
-    for (int rank = 0; rank < N_RANKS; rank++) {
-        kiln_session_close(s->v[rank].session);
-        kiln_model_close(s->v[rank].model);
-    }
     return st;
 }
 

@@ -12,7 +12,9 @@
 #include "compiler/pass/pass.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -751,6 +753,34 @@ static void settles_what_is_new(void **state) {
     kiln_db_close(db);
 }
 
+/* A network that ends its process, here: whose process is no kiln-runner. */
+static void settling_outlives_its_process(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_settled s = {0};
+    kiln_arena *a = kiln_test_arena();
+    kiln_graph *g = network();
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_tune_options o = kiln_test_tune_options(db, 12);
+    const kiln_tune_works works = tuned(g, &o);
+    const char *dir = kiln_test_dir(), *old = getenv("KILN_LIBEXEC");
+    const char *path = kiln_path_join(a, dir, "kiln-runner");
+    old = old != NULL ? kiln_str_dup(a, old) : NULL;
+    static const char script[] = "#!/bin/sh\nexit 9\n";
+    kiln_assert_status_ok(kiln_file_write(path, script, sizeof script - 1, &err), &err);
+    assert_int_equal(chmod(path, S_IRWXU), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", dir, 1), 0);
+    kiln_assert_fails(kiln_tune_settle(g, &o, &s, &err), KILN_ERR_LIB, &err,
+                      "the process 'kiln-runner' ended with code 9");
+    assert_int_equal(
+        old != NULL ? setenv("KILN_LIBEXEC", old, 1) : unsetenv("KILN_LIBEXEC"), 0);
+    assert_int_equal(n_in_network(db, &works, 0), 0);
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
+    assert_int_equal(s.n_works, 2);
+    kiln_db_close(db);
+}
+
 /* Tuned alone, then in the network; compiled with that, it is still right. */
 static void networks_settle(void **state) {
     (void)state;
@@ -805,6 +835,7 @@ int main(void) {
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
     kiln_test_add_rows(lists_what_a_compile_asks_for, listed_rows);
     kiln_test_add("networks_settle", networks_settle, NULL);
+    kiln_test_add("settling_outlives_its_process", settling_outlives_its_process, NULL);
     kiln_test_add("settles_what_is_new", settles_what_is_new, NULL);
     return kiln_test_run("tune");
 }
