@@ -1,7 +1,7 @@
 /* Guesses for machines that are not here: public figures of several cores
  * (machines/machines.json, each with its source), and what the tile of a product must
  * satisfy on each. */
-#include "compiler/schedule/template/product.h"
+#include "compiler/schedule/template/product/product.h"
 #include "pipeline/kernels/kernels.h"
 #include "tests/support/kiln_test.h"
 
