@@ -20,6 +20,13 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
                            place->u.load.buffer->name);
         return block;
     }
+    if (kiln_dtype_bytes(b->dtype) != kiln_dtype_bytes(m->buffer->dtype)) {
+        kiln_interp_failed(in, KILN_ERR_ARG,
+                           "'%s' takes elements of %s, buffer '%s' has %s", p->name,
+                           kiln_dtype_name(b->dtype), m->buffer->name,
+                           kiln_dtype_name(m->buffer->dtype));
+        return block;
+    }
     for (int i = 0; i < place->n_arg; i++)
         index[i] = kiln_interp_eval(in, place->arg[i], NULL);
     const int64_t at = in->status == KILN_OK ? kiln_interp_offset(in, m, index, 0) : -1;

@@ -18,10 +18,20 @@ typedef struct entry {
     bool is_live;
 } entry;
 
+/* A host launches programs that call instructions. Deeper, what a program does to its
+ * arguments would take ever longer to tell. */
+enum { MAX_CALL_DEPTH = 2 };
+
+typedef struct known_program {
+    const kiln_program *program;
+    int depth; /* of calls in it */
+} known_program;
+
 typedef struct reader {
     kiln_expr_reader x;
     kiln_map vars, buffers; /* name -> entry, of one program */
-    kiln_map programs;      /* name -> program that was read */
+    kiln_map programs;      /* name -> known_program */
+    int depth;              /* of calls in the program that is read */
 } reader;
 
 #define fail(r, at, status, ...) kiln_lex_fail(&(r)->x.lex, (at), (status), __VA_ARGS__)
@@ -377,10 +387,14 @@ static kiln_status read_call(reader *r, bool is_launch, const kiln_stmt **out) {
     const char *const at = kiln_lex_here(l), *name;
     const kiln_expr *grid[KILN_N_AXES];
     KILN_TRY(kiln_lex_name(l, "a program", &name));
-    const kiln_program *p = kiln_map_get(&r->programs, kiln_str_from(name));
-    if (p == NULL)
+    const known_program *known = kiln_map_get(&r->programs, kiln_str_from(name));
+    if (known == NULL)
         return fail(r, at, KILN_ERR_PARSE, "there is no program '%s' before this one",
                     kiln_text_shown(&r->x, name));
+    const kiln_program *p = known->program;
+    if (known->depth == MAX_CALL_DEPTH)
+        return fail(r, at, KILN_ERR_LIMIT, "calls may be %d deep", MAX_CALL_DEPTH);
+    r->depth = known->depth + 1 > r->depth ? known->depth + 1 : r->depth;
     for (int i = 0; i < KILN_N_AXES && is_launch; i++) {
         KILN_TRY(kiln_lex_expect(l, i == 0                    ? "["
                                     : i == KILN_AXIS_THREAD_X ? ";"
@@ -547,6 +561,7 @@ static kiln_status read_program(reader *r, kiln_program *p) {
         return fail(r, at, KILN_ERR_PARSE, "program '%s' must be named once",
                     kiln_text_shown(&r->x, p->name));
     r->vars = r->buffers = (kiln_map){0};
+    r->depth = 0;
     KILN_TRY(kiln_lex_expect(l, "("));
     while (kiln_lex_peek(l, 0) != ')' && kiln_lex_peek(l, 0) != ';') {
         kiln_buffer *b;
@@ -585,7 +600,9 @@ kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
         p = kiln_new(a, kiln_program);
         p->arena = a;
         KILN_TRY(read_program(&r, p));
-        kiln_map_set(a, &r.programs, kiln_str_from(p->name), p);
+        known_program *known = kiln_new(a, known_program);
+        *known = (known_program){p, r.depth};
+        kiln_map_set(a, &r.programs, kiln_str_from(p->name), known);
     } while (is_program_here(&r));
     const char *const at = kiln_lex_here(&r.x.lex);
     if (r.x.lex.rest.n > 0)

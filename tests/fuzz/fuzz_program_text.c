@@ -23,9 +23,12 @@ enum { MAX_ARGS = 8, MAX_ELEMS = 4096 };
 
 static const kiln_stmt *find_large(void *user, kiln_arena *a, const kiln_stmt *s) {
     bool *is_large = user;
-    (void)a;
     if (s->kind == KILN_STMT_ALLOC && kiln_buffer_elems(s->u.alloc.buffer) > MAX_ELEMS)
         *is_large = true;
+    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+        (void)kiln_stmt_rewritten(
+            a, s->u.call.program->body,
+            &(kiln_stmt_rewrite){.stmt = find_large, .user = is_large});
     return s;
 }
 

@@ -134,7 +134,7 @@ static void gather_block(gathering *g, const kiln_stmt *s, int arg) {
     }
     if (n > 1 && n <= KILN_MAX_LANES && b->rank == 1)
         index[0] = kiln_x_ramp(a, place->arg[0], kiln_x_index(a, 1), (int)n);
-    else if (n > 1)
+    else if (n > 1 && b->rank > 0)
         index[0] = kiln_x_load(a, b, place->arg, b->rank, NULL); /* any */
     kiln_touch t = {.buffer = b, .index = index};
     if (effect.reads)

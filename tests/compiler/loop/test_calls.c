@@ -131,6 +131,8 @@ static void is_not_verified(void **state) {
 }
 
 static const row failing[] = {
+    {"other_elements", "alloc m: i8[64] {\ncall copy4(x, m)\n}",
+     "'copy4' takes elements of i64, buffer 'm' has i8"},
     {"runs_past_the_end", "for k in 0 .. +16 {\ncall copy4(x, y[k*5])\n}",
      "'copy4' takes 4 elements of 'y' from element 15"},
     {"narrow_launch", "launch grid[2, 1, 1; 7, 1, 1](x, y, 1)",
@@ -174,6 +176,23 @@ static void is_not_read(void **state) {
         &a, CALLED "program p(x: i64[16], out y: i64[16]) {\n%s\n}\n", r->body);
     kiln_assert_fails(kiln_program_parse(&a, kiln_str_from(text), NULL, &p, &err),
                       KILN_ERR_PARSE, &err, r->want);
+    kiln_arena_fini(&a);
+}
+
+/* Of a text that nobody trusts: what a program does to its arguments is soon told. */
+static void calls_are_not_deep(void **state) {
+    kiln_arena a = {0};
+    kiln_program *p = NULL;
+    kiln_err err = {0};
+    (void)state;
+    kiln_assert_fails(
+        kiln_program_parse(&a,
+                           KILN_STR_LIT("program p0(out y: i64[1]) {\ny[0] = 1\n}\n"
+                                        "program p1(out y: i64[1]) {\ncall p0(y)\n}\n"
+                                        "program p2(out y: i64[1]) {\ncall p1(y)\n}\n"
+                                        "program p3(out y: i64[1]) {\ncall p2(y)\n}\n"),
+                           NULL, &p, &err),
+        KILN_ERR_LIMIT, &err, "calls may be 2 deep");
     kiln_arena_fini(&a);
 }
 
@@ -245,6 +264,7 @@ int main(void) {
     ADD_ROWS(fails, failing);
     ADD_ROWS(is_not_read, unread);
     ADD_ROWS(waits_where_it_must, waits);
+    kiln_test_add("calls_are_not_deep", calls_are_not_deep, NULL);
     kiln_test_add("declared_effects", declared_effects, NULL);
     return kiln_test_run("calls and launches");
 }
