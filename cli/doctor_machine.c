@@ -38,7 +38,7 @@ void doctor_machine(findings *f) {
                    kiln_str_dup(f->arena, why.text));
     else if (m == NULL)
         doctor_add(f, "machine model", NOTE,
-                   "not measured: guesses go by a common core of the kind",
+                   "not measured: guesses go by what is known of such CPUs",
                    "on a quiet machine, 'kiln profile detect --measure'");
     else
         doctor_add(f, "machine model", GOOD, text_of(f->arena, m), NULL);

@@ -103,14 +103,14 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *what = args->pos[0];
     kiln_profile p;
     *exit_code = KILN_EXIT_OK;
+    if (kiln_args_has(args, OPT_MEASURE) && strcmp(what, "detect") != 0)
+        return kiln_fail(err, KILN_ERR_ARG, "--measure is for kiln profile detect");
     if (strcmp(what, "list") == 0 && args->n_pos == 1)
         return list(args, err);
     if (kiln_args_has(args, OPT_JSON))
         return kiln_fail(err, KILN_ERR_ARG,
                          "kiln profile %s prints JSON as it is; --json is for list",
                          kiln_str_printable(args->arena, kiln_str_from(what), 32));
-    if (kiln_args_has(args, OPT_MEASURE) && strcmp(what, "detect") != 0)
-        return kiln_fail(err, KILN_ERR_ARG, "--measure is for kiln profile detect");
     if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
         KILN_TRY(detect(args, &p, err));
         return print_json(args, &p, err);

@@ -29,7 +29,7 @@ typedef struct loops {
 
 static loops loops_of(kiln_arena *a, const kiln_profile *p, int64_t bytes) {
     const int64_t lanes = p->vector_bytes / 4;
-    const int64_t rows = bytes / (p->vector_bytes * ROWS_AT_ONCE);
+    const int64_t rows = bytes / ((int64_t)p->vector_bytes * ROWS_AT_ONCE);
     const double reps = stream_bytes / (double)bytes;
     return (loops){.arena = a,
                    .rep = kiln_var_new(a, "rep", KILN_I64),

@@ -248,7 +248,7 @@ static void table(const kiln_profile *p, double ghz, kiln_ctx *ctx) {
         kiln_arena a = {0};
         subject *s[N_CONFIGS];
         int got = 0, chosen = 0;
-        double best = INFINITY;
+        double best = HUGE_VAL;
         for (int tries = 0; got < N_CONFIGS && tries < 20 * N_CONFIGS; tries++) {
             static const kiln_choose_options none = {.tmpl = NULL};
             s[got] = kiln_new(&a, subject);
