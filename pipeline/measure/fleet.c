@@ -1,5 +1,6 @@
 /* The fleet as its caller sees it. */
 #include "pipeline/measure/fleet.h"
+#include "pipeline/measure/wire/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -207,6 +208,7 @@ static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
 
 static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf json;
+    kiln_wire_address address;
     if (m->n_here > 0) /* runners elsewhere say what they are */
         KILN_TRY(kiln_runs_here(m->o.profile, err));
     if (m->o.threads > KILN_POOL_MAX_THREADS)
@@ -223,6 +225,8 @@ static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf_init(&json, &m->arena);
     kiln_profile_json(&json, m->o.profile);
     m->profile_json = kiln_buf_str(&json);
+    for (int i = 0; i < count_addresses(&m->o); i++)
+        KILN_TRY(kiln_wire_address_parse(m->o.runner_addresses[i], &address, err));
     make_workers(m);
     make_lease(m);
     return KILN_OK;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 enum { MAX_WAIT_MS = 1000, FDS_OF_ONE = 3 };
+/* At one go: who talks, or takes, without end does not keep the others waiting. */
+enum { MOST_READS = 64, MOST_WRITES = 64 };
 
 void kiln_fleet_wake(kiln_measure *m) {
     const ssize_t n = write(m->wake[1], "", 1);
@@ -55,7 +57,7 @@ static bool has_more(const kiln_worker *w) {
 }
 
 static void write_out(kiln_worker *w) {
-    while (has_more(w)) {
+    for (int i = 0; i < MOST_WRITES && has_more(w); i++) {
         if (w->out_at == w->out.n) {
             w->out.n = w->out_at = 0;
             kiln_worker_give_piece(w);
@@ -67,12 +69,13 @@ static void write_out(kiln_worker *w) {
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0) { /* it reads no more: its output, or the clock, will say so */
-            w->asked.n = w->asked_first = 0;
-            break;
+            w->asked.n = w->asked_first = w->out.n = w->out_at = 0;
+            return;
         }
         w->out_at += (size_t)n;
     }
-    w->out.n = w->out_at = 0;
+    if (!has_more(w))
+        w->out.n = w->out_at = 0;
 }
 
 static bool take_frames(kiln_measure *m, kiln_worker *w, kiln_err *err) {
@@ -90,7 +93,7 @@ static bool take_frames(kiln_measure *m, kiln_worker *w, kiln_err *err) {
 
 static void read_in(kiln_measure *m, kiln_worker *w) {
     kiln_err err = {.len = 0};
-    for (;;) {
+    for (int i = 0; i < MOST_READS; i++) {
         size_t room;
         unsigned char *to = kiln_wire_stream_room(&w->in, &room);
         const ssize_t n = read(w->t.in, to, room);

@@ -13,7 +13,8 @@
  * more. A thread of the fleet moves messages, so that building and measuring go on while
  * the caller thinks. One-thread kernels are timed on the first CPU of the process's
  * affinity mask while the others compile; kernels of as many threads as there are CPUs
- * are timed while no builder works and the caller waits.
+ * are timed while no builder works and the caller waits. Runners may be elsewhere, and
+ * several: options name their addresses.
  *
  * One caller's thread at a time. docs/workers.md describes processes and protocol.
  */

@@ -1,6 +1,7 @@
 /* kiln tune from outside: what it prints and refuses; tuner, builder and runner killed
  * at random moments; three tuners on one file; records in a build. */
 #include "tests/support/cli_run.h"
+#include "tests/support/measure_run.h"
 #include "tuning_db/tuning_db.h"
 
 #include <poll.h>
@@ -57,6 +58,11 @@ static kiln_test_cli_row rows[] = {
      1,
      " --profile x86-baseline --db ",
      NULL},
+    {"wants_an_address_of_a_runner",
+     {"tune", "--op", SMALL, "--trials", "1", "--runner", "there", "--db", "@u.db"},
+     2,
+     NULL,
+     "'there' is no address of a runner: unix:PATH"},
     {"wants_something_to_tune", {"tune", "--db", "@t.db"}, 2, NULL, "say what to tune"},
     {"wants_one_thing",
      {"tune", "@dqn.onnx", "--ops", "gemm", "--db", "@t.db"},
@@ -241,10 +247,28 @@ static void three_tuners_share_a_file(void **state) {
     holds(db, TRIALS); /* neither more nor one twice */
 }
 
+static void measures_where_a_runner_listens(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_test_server server;
+    kiln_test_serve(&a, kiln_format(&a, "unix:%s/runner", dir), &server);
+    const kiln_test_cli_row row = {"elsewhere",
+                                   {"tune", "--op", SMALL, "--trials", "6", "--runner",
+                                    server.address, "--db", "@elsewhere.db"},
+                                   0,
+                                   "6 trials in ",
+                                   NULL};
+    (void)kiln_test_cli_check(&a, dir, &row);
+    kiln_test_server_kill(&server);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_own_home();
     dir = kiln_test_dir();
     kiln_test_add_rows(check, rows);
+    kiln_test_add("measures_where_a_runner_listens", measures_where_a_runner_listens,
+                  NULL);
     kiln_test_add("killed_at_random", killed_at_random, NULL);
     kiln_test_add("three_tuners_share_a_file", three_tuners_share_a_file, NULL);
     return kiln_test_run("kiln tune");

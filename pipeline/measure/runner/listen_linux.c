@@ -126,6 +126,8 @@ static void begin(session *s, int listener, int connection, const char *machine)
         close(connection);
         return;
     }
+    for (int i = 0; i < 2; i++) /* neither waits for the other */
+        (void)fcntl(notes[i], F_SETFL, O_NONBLOCK);
     const pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -141,7 +143,6 @@ static void begin(session *s, int listener, int connection, const char *machine)
         return;
     }
     (void)setpgid(pid, pid); /* as it does itself: whoever is first */
-    (void)fcntl(notes[0], F_SETFL, O_NONBLOCK);
     *s = (session){.pid = pid,
                    .connection = connection,
                    .notes = notes[0],
