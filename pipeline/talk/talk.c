@@ -160,13 +160,13 @@ static kiln_status is_there(const kiln_talk *t, kiln_err *err) {
                                          "the process '%s' %s before", t->name, t->end);
 }
 
-kiln_status kiln_talk_send(kiln_talk *t, kiln_arena *a, kiln_str line,
+kiln_status kiln_talk_send(kiln_talk *t, kiln_arena *a, kiln_str bytes,
                            int64_t deadline_ns, kiln_err *err) {
     KILN_TRY(is_there(t, err));
-    while (line.n > 0) {
-        const ssize_t n = write_quietly(t->child.in, line.p, line.n);
+    while (bytes.n > 0) {
+        const ssize_t n = write_quietly(t->child.in, bytes.p, bytes.n);
         if (n >= 0)
-            line = (kiln_str){line.p + n, line.n - (size_t)n};
+            bytes = (kiln_str){bytes.p + n, bytes.n - (size_t)n};
         else if (errno == EPIPE)
             return ended(t, a, err);
         else

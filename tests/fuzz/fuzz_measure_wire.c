@@ -24,6 +24,13 @@ typedef union message {
     kiln_wire_built built;
     kiln_wire_run run;
     kiln_wire_ran ran;
+    kiln_wire_turn turn;
+    kiln_wire_turned turned;
+    kiln_wire_limits limits;
+    kiln_wire_limited limited;
+    kiln_wire_network network;
+    kiln_wire_ask ask;
+    kiln_wire_told told;
 } message;
 
 static void check_frame(kiln_arena *a, const kiln_wire_frame *f) {
