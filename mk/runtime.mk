@@ -93,8 +93,11 @@ CROSS_LIBS := $(foreach a,$(CROSS),build/$(a)/libkiln-runtime.a $(CROSS_SO_$(a))
 -include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d)
 
 # What comes with kiln as files: beside the program, where it looks.
-DATA := $(B)/ready.jsonl
+DATA := $(B)/ready.jsonl $(B)/autotvm.jsonl
 $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
+	@mkdir -p $(@D)
+	@cp $< $@
+$(B)/autotvm.jsonl: tuning_db/corpus/autotvm.jsonl
 	@mkdir -p $(@D)
 	@cp $< $@
 

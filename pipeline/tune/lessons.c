@@ -111,6 +111,20 @@ static size_t draw(reading *r, const candidates *all, const char *tmpl,
     return head + kept;
 }
 
+/* What choices are held against: it takes the last one's place where it was not drawn. */
+static void keep_rule(reading *r, const candidates *all, const kiln_tune_subject *s,
+                      const candidate **drawn, size_t n) {
+    const char *rule =
+        kiln_tune_config_text(&r->scratch, s->task.tmpl, &s->task.space, &s->rule);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(drawn[i]->config, rule) == 0)
+            return;
+    for (size_t i = 0; i < all->n && n > 0; i++)
+        if (strcmp(all->v[i].tmpl, s->task.tmpl->name) == 0 &&
+            strcmp(all->v[i].config, rule) == 0)
+            drawn[n - 1] = &all->v[i];
+}
+
 /* ---- a lesson -------------------------------------------------------------------- */
 
 static uint32_t workload_of(reading *r, kiln_str anchor) {
@@ -159,6 +173,7 @@ static void add_lesson(reading *r, const kiln_db_task *t, const candidates *all,
     if (n < LEAST_EACH || tmpl == NULL ||
         kiln_tune_subject_read(&r->scratch, t, tmpl, s, NULL) != KILN_OK)
         return;
+    keep_rule(r, all, s, drawn, n);
     encode(r, s, drawn, n, &lesson);
     if (lesson.encoding.n < LEAST_EACH)
         return;

@@ -1,0 +1,230 @@
+/* The corpus as text: one JSON object a line.
+ *
+ *     {"kiln_corpus": 1}
+ *     {"name": "C2", "workload": KEY, "anchor": KEY, "profile": {...}, "threads": 1,
+ *      "template": "conv_direct", "knobs": {"oc_block": [8, 16], ...}, "ns": [...]}
+ *
+ * `ns`: of each configuration of the part, the first knob fastest; 0: nothing is known
+ * or it did not run, negative: stopped early, at least so slow. */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/tune/corpus_internal.h"
+
+enum { CORPUS_VERSION = 1, MAX_CONFIGS = 1 << 16 };
+
+/* ---- writing --------------------------------------------------------------------- */
+
+static void put_knobs(kiln_json_writer *w, const kiln_space *s) {
+    kiln_json_name(w, "knobs");
+    kiln_json_begin_object(w);
+    for (int k = 0; k < s->n; k++) {
+        kiln_json_name(w, s->knob[k].name);
+        kiln_json_begin_array(w);
+        for (int i = 0; i < s->knob[k].n; i++)
+            kiln_knob_put_option(w, &s->knob[k], i);
+        kiln_json_end_array(w);
+    }
+    kiln_json_end_object(w);
+}
+
+void kiln_corpus_put_head(kiln_buf *out) {
+    kiln_buf_printf(out, "{\"kiln_corpus\": %d}\n", CORPUS_VERSION);
+}
+
+void kiln_corpus_put_work(kiln_buf *out, const char *name, const kiln_db_task *task,
+                          const kiln_tune_task *t, const double *ns) {
+    kiln_json_writer w;
+    kiln_json_writer_init(&w, out);
+    w.compact_from = 0;
+    kiln_json_begin_object(&w);
+    kiln_json_member_str(&w, "name", name);
+    kiln_json_member_str(&w, "workload", task->workload);
+    kiln_json_member_str(&w, "anchor", task->anchor);
+    kiln_json_name(&w, "profile");
+    kiln_profile_put(&w, t->profile);
+    kiln_json_member_i64(&w, "threads", task->threads);
+    kiln_json_member_str(&w, "template", t->tmpl->name);
+    put_knobs(&w, &t->space);
+    kiln_json_name(&w, "ns");
+    kiln_json_begin_array(&w);
+    for (uint64_t i = 0; i < t->space.size; i++)
+        kiln_json_put_i64(&w, (int64_t)round(ns[i]));
+    kiln_json_end_array(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_puts(out, "\n");
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+/* Where the knob has the option that the text names; -1: nowhere. */
+static int option_of(kiln_arena *scratch, const kiln_knob *knob,
+                     const kiln_json *value) {
+    kiln_buf want, got;
+    kiln_json_writer w;
+    kiln_buf_init(&want, scratch);
+    kiln_json_writer_init(&w, &want);
+    w.compact_from = 0;
+    kiln_json_put(&w, value);
+    for (int i = 0; i < knob->n; i++) {
+        kiln_buf_init(&got, scratch);
+        kiln_json_writer_init(&w, &got);
+        w.compact_from = 0;
+        kiln_knob_put_option(&w, knob, i);
+        if (kiln_str_eq(kiln_buf_str(&got), kiln_buf_str(&want)))
+            return i;
+    }
+    return -1;
+}
+
+/* Narrows one knob of the whole space to the options of the line. */
+static kiln_status read_knob(kiln_arena *a, const kiln_json *knobs, kiln_knob *knob,
+                             kiln_err *err) {
+    const kiln_json *list = kiln_json_get(knobs, knob->name);
+    int *kept = kiln_array(a, int, knob->n), n = 0;
+    for (const kiln_json *v = kiln_json_first(list); v != NULL; v = kiln_json_next(v)) {
+        const int i = option_of(a, knob, v);
+        if (i < 0 || n == knob->n || (n > 0 && kept[n - 1] >= i))
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "knob '%s' has other options today", knob->name);
+        kept[n++] = i;
+    }
+    if (n == 0)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "it says nothing of knob '%s'",
+                         knob->name);
+    kiln_tune_keep_options(a, knob, kept, n);
+    return KILN_OK;
+}
+
+static kiln_status read_part(kiln_arena *a, const kiln_json *line, kiln_space *s,
+                             kiln_err *err) {
+    const kiln_json *knobs = kiln_json_get(line, "knobs");
+    uint64_t size = 1;
+    for (int k = 0; k < s->n; k++) {
+        KILN_TRY(read_knob(a, knobs, &s->knob[k], err));
+        size *= (uint64_t)s->knob[k].n;
+        if (size > MAX_CONFIGS)
+            return kiln_fail(err, KILN_ERR_LIMIT,
+                             "more than %d configurations in one part",
+                             (int)MAX_CONFIGS);
+    }
+    if ((size_t)s->n != kiln_json_size(knobs))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "it has %zu knobs, the template has %d", kiln_json_size(knobs),
+                         s->n);
+    s->size = size;
+    return KILN_OK;
+}
+
+static kiln_status read_times(kiln_arena *a, const kiln_json *line,
+                              kiln_corpus_work *out, kiln_err *err) {
+    const kiln_json *v = kiln_json_get(line, "ns");
+    const size_t n = (size_t)out->task.space.size;
+    uint64_t *recorded = kiln_array(a, uint64_t, n);
+    if (kiln_json_size(v) != n)
+        return kiln_fail(err, KILN_ERR_PARSE, "%zu times of %zu configurations",
+                         kiln_json_size(v), n);
+    out->trial = kiln_array(a, kiln_trial, n);
+    v = kiln_json_first(v);
+    for (size_t i = 0; i < n; i++, v = kiln_json_next(v)) {
+        const double ns = kiln_json_number(v, 0);
+        out->trial[i] = (kiln_trial){.index = i,
+                                     .outcome = ns > 0   ? KILN_OUTCOME_MEASURED
+                                                : ns < 0 ? KILN_OUTCOME_SLOW
+                                                         : KILN_OUTCOME_LOST,
+                                     .cost_ns = fabs(ns)};
+        if (out->trial[i].outcome == KILN_OUTCOME_LOST)
+            continue;
+        recorded[out->n_recorded++] = i;
+        if (ns > 0 && (!(out->best.cost_ns > 0) || ns < out->best.cost_ns))
+            out->best = out->trial[i];
+    }
+    out->recorded = recorded;
+    if (!(out->best.cost_ns > 0))
+        return kiln_fail(err, KILN_ERR_PARSE, "none of its configurations ran");
+    return KILN_OK;
+}
+
+/* The rule as the whole space has it, where it is in the part. */
+static void find_rule(kiln_arena *scratch, const kiln_tune_subject *s,
+                      kiln_corpus_work *out) {
+    const kiln_space *whole = &s->task.space;
+    const char *text = kiln_tune_config_text(scratch, s->task.tmpl, whole, &s->rule);
+    kiln_config c;
+    out->rule = (kiln_trial){.outcome = KILN_OUTCOME_LOST};
+    if (kiln_tune_config_read(scratch, s->task.tmpl, &out->task.space, text, &c))
+        out->rule = out->trial[kiln_config_index(&out->task.space, &c)];
+}
+
+static kiln_status read_work(kiln_arena *a, const kiln_json *line,
+                             kiln_corpus_work *out, kiln_err *err) {
+    kiln_tune_subject *s = kiln_new(a, kiln_tune_subject);
+    kiln_buf profile;
+    kiln_json_writer w;
+    kiln_buf_init(&profile, a);
+    kiln_json_writer_init(&w, &profile);
+    if (kiln_json_get(line, "profile") != NULL)
+        kiln_json_put(&w, kiln_json_get(line, "profile"));
+    const kiln_template *tmpl = kiln_template_find(
+        kiln_str_from(kiln_json_string(kiln_json_get(line, "template"), "")));
+    const kiln_db_task task = {
+        .workload = kiln_json_string(kiln_json_get(line, "workload"), ""),
+        .anchor = kiln_json_string(kiln_json_get(line, "anchor"), ""),
+        .profile_json = profile.p};
+    out->name = kiln_json_string(kiln_json_get(line, "name"), "");
+    out->anchor = task.anchor;
+    if (!kiln_json_is_object(kiln_json_get(line, "profile")))
+        return kiln_fail(err, KILN_ERR_PARSE, "it names no profile");
+    if (tmpl == NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "its template is none of today's");
+    KILN_TRY(kiln_tune_subject_read(a, &task, tmpl, s, err));
+    out->task = s->task;
+    KILN_TRY(read_part(a, line, &out->task.space, err));
+    KILN_TRY(read_times(a, line, out, err));
+    find_rule(a, s, out);
+    return KILN_OK;
+}
+
+static kiln_status read_line(kiln_arena *a, kiln_str text, bool is_first,
+                             kiln_corpus *out, kiln_err *err) {
+    const kiln_json *line = NULL;
+    int64_t version = 0;
+    kiln_corpus_work *work = NULL;
+    KILN_TRY(kiln_json_parse(a, text, "corpus", &line, err));
+    if (is_first)
+        return kiln_json_i64(kiln_json_get(line, "kiln_corpus"), &version) &&
+                       version == CORPUS_VERSION
+                   ? KILN_OK
+                   : kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                               "this is no corpus of version %d", (int)CORPUS_VERSION);
+    kiln_vec_push(a, &out->work, (kiln_corpus_work){.name = NULL});
+    work = &out->work.v[out->work.n - 1];
+    return read_work(a, line, work, err);
+}
+
+kiln_status kiln_corpus_read(kiln_arena *a, kiln_str text, const char *name,
+                             kiln_corpus *out, kiln_err *err) {
+    kiln_str line;
+    size_t at = 0;
+    *out = (kiln_corpus){.work = {.n = 0}};
+    while (kiln_str_cut(&text, '\n', &line)) {
+        at++;
+        if (line.n == 0)
+            continue;
+        const kiln_status st = read_line(a, line, at == 1, out, err);
+        if (st != KILN_OK) {
+            kiln_note(err,
+                      "reading line %zu of the corpus '%s'; 'kiln study autotvm "
+                      "--collect' measures it anew",
+                      at, name);
+            return st;
+        }
+    }
+    /* Tasks do not move any more. */
+    for (size_t i = 0; i < out->work.n; i++)
+        out->work.v[i].candidates =
+            kiln_candidates_new(a, &out->work.v[i].task, &kiln_cost_model_xgboost);
+    return out->work.n > 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_PARSE, "corpus '%s' has no work in it", name);
+}

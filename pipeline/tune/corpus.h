@@ -1,0 +1,111 @@
+/* pipeline/tune: a part of each of several spaces, measured whole, so that searches and
+ * models can be compared without a clock (docs/tuning.md, "The corpus").
+ *
+ *     kiln_corpus_collect(a, &works, &o, &r, err);         minutes: measures, on record
+ *     kiln_corpus_put(&text, a, &works, &o, err);          what is on record, as text
+ *     kiln_corpus_read(a, text, "autotvm.jsonl", &c, err);
+ *     kiln_corpus_replay(&c.work.v[0], &kiln_search_annealing, &so, &r, err);
+ *
+ * The part: of each knob the options of the template's rule and of the best that a short
+ * search found, and random ones, more of knobs that have more, as many as their product
+ * allows. So every combination is a point of a space with knobs, and searches move in
+ * it as in the whole one.
+ */
+#ifndef KILN_PIPELINE_TUNE_CORPUS_H
+#define KILN_PIPELINE_TUNE_CORPUS_H
+
+#include "compiler/tuner/transfer.h"
+#include "pipeline/tune/tune.h"
+
+#define KILN_CORPUS_FILE "autotvm.jsonl" /* that comes with kiln */
+
+typedef struct kiln_corpus_options {
+    kiln_tune_options tune; /* profile, threads, database, seed; the rest is not read */
+    int configurations;     /* of each part, at most; 0: 384 */
+    double seconds;         /* for all works; 0: as long as it takes */
+} kiln_corpus_options;
+
+/* The works of the papers: the convolutions C1 to C12 of ResNet-18 and a product of two
+ * matrices of 1024 by 1024. */
+kiln_status kiln_corpus_works(kiln_arena *a, kiln_tune_works *out, kiln_err *err);
+/* Goes on where an earlier call with the same options and database stopped. *n_new: the
+ * trials of this call. */
+kiln_status kiln_corpus_collect(kiln_arena *a, const kiln_tune_works *works,
+                                const kiln_corpus_options *o, int64_t *n_new,
+                                kiln_err *err);
+/* One line for each work of which anything is on record. */
+kiln_status kiln_corpus_put(kiln_buf *out, kiln_arena *a, const kiln_tune_works *works,
+                            const kiln_corpus_options *o, kiln_err *err);
+
+/* One work, and what each configuration of the part costs. */
+typedef struct kiln_corpus_work {
+    const char *name, *anchor;
+    kiln_tune_task task;      /* its space is the part */
+    kiln_trial *trial;        /* by index; of those that are not recorded: LOST */
+    const uint64_t *recorded; /* indexes, ascending */
+    size_t n_recorded;
+    kiln_trial best, rule; /* rule: the template's own, LOST where not recorded */
+    /* Encoded for xgboost, once for all replays. */
+    kiln_candidates *candidates;
+} kiln_corpus_work;
+typedef struct kiln_corpus {
+    KILN_VEC(kiln_corpus_work) work;
+} kiln_corpus;
+/* KILN_ERR_PARSE, with the line; work or configurations that are none of today's:
+ * KILN_ERR_UNSUPPORTED: collect it anew. */
+kiln_status kiln_corpus_read(kiln_arena *a, kiln_str text, const char *name,
+                             kiln_corpus *out, kiln_err *err);
+
+/* ---- replays --------------------------------------------------------------------- */
+
+typedef struct kiln_replay {
+    int n_trials;       /* until a configuration was within 95% of the best recorded */
+    bool is_there;      /* false: n_trials is the limit */
+    double after_ns[4]; /* the best after 4, 8, 16 and 32 trials */
+} kiln_replay;
+
+/* A search that is answered from the corpus instead of a clock: only what is recorded
+ * is proposed, no guess is given. `o`: seed, model and the like; its candidates, `only`
+ * and without_guess are set here. most 0: 256. */
+kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind *kind,
+                               const kiln_search_options *o, int most, kiln_replay *out,
+                               kiln_err *err);
+
+/* At most n_most of its recorded trials, evenly drawn, with the rule's; the lesson's
+ * encodings are in `a`. `workload` is the caller's number for it. */
+void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w, uint32_t workload,
+                        size_t n_most, kiln_lesson *out);
+/* What a build without trials of this work would take: the recorded configuration that
+ * the model likes best. */
+kiln_status kiln_corpus_predict(const kiln_corpus_work *w, const kiln_cost_model *m,
+                                kiln_trial *out, kiln_err *err);
+
+/* ---- the study ------------------------------------------------------------------- */
+
+/* A search and a model, over all works and seeds. */
+typedef struct kiln_study_row {
+    const char *name;
+    double trials;   /* until 95% of the best; geometric mean */
+    int n_there, n;  /* replays that got there, of all */
+    double after[4]; /* share of the best after 4, 8, 16 and 32; geometric mean */
+} kiln_study_row;
+/* A work without trials. */
+typedef struct kiln_study_work {
+    const char *name;
+    size_t n_recorded;
+    double best_ns, rule_ns; /* rule_ns 0: not recorded */
+    double predicted_ns;     /* by a model of the other works */
+    double accuracy;         /* of that model here: pairs in order */
+} kiln_study_work;
+typedef struct kiln_study {
+    KILN_VEC(kiln_study_row) row;
+    KILN_VEC(kiln_study_work) work;
+    kiln_held_out held_out; /* of lessons of all works: what a build would go by */
+    double gain;            /* the rule's time over what is predicted; geometric mean */
+} kiln_study;
+/* only NULL: all rows; else that one. */
+kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
+                                const char *only, kiln_study *out, kiln_err *err);
+void kiln_study_text(kiln_buf *out, const kiln_study *s);
+
+#endif

@@ -1,0 +1,122 @@
+/* Searches and models, answered from a corpus. */
+#include <string.h>
+
+#include "pipeline/tune/corpus_internal.h"
+
+/* A part is small: short annealing sees most of it. */
+enum { MOST_TRIALS = 256, MOST_BATCH = 32, N_CHAINS = 16, N_STEPS = 40 };
+static const double wanted = 0.95; /* of the best recorded */
+
+static const int looks[] = {4, 8, 16, 32};
+enum { N_LOOKS = sizeof looks / sizeof looks[0] };
+_Static_assert(N_LOOKS == sizeof((kiln_replay *)0)->after_ns / sizeof(double),
+               "a time for each look");
+
+static void note(kiln_replay *r, int n, double best_ns) {
+    for (int i = 0; i < N_LOOKS; i++)
+        if (n <= looks[i])
+            r->after_ns[i] = best_ns;
+}
+
+static kiln_status replay(const kiln_corpus_work *w, kiln_search *s, int most,
+                          kiln_replay *r, kiln_err *err) {
+    double best_ns = 0;
+    int n = 0;
+    while (n < most) {
+        uint64_t index[MOST_BATCH];
+        size_t n_index = 0, batch = kiln_search_batch(s);
+        batch = batch < (size_t)(most - n) ? batch : (size_t)(most - n);
+        KILN_TRY(kiln_search_next(s, batch, index, &n_index, err));
+        if (n_index == 0)
+            break; /* all that is recorded was asked for */
+        for (size_t i = 0; i < n_index; i++) {
+            const kiln_trial *t = &w->trial[index[i]];
+            KILN_TRY(kiln_search_report(s, t, err));
+            n++;
+            if (best_ns <= 0 || t->cost_ns < best_ns) /* slow ones are far from it */
+                best_ns = t->cost_ns;
+            note(r, n, best_ns);
+            if (!r->is_there && best_ns > 0 && w->best.cost_ns >= wanted * best_ns) {
+                r->is_there = true;
+                r->n_trials = n;
+            }
+        }
+        if (r->is_there && n >= looks[N_LOOKS - 1])
+            break;
+    }
+    if (!r->is_there)
+        r->n_trials = most;
+    return KILN_OK;
+}
+
+kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind *kind,
+                               const kiln_search_options *o, int most, kiln_replay *out,
+                               kiln_err *err) {
+    kiln_arena a = {0};
+    kiln_search *s = NULL;
+    kiln_search_options options = *o;
+    kiln_replay r = {.n_trials = 0};
+    const bool is_shared =
+        o->model == NULL || o->model->encode == kiln_cost_model_xgboost.encode;
+    options.only = w->recorded;
+    options.n_only = w->n_recorded;
+    options.candidates = is_shared ? w->candidates : NULL;
+    options.without_guess = true;
+    options.n_chains = o->n_chains > 0 ? o->n_chains : N_CHAINS;
+    options.n_steps = o->n_steps > 0 ? o->n_steps : N_STEPS;
+    kiln_status st = kiln_search_new(&a, kind, &w->task, &options, &s, err);
+    if (st == KILN_OK)
+        st = replay(w, s, most > 0 ? most : MOST_TRIALS, &r, err);
+    kiln_arena_fini(&a);
+    if (st == KILN_OK)
+        *out = r;
+    return st;
+}
+
+/* ---- models ---------------------------------------------------------------------- */
+
+static void add(kiln_arena *a, const kiln_corpus_work *w, const kiln_trial *t,
+                kiln_encoding_list *list, double *cost, size_t *n) {
+    const kiln_encoding *e = kiln_candidates_encoding(w->candidates, t->index);
+    if (e == NULL)
+        return;
+    kiln_encoding_list_add(a, list, e->bytes);
+    cost[(*n)++] = t->cost_ns;
+}
+
+void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w, uint32_t workload,
+                        size_t n_most, kiln_lesson *out) {
+    kiln_encoding_list *list = kiln_new(a, kiln_encoding_list);
+    const size_t n = w->n_recorded < n_most ? w->n_recorded : n_most;
+    double *cost = kiln_array(a, double, n + 1);
+    const bool has_rule = w->rule.outcome == KILN_OUTCOME_MEASURED;
+    size_t n_cost = 0;
+    if (has_rule)
+        add(a, w, &w->rule, list, cost, &n_cost);
+    *out = (kiln_lesson){
+        .workload = workload, .cost_ns = cost, .rule = n_cost > 0 ? 0 : -1};
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t index = w->recorded[i * w->n_recorded / n];
+        if (n_cost == 0 || !has_rule || index != w->rule.index)
+            add(a, w, &w->trial[index], list, cost, &n_cost);
+    }
+    out->encoding = kiln_encoding_list_view(list);
+}
+
+kiln_status kiln_corpus_predict(const kiln_corpus_work *w, const kiln_cost_model *m,
+                                kiln_trial *out, kiln_err *err) {
+    kiln_arena a = {0};
+    kiln_lesson all;
+    kiln_status st = KILN_OK;
+    kiln_corpus_lesson(&a, w, 0, w->n_recorded, &all);
+    float *score = kiln_array(&a, float, all.encoding.n + 1);
+    size_t top = 0;
+    st = kiln_cost_model_predict(m, &all.encoding, NULL, score, err);
+    for (size_t i = 1; st == KILN_OK && i < all.encoding.n; i++)
+        top = score[i] > score[top] ? i : top;
+    if (st == KILN_OK)
+        *out =
+            (kiln_trial){.outcome = KILN_OUTCOME_MEASURED, .cost_ns = all.cost_ns[top]};
+    kiln_arena_fini(&a);
+    return st;
+}
