@@ -120,7 +120,6 @@ static value_row value_rows[] = {
     {"convnext_tiny_stays_of_order_one", "convnext_tiny", 10.0},
     {"lstm_lm_step_stays_of_order_one", "lstm_lm_step", 10.0},
     {"inception_v3_stays_of_order_one", "inception_v3", 10.0},
-    {"gpt2_step_stays_of_order_one", "gpt2_step", 10.0},
 };
 
 static double rms_of(const kiln_tensor *t, const char *name) {

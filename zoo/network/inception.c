@@ -145,7 +145,7 @@ static kiln_zoo_net_value mixed_7(kiln_zoo_net *net, kiln_zoo_net_value x,
     return kiln_zoo_net_concat(net, y, MOST_BRANCHES, FMT("%s.concat", block));
 }
 
-static kiln_zoo_net_value stem(kiln_zoo_net *net) {
+static kiln_zoo_net_value first_layers(kiln_zoo_net *net) {
     static const struct {
         const char *name;
         int64_t c, kernel, stride, pad;
@@ -170,7 +170,7 @@ static kiln_zoo_net_value stem(kiln_zoo_net *net) {
 }
 
 static void build(kiln_zoo_net *net) {
-    kiln_zoo_net_value x = stem(net);
+    kiln_zoo_net_value x = first_layers(net);
     x = mixed_5(net, x, "Mixed_5b", 32);
     x = mixed_5(net, x, "Mixed_5c", 64);
     x = mixed_5(net, x, "Mixed_5d", 64);

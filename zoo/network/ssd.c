@@ -61,8 +61,8 @@ static void put_anchors(kiln_zoo_net *net, int64_t n_anchors) {
         const double step = (double)SIZE / (double)points[i];
         for (int64_t p = 0; p < points[i] * points[i]; p++) {
             for (int k = 0; k < n_shapes[i]; k++, at += 2) {
-                const double x = (double)(p % points[i]) + 0.5;
-                const double y = (double)(p / points[i]) + 0.5;
+                const int64_t row = p / points[i], column = p % points[i];
+                const double x = (double)column + 0.5, y = (double)row + 0.5;
                 centre[at] = (float)(x * step);
                 centre[at + 1] = (float)(y * step);
                 shape(i, k, extent + at);
@@ -223,7 +223,7 @@ static void pick(kiln_zoo_net *net) {
     kiln_zoo_net_put(net, "Gather", "kept,best", "rows");
 }
 
-static const char *column(kiln_zoo_net *net, const char *name, int64_t i) {
+static const char *put_column(kiln_zoo_net *net, const char *name, int64_t i) {
     slice(net, "rows", FMT("%s.column", name), i, i + 1, 1);
     return kiln_zoo_net_put(net, "Squeeze", FMT("%s.column,one_axis", name), name);
 }
@@ -232,8 +232,8 @@ static void put_outputs(kiln_zoo_net *net) {
     const int64_t zero = 0, one = 1;
     kiln_zoo_net_put_i64s(net, "image_axis", &zero, 1);
     kiln_zoo_net_put_i64s(net, "one_axis", &one, 1);
-    column(net, "labels", 1);
-    column(net, "anchor", 2);
+    put_column(net, "labels", 1);
+    put_column(net, "anchor", 2);
     kiln_zoo_net_put(net, "Squeeze", "decoded,image_axis", "corners");
     kiln_zoo_net_put(net, "Gather", "corners,anchor", "boxes");
     kiln_onnx_put_output(&net->w, "boxes", KILN_ONNX_FLOAT, FMT("n,%d", N_CORNERS));
