@@ -40,8 +40,9 @@ static row rows[] = {
 
 static const char TREE[] =
     "cp -r \"$0/Makefile\" \"$0/mk\" . && mkdir -p base compiler/deep/er cli "
-    "tuning_db/ready &&"
+    "tuning_db/ready tuning_db/corpus &&"
     "printf '{}\\n' > tuning_db/ready/ready.jsonl &&"
+    ": > tuning_db/corpus/autotvm.jsonl &&"
     "printf 'int kiln_a(void);\\n' > base/base.h &&"
     "printf '#include \"base/base.h\"\\nint kiln_a(void);\\nint kiln_a(void) { return "
     "1; }\\n'"
