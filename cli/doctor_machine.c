@@ -39,7 +39,7 @@ void doctor_machine(findings *f) {
     else if (m == NULL)
         doctor_add(f, "machine model", NOTE,
                    "not measured: guesses go by what is known of such CPUs",
-                   "on a quiet machine, 'kiln profile detect --measure'");
+                   "on a quiet machine, 'kiln profile detect'");
     else
         doctor_add(f, "machine model", GOOD, text_of(f->arena, m), NULL);
 }

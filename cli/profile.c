@@ -1,6 +1,7 @@
 /* kiln profile: what kiln can make code for, and what this machine is.
  *
- *   kiln profile detect          this machine, as JSON; --measure: measured anew
+ *   kiln profile detect          this machine, as JSON, measured the first time;
+ *                                --measure: measured anew
  *   kiln profile list            the profiles that ship, and which run here
  *   kiln profile show NAME|FILE  one of them, as JSON
  */
@@ -12,15 +13,17 @@
 
 #include <string.h>
 
-enum { OPT_OUTPUT, OPT_JSON, OPT_MEASURE, N_OPTIONS };
+enum { OPT_OUTPUT, OPT_JSON, OPT_MEASURE, OPT_NO_MEASURE, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OUTPUT] = {"-o", "FILE", "write to a file instead of standard output", false},
     [OPT_JSON] = {"--json", "FILE", "list: as JSON ('-': standard output)", false},
     [OPT_MEASURE] = {"--measure", NULL,
-                     "detect: measure what a core does in a cycle, and keep it for "
-                     "builds with profile native",
+                     "detect: measure what a core does in a cycle once more, and keep "
+                     "it for builds with profile native",
                      false},
+    [OPT_NO_MEASURE] = {"--no-measure", NULL,
+                        "detect: measure nothing, even where nothing is kept", false},
 };
 
 static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
@@ -46,6 +49,20 @@ static kiln_status measure(kiln_arena *a, kiln_err *err) {
     return KILN_OK;
 }
 
+/* Once for each machine. Where that fails nothing is known of it, as before. */
+static void measure_once(kiln_arena *a) {
+    kiln_profile native;
+    const kiln_machine_model *kept = NULL;
+    kiln_err err = {.status = KILN_OK};
+    kiln_status st = kiln_profile_detect(a, &native, &err);
+    if (st == KILN_OK)
+        st = kiln_machine_kept(a, &native, &kept, &err);
+    if (st == KILN_OK && kept == NULL)
+        st = measure(a, &err);
+    if (st != KILN_OK)
+        KILN_LOG(WARN, "machine", "its core is not measured: %s", err.text);
+}
+
 /* This machine is measured here, beside what is installed. */
 static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err *err) {
     kiln_arena *a = args->arena;
@@ -54,6 +71,8 @@ static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err
     kiln_err none = {.status = KILN_OK};
     if (kiln_args_has(args, OPT_MEASURE))
         KILN_TRY(measure(a, err));
+    else if (!kiln_args_has(args, OPT_NO_MEASURE))
+        measure_once(a);
     KILN_TRY(kiln_machine_native(a, out, err));
     out->measure = kiln_device_local.name;
     if (kiln_baselines_dir(a, &dir, &none) != KILN_OK)
@@ -103,8 +122,11 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *what = args->pos[0];
     kiln_profile p;
     *exit_code = KILN_EXIT_OK;
-    if (kiln_args_has(args, OPT_MEASURE) && strcmp(what, "detect") != 0)
-        return kiln_fail(err, KILN_ERR_ARG, "--measure is for kiln profile detect");
+    const bool says_whether =
+        kiln_args_has(args, OPT_MEASURE) || kiln_args_has(args, OPT_NO_MEASURE);
+    if (says_whether && strcmp(what, "detect") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--measure and --no-measure are for kiln profile detect");
     if (strcmp(what, "list") == 0 && args->n_pos == 1)
         return list(args, err);
     if (kiln_args_has(args, OPT_JSON))

@@ -201,7 +201,7 @@ static kiln_test_cli_row rows[] = {
      "ran in ",
      NULL},
     {"profile_detect_says_where_to_measure",
-     {"profile", "detect"},
+     {"profile", "detect", "--no-measure"},
      0,
      "\"measure\": \"local\",\n  \"baselines\": [",
      NULL},

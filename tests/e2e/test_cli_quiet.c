@@ -70,12 +70,21 @@ static const char *without_numbers(const char *text) {
     return out.p;
 }
 
+/* A build for a sanitizer confines no candidates, and warns of it however quiet it is. */
+static const char *without_that_warning(const char *text) {
+    static const char warning[] = "warn measure: candidates of ";
+    const char *end = strchr(text, '\n');
+    const bool is_there = kiln_test_is_sanitized() && end != NULL &&
+                          strncmp(text, warning, strlen(warning)) == 0;
+    return is_there ? end + 1 : text;
+}
+
 static void check(void **state) {
     const quiet_row *r = *state;
     const kiln_process_result loud = run(r, false), quiet = run(r, true);
     if (loud.err.n == 0)
         fail_msg("shows no progress without --quiet either");
-    assert_string_equal(quiet.err.p, "");
+    assert_string_equal(without_that_warning(quiet.err.p), "");
     assert_true(quiet.out.n > 0);
     if (!r->is_free)
         assert_string_equal(without_numbers(quiet.out.p), without_numbers(loud.out.p));

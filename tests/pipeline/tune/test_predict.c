@@ -123,20 +123,21 @@ static kiln_db *filled(int n, bool is_noise) {
     return db;
 }
 
-static kiln_arena for_all; /* until the program ends */
+/* Until the program ends: */
+static kiln_arena for_all;
+static kiln_db *db_for_all; /* NULL: nobody asked yet */
 
 /* One for all tests that need several works; the last of them adds to it. */
 static kiln_db *shared(void) {
-    static kiln_db *db;
     kiln_err err = {0};
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
-    if (db != NULL)
-        return db;
-    OK(kiln_db_open(&for_all, ":memory:", NULL, &db, &err));
+    if (db_for_all != NULL)
+        return db_for_all;
+    OK(kiln_db_open(&for_all, ":memory:", NULL, &db_for_all, &err));
     for (int i = 0; i < N_TUNED; i++)
-        fill(db, subject_of(&tuned[i]), &rng, false);
-    return db;
+        fill(db_for_all, subject_of(&tuned[i]), &rng, false);
+    return db_for_all;
 }
 
 static const kiln_tune_transfer *renewed(kiln_db *db) {
@@ -346,6 +347,7 @@ int main(void) {
     kiln_test_add("searches_begin_with_it", searches_begin_with_it, NULL);
     kiln_test_add("others_are_refused", others_are_refused, NULL);
     const int failed = kiln_test_run("predict");
+    kiln_db_close(db_for_all);
     kiln_arena_fini(&for_all);
     return failed;
 }
