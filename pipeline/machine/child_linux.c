@@ -45,7 +45,8 @@ static bool region_open(size_t bytes, region *out) {
     if (p == MAP_FAILED)
         return false;
     memset(p, 1, bytes);
-    *out = (region){p, bytes};
+    out->data = p;
+    out->bytes = bytes;
     return true;
 }
 
@@ -227,7 +228,9 @@ static void work(const kiln_machine_probes *p, int fd) {
     const kiln_machine_meter m = {slice, begin, end, &c};
     kiln_machine_sample(&m, p, r);
     const size_t bytes = (size_t)p->n * sizeof *r;
-    _exit(c.failed != 0 || write(fd, r, bytes) != (ssize_t)bytes);
+    if (c.failed != 0 || write(fd, r, bytes) != (ssize_t)bytes)
+        _exit(1);
+    _exit(0);
 }
 
 /* All of it, or false: the child ended, or takes too long, or we were asked to stop. */
