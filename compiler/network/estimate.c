@@ -94,7 +94,8 @@ static double waste_of(const kiln_type *t) {
     const int64_t block = kiln_layout_channel_block(&t->layout);
     if (block < 2 || t->rank < 2 || t->dim[1] == 0)
         return 1;
-    return (double)((t->dim[1] + block - 1) / block * block) / (double)t->dim[1];
+    const int64_t lanes = (t->dim[1] + block - 1) / block * block;
+    return (double)lanes / (double)t->dim[1];
 }
 
 /* Where x and y of the anchor lie, as the group reads and writes it. */
