@@ -5,7 +5,7 @@
 #   WERROR=1                warnings are errors (make check sets it)
 #   JOBS=N                  parallel jobs; all cores unless said otherwise
 #   TEST=PART               make quick, e2e: only test programs whose path contains PART
-#   SKIP=PART               and none whose path contains PART
+#   SKIP="PART ..."         and none whose path contains one of these
 #
 # Sources are discovered: a new .c file in a folder below needs no line here.
 

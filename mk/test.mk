@@ -24,7 +24,7 @@ RUN = tests/run.sh -j $(TEST_JOBS) -l $(B)/logs
 RESULTS := build/results
 # What tests find outside themselves: the program, the runners that devices start, what comes with kiln.
 RUN_ENV = KILN=$(abspath $(KILN)) KILN_LIBEXEC=$(abspath $(B)) KILN_DATA=$(abspath $(B)) KILN_WERROR=$(WERROR)
-part = $(foreach t,$(1),$(if $(findstring $(2),$(t)),$(t)))
+part = $(foreach t,$(1),$(if $(strip $(foreach p,$(2),$(findstring $(p),$(t)))),$(t)))
 pick = $(filter-out $(if $(SKIP),$(call part,$(1),$(SKIP))),$(if $(TEST),$(call part,$(1),$(TEST)),$(1)))
 
 # cmocka catches SIGSEGV to go on with the next test; the sanitizer's stack trace is worth more.
