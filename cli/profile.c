@@ -122,6 +122,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *what = args->pos[0];
     kiln_profile p;
     *exit_code = KILN_EXIT_OK;
+    if (kiln_args_has(args, OPT_MEASURE) && kiln_args_has(args, OPT_NO_MEASURE))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--measure and --no-measure exclude each other; give one");
     const bool says_whether =
         kiln_args_has(args, OPT_MEASURE) || kiln_args_has(args, OPT_NO_MEASURE);
     if (says_whether && strcmp(what, "detect") != 0)

@@ -93,3 +93,29 @@ void kiln_test_server_kill(kiln_test_server *s) {
     int status;
     kiln_child_end(&s->child, &by_itself, &status);
 }
+
+void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,
+                              const char *dir) {
+    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
+    kiln_err err = {0};
+    const char *const argv[] = {cc,
+                                "-O1",
+                                "-w",
+                                "-c",
+                                "-I.",
+                                "-ffreestanding",
+                                "-fno-stack-protector",
+                                "-fno-asynchronous-unwind-tables",
+                                "-fcf-protection=none",
+                                kiln_format(a, "-DFAULT_%s", name),
+                                source,
+                                "-o",
+                                kiln_format(a, "%s/%s.o", dir, name),
+                                NULL};
+    kiln_process_result r;
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
+    if (r.code != 0)
+        fail_msg("%s: %.*s", name, KILN_STR_ARG(r.err));
+}

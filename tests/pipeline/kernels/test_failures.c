@@ -59,32 +59,10 @@ static kiln_status make_failing(kiln_arena *a, const kiln_op_work *w,
 static const char *self;
 
 static void compile_failing(kiln_arena *a, const char *dir) {
-    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
-    kiln_err err = {0};
-    for (int i = 0; i < N_ROWS; i++) {
-        if (!rows[i].is_object)
-            continue;
-        const char *const argv[] = {cc,
-                                    "-O1",
-                                    "-w",
-                                    "-c",
-                                    "-I.",
-                                    "-ffreestanding",
-                                    "-fno-stack-protector",
-                                    "-fno-asynchronous-unwind-tables",
-                                    "-fcf-protection=none",
-                                    kiln_format(a, "-DFAULT_%s", rows[i].name),
-                                    "tests/pipeline/kernels/failing_kernels.c",
-                                    "-o",
-                                    kiln_format(a, "%s/%s.o", dir, rows[i].name),
-                                    NULL};
-        kiln_process_result r;
-        const kiln_process_options o = {.argv = argv,
-                                        .time_limit_ms = KILN_TEST_PATIENCE_MS};
-        kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
-        if (r.code != 0)
-            fail_msg("%s: %.*s", rows[i].name, KILN_STR_ARG(r.err));
-    }
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].is_object)
+            kiln_test_compile_kernel(a, "tests/pipeline/kernels/failing_kernels.c",
+                                     rows[i].name, dir);
 }
 
 static kiln_workers failing_workers(kiln_arena *a) {

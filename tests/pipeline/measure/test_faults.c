@@ -141,32 +141,10 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
 static const char *self;
 
 static void compile_faults(kiln_arena *a, const char *dir) {
-    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
-    kiln_err err = {0};
-    for (int i = 0; i < N_FAULTS; i++) {
-        if (!faults[i].is_object)
-            continue;
-        const char *const argv[] = {cc,
-                                    "-O1",
-                                    "-w",
-                                    "-c",
-                                    "-I.",
-                                    "-ffreestanding",
-                                    "-fno-stack-protector",
-                                    "-fno-asynchronous-unwind-tables",
-                                    "-fcf-protection=none",
-                                    kiln_format(a, "-DFAULT_%s", faults[i].name),
-                                    "tests/pipeline/measure/fault_kernels.c",
-                                    "-o",
-                                    kiln_format(a, "%s/%s.o", dir, faults[i].name),
-                                    NULL};
-        kiln_process_result r;
-        const kiln_process_options o = {.argv = argv,
-                                        .time_limit_ms = KILN_TEST_PATIENCE_MS};
-        kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
-        if (r.code != 0)
-            fail_msg("%s: %.*s", faults[i].name, KILN_STR_ARG(r.err));
-    }
+    for (int i = 0; i < N_FAULTS; i++)
+        if (faults[i].is_object)
+            kiln_test_compile_kernel(a, "tests/pipeline/measure/fault_kernels.c",
+                                     faults[i].name, dir);
 }
 
 static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
