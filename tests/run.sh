@@ -12,6 +12,7 @@
 # something ran and nothing failed.
 set -u
 here=$(dirname "$0")
+said_lines=20 # of one program at the end; its log has all
 
 # Result files hold lines "NAME PASSED FAILED SKIPPED [REASON]", one a program.
 summary() {
@@ -46,6 +47,14 @@ skips() {
         for (why in n)
             printf "%d\t  skipped: %s: %s%s\n", n[why], why, who[why], (n[why] > 3 ? ", and " n[why] - 3 " more" : "")
     }' | sort -t "$(printf '\t')" -k 1,1nr -k 2 | cut -f 2- | { IFS= read -r first && printf '\n%s\n' "$first" && cat; }
+}
+
+# What failed tests said, once more at the end of all: many lines ago it was printed in passing.
+said() {
+    local file
+    for file in "$@"; do
+        cat "${file%.txt}.failures" 2>/dev/null
+    done
 }
 
 # What is known to take long starts first, so that no processor is idle behind it at the end.
@@ -102,6 +111,10 @@ one() {
         flock 9
         tell "$program" "$line" $((SECONDS - start)) "$log"
         echo "$program $line" >>"$results"
+        [ "$(cut -d ' ' -f 2 <<<"$line")" = 0 ] || {
+            printf '\n  %s:\n' "${program#build/}"
+            awk -f "$here/failed.awk" "$log" | tail -n "$said_lines" | sed 's/^/    /'
+        } >>"${results%.txt}.failures"
         awk -v program="${program#build/}" -f "$here/skipped.awk" "$log" >>"${results%.txt}.skips"
     } 9>>"$results.lock"
 }
@@ -122,6 +135,7 @@ while getopts j:t:l:r:s option; do
     s)
         shift $((OPTIND - 1))
         skips "$@"
+        said "$@"
         summary "$@"
         exit
         ;;
@@ -134,6 +148,7 @@ results=${results:-$logs/results.txt}
 mkdir -p "$(dirname "$results")"
 : >"$results"
 : >"${results%.txt}.skips"
+: >"${results%.txt}.failures"
 if [ $# -gt 0 ]; then
     longest_first "$@" | tr '\n' '\0' |
         xargs -0 -n 1 -P "$jobs" "$0" --one "$limit" "$logs" "$results"

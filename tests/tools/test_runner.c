@@ -150,8 +150,42 @@ static void starts_the_longest_first(void **state) {
     assert_non_null(strstr(got.out.p, "3 passed, 0 failed, 0 skipped"));
 }
 
+static const char *sum_of(const char *dir, const char *script) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_process_result got;
+    const char *program = kiln_path_join(a, dir, "test_made_up");
+    const char *results = kiln_path_join(a, dir, "results.txt");
+    const char *const runs[] = {
+        "tests/run.sh", "-l", kiln_path_join(a, dir, "logs"), "-r", results,
+        program,        NULL};
+    const char *const sums[] = {"tests/run.sh", "-s", results, NULL};
+    const char *const *const argv[] = {runs, sums};
+    const char *text = kiln_format(a, "#!/bin/sh\n%s", script);
+    kiln_assert_status_ok(kiln_file_write(program, text, strlen(text), &err), &err);
+    assert_int_equal(chmod(program, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        const kiln_process_options o = {.argv = argv[i],
+                                        .time_limit_ms = KILN_TEST_PATIENCE_MS};
+        kiln_assert_status_ok(kiln_process_run(a, &o, &got, &err), &err);
+    }
+    return got.out.p;
+}
+
+/* Who sees the end of a long log sees which test failed, and why. */
+static void repeats_failures_in_the_sum(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *bad = sum_of(dir, ANNOUNCE(2) OK(a) RUN(b) "echo wanted 1\n"
+                                                           "echo '[  FAILED  ] b'\n");
+    assert_non_null(strstr(bad, "test_made_up:\n    [ RUN      ] b\n    wanted 1\n"));
+    assert_null(strstr(bad, "] a"));
+    assert_null(strstr(sum_of(dir, ANNOUNCE(1) OK(a)), "test_made_up"));
+}
+
 int main(void) {
     kiln_test_add_rows(check_run, rows);
     kiln_test_add("starts_the_longest_first", starts_the_longest_first, NULL);
+    kiln_test_add("repeats_failures_in_the_sum", repeats_failures_in_the_sum, NULL);
     return kiln_test_run("runner");
 }

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16, WRITE_S = 60, LONGEST_WAIT_MS = 1000 };
+enum { BACKLOG = 16, WRITE_S = 60, LONGEST_WAIT_MS = 1000, ANSWER_MS = 5000 };
 /* Until who was lent the runner says for how long; and for the last answer of one whose
  * lease is over. */
 static const int64_t first_ns = 25 * INT64_C(1000000000), grace_ns = 2000000000;
@@ -43,7 +43,16 @@ static int complain(const kiln_err *err) {
 
 /* ---- listening --------------------------------------------------------------------- */
 
-/* A socket that nobody listens at is what a runner left that was killed. */
+/* A runner greets who connects. The process that served for one that was killed may have
+ * its socket a moment longer; then the connection ends without a word. */
+static bool answers(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char first;
+    const int got = poll(&p, 1, ANSWER_MS);
+    return got <= 0 || recv(fd, &first, 1, MSG_PEEK) > 0;
+}
+
+/* A socket at which nobody answers is what a runner left that was killed. */
 static kiln_status clear_path(const kiln_wire_address *a, kiln_err *err) {
     const char *path = a->at.local.sun_path;
     struct stat st;
@@ -52,7 +61,8 @@ static kiln_status clear_path(const kiln_wire_address *a, kiln_err *err) {
     if (!S_ISSOCK(st.st_mode))
         return kiln_fail(err, KILN_ERR_ARG, "'%s' is there, and no socket", path);
     const int fd = kiln_wire_address_socket(a);
-    const bool is_taken = fd >= 0 && connect(fd, &a->at.any, a->bytes) == 0;
+    const bool is_taken =
+        fd >= 0 && connect(fd, &a->at.any, a->bytes) == 0 && answers(fd);
     if (fd >= 0)
         close(fd);
     if (is_taken)

@@ -523,6 +523,45 @@ static void minds_what_is_there(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* A process that has a dead runner's socket open a moment longer, and serves nobody. */
+static pid_t hold_socket(const char *address, int ms) {
+    kiln_wire_address at;
+    kiln_err err = {0};
+    int ready[2];
+    char byte;
+    kiln_assert_status_ok(kiln_wire_address_parse(address, &at, &err), &err);
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int fd = kiln_wire_address_socket(&at);
+        if (fd < 0 || bind(fd, &at.at.any, at.bytes) != 0 || listen(fd, 4) != 0 ||
+            write(ready[1], "", 1) != 1)
+            _exit(1);
+        pause_ms(ms);
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(close(ready[1]), 0);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(close(ready[0]), 0);
+    return pid;
+}
+
+static void takes_over_from_the_dying(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_test_server s;
+    int status;
+    const char *address = new_address(&a);
+    const pid_t holder = hold_socket(address, 300);
+    kiln_test_serve(&a, address, &s);
+    assert_int_equal(waitpid(holder, &status, 0), holder);
+    assert_int_equal(status, 0);
+    await_free(s.address);
+    kiln_test_server_kill(&s);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_add("measures_over_a_socket", measures_over_a_socket, NULL);
     kiln_test_add("comes_back_after_losses", comes_back_after_losses, NULL);
@@ -535,5 +574,6 @@ int main(void) {
     kiln_test_add("refuses_too_many_of_ours", refuses_too_many_of_ours, NULL);
     kiln_test_add_rows(refuses_to_listen, address_rows);
     kiln_test_add("minds_what_is_there", minds_what_is_there, NULL);
+    kiln_test_add("takes_over_from_the_dying", takes_over_from_the_dying, NULL);
     return kiln_test_run("runners");
 }
