@@ -18,13 +18,20 @@ comes next has the processors to itself. A new library is one class here, and a 
 import gc
 import json
 import os
+import re
 import resource
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from importlib import metadata
+from importlib.util import find_spec
 
 
 class OnnxRuntime:
+    wheel = "onnxruntime"
+
     def __init__(self, model, threads, inputs, outputs):
         import onnxruntime as ort
 
@@ -53,6 +60,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
+    wheel = "openvino"
+
     def __init__(self, model, threads, inputs, outputs):
         import openvino as ov
 
@@ -79,7 +88,163 @@ class OpenVino:
         self.request.infer()
 
 
-LIBRARIES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+def convert(argv, folder):
+    """Runs a library's converter; what it said last is why it failed."""
+    done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        said = done.stdout.decode(errors="replace").strip()[-400:]
+        raise RuntimeError(f"{os.path.basename(argv[0])} ended with {done.returncode}: {said}")
+
+
+class Mnn:
+    wheel = "mnn"
+
+    def __init__(self, model, threads, inputs, outputs):
+        # Not MNN.tools: importing that asks pip for further packages.
+        import _tools
+        import MNN
+        import numpy as np
+
+        with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
+            own = os.path.join(folder, "model.mnn")
+            options = ["--modelFile", model, "--MNNModel", own, "--bizCode", "kiln"]
+            _tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--keepInputFormat", "1", *options])
+            if not os.path.exists(own):
+                raise RuntimeError("its converter refuses the model")
+            self.net = MNN.Interpreter(own)
+        self.session = self.net.createSession(
+            {"backend": "CPU", "numThread": threads, "precision": "high"}
+        )
+        own = self.net.getSessionInputAll(self.session)
+        for name, value in inputs.items():
+            self.net.resizeTensor(own[name], tuple(value.shape))
+        self.net.resizeSession(self.session)
+        own = self.net.getSessionInputAll(self.session)
+        for name, value in inputs.items():
+            is_float = value.dtype == np.float32
+            kind = MNN.Halide_Type_Float if is_float else MNN.Halide_Type_Int
+            value = np.ascontiguousarray(value, dtype=np.float32 if is_float else np.int32)
+            layout = MNN.Tensor_DimensionType_Caffe
+            own[name].copyFrom(MNN.Tensor(tuple(value.shape), kind, value, layout))
+        self.run()
+        self.values = [self.output(MNN, np, name) for name in outputs]
+
+    def output(self, mnn, np, name):
+        value = self.net.getSessionOutput(self.session, name)
+        shape, kind = value.getShape(), value.getDataType()
+        dtype = np.float32 if kind == mnn.Halide_Type_Float else np.int32
+        host = mnn.Tensor(shape, kind, np.zeros(shape, dtype), mnn.Tensor_DimensionType_Caffe)
+        value.copyToHostTensor(host)
+        return np.array(host.getNumpyData(), dtype=dtype).reshape(shape)
+
+    def run(self):
+        self.net.runSession(self.session)
+
+
+class Ncnn:
+    wheel = "ncnn"
+
+    def __init__(self, model, threads, inputs, outputs):
+        import ncnn
+        import numpy as np
+
+        self.net = ncnn.Net()
+        o = self.net.opt
+        o.num_threads = threads
+        o.use_fp16_packed = o.use_fp16_storage = o.use_fp16_arithmetic = False
+        o.use_bf16_storage = False
+        with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
+            shutil.copy(model, os.path.join(folder, "model.onnx"))
+            converter = os.path.join(find_spec("pnnx").submodule_search_locations[0], "pnnx")
+            convert([converter, "model.onnx", "fp16=0", "optlevel=2"], folder)
+            files = [os.path.join(folder, f"model.ncnn.{end}") for end in ("param", "bin")]
+            with open(os.path.join(folder, "model_ncnn.py")) as f:
+                example = f.read()
+            if self.net.load_param(files[0]) != 0 or self.net.load_model(files[1]) != 0:
+                raise RuntimeError("it does not read what its converter made")
+        # Which dimension is the batch, that its tensors do not have, the converter says in an example.
+        self.inputs = []
+        for i, value in enumerate(inputs.values()):
+            value = value.astype(np.int32) if value.dtype == np.int64 else value
+            batch = re.search(rf"Mat\(in{i}\.numpy\(\), batch_index=(\d+)", example)
+            mat = ncnn.Mat(value, batch_index=int(batch[1])) if batch else ncnn.Mat(value)
+            self.inputs.append((f"in{i}", mat.clone()))
+        self.outputs = [f"out{i}" for i in range(len(outputs))]
+        self.values = []
+        for name, mat in zip(self.outputs, self.run()):
+            batch = re.search(rf"{name}\.numpy\(batch_index=(\d+)", example)
+            value = mat.numpy(batch_index=int(batch[1])) if batch else mat.numpy()
+            self.values.append(np.array(value))
+
+    def run(self):
+        values = []
+        with self.net.create_extractor() as ex:
+            for name, value in self.inputs:
+                ex.input(name, value)
+            for name in self.outputs:
+                status, value = ex.extract(name)
+                if status != 0:
+                    raise RuntimeError(f"a run gives {status} for output '{name}'")
+                values.append(value)
+        return values
+
+
+class Iree:
+    wheel = "iree-base-runtime"
+
+    def __init__(self, model, threads, inputs, outputs):
+        import iree.compiler
+        import iree.runtime as rt
+
+        with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
+            read, own = os.path.join(folder, "model.mlir"), os.path.join(folder, "model.vmfb")
+            # Operators of before opset 17 are brought there on the way.
+            importer = [sys.executable, "-I", "-m", "iree.compiler.tools.import_onnx"]
+            convert([*importer, model, "-o", read, "--opset-version", "17"], folder)
+            iree.compiler.compile_file(
+                read,
+                output_file=own,
+                extra_args=[
+                    "--iree-hal-target-device=local",
+                    "--iree-hal-local-target-device-backends=llvm-cpu",
+                    "--iree-llvmcpu-target-cpu=host",
+                    "--iree-opt-level=O3",
+                    "--iree-opt-data-tiling",
+                ],
+            )
+            with open(own, "rb") as f:
+                code = f.read()
+        if threads > 1:
+            rt.flags.parse_flags(f"--task_topology_group_count={threads}")
+        config = rt.Config("local-sync" if threads == 1 else "local-task")
+        self.context = rt.SystemContext(config=config)
+        module = rt.VmModule.copy_buffer(self.context.instance, code)
+        self.context.add_vm_module(module)
+        name = next(n for n in module.function_names if n[0] != "_" and "$" not in n)
+        self.function, self.rt = module.lookup_function(name), rt
+        self.held = [rt.asdevicearray(config.device, value) for value in inputs.values()]
+        self.inputs = rt.VmVariantList(len(self.held))
+        for value in self.held:
+            self.inputs.push_ref(value._buffer_view)
+        given = self.run()
+        views = [given.get_as_object(i, rt.HalBufferView) for i in range(len(outputs))]
+        arrays = [rt.DeviceArray(config.device, v, implicit_host_transfer=True) for v in views]
+        self.values = [array.to_host().copy() for array in arrays]
+
+    def run(self):
+        given = self.rt.VmVariantList(1)
+        self.context.vm_context.invoke(self.function, self.inputs, given)
+        return given
+
+
+LIBRARIES = {
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+    "mnn": Mnn,
+    "ncnn": Ncnn,
+    "iree": Iree,
+}
 
 
 def load(request, library):
@@ -159,8 +324,8 @@ def answer_all(library, requests, answers):
 
 
 def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "--version":
-        print(version(sys.argv[2]))
+    if len(sys.argv) == 3 and sys.argv[1] == "--version" and sys.argv[2] in LIBRARIES:
+        print(version(LIBRARIES[sys.argv[2]].wheel))
         return
     if len(sys.argv) != 2 or sys.argv[1] not in LIBRARIES:
         sys.exit(f"usage: kiln-bridge [--version] {'|'.join(LIBRARIES)}")

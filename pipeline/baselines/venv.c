@@ -174,6 +174,7 @@ kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
                                 "--disable-pip-version-check",
                                 "--only-binary=:all:",
                                 "--require-hashes",
+                                "--no-deps", /* the list has what is needed */
                                 "-r",
                                 list,
                                 NULL};

@@ -189,11 +189,13 @@ static list_row lists[] = {
     {"takes_operators", "xnnpack,onednn", KILN_BASELINE_OPERATORS, NULL},
     {"takes_both_kinds", "xnnpack,openvino", KILN_BASELINE_ANY, NULL},
     {"refuses_an_unknown_one", "onnxruntime,tvm", KILN_BASELINE_MODELS,
-     "there is no baseline 'tvm'; there are: onnxruntime, openvino"},
+     "there is no baseline 'tvm'; there are: onnxruntime, openvino, mnn, "
+     "ncnn, iree"},
     {"refuses_a_second_time", "openvino,openvino", KILN_BASELINE_MODELS,
      "baseline 'openvino' is given twice"},
     {"refuses_a_model_for_onednn", "onnxruntime,onednn", KILN_BASELINE_MODELS,
-     "baseline 'onednn' runs operators; those of models are: onnxruntime, openvino"},
+     "baseline 'onednn' runs operators; those of models are: onnxruntime, openvino, "
+     "mnn, ncnn, iree"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
      "xnnpack"},
@@ -403,7 +405,8 @@ static of_row of_rows[] = {
      true,
      NULL,
      "profile 'mine' names no baselines of models: add \"baselines\" to its file, or "
-     "name them; there are: onnxruntime, openvino"},
+     "name them; there are: onnxruntime, openvino, mnn, "
+     "ncnn, iree"},
     {"knows_its_baselines_in_profiles",
      "profile",
      {"tvm"},
