@@ -83,6 +83,7 @@ kiln_status kiln_zstd_writer_open(kiln_arena *a, kiln_sink sink, kiln_zstd_write
 
 kiln_status kiln_zstd_writer_add(kiln_zstd_writer *w, const void *p, size_t n,
                                  kiln_err *err) {
+    KILN_ASSERT(w->archive != NULL && !w->is_over, "bytes come behind the frame's end");
     w->err = err;
     if (n > 0 && archive_write_data(w->archive, p, n) != (la_ssize_t)n)
         return write_failed(w, err);
@@ -90,6 +91,7 @@ kiln_status kiln_zstd_writer_add(kiln_zstd_writer *w, const void *p, size_t n,
 }
 
 kiln_status kiln_zstd_writer_finish(kiln_zstd_writer *w, kiln_err *err) {
+    KILN_ASSERT(w->archive != NULL && !w->is_over, "a frame ends twice");
     w->err = err;
     return archive_write_close(w->archive) == ARCHIVE_OK ? w->sink_status
                                                          : write_failed(w, err);

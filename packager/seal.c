@@ -17,6 +17,7 @@ _Static_assert(sizeof seal_start + WORD + HEX == KILN_SEAL_BYTES, "all of it");
 
 void kiln_seal_make(const char sha256[KILN_SHA256_HEX],
                     unsigned char seal[KILN_SEAL_BYTES]) {
+    KILN_ASSERT(strlen(sha256) == HEX, "'%s' is no SHA-256", sha256);
     memcpy(seal, seal_start, sizeof seal_start);
     memcpy(seal + sizeof seal_start, seal_word, WORD);
     memcpy(seal + sizeof seal_start + WORD, sha256, HEX);
@@ -120,6 +121,8 @@ static void hash(void *user) {
 }
 
 void kiln_sealing_begin(kiln_sealing *s, kiln_str frame, const char *path) {
+    KILN_ASSERT(frame.n >= sizeof frame_magic,
+                "'%s' has no frame: kiln_seal_cut gives it", path);
     *s = (kiln_sealing){.frame = frame, .path = path};
     if (frame.n > SMALL_BYTES)
         kiln_task_start(&s->task, hash, s);

@@ -7,6 +7,8 @@
 
 const char *kiln_check_outcome_name(kiln_check_outcome o) {
     static const char *const name[] = {"passed", "failed", "unsupported"};
+    KILN_ASSERT((size_t)o < sizeof name / sizeof name[0], "outcome %d has no name",
+                (int)o);
     return name[o];
 }
 

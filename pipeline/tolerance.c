@@ -365,6 +365,8 @@ kiln_status kiln_bounded_compare(const kiln_bounded *want, const kiln_tensor *go
                                  kiln_bounded_diff *out, kiln_err *err) {
     const kiln_type *t = &want->value.type;
     kiln_arena scratch = {0};
+    KILN_ASSERT(want->value.data != NULL && got->data != NULL,
+                "a comparison of tensors that have no elements in memory");
     if (got->type.dtype != t->dtype || !kiln_type_same_shape(&got->type, t)) {
         kiln_fail(err, KILN_ERR_SHAPE, "the output must be %s, is %s",
                   kiln_type_text(&scratch, t), kiln_type_text(&scratch, &got->type));

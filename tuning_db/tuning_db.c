@@ -47,6 +47,8 @@ const char *kiln_db_match_name(kiln_db_match m) {
                                        [KILN_DB_ANCHOR] = "anchor",
                                        [KILN_DB_RELATIVE] = "relative",
                                        [KILN_DB_CLASS] = "class"};
+    KILN_ASSERT((size_t)m < sizeof name / sizeof name[0], "match %d has no name",
+                (int)m);
     return name[m];
 }
 

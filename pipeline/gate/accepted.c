@@ -9,6 +9,9 @@ enum { MAX_THREADS = 1024, SHA256_DIGITS = KILN_SHA256_HEX - 1 };
 #define FORMAT "kiln-accepted-1"
 
 int kiln_accepted_order(const kiln_accepted *x, const kiln_accepted *y) {
+    KILN_ASSERT(x->model != NULL && x->profile != NULL && y->model != NULL &&
+                    y->profile != NULL,
+                "an accepted archive has a model and a profile");
     const int by_model = strcmp(x->model, y->model);
     const int by_profile = strcmp(x->profile, y->profile);
     return by_model != 0     ? by_model

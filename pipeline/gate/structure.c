@@ -227,6 +227,8 @@ static void compare_steps(comparison *c) {
 void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
                        const kiln_package_facts *control, kiln_gate_structure *out) {
     *out = (kiln_gate_structure){.is_equal = false};
+    KILN_ASSERT(candidate->n_entries > 0 && control->n_entries > 0,
+                "a package without files was taken for a verified one");
     comparison c = {a, candidate, control, out, 0};
     out->is_equal = true;
     for (int i = 0; i < N_DECISIVE; i++)

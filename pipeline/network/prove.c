@@ -325,6 +325,8 @@ static bool is_work(const kiln_net_step *s) {
 }
 
 bool kiln_network_is_work(const kiln_network *n, int step) {
+    KILN_ASSERT(step >= 0 && (size_t)step < n->net->step.n,
+                "step %d of %zu is asked for", step, n->net->step.n);
     return is_work(&n->net->step.v[step]);
 }
 

@@ -17,6 +17,8 @@ void kiln_edit_init(kiln_edit *e, kiln_arena *a, const kiln_graph *g) {
 }
 
 kiln_attr *kiln_edit_attr(kiln_edit *e, const kiln_node *n) {
+    KILN_ASSERT((size_t)n->index < e->g->nodes.n && e->g->nodes.v[n->index] == n,
+                "node '%s' is none of the graph that is edited", n->name);
     kiln_attr **at = &e->attr[n->index];
     if (*at == NULL) {
         *at = kiln_array(e->arena, kiln_attr, n->op->n_attr);
@@ -28,6 +30,8 @@ kiln_attr *kiln_edit_attr(kiln_edit *e, const kiln_node *n) {
 
 /* Row-major, each axis cut at its new end. */
 const void *kiln_edit_crop(kiln_arena *a, const kiln_value *v, const kiln_type *to) {
+    KILN_ASSERT(v->data != NULL && v->type.rank == to->rank,
+                "'%s' is cropped to rank %d", v->name, to->rank);
     const size_t size = kiln_dtype_bytes(to->dtype);
     const int64_t n = kiln_type_elems(to);
     int64_t from[KILN_MAX_RANK], at[KILN_MAX_RANK];

@@ -3,6 +3,7 @@
 #include "pipeline/talk/talk.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -218,6 +219,9 @@ static kiln_status read_line(kiln_talk *t, kiln_arena *a, int64_t deadline_ns,
 
 kiln_status kiln_talk_ask(kiln_talk *t, kiln_arena *a, kiln_str line, int64_t limit_ms,
                           kiln_str *answer, kiln_err *err) {
+    KILN_ASSERT(limit_ms > 0, "an answer is awaited for %" PRId64 " ms", limit_ms);
+    KILN_ASSERT(line.n > 0 && memchr(line.p, '\n', line.n) == NULL,
+                "a request is one line");
     const int64_t deadline_ns = kiln_now_ns() + limit_ms * 1000000;
     KILN_TRY(kiln_talk_send(t, a, line, deadline_ns, err));
     KILN_TRY(kiln_talk_send(t, a, KILN_STR_LIT("\n"), deadline_ns, err));
