@@ -45,9 +45,8 @@ static void say_layouts(kiln_net *n) {
     }
 }
 
-/* Greedy's, but for sites whose way is another one. */
-static const kiln_net_choice **choices_of(kiln_net_survey *s,
-                                          const kiln_net_solution *x, int *n_changed) {
+const kiln_net_choice **
+kiln_net_choices_of(kiln_net_survey *s, const kiln_net_solution *x, int *n_changed) {
     const kiln_net_choice **given =
         kiln_array(s->arena, const kiln_net_choice *, s->n->step.n);
     for (size_t i = 0; i < s->site.n; i++) {
@@ -78,7 +77,7 @@ static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
     kiln_net_rehearsal r;
     double ns = 0;
     int n_changed = 0;
-    const kiln_net_choice **given = choices_of(s, x, &n_changed);
+    const kiln_net_choice **given = kiln_net_choices_of(s, x, &n_changed);
     if (n_changed == 0)
         return KILN_OK;
     KILN_TRY(kiln_net_rehearse(s->n, given, &r, err));
@@ -121,7 +120,7 @@ static kiln_status choose(kiln_net *n, kiln_err *err) {
     kiln_net_rehearsal greedy;
     kiln_net_forecast *f = kiln_new(n->arena, kiln_net_forecast);
     KILN_TRY(kiln_net_rehearse(n, NULL, &greedy, err));
-    kiln_net_survey s = {.arena = &arena, .n = n, .greedy = &greedy};
+    kiln_net_survey s = {.arena = &arena, .n = n, .greedy = &greedy, .hope = 1};
     const kiln_status st = search(&s, f, err);
     if (st != KILN_OK)
         kiln_note(err, "searching for the best layouts");
