@@ -39,6 +39,16 @@ struct kiln_net;
 struct kiln_net_chooser;
 struct kiln_placement; /* compiler/network/place.h */
 
+/* How a step was done, as somebody kept it. */
+typedef struct kiln_net_given {
+    const char *step; /* its name; of several that have it, the next one */
+    const char *tmpl; /* NULL: a join */
+    const char *config;
+    /* Types of its activations in their layouts (kiln_type_text), inputs of its group's
+     * graph, then outputs; of a join, of the whole. ';' is behind each. */
+    const char *layouts;
+} kiln_net_given;
+
 typedef struct kiln_network_options {
     bool no_fusion;
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
@@ -46,6 +56,10 @@ typedef struct kiln_network_options {
     bool pack_at_open;
     const kiln_choose_options *choose;      /* NULL: guesses */
     const struct kiln_net_chooser *chooser; /* NULL: the first of net_choosers.def */
+    /* Done as they were before: no chooser is asked, other steps are done by the greedy
+     * rule. Untrusted. NULL: none. */
+    const kiln_net_given *given;
+    size_t n_given;
     const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
@@ -222,6 +236,9 @@ typedef struct kiln_net {
     int64_t arena_bytes, lower_bound;   /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
     const kiln_net_forecast *forecast; /* CHOSEN; NULL: the chooser made none */
+    /* CHOSEN, where a search took other layouts than greedy: all calls and joins, to be
+     * made so again. */
+    KILN_VEC(kiln_net_given) searched;
 } kiln_net;
 
 /* ---- passes ---------------------------------------------------------------------- */

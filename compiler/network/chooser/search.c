@@ -94,6 +94,7 @@ static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
         f->n_changed = n_changed;
         take(s->n, r.choice);
         say_layouts(s->n);
+        kiln_net_keep_choices(s->n);
     }
     kiln_net_rehearsed(&r);
     return st;
