@@ -202,8 +202,9 @@ typedef struct kiln_net_forecast {
     int n_known;         /* of the steps those whose greedy way was measured */
     int n_changed;       /* done in another way than greedy would */
     bool is_least;       /* nothing that its model has is cheaper */
+    KILN_VEC(const char *) change; /* each of these steps, for people */
 } kiln_net_forecast;
-/* One line for people. n_conversions: of what was made in the end. */
+/* For people: a line, and one for each of the first changes. n_conversions: of what was made in the end. */
 void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
                             int n_conversions);
 

@@ -88,4 +88,8 @@ const kiln_net_choice **kiln_net_choices_of(kiln_net_survey *s,
                                             const kiln_net_solution *x, int *n_changed);
 kiln_status kiln_net_solve(kiln_net_survey *s, kiln_net_solution *out, kiln_err *err);
 
+/* Searches beside greedy's rehearsal, and takes what is expected to be faster. */
+kiln_status kiln_net_search(kiln_net *n, const kiln_net_rehearsal *greedy,
+                            kiln_err *err);
+
 #endif

@@ -392,6 +392,66 @@ static void ways_measured_alone_compare(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* The usual chooser: greedy's text where only the rules' layouts were measured, the
+ * search's where others were, too. */
+static void assert_same_text(kiln_arena *a, const kiln_net *n, const kiln_net *want) {
+    kiln_buf x, y;
+    kiln_buf_init(&x, a);
+    kiln_buf_init(&y, a);
+    kiln_net_print(&x, n);
+    kiln_net_print(&y, want);
+    kiln_assert_text_equal(kiln_buf_str(&x), kiln_buf_str(&y));
+}
+
+static void it_searches_where_other_layouts_were_measured(void **state) {
+    (void)state;
+    kiln_net n, want;
+    learner l = {.all = {.seed = 1, .conversion = 0.01, .only = "8 16"}};
+    kiln_arena *a = &l.arena;
+    const kiln_oracle few = {tell_known, &l}, all = {tell, &l.all};
+    kiln_choose_options choose = {.oracle = &few};
+    assert_ptr_equal(kiln_net_chooser_at(0), &kiln_net_chooser_measured);
+    compile(a, chain, NULL, &choose, &n);
+    compile(a, chain, &kiln_net_chooser_greedy, &choose, &want);
+    assert_null(n.forecast);
+    assert_int_equal(n.searched.n, 0);
+    assert_same_text(a, &n, &want);
+    choose.oracle = &all;
+    compile(a, chain, NULL, &choose, &n);
+    compile(a, chain, &kiln_net_chooser_search, &choose, &want);
+    assert_non_null(n.forecast);
+    assert_true(n.forecast->n_changed > 0);
+    assert_int_equal(n.forecast->change.n, n.forecast->n_changed);
+    assert_int_equal(n.searched.n, N_CONVS);
+    assert_same_text(a, &n, &want);
+    kiln_arena_fini(a);
+}
+
+/* What was kept of a search makes the same network without anybody who knows costs. */
+static void what_was_kept_is_made_again(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {.status = KILN_OK};
+    kiln_net n, again;
+    kiln_graph *g = NULL;
+    kiln_profile p;
+    teller t = {.seed = 1, .conversion = 0.01, .only = "8 16"};
+    const kiln_oracle oracle = {tell, &t};
+    kiln_choose_options choose = {.oracle = &oracle};
+    compile(&a, chain, &kiln_net_chooser_search, &choose, &n);
+    const kiln_network_options o = {.given = n.searched.v, .n_given = n.searched.n};
+    kiln_assert_status_ok(kiln_graph_parse(&a, kiln_str_from(chain), "test", &g, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_profile_find(&a, "x86-avx512", &p, &err), &err);
+    kiln_graph_renumber(g);
+    kiln_assert_status_ok(kiln_compile(&a, g, &p, &o, &again, &err), &err);
+    assert_int_equal(again.kernel.n, n.kernel.n);
+    for (size_t i = 0; i < n.kernel.n; i++)
+        assert_string_equal(again.kernel.v[i].key, n.kernel.v[i].key);
+    assert_int_equal(again.n_conversions, n.n_conversions);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_combination_is_cheaper),
@@ -400,6 +460,8 @@ int main(void) {
         cmocka_unit_test(what_a_file_says_is_meant),
         cmocka_unit_test(wishes_come_to_an_end),
         cmocka_unit_test(ways_measured_alone_compare),
+        cmocka_unit_test(it_searches_where_other_layouts_were_measured),
+        cmocka_unit_test(what_was_kept_is_made_again),
     };
     kiln_test_add_tests(tests);
     return kiln_test_run("search over layouts");
